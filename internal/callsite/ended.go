@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// bottoms are modules from which threads start: a stack that ends there is whole.
+// bottoms matches modules in which threads start: a stack that ends there is complete.
 var bottoms = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(libc|libpthread|ld)[-.]`) })
 
-// Ended returns the number of frames at which call stacks end, and the names of call sites whose stacks end there, and which have frames
-// of libraries alone: more frames might reach the program.
+// Ended returns the most frames of call stacks, and the names of call sites whose stacks have that many and only frames of
+// libraries: with more frames they might reach the program.
 func (n *Names) Ended() (depth int, sites []string) {
-	whole := map[string]bool{} // by name; false: all stacks end
+	whole := map[string]bool{} // by name; false: all its stacks end too early
 	for _, p := range n.processes {
 		for _, frames := range p.depths {
 			depth = max(depth, frames)
@@ -20,7 +20,7 @@ func (n *Names) Ended() (depth int, sites []string) {
 	}
 	for _, p := range n.processes {
 		for tag, site := range p.sites {
-			whole[site.Name] = whole[site.Name] || p.depths[tag] < depth || !site.ended()
+			whole[site.Name] = whole[site.Name] || p.depths[tag] < depth || !site.endsInLibrary()
 		}
 	}
 	for name, whole := range whole {
@@ -31,9 +31,9 @@ func (n *Names) Ended() (depth int, sites []string) {
 	return depth, sites
 }
 
-// ended reports whether a stack ends in a library, and has only frames of libraries.
-func (s *Site) ended() bool {
-	if len(s.Frames) == 0 || slices.ContainsFunc(s.Frames, func(f Frame) bool { return !f.library() && !stripped(s.Frames, &f) }) {
+// endsInLibrary reports whether a stack has only frames of libraries and may continue.
+func (s *Site) endsInLibrary() bool {
+	if len(s.Frames) == 0 || slices.ContainsFunc(s.Frames, func(f Frame) bool { return !f.isLibrary() && !isStripped(s.Frames, &f) }) {
 		return false
 	}
 	last := &s.Frames[len(s.Frames)-1]

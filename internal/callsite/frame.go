@@ -22,22 +22,22 @@ const (
 	Untagged = "(untagged)" // requests without a tag
 )
 
-// wrappers are functions that only pass a request on. A tag is named after the program's first frame whose function
+// wrappers matches functions that only pass a request on. A tag is named after the program's first frame whose function
 // matches none of them; if there is none, after the first such frame of a library.
 var wrappers = sync.OnceValue(func() *regexp.Regexp {
 	// The Khronos C++ bindings; the API itself, as in a program's own dispatch table; containers, allocators, make_shared.
 	return regexp.MustCompile(`^cl::|^cl[A-Z]|^std::|^__gnu_cxx::|operator new`)
 })
 
-// ownWrappers are those that the user names, nil: none.
+// ownWrappers matches the wrappers that the user names; nil: none.
 var ownWrappers *regexp.Regexp
 
-// SetWrapper names wrappers besides the usual ones, by their function or by their name in tables ("pool.c:88 my_alloc");
-// nil names none. It holds for the whole process: one call site must not have two names. Call it before any name is made;
-// it is not safe for use from several threads.
+// SetWrapper adds wrappers to the usual ones, by their function or by their name in tables ("pool.c:88 my_alloc"); nil: none. It
+// holds for the whole process, because a call site must not have two names. Call it before any name is made, and from one
+// goroutine only.
 func SetWrapper(pattern *regexp.Regexp) { ownWrappers = pattern }
 
-// TagName returns the name that a TAG or SITE record gives its tag, "" when it gives none.
+// TagName returns the name that a TAG or SITE record gives its tag, "" if none.
 func TagName(r *wire.Record) string {
 	if r.Kind == wire.KindSite {
 		return siteName(Frames(r.Payload))
@@ -51,8 +51,8 @@ func TagName(r *wire.Record) string {
 	return ""
 }
 
-// siteName names a call site after the program's own frame that is nearest to the call, and after the library function
-// through which it calls: all calls through a library would else have one name.
+// siteName names a call site after the program's own frame that is nearest to the call, and after the library function that it
+// calls, because otherwise all calls through a library would have one name.
 func siteName(frames []Frame) string {
 	if len(frames) == 0 {
 		return ""
@@ -64,9 +64,9 @@ func siteName(frames []Frame) string {
 	return frames[at].Name() + " via " + first.short()
 }
 
-// namingFrame returns the index of the frame after which a call site is named: the program's own that is nearest to the call, else the
-// first. If that has only an offset in a library, the next one in there that has a name takes its place, or without a frame of
-// the program's own the next one at all.
+// namingFrame returns the index of the frame after which a call site is named: the program's own frame that is nearest to the call,
+// or else the first one. If that frame has only an offset in a library, the next frame in the library with a name replaces it; if
+// no frame is the program's own, the next frame with a name does.
 func namingFrame(frames []Frame) int {
 	nearest := ownFrame(frames)
 	at := max(0, nearest)
@@ -81,20 +81,20 @@ func namingFrame(frames []Frame) int {
 	return at
 }
 
-// libraries are the folders of files that belong to no single program, and the own code of Python and node.
+// libraries matches files that belong to no single program, and the code of Python and node themselves.
 var libraries = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(/usr(/local)?)?/(lib|lib32|lib64|include)/|/(site|dist)-packages/|/node_modules/|^node:|^<frozen `)
 })
 
-// library reports whether a frame is in a library, or in a header of one.
-func (f *Frame) library() bool {
-	if f.generated() && f.File == "" {
+// isLibrary reports whether a frame is in a library, or in a header of one.
+func (f *Frame) isLibrary() bool {
+	if f.isGenerated() && f.File == "" {
 		return runtimes().MatchString(f.Function)
 	}
 	return libraries().MatchString(f.File) || libraries().MatchString(f.Module)
 }
 
-// short returns the function, or the module without what follows its first dot.
+// short returns the function, or the module up to its first dot.
 func (f *Frame) short() string {
 	if f.Function != "" {
 		return f.Function
@@ -106,16 +106,16 @@ func (f *Frame) short() string {
 // Stack returns the frames of a SITE payload as text, innermost first.
 func Stack(payload []byte) []string {
 	var stack []string
-	for _, f := range parse(payload) {
+	for _, f := range parseFrames(payload) {
 		stack = append(stack, f.Text())
 	}
 	return stack
 }
 
 // StackFrames returns the frames of a SITE payload, innermost first.
-func StackFrames(payload []byte) []Frame { return parse(payload) }
+func StackFrames(payload []byte) []Frame { return parseFrames(payload) }
 
-// Module returns the module that the frame after which a SITE payload is named is in, or its file if it has none.
+// Module returns the module of the frame after which a SITE payload is named, or its file if it has no module.
 func Module(payload []byte) string {
 	frames := Frames(payload)
 	if len(frames) == 0 {
@@ -125,15 +125,16 @@ func Module(payload []byte) string {
 	return Base(cmp.Or(f.Module, f.File))
 }
 
-// ownFrame returns the index of the program's own frame that is nearest to the call, -1 when all are of libraries. Wrappers count where
-// there is no other. A stripped library that lies elsewhere may be the program's own: it counts where no frame farther out has a line.
+// ownFrame returns the index of the program's own frame that is nearest to the call, -1 if all are of libraries. Wrappers count only
+// if there is no other. A stripped library outside of the usual folders may be the program's own: it counts if no frame farther
+// out has a line.
 func ownFrame(frames []Frame) int {
-	passes := func(f *Frame) bool { return f.library() || f.wrapper() }
-	at := ownFrom(frames, passes)
+	passes := func(f *Frame) bool { return f.isLibrary() || f.isWrapper() }
+	at := nearestFrame(frames, passes)
 	if at < 0 {
-		return ownFrom(frames, (*Frame).library)
+		return nearestFrame(frames, (*Frame).isLibrary)
 	}
-	if !stripped(frames, &frames[at]) {
+	if !isStripped(frames, &frames[at]) {
 		return at
 	}
 	if lined := slices.IndexFunc(frames, func(f Frame) bool { return f.File != "" && !passes(&f) }); lined >= 0 {
@@ -142,21 +143,21 @@ func ownFrame(frames []Frame) int {
 	return at
 }
 
-// stripped reports whether a frame is in a shared library without names: a frame in there has neither function nor line.
-func stripped(frames []Frame, f *Frame) bool {
+// isStripped reports whether a frame is in a shared library without names: none of its frames has function or line.
+func isStripped(frames []Frame, f *Frame) bool {
 	return f.File == "" && strings.Contains(Base(f.Module), ".so") && slices.ContainsFunc(frames, func(o Frame) bool {
 		return o.Module == f.Module && o.Function == "" && o.File == ""
 	})
 }
 
-// ownFrom returns the index of the nearest frame that does not pass, -1 when all do. What the runtime of a language generated comes
-// first: native code between it and OpenCL only binds them, as does a native method of Java.
-func ownFrom(frames []Frame, passes func(*Frame) bool) int {
+// nearestFrame returns the index of the nearest frame for which passes is false, -1 if there is none. Generated code is preferred: native
+// code between it and OpenCL, such as a native method of Java, only binds the two.
+func nearestFrame(frames []Frame, passes func(*Frame) bool) int {
 	binding := -1
 	for i := range frames {
 		switch f := &frames[i]; {
-		case !f.generated() || passes(f):
-		case binding < 0 && f.File == "" && !frames[max(0, i-1)].generated():
+		case !f.isGenerated() || passes(f):
+		case binding < 0 && f.File == "" && !frames[max(0, i-1)].isGenerated():
 			binding = i
 		default:
 			return i
@@ -168,16 +169,16 @@ func ownFrom(frames []Frame, passes func(*Frame) bool) int {
 	return slices.IndexFunc(frames, func(f Frame) bool { return !passes(&f) })
 }
 
-// generated reports whether a frame is of code that is in no file.
-func (f *Frame) generated() bool { return f.Module == "" && f.Offset != 0 }
+// isGenerated reports whether a frame is in code that is in no file.
+func (f *Frame) isGenerated() bool { return f.Module == "" && f.Offset != 0 }
 
-// LacksName reports whether the stack of a SITE payload has code without a name that a program generated. The runtime of a language
-// may name such code when the program ends.
+// LacksName reports whether the stack of a SITE payload has generated code without a name. The language's runtime may name such
+// code when the program ends.
 func LacksName(payload []byte) bool {
-	return slices.ContainsFunc(Frames(payload), func(f Frame) bool { return f.generated() && f.Function == "" && f.File == "" })
+	return slices.ContainsFunc(Frames(payload), func(f Frame) bool { return f.isGenerated() && f.Function == "" && f.File == "" })
 }
 
-// runtimes are parts of the runtimes of node (the first group) and Java (the second, which is empty for code without a name).
+// runtimes matches functions of the runtimes of node (first group) and Java (second group, empty for code without a name).
 var runtimes = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(Builtin|BytecodeHandler|Stub|RegExp):|^(Interpreter|call_stub|StubRoutines.*|~.*|[a-z]+ (java|jdk|sun)\..*)?$`)
 })
@@ -193,20 +194,20 @@ type Frame struct {
 // Name returns the name of a tag whose first frame this is, the short form for tables: "file.c:88 function",
 // "function module+0x12" or "module+0x1234".
 func (f *Frame) Name() string {
-	if f.generated() && f.Function != "" && f.File == "" {
+	if f.isGenerated() && f.Function != "" && f.File == "" {
 		return f.Function
 	}
 	if f.File == "" {
-		return join(f.Function, Base(f.place()))
+		return joinWords(f.Function, Base(f.place()))
 	}
-	return join(f.source(Base(f.File)), f.Function)
+	return joinWords(f.source(Base(f.File)), f.Function)
 }
 
 // Frames returns the frames of a SITE payload, innermost first, without the wrappers before the first other frame.
 func Frames(payload []byte) []Frame {
-	frames := parse(payload)
+	frames := parseFrames(payload)
 	if len(frames) > 0 {
-		frames = frames[naming(frames):]
+		frames = frames[firstNonWrapper(frames):]
 	}
 	return frames
 }
@@ -214,8 +215,8 @@ func Frames(payload []byte) []Frame {
 // framesMax is the most frames of one call site.
 const framesMax = 64
 
-// parse reads a SITE payload, innermost frame first, and skips empty lines.
-func parse(payload []byte) []Frame {
+// parseFrames reads a SITE payload, innermost frame first, and skips empty lines.
+func parseFrames(payload []byte) []Frame {
 	var frames []Frame
 	for raw := range wire.ParseSite(payload) {
 		f := Frame{
@@ -229,19 +230,19 @@ func parse(payload []byte) []Frame {
 	return frames
 }
 
-// naming returns the index of the first frame that is not a wrapper, 0 when all are.
-func naming(frames []Frame) int {
-	return max(0, slices.IndexFunc(frames, func(f Frame) bool { return !f.wrapper() }))
+// firstNonWrapper returns the index of the first frame that is not a wrapper, 0 if all are.
+func firstNonWrapper(frames []Frame) int {
+	return max(0, slices.IndexFunc(frames, func(f Frame) bool { return !f.isWrapper() }))
 }
 
-func (f *Frame) wrapper() bool {
+func (f *Frame) isWrapper() bool {
 	if ownWrappers != nil && (ownWrappers.MatchString(f.Function) || ownWrappers.MatchString(f.Name())) {
 		return true
 	}
 	return f.Function != "" && wrappers().MatchString(f.Function)
 }
 
-// place returns "module+0xoffset", or the module alone when the offset is unknown.
+// place returns "module+0xoffset", or the module alone if the offset is unknown.
 func (f *Frame) place() string {
 	if f.Offset == 0 {
 		return f.Module
@@ -252,9 +253,9 @@ func (f *Frame) place() string {
 // Text returns the long form for stacks.
 func (f *Frame) Text() string {
 	if f.File == "" {
-		return join(f.Function, f.place())
+		return joinWords(f.Function, f.place())
 	}
-	return join(f.Function, f.source(f.File))
+	return joinWords(f.Function, f.source(f.File))
 }
 
 func (f *Frame) source(file string) string {
@@ -272,7 +273,7 @@ func Base(file string) string {
 	return path.Base(file)
 }
 
-func join(a, b string) string { return strings.TrimSpace(a + " " + b) }
+func joinWords(a, b string) string { return strings.TrimSpace(a + " " + b) }
 
 // sizeText formats a size in few columns: 1.5K, 64.0M.
 func sizeText(n uint64) string {

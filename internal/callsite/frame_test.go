@@ -96,7 +96,7 @@ func TestSizeText(t *testing.T) {
 }
 
 func TestParseIsBounded(t *testing.T) {
-	if got := len(parse([]byte(strings.Repeat("f\n", 1000)))); got != framesMax {
+	if got := len(parseFrames([]byte(strings.Repeat("f\n", 1000)))); got != framesMax {
 		t.Errorf("%d frames", got)
 	}
 }

@@ -28,7 +28,7 @@ type ProcessNames struct {
 	Devices   []Device
 	Kernels   Kernels
 	sites     map[uint32]*Site
-	depths    map[uint32]int    // frames of stacks as the program was walked, by tag
+	depths    map[uint32]int    // frames that the shim recorded of each stack, by tag
 	builds    map[string]string // build ids by path
 	contexts  map[uint16]uint64 // numbers of first devices by context
 }
@@ -51,7 +51,7 @@ type Site struct {
 // NewNames returns empty Names.
 func NewNames() *Names { return &Names{processes: map[uint32]*ProcessNames{}} }
 
-// definer is a source that can return the records that define names without all others; *recording.Reader is one.
+// definer is a source that can return only the records that define names, such as *recording.Reader.
 type definer interface {
 	Definitions(func(*wire.Record) error) error
 }
@@ -89,9 +89,9 @@ func (n *Names) read(src recording.Source) error {
 func (n *Names) Add(r *wire.Record) {
 	switch r.Kind {
 	case wire.KindProcess:
-		n.Process(r.Process).introduce(r)
+		n.Process(r.Process).noteProcess(r)
 	case wire.KindDevice:
-		n.Process(r.Process).device(r)
+		n.Process(r.Process).noteDevice(r)
 	case wire.KindDiag:
 		if r.AsDiag().Diag() == wire.DiagPlace {
 			n.Process(r.Process).Place = wire.ParsePlace(r.Payload)
@@ -99,7 +99,7 @@ func (n *Names) Add(r *wire.Record) {
 	case wire.KindKernel:
 		n.Process(r.Process).Kernels.Add(r.AsKernel().Kernel(), r.Payload)
 	case wire.KindModule:
-		n.Process(r.Process).module(r)
+		n.Process(r.Process).noteModule(r)
 	case wire.KindContext:
 		if e := r.AsContext(); e.Life() == wire.LifeCreate {
 			n.Process(r.Process).contexts[uint16(e.Context())] = e.Device()
@@ -120,7 +120,7 @@ func (n *Names) Add(r *wire.Record) {
 	}
 }
 
-// LackSite reports whether call sites are known, and no name of one matches.
+// LackSite reports whether call sites are known, but none has a name that matches.
 func (n *Names) LackSite(pattern *regexp.Regexp) bool {
 	known := false
 	for _, p := range n.processes {
@@ -150,7 +150,7 @@ func (n *Names) Process(number uint32) *ProcessNames {
 	return p
 }
 
-func (p *ProcessNames) introduce(r *wire.Record) {
+func (p *ProcessNames) noteProcess(r *wire.Record) {
 	program, arguments := wire.ParseProcess(r.Payload)
 	p.PID, p.Parent = int(r.AsProcess().PID()), int(r.AsProcess().Parent())
 	p.Program, p.Arguments = Clean(program), nil
@@ -159,21 +159,21 @@ func (p *ProcessNames) introduce(r *wire.Record) {
 	}
 }
 
-// App returns the name of the program of a process in a recording: that which the user chose, else that of its file, or of the script
-// that this runs.
+// App returns the name of a process's program in a recording: the name that the user chose, or else that of its file, or of the
+// script that it runs.
 func (p *ProcessNames) App(h *recording.Header) string {
 	id := p.Identity(h)
 	return Label([]byte(cmp.Or(id.App, wire.ProgramName(cmp.Or(p.Program, h.Program), p.Arguments))))
 }
 
-// Identity returns that of the run which a process belongs to, with the place of the process.
+// Identity returns the identity of a process's run, with the place of the process.
 func (p *ProcessNames) Identity(h *recording.Header) recording.Identity {
 	id := h.IdentityOf(p.Number)
 	id.Place = p.Place.Or(id.Place)
 	return id
 }
 
-func (p *ProcessNames) device(r *wire.Record) {
+func (p *ProcessNames) noteDevice(r *wire.Record) {
 	e := r.AsDevice()
 	name, driver, identity := wire.ParseDevice(r.Payload)
 	p.Devices = append(p.Devices, Device{
@@ -181,7 +181,7 @@ func (p *ProcessNames) device(r *wire.Record) {
 	})
 }
 
-func (p *ProcessNames) module(r *wire.Record) {
+func (p *ProcessNames) noteModule(r *wire.Record) {
 	path, build := wire.ParseModule(r.Payload)
 	if len(build) > 0 {
 		p.builds[Clean(path)] = Clean(build)
@@ -210,7 +210,7 @@ func (p *ProcessNames) Device(scope uint16) int {
 	return max(0, slices.IndexFunc(p.Devices, func(d Device) bool { return d.Number == number }))
 }
 
-// Site returns the call site of a tag. A tag that was never named shows its number.
+// Site returns the call site of a tag. A tag without a name shows its number.
 func (p *ProcessNames) Site(tag uint32) *Site {
 	s := p.sites[tag]
 	if s == nil {

@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// Wrapper is a function of the program that creates memory for several callers, which share the name of one call site.
+// Wrapper is a function of the program that creates memory for several callers, all under the name of one call site.
 type Wrapper struct {
 	Function string
 	Name     string // of the call site
-	Callers  int    // places that call it
+	Callers  int    // number of places that call it
 }
 
-// creator is what call sites show of a function that creates memory.
+// creator is a function that creates memory, as call sites show it.
 type creator struct {
 	name    string
-	several bool // it creates memory at several places: their names distinguish more than its callers would
+	several bool // it creates memory at several places, whose names distinguish more than its callers would
 	callers map[string]bool
 }
 
@@ -39,7 +39,7 @@ func (n *Names) Wrappers() []Wrapper {
 			c.several = c.several || c.name != s.Name
 			if caller != nil {
 				place := caller.place()
-				if caller.File != "" { // a compiler that unrolls a loop makes several of one
+				if caller.File != "" { // by file and line, because an unrolled loop has several addresses
 					place = caller.Function + caller.source(caller.File)
 				}
 				c.callers[place] = true
@@ -56,12 +56,12 @@ func (n *Names) Wrappers() []Wrapper {
 	return found
 }
 
-// creator returns the frame of the program that names a call site, and the nearest one of another function, which calls it.
-// Either is nil when there is none.
+// creator returns the program's frame that names a call site, and the nearest frame of another function, which calls it. Either may
+// be nil.
 func (s *Site) creator() (own, caller *Frame) {
 	for i := range s.Frames {
 		switch f := &s.Frames[i]; {
-		case own == nil && !f.library() && !f.wrapper():
+		case own == nil && !f.isLibrary() && !f.isWrapper():
 			own = f
 		case own != nil && (f.Function != own.Function || f.File != own.File):
 			return own, f
@@ -70,8 +70,8 @@ func (s *Site) creator() (own, caller *Frame) {
 	return own, nil
 }
 
-// Creator returns the function of the program that creates memory at the call site of a SITE payload, and the place that calls it.
-// Both are empty when either is unknown.
+// Creator returns the program's function that creates memory at the call site of a SITE payload, and the place that calls it. Both
+// are empty if either is unknown.
 func Creator(payload []byte) (function, caller string) {
 	site := Site{Frames: Frames(payload)}
 	own, from := site.creator()

@@ -5,21 +5,21 @@ import (
 	"encoding/binary"
 )
 
-// cursor reads what DWARF is made of from bytes. After its end, all is 0 and short is set.
+// cursor reads the elements of DWARF from bytes. After the end it reads 0 and sets short.
 type cursor struct {
 	rest  []byte
 	short bool
 }
 
-// at returns a cursor at an offset of a section.
-func at(section []byte, offset uint64) cursor {
+// cursorAt returns a cursor at an offset of a section.
+func cursorAt(section []byte, offset uint64) cursor {
 	if offset > uint64(len(section)) {
 		return cursor{short: true}
 	}
 	return cursor{rest: section[offset:]}
 }
 
-// take returns the next bytes, nil beyond the end.
+// take returns the next n bytes, nil if there are fewer.
 func (c *cursor) take(n uint64) []byte {
 	if n > uint64(len(c.rest)) {
 		c.rest, c.short = nil, true
@@ -37,7 +37,7 @@ func (c *cursor) number(size uint64) uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// length reads how long a unit is, and the size of offsets in it.
+// length reads the length of a unit, which says the size of offsets in it, too.
 func (c *cursor) length() (length, offsetSize uint64) {
 	const long = 0xffffffff
 	if length = c.number(4); length == long {
@@ -46,7 +46,7 @@ func (c *cursor) length() (length, offsetSize uint64) {
 	return length, 4
 }
 
-// leb reads a number of variable length: of its bits, bits are there.
+// leb reads a number of variable length, and returns how many bits it has in the file.
 func (c *cursor) leb() (value uint64, bits uint) {
 	for {
 		b := c.number(1)
@@ -73,7 +73,7 @@ func (c *cursor) signed() int64 {
 	return int64(value)
 }
 
-// text reads up to a NUL. It is not copied.
+// text reads up to a NUL, without copying.
 func (c *cursor) text() []byte {
 	text, rest, whole := bytes.Cut(c.rest, []byte{0})
 	c.rest = rest

@@ -9,9 +9,8 @@ import (
 	"path/filepath"
 )
 
-// findDebug opens the separate debug file of a module, where gdb looks too: by build id below root, then by the name
-// in .gnu_debuglink beside the module, in .debug, and below root. It returns nil when there is none that belongs to
-// the module.
+// findDebug opens the separate debug file of a module. Like gdb it looks by build id below root, then by the name in
+// .gnu_debuglink beside the module, in .debug, and below root. It returns nil if no file belongs to the module.
 func findDebug(file *object, path, root string) *object {
 	id := buildID(file.File)
 	if len(id) > 1 {
@@ -35,7 +34,7 @@ func findDebug(file *object, path, root string) *object {
 
 // openDebug opens a debug file if it has the module's build id, or, when the module has none, the right checksum.
 func openDebug(path string, id []byte, sum uint32) *object {
-	f, err := open(path)
+	f, err := openObject(path)
 	if err != nil {
 		return nil
 	}
@@ -70,7 +69,7 @@ func BuildID(path string) (id string) {
 			id = ""
 		}
 	}()
-	file, err := open(path)
+	file, err := openObject(path)
 	if err != nil {
 		return ""
 	}

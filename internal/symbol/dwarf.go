@@ -11,19 +11,19 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/budget"
 )
 
-// Bounds on what debug information may take.
+// Bounds on the work and memory that debug information may take.
 const (
 	stringMax     = 32 << 10 // bytes of a text: longer ones are cut
 	attributesMax = 256      // of an entry
 	inlineMax     = 64       // functions inlined into one another
 	originMax     = 8        // steps from an inlined function to its name
 
-	workLeast  = 1 << 30 // bytes that reading a module once may make
-	workShare  = 64      // the same, for each byte of it
+	workLeast  = 1 << 30 // bytes that may be allocated to read a module once
+	workShare  = 64      // the same, for each byte of the module
 	lookupWork = 4 << 20 // the same, for the name of one address
 )
 
-// What an element takes, in bytes.
+// Memory taken by an element, in bytes.
 const (
 	unitBytes      = 512
 	abbrevBytes    = 128
@@ -31,24 +31,24 @@ const (
 	rangeBytes     = 16
 	spanBytes      = 24
 	inlineBytes    = 64
-	listShare      = 8 // what a list of ranges can take, by its bytes in the file
+	listShare      = 8 // most that a list of ranges takes, for each of its bytes in the file
 )
 
-// debugInfo is a module's DWARF. Compilation units are read when an address falls into them.
+// debugInfo is a module's DWARF. It reads a compilation unit when an address in it is looked up.
 type debugInfo struct {
 	data               *dwarf.Data
 	line, lineStr, str []byte
 	units              []*unit
 	indexed            bool // the ranges of units are known
 	lines              map[int64]*lineTable
-	keep               *budget.Budget // what is kept of the module
-	work               *budget.Budget // what reading it may make, kept or not: never given back
+	keep               *budget.Budget // for what is kept of the module
+	work               *budget.Budget // for all that is allocated to read it, kept or not: never given back
 }
 
 // unit is one compilation unit.
 type unit struct {
 	root      dwarf.Offset
-	cost      int64 // of its root
+	cost      int64 // memory to read its root entry
 	ranges    [][2]uint64
 	read      bool
 	lines     *lineTable
@@ -62,7 +62,7 @@ type codeSpan struct {
 	entry     dwarf.Offset
 }
 
-// readDebug reads the debug sections of a file that names need; nil when there are none, or no room.
+// readDebug reads the debug sections that names need; nil if there are none, or no room.
 func readDebug(f *elf.File, keep *budget.Budget) *debugInfo {
 	sections := map[string][]byte{}
 	work := int64(workLeast)
@@ -86,8 +86,8 @@ func readDebug(f *elf.File, keep *budget.Budget) *debugInfo {
 		}
 		sections[name] = data
 	}
-	cut(sections["str"])
-	cut(sections["line_str"])
+	shortenTexts(sections["str"])
+	shortenTexts(sections["line_str"])
 	d := &debugInfo{
 		line: sections["line"], lineStr: sections["line_str"], str: sections["str"],
 		lines: map[int64]*lineTable{}, keep: keep, work: budget.New(work),
@@ -108,8 +108,8 @@ func readDebug(f *elf.File, keep *budget.Budget) *debugInfo {
 	return d
 }
 
-// cut ends texts that are too long: any number of entries can refer to a text, and each gets a copy.
-func cut(texts []byte) {
+// shortenTexts shortens texts that are too long, because many entries can refer to a text and each gets a copy.
+func shortenTexts(texts []byte) {
 	for from := 0; from+stringMax <= len(texts); {
 		end := bytes.LastIndexByte(texts[from:from+stringMax], 0)
 		if end < 0 {
@@ -120,17 +120,17 @@ func cut(texts []byte) {
 	}
 }
 
-// next reads an entry. It is nil after the last, and when there is no work left.
-func next(reader *dwarf.Reader, work *budget.Budget) *dwarf.Entry {
+// nextEntry reads an entry. It returns nil after the last, and when the budget for work is used up.
+func nextEntry(reader *dwarf.Reader, work *budget.Budget) *dwarf.Entry {
 	e, err := reader.Next()
-	if err != nil || e == nil || !work.Charge(cost(e)) {
+	if err != nil || e == nil || !work.Charge(entryCost(e)) {
 		return nil
 	}
 	return e
 }
 
-// cost returns about how much memory reading an entry takes.
-func cost(e *dwarf.Entry) int64 {
+// entryCost returns about how much memory reading an entry takes.
+func entryCost(e *dwarf.Entry) int64 {
 	bytes := int64(attributeBytes * (1 + len(e.Field)))
 	for i := range e.Field {
 		if text, ok := e.Field[i].Val.(string); ok {
@@ -140,7 +140,7 @@ func cost(e *dwarf.Entry) int64 {
 	return bytes
 }
 
-// skip passes over the children of an entry, if it has any. debug/dwarf calls itself for each level, and a stack has an end.
+// skip passes over the children of an entry. It does not recurse as debug/dwarf does, which could exhaust the stack.
 func (d *debugInfo) skip(reader *dwarf.Reader, e *dwarf.Entry) bool {
 	for depth := 0; ; {
 		sibling, ok := e.Val(dwarf.AttrSibling).(dwarf.Offset)
@@ -155,13 +155,13 @@ func (d *debugInfo) skip(reader *dwarf.Reader, e *dwarf.Entry) bool {
 		if depth == 0 {
 			return true
 		}
-		if e = next(reader, d.work); e == nil {
+		if e = nextEntry(reader, d.work); e == nil {
 			return false
 		}
 	}
 }
 
-// ranges returns the code of an entry of a unit. The same list may be that of many entries.
+// ranges returns the code ranges of a unit's entry. Many entries may share one list.
 func (d *debugInfo) ranges(u *unit, e *dwarf.Entry) [][2]uint64 {
 	if e.AttrField(dwarf.AttrRanges) != nil && !d.work.Charge(u.cost) {
 		return nil
@@ -173,17 +173,17 @@ func (d *debugInfo) ranges(u *unit, e *dwarf.Entry) [][2]uint64 {
 	return ranges
 }
 
-// index reads which code each unit has.
+// index reads the code ranges of all units.
 func (d *debugInfo) index() {
 	d.indexed = true
 	reader := d.data.Reader()
 	for _, u := range d.units {
 		reader.Seek(u.root)
-		e := next(reader, d.work)
+		e := nextEntry(reader, d.work)
 		if e == nil || e.Tag == 0 {
 			return
 		}
-		u.cost = cost(e)
+		u.cost = entryCost(e)
 		if ranges := d.ranges(u, e); d.keep.Charge(int64(rangeBytes * len(ranges))) {
 			u.ranges = ranges
 		}
@@ -210,7 +210,7 @@ func (d *debugInfo) frames(address uint64) []Frame {
 	work := budget.New(lookupWork)
 	place := u.lines.lineAt(address)
 	var frames []Frame
-	function, calls := d.inlined(u, address, work)
+	function, calls := d.inlinedAt(u, address, work)
 	for _, call := range slices.Backward(calls) {
 		place.Function = d.name(call, work)
 		frames = append(frames, place)
@@ -230,7 +230,7 @@ func (d *debugInfo) readUnit(u *unit) {
 	u.read, u.lines, u.inlines = true, &lineTable{}, map[dwarf.Offset][]inline{}
 	reader := d.data.Reader()
 	reader.Seek(u.root)
-	root := next(reader, d.work)
+	root := nextEntry(reader, d.work)
 	if root == nil {
 		return
 	}
@@ -242,7 +242,7 @@ func (d *debugInfo) readUnit(u *unit) {
 		u.lines = d.lines[offset]
 	}
 	for {
-		e := next(reader, d.work)
+		e := nextEntry(reader, d.work)
 		if e == nil || e.Tag == dwarf.TagCompileUnit {
 			break
 		}
@@ -275,7 +275,7 @@ func (u *unit) callSite(call *dwarf.Entry) Frame {
 	return f
 }
 
-// name returns the name of a function or inlined call: it is often at the entry it was made from.
+// name returns the name of a function or inlined call, which is often at the entry that it refers to.
 func (d *debugInfo) name(e *dwarf.Entry, work *budget.Budget) string {
 	plain := ""
 	reader := d.data.Reader()
@@ -294,7 +294,7 @@ func (d *debugInfo) name(e *dwarf.Entry, work *budget.Budget) string {
 			break
 		}
 		reader.Seek(origin)
-		if e = next(reader, work); e == nil {
+		if e = nextEntry(reader, work); e == nil {
 			break
 		}
 	}

@@ -46,7 +46,7 @@ func TestHostileFiles(t *testing.T) {
 func TestLineTables(t *testing.T) {
 	for _, flags := range [][]string{{"-gdwarf-5"}, {"-gdwarf-4"}, {"-gdwarf-3"}, {"-gdwarf-5", "-gz"}} {
 		program := build(t, programC, append(flags, "-O2")...)
-		f, err := open(program)
+		f, err := openObject(program)
 		if err != nil {
 			t.Fatal(err)
 		}

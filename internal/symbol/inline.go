@@ -7,7 +7,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/budget"
 )
 
-// inline is a call that was inlined into a function, or a block of it: what lies in it follows, up to the index end.
+// inline is a call that was inlined into a function, or a block of the function. The calls in it follow, up to the index end.
 type inline struct {
 	entry  dwarf.Offset
 	ranges [][2]uint64
@@ -15,8 +15,8 @@ type inline struct {
 	end    int
 }
 
-// inlined returns the function at an address and the calls inlined there, outermost first.
-func (d *debugInfo) inlined(u *unit, address uint64, work *budget.Budget) (function *dwarf.Entry, calls []*dwarf.Entry) {
+// inlinedAt returns the function at an address and the calls inlined there, outermost first.
+func (d *debugInfo) inlinedAt(u *unit, address uint64, work *budget.Budget) (function *dwarf.Entry, calls []*dwarf.Entry) {
 	i := sort.Search(len(u.functions), func(i int) bool { return u.functions[i].low > address }) - 1
 	if i < 0 || address >= u.functions[i].high {
 		return nil, nil
@@ -47,33 +47,33 @@ func (d *debugInfo) inlined(u *unit, address uint64, work *budget.Budget) (funct
 func (d *debugInfo) entry(at dwarf.Offset, work *budget.Budget) *dwarf.Entry {
 	reader := d.data.Reader()
 	reader.Seek(at)
-	return next(reader, work)
+	return nextEntry(reader, work)
 }
 
-// readInlines lists what was inlined into a function. It is read once: a function may call others at thousands of places.
+// readInlines lists the calls inlined into a function. They are read once, because there may be thousands.
 func (d *debugInfo) readInlines(u *unit, at dwarf.Offset) (list []inline) {
-	var open []int // indices of those whose children are being read
+	var open []int // indices of the calls whose children are being read
 	reader := d.data.Reader()
 	reader.Seek(at)
-	if function := next(reader, d.work); function == nil || !function.Children {
+	if function := nextEntry(reader, d.work); function == nil || !function.Children {
 		return nil
 	}
 	for {
-		e := next(reader, d.work)
+		e := nextEntry(reader, d.work)
 		switch {
 		case e == nil || e.Tag == 0 && len(open) == 0:
-			return closed(list, open)
+			return closeInlines(list, open)
 		case e.Tag == 0:
 			list[open[len(open)-1]].end = len(list)
 			open = open[:len(open)-1]
 		case e.Tag != dwarf.TagInlinedSubroutine && e.Tag != dwarf.TagLexDwarfBlock:
 			if !d.skip(reader, e) {
-				return closed(list, open)
+				return closeInlines(list, open)
 			}
 		default:
 			ranges := d.ranges(u, e)
 			if !d.keep.Charge(int64(inlineBytes + rangeBytes*len(ranges))) {
-				return closed(list, open)
+				return closeInlines(list, open)
 			}
 			list = append(list, inline{entry: e.Offset, ranges: ranges, call: e.Tag == dwarf.TagInlinedSubroutine, end: len(list) + 1})
 			if e.Children {
@@ -83,8 +83,8 @@ func (d *debugInfo) readInlines(u *unit, at dwarf.Offset) (list []inline) {
 	}
 }
 
-// closed ends what is still open where reading stopped.
-func closed(list []inline, open []int) []inline {
+// closeInlines ends the calls that are still open when reading stopped.
+func closeInlines(list []inline, open []int) []inline {
 	for _, at := range open {
 		list[at].end = len(list)
 	}

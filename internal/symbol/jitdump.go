@@ -12,30 +12,30 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/untrusted"
 )
 
-// The records of a jitdump that name code (tools/perf/Documentation/jitdump-specification.txt in Linux), and bounds on what is
-// read of one.
+// The records of a jitdump that name code (tools/perf/Documentation/jitdump-specification.txt in Linux), and bounds on
+// reading it.
 const (
-	jitMagic   = 0x4a695444 // "JiTD", as a number of the machine that wrote it
+	jitMagic   = 0x4a695444 // "JiTD", in the byte order of the machine that wrote it
 	jitLoad    = 0
 	jitMove    = 1
 	jitLines   = 2
 	jitPrefix  = 16
 	jitHeader  = 40
-	jitBodyMax = 64 << 10 // bytes of a record; behind the name there is code
-	jitTries   = 16       // looks for the file: most programs write none
+	jitBodyMax = 64 << 10 // bytes that are read of a record; code follows the name
+	jitTries   = 16       // most looks for the file, since most programs write none
 )
 
-// jitDump is the file in which node --perf-prof, agents of Java and others put the code that they generate. They map it, so
-// that others find it.
+// jitDump is the file in which node --perf-prof, agents of Java and others describe the code that they generate. They map it, so
+// that tools find it among their mappings.
 type jitDump struct {
 	pid    int
-	folder string // in which the process began
+	folder string // working folder of the process at the start
 	path   string // "": not found yet
 	tries  int
-	read   int64 // bytes so far, whole records
+	read   int64 // bytes read so far, in whole records
 	broken bool
-	lines  map[uint64][]codeLine // of code that is not there yet, by address
-	names  map[uint64]string     // of code, by address: it may move
+	lines  map[uint64][]codeLine // of code that is not loaded yet, by address
+	names  map[uint64]string     // of code that may move, by address
 }
 
 // codeLine says that the code from an address on belongs to a line.
@@ -45,13 +45,13 @@ type codeLine struct {
 	line    int
 }
 
-// newJitDump asks where the process works: node puts its file there.
+// newJitDump notes the working folder of the process, where node puts its file.
 func newJitDump(pid int) *jitDump {
 	folder, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)) // "": it has ended
 	return &jitDump{pid: pid, folder: folder}
 }
 
-// find looks for the file among the mappings of the process, or, when it has ended, in its folder.
+// find looks for the file among the mappings of the process, or in its folder if it has ended.
 func (d *jitDump) find() {
 	if d.path != "" || d.tries >= jitTries {
 		return
@@ -74,7 +74,7 @@ func (d *jitDump) find() {
 	}
 }
 
-// update adds what the file has more than before. A record without its end is read later.
+// update reads what was added to the file. An incomplete record is read later.
 func (d *jitDump) update(m *PerfMap) {
 	d.find()
 	if d.path == "" || d.broken {
@@ -85,10 +85,10 @@ func (d *jitDump) update(m *PerfMap) {
 		return
 	}
 	defer file.Close() //nolint:errcheck // it was only read
-	d.add(io.NewSectionReader(file, d.read, perfMapMax-d.read), m)
+	d.readRecords(io.NewSectionReader(file, d.read, perfMapMax-d.read), m)
 }
 
-func (d *jitDump) add(src io.Reader, m *PerfMap) {
+func (d *jitDump) readRecords(src io.Reader, m *PerfMap) {
 	in := bufio.NewReader(src)
 	if d.read == 0 && !d.header(in) {
 		return
@@ -115,7 +115,7 @@ func (d *jitDump) add(src io.Reader, m *PerfMap) {
 	}
 }
 
-// header reads the start of the file. False: it is not all there, or of no such file.
+// header reads the head of the file. False: it is incomplete, or the file is no jitdump.
 func (d *jitDump) header(in *bufio.Reader) bool {
 	head, err := in.Peek(jitHeader)
 	if err != nil {
@@ -133,19 +133,19 @@ func (d *jitDump) header(in *bufio.Reader) bool {
 	return true
 }
 
-// record takes a record without its prefix. Others than those above say nothing of names.
+// record takes a record without its prefix. It ignores records that name no code.
 func (d *jitDump) record(id uint32, b []byte, m *PerfMap) {
 	word := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 	switch {
 	case id == jitLoad && len(b) > 40:
 		text, _, _ := bytes.Cut(b[40:], []byte{0})
 		name, start := string(text[:min(len(text), perfLineMax)]), word(16)
-		m.put(piece{start: start, end: start + word(24), name: name, lines: d.lines[start]})
+		m.addPiece(piece{start: start, end: start + word(24), name: name, lines: d.lines[start]})
 		delete(d.lines, start)
 		d.nameMoved(m, start, name)
 	case id == jitMove && len(b) >= 48:
 		if name := d.names[word(16)]; name != "" {
-			m.put(piece{start: word(24), end: word(24) + word(32), name: name})
+			m.addPiece(piece{start: word(24), end: word(24) + word(32), name: name})
 			d.nameMoved(m, word(24), name)
 		}
 	case id == jitLines && len(b) >= 16:
@@ -170,7 +170,7 @@ func (d *jitDump) nameMoved(m *PerfMap, start uint64, name string) {
 	}
 }
 
-// linesBytes returns what lines take. Those of one file share its name.
+// linesBytes returns the memory that lines take. Lines of one file share its name.
 func linesBytes(lines []codeLine) int64 {
 	bytes := int64(0)
 	for i := range lines {
@@ -182,7 +182,7 @@ func linesBytes(lines []codeLine) int64 {
 	return bytes
 }
 
-// parseLines reads entries: address, line, discriminator, and the file, which "\xff" says is that of the entry before.
+// parseLines reads entries: address, line, discriminator and file; "\xff" stands for the file of the previous entry.
 func parseLines(b []byte) (lines []codeLine) {
 	for len(b) > 16 {
 		l := codeLine{address: binary.LittleEndian.Uint64(b), line: int(int32(binary.LittleEndian.Uint32(b[8:])))} //nolint:gosec // it is signed in the file
@@ -200,7 +200,7 @@ func parseLines(b []byte) (lines []codeLine) {
 	return lines
 }
 
-// lineAt returns file and line of an address in a piece; empty when the piece has none.
+// lineAt returns file and line of an address in a piece of code; empty if unknown.
 func (p *piece) lineAt(address uint64) (file string, line int) {
 	var best *codeLine
 	for i := range p.lines {

@@ -52,8 +52,8 @@ func TestJitDump(t *testing.T) {
 	b := sampleJit().Bytes()
 	for _, split := range []int{len(b), 10, jitHeader, jitHeader + 20, len(b) - 3} {
 		m, d := &PerfMap{}, &jitDump{}
-		d.add(bytes.NewReader(b[:split]), m)
-		d.add(bytes.NewReader(b[d.read:]), m)
+		d.readRecords(bytes.NewReader(b[:split]), m)
+		d.readRecords(bytes.NewReader(b[d.read:]), m)
 		for address, want := range map[uint64]Frame{
 			0x1001: {Function: "step", File: "/a/solve.js", Line: 42}, 0x1041: {},
 			0x2005:  {Function: "void Solver.step(int)", File: "Solver.java", Line: 7},
@@ -104,11 +104,11 @@ func FuzzJitDump(f *testing.F) {
 	f.Add([]byte("DTiJ"), uint64(0), 0)
 	f.Fuzz(func(t *testing.T, b []byte, address uint64, split int) {
 		whole, parts := &PerfMap{}, &PerfMap{}
-		(&jitDump{}).add(bytes.NewReader(b), whole)
+		(&jitDump{}).readRecords(bytes.NewReader(b), whole)
 		d := &jitDump{}
-		d.add(bytes.NewReader(b[:max(0, min(split, len(b)))]), parts)
+		d.readRecords(bytes.NewReader(b[:max(0, min(split, len(b)))]), parts)
 		if !d.broken {
-			d.add(bytes.NewReader(b[d.read:]), parts)
+			d.readRecords(bytes.NewReader(b[d.read:]), parts)
 		}
 		if got, want := parts.Frame(address), whole.Frame(address); got != want {
 			t.Errorf("%+v, read in two parts %+v", want, got)

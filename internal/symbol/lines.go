@@ -10,8 +10,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/budget"
 )
 
-// lineTable says which line code comes from. It is read here, not by debug/dwarf, which copies the name of a folder for each
-// file in it, and believes how many there are said to be. Names stay where they are in the sections.
+// lineTable maps code to lines. It is read here, not by debug/dwarf, which copies a folder's name for each of its files, and
+// believes any number of files that a table claims. Names are slices of the sections.
 type lineTable struct {
 	version int
 	folders [][]byte
@@ -30,7 +30,7 @@ type row struct {
 
 const noFile = -1
 
-// What an element takes, in bytes.
+// Memory taken by an element, in bytes.
 const (
 	rowBytes  = 16
 	textBytes = 24
@@ -50,12 +50,12 @@ type program struct {
 
 	address, op     uint64
 	file, line      int64
-	begins, dropped bool // the sequence: has no row yet; is of code that is not there
+	begins, dropped bool // the sequence has no row yet; is about code that the linker dropped
 }
 
-// readLines reads a line table, or as much of it as there is room for.
+// readLines reads a line table, or as much as there is room for.
 func (d *debugInfo) readLines(offset uint64, folder string) *lineTable {
-	p := program{cursor: at(d.line, offset), table: &lineTable{}, keep: d.keep, folder: []byte(folder)}
+	p := program{cursor: cursorAt(d.line, offset), table: &lineTable{}, keep: d.keep, folder: []byte(folder)}
 	size, offsetSize := p.length()
 	p.rest = p.take(size)
 	if !d.work.Charge(int64(len(p.rest))) || !p.header(d, offsetSize) {
@@ -63,7 +63,7 @@ func (d *debugInfo) readLines(offset uint64, folder string) *lineTable {
 	}
 	for p.reset(); len(p.rest) > 0 && !p.short && p.step(); {
 	}
-	// Where one sequence ends and another begins, the beginning counts: it has to be the later row.
+	// Where one sequence ends and another begins, the beginning counts, so it must be the later row.
 	slices.SortStableFunc(p.table.rows, func(a, b row) int {
 		return cmp.Or(cmp.Compare(a.address, b.address), cmp.Compare(min(a.file, 0), min(b.file, 0)))
 	})
@@ -75,7 +75,7 @@ func (p *program) header(d *debugInfo, offsetSize uint64) bool {
 	if p.table.version >= 5 {
 		p.take(2) // sizes of an address and a segment
 	}
-	instructions := at(p.rest, offsetSize)
+	instructions := cursorAt(p.rest, offsetSize)
 	size := p.number(offsetSize)
 	instructions.take(size)
 	p.minLength, p.opsMax = p.number(1), 1
@@ -126,8 +126,8 @@ func (p *program) names() bool {
 // readFileEntry reads what comes after the name of a file.
 func (p *program) readFileEntry(name []byte) bool {
 	folder := p.unsigned()
-	p.unsigned() // when it was changed
-	p.unsigned() // its size
+	p.unsigned() // time of modification
+	p.unsigned() // size of the file
 	return p.addFile(name, folder)
 }
 
@@ -145,7 +145,7 @@ func (p *program) addFile(name []byte, folder uint64) (ok bool) {
 	return ok
 }
 
-// entries reads a list of DWARF 5: how its entries look, how many there are, and the entries.
+// entries reads a list of DWARF 5: the format of its entries, their number, and the entries.
 func (p *program) entries(d *debugInfo, offsetSize uint64, add func(name []byte, folder uint64) bool) bool {
 	const content, folderIndex = 1, 2 // DW_LNCT_path, DW_LNCT_directory_index
 	type field struct{ content, form uint64 }
@@ -175,16 +175,16 @@ func (p *program) entries(d *debugInfo, offsetSize uint64, add func(name []byte,
 	return true
 }
 
-// value reads a field of a form that entries may have.
+// value reads a field in one of the forms that entries may have.
 func (p *program) value(d *debugInfo, form, offsetSize uint64) (text []byte, value uint64, ok bool) {
 	switch form {
 	case 0x08: // DW_FORM_string
 		text = p.text()
 	case 0x0e: // DW_FORM_strp
-		named := at(d.str, p.number(offsetSize))
+		named := cursorAt(d.str, p.number(offsetSize))
 		text = named.text()
 	case 0x1f: // DW_FORM_line_strp
-		named := at(d.lineStr, p.number(offsetSize))
+		named := cursorAt(d.lineStr, p.number(offsetSize))
 		text = named.text()
 	case 0x0b: // DW_FORM_data1
 		value = p.number(1)
@@ -266,7 +266,7 @@ func (p *program) advance(by uint64) {
 	p.op = op % p.opsMax
 }
 
-// emit adds a row. Sequences that begin at 0 belong to functions that the linker threw away.
+// emit adds a row. Sequences that begin at 0 belong to functions that the linker dropped.
 func (p *program) emit(end bool) (ok bool) {
 	r := row{address: p.address, file: noFile, line: int32(max(math.MinInt32, min(p.line, math.MaxInt32)))}
 	first := int64(0)
@@ -295,7 +295,7 @@ func (t *lineTable) lineAt(address uint64) Frame {
 	return Frame{File: t.fileName(int64(t.rows[i].file)), Line: int(t.rows[i].line)}
 }
 
-// fileName returns the path of a file, as the compiler wrote it, empty if there is none with a number.
+// fileName returns the path of the file with a number, as the compiler wrote it; empty: none.
 func (t *lineTable) fileName(number int64) string {
 	if number < 0 || number >= int64(len(t.files)) {
 		return ""

@@ -17,7 +17,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/untrusted"
 )
 
-// Bounds on what is kept of one module, in bytes: a small file gets little room, whatever it unpacks to.
+// Bounds on the memory for one module, in bytes: a small file gets little, however large its content unpacks.
 const (
 	moduleLeast = 32 << 20
 	moduleShare = 16      // for each byte of the file
@@ -25,7 +25,7 @@ const (
 	checksumMax = 1 << 30 // of a debug file that is read for its checksum
 )
 
-// module is what was read of one file; its file is closed.
+// module is the content of one file that was read. The file is closed.
 type module struct {
 	base      uint64 // address in the file of the lowest mapped byte
 	functions []function
@@ -33,18 +33,18 @@ type module struct {
 	keep      *budget.Budget
 
 	mu    sync.Mutex // debug/dwarf keeps caches that are not safe to share
-	debug *debugInfo // nil when there is none
+	debug *debugInfo // nil: none
 }
 
 // function is one symbol.
 type function struct {
 	address, size uint64
-	name          uint32 // where its name begins
-	rank          uint8  // of several names of one address the highest is shown
+	name          uint32 // index in names where its name begins
+	rank          uint8  // of several symbols at one address the highest rank counts
 }
 
-// load reads a module; what cannot be read, or has no room, is missing from it. It returns nil for what is no ELF file.
-func load(path, root string, whole *budget.Budget) (m *module) {
+// readModule reads a module, without parts that cannot be read or have no room. It returns nil if the file is not ELF.
+func readModule(path, root string, whole *budget.Budget) (m *module) {
 	// debug/elf and debug/dwarf are meant to return errors for bad files, but a file that makes them panic must not
 	// take the program down.
 	defer func() {
@@ -52,7 +52,7 @@ func load(path, root string, whole *budget.Budget) (m *module) {
 			m = nil
 		}
 	}()
-	file, err := open(path)
+	file, err := openObject(path)
 	if err != nil {
 		return nil
 	}
@@ -68,7 +68,7 @@ func load(path, root string, whole *budget.Budget) (m *module) {
 	for _, f := range files {
 		room += min(moduleShare*f.size, math.MaxInt64-room)
 	}
-	m = &module{base: base(file.File), keep: whole.Part(room)}
+	m = &module{base: lowestAddress(file.File), keep: whole.Part(room)}
 	for _, f := range files {
 		if len(m.functions) == 0 {
 			m.readFunctions(f.File, elf.SHT_SYMTAB)
@@ -90,7 +90,7 @@ type object struct {
 	size int64
 }
 
-func open(path string) (*object, error) {
+func openObject(path string) (*object, error) {
 	file, err := untrusted.Open(path, 0)
 	if err != nil {
 		return nil, err
@@ -106,13 +106,12 @@ func open(path string) (*object, error) {
 	return nil, err
 }
 
-// close gives the descriptor back. The file was only read: there is nothing that an error could have lost.
+// close closes the file. An error cannot have lost anything, since the file was only read.
 func (o *object) close() { _ = o.file.Close() }
 
-// base returns the lowest mapped address: that of the first loaded segment, down to its page. Shared objects and
-// position independent programs count from 0 there, others from where they were linked to; dli_fbase is the
-// lowest mapped address in memory for both.
-func base(f *elf.File) uint64 {
+// lowestAddress returns the lowest mapped address in the file: that of the first loaded segment, rounded down to its page. It is 0 in
+// shared objects and position independent programs, and the linked address in others. dli_fbase is the same place in memory.
+func lowestAddress(f *elf.File) uint64 {
 	const page = 4096 // the smallest; linkers align the first segment to the largest anyway
 	lowest, found := uint64(0), false
 	for _, p := range f.Progs {
@@ -145,7 +144,7 @@ func (m *module) readFunctions(f *elf.File, kind elf.SectionType) {
 	for c := (cursor{rest: symbols}); len(c.rest) > 0; {
 		name, info, _, section := c.number(4), byte(c.number(1)), c.number(1), elf.SectionIndex(c.number(2))
 		s := function{name: uint32(name), address: c.number(8), size: c.number(8)}
-		s.rank = rank(info, s.size)
+		s.rank = symbolRank(info, s.size)
 		if isFunction(info) && section != elf.SHN_UNDEF && len(m.nameOf(&s)) > 0 {
 			var fits bool
 			if list, fits = budget.Append(m.keep, list, functionBytes, s); !fits {
@@ -156,14 +155,14 @@ func (m *module) readFunctions(f *elf.File, kind elf.SectionType) {
 	slices.SortFunc(list, func(a, b function) int {
 		return cmp.Or(cmp.Compare(a.address, b.address), -cmp.Compare(a.rank, b.rank))
 	})
-	m.functions = m.oneEach(list)
+	m.functions = m.keepBest(list)
 }
 
-// functionBytes is what a function takes.
+// functionBytes is the memory that a function takes.
 const functionBytes = 24
 
-// oneEach keeps the highest rank of each address, and of those the first name.
-func (m *module) oneEach(list []function) []function {
+// keepBest keeps one function for each address: the first with the highest rank.
+func (m *module) keepBest(list []function) []function {
 	kept := list[:0]
 	for i := range list {
 		f, last := list[i], len(kept)-1
@@ -179,7 +178,7 @@ func (m *module) oneEach(list []function) []function {
 
 // nameOf returns a function's mangled name.
 func (m *module) nameOf(f *function) []byte {
-	name := at(m.names, uint64(f.name))
+	name := cursorAt(m.names, uint64(f.name))
 	text, _, _ := bytes.Cut(name.rest[:min(len(name.rest), nameMax)], []byte{0})
 	return text
 }
@@ -189,8 +188,8 @@ func isFunction(info byte) bool {
 	return kind == elf.STT_FUNC || kind == elf.STT_GNU_IFUNC
 }
 
-// rank prefers sized symbols, then global over weak over local ones.
-func rank(info byte, size uint64) uint8 {
+// symbolRank prefers sized symbols, then global over weak over local ones.
+func symbolRank(info byte, size uint64) uint8 {
 	r := uint8(0)
 	if size > 0 {
 		r = 4
@@ -205,8 +204,8 @@ func rank(info byte, size uint64) uint8 {
 	return r
 }
 
-// function returns the mangled name of the function that has an address, empty when no symbol covers it. A symbol
-// without a size (assembly) covers what comes before the next one, within reason.
+// function returns the mangled name of the function at an address, empty if no symbol covers it. A symbol without a size
+// (assembly) covers the code up to the next one, within a bound.
 func (m *module) function(address uint64) string {
 	const assembly = 4096
 	i := sort.Search(len(m.functions), func(i int) bool { return m.functions[i].address > address }) - 1
@@ -220,7 +219,7 @@ func (m *module) function(address uint64) string {
 	return string(m.nameOf(f))
 }
 
-// frames resolves an address relative to the lowest mapped one, innermost first; nil when nothing is known.
+// frames resolves an address relative to the lowest mapped one, innermost first; nil: unknown.
 func (m *module) frames(offset uint64) (frames []Frame) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -238,14 +237,14 @@ func (m *module) frames(offset uint64) (frames []Frame) {
 	return frames
 }
 
-// short reports whether something of the module was left out, or may be.
-func (m *module) short() bool {
+// isIncomplete reports whether parts of the module were left out, or may be.
+func (m *module) isIncomplete() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.keep.Refused() > 0 || m.debug != nil && m.debug.work.Refused() > 0
 }
 
-// debugFrames asks the debug information, and takes a panic in debug/dwarf for no answer.
+// debugFrames looks an address up in the debug information. A panic in debug/dwarf counts as no answer.
 func (m *module) debugFrames(address uint64) (frames []Frame) {
 	if m.debug == nil {
 		return nil
@@ -258,7 +257,7 @@ func (m *module) debugFrames(address uint64) (frames []Frame) {
 	return m.debug.frames(address)
 }
 
-// clones matches what compilers append to the names of parts and copies of functions.
+// clones matches the suffixes that compilers give to parts and copies of functions.
 var clones = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\.(cold|constprop|part|isra|lto_priv)(\.\d+)?)+$`) })
 
 // demangled returns the short form of a symbol's name.

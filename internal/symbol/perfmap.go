@@ -19,14 +19,14 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/untrusted"
 )
 
-// Bounds on what is kept of one process, and on what is read of it.
+// Bounds on memory and reading for one process.
 const (
 	generatedMax = 64 << 20 // bytes kept
 	pieceBytes   = 80       // of them for a piece without its name, and for a line
 	perfMapMax   = 1 << 30  // bytes
 	perfLineMax  = 4096     // bytes
 	readAtOnce   = 256 << 10
-	overlapMost  = 64 // pieces that are looked through for one that reaches over an address
+	overlapMost  = 64 // pieces that are searched for one that covers an address
 )
 
 // PerfMap names code that the runtime of a language generated: Java, Julia, node and others write such a file for perf. It
@@ -34,17 +34,17 @@ const (
 // in Linux), and grows while the program runs. A jitdump serves as well. Only one goroutine may use it.
 type PerfMap struct {
 	path     string
-	since    time.Time // a file that was last written before is of an earlier process with this number
-	dump     *jitDump  // nil: is not looked for
+	since    time.Time // an older file belongs to an earlier process with this pid
+	dump     *jitDump  // nil: not looked for
 	read     int64     // bytes so far
 	partial  []byte    // a line without its end
 	pieces   []piece   // by start, then order, unless unsorted
 	unsorted bool
 	keep     *budget.Budget
-	say      func(line string) // nil: has been said
+	say      func(line string) // nil: said already
 }
 
-// piece is one piece of code. A later one replaces those at its addresses.
+// piece is one piece of code. It replaces earlier ones at its addresses.
 type piece struct {
 	start, end uint64
 	order      int
@@ -55,14 +55,14 @@ type piece struct {
 // NewPerfMap returns a map that has read nothing of its file yet.
 func NewPerfMap(path string) *PerfMap { return &PerfMap{path: path} }
 
-// NewGenerated returns the map of a process, where programs put it, and looks for its jitdump, too. Close ends its use.
+// NewGenerated returns the map of a process at the usual path, and looks for its jitdump, too. The caller calls Close.
 func NewGenerated(pid int, o Options) *PerfMap {
 	return &PerfMap{
-		path: fmt.Sprintf("/tmp/perf-%d.map", pid), since: started(pid), dump: newJitDump(pid), keep: o.Budget.Part(generatedMax), say: o.Say,
+		path: fmt.Sprintf("/tmp/perf-%d.map", pid), since: startTime(pid), dump: newJitDump(pid), keep: o.Budget.Part(generatedMax), say: o.Say,
 	}
 }
 
-// Close gives back what the map charged.
+// Close gives the map's memory back to the budget.
 func (m *PerfMap) Close() {
 	if m != nil {
 		m.keep.Close()
@@ -81,9 +81,9 @@ func (m *PerfMap) noteIfFull() bool {
 	return true
 }
 
-// started returns a time shortly before a process began. The zero time: it has ended, or the kernel does not say (proc(5),
-// /proc/PID/stat, field 22).
-func started(pid int) time.Time {
+// startTime returns a time shortly before a process began (proc(5), /proc/PID/stat, field 22). The zero time: it has ended, or the
+// kernel does not say.
+func startTime(pid int) time.Time {
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	var real, boot unix.Timespec
@@ -91,11 +91,11 @@ func started(pid int) time.Time {
 		return time.Time{}
 	}
 	ticks, _ := strconv.ParseInt(string(fields[19]), 10, 64)
-	const tick, doubt = 1e9 / 100, 1e9 // ns: of USER_HZ; of clocks that were not read at once
+	const tick, doubt = 1e9 / 100, 1e9 // ns: a tick of USER_HZ; the error of reading two clocks one after the other
 	return time.Unix(0, real.Nano()-boot.Nano()+ticks*tick-doubt)
 }
 
-// Frame returns the function that a return address is in. It is empty when the file does not exist yet or does not name it.
+// Frame returns the function of a return address. It is empty if the file does not exist yet or does not name the function.
 func (m *PerfMap) Frame(address uint64) Frame {
 	address-- // the call is the instruction before
 	p := m.at(address)
@@ -113,7 +113,7 @@ func (m *PerfMap) Frame(address uint64) Frame {
 	return f
 }
 
-// generated are names that have a source: of V8 ("JS:*step /src/a.js:42:9"), and of CPython ("py::step:/src/a.py").
+// generated matches names with a source: of V8 ("JS:*step /src/a.js:42:9"), and of CPython ("py::step:/src/a.py").
 var generated = sync.OnceValue(func() []*regexp.Regexp {
 	return []*regexp.Regexp{
 		regexp.MustCompile(`^(?:JS|LazyCompile|Function|Eval|Script):[*~^+']?(?P<function>\S*) (?P<file>.+?):(?P<line>\d+)(?::\d+)?$`),
@@ -149,7 +149,7 @@ func (m *PerfMap) at(address uint64) *piece {
 	return found
 }
 
-// update reads what the files have more than before.
+// update reads what was added to the files.
 func (m *PerfMap) update() {
 	if m.dump != nil {
 		m.dump.update(m)
@@ -166,33 +166,33 @@ func (m *PerfMap) update() {
 	for b := make([]byte, readAtOnce); !m.noteIfFull(); {
 		n, err := in.Read(b)
 		m.read += int64(n)
-		m.add(b[:n])
+		m.parseBytes(b[:n])
 		if err != nil || n == 0 {
 			return
 		}
 	}
 }
 
-// openTrusted opens a regular file of our user, or of root, or returns nil: in /tmp others could have made it.
+// openTrusted opens a regular file of our user or of root. It returns nil for others, which any user can create in /tmp.
 func openTrusted(path string) *os.File {
 	file, err := untrusted.Open(path, unix.O_NOFOLLOW)
 	if err != nil {
 		return nil
 	}
-	if info, err := file.Stat(); err != nil || !trusted(info) {
+	if info, err := file.Stat(); err != nil || !isTrusted(info) {
 		file.Close() //nolint:errcheck,gosec // nothing was read
 		return nil
 	}
 	return file
 }
 
-func trusted(info os.FileInfo) bool {
+func isTrusted(info os.FileInfo) bool {
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	return ok && (owner.Uid == 0 || int(owner.Uid) == os.Geteuid())
 }
 
-// add takes the next bytes of the file.
-func (m *PerfMap) add(b []byte) {
+// parseBytes takes the next bytes of the file.
+func (m *PerfMap) parseBytes(b []byte) {
 	b = append(m.partial, b...)
 	for {
 		line, rest, whole := bytes.Cut(b, []byte("\n"))
@@ -201,14 +201,14 @@ func (m *PerfMap) add(b []byte) {
 			break
 		}
 		if p, ok := parsePiece(line); ok {
-			m.put(p)
+			m.addPiece(p)
 		}
 		b = rest
 	}
 }
 
-// put adds a piece, unless it is empty or has no room.
-func (m *PerfMap) put(p piece) {
+// addPiece adds a piece, unless it is empty or has no room.
+func (m *PerfMap) addPiece(p piece) {
 	if p.end > p.start && p.name != "" && m.keep.Charge(int64(pieceBytes+len(p.name))) {
 		p.order = len(m.pieces)
 		m.pieces = append(m.pieces, p)
@@ -223,7 +223,7 @@ func (m *PerfMap) sort() {
 	}
 }
 
-// parsePiece reads a line. What is no piece of code is passed over.
+// parsePiece reads a line. False: it is no piece of code.
 func parsePiece(line []byte) (piece, bool) {
 	start, rest, _ := bytes.Cut(line, []byte(" "))
 	size, name, _ := bytes.Cut(rest, []byte(" "))

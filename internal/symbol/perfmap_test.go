@@ -156,10 +156,10 @@ func FuzzPerfMap(f *testing.F) {
 	f.Add("0 ffffffffffffffff all\n", uint64(1), 0)
 	f.Fuzz(func(t *testing.T, text string, address uint64, split int) {
 		whole, parts := &PerfMap{}, &PerfMap{}
-		whole.add([]byte(text))
+		whole.parseBytes([]byte(text))
 		split = max(0, min(split, len(text)))
-		parts.add([]byte(text[:split]))
-		parts.add([]byte(text[split:]))
+		parts.parseBytes([]byte(text[:split]))
+		parts.parseBytes([]byte(text[split:]))
 		find := func(m *PerfMap) string {
 			if p := m.at(address); p != nil {
 				return p.name

@@ -2,8 +2,8 @@ package symbol
 
 import "debug/dwarf"
 
-// survey finds the units, and charges what debug/dwarf keeps of them and of their tables of abbreviations. Tables may overlap.
-// False: there is no room, or an entry has more attributes than compilers write.
+// survey finds the units, and charges the memory that debug/dwarf keeps for them and for their tables of abbreviations, which may
+// overlap. False: there is no room, or an entry has more attributes than compilers write.
 func (d *debugInfo) survey(info, abbreviations []byte) bool {
 	tables := map[uint64]bool{}
 	for c := (cursor{rest: info}); len(c.rest) > 0 && !c.short; {
@@ -27,7 +27,7 @@ func (d *debugInfo) survey(info, abbreviations []byte) bool {
 		table := header.number(offsetSize)
 		header.take(rest)
 		root := len(info) - len(c.rest) - len(header.rest)
-		if !d.keep.Charge(unitBytes) || !tables[table] && !d.chargeTable(at(abbreviations, table)) {
+		if !d.keep.Charge(unitBytes) || !tables[table] && !d.chargeTable(cursorAt(abbreviations, table)) {
 			return false
 		}
 		tables[table] = true

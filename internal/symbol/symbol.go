@@ -1,6 +1,6 @@
 // Package symbol turns an address in a module of a target program into a function, a file and a line. It reads ELF
-// symbol tables and DWARF from the module, or from the debug file that a distribution puts beside it. What cannot be
-// found stays empty: module and offset always name the place.
+// symbol tables and DWARF from the module, or from the debug file that a distribution puts beside it. Unknown fields
+// stay empty: module and offset always identify the place.
 package symbol
 
 import (
@@ -27,7 +27,7 @@ const debugRoot = "/usr/lib/debug"
 const (
 	// modulesMax bounds the modules kept in memory.
 	modulesMax = 512
-	// clearedMax bounds how often modules make room for another that has none: reading them again takes time.
+	// clearedMax bounds how often all modules are dropped to make room for another: reading them again takes time.
 	clearedMax = 16
 	// loadPatience is how long reading a module may take: its file system may hang.
 	loadPatience = 30 * time.Second
@@ -35,8 +35,8 @@ const (
 
 // Options say how names are found. All may be left out.
 type Options struct {
-	Budget *budget.Budget    // what may be kept; nil: the half of what a session may take
-	Say    func(line string) // takes what was left out of a module, once for each
+	Budget *budget.Budget    // for the memory that is kept; nil: half of what a session may take
+	Say    func(line string) // gets a line about parts that were left out, once for each module
 	Still  bool              // files do not change meanwhile
 }
 
@@ -49,8 +49,8 @@ type Resolver struct {
 
 	mu      sync.Mutex
 	modules map[string]*entry
-	cleared int             // how often all modules made room
-	refused uint64          // by the budget, until then
+	cleared int             // how often all modules were dropped
+	refused uint64          // refusals of the budget before the latest of these times
 	said    map[string]bool // modules whose omissions we have reported
 }
 
@@ -61,7 +61,7 @@ type entry struct {
 	module *module
 }
 
-// identity shows when a file was replaced.
+// identity changes when a file is replaced.
 type identity struct {
 	info    os.FileInfo
 	size    int64
@@ -81,13 +81,12 @@ func New(o Options) *Resolver {
 	return r
 }
 
-// Frames names the place of a return address: the function that made the call, then those that it was inlined into,
-// the function that really has the frame last. offset is the address minus the module's lowest mapped address
-// (dli_fbase). There is at least one frame, and all have the same Module and Offset: of a module that is not a readable
-// regular file in ELF, they have nothing else.
+// Frames names the place of a return address: the function that made the call, then those into which it was inlined; the last
+// one has the machine's frame. offset is the address minus the module's lowest mapped address (dli_fbase). There is at least
+// one frame, and all have the same Module and Offset. If the module is no readable regular file in ELF, they have nothing else.
 func (r *Resolver) Frames(module string, offset uint64) []Frame {
 	frames := r.find(module, offset)
-	if r.makesRoom() {
+	if r.makeRoom() {
 		frames = r.find(module, offset)
 	}
 	if len(frames) == 0 {
@@ -99,7 +98,7 @@ func (r *Resolver) Frames(module string, offset uint64) []Frame {
 	return frames
 }
 
-// find returns what is known of a return address.
+// find returns the frames of a return address, as far as known.
 func (r *Resolver) find(path string, offset uint64) (frames []Frame) {
 	if m := r.module(path); m != nil && offset > 0 {
 		// The call is the instruction before the one it returns to.
@@ -109,7 +108,7 @@ func (r *Resolver) find(path string, offset uint64) (frames []Frame) {
 	return frames
 }
 
-// module returns what is known of a file, nil when it is no regular file.
+// module returns the module of a file, nil if it is no regular file.
 func (r *Resolver) module(path string) *module {
 	if r.still {
 		r.mu.Lock()
@@ -145,14 +144,14 @@ func (r *Resolver) module(path string) *module {
 func (r *Resolver) read(path string, e *entry) *module {
 	e.once.Do(func() {
 		var m *module
-		if untrusted.Within(path, loadPatience, func() { m = load(path, r.root, r.budget) }) {
+		if untrusted.Within(path, loadPatience, func() { m = readModule(path, r.root, r.budget) }) {
 			e.module = m
 		}
 	})
 	return e.module
 }
 
-// drop gives up a module that others still may use.
+// drop forgets a module, which others may still use.
 func (r *Resolver) drop(path string) {
 	if e := r.modules[path]; e != nil {
 		e.once.Do(func() {})
@@ -163,8 +162,8 @@ func (r *Resolver) drop(path string) {
 	}
 }
 
-// makesRoom gives up all modules if something was left out because they leave no room.
-func (r *Resolver) makesRoom() bool {
+// makeRoom drops all modules if they left no room for a part of another one. True: they were dropped.
+func (r *Resolver) makeRoom() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	refused := r.budget.Refused()
@@ -179,9 +178,9 @@ func (r *Resolver) makesRoom() bool {
 	return true
 }
 
-// sayLeftOut says that a module has more than there is room for.
+// sayLeftOut says that there was no room for all of a module.
 func (r *Resolver) sayLeftOut(path string, m *module) {
-	if r.say == nil || !m.short() {
+	if r.say == nil || !m.isIncomplete() {
 		return
 	}
 	r.mu.Lock()

@@ -277,7 +277,7 @@ func TestSeparateDebugFile(t *testing.T) {
 // keepByID moves a debug file to where distributions put it.
 func keepByID(t *testing.T, program, debug, root string) {
 	t.Helper()
-	f, err := open(program)
+	f, err := openObject(program)
 	if err != nil {
 		t.Fatal(err)
 	}
