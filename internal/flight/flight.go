@@ -1,4 +1,4 @@
-// Package flight reduces the flight logs of many processes to what their call sites have in common, and who differs.
+// Package flight reduces the flight logs of many processes to figures by call site, and finds the processes that differ.
 package flight
 
 import (
@@ -26,7 +26,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Process is what is kept of a record. Sizes are bytes, times ns.
+// Process is the part of a record that is kept. Sizes are bytes, times ns.
 type Process struct {
 	Host     string
 	PID      uint32
@@ -47,21 +47,21 @@ type Process struct {
 	Findings map[string]uint64 // by kind
 }
 
-// Bad is a file that is no record, and why.
+// Bad is a file that is no record, with the reason.
 type Bad struct {
 	File   string `json:"file"`
 	Reason string `json:"reason"`
 }
 
-// Log is what a folder holds.
+// Log is the content of folders of flight logs.
 type Log struct {
 	Processes []Process
 	Sites     []Site // by the largest peak
 	Bad       []Bad
-	Unnamed   int // call sites whose names were left out: there is no room for more
+	Unnamed   int // call sites whose names were left out for lack of room
 }
 
-// Site is a call site of a program, with what each process has of it.
+// Site is a call site of a program, with each process's counts of it.
 type Site struct {
 	Program, Job, Name string
 	Stack              []string
@@ -87,10 +87,10 @@ type recordSite struct {
 	counts wire.FlightCounts
 }
 
-// siteKey is a hash of what is the same for the same call site in any process.
+// siteKey is a hash that a call site has in every process.
 type siteKey [2]uint64
 
-// What is kept, in bytes.
+// Memory taken by what is kept, in bytes.
 const (
 	processBytes = 2 << 10
 	rankBytes    = 256 // a call site of a process
@@ -98,7 +98,7 @@ const (
 	frameBytes   = 64
 )
 
-// known are the call sites of all processes, and the texts that they share.
+// known has the call sites of all processes, and the texts that they share.
 type known struct {
 	keep  *budget.Budget // processes
 	names *budget.Budget // call sites and their names
@@ -109,8 +109,8 @@ type known struct {
 	texts  map[string]string
 }
 
-// add keeps the frames of a call site, unless they are known or have no room.
-func (k *known) add(key siteKey, f *wire.Flight, s *wire.FlightSite) {
+// keepFrames keeps the frames of a call site, unless they are known or there is no room.
+func (k *known) keepFrames(key siteKey, f *wire.Flight, s *wire.FlightSite) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if _, known := k.frames[key]; known || !k.names.Charge(siteBytes+frameBytes*int64(s.Depth)) {
@@ -118,13 +118,13 @@ func (k *known) add(key siteKey, f *wire.Flight, s *wire.FlightSite) {
 	}
 	frames := f.SiteFrames(s)
 	for i := range frames {
-		frames[i].Module, frames[i].Function, frames[i].Build = k.text(frames[i].Module), k.text(frames[i].Function), k.text(frames[i].Build)
+		frames[i].Module, frames[i].Function, frames[i].Build = k.shareText(frames[i].Module), k.shareText(frames[i].Function), k.shareText(frames[i].Build)
 	}
 	k.frames[key] = frames
 }
 
-// text returns the one copy of a text, empty if there is no room.
-func (k *known) text(text string) string {
+// shareText returns the one copy of a text, empty if there is no room.
+func (k *known) shareText(text string) string {
 	one, known := k.texts[text]
 	if !known && k.names.Charge(siteBytes+int64(len(text))) {
 		k.texts[text] = text
@@ -133,13 +133,13 @@ func (k *known) text(text string) string {
 	return one
 }
 
-// Read reads all records in folders. A file that is not one is skipped and named in Bad. Memory is bounded by what is kept of
-// each process, some KiB, and by what a session may take: records beyond that are in Bad, too.
+// Read reads all records in folders. It skips a file that is no record and names it in Bad. A process takes some KiB of memory. All
+// together take at most what a session may take: further records are in Bad, too.
 func Read(dirs ...string) (*Log, error) { return read(budget.Session/2, dirs...) }
 
 func read(most int64, dirs ...string) (*Log, error) {
 	var paths []string
-	seen := map[string]bool{} // names: a copy is the same record
+	seen := map[string]bool{} // by name: a copy is the same record
 	for _, dir := range dirs {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
@@ -169,10 +169,10 @@ func read(most int64, dirs ...string) (*Log, error) {
 		})
 	}
 	readers.Wait()
-	return gather(records, k), nil
+	return collectSites(records, k), nil
 }
 
-// buffers are those of a worker.
+// buffers are the buffers of a worker.
 type buffers struct {
 	file   [wire.SizeofFlight + 1]byte
 	flight wire.Flight
@@ -200,13 +200,13 @@ func (b *buffers) read(path string) record {
 		s := &b.flight.Sites[i]
 		b.key = b.flight.AppendSiteKey(b.key[:0], s)
 		key := siteKey{maphash.Bytes(b.known.seeds[0], b.key), maphash.Bytes(b.known.seeds[1], b.key)}
-		b.known.add(key, &b.flight, s)
+		b.known.keepFrames(key, &b.flight, s)
 		r.sites[i] = recordSite{key, s.Counts}
 	}
 	return r
 }
 
-// load reads a regular file, or as much of it as shows that it is too large.
+// load reads a regular file, or enough of it to show that it is too large.
 func (b *buffers) load(path string) (int, error) {
 	file, err := untrusted.Open(path, unix.O_NOFOLLOW)
 	if errors.Is(err, untrusted.ErrNotRegular) {
@@ -224,7 +224,7 @@ func (b *buffers) load(path string) (int, error) {
 
 func text(field []byte) string { return callsite.Clean(wire.FlightText(field)) }
 
-// programOf returns the name of the program, as for recordings.
+// programOf returns the name of the program, as recordings have it.
 func programOf(f *wire.Flight) string {
 	words := strings.Split(string(bytes.TrimRight(f.Arguments[:], "\x00")), "\x00")
 	return units.ProgramName(callsite.Clean([]byte(wire.ProgramName(text(f.Program[:]), words[1:]))))
@@ -251,8 +251,8 @@ func newProcess(f *wire.Flight) Process {
 	return p
 }
 
-// gather puts the call sites of all processes together.
-func gather(records []record, k *known) *Log {
+// collectSites collects the call sites of all processes.
+func collectSites(records []record, k *known) *Log {
 	log := &Log{}
 	type place struct {
 		program, job string
@@ -307,12 +307,12 @@ func weight(all bool) int {
 	return 0
 }
 
-// namer names call sites by the modules that are on this machine.
+// namer names call sites with the modules on this machine.
 type namer struct {
 	*known
 	resolver *symbol.Resolver
 	named    map[siteKey]named
-	builds   map[string]string // ids of files as they are now, by path
+	builds   map[string]string // present build ids of files, by path
 }
 
 type named struct {
@@ -328,18 +328,18 @@ func newNamer(k *known) *namer {
 func (n *namer) name(key siteKey) named {
 	made, known := n.named[key]
 	if !known {
-		made = n.make(key)
+		made = n.computeName(key)
 		n.named[key] = made
 	}
 	return made
 }
 
-func (n *namer) make(key siteKey) named {
+func (n *namer) computeName(key siteKey) named {
 	frames, room := n.frames[key]
 	if !room {
 		return named{name: callsite.Untagged, leftOut: true}
 	}
-	n.names.Release(frameBytes * int64(len(frames))) // the name takes their place
+	n.names.Release(frameBytes * int64(len(frames))) // the name replaces them
 	delete(n.frames, key)
 	var payload []byte
 	for _, f := range frames {
@@ -372,7 +372,7 @@ func (n *namer) lines(f wire.FlightFrame) (lines []wire.SiteFrame) {
 	if f.Function != "" {
 		return []wire.SiteFrame{{Function: f.Function, File: f.Module, Line: f.Offset, Module: f.Module}}
 	}
-	if f.Build != "" && !strings.HasPrefix(n.build(f.Module), f.Build) { // another build is at its path now
+	if f.Build != "" && !strings.HasPrefix(n.presentBuild(f.Module), f.Build) { // the path has another build now
 		return []wire.SiteFrame{{Module: f.Module, Offset: f.Offset, HasOffset: true}}
 	}
 	for _, r := range n.resolver.Frames(f.Module, f.Offset) {
@@ -383,8 +383,8 @@ func (n *namer) lines(f wire.FlightFrame) (lines []wire.SiteFrame) {
 	return lines
 }
 
-// build returns the build id of a file as it is now.
-func (n *namer) build(path string) string {
+// presentBuild returns the present build id of a file.
+func (n *namer) presentBuild(path string) string {
 	id, known := n.builds[path]
 	if !known {
 		id = symbol.BuildID(path)

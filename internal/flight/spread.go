@@ -24,7 +24,7 @@ var (
 	Releases = func(c *wire.FlightCounts) uint64 { return c.Releases }
 )
 
-func (s *Site) sorted(figure func(*wire.FlightCounts) uint64) []uint64 {
+func (s *Site) sortedFigures(figure func(*wire.FlightCounts) uint64) []uint64 {
 	values := make([]uint64, len(s.Ranks))
 	for i := range s.Ranks {
 		values[i] = figure(&s.Ranks[i].Counts)
@@ -35,7 +35,7 @@ func (s *Site) sorted(figure func(*wire.FlightCounts) uint64) []uint64 {
 
 // Of returns a figure over the processes that have the call site.
 func (s *Site) Of(figure func(*wire.FlightCounts) uint64) Spread {
-	values := s.sorted(figure)
+	values := s.sortedFigures(figure)
 	return Spread{values[0], values[(len(values)-1)/2], values[len(values)-1]}
 }
 
@@ -43,10 +43,10 @@ func (s *Site) Of(figure func(*wire.FlightCounts) uint64) Spread {
 const (
 	outlierShare     = 10
 	outlierDeviation = 5
-	outliersLeast    = 4 // processes: of fewer, none stands out
+	outliersLeast    = 4 // processes: among fewer, none counts as an outlier
 )
 
-// Outliers are the processes whose peak at the call site is far from that of most, the farthest first.
+// Outliers returns the processes whose peak at the call site is far from the median, the farthest first.
 func (s *Site) Outliers() []Rank {
 	if len(s.Ranks) < outliersLeast {
 		return nil

@@ -8,7 +8,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// description is what the values of one metric have in common.
+// description describes a metric.
 type description struct {
 	name, help string
 	kind       dto.MetricType
@@ -18,7 +18,7 @@ type description struct {
 // exposition has metrics by name.
 type exposition map[string]*dto.MetricFamily
 
-// add adds a value with the values of its labels: those of all metrics, then its own.
+// add adds a value with the values of its labels: first those that all metrics have, then its own.
 func (e exposition) add(of *description, value float64, shared []string, own ...string) {
 	family := e[of.name]
 	if family == nil {
@@ -38,8 +38,8 @@ func (e exposition) add(of *description, value float64, shared []string, own ...
 	family.Metric = append(family.Metric, m)
 }
 
-// sorted returns families by name, and the values of each by their labels. Prometheus takes no two with the same labels: what was
-// added first stays.
+// sorted returns families by name, and their values by labels. Prometheus refuses two values with the same labels, so the one that
+// was added first stays.
 func (e exposition) sorted() []*dto.MetricFamily {
 	for _, family := range e {
 		slices.SortStableFunc(family.Metric, compareLabels)
@@ -48,7 +48,7 @@ func (e exposition) sorted() []*dto.MetricFamily {
 	return slices.SortedFunc(maps.Values(e), func(a, b *dto.MetricFamily) int { return cmp.Compare(a.GetName(), b.GetName()) })
 }
 
-// compareLabels compares values of the same metric, whose labels have the same names.
+// compareLabels orders values of one metric, whose labels have the same names.
 func compareLabels(a, b *dto.Metric) int {
 	return slices.CompareFunc(a.Label, b.Label, func(a, b *dto.LabelPair) int { return cmp.Compare(a.GetValue(), b.GetValue()) })
 }

@@ -26,7 +26,7 @@ func newCollector(source func() *stats.Snapshot, run Run) *collector {
 	return &collector{source: source, run: run, series: map[uint32][]string{}}
 }
 
-// negotiate returns the form that a client wants.
+// negotiate returns the format that a client wants.
 func negotiate(header http.Header) expfmt.Format {
 	return expfmt.NegotiateAccept(header, expfmt.DefaultOpenMetricsAcceptedFormats()...)
 }
@@ -48,15 +48,15 @@ func encode(w io.Writer, format expfmt.Format, families []*dto.MetricFamily) err
 	return nil
 }
 
-// textfileAge is how old the figures of an earlier run of a program get.
+// textfileAge is the age at which figures of a program's earlier run are removed.
 const textfileAge = 24 * time.Hour
 
-// WriteTextfile writes the last figures into a folder for Prometheus' node_exporter, whole and under a name of its own. Old figures of
-// the program go.
+// WriteTextfile writes the last figures into a folder for Prometheus' node_exporter, into a file with a name of its own that appears
+// when it is complete. It removes old figures of the program.
 func WriteTextfile(folder string, pid int, last *stats.Snapshot, run Run) error {
 	name := "gpumemtop." + filepath.Base(run.Program) + "."
 	path := filepath.Join(folder, name+strconv.Itoa(pid)+".prom")
-	files, _ := os.ReadDir(folder) // else nothing can be written, either
+	files, _ := os.ReadDir(folder) // after an error, writing fails, too
 	for _, f := range files {
 		middle, ours := strings.CutPrefix(f.Name(), name)
 		middle, whole := strings.CutSuffix(middle, ".prom")
@@ -64,14 +64,14 @@ func WriteTextfile(folder string, pid int, last *stats.Snapshot, run Run) error 
 			continue
 		}
 		if info, err := f.Info(); err == nil && time.Since(info.ModTime()) > textfileAge {
-			_ = os.Remove(filepath.Join(folder, f.Name())) // another run may have done so
+			_ = os.Remove(filepath.Join(folder, f.Name())) // fails if another run has done so
 		}
 	}
-	part, err := os.CreateTemp(folder, filepath.Base(path)) // node_exporter passes over other endings
+	part, err := os.CreateTemp(folder, filepath.Base(path)) // node_exporter ignores files with other endings
 	if err != nil {
 		return err
 	}
-	defer os.Remove(part.Name()) // without effect once it has its name
+	defer os.Remove(part.Name()) // without effect after the rename
 	c := newCollector(func() *stats.Snapshot { return last }, run)
 	err = c.write(part, expfmt.NewFormat(expfmt.TypeTextPlain))
 	if err = errors.Join(err, part.Close(), os.Chmod(part.Name(), 0o644)); err != nil {
@@ -80,17 +80,17 @@ func WriteTextfile(folder string, pid int, last *stats.Snapshot, run Run) error 
 	return os.Rename(part.Name(), path)
 }
 
-// pushTimeout bounds what the end of a run waits for.
+// pushTimeout bounds the wait at the end of a run.
 const pushTimeout = 5 * time.Second
 
-// Push sends the last figures to Prometheus' Pushgateway, each process in a group of its own: of the program, host, pid and rank. What
-// all have in common is in the group of this session.
+// Push sends the last figures to Prometheus' Pushgateway. Each process has a group of its own, by program, host, pid and rank; the
+// figures of the run are in the group of this session.
 func Push(gateway string, last *stats.Snapshot, run Run) error {
 	ctx, cancel := context.WithTimeout(context.Background(), pushTimeout)
 	defer cancel()
-	host, _ := os.Hostname() // else there is no group for it
+	host, _ := os.Hostname() // without a name, groups lack the host
 	var first error
-	newCollector(func() *stats.Snapshot { return last }, run).each(func(s *stats.Snapshot, p *stats.Process, labels []string) {
+	newCollector(func() *stats.Snapshot { return last }, run).eachProcess(func(s *stats.Snapshot, p *stats.Process, labels []string) {
 		out := exposition{}
 		out.addPart(s, p, labels)
 		group := "/metrics/job/gpumemtop"
@@ -123,21 +123,21 @@ func replaceGroup(ctx context.Context, group string, families []*dto.MetricFamil
 	request.Header.Set("Content-Type", string(format))
 	reply, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return brief(err)
+		return shortError(err)
 	}
 	defer reply.Body.Close()                                                          //nolint:errcheck // only read
 	if reply.StatusCode == http.StatusOK || reply.StatusCode == http.StatusAccepted { // gateways differ
 		return nil
 	}
 	why, _ := io.ReadAll(io.LimitReader(reply.Body, answerMax))
-	return brief(fmt.Errorf("%s answers %s: %s", group, reply.Status, why))
+	return shortError(fmt.Errorf("%s answers %s: %s", group, reply.Status, why))
 }
 
-// answerMax is how much is shown of what a server says.
+// answerMax bounds the part of a server's answer that is shown.
 const answerMax = 300 // bytes
 
-// brief makes one short line of an error: a server may say anything.
-func brief(err error) error {
+// shortError makes one short line of an error, which may contain any text of a server.
+func shortError(err error) error {
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	if len(text) > answerMax {
 		text = text[:answerMax] + "…"

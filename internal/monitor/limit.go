@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// silent swallows what the HTTP library says of clients: the terminal is the program's.
+// silent drops the HTTP library's messages about clients, because the terminal is the program's.
 var silent = log.New(io.Discard, "", 0)
 
-// limited keeps a number of connections. To accept another, it closes the connection that has been idle longest.
+// limited bounds the number of connections. To accept another, it closes the connection that has been idle longest.
 type limited struct {
 	net.Listener
 	most int
@@ -21,7 +21,7 @@ type limited struct {
 	conns map[*counted]state
 }
 
-// state is what a connection does, and since when.
+// state is whether a connection is active, and since when.
 type state struct {
 	active bool // a request is being read or answered
 	since  time.Time
@@ -32,7 +32,7 @@ type counted struct {
 	all *limited
 }
 
-func limit(l net.Listener, most int) *limited {
+func limitConnections(l net.Listener, most int) *limited {
 	return &limited{Listener: l, most: most, conns: map[*counted]state{}}
 }
 
@@ -46,7 +46,7 @@ func (l *limited) Accept() (net.Conn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.conns) >= l.most {
-		last := l.dispensable()
+		last := l.connectionToClose()
 		delete(l.conns, last)
 		_ = last.Conn.Close()
 	}
@@ -54,9 +54,9 @@ func (l *limited) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// dispensable returns the connection to close: an idle connection before a busy one, then the one in this state for longest. While
+// connectionToClose returns the connection to close: an idle connection before a busy one, then the one in this state for longest. While
 // some host has several connections, it spares the hosts that have a single one.
-func (l *limited) dispensable() *counted {
+func (l *limited) connectionToClose() *counted {
 	hosts := map[string]int{}
 	for c := range l.conns {
 		hosts[c.host()]++
@@ -72,8 +72,8 @@ func (l *limited) dispensable() *counted {
 	return found
 }
 
-// changed notes what a connection does: http.Server.ConnState.
-func (l *limited) changed(conn net.Conn, now http.ConnState) {
+// noteState notes a connection's state, as http.Server.ConnState.
+func (l *limited) noteState(conn net.Conn, now http.ConnState) {
 	c, ours := conn.(*counted)
 	if !ours || now != http.StateActive && now != http.StateIdle {
 		return

@@ -8,20 +8,20 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// The metrics of experiments in the program, by their alternative. Without an answer there are none.
+// The metrics of experiments in the program, by their alternative. An experiment without an answer has none.
 var (
-	iterationTime = measured("iteration_seconds", "Time of an iteration, measured in the program, by configuration.", "configuration", "alternative")
-	difference    = measured("iteration_difference_ratio", "Change of the time of an iteration with the present configuration: the estimate, and the ends of its interval of 95 %.",
+	iterationTime = experimentMetric("iteration_seconds", "Time of an iteration, measured in the program, by configuration.", "configuration", "alternative")
+	difference    = experimentMetric("iteration_difference_ratio", "Change of the time of an iteration with the present configuration: the estimate, and the ends of its interval of 95 %.",
 		"configuration", "value")
-	measuredMemory = measured("iteration_memory_bytes", "Memory from the driver at most in the measured blocks, by configuration.", "configuration", "alternative")
-	iterations     = measured("iterations_measured", "Iterations that an experiment has timed.", "alternative")
+	measuredMemory = experimentMetric("iteration_memory_bytes", "Memory from the driver at most in the measured blocks, by configuration.", "configuration", "alternative")
+	iterations     = experimentMetric("iterations_measured", "Iterations that an experiment has timed.", "alternative")
 )
 
-func measured(name, help string, more ...string) description {
+func experimentMetric(name, help string, more ...string) description {
 	return description{"gpumemtop_" + name, help, dto.MetricType_GAUGE, append(slices.Clone(labelNames), more...)}
 }
 
-// addMeasured adds what experiments have found.
+// addMeasured adds the results of experiments.
 func addMeasured(s *stats.Snapshot, labels []string, out exposition) {
 	for i := range s.Measured {
 		m := &s.Measured[i]

@@ -1,5 +1,4 @@
-// Package monitor gives a run's figures to systems that people run already: over HTTP while it lasts, and as a file or a push
-// at its end. It reads snapshots and never makes the program wait.
+// Package monitor gives a run's figures to monitoring systems: over HTTP while it lasts, and as a file or a push at its end. It reads snapshots and never makes the program wait.
 package monitor
 
 import (
@@ -18,16 +17,16 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// What bounds the number of time series.
+// Bounds on the number of time series.
 const (
-	processesMax = 64 // the latest
-	sitesMax     = 20 // with the most in use
+	processesMax = 64 // the latest ones
+	sitesMax     = 20 // those with the most in use
 )
 
-// labelNames are the labels of each metric. Prometheus takes an empty one for none, and job for its own name of a target.
+// labelNames are the labels of each metric. An empty label counts as none for Prometheus, which uses job itself.
 var labelNames = []string{"program", "pid", "device", "jobid", "step", "rank", "pod", "container"}
 
-// describe returns the metric of a figure, which may have more labels than others.
+// describe returns the metric of a figure, with labels besides those of all metrics.
 func describe(name string, f *figures.Figure, more ...string) description {
 	help, kind := f.Sentence(), dto.MetricType_GAUGE
 	if strings.HasSuffix(name, "_total") {
@@ -36,7 +35,7 @@ func describe(name string, f *figures.Figure, more ...string) description {
 	return description{"gpumemtop_" + name, help, kind, append(slices.Clone(labelNames), more...)}
 }
 
-// measure is a figure that Prometheus gets.
+// measure is a figure with its metric.
 type measure struct {
 	description
 	*figures.Figure
@@ -58,7 +57,7 @@ var measures = func() (list []measure) {
 
 var siteInUse = describe("site_"+figures.InUse.Metric, figures.InUse, "site")
 
-// Run is what monitoring systems know a run by, besides its snapshots.
+// Run identifies a run for monitoring systems, besides its snapshots.
 type Run struct {
 	Program string // that was started; empty: none
 	Version string // revision of its sources; empty: unknown
@@ -70,22 +69,22 @@ type collector struct {
 	run    Run
 
 	mu     sync.Mutex
-	series map[uint32][]string // values of labelNames by number of a process, 0: of the run, from their first metric on: they never change
+	series map[uint32][]string // values of labelNames by number of a process, 0: of the run. They never change after their first use
 }
 
-// collect returns the metrics as Prometheus' formats have them.
+// collect returns the metrics for Prometheus' formats.
 func (c *collector) collect() []*dto.MetricFamily {
 	out := exposition{}
-	c.each(func(s *stats.Snapshot, p *stats.Process, labels []string) { out.addPart(s, p, labels) })
+	c.eachProcess(func(s *stats.Snapshot, p *stats.Process, labels []string) { out.addPart(s, p, labels) })
 	return out.sorted()
 }
 
-// each calls take for each process that has metrics, and then with nil for the run. The latest process comes first: where two have the
-// same labels, the latest counts. Before the first process there are no metrics.
-func (c *collector) each(take func(s *stats.Snapshot, p *stats.Process, labels []string)) {
+// eachProcess calls take for each process that has metrics, and then with nil for the run. The latest process comes first, because it counts
+// if two have the same labels. Before the first process there are no metrics.
+func (c *collector) eachProcess(take func(s *stats.Snapshot, p *stats.Process, labels []string)) {
 	s := c.source()
 	if s == nil || len(s.Processes) == 0 {
-		return // nothing has happened yet
+		return // no process has done anything yet
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +106,7 @@ func (c *collector) each(take func(s *stats.Snapshot, p *stats.Process, labels [
 	take(s, nil, c.series[0])
 }
 
-// addPart adds the metrics of a process, or nil: those of all together.
+// addPart adds the metrics of a process; nil: those of the run.
 func (e exposition) addPart(s *stats.Snapshot, p *stats.Process, labels []string) {
 	if p != nil {
 		e.addFigures(false, figures.Process(p, s.Time), labels)
@@ -116,12 +115,12 @@ func (e exposition) addPart(s *stats.Snapshot, p *stats.Process, labels []string
 	e.addFigures(true, figures.Run(s), labels)
 	addInfo(s, labels, e)
 	addMeasured(s, labels, e)
-	for _, t := range largest(s.Tags) {
+	for _, t := range largestTags(s.Tags) {
 		e.add(&siteInUse, float64(t.InUse), labels, units.Clean(t.Name))
 	}
 }
 
-// addFigures adds those of a process, or of a whole run that no process has.
+// addFigures adds the figures of a process; whole: those of a run that no process has.
 func (e exposition) addFigures(whole bool, of *figures.Subject, labels []string) {
 	for i := range measures {
 		m := &measures[i]
@@ -145,7 +144,7 @@ func (m *measure) metricValue(v figures.Value) float64 {
 	return v.Number
 }
 
-// addInfo adds the metric whose labels say what is run: the policy, and what the user chose, named label_….
+// addInfo adds the metric whose labels describe the run: the policy, and the user's labels as label_….
 func addInfo(s *stats.Snapshot, labels []string, out exposition) {
 	names, values := []string{"policy"}, []string{s.Policy}
 	for _, name := range slices.Sorted(maps.Keys(s.Labels)) {
@@ -155,7 +154,7 @@ func addInfo(s *stats.Snapshot, labels []string, out exposition) {
 	out.add(&info, 1, labels, values...)
 }
 
-// labels returns the values of labelNames for a process; nil: it has no metrics yet, as its device is not known.
+// labels returns the values of labelNames for a process; nil: it has no metrics yet, because its device is unknown.
 func (c *collector) labels(s *stats.Snapshot, p *stats.Process) []string {
 	labels := c.series[p.Number]
 	if p.Number == 0 || labels == nil && (p.Device != "" || p.Totals.Creates > 0 || p.Ended > 0) {
@@ -176,8 +175,8 @@ func (c *collector) labelsOf(s *stats.Snapshot, p *stats.Process) []string {
 	return []string{units.Clean(path.Base(name)), number, units.Clean(p.Device), at.Job, at.Step, at.Rank, at.Pod, at.Container}
 }
 
-// largest returns the call sites with the most in use. Names differ.
-func largest(tags []stats.Tag) []stats.Tag {
+// largestTags returns the call sites with the most in use. Their names differ.
+func largestTags(tags []stats.Tag) []stats.Tag {
 	list := slices.Clone(tags)
 	slices.SortFunc(list, func(a, b stats.Tag) int { return cmp.Or(cmp.Compare(b.InUse, a.InUse), cmp.Compare(a.ID, b.ID)) })
 	list = slices.DeleteFunc(list, func(t stats.Tag) bool { return t.InUse == 0 })

@@ -20,11 +20,10 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// OTLPFromEnvironment is the address that leaves the endpoint to OpenTelemetry's own variables.
+// OTLPFromEnvironment as an address means that OpenTelemetry's variables name the endpoint.
 const OTLPFromEnvironment = "env"
 
-// OTLP sends metrics to an OpenTelemetry collector, over HTTP, as often as OTEL_METRIC_EXPORT_INTERVAL says: each minute unless it
-// is set. Endpoint, headers, certificates, compression and attributes of the resource come from the standard variables, too. It
+// OTLP sends metrics to an OpenTelemetry collector over HTTP, at the interval of OTEL_METRIC_EXPORT_INTERVAL, by default each minute. Endpoint, headers, certificates, compression and attributes of the resource come from the standard variables, too. It
 // sends the protocol's messages without OpenTelemetry's exporter, which links all of gRPC.
 type OTLP struct {
 	settings otlpSettings
@@ -35,7 +34,7 @@ type OTLP struct {
 	stopped  chan struct{}
 }
 
-// CheckOTLP refuses what is no address.
+// CheckOTLP returns an error for a text that is no address.
 func CheckOTLP(address string) error {
 	if address == OTLPFromEnvironment {
 		return nil
@@ -55,12 +54,12 @@ func StartOTLP(address string, source func() *stats.Snapshot, run Run) (*OTLP, e
 	ctx, stop := context.WithCancel(context.Background())
 	o := &OTLP{settings: settings, began: time.Now(), stop: stop, stopped: make(chan struct{})}
 	o.metrics = newCollector(func() *stats.Snapshot { return cmp.Or(o.last, source()) }, run)
-	go o.repeat(ctx)
+	go o.sendRepeatedly(ctx)
 	return o, nil
 }
 
-// repeat sends once in each interval. Totals that did not arrive come again.
-func (o *OTLP) repeat(ctx context.Context) {
+// sendRepeatedly sends once in each interval. After a failure nothing is sent again, because later totals include earlier ones.
+func (o *OTLP) sendRepeatedly(ctx context.Context) {
 	defer close(o.stopped)
 	turn := time.NewTicker(o.settings.interval)
 	defer turn.Stop()
@@ -69,7 +68,7 @@ func (o *OTLP) repeat(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-turn.C:
-			_ = o.send(ctx) // the terminal is the program's, and Finish reports the last one
+			_ = o.send(ctx) // errors would disturb the program's terminal; Finish reports the last one
 		}
 	}
 }
@@ -80,7 +79,7 @@ func (o *OTLP) Finish(last *stats.Snapshot) error {
 	<-o.stopped
 	o.last = last
 	if err := o.send(context.Background()); err != nil {
-		return brief(err)
+		return shortError(err)
 	}
 	return nil
 }
@@ -121,7 +120,7 @@ func (o *OTLP) send(ctx context.Context) error {
 // ExportMetricsServiceRequest, whose package brings gRPC.
 func (o *OTLP) message(now time.Time) *metrics.MetricsData {
 	data := &metrics.MetricsData{}
-	o.metrics.each(func(s *stats.Snapshot, p *stats.Process, labels []string) {
+	o.metrics.eachProcess(func(s *stats.Snapshot, p *stats.Process, labels []string) {
 		out := exposition{}
 		out.addPart(s, p, labels)
 		var list []*metrics.Metric
@@ -136,7 +135,7 @@ func (o *OTLP) message(now time.Time) *metrics.MetricsData {
 }
 
 func (o *OTLP) metric(f *dto.MetricFamily, now time.Time) *metrics.Metric {
-	// OpenTelemetry's names have no _total; what translates them for Prometheus adds it.
+	// OpenTelemetry's names have no _total; translators to Prometheus add it.
 	m := &metrics.Metric{Name: strings.TrimSuffix(f.GetName(), "_total"), Description: f.GetHelp(), Unit: unitOf(f.GetName())}
 	points := o.points(f, now)
 	if f.GetType() == dto.MetricType_COUNTER {
@@ -159,7 +158,7 @@ func (o *OTLP) points(f *dto.MetricFamily, now time.Time) []*metrics.NumberDataP
 		}
 		point.Value = &metrics.NumberDataPoint_AsDouble{AsDouble: value}
 		for _, l := range m.GetLabel() {
-			if l.GetValue() != "" { // Prometheus takes an empty one for none
+			if l.GetValue() != "" { // an empty label counts as none
 				point.Attributes = append(point.Attributes, attribute(l.GetName(), l.GetValue()))
 			}
 		}
@@ -172,7 +171,7 @@ func attribute(key, value string) *common.KeyValue {
 	return &common.KeyValue{Key: key, Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: value}}}
 }
 
-// unitOf returns the unit of a metric in UCUM, as far as its name says it.
+// unitOf returns the unit of a metric in UCUM, from its name.
 func unitOf(name string) string {
 	switch {
 	case strings.Contains(name, "_bytes"):

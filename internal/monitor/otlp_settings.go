@@ -22,7 +22,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// otlpSettings say where metrics go, as OpenTelemetry's variables have it ("OpenTelemetry Protocol Exporter" and "Environment
+// otlpSettings say where to send metrics, by OpenTelemetry's variables ("OpenTelemetry Protocol Exporter" and "Environment
 // Variable Specification", version 1.50 of the specification).
 type otlpSettings struct {
 	endpoint string
@@ -32,18 +32,18 @@ type otlpSettings struct {
 	interval time.Duration
 }
 
-// otlpVariable returns a variable of the exporter: the one for metrics, or else the one for all signals.
+// otlpVariable returns the value of an exporter's variable for metrics, or else that for all signals.
 func otlpVariable(name string) string {
 	return strings.TrimSpace(cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_METRICS_"+name), os.Getenv("OTEL_EXPORTER_OTLP_"+name)))
 }
 
-// readOTLPSettings returns what address and environment say. An error names the variable.
+// readOTLPSettings reads the settings from address and environment. An error names the variable.
 func readOTLPSettings(address string) (s otlpSettings, err error) {
 	if s.endpoint, err = otlpEndpoint(address); err != nil {
 		return s, err
 	}
 	s.header = http.Header{}
-	for key, value := range pairs(otlpVariable("HEADERS")) {
+	for key, value := range parsePairs(otlpVariable("HEADERS")) {
 		s.header.Set(key, value)
 	}
 	s.header.Set("Content-Type", "application/x-protobuf")
@@ -70,7 +70,7 @@ func otlpEndpoint(address string) (string, error) {
 		return "", fmt.Errorf("bad endpoint %q for metrics in OTEL_EXPORTER_OTLP_ENDPOINT: want a URL, for example http://127.0.0.1:4318", cmp.Or(own, base))
 	}
 	switch {
-	case own != "": // as it is
+	case own != "": // used unchanged
 	case address == OTLPFromEnvironment:
 		u = u.JoinPath("v1/metrics")
 	case u.Path == "" || u.Path == "/":
@@ -79,7 +79,7 @@ func otlpEndpoint(address string) (string, error) {
 	return u.String(), nil
 }
 
-// otlpClient returns a client that trusts and shows the certificates of the variables.
+// otlpClient returns a client that trusts and presents the certificates in the variables.
 func otlpClient() (*http.Client, error) {
 	ca, certificate, key := otlpVariable("CERTIFICATE"), otlpVariable("CLIENT_CERTIFICATE"), otlpVariable("CLIENT_KEY")
 	if ca == "" && certificate == "" {
@@ -105,11 +105,11 @@ func otlpClient() (*http.Client, error) {
 	return &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: t, ForceAttemptHTTP2: true}}, nil
 }
 
-// describeResource describes a process, or what all have in common (nil), by OpenTelemetry's conventions.
+// describeResource describes a process, or the run (nil), by OpenTelemetry's conventions.
 func describeResource(program, version string, p *stats.Process) *resource.Resource {
-	host, _ := os.Hostname() // else it is left out
+	host, _ := os.Hostname() // without a name, it is left out
 	instance := []any{host, os.Getpid()}
-	known := pairs(os.Getenv("OTEL_RESOURCE_ATTRIBUTES"))
+	known := parsePairs(os.Getenv("OTEL_RESOURCE_ATTRIBUTES"))
 	known["service.name"] = cmp.Or(os.Getenv("OTEL_SERVICE_NAME"), known["service.name"], program)
 	ours := map[string]string{"host.name": host, "service.version": version}
 	r := &resource.Resource{}
@@ -133,8 +133,8 @@ func describeResource(program, version string, p *stats.Process) *resource.Resou
 	return r
 }
 
-// pairs reads a list as "a=1,b=x%20y". What is no pair is left out.
-func pairs(list string) map[string]string {
+// parsePairs reads a list such as "a=1,b=x%20y", and skips elements that are no pairs.
+func parsePairs(list string) map[string]string {
 	found := map[string]string{}
 	for part := range strings.SplitSeq(list, ",") {
 		key, value, ok := strings.Cut(part, "=")

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// pace makes clients that ask too often wait for their turn: an answer takes a third of a millisecond of processor time, most
-// of it to wake up, and being looked at should take less than a hundredth of a core however many clients there are.
+// pace makes clients that ask too often wait for their turn. An answer takes a third of a millisecond of processor time, most of it
+// to wake up, and all clients together should take less than a hundredth of a core.
 type pace struct {
 	http.Handler
-	pause time.Duration // between answers, once burst came at once
-	line  chan struct{} // holds one while its request is the first in line
-	next  time.Time     // its turn; of who holds the line
+	pause time.Duration // between answers, after a burst of requests
+	line  chan struct{} // holds an element while a request is first in line
+	next  time.Time     // the next turn; only the request that is first in line uses it
 }
 
 const (
@@ -29,7 +29,7 @@ func (p *pace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// wait returns true in turn, or false once the client has left: who leaves takes no turn from others.
+// wait returns true when it is the request's turn, or false when the client has left, which takes no turn from others.
 func (p *pace) wait(client context.Context) bool {
 	select {
 	case p.line <- struct{}{}:

@@ -14,7 +14,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// profileMax bounds how long a difference may take.
+// profileMax bounds the duration of a difference.
 const profileMax = 60 * time.Second
 
 // The values of a sample.
@@ -26,8 +26,8 @@ const (
 	valueTypes
 )
 
-// serveProfile writes memory by call site as pprof reads it: at=now or at=peak, which is each site's own peak, and
-// seconds=N for what changes in that time.
+// serveProfile writes memory by call site for pprof: at=now, or at=peak for each call site's own peak. With seconds=N it writes the
+// change within that time.
 func (s *Server) serveProfile(w http.ResponseWriter, r *http.Request) {
 	at, after := r.FormValue("at"), r.FormValue("seconds")
 	if at != "" && at != "now" && at != "peak" {
@@ -54,10 +54,10 @@ func (s *Server) serveProfile(w http.ResponseWriter, r *http.Request) {
 	reply(w, "application/octet-stream", b.Bytes(), err)
 }
 
-// WriteProfile writes what is in use at a snapshot for go tool pprof.
+// WriteProfile writes memory in use at a snapshot for go tool pprof.
 func WriteProfile(w io.Writer, s *stats.Snapshot) error { return newProfile(s, nil, false).Write(w) }
 
-// newProfile makes a profile of a snapshot, less an earlier one if that is not nil.
+// newProfile makes a profile of a snapshot, minus an earlier one if that is not nil.
 func newProfile(s, before *stats.Snapshot, peak bool) *profile.Profile {
 	p := &profile.Profile{
 		SampleType: []*profile.ValueType{

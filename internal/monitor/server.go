@@ -21,7 +21,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// What bounds clients, who may be hostile or stand still.
+// Bounds on clients, which may be hostile or stop reading.
 const (
 	connectionsMax = 64
 	headerMax      = 8 << 10 // bytes
@@ -30,17 +30,17 @@ const (
 	idleTimeout    = 2 * time.Minute
 )
 
-// Server answers monitoring systems. Nothing can be changed over it.
+// Server answers monitoring systems. They cannot change anything.
 type Server struct {
 	listener net.Listener
-	address  string // as people write it
+	address  string // as users write it
 	http     http.Server
 	pace     pace
 	source   func() *stats.Snapshot
 	metrics  *collector
 	summary  func(*stats.Snapshot, io.Writer) error
 
-	mu      sync.Mutex // of what was written last
+	mu      sync.Mutex // guards what was written last
 	written map[string]written
 }
 
@@ -50,11 +50,11 @@ type written struct {
 	text []byte
 }
 
-// freshFor is how long a text is given again: clients that ask often cost little.
+// freshFor is how long a text is sent again, so that frequent requests cost little.
 const freshFor = 500 * time.Millisecond
 
 // Listen opens an address: HOST:PORT, :PORT or PORT on the loopback interface, or unix:PATH, which only this user can open.
-// Port 0 stands for any free port. Where the port is taken, Listen opens the next free one.
+// Port 0 means any free port. If a port is taken, Listen opens the next free one.
 func Listen(address string) (*Server, error) {
 	s := &Server{address: address, written: map[string]written{}, pace: newPace()}
 	var err error
@@ -69,7 +69,7 @@ func Listen(address string) (*Server, error) {
 	return s, nil
 }
 
-// portsMax is how many more ports are tried where the first is taken.
+// portsMax bounds the further ports that are tried if the first is taken.
 const portsMax = 100
 
 func listenTCP(address string) (net.Listener, error) {
@@ -95,7 +95,7 @@ func listenTCP(address string) (net.Listener, error) {
 	return l, err
 }
 
-// listenUnix makes a socket that other users cannot open. A socket that a killed session left is replaced.
+// listenUnix makes a socket that other users cannot open. It replaces a socket that a killed session left.
 func listenUnix(path string) (net.Listener, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSocket != 0 {
 		if c, err := net.Dial("unix", path); err == nil {
@@ -105,7 +105,7 @@ func listenUnix(path string) (net.Listener, error) {
 			_ = os.Remove(path)
 		}
 	}
-	old := unix.Umask(0o177) // no other goroutine makes files yet
+	old := unix.Umask(0o177) // safe: no other goroutine creates files yet
 	defer unix.Umask(old)
 	l, err := net.Listen("unix", path)
 	var op *net.OpError
@@ -115,14 +115,14 @@ func listenUnix(path string) (net.Listener, error) {
 	return l, err
 }
 
-// Moved reports whether the server listens at another port than was asked for.
+// Moved reports whether the server listens at another port than the one asked for.
 func (s *Server) Moved() bool {
 	at, tcp := s.listener.Addr().(*net.TCPAddr)
 	number, err := strconv.Atoi(s.address[strings.LastIndexByte(s.address, ':')+1:])
 	return tcp && err == nil && number > 0 && number != at.Port
 }
 
-// Address returns where the server listens, as a client writes it.
+// Address returns the server's address, as a client writes it.
 func (s *Server) Address() string {
 	if s.listener.Addr().Network() == "unix" {
 		return s.address
@@ -130,7 +130,7 @@ func (s *Server) Address() string {
 	return "http://" + s.listener.Addr().String() + "/"
 }
 
-// Start begins to answer from snapshots. summary writes one as JSON.
+// Start begins to answer from snapshots. summary writes a snapshot as JSON.
 func (s *Server) Start(source func() *stats.Snapshot, run Run, summary func(*stats.Snapshot, io.Writer) error) {
 	s.source, s.metrics, s.summary = source, newCollector(source, run), summary
 	mux := http.NewServeMux()
@@ -139,12 +139,12 @@ func (s *Server) Start(source func() *stats.Snapshot, run Run, summary func(*sta
 	mux.HandleFunc("GET /debug/pprof/opencl", s.serveProfile)
 	mux.HandleFunc("GET /{$}", s.serveIndex)
 	s.pace.Handler = mux
-	connections := limit(s.listener, connectionsMax)
+	connections := limitConnections(s.listener, connectionsMax)
 	s.http = http.Server{
-		Handler: s.visitors(&s.pace), ConnState: connections.changed, MaxHeaderBytes: headerMax, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		Handler: s.refuseForeign(&s.pace), ConnState: connections.noteState, MaxHeaderBytes: headerMax, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: silent,
 	}
-	go func() { _ = s.http.Serve(connections) }() // it ends by Close
+	go func() { _ = s.http.Serve(connections) }() // Close ends it
 }
 
 // Close ends all connections.
@@ -160,7 +160,7 @@ func (s *Server) Close() error {
 	return s.http.Close()
 }
 
-// writeNew writes a text of the latest snapshot, unless that is there already or an earlier one is fresh.
+// writeNew returns a text of the latest snapshot. It writes it only if there is none yet and no earlier text is fresh.
 func (s *Server) writeNew(form string, write func(*stats.Snapshot, io.Writer) error) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,6 +203,6 @@ func reply(w http.ResponseWriter, form string, text []byte, err error) {
 		return
 	}
 	w.Header().Set("Content-Type", form)
-	w.Header().Set("Content-Length", strconv.Itoa(len(text))) // or it goes in chunks, which cost more
-	_, _ = w.Write(text)                                      // a client that has left
+	w.Header().Set("Content-Length", strconv.Itoa(len(text))) // otherwise the text is sent in chunks, which cost more
+	_, _ = w.Write(text)                                      // fails if the client has left
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// visitors answers only what was meant for this server: a page in the user's browser may have a name of its own resolved to
-// the loopback interface, and would read the answers as its own server's.
-func (s *Server) visitors(next http.Handler) http.Handler {
+// refuseForeign refuses requests that were not meant for this server: a page in the user's browser may resolve its own name to the
+// loopback interface, and could then read the answers as its own server's.
+func (s *Server) refuseForeign(next http.Handler) http.Handler {
 	address, isTCP := s.listener.Addr().(*net.TCPAddr)
 	local := isTCP && address.IP.IsLoopback()
 	named, _, _ := net.SplitHostPort(s.address)
@@ -26,14 +26,14 @@ func (s *Server) visitors(next http.Handler) http.Handler {
 	})
 }
 
-// isLoopback reports whether a host is this machine wherever it is resolved (RFC 6761).
+// isLoopback reports whether every resolver resolves a host to this machine (RFC 6761).
 func isLoopback(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	ip := net.ParseIP(host)
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
 }
 
-// isOrigin reports whether a page's origin is the server that it asks.
+// isOrigin reports whether a page's origin is the server that it requests from.
 func isOrigin(origin, host string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)

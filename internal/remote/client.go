@@ -15,29 +15,29 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
 
-// answerTime is how long a server may take, and how much it may say at first and in an answer, in bytes.
+// answerTime bounds the time of an answer; the other two bound the bytes of the first message and of an answer.
 const (
 	answerTime = 5 * time.Second
 	aboutMax   = 64 << 10
 	answerMax  = 64 << 20
 )
 
-// Client is a dashboard's place at a server. Any goroutine may call its methods.
+// Client is a dashboard's connection to a server. Any goroutine may call its methods.
 type Client struct {
 	About About
 
 	conn    *net.UnixConn
 	from    *bufio.Reader
-	bounded *io.LimitedReader // of from: what the present answer may still have
+	bounded *io.LimitedReader // reads from, as far as the present answer may go
 	answers *gob.Decoder      // of bounded
 
-	until time.Time // for the first answer; 0: it was given
+	until time.Time // deadline of the first answer; 0: it has come
 
 	mu    sync.Mutex
-	last  Answer // with the latest snapshot
-	next  uint64 // position in the output to ask from
+	last  Answer // the last answer, with the latest snapshot
+	next  uint64 // position in the output from which to ask next
 	curve bool   // the curve is wanted
-	err   error  // that ended the connection
+	err   error  // the error that ended the connection
 }
 
 // Dial connects to a server. The server must identify itself and answer the first Look before until.
@@ -66,7 +66,7 @@ func Dial(path string, until time.Time) (*Client, error) {
 	return c, nil
 }
 
-// byteReader is what gob takes as it is: it would put a buffer of its own around a reader without ReadByte, and read ahead.
+// byteReader has ReadByte, because gob would otherwise buffer the reader and read ahead.
 type byteReader struct{ *Client }
 
 // Read implements io.Reader.
@@ -81,10 +81,10 @@ func (r byteReader) ReadByte() (byte, error) {
 	return r.from.ReadByte()
 }
 
-// Close leaves.
+// Close ends the connection.
 func (c *Client) Close() { _ = c.conn.Close() }
 
-// ask sends a line and returns the answer. After an error the connection is of no more use.
+// ask sends a line and returns the answer. After an error the connection cannot be used.
 func (c *Client) ask(line string) (a Answer, err error) {
 	if c.err == nil {
 		until := time.Now().Add(answerTime)
@@ -119,7 +119,7 @@ func (c *Client) Look() *stats.Snapshot {
 	}
 	a, err := c.ask(line)
 	if err != nil {
-		if c.last.State.State == stats.Running { // how it ended is not known
+		if c.last.State.State == stats.Running { // whether and how it ended is unknown
 			c.last.State.State, c.last.State.Status = stats.Exited, -1
 		}
 		c.last.Lines = nil

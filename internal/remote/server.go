@@ -20,11 +20,11 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
 
-// About is what a server says first.
+// About is the first message of a server.
 type About struct {
 	Version  int
 	PID      int    // of gpumemtop
-	Program  string // that it watches; several: the first
+	Program  string // the watched program; of several the first
 	Child    int    // its process id; 0: there is no single one
 	Attached bool   // the programs were not started by the session
 	Fixed    bool   // nothing can be changed
@@ -32,10 +32,10 @@ type About struct {
 	Curve    bool   // Curve answers
 }
 
-// version changes when a client of another one would not understand.
+// version changes when clients of another version would not understand the messages.
 const version = 4
 
-// State of the program.
+// State is the state of the program.
 type State struct {
 	PID    int
 	State  stats.State
@@ -44,18 +44,18 @@ type State struct {
 
 // Answer is the answer to one line.
 type Answer struct {
-	Error    string          // why nothing was done
-	Text     string          // what was done
-	Sequence uint64          // number of the change that was asked for
+	Error    string          // why the request was refused
+	Text     string          // describes what was done
+	Sequence uint64          // number of the requested change
 	Snapshot *stats.Snapshot // the latest; nil: as before
 	State    State
 	Lines    []view.OutputLine
 	Next     uint64
 	Curve    *view.Curve
-	Final    bool // nothing follows
+	Final    bool // no answer follows
 }
 
-// Host is what a server shows. All but About and Snapshot may be nil. Any goroutine may call the functions.
+// Host has the functions of the session that a server shows. All but About and Snapshot may be nil. Any goroutine may call them.
 type Host struct {
 	About     About
 	Snapshot  func() *stats.Snapshot
@@ -73,7 +73,7 @@ type Host struct {
 type Server struct {
 	host     Host
 	listener *net.UnixListener
-	clients  sync.WaitGroup // and accept
+	clients  sync.WaitGroup // goroutines of clients, and accept
 	closing  chan struct{}
 
 	mu    sync.Mutex
@@ -83,18 +83,18 @@ type Server struct {
 const (
 	clientsMax   = 16
 	lineMax      = 4096                   // bytes of a request
-	writeTimeout = 5 * time.Second        // of an answer that is not read
-	farewell     = 300 * time.Millisecond // for clients to ask a last time
+	writeTimeout = 5 * time.Second        // for an answer that the client does not read
+	farewell     = 300 * time.Millisecond // time for clients to ask once more at the end
 )
 
-// Serve answers at a path, where nothing may be yet. Only this user and root are let in.
+// Serve answers at a path, which must not exist. Only this user and root may connect.
 func Serve(path string, host Host) (*Server, error) {
 	host.About.Version, host.About.PID, host.About.Curve = version, os.Getpid(), host.Curve != nil
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("open the socket for other terminals: %w", err)
 	}
-	if err := os.Chmod(path, 0o600); err != nil { // its folder lets no other user in meanwhile
+	if err := os.Chmod(path, 0o600); err != nil { // until then its folder keeps other users out
 		return nil, errors.Join(err, listener.Close())
 	}
 	s := &Server{host: host, listener: listener, closing: make(chan struct{}), conns: map[*net.UnixConn]bool{}}
@@ -109,7 +109,7 @@ func (s *Server) accept() {
 			return
 		}
 		if err != nil {
-			time.Sleep(10 * time.Millisecond) // too many files are open
+			time.Sleep(10 * time.Millisecond) // mostly because too many files are open
 			continue
 		}
 		if !s.admit(conn) {
@@ -165,7 +165,7 @@ func (s *Server) serve(conn *net.UnixConn) {
 	var last *stats.Snapshot
 	for {
 		select {
-		case <-s.closing: // Close has not seen this connection
+		case <-s.closing: // Close did not see this connection
 			_ = conn.SetReadDeadline(time.Now().Add(farewell))
 		default:
 		}
@@ -268,7 +268,7 @@ func (s *Server) answerState(r *request, a *Answer) {
 	}
 }
 
-// Close lets clients have the last state, and ends. A nil server has nothing to close.
+// Close gives clients the last state, and ends the server. It may be called on nil.
 func (s *Server) Close() {
 	if s == nil {
 		return
