@@ -34,11 +34,11 @@ type Source interface {
 
 // Facts are details about a file that it does not contain.
 type Facts struct {
-	Name     string    // of the file: the program's, where the format names none
-	Modified time.Time // when it was written last
+	Name     string    // of the file; the program's name if the format has none
+	Modified time.Time // time of the last change
 
 	chosen bool           // the user named the format
-	looks  string         // what the file seems to be if that is something else
+	looks  string         // what the file seems to be instead
 	keep   *budget.Budget // bounds the memory for data from the file
 }
 
@@ -68,7 +68,7 @@ func Names() []string {
 const (
 	// lineMax is the longest line of a CSV file.
 	lineMax = 64 << 10
-	// start is when imported runs begin, in ns: time 0 means that nothing is known.
+	// start is the time at which imported runs begin, in ns: time 0 would mean unknown.
 	start = 1_000_000_000
 )
 
@@ -112,7 +112,7 @@ func Open(format string, r io.Reader, facts Facts) (Source, error) {
 	return nil, errors.New(what + ": say what it is with --format")
 }
 
-// Bounds on what is kept and unpacked, in bytes: a small file gets little.
+// Bounds on memory and on unpacked bytes: a small file gets little.
 const (
 	keepLeast   = 48 << 20
 	keepShare   = 64 // for each byte of the file
@@ -137,7 +137,7 @@ func (c *counter) Read(b []byte) (int, error) {
 
 var errUnpacks = fmt.Errorf("it unpacks to more than %d times its size", unpackShare)
 
-// unpacker ends a file that unpacks to far more bytes than it has.
+// unpacker ends a file that unpacks to too many bytes for its size.
 type unpacker struct {
 	in     io.Reader
 	packed *counter
@@ -157,18 +157,18 @@ func (u *unpacker) Read(b []byte) (int, error) {
 func openNDJSON(r io.Reader, _ Facts) (Source, error) {
 	in, err := ndjson.NewReader(r)
 	if err != nil {
-		return nil, err // a nil *Reader would be no nil Source
+		return nil, err // a nil *Reader would not be a nil Source
 	}
 	return in, nil
 }
 
-// header returns the header of a run that no session of ours recorded.
-func header(facts Facts) recording.Header {
+// importedHeader returns the header of a run that no session of ours recorded.
+func importedHeader(facts Facts) recording.Header {
 	return recording.Header{Program: facts.Name, Policy: "none", Tags: "caller", Created: facts.Modified.UTC(), ClockNS: start}
 }
 
-// introduce returns the record that names the process.
-func introduce(facts Facts) wire.Record {
+// processRecord returns the record that names the process.
+func processRecord(facts Facts) wire.Record {
 	return recordOfThread(1, wire.ProcessFields{Time: start}.Record(wire.AppendProcess(nil, []string{facts.Name})))
 }
 
@@ -178,8 +178,8 @@ func recordOfThread(thread uint32, r wire.Record) wire.Record {
 	return r
 }
 
-// name returns the record that names a tag.
-func name(time uint64, tag uint32, title string) wire.Record {
+// nameRecord returns the record that names a tag.
+func nameRecord(time uint64, tag uint32, title string) wire.Record {
 	title = strings.Map(func(c rune) rune {
 		if c < ' ' {
 			return ' '
@@ -190,9 +190,9 @@ func name(time uint64, tag uint32, title string) wire.Record {
 	return recordOfThread(1, wire.SiteFields{Time: time, Tag: tag}.Record(wire.AppendSiteFrame(nil, frame)))
 }
 
-// create returns what policy none does for a buffer: the driver makes it, though a pool could have served it. A replay
-// can ask what one would have done.
-func create(time, object, size uint64, tag, thread uint32) wire.Record {
+// createRecord returns the create of a buffer under policy none: the driver serves it, though a pool could have. So replays can try
+// pools.
+func createRecord(time, object, size uint64, tag, thread uint32) wire.Record {
 	e := wire.CreateFields{
 		Time: time, Outcome: wire.OutcomeMiss, Reason: wire.MissPolicy, Access: readWrite, Tag: tag, Object: object,
 		Requested: size, Granted: size,
@@ -200,8 +200,8 @@ func create(time, object, size uint64, tag, thread uint32) wire.Record {
 	return recordOfThread(thread, wire.Record{Event: e})
 }
 
-// failed returns a create that failed with a code.
-func failed(time, size uint64, tag, thread uint32, code int16) wire.Record {
+// failedCreateRecord returns a create that failed with a code.
+func failedCreateRecord(time, size uint64, tag, thread uint32, code int16) wire.Record {
 	e := wire.CreateFields{
 		Time: time, Outcome: wire.OutcomeFailed, Access: readWrite, Status: code, Tag: tag, Requested: size,
 	}.Event()
@@ -214,8 +214,8 @@ const allocationFailure = -4
 // readWrite is CL_MEM_READ_WRITE (OpenCL 3.0 §5.2.1).
 const readWrite = 1
 
-// release returns the end of a buffer: the driver takes it back.
-func release(time, object, size uint64, tag, thread uint32) wire.Record {
+// releaseRecord returns the release of a buffer to the driver.
+func releaseRecord(time, object, size uint64, tag, thread uint32) wire.Record {
 	e := wire.ReleaseFields{Time: time, Tag: tag, Object: object, Requested: size}.Event()
 	return recordOfThread(thread, wire.Record{Event: e})
 }

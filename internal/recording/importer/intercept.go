@@ -13,11 +13,11 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// callNS is what a line is taken for in a log without times.
+// callNS is the assumed duration of a line in a log without times, ns.
 const callNS = 1_000
 
-// A call of the Intercept Layer's log (intel/opencl-intercept-layer: docs/controls.md, CallLogging) is two lines: what the
-// program asked for, and what came of it.
+// A call in the Intercept Layer's log (intel/opencl-intercept-layer: docs/controls.md, CallLogging) is two lines, with the arguments
+// and with the result.
 var (
 	callLine = regexp.MustCompile(`^\s*(?:Time: (\d{1,15}) )?((?:TID = \d+ )?(?:TNum = \d+ )?)(>>>>|<<<<) (cl\w+)(.*)$`)
 	callSize = regexp.MustCompile(`, size = (\d+)(?:,|$)`)
@@ -26,12 +26,12 @@ var (
 	callCode = regexp.MustCompile(`-> (CL_\w+)`)
 )
 
-// failures are the codes of creates that fail without memory enough, or for their size.
+// failures are the codes of creates that fail for lack of memory, or because of their size.
 var failures = map[string]int16{
 	"CL_MEM_OBJECT_ALLOCATION_FAILURE": allocationFailure, "CL_OUT_OF_RESOURCES": -5, "CL_OUT_OF_HOST_MEMORY": -6, "CL_INVALID_BUFFER_SIZE": -61,
 }
 
-// intercept reads the calls that create, retain and release buffers. Memory grows with what is alive at a time, and with threads.
+// intercept reads the calls that create, retain and release buffers. Memory grows with live buffers and with threads.
 type intercept struct {
 	table    *table
 	facts    Facts
@@ -41,7 +41,7 @@ type intercept struct {
 	live     map[uint64]*interceptBuffer // by handle
 	threads  map[string]*interceptThread
 	queue    []wire.Record
-	mixed    tally // calls during one of the same thread
+	mixed    tally // calls during another one of the same thread
 	sizeless tally // creates of memory without a size
 	entered  int   // line of the latest call
 }
@@ -51,7 +51,7 @@ type interceptBuffer struct {
 	references   int
 }
 
-// interceptThread is a thread, and its calls that have not returned: one, unless the log does not tell threads apart.
+// interceptThread is a thread with its calls that have not returned: at most one, unless the log does not name threads.
 type interceptThread struct {
 	number uint32
 	within int // calls that have not returned, also those that have nothing to do with memory
@@ -63,18 +63,18 @@ type interceptCall struct {
 	size, handle uint64
 }
 
-// callsMax bounds the calls of a thread that have not returned: what is beyond lacks a line.
+// callsMax bounds the calls of a thread that have not returned: with more, the log lacks lines.
 const callsMax = 1024
 
 func openIntercept(r io.Reader, facts Facts) (Source, error) {
 	return &intercept{
 		table: newTable(r, "the Intercept Layer's calls", "want calls, as CallLogging writes them", facts), facts: facts, last: start,
-		live: map[uint64]*interceptBuffer{}, threads: map[string]*interceptThread{}, queue: []wire.Record{introduce(facts)},
+		live: map[uint64]*interceptBuffer{}, threads: map[string]*interceptThread{}, queue: []wire.Record{processRecord(facts)},
 	}, nil
 }
 
 // Header implements Source.
-func (s *intercept) Header() recording.Header { return header(s.facts) }
+func (s *intercept) Header() recording.Header { return importedHeader(s.facts) }
 
 // Footer implements Source.
 func (s *intercept) Footer() recording.Footer {
@@ -136,12 +136,12 @@ func (s *intercept) readLine(line string) error {
 	case s.table.open && !callCode.MatchString(part[5]):
 		return fmt.Errorf("a call without a result")
 	}
-	s.tick(part[1])
+	s.setTime(part[1])
 	t := s.thread(part[2])
 	if part[3] == ">>>>" {
 		t.within++
 		s.entered = s.table.number
-		s.enter(t, part[4], part[5])
+		s.beginCall(t, part[4], part[5])
 	} else {
 		t.within = max(0, t.within-1)
 		s.endCall(t, part[4], part[5])
@@ -149,8 +149,8 @@ func (s *intercept) readLine(line string) error {
 	return nil
 }
 
-// tick sets the time of a line, in µs. Lines of several threads may be a little out of order.
-func (s *intercept) tick(us string) {
+// setTime takes the time of a line, in µs. Lines of several threads may be slightly out of order.
+func (s *intercept) setTime(us string) {
 	at := s.last + callNS
 	if n, err := strconv.ParseUint(us, 10, 64); err == nil {
 		at, s.timed = start+n*1000, true
@@ -160,7 +160,7 @@ func (s *intercept) tick(us string) {
 
 func (s *intercept) thread(words string) *interceptThread {
 	if s.threads[words] == nil {
-		if !s.table.fits(liveBytes + len(words)) {
+		if !s.table.hasRoom(liveBytes + len(words)) {
 			return &interceptThread{}
 		}
 		s.threads[strings.Clone(words)] = &interceptThread{number: uint32(len(s.threads) + 1)}
@@ -168,9 +168,9 @@ func (s *intercept) thread(words string) *interceptThread {
 	return s.threads[words]
 }
 
-// enter keeps what a call asks for. Of calls that have nothing to do with memory there is nothing to keep.
-func (s *intercept) enter(t *interceptThread, call, rest string) {
-	size, handle := number(callSize, rest, 10), number(callMem, rest, 16)
+// beginCall notes the arguments of a call that concerns memory.
+func (s *intercept) beginCall(t *interceptThread, call, rest string) {
+	size, handle := numberIn(callSize, rest, 10), numberIn(callMem, rest, 16)
 	if !strings.HasPrefix(call, "clCreateBuffer") && !strings.HasSuffix(call, "MemObject") {
 		return
 	}
@@ -181,10 +181,10 @@ func (s *intercept) enter(t *interceptThread, call, rest string) {
 }
 
 func (s *intercept) endCall(t *interceptThread, name, rest string) {
-	gave := number(callGave, rest, 16)
+	gave := numberIn(callGave, rest, 16)
 	if gave != 0 && (strings.HasPrefix(name, "clCreateImage") || name == "clCreateSubBuffer" || name == "clCreatePipe") {
 		s.sizeless.add(s.table.number)
-		s.endBuffer(gave, t.number) // a buffer with this handle was released, which the log lacks
+		s.endBuffer(gave, t.number) // the log lacks the release of an earlier buffer with this handle
 		return
 	}
 	at := slices.IndexFunc(t.calls, func(c interceptCall) bool { return c.name == name })
@@ -196,7 +196,7 @@ func (s *intercept) endCall(t *interceptThread, name, rest string) {
 	switch b := s.live[call.handle]; {
 	case strings.HasPrefix(name, "clCreateBuffer"):
 		s.created(t, call.size, gave, callCode.FindStringSubmatch(rest))
-	case b == nil: // an image's or a sub-buffer's
+	case b == nil: // of an image or a sub-buffer
 	case name == "clRetainMemObject":
 		b.references++
 	case name == "clReleaseMemObject":
@@ -208,27 +208,27 @@ func (s *intercept) endCall(t *interceptThread, name, rest string) {
 
 func (s *intercept) created(t *interceptThread, size, handle uint64, code []string) {
 	switch {
-	case handle != 0 && s.table.fits(liveBytes):
+	case handle != 0 && s.table.hasRoom(liveBytes):
 		s.endBuffer(handle, t.number)
 		s.object++
 		s.live[handle] = &interceptBuffer{object: s.object, size: size, references: 1}
-		s.queue = append(s.queue, create(s.last, s.object, size, 0, t.number))
+		s.queue = append(s.queue, createRecord(s.last, s.object, size, 0, t.number))
 	case code != nil && failures[code[1]] != 0:
-		s.queue = append(s.queue, failed(s.last, size, 0, t.number, failures[code[1]]))
+		s.queue = append(s.queue, failedCreateRecord(s.last, size, 0, t.number, failures[code[1]]))
 	}
 }
 
-// endBuffer ends a buffer, if there is one with a handle.
+// endBuffer ends the buffer with a handle, if there is one.
 func (s *intercept) endBuffer(handle uint64, thread uint32) {
 	if b := s.live[handle]; b != nil {
 		delete(s.live, handle)
 		s.table.facts.keep.Release(liveBytes)
-		s.queue = append(s.queue, release(s.last, b.object, b.size, 0, thread))
+		s.queue = append(s.queue, releaseRecord(s.last, b.object, b.size, 0, thread))
 	}
 }
 
-// number reads what a pattern finds, 0 where it finds none.
-func number(pattern *regexp.Regexp, text string, base int) uint64 {
+// numberIn reads the number that a pattern finds, 0 if none.
+func numberIn(pattern *regexp.Regexp, text string, base int) uint64 {
 	found := pattern.FindStringSubmatch(text)
 	if found == nil {
 		return 0

@@ -12,16 +12,16 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// stepNS is what a step of time is taken for.
+// stepNS is the assumed duration of a step, ns.
 const stepNS = 1_000_000
 
-// stepsMax bounds how far apart steps may be.
+// stepsMax bounds the distance between steps.
 const stepsMax = 1 << 43
 
 // miniEvent is the beginning or the end of a buffer.
 type miniEvent struct {
 	time   int64
-	phase  uint8 // within a step memory is given back, then taken, then that of buffers that last no time is given back
+	phase  uint8 // order within a step: releases, then creates, then releases of buffers that last no time
 	buffer int
 }
 
@@ -31,8 +31,8 @@ const (
 	miniEndAtOnce
 )
 
-// mini gives the records of a problem in the order of time: files are in any order, so all of it is in memory. Where a
-// solver put a buffer, its alignment and its gaps are not asked for.
+// mini returns the records of a problem in the order of time. A file may have any order, so all of it is in memory. Offsets of a
+// solution, alignments and gaps are ignored.
 type mini struct {
 	facts   Facts
 	table   *table
@@ -44,7 +44,7 @@ type mini struct {
 }
 
 func openMiniMalloc(r io.Reader, facts Facts) (Source, error) {
-	s := &mini{facts: facts, table: newTable(r, "MiniMalloc", "want id,lower,upper,size", facts), queue: []wire.Record{introduce(facts)}}
+	s := &mini{facts: facts, table: newTable(r, "MiniMalloc", "want id,lower,upper,size", facts), queue: []wire.Record{processRecord(facts)}}
 	fields, err := s.table.nextLine()
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func openMiniMalloc(r io.Reader, facts Facts) (Source, error) {
 	s.table.taken = 0
 	for {
 		fields, err := s.table.nextLine()
-		if err == io.EOF { //nolint:errorlint // the table returns it as it is
+		if err == io.EOF { //nolint:errorlint // the table returns io.EOF itself
 			return s, s.order()
 		}
 		if err != nil {
@@ -74,18 +74,18 @@ func openMiniMalloc(r io.Reader, facts Facts) (Source, error) {
 			s.table.refuse(err)
 			continue
 		}
-		if s.table.fits(bufferBytes + len(b.ID)) {
+		if s.table.hasRoom(bufferBytes + len(b.ID)) {
 			s.add(b)
 		}
 	}
 }
 
-// bufferBytes is what a buffer takes, with its beginning and its end, while the lists of these grow.
+// bufferBytes is the memory that a buffer takes with its two events, while lists grow.
 const bufferBytes = 512
 
 func (s *mini) add(b arena.Buffer) {
 	at := len(s.buffers)
-	b.ID = strings.Clone(b.ID) // without the line
+	b.ID = strings.Clone(b.ID) // does not keep the whole line
 	s.buffers = append(s.buffers, b)
 	end := miniEnd
 	if b.Lower == b.Upper {
@@ -94,7 +94,7 @@ func (s *mini) add(b arena.Buffer) {
 	s.events = append(s.events, miniEvent{b.Lower, miniBegin, at}, miniEvent{b.Upper, end, at})
 }
 
-// order puts the events in order. Steps count from 0, or from the first where that is before.
+// order sorts the events. Steps count from 0, or from the first one if that is negative.
 func (s *mini) order() error {
 	slices.SortStableFunc(s.events, func(a, b miniEvent) int {
 		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.phase, b.phase))
@@ -112,7 +112,7 @@ func (s *mini) order() error {
 func (s *mini) time(step int64) uint64 { return start + uint64(step-s.origin)*stepNS }
 
 // Header implements Source.
-func (s *mini) Header() recording.Header { return header(s.facts) }
+func (s *mini) Header() recording.Header { return importedHeader(s.facts) }
 
 // Footer implements Source.
 func (s *mini) Footer() recording.Footer {
@@ -136,9 +136,9 @@ func (s *mini) Next(r *wire.Record) error {
 		s.next++
 		b, number, at := &s.buffers[e.buffer], uint64(e.buffer+1), s.time(e.time)
 		if e.phase == miniBegin {
-			s.queue = append(s.queue, name(at, uint32(number), "buffer "+b.ID), create(at, number, b.Size, uint32(number), 1))
+			s.queue = append(s.queue, nameRecord(at, uint32(number), "buffer "+b.ID), createRecord(at, number, b.Size, uint32(number), 1))
 		} else {
-			s.queue = append(s.queue, release(at, number, b.Size, uint32(number), 1))
+			s.queue = append(s.queue, releaseRecord(at, number, b.Size, uint32(number), 1))
 		}
 	}
 	*r, s.queue = s.queue[0], s.queue[1:]

@@ -13,11 +13,11 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// rmmColumns are the columns of RMM's log, in the order that it has them (rapidsai/rmm,
+// rmmColumns are the columns of RMM's log, in their usual order (rapidsai/rmm,
 // logging_resource_adaptor.hpp).
 var rmmColumns = []string{"thread", "time", "action", "pointer", "size", "stream"}
 
-// rmmWants says what a line has to look like.
+// rmmWants describes a line, for errors.
 const rmmWants = "want Thread,Time,Action,Pointer,Size,Stream"
 
 type rmmAction uint8
@@ -32,24 +32,24 @@ var rmmActions = map[string]rmmAction{
 	"allocate": rmmAllocate, "allocate failure": rmmFailure, "free": rmmFree, "deallocate": rmmFree,
 }
 
-// liveBytes is what is kept of a buffer, a thread or a stream, beside its name.
+// liveBytes is the memory that a buffer, thread or stream takes, besides its name.
 const liveBytes = 128
 
-// rmm reads RMM's log. Memory grows with what is allocated at a time, with threads and with streams.
+// rmm reads RMM's log. Memory grows with live buffers, threads and streams.
 type rmm struct {
 	table   *table
 	facts   Facts
-	columns []int // of rmmColumns, where they are in a line
-	width   int   // columns of a line that is whole
+	columns []int // positions of rmmColumns in a line
+	width   int   // number of columns of a complete line
 	clock   rmmClock
 	last    uint64
 	object  uint64
 	live    map[uint64]rmmBuffer // by pointer
 	threads map[string]uint32
 	streams map[string]uint32
-	queue   []wire.Record // to be given
-	lost    tally         // frees that the log lacks
-	unknown tally         // frees of what was allocated before
+	queue   []wire.Record // not returned yet
+	lost    tally         // buffers whose frees the log lacks
+	unknown tally         // frees of buffers from before the log
 }
 
 type rmmBuffer struct {
@@ -60,7 +60,7 @@ type rmmBuffer struct {
 func openRMM(r io.Reader, facts Facts) (Source, error) {
 	return &rmm{
 		table: newTable(r, "RMM's log", rmmWants, facts), facts: facts, columns: []int{0, 1, 2, 3, 4, 5}, width: len(rmmColumns), last: start,
-		live: map[uint64]rmmBuffer{}, threads: map[string]uint32{}, streams: map[string]uint32{}, queue: []wire.Record{introduce(facts)},
+		live: map[uint64]rmmBuffer{}, threads: map[string]uint32{}, streams: map[string]uint32{}, queue: []wire.Record{processRecord(facts)},
 	}, nil
 }
 
@@ -79,7 +79,7 @@ func (s *rmm) header(fields []string) error {
 }
 
 // Header implements Source.
-func (s *rmm) Header() recording.Header { return header(s.facts) }
+func (s *rmm) Header() recording.Header { return importedHeader(s.facts) }
 
 // Footer implements Source.
 func (s *rmm) Footer() recording.Footer {
@@ -139,7 +139,7 @@ func (s *rmm) readLine(fields []string) error {
 		return fmt.Errorf("pointer %.40q: want a hexadecimal number", s.field(fields, 3))
 	}
 	if s.table.open && len(fields) < s.width {
-		return fmt.Errorf("%d columns: want %d", len(fields), s.width) // its size may be cut off, too
+		return fmt.Errorf("%d columns: want %d", len(fields), s.width) // the size may be cut off, too
 	}
 	since, ok := s.clock.read(s.field(fields, 1))
 	if !ok {
@@ -153,50 +153,50 @@ func (s *rmm) readLine(fields []string) error {
 
 func (s *rmm) apply(action rmmAction, at, pointer, size uint64, thread, tag uint32) {
 	was, known := s.live[pointer]
-	if action != rmmFailure && known { // without its free, that is lost
+	if action != rmmFailure && known { // the log lacks the free of the former buffer
 		if action == rmmAllocate {
 			s.lost.add(s.table.number)
 		}
-		s.queue = append(s.queue, release(at, was.object, was.size, was.tag, thread))
+		s.queue = append(s.queue, releaseRecord(at, was.object, was.size, was.tag, thread))
 		delete(s.live, pointer)
 		s.table.facts.keep.Release(liveBytes)
 	}
 	switch {
 	case action == rmmFailure:
-		s.queue = append(s.queue, failed(at, size, tag, thread, allocationFailure))
-	case pointer == 0: // of 0 bytes
-	case action == rmmAllocate && s.table.fits(liveBytes):
+		s.queue = append(s.queue, failedCreateRecord(at, size, tag, thread, allocationFailure))
+	case pointer == 0: // a buffer of 0 bytes
+	case action == rmmAllocate && s.table.hasRoom(liveBytes):
 		s.object++
 		s.live[pointer] = rmmBuffer{s.object, size, tag}
-		s.queue = append(s.queue, create(at, s.object, size, tag, thread))
+		s.queue = append(s.queue, createRecord(at, s.object, size, tag, thread))
 	case action == rmmAllocate:
-	case !known: // allocated before the log began: the model counts it as unknown
+	case !known: // from before the log: the model counts it as unknown
 		s.unknown.add(s.table.number)
-		s.queue = append(s.queue, release(at, 0, size, tag, thread))
+		s.queue = append(s.queue, releaseRecord(at, 0, size, tag, thread))
 	}
 }
 
-// thread numbers the threads from 1: what the log has may be wider than a thread's number here.
+// thread numbers the threads from 1, because the log's ids may have too many bits.
 func (s *rmm) thread(word string) uint32 {
-	if s.threads[word] == 0 && s.table.fits(liveBytes+len(word)) {
+	if s.threads[word] == 0 && s.table.hasRoom(liveBytes+len(word)) {
 		s.threads[strings.Clone(word)] = uint32(len(s.threads) + 1)
 	}
 	return s.threads[word]
 }
 
-// tag numbers the streams from 1: they are what the log has for call sites.
+// tag numbers the streams from 1. They stand for call sites, which the log lacks.
 func (s *rmm) tag(at uint64, stream string) uint32 {
 	if stream == "" {
 		return 0
 	}
-	if s.streams[stream] == 0 && s.table.fits(liveBytes+len(stream)) {
+	if s.streams[stream] == 0 && s.table.hasRoom(liveBytes+len(stream)) {
 		s.streams[strings.Clone(stream)] = uint32(len(s.streams) + 1)
-		s.queue = append(s.queue, name(at, s.streams[stream], "stream "+stream))
+		s.queue = append(s.queue, nameRecord(at, s.streams[stream], "stream "+stream))
 	}
 	return s.streams[stream]
 }
 
-// parsePointer reads what printf's %p and spdlog write.
+// parsePointer reads a pointer as printf's %p or spdlog writes it.
 func parsePointer(text string) (uint64, error) {
 	text = strings.ToLower(text)
 	if text == "(nil)" || text == "nullptr" {
@@ -205,7 +205,7 @@ func parsePointer(text string) (uint64, error) {
 	return strconv.ParseUint(strings.TrimPrefix(text, "0x"), 16, 64)
 }
 
-// rmmClock reads times of day, across midnight, and seconds since any time.
+// rmmClock reads times of day, also across midnight, and seconds since any time.
 type rmmClock struct {
 	begun       bool
 	first, last int64 // ns
@@ -214,10 +214,10 @@ type rmmClock struct {
 
 const day = int64(24 * time.Hour)
 
-// secondsMax bounds times, so that their sums stay numbers.
+// secondsMax bounds times, so that sums do not overflow.
 const secondsMax = 1 << 33
 
-// read returns how long after the first time another one is, in ns.
+// read returns the ns from the first time to another one.
 func (c *rmmClock) read(text string) (int64, bool) {
 	ns, ofDay, ok := parseTime(text)
 	if !ok {
@@ -225,7 +225,7 @@ func (c *rmmClock) read(text string) (int64, bool) {
 	}
 	if ofDay {
 		ns += c.days
-		if c.begun && ns < c.last-day/2 { // a little earlier is another thread's
+		if c.begun && ns < c.last-day/2 { // a slightly earlier time is another thread's, not the next day's
 			ns += day
 			c.days += day
 		}

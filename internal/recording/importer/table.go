@@ -10,31 +10,32 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// table reads the lines of a CSV file. Logs of programs that failed are cut off, and have lines of others between theirs: it
-// skips and counts these.
+// table reads the lines of a CSV file. The log of a program that failed may be cut off, and contain lines of other programs, which
+// table skips and counts.
 type table struct {
 	in     *bufio.Reader
-	of     string // what the file is of
-	want   string // how its lines look
+	of     string // the rows that the file should have
+	want   string // the form of its lines, for errors
 	facts  Facts
 	number int
 	fields []string
 
-	some    bool // there is a line
+	some    bool // a line was read
 	open    bool // the last line has no end
-	cut     bool // that line is not whole
-	torn    bool // and was skipped
+	cut     bool // the last line is incomplete
+	torn    bool // the last line was skipped
 	taken   uint64
 	skipped tally
 	why     error // what is wrong with the first line that is skipped
-	full    error // why there is no more
+	full    error // why reading ended early
 }
 
 func newTable(r io.Reader, of, want string, facts Facts) *table {
 	return &table{in: bufio.NewReaderSize(r, lineMax), of: of, want: want, facts: facts}
 }
 
-// nextLine reads the fields of a line that is not blank. After the last it returns io.EOF, or why the file cannot be imported.
+// nextLine reads the fields of the next line that is not blank. After the last it returns io.EOF, or why the file cannot be
+// imported.
 func (t *table) nextLine() ([]string, error) {
 	for {
 		line, err := t.text()
@@ -42,7 +43,7 @@ func (t *table) nextLine() ([]string, error) {
 			return nil, err
 		}
 		var ok bool
-		if t.fields, ok = split(t.fields[:0], line); ok {
+		if t.fields, ok = splitFields(t.fields[:0], line); ok {
 			t.taken++
 			return t.fields, nil
 		}
@@ -50,7 +51,7 @@ func (t *table) nextLine() ([]string, error) {
 	}
 }
 
-// text reads a line that is not blank, as next does.
+// text reads the next line that is not blank.
 func (t *table) text() (string, error) {
 	for !t.open {
 		text, err := t.line()
@@ -71,7 +72,7 @@ func (t *table) text() (string, error) {
 
 var errLong = fmt.Errorf("a line of more than %d bytes", lineMax)
 
-// line reads a line. At the end of the file, or of what is there of a packed one, open is set.
+// line reads a line. It sets open for a last line without an end, which a truncated gzip file may have, too.
 func (t *table) line() (string, error) {
 	line, err := t.in.ReadSlice('\n')
 	text, long := string(line), false
@@ -96,15 +97,15 @@ func (t *table) line() (string, error) {
 
 var errRoom = errors.New("there is no room for more")
 
-// fits reports whether there is room for what is kept of a line. Without, the file ends there.
-func (t *table) fits(bytes int) bool {
+// hasRoom reports whether there is memory for a line's data. If not, reading ends.
+func (t *table) hasRoom(bytes int) bool {
 	if !t.facts.keep.Charge(int64(bytes)) {
 		t.open, t.cut, t.full = true, true, errRoom
 	}
 	return t.full == nil
 }
 
-// refuse takes back the latest line, with what is wrong with it.
+// refuse counts the latest line as skipped, and notes what is wrong with it.
 func (t *table) refuse(why error) {
 	t.taken--
 	t.skip(why)
@@ -121,7 +122,7 @@ func (t *table) skip(why error) {
 	t.skipped.add(t.number)
 }
 
-// endError returns io.EOF, unless the file has nothing, or too little, of what it should be of.
+// endError returns io.EOF, or an error if the file has no or too few rows.
 func (t *table) endError() error {
 	switch {
 	case !t.some && t.why == nil:
@@ -140,7 +141,7 @@ func (t *table) wrong(format string, args ...any) error {
 	return fmt.Errorf("line %d: %w", t.number, fmt.Errorf(format, args...))
 }
 
-// remarks say what was skipped.
+// remarks describe what was skipped.
 func (t *table) remarks() []string {
 	var list []string
 	if t.skipped.count > 0 {
@@ -170,9 +171,8 @@ func (t *tally) add(line int) {
 	t.count++
 }
 
-// split appends the fields of a line, false when one is not as quotes would have it: fields have no commas in these
-// formats.
-func split(fields []string, line string) ([]string, bool) {
+// splitFields appends the fields of a line, which contain no commas in these formats. False: a field has wrong quotes.
+func splitFields(fields []string, line string) ([]string, bool) {
 	ok := true
 	for field := range strings.SplitSeq(line, ",") {
 		field = strings.TrimSpace(field)
