@@ -35,8 +35,8 @@ func listen(mailbox *wire.Mailbox, callbacks C.struct_gmt_callbacks) {
 	}
 }
 
-// wait sleeps until another process changes a futex from a value, at most for some time; 0: for ever. It returns false if it
-// cannot sleep.
+// wait sleeps while a futex has a value, until another process wakes it or the time is over; most 0: no bound. It returns false
+// if it cannot sleep.
 func wait(futex *uint32, value uint32, most time.Duration) bool {
 	var limit *unix.Timespec
 	if most > 0 {
@@ -72,10 +72,10 @@ func obey(message wire.Control, callbacks C.struct_gmt_callbacks) {
 
 const (
 	again  = 100 * time.Millisecond
-	latest = 10 * time.Second // at most: the program's own calls may have left blocks that expire earlier
+	latest = 10 * time.Second // the longest sleep: calls of the program may leave blocks that expire earlier
 )
 
-// expire evicts blocks that are too old or too many. It returns the time until there may be others, 0 for never.
+// expire evicts blocks that are too old or too many. It returns the time until there may be more, 0 for never.
 func expire(callbacks C.struct_gmt_callbacks) time.Duration {
 	if C.call_idle_begin(callbacks) == 0 { // the program forks, ends, or releases a context
 		return again

@@ -14,7 +14,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-func main() {} // -buildmode=c-shared wants it; nothing calls it
+func main() {} // -buildmode=c-shared needs it; nothing calls it
 
 // core is the process's only broker. gmt_core_start sets it, before the shim calls any other function.
 var core *broker.Broker
@@ -28,8 +28,8 @@ var _ [C.GMT_BLOCK_ARM - allocator.ArmBit]byte = [0]byte{}
 // failed is the result of every call once the core has failed, instead of the number of a decision.
 const failed = C.int64_t(-1)
 
-// few is the number of evictions that a frequent call returns at most. To clear an array for more would cost more than the
-// call itself. The shim fetches the others with gmt_core_more.
+// few is the most evictions that a frequent call returns, because clearing a larger array would cost more than the call. The shim
+// fetches the others with gmt_core_more.
 const few = 4
 
 //export gmt_core_start
@@ -79,7 +79,7 @@ func gmt_core_resume(request *C.struct_gmt_request, plan *C.struct_gmt_plan, lat
 	return C.int64_t(n)
 }
 
-// requested returns the shim's request.
+// requested converts the shim's request.
 func requested(request *C.struct_gmt_request) allocator.Request {
 	return allocator.Request{
 		Size:  uint64(request.size),
@@ -97,7 +97,7 @@ func requested(request *C.struct_gmt_request) allocator.Request {
 	}
 }
 
-// answer fills the shim's plan field by field: the compiler would build a composite elsewhere, and copy it.
+// answer fills in the shim's plan field by field: a composite literal would be built elsewhere and copied.
 func answer(plan *C.struct_gmt_plan, d *broker.Decision) {
 	plan.block, plan.size, plan.handle = C.uint64_t(d.Block), C.uint64_t(d.Size), C.uint64_t(d.Handle)
 	plan.slab, plan.offset, plan.slabsize = C.uint64_t(d.Slab), C.uint64_t(d.Offset), C.uint64_t(d.SlabSize)
@@ -201,7 +201,7 @@ func numberOrError(n broker.Number, err error) C.int64_t {
 	return C.int64_t(n)
 }
 
-// decisionOf returns the decision that answer wrote.
+// decisionOf returns the decision that answer wrote into a plan.
 func decisionOf(plan *C.struct_gmt_plan) allocator.Decision {
 	return allocator.Decision{
 		Hit:    plan.hit != 0,
@@ -218,7 +218,7 @@ func decisionOf(plan *C.struct_gmt_plan) allocator.Decision {
 	}
 }
 
-// fillEvictions fills the shim's list with evictions, and notes whether gmt_core_more has others.
+// fillEvictions stores evictions in the shim's list, and notes whether gmt_core_more has more.
 func fillEvictions(to *C.struct_gmt_evictions, out []broker.Eviction) {
 	to.count, to.more = C.uint32_t(len(out)), 0
 	for i, e := range out {

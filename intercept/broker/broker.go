@@ -24,11 +24,11 @@ type Decision struct {
 	Handle    uint64
 	Committed Number // of the commit by which a sub-allocation is in use already; 0: no sub-allocation is
 	Waived    Number // of an abandoned decision, whose slab could not be created; its abort has the number before this decision's; 0: none
-	Waits     bool   // another thread creates the slab: Resume goes on
+	Waits     bool   // another thread creates the slab: Resume continues
 }
 
 // Number orders the decisions of the policy, from 2 on. 0 means that the policy was not asked, or had nothing to do. There is
-// no decision 1, so that no thread's first decision seems to follow its last one, which is 0 then.
+// no decision 1: a thread that has made none has 0 as its latest, and decision 1 would seem to follow that.
 type Number uint64
 
 // Broker serves one process. The caller serialises all calls, which may come from any thread.
@@ -63,14 +63,14 @@ func newPolicy(name, limits string) (*allocator.Pool, error) {
 	return allocator.New(name, settings)
 }
 
-// decisionNumber returns the next number, for a decision that the policy is about to make or has just made.
+// decisionNumber returns the number for a decision that the policy is about to make or has just made.
 func (b *Broker) decisionNumber() Number {
 	b.ledger.Latest++
 	return b.ledger.Latest
 }
 
-// enter frees the blocks in the ledger, and returns the error of a broker that has failed. Callers defer endCall first.
-func (b *Broker) enter() error {
+// beginCall frees the blocks in the ledger, and returns the error of a broker that has failed. Callers defer endCall first.
+func (b *Broker) beginCall() error {
 	b.evicted = b.evicted[:0]
 	if b.ledger.Count > 0 {
 		b.freeLedger()
@@ -103,12 +103,12 @@ const refused = ^uint64(0)
 // that is Committed: Free takes them back. Every other decision is followed by Commit or Abort. Evictions are appended to
 // out.
 //
-// When the request fits a slab that another thread is creating, the decision Waits: memory is on its way, and to ask the
-// driver for more would be false starvation (seed 001 §3.1). The next caller gets the evictions then. It may be the other
-// thread, whose create needs that memory.
+// If the request fits a slab that another thread is creating, the decision Waits, because to ask the driver for more memory would
+// be false starvation (seed 001 §3.1). Then the next caller gets the evictions: it may be the other thread, whose create needs
+// that memory.
 func (b *Broker) Decide(decision *Decision, req *allocator.Request, out []Eviction) (n Number, _ []Eviction, err error) {
 	defer b.endCall(&err)
-	if err = b.enter(); err != nil {
+	if err = b.beginCall(); err != nil {
 		return 0, out, err
 	}
 	n = b.decisionNumber()
@@ -116,22 +116,22 @@ func (b *Broker) Decide(decision *Decision, req *allocator.Request, out []Evicti
 	if decision.Slab == 0 || decision.SlabSize != 0 {
 		return n, b.serve(decision, out), nil
 	}
-	if decision.Waits = b.growing(decision.Slab); decision.Waits {
+	if decision.Waits = b.isGrowing(decision.Slab); decision.Waits {
 		b.postpone()
 		return n, out, nil
 	}
 	return b.servePart(decision, req, n, out)
 }
 
-// Resume goes on with a decision that waits, and has number n. The caller calls it when slabs were created, or could not be.
+// Resume continues a decision that waits, with number n. The caller calls it when a slab was created or could not be.
 // The decision may have to wait longer. If its slab could not be created, or it is too late to wait, the request gets a
 // block of its own.
 func (b *Broker) Resume(decision *Decision, req *allocator.Request, n Number, late bool, out []Eviction) (_ Number, _ []Eviction, err error) {
 	defer b.endCall(&err)
-	if err = b.enter(); err != nil {
+	if err = b.beginCall(); err != nil {
 		return 0, out, err
 	}
-	decision.Waits = b.growing(decision.Slab)
+	decision.Waits = b.isGrowing(decision.Slab)
 	switch {
 	case !decision.Waits:
 		return b.servePart(decision, req, n, out)
@@ -141,8 +141,8 @@ func (b *Broker) Resume(decision *Decision, req *allocator.Request, n Number, la
 	return n, out, nil
 }
 
-// growing reports whether a slab is still being created.
-func (b *Broker) growing(slab allocator.Block) bool { return b.object(slab) == object{slab, 0} }
+// isGrowing reports whether a thread is still creating a slab.
+func (b *Broker) isGrowing(slab allocator.Block) bool { return b.object(slab) == object{slab, 0} }
 
 // servePart serves a request from a slab. If the driver refused the slab, the policy has forgotten it, and another block may have
 // its index before the last waiting thread comes back.
@@ -193,7 +193,7 @@ func (b *Broker) handle(block allocator.Block) uint64 { return b.object(block).h
 // Grown notes that the driver created the slab of a decision.
 func (b *Broker) Grown(decision allocator.Decision, handle uint64) (n Number, err error) {
 	defer b.endCall(&err)
-	if err = b.enter(); err != nil {
+	if err = b.beginCall(); err != nil {
 		return 0, err
 	}
 	b.noteHandle(decision.Slab, handle)
@@ -213,7 +213,7 @@ func (b *Broker) noteHandle(block allocator.Block, handle uint64) {
 // Stats returns the policy's counters and gauges.
 func (b *Broker) Stats() (s allocator.Stats, err error) {
 	defer b.endCall(&err)
-	if err = b.enter(); err != nil {
+	if err = b.beginCall(); err != nil {
 		return s, err
 	}
 	return b.policy.Stats(), nil
@@ -222,7 +222,7 @@ func (b *Broker) Stats() (s allocator.Stats, err error) {
 // Commit notes that the driver created the block of a miss, or a sub-allocation.
 func (b *Broker) Commit(decision allocator.Decision, handle uint64) (n Number, err error) {
 	defer b.endCall(&err)
-	if err = b.enter(); err != nil {
+	if err = b.beginCall(); err != nil {
 		return 0, err
 	}
 	b.noteHandle(decision.Block, handle)
@@ -233,7 +233,7 @@ func (b *Broker) Commit(decision allocator.Decision, handle uint64) (n Number, e
 // Abort notes that the driver refused to create the block, slab or sub-allocation of a decision.
 func (b *Broker) Abort(decision allocator.Decision) (n Number, err error) {
 	defer b.endCall(&err)
-	if err = b.enter(); err != nil {
+	if err = b.beginCall(); err != nil {
 		return 0, err
 	}
 	if decision.SlabSize != 0 && b.handle(decision.Slab) == 0 {
@@ -246,7 +246,7 @@ func (b *Broker) Abort(decision allocator.Decision) (n Number, err error) {
 // Free returns a block to the pool. It is busy while queued commands use it. The evictions may include the block itself.
 func (b *Broker) Free(block allocator.Block, busy bool, time int64, out []Eviction) (_ []Eviction, n Number, err error) {
 	defer b.endCall(&err)
-	if err = b.enter(); err != nil {
+	if err = b.beginCall(); err != nil {
 		return out, 0, err
 	}
 	b.evicted = b.policy.Free(block, busy, time, b.evicted)
@@ -256,7 +256,7 @@ func (b *Broker) Free(block allocator.Block, busy bool, time int64, out []Evicti
 // Cooled notes that the last command that used a block has completed.
 func (b *Broker) Cooled(block allocator.Block, time int64, out []Eviction) (_ []Eviction, n Number, err error) {
 	defer b.endCall(&err)
-	if err = b.enter(); err != nil {
+	if err = b.beginCall(); err != nil {
 		return out, 0, err
 	}
 	b.evicted = b.policy.Cooled(block, time, b.evicted)
@@ -266,7 +266,7 @@ func (b *Broker) Cooled(block allocator.Block, time int64, out []Eviction) (_ []
 // Forget takes a block out of the pool without an eviction.
 func (b *Broker) Forget(block allocator.Block) (n Number, err error) {
 	defer b.endCall(&err)
-	if err = b.enter(); err != nil {
+	if err = b.beginCall(); err != nil {
 		return 0, err
 	}
 	b.policy.Forget(block)
@@ -276,7 +276,7 @@ func (b *Broker) Forget(block allocator.Block) (n Number, err error) {
 // Drain gives up blocks after the driver failed to allocate need bytes.
 func (b *Broker) Drain(need uint64, out []Eviction) (_ []Eviction, n Number, err error) {
 	defer b.endCall(&err)
-	if err = b.enter(); err != nil {
+	if err = b.beginCall(); err != nil {
 		return out, 0, err
 	}
 	if b.evicted = b.policy.Drain(need, b.evicted); len(b.evicted) > 0 {
@@ -288,7 +288,7 @@ func (b *Broker) Drain(need uint64, out []Eviction) (_ []Eviction, n Number, err
 // DropClass gives up every free block of a class, and caches no block of it from then on.
 func (b *Broker) DropClass(class allocator.Class, out []Eviction) (_ []Eviction, n Number, err error) {
 	defer b.endCall(&err)
-	if err = b.enter(); err != nil {
+	if err = b.beginCall(); err != nil {
 		return out, 0, err
 	}
 	b.evicted = b.policy.DropClass(class, b.evicted)
@@ -299,7 +299,7 @@ func (b *Broker) DropClass(class allocator.Class, out []Eviction) (_ []Eviction,
 // never, because no limit depends on the time.
 func (b *Broker) Expire(time int64, out []Eviction) (_ []Eviction, n Number, next int64, err error) {
 	defer b.endCall(&err)
-	if err = b.enter(); err != nil {
+	if err = b.beginCall(); err != nil {
 		return out, 0, 0, err
 	}
 	if b.evicted, next = b.policy.Expire(time, b.evicted); len(b.evicted) > 0 {
@@ -311,7 +311,7 @@ func (b *Broker) Expire(time int64, out []Eviction) (_ []Eviction, n Number, nex
 // More returns evictions that exceeded the capacity of an earlier call's out.
 func (b *Broker) More(out []Eviction) (_ []Eviction, err error) {
 	defer b.endCall(&err)
-	if err = b.enter(); err != nil {
+	if err = b.beginCall(); err != nil {
 		return out, err
 	}
 	return b.appendEvictions(out), nil

@@ -25,7 +25,7 @@ import (
 // COUNT is how many requests the program has made. A turn may begin with the next one.
 func (b *Broker) Control(text string, time int64, out []Eviction) (reply string, n Number, _ []Eviction, err error) {
 	defer b.endCall(&err)
-	if err = b.enter(); err != nil {
+	if err = b.beginCall(); err != nil {
 		return "", 0, out, err
 	}
 	verb, rest, _ := strings.Cut(text, " ")
@@ -39,16 +39,16 @@ func (b *Broker) Control(text string, time int64, out []Eviction) (reply string,
 	case wire.RelieveSetting:
 		reply, err = b.relieve(rest, time)
 	case wire.PeriodSetting:
-		reply, err = "period="+rest, b.repeat(rest)
+		reply, err = "period="+rest, b.setPeriod(rest)
 	case "policy":
 		reply = "policy=" + strings.Replace(rest, " ", ",", 1)
 		err = b.change(rest, time, b.policy.Switch)
 	case "plan":
-		reply, err = "plan="+rest, b.plan(rest)
+		reply, err = "plan="+rest, b.addLayoutPiece(rest)
 	case "arms":
-		reply, err = b.arms(rest, time)
+		reply, err = b.controlExperiment(rest, time)
 	case "arm":
-		reply, err = b.arm(rest)
+		reply, err = b.scheduleTurn(rest)
 	default:
 		err = fmt.Errorf("unknown control message %q", verb)
 	}
@@ -80,8 +80,8 @@ func (b *Broker) relieve(text string, time int64) (reply string, err error) {
 	return r.Answer(), nil
 }
 
-// repeat gives the pools the time that an iteration takes.
-func (b *Broker) repeat(ns string) error {
+// setPeriod gives the pools the time that an iteration takes.
+func (b *Broker) setPeriod(ns string) error {
 	period, err := strconv.ParseUint(ns, 10, 63)
 	if err != nil {
 		return fmt.Errorf("period: %q is no number of ns", ns)
@@ -100,7 +100,7 @@ func (b *Broker) change(text string, time int64, to func(*allocator.Pool, int64,
 	return err
 }
 
-func (b *Broker) plan(piece string) error {
+func (b *Broker) addLayoutPiece(piece string) error {
 	layout, err := b.draft.Read(piece)
 	if err == nil && layout != nil {
 		b.evicted, err = b.policy.Install(*layout, b.evicted)
@@ -108,9 +108,9 @@ func (b *Broker) plan(piece string) error {
 	return err
 }
 
-// arms begins or ends an experiment, or changes a limit of its alternative. The reply names the number of requests so far, after
+// controlExperiment begins or ends an experiment, or changes a limit of its alternative. The reply names the number of requests so far, after
 // which turns may begin.
-func (b *Broker) arms(text string, time int64) (reply string, err error) {
+func (b *Broker) controlExperiment(text string, time int64) (reply string, err error) {
 	what := strings.Replace(text, " ", ",", 1)
 	switch setting, limit := strings.CutPrefix(text, "+"); {
 	case limit:
@@ -125,8 +125,8 @@ func (b *Broker) arms(text string, time int64) (reply string, err error) {
 	return fmt.Sprintf("arms=%s,request=%d", what, b.policy.Requests()), err
 }
 
-// arm schedules a turn.
-func (b *Broker) arm(text string) (reply string, err error) {
+// scheduleTurn schedules a turn.
+func (b *Broker) scheduleTurn(text string) (reply string, err error) {
 	first, second, _ := strings.Cut(text, " ")
 	arm, err := strconv.ParseUint(first, 10, 1)
 	if err != nil {

@@ -6,9 +6,10 @@ import "codeberg.org/gpumemtop/gpumemtop/allocator"
 const LedgerSize = 32
 
 // Ledger is a list of blocks that the program has released and no command uses. To note a block there costs the caller a few
-// ns, instead of a call of Free. The next call of the broker frees the blocks in the list first. The decisions are the same:
-// no other decision comes between, and the policy evicts no block for them, because the caller notes at most Room bytes, and none
-// from the time Due on. The decision on the block that was noted last has the number Latest + Count.
+// ns, instead of a call of Free. The next call of the broker first frees the blocks in the list. The policy's
+// decisions are the same as with calls of Free: no other decision comes between, and the policy evicts no block, because the
+// caller notes at most Room bytes, and none from the time Due on. The decision on the block noted last has the number
+// Latest + Count.
 //
 // The ledger is struct gmt_ledger of shim/base/core.h, in the shim's memory.
 type Ledger struct {
