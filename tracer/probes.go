@@ -56,8 +56,8 @@ type fileProbes struct {
 	path      string // under which we can open the file while it is still this one
 	file      target.Identity
 	links     []*kernel.Link
-	functions map[uint64]uint16 // by offset, with those that cannot be probed: they are not tried again
-	failed    int               // of these
+	functions map[uint64]uint16 // by offset; those that cannot be probed are included, so that they are not tried again
+	failed    int               // functions that cannot be probed
 }
 
 func newProbes(k *kernel.Kernel, everywhere bool) *probes {

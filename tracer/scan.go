@@ -12,16 +12,16 @@ const scanNS = 250_000_000
 // may take a while to end.
 const endScans = 8
 
-// scanState is what one scan leaves to the next.
+// scanState is the state between two scans.
 type scanState struct {
 	last    uint64       // when the latest scan ran, ns; 0: scan at once
-	pids    target.Watch // that existed
+	pids    target.Watch // processes that existed
 	drained bool         // since the latest scan, all that the kernel reported was read
 	lost    uint64       // events lost at the latest scan
 	ends    int          // scans left that look for ended processes
 }
 
-// scanIfDue does what happens by the clock.
+// scanIfDue scans if the time for it has come.
 func (t *Tracer) scanIfDue() {
 	now := t.options.Clock()
 	if now < t.scan.last+scanNS {

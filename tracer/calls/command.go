@@ -20,7 +20,7 @@ func contiguous(offset, bytes uint64) extent { return extent{offset: offset, byt
 // unplaced is bytes at an unknown place.
 func unplaced(bytes uint64) extent { return extent{bytes: bytes, scattered: true} }
 
-// access is memory that a command uses.
+// access is a command's use of memory.
 type access struct {
 	memory   *memory
 	extent   extent
@@ -28,7 +28,7 @@ type access struct {
 	flags    uint8  // reads, writes; neither: unknown
 }
 
-// command is the enqueue that returned last.
+// command is the enqueue that has returned last.
 type command struct {
 	*writer
 	memories *memories
@@ -44,7 +44,7 @@ type command struct {
 	failed  bool
 	status  int32 // 0: failed without a status
 	unknown bool  // it names memory that we do not know
-	more    bool  // it uses more memory than access has
+	more    bool  // it uses more memory than access has room for
 	count   int
 	access  [accessesMax]access
 }
@@ -138,13 +138,13 @@ func (c *command) imageBytes(handle uint64, region []byte) uint64 {
 // usesAll notes a list of memory. Only a migration is known to concern all bytes of each.
 func (c *command) usesAll(count uint64, kind wire.Memory) {
 	list := c.sample.Copy(0)
-	c.more = uint32(count) > uint32(handles(list, uint32(count))) // the rest was not copied
-	for i := range handles(list, uint32(count)) {
+	c.more = uint32(count) > uint32(copiedHandles(list, uint32(count))) // the rest was not copied
+	for i := range copiedHandles(list, uint32(count)) {
 		x := unplaced(0)
 		if c.op == wire.CommandMigrate {
-			x = allOf(c.memories.byHandle[word(list, i)])
+			x = allOf(c.memories.byHandle[wordAt(list, i)])
 		}
-		c.uses(word(list, i), kind, 0, x, 0)
+		c.uses(wordAt(list, i), kind, 0, x, 0)
 	}
 }
 
@@ -224,7 +224,7 @@ func (c *command) writeUnknownUse(s *wire.Sample, op wire.Command, queue uint64)
 	c.write(s, wire.UseFields{Command: op, Scattered: true, Queue: queue}.Event())
 }
 
-// replay is the replay of a command buffer. We know neither its commands nor its queue.
+// replay handles the replay of a command buffer, whose commands and queue we do not know.
 func (c *command) replay(s *wire.Sample) {
 	if int32(s.Result) == 0 {
 		c.writeUnknownUse(s, wire.CommandOther, 0)
@@ -260,8 +260,7 @@ func (c *command) runKernel(s *wire.Sample) {
 	c.writeEvents(false)
 }
 
-// usesArguments notes the memory among a kernel's arguments. Others are no memory, and a kernel need not use one that was
-// released.
+// usesArguments notes the memory among a kernel's arguments. A released one is no mistake, since the kernel need not use it.
 func (c *command) usesArguments(k *kernel) {
 	if k == nil {
 		return

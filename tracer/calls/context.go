@@ -5,9 +5,9 @@ import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
 type context struct {
 	object
 	handle   uint64
-	queues   int  // that the program holds; they keep the context
+	queues   int  // queues that the program holds, which keep the context
 	released bool // the program has given up its own references
-	slept    int  // the latest time that it has, in the tracker
+	slept    int  // number of the latest sleep, counted in the tracker
 }
 
 // contexts are those of a process, by handle.
@@ -22,10 +22,10 @@ type contexts struct {
 	sleeps   int
 }
 
-// sleepingMax bounds how many contexts that nothing keeps may come back, as in the shim.
+// sleepingMax bounds the sleeping contexts that can wake, as in the shim.
 const sleepingMax = 64
 
-// asleep reports whether neither the program nor a queue of its keeps the context: memory, which may, can lead to it again.
+// asleep reports whether neither the program nor its queues keep the context. Memory may still lead to it and wake it.
 func (c *context) asleep() bool { return c.released && c.queues == 0 }
 
 // scope returns the context's number for events, 0 if it is unknown.
@@ -109,7 +109,7 @@ func (cs *contexts) sleep(s *wire.Sample, c *context) bool {
 	return true
 }
 
-// wake begins a context again that sleeps.
+// wake begins a sleeping context again.
 func (cs *contexts) wake(s *wire.Sample, c *context) {
 	if c.asleep() {
 		cs.writeLife(s, c, wire.LifeCreate, c.carried)

@@ -15,10 +15,10 @@ const (
 // creation is a create call that has returned.
 type creation struct {
 	kind     wire.Memory
-	context  uint64 // handle; 0: that of the shared memory
+	context  uint64 // handle; 0: the context of the shared memory
 	share    uint64 // handle of the memory that it shares; 0: none
 	origin   uint64 // of a sub-buffer: 1 + its offset; 0: unknown
-	least    uint64 // size that the shared memory has at least
+	least    uint64 // least size of the shared memory
 	size     uint64
 	flags    uint64
 	element  uint64 // bytes of one element of an image; 0: unknown
@@ -34,7 +34,7 @@ type creates struct {
 	contexts *contexts
 }
 
-// add notes what a create call returned and writes its CREATE.
+// add notes the object that a create call has returned, and writes its CREATE.
 func (cr *creates) add(s *wire.Sample, c *creation) {
 	if old := cr.memories.byHandle[s.Result]; s.Result != 0 && old != nil {
 		if !old.carried && old.firstCall.isNested(s) {
@@ -45,7 +45,7 @@ func (cr *creates) add(s *wire.Sample, c *creation) {
 	parent := cr.parentOf(s, c)
 	e := wire.CreateFields{
 		Memory: c.kind, Access: uint16(c.flags), Requested: c.size, Status: status(c.status),
-		Duration: duration(s), Cost: duration(s), Outcome: wire.OutcomeFailed, OffPage: c.offPage,
+		Duration: callDuration(s), Cost: callDuration(s), Outcome: wire.OutcomeFailed, OffPage: c.offPage,
 	}
 	if parent != nil {
 		e.Parent, e.Scope = parent.number, parent.scope
@@ -110,9 +110,9 @@ func (cr *creates) bufferOf(s *wire.Sample, r *wire.PoolRequest, host uint64) {
 func (cr *creates) subBuffer(s *wire.Sample) {
 	c := creation{kind: wire.MemorySubBuffer, flags: s.Argument[1], status: s.Error, share: s.Argument[0]}
 	if region := s.Copy(0); region != nil && uint32(s.Argument[2]) == regionType {
-		c.size = word(region, 1)
-		c.origin = word(region, 0) + 1
-		c.least = addSaturating(word(region, 0), c.size)
+		c.size = wordAt(region, 1)
+		c.origin = wordAt(region, 0) + 1
+		c.least = addSaturating(wordAt(region, 0), c.size)
 	}
 	cr.add(s, &c)
 }

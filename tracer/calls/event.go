@@ -10,7 +10,7 @@ type event struct {
 	time       uint64 // when its call returned
 }
 
-// eventsMax bounds the events that are followed. Of those beyond it only the number is known, as in the shim.
+// eventsMax bounds the events that are followed. Further ones are only counted, as in the shim.
 const eventsMax = 1 << 18
 
 // events are those of a process, by handle. They are only counted.
@@ -19,8 +19,8 @@ type events struct {
 	byHandle map[uint64]event
 }
 
-// returned counts the event that a command returned, unless the command failed.
-func (es *events) returned(s *wire.Sample) {
+// countReturned counts the event that a command returned, unless the command failed.
+func (es *events) countReturned(s *wire.Sample) {
 	name := Functions[s.Function].Name
 	if name == "clEnqueueMapBuffer" || name == "clEnqueueMapImage" { // return a pointer
 		if s.Result == 0 {
@@ -36,9 +36,9 @@ func (es *events) add(s *wire.Sample, handle uint64) {
 	l := es.ledger
 	old, known := es.byHandle[handle]
 	switch {
-	case known && old.thread == s.Tid && old.time >= s.Entered: // by a call within this one
+	case known && old.thread == s.Tid && old.time >= s.Entered: // reported by a call inside this one
 		return
-	case known: // its release was missed
+	case known: // the earlier event's release was missed
 		old.counts.released++
 		l.change(old.counts)
 	case len(es.byHandle) == eventsMax:
@@ -53,8 +53,8 @@ func (es *events) add(s *wire.Sample, handle uint64) {
 	es.byHandle[handle] = event{counts: c, references: 1, thread: s.Tid, time: s.Time}
 }
 
-// none handles commands whose event alone matters.
-func (es *events) none(*wire.Sample) {}
+// ignoreCommand handles commands whose event alone matters.
+func (es *events) ignoreCommand(*wire.Sample) {}
 
 func (es *events) create(s *wire.Sample) {
 	if s.Result != 0 {

@@ -13,7 +13,7 @@ type freedHandle struct {
 	tag                  uint32
 	kind                 wire.Memory
 	mayLive              bool // the memory itself, or another whose create we missed, may live under the handle
-	heldByKernel         bool // it lives: it became an argument of a kernel since
+	heldByKernel         bool // it lives: it has become an argument of a kernel since
 }
 
 func freedSlot(handle uint64) uint64 { return (handle * 0x9e3779b97f4a7c15) >> 54 }

@@ -152,9 +152,9 @@ var Functions = []Function{
 	{"clEnqueueSVMMigrateMem", false, wire.Shape{Flags: use, Event: 8, Copy: copies(list(3, handleBytes, 2), list(4, handleBytes, 2))}, onPointers((*pointers).migrateAll)},
 	{"clEnqueueMigrateMemINTEL", true, wire.Shape{Flags: use, Event: 7}, onPointers((*pointers).migrate)},
 
-	{"clEnqueueMarker", false, wire.Shape{Flags: use, Event: 2}, onEvents((*events).none)},
-	{"clEnqueueMarkerWithWaitList", false, wire.Shape{Flags: use, Event: 4}, onEvents((*events).none)},
-	{"clEnqueueBarrierWithWaitList", false, wire.Shape{Flags: use, Event: 4}, onEvents((*events).none)},
+	{"clEnqueueMarker", false, wire.Shape{Flags: use, Event: 2}, onEvents((*events).ignoreCommand)},
+	{"clEnqueueMarkerWithWaitList", false, wire.Shape{Flags: use, Event: 4}, onEvents((*events).ignoreCommand)},
+	{"clEnqueueBarrierWithWaitList", false, wire.Shape{Flags: use, Event: 4}, onEvents((*events).ignoreCommand)},
 	{"clCreateUserEvent", false, wire.Shape{Flags: use, Error: 2}, onEvents((*events).create)},
 	{"clRetainEvent", false, wire.Shape{Flags: entryUse}, onEvents((*events).retain)},
 	{"clReleaseEvent", false, wire.Shape{Flags: entryUse}, onEvents((*events).release)},

@@ -30,8 +30,8 @@ func descOf(copied []byte) (d description) {
 		return d
 	}
 	return description{
-		kind: binary.LittleEndian.Uint32(copied), width: word(copied, 1), height: word(copied, 2), depth: word(copied, 3),
-		array: word(copied, 4), row: word(copied, 5), slice: word(copied, 6), memory: word(copied, 8),
+		kind: binary.LittleEndian.Uint32(copied), width: wordAt(copied, 1), height: wordAt(copied, 2), depth: wordAt(copied, 3),
+		array: wordAt(copied, 4), row: wordAt(copied, 5), slice: wordAt(copied, 6), memory: wordAt(copied, 8),
 	}
 }
 

@@ -50,10 +50,10 @@ func (ks *kernels) createAll(s *wire.Sample) {
 		return
 	}
 	if count := s.Copy(1); count != nil {
-		made = min(made, uint32(word(count, 0)))
+		made = min(made, uint32(wordAt(count, 0)))
 	}
-	for i := range handles(list, made) {
-		ks.add(s, word(list, i), unnamedKernel)
+	for i := range copiedHandles(list, made) {
+		ks.add(s, wordAt(list, i), unnamedKernel)
 	}
 }
 
@@ -135,7 +135,7 @@ func (ks *kernels) release(s *wire.Sample) {
 func (ks *kernels) setArgument(s *wire.Sample) {
 	var handle uint64
 	if value := s.Copy(0); value != nil {
-		handle = word(value, 0) &^ isMarked
+		handle = wordAt(value, 0) &^ isMarked
 	}
 	if int32(s.Result) != 0 {
 		return

@@ -7,12 +7,12 @@ const (
 	writeNS   = 10_000_000
 )
 
-// counts are the objects of one type that one call site created, as the shim counts them.
+// counts has the objects of one type that one call site created, as the shim counts them.
 type counts struct {
 	held                    wire.Held
 	tag                     uint32
 	changed                 bool
-	untracked               uint64 // that there was no room for
+	untracked               uint64 // objects for which there was no room
 	created, released, most uint64
 }
 
@@ -21,7 +21,7 @@ type countsKey struct {
 	tag  uint32
 }
 
-// ledger has the counts of all call sites, and which of them a record must follow for.
+// ledger has the counts of all call sites, and those for which a record must follow.
 type ledger struct {
 	*writer
 	sites   map[countsKey]*counts
@@ -62,7 +62,7 @@ func (l *ledger) count(s *wire.Sample, o *object, held wire.Held) {
 	l.change(o.counts)
 }
 
-// uncount counts the end of an object. Those from before us are not counted.
+// uncount counts the end of an object. Objects from before we attached are not counted.
 func (l *ledger) uncount(o *object) {
 	if c := o.counts; c != nil {
 		c.released++

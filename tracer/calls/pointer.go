@@ -70,8 +70,8 @@ func (p *pointers) freeAll(s *wire.Sample) {
 		in = q.likely
 	}
 	addresses := s.Copy(0)
-	for i := range handles(addresses, uint32(s.Argument[1])) {
-		p.free(s, word(addresses, i), in)
+	for i := range copiedHandles(addresses, uint32(s.Argument[1])) {
+		p.free(s, wordAt(addresses, i), in)
 	}
 }
 
@@ -118,12 +118,12 @@ func (p *pointers) migrateAll(s *wire.Sample) {
 	c := p.command
 	c.begin(s, wire.CommandMigrate)
 	list, sizes := s.Copy(0), s.Copy(1)
-	for i := range handles(list, uint32(s.Argument[1])) {
-		x := allOf(p.memories.byHandle[word(list, i)])
-		if i < handles(sizes, uint32(s.Argument[1])) && word(sizes, i) > 0 {
-			x = contiguous(0, word(sizes, i))
+	for i := range copiedHandles(list, uint32(s.Argument[1])) {
+		x := allOf(p.memories.byHandle[wordAt(list, i)])
+		if i < copiedHandles(sizes, uint32(s.Argument[1])) && wordAt(sizes, i) > 0 {
+			x = contiguous(0, wordAt(sizes, i))
 		}
-		c.usesPointer(word(list, i), 0, x)
+		c.usesPointer(wordAt(list, i), 0, x)
 	}
 	c.writeEvents(false)
 }

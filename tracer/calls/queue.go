@@ -31,9 +31,9 @@ func (qs *queues) create(s *wire.Sample) { qs.add(s, s.Argument[2]) }
 
 func (qs *queues) createWithProperties(s *wire.Sample) {
 	list := s.Copy(0)
-	for i := 0; i+1 < min(len(list), propertiesBytes)/8 && word(list, i) != 0; i += 2 {
-		if word(list, i) == queueProperties {
-			qs.add(s, word(list, i+1))
+	for i := 0; i+1 < min(len(list), propertiesBytes)/8 && wordAt(list, i) != 0; i += 2 {
+		if wordAt(list, i) == queueProperties {
+			qs.add(s, wordAt(list, i+1))
 			return
 		}
 	}
@@ -109,7 +109,7 @@ func (qs *queues) release(s *wire.Sample) {
 }
 
 func (qs *queues) writeSync(s *wire.Sample, op wire.Sync, q *queue) {
-	e := wire.SyncFields{Sync: op, Duration: duration(s)}
+	e := wire.SyncFields{Sync: op, Duration: callDuration(s)}
 	if q != nil {
 		e.Scope, e.Queue = q.likely.scope(), q.number
 	}

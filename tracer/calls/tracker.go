@@ -75,7 +75,7 @@ func (t *Tracker) Call(s *wire.Sample) {
 	t.writer.function = f.Name
 	f.call(t, s)
 	if s.Event != 0 {
-		t.events.returned(s)
+		t.events.countReturned(s)
 	}
 	if s.Time >= t.ledger.due {
 		t.ledger.writeChanged(s)
@@ -102,8 +102,8 @@ func (t *Tracker) End(time uint64) {
 	t.ledger.writeChanged(&wire.Sample{Call: wire.Call{Time: time}})
 }
 
-// duration is how long a call took, in ns.
-func duration(s *wire.Sample) uint32 {
+// callDuration is how long a call took, in ns.
+func callDuration(s *wire.Sample) uint32 {
 	return uint32(min(s.Time-min(s.Entered, s.Time), math.MaxUint32))
 }
 
@@ -112,11 +112,11 @@ func status(code int32) int16 {
 	return int16(max(min(code, math.MaxInt16), math.MinInt16))
 }
 
-// word returns the i-th number of eight bytes of a copy.
-func word(copied []byte, i int) uint64 { return binary.LittleEndian.Uint64(copied[8*i:]) }
+// wordAt returns the i-th number of eight bytes of a copy.
+func wordAt(copied []byte, i int) uint64 { return binary.LittleEndian.Uint64(copied[8*i:]) }
 
-// handles returns how many handles of a list were copied.
-func handles(copied []byte, count uint32) int {
+// copiedHandles returns how many handles of a list were copied.
+func copiedHandles(copied []byte, count uint32) int {
 	return int(min(uint64(count), uint64(len(copied)/handleBytes)))
 }
 

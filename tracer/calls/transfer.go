@@ -10,7 +10,7 @@ func volume(region []byte) uint64 {
 	if region == nil {
 		return 0
 	}
-	return mulSaturating(mulSaturating(word(region, 0), word(region, 1)), word(region, 2))
+	return mulSaturating(mulSaturating(wordAt(region, 0), wordAt(region, 1)), wordAt(region, 2))
 }
 
 // rectangleEnd returns the size that a buffer with a rectangle in it has at least, or the elements of an image. The pitches,
@@ -19,10 +19,10 @@ func rectangleEnd(origin, region []byte) uint64 {
 	if region == nil || volume(region) == 0 {
 		return 0
 	}
-	w, h, d := word(region, 0), word(region, 1), word(region, 2)
+	w, h, d := wordAt(region, 0), wordAt(region, 1), wordAt(region, 2)
 	var x, y, z uint64
 	if origin != nil {
-		x, y, z = word(origin, 0), word(origin, 1), word(origin, 2)
+		x, y, z = wordAt(origin, 0), wordAt(origin, 1), wordAt(origin, 2)
 	}
 	plane := mulSaturating(w, h)
 	return addSaturating(addSaturating(mulSaturating(plane, addSaturating(z, d-1)), mulSaturating(w, addSaturating(y, h-1))), addSaturating(x, w))
@@ -32,10 +32,10 @@ func rectangleEnd(origin, region []byte) uint64 {
 // place.
 func rectangle(origin, region []byte) extent {
 	switch {
-	case origin == nil || region == nil, word(region, 1) != 1 || word(region, 2) != 1, word(origin, 1) != 0 || word(origin, 2) != 0:
+	case origin == nil || region == nil, wordAt(region, 1) != 1 || wordAt(region, 2) != 1, wordAt(origin, 1) != 0 || wordAt(origin, 2) != 0:
 		return unplaced(volume(region))
 	default:
-		return contiguous(word(origin, 0), word(region, 0))
+		return contiguous(wordAt(origin, 0), wordAt(region, 0))
 	}
 }
 
@@ -132,27 +132,27 @@ func (c *command) mapBuffer(s *wire.Sample) {
 	c.beginMap(s)
 	offset, size := s.Argument[4], s.Argument[5]
 	c.usesBuffer(s.Argument[1], mapFlags(s.Argument[3]), contiguous(offset, size), addSaturating(offset, size))
-	c.mapped(1)
+	c.countMapping(1)
 	c.writeEvents(blocking(s, 2))
 }
 
 func (c *command) mapImage(s *wire.Sample) {
 	c.beginMap(s)
 	c.usesImage(s.Argument[1], mapFlags(s.Argument[3]), s.Copy(0), rectangleEnd(s.Copy(1), s.Copy(0)))
-	c.mapped(1)
+	c.countMapping(1)
 	c.writeEvents(blocking(s, 2))
 }
 
 func (c *command) unmap(s *wire.Sample) {
 	c.begin(s, wire.CommandUnmap)
 	c.usesBuffer(s.Argument[1], 0, unplaced(0), 0)
-	c.mapped(-1)
+	c.countMapping(-1)
 	c.writeEvents(false)
 }
 
-// mapped counts a mapping of a command's memory and its parents, or the end of one. That may have begun before we
+// countMapping counts a mapping of a command's memory and its parents, or the end of one. That may have begun before we
 // attached.
-func (c *command) mapped(change int64) {
+func (c *command) countMapping(change int64) {
 	if c.failed || c.count == 0 {
 		return
 	}

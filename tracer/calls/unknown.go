@@ -5,7 +5,7 @@ import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
 // evidence is what a call implies about memory that existed before we attached.
 type evidence struct {
 	kind    wire.Memory
-	context *context // that it must belong to; nil: unknown
+	context *context // the context that it must belong to; nil: unknown
 	size    uint64   // at least
 }
 
@@ -33,8 +33,8 @@ func (ms *memories) writeCarried(s *wire.Sample, m *memory) {
 	}.Event())
 }
 
-// growthParts keeps a program that walks through memory from growing it with each command: it must grow by this fraction
-// of its size.
+// growthParts: carried memory grows by at least 1/growthParts of its size, so that a program that walks through it does not grow it
+// with each command.
 const growthParts = 16
 
 // noteSize notes that memory has at least size bytes. Carried memory is then carried over again with the new size, under the

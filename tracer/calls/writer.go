@@ -7,7 +7,7 @@ type writer struct {
 	tags     Tagger
 	put      func(*wire.Record)
 	record   wire.Record // passed to put
-	function string      // that the current call is of
+	function string      // name of the current call's function
 }
 
 // write passes on an event of a call.

@@ -52,7 +52,7 @@ func (r *Report) explain(err error) error {
 	case !r.Multi:
 		missing = admin
 	}
-	if missing == "" || r.system.held().has(bits[missing]) {
+	if missing == "" || r.system.heldCapabilities().has(bits[missing]) {
 		return fmt.Errorf("refused although the capabilities are held, by the file's permissions, a seccomp filter or a security module: %w", err)
 	}
 	return fmt.Errorf("%s is missing: %s: %w", missing, r.system.howToGrant(append(r.least(), missing)...), err)

@@ -82,9 +82,9 @@ func (x *examination) examine() {
 	x.capability(FeaturePerfmon, unix.CAP_PERFMON, "programs that read a process's memory cannot be loaded", true)
 	x.capability(FeaturePtrace, unix.CAP_SYS_PTRACE, "processes of other users, and those with rights that gpumemtop lacks, cannot be inspected", false)
 	x.capability(FeatureRestore, unix.CAP_CHECKPOINT_RESTORE, "a library that was deleted or replaced since a program loaded it cannot be opened (another user's takes CAP_DAC_READ_SEARCH, too)", false)
-	x.tried(FeatureMaps, CheckMaps, "arrays, hashes, LRU hashes and ring buffers")
-	x.tried(FeaturePrograms, CheckPrograms, "programs of type kprobe")
-	x.tried(FeatureHelpers, CheckHelpers, "the functions that programs call, such as bpf_get_attach_cookie")
+	x.addChecked(FeatureMaps, CheckMaps, "arrays, hashes, LRU hashes and ring buffers")
+	x.addChecked(FeaturePrograms, CheckPrograms, "programs of type kprobe")
+	x.addChecked(FeatureHelpers, CheckHelpers, "the functions that programs call, such as bpf_get_attach_cookie")
 	x.uprobes()
 	x.lifecycle()
 	x.surroundings()
@@ -115,8 +115,8 @@ func (x *examination) capability(name string, bit int, loss string, needed bool)
 	x.add(f)
 }
 
-// tried reports on a feature that attach needs.
-func (x *examination) tried(name string, q Check, what string) {
+// addChecked reports on a feature that attach needs.
+func (x *examination) addChecked(name string, q Check, what string) {
 	f := Feature{Name: name, Detail: name + ": " + what, Needed: true}
 	var err error
 	switch f.State, err = x.check(q); f.State {
@@ -209,10 +209,10 @@ func (x *examination) surroundings() {
 	if !x.initialNamespace("pid", initialProcesses) {
 		x.add(Feature{FeatureNamespace, No, "this is a pid namespace: processes outside of it are not visible", "in a container: docker run --pid=host", false})
 	}
-	if x.hidden() && !x.held.has(unix.CAP_SYS_PTRACE) {
+	if x.hidesProcesses() && !x.held.has(unix.CAP_SYS_PTRACE) {
 		x.add(Feature{FeatureHidden, No, "/proc is mounted with hidepid: other users' processes are not visible", "CAP_SYS_PTRACE shows them", false})
 	}
-	if profile := x.confined(); profile != "" {
+	if profile := x.appArmorProfile(); profile != "" {
 		x.add(Feature{FeatureConfined, No, "the AppArmor profile " + profile + " is in force: processes outside of it cannot be inspected", "in a container: docker run --security-opt apparmor=unconfined", false})
 	}
 	if x.KillsFiltered {

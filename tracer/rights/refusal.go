@@ -57,7 +57,7 @@ func (x *examination) noSystemCall() *obstacle {
 	switch {
 	case !errors.Is(err, unix.ENOSYS):
 		return nil
-	case x.filtered():
+	case x.hasFilter():
 		return &obstacle{"needs bpf(), which this kernel lacks or a seccomp filter hides (ENOSYS)", unfiltered}
 	}
 	return &obstacle{
@@ -87,7 +87,7 @@ func (x *examination) withoutRights() *obstacle {
 		return nil
 	}
 	if !x.Multi {
-		return x.lacks("CAP_SYS_ADMIN, for single uprobes (the multi-uprobe links of newer kernels need only CAP_BPF and CAP_PERFMON)", admin)
+		return x.missingObstacle("CAP_SYS_ADMIN, for single uprobes (the multi-uprobe links of newer kernels need only CAP_BPF and CAP_PERFMON)", admin)
 	}
 	var missing []string
 	for _, name := range x.least() {
@@ -95,7 +95,7 @@ func (x *examination) withoutRights() *obstacle {
 			missing = append(missing, name)
 		}
 	}
-	return x.lacks(list(missing), missing...)
+	return x.missingObstacle(list(missing), missing...)
 }
 
 // leastFiles is how many open files attach to one program takes: some 50, and pipes to the processes that query drivers.
@@ -123,8 +123,8 @@ func (r *Report) least() []string {
 	return []string{admin}
 }
 
-// lacks returns the obstacle that capabilities are missing.
-func (x *examination) lacks(what string, missing ...string) *obstacle {
+// missingObstacle returns the obstacle that capabilities are missing.
+func (x *examination) missingObstacle(what string, missing ...string) *obstacle {
 	x.Missing = missing
 	return &obstacle{"needs " + what, x.howToGrant(x.least()...)}
 }
@@ -135,10 +135,10 @@ var bits = map[string]int{
 	FeatureRestore: unix.CAP_CHECKPOINT_RESTORE, admin: unix.CAP_SYS_ADMIN,
 }
 
-// bounded returns the capabilities that no process started from here can have.
-func (s *System) bounded(names []string) []string {
+// unobtainable returns the capabilities that no process started from here can have.
+func (s *System) unobtainable(names []string) []string {
 	var out []string
-	bound := implied(s.capabilities("CapBnd"))
+	bound := withImplied(s.capabilities("CapBnd"))
 	for _, name := range names {
 		if !bound.has(bits[name]) {
 			out = append(out, name)
@@ -149,15 +149,15 @@ func (s *System) bounded(names []string) []string {
 
 // howToGrant says how to get capabilities.
 func (s *System) howToGrant(names ...string) string {
-	switch out := s.bounded(names); {
-	case out != nil && s.container():
+	switch out := s.unobtainable(names); {
+	case out != nil && s.seemsContainer():
 		return s.dockerRun(names)
 	case out != nil:
 		return "no process started from here can have " + list(out) + " (capability bounding set), so start it outside of this service or sandbox"
 	case s.status("NoNewPrivs") == "1":
 		return "neither sudo nor setcap has an effect here (no_new_privs), so start it outside of this service or sandbox"
 	}
-	if s.container() { // most have no sudo
+	if s.seemsContainer() { // most have no sudo
 		return "run it through sudo or docker exec -u 0, or give them once, as root, with: " + s.setcap(names)
 	}
 	return "run it through sudo, or give them once with: sudo " + s.setcap(names)
@@ -173,7 +173,7 @@ func (s *System) dockerRun(names []string) string {
 	if !s.initialNamespace("pid", initialProcesses) {
 		words = append(words, "--pid=host")
 	}
-	if s.confined() != "" {
+	if s.appArmorProfile() != "" {
 		words = append(words, "--security-opt apparmor=unconfined")
 	}
 	return strings.Join(words, " ")
@@ -211,7 +211,7 @@ func (x *examination) loading() *obstacle {
 				fmt.Sprintf("needs what this kernel lacks (%v)", err),
 				"use one with CONFIG_BPF_EVENTS, 5.15 or later, or " + instead,
 			}
-		case x.filtered():
+		case x.hasFilter():
 			return &obstacle{fmt.Sprintf("needs bpf(), which a seccomp filter refuses (%v) although the capabilities are held", reason(err)), unfiltered}
 		default:
 			return &obstacle{fmt.Sprintf("needs bpf(), which is refused (%v) although the capabilities are held", reason(err)), "look for a security module, such as SELinux, and its log"}
@@ -242,7 +242,7 @@ func (x *examination) probing() *obstacle {
 	case state == Yes:
 		return nil
 	case !x.capabilities("CapEff").has(unix.CAP_SYS_ADMIN):
-		return x.lacks("CAP_SYS_ADMIN here, for single uprobes, as this kernel has no multi-uprobe links that know processes", admin)
+		return x.missingObstacle("CAP_SYS_ADMIN here, for single uprobes, as this kernel has no multi-uprobe links that know processes", admin)
 	case state == No: // there is a tracefs
 		return nil
 	}

@@ -56,7 +56,7 @@ func Examine() *Report { return Here().Examine() }
 func (s *System) Examine() *Report {
 	r := &Report{Kernel: s.Release(), system: s}
 	r.Lockdown, r.KillsFiltered = s.lockdown(), killsFiltered(r.Kernel)
-	x := &examination{System: s, Report: r, held: s.held()}
+	x := &examination{System: s, Report: r, held: s.heldCapabilities()}
 	x.examine()
 	if o := x.refuse(); o != nil {
 		r.Obstacle, r.Advice = "attach "+o.what, o.advice

@@ -29,8 +29,8 @@ type System struct {
 	// Check runs a check. An error that wraps ebpf.ErrNotSupported means that the kernel lacks the feature; any other that
 	// it could not be checked, mostly for lack of rights.
 	Check func(Check) error
-	// Types are the kernel's: to decode them takes tens of milliseconds, so who loads programs after the examination does it
-	// with these. nil: they are decoded again.
+	// Types are the kernel's types. Decoding them takes tens of milliseconds, so programs that are loaded after the examination use
+	// these. nil: they are decoded again.
 	Types *btf.Cache
 }
 
@@ -93,11 +93,11 @@ func (s *System) capabilities(field string) capabilities {
 	return capabilities(v)
 }
 
-// held returns the effective capabilities, including those that CAP_SYS_ADMIN implies (bpf_capable and similar functions
+// heldCapabilities returns the effective capabilities, including those that CAP_SYS_ADMIN implies (bpf_capable and similar functions
 // of include/linux/capability.h).
-func (s *System) held() capabilities { return implied(s.capabilities("CapEff")) }
+func (s *System) heldCapabilities() capabilities { return withImplied(s.capabilities("CapEff")) }
 
-func implied(c capabilities) capabilities {
+func withImplied(c capabilities) capabilities {
 	if c.has(unix.CAP_SYS_ADMIN) {
 		c |= 1<<unix.CAP_BPF | 1<<unix.CAP_PERFMON | 1<<unix.CAP_CHECKPOINT_RESTORE
 	}
@@ -117,17 +117,17 @@ func (s *System) initialNamespace(kind, initial string) bool {
 	return err != nil || link == initial
 }
 
-// container reports whether we seem to be in a container. There is no certain sign, so it serves for advice only.
-func (s *System) container() bool {
+// seemsContainer reports whether we seem to be in a container. There is no certain sign, so it serves for advice only.
+func (s *System) seemsContainer() bool {
 	return s.Exists("/.dockerenv") || s.Exists("/run/.containerenv") || s.Getenv("container") != "" ||
 		s.Getenv("KUBERNETES_SERVICE_HOST") != "" || !s.initialNamespace("pid", initialProcesses)
 }
 
-// filtered reports whether a seccomp filter is in force on us (SECCOMP_MODE_FILTER).
-func (s *System) filtered() bool { return s.status("Seccomp") == "2" }
+// hasFilter reports whether a seccomp filter is in force on us (SECCOMP_MODE_FILTER).
+func (s *System) hasFilter() bool { return s.status("Seccomp") == "2" }
 
-// confined returns the AppArmor profile in force on us, or "".
-func (s *System) confined() string {
+// appArmorProfile returns the AppArmor profile in force on us, or "".
+func (s *System) appArmorProfile() string {
 	profile, found := strings.CutSuffix(strings.TrimRight(s.text("/proc/self/attr/current"), "\x00\n"), " (enforce)")
 	if !found {
 		return ""
@@ -154,9 +154,9 @@ func (s *System) ownProc() bool {
 // sysMounted reports whether /sys is mounted.
 func (s *System) sysMounted() bool { return s.Exists("/sys/kernel") }
 
-// hidden reports whether /proc hides other users' processes from those who may not trace them (hidepid of proc(5)). Of
+// hidesProcesses reports whether /proc hides other users' processes from those who may not trace them (hidepid of proc(5)). Of
 // several mounts the last counts.
-func (s *System) hidden() bool {
+func (s *System) hidesProcesses() bool {
 	hidden := false
 	for line := range strings.Lines(s.text("/proc/self/mountinfo")) {
 		mount, super, found := strings.Cut(strings.TrimSpace(line), " - proc ")

@@ -111,7 +111,7 @@ func (m *machine) compute(code []byte, first uint64) (uint64, bool) {
 		case op == opSkip || op == opBra:
 			jump(c, o, op)
 		case op <= opConsts:
-			constant(c, o, op)
+			pushConstant(c, o, op)
 		case op <= opRot:
 			shuffle(c, o, op)
 		default:
@@ -173,7 +173,7 @@ func jump(c *cursor, o *operands, op uint8) {
 	c.at = to
 }
 
-func constant(c *cursor, o *operands, op uint8) {
+func pushConstant(c *cursor, o *operands, op uint8) {
 	switch op {
 	case opConst1u:
 		o.push(uint64(c.u8()))
@@ -241,7 +241,7 @@ func calculate(c *cursor, o *operands, op uint8) {
 	}
 }
 
-func truth(b bool) uint64 {
+func numberOf(b bool) uint64 {
 	if b {
 		return 1
 	}
@@ -271,17 +271,17 @@ func (o *operands) combine(op uint8, a, b uint64) {
 	case opShra:
 		o.push(uint64(x >> b))
 	case opEq:
-		o.push(truth(x == y))
+		o.push(numberOf(x == y))
 	case opNe:
-		o.push(truth(x != y))
+		o.push(numberOf(x != y))
 	case opGe:
-		o.push(truth(x >= y))
+		o.push(numberOf(x >= y))
 	case opGt:
-		o.push(truth(x > y))
+		o.push(numberOf(x > y))
 	case opLe:
-		o.push(truth(x <= y))
+		o.push(numberOf(x <= y))
 	case opLt:
-		o.push(truth(x < y))
+		o.push(numberOf(x < y))
 	default: // division, and others that amd64 unwind information does not use
 		o.bad = true
 	}

@@ -44,7 +44,7 @@ func (f *Files) Close() error {
 	return nil
 }
 
-// image returns the ELF file at a path, nil if it is none. ok is false if it could not be examined.
+// image returns the ELF file at a path, nil if the file is not ELF. ok is false if it could not be examined.
 func (f *Files) image(path string) (i *image, ok bool) {
 	info, err := untrusted.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -102,7 +102,7 @@ func identify(info os.FileInfo) identity {
 	return id
 }
 
-// vdsoMax is more than the size of a vdso, two pages.
+// vdsoMax bounds the size of a vdso, which has two pages.
 const vdsoMax = 1 << 20
 
 // openVDSO reads our own vdso. It returns nil on failure.

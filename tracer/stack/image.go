@@ -32,7 +32,7 @@ const (
 	pageSize        = 4096
 )
 
-// openImage returns an ELF file, nil if the file is none.
+// openImage returns an ELF file, nil if the file is not ELF.
 func openImage(file io.ReaderAt) *image {
 	var head [elfHeaderSize]byte
 	if n, _ := file.ReadAt(head[:], 0); n < 20 || string(head[:4]) != "\x7fELF" {
@@ -43,15 +43,15 @@ func openImage(file io.ReaderAt) *image {
 		return &image{foreign: true}
 	}
 	i := &image{file: file}
-	if !i.programs(head[:]) {
+	if !i.readProgramHeaders(head[:]) {
 		return nil
 	}
 	i.findTable()
 	return i
 }
 
-// programs reads the program headers.
-func (i *image) programs(head []byte) bool {
+// readProgramHeaders reads the program headers.
+func (i *image) readProgramHeaders(head []byte) bool {
 	offset := binary.LittleEndian.Uint64(head[32:])
 	size, count := binary.LittleEndian.Uint16(head[54:]), binary.LittleEndian.Uint16(head[56:])
 	if size != elfProgramSize || count > elfProgramsMax || offset > 1<<62 {

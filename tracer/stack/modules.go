@@ -41,7 +41,7 @@ const patienceMax = 1 << 16
 func (m *modules) at(address uint64) (in *module, changed bool) {
 	i, ok := m.search(address)
 	if !ok {
-		if changed = m.missed(); changed {
+		if changed = m.noteMiss(); changed {
 			i, ok = m.search(address)
 		}
 		if !ok {
@@ -65,9 +65,9 @@ func (m *modules) search(address uint64) (int, bool) {
 	return i, i >= 0 && address < m.mappings[i].End
 }
 
-// missed reads the mappings again after the first failed lookup, and then after twice as many each time, so that stacks
+// noteMiss reads the mappings again after the first failed lookup, and then after twice as many each time, so that stacks
 // that never unwind cost little.
-func (m *modules) missed() (changed bool) {
+func (m *modules) noteMiss() (changed bool) {
 	m.misses++
 	if m.misses < m.patience {
 		return false
@@ -86,8 +86,8 @@ func (m *modules) read() bool {
 	return true
 }
 
-// watched reports whether the page to which probed functions return is mapped.
-func (m *modules) watched() bool {
+// hasUprobesPage reports whether the page to which probed functions return is mapped.
+func (m *modules) hasUprobesPage() bool {
 	return slices.ContainsFunc(m.mappings, func(p target.Mapping) bool { return p.Path == uprobesPage })
 }
 

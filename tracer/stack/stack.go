@@ -98,7 +98,7 @@ func (w *Walker) returnsToKernel(address uint64) bool {
 		return false
 	}
 	module := w.module(address)
-	if module == nil && !w.modules.watched() && w.modules.read() {
+	if module == nil && !w.modules.hasUprobesPage() && w.modules.read() {
 		w.dropRows()
 		module = w.module(address)
 	}

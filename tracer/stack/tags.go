@@ -38,7 +38,7 @@ type moduleID struct {
 }
 
 // NewTags returns tags of a mode. Those of stacks have at most depth frames, 1 to wire.StackMax. It passes to put the TAG
-// and MODULE records of what is new, the SITE of Unknown, and a DIAG once there are too many tags. Their Process is 0;
+// and MODULE records of new tags and modules, the SITE of Unknown, and a DIAG once there are too many tags. Their Process is 0;
 // their payload is valid until put returns.
 func NewTags(mode wire.TagMode, depth int, walker *Walker, put func(*wire.Record)) *Tags {
 	return &Tags{

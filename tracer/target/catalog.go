@@ -75,7 +75,7 @@ func (c *Catalog) Libraries(p *Process, maps []Mapping) []Library {
 	var list []Library
 	var contents []*content
 	loader := false
-	for _, m := range code(maps) {
+	for _, m := range filesWithCode(maps) {
 		library, found, err := c.library(p, m)
 		if err == nil && found == nil || err != nil && !namedLikeOpenCL(m.Path) {
 			continue
@@ -132,9 +132,9 @@ func (c *Catalog) File(path string) (Library, error) {
 	return l, nil
 }
 
-// code returns the files with mapped code, each by its first mapping. It leaves out our own library, whose OpenCL
+// filesWithCode returns the files with mapped code, each by its first mapping. It leaves out our own library, whose OpenCL
 // functions stand in front of the loader's.
-func code(list []Mapping) []*Mapping {
+func filesWithCode(list []Mapping) []*Mapping {
 	type file struct {
 		device, inode uint64
 		path          string

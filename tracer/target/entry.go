@@ -41,7 +41,7 @@ func Entries(path string, functions []uint64) []uint64 {
 			continue
 		}
 		code := readCode(file, functions[i], int(size)+longest)
-		entries[i] += uint64(cheapest(code, int(size), int(min(e.next, entryMax))))
+		entries[i] += uint64(cheapestPlace(code, int(size), int(min(e.next, entryMax))))
 	}
 	return entries
 }
@@ -55,31 +55,31 @@ func readCode(file *os.File, at uint64, size int) []byte {
 	return code[:n]
 }
 
-// cheapest returns the distance of the cheapest place for a probe from the beginning of a function. The function has size
+// cheapestPlace returns the distance of the cheapest place for a probe from the beginning of a function. The function has size
 // bytes, and the place is among the first limit. The code may continue after the function, so that its last instructions
 // can be decoded.
-func cheapest(code []byte, size, limit int) int {
-	place := candidate(code, min(size, limit))
+func cheapestPlace(code []byte, size, limit int) int {
+	place := candidatePlace(code, min(size, limit))
 	if place > 0 && leadsInto(code, size, place) {
 		return 0
 	}
 	return place
 }
 
-// candidate returns the first instruction before limit that the kernel emulates, 0 if an earlier one changes what a probe
+// candidatePlace returns the first instruction before limit that the kernel emulates, 0 if an earlier one changes what a probe
 // sees. Linux emulates no-ops of several bytes since 6.16. Such a no-op is the second choice: on older kernels it costs as
 // much as the beginning.
-func candidate(code []byte, limit int) int {
+func candidatePlace(code []byte, limit int) int {
 	fallback := 0
 	for at := 0; at < limit; {
 		inst, ok := decode(code[at:])
 		if !ok {
 			break
 		}
-		if emulated(code[at : at+inst.Len]) {
+		if isEmulated(code[at : at+inst.Len]) {
 			return at
 		}
-		if !harmless(&inst) {
+		if !isHarmless(&inst) {
 			break
 		}
 		if fallback == 0 && bytes.HasPrefix(code[at:], nop5) {
@@ -101,7 +101,7 @@ func leadsInto(code []byte, size, place int) bool {
 		}
 		at += inst.Len
 		for _, arg := range inst.Args {
-			distance, ok := relative(arg)
+			distance, ok := relativeDistance(arg)
 			if target := int64(at) + distance; ok && 0 < target && target <= int64(place) {
 				return true
 			}
@@ -110,8 +110,8 @@ func leadsInto(code []byte, size, place int) bool {
 	return false
 }
 
-// relative returns the distance from the end of an instruction that an operand refers to.
-func relative(arg x86asm.Arg) (distance int64, ok bool) {
+// relativeDistance returns the distance from the end of an instruction that an operand refers to.
+func relativeDistance(arg x86asm.Arg) (distance int64, ok bool) {
 	switch arg := arg.(type) {
 	case x86asm.Rel:
 		return int64(arg), true
@@ -145,10 +145,10 @@ func decode(code []byte) (inst x86asm.Inst, ok bool) {
 	return inst, err == nil
 }
 
-// emulated reports whether the kernel emulates an instruction (branch_setup_xol_ops and push_setup_xol_ops of
+// isEmulated reports whether the kernel emulates an instruction (branch_setup_xol_ops and push_setup_xol_ops of
 // arch/x86/kernel/uprobes.c, the same from Linux 5.15 on). Prefixes matter: with some it executes the instruction, with
 // others it refuses to probe it. It also emulates relative calls, but not their effect on a shadow stack.
-func emulated(inst []byte) bool {
+func isEmulated(inst []byte) bool {
 	switch len(inst) {
 	case 1:
 		return inst[0]&^7 == 0x50 || inst[0] == 0x90 // push, nop
@@ -164,10 +164,10 @@ func emulated(inst []byte) bool {
 	return false
 }
 
-// harmless reports whether an instruction preserves what a probe at the entry sees: arguments, memory, and the registers
+// isHarmless reports whether an instruction preserves what a probe at the entry sees: arguments, memory, and the registers
 // that unwinding needs. It must not fault either. Only instructions that compilers put before the first push or jump are
 // known.
-func harmless(inst *x86asm.Inst) bool {
+func isHarmless(inst *x86asm.Inst) bool {
 	for _, prefix := range inst.Prefix {
 		if prefix != 0 && !prefix.IsREX() && prefix&0xff != x86asm.PrefixDataSize {
 			return false
@@ -177,20 +177,20 @@ func harmless(inst *x86asm.Inst) bool {
 	case x86asm.NOP:
 		return true
 	case x86asm.TEST, x86asm.CMP:
-		return readable(inst.Args[0]) && readable(inst.Args[1])
+		return canRead(inst.Args[0]) && canRead(inst.Args[1])
 	case x86asm.LEA:
 		// A function takes the address of its arguments to align its stack, with special unwinding rules.
 		from, isMemory := inst.Args[1].(x86asm.Mem)
-		return isMemory && from.Base != x86asm.RSP && scratch(inst.Args[0])
+		return isMemory && from.Base != x86asm.RSP && isScratch(inst.Args[0])
 	case x86asm.MOV, x86asm.MOVZX, x86asm.MOVSX, x86asm.MOVSXD,
 		x86asm.XOR, x86asm.AND, x86asm.OR, x86asm.ADD, x86asm.SUB:
-		return scratch(inst.Args[0]) && readable(inst.Args[1])
+		return isScratch(inst.Args[0]) && canRead(inst.Args[1])
 	}
 	return false
 }
 
-// scratch reports whether an operand is a register that neither holds an argument nor is preserved for the caller.
-func scratch(arg x86asm.Arg) bool {
+// isScratch reports whether an operand is a register that neither holds an argument nor is preserved for the caller.
+func isScratch(arg x86asm.Arg) bool {
 	switch arg {
 	case x86asm.AL, x86asm.AH, x86asm.AX, x86asm.EAX, x86asm.RAX,
 		x86asm.R10B, x86asm.R10W, x86asm.R10L, x86asm.R10, x86asm.R11B, x86asm.R11W, x86asm.R11L, x86asm.R11:
@@ -199,9 +199,9 @@ func scratch(arg x86asm.Arg) bool {
 	return false
 }
 
-// readable reports whether reading an operand cannot fault: numbers, registers, the library's variables, and arguments on
+// canRead reports whether reading an operand cannot fault: numbers, registers, the library's variables, and arguments on
 // the stack.
-func readable(arg x86asm.Arg) bool {
+func canRead(arg x86asm.Arg) bool {
 	switch arg := arg.(type) {
 	case x86asm.Imm:
 		return true

@@ -179,7 +179,7 @@ func FuzzEntries(f *testing.F) {
 	f.Add([]byte("\x31\xc0\x53\xeb\xfd"), uint16(5), uint16(64))
 	f.Add([]byte("\x62\xf1\x7c\x48\x57\xc0\x8f\xe9\x78\xe1\xc0\xc4\xe2\x7d\x18"), uint16(15), uint16(64))
 	f.Fuzz(func(t *testing.T, code []byte, size, limit uint16) {
-		place := cheapest(code, int(size), int(limit))
+		place := cheapestPlace(code, int(size), int(limit))
 		if place == 0 {
 			return
 		}
@@ -189,13 +189,13 @@ func FuzzEntries(f *testing.F) {
 		at := 0
 		for at < place {
 			inst, ok := decode(code[at:])
-			if !ok || !harmless(&inst) || emulated(code[at:at+inst.Len]) {
+			if !ok || !isHarmless(&inst) || isEmulated(code[at:at+inst.Len]) {
 				t.Fatalf("% x stands before the place", code[at:])
 			}
 			at += inst.Len
 		}
 		inst, ok := decode(code[at:])
-		if !ok || at != place || !emulated(code[at:at+inst.Len]) && string(code[at:at+inst.Len]) != string(nop5) {
+		if !ok || at != place || !isEmulated(code[at:at+inst.Len]) && string(code[at:at+inst.Len]) != string(nop5) {
 			t.Fatalf("% x is not emulated", code[place:])
 		}
 	})

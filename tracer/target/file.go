@@ -169,16 +169,16 @@ func Identify(path string) (Identity, error) {
 // device, but breakpoints go into the one file below. Probing it once per container would report each call several times.
 // No system call identifies that file, but overlayfs passes on its inode number, size and times.
 func identify(path string, info *unix.Stat_t) Identity {
-	id := Identity{Device: info.Dev, Inode: info.Ino, Written: hash(info.Size, info.Mtim.Sec, info.Mtim.Nsec)}
+	id := Identity{Device: info.Dev, Inode: info.Ino, Written: hashNumbers(info.Size, info.Mtim.Sec, info.Mtim.Nsec)}
 	if fileSystem(path) == unix.OVERLAYFS_SUPER_MAGIC {
 		// stat never returns so large a device.
-		id.Device = hash(info.Size, info.Mtim.Sec, info.Mtim.Nsec, info.Ctim.Sec, info.Ctim.Nsec) | 1<<63
+		id.Device = hashNumbers(info.Size, info.Mtim.Sec, info.Mtim.Nsec, info.Ctim.Sec, info.Ctim.Nsec) | 1<<63
 	}
 	return id
 }
 
-// hash hashes numbers into one: FNV-1a, by words.
-func hash(parts ...int64) uint64 {
+// hashNumbers hashes numbers into one: FNV-1a, by words.
+func hashNumbers(parts ...int64) uint64 {
 	const prime = 1099511628211
 	mixed := uint64(14695981039346656037)
 	for _, part := range parts {

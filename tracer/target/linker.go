@@ -16,7 +16,7 @@ const LinkerHook = "_dl_debug_state"
 // Linker returns the dynamic linker of a process, with LinkerHook as its only function. It returns false if there is none
 // that we can read, as in a static program.
 func (c *Catalog) Linker(p *Process, maps []Mapping) (Library, bool) {
-	for _, m := range code(maps) {
+	for _, m := range filesWithCode(maps) {
 		if name := filepath.Base(m.Path); !strings.HasPrefix(name, "ld-") && !strings.HasPrefix(name, "ld.") && !strings.HasPrefix(name, "ld64.") {
 			continue
 		}
@@ -37,7 +37,7 @@ var linkers = []string{"/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1"
 // KnownLinkers returns the dynamic linkers of programs that start later. See Linker.
 func (c *Catalog) KnownLinkers() []Library {
 	var list []Library
-	for _, path := range distinct(linkers) {
+	for _, path := range distinctFiles(linkers) {
 		var info unix.Stat_t
 		if unix.Stat(path, &info) != nil {
 			continue

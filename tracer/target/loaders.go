@@ -18,7 +18,7 @@ func KnownLoaders() []string {
 	data, err := os.ReadFile("/etc/ld.so.cache")
 	if err == nil {
 		if list, err := parseCache(data); err == nil {
-			return distinct(list)
+			return distinctFiles(list)
 		}
 	}
 	var list []string
@@ -30,13 +30,13 @@ func KnownLoaders() []string {
 			list = append(list, found...)
 		}
 	}
-	return distinct(list)
+	return distinctFiles(list)
 }
 
 const loaderName = "libOpenCL.so"
 
-// distinct resolves links and returns each regular file once.
-func distinct(paths []string) []string {
+// distinctFiles resolves links and returns each regular file once.
+func distinctFiles(paths []string) []string {
 	var list []string
 	seen := map[Identity]bool{}
 	for _, path := range paths {

@@ -74,7 +74,7 @@ func TestDistinct(t *testing.T) {
 	if err := os.Symlink("libOpenCL.so.1.0.0", dir+"/libOpenCL.so"); err != nil {
 		t.Fatal(err)
 	}
-	got := distinct([]string{dir + "/libOpenCL.so", dir + "/libOpenCL.so.1.0.0", dir + "/none", dir})
+	got := distinctFiles([]string{dir + "/libOpenCL.so", dir + "/libOpenCL.so.1.0.0", dir + "/none", dir})
 	if !slices.Equal(got, []string{dir + "/libOpenCL.so.1.0.0"}) {
 		t.Error(got)
 	}

@@ -46,7 +46,7 @@ func (p *Process) maps() ([]Mapping, error) {
 	}
 	file, err := os.Open(p.fs.path(p.PID, "maps"))
 	if err != nil {
-		return nil, p.denied(err)
+		return nil, p.deniedError(err)
 	}
 	defer file.Close() //nolint:errcheck // only read
 	list, err := parseMaps(file)

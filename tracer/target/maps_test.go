@@ -93,7 +93,7 @@ func TestInSession(t *testing.T) {
 	if start("GPUMEMTOP_LOG=/log\x00NO_GPUMEMTOP_SESSION=1\x00"); p.InSession(list) {
 		t.Error("in a session with a flight log")
 	}
-	if files := code(list); len(files) != 1 || files[0].Inode != 1 {
+	if files := filesWithCode(list); len(files) != 1 || files[0].Inode != 1 {
 		t.Errorf("%v are looked at", files)
 	}
 }
@@ -112,6 +112,6 @@ func FuzzMaps(f *testing.F) {
 				t.Errorf("%+v", list[i])
 			}
 		}
-		code(list)
+		filesWithCode(list)
 	})
 }

@@ -51,18 +51,18 @@ func (fs procfs) open(pid int) (*Process, error) {
 		return nil, fs.absentError(pid, err)
 	}
 	p := &Process{PID: pid, Parent: s.parent, Started: s.started, Comm: s.comm, fs: fs, stack: s.stack}
-	if err := p.refusal(&s); err != nil {
+	if err := p.refusalError(&s); err != nil {
 		return nil, err
 	}
 	mounts, err := os.Readlink(fs.path(pid, "ns/mnt"))
 	if err != nil {
-		return nil, p.denied(err)
+		return nil, p.deniedError(err)
 	}
 	own, err := os.Readlink(string(fs) + "/self/ns/mnt")
 	p.sameMounts = err == nil && own == mounts
-	p.Unsupported = p.foreign()
-	p.command()
-	p.groups()
+	p.Unsupported = p.foreignReason()
+	p.readCommand()
+	p.readGroups()
 	if !p.Same() {
 		return nil, goneError(pid)
 	}
@@ -86,8 +86,8 @@ func (fs procfs) absentError(pid int, err error) error {
 	return fmt.Errorf("process %d: %w", pid, err)
 }
 
-// denied says why we may not inspect a process.
-func (p *Process) denied(err error) error {
+// deniedError says why we may not inspect a process.
+func (p *Process) deniedError(err error) error {
 	switch {
 	case errors.Is(err, os.ErrPermission) && p.user() == os.Geteuid():
 		return fmt.Errorf("process %d (%s): %w: it has rights that we lack, or is not dumpable (PR_SET_DUMPABLE): run with CAP_SYS_PTRACE", p.PID, p.Comm, ErrDenied)
@@ -99,8 +99,8 @@ func (p *Process) denied(err error) error {
 	return fmt.Errorf("process %d (%s): %w", p.PID, p.Comm, err)
 }
 
-// refusal says why a process cannot be watched.
-func (p *Process) refusal(s *status) error {
+// refusalError says why a process cannot be watched.
+func (p *Process) refusalError(s *status) error {
 	self, err := os.Readlink(string(p.fs) + "/self")
 	switch {
 	case s.ended():
@@ -151,8 +151,8 @@ func (p *Process) user() int {
 	return user
 }
 
-// foreign says why the code of the process differs from ours in kind, or "".
-func (p *Process) foreign() string {
+// foreignReason says why the code of the process differs from ours in kind, or "".
+func (p *Process) foreignReason() string {
 	var header [20]byte // e_machine is its last field
 	file, err := os.Open(p.fs.path(p.PID, "exe"))
 	if err != nil {
@@ -174,7 +174,7 @@ func (p *Process) foreign() string {
 	return ""
 }
 
-func (p *Process) command() {
+func (p *Process) readCommand() {
 	file, err := os.Open(p.fs.path(p.PID, "cmdline"))
 	if err != nil {
 		return
@@ -187,7 +187,7 @@ func (p *Process) command() {
 	}
 }
 
-func (p *Process) groups() {
+func (p *Process) readGroups() {
 	text, err := os.ReadFile(p.fs.path(p.PID, "cgroup"))
 	if err != nil {
 		return
