@@ -36,7 +36,7 @@ func WriteFile(path string, force bool, fn func(io.Writer) error) error {
 
 // targetOf returns the file that path leads to. direct: write to it rather than replace it.
 func targetOf(path string, force bool) (target string, direct bool, err error) {
-	if full, err := filepath.Abs(path); err == nil && special(full) {
+	if full, err := filepath.Abs(path); err == nil && isKernelProvided(full) {
 		return "", true, nil
 	}
 	info, err := os.Stat(path)
@@ -62,8 +62,8 @@ func targetOf(path string, force bool) (target string, direct bool, err error) {
 	return target, false, nil
 }
 
-// special reports whether the kernel provides what is at a path. /dev/shm holds ordinary files.
-func special(path string) bool {
+// isKernelProvided reports whether the kernel provides what is at a path. /dev/shm holds ordinary files.
+func isKernelProvided(path string) bool {
 	return strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/dev/") && !strings.HasPrefix(path, "/dev/shm/")
 }
 
@@ -72,15 +72,15 @@ func special(path string) bool {
 func writeDirect(path string, fn func(io.Writer) error) error {
 	switch filepath.Clean(path) {
 	case "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1":
-		return fill(os.Stdout, path, fn)
+		return writeContent(os.Stdout, path, fn)
 	case "/dev/stderr", "/dev/fd/2", "/proc/self/fd/2":
-		return fill(os.Stderr, path, fn)
+		return writeContent(os.Stderr, path, fn)
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return fmt.Errorf("write file: %w", err)
 	}
-	return errors.Join(fill(file, path, fn), file.Close())
+	return errors.Join(writeContent(file, path, fn), file.Close())
 }
 
 // Beside is WriteFile for an fn that creates the file itself, under the temporary name that it gets. It refuses devices and
@@ -103,7 +103,7 @@ func writeBeside(target, name string, force bool, fn func(io.Writer) error) erro
 		if err != nil {
 			return err
 		}
-		return errors.Join(fill(file, name, fn), file.Close())
+		return errors.Join(writeContent(file, name, fn), file.Close())
 	})
 }
 
@@ -156,8 +156,8 @@ func rename(beside, target, name string, force bool) error {
 	return nil
 }
 
-// fill writes the content, as gzip if the name ends in .gz.
-func fill(file *os.File, name string, fn func(io.Writer) error) error {
+// writeContent writes the content, as gzip if the name ends in .gz.
+func writeContent(file *os.File, name string, fn func(io.Writer) error) error {
 	buffer := bufio.NewWriterSize(file, 64<<10)
 	var err error
 	if strings.HasSuffix(name, ".gz") {

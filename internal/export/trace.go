@@ -30,8 +30,8 @@ type TraceOptions struct {
 	Compact       bool           // lifetimes stand for the calls that began and ended them, and have few arguments
 }
 
-// drops reports whether the options can leave something out, which the first line must then report.
-func (o *TraceOptions) drops() bool {
+// mayDrop reports whether the options can leave something out, which the first line must then report.
+func (o *TraceOptions) mayDrop() bool {
 	return o.MaxEvents > 0 || o.Lifetimes > 0 || o.MinSize > 0 || o.Tag != nil
 }
 
@@ -78,7 +78,7 @@ func writeTrace(w io.Writer, src recording.Source, facts *Facts, opts *TraceOpti
 		return TraceReport{}, err
 	}
 	report := TraceReport{Lost: seen.lost, Damage: recording.DamageOf(src)}
-	if opts.drops() || seen.most > aliveMax && !opts.NoLifetimes {
+	if opts.mayDrop() || seen.most > aliveMax && !opts.NoLifetimes {
 		// The first line says what was left out, so write once to nowhere to count it.
 		if report, err = newTrace(io.Discard, seen, opts, report, style).write(src, facts); err != nil {
 			return report, err
@@ -118,7 +118,7 @@ func (x *trace) write(src recording.Source, facts *Facts) (TraceReport, error) {
 		}
 	}
 	x.whole = x.report.Damage == "" && !recording.GoesOn(src)
-	x.end()
+	x.endLifetimes()
 	if err := x.out.finish(); err != nil {
 		return x.report, fmt.Errorf("write the trace: %w", err)
 	}

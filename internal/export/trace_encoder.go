@@ -111,5 +111,5 @@ func (s style) encoder(w io.Writer) encoder {
 	return &lines{output: output{w: w}, compact: s == compact, paged: s == growing}
 }
 
-// lean reports whether only calls that reached the driver show, and the pool's blocks only when they come and go.
-func (s style) lean() bool { return s == compact || s == packed }
+// isLean reports whether only calls that reached the driver show, and the pool's blocks only when they come and go.
+func (s style) isLean() bool { return s == compact || s == packed }

@@ -99,7 +99,7 @@ func (x *trace) createSlice(p *running, r *wire.Record) {
 		x.flow(p, e.Object(), true, false)
 	}
 	x.out.args()
-	if x.style.lean() {
+	if x.style.isLean() {
 		x.createFew(t, e)
 	} else {
 		x.createArgs(t, e)
@@ -113,7 +113,7 @@ const longCall = 10_000
 
 // showsCall reports whether a call shows besides its lifetime. t is the tag of its memory, nil if unknown.
 func (x *trace) showsCall(t *tag, took uint32) bool {
-	return !x.style.lean() || t == nil || !t.shown || took >= longCall && x.style == packed
+	return !x.style.isLean() || t == nil || !t.shown || took >= longCall && x.style == packed
 }
 
 // createFew writes the arguments of a create in lean styles.
@@ -189,7 +189,7 @@ func (x *trace) releaseSlice(p *running, r *wire.Record) {
 		x.flow(p, e.Object(), false, true)
 	}
 	x.out.args()
-	if x.style.lean() {
+	if x.style.isLean() {
 		x.out.close()
 		return
 	}
@@ -209,7 +209,7 @@ func (x *trace) showSync(p *running, r *wire.Record) {
 	}
 	x.beginSlice(p, r, `"`+r.AsSync().Sync().String()+`"`)
 	x.out.args()
-	if !x.style.lean() {
+	if !x.style.isLean() {
 		x.out.number(`"queue":`, r.AsSync().Queue())
 	}
 	x.out.close()
@@ -250,7 +250,7 @@ func (x *trace) showObject(p *running, o *heap.Object, t *tag) {
 		x.flow(p, o.ID, true, open)
 	}
 	x.out.args()
-	if x.style.lean() {
+	if x.style.isLean() {
 		x.out.number(`"granted":`, o.Granted)
 		x.out.stack(t)
 	} else {

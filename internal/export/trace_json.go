@@ -82,9 +82,9 @@ func (l *lines) shut(category category, name string, at *place, ns, id uint64) {
 }
 
 // openHeads and shutHeads are the beginnings of the lines for a lifetime's begin and end.
-var openHeads, shutHeads = heads("b"), heads("e")
+var openHeads, shutHeads = lifetimeHeads("b"), lifetimeHeads("e")
 
-func heads(phase string) (list [len(categories)]string) {
+func lifetimeHeads(phase string) (list [len(categories)]string) {
 	for i, category := range categories {
 		list[i] = `{"ph":"` + phase + `","cat":"` + category + `","name":`
 	}

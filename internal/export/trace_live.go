@@ -237,7 +237,7 @@ func (l *Live) err() error {
 // Close completes the trace and closes the file. Objects of processes that have not ended are no leaks.
 func (l *Live) Close() error {
 	l.drain(func(*held) bool { return true })
-	l.trace.end()
+	l.trace.endLifetimes()
 	_ = l.trace.out.finish() // err returns it
 	if err := l.file.Close(); err != nil && l.trace.out.failure() == nil {
 		return fmt.Errorf("close trace %s: %w", l.name, withoutTempName(err))

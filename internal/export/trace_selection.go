@@ -19,7 +19,7 @@ func (x *trace) chooseTags() {
 		top = x.seen.largest(x.opts.Lifetimes)
 	}
 	for _, p := range x.seen.processes {
-		p.slabs()
+		p.slabTag()
 		for _, t := range p.tags {
 			t.alive, t.stackID, t.inUse, t.counted = 0, 0, 0, false
 			t.stackWritten = t.stack == ""
@@ -100,7 +100,7 @@ func (x *trace) poolOf(p *running, b *heap.Block) (*tag, *pool) {
 	slab := b.State == heap.Slab
 	t := p.tag(b.Tag)
 	if slab {
-		t = p.slabs()
+		t = p.slabTag()
 	}
 	key := poolKey{p.number, slab, b.Size}
 	group := x.pools.bySize[key]

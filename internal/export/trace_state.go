@@ -123,7 +123,7 @@ func (x *trace) step(r *wire.Record) {
 		x.countersBefore(p, max(x.heap.Now(), r.Time))
 		x.showCall(p, r)
 	}
-	if x.style.lean() && r.Kind == wire.KindRelease && p.life.InUse > p.counters.most {
+	if x.style.isLean() && r.Kind == wire.KindRelease && p.life.InUse > p.counters.most {
 		x.writeCounters(p, x.heap.Now()) // also shows a peak between two due times
 	}
 	before := p.life.Gauges
@@ -192,7 +192,7 @@ func (x *trace) showCarried(r *wire.Record) {
 		return
 	}
 	if o := p.life.Object(number); o != nil {
-		x.show(p, o)
+		x.beginLifetime(p, o)
 	}
 }
 
@@ -206,11 +206,11 @@ func (x *trace) Allocated(process *heap.Process, o *heap.Object, _ *heap.Block) 
 		x.pending = pending{p, o.ID}
 		return
 	}
-	x.show(p, o)
+	x.beginLifetime(p, o)
 }
 
-// show begins the lifetime of an object.
-func (x *trace) show(p *running, o *heap.Object) {
+// beginLifetime begins the lifetime of an object.
+func (x *trace) beginLifetime(p *running, o *heap.Object) {
 	t := p.tag(o.Tag)
 	if o.Shown = x.beginsLifetime(t, o.Granted, &t.alive); !o.Shown {
 		return
@@ -250,7 +250,7 @@ func (x *trace) Pooled(process *heap.Process, b *heap.Block) {
 	if b.State == heap.Cached {
 		p.counters.free.Add(b.Size)
 	}
-	if b.Shown = false; x.style.lean() {
+	if b.Shown = false; x.style.isLean() {
 		return
 	}
 	t, group := x.poolOf(p, b)
@@ -283,9 +283,9 @@ func (x *trace) sortedProcesses() []*running {
 	return slices.SortedFunc(maps.Values(x.processes), func(a, b *running) int { return cmp.Compare(a.number, b.number) })
 }
 
-// end ends open lifetimes at the last record of each process. They are leaks, unless the run goes on after the source's end.
+// endLifetimes ends open lifetimes at the last record of each process. They are leaks, unless the run goes on after the source's end.
 // Counters keep their last value, which includes leaks.
-func (x *trace) end() {
+func (x *trace) endLifetimes() {
 	if x.pending.process != nil {
 		x.showCarried(nil)
 	}

@@ -91,8 +91,8 @@ func (p *surveyed) tag(id uint32) *tag {
 	return t
 }
 
-// slabs returns the tag of slabs, which belong to no call site. It is among the tags so that options can choose it.
-func (p *surveyed) slabs() *tag {
+// slabTag returns the tag of slabs, which belong to no call site. It is among the tags so that options can choose it.
+func (p *surveyed) slabTag() *tag {
 	const none = math.MaxUint32 // a tag's number that the shim never gives
 	t := p.tags[none]
 	if t == nil {
