@@ -38,7 +38,7 @@ func newConfig() *cobra.Command {
 	})
 }
 
-// runFlags are those of a run, with the options that they set, which are the defaults.
+// runFlags returns the flags of run, and the options that they set, which have the defaults.
 func runFlags() (*pflag.FlagSet, *watch.RunOptions) {
 	o := &watch.RunOptions{Options: watch.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}}
 	flags := pflag.NewFlagSet("gpumemtop", pflag.ContinueOnError)
@@ -60,7 +60,7 @@ func editConfig(path string) error {
 			editor = value
 		}
 	}
-	// Editors are named with options: "code --wait".
+	// The editor may have options, such as "code --wait".
 	cmd := exec.Command("sh", "-c", editor+` "$1"`, "sh", path) //nolint:gosec // the user's own
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
@@ -76,12 +76,12 @@ func editConfig(path string) error {
 	return err
 }
 
-// writeTemplate makes a settings file in which all settings are comments, unless it is there.
+// writeTemplate creates a settings file in which all settings are comments, unless the file exists.
 func writeTemplate(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	text, err := template()
+	text, err := templateText()
 	if err != nil {
 		return err
 	}
@@ -96,8 +96,8 @@ func writeTemplate(path string) error {
 	return errors.Join(err, file.Close())
 }
 
-// template returns a settings file in which all settings are comments.
-func template() (string, error) {
+// templateText returns a settings file in which all settings are comments.
+func templateText() (string, error) {
 	var b strings.Builder
 	b.WriteString("# Settings of gpumemtop. Options and GPUMEMTOP_ variables override them. Remove a # to set one.\n")
 	flags, _ := runFlags()

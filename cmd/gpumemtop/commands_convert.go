@@ -20,7 +20,7 @@ func newExport() *cobra.Command {
 			"  gpumemtop export blur.gmt --format parquet -o runs/\n" +
 			"  gpumemtop export *.gmt --format parquet -o lake/   a few rows of each, for questions over thousands\n" +
 			"  gpumemtop export blur.gmt --format pprof -o blur.pb.gz && go tool pprof -http=: blur.pb.gz",
-		Args: takes(1, 0, "one recording or more"),
+		Args: argumentCount(1, 0, "one recording or more"),
 	}, fields{
 		"lake": &asLake, "tag": &o.Tag, "wrapper:read": new(string), "at:export": &o.At, "max-events": &o.MaxEvents, "min-size": &o.MinSize, "counters-every": &o.CountersEvery,
 		"lifetimes": &o.Lifetimes, "no-lifetimes": &o.NoLifetimes, "flows": &o.Flows, "compact": &o.Compact, "output:export": &o.Output.Path,
@@ -78,7 +78,7 @@ func newMerge() *cobra.Command {
 			"status is the worst of all.",
 		Annotations: map[string]string{usageKey: "gpumemtop merge -o OUT [-f] FILE FILE..."},
 		Example:     "  mpirun -n 4 gpumemtop record -o rank-%h-%p.gmt ./app\n  gpumemtop merge rank-*.gmt -o all.gmt",
-		Args:        takes(2, 0, "two recordings or more"),
+		Args:        argumentCount(2, 0, "two recordings or more"),
 	}, recordingOutput(&output), interruptible(func(_ *cobra.Command, args []string) error {
 		return convert.Merge(args, output)
 	}))
@@ -98,7 +98,7 @@ func newReduce() *cobra.Command {
 			"is no whole record is skipped and named, and the exit status is 1.",
 		Annotations: map[string]string{usageKey: "gpumemtop reduce [--json] [-o OUT.parquet] [-f] DIR..."},
 		Example:     "  gpumemtop reduce logs/ -o job.parquet\n  gpumemtop reduce --top 5 logs/",
-		Args:        takes(1, 0, "one folder or more"),
+		Args:        argumentCount(1, 0, "one folder or more"),
 	}, fields{"output:reduce": &o.Output.Path, "force": &o.Output.Force, "json:reduce": &o.JSON, "top": &o.Top},
 		interruptible(func(cmd *cobra.Command, args []string) error {
 			return convert.Reduce(cmd.OutOrStdout(), args, &o)

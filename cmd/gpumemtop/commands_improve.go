@@ -67,7 +67,7 @@ func newTune() *cobra.Command {
 	}.with(fixedPolicy(&o.Setup.PolicyChoice)).with(costFields(&o.Cost)), func(cmd *cobra.Command, args []string) error {
 		o.PresentGiven = slices.ContainsFunc([]string{"policy", "set", "max-cached"}, cmd.Flags().Changed)
 		out := cmd.OutOrStdout()
-		if o.Output.Path == "-" { // the settings alone are on standard output
+		if o.Output.Path == "-" { // standard output gets only the settings
 			out = cmd.ErrOrStderr()
 		}
 		at := cmd.ArgsLenAtDash()
@@ -108,7 +108,7 @@ func newAdvise() *cobra.Command {
 			"  gpumemtop advise a.gmt b.gmt\n" +
 			"  gpumemtop advise --write plan.toml a.gmt b.gmt && gpumemtop --plan plan.toml ./blur 4096\n" +
 			"  gpumemtop advise --format json a.gmt | jq '.programs[].runs[].merged.peak'",
-		Args: takes(1, 0, "one recording or more"),
+		Args: argumentCount(1, 0, "one recording or more"),
 	}, fields{"wrapper:read": new(string), "form": &o.Form, "sizes": &o.Sizes, "steps": &o.Steps, "max:advise": &o.Most, "format": &o.Format,
 		"write:plan": &o.Plan.Path, "force": &o.Plan.Force},
 		interruptible(func(cmd *cobra.Command, args []string) error { return study.Advise(cmd.OutOrStdout(), args, &o) }))

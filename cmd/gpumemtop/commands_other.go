@@ -106,7 +106,7 @@ func newVersion() *cobra.Command {
 		if !asJSON {
 			return console.WriteText(cmd.OutOrStdout(), "gpumemtop version "+versionText()+"\n")
 		}
-		text, err := json.MarshalIndent(theVersion(), "", "  ")
+		text, err := json.MarshalIndent(currentVersion(), "", "  ")
 		if err != nil {
 			return err
 		}
@@ -114,18 +114,18 @@ func newVersion() *cobra.Command {
 	}))
 }
 
-// version is what scripts may ask for.
+// version is the version for scripts.
 type version struct {
 	Version   string `json:"version"`
 	Revision  string `json:"revision,omitempty"` // of the source
-	Modified  bool   `json:"modified,omitempty"` // since that
+	Modified  bool   `json:"modified,omitempty"` // the source was modified since that revision
 	Go        string `json:"go"`
 	System    string `json:"system"`
 	Recording int    `json:"recording_format"`
 	Protocol  int    `json:"event_protocol"`
 }
 
-func theVersion() version {
+func currentVersion() version {
 	v := version{
 		Version: "(unknown)", Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH,
 		Recording: recording.Version, Protocol: wire.Version,
@@ -147,6 +147,6 @@ func theVersion() version {
 }
 
 func versionText() string {
-	v := theVersion()
+	v := currentVersion()
 	return fmt.Sprintf("%s, %s, recording format %d, event protocol %d", v.Version, v.Go, v.Recording, v.Protocol)
 }

@@ -72,7 +72,7 @@ func newDiff() *cobra.Command {
 		Annotations: map[string]string{usageKey: "gpumemtop diff [--format text|json] [--top N] A B"},
 		Example: "  gpumemtop diff before.gmt after.gmt\n" +
 			"  gpumemtop diff --top 5 --wrapper '^my_alloc$' before.gmt after.gmt",
-		Args: takes(2, 2, "two recordings"),
+		Args: argumentCount(2, 2, "two recordings"),
 	}, fields{"wrapper:read": new(string), "top": &top, "format": &format}, interruptible(func(cmd *cobra.Command, args []string) error {
 		return read.Diff(cmd.OutOrStdout(), args[0], args[1], format, top)
 	}))

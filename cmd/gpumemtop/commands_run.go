@@ -18,7 +18,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
-// defaultSetup is how programs run by default.
+// defaultSetup returns the defaults of how programs run.
 func defaultSetup() watch.SetupOptions {
 	return watch.SetupOptions{PolicyChoice: watch.PolicyChoice{Policy: allocator.Default}, Tags: "stack", Depth: 8, Scrub: "none", Measure: watch.MeasureOptions{Until: watch.DefaultUntil}}
 }
@@ -27,7 +27,7 @@ func defaultDashboard() watch.DashboardOptions {
 	return watch.DashboardOptions{Refresh: watch.UsualRefresh(), Theme: watch.Themes[0], Charts: watch.Charts[0], Mouse: true, NoColor: os.Getenv("NO_COLOR") != ""}
 }
 
-// fixedPolicy are the settings of commands whose policy does not change.
+// fixedPolicy returns the settings of commands whose policy does not change.
 func fixedPolicy(c *watch.PolicyChoice) fields {
 	return fields{"policy:fixed": &c.Policy, "set": &c.Set, "max-cached": &c.MaxCached}
 }
@@ -48,7 +48,7 @@ func dashboardFields(d *watch.DashboardOptions) fields {
 	return fields{"headless": &d.Headless, "refresh": &d.Refresh, "ascii": &d.ASCII, "charts": &d.Charts, "theme": &d.Theme, "mouse": &d.Mouse, "no-color": &d.NoColor}
 }
 
-// runFields are the settings that run and record share.
+// runFields returns the settings that run and record share.
 func runFields(o *watch.RunOptions) fields {
 	s := &o.Setup
 	return fields{
@@ -59,7 +59,7 @@ func runFields(o *watch.RunOptions) fields {
 	}.with(siteFields(s)).with(recordingFields(&o.Outputs)).with(monitorFields(&o.Monitor))
 }
 
-// dashboardRunFields are the settings of run.
+// dashboardRunFields returns the settings of run.
 func dashboardRunFields(o *watch.RunOptions) fields {
 	return runFields(o).with(dashboardFields(&o.Dashboard)).
 		with(fields{"dashboard": &o.Dashboard.Piped, "guide": &o.Dashboard.Guide, "exit-with-app": &o.ExitWithApp, "no-replay": &o.NoReplay, "read-only": &o.ReadOnly})
@@ -67,7 +67,7 @@ func dashboardRunFields(o *watch.RunOptions) fields {
 
 func newRun() *cobra.Command {
 	o := watch.RunOptions{Options: watch.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}}
-	return measuring(newCommand(&cobra.Command{
+	return allowBareMeasure(newCommand(&cobra.Command{
 		Use:   "gpumemtop [flags] [--] CMD [ARGS...]",
 		Short: "Run an OpenCL program with a caching allocator and watch its device memory",
 		Long: "gpumemtop runs an unmodified OpenCL program, serves its buffers from a caching allocator, and shows live where\n" +
@@ -90,19 +90,19 @@ func newRun() *cobra.Command {
 		if len(args) == 0 {
 			return errors.New("no program to run: gpumemtop CMD [ARGS...], or see gpumemtop --help")
 		}
-		return nearCommand(cmd, args[0], watch.Program(&o, args))
+		return suggestCommand(cmd, args[0], watch.Program(&o, args))
 	}))
 }
 
-// measuring lets --measure stand without a value.
-func measuring(cmd *cobra.Command) *cobra.Command {
+// allowBareMeasure lets --measure be given without a value.
+func allowBareMeasure(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().Lookup("measure").NoOptDefVal = watch.MeasureOn
 	return cmd
 }
 
 func newRecord() *cobra.Command {
 	o := watch.RunOptions{Options: watch.Options{Setup: defaultSetup(), Dashboard: watch.DashboardOptions{Headless: true, Refresh: watch.DefaultRefresh}}}
-	return measuring(newCommand(&cobra.Command{
+	return allowBareMeasure(newCommand(&cobra.Command{
 		Use:         "record [flags] [--] CMD [ARGS...]",
 		Short:       "Run a program and record it, without a dashboard",
 		Annotations: map[string]string{kindKey: runsPrograms, usageKey: "gpumemtop record [flags] [--] CMD [ARGS...]"},
@@ -155,10 +155,10 @@ func newAttach(start watch.StartFeed) *cobra.Command {
 	return cmd
 }
 
-// anySession is the value of --session without one.
+// anySession is the value of --session if it is given without one.
 const anySession = " "
 
-// showSession refuses what only concerns watching programs.
+// showSession shows the dashboard of another session. It refuses flags that only concern watching programs.
 func showSession(cmd *cobra.Command, name string, readOnly bool, o *watch.DashboardOptions) error {
 	for _, flag := range []string{"pid", "comm", "cgroup", "all", "follow", "duration", "output", "json", "perfetto", "summary", "label", "app", "listen", "textfile", "push", "otlp", "ghosts"} {
 		if cmd.Flags().Changed(flag) {
@@ -170,7 +170,7 @@ func showSession(cmd *cobra.Command, name string, readOnly bool, o *watch.Dashbo
 
 // noProgram is the Args of attach: it explains how to name a process, and how to start a program.
 func noProgram(cmd *cobra.Command, args []string) error {
-	if len(args) > 1 && cmd.Flags().Changed("session") { // flags behind the name
+	if len(args) > 1 && cmd.Flags().Changed("session") { // flags after the name
 		if err := cmd.Flags().Parse(args[1:]); err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func noProgram(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("attach takes no program, only options such as -p PID that select running ones: gpumemtop %s starts one", args[0])
 }
 
-// writeResult writes what find returns, as text or JSON.
+// writeResult writes the result of find, as text or JSON.
 func writeResult[R interface{ WriteText(w io.Writer) error }](w io.Writer, format string, find func() (R, error)) error {
 	if err := read.CheckFormat(format, read.TextFormats); err != nil {
 		return err
@@ -237,26 +237,26 @@ func newFit() *cobra.Command {
 	})
 }
 
-// fitOn refuses what only concerns running a program.
+// fitOn holds recordings against a device that is not here. It refuses flags that only concern running a program.
 func fitOn(cmd *cobra.Command, device, format string, args []string) error {
-	if err := runsNothing(cmd, "on", "spill", "bandwidth"); err != nil {
+	if err := refuseRunFlags(cmd, "on", "spill", "bandwidth"); err != nil {
 		return err
 	}
 	defer console.Interruptible()()
 	return study.FitOn(cmd.OutOrStdout(), device, format, args)
 }
 
-// fitSpill does, too.
+// fitSpill says what --spill would do for recordings. It refuses flags that only concern running a program.
 func fitSpill(cmd *cobra.Command, bandwidth, format string, args []string) error {
-	if err := runsNothing(cmd, "spill"); err != nil {
+	if err := refuseRunFlags(cmd, "spill"); err != nil {
 		return err
 	}
 	defer console.Interruptible()()
 	return study.FitSpill(cmd.OutOrStdout(), bandwidth, format, args)
 }
 
-// runsNothing refuses flags that do not go with one that holds recordings against something.
-func runsNothing(cmd *cobra.Command, with string, others ...string) error {
+// refuseRunFlags refuses flags that do not go with the flag with, which analyses recordings instead of running a program.
+func refuseRunFlags(cmd *cobra.Command, with string, others ...string) error {
 	for _, name := range []string{"resolution", "timeout", "policy", "set", "max-cached", "tags", "stack-depth"} {
 		if cmd.Flags().Changed(name) {
 			return fmt.Errorf("--%s is for running a program: leave it out with --%s", name, with)

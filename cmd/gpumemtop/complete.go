@@ -18,7 +18,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
-// completions are the words that flags take, by the keys of their settings.
+// completions are the values that flags take, by the keys of their settings.
 var completions = map[string][]string{
 	"policy": append(allocator.Names(), allocator.Auto), "policy:fixed": allocator.Names(),
 	"tags": watch.TagNames(), "scrub": watch.ScrubNames(), "ghosts": append([]string{watch.GhostsUsual, watch.GhostsOff}, allocator.Names()...),
@@ -31,12 +31,12 @@ var completions = map[string][]string{
 // recordingReaders are the commands whose arguments are recordings, and nothing else.
 var recordingReaders = []string{"view", "report", "info", "diff", "check", "export", "trim", "merge", "replay", "advise", "plan"}
 
-// bashWords is what cobra's script for bash needs of the package bash-completion.
+// bashWords has the functions of the package bash-completion that cobra's script for bash needs.
 //
 //go:embed bash_words.sh
 var bashWords string
 
-// cobra's script for fish lists all files where some are wanted. fishSome lists those, and folders.
+// Where only files with some endings are wanted, cobra's script for fish lists all files. fishSome lists those, and folders.
 const (
 	fishAll  = "        # Do full file completion instead\n        return 1\n"
 	fishSome = `        set --global __gpumemtop_comp_results (__fish_complete_suffix .$__gpumemtop_comp_results[1] | string match --regex '^[^\t]*(?:/|[.]'$__gpumemtop_comp_results[1]')(?:\t.*)?$')
@@ -54,7 +54,7 @@ func addCompletion(root *cobra.Command) {
 	addHelpAll(completion)
 	completion.RunE = func(cmd *cobra.Command, words []string) error {
 		if len(words) > 0 {
-			return noTopic(cmd, words[0])
+			return unknownTopic(cmd, words[0])
 		}
 		return cmd.Help()
 	}
@@ -91,7 +91,7 @@ func complete(cmd *cobra.Command) {
 		cmd.ValidArgsFunction = cobra.FixedCompletions([]string{"gmt"}, cobra.ShellCompDirectiveFilterFileExt)
 	case cmd.Name() == "policies":
 		cmd.ValidArgsFunction = cobra.FixedCompletions(allocator.Names(), cobra.ShellCompDirectiveNoFileComp)
-	case commandKind(cmd) == watchesPrograms: // it takes no arguments
+	case commandKind(cmd) == watchesPrograms: // attach takes no arguments
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	case commandKind(cmd) == runsPrograms:
 		cmd.ValidArgsFunction = completeProgram
@@ -111,7 +111,7 @@ func complete(cmd *cobra.Command) {
 	}
 }
 
-// completeTheme completes the names of themes and, where no theme begins so, files of colours.
+// completeTheme completes the names of themes; if none begins with typed, files of colours.
 func completeTheme(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if slices.ContainsFunc(watch.Themes, func(name string) bool { return strings.HasPrefix(name, typed) }) {
 		return watch.Themes, cobra.ShellCompDirectiveNoFileComp
@@ -119,7 +119,7 @@ func completeTheme(_ *cobra.Command, _ []string, typed string) ([]string, cobra.
 	return []string{"toml"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
-// completeLimit completes the limits of the chosen policy, and the values of those that take words.
+// completeLimit completes limits of the chosen policy, and the values of limits that take words.
 func completeLimit(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	policy, _ := cmd.Flags().GetString("policy") // every command with --set has it
 	description, _ := allocator.Describe(policy)
@@ -137,7 +137,7 @@ func completeLimit(cmd *cobra.Command, _ []string, typed string) ([]string, cobr
 	return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// completeProcess completes numbers or names of the processes that use OpenCL, as far as the user may look at them.
+// completeProcess completes pids or names of the processes that use OpenCL and that the user may inspect.
 func completeProcess(flag string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var offers []string
@@ -161,8 +161,8 @@ func completeProcess(flag string) cobra.CompletionFunc {
 	}
 }
 
-// completeProgram completes the program to run as a shell does: files, or programs on the path, where no command of ours begins so.
-// Files are the shell's own, also for what the program is given.
+// completeProgram completes the program to run as a shell does, with files or programs on the path, if no command of ours begins
+// with the word. The shell itself completes files, also for the program's arguments.
 func completeProgram(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var offers []string
 	ours := func(c *cobra.Command) bool { return strings.HasPrefix(c.Name(), typed) }

@@ -14,7 +14,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// flagWidth and commandWidth are where explanations start. Lines end where the terminal does, at 60 columns at least and 100 at most.
+// flagWidth and commandWidth are the columns where explanations start. Lines are as wide as the terminal, from 60 to 100
+// columns.
 const (
 	flagWidth    = 24
 	commandWidth = 12
@@ -34,11 +35,10 @@ const helpAllFlag = "help-all"
 // row matches the start of a line of a list: a word, and blanks up to its explanation.
 var row = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ +\S+ +`) })
 
-// flowing breaks the paragraphs of a text again, so that lines end at a width. Lines that begin with a blank stay as they are
-// where they fit.
-func flowing(text string, width int) string {
+// reflow breaks the paragraphs of a text into lines of a width. Lines that begin with a blank stay as they are if they fit.
+func reflow(text string, width int) string {
 	var lines []string
-	open := false // a paragraph
+	open := false // a paragraph has begun
 	for line := range strings.SplitSeq(text, "\n") {
 		plain := line != "" && line[0] != ' '
 		if plain && open {
@@ -55,8 +55,8 @@ func flowing(text string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// example breaks a line that is longer than a width: the explanation moves below the command.
-func example(line string, width int) string {
+// breakExample breaks a line that is longer than a width: it puts the explanation below the command.
+func breakExample(line string, width int) string {
 	line = strings.TrimSpace(line)
 	if len([]rune(line))+2 <= width {
 		return "  " + line
@@ -69,7 +69,7 @@ func example(line string, width int) string {
 	return text
 }
 
-// showHelp writes the help of a command: what it does, its usage, examples, and its settings in groups.
+// showHelp writes the help of a command: its purpose, usage and examples, and its settings in groups.
 func showHelp(cmd *cobra.Command) {
 	var b strings.Builder
 	width := min(max(console.Columns(cmd.OutOrStdout()), helpNarrow), helpWide)
@@ -77,7 +77,7 @@ func showHelp(cmd *cobra.Command) {
 	if text == "" {
 		text = cmd.Short
 	}
-	fmt.Fprintf(&b, "%s\n\nUsage:\n", flowing(strings.TrimSpace(text), width))
+	fmt.Fprintf(&b, "%s\n\nUsage:\n", reflow(strings.TrimSpace(text), width))
 	usage := cmd.Annotations[usageKey]
 	if usage == "" {
 		usage = cmd.UseLine()
@@ -88,7 +88,7 @@ func showHelp(cmd *cobra.Command) {
 	if cmd.Example != "" {
 		b.WriteString("\nExamples:\n")
 		for line := range strings.SplitSeq(cmd.Example, "\n") {
-			b.WriteString(example(line, width) + "\n")
+			b.WriteString(breakExample(line, width) + "\n")
 		}
 	}
 	writeCommands(&b, cmd, width)
@@ -100,8 +100,8 @@ func showHelp(cmd *cobra.Command) {
 	_, _ = io.WriteString(cmd.OutOrStdout(), b.String())
 }
 
-// withoutVariable returns the flags that no variable sets: those that are too dangerous in an environment, or that belong
-// to one command.
+// withoutVariable returns the flags that have no variable, because they would be dangerous in an environment, or belong to one
+// command.
 func withoutVariable(flags *pflag.FlagSet) []string {
 	var names []string
 	for _, s := range settingsOf(flags) {
@@ -157,7 +157,7 @@ func writeSettings(b *strings.Builder, cmd *cobra.Command, width int) {
 	}
 }
 
-// writeRow writes a line of a list: a name, and after an indent what explains it.
+// writeRow writes a line of a list: a name, and after an indent its explanation.
 func writeRow(b *strings.Builder, indent int, name, help string, width int) {
 	fmt.Fprintf(b, "  %-*s", indent, name)
 	if len(name) >= indent {
@@ -178,7 +178,7 @@ func (s *setting) flag() string {
 	return text
 }
 
-// defaultText names a default that is worth naming.
+// defaultText returns a default for the help, empty if it is obvious.
 func defaultText(flag *pflag.Flag) string {
 	switch flag.DefValue {
 	case "", "false", "0s", "[]":

@@ -55,7 +55,7 @@ func TestHelpAll(t *testing.T) {
 // Where a line is too narrow for both, the explanation of an example stands below its command.
 func TestExampleBreaks(t *testing.T) {
 	for width, want := range map[int]string{80: "  gpumemtop fit ./blur   how little is enough?", 30: "  gpumemtop fit ./blur\n      how little is enough?"} {
-		if got := example("  gpumemtop fit ./blur   how little is enough?", width); got != want {
+		if got := breakExample("  gpumemtop fit ./blur   how little is enough?", width); got != want {
 			t.Errorf("%d columns: %q", width, got)
 		}
 	}
@@ -135,7 +135,7 @@ func TestFlowing(t *testing.T) {
 	long := strings.Repeat("word ", 30)
 	text := "a\nb\n\n  key    " + long + "\n  x = 1\nc"
 	want := "a b\n\n  key    " + strings.TrimSpace(strings.Repeat("word ", 20)) + "\n         " + strings.TrimSpace(strings.Repeat("word ", 10)) + "\n  x = 1\nc"
-	if got := flowing(text, 110); got != want {
+	if got := reflow(text, 110); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

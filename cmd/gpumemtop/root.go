@@ -14,11 +14,11 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
-// newRoot makes the command line: all of it, or only the commands that words name. To make all takes longer than a short program
-// does.
+// newRoot makes the command line with all commands, or only with those that words name, because to make all takes longer than a
+// short program runs.
 func newRoot(words ...string) *cobra.Command {
 	root := newRun()
-	root.Version = versionText() // Cobra writes "gpumemtop version" before it; a template would keep every method in the program
+	root.Version = versionText() // Cobra writes "gpumemtop version" before it. A template would make the linker keep every method
 	all := len(words) == 0 || slices.ContainsFunc(words, listsCommands)
 	for _, group := range commandGroups() {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
@@ -39,7 +39,7 @@ func newRoot(words ...string) *cobra.Command {
 	return root
 }
 
-// commandGroup has commands that help lists together.
+// commandGroup is a group of commands in help.
 type commandGroup struct {
 	title    string
 	commands []command
@@ -52,7 +52,7 @@ type command struct {
 
 const machineCommands = "This machine, and gpumemtop itself"
 
-// commandGroups are the questions that people come with, and the commands that answer each.
+// commandGroups returns the groups: each is a question of users, with the commands that answer it.
 func commandGroups() []commandGroup {
 	return []commandGroup{
 		{"Watch a program", []command{{"record", newRecord}, {"attach", func() *cobra.Command { return newAttach(watch.StartTracer) }}}},
@@ -69,7 +69,7 @@ func commandGroups() []commandGroup {
 	}
 }
 
-// listsCommands reports whether a word may need commands that no word names: those of help and of completion.
+// listsCommands reports whether a word is a command that may need all commands, such as help and completion.
 func listsCommands(word string) bool {
 	return word == "help" || word == "completion" || word == cobra.ShellCompRequestCmd || word == cobra.ShellCompNoDescRequestCmd
 }
@@ -90,7 +90,7 @@ func addHelp(root *cobra.Command) {
 			return err
 		}
 		if len(rest) > 0 {
-			return noTopic(cmd, rest[0])
+			return unknownTopic(cmd, rest[0])
 		}
 		return cmd.Help()
 	}})
@@ -118,7 +118,7 @@ func newCommand(cmd *cobra.Command, fields fields, do action) *cobra.Command {
 		case printsConfig(cmd.Flags()):
 			err = printConfig(cmd.OutOrStdout(), cmd.CommandPath(), origins)
 		default:
-			wrapper, _ := cmd.Flags().GetString("wrapper") // not all commands name call sites
+			wrapper, _ := cmd.Flags().GetString("wrapper") // empty for commands that name no call sites
 			if err = read.SetWrapper(wrapper); err == nil {
 				err = do(cmd, args)
 			}
@@ -127,7 +127,7 @@ func newCommand(cmd *cobra.Command, fields fields, do action) *cobra.Command {
 	}
 	if wanted := cmd.Args; wanted != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if printsConfig(cmd.Flags()) { // which needs no arguments
+			if printsConfig(cmd.Flags()) { // --print-config needs no arguments
 				return nil
 			}
 			return wanted(cmd, args)
@@ -145,7 +145,7 @@ func interruptible(do action) action {
 	}
 }
 
-// kindKey is the annotation of commands that run programs, or watch those that run. Others have none.
+// kindKey is the annotation of commands that run programs or watch running ones. Others have none.
 const (
 	kindKey         = "kind"
 	runsPrograms    = "runs"
@@ -170,22 +170,22 @@ func flagError(cmd *cobra.Command, err error) error {
 		if unknown.GetSpecifiedShortnames() != "" {
 			name = "-" + unknown.GetSpecifiedName()
 		}
-		text := fmt.Sprintf("unknown flag %s: %ssee %s --help", name, nearFlag(cmd.Flags(), unknown.GetSpecifiedName()), cmd.CommandPath())
+		text := fmt.Sprintf("unknown flag %s: %ssee %s --help", name, suggestFlag(cmd.Flags(), unknown.GetSpecifiedName()), cmd.CommandPath())
 		if commandKind(cmd) == runsPrograms {
 			text += "; flags of the program come after its name"
 		}
 		return errors.New(text)
 	case errors.As(err, &value):
 		return fmt.Errorf("bad value %q for --%s: %ssee %s --help",
-			value.GetValue(), value.GetFlag().Name, nearValue(value.GetFlag(), value.GetValue()), cmd.CommandPath())
+			value.GetValue(), value.GetFlag().Name, suggestValue(value.GetFlag(), value.GetValue()), cmd.CommandPath())
 	case errors.As(err, &missing):
 		return fmt.Errorf("--%s needs a value: see %s --help", missing.GetFlag().Name, cmd.CommandPath())
 	}
 	return fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())
 }
 
-// takes demands from least to most arguments, which what names; most 0 is no bound.
-func takes(least, most int, what string) cobra.PositionalArgs {
+// argumentCount returns a check that there are from least to most arguments; most 0: no bound. what names them in errors.
+func argumentCount(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		n := len(args)
 		switch {
@@ -199,7 +199,7 @@ func takes(least, most int, what string) cobra.PositionalArgs {
 }
 
 // oneFile is the Args of commands that read one recording.
-var oneFile = takes(1, 1, "one recording")
+var oneFile = argumentCount(1, 1, "one recording")
 
 // noArguments is the Args of commands without arguments.
 func noArguments(cmd *cobra.Command, args []string) error {

@@ -37,14 +37,14 @@ var groups = []string{
 	groupOutput, groupMonitoring, groupDashboard, groupSettings,
 }
 
-// setting is one thing that can be set. Flags, environment variables, settings files and help come from the table of settings.
+// setting is a row of the table of settings, from which flags, environment variables, settings files and help are made.
 type setting struct {
 	name    string // of the flag
-	variant string // tells settings of one name apart, which are for different commands
+	variant string // distinguishes settings of one name for different commands
 	short   string // one letter, or empty
-	value   string // what help calls the value; empty for switches
+	value   string // the name of the value in help; empty for switches
 	group   string
-	env     bool // GPUMEMTOP_NAME sets it, too, and a settings file unless it is config
+	env     bool // GPUMEMTOP_NAME sets it, too, and so does a settings file, except for config
 	expert  bool // only --help-all shows it
 	help    string
 }
@@ -269,11 +269,11 @@ func (s *setting) envName() string {
 	return "GPUMEMTOP_" + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
 }
 
-// inFile reports whether a settings file can have it.
+// inFile reports whether a settings file may have the setting.
 func (s *setting) inFile() bool { return s.env && s.name != "config" }
 
-// fields are the settings of a command: by key, pointers to where the values go, which hold the defaults. They are *string,
-// *bool, *int, *time.Duration or *[]string.
+// fields are the settings of a command: by key, pointers to the variables of their values, which hold the defaults. They are
+// *string, *bool, *int, *time.Duration or *[]string.
 type fields map[string]any
 
 // with adds fields.
@@ -307,7 +307,7 @@ func bind(flags *pflag.FlagSet, fields fields) {
 // keyAnnotation is the annotation of a flag that holds its setting's key.
 const keyAnnotation = "setting"
 
-// toggle is a flag without a value, which takes on and off, too.
+// toggle is a flag that needs no value but accepts on and off.
 type toggle bool
 
 // Set implements pflag.Value.

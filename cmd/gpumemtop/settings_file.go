@@ -24,7 +24,7 @@ import (
 // settingsFileMax bounds a settings file, bytes.
 const settingsFileMax = 64 << 10
 
-// settingsFile is what --config names, or the user's.
+// settingsFile is the file that --config names, or else the user's.
 type settingsFile struct {
 	path    string
 	users   bool
@@ -35,7 +35,7 @@ type settingsFile struct {
 type entry struct {
 	setting *setting
 	line    int
-	values  []valueAt // as the flag takes them: one, or those of a flag that can be given several times
+	values  []valueAt // as the flag takes them; several for a flag that can be given several times
 }
 
 // valueAt is a value and its line.
@@ -65,7 +65,7 @@ func readSettingsFile(path string) (*settingsFile, error) {
 	return &settingsFile{path: path, entries: entries}, nil
 }
 
-// usersPath returns where the user's settings file is (XDG Base Directory Specification), empty without a home.
+// usersPath returns the path of the user's settings file (XDG Base Directory Specification), empty without a home.
 func usersPath(lookup func(string) (string, bool)) string {
 	folder, _ := lookup("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(folder) {
@@ -78,7 +78,7 @@ func usersPath(lookup func(string) (string, bool)) string {
 	return filepath.Join(folder, "gpumemtop", "config.toml")
 }
 
-// presentUsersFile returns where the user's settings file is, empty if it is not there.
+// presentUsersFile returns the path of the user's settings file, empty if it does not exist.
 func presentUsersFile(lookup func(string) (string, bool)) string {
 	path := usersPath(lookup)
 	if _, err := os.Stat(path); err != nil {
@@ -154,7 +154,7 @@ func parseEntry(keys []document.Key, name string, value any, line int) (entry, e
 		return wrong(err)
 	}
 	if _, several := e.setting.newField().(*[]string); several {
-		e.values, err = assignments(keys, name, value, e.line)
+		e.values, err = parseAssignments(keys, name, value, e.line)
 	} else {
 		var text string
 		text, err = e.setting.textOf(value)
@@ -203,7 +203,7 @@ func fileSettings() []string {
 	return names
 }
 
-// newField returns an empty field for a setting of a file, by what help calls the value.
+// newField returns an empty field for a setting of a file; its type follows from the value's name in help.
 func (s *setting) newField() any {
 	switch s.value {
 	case "":
@@ -267,8 +267,8 @@ func kindOf(value any) string {
 // limitName matches names of limits. They contain no comma, which separates limits.
 var limitName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+$`) })
 
-// assignments reads a table of names and values, or a list of "NAME=VALUE".
-func assignments(keys []document.Key, name string, value any, line int) ([]valueAt, error) {
+// parseAssignments reads a table of names and values, or a list of "NAME=VALUE".
+func parseAssignments(keys []document.Key, name string, value any, line int) ([]valueAt, error) {
 	var list []valueAt
 	switch all := value.(type) {
 	case []any:
@@ -287,7 +287,7 @@ func assignments(keys []document.Key, name string, value any, line int) ([]value
 				continue
 			}
 			at, limit := key.Line, key.Parts[1]
-			text, err := assignment(what, limit, all[limit])
+			text, err := parseAssignment(what, limit, all[limit])
 			if err != nil {
 				return nil, &lineError{at, err.Error()}
 			}
@@ -298,8 +298,8 @@ func assignments(keys []document.Key, name string, value any, line int) ([]value
 	return nil, fmt.Errorf("%s is %s: want a table, as in [%s] with lines such as max_age = \"30s\", or a list of texts", name, kindOf(value), name)
 }
 
-// assignment reads one value of such a table.
-func assignment(what, name string, value any) (string, error) {
+// parseAssignment reads one value of such a table.
+func parseAssignment(what, name string, value any) (string, error) {
 	var text string
 	switch v := value.(type) {
 	case string:
@@ -326,7 +326,7 @@ func assignment(what, name string, value any) (string, error) {
 	return name + "=" + text, nil
 }
 
-// check tries the values on a flag of its own.
+// check tries the values on a separate flag.
 func (s *setting) check(values []valueAt) error {
 	flags := pflag.NewFlagSet(s.name, pflag.ContinueOnError)
 	s.bind(flags, s.newField())

@@ -19,14 +19,14 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/doctor"
 )
 
-// origins are where the settings of a command come from.
+// origins says where the settings of a command come from.
 type origins struct {
 	flags *pflag.FlagSet
 	file  *settingsFile     // nil without one
-	of    map[string]string // by flag: a variable, or a line of the file; missing for flags and defaults
+	of    map[string]string // variable or line of the file, by flag; missing for values from flags and defaults
 }
 
-// resolveSettings gives the settings that no flag has set their values from the environment, and then from the settings file.
+// resolveSettings sets the settings that no flag has set from the environment, and then from the settings file.
 func resolveSettings(flags *pflag.FlagSet, lookup func(string) (string, bool)) (*origins, error) {
 	o := &origins{flags: flags, of: map[string]string{}}
 	if err := o.readEnvironment(lookup); err != nil {
@@ -55,8 +55,8 @@ func (o *origins) readEnvironment(lookup func(string) (string, bool)) error {
 	return nil
 }
 
-// readFile reads the file that --config names, or the user's. All values in it of a flag that can be given several times
-// count together, and only if there are no others.
+// readFile reads the file that --config names, or else the user's. For a flag that can be given several times, all values in the
+// file count, but only if neither flags nor variables give any.
 func (o *origins) readFile(lookup func(string) (string, bool)) error {
 	flag := o.flags.Lookup("config")
 	if flag == nil { // the command takes no file
@@ -96,7 +96,7 @@ func (o *origins) othersLimits() bool {
 	return o.file.users && o.flags.Changed("policy") && !o.inFile("policy")
 }
 
-// name is what has set a setting: a variable, a line of the file, or else the flag.
+// name returns what has set a setting: a variable, a line of the file, or else the flag.
 func (o *origins) name(flag string) string {
 	if origin := o.of[flag]; origin != "" {
 		return origin
@@ -207,7 +207,7 @@ func (o *origins) explain(err error) error {
 
 // printConfig writes the settings in effect, and where each comes from, as a settings file.
 func printConfig(w io.Writer, command string, o *origins) error {
-	if o.flags.Lookup("policy") != nil { // what is written must be readable
+	if o.flags.Lookup("policy") != nil { // the file must be readable by us
 		choice := o.choice()
 		if _, _, err := choice.New(); err != nil {
 			return err
@@ -252,11 +252,11 @@ func printValue(b *strings.Builder, flags *pflag.FlagSet, flag *pflag.Flag, orig
 		return nil
 	}
 	line, err := tomlLine(flag.Name, value)
-	fmt.Fprintf(b, "%s  # %s\n", line, comment(origin))
+	fmt.Fprintf(b, "%s  # %s\n", line, commentText(origin))
 	return err
 }
 
-// valueOf returns the value of a flag as TOML has it.
+// valueOf returns the value of a flag for TOML.
 func valueOf(flags *pflag.FlagSet, flag *pflag.Flag) (any, error) {
 	switch flag.Value.Type() {
 	case "bool":
@@ -272,7 +272,7 @@ func valueOf(flags *pflag.FlagSet, flag *pflag.Flag) (any, error) {
 
 // printTable writes a setting that can be given several times.
 func printTable(b *strings.Builder, name string, list []string, origin string) error {
-	fmt.Fprintf(b, "\n[%s]  # %s\n", name, comment(origin))
+	fmt.Fprintf(b, "\n[%s]  # %s\n", name, commentText(origin))
 	for assignment := range strings.SplitSeq(strings.Join(list, ","), ",") {
 		name, value, _ := strings.Cut(assignment, "=")
 		line, err := tomlLine(strings.TrimSpace(name), strings.TrimSpace(value))
@@ -284,8 +284,8 @@ func printTable(b *strings.Builder, name string, list []string, origin string) e
 	return nil
 }
 
-// comment replaces what may not be in a comment of TOML.
-func comment(text string) string {
+// commentText replaces characters that may not be in a comment of TOML.
+func commentText(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == utf8.RuneError {
 			return '?'
@@ -320,6 +320,6 @@ func tomlText(text string) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(text) // a builder takes all
+	_ = encoder.Encode(text) // a builder never fails
 	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x7f", `\u007f`)
 }

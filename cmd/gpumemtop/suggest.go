@@ -17,8 +17,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// nearCommand adds to the error about a missing program the command that was meant.
-func nearCommand(root *cobra.Command, name string, err error) error {
+// suggestCommand adds to an error about a missing program the command that the user may have meant.
+func suggestCommand(root *cobra.Command, name string, err error) error {
 	if !errors.Is(err, session.ErrNotFound) {
 		return err
 	}
@@ -33,7 +33,7 @@ func nearCommand(root *cobra.Command, name string, err error) error {
 	return fmt.Errorf("%w: or did you mean gpumemtop %s?", err, strings.Join(meant, ", "))
 }
 
-// beginLeast is how many letters the beginning of a command has at least.
+// beginLeast is the least number of letters that count as the beginning of a command.
 const beginLeast = 3
 
 func commandNames(cmd *cobra.Command) []string {
@@ -44,8 +44,8 @@ func commandNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// noTopic is the error of help and completion about a word that they do not know.
-func noTopic(cmd *cobra.Command, word string) error {
+// unknownTopic is the error of help and completion about a word that they do not know.
+func unknownTopic(cmd *cobra.Command, word string) error {
 	hint := "see " + cmd.CommandPath() + " --help"
 	if near := doctor.Nearest(word, commandNames(cmd)); near != "" {
 		hint = "did you mean " + near + "?"
@@ -53,8 +53,8 @@ func noTopic(cmd *cobra.Command, word string) error {
 	return console.Exit(console.StatusUnmet, fmt.Errorf("%s has no command %q: %s", cmd.CommandPath(), word, hint))
 }
 
-// nearFlag says which flag was meant, "" if none is near.
-func nearFlag(flags *pflag.FlagSet, name string) string {
+// suggestFlag names the flag that the user may have meant, "" if none is near.
+func suggestFlag(flags *pflag.FlagSet, name string) string {
 	var names []string
 	flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	if near := doctor.Nearest(name, names); near != "" {
@@ -63,15 +63,15 @@ func nearFlag(flags *pflag.FlagSet, name string) string {
 	return ""
 }
 
-// nearValue says how a number becomes a time, "" if it is none.
-func nearValue(flag *pflag.Flag, value string) string {
+// suggestValue says how to write a number as a time, "" if the flag takes none.
+func suggestValue(flag *pflag.Flag, value string) string {
 	if _, err := strconv.ParseFloat(value, 64); err == nil && flag.Value.Type() == "duration" {
 		return "did you mean " + value + "s? "
 	}
 	return ""
 }
 
-// checkPolicyName refuses an unknown policy, and names the one that was meant.
+// checkPolicyName refuses an unknown policy, and names the one that the user may have meant.
 func checkPolicyName(name string) error {
 	known := append(allocator.Names(), allocator.Auto)
 	if slices.Contains(known, name) {

@@ -11,7 +11,7 @@ import (
 func TestNearCommand(t *testing.T) {
 	root := newRoot()
 	for word, want := range map[string]string{"recrd": "gpumemtop record?", "rep": "gpumemtop replay, report?", "r": "", "blur": ""} {
-		got := nearCommand(root, word, session.ErrNotFound).Error()
+		got := suggestCommand(root, word, session.ErrNotFound).Error()
 		if want != "" && !strings.HasSuffix(got, want) || want == "" && strings.Contains(got, "mean") {
 			t.Errorf("%s: %s", word, got)
 		}
