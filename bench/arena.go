@@ -27,7 +27,7 @@ func (b *bench) arena() error {
 			}
 		}
 		for i, m := range modes {
-			b.row(append([]any{workload[0], m.name}, planned(results[i], results[0])...)...)
+			b.row(append([]any{workload[0], m.name}, arenaCells(results[i], results[0])...)...)
 		}
 	}
 	b.flush()
@@ -35,14 +35,14 @@ func (b *bench) arena() error {
 	return nil
 }
 
-// planned returns the cells of one mode.
-func planned(here, bare []result) []any {
+// arenaCells returns the cells of one mode.
+func arenaCells(here, bare []result) []any {
 	if here[0].sum.Policy == "" {
-		return []any{fixed(median(bare, wallSeconds), 2) + " s", "", "", "", ""}
+		return []any{formatFixed(median(bare, wallSeconds), 2) + " s", "", "", "", ""}
 	}
 	cells := []any{
 		times(median(here, wallSeconds), median(bare, wallSeconds)), percent(median(here, func(r *result) float64 { return r.sum.HitRate })),
-		fixed(median(here, peakReserved)/(1<<20), 2),
+		formatFixed(median(here, peakReserved)/(1<<20), 2),
 	}
 	if here[0].sum.Plan.Plans == 0 {
 		return append(cells, "", "")

@@ -76,8 +76,8 @@ func (b *bench) attachPair(name string, args []string) error {
 		ratios = append(ratios, results[1][i].wall.Seconds()/results[0][i].wall.Seconds())
 	}
 	last := &results[1][len(results[1])-1]
-	b.row(name, fixed(median(results[0], wallSeconds), 3), fixed(median(results[1], wallSeconds), 3), fixed(middle(ratios), 3),
-		fixed(slices.Min(ratios), 3), fixed(slices.Max(ratios), 3), counted(b.events(last.file)), last.sum.Lost)
+	b.row(name, formatFixed(median(results[0], wallSeconds), 3), formatFixed(median(results[1], wallSeconds), 3), formatFixed(middle(ratios), 3),
+		formatFixed(slices.Min(ratios), 3), formatFixed(slices.Max(ratios), 3), formatCounted(b.events(last.file)), last.sum.Lost)
 	return nil
 }
 
@@ -95,17 +95,17 @@ func (b *bench) attachRates() error {
 		program, alone := median(results[1], nanoseconds), median(results[0], nanoseconds)
 		ours := median(results[1], taken)
 		lost := median(results[1], func(r *result) float64 { return float64(r.sum.Lost) })
-		b.row(threads, 2*pairs, counted(2/median(results[1], (*result).workSeconds)), lost, fixed(program, 0), fixed(alone, 0),
-			fixed(ours, 0), counted(2e9/(program+ours)))
+		b.row(threads, 2*pairs, formatCounted(2/median(results[1], (*result).workSeconds)), lost, formatFixed(program, 0), formatFixed(alone, 0),
+			formatFixed(ours, 0), formatCounted(2e9/(program+ours)))
 	}
 	b.flush()
 	fmt.Println("\nns of processor time. The last column is what two cores had come to that do nothing else: events/s counts with\nwhatever else the machine does.")
 	return nil
 }
 
-// watched runs a program with gpumemtop attached from its first call on. gpumemtop finds it by a name that no other program on
+// runWatched runs a program with gpumemtop attached from its first call on. gpumemtop finds it by a name that no other program on
 // the machine has.
-func (b *bench) watched(m mode, args ...string) (result, error) {
+func (b *bench) runWatched(m mode, args ...string) (result, error) {
 	r := result{file: filepath.Join(b.temp, "bench.gmt")}
 	report := filepath.Join(b.temp, "summary.json")
 	name := fmt.Sprintf("gmtbench%d", os.Getpid())

@@ -31,7 +31,7 @@ func (b *bench) attachIntake() error {
 		if err != nil {
 			return err
 		}
-		b.row(way.name, counted(taken), counted(written))
+		b.row(way.name, formatCounted(taken), formatCounted(written))
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func (b *bench) attachTimes() error {
 			load = append(load, milliseconds(loaded.Sub(start)))
 			attach, detach = append(attach, milliseconds(attached.Sub(loaded))), append(detach, milliseconds(detached.Sub(attached)))
 		}
-		b.row(n, fixed(middle(load), 1), fixed(middle(attach), 1), fixed(middle(detach), 1))
+		b.row(n, formatFixed(middle(load), 1), formatFixed(middle(attach), 1), formatFixed(middle(detach), 1))
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func (b *bench) auto() error {
 				results[i] = append(results[i], r)
 			}
 		}
-		b.row(w.args[0], fixed(median(results[0], (*result).workSeconds), 2), ratios(results[1], results[0]), ratios(results[1], results[2]),
+		b.row(w.args[0], formatFixed(median(results[0], (*result).workSeconds), 2), ratios(results[1], results[0]), ratios(results[1], results[2]),
 			times(median(results[1], peakReserved), median(results[0], peakReserved)), decisions(results[1]))
 	}
 	b.flush()
@@ -55,7 +55,7 @@ func ratios(here, there []result) string {
 		each[i] = here[i].workSeconds() / there[i].workSeconds()
 	}
 	return fmt.Sprintf("%s (%s to %s)", times(median(here, (*result).workSeconds), median(there, (*result).workSeconds)),
-		fixed(slices.Min(each), 2), fixed(slices.Max(each), 2))
+		formatFixed(slices.Min(each), 2), formatFixed(slices.Max(each), 2))
 }
 
 // decisions names the policy that auto decided for in each turn.

@@ -33,12 +33,12 @@ func TestMedianIsTheMiddleOne(t *testing.T) {
 
 func TestCountedAdmitsIgnorance(t *testing.T) {
 	for value, want := range map[float64]string{0: "?", -1: "?", 15.26: "15.3", 123456.7: "123457"} {
-		if got := counted(value); got != want {
+		if got := formatCounted(value); got != want {
 			t.Errorf("counted(%v) = %q, want %q", value, got, want)
 		}
 	}
 	zero := 0.0
-	if got := counted(5 / zero); got != "?" {
+	if got := formatCounted(5 / zero); got != "?" {
 		t.Errorf("counted(infinity) = %q", got)
 	}
 }

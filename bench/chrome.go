@@ -47,11 +47,11 @@ func (b *bench) chrome() error {
 			lives := recorded.sum.Hits + recorded.sum.Misses
 			disk := "-"
 			if way.file != "" {
-				disk, written = fixed(written/lives, 1), 0
+				disk, written = formatFixed(written/lives, 1), 0
 			}
 			mb := written / 1e6
-			b.row(name, way.name, counted(events), fixed(r.wall.Seconds(), 2), counted(mb), counted(mb/r.wall.Seconds()),
-				counted(mb/r.cpu.Seconds()), counted(written/lives), disk, fixed(float64(r.peak)/1024, 1))
+			b.row(name, way.name, formatCounted(events), formatFixed(r.wall.Seconds(), 2), formatCounted(mb), formatCounted(mb/r.wall.Seconds()),
+				formatCounted(mb/r.cpu.Seconds()), formatCounted(written/lives), disk, formatFixed(float64(r.peak)/1024, 1))
 		}
 	}
 	b.flush()

@@ -47,11 +47,11 @@ func (b *bench) shares() error {
 		each, atMillion := "", ""
 		if row.events > 0 {
 			ns := median(runs, func(r *result) float64 { return float64(r.watcher.Nanoseconds()) / row.events })
-			each, atMillion = fixed(ns, 0), fixed(ns/10, 0)
+			each, atMillion = formatFixed(ns, 0), formatFixed(ns/10, 0)
 		}
-		b.row(row.program, row.way, fixed(share, 1), each, atMillion,
-			fixed(median(runs, func(r *result) float64 { return float64(r.bytes) / 1e3 / r.wall.Seconds() }), 0),
-			fixed(median(runs, func(r *result) float64 { return float64(r.resident) / 1024 }), 1))
+		b.row(row.program, row.way, formatFixed(share, 1), each, atMillion,
+			formatFixed(median(runs, func(r *result) float64 { return float64(r.bytes) / 1e3 / r.wall.Seconds() }), 0),
+			formatFixed(median(runs, func(r *result) float64 { return float64(r.resident) / 1024 }), 1))
 	}
 	b.flush()
 	fmt.Println("\nProcessor time of gpumemtop alone, with its start and end. What is resident counts pages of its file, which Linux maps in\n" +

@@ -117,7 +117,7 @@ func (b *bench) insideAndWhole(program int) ([]any, error) {
 	var whole watchedComparison
 	compared := filepath.Join(b.temp, "compared.json")
 	flags := []string{"compare", "--against", m.against, "--runs", strconv.Itoa(b.runs), "--format", "json", "--"}
-	if _, err := b.found(&whole, compared, true, slices.Concat(flags, args)); err != nil {
+	if _, err := b.runForJSON(&whole, compared, true, slices.Concat(flags, args)); err != nil {
 		return nil, err
 	}
 	costs := ""
@@ -128,7 +128,7 @@ func (b *bench) insideAndWhole(program int) ([]any, error) {
 	}
 	args[count] = strconv.Itoa(max(m.few, int(insideSeconds/each)))
 	var inside insideRun
-	took, err := b.measured(&inside, args, "--measure="+m.against)
+	took, err := b.runMeasured(&inside, args, "--measure="+m.against)
 	if err != nil {
 		return nil, err
 	}
@@ -155,11 +155,11 @@ func (b *bench) iteration(args []string, count, few int) (seconds float64, err e
 func (b *bench) measuringCosts(args []string) (string, error) {
 	ratios := make([]float64, b.runs)
 	for i := range ratios {
-		without, err := b.measured(&insideRun{}, args)
+		without, err := b.runMeasured(&insideRun{}, args)
 		if err != nil {
 			return "", err
 		}
-		with, err := b.measured(&insideRun{}, args, "--measure=futhark", "--measure-until=0.1")
+		with, err := b.runMeasured(&insideRun{}, args, "--measure=futhark", "--measure-until=0.1")
 		if err != nil {
 			return "", err
 		}
@@ -169,14 +169,14 @@ func (b *bench) measuringCosts(args []string) (string, error) {
 	return fmt.Sprintf("%+.1f %% (%+.1f to %+.1f)", middle(ratios), low, high), nil
 }
 
-// measured runs a program under gpumemtop with flags, and returns how long it ran.
-func (b *bench) measured(into *insideRun, args []string, flags ...string) (time.Duration, error) {
+// runMeasured runs a program under gpumemtop with flags, and returns how long it ran.
+func (b *bench) runMeasured(into *insideRun, args []string, flags ...string) (time.Duration, error) {
 	summary := filepath.Join(b.temp, "summary.json")
-	return b.found(into, summary, false, slices.Concat([]string{"--headless", "-f", "--summary", summary}, flags, []string{"--"}, args))
+	return b.runForJSON(into, summary, false, slices.Concat([]string{"--headless", "-f", "--summary", summary}, flags, []string{"--"}, args))
 }
 
-// found runs gpumemtop, decodes the JSON that it wrote to a file or to stdout, and returns how long it ran.
-func (b *bench) found(into any, file string, stdout bool, args []string) (took time.Duration, err error) {
+// runForJSON runs gpumemtop, decodes the JSON that it wrote to a file or to stdout, and returns how long it ran.
+func (b *bench) runForJSON(into any, file string, stdout bool, args []string) (took time.Duration, err error) {
 	var r result
 	cmd := b.program(append([]string{b.gpumemtop()}, args...))
 	cmd.Dir = b.root
@@ -201,7 +201,7 @@ func (b *bench) found(into any, file string, stdout bool, args []string) (took t
 // cellsOf returns the cells that compare an experiment inside one run with whole runs.
 func cellsOf(inside *insideRun, whole *watchedComparison, took time.Duration) []any {
 	w := whole.Iteration
-	cells := []any{"?", "", "", fixed(took.Seconds(), 1), "?", len(whole.NS), fixed(middle(whole.NS)/1e9, 1), "?", "no"}
+	cells := []any{"?", "", "", formatFixed(took.Seconds(), 1), "?", len(whole.NS), formatFixed(middle(whole.NS)/1e9, 1), "?", "no"}
 	if w != nil {
 		cells[4] = w.String()
 	}

@@ -55,7 +55,7 @@ func (b *bench) keysOver(name string, delay time.Duration) error {
 	var took []float64
 	most := 0
 	for range 40 * b.runs { // so that the slowest of a hundred is not the slowest of all
-		one, before, err := typed(terminal, s, delay, "?", "(granted") // on rows that are blank otherwise
+		one, before, err := typeKey(terminal, s, delay, "?", "(granted") // on rows that are blank otherwise
 		if err != nil {
 			return err
 		}
@@ -68,13 +68,13 @@ func (b *bench) keysOver(name string, delay time.Duration) error {
 		}
 	}
 	slices.Sort(took)
-	b.row(name, fixed(float64(frames)/quiet.Seconds(), 1), fixed(float64(size)/1e3/float64(max(frames, 1)), 2), fixed(middle(took), 1),
-		fixed(took[len(took)*99/100], 1), fixed(float64(most)/1e3, 1))
+	b.row(name, formatFixed(float64(frames)/quiet.Seconds(), 1), formatFixed(float64(size)/1e3/float64(max(frames, 1)), 2), formatFixed(middle(took), 1),
+		formatFixed(took[len(took)*99/100], 1), formatFixed(float64(most)/1e3, 1))
 	return nil
 }
 
-// typed types a key at the end of a line that takes a time, and returns how soon it had its effect there, and what was written before.
-func typed(terminal io.Writer, s screen, delay time.Duration, key, effect string) (took time.Duration, before int, err error) {
+// typeKey types a key at the end of a line that takes a time, and returns how soon it had its effect there, and what was written before.
+func typeKey(terminal io.Writer, s screen, delay time.Duration, key, effect string) (took time.Duration, before int, err error) {
 	start := time.Now()
 	time.Sleep(delay)
 	if _, err := io.WriteString(terminal, key); err != nil {

@@ -162,7 +162,7 @@ func run(runs int, only, pick string) error {
 	closeInherited()
 	b := &bench{root: root, temp: temp, runs: runs, pick: pick, out: tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', tabwriter.AlignRight)}
 	fmt.Printf("%s: %s\n", time.Now().Format(time.DateOnly), b.version())
-	fmt.Printf("%s, %d cores, %s; median of %d runs in turns\n", processor(), runtime.NumCPU(), b.driver(), runs)
+	fmt.Printf("%s, %d cores, %s; median of %d runs in turns\n", processorName(), runtime.NumCPU(), b.driver(), runs)
 	for _, s := range sections {
 		if !slices.Contains(wanted, s.name) || s.asked && only == "" {
 			continue
@@ -205,7 +205,7 @@ func (b *bench) version() string {
 	return strings.TrimSpace(string(text))
 }
 
-func processor() string {
+func processorName() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
 		return runtime.GOARCH

@@ -49,7 +49,7 @@ func (b *bench) scrapes() error {
 	shares := make([][]float64, len(rates))
 	for range b.runs {
 		for i, rate := range rates {
-			share, err := scraped(cmd.Process.Pid, address+"metrics", rate)
+			share, err := scrape(cmd.Process.Pid, address+"metrics", rate)
 			if err != nil {
 				return err
 			}
@@ -59,13 +59,13 @@ func (b *bench) scrapes() error {
 	b.row("scrapes/s", "gpumemtop's share of a core", "more than without")
 	for i, rate := range rates {
 		here, base := middle(shares[i]), middle(shares[0])
-		b.row(rate, fixed(100*here, 2)+" %", fixed(100*(here-base), 2)+" %")
+		b.row(rate, formatFixed(100*here, 2)+" %", formatFixed(100*(here-base), 2)+" %")
 	}
 	return nil
 }
 
-// scraped scrapes for some seconds, and returns the share of a core that a process used meanwhile.
-func scraped(pid int, url string, rate int) (float64, error) {
+// scrape scrapes for some seconds, and returns the share of a core that a process used meanwhile.
+func scrape(pid int, url string, rate int) (float64, error) {
 	const seconds = 5
 	before, err := processorTime(pid)
 	if err != nil {
@@ -102,19 +102,19 @@ func (b *bench) flightLog() error {
 		}
 		cmd := b.program([]string{b.example("pipeline"), "3", "64K"})
 		cmd.Env = append(cmd.Env, "LD_PRELOAD="+library, "GPUMEMTOP_LOG="+logs)
-		one, err := logged(cmd, logs)
+		one, err := runLogged(cmd, logs)
 		if err != nil {
 			return err
 		}
 		took = append(took, milliseconds(one))
 	}
 	b.row("flight log written in ms, least", "median")
-	b.row(fixed(slices.Min(took), 2), fixed(middle(took), 2))
+	b.row(formatFixed(slices.Min(took), 2), formatFixed(middle(took), 2))
 	return nil
 }
 
-// logged runs a program that leaves a flight log, and returns how long writing that took.
-func logged(cmd *exec.Cmd, logs string) (time.Duration, error) {
+// runLogged runs a program that leaves a flight log, and returns how long writing that took.
+func runLogged(cmd *exec.Cmd, logs string) (time.Duration, error) {
 	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
 	if err != nil {
 		return 0, err

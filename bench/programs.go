@@ -61,17 +61,17 @@ func (b *bench) everyPolicy(workload []string) (notes []string) {
 			notes = append(notes, fmt.Sprintf("%s under %s, not measured: %v", workload[0], m.name, failures[i]))
 			continue
 		}
-		b.row(append([]any{workload[0], m.name}, compared(results[i], results[0])...)...)
+		b.row(append([]any{workload[0], m.name}, comparedCells(results[i], results[0])...)...)
 	}
 	return notes
 }
 
-// compared returns the cells of one mode: its times as multiples of the bare ones.
-func compared(here, bare []result) []any {
+// comparedCells returns the cells of one mode: its times as multiples of the bare ones.
+func comparedCells(here, bare []result) []any {
 	multiple := func(get func(*result) float64) string { return times(median(here, get), median(bare, get)) }
 	cells := []any{multiple((*result).workSeconds), multiple(wallSeconds)}
 	if here[0].sum.Policy == "" { // it is the bare one
-		return []any{"1.00", fixed(median(bare, wallSeconds), 2) + " s", "", "", ""}
+		return []any{"1.00", formatFixed(median(bare, wallSeconds), 2) + " s", "", "", ""}
 	}
 	reserved := median(here, func(r *result) float64 { return r.sum.PeakReserved })
 	requested := median(here, func(r *result) float64 { return r.sum.PeakRequested })
@@ -81,8 +81,8 @@ func compared(here, bare []result) []any {
 
 // times writes a value as a multiple of base; "?" if either is unknown.
 func times(value, base float64) string {
-	if counted(value/base) == "?" {
+	if formatCounted(value/base) == "?" {
 		return "?"
 	}
-	return fixed(value/base, 2)
+	return formatFixed(value/base, 2)
 }

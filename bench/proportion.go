@@ -106,9 +106,9 @@ func heldCells(here, base []result) []any {
 	low, high := medianInterval(ratios)
 	inUse, reserved := median(here, func(r *result) float64 { return r.sum.PeakInUse }), median(here, peakReserved)
 	return []any{
-		fixed(middle(ratios), 3), fixed(low, 3), fixed(high, 3), percent(median(here, func(r *result) float64 { return r.sum.HitRate })),
-		fixed(inUse/(1<<20), 1), fixed(reserved/(1<<20), 1), fixed(reserved/inUse, 2),
-		fixed(median(here, func(r *result) float64 { return r.beyond })/(1<<20), 1), fixed(median(here, func(r *result) float64 { return r.slowCreate })/1e3, 1),
+		formatFixed(middle(ratios), 3), formatFixed(low, 3), formatFixed(high, 3), percent(median(here, func(r *result) float64 { return r.sum.HitRate })),
+		formatFixed(inUse/(1<<20), 1), formatFixed(reserved/(1<<20), 1), formatFixed(reserved/inUse, 2),
+		formatFixed(median(here, func(r *result) float64 { return r.beyond })/(1<<20), 1), formatFixed(median(here, func(r *result) float64 { return r.slowCreate })/1e3, 1),
 	}
 }
 

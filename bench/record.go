@@ -30,8 +30,8 @@ func (b *bench) record() error {
 			return err
 		}
 		events := b.events(r.file)
-		b.row(row.name, row.m.name, fixed(r.wall.Seconds(), 2), fixed(r.cpu.Seconds(), 2), counted(events),
-			counted(events/r.wall.Seconds()), r.sum.Lost, r.bytes, counted(float64(r.bytes)/events), fixed(float64(r.peak)/1024, 1))
+		b.row(row.name, row.m.name, formatFixed(r.wall.Seconds(), 2), formatFixed(r.cpu.Seconds(), 2), formatCounted(events),
+			formatCounted(events/r.wall.Seconds()), r.sum.Lost, r.bytes, formatCounted(float64(r.bytes)/events), formatFixed(float64(r.peak)/1024, 1))
 	}
 	b.flush()
 	fmt.Println("\nEvents in a second of the whole run, with its start. Processor time is that of the program, too. Where other work\n" +
@@ -69,8 +69,8 @@ func (b *bench) read() error {
 			runs = append(runs, r)
 		}
 		seconds := median(runs, func(r *result) float64 { return r.cpu.Seconds() })
-		b.row(way.name, counted(events), fixed(float64(recorded.bytes)/1e6, 1), fixed(median(runs, wallSeconds), 2), fixed(seconds, 2),
-			fixed(events/seconds/1e6, 2), fixed(median(runs, func(r *result) float64 { return float64(r.peak) / 1024 }), 1))
+		b.row(way.name, formatCounted(events), formatFixed(float64(recorded.bytes)/1e6, 1), formatFixed(median(runs, wallSeconds), 2), formatFixed(seconds, 2),
+			formatFixed(events/seconds/1e6, 2), formatFixed(median(runs, func(r *result) float64 { return float64(r.peak) / 1024 }), 1))
 	}
 	b.flush()
 	return nil

@@ -69,7 +69,7 @@ func (b *bench) gpumemtop() string { return filepath.Join(b.root, "bin", "gpumem
 // runOnce runs a program in a mode, recording unless it is bare.
 func (b *bench) runOnce(m mode, args ...string) (result, error) {
 	if m.attached {
-		return b.watched(m, args...)
+		return b.runWatched(m, args...)
 	}
 	r := result{file: filepath.Join(b.temp, "bench.gmt")}
 	report := filepath.Join(b.temp, "summary.json")

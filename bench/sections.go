@@ -60,8 +60,8 @@ func (b *bench) pool() error {
 			work := [2]float64{median(results[0], (*result).workSeconds), median(results[1], (*result).workSeconds)}
 			wall := [2]float64{median(results[0], wallSeconds), median(results[1], wallSeconds)}
 			sum := results[1][len(results[1])-1].sum
-			b.row(l.name, size, iterations, fixed(work[0], 3), fixed(work[1], 3), fixed(work[0]/work[1], 2), fixed(wall[0], 3),
-				fixed(wall[1], 3), percent(sum.HitRate), percent(sum.SteadyHitRate))
+			b.row(l.name, size, iterations, formatFixed(work[0], 3), formatFixed(work[1], 3), formatFixed(work[0]/work[1], 2), formatFixed(wall[0], 3),
+				formatFixed(wall[1], 3), percent(sum.HitRate), percent(sum.SteadyHitRate))
 		}
 	}
 	b.flush()
@@ -124,7 +124,7 @@ func (b *bench) compareCalls(modes []mode, results [][]result, figures []string)
 		for k := 1; k < len(figures); k += 2 {
 			get := func(r *result) float64 { return r.costs()[figures[k]] }
 			here, base := median(results[i], get), median(results[0], get)
-			cells = append(cells, fixed(here, 1), fmt.Sprintf("%+.1f", here-base))
+			cells = append(cells, formatFixed(here, 1), fmt.Sprintf("%+.1f", here-base))
 		}
 		b.row(cells...)
 	}
@@ -149,7 +149,7 @@ func (b *bench) threads() error {
 		}
 		cells := []any{threads}
 		for i := range modes {
-			cells = append(cells, fixed(1e9*median(results[i], (*result).workSeconds), 0))
+			cells = append(cells, formatFixed(1e9*median(results[i], (*result).workSeconds), 0))
 		}
 		b.row(cells...)
 	}
@@ -197,22 +197,24 @@ func (b *bench) startOf(program string) error {
 	for i, way := range ways {
 		milliseconds := func(r *result) float64 { return float64(r.wall) / float64(time.Millisecond) }
 		here, base := median(results[i], milliseconds), median(results[0], milliseconds)
-		b.row(filepath.Base(program), way.name, fixed(here, 2), fmt.Sprintf("%+.2f", here-base))
+		b.row(filepath.Base(program), way.name, formatFixed(here, 2), fmt.Sprintf("%+.2f", here-base))
 	}
 	return nil
 }
 
-func fixed(value float64, digits int) string { return strconv.FormatFloat(value, 'f', digits, 64) }
+func formatFixed(value float64, digits int) string {
+	return strconv.FormatFloat(value, 'f', digits, 64)
+}
 
-func percent(rate float64) string { return fixed(100*rate, 1) + " %" }
+func percent(rate float64) string { return formatFixed(100*rate, 1) + " %" }
 
-// counted shows a figure that depends on the number of events, which may be unknown.
-func counted(value float64) string {
+// formatCounted shows a figure that depends on the number of events, which may be unknown.
+func formatCounted(value float64) string {
 	if math.IsNaN(value) || value <= 0 || value > 1e15 {
 		return "?"
 	}
 	if value < 100 {
-		return fixed(value, 1)
+		return formatFixed(value, 1)
 	}
-	return fixed(value, 0)
+	return formatFixed(value, 0)
 }

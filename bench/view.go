@@ -50,8 +50,8 @@ func (b *bench) view() error {
 		return err
 	}
 	b.row("MiB on disk", "events", "bytes/event", "view: first frame s", "all read s", "peak MiB", "report s", "peak MiB")
-	b.row(size/mib, events, fixed(float64(size)/float64(events), 1), fixed(middle(first), 3), fixed(all.read.Seconds(), 1), fixed(float64(all.peak)/1024, 0),
-		fixed(r.wall.Seconds(), 1), fixed(float64(r.peak)/1024, 0))
+	b.row(size/mib, events, formatFixed(float64(size)/float64(events), 1), formatFixed(middle(first), 3), formatFixed(all.read.Seconds(), 1), formatFixed(float64(all.peak)/1024, 0),
+		formatFixed(r.wall.Seconds(), 1), formatFixed(float64(r.peak)/1024, 0))
 	b.flush()
 	fmt.Println("\nReading it all, and the report, are one run each.")
 	if size < viewSize {

@@ -26,8 +26,8 @@ func (b *bench) watching() error {
 			for i := range results[0] {
 				ratios = append(ratios, results[1][i].workSeconds()/results[0][i].workSeconds())
 			}
-			b.row(l.name, size, iterations, fixed(work[0], 3), fixed(work[1], 3), fixed(middle(ratios), 3), fixed(slices.Min(ratios), 3),
-				fixed(slices.Max(ratios), 3))
+			b.row(l.name, size, iterations, formatFixed(work[0], 3), formatFixed(work[1], 3), formatFixed(middle(ratios), 3), formatFixed(slices.Min(ratios), 3),
+				formatFixed(slices.Max(ratios), 3))
 		}
 	}
 	b.flush()
