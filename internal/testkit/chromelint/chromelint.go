@@ -26,29 +26,29 @@ func (p Problem) String() string {
 	return fmt.Sprintf("line %d: %s", p.Line, p.Text)
 }
 
-// Facts are what a trace says of its run.
+// Facts are figures of a run, computed from its trace.
 type Facts struct {
 	Events      int
 	Creates     int // slices of creates that succeeded
-	Failed      int // of creates that did not
+	Failed      int // slices of creates that failed
 	Hits        int
 	Misses      int
 	Lifetimes   int    // of objects with memory of their own
-	PeakInUse   uint64 // bytes, from these
-	Leaks       int    // lifetimes that were marked so, with and without memory of their own
+	PeakInUse   uint64 // bytes, computed from these
+	Leaks       int    // lifetimes marked as leaked, with or without memory of their own
 	LeakedBytes uint64
 	// Last are the last values of the counters, summed over processes, by "name key": "mem in_use".
 	Last map[string]float64
 }
 
-// Bounds of what Lint reads and reports.
+// Bounds on what Lint reads and reports.
 const (
 	lineMax     = 1 << 20
 	problemsMax = 100
 )
 
-// Lint reads a trace in the array form with one event per line. A trace without its end is none of its problems, nor
-// are lifetimes that are open there: one that was cut off behind an event opens all the same.
+// Lint reads a trace in the array form with one event per line. A missing end is no problem, and
+// neither are lifetimes that are open there, because a trace that was cut off after an event can be opened.
 func Lint(r io.Reader) (Facts, []Problem) {
 	l := newLinter()
 	in := bufio.NewScanner(r)
@@ -64,12 +64,12 @@ func Lint(r io.Reader) (Facts, []Problem) {
 	return l.facts, l.problems
 }
 
-// linter is what must be remembered from line to line.
+// linter is the state from line to line.
 type linter struct {
 	line     int
 	opened   bool // "[" was seen
 	closed   bool // "]" was seen
-	comma    bool // the last event ended in one
+	comma    bool // the last event ended in a comma
 	facts    Facts
 	problems []Problem
 	more     int // problems beyond problemsMax
@@ -119,7 +119,7 @@ func (l *linter) text(b []byte) {
 	}
 }
 
-// event is one event as it is written. What a rule forbids is a field here, so that it can be found.
+// event is one event as written. It has fields that rules forbid, too, so that they are found.
 type event struct {
 	Phase    string                     `json:"ph"`
 	Name     string                     `json:"name"`
@@ -139,7 +139,7 @@ type event struct {
 	Frame    json.RawMessage            `json:"sf"`
 }
 
-// phases are what gpumemtop writes; the importer ignores, or takes for something else, most others.
+// phases are those that gpumemtop writes. The importer ignores or misreads most others.
 const phases = "M X b e C i"
 
 func (l *linter) event(b []byte) {
@@ -216,7 +216,7 @@ func (l *linter) metadata(e *event) {
 	}
 }
 
-// end checks what only the whole trace can show.
+// end checks the rules that need the whole trace.
 func (l *linter) end() {
 	l.line = 0
 	if l.facts.Events == 0 {

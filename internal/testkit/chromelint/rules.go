@@ -19,7 +19,7 @@ type span struct {
 	line       int
 }
 
-// cookie is what makes events parts of one lifetime.
+// cookie identifies the lifetime that events belong to.
 type cookie struct {
 	pid      uint64
 	category string
@@ -88,7 +88,7 @@ func (l *linter) slice(e *event, ns uint64) {
 	l.facts.Creates++
 }
 
-// cookie returns what an async event belongs to, false when it says nothing usable.
+// cookie returns the lifetime of an async event; false if the event does not identify one.
 func (l *linter) cookie(e *event) (cookie, bool) {
 	c, id := cookie{pid: *e.PID, category: e.Category}, e.ID2["local"]
 	if e.ID2 == nil { // an id of the whole trace
@@ -176,7 +176,7 @@ func (l *linter) counter(e *event) {
 	}
 }
 
-// nesting checks that slices of one thread overlap only whole.
+// nesting checks that of two slices of a thread that overlap, one contains the other.
 func (l *linter) nesting() {
 	threads := slices.SortedFunc(maps.Keys(l.spans), func(a, b thread) int {
 		return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.tid, b.tid))

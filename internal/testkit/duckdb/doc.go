@@ -1,2 +1,2 @@
-// Package duckdb asks DuckDB what is in exported tables. It is a package of its own because DuckDB takes long to link.
+// Package duckdb queries exported tables with DuckDB. It is a package of its own because DuckDB takes long to link.
 package duckdb

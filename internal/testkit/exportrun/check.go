@@ -18,7 +18,7 @@ import (
 // Tape makes a source of records.
 func Tape(list []wire.Record) recording.Source { return &randomrun.Tape{Records: list} }
 
-// Model returns what the model says of records.
+// Model returns the model's snapshot of records.
 func Model(list []wire.Record) *stats.Snapshot {
 	m := stats.New(stats.Options{Started: Origin})
 	for i := range list {
@@ -27,13 +27,13 @@ func Model(list []wire.Record) *stats.Snapshot {
 	return m.Publish()
 }
 
-// Part draws the end of a run, and when it begins.
+// Part draws an end part of a run, and returns the time at which it begins.
 func Part(t *rapid.T, list []wire.Record) (src recording.Source, since uint64) {
 	since = Origin + rapid.Uint64Range(0, 150_000).Draw(t, "since")
 	return extract.Range(Tape(list), extract.Options{Since: since}), since
 }
 
-// Fuzz gives an export nonsense.
+// Fuzz runs an export on nonsense.
 func Fuzz(f *testing.F, export func(t *testing.T, src recording.Source, most uint64)) {
 	f.Helper()
 	f.Add([]byte(strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyz\x0a\x01\xff\x7f", 8)), uint64(0))

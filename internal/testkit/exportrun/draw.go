@@ -1,5 +1,5 @@
-// Package exportrun makes up runs for the tests of exports: what a correct target would record, with names that are hard to
-// write, and nonsense.
+// Package exportrun makes up runs for tests of exports: records of a correct target, with names that are hard to write, and
+// nonsense.
 package exportrun
 
 import (
@@ -28,7 +28,7 @@ func Run(t *rapid.T) []wire.Record {
 	return randomrun.Draw(t, randomrun.Options{Processes: 3, Names: Names, NoReferences: true, NoOvertaking: true})
 }
 
-// Nonsense makes anything at all from bytes.
+// Nonsense makes arbitrary records from bytes.
 func Nonsense(data []byte) []wire.Record {
 	var list []wire.Record
 	for len(data) >= 40 {
@@ -43,7 +43,7 @@ func Nonsense(data []byte) []wire.Record {
 	return list
 }
 
-// Churn is a long run that keeps little: pairs of creates and releases of one block, and a leak in every thousand.
+// Churn returns a long run with few live objects: pairs of creates and releases of one block, with a leak in every thousand.
 func Churn(pairs uint64) []wire.Record {
 	list := make([]wire.Record, 0, 2*pairs)
 	for i := range pairs {

@@ -26,7 +26,7 @@ func Text(us uint64, kind wire.Kind, payload string) wire.Record {
 	return Record(us, kind, func(r *wire.Record) { r.Payload = []byte(payload) })
 }
 
-// Create makes a record of a create call that asked for three quarters of what it was granted.
+// Create makes a record of a create call that requested three quarters of the granted bytes.
 func Create(us, object, block, granted uint64, outcome wire.Outcome, tag uint32) wire.Record {
 	return Record(us, wire.KindCreate, func(r *wire.Record) {
 		r.Object, r.Link, r.Granted, r.Size, r.Outcome, r.Tag = object, block, granted, granted-granted/4, outcome, tag
@@ -58,7 +58,7 @@ func Story() []wire.Record {
 		}),
 		Record(20, wire.KindTag, func(r *wire.Record) { r.Tag, r.Op, r.Link, r.Payload = 2, uint8(wire.TagsSize), 2*MiB, nil }),
 		Create(100, 1, 1, 4*MiB, wire.OutcomeMiss, 1),
-		Create(101, 2, 2, 2*MiB, wire.OutcomeMiss, 2), // its start lies within the call before
+		Create(101, 2, 2, 2*MiB, wire.OutcomeMiss, 2), // its start lies within the previous call
 		Create(300, 3, 0, MiB, wire.OutcomeDriver, 3),
 		sub,
 		Record(800, wire.KindSync, func(r *wire.Record) { r.Op, r.Link, r.Duration = uint8(wire.SyncFinish), 1, 100_000 }),
@@ -80,7 +80,7 @@ func Story() []wire.Record {
 	}
 }
 
-// Snapshot counts the records.
+// Snapshot returns the model's snapshot of the records.
 func Snapshot(records []wire.Record) *stats.Snapshot {
 	m := stats.New(stats.Options{Program: "/opt/app", Arguments: []string{"-n", "5"}, Policy: "futhark", Started: Origin})
 	for i := range records {
@@ -93,7 +93,7 @@ func Snapshot(records []wire.Record) *stats.Snapshot {
 func Mistake(us uint64, kind wire.Diag, function string, tag uint32, kernel uint64, status int16) wire.Record {
 	return Record(us, wire.KindDiag, func(r *wire.Record) {
 		r.Op, r.Payload, r.Tag, r.Link, r.Status = uint8(kind), []byte(function), tag, kernel, status
-		r.Thread = 202 // makes no other call
+		r.Thread = 202 // a thread that makes no other call
 		if kind != wire.DiagUnknownMemory {
 			r.Object, r.Granted = 1, 4*MiB
 		}

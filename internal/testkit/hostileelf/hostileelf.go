@@ -1,4 +1,4 @@
-// Package hostileelf makes small ELF files that say the same bytes many times, so that what reads them takes much memory.
+// Package hostileelf makes small ELF files that refer to the same bytes many times, so that readers need much memory.
 package hostileelf
 
 import (
@@ -8,7 +8,7 @@ import (
 	"encoding/binary"
 )
 
-// section is a section of a file that is made to be expensive.
+// section is a section of such a file.
 type section struct {
 	name string
 	kind elf.SectionType
@@ -16,7 +16,7 @@ type section struct {
 	data []byte
 }
 
-// write writes an ELF file whose sections are compressed. A last one has their names.
+// write writes an ELF file with compressed sections, and a last one with their names.
 func write(sections []section) []byte {
 	var names, body, headings bytes.Buffer
 	names.WriteByte(0)
@@ -119,7 +119,7 @@ func rows(instructions []byte) []byte {
 	return append(numbers(uint32(len(body))), body...)
 }
 
-// Files returns the files by what they do.
+// Files returns the files by what is expensive about them.
 func Files() map[string][]byte {
 	files := map[string][]byte{}
 	for name, sections := range hostile {

@@ -14,11 +14,11 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// recordings is how many there are of the examples.
+// recordings is the number of the examples' recordings.
 const recordings = 9
 
 // Recordings returns the recordings of the examples in a folder, one after the other, each with its name. A reader is closed
-// when the next one is asked for.
+// before the next one is opened.
 func Recordings(tb testing.TB, folder string) iter.Seq2[string, *recording.Reader] {
 	tb.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.gmt"))
@@ -65,7 +65,7 @@ func Write(tb rapid.TB, path string, h recording.Header, list []wire.Record, f r
 	}
 }
 
-// Each gives the records that are left of a source. Their payload is valid during the call.
+// Each calls take for the remaining records of a source. Their payload is valid during the call.
 func Each(tb testing.TB, src recording.Source, take func(*wire.Record)) {
 	tb.Helper()
 	var r wire.Record
@@ -78,7 +78,7 @@ func Each(tb testing.TB, src recording.Source, take func(*wire.Record)) {
 			tb.Fatal(err)
 		}
 		take(&r)
-		clear(r.Payload) // is not theirs to keep
+		clear(r.Payload) // so that a test that keeps it fails
 	}
 }
 
@@ -91,7 +91,7 @@ func Rewound(tb testing.TB, src recording.Source) recording.Source {
 	return src
 }
 
-// Broken is a source from which nothing can be read.
+// Broken is a source whose reads fail.
 type Broken struct{ Err error }
 
 // Next implements recording.Source.
@@ -100,8 +100,8 @@ func (b Broken) Next(*wire.Record) error { return b.Err }
 // Rewind implements recording.Source.
 func (Broken) Rewind() error { return nil }
 
-// Recorded opens the recording that the environment variable GPUMEMTOP_RECORDING names, for benchmarks of real
-// programs; without it, it returns otherwise.
+// Recorded opens the recording that the environment variable GPUMEMTOP_RECORDING names, for benchmarks of real programs. Without
+// the variable it returns otherwise.
 func Recorded(tb testing.TB, otherwise recording.Source) recording.Source {
 	tb.Helper()
 	file := os.Getenv("GPUMEMTOP_RECORDING")

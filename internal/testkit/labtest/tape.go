@@ -6,13 +6,13 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// What the buffers of Create are: memory of the first context, which kernels read and write.
+// The context and flags of Create's buffers: the first context, for kernels that read and write.
 const (
 	Scope     = 1
 	ReadWrite = 1
 )
 
-// usualStep is what lies between two events, in ns.
+// usualStep is the time between two events, ns.
 const usualStep = 1000
 
 // Tape is a tape that a test writes call by call, and the source that plays it. Its methods that add an event return the record,
@@ -99,7 +99,7 @@ func (t *Tape) Release(object uint64, outcome wire.Outcome) *wire.Record {
 	return t.Add(wire.Event{Kind: wire.KindRelease, Object: object, Link: object, Outcome: outcome})
 }
 
-// Cooled says that no command uses a released block any longer.
+// Cooled adds that the last command that used a released block has completed.
 func (t *Tape) Cooled(block, bytes uint64) *wire.Record {
 	return t.Add(wire.Event{Kind: wire.KindCooled, Link: block, Granted: bytes})
 }
@@ -121,12 +121,12 @@ func (t *Tape) Limit(text string, status int16) *wire.Record {
 	return r
 }
 
-// Order says that a thread's decision after link is number.
+// Order adds that the decision after link has a number.
 func (t *Tape) Order(op wire.Order, link, number uint64) *wire.Record {
 	return t.Add(wire.Event{Kind: wire.KindOrder, Op: uint8(op), Object: number, Link: link})
 }
 
-// Lost adds that events are missing here.
+// Lost adds that events were lost here.
 func (t *Tape) Lost(events uint64) *wire.Record {
 	return t.Add(wire.Event{Kind: wire.KindLost, Size: events})
 }

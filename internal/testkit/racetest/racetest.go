@@ -1,4 +1,4 @@
-// Package racetest leaves tests out that the race detector makes too slow.
+// Package racetest skips tests that the race detector makes too slow.
 package racetest
 
 import "testing"

@@ -1,5 +1,4 @@
-// Package randomrun makes random runs as a correct target and session could have recorded them, for tests of what is made
-// of records.
+// Package randomrun makes random runs that a correct target and session could have recorded, for tests of readers of records.
 package randomrun
 
 import (
@@ -19,8 +18,7 @@ type Tape = records.Tape
 // Start is when runs start, in ns of CLOCK_MONOTONIC.
 const Start = 1_000_000_000
 
-// Options says what a run looks like. Every process has two devices, with a context each, and numbers of its own; pids are
-// 1000 and up.
+// Options describes a run. Every process has two devices with a context each, and its own numbers; pids begin at 1000.
 type Options struct {
 	Processes int      // numbered from 1; 0: 2
 	Steps     int      // of about one record each; 0: Draw draws up to 80
@@ -29,9 +27,9 @@ type Options struct {
 	Names     []string // payloads of SITE for tags 1 and up, at the start of each process, "" without; none: at any time
 	Exits     Exits    // when processes exit
 
-	// What some observers do not follow.
+	// Exclude what some observers do not follow.
 	NoSlabs      bool
-	NoReferences bool // no release leaves references or pinned memory
+	NoReferences bool // each release is the last, and leaves no pinned memory
 	NoOvertaking bool // no COOLED comes before its RELEASE
 	SlabsCool    bool // a slab may be evicted with parts that are cooling
 }
@@ -42,14 +40,14 @@ type Exits int
 // The ways to exit.
 const (
 	Anytime Exits = iota // a few do, at any time
-	AtEnd                // all do, each with its number less one as status
+	AtEnd                // all do, with their number minus one as status
 	Never
 )
 
-// choices is where a run's randomness comes from.
+// choices is the source of a run's randomness.
 type choices interface{ Uint64N(n uint64) uint64 }
 
-// drawn makes failing runs small.
+// drawn takes choices from rapid, which shrinks failing runs.
 type drawn struct{ *rapid.T }
 
 func (d drawn) Uint64N(n uint64) uint64 { return rapid.Uint64Range(0, n-1).Draw(d.T, "choice") }
@@ -65,8 +63,8 @@ func Draw(t *rapid.T, o Options) []wire.Record {
 // Make makes the run of a seed.
 func Make(seed uint64, o Options) []wire.Record { return run(rand.New(rand.NewPCG(seed, 7)), o) }
 
-// Records makes a run whose blocks come and go one after the other: without slabs, and no two records have the same time.
-// Every process has four call sites, and exits at the end.
+// Records makes a run without slabs, in which no two records have the same time. Every process has four call sites, and exits at the
+// end.
 func Records(seed uint64, processes, steps int) []wire.Record {
 	var names []string
 	for tag := range 4 {

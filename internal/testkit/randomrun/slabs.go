@@ -66,7 +66,7 @@ func (w *world) endPart(p *process) {
 	w.gauge(p)
 }
 
-// gauge says at times that each slab has its free bytes in one range.
+// gauge sometimes adds that each slab has its free bytes in one range.
 func (w *world) gauge(p *process) {
 	if w.below(2) == 0 {
 		return

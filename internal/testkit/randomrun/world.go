@@ -7,7 +7,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// steps are what may happen next, slabSteps also where there are slabs; what happens more often stands here more often.
+// steps are the events that may happen next, slabSteps those with slabs. More frequent ones are listed more often.
 var (
 	steps = []func(*world, *process){
 		(*world).create, (*world).create, (*world).create, (*world).release, (*world).release, (*world).release,
@@ -51,7 +51,7 @@ type block struct {
 
 func (w *world) below(n int) int { return int(w.Uint64N(uint64(n))) }
 
-// size returns one from 1 to most.
+// size returns a size from 1 to most.
 func (w *world) size(most uint64) uint64 { return 1 + w.Uint64N(most) }
 
 // class returns the number of a context.
@@ -79,7 +79,7 @@ func (w *world) text(p *process, e wire.Event, payload string) *wire.Record {
 	return r
 }
 
-// call adds a call's record; it took a while, and the driver had a part in it.
+// call adds a call's record with a duration, part of it in the driver.
 func (w *world) call(p *process, e wire.Event) {
 	e.Duration, e.Cost = uint32(w.below(5000)), uint32(w.below(500))
 	w.add(p, e)
@@ -150,7 +150,7 @@ func (w *world) release(p *process) {
 		gone = true
 		e.Outcome = []wire.Outcome{wire.OutcomeCached, wire.OutcomeCooling, wire.OutcomeRefused}[w.below(3)]
 	}
-	if e.Outcome == wire.OutcomeCooling && !w.NoOvertaking && w.below(4) == 0 { // its COOLED overtakes it
+	if e.Outcome == wire.OutcomeCooling && !w.NoOvertaking && w.below(4) == 0 { // its COOLED comes before it
 		w.cooled(p, &h.block)
 		p.early = append(p.early, h.block)
 	}
@@ -209,7 +209,7 @@ func (w *world) use(p *process) {
 	w.add(p, e)
 }
 
-// other does what concerns no memory, or ends the process.
+// other adds an event that concerns no memory, or ends the process.
 func (w *world) other(p *process) {
 	tag := uint32(1 + w.below(3))
 	switch w.below(8) {

@@ -17,8 +17,8 @@ import (
 // Tape is a recording.Source of records in memory. One goroutine may use it at a time.
 type Tape struct {
 	Records []wire.Record
-	Err     error // after the last one, instead of io.EOF
-	Part    bool  // the run goes on after the last one
+	Err     error // returned after the last record instead of io.EOF
+	Part    bool  // the run goes on after the last record
 	next    int
 }
 

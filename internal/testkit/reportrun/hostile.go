@@ -11,11 +11,11 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Evil is a name that breaks out of everything that does not keep it in: it would load a picture and run a script.
+// Evil is a name that, if not escaped, loads a picture and runs a script.
 const Evil = "</script></title></style></svg><img src=http://192.0.2.1/x onerror=alert(1)>\"'`--><script>alert(2)</script>" +
 	"{{.}}\x00\x01\x1b[31m\u202e\u2028&lt;\xff<!--"
 
-// Hostile is an analysis with every list far beyond its bounds and names of 5000 characters.
+// Hostile returns an analysis with lists far beyond their bounds and names of 5000 characters.
 func Hostile() *analysis.Analysis {
 	long := (Evil + strings.Repeat(`"<&'`, 1250))[:5000]
 	frames := make([]string, 40)

@@ -1,5 +1,5 @@
-// Package reportrun makes analyses for tests of reports: one as of a real run, and one that fills every list with
-// the worst that a recording could say.
+// Package reportrun makes analyses for tests of reports: one like that of a real run, and one that fills every list with the worst
+// possible content of a recording.
 package reportrun
 
 import (
@@ -22,7 +22,7 @@ const (
 	points  = analysis.PointsMax
 )
 
-// Sample is an analysis as of a training run of 42 s with two phases, a leak and some mistakes.
+// Sample returns an analysis like that of a training run of 42 s with two phases, a leak and some mistakes.
 func Sample() *analysis.Analysis {
 	return &analysis.Analysis{
 		Run: run(), Snapshot: snapshot(), Peak: peak(), Timeline: timeline(), Phases: phases(), Flame: flame(),
@@ -95,7 +95,7 @@ func snapshot() *stats.Snapshot {
 	return s
 }
 
-// sites are the call sites of the sample, with what they hold at the peak, MiB.
+// sites are the call sites of the sample, with the MiB that they hold at the peak.
 var sites = []struct {
 	name string
 	held uint64
@@ -203,7 +203,7 @@ func diagnoses() []analysis.Diagnosis {
 	}
 }
 
-// flame is a call tree as of a few thousand call stacks.
+// flame returns a call tree like that of a few thousand call stacks.
 func flame() *analysis.Frame {
 	root := &analysis.Frame{}
 	grow(root, 0, 612*mib, rand.New(rand.NewPCG(3, 4)))

@@ -15,7 +15,7 @@ import (
 // them there.
 const SkippedEnv = "RIGHTSTEST_SKIPPED"
 
-// examined is what no test changes.
+// examined examines the machine once, because no test changes it.
 var examined = sync.OnceValue(rights.Examine)
 
 // Need skips the test, with the reason, if attach does not work here.
