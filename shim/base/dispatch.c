@@ -67,7 +67,7 @@ static void **slot_in(struct gmt_functions *set, const struct hook *hook)
 	return (void **)(void *)((char *)set + hook->slot);
 }
 
-static struct gmt_functions *covered(void)
+static struct gmt_functions *with_overrides(void)
 {
 	struct gmt_functions *set = &over_sets[current];
 	for (size_t i = 0; i < COUNT(hooks); i++)
@@ -81,7 +81,7 @@ void gmt_dispatch_put_over(void (*over)(struct gmt_functions *functions))
 {
 	pthread_mutex_lock(&writing);
 	put_over = over;
-	atomic_store_explicit(&gmt_driver_now, covered(), memory_order_release);
+	atomic_store_explicit(&gmt_driver_now, with_overrides(), memory_order_release);
 	pthread_mutex_unlock(&writing);
 }
 
@@ -100,7 +100,7 @@ static void publish(void *const *functions, bool missing)
 		__atomic_store_n(slot_in(set, &hooks[i]), taken ? functions[i] : was, __ATOMIC_RELAXED);
 	}
 	atomic_store_explicit(&gmt_bare_now, set, memory_order_release);
-	atomic_store_explicit(&gmt_driver_now, put_over ? covered() : set, memory_order_release);
+	atomic_store_explicit(&gmt_driver_now, put_over ? with_overrides() : set, memory_order_release);
 	atomic_store(&ready, set->clCreateBuffer && set->clReleaseMemObject ? 1 : -1);
 }
 
@@ -229,7 +229,7 @@ void gmt_dispatch_hook_table(void **table, cl_uint count)
 			memcpy(&table[hooks[i].index], &hooks[i].ours, sizeof hooks[i].ours);
 }
 
-static const struct hook *named(const char *name)
+static const struct hook *hook_of_name(const char *name)
 {
 	for (size_t i = 0; i < COUNT(hooks); i++)
 		if (hooks[i].ours && strcmp(hooks[i].name, name) == 0)
@@ -239,7 +239,7 @@ static const struct hook *named(const char *name)
 
 void *gmt_hook_named(const char *name)
 {
-	const struct hook *hook = named(name);
+	const struct hook *hook = hook_of_name(name);
 	void *ours = NULL;
 	if (hook)
 		memcpy(&ours, &hook->ours, sizeof ours);
@@ -248,7 +248,7 @@ void *gmt_hook_named(const char *name)
 
 bool gmt_dispatch_add_extension(const char *name, void *real)
 {
-	const struct hook *hook = named(name);
+	const struct hook *hook = hook_of_name(name);
 	if (!hook || hook->index != NOT_IN_TABLE)
 		return true;
 	pthread_mutex_lock(&writing);

@@ -22,7 +22,7 @@ static bool replaced;  /* our handlers stand in for the defaults */
 static bool forgiving; /* our handler stands in for the default of SIGSEGV, for faults of our clock */
 static bool informed[NSIG]; /* our handler of this signal gets siginfo, so that it can recognise a fault; not with the program's flags */
 
-static bool ends(int number)
+static bool is_ending(int number)
 {
 	for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
 		if (ending[i] == number)
@@ -60,7 +60,7 @@ static sighandler_t as_handler(void)
 
 sighandler_t gmt_flight_instead(int number, sighandler_t handler)
 {
-	bool ours = (replaced && ends(number)) || (forgiving && number == SIGSEGV);
+	bool ours = (replaced && is_ending(number)) || (forgiving && number == SIGSEGV);
 	if (gmt_likely(!ours || handler != SIG_DFL))
 		return handler;
 	informed[number] = false;

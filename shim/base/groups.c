@@ -49,7 +49,7 @@ static bool read_file(const char *group, const char *name, char *text, size_t si
 }
 
 /* Reads a number, at most UINT64_MAX. New versions of glibc have strtoull under a name that older ones lack. */
-static uint64_t number(const char *text)
+static uint64_t read_number(const char *text)
 {
 	uint64_t value = 0;
 	for (text += strspn(text, " \t"); *text >= '0' && *text <= '9'; text++)
@@ -58,19 +58,19 @@ static uint64_t number(const char *text)
 	return value;
 }
 
-static uint64_t leaves(const char *group, const struct files *files)
+static uint64_t room_in_group(const char *group, const struct files *files)
 {
 	char text[8192];
 	if (!read_file(group, files->most, text, sizeof text) || text[0] == 'm') /* "max" */
 		return GMT_NO_LIMIT;
-	uint64_t most = number(text), cached = 0;
+	uint64_t most = read_number(text), cached = 0;
 	if (most > INT64_MAX / 2 || !read_file(group, files->now, text, sizeof text)) /* no limit in version 1 */
 		return GMT_NO_LIMIT;
-	uint64_t now = number(text);
+	uint64_t now = read_number(text);
 	if (files->cached && read_file(group, files->cached, text, sizeof text))
 		for (int i = 0; i < 2; i++) {
 			const char *value = strstr(text, files->values[i]);
-			cached += value ? number(value + strlen(files->values[i])) : 0;
+			cached += value ? read_number(value + strlen(files->values[i])) : 0;
 		}
 	now -= cached < now ? cached : now;
 	return most > now ? most - now : 0;
@@ -80,7 +80,7 @@ static uint64_t leaves(const char *group, const struct files *files)
  * The least that the group at path and those above it leave. In a container, path may be one of outside: then only the mounted
  * folder exists.
  */
-static uint64_t leave_upwards(const char *mount, const char *path, const struct files *files)
+static uint64_t least_room_upwards(const char *mount, const char *path, const struct files *files)
 {
 	char group[PATH_MOST];
 	size_t top = strlen(mount);
@@ -88,7 +88,7 @@ static uint64_t leave_upwards(const char *mount, const char *path, const struct 
 		(void)snprintf(group, sizeof group, "%s", mount);
 	uint64_t least = GMT_NO_LIMIT;
 	for (;;) {
-		uint64_t left = leaves(group, files);
+		uint64_t left = room_in_group(group, files);
 		least = left < least ? left : least;
 		if (strlen(group) <= top)
 			return least;
@@ -96,7 +96,7 @@ static uint64_t leave_upwards(const char *mount, const char *path, const struct 
 	}
 }
 
-static bool lists(const char *controllers, const char *end, const char *name)
+static bool lists_controller(const char *controllers, const char *end, const char *name)
 {
 	size_t length = strlen(name);
 	for (const char *at = controllers; at < end; at += strcspn(at, ",:") + 1)
@@ -106,7 +106,7 @@ static bool lists(const char *controllers, const char *end, const char *name)
 }
 
 /* The least that this process's groups leave. Each line of /proc/self/cgroup has one, as 0::PATH or NUMBER:CONTROLLERS:PATH. */
-static uint64_t leave(const struct resource *resource)
+static uint64_t least_room(const struct resource *resource)
 {
 	char text[4096], mount[64], *next;
 	uint64_t least = GMT_NO_LIMIT;
@@ -122,9 +122,9 @@ static uint64_t leave(const struct resource *resource)
 			continue;
 		uint64_t left = GMT_NO_LIMIT;
 		if (path == controllers + 1)
-			left = leave_upwards(MOUNTED, path + 1, &resource->second);
-		else if (lists(controllers + 1, path, resource->controller))
-			left = leave_upwards(mount, path + 1, &resource->first);
+			left = least_room_upwards(MOUNTED, path + 1, &resource->second);
+		else if (lists_controller(controllers + 1, path, resource->controller))
+			left = least_room_upwards(mount, path + 1, &resource->first);
 		least = left < least ? left : least;
 	}
 	return least;
@@ -132,17 +132,17 @@ static uint64_t leave(const struct resource *resource)
 
 uint64_t gmt_groups_leave_threads(void)
 {
-	return leave(&threads);
+	return least_room(&threads);
 }
 
 uint64_t gmt_groups_leave_memory(void)
 {
-	return leave(&memory);
+	return least_room(&memory);
 }
 
 uint64_t gmt_groups_machine_leaves(void)
 {
 	char text[512];
 	const char *available = read_text("/proc/meminfo", text, sizeof text) ? strstr(text, "MemAvailable:") : NULL;
-	return available ? number(available + strlen("MemAvailable:")) << 10 : GMT_NO_LIMIT;
+	return available ? read_number(available + strlen("MemAvailable:")) << 10 : GMT_NO_LIMIT;
 }

@@ -15,12 +15,12 @@
 _Atomic int gmt_handlers;
 
 /* Whether a thread's own instructions raise the signal: then never inside the core, unless the core is broken. */
-static bool synchronous(int number)
+static bool is_synchronous(int number)
 {
 	return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL || number == SIGTRAP;
 }
 
-static bool handled(const struct sigaction *action)
+static bool has_handler(const struct sigaction *action)
 {
 	return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
 }
@@ -28,7 +28,7 @@ static bool handled(const struct sigaction *action)
 /* Notes a handler without SA_ONSTACK. With it, a handler has a stack of its own: Go provides one for threads without. */
 static void note(int number, const struct sigaction *action)
 {
-	if (handled(action) && !(action->sa_flags & SA_ONSTACK) && !synchronous(number))
+	if (has_handler(action) && !(action->sa_flags & SA_ONSTACK) && !is_synchronous(number))
 		atomic_store_explicit(&gmt_handlers, 1, memory_order_relaxed);
 }
 
@@ -47,7 +47,7 @@ void gmt_signals_unblock(const sigset_t *before)
 #ifndef GMT_NO_DLSYM
 
 /* Whether the program's calls reach the hooks below: not if we are only a layer of a loader. */
-static bool hooked(void)
+static bool reaches_hooks(void)
 {
 	void *found = gmt_real_dlsym()(RTLD_DEFAULT, "sigaction"), *ours = NULL;
 	int (*hook)(int, const struct sigaction *, struct sigaction *) = sigaction;
@@ -60,7 +60,7 @@ static bool hooked(void)
 void gmt_signals_save(struct gmt_dispositions *before)
 {
 #ifndef GMT_NO_DLSYM
-	if (!hooked())
+	if (!reaches_hooks())
 		atomic_store_explicit(&gmt_handlers, 1, memory_order_relaxed);
 #endif
 	for (int i = 1; i < NSIG; i++) {
@@ -88,7 +88,7 @@ void gmt_signals_restore(const struct gmt_dispositions *before, const void *insi
 	for (int i = 1; i < NSIG; i++) {
 		const struct sigaction *was = &before->action[i];
 		struct sigaction now;
-		if ((synchronous(i) && !handled(was)) || sigaction(i, NULL, &now) != 0)
+		if ((is_synchronous(i) && !has_handler(was)) || sigaction(i, NULL, &now) != 0)
 			continue;
 		bool same = now.sa_handler == was->sa_handler;
 		if (same ? now.sa_flags != was->sa_flags : in_library(&now, inside))
@@ -179,7 +179,7 @@ static const struct {
 };
 
 /* Whether two functions are in the same library. */
-static bool together(const void *a, const void *b)
+static bool in_same_library(const void *a, const void *b)
 {
 	Dl_info one, other;
 	return a && dladdr(a, &one) && dladdr(b, &other) && one.dli_fbase == other.dli_fbase;
@@ -196,7 +196,7 @@ void *gmt_signals_named(const char *name, void *real)
 	for (size_t i = 0; !found && i < sizeof named / sizeof *named; i++)
 		if (strcmp(name, named[i].name) == 0)
 			memcpy(&found, &named[i].hook, sizeof found);
-	return found && together(real, inside) ? found : NULL;
+	return found && in_same_library(real, inside) ? found : NULL;
 }
 
 #endif

@@ -53,7 +53,7 @@ static bool is_musls(int fd, const ElfW(Ehdr) *header)
 }
 
 /* The interpreter of a script; NULL if the file is no script. */
-static const char *interpreter(char *text)
+static const char *interpreter_of(char *text)
 {
 	if (strncmp(text, "#!", 2) != 0)
 		return NULL;
@@ -80,7 +80,7 @@ bool gmt_is_foreign(const char *program)
 		close(fd);
 		if (elf)
 			return foreign;
-		program = interpreter(head.text);
+		program = interpreter_of(head.text);
 	}
 	return false;
 }

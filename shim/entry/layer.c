@@ -66,7 +66,7 @@ static struct {
 	char copy[LAYERS_ROOM];
 } layers;
 
-static bool holds(const struct module *module, const void *address)
+static bool contains(const struct module *module, const void *address)
 {
 	return (uintptr_t)address >= module->from && (uintptr_t)address < module->to;
 }
@@ -75,7 +75,7 @@ bool gmt_layer_holds(const void *address)
 {
 	unsigned count = atomic_load_explicit(&loader_count, memory_order_acquire);
 	for (unsigned i = 0; i < count; i++)
-		if (holds(&loaders[i].module, address))
+		if (contains(&loaders[i].module, address))
 			return true;
 	return false;
 }
@@ -99,7 +99,7 @@ static int find_around(struct dl_phdr_info *info, size_t size, void *arg)
 		module.from = from < module.from ? from : module.from;
 		module.to = from + part->p_memsz > module.to ? from + part->p_memsz : module.to;
 	}
-	if (!holds(&module, around->address))
+	if (!contains(&module, around->address))
 		return 0;
 	around->module = module;
 	(void)snprintf(around->path, sizeof around->path, "%s", info->dlpi_name);
@@ -128,17 +128,17 @@ void gmt_layer_asked(const void *function)
  * process: another layer's call to its own function of that name arrives here and must go back to it. In a tail call the
  * return address is the loader's, so we prefer the layer in which the loader looked last. Loaders do not export these names.
  */
-static void *intended(const char *name, const void *caller)
+static void *intended_function(const char *name, const void *caller)
 {
 	struct module ours, module;
 	void *self = library_of(&loaders, &ours);
 	if (self)
 		dlclose(self);
-	void *library = library_of(asked && !holds(&ours, asked) ? asked : caller, &module);
+	void *library = library_of(asked && !contains(&ours, asked) ? asked : caller, &module);
 	void *symbol = library ? gmt_real_dlsym()(library, name) : NULL;
 	if (library)
 		dlclose(library);
-	return symbol && holds(&module, symbol) && !holds(&ours, symbol) ? symbol : NULL;
+	return symbol && contains(&module, symbol) && !contains(&ours, symbol) ? symbol : NULL;
 }
 
 /*
@@ -150,7 +150,7 @@ static struct module pin_loader(const void *caller)
 	struct module module;
 	void *library = library_of(caller, &module);
 	void *entry = library ? gmt_real_dlsym()(library, "clGetPlatformIDs") : NULL;
-	return entry && holds(&module, entry) ? module : (struct module){0};
+	return entry && contains(&module, entry) ? module : (struct module){0};
 }
 
 /* Looks for our own path in OPENCL_LAYERS. */
@@ -229,7 +229,7 @@ GMT_HOOK cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch *ta
 					const cl_icd_dispatch **table)
 {
 	const void *caller = __builtin_return_address(0);
-	void *symbol = intended("clInitLayer", caller);
+	void *symbol = intended_function("clInitLayer", caller);
 	if (!symbol)
 		return init(count, target, countret, table, caller);
 	__typeof__(&clInitLayer) other;
@@ -241,7 +241,7 @@ GMT_HOOK cl_int CL_API_CALL clInitLayerWithProperties(cl_uint count, const cl_ic
 						       const cl_icd_dispatch **table, const layer_properties *properties)
 {
 	const void *caller = __builtin_return_address(0);
-	void *symbol = intended("clInitLayerWithProperties", caller);
+	void *symbol = intended_function("clInitLayerWithProperties", caller);
 	if (!symbol)
 		return properties && *properties ? CL_INVALID_PROPERTY : init(count, target, countret, table, caller);
 	__typeof__(&clInitLayerWithProperties) other;
@@ -257,7 +257,7 @@ static void deinit(const void *caller)
 	pthread_mutex_lock(&mutex);
 	unsigned n = atomic_load(&loader_count), next = n;
 	for (unsigned i = 0; i < n; i++)
-		if (holds(&loaders[i].module, caller))
+		if (contains(&loaders[i].module, caller))
 			atomic_store(&loaders[i].live, 0);
 	for (unsigned i = n; i-- > 0;)
 		if (loaders[i].live)
@@ -272,7 +272,7 @@ static void deinit(const void *caller)
 GMT_HOOK cl_int CL_API_CALL clDeinitLayer(void)
 {
 	const void *caller = __builtin_return_address(0);
-	void *symbol = intended("clDeinitLayer", caller);
+	void *symbol = intended_function("clDeinitLayer", caller);
 	if (symbol) {
 		__typeof__(&clDeinitLayer) other;
 		memcpy(&other, &symbol, sizeof other);
@@ -299,7 +299,7 @@ static cl_int layer_info(cl_layer_info what, size_t room, void *value, size_t *n
 
 GMT_HOOK cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t room, void *value, size_t *needed)
 {
-	void *symbol = intended("clGetLayerInfo", __builtin_return_address(0));
+	void *symbol = intended_function("clGetLayerInfo", __builtin_return_address(0));
 	if (!symbol)
 		return layer_info(what, room, value, needed);
 	__typeof__(&clGetLayerInfo) other;
