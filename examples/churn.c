@@ -3,7 +3,7 @@
  *
  *	churn [-t] [PAIRS] [SIZE] [THREADS] [SIZES] [PAUSE]     PAIRS: by all threads together
  *
- * SIZES: number of sizes in turn, from SIZE on, each four times the one before; default 1. PAUSE: us behind each pair.
+ * SIZES: number of sizes in turn, from SIZE on, each four times the one before; default 1. PAUSE: us after each pair.
  */
 #include "common.h"
 

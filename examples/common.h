@@ -8,7 +8,7 @@
 #ifndef EXAMPLES_COMMON_H
 #define EXAMPLES_COMMON_H
 
-#ifndef CL_TARGET_OPENCL_VERSION /* what asks a driver for everything wants a later one */
+#ifndef CL_TARGET_OPENCL_VERSION /* programs that ask a driver for everything set a later one */
 #define CL_TARGET_OPENCL_VERSION 120
 #endif
 #define _POSIX_C_SOURCE 200809L
@@ -74,7 +74,7 @@ size_t arguments_count(const struct arguments *arguments, int index, size_t fall
 /* The word at index as a size in bytes, with suffix K, M or G, rounded down to a multiple of 4; at least 4. */
 size_t arguments_size(const struct arguments *arguments, int index, size_t fallback);
 
-/* Whether the word at index is "merged": the program then does what gpumemtop advise says of it. */
+/* Whether the word at index is "merged": the program then follows gpumemtop advise. */
 bool arguments_merged(const struct arguments *arguments, int index);
 
 /* FNV-1a, 64 bits, a word of eight bytes at a time; what is left over at the end byte by byte. */

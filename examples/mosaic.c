@@ -1,8 +1,8 @@
 /*
- * mosaic: pictures put together. Each frame is painted in four parts, each in a buffer of its own, which are copied into one
- * canvas, every other one by way of a sub-buffer, and released; then a frame is drawn around it, whose upper edge a kernel
- * makes from the canvas in a buffer of its own and a copy puts there. With the word "merged" it does what gpumemtop advise
- * says of that: parts are painted where they belong, and buffers are kept.
+ * mosaic: assembles pictures. Each frame is painted in four parts, each in a buffer of its own. The parts are copied into one
+ * canvas, every other one through a sub-buffer, and released. Then a kernel makes an upper edge from the canvas, in a buffer
+ * of its own that is copied into the canvas, too. With the word "merged" the program follows gpumemtop advise: it paints parts
+ * where they belong, and keeps buffers.
  *
  *	mosaic [-t] [FRAMES] [SIZE] [merged]     SIZE: bytes of the canvas
  */
@@ -32,7 +32,7 @@ SITE(create_part)
 SITE(create_edge)
 SITE(create_counts)
 
-/* A part of the canvas in the place of a buffer of its own. */
+/* A sub-buffer of the canvas, instead of a buffer of its own. */
 static __attribute__((noinline)) cl_mem part_of_canvas(cl_mem canvas, size_t origin, size_t size)
 {
 	cl_int status;
@@ -42,7 +42,7 @@ static __attribute__((noinline)) cl_mem part_of_canvas(cl_mem canvas, size_t ori
 	return part;
 }
 
-/* What makes a picture; the buffers are kept from frame to frame when merged, else each frame makes its own. */
+/* Kernels and buffers for a picture. When merged, frames share the buffers; otherwise each frame makes its own. */
 struct studio {
 	const struct gpu *gpu;
 	cl_kernel paint, border, count_up;
@@ -70,7 +70,7 @@ static void close_frame(struct studio *s)
 	s->canvas = s->edge = s->counts = NULL;
 }
 
-/* Copies a part to where it belongs: to a place in the canvas, or to all of a part of the canvas there, which is the same. */
+/* Copies a part to its place, either into the canvas or into a sub-buffer of the canvas there. */
 static void put(const struct studio *s, cl_mem part, size_t origin, size_t size, bool to_part)
 {
 	cl_mem to = to_part ? part_of_canvas(s->canvas, origin, size) : s->canvas;
@@ -79,7 +79,7 @@ static void put(const struct studio *s, cl_mem part, size_t origin, size_t size,
 		CHECK(clReleaseMemObject(to));
 }
 
-/* Paints the parts, and copies them to where they belong if they are not there. */
+/* Paints the parts, and copies them to their places unless they were painted there. */
 static void assemble(struct studio *s, cl_uint seed)
 {
 	size_t size = s->size / PARTS;
@@ -97,7 +97,7 @@ static void assemble(struct studio *s, cl_uint seed)
 	}
 }
 
-/* The kernel that makes the edge reads the canvas, so that its copy has to stay. */
+/* The kernel that makes the edge reads the canvas, so the copy into the canvas cannot be avoided. */
 static void draw_edge(struct studio *s)
 {
 	cl_uint pixels = (cl_uint)(s->size / sizeof(cl_uint));

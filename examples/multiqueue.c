@@ -2,7 +2,7 @@
  * multiqueue: buffers released while commands still wait to use them. An in-order queue is held back by a user event;
  * meanwhile an out-of-order queue runs ahead and writes to a new buffer of the same size. A pool that hands out the
  * memory of the released buffer too early destroys data that the held-back kernel has yet to read, and the checksum
- * tells.
+ * shows it.
  *
  *	multiqueue [-t] [ITERATIONS] [SIZE]     SIZE: bytes of each buffer
  */
@@ -19,7 +19,7 @@ static const char *const source =
 /* Two queues on one context; queue of gpu is the one in order. */
 struct queues {
 	struct gpu gpu;
-	cl_command_queue ahead; /* out of order where the device can */
+	cl_command_queue ahead; /* out of order if the device supports that */
 	cl_program program;
 	cl_kernel scramble;
 };
@@ -51,7 +51,7 @@ static void queues_close(struct queues *queues)
 	gpu_close(&queues->gpu);
 }
 
-/* Fills a buffer on the queue that runs ahead and waits for nothing but that. */
+/* Fills a buffer on the queue that runs ahead, and waits only for this command. */
 static void overtake(const struct queues *queues, cl_mem buffer, size_t size)
 {
 	const cl_uint garbage = 0xdeadbeefu;
@@ -61,7 +61,7 @@ static void overtake(const struct queues *queues, cl_mem buffer, size_t size)
 	CHECK(clReleaseEvent(done));
 }
 
-/* Enqueues the kernel on the in-order queue, behind gate, and flushes. */
+/* Enqueues the kernel on the in-order queue, to wait for gate, and flushes. */
 static void enqueue_held_back(const struct queues *queues, cl_mem in, cl_mem out, size_t size, cl_uint salt,
 			      cl_event gate)
 {

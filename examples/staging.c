@@ -3,8 +3,8 @@
  * staging buffer of its own in each direction (CL_MEM_ALLOC_HOST_PTR), which is mapped, filled or read, and released;
  * sizes vary a little from frame to frame. The device's own buffers stay.
  *
- * With the word "merged" it does what gpumemtop advise says of that: frames are written where the device wants them, in a
- * part of its own buffer, and the buffer for the way back is kept.
+ * With the word "merged" the program follows gpumemtop advise: it writes frames where the device needs them, in a part of the
+ * device's buffer, and keeps the buffer for the way back.
  *
  *	staging [-t] [FRAMES] [SIZE] [merged]     SIZE: bytes of the largest frame
  */
@@ -36,7 +36,7 @@ static __attribute__((noinline)) cl_mem create_readback(const struct gpu *gpu, s
 
 SITE(create_frame)
 
-/* The device's buffer when it is mapped itself. */
+/* The device's buffer, for the case that it is mapped itself. */
 static __attribute__((noinline)) cl_mem create_mapped_frame(const struct gpu *gpu, size_t size)
 {
 	cl_int status;

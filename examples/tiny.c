@@ -1,5 +1,5 @@
 /*
- * tiny: one buffer, a millisecond of work. What a tool shows of a program that is gone at once.
+ * tiny: one buffer and a millisecond of work, to see what a tool shows of a very short program.
  *
  *	tiny [-t] [ITERATIONS] [SIZE]
  */

@@ -152,7 +152,7 @@ static cl_mem run_error(const struct network *network, cl_mem out)
 	return error;
 }
 
-/* The error of the layer's inputs, from that of its outputs. */
+/* The error of the layer's inputs, computed from that of its outputs. */
 static cl_mem run_backward(const struct network *network, int layer, cl_mem error, cl_mem in)
 {
 	size_t count = (size_t)network->batch * (size_t)widths[layer];
