@@ -35,7 +35,6 @@ func (b *bench) arena() error {
 	return nil
 }
 
-// arenaCells returns the cells of one mode.
 func arenaCells(here, bare []result) []any {
 	if here[0].sum.Policy == "" {
 		return []any{formatFixed(median(bare, wallSeconds), 2) + " s", "", "", "", ""}

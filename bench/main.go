@@ -106,7 +106,6 @@ var sections = []section{
 	})},
 }
 
-// bench is one run of the benchmarks.
 type bench struct {
 	root string   // of the repository
 	temp string   // for recordings

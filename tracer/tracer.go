@@ -171,7 +171,6 @@ func (t *Tracer) Poll(wait time.Duration, put func(*wire.Record)) (int, error) {
 	return n, nil
 }
 
-// handle handles a sample from the kernel.
 func (t *Tracer) handle(s *wire.Sample) {
 	pid := int(s.Pid)
 	switch s.Sight {

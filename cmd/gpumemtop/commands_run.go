@@ -59,7 +59,6 @@ func runFields(o *watch.RunOptions) fields {
 	}.with(siteFields(s)).with(recordingFields(&o.Outputs)).with(monitorFields(&o.Monitor))
 }
 
-// dashboardRunFields returns the settings of run.
 func dashboardRunFields(o *watch.RunOptions) fields {
 	return runFields(o).with(dashboardFields(&o.Dashboard)).
 		with(fields{"dashboard": &o.Dashboard.Piped, "guide": &o.Dashboard.Guide, "exit-with-app": &o.ExitWithApp, "no-replay": &o.NoReplay, "read-only": &o.ReadOnly})

@@ -39,7 +39,6 @@ func newRoot(words ...string) *cobra.Command {
 	return root
 }
 
-// commandGroup is a group of commands in help.
 type commandGroup struct {
 	title    string
 	commands []command

@@ -276,7 +276,6 @@ func (s *setting) inFile() bool { return s.env && s.name != "config" }
 // *string, *bool, *int, *time.Duration or *[]string.
 type fields map[string]any
 
-// with adds fields.
 func (f fields) with(more fields) fields {
 	maps.Copy(f, more)
 	return f

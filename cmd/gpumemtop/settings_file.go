@@ -38,13 +38,11 @@ type entry struct {
 	values  []valueAt // as the flag takes them; several for a flag that can be given several times
 }
 
-// valueAt is a value and its line.
 type valueAt struct {
 	text string
 	line int
 }
 
-// lineError is an error in a line.
 type lineError struct {
 	line int
 	text string
@@ -117,7 +115,6 @@ func (f *settingsFile) entry(name string) *entry {
 	return &f.entries[i]
 }
 
-// lineName names a line.
 func (f *settingsFile) lineName(line int) string { return fmt.Sprintf("%s, line %d", f.path, line) }
 
 // parseSettings reads settings in TOML: keys are the names of flags that have a variable. Errors are lineErrors.
@@ -249,7 +246,6 @@ func (s *setting) textOf(value any) (string, error) {
 	return "", fmt.Errorf("%s is %s: want %s", s.name, kindOf(value), want)
 }
 
-// kindOf describes a value.
 func kindOf(value any) string {
 	switch v := value.(type) {
 	case string:

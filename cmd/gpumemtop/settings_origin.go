@@ -256,7 +256,6 @@ func printValue(b *strings.Builder, flags *pflag.FlagSet, flag *pflag.Flag, orig
 	return err
 }
 
-// valueOf returns the value of a flag for TOML.
 func valueOf(flags *pflag.FlagSet, flag *pflag.Flag) (any, error) {
 	switch flag.Value.Type() {
 	case "bool":

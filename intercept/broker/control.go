@@ -125,7 +125,6 @@ func (b *Broker) controlExperiment(text string, time int64) (reply string, err e
 	return fmt.Sprintf("arms=%s,request=%d", what, b.policy.Requests()), err
 }
 
-// scheduleTurn schedules a turn.
 func (b *Broker) scheduleTurn(text string) (reply string, err error) {
 	first, second, _ := strings.Cut(text, " ")
 	arm, err := strconv.ParseUint(first, 10, 1)

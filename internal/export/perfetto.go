@@ -85,7 +85,6 @@ func (p *packets) emit(ns uint64, event []byte) {
 	p.write(packetEvent, event)
 }
 
-// begin begins an event.
 func (p *packets) begin(kind, track, ns uint64) {
 	if p.ended.open && p.ended.at <= ns {
 		p.endCall()
@@ -94,7 +93,6 @@ func (p *packets) begin(kind, track, ns uint64) {
 	p.event = appendOn(appendNumber(p.event[:0], eventType, kind), track)
 }
 
-// appendOn appends the track of an event.
 func appendOn(event []byte, track uint64) []byte {
 	if track == firstThread {
 		return event

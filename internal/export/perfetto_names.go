@@ -207,7 +207,6 @@ func (n *names) childOf(pid uint64, name string) []byte {
 	return appendBytes(appendNumber(nil, trackParent, n.trackOf(&place{pid: pid, kind: onProcess})), trackName, name)
 }
 
-// trackOf returns the track of a place.
 func (n *names) trackOf(at *place) uint64 {
 	if at.pid == n.latest.pid && at.tid == n.latest.tid && at.kind == n.latest.kind && n.latestTrack > 0 {
 		return n.latestTrack
@@ -233,7 +232,6 @@ func (n *names) trackOf(at *place) uint64 {
 	return t.id
 }
 
-// counterOf returns the track of a counter.
 func (n *names) counterOf(key trackKey) *track {
 	if t := n.tracks[key]; t != nil {
 		return t

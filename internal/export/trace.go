@@ -148,7 +148,6 @@ type runFacts struct {
 	Damage    string           `json:"damage,omitempty"`
 }
 
-// writeFacts writes the facts of the run.
 func (x *trace) writeFacts(f *Facts) error {
 	facts := runFacts{
 		Program: clean(f.Program), Policy: clean(f.Policy), Limits: f.Limits, Tags: clean(f.Tags), Host: clean(f.Host),

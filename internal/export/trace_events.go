@@ -10,7 +10,6 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// writeNames writes the names of processes and threads.
 func (x *trace) writeNames(processes []*surveyed) {
 	for _, p := range processes {
 		x.nameProcess(p)

@@ -102,7 +102,6 @@ func (x *trace) process(number uint32) *running {
 	return p
 }
 
-// step takes one record.
 func (x *trace) step(r *wire.Record) {
 	if x.pending.process != nil {
 		x.showCarried(r)
@@ -209,7 +208,6 @@ func (x *trace) Allocated(process *heap.Process, o *heap.Object, _ *heap.Block) 
 	x.beginLifetime(p, o)
 }
 
-// beginLifetime begins the lifetime of an object.
 func (x *trace) beginLifetime(p *running, o *heap.Object) {
 	t := p.tag(o.Tag)
 	if o.Shown = x.beginsLifetime(t, o.Granted, &t.alive); !o.Shown {

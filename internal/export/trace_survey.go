@@ -120,7 +120,6 @@ func (s *survey) process(number uint32) *surveyed {
 	return p
 }
 
-// noteProcess takes a PROCESS record.
 func (p *surveyed) noteProcess(r *wire.Record) {
 	p.pid = r.AsProcess().PID()
 	program, _ := wire.ParseProcess(r.Payload)

@@ -36,7 +36,6 @@ func newTag(name string) *tag {
 	return &tag{name: name, quoted: quote(name), chosen: true, shown: true, stackWritten: true}
 }
 
-// setName names a tag.
 func (t *tag) setName(name string, frames []callsite.Frame) {
 	t.name, t.quoted, t.stack, t.stackWritten, t.frames = name, quote(name), "", len(frames) == 0, frames
 	if t.stackWritten {

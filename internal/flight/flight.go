@@ -172,7 +172,6 @@ func read(most int64, dirs ...string) (*Log, error) {
 	return collectSites(records, k), nil
 }
 
-// buffers are the buffers of a worker.
 type buffers struct {
 	file   [wire.SizeofFlight + 1]byte
 	flight wire.Flight

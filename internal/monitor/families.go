@@ -8,7 +8,6 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// description describes a metric.
 type description struct {
 	name, help string
 	kind       dto.MetricType

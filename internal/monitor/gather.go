@@ -109,7 +109,6 @@ func Push(gateway string, last *stats.Snapshot, run Run) error {
 	return first
 }
 
-// replaceGroup replaces a group.
 func replaceGroup(ctx context.Context, group string, families []*dto.MetricFamily) error {
 	format := expfmt.NewFormat(expfmt.TypeProtoDelim)
 	var body bytes.Buffer

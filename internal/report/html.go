@@ -24,7 +24,6 @@ func HTML(w io.Writer, a *analysis.Analysis, o Options) error {
 	return newView(a, o, true).html().node().Render(w)
 }
 
-// htmlPage is the content of a page.
 type htmlPage struct {
 	Title, Command string
 	Policy         string // content security policy: what the browser may load and run

@@ -28,7 +28,6 @@ type htmlFlame struct {
 	Note     string // what was left out
 }
 
-// flameFrame is a frame with its place.
 type flameFrame struct {
 	frame       *analysis.Frame
 	value       uint64

@@ -12,7 +12,6 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// htmlDiagnosis is the card of a diagnosis.
 type htmlDiagnosis struct {
 	Severity, Title, Text, Tag string
 	Why                        string   // why the limit would help

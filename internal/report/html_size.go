@@ -113,7 +113,6 @@ func costPlot(of string, curve *analysis.CostCurve) htmlPlot {
 	return htmlPlot{Title: "driver " + of, Note: formula(curve), SVG: c.SVG()}
 }
 
-// fittedLine is the line of a cost curve within a chart.
 func fittedLine(c *plot.Chart, curve *analysis.CostCurve) plot.Curve {
 	fitted := plot.Curve{Class: "fit"}
 	for i := range curvePoints + 1 {

@@ -43,7 +43,6 @@ type plotSeries struct {
 // points returns the number of points of the timeline.
 func (v *view) points() int { return min(len(v.a.Timeline.InUse), analysis.PointsMax) }
 
-// timeAxis covers the timeline.
 func (v *view) timeAxis() plot.Axis {
 	t := &v.a.Timeline
 	return plot.Times(t.Start, t.Start+uint64(v.points())*max(t.Step, 1))

@@ -61,7 +61,6 @@ func ReplayJSON(w io.Writer, r *replay.Result, device string) error {
 	return nil
 }
 
-// roundNS rounds a time in ns.
 func roundNS(ns float64) uint64 { return uint64(min(max(ns, 0), 1<<62) + 0.5) }
 
 // ReplayText writes the result of a replay as text. recorded names the policy that was recorded.

@@ -161,7 +161,6 @@ func NewWatchSummary(s *stats.Snapshot, running int) Summary {
 	return summary
 }
 
-// processJSON returns a process with its figures.
 func processJSON(p *stats.Process, now uint64) units.Joined {
 	type process struct {
 		PID     int     `json:"pid"`
@@ -204,7 +203,6 @@ func missReasons(counts []uint64, all bool) map[string]uint64 {
 	return reasons
 }
 
-// siteJSON returns a call site with its figures.
 func siteJSON(run *figures.Subject, t *stats.Tag) units.Joined {
 	type site struct {
 		Tag         string            `json:"tag"`

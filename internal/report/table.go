@@ -33,7 +33,6 @@ type column struct {
 	Figure   *figures.Figure
 }
 
-// figure makes the column of a figure.
 func figure(f *figures.Figure) column {
 	return column{Title: f.Title(), Number: true, PoolOnly: f.Pool, Figure: f}
 }

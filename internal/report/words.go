@@ -76,7 +76,6 @@ func policyText(s *stats.Snapshot) string {
 	return text
 }
 
-// figureText writes a figure of a run in a text.
 func figureText(f *figures.Figure, run *figures.Subject) string { return plain.figure(f, f.Of(run)) }
 
 // hitsText says how many requests the pool served.

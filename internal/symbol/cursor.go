@@ -11,7 +11,6 @@ type cursor struct {
 	short bool
 }
 
-// cursorAt returns a cursor at an offset of a section.
 func cursorAt(section []byte, offset uint64) cursor {
 	if offset > uint64(len(section)) {
 		return cursor{short: true}

@@ -36,7 +36,6 @@ func (d *debugInfo) survey(info, abbreviations []byte) bool {
 	return true
 }
 
-// chargeTable charges a table of abbreviations.
 func (d *debugInfo) chargeTable(c cursor) bool {
 	const implicit = 0x21 // DW_FORM_implicit_const
 	for c.unsigned() != 0 && !c.short {

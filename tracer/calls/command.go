@@ -163,7 +163,6 @@ func (c *command) usesPointer(address uint64, flags uint8, x extent) {
 	}
 }
 
-// writeEvents writes the events of a command.
 func (c *command) writeEvents(blocking bool) {
 	if c.failed {
 		c.reportRefusal()

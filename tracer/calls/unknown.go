@@ -25,7 +25,6 @@ func (ms *memories) carryOver(s *wire.Sample, handle uint64, seen evidence) *mem
 	return m
 }
 
-// writeCarried writes the CREATE of carried memory.
 func (ms *memories) writeCarried(s *wire.Sample, m *memory) {
 	ms.write(s, wire.CreateFields{
 		Memory: m.kind, Outcome: wire.OutcomeDriver, CarriedOver: true, Scope: m.scope, Tag: m.tag, Object: m.number,

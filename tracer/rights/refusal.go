@@ -123,7 +123,6 @@ func (r *Report) least() []string {
 	return []string{admin}
 }
 
-// missingObstacle returns the obstacle that capabilities are missing.
 func (x *examination) missingObstacle(what string, missing ...string) *obstacle {
 	x.Missing = missing
 	return &obstacle{"needs " + what, x.howToGrant(x.least()...)}

@@ -50,7 +50,6 @@ func openImage(file io.ReaderAt) *image {
 	return i
 }
 
-// readProgramHeaders reads the program headers.
 func (i *image) readProgramHeaders(head []byte) bool {
 	offset := binary.LittleEndian.Uint64(head[32:])
 	size, count := binary.LittleEndian.Uint16(head[54:]), binary.LittleEndian.Uint16(head[56:])

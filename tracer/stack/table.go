@@ -132,7 +132,6 @@ func (i *image) function(pc uint64) (f function, ok bool) {
 	return f, true
 }
 
-// readCIE reads a CIE.
 func (i *image) readCIE(address uint64) (c common, ok bool) {
 	in, ok := i.entry(address, cieMax)
 	if !ok || in.u32() != 0 {

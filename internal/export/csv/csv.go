@@ -51,7 +51,6 @@ func Write(w io.Writer, table string, src recording.Source, o tables.Options) er
 	return out.lines.Error()
 }
 
-// writer writes rows.
 type writer struct {
 	lines   *csv.Writer
 	fields  []string
@@ -75,7 +74,6 @@ func (w *writer) noteOrigins(run *tables.Run) {
 	}
 }
 
-// writeRow writes a row.
 func writeRow[T any](w *writer, columns []column[T], process uint32, row *T) error {
 	if w.failure != nil {
 		return w.failure

@@ -291,7 +291,6 @@ func (x *writer) describe(p *heap.Process, b *heap.Block) block {
 	return block{state: inactive}
 }
 
-// memoryOf returns an object's memory as a block.
 func (x *writer) memoryOf(p *heap.Process, o *heap.Object) block {
 	if !x.choice.Has(p.Number, o.Tag) {
 		return block{state: inactive}

@@ -24,7 +24,6 @@ type folder struct {
 	saved []move // files that were moved out of the way
 }
 
-// move is the move of one file.
 type move struct{ from, to string }
 
 // openFolder opens a folder, and creates it if there is none. other is a pattern of files that it must not have, because

@@ -119,7 +119,6 @@ func (k *kind[T]) runJob(j *job[T]) error {
 	return err
 }
 
-// add takes a row of a process.
 func (k *kind[T]) add(process uint32, row *T) error {
 	t := k.open[process]
 	t.rows = append(t.rows, *row)

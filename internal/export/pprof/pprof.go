@@ -89,7 +89,6 @@ func (v *values) add(at int, n uint64) {
 	v[at] = int64(min(uint64(v[at])+min(n, most), most))
 }
 
-// sampleKey distinguishes samples.
 type sampleKey struct {
 	process, tag uint32
 	device       int

@@ -105,7 +105,6 @@ func (w *walk) step() {
 	}
 }
 
-// eventRow makes the row of a record.
 func (w *walk) eventRow(p *process, r *wire.Record) {
 	e := &r.Event
 	since := w.run.since(r.Time)
@@ -135,7 +134,6 @@ func (w *walk) eventRow(p *process, r *wire.Record) {
 	w.noteError(w.sink.Event(p.Number, row))
 }
 
-// addObjectRow makes the row of an OBJECT.
 func (w *walk) addObjectRow(p *process, r *wire.Record) {
 	v, since := r.AsObject(), w.run.since(r.Time)
 	site := w.run.site(p.Number, v.Tag())

@@ -99,7 +99,6 @@ func (c *Chart) outlinePiece(b *strings.Builder, below, top []float64, from, to 
 // gapMost: a line continues over a gap without values that is at most 1/gapMost of the axis, and breaks at a longer one.
 const gapMost = 50
 
-// stepLine draws a series as a line of steps.
 func (c *Chart) stepLine(s Series) string {
 	n := len(s.Values)
 	at := func(i int) string { return pictureUnits(float64(i) / float64(n)) }

@@ -129,7 +129,6 @@ func (l *linter) begin(e *event, ns uint64) {
 	}
 }
 
-// finish checks e.
 func (l *linter) finish(e *event, ns uint64) {
 	c, ok := l.cookie(e)
 	if !ok {
