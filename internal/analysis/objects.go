@@ -105,7 +105,7 @@ func objectsGrow(e *Evidence) (Diagnosis, bool) {
 	}
 	for i := range counts {
 		if other := &counts[i]; other.Type != c.Type {
-			d.Text += fmt.Sprintf("; so do %s, of which %s live", other.Type.Many(), units.Plural(other.Live, "is", "are"))
+			d.Text += fmt.Sprintf("; so do %s: %s live", other.Type.Many(), units.Plural(other.Live, "is", "are"))
 		}
 	}
 	e.noteIfLost(&d, "releases", many+" may grow in number")

@@ -101,10 +101,10 @@ type Ceiling struct {
 // Ceilings lists patterns whose number may only fall: a change that removes some lowers Most. The goal is 0.
 var Ceilings = []Ceiling{
 	{regexp.MustCompile(`\banew\b`), 0, "again"},
-	{regexp.MustCompile(`\bof which\b`), 4, "a noun with its own verb"},
+	{regexp.MustCompile(`\bof which\b`), 1, "a noun with its own verb"},
 	{regexp.MustCompile(`\bOne that\b`), 0, "a noun"},
-	{regexp.MustCompile(`\bwhat it is\b`), 3, "a noun"},
-	{regexp.MustCompile(`\bany more\b`), 4, "no longer, left"},
+	{regexp.MustCompile(`\bwhat it is\b`), 0, "a noun"},
+	{regexp.MustCompile(`\bany more\b`), 2, "no longer, left"},
 }
 
 // CheckCeilings returns a sentence for each pattern that occurs more often than it may in the files below root.

@@ -62,10 +62,10 @@ func (e *evictions) compare(c *comparer) {
 	}
 	c.Evictions += uint64(len(missing) + len(extra))
 	if len(missing) > 0 {
-		c.noteDifference(e.process, 0, fmt.Sprintf("evictions that were recorded and are none here: %d, of which the first was %s", len(missing), missing[0]))
+		c.noteDifference(e.process, 0, fmt.Sprintf("evictions that were recorded and are none here: %d; the first was %s", len(missing), missing[0]))
 	}
 	if len(extra) > 0 {
-		c.noteDifference(e.process, 0, fmt.Sprintf("evictions here that were none: %d, of which the first is %s", len(extra), extra[0]))
+		c.noteDifference(e.process, 0, fmt.Sprintf("evictions here that were none: %d; the first is %s", len(extra), extra[0]))
 	}
 }
 

@@ -22,7 +22,7 @@ _Atomic bool gmt_flushed;
 void gmt_context_failed(struct gmt_context *context)
 {
 	if (context && !atomic_exchange(&context->pool.closed, 1))
-		gmt_diag(GMT_DIAG_TRANSPARENT, "a command has failed: memory of its context is not recycled any more");
+		gmt_diag(GMT_DIAG_TRANSPARENT, "a command has failed: memory of its context is no longer recycled");
 }
 
 static _Atomic uint64_t *word_of(struct gmt_queue *queue, uint64_t position)

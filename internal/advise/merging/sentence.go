@@ -38,7 +38,7 @@ func (a *Advice) sentence() string {
 		return fmt.Sprintf("Create the buffers of %s later: at the peak, nothing had used %s of them.", a.Sites[0],
 			units.FormatLong(a.Bytes))
 	default:
-		return fmt.Sprintf("Release the buffers of %s sooner: at the peak, nothing used %s of them any more.", a.Sites[0],
+		return fmt.Sprintf("Release the buffers of %s sooner: at the peak, %s of them were no longer used.", a.Sites[0],
 			units.FormatLong(a.Bytes))
 	}
 }

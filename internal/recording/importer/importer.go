@@ -109,7 +109,7 @@ func Open(format string, r io.Reader, facts Facts) (Source, error) {
 	if facts.looks != "" {
 		return nil, fmt.Errorf("%s: it is %s", what, facts.looks)
 	}
-	return nil, errors.New(what + ": say what it is with --format")
+	return nil, errors.New(what + ": name its format with --format")
 }
 
 // Bounds on memory and on unpacked bytes: a small file gets little.
@@ -200,7 +200,6 @@ func createRecord(time, object, size uint64, tag, thread uint32) wire.Record {
 	return recordOfThread(thread, wire.Record{Event: e})
 }
 
-// failedCreateRecord returns a create that failed with a code.
 func failedCreateRecord(time, size uint64, tag, thread uint32, code int16) wire.Record {
 	e := wire.CreateFields{
 		Time: time, Outcome: wire.OutcomeFailed, Access: readWrite, Status: code, Tag: tag, Requested: size,

@@ -287,7 +287,7 @@ func TestBadFiles(t *testing.T) {
 	const rmm, mini = "Thread,Time,Action,Pointer,Size,Stream\n", "id,lower,upper,size\n"
 	for _, test := range []struct{ format, text, want string }{
 		{"", " \n", "nothing is there: the file has no text"},
-		{"", "hello\n", "say what it is with --format"},
+		{"", "hello\n", "name its format with --format"},
 		{"", `[{"ph":"X"}]`, "none of ndjson, rmm, clintercept, minimalloc: it is a Chrome trace: "},
 		{"rmm", `[{"ph":"X"}]`, `line 1: a comma or a quote within quotes: want plain fields: it is a Chrome trace: `},
 		{"minimalloc", rmm, `line 1: no column id`},

@@ -218,7 +218,6 @@ func (s *intercept) created(t *interceptThread, size, handle uint64, code []stri
 	}
 }
 
-// endBuffer ends the buffer with a handle, if there is one.
 func (s *intercept) endBuffer(handle uint64, thread uint32) {
 	if b := s.live[handle]; b != nil {
 		delete(s.live, handle)

@@ -99,6 +99,6 @@ int main(void)
 	compare("device", list, versions, bytes / sizeof *versions);
 	call_functions(platform, list);
 	make_command_buffer(platform, list);
-	printf("the loader says what it is: %d\n", clGetExtensionFunctionAddress("clGetICDLoaderInfoOCLICD") != NULL);
+	printf("the loader names itself: %d\n", clGetExtensionFunctionAddress("clGetICDLoaderInfoOCLICD") != NULL);
 	return EXIT_SUCCESS;
 }
