@@ -7,13 +7,13 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// baseline is a moment that all counts are taken from; what is in use and so on stays as it is.
+// baseline is a moment from which counts begin again. Memory in use and other present values do not change.
 type baseline struct {
 	at          *stats.Snapshot // nil: the start of the run
-	from, shown *stats.Snapshot // the last snapshot, and what was made of it
+	from, shown *stats.Snapshot // the last snapshot, and the same with counts since the baseline
 }
 
-// toggleBaseline takes the counts from now on, or from the start again.
+// toggleBaseline lets counts begin now, or at the start of the run again.
 func (d *dashboard) toggleBaseline() {
 	b := &d.baseline
 	switch {

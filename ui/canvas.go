@@ -6,7 +6,7 @@ import "strings"
 type cell struct {
 	text  string
 	style style
-	shade uint8 // of a chart
+	shade uint8 // of a chart's cell: 0 at the bottom of the chart, shadeCount-1 at its top
 }
 
 // canvas is a frame under construction. All writes go through a region, which clips.
@@ -45,7 +45,7 @@ func (c *canvas) set(x, y, n int, text string, st style) {
 	}
 }
 
-// wordAt returns what stands at a place, up to the blanks around it.
+// wordAt returns the word at a place, up to the blanks around it.
 func (c *canvas) wordAt(x, y int) string {
 	row := c.cells[y*c.w : (y+1)*c.w]
 	for x > 0 && row[x].text != " " && row[x-1].text != " " {
@@ -118,7 +118,7 @@ func (r region) put(x, y int, text string, st style) {
 	}
 }
 
-// shade gives a cell of a chart that fills the region the shade of its height.
+// shade gives a cell the shade of its height. The chart fills the region.
 func (r region) shade(x, y int) {
 	if x >= 0 && x < r.w && y >= 0 && y < r.h {
 		r.c.cells[(r.y+y)*r.c.w+r.x+x].shade = uint8((r.h - 1 - y) * (shadeCount - 1) / max(1, r.h-1))

@@ -22,19 +22,18 @@ var brailleDot = [2][4]byte{{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}}
 // blocks are the eighths of a cell, from empty to full.
 var blocks = [9]string{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}
 
-// column is one dot column of a stacked chart: the heights of its layers, each from 0 to 1 of the chart. Absent
-// columns draw nothing.
+// column is half a cell wide in a stacked chart. Each of its layers has a height, 0 to 1 of the chart. An absent column has no data.
 type column struct {
 	layers [3]float64
 	absent bool
 }
 
-// layer is how a layer of the stack is drawn: solid, with every other dot, or with every fourth.
+// layer says how one kind of memory or requests is drawn in a stacked chart.
 type layer struct {
 	style style
-	line  bool    // only its top is drawn
-	mask  [2]byte // by parity of the cell's column; which dots of a cell may be set
-	fill  string  // a cell of it where charts are of blocks; empty: the part of the cell that the layer covers
+	line  bool    // only the top of the layer is drawn
+	mask  [2]byte // the dots that may be set, in cells of even and of odd columns
+	fill  string  // in charts of blocks, the sign of each of its cells; empty: a block as high as the memory in the cell
 }
 
 const allDots = 0xff
@@ -84,7 +83,7 @@ func brailleCell(columns []column, layers []layer, x, y, h int) (text string, st
 	return brailleText[pattern], layers[most(owned[:])].style
 }
 
-// blockCell returns the block that stands for a cell, by the higher of its two columns, and the style of the layer that owns most of it.
+// blockCell returns the block for the higher of two columns, and the style of the layer that owns most of the cell.
 func blockCell(columns []column, layers []layer, y, h int) (text string, st style) {
 	higher := &columns[0]
 	if columns[1].height() > higher.height() {
@@ -153,7 +152,7 @@ func (r region) scaled(values []float64, top float64, st style) {
 	}
 }
 
-// trend draws the last values into n columns of one row, scaled to their largest. What does not change is a thin line.
+// trend draws values into n columns of one row. The largest value fills the row; values that are all equal are a thin line.
 func (r region) trend(x, y, n int, values []uint64, st style) {
 	if n <= 0 || len(values) == 0 {
 		return
@@ -176,7 +175,8 @@ func (r region) trend(x, y, n int, values []uint64, st style) {
 	r.sub(x, y, n, 1).sparkline(scaled[:n], st)
 }
 
-// bar draws a horizontal bar of parts of a whole. A part above zero that fills no half of a cell is a thin line, while there are cells.
+// bar draws parts of a whole as a horizontal bar. A part above zero that is smaller than half a cell is a thin line in a cell of its own,
+// if a cell is left.
 func (r region) bar(x, y, n int, whole uint64, parts []part) {
 	at := 0
 	total := 0.0
@@ -206,8 +206,8 @@ type part struct {
 	style style
 }
 
-// scaleParts is into how many parts of four or five rows labels divide a chart of h rows, a round number where there is a choice. With 2,
-// 3, 4, 7, 8 or 12 rows no division has such parts: there they have three rows or four, or all that there are.
+// scaleParts returns the number of parts into which labels divide a chart of h rows: a part has four or five rows, and the number is round
+// where there is a choice. Charts of 2, 3, 4, 7, 8 and 12 rows cannot be divided so; their parts are smaller.
 func scaleParts(h int) int {
 	least, most := max(1, (h+3)/5), (h-1)/4
 	for _, round := range [...]int{1, 2, 4, 5, 10, 20, 50} {
@@ -233,7 +233,8 @@ func (r region) drawScale(x, h int, f func(part float64) string) {
 	}
 }
 
-// niceCeiling returns a number of parts times the next of 4, 5, 6, 7 times a power of two: a top for an axis of bytes with round labels.
+// niceCeiling returns the top of an axis of bytes, at least v. All parts of the axis have the same size: 4, 5, 6 or 7 times a power of two,
+// so that labels are round.
 func niceCeiling(v uint64, parts int) uint64 {
 	if v > math.MaxUint64/2 {
 		return math.MaxUint64

@@ -13,7 +13,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
 
-// overlay is what lies over the panes.
+// overlay is a screen that covers the panes.
 type overlay uint8
 
 const (
@@ -23,8 +23,8 @@ const (
 	paletteOverlay
 )
 
-// dashboard is the whole program: what is shown, and the panes that show it. Update changes it, View draws it; both run
-// in Bubble Tea's loop.
+// dashboard is Bubble Tea's model: what is shown, and the panes that show it. Update changes the model, View draws it. Both run in Bubble
+// Tea's loop.
 type dashboard struct {
 	o     Options
 	mode  *mode
@@ -41,7 +41,7 @@ type dashboard struct {
 	baseline   baseline
 	frozenLive *stats.Snapshot // the latest when the screen was frozen
 	marks      []userMark
-	event      uint64 // the time of the event that is shown, 0: none
+	event      uint64 // the time of the event that the user went to; 0: none
 	span       uint64 // that charts cover, ns; 0: all
 
 	panes       [paneCount]pane
@@ -59,7 +59,7 @@ type dashboard struct {
 	preset      int             // of presets
 	hidden      [paneCount]bool // of its panes
 	refreshed   time.Duration   // the time between two frames that a key chose; 0: none
-	kept        State           // as the surroundings keep it
+	kept        State           // what Options.Keep got last
 
 	overlay     overlay
 	help        help
@@ -70,7 +70,7 @@ type dashboard struct {
 	note        note
 	interrupts  int // presses of ctrl+c in a row
 	interrupted time.Time
-	suspended   bool // the program was stopped with us
+	suspended   bool // ctrl+z has stopped the program and gpumemtop
 	typing      bool // keys go to the program
 	pressed     int  // the column where the mouse's button went down
 
@@ -191,7 +191,7 @@ type frameMsg struct {
 	failure error
 }
 
-// poll waits and then asks the sources, outside of the loop. A panic in a source becomes a failure.
+// poll waits, and then calls the sources of Options on another goroutine. A panic in a source becomes a failure.
 func (d *dashboard) poll(wait time.Duration) tea.Cmd {
 	o, from, curve := d.o, d.output.next, d.o.Curve != nil && (!d.mode.recording || d.zoom == paneCurve)
 	return tea.Tick(wait, func(now time.Time) (msg tea.Msg) {
@@ -336,7 +336,7 @@ func (d *dashboard) ended() bool {
 // poolless reports whether the programs have no pool.
 func (d *dashboard) poolless() bool { return d.live != nil && d.live.Policy == "none" }
 
-// zoomOn shows one pane alone, or all again if it already is alone.
+// zoomOn shows one pane alone. If the pane is alone already, all panes come back.
 func (d *dashboard) zoomOn(p paneID) {
 	if d.zoom == p {
 		d.zoom = noPane
@@ -349,8 +349,7 @@ func (d *dashboard) zoomOn(p paneID) {
 	d.output.back, d.free.top, d.free.site, d.side = 0, 0, false, 0
 }
 
-// turnFocus moves the focus to the next pane on the screen; if one is zoomed, it zooms the next. Panes without a number
-// take no part.
+// turnFocus moves the focus to the next pane on the screen. While a pane is alone, the next one takes its place; panes without a number stay.
 func (d *dashboard) turnFocus(step int) {
 	if d.zoom.unnumbered() {
 		return

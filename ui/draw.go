@@ -7,7 +7,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// nothing is shown before the first snapshot.
+// nothing is the snapshot on the screen before the first one has come.
 var nothing = &stats.Snapshot{}
 
 // draw makes a frame.

@@ -18,7 +18,7 @@ func Film(snapshots []*stats.Snapshot, judge Judge, each time.Duration, w, h int
 	for i, s := range snapshots {
 		d.update(frameMsg{now: time.Unix(0, 0).Add(time.Duration(i) * each), snap: s})
 		if i > 0 {
-			d.ledger.notice(snapshots[i-1], s)
+			d.ledger.addOthersChanges(snapshots[i-1], s)
 		}
 		d.draw()
 		for y := range d.canvas.h {
@@ -34,7 +34,7 @@ func Film(snapshots []*stats.Snapshot, judge Judge, each time.Duration, w, h int
 	return b.String()
 }
 
-// film knows what is drawn, and in which frames: most of a frame is that of the one before.
+// film knows which pieces of text are in which frames. Most pieces are in several frames, and are written once.
 type film struct {
 	frames int
 	seen   map[string][]bool

@@ -29,8 +29,8 @@ func parseFilter(text string) (filter, error) {
 	return f, err
 }
 
-// takes reports whether a row is shown.
-func (f *filter) takes(text string) bool {
+// matches reports whether a filter lets a row through.
+func (f *filter) matches(text string) bool {
 	if f.text == "" {
 		return true
 	}
@@ -43,21 +43,21 @@ func (f *filter) takes(text string) bool {
 	return found != f.not
 }
 
-// filtered returns what a filter takes of a list.
+// filtered returns the entries of a list that a filter lets through.
 func filtered[T any](f *filter, list []T, text func(*T) string) []T {
 	if f.text == "" {
 		return list
 	}
 	var taken []T
 	for i := range list {
-		if f.takes(text(&list[i])) {
+		if f.matches(text(&list[i])) {
 			taken = append(taken, list[i])
 		}
 	}
 	return taken
 }
 
-// spans is what a title says about a filter.
+// spans returns the words about a filter in the title of its pane.
 func (f *filter) spans() []span {
 	if f.text == "" {
 		return nil

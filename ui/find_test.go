@@ -24,7 +24,7 @@ func TestFilterText(t *testing.T) {
 		{"re:", "x", true},
 	} {
 		f, err := parseFilter(test.filter)
-		if err != nil || f.takes(test.text) != test.want {
+		if err != nil || f.matches(test.text) != test.want {
 			t.Errorf("%q of %q: %v, %v", test.filter, test.text, !test.want, err)
 		}
 	}
@@ -42,7 +42,7 @@ func FuzzFilter(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if all := filtered(&filter, []string{row}, func(s *string) string { return *s }); (len(all) == 1) != filter.takes(row) {
+		if all := filtered(&filter, []string{row}, func(s *string) string { return *s }); (len(all) == 1) != filter.matches(row) {
 			t.Errorf("%q of %q", text, row)
 		}
 	})

@@ -24,7 +24,7 @@ func bytesText(v uint64) string {
 	return units.Format(v)
 }
 
-// limitText formats a value of a limit. A value as good as no limit has no digits.
+// limitText formats the value of a limit. A value that no program reaches is "no limit".
 func limitText(l *stats.Limit, v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -48,7 +48,7 @@ func limitText(l *stats.Limit, v float64) string {
 // noLimit is how a limit that does not limit is written.
 const noLimit = "no limit"
 
-// unlimitedBytes is more than any device has: such a limit is none.
+// unlimitedBytes is more memory than any device has. A larger limit limits nothing.
 const unlimitedBytes = 1 << 60
 
 // percent formats a rate 0…1 as 0.0…100.0.
@@ -134,16 +134,16 @@ func since(a, b uint64) uint64 {
 	return b - a
 }
 
-// add returns the sum, or the largest number on overflow.
-func add(values ...uint64) uint64 {
-	sum := uint64(0)
+// sum adds numbers. It returns the largest number on overflow.
+func sum(values ...uint64) uint64 {
+	total := uint64(0)
 	for _, v := range values {
-		if sum+v < sum {
+		if total+v < total {
 			return math.MaxUint64
 		}
-		sum += v
+		total += v
 	}
-	return sum
+	return total
 }
 
 // signalName returns the name of a signal; os.Signal has phrases instead.

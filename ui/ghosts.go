@@ -16,8 +16,8 @@ func (p *ghostsPane) ghosts() *stats.Ghosts {
 	return p.d.live.Ghosts
 }
 
-// adopt switches to the configuration that leads. If the list is not on the screen, it is shown first, and the same
-// key again switches.
+// adopt switches to the configuration that leads the list. Where the list is not on the screen, it only shows the list; the same key again
+// switches.
 func (p *ghostsPane) adopt() {
 	d := p.d
 	leader, why := p.adoptable()
@@ -71,13 +71,13 @@ func (p *ghostsPane) adoptable() (leader *stats.Ghost, why string) {
 // elapsed is how long the run took so far, ns.
 func (p *ghostsPane) elapsed() uint64 { return since(p.d.live.Started, p.d.live.Time) }
 
-// newerDoesBetter reports whether the present configuration, which began too late to be ranked, has had more hits of late than the leader.
+// newerDoesBetter reports whether the present configuration has had more hits lately than the leader. It began too late to be ranked.
 func newerDoesBetter(present, leader *stats.Ghost) bool {
 	return present != nil && !present.Whole() && present.Stopped == "" && present.RecentRequests > 0 && leader.RecentRequests > 0 &&
 		present.RecentHitRate() > leader.RecentHitRate()
 }
 
-// onlyFromStart says why only another run could get another policy, empty if this one can.
+// onlyFromStart says why this run cannot change its policy, which another run could get from its start. It is empty if the run can.
 func (p *ghostsPane) onlyFromStart() string {
 	switch d := p.d; {
 	case !d.mode.pool:

@@ -29,7 +29,7 @@ var groupNames = [groupings]string{"", "file", "function", "module", "size", "ki
 // groups is a snapshot's tags, grouped.
 type groups struct {
 	by   grouping
-	from *stats.Snapshot // that it was made of
+	from *stats.Snapshot // the snapshot that has these tags
 	tags []stats.Tag
 }
 
@@ -47,7 +47,7 @@ func (g *groups) rowsOf(s *stats.Snapshot) []stats.Tag {
 // sums reports whether rows are sums of call sites.
 func (g *groups) sums() bool { return g.by >= byFile && g.by <= byModule }
 
-// after returns the next way to group. What follows modules is known of all processes together only.
+// after returns the next way to group. The ways after modules need figures that exist for all processes together only.
 func (g *groups) after(single bool) grouping {
 	next := (g.by + 1) % groupings
 	if single && next > byModule {
@@ -82,7 +82,7 @@ func groupTags(s *stats.Snapshot, by grouping) []stats.Tag {
 			places[name] = at
 			list = append(list, stats.Tag{ID: idOf(name), Name: name})
 		}
-		join(&list[at], t)
+		addSite(&list[at], t)
 	}
 	return list
 }
@@ -109,17 +109,17 @@ func idOf(name string) uint32 {
 	return h.Sum32()
 }
 
-// join adds a call site to a group. The peak is the most that it can have been: the sites may have had theirs at other times.
-func join(g, t *stats.Tag) {
+// addSite adds a call site to a group. The peak of a group is the sum of its sites' peaks, an upper bound: sites may peak at different times.
+func addSite(g, t *stats.Tag) {
 	for _, c := range []struct{ to, from *uint64 }{
 		{&g.Live, &t.Live}, {&g.InUse, &t.InUse}, {&g.Requested, &t.Requested}, {&g.Cached, &t.Cached}, {&g.Idle, &t.Idle}, {&g.Cooling, &t.Cooling},
 		{&g.CachedCount, &t.CachedCount}, {&g.Hits, &t.Hits}, {&g.Misses, &t.Misses}, {&g.Creates, &t.Creates}, {&g.Window, &t.Window},
 		{&g.PeakInUse, &t.PeakInUse}, {&g.Held, &t.Held},
 	} {
-		*c.to = add(*c.to, *c.from)
+		*c.to = sum(*c.to, *c.from)
 	}
 	for i := range t.MissReasons {
-		g.MissReasons[i] = add(g.MissReasons[i], t.MissReasons[i])
+		g.MissReasons[i] = sum(g.MissReasons[i], t.MissReasons[i])
 	}
 	g.Free = append(g.Free, t.Free...)
 	g.Stack = append(g.Stack, t.Name)

@@ -2,10 +2,10 @@ package ui
 
 import "codeberg.org/gpumemtop/gpumemtop/internal/stats"
 
-// hint is a key with what it does; without a key, what came of the last one.
+// hint is a key and what it does. A hint without a key says what the last key brought.
 type hint struct{ key, text string }
 
-// drawGuide draws what to press next, for who sees the dashboard for the first time.
+// drawGuide tells someone who is new to the dashboard what to press next.
 func (d *dashboard) drawGuide(r region, s *stats.Snapshot) {
 	items := []item{{0, []span{{" next ", bannerStyle}}}}
 	hints := d.guide(s)
@@ -22,14 +22,14 @@ func (d *dashboard) drawGuide(r region, s *stats.Snapshot) {
 	r.lineOf(1, 0, 2, fit(items, r.w-2, 2))
 }
 
-// guide leads from what stands out to what a change gains.
+// guide leads the user from the findings to a change, and to what that gained.
 func (d *dashboard) guide(s *stats.Snapshot) []hint {
 	quit := hint{"q", "quit: what was found follows"}
-	last := d.ledger.last()
+	last := d.ledger.lastUndoable()
 	switch running := s.Measured.Running(); {
 	case d.ended():
 		return []hint{{"", "the program has ended"}, quit, {"!", "what stood out"}}
-	case d.zoom == panePoints && (last == nil || !d.resting()):
+	case d.zoom == panePoints && (last == nil || !d.nothingToMend()):
 		return d.guidePoints()
 	case d.zoom != noPane && last == nil:
 		return nil
@@ -53,13 +53,13 @@ func (d *dashboard) guide(s *stats.Snapshot) []hint {
 	return []hint{{"", "the program runs: what it does wrong is named above within seconds"}, {"?", "what all this is"}}
 }
 
-// resting reports whether nothing that stands out can be done with a key.
-func (d *dashboard) resting() bool {
+// nothingToMend reports whether no finding can be mended with a key.
+func (d *dashboard) nothingToMend() bool {
 	_, why := d.points.suggestion()
 	return why != ""
 }
 
-// guidePoints are the keys of the list of what stands out.
+// guidePoints returns the hints in the list of findings.
 func (d *dashboard) guidePoints() []hint {
 	list := []hint{{"enter", "where it happens"}}
 	for i := range d.points.found {

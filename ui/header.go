@@ -33,7 +33,7 @@ func (d *dashboard) drawHeader(r region, s *stats.Snapshot) {
 	r.lineOf(r.w-1-n, 0, gap, right)
 }
 
-// commandLeast is what alarms and banners leave of the command line, in columns.
+// commandLeast is how many columns alarms and banners leave to the command line.
 const commandLeast = 12
 
 // commandLine is the program without its folder, and its arguments.
@@ -60,7 +60,7 @@ func (d *dashboard) windowTitle() string {
 // titleWide is how long the title of a window is at most, in columns.
 const titleWide = 80
 
-// bannerItems say that the screen shows another time, or that the run is measured. What came of that has the fourth line, if there is one.
+// bannerItems say that the screen shows another time, or that an experiment runs. Its result is in the fourth line, if there is one.
 func (d *dashboard) bannerItems(s *stats.Snapshot) []item {
 	var items []item
 	if m := s.Measured.Running(); m != nil {
@@ -79,7 +79,7 @@ func (d *dashboard) bannerItems(s *stats.Snapshot) []item {
 	return items
 }
 
-// headerItems are what is there in every run.
+// headerItems are the parts of the header that every run has.
 func (d *dashboard) headerItems(s *stats.Snapshot) []item {
 	var items []item
 	if d.processes.isOneOfSeveral(s) {
@@ -119,12 +119,12 @@ func (d *dashboard) headerItems(s *stats.Snapshot) []item {
 	return items
 }
 
-// padded fills spans up to a width, so that what stands left of them does not move.
+// padded adds blanks up to a width, so that the items left of the spans do not move.
 func padded(spans []span, w int) []span {
 	return append(spans, span{strings.Repeat(" ", max(0, w-spansWidth(spans))), plain})
 }
 
-// alarmItems are what does not happen in most runs. They come left of the others, which do not move for them.
+// alarmItems say what most runs never have: failures, mistakes, losses. They lie left of the other items, which keep their places.
 func alarmItems(s *stats.Snapshot) []item {
 	var items []item
 	short, last := false, uint64(0)
@@ -154,7 +154,7 @@ func shortOfMemory(p stats.PostMortem) bool {
 	return p.Verdict != stats.VerdictKilled || p.OOMKillsNumber > 1
 }
 
-// policyItem names the policy in force. A narrow header drops a policy that the session chose late.
+// policyItem names the policy in force. A narrow header keeps it longer where the session chooses the policy.
 func policyItem(s *stats.Snapshot) item {
 	if s.Auto != nil && s.Auto.Steers {
 		return item{1, padded([]span{{"auto: ", keyStyle}, {s.Policy, plain}}, width("auto: futhark-2018"))}

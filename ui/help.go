@@ -48,7 +48,7 @@ func (p *helpPage) keys(commands []command, section string) {
 	}
 }
 
-// topic is what the help of a pane has.
+// topic lists what the help of one pane consists of.
 type topic struct {
 	pane     string // how paneHelp names it
 	sections []string
@@ -149,7 +149,7 @@ func (h *help) move(m motion) {
 	h.top = max(0, min(h.top+m.rows(max(1, h.d.h-4)), len(h.lines())-1))
 }
 
-// movesHelp makes what a key does that moves in the help.
+// movesHelp returns the action of a key that moves in the help.
 func movesHelp(m motion) func(*dashboard, string) tea.Cmd {
 	return does(func(d *dashboard) { d.help.move(m) })
 }

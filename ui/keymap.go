@@ -76,7 +76,7 @@ var (
 	withPool     = rules{obstacle: func(d *dashboard) string { return textIf(!d.mode.pool, d.mode.noBlocks) }}
 )
 
-// lacking are the rules of a command that says a text where something is missing.
+// lacking returns the rules of a command that is not offered, and only says why, while something is missing.
 func lacking(missing func(*dashboard) bool, text string) rules {
 	return rules{obstacle: func(d *dashboard) string { return textIf(missing(d), text) }}
 }
@@ -90,10 +90,10 @@ func textIf(condition bool, text string) string {
 
 func canAdjust(d *dashboard) bool { return d.mode.fixedLimits == "" }
 
-// adjustObstacle says why no limit can be changed. The curve has one to try.
+// adjustObstacle says why no limit can be changed. On the curve a limit can be tried without one in force.
 func adjustObstacle(d *dashboard) string { return textIf(!d.triesLimits(), d.limits.obstacle()) }
 
-// does, runs and the functions below make what a command does.
+// does, runs and the functions below return the action of a command.
 func does(f func(*dashboard)) func(*dashboard, string) tea.Cmd {
 	return func(d *dashboard, _ string) tea.Cmd {
 		f(d)

@@ -187,7 +187,7 @@ func (d *dashboard) reverse() {
 	}
 }
 
-// nextGroup groups the tags by what comes next.
+// nextGroup groups the tags in the next way.
 func (d *dashboard) nextGroup() {
 	d.tags.groupBy(d.tags.groups.after(d.processes.isOneOfSeveral(d.shownSnapshot())))
 }

@@ -7,7 +7,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// lane is a line under the memory on the same axis.
+// lane is a chart of one row under the memory chart, over the same time.
 type lane struct {
 	name  string
 	style style
@@ -31,11 +31,11 @@ func machineLane(s *stats.Snapshot) *lane {
 	return l
 }
 
-// reasonNames fit the labels of lanes.
+// reasonNames are the reasons for misses, short enough for the labels of lanes.
 var reasonNames = [...]string{"miss", "cold", "small", "ratio", "class", "cools", "limit", "cap", "drain", "policy"}
 
-// reasonLanes are a line for each reason of misses that the chart covers, at most n, the most frequent first. All have the
-// same scale. Where there is no room for two, or no reason is known, it is one line for all misses.
+// reasonLanes returns a lane for each reason for misses in the time of the chart, at most n, the most frequent first. All have the same
+// scale. Where there is no room for two, or no reason is known, one lane has all misses.
 func reasonLanes(t *timeline, n int) []*lane {
 	var sums [wire.MissPolicy + 1]uint64
 	most := uint64(0)
@@ -72,7 +72,7 @@ func (t *timeline) step() uint64 {
 	return (t.samples[n-1].Time - t.samples[0].Time) / uint64(n-1)
 }
 
-// drawLane draws the most of each span of time.
+// drawLane draws the largest value of each column's time.
 func (t *timeline) drawLane(r region, l *lane) {
 	step := t.step()
 	values := make([]float64, r.w)
@@ -88,8 +88,7 @@ func (t *timeline) drawLane(r region, l *lane) {
 	r.sparkline(values, l.style)
 }
 
-// lanes returns the lines that there is room for below a chart of memory: first the events, then the driver and misses, and
-// what the machine reports.
+// lanes returns the lanes under a memory pane of h rows. Events get a row first, then come misses, the driver and the machine's figures.
 func (p memoryPane) lanes(h int, s *stats.Snapshot, t *timeline) (lanes []*lane, events bool) {
 	if h >= 10 && slices.ContainsFunc(t.samples, func(s stats.Sample) bool { return s.Machine > 0 }) {
 		lanes, h = append(lanes, machineLane(s)), h-1

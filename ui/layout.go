@@ -32,13 +32,13 @@ const (
 	fullW, fullH       = 100, 30
 )
 
-// layout is the place of everything.
+// layout says where on the screen everything lies.
 type layout struct {
 	size    size
 	top     int // rows of header and gauge
 	panes   []placed
 	message bool // the row above the keys is for messages
-	verdict bool // the last row of the top says what stands out
+	verdict bool // the last row of the top names the findings
 }
 
 // bottom returns how many rows lie under the panes.
@@ -68,7 +68,7 @@ type preset struct {
 	output, filled bool // filled: the lists get half of the rows of the tags
 }
 
-// presets are what one key goes through.
+// presets are the layouts that one key shows in turn.
 var presets = []preset{
 	{"all panes", []paneID{paneMemory, paneRates}, []paneID{paneFree, paneMisses, paneLimits}, true, false},
 	{"memory", []paneID{paneMemory}, []paneID{paneFree}, true, false},
@@ -76,7 +76,7 @@ var presets = []preset{
 	{"findings", []paneID{paneMemory}, []paneID{panePoints}, true, true},
 }
 
-// withoutHidden leaves out the panes that are hidden.
+// withoutHidden returns a preset without the panes that the user has hidden.
 func (p preset) withoutHidden(hidden [paneCount]bool) preset {
 	gone := func(id paneID) bool { return hidden[id] }
 	p.charts, p.lists = slices.DeleteFunc(slices.Clone(p.charts), gone), slices.DeleteFunc(slices.Clone(p.lists), gone)
@@ -140,7 +140,7 @@ func arrangeFull(a rect, p preset) []placed {
 	return p.placePanes(a, graphs, lists, output, true, func(id paneID) int { return paneShares[id] })
 }
 
-// placePanes stacks charts, tags, lists and output. Those that there are none of leave their rows to the tags.
+// placePanes stacks charts, tags, lists and output. A part without panes leaves its rows to the tags.
 func (p preset) placePanes(a rect, graphs, lists, output int, boxed bool, share func(paneID) int) (panes []placed) {
 	if len(p.charts) == 0 {
 		graphs = 0
@@ -239,7 +239,7 @@ func (d *dashboard) askPanes() {
 	}
 }
 
-// togglePane hides or shows a pane: of all panes, those of a preset are hidden first that it lacks.
+// togglePane hides or shows a pane. A preset first becomes all panes, of which those that it lacks are hidden.
 func (d *dashboard) togglePane(id paneID) {
 	if p := presets[d.preset]; d.preset > 0 {
 		for other := paneMemory; other <= paneOutput; other++ {

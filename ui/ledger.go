@@ -10,7 +10,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// When the effect of a change is measured, in ns of snapshot time after it. Each figure is of as long a time as there was before it.
+// The effect of a change is measured at these times after it, in ns of snapshot time, and compared with as long a time before it.
 const (
 	soonNS      = 3e9
 	laterNS     = 30e9
@@ -19,18 +19,18 @@ const (
 	changeShown = 60e9 // how long the latest change has the message line
 )
 
-// tally is what counted up to a time.
+// tally holds the counts of a run up to a time.
 type tally struct{ time, hits, misses, calls, cached uint64 }
 
 func tallyOf(s *stats.Snapshot) tally {
 	t := &s.Totals
-	return tally{s.Time, t.Hits, t.Misses, add(t.DriverCreates, t.DriverReleases), t.Cached}
+	return tally{s.Time, t.Hits, t.Misses, sum(t.DriverCreates, t.DriverReleases), t.Cached}
 }
 
 // effectBetween returns what happened between two tallies.
 func effectBetween(a, b tally) analysis.Effect {
 	hits := since(a.hits, b.hits)
-	e := analysis.Effect{Hits: hits, Requests: add(hits, since(a.misses, b.misses)), Cached: b.cached}
+	e := analysis.Effect{Hits: hits, Requests: sum(hits, since(a.misses, b.misses)), Cached: b.cached}
 	if b.time > a.time {
 		e.Calls = float64(since(a.calls, b.calls)) / (float64(b.time-a.time) / 1e9)
 	}
@@ -48,11 +48,11 @@ type change struct {
 	start  tally             // when it was acknowledged
 	after  []analysis.Effect // soon, and later
 	said   string            // the message that acknowledged it
-	undoes bool              // it is not to be undone itself
+	undoes bool              // it took another change back, and cannot be taken back itself
 	undone bool
 }
 
-// judged is the change for the judge of the run; nil: it is not measured yet, or taken back.
+// judged returns the change as the judge of the run wants it; nil: it is not measured yet, or taken back.
 func (c *change) judged() *analysis.Change {
 	if len(c.after) == 0 || c.undone || c.undoes {
 		return nil
@@ -65,14 +65,14 @@ type ledger struct {
 	d       *dashboard
 	tallies []tally // of the last seconds, the oldest first
 	changes []*change
-	undoing map[string]*change         // by limit, "" for the policy: what the request on its way takes back; nil: a limit comes back with its policy
-	asked   map[string]analysis.Effect // by limit, "" for the policy: what was so before, until the answer comes
+	undoing map[string]*change         // by limit, "" for the policy: the change that a pending request takes back; nil: a limit comes back with its policy
+	asked   map[string]analysis.Effect // by limit, "" for the policy: the effect before a request, until its answer comes
 	base    map[uint32]tally           // what each tag had counted at the latest change; nil: there was none
 	restore []stats.Limit              // limits to set once their policy is in force
-	policy  string                     // that one
+	policy  string                     // the policy that gets the limits in restore
 }
 
-// update measures.
+// update measures the effect of the latest change when it is time.
 func (l *ledger) update(s *stats.Snapshot) {
 	now := tallyOf(s)
 	if n := len(l.tallies); n == 0 || since(l.tallies[n-1].time, now.time) >= tallyStepNS {
@@ -103,7 +103,7 @@ func (l *ledger) effectLately(now, begin tally) analysis.Effect {
 	return effectBetween(begin, now)
 }
 
-// report gives the judge the latest change, and what came of it the place of the message that acknowledged it.
+// report gives the latest change to the judge, and replaces the message that acknowledged the change by its effect.
 func (l *ledger) report(c *change) {
 	d := l.d
 	if d.o.Judge != nil {
@@ -114,7 +114,7 @@ func (l *ledger) report(c *change) {
 	}
 }
 
-// noteBefore notes what is so before a change that is asked for.
+// noteBefore remembers the hit rate and other figures at the time of a request, before the change acts.
 func (l *ledger) noteBefore(limit string, s *stats.Snapshot) {
 	if _, waits := l.asked[limit]; !waits {
 		now := tallyOf(s)
@@ -122,7 +122,7 @@ func (l *ledger) noteBefore(limit string, s *stats.Snapshot) {
 	}
 }
 
-// unmeasured returns the latest change if nothing is known yet of what came of it; nil: it is known, or the change is taken back.
+// unmeasured returns the latest change while its effect is not known; nil: the effect is known, or the change is taken back.
 func (l *ledger) unmeasured() *change {
 	if n := len(l.changes); n > 0 && len(l.changes[n-1].after) == 0 && !l.changes[n-1].undone && !l.changes[n-1].undoes {
 		return l.changes[n-1]
@@ -130,8 +130,8 @@ func (l *ledger) unmeasured() *change {
 	return nil
 }
 
-// began returns what a limit was before a series of quick changes, the latest from a value.
-func (l *ledger) began(limit string, value float64) float64 {
+// valueBefore returns the value of a limit before a series of quick changes; the latest of these began at a value.
+func (l *ledger) valueBefore(limit string, value float64) float64 {
 	if c := l.unmeasured(); c != nil && c.limit == limit && l.undoing[limit] == nil {
 		return c.value
 	}
@@ -178,8 +178,8 @@ func (l *ledger) noteChange(s *stats.Snapshot, c change, said string) {
 	l.d.points.restart(s)
 }
 
-// notice adds the changes of limits from one snapshot to the next, of a run that others steered.
-func (l *ledger) notice(was, s *stats.Snapshot) {
+// addOthersChanges adds changes of limits between two snapshots that another terminal or the session has made.
+func (l *ledger) addOthersChanges(was, s *stats.Snapshot) {
 	if was.Policy != s.Policy {
 		return
 	}
@@ -198,8 +198,9 @@ func (l *ledger) hitsSinceChange(t *stats.Tag) (hits, misses uint64, known bool)
 	return since(was.hits, t.Hits), since(was.misses, t.Misses), l.base != nil && t.Hits >= was.hits
 }
 
-// failed notes that a limit, or the policy for "", did not change. What was to be taken back by that still is.
-func (l *ledger) failed(limit string) {
+// noteFailure notes that a request for a limit, or for the policy (""), changed nothing. The change that it should have taken back can be taken back
+// again.
+func (l *ledger) noteFailure(limit string) {
 	if c := l.undoing[limit]; c != nil {
 		c.undone = false
 	}
@@ -210,14 +211,14 @@ func (l *ledger) failed(limit string) {
 	}
 }
 
-// forgetLimits gives up the limits that are on their way: their policy is gone.
+// forgetLimits gives up requests for limits of a policy that is no longer in force.
 func (l *ledger) forgetLimits() {
 	maps.DeleteFunc(l.undoing, func(limit string, _ *change) bool { return limit != "" })
 	maps.DeleteFunc(l.asked, func(limit string, _ analysis.Effect) bool { return limit != "" })
 }
 
-// last returns the latest change that can be taken back, nil if there is none.
-func (l *ledger) last() *change {
+// lastUndoable returns the latest change that can be taken back, nil if there is none.
+func (l *ledger) lastUndoable() *change {
 	for i := len(l.changes) - 1; i >= 0; i-- {
 		if c := l.changes[i]; !c.undoes && !c.undone {
 			return c
@@ -228,7 +229,7 @@ func (l *ledger) last() *change {
 
 // undo takes the latest change back.
 func (l *ledger) undo() {
-	d, c := l.d, l.last()
+	d, c := l.d, l.lastUndoable()
 	switch {
 	case c == nil:
 		d.say(dim, "nothing to undo")
@@ -250,11 +251,11 @@ func (l *ledger) undo() {
 	}
 }
 
-// whens are the times of the values that a change has.
+// whens name the times at which an effect is measured.
 var whens = [...]string{"before", "3 s after", "30 s after"}
 
-// texts say what was so before a change and, each with its time, what is so since: of requests, and of memory and driver. all: at
-// every time that was measured; else before and at the last one.
+// texts write the figures before a change and after it: served has hit rates, cost memory and driver calls. all: at every time that was
+// measured; else before, and at the last one.
 func (c *change) texts(all bool) (served, cost string) {
 	var hits, cached, calls []string
 	for i, e := range append([]analysis.Effect{c.before}, c.after...) {

@@ -54,8 +54,8 @@ func nextNumber(l *stats.Limit, base float64, s limitStep) float64 {
 	return roundTo(base-numberStep(l, base-numberStep(l, base)/2), l)
 }
 
-// practical is the largest value of a limit that its steps reach before 0, which is no limit.
-func practical(l *stats.Limit) float64 {
+// largestReached returns the largest value that keys reach. One step more is 0, which means no limit.
+func largestReached(l *stats.Limit) float64 {
 	most := 1024.0
 	if l.Kind == stats.LimitSeconds {
 		most = 3600
@@ -63,21 +63,21 @@ func practical(l *stats.Limit) float64 {
 	return min(most, max(l.Max, 1))
 }
 
-// nextOrNone is the step of a limit that 0 lifts: 0 comes after its largest value.
+// nextOrNone returns the value one step from base, for a limit where 0 means no limit: 0 follows its largest value.
 func nextOrNone(l *stats.Limit, base float64, s limitStep) float64 {
 	up := s.up()
 	switch {
 	case base == 0 && up:
 		return 0
 	case base == 0:
-		return practical(l)
+		return largestReached(l)
 	}
 	next := nextNumber(l, base, s)
 	switch {
-	case up && base >= practical(l):
+	case up && base >= largestReached(l):
 		return 0
 	case up:
-		return min(next, practical(l))
+		return min(next, largestReached(l))
 	}
 	return max(next, 1)
 }
@@ -155,7 +155,7 @@ func clampLimit(l *stats.Limit, v float64) float64 {
 func position(l *stats.Limit, v float64, device uint64) float64 {
 	low, high := l.Min, l.Max
 	if l.Zero == noLimit {
-		if low, high = 0, practical(l); v == 0 {
+		if low, high = 0, largestReached(l); v == 0 {
 			return 1
 		}
 	}

@@ -98,7 +98,7 @@ func cutSite(s string, n int) string {
 	return place + " " + head + "…" + tail
 }
 
-// siteLeast is how much of a function says something, in columns.
+// siteLeast is how many columns of a function's name still tell it from others.
 const siteLeast = 6
 
 // cut returns the clusters of s that fit n columns.

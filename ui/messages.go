@@ -12,7 +12,7 @@ import (
 // markShown is how long an event has the message line, in ns of snapshot time.
 const markShown = 10e9
 
-// drawMessage draws the line for what was just done, what happened, or what could be better, in this order.
+// drawMessage draws one line: an answer to a key, else a recent event, else a finding, else what came of a change.
 func (d *dashboard) drawMessage(r region, s *stats.Snapshot) {
 	text, st := d.message(s)
 	if (d.prompt == nil || d.overlay == paletteOverlay) && d.note.text == "" {
@@ -52,7 +52,7 @@ func (d *dashboard) message(s *stats.Snapshot) (string, style) {
 	return d.nothingToReportText(s), dim
 }
 
-// isPoint reports whether what happened at a time is a point with more details.
+// isPoint reports whether a failure or a mistake of that time is among the findings.
 func isPoint(s *stats.Snapshot, time uint64) bool {
 	return slices.ContainsFunc(s.PostMortems, func(p stats.PostMortem) bool { return p.Time == time }) ||
 		slices.ContainsFunc(s.Findings, func(f stats.Finding) bool { return f.First == time })

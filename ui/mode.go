@@ -6,8 +6,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 )
 
-// mode is what the dashboard can do, and its words for that: for a program that it runs, for programs that it only
-// watches, and for recordings of both.
+// mode says what the dashboard can do, and with which words: for a program that gpumemtop started, for programs that it only watches, and for
+// recordings of both.
 type mode struct {
 	recording bool // a time cursor takes the place of a live program
 	watches   bool // the programs are live and were not started here

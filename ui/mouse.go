@@ -10,7 +10,7 @@ import (
 // wheelStep is how many rows the wheel moves.
 const wheelStep = 3
 
-// clickAt handles a press of the left button: a key, or its label, stands for itself.
+// clickAt handles a press of the left button. On a key, or on its label, it does what the key does.
 func (d *dashboard) clickAt(x, y int) tea.Cmd {
 	if d.canvas == nil || x < 0 || y < 0 || x >= d.w || y >= d.h || d.typing {
 		return nil
@@ -146,10 +146,10 @@ func (c *canvas) bracketedKey(x, y int) (text string) {
 	return text
 }
 
-// keyNames are the names of the keys that are written otherwise.
+// keyNames are Bubble Tea's names of the keys that the screen writes as signs.
 var keyNames = strings.NewReplacer("←", "left", "→", "right", "↑", "up", "↓", "down", "pgdn", "pgdown")
 
-// keyAt returns the key that is written at a place, empty if there is none. Its label, where that counts, stands for it, too.
+// keyAt returns the key that is written at a place, empty if there is none. With label, the words after a key count as the key.
 func (c *canvas) keyAt(x, y int, label bool) string {
 	row := c.cells[y*c.w : (y+1)*c.w]
 	isKey := func(x int) bool { return row[x].style == keyStyle && row[x].text != " " }
@@ -178,7 +178,7 @@ func (c *canvas) keyAt(x, y int, label bool) string {
 	return keyNames.Replace(text)
 }
 
-// click does what a place in a pane stands for.
+// click handles a press inside a pane.
 func (d *dashboard) click(p *placed, x, y int) {
 	left, w := p.innerWidth()
 	switch p.pane {
@@ -220,7 +220,7 @@ func (d *dashboard) timeAt(p *placed, x int) (at uint64, ok bool) {
 	return t.from + uint64(float64(t.until-t.from)*(float64(x)+0.5)/float64(chart)), true
 }
 
-// chooseRow moves the cursor of a list to a row of the pane, and does what enter does if it is there.
+// chooseRow moves the cursor of a list to a row of the pane. If the cursor is there already, it does what enter does.
 func (d *dashboard) chooseRow(p *placed, y int) {
 	left, _ := p.innerWidth()
 	for at := range p.h - 1 {
@@ -245,7 +245,7 @@ func (d *dashboard) chooseRow(p *placed, y int) {
 	}
 }
 
-// showTime shows a time: of a recording any, of a live run the latest moment that is kept before it.
+// showTime shows any time of a recording, or the latest moment of a live run that is kept before a time.
 func (d *dashboard) showTime(at uint64) {
 	d.event = 0
 	if d.mode.recording {

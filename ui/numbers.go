@@ -164,7 +164,7 @@ func (d *dashboard) poolFields(s *stats.Snapshot) []field {
 		createsField(s), bytesField(10, figures.Idle.Name, t.Idle, "", cachedStyle), d.peakTimeField(s))
 }
 
-// onDevice is what is reserved, without the contents that --spill has moved to the host.
+// onDevice returns the reserved bytes on the device, without those that --spill has moved to the host.
 func onDevice(s *stats.Snapshot) uint64 {
 	if s.Spill != nil {
 		return min(s.Spill.Resident, s.Totals.Reserved())
@@ -204,47 +204,47 @@ func figureText(f *figures.Figure, v figures.Value) string {
 	}
 }
 
-// lateNS is what colours and the first hit rate are about, in ns: what was cured earlier is no fault now.
+// lateNS is the time that colours and the first hit rate cover, in ns. What was mended earlier is no fault now.
 const lateNS = 10e9
 
 // lateHits counts the hits and misses of the last seconds.
 func lateHits(s *stats.Snapshot) (hits, misses uint64) {
 	for i := len(s.Minute) - 1; i >= 0 && since(s.Minute[i].Time, s.Time) < lateNS; i-- {
-		hits, misses = add(hits, s.Minute[i].Hits), add(misses, s.Minute[i].Misses)
+		hits, misses = sum(hits, s.Minute[i].Hits), sum(misses, s.Minute[i].Misses)
 	}
 	return hits, misses
 }
 
-// goesOn reports whether a snapshot is of all of a run that goes on, so that what happened of late is known, and counts.
-func (d *dashboard) goesOn(s *stats.Snapshot) bool {
+// isLiveRun reports whether a snapshot covers all processes of a run that has not ended. Only then its last seconds are known.
+func (d *dashboard) isLiveRun(s *stats.Snapshot) bool {
 	return !d.mode.recording && !d.ended() && !d.processes.isOneOfSeveral(s) && len(s.Minute) > 0
 }
 
-// hitFields are the hit rate of the last seconds, by which it has its colour, and that of the run. Where it is not known what happened
-// of late, as after the end, both are of the run.
+// hitFields returns the hit rate of the last seconds, in its colour, and that of the run. Where the last seconds are not known, as after the
+// end, both are of the run.
 func (d *dashboard) hitFields(s *stats.Snapshot) []field {
 	t := &s.Totals
 	hits, misses := t.Hits, t.Misses
-	if d.goesOn(s) {
+	if d.isLiveRun(s) {
 		hits, misses = lateHits(s)
 	}
-	all := add(hits, misses)
+	all := sum(hits, misses)
 	return []field{
 		{rank: 2, name: "hit", value: span{hitText(hits, misses), rateStyle(float64(hits)/float64(max(all, 1)), all)}, w: percentWide},
 		{rank: 8, name: "run", value: span{hitText(t.Hits, t.Misses), dim}, w: percentWide},
 	}
 }
 
-// averageStyle is the style of a hit rate of the run: no colour while that goes on, as what was so need not be so now.
+// averageStyle returns the style of a hit rate of the whole run. It has no colour while the run goes on: it may be better now.
 func (d *dashboard) averageStyle(s *stats.Snapshot, hits, misses uint64) style {
-	if d.goesOn(s) {
+	if d.isLiveRun(s) {
 		return dim
 	}
-	all := add(hits, misses)
+	all := sum(hits, misses)
 	return rateStyle(float64(hits)/float64(max(all, 1)), all)
 }
 
-// alarmStyle is the style of what happened at a time: red in the last seconds, then dim.
+// alarmStyle returns red for an event of the last seconds, and dim for an older one.
 func alarmStyle(s *stats.Snapshot, at uint64) style {
 	if since(at, s.Time) < lateNS {
 		return badStyle
@@ -255,7 +255,8 @@ func alarmStyle(s *stats.Snapshot, at uint64) style {
 // fewRequests are too few for their hit rate to be good or bad.
 const fewRequests = 20
 
-// leastText marks what lost events may have made too high or too low, and a lower bound: sizes from before attach are known only from later uses.
+// leastText returns the sign before sizes: ≈ where events are lost, ≥ where sizes of buffers from before attach are known only from later
+// uses.
 func leastText(s *stats.Snapshot) string {
 	switch {
 	case s.Lost > 0:
@@ -267,7 +268,7 @@ func leastText(s *stats.Snapshot) string {
 }
 
 func hitText(hits, misses uint64) string {
-	text := ratio(hits, add(hits, misses))
+	text := ratio(hits, sum(hits, misses))
 	if text == none {
 		return text
 	}
@@ -304,7 +305,7 @@ func (d *dashboard) drawGauge(r region, s *stats.Snapshot) {
 	names := []string{figures.InUse.Name, figures.Cached.Name, figures.Idle.Name, figures.Cooling.Name}
 	label := "of " + bytesText(whole)
 	if d.mode.pool {
-		free := fewBytes(since(add(inUse, t.Cached, t.Cooling), whole))
+		free := fewBytes(since(sum(inUse, t.Cached, t.Cooling), whole))
 		label = strings.Repeat(" ", max(0, bytesWide-width(free))) + free + " free " + label
 	} else {
 		parts, names = parts[:1], names[:1]

@@ -125,13 +125,13 @@ func fuzzy(pattern, text string) (score int, ok bool) {
 	return score, at == len(letters)
 }
 
-// place is where the list lies.
+// place returns the part of the screen that the list covers.
 func (p *palette) place(r region) region {
 	w, h := min(r.w, 90), min(r.h-2, 18)
 	return r.sub((r.w-w)/2, max(0, (r.h-h)/3), w, h)
 }
 
-// click does what stands in a row.
+// click runs the command of a row.
 func (p *palette) click(r region, x, y int) tea.Cmd {
 	r = p.place(r)
 	if at := p.top + y - r.y - 2; x > r.x && x < r.x+r.w-1 && y >= r.y+2 && y < r.y+r.h-1 && at < len(p.entries) {

@@ -64,7 +64,7 @@ func (l *list) move(m motion, all int) {
 	l.at = max(0, min(l.at+m.rows(max(1, l.page-1)), all-1))
 }
 
-// scroll sets how many rows are drawn, and moves the first one so that the cursor is among them.
+// scroll sets how many rows are drawn, and moves the first of them so that the cursor is visible.
 func (l *list) scroll(page, all int) {
 	l.page = max(1, page)
 	l.at = max(0, min(l.at, all-1))

@@ -124,10 +124,10 @@ func (p *curvePane) missing() string {
 	return ""
 }
 
-// plotted is a curve with what the pane derives from it.
+// plotted is a curve with the methods that the pane needs to draw it.
 type plotted struct{ *view.Curve }
 
-// facts are the points worth naming.
+// facts returns the points of the curve that the first line names: the knee, the limit in force, the one to try.
 func (c plotted) facts(marks []curveMark) []item {
 	at := func(name string, p view.CurvePoint) []span {
 		return []span{{name + " ", dim}, {bytesText(p.Limit), strong}, {" " + c.rate(p), plain}}
@@ -192,7 +192,7 @@ func (c plotted) hasDip() bool {
 	return false
 }
 
-// trust says how reliable the curve is.
+// trust returns words on how reliable the curve is.
 func (c plotted) trust() []item {
 	items := c.trusted()
 	if c.hasDip() {

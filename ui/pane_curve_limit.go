@@ -10,8 +10,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// unneeded are the limits of what a program no longer needs. No curve is estimated for them: the values around the present one are
-// replayed.
+// unneeded are the limits that say when memory that a program no longer needs goes back. No curve is estimated for them: values around the
+// present one are replayed.
 var unneeded = []string{"proportion", "outgrown", "max_age"}
 
 // replayedSteps is how many values are replayed on each side.

@@ -111,7 +111,7 @@ var freeColumns = []tableColumn[freeRow]{
 	{title: "OLDEST", width: 8, cell: func(c freeRow) span { return ageSpan(c.Oldest, c.now) }},
 }
 
-// ageSpan is how long ago something was, 0: it was not.
+// ageSpan writes the time from then to now; then 0: it never happened.
 func ageSpan(then, now uint64) span {
 	if then == 0 {
 		return span{none, dim}

@@ -95,7 +95,7 @@ func (p *ghostsPane) notes(g *stats.Ghosts, t *ghostTable, w int) []span {
 	return notes
 }
 
-// rowNotes say which ghosts have not seen all.
+// rowNotes say which ghosts have not seen all requests.
 func (p *ghostsPane) rowNotes(g *stats.Ghosts, say func(string, style)) {
 	for i := range g.Rows {
 		row := &g.Rows[i]
@@ -109,7 +109,7 @@ func (p *ghostsPane) rowNotes(g *stats.Ghosts, say func(string, style)) {
 	}
 }
 
-// costText says what simulated calls take.
+// costText says how long simulated driver calls take, and how that is known.
 func costText(g *stats.Ghosts) string {
 	const mib = 1 << 20
 	costs := "simulated: a 1 MiB allocation takes " + duration(uint64(g.CreateA+mib*g.CreateB)) + ", a release " + duration(uint64(g.ReleaseA+mib*g.ReleaseB))
@@ -186,7 +186,7 @@ type ghostTable struct {
 	columns []tableColumn[ghostRow]
 	at      int          // where these begin
 	present *stats.Ghost // nil: there is none
-	common  []string     // settings that all have, which the names leave out
+	common  []string     // settings that all ghosts have; names leave them out
 }
 
 // newGhostTable returns the table for a width.

@@ -146,7 +146,7 @@ func (p *heapPane) notes(s *stats.Snapshot, slabs []stats.MappedSlab, w int) (no
 	return notes
 }
 
-// heapCaveat says where the map is from, and what it lacks.
+// heapCaveat says how the map was made, and what is missing in it.
 func heapCaveat(s *stats.Snapshot) string {
 	m := s.Heap
 	switch {

@@ -56,7 +56,7 @@ func (p *limitsPane) move(m motion) {
 	}
 }
 
-// adjust asks for a new value of the chosen limit.
+// adjust requests a new value of the chosen limit.
 func (p *limitsPane) adjust(step limitStep) {
 	d := p.d
 	at := p.current(d.live.Limits)
@@ -109,7 +109,7 @@ func (p *limitsPane) setBySlider(c *canvas, x, y int) {
 	}
 }
 
-// slideTo changes the chosen limit by steps until its mark would be nearest to a place, 0 to 1.
+// slideTo changes the chosen limit by steps until its mark is nearest to a place on the slider, 0 to 1.
 func (p *limitsPane) slideTo(place float64) {
 	at := p.current(p.d.live.Limits)
 	l, device := &p.d.live.Limits[at], p.d.live.Device.Global
@@ -151,7 +151,7 @@ func (p *limitsPane) request(at int, to float64) {
 	p.d.ledger.noteBefore(l.Name, p.d.live)
 	sequence, err := p.d.o.SetLimit(l.Name, l.TextOf(to))
 	if err != nil {
-		p.d.ledger.failed(l.Name)
+		p.d.ledger.noteFailure(l.Name)
 		p.d.say(badStyle, "✗ "+err.Error())
 		return
 	}
@@ -162,7 +162,7 @@ func (p *limitsPane) request(at int, to float64) {
 	p.asked[l.Name] = &limitRequest{request{sequence: sequence}, from, to}
 }
 
-// changeLabel names a change of a limit, whose value was another one.
+// changeLabel names a change of a limit with the value before and after it.
 func (p *limitsPane) changeLabel(l *stats.Limit, from float64) string {
 	return l.Name + " " + p.text(l, from) + " → " + p.text(l, l.Value)
 }
@@ -185,7 +185,7 @@ func (p *limitsPane) update(s *stats.Snapshot) {
 		case text == "":
 			continue
 		case st == goodStyle:
-			from := p.d.ledger.began(l.Name, q.from)
+			from := p.d.ledger.valueBefore(l.Name, q.from)
 			back := from == l.Value // step by step
 			if back {
 				from = q.from
@@ -193,7 +193,7 @@ func (p *limitsPane) update(s *stats.Snapshot) {
 			label := p.changeLabel(l, from)
 			p.d.ledger.noteChange(s, change{label: label, limit: l.Name, value: from, undone: back}, "✓ "+label+" "+text)
 		default:
-			p.d.ledger.failed(l.Name)
+			p.d.ledger.noteFailure(l.Name)
 			p.d.say(st, "✗ "+l.Name+": "+text)
 		}
 		if !q.late {
@@ -297,8 +297,7 @@ func (p *limitsPane) text(l *stats.Limit, value float64) string {
 	return limitText(l, value)
 }
 
-// drawChoices draws the words that a limit takes beside its value, as far as there is room; how many there are, if there is
-// none.
+// drawChoices draws the other words that a limit may have. Where there is no room for them, it writes how many there are.
 func drawChoices(r region, l *stats.Limit, value float64) {
 	var others []item
 	for i, word := range l.Choices {

@@ -19,14 +19,14 @@ func memoryColumns(t *timeline, n, parts int) ([]column, uint64) {
 	}
 	largest := uint64(0)
 	for i := range h {
-		largest = max(largest, add(h[i].InUse, h[i].Cached, h[i].Cooling))
+		largest = max(largest, sum(h[i].InUse, h[i].Cached, h[i].Cooling))
 	}
 	top := niceCeiling(largest, parts)
 	t.eachColumn(n, func(c int, samples []stats.Sample) {
 		most := &samples[0]
 		for i := range samples {
 			s := &samples[i]
-			if add(s.InUse, s.Cached, s.Cooling) > add(most.InUse, most.Cached, most.Cooling) {
+			if sum(s.InUse, s.Cached, s.Cooling) > sum(most.InUse, most.Cached, most.Cooling) {
 				most = s
 			}
 		}

@@ -72,7 +72,7 @@ func (p missesPane) draw(r region, s *stats.Snapshot) {
 	}
 }
 
-// latestLeast is the width that call sites need to say something.
+// latestLeast is the least width in which call sites can be told apart.
 const latestLeast = 18
 
 // drawLatest lists the last misses, of a call site alone if it has a name: where there is no room for call sites, nothing.
@@ -94,7 +94,7 @@ func (p missesPane) drawLatest(r region, s *stats.Snapshot, site string) {
 	for i := range s.Misses {
 		m := &s.Misses[i]
 		switch n := d.processes.number; {
-		case site != "" && m.Tag != site, n != 0 && m.Process != n, !d.filters[paneMisses].takes(m.Tag + " " + m.Reason.String()):
+		case site != "" && m.Tag != site, n != 0 && m.Process != n, !d.filters[paneMisses].matches(m.Tag + " " + m.Reason.String()):
 			continue
 		case y == r.h:
 			return
@@ -132,8 +132,8 @@ func (d *dashboard) kindItems(s *stats.Snapshot) []item {
 	return items
 }
 
-// drawPlans says what plans did, in two lines, and returns how many it took: the arenas, and the requests with the reasons
-// why some were not served as planned.
+// drawPlans draws a line about the arenas of plans, and one about their requests, with the reasons why some were not served as planned. It
+// returns the number of rows.
 func drawPlans(r region, p *stats.Plans) int {
 	line := "none yet"
 	if p.Installed > 0 {

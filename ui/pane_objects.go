@@ -30,7 +30,7 @@ func moreStyle(more int64) style {
 	return dim
 }
 
-// moreText writes how many more there are.
+// moreText writes by how many a number of objects has grown.
 func moreText(more int64) string {
 	if more == 0 {
 		return "-"

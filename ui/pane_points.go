@@ -100,7 +100,7 @@ func (p *pointsPane) actionText(point *analysis.Diagnosis, named bool) string {
 	return l.Name + " " + text
 }
 
-// promise is what the curve says of a new value of the limit of cached bytes, empty where it says nothing.
+// promise writes the hit rate now, and that of the curve at a new value of the limit of cached bytes. It is empty where the curve has none.
 func (p *pointsPane) promise(l *stats.Limit, to float64) string {
 	c := plotted{p.d.curve.curve}
 	if l.Name != stats.MaxCachedBytes || p.d.curve.missing() != "" || !c.Known() || c.Policy != p.d.live.Policy {
@@ -110,8 +110,8 @@ func (p *pointsPane) promise(l *stats.Limit, to float64) string {
 		return c.rate(view.CurvePoint{Limit: uint64(limit), HitRate: c.hitRateAt(limit)})
 	}
 	now := at(l.Value)
-	if hits, misses := lateHits(p.d.live); add(hits, misses) >= fewRequests && p.d.goesOn(p.d.live) { // which is counted, not estimated
-		now = ratio(hits, add(hits, misses)) + " %"
+	if hits, misses := lateHits(p.d.live); sum(hits, misses) >= fewRequests && p.d.isLiveRun(p.d.live) { // which is counted, not estimated
+		now = ratio(hits, sum(hits, misses)) + " %"
 	}
 	return ": hit " + now + " → " + at(to)
 }
@@ -127,7 +127,7 @@ func (p *pointsPane) title(*stats.Snapshot) (title, hint []span) {
 
 func (p *pointsPane) move(m motion) { p.list.move(m, len(p.found)) }
 
-// current returns the point at the cursor, nil if there is none.
+// current returns the finding at the cursor, nil if there is none.
 func (p *pointsPane) current() *analysis.Diagnosis {
 	if p.at >= len(p.found) {
 		return nil
@@ -135,7 +135,7 @@ func (p *pointsPane) current() *analysis.Diagnosis {
 	return &p.found[p.at]
 }
 
-// enter shows what the point is about.
+// enter goes to the call site, the failure or the pane that the finding is about.
 func (p *pointsPane) enter() {
 	d, point := p.d, p.current()
 	switch {
@@ -189,7 +189,7 @@ func (p *pointsPane) drawRow(r region, point *analysis.Diagnosis, chosen bool) {
 // drawDetails draws all of a point: why, what to try, what y does, and where. It returns how many rows it took.
 func (p *pointsPane) drawDetails(r region, s *stats.Snapshot, point *analysis.Diagnosis) int {
 	y := r.lines(1, 0, signOf(point.Severity)+" "+point.Title+": "+point.Text, severityStyle(point.Severity))
-	for _, text := range p.tries(s, point) {
+	for _, text := range p.remedies(s, point) {
 		y = r.lines(3, y, text, plain)
 	}
 	if text := p.keysText(point); text != "" {
@@ -206,8 +206,8 @@ func (p *pointsPane) drawDetails(r region, s *stats.Snapshot, point *analysis.Di
 	return y
 }
 
-// tries are what may help, beside what y does.
-func (p *pointsPane) tries(s *stats.Snapshot, point *analysis.Diagnosis) (texts []string) {
+// remedies returns what else may help than what y does.
+func (p *pointsPane) remedies(s *stats.Snapshot, point *analysis.Diagnosis) (texts []string) {
 	switch k := &point.Knob; {
 	case k.Limit != "" && p.keysText(point) == "":
 		texts = append(texts, "try: "+k.Limit+"="+k.Value+textIf(k.Why != "", ": "+k.Why))
@@ -229,7 +229,7 @@ func (p *pointsPane) tries(s *stats.Snapshot, point *analysis.Diagnosis) (texts 
 // keysText says what the keys do about a point: what y sets, and what u takes back.
 func (p *pointsPane) keysText(point *analysis.Diagnosis) string {
 	l, _ := knobOf(p.d.live, point)
-	switch last := p.d.ledger.last(); {
+	switch last := p.d.ledger.lastUndoable(); {
 	case point.About == analysis.AboutChange && last != nil:
 		return "u takes back " + last.label
 	case l != nil && p.d.mode.fixedLimits == "" && !p.d.ended():
@@ -242,7 +242,7 @@ func (p *pointsPane) keysText(point *analysis.Diagnosis) string {
 	return ""
 }
 
-// knobOf returns the limit that a point wants to change, and its new value; nil: none.
+// knobOf returns the limit that a finding suggests to change, and the new value; nil: none.
 func knobOf(s *stats.Snapshot, point *analysis.Diagnosis) (l *stats.Limit, to float64) {
 	if s == nil {
 		return nil, 0

@@ -34,7 +34,7 @@ func (b *policiesPane) request(ask func(name string) (uint64, error), name, poli
 	b.d.ledger.noteBefore("", b.d.live)
 	sequence, err := ask(name)
 	if err != nil {
-		b.d.ledger.failed("")
+		b.d.ledger.noteFailure("")
 		b.d.say(badStyle, "✗ "+err.Error())
 		return false
 	}
@@ -62,7 +62,7 @@ func (b *policiesPane) report(s *stats.Snapshot, q *policyRequest, text string, 
 	}
 	b.d.limits.chosen, b.d.curve.tried = "", 0 // the limits are other ones
 	if st != goodStyle {
-		b.d.ledger.failed("")
+		b.d.ledger.noteFailure("")
 		b.d.say(st, "✗ policy "+q.label+": "+text)
 		return
 	}

@@ -131,7 +131,7 @@ var processColumns = []tableColumn[*stats.Process]{
 	{title: "PID", width: 8, cell: func(p *stats.Process) span { return span{pidOf(p), plain} }},
 	{title: heading(figures.InUse), width: 8, cell: func(p *stats.Process) span { return span{bytesText(p.Totals.InUse), inUseStyle} }},
 	{title: "HIT%", width: 6, pool: true, cell: func(p *stats.Process) span {
-		return span{ratio(p.Totals.Hits, add(p.Totals.Hits, p.Totals.Misses)), rateStyle(p.Totals.HitRate(), add(p.Totals.Hits, p.Totals.Misses))}
+		return span{ratio(p.Totals.Hits, sum(p.Totals.Hits, p.Totals.Misses)), rateStyle(p.Totals.HitRate(), sum(p.Totals.Hits, p.Totals.Misses))}
 	}},
 	{title: heading(figures.PeakInUse), width: 8, cell: func(p *stats.Process) span { return span{bytesText(p.Totals.PeakInUse), plain} }},
 	{title: heading(figures.Creates), width: 9, cell: func(p *stats.Process) span { return span{tableCount(p.Totals.Creates), plain} }},

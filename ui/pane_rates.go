@@ -85,12 +85,12 @@ func (p ratesPane) hitItems(s *stats.Snapshot, rough bool) []item {
 		return []item{total}
 	}
 	recent := 0.0
-	if n := add(w.Hits, w.Misses); n > 0 {
+	if n := sum(w.Hits, w.Misses); n > 0 {
 		recent = float64(w.Hits) / float64(n)
 	}
 	return []item{
 		total,
-		{2, []span{{"1 s ", dim}, {hitText(w.Hits, w.Misses), rateStyle(recent, add(w.Hits, w.Misses))}}},
+		{2, []span{{"1 s ", dim}, {hitText(w.Hits, w.Misses), rateStyle(recent, sum(w.Hits, w.Misses))}}},
 		{1, []span{{"steady ", dim}, {hitText(t.SteadyHits, steady), p.d.averageStyle(s, t.SteadyHits, steady)}}},
 	}
 }
@@ -166,7 +166,7 @@ func (t *timeline) drawHits(r region) {
 	t.eachColumn(len(columns), func(c int, samples []stats.Sample) {
 		var hits, misses uint64
 		for i := range samples {
-			hits, misses = add(hits, samples[i].Hits), add(misses, samples[i].Misses)
+			hits, misses = sum(hits, samples[i].Hits), sum(misses, samples[i].Misses)
 		}
 		n := float64(hits) + float64(misses)
 		if n > 0 {

@@ -69,7 +69,7 @@ func (t *tagsPane) order(s *stats.Snapshot) {
 	tags := t.groups.rowsOf(s)
 	for i := range tags {
 		t.ids = append(t.ids, tags[i].ID)
-		if t.d.filters[paneTags].takes(tags[i].Name) {
+		if t.d.filters[paneTags].matches(tags[i].Name) {
 			t.rows = append(t.rows, i)
 		}
 	}
@@ -312,7 +312,7 @@ func (t *tagsPane) drawRow(r region, tag *stats.Tag, chosen bool, mark span, los
 func (t *tagsPane) cell(c *tagColumn, tag *stats.Tag) (style, string) {
 	sites := t.groups.by == bySite && t.d.processes.number == 0
 	if c.title != sinceTitle {
-		if c.title == hitTitle && sites && t.d.o.Judge != nil && t.d.live != nil && t.d.goesOn(t.d.live) {
+		if c.title == hitTitle && sites && t.d.o.Judge != nil && t.d.live != nil && t.d.isLiveRun(t.d.live) {
 			late := t.d.o.Judge.Of(tag)
 			return lateStyle(tag, late.Hits, late.Misses), c.text(tag)
 		}

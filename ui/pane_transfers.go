@@ -31,7 +31,7 @@ func (p *transfersPane) sites(s *stats.Snapshot) []stats.TransferSite {
 	return filtered(&p.d.filters[paneTransfers], s.Transfers.Sites, func(t *stats.TransferSite) string { return t.What() + " " + t.Name })
 }
 
-// speedText is how fast what was timed went.
+// speedText writes the speed of the transfers whose time is known.
 func speedText(f *stats.Flow) string {
 	return cmp.Or(units.Rate(f.Rate()), none)
 }
@@ -99,8 +99,8 @@ func drawTransferHead(r region, name int, ownSites bool) {
 	r.text(name, 0, title, headStyle)
 }
 
-// drawDirections draws a row for each direction that something went, and returns how many. The two between host and device
-// have their bytes in the last second, and a line of the last minute.
+// drawDirections draws a row for each direction with transfers, and returns the number of rows. Those between host and device also have the
+// bytes of the last second and a chart of the last minute.
 func (p *transfersPane) drawDirections(r region, t *stats.Transfers) (rows int) {
 	for d := stats.ToDevice; d <= stats.Between; d++ {
 		f := &t.Directions[d]

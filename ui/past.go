@@ -19,7 +19,7 @@ const (
 	pastFewest  = 2
 )
 
-// past keeps moments of a live run, the denser the younger they are.
+// past keeps snapshots of a live run: many of the last seconds, few of earlier times.
 type past struct {
 	moments []*stats.Snapshot // oldest first
 	tags    int               // of them together
@@ -39,12 +39,12 @@ func (p *past) update(s *stats.Snapshot) {
 	}
 }
 
-// dispensable returns the place of the moment that leaves the smallest gap for its age. The first and the last stay.
+// dispensable returns the place of the moment to forget: without it the gap is smallest, for its age. The first and the last stay.
 func (p *past) dispensable(now uint64) (at int) {
 	least := math.Inf(1)
 	for i := 1; i < len(p.moments)-1; i++ {
 		gap := since(p.moments[i-1].Time, p.moments[i+1].Time)
-		if share := float64(gap) / float64(add(since(p.moments[i].Time, now), uint64(pastStep))); share < least {
+		if share := float64(gap) / float64(sum(since(p.moments[i].Time, now), uint64(pastStep))); share < least {
 			at, least = i, share
 		}
 	}
@@ -115,7 +115,7 @@ func (d *dashboard) markNow() {
 	d.say(goodStyle, "★ mark "+count(uint64(len(d.marks)))+"; < and > go from event to event")
 }
 
-// events are the times of everything on the axis, in order.
+// events returns the times of all events on the axis, in order.
 func (d *dashboard) events(s *stats.Snapshot) []uint64 {
 	var times []uint64
 	for _, m := range d.latest(s).Marks {
@@ -212,7 +212,7 @@ func eventSign(k wire.Kind) span {
 	return span{"•", warnStyle}
 }
 
-// showFirstAfter shows the first moment that has a time behind it, false if there is none yet.
+// showFirstAfter shows the first kept moment after a time, false if there is none yet.
 func (d *dashboard) showFirstAfter(time uint64) bool {
 	i := d.past.indexAt(time)
 	if i < 0 || d.past.moments[i].Time < time {

@@ -17,7 +17,7 @@ type sizeRow struct {
 	reuse  style
 }
 
-func (w *sizeRow) bytes() uint64 { return add(w.share.InUse, w.share.Cached, w.share.Cooling) }
+func (w *sizeRow) bytes() uint64 { return sum(w.share.InUse, w.share.Cached, w.share.Cooling) }
 
 var sizeColumns = []tableColumn[sizeRow]{
 	{title: heading(figures.InUse), width: 8, rank: 1, cell: func(w sizeRow) span { return span{bytesText(w.share.InUse), inUseStyle} }},
@@ -163,13 +163,13 @@ func withDevice(s *stats.Snapshot, size uint64, text string, pool bool) (string,
 	if device.Global == 0 {
 		return text + "; the device's memory is not known", st
 	}
-	free := since(add(t.InUse, t.Cached, t.Cooling), device.Global)
+	free := since(sum(t.InUse, t.Cached, t.Cooling), device.Global)
 	switch {
 	case device.Largest > 0 && size > device.Largest:
 		return text + "; does not fit: the device allocates at most " + bytesText(device.Largest) + " at once", badStyle
 	case size <= free:
 		return text + "; fits the " + bytesText(free) + " that the device has left", st
-	case size <= add(free, t.Cached):
+	case size <= sum(free, t.Cached):
 		return text + "; fits the device once " + bytesText(size-free) + " of the cached go back", st
 	case pool:
 		return text + "; the device has " + bytesText(free) + " left", st

@@ -7,7 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// prompt is a line that the user types.
+// prompt asks the user for a line of text.
 type prompt struct {
 	label   string
 	text    string
@@ -22,7 +22,7 @@ type prompt struct {
 // typedMax bounds the length of what is typed, in bytes.
 const typedMax = 256
 
-// leavePrompt gives up what is typed.
+// leavePrompt ends typing without using the text.
 func (d *dashboard) leavePrompt() {
 	p := d.prompt
 	d.prompt = nil
@@ -41,7 +41,7 @@ func (d *dashboard) enterPrompt() tea.Cmd {
 	return command
 }
 
-// movesPrompt makes what a key does that moves in a list under a prompt.
+// movesPrompt returns the action of a key that moves in a list under a prompt.
 func movesPrompt(m motion) func(*dashboard, string) tea.Cmd {
 	return does(func(d *dashboard) {
 		if d.prompt.moved != nil {
@@ -73,7 +73,7 @@ func (p *prompt) set(text string) {
 	}
 }
 
-// line is what is shown of the prompt: its end, if it is long.
+// line returns the label and the text. Where the text is too long, only its end is shown.
 func (p *prompt) line(w int) string {
 	text := p.text
 	for len(text) > 0 && width(p.label)+width(text)+3 > w {

@@ -8,7 +8,7 @@ type request struct {
 	late     bool // it was reported that there is no answer
 }
 
-// knownTo reports whether a snapshot knows of it, or of a later change.
+// knownTo reports whether a snapshot has the answer to the request, or to a later one.
 func (q *request) knownTo(r *stats.Request) bool { return r.Sequence >= q.sequence }
 
 // answer returns in words how the request ended, as a snapshot has it; empty while that is open. After a late request

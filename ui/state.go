@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// State is how the user left the dashboard, which opens as that the next time.
+// State is how the user left the dashboard. The next dashboard opens in this state.
 type State struct {
 	Layout  string        `json:"layout,omitempty"` // the name of a layout
 	Hidden  string        `json:"hidden,omitempty"` // the numbers of panes

@@ -27,7 +27,7 @@ func hex(color string) string {
 	return color
 }
 
-// page returns the colours of a picture's text and of what is behind it.
+// page returns the colours of a picture's text and background.
 func page(name Theme) (text, behind string) {
 	switch name {
 	case Light, HighContrastLight:

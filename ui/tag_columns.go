@@ -35,7 +35,7 @@ const (
 // lowHitRate is a hit rate that is worth a colour.
 const lowHitRate = 0.8
 
-// unlessZero is a style that dims zeros.
+// unlessZero returns a style, or dim for a zero.
 func unlessZero(v func(*stats.Tag) uint64, st style) func(*stats.Tag) style {
 	return func(t *stats.Tag) style {
 		if v(t) == 0 {
@@ -58,7 +58,7 @@ func pooled(c tagColumn) tagColumn {
 
 // hitStyle is the style of the hit rate of a row in the whole run. Few requests are no fault: a buffer that is created once misses.
 func hitStyle(t *stats.Tag) style {
-	switch all := add(t.Hits, t.Misses); {
+	switch all := sum(t.Hits, t.Misses); {
 	case all == 0:
 		return dim
 	case all < fewRequests:
@@ -71,7 +71,7 @@ func hitStyle(t *stats.Tag) style {
 	return plain
 }
 
-// lateStyle is the same by what the row requested of late. The figure is that of the run, which is dim where the two differ.
+// lateStyle returns the style of a row's hit rate by its latest requests. The rate itself is of the run, and dim where the two differ.
 func lateStyle(t *stats.Tag, hits, misses uint64) style {
 	switch st := hitStyle(&stats.Tag{Hits: hits, Misses: misses}); {
 	case st == warnStyle, st == hitStyle(t):
@@ -109,7 +109,7 @@ var tagColumns = [...]tagColumn{
 	pooled(numberColumn(heading(figures.Cached), 8, 2, func(t *stats.Tag) uint64 { return t.Cached }, bytesText, cachedStyle)),
 	pooled(numberColumn(heading(figures.Idle), 8, 11, func(t *stats.Tag) uint64 { return t.Idle }, bytesText, cachedStyle)),
 	pooled(numberColumn("FREE", 7, 7, func(t *stats.Tag) uint64 { return t.CachedCount }, tableCount, plain)),
-	{hitTitle, 6, 1, func(t *stats.Tag) string { return ratio(t.Hits, add(t.Hits, t.Misses)) }, hitStyle,
+	{hitTitle, 6, 1, func(t *stats.Tag) string { return ratio(t.Hits, sum(t.Hits, t.Misses)) }, hitStyle,
 		func(a, b *stats.Tag) int { return cmp.Compare(b.HitRate(), a.HitRate()) }, true},
 	{sinceTitle, 7, 7, nil, nil, nil, true},
 	pooled(numberColumn(heading(figures.Misses), 8, 8, func(t *stats.Tag) uint64 { return t.Misses }, tableCount, plain)),
@@ -119,13 +119,13 @@ var tagColumns = [...]tagColumn{
 	{trendTitle, trendWide + 2, 6, nil, nil, nil, false},
 }
 
-// hitTitle marks the column of the hit rate of the run.
+// hitTitle is the title of the column with the hit rate of the run.
 const hitTitle = "HIT%"
 
 // sinceTitle marks the column of the hit rate since the latest change, which is there once something was changed.
 const sinceTitle = "HIT%Δ"
 
-// gaugeColumns are what lost events may have made too high or too low.
+// gaugeColumns are the columns whose values lost events may have made too high or too low.
 var gaugeColumns = []string{"HOLDS", heading(figures.InUse), heading(figures.LiveBuffers), heading(figures.PeakInUse), heading(figures.Cached), heading(figures.Idle), "FREE"}
 
 const sortHeld = 1
@@ -144,7 +144,7 @@ type content struct {
 	same   [len(tagColumns)]string // else what all rows have
 }
 
-// update looks at rows.
+// update notes how wide the names in rows are, and which columns differ between them.
 func (c *content) update(tags []stats.Tag, rows []int) {
 	c.name = 0
 	for _, i := range rows {
@@ -158,10 +158,10 @@ func (c *content) update(tags []stats.Tag, rows []int) {
 	}
 }
 
-// foldLeast is how many rows have to be the same somewhere, unless there is nothing.
+// foldLeast is the number of equal rows from which a column is left out. A column without any value is left out at once.
 const foldLeast = 4
 
-// nothingIn are texts that say nothing of a single row.
+// nothingIn are texts without a value.
 var nothingIn = map[string]bool{"0": true, "0.0%": true, none: true}
 
 // folds reports whether a column is left out because all rows have the same there.

@@ -31,7 +31,6 @@ func (d *dashboard) askExport() {
 	})
 }
 
-// record starts or stops a recording.
 func (d *dashboard) record() { d.runAction(d.o.Record) }
 
 // measure begins or ends an experiment.

@@ -25,7 +25,7 @@ type timeline struct {
 	start       uint64 // of the recording
 }
 
-// spans are the lengths of time that the user can choose for charts, in ns; 0: all.
+// spans are the lengths of time that one key shows in turn, in ns; 0: all.
 var spans = []uint64{0, 10e9, 60e9, 600e9}
 
 // nextSpan shows the next length of time.
@@ -33,7 +33,7 @@ func (d *dashboard) nextSpan() {
 	d.showSpan(spans[(slices.Index(spans, d.span)+1)%len(spans)])
 }
 
-// showSpan lets charts show that much time, 0: all.
+// showSpan lets charts cover a length of time in ns; 0: all.
 func (d *dashboard) showSpan(span uint64) {
 	d.span = span
 	text := "all time"
@@ -43,7 +43,7 @@ func (d *dashboard) showSpan(span uint64) {
 	d.say(dim, "charts show "+text)
 }
 
-// timeline returns what charts of a snapshot show.
+// timeline returns the samples and the time that charts of a snapshot cover.
 func (d *dashboard) timeline(s *stats.Snapshot) timeline {
 	var t timeline
 	if d.mode.recording {
@@ -100,7 +100,7 @@ const minuteNS = 60e9
 // narrow leaves only the last part of the time, or that around the time cursor.
 func (t *timeline) narrow(span uint64) {
 	if t.at != 0 {
-		t.until = min(t.until, max(add(t.at, span/2), t.from+span))
+		t.until = min(t.until, max(sum(t.at, span/2), t.from+span))
 	}
 	t.from = t.until - span
 	first := sort.Search(len(t.samples), func(i int) bool { return t.samples[i].Time > t.from })
@@ -142,7 +142,7 @@ func (t *timeline) eachColumn(n int, f func(column int, samples []stats.Sample))
 		return
 	}
 	length := t.until - t.from
-	known := add(h[len(h)-1].Time, length/uint64(n), length/100)
+	known := sum(h[len(h)-1].Time, length/uint64(n), length/100)
 	i := 0
 	for c := range n {
 		behind := uint64(float64(length) * float64(n-1-c) / float64(n))
@@ -161,7 +161,7 @@ func (t *timeline) eachColumn(n int, f func(column int, samples []stats.Sample))
 	}
 }
 
-// latest returns the snapshot that has all marks and failures, in a recording also those after the cursor.
+// latest returns the newest snapshot, which has all marks and failures, in a recording also those after the cursor.
 func (d *dashboard) latest(s *stats.Snapshot) *stats.Snapshot {
 	switch {
 	case d.mode.recording && d.cursor.moment.Latest != nil:

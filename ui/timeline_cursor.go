@@ -19,7 +19,7 @@ type timeCursor struct {
 	d      *dashboard
 	at     uint64 // the time asked for
 	moment view.Moment
-	read   *stats.Snapshot // the snapshot of that, as it was read
+	read   *stats.Snapshot // the snapshot at that time, without later names
 }
 
 // update asks for the present place again: reading may have progressed.
@@ -103,7 +103,7 @@ func (c *timeCursor) moveBy(n int) {
 		c.goTo(m.From + since(uint64(-n), place)*step)
 		return
 	}
-	if at = add(m.From, (place+uint64(n))*step); at >= m.Until {
+	if at = sum(m.From, (place+uint64(n))*step); at >= m.Until {
 		at = view.LastMoment
 	}
 	c.goTo(at)
@@ -125,7 +125,7 @@ func (c *timeCursor) ask() {
 				return
 			}
 			d.note = note{}
-			c.goTo(add(c.moment.From, after))
+			c.goTo(sum(c.moment.From, after))
 		},
 	}
 }

@@ -208,7 +208,7 @@ func TestNothingEscapesTheView(t *testing.T) {
 				Read: anyFloat().Draw(t, "read"), Done: rapid.Bool().Draw(t, "done"), Note: anyText().Draw(t, "note"),
 				Damage: anyText().Draw(t, "damage"),
 			}
-			m.Until = add(m.From, anyNumber().Draw(t, "length"))
+			m.Until = sum(m.From, anyNumber().Draw(t, "length"))
 			if m.Latest != nil {
 				m.History = m.Latest.History
 			}

@@ -23,7 +23,7 @@ func (d *dashboard) beginTyping() {
 	}
 }
 
-// typeKey gives a key to the program, or ends that.
+// typeKey gives a key to the program. ctrl+\ ends typing instead.
 func (d *dashboard) typeKey(msg tea.KeyPressMsg) {
 	if msg.String() == "ctrl+\\" || d.ended() {
 		d.typing = false
@@ -43,7 +43,7 @@ func (d *dashboard) typeInto(text string) {
 	}
 }
 
-// sequences are what keys of no letter send (xterm's ctlseqs, normal cursor keys).
+// sequences are what a terminal sends for keys without a letter (xterm's ctlseqs, normal cursor keys).
 var sequences = map[string]string{
 	"up": "\x1b[A", "down": "\x1b[B", "right": "\x1b[C", "left": "\x1b[D", "home": "\x1b[H", "end": "\x1b[F", "insert": "\x1b[2~",
 	"delete": "\x1b[3~", "pgup": "\x1b[5~", "pgdown": "\x1b[6~", "shift+tab": "\x1b[Z", "space": " ", "ctrl+space": "\x00",

@@ -33,7 +33,7 @@ func (p *pointsPane) text(w int) (string, style) {
 	return text, severityStyle(first.Severity)
 }
 
-// brief is a point's short title. Of its call site, which is in the list and in the table, it has the function.
+// brief returns the short title of a finding, with the function of its call site. The list and the table have the whole site.
 func brief(point *analysis.Diagnosis) string {
 	_, function, found := strings.Cut(point.Tag, " ")
 	switch text := cmp.Or(point.Brief, point.Title); {
@@ -85,7 +85,7 @@ func (p *pointsPane) drawLine(r region, s *stats.Snapshot) {
 	r.textIn(1, 0, r.w-n-4, text, st)
 }
 
-// drawFine draws what was judged, and how many notes there are.
+// drawFine draws that all is well, what was judged, and how many notes there are.
 func (p *pointsPane) drawFine(r region, judged string) {
 	w := r.w - 2
 	if n := len(p.found); n > 0 {
@@ -96,7 +96,7 @@ func (p *pointsPane) drawFine(r region, judged string) {
 	r.textIn(1, 0, w, "✓ "+clauses(judged, w-2), goodStyle)
 }
 
-// clauses leaves out the last parts of a sentence that do not fit w columns.
+// clauses returns a sentence without its last clauses, so that it fits w columns.
 func clauses(text string, w int) string {
 	for width(text) > w {
 		at := max(strings.LastIndex(text, "; "), strings.LastIndex(text, ": "), strings.LastIndex(text, " ("), strings.LastIndex(text, ", "))

@@ -21,7 +21,7 @@ func (p *curvePane) marks() (marks []curveMark) {
 	return marks
 }
 
-// poolNote says that the programs have no pool, if so.
+// poolNote says that the curve is of a pool which the programs do not have; empty if they have it.
 func (p *curvePane) poolNote() []item {
 	if !p.d.poolless() {
 		return nil
@@ -43,7 +43,7 @@ func (p *curvePane) limit() uint64 {
 	return p.tried
 }
 
-// limitEnough returns the power of two from which on the hit rate is nearly the highest.
+// limitEnough returns the least power of two with nearly the best hit rate.
 func (p *curvePane) limitEnough() uint64 {
 	return triedMin << bits.Len64((max(1, min(p.curve.Enough.Limit, triedMax))-1)/triedMin)
 }
