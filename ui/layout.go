@@ -239,7 +239,7 @@ func (d *dashboard) askPanes() {
 	}
 }
 
-// togglePane hides or shows a pane. A preset first becomes all panes, of which those that it lacks are hidden.
+// togglePane hides or shows a pane. A preset first becomes the layout of all panes, where the panes that it lacks are hidden.
 func (d *dashboard) togglePane(id paneID) {
 	if p := presets[d.preset]; d.preset > 0 {
 		for other := paneMemory; other <= paneOutput; other++ {

@@ -72,7 +72,7 @@ func (p missesPane) draw(r region, s *stats.Snapshot) {
 	}
 }
 
-// latestLeast is the least width in which call sites can be told apart.
+// latestLeast is the least width in which names of call sites differ.
 const latestLeast = 18
 
 // drawLatest lists the last misses, of a call site alone if it has a name: where there is no room for call sites, nothing.

@@ -11,7 +11,7 @@ import (
 // ConsoleLacks reports whether a terminal is a Linux console whose font lacks a character.
 func ConsoleLacks(terminal *os.File, character rune) bool {
 	const getUnicodeMap = 0x4b66 // GIO_UNIMAP: which glyph of the font shows which character, see ioctl_console(2)
-	type shown struct{ character, glyph uint16 }
+	type shown struct{ character, _ uint16 }
 	list := make([]shown, 1<<16-1)
 	font := struct {
 		count uint16
