@@ -25,7 +25,7 @@ func TestObjectsLeft(t *testing.T) {
 		"nearly: ended by a signal": {rounds: 14, created: 2, released: 1, signal: true},
 	} {
 		s := newTape()
-		s.put(wire.ObjectFields{Held: wire.HeldContext, Tag: 4, Created: 1, Released: min(1, uint64(test.rounds*test.released/28)), Most: 1}.Event(), "")
+		s.put(wire.ObjectFields{Held: wire.HeldContext, Tag: 4, Created: 1, Released: min(1, test.rounds*test.released/28), Most: 1}.Event(), "")
 		s.release(s.driver(1, mib), wire.OutcomeDriver)
 		for n := range test.rounds {
 			s.put(wire.ObjectFields{Held: wire.HeldEvent, Tag: 5, Created: (n + 1) * test.created, Released: (n + 1) * test.released, Most: 2}.Event(), "")
