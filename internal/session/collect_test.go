@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/budget"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/symbol"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -510,6 +511,53 @@ func TestSitePayloadKeepsWholeLines(t *testing.T) {
 	site, ok := s.site(&r)
 	if !ok || len(site.Payload) > wire.PayloadMax || !bytes.HasSuffix(site.Payload, []byte("\n")) {
 		t.Errorf("site of %d bytes, ok %v", len(site.Payload), ok)
+	}
+}
+
+// TestSitesShareTheBudget: what many programs let wait for names, and the names that they get, have one bound together.
+func TestSitesShareTheBudget(t *testing.T) {
+	const most, processes, each = 1 << 20, 20, 100
+	keep, said := budget.New(most), 0
+	s := newSites(func(string, uint64) []symbol.Frame { return []symbol.Frame{{Function: strings.Repeat("f", 1000)}} })
+	s.names = symbol.Options{Budget: keep, Say: func(string) { said++ }}
+	path, frames := []byte(strings.Repeat("p", wire.PayloadMax)), make([]byte, wire.StackMax*wire.SizeofFrame)
+	kept, texts := 0, 0
+	for p := range uint32(processes) {
+		for i := range uint64(each) {
+			module, tag := wire.ModuleFields{Module: i + 1}.Record(path), wire.TagFields{Mode: wire.TagsStack, Tag: uint32(i)}.Record(frames)
+			module.Process, tag.Process = p, p
+			s.answer(&module)
+			if site, ok := s.answer(&tag); ok {
+				texts += len(site.Payload)
+			}
+		}
+		kept += len(s.unnamed[p]) * len(frames)
+	}
+	if kept += len(s.modules) * len(path); kept+texts > most || keep.Used() > most || said != 1 {
+		t.Errorf("%d bytes of modules and tags and %d of names are kept, %d charged; said %d times", kept, texts, keep.Used(), said)
+	}
+	exit := wire.ExitFields{}.Event()
+	if !s.request(&wire.Record{Process: 1, Event: exit}) {
+		t.Error("the end of a process finds no room")
+	}
+	s.finish()
+	for p := range uint32(processes) {
+		s.answer(&wire.Record{Process: p, Event: exit})
+		for _, site := range s.nameAgain(p) {
+			texts += len(site.Payload)
+		}
+	}
+	for _, site := range s.takeReady() {
+		texts += len(site.Payload)
+	}
+	if int(keep.Used()) != texts || texts == 0 {
+		t.Errorf("%d bytes are charged in the end, for %d of names", keep.Used(), texts)
+	}
+	for range leftMax {
+		s.answer(&wire.Record{Process: processes, Event: exit})
+	}
+	if keep.Used() > int64(wire.PayloadMax*each) { // of what was named last, after its process had ended
+		t.Errorf("%d bytes are charged once the model has forgotten the processes", keep.Used())
 	}
 }
 

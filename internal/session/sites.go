@@ -19,6 +19,8 @@ const (
 	sitesPatience = 10 * time.Second
 	// unnamedMax bounds the tags of a process that are named again at its end: Java and node write names when they end.
 	unnamedMax = 4096
+	// leftMax is of how many ended processes the model may still have names.
+	leftMax = 1024
 )
 
 // resolver names a return address in a module: the innermost function first, then those it was inlined into.
@@ -32,16 +34,19 @@ type resolver func(module string, offset uint64) []symbol.Frame
 // earlier requests have been answered.
 type sites struct {
 	resolve resolver
-	names   symbol.Options           // of generated code
+	names   symbol.Options           // of generated code; its budget also has what waits for names, and the names that programs get
 	buildID func(path string) string // symbol.BuildID
 	// open returns the path by which we can open a file that a process knows by another path.
 	open func(process uint32, path string) string
 	done chan struct{}
 
 	// State of the processes, used by run alone.
+	full      sync.Once // the budget is, which was said
 	modules   map[moduleKey]module
 	generated map[uint32]*symbol.PerfMap // code outside of all modules
 	unnamed   map[uint32][]wire.Record   // tags with such code that has no name yet
+	texts     map[uint32]int64           // bytes of names that the model has
+	left      []int64                    // the same of ended processes
 
 	mu      sync.Mutex
 	more    *sync.Cond
@@ -55,6 +60,7 @@ func newSites(resolve resolver) *sites {
 	s := &sites{
 		resolve: resolve, buildID: symbol.BuildID, done: make(chan struct{}),
 		modules: map[moduleKey]module{}, generated: map[uint32]*symbol.PerfMap{}, unnamed: map[uint32][]wire.Record{},
+		texts: map[uint32]int64{},
 	}
 	s.open = func(_ uint32, path string) string { return path }
 	s.more = sync.NewCond(&s.mu)
@@ -67,19 +73,59 @@ func (s *sites) request(r *wire.Record) bool {
 	if s.resolve == nil {
 		return false
 	}
-	copied := *r
-	copied.Payload = slices.Clone(r.Payload)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.queue) >= sitesMax {
+	if len(s.queue) >= sitesMax || !s.fits(waiting(r)) {
 		return false
 	}
+	copied := *r
+	copied.Payload = slices.Clone(r.Payload)
 	s.queue = append(s.queue, copied)
 	if !s.started {
 		s.started = true
 		go s.run()
 	}
 	s.more.Signal()
+	return true
+}
+
+// cost is what a record or a module takes with some text.
+func cost(text int) int64 { return 128 + int64(text) }
+
+// waiting is what a request takes until it is answered. Those that begin and end a process are always taken.
+func waiting(r *wire.Record) int64 {
+	if r.Kind == wire.KindTag || r.Kind == wire.KindModule {
+		return cost(len(r.Payload))
+	}
+	return 0
+}
+
+func (m *module) cost() int64 { return cost(len(m.path) + len(m.opened) + len(m.function)) }
+
+// fits charges bytes to the budget.
+func (s *sites) fits(bytes int64) bool {
+	if s.names.Budget.Charge(bytes) {
+		return true
+	}
+	s.full.Do(func() {
+		if s.names.Say != nil {
+			s.names.Say("the programs have more call sites and modules than there is memory for names of, so some are shown without (--memory-budget)")
+		}
+	})
+	return false
+}
+
+// keepModule keeps a module, if there is room.
+func (s *sites) keepModule(key moduleKey, m *module) bool {
+	old := s.modules[key]
+	if old != (module{}) {
+		s.names.Budget.Release(old.cost())
+		delete(s.modules, key)
+	}
+	if len(s.modules) == sitesMax || !s.fits(m.cost()) {
+		return false
+	}
+	s.modules[key] = *m
 	return true
 }
 
@@ -137,6 +183,7 @@ func (s *sites) run() {
 			if answer, ok := s.answer(&batch[i]); ok {
 				s.addReady([]wire.Record{answer})
 			}
+			s.names.Budget.Release(waiting(&batch[i]))
 		}
 	}
 }
@@ -150,15 +197,23 @@ func (s *sites) addReady(answers []wire.Record) {
 
 // nameAgain names tags whose code had no name when they were made.
 func (s *sites) nameAgain(process uint32) (named []wire.Record) {
-	again := s.unnamed[process]
-	delete(s.unnamed, process)
-	for i := range again {
-		if r, ok := s.site(&again[i]); ok {
+	for _, tag := range s.takeUnnamed(process) {
+		if r, ok := s.site(&tag); ok {
 			named = append(named, r)
 		}
 	}
-	delete(s.unnamed, process) // tags that still have no name
+	s.takeUnnamed(process) // tags that still have no name
 	return named
+}
+
+// takeUnnamed returns the tags of a process whose code has no name, and forgets them.
+func (s *sites) takeUnnamed(process uint32) []wire.Record {
+	tags := s.unnamed[process]
+	delete(s.unnamed, process)
+	for i := range tags {
+		s.names.Budget.Release(cost(len(tags[i].Payload)))
+	}
+	return tags
 }
 
 // answer returns what comes back for a record.
@@ -171,20 +226,30 @@ func (s *sites) answer(r *wire.Record) (wire.Record, bool) {
 	case wire.KindModule:
 		payload, name := wire.ParseModule(r.Payload)
 		path, key := string(payload), moduleKey{r.Process, r.AsModule().Module()}
-		if len(s.modules) == sitesMax {
-			return wire.Record{}, false
-		}
+		m := module{path: path}
 		if r.AsModule().Script() {
-			s.modules[key] = module{path: path, function: string(name)}
+			m.function = string(name)
+		} else {
+			m.opened = s.open(r.Process, path)
+		}
+		if !s.keepModule(key, &m) || r.AsModule().Script() {
 			return wire.Record{}, false
 		}
-		m := module{path: path, opened: s.open(r.Process, path)}
-		s.modules[key] = m
 		return s.module(r, m)
 	case wire.KindExit:
-		maps.DeleteFunc(s.modules, func(k moduleKey, _ module) bool { return k.process == r.Process })
+		maps.DeleteFunc(s.modules, func(k moduleKey, m module) bool {
+			if k.process == r.Process {
+				s.names.Budget.Release(m.cost())
+			}
+			return k.process == r.Process
+		})
 		s.generated[r.Process].Close()
 		delete(s.generated, r.Process)
+		if s.left = append(s.left, s.texts[r.Process]); len(s.left) > leftMax {
+			s.names.Budget.Release(s.left[0])
+			s.left = s.left[1:]
+		}
+		delete(s.texts, r.Process)
 		return *r, true
 	default:
 		return s.site(r)
@@ -240,12 +305,13 @@ func (s *sites) site(r *wire.Record) (wire.Record, bool) {
 			}
 		}
 	}
-	if unnamed && len(s.unnamed[r.Process]) < unnamedMax {
+	if unnamed && len(s.unnamed[r.Process]) < unnamedMax && s.fits(cost(len(r.Payload))) {
 		s.unnamed[r.Process] = append(s.unnamed[r.Process], *r)
 	}
-	if len(payload) == 0 {
+	if len(payload) == 0 || !s.fits(int64(len(payload))) { // which the model keeps
 		return wire.Record{}, false
 	}
+	s.texts[r.Process] += int64(len(payload))
 	site := wire.SiteFields{Tag: r.AsTag().Tag()}.Record(payload)
 	site.Process = r.Process
 	return site, true
