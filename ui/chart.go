@@ -52,9 +52,12 @@ func (r region) stacked(columns []column, layers []layer) {
 	for x := range r.w {
 		pair := columns[2*x : 2*x+2]
 		for y := range r.h {
-			text, st := blockCell(pair, layers, y, r.h)
+			var text string
+			var st style
 			if r.c.charts == Braille {
 				text, st = brailleCell(pair, layers, x, y, r.h)
+			} else {
+				text, st = blockCell(pair, layers, y, r.h)
 			}
 			if text != " " {
 				r.put(x, y, text, st)

@@ -102,7 +102,7 @@ var asciiFor = map[string]string{
 
 // consoleSigns are those that the kernel's font for the Linux console has, and consoleFor replaces others by one of these. The rest is
 // replaced as in ASCII.
-const consoleSigns = "─│┬┴├┤┼█▓▒░▄▌·•■◆±○▲▼÷≈≤≥µ∞↑↓→←¶²"
+const consoleSigns = "─│┬┴├┤┼█▓▒░▄▌·•■◆±○▲▼÷≈≤≥µ∞↑↓→←¶"
 
 var consoleFor = map[string]string{
 	"╭": "┌", "╮": "┐", "╰": "└", "╯": "┘", "┊": "│", "▁": "_", "▂": "_", "▃": "▄", "▅": "▄", "▆": "█", "▇": "█", "▏": "│", "●": "•",
