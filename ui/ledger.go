@@ -276,13 +276,15 @@ func (c *change) texts(all bool) (served, cost string) {
 	return "hit " + strings.Join(hits, ", "), "cached " + strings.Join(cached, " → ") + "; driver calls " + strings.Join(calls, " → ") + " /s"
 }
 
-// mark is a sign for what came of a change: amber where less is served since.
+// mark is a sign for what came of a change: amber where less is served since, dim where too few requests show it.
 func (c *change) mark() (string, style) {
 	switch now := c.judged(); {
 	case c.undone:
 		return "✓ ", dim
 	case now != nil && now.Worse():
 		return "! ", warnStyle
+	case now != nil && !now.Known():
+		return "· ", dim
 	}
 	return "✓ ", plain
 }

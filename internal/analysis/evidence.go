@@ -116,9 +116,12 @@ type Effect struct {
 // HitRate returns hits / requests, 0 without requests.
 func (e *Effect) HitRate() float64 { return float64(e.Hits) / float64(max(e.Requests, 1)) }
 
+// Known reports whether there were enough requests before and since to say what came of the change.
+func (c *Change) Known() bool { return min(c.Before.Requests, c.After.Requests) >= requestsLeast }
+
 // Worse reports whether clearly less is served since the change.
 func (c *Change) Worse() bool {
-	return min(c.Before.Requests, c.After.Requests) >= requestsLeast && c.Before.HitRate()-c.After.HitRate() >= worseLeast
+	return c.Known() && c.Before.HitRate()-c.After.HitRate() >= worseLeast
 }
 
 // Requests counts what was requested of the pool.
