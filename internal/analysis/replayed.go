@@ -46,7 +46,8 @@ const (
 	anyGain gain = iota
 	moreHits
 	lessMemory
-	noLoss // its gain is no figure of a replay
+	halfMemory // at any loss of hits
+	noLoss     // its gain is no figure of a replay
 )
 
 // reached reports whether a trial gained enough to be named.
@@ -62,6 +63,8 @@ func (g gain) reached(present, trial *Outcome) bool {
 		return more
 	case lessMemory:
 		return less
+	case halfMemory:
+		return 2*trial.PeakReserved <= present.PeakReserved && trial.Hits > 0
 	case noLoss:
 		return hits >= -loseHits
 	}
@@ -160,7 +163,11 @@ func (a *Analysis) Replayed(r *Replays) {
 // replayed completes a finding likewise.
 func (d *Diagnosis) replayed(present string, r *Replays) {
 	list := d.tried(present)
-	if best := r.best(d.gain, list); best != (Trial{}) {
+	best := r.best(d.gain, list)
+	if best == (Trial{}) && d.gain == lessMemory { // the sentence has both figures
+		best = r.best(halfMemory, list)
+	}
+	if best != (Trial{}) {
 		gives := r.Gives(best)
 		if best == (Trial{Policy: present}) { // the run has other limits
 			gives = strings.Replace(gives, present, present+" and its default limits", 1)

@@ -25,7 +25,12 @@ func TestFindingNamesWhatGained(t *testing.T) {
 				{Policy: "slab"}: {Hits: 50, Requests: 100, PeakReserved: 15 << 20}, {Policy: "arena"}: {Hits: 50, Requests: 100, PeakReserved: 10 << 20},
 			}, "text; replayed with arena, part: 10.0 MiB reserved at most instead of 20.0 MiB, the same 50.0 % hits",
 		},
-		"hits lost":     {lessMemory, Knob{}, "arena", map[Trial]Outcome{{Policy: "arena"}: {Hits: 40, Requests: 100, PeakReserved: 10 << 20}}, "text"},
+		"hits lost": {lessMemory, Knob{}, "arena", map[Trial]Outcome{{Policy: "arena"}: {Hits: 40, Requests: 100, PeakReserved: 11 << 20}}, "text"},
+		"all lost":  {lessMemory, Knob{}, "arena", map[Trial]Outcome{{Policy: "arena"}: {Requests: 100, PeakReserved: 10 << 20}}, "text"},
+		"half of it, at a loss": {
+			lessMemory, Knob{}, "slab arena", map[Trial]Outcome{{Policy: "slab"}: {Hits: 40, Requests: 100, PeakReserved: 10 << 20}, {Policy: "arena"}: {Hits: 50, Requests: 100, PeakReserved: 19 << 20}},
+			"text; replayed with slab, part: 10.0 MiB reserved at most instead of 20.0 MiB, 40.0 % hits instead of 50.0 %",
+		},
 		"hardly less":   {lessMemory, Knob{}, "arena", map[Trial]Outcome{{Policy: "arena"}: {Hits: 50, Requests: 100, PeakReserved: 19 << 20}}, "text"},
 		"fails":         {lessMemory, Knob{}, "arena", map[Trial]Outcome{{Policy: "arena"}: {Hits: 50, Requests: 100, PeakReserved: 10 << 20, Failures: 1}}, "text"},
 		"more hits":     {anyGain, knob, "", map[Trial]Outcome{limit: {Hits: 74, Requests: 100, PeakReserved: 20 << 20}}, "text; replayed with max_waste_ratio=3, part: the same 20.0 MiB reserved at most, 74.0 % hits instead of 50.0 %"},

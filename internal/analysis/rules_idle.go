@@ -94,7 +94,7 @@ func (d *Diagnosis) goesBack(e *Evidence, long uint64) {
 }
 
 // unusedLeast is how many buffers that no command uses are worth a word, if they are most of all.
-const unusedLeast = 100
+const unusedLeast = 20
 
 // neverUsed finds that most buffers are created and released without a use.
 func neverUsed(e *Evidence) (Diagnosis, bool) {

@@ -74,17 +74,17 @@ func TestPoolIsIdle(t *testing.T) {
 // TestNeverUsed: what no command used is noted where a recording has uses, and most is.
 func TestNeverUsed(t *testing.T) {
 	for name, test := range map[string]struct {
-		version, used int
-		attached      bool
-		want          bool
+		version, unused, used int
+		attached              bool
+		want                  bool
 	}{
-		"none is used": {recording.Version, 0, false, true}, "some are": {recording.Version, 99, false, true}, "half are": {recording.Version, 100, false, false},
-		"an earlier form": {usesSince - 1, 0, false, false}, "attached": {recording.Version, 0, true, false},
+		"none is used": {recording.Version, 20, 0, false, true}, "some are": {recording.Version, 20, 19, false, true}, "half are": {recording.Version, 20, 20, false, false},
+		"few": {recording.Version, 19, 0, false, false}, "an earlier form": {usesSince - 1, 20, 0, false, false}, "attached": {recording.Version, 20, 0, true, false},
 	} {
 		s := newTape()
-		for i := range 100 + test.used {
+		for i := range test.unused + test.used {
 			object := s.driver(1, mib)
-			if i >= 100 {
+			if i >= test.unused {
 				s.use(object)
 			}
 			s.release(object, wire.OutcomeDriver)
