@@ -264,7 +264,7 @@ func (f *TransferFinding) text(e *Evidence) string {
 	case f.NS == 0:
 	case f.Kind == Copied: // a map waits for commands as well
 		what += ", a map may save up to " + units.Duration(f.copying()) + " (estimated)"
-	case f.Waited:
+	case f.Waited || f.Kind == Blocking:
 		what += fmt.Sprintf(", %s including waits for earlier commands", e.callTime(f.NS))
 	default:
 		what += ", " + e.callTime(f.NS)

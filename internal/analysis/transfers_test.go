@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -303,5 +304,15 @@ func TestSecondOnesAreCounted(t *testing.T) {
 	a := s.analyse(t)
 	if len(a.Transfers) != 1 || a.Transfers[0].Count != 2 || a.Transfers[0].Bytes != 3*mib || a.Transfers[0].Name != "made.c:1 made" {
 		t.Errorf("%+v", a.Transfers)
+	}
+}
+
+// TestBlockingReadsWait: the time of reads that waited for commands is not that of copying.
+func TestBlockingReadsWait(t *testing.T) {
+	for kind, want := range map[TransferKind]bool{Blocking: true, Small: false} {
+		f := TransferFinding{Kind: kind, Name: "a", Count: 12, NS: 5, Certain: true}
+		if text := f.text(&Evidence{Run: &stats.Snapshot{}, Length: 10}); strings.Contains(text, "5ns including waits for earlier commands") != want {
+			t.Errorf("%s: %q", kind, text)
+		}
 	}
 }

@@ -102,13 +102,13 @@ func (v *view) objects() section {
 		return s
 	}
 	s.Intro = "What programs created besides memory, and memory without bytes of its own. What is live at the end was never released, or a signal ended the program."
-	t := v.table("Objects by type", len(counts), number("live"), number("peak"), number("created"), number("in later half"), words("type").front())
+	t := v.table("Objects by type", len(counts), number("live"), number("peak"), number("created"), number("change since half"), words("type").front())
 	for i := range counts[:v.shownRows(len(counts))] {
 		c := &counts[i]
 		t.add(v.countCell(c.Live), v.countCell(c.Peak), v.countCell(c.Created), changeCell(c.Grown), wordCell(typeText(c)))
 	}
 	sites := stats.ObjectSites(counts, 1)
-	by := v.table("Live objects by call site", len(sites), number("live"), number("created"), number("in later half"),
+	by := v.table("Live objects by call site", len(sites), number("live"), number("created"), number("change since half"),
 		words("type"), words("call site").front())
 	by.heading = "live, by call site"
 	for i := range sites[:v.shownRows(len(sites))] {

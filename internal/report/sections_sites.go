@@ -126,6 +126,7 @@ func (v *view) temporaries() section {
 		return s
 	}
 	s.Intro = "Buffers that lived within one iteration or, where no iterations were found, for less than a hundredth of the run: candidates for creating once and keeping."
+	s.Notes = []string{"temporary: lived within one iteration or, where none was found, for less than a hundredth of the run"}
 	t := v.table("Temporary buffers by call site", len(list), number("temporary"), figure(figures.Creates), number("bytes"),
 		number("lifetime p50"), figure(figures.DriverTime), words("call site").front())
 	for i := range list[:v.shownRows(len(list))] {
