@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,6 +99,26 @@ func TestNeverUsed(t *testing.T) {
 		}
 		if d := diagnosis(a, "most buffers are never used"); (d != nil) != test.want {
 			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}
+
+// TestPeakIdleOfShortRuns: the most idle is what the timeline shows, in a run of less than a look of a snapshot as well; what is asked for
+// again is not idle.
+func TestPeakIdleOfShortRuns(t *testing.T) {
+	for reused, want := range map[bool]uint64{false: mib, true: 0} {
+		s := newTape()
+		s.release(s.create(wire.OutcomeMiss, 1, mib, mib, 1), wire.OutcomeCached).Link = 1
+		for range 30 {
+			if reused {
+				s.release(s.create(wire.OutcomeHit, 1, mib, mib, 1), wire.OutcomeCached).Link = 1
+			} else {
+				s.release(s.driver(2, mib), wire.OutcomeDriver)
+			}
+		}
+		a := s.analyse(t)
+		if got, row := a.Snapshot.Totals.PeakIdle, slices.Max(a.Timeline.Idle); got != want || row != want {
+			t.Errorf("reused %v: %d idle at most, %d in the timeline, want %d", reused, got, row, want)
 		}
 	}
 }

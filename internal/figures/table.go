@@ -84,7 +84,7 @@ var (
 		get: func(s *Subject) Value { return countValue(s.PeakCached) },
 	})
 	PeakIdle = row(Figure{
-		Name: "peak idle", Meaning: "the most idle at one time, looked at ten times a second", Unit: Bytes, Better: Less, Together: Peak, Pool: true,
+		Name: "peak idle", Meaning: "the most idle at one time, looked at ten times a second, in reports more often", Unit: Bytes, Better: Less, Together: Peak, Pool: true,
 		Key: "peak_idle", Scopes: InRun,
 		get: func(s *Subject) Value { return countValue(s.PeakIdle) },
 	})

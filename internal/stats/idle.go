@@ -117,13 +117,13 @@ func (m *Model) settle(now uint64) {
 	}
 }
 
-// Idle returns what is idle at a time, if nothing happens until then.
+// Idle returns what is idle at a time, if nothing happens until then, and counts as a look at it.
 func (m *Model) Idle(now uint64) uint64 {
-	m.settle(now)
+	m.noteIdle(now)
 	return m.processes.spread().idle
 }
 
-// noteIdle notes peaks of what is idle when a slot begins, whenever a snapshot is made.
+// noteIdle notes peaks of what is idle when a slot begins, whenever a snapshot is made, and at each step of a report's timeline.
 func (m *Model) noteIdle(now uint64) {
 	m.settle(now)
 	for _, p := range m.processes.list {

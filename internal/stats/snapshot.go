@@ -330,7 +330,7 @@ type Totals struct {
 	PeakReserved    uint64
 	PeakRequested   uint64
 	PeakCached      uint64
-	PeakIdle        uint64 // looked at ten times a second
+	PeakIdle        uint64 // looked at ten times a second, for a report at each step of its timeline as well
 	PeakCooling     uint64
 	PeakSlabs       uint64  // at once
 	LiveBuffers     uint64  // objects the application holds
