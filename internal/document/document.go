@@ -4,8 +4,11 @@ package document
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"hash/maphash"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -23,6 +26,8 @@ const (
 	valueBytes = 128
 	// valuesMax bounds what all values take.
 	valuesMax = 128 << 20
+	// pathsMax bounds the different keys of a text: the parser compares each with those of its table.
+	pathsMax = 8192
 )
 
 // Error is an error in a line of a text.
@@ -50,22 +55,33 @@ func (e *UnknownKey) Error() string { return "unknown key " + units.Clean(strcon
 // to two parts, in the order of the text; headings of tables count as keys.
 func Decode(text string, into any) ([]Key, error) {
 	b := bytes.TrimPrefix([]byte(text), []byte("\ufeff"))
-	d := &decoder{text: b, keep: budget.New(valuesMax), line: 1}
+	d := &decoder{text: b, into: reflect.TypeOf(into), paths: map[uint64]bool{}, seed: maphash.MakeSeed(), keep: budget.New(valuesMax), line: 1}
 	if err := d.bound(); err != nil {
 		return nil, err
 	}
-	strict := toml.NewDecoder(bytes.NewReader(b)).DisallowUnknownFields()
-	return d.keys, d.wrong(strict.Decode(into))
+	toRead := toml.NewDecoder(bytes.NewReader(b))
+	if d.unknown == nil {
+		toRead.DisallowUnknownFields() // it describes each unknown key with the whole text, and so must not find many
+	}
+	err := d.wrong(toRead.Decode(into))
+	if err == nil && d.unknown != nil {
+		err = d.unknown
+	}
+	return d.keys, err
 }
 
 // decoder looks through a text.
 type decoder struct {
-	text   []byte
-	keep   *budget.Budget
-	keys   []Key
-	table  []string
-	line   int // of offset
-	offset int
+	text    []byte
+	into    reflect.Type
+	paths   map[uint64]bool // hashes of different keys with the tables that they are in
+	seed    maphash.Seed    // of these hashes
+	unknown error           // the first *UnknownKey; nil: none was found
+	keep    *budget.Budget
+	keys    []Key
+	table   []string
+	line    int // of offset
+	offset  int
 }
 
 // bound goes through the expressions of the text and refuses what is nested too deeply, or is too much.
@@ -78,13 +94,16 @@ func (d *decoder) bound() error {
 		d.lineAt(at)
 		fits := len(parts) <= nestingMax && d.keep.Charge(valueBytes*int64(len(parts)))
 		if e.Kind == unstable.KeyValue {
-			fits = fits && d.value(e.Value(), 0)
 			parts = append(d.table[:len(d.table):len(d.table)], parts...)
+			fits = fits && d.value(parts, e.Value(), 0)
 		} else {
 			d.table = parts
 		}
+		d.notePath(parts)
 		line := d.line
 		switch {
+		case len(d.paths) > pathsMax:
+			return &Error{line, fmt.Sprintf("too many different keys: want at most %d", pathsMax)}
 		case d.keep.Refused() > 0:
 			return &Error{line, fmt.Sprintf("too many values: want at most %d", valuesMax/valueBytes)}
 		case !fits:
@@ -132,8 +151,53 @@ func (d *decoder) key(parts unstable.Iterator) (names []string, at int) {
 	return names, at
 }
 
-// value reports whether a value, and those in it, are in bounds.
-func (d *decoder) value(v *unstable.Node, depth int) bool {
+// notePath notes a key with the tables that it is in, and whether the value that is read into has a place for it.
+func (d *decoder) notePath(parts []string) {
+	var hash maphash.Hash
+	hash.SetSeed(d.seed)
+	for _, part := range parts {
+		maphash.WriteComparable(&hash, part)
+	}
+	path := hash.Sum64()
+	if d.paths[path] || len(d.paths) > pathsMax {
+		return
+	}
+	d.paths[path] = true
+	t := d.into
+	for _, part := range parts {
+		if t = fieldOf(t, part); t == nil && d.unknown == nil {
+			d.unknown = &UnknownKey{strings.Join(parts, ".")}
+		}
+		if t == nil {
+			return
+		}
+	}
+}
+
+// fieldOf returns the type that a key has in a value of a type; nil: the type has no such key. What is neither a struct nor a map is
+// left to the parser, as is the case of letters.
+func fieldOf(t reflect.Type, key string) reflect.Type {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Map:
+		return t.Elem()
+	case reflect.Struct:
+		for _, f := range reflect.VisibleFields(t) {
+			name, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
+			if strings.EqualFold(cmp.Or(name, f.Name), key) {
+				return f.Type
+			}
+		}
+		return nil
+	default:
+		return t
+	}
+}
+
+// value reports whether the value of a key, and those in it, are in bounds.
+func (d *decoder) value(key []string, v *unstable.Node, depth int) bool {
 	if !d.keep.Charge(valueBytes) || depth == nestingMax && (v.Kind == unstable.Array || v.Kind == unstable.InlineTable) {
 		return false
 	}
@@ -141,16 +205,18 @@ func (d *decoder) value(v *unstable.Node, depth int) bool {
 	switch v.Kind {
 	case unstable.Array:
 		for children.Next() {
-			if !d.value(children.Node(), depth+1) {
+			if !d.value(key, children.Node(), depth+1) {
 				return false
 			}
 		}
 	case unstable.InlineTable:
 		for children.Next() {
 			names, _ := d.key(children.Node().Key())
-			if len(names) > nestingMax || !d.keep.Charge(valueBytes*int64(len(names))) || !d.value(children.Node().Value(), depth+1) {
+			path := append(key[:len(key):len(key)], names...)
+			if len(names) > nestingMax || !d.keep.Charge(valueBytes*int64(len(names))) || !d.value(path, children.Node().Value(), depth+1) {
 				return false
 			}
+			d.notePath(path)
 		}
 	default:
 	}

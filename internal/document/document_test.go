@@ -41,6 +41,40 @@ func TestNesting(t *testing.T) {
 	}
 }
 
+// TestUnknownKeys: the first of them is named, however many there are, and what a value may hold is none.
+func TestUnknownKeys(t *testing.T) {
+	type place struct {
+		Tag  []struct{ Name string } `toml:"tag"`
+		More map[string]any          `toml:"more,omitempty"`
+		Any  any
+	}
+	for text, want := range map[string]string{
+		"[[tag]]\nname = 'a'\n[more.a]\nb = 1\n[any]\nc = {d = 1}": "",
+		"TAG = [{NAME = 'a'}]":          "",
+		many("[[b]]\n"):                 "b",
+		"tag = [{name = 'a', c.d = 1}]": "tag.c.d",
+		"[[tag]]\nname = 'a'\n[[tag]]\nsize = 1\n" + many("[[b]]\n"): "tag.size",
+	} {
+		var unknown *document.UnknownKey
+		var p place
+		_, err := document.Decode(text, &p)
+		if is := errors.As(err, &unknown); is != (want != "") || is && unknown.Key != want || !is && err != nil {
+			t.Errorf("%.60q: %v, want %q", text, err, want)
+		}
+		if strings.Contains(text, "'a'") && (len(p.Tag) == 0 || p.Tag[0].Name != "a") {
+			t.Errorf("%.60q: read %v", text, p)
+		}
+	}
+	var all map[string]any
+	var distinct strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&distinct, "[a%d]\n", i)
+	}
+	if _, err := document.Decode(distinct.String(), &all); err == nil || !strings.Contains(err.Error(), "too many different keys: want at most 8192") {
+		t.Errorf("100,000 tables: %.100v", err)
+	}
+}
+
 func TestKeys(t *testing.T) {
 	var all map[string]any
 	keys, err := document.Decode("a = 1\n\n[b]\nc = 2\n'd e' = [\n1]\nf.g = 1\n[h.i]\nj = 1\n[[k]]\nl = {m = 1}\n[n]\n", &all)
@@ -80,11 +114,14 @@ func TestHostileTexts(t *testing.T) {
 		"numbers":                    "x = [" + many("1,") + "]",
 		"tables":                     "x = [" + many("{},") + "]",
 		"keys in tables":             many("[[a.b]]\nc.d.e.f=1\n"),
+		"unknown tables":             many("[[unknown]]\n"),
+		"unknown keys in a line":     "tag = [" + many("{b=1},") + "]",
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		var all map[string]any
 		_, err := document.Decode(text, &all)
+		_, _ = document.Decode(text, new(struct{ Tag []struct{ Name string } }))
 		runtime.ReadMemStats(&after)
 		if made := after.TotalAlloc - before.TotalAlloc; made > madeMost {
 			t.Errorf("%s: %d bytes made %d MiB, %.80v", name, len(text), made>>20, err)
