@@ -70,8 +70,8 @@ func (v *view) settingFacts() []htmlFact {
 		if d.Driver != "" {
 			text += ", driver " + name(d.Driver)
 		}
-		if d.Devices > 1 {
-			text += fmt.Sprintf("; the first of %d in a context: which of them has a buffer is not known, and the least memory stands for that of each", d.Devices)
+		if several := severalText(v.s); several != "" {
+			text += "; " + several
 		}
 		facts = append(facts, htmlFact{Name: "device", Text: text})
 	}

@@ -71,13 +71,25 @@ func (v *view) settings() section {
 	if d := v.s.Device; d.Name != "" {
 		add("device", "%s (%s), %s", d.Name, d.Driver, units.FormatLong(d.Global))
 	}
-	if n := v.s.Device.Devices; n > 1 {
-		add("", "the first of %d in a context: which of them has a buffer is not known, and the least memory stands for that of each", n)
+	if text := severalText(v.s); text != "" {
+		add("", "%s", text)
 	}
 	if text := devicesText(v.s); text != "" {
 		add("devices", "%s", text)
 	}
 	return s
+}
+
+// severalText says what findings mean where a process uses several devices; empty: none does.
+func severalText(s *stats.Snapshot) string {
+	most := 0
+	for i := range s.Processes {
+		most = max(most, s.Processes[i].Devices)
+	}
+	if most < 2 {
+		return ""
+	}
+	return fmt.Sprintf("a process uses %d devices: findings count what it has on all of them, and go by the memory of one", most)
 }
 
 // devicesText lists the devices if there are several, and says so if only the numbers within a process distinguish them.

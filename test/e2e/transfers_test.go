@@ -132,6 +132,10 @@ func TestTransfersBetweenDevices(t *testing.T) {
 		if b := f.Transfers.Between; b.Calls != want || b.Bytes != want<<20 || f.finds("contents move between devices and back") != (want > 1) {
 			t.Errorf("%s: %+v, %+v", name, b, f.Found)
 		}
+		text := readFile(t, tool(t, "report", "--format", "text", "--section", "settings", file))
+		if !strings.Contains(text, "a process uses 2 devices: findings count what it has on all of them") {
+			t.Errorf("%s: which device is meant?\n%s", name, text)
+		}
 	}
 }
 

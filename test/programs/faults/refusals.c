@@ -92,8 +92,8 @@ static const struct {
 	attempt *attempt;
 } attempts[] = {
 	{"create of a buffer", empty_buffer},    {"create of a buffer", no_pointer},      {"create of a buffer", no_flag},
-	{"create of a buffer", two_flags},       {"create of a subbuffer", odd_part},     {"create of a subbuffer", empty_part},
-	{"create of a subbuffer", part_beyond},  {"create of an image", image_format},    {"create of an image", image_size},
+	{"create of a buffer", two_flags},       {"create of a sub-buffer", odd_part},     {"create of a sub-buffer", empty_part},
+	{"create of a sub-buffer", part_beyond},  {"create of an image", image_format},    {"create of an image", image_size},
 	{"create of a pipe", packetless},        {"clReleaseMemObject", release_none},    {"clRetainMemObject", retain_none},
 };
 
