@@ -27,9 +27,10 @@ func (e *Early) add(o Early) {
 // out-of-order queue some may go on, so that the figures are rather too low.
 type waits struct {
 	queues map[uint64]*waited
-	all    uint64 // when the program waited for all queues last
-	thread uint32 // that says in AWAIT records
-	time   uint64 // what its wait at this time is for
+	ended  map[uint64]uint64 // of queues that ended: until when the program had waited for their commands
+	all    uint64            // when the program waited for all queues last
+	thread uint32            // that says in AWAIT records
+	time   uint64            // what its wait at this time is for
 }
 
 // lastUse is the last command that used an object.
@@ -54,6 +55,7 @@ type commandAfter struct {
 const (
 	heldMax  = 1 << 16
 	afterMax = 1 << 10
+	endedMax = 1 << 10 // queues; beyond, any of them is forgotten
 )
 
 func (w *waits) queue(number uint64) *waited {
@@ -103,8 +105,18 @@ func (w *waits) handleSync(r *wire.Record) uint64 {
 	return w.noteAllEnded(s.Time())
 }
 
-// endQueue takes the end of a queue, for which the program can wait no more.
+// endQueue takes the end of a queue, for which the program can wait no more. What it had waited for before has ended.
 func (w *waits) endQueue(queue uint64) uint64 {
+	for other := range w.ended {
+		if len(w.ended) < endedMax {
+			break
+		}
+		delete(w.ended, other)
+	}
+	if w.ended == nil {
+		w.ended = map[uint64]uint64{}
+	}
+	w.ended[queue] = w.queue(queue).done
 	bytes := w.noteEnded(lastUse{queue, ^uint64(0)})
 	delete(w.queues, queue)
 	return bytes
@@ -147,7 +159,7 @@ func (w *waits) running(of lastUse) bool {
 		return false
 	}
 	q := w.queues[of.queue]
-	return q == nil || of.time > q.done
+	return of.time > w.ended[of.queue] && (q == nil || of.time > q.done)
 }
 
 // hold adds memory that a command uses.

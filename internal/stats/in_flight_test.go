@@ -79,6 +79,13 @@ func TestNotInFlight(t *testing.T) {
 			s.syncs(wire.SyncFinish, 7)
 			s.release(1, wire.OutcomeDriver)
 		},
+		"waited before, and the queue ended": func(s *stream) {
+			s.miss(1, 1, 60, 64, 1)
+			s.uses(1, 7)
+			s.syncs(wire.SyncFinish, 7)
+			s.feed(wire.QueueFields{Queue: 7, Life: wire.LifeEnd}.Event())
+			s.release(1, wire.OutcomeDriver)
+		},
 		"waited for all before": func(s *stream) {
 			s.miss(1, 1, 60, 64, 1)
 			s.uses(1, 7)
