@@ -18,7 +18,7 @@ bool gmt_command_begin(struct gmt_command *c, cl_command_queue queue, enum gmtco
 	c->site = c->took = 0;
 	c->refused = CL_SUCCESS;
 	c->op = (uint8_t)op;
-	c->unknown = c->uncounted = c->indirect = c->moves = false;
+	c->unknown = c->uncounted = c->indirect = c->moves = c->waits = false;
 	c->uses = gmt_uses();
 	c->reports = c->uses || (gmt_session.config.transfers && op >= GMT_COMMAND_READ && op <= GMT_COMMAND_MIGRATE);
 	c->count = 0;
@@ -363,8 +363,18 @@ void gmt_command_write_sync(const struct gmt_call *call, enum gmtsync op, const 
 	gmt_ring_write(&event);
 }
 
+void gmt_command_blocks(struct gmt_command *c, cl_bool blocking)
+{
+	if (!blocking || !c->queue || !gmt_pooling())
+		return;
+	c->waits = true;
+	gmt_queue_begin_wait(c->queue);
+}
+
 cl_int gmt_command_end(struct gmt_command *c, cl_int err, bool blocking, const struct gmt_wait_list *waits)
 {
+	if (c->waits)
+		gmt_queue_end_wait(c->queue);
 	if (gmt_unlikely(err != CL_SUCCESS)) {
 		end_failed(c, err, waits->caller);
 		gmt_leave();

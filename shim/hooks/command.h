@@ -43,6 +43,7 @@ struct gmt_command {
 	cl_int refused;  /* what to return instead of calling the driver */
 	uint8_t op;      /* enum gmtcommand */
 	bool unknown;    /* it names a handle that we do not know */
+	bool waits;      /* it blocks: see gmt_queue_begin_wait */
 	bool uses;       /* USE and SYNC events are wanted */
 	bool uncounted;  /* it uses unknown memory, or more than access has room for */
 	bool indirect;   /* it may use any shared memory of its context */
@@ -85,6 +86,8 @@ void gmt_command_copies(struct gmt_command *c, const struct gmt_caller *caller);
 void gmt_command_transfers(struct gmt_command *c, const struct gmt_caller *caller, const void *host, uint64_t bytes);
 /* The same for a copy between two pointers. If one of them is no shared memory, the command is a read or a write. */
 void gmt_command_copies_pointers(struct gmt_command *c, const void *to, const void *from, uint64_t bytes, const struct gmt_caller *caller);
+/* Notes, just before the driver is called, whether the command blocks. */
+void gmt_command_blocks(struct gmt_command *c, cl_bool blocking);
 /* To be called when the driver has returned from a command that blocks. */
 void gmt_command_done(struct gmt_command *c);
 

@@ -17,6 +17,7 @@ GMT_HOOK cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bo
 	gmt_command_transfers(&command, &GMT_CALLER, pointer, size);
 	offset = gmt_command_range(memory, offset, size, &size);
 	cl_int err;
+	gmt_command_blocks(&command, blocking);
 	GMT_TRY(err, command,
 		gmt_driver.clEnqueueReadBuffer(queue, buffer, blocking, offset, size, pointer, waits, list, event));
 	return gmt_command_end(&command, err, blocking, GMT_WAIT_LIST);
@@ -32,6 +33,7 @@ GMT_HOOK cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_b
 	gmt_command_transfers(&command, &GMT_CALLER, pointer, size);
 	offset = gmt_command_range(memory, offset, size, &size);
 	cl_int err;
+	gmt_command_blocks(&command, blocking);
 	GMT_TRY(err, command,
 		gmt_driver.clEnqueueWriteBuffer(queue, buffer, blocking, offset, size, pointer, waits, list, event));
 	if (blocking && err == CL_SUCCESS)

@@ -90,6 +90,7 @@ GMT_HOOK cl_int clEnqueueReadBufferRect(cl_command_queue queue, cl_mem buffer, c
 	size_t moved[3];
 	origin = rect_range(memory, origin, region, row, slice, moved, &region);
 	cl_int err;
+	gmt_command_blocks(&command, blocking);
 	GMT_TRY(err, command,
 		gmt_driver.clEnqueueReadBufferRect(queue, buffer, blocking, origin, hostorigin, region, row, slice, hostrow,
 						 hostslice, pointer, waits, list, event));
@@ -110,6 +111,7 @@ GMT_HOOK cl_int clEnqueueWriteBufferRect(cl_command_queue queue, cl_mem buffer, 
 	size_t moved[3];
 	origin = rect_range(memory, origin, region, row, slice, moved, &region);
 	cl_int err;
+	gmt_command_blocks(&command, blocking);
 	GMT_TRY(err, command,
 		gmt_driver.clEnqueueWriteBufferRect(queue, buffer, blocking, origin, hostorigin, region, row, slice, hostrow,
 						  hostslice, pointer, waits, list, event));

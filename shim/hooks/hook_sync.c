@@ -112,9 +112,13 @@ GMT_HOOK cl_int clFinish(cl_command_queue handle)
 	cl_event tried = doubtful ? put_test_marker(queue) : NULL;
 	cl_int err;
 	struct gmt_shortage shortage = gmt_shortage();
+	if (queue)
+		gmt_queue_begin_wait(queue);
 	do
 		err = gmt_driver.clFinish(handle);
 	while (gmt_unlikely(err != CL_SUCCESS) && gmt_oom_drain(&shortage, err, 0));
+	if (queue)
+		gmt_queue_end_wait(queue);
 	bool all = !doubtful || wait_for_earlier(queue, tried);
 	if (queue && err == CL_SUCCESS) {
 		if (all)

@@ -116,6 +116,7 @@ cl_int clEnqueueMemcpyINTEL(cl_command_queue queue, cl_bool blocking, void *to, 
 		return DRIVER(clEnqueueMemcpyINTEL)(queue, blocking, to, from, size, waits, list, event);
 	gmt_command_copies_pointers(&command, to, from, size, &GMT_CALLER);
 	cl_int err;
+	gmt_command_blocks(&command, blocking);
 	GMT_TRY(err, command, DRIVER(clEnqueueMemcpyINTEL)(queue, blocking, to, from, size, waits, list, event));
 	return gmt_command_end(&command, err, blocking, GMT_WAIT_LIST);
 }

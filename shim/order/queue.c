@@ -215,8 +215,23 @@ void gmt_queue_mark(struct gmt_queue *queue)
 	if (atomic_load(&queue->done) >= atomic_load(&queue->enqueued) || !gmt_lock_driver(&queue->lock))
 		return;
 	struct gmt_context *context = queue->context;
-	gmt_queue_add_marker(queue, !context || gmt_gated(context));
+	if (!atomic_load(&queue->waiting))
+		gmt_queue_add_marker(queue, !context || gmt_gated(context));
 	gmt_unlock_driver(&queue->lock);
+}
+
+/* Under the lock that a marker is put under, so that none is on its way. */
+void gmt_queue_begin_wait(struct gmt_queue *queue)
+{
+	bool locked = gmt_lock_driver(&queue->lock);
+	atomic_fetch_add(&queue->waiting, 1);
+	if (locked)
+		gmt_unlock_driver(&queue->lock);
+}
+
+void gmt_queue_end_wait(struct gmt_queue *queue)
+{
+	atomic_fetch_sub(&queue->waiting, 1);
 }
 
 bool gmt_queue_drop_markers(struct gmt_queue *queue)

@@ -36,6 +36,13 @@ void gmt_queue_poll(struct gmt_queue *queue);
 void gmt_queue_mark(struct gmt_queue *queue);
 /* The same without polling, under the queue's lock; gated: the marker may come after commands that wait for a user event. */
 void gmt_queue_add_marker(struct gmt_queue *queue, bool gated);
+/*
+ * The program begins or ends a call that waits in the driver for commands of the queue. rusticl of Mesa 22.3 then holds a lock that every
+ * enqueue takes: a marker that another thread puts meanwhile would wait for the call, and the call perhaps for what that thread
+ * does next. So none is put until the call ends.
+ */
+void gmt_queue_begin_wait(struct gmt_queue *queue);
+void gmt_queue_end_wait(struct gmt_queue *queue);
 /* Drops all markers. False: it could not get the lock, in a callback inside the call that polls the queue. */
 bool gmt_queue_drop_markers(struct gmt_queue *queue);
 /* Notes that a marker or flush of ours came after everything enqueued: see hooks/hook_sync.c. */

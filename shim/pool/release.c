@@ -157,7 +157,7 @@ static bool put_marker(const struct gmt_use *use, struct deferred *d)
 	if (!gmt_lock_driver(&queue->lock))
 		return false;
 	bool over = queue->object.id != use->queue_id || atomic_load(&queue->done) >= use->position;
-	cl_event event = over ? NULL : gmt_queue_marker_behind(queue, use->position);
+	cl_event event = over || atomic_load(&queue->waiting) ? NULL : gmt_queue_marker_behind(queue, use->position);
 	gmt_unlock_driver(&queue->lock);
 	if (!event)
 		return over;

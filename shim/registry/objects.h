@@ -115,6 +115,7 @@ struct gmt_queue {
 	bool profiled; /* created with profiling, so that its events have times */
 	uint8_t device; /* 1 + the index of its device in its context; 0: unknown */
 	_Atomic uint32_t references;
+	_Atomic uint32_t waiting;  /* blocking calls of the program that are in the driver */
 	_Atomic uint64_t enqueued; /* commands whose enqueue has returned */
 	_Atomic uint64_t done;     /* this many, from the first, have completed */
 	_Atomic uint64_t after[GMT_WINDOW / 64]; /* a bit for each position after done: its command has completed */

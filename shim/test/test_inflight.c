@@ -1,6 +1,8 @@
 /* test_inflight.c: what becomes of a buffer that is released while queued commands use it. */
 #include "harness.h"
 
+#include <pthread.h>
+
 /* Releases a buffer of 100 bytes and returns what the shim did with it. */
 static enum gmtoutcome released(cl_mem buffer)
 {
@@ -409,4 +411,53 @@ TEST(a_hasty_pool_would_be_caught)
 	CHECK(new_buffer(100) == buffer);
 	use(world.queue, buffer);
 	EQUAL(fake.hazards, 1);
+}
+
+static cl_mem released_meanwhile;
+static uint64_t markers_meanwhile;
+
+static void *release_and_create(void *arg)
+{
+	EQUAL(released(released_meanwhile), GMT_OUTCOME_COOLING);
+	cl_mem fresh = new_buffer(100);
+	CHECK(fresh != released_meanwhile);
+	OK(clReleaseMemObject(fresh));
+	return arg;
+}
+
+static void in_another_thread(void *arg)
+{
+	(void)arg;
+	uint64_t before = fake.markers;
+	pthread_t thread;
+	CHECK(pthread_create(&thread, NULL, release_and_create, NULL) == 0);
+	CHECK(pthread_join(thread, NULL) == 0);
+	markers_meanwhile = fake.markers - before;
+}
+
+/* The markers that another thread puts on a queue while this thread reads. */
+static uint64_t markers_while_reading(cl_command_queue queue, cl_bool blocking)
+{
+	char byte;
+	cl_mem read = new_buffer(200);
+	released_meanwhile = new_buffer(100);
+	use(queue, released_meanwhile);
+	atomic_store(&fake.beforeread, in_another_thread);
+	OK(clEnqueueReadBuffer(queue, read, blocking, 0, 1, &byte, 0, NULL, NULL));
+	atomic_store(&fake.beforeread, NULL);
+	OK(clFinish(queue));
+	OK(clReleaseMemObject(read));
+	return markers_meanwhile;
+}
+
+/* rusticl holds a lock while it waits, which every enqueue on that queue takes. */
+TEST(no_marker_comes_onto_a_queue_that_the_program_waits_for)
+{
+	begin((struct options){0});
+	cl_command_queue second = new_queue(world.context, 0);
+	EQUAL(markers_while_reading(second, CL_FALSE), 1);
+	EQUAL(markers_while_reading(second, CL_TRUE), 0);
+	EQUAL(markers_while_reading(second, CL_FALSE), 1);
+	OK(clReleaseCommandQueue(second));
+	end_clean();
 }
