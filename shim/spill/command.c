@@ -147,7 +147,7 @@ static cl_int buffer_to_image(cl_command_queue queue, cl_mem buffer, cl_mem imag
 	return gmt_spill_pair_end(&p);
 }
 
-void gmt_spill_put_buffer_commands(struct gmt_functions *over)
+void gmt_spill_override_buffer_commands(struct gmt_functions *over)
 {
 	GMT_SPILL_OVER(over, clEnqueueReadBuffer, read_buffer);
 	GMT_SPILL_OVER(over, clEnqueueWriteBuffer, write_buffer);

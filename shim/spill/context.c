@@ -198,7 +198,7 @@ static cl_int get_info(cl_context handle, cl_context_info what, size_t room, voi
 	return err;
 }
 
-void gmt_spill_put_contexts(struct gmt_functions *over)
+void gmt_spill_override_contexts(struct gmt_functions *over)
 {
 	GMT_SPILL_OVER(over, clCreateContext, create);
 	GMT_SPILL_OVER(over, clCreateContextFromType, create_from_type);

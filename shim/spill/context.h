@@ -47,7 +47,7 @@ void gmt_spill_context_drop(struct gmt_spill_context *context);
 /* NULL: the driver made none. Under the residency lock. */
 cl_command_queue gmt_spill_context_queue(struct gmt_spill_context *context);
 cl_mem gmt_spill_context_dummy(struct gmt_spill_context *context);
-void gmt_spill_put_contexts(struct gmt_functions *over);
+void gmt_spill_override_contexts(struct gmt_functions *over);
 
 /* Puts a function of ours over the driver's, if it has one. */
 #define GMT_SPILL_OVER(over, name, function)                                                                           \

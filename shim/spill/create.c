@@ -217,7 +217,7 @@ static cl_int set_ending(cl_mem handle, void(CL_CALLBACK *notify)(cl_mem, void *
 	return CL_SUCCESS;
 }
 
-void gmt_spill_put_creates(struct gmt_functions *over)
+void gmt_spill_override_creates(struct gmt_functions *over)
 {
 	GMT_SPILL_OVER(over, clCreateBuffer, create);
 	GMT_SPILL_OVER(over, clCreateBufferWithProperties, create_with);

@@ -11,6 +11,6 @@ cl_int gmt_spill_judge_sub(struct gmt_spill_object *parent, cl_mem_flags flags, 
 /* A new object that is a part of parent, or an image; real: what the driver has made already, or NULL. NULL: no room for it. */
 struct gmt_spill_object *gmt_spill_new_child(struct gmt_spill_object *parent, cl_mem_flags flags, const cl_buffer_region *region,
 					     struct gmt_spill_image *image, cl_mem real);
-void gmt_spill_put_creates(struct gmt_functions *over);
+void gmt_spill_override_creates(struct gmt_functions *over);
 
 #endif

@@ -156,7 +156,7 @@ static cl_int device_info(cl_device_id device, cl_device_info what, size_t room,
 	return gmt_bare.clGetDeviceInfo(device, what, room, value, needed);
 }
 
-void gmt_spill_put_extensions(struct gmt_functions *over)
+void gmt_spill_override_extensions(struct gmt_functions *over)
 {
 	GMT_SPILL_OVER(over, clGetExtensionFunctionAddress, extension);
 	GMT_SPILL_OVER(over, clGetExtensionFunctionAddressForPlatform, extension_for);

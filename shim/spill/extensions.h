@@ -5,6 +5,6 @@
 #include "context.h"
 
 /* Functions that name extensions, and queries that list them. */
-void gmt_spill_put_extensions(struct gmt_functions *over);
+void gmt_spill_override_extensions(struct gmt_functions *over);
 
 #endif

@@ -67,7 +67,7 @@ static cl_int svm_free(cl_command_queue queue, cl_uint count, void *memory[],
 	return gmt_bare.clEnqueueSVMFree(queue, count, memory, notify, data, waits, list, event);
 }
 
-void gmt_spill_put_gates(struct gmt_functions *over)
+void gmt_spill_override_gates(struct gmt_functions *over)
 {
 	GMT_SPILL_OVER(over, clEnqueueMarkerWithWaitList, marker_behind);
 	GMT_SPILL_OVER(over, clEnqueueBarrierWithWaitList, barrier_behind);

@@ -4,6 +4,6 @@
 
 #include "../base/dispatch.h"
 
-void gmt_spill_put_gates(struct gmt_functions *over);
+void gmt_spill_override_gates(struct gmt_functions *over);
 
 #endif

@@ -149,7 +149,7 @@ static cl_int fill_image(cl_command_queue queue, cl_mem image, const void *color
 	return gmt_spill_pair_end(&p);
 }
 
-void gmt_spill_put_images(struct gmt_functions *over)
+void gmt_spill_override_images(struct gmt_functions *over)
 {
 	GMT_SPILL_OVER(over, clCreateImage, create);
 	GMT_SPILL_OVER(over, clCreateImageWithProperties, create_with);

@@ -69,7 +69,7 @@ static bool has_no_address(const struct gmt_spill_object *object)
 }
 
 /* What is the same for all objects without a real one: instead asks the dummy. */
-static cl_int ask_now(struct gmt_spill_object *object, cl_mem_info what, size_t room, void *value, size_t *needed)
+static cl_int ask_real_or_dummy(struct gmt_spill_object *object, cl_mem_info what, size_t room, void *value, size_t *needed)
 {
 	if (!gmt_spill_pin_now(object, false)) {
 		cl_mem dummy = gmt_spill_dummy(object);
@@ -113,13 +113,13 @@ static cl_int info_of(struct gmt_spill_object *object, cl_mem_info what, size_t 
 	case CL_MEM_OFFSET:
 		return parts ? give(&object->origin, sizeof object->origin, room, value, needed) : ask(object, what, room, value, needed);
 	case CL_MEM_MAP_COUNT:
-		return ask_now(object, what, room, value, needed);
+		return ask_real_or_dummy(object, what, room, value, needed);
 	case CL_MEM_HOST_PTR:
 		if (!object->image && has_no_address(object))
 			return give(&(void *){NULL}, sizeof(void *), room, value, needed);
 		return ask(object, what, room, value, needed);
 	default: /* the driver may not know it */
-		return object->image ? ask(object, what, room, value, needed) : ask_now(object, what, room, value, needed);
+		return object->image ? ask(object, what, room, value, needed) : ask_real_or_dummy(object, what, room, value, needed);
 	}
 }
 
@@ -173,7 +173,7 @@ static cl_int get_texture_info(cl_mem handle, cl_gl_texture_info what, size_t ro
 	return gmt_spill_is_ours(handle) ? CL_INVALID_GL_OBJECT : gmt_bare.clGetGLTextureInfo(handle, what, room, value, needed);
 }
 
-void gmt_spill_put_info(struct gmt_functions *over)
+void gmt_spill_override_info(struct gmt_functions *over)
 {
 	GMT_SPILL_OVER(over, clGetMemObjectInfo, get_info);
 	GMT_SPILL_OVER(over, clGetImageInfo, get_image_info);

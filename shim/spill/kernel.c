@@ -390,7 +390,7 @@ static cl_int set_pointer(cl_kernel handle, cl_uint index, const void *pointer)
 	return err;
 }
 
-void gmt_spill_put_kernels(struct gmt_functions *over)
+void gmt_spill_override_kernels(struct gmt_functions *over)
 {
 	gmt_spill_at_first_shortage = let_all_go;
 	GMT_SPILL_OVER(over, clCreateKernel, create);

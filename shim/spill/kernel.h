@@ -4,6 +4,6 @@
 
 #include "context.h"
 
-void gmt_spill_put_kernels(struct gmt_functions *over);
+void gmt_spill_override_kernels(struct gmt_functions *over);
 
 #endif

@@ -101,7 +101,7 @@ static cl_int release(cl_command_queue queue, cl_uint count, const cl_mem *memor
 				       : gmt_bare.clEnqueueReleaseGLObjects(queue, count, memory, waits, list, event);
 }
 
-void gmt_spill_put_list_commands(struct gmt_functions *over)
+void gmt_spill_override_list_commands(struct gmt_functions *over)
 {
 	GMT_SPILL_OVER(over, clEnqueueMigrateMemObjects, migrate);
 	GMT_SPILL_OVER(over, clEnqueueNativeKernel, native);

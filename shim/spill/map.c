@@ -99,7 +99,7 @@ static cl_int unmap(cl_command_queue queue, cl_mem memory, void *address, cl_uin
 	return p.err;
 }
 
-void gmt_spill_put_map_commands(struct gmt_functions *over)
+void gmt_spill_override_map_commands(struct gmt_functions *over)
 {
 	GMT_SPILL_OVER(over, clEnqueueMapBuffer, map_buffer);
 	GMT_SPILL_OVER(over, clEnqueueMapImage, map_image);

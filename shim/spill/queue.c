@@ -385,7 +385,7 @@ static cl_int set_user_event(cl_event event, cl_int status)
 	return err;
 }
 
-void gmt_spill_put_queues(struct gmt_functions *functions)
+void gmt_spill_override_queues(struct gmt_functions *functions)
 {
 	GMT_SPILL_OVER(functions, clCreateCommandQueue, create);
 	GMT_SPILL_OVER(functions, clCreateCommandQueueWithProperties, create_with);

@@ -46,6 +46,6 @@ bool gmt_spill_queue_may_go_on(const struct gmt_spill_queue *queue);
 bool gmt_spill_queues_over(void);
 /* Whether those that have not complete without the program. */
 bool gmt_spill_queues_go_on(void);
-void gmt_spill_put_queues(struct gmt_functions *over);
+void gmt_spill_override_queues(struct gmt_functions *over);
 
 #endif

@@ -54,7 +54,7 @@ static cl_int copy_rect(cl_command_queue queue, cl_mem source, cl_mem target, co
 	return gmt_spill_pair_end(&p);
 }
 
-void gmt_spill_put_rect_commands(struct gmt_functions *over)
+void gmt_spill_override_rect_commands(struct gmt_functions *over)
 {
 	GMT_SPILL_OVER(over, clEnqueueReadBufferRect, read_rect);
 	GMT_SPILL_OVER(over, clEnqueueWriteBufferRect, write_rect);

@@ -21,19 +21,19 @@
 
 static void put(struct gmt_functions *over)
 {
-	gmt_spill_put_contexts(over);
-	gmt_spill_put_queues(over);
-	gmt_spill_put_user_events(over);
-	gmt_spill_put_gates(over);
-	gmt_spill_put_creates(over);
-	gmt_spill_put_info(over);
-	gmt_spill_put_kernels(over);
-	gmt_spill_put_buffer_commands(over);
-	gmt_spill_put_rect_commands(over);
-	gmt_spill_put_map_commands(over);
-	gmt_spill_put_images(over);
-	gmt_spill_put_list_commands(over);
-	gmt_spill_put_extensions(over);
+	gmt_spill_override_contexts(over);
+	gmt_spill_override_queues(over);
+	gmt_spill_override_user_events(over);
+	gmt_spill_override_gates(over);
+	gmt_spill_override_creates(over);
+	gmt_spill_override_info(over);
+	gmt_spill_override_kernels(over);
+	gmt_spill_override_buffer_commands(over);
+	gmt_spill_override_rect_commands(over);
+	gmt_spill_override_map_commands(over);
+	gmt_spill_override_images(over);
+	gmt_spill_override_list_commands(over);
+	gmt_spill_override_extensions(over);
 }
 
 void gmt_spill_start(void)

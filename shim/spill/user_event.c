@@ -65,7 +65,7 @@ static cl_int release(cl_event event)
 	return err;
 }
 
-void gmt_spill_put_user_events(struct gmt_functions *over)
+void gmt_spill_override_user_events(struct gmt_functions *over)
 {
 	GMT_SPILL_OVER(over, clCreateUserEvent, create);
 	GMT_SPILL_OVER(over, clReleaseEvent, release);

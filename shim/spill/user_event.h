@@ -12,6 +12,6 @@ bool gmt_spill_gated_here(void);
 uint64_t gmt_spill_gate_epoch(void);
 /* This thread has set one. */
 void gmt_spill_gate_opened(void);
-void gmt_spill_put_user_events(struct gmt_functions *over);
+void gmt_spill_override_user_events(struct gmt_functions *over);
 
 #endif
