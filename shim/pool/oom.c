@@ -45,7 +45,7 @@ static bool freed_since(struct gmt_shortage *s)
  * Waits until other threads have freed memory or left, at most for most ns. Never in a callback: the other threads may be in a call
  * of the driver that waits for the callback.
  */
-static bool wait_for(struct gmt_shortage *s, _Atomic uint32_t *others, uint64_t most)
+static bool wait_for_freed(struct gmt_shortage *s, _Atomic uint32_t *others, uint64_t most)
 {
 	if (!atomic_load(others) || gmt_in_callback)
 		return freed_since(s);
@@ -115,13 +115,13 @@ static bool take_turn(void)
 
 static bool drain(struct gmt_shortage *s, uint64_t need)
 {
-	if (freed_since(s) || wait_for(s, &gmt_evict_leaving, WAIT_FOR_DRIVER))
+	if (freed_since(s) || wait_for_freed(s, &gmt_evict_leaving, WAIT_FOR_DRIVER))
 		return true;
 	bool turn = take_turn();
 	bool some = freed_since(s) || give_back(s, next_step(s, need));
 	if (turn)
 		atomic_store(&draining, 0);
-	return some || wait_for(s, &gmt_evict_running, WAIT_FOR_CORE) || wait_for(s, &gmt_evict_leaving, WAIT_FOR_DRIVER);
+	return some || wait_for_freed(s, &gmt_evict_running, WAIT_FOR_CORE) || wait_for_freed(s, &gmt_evict_leaving, WAIT_FOR_DRIVER);
 }
 
 bool gmt_oom_drain(struct gmt_shortage *s, cl_int error, uint64_t need)

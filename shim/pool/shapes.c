@@ -70,7 +70,7 @@ static struct made *made_of(struct gmt_shapes *s, uint64_t near, uint64_t hash)
 	return NULL;
 }
 
-static struct known *insert(struct gmt_shapes *s, uint64_t hash, const struct gmt_shape *shape, uint64_t size)
+static struct known *add_known(struct gmt_shapes *s, uint64_t hash, const struct gmt_shape *shape, uint64_t size)
 {
 	struct known **place = &s->known[hash % PLACES], *known = malloc(sizeof *known);
 	if (!known)
@@ -80,12 +80,12 @@ static struct known *insert(struct gmt_shapes *s, uint64_t hash, const struct gm
 	return known;
 }
 
-static struct known *add(struct gmt_shapes *s, uint64_t hash, const struct gmt_shape *shape)
+static struct known *add_class(struct gmt_shapes *s, uint64_t hash, const struct gmt_shape *shape)
 {
 	struct made *made = made_of(s, hash, hash);
 	if (!made || s->images == CLASSES_MAX)
 		return NULL;
-	struct known *known = insert(s, hash, shape, made->size);
+	struct known *known = add_known(s, hash, shape, made->size);
 	if (!known)
 		return NULL;
 	known->class.number = ++s->images;
@@ -94,7 +94,7 @@ static struct known *add(struct gmt_shapes *s, uint64_t hash, const struct gmt_s
 }
 
 /* The class of a shape, NULL: it has none. Under the context's lock. */
-static struct known *find(struct gmt_shapes *s, uint64_t hash, const struct gmt_shape *shape)
+static struct known *find_class(struct gmt_shapes *s, uint64_t hash, const struct gmt_shape *shape)
 {
 	struct known *known = s ? s->known[hash % PLACES] : NULL;
 	while (known && memcmp(&known->shape, shape, sizeof *shape) != 0)
@@ -114,9 +114,9 @@ bool gmt_shape_find(struct gmt_context *context, const struct gmt_shape *shape, 
 	uint64_t hash = hash_of(shape);
 	gmt_lock(&context->lock);
 	struct gmt_shapes *s = context->pool.shapes;
-	struct known *known = find(s, hash, shape);
+	struct known *known = find_class(s, hash, shape);
 	if (!known && s)
-		known = add(s, hash, shape);
+		known = add_class(s, hash, shape);
 	if (known)
 		*out = known->class;
 	gmt_unlock(&context->lock);
@@ -128,8 +128,8 @@ bool gmt_shape_of_pointers(struct gmt_context *context, const struct gmt_shape *
 	uint64_t hash = hash_of(shape);
 	gmt_lock(&context->lock);
 	struct gmt_shapes *s = shapes_of(context);
-	struct known *known = find(s, hash, shape);
-	if (!known && s && s->pointers > -POINTERS_MAX && (known = insert(s, hash, shape, 0)))
+	struct known *known = find_class(s, hash, shape);
+	if (!known && s && s->pointers > -POINTERS_MAX && (known = add_known(s, hash, shape, 0)))
 		known->class.number = --s->pointers;
 	if (known)
 		*out = known->class;
@@ -141,7 +141,7 @@ void gmt_shape_succeeded(struct gmt_context *context, const struct gmt_shape *sh
 {
 	uint64_t hash = hash_of(shape);
 	gmt_lock(&context->lock);
-	struct known *known = find(context->pool.shapes, hash, shape);
+	struct known *known = find_class(context->pool.shapes, hash, shape);
 	if (known)
 		known->class.size = 1;
 	gmt_unlock(&context->lock);
