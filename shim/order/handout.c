@@ -8,7 +8,7 @@
 #include "closed_queues.h"
 #include "queue.h"
 
-static bool handed_pending(struct gmt_queue *queue, const struct gmt_context *context)
+static bool pending_before_handout(struct gmt_queue *queue, const struct gmt_context *context)
 {
 	uint64_t handed = atomic_load(&queue->handed);
 	if (queue->context != context || atomic_load(&queue->done) >= handed)
@@ -59,7 +59,7 @@ static void secure(struct gmt_context *context)
 	if (gmt_pooling())
 		gmt_queue_each(add_handed, &h);
 	for (uint32_t i = 0; i < h.count; i++) {
-		if (!handed_pending(h.queue[i], h.queue[i]->context) || !gmt_lock_driver(&h.queue[i]->lock))
+		if (!pending_before_handout(h.queue[i], h.queue[i]->context) || !gmt_lock_driver(&h.queue[i]->lock))
 			continue;
 		if (!handed_marker(h.queue[i])) /* now, because a later marker could come after another user event */
 			gmt_queue_add_marker(h.queue[i], false);
@@ -99,7 +99,7 @@ static void order_behind(struct gmt_queue *queue, struct gmt_queue *fresh)
 {
 	cl_command_queue behind = (cl_command_queue)atomic_load(&fresh->object.handle);
 	struct gmt_context *context = fresh->context;
-	if (!handed_pending(queue, context) || !gmt_lock_driver(&queue->lock))
+	if (!pending_before_handout(queue, context) || !gmt_lock_driver(&queue->lock))
 		return;
 	bool pending = atomic_load(&queue->done) < atomic_load(&queue->handed); /* again: a user event that found none put no marker */
 	if (pending && !behind_marker(queue, behind)) {
