@@ -106,7 +106,7 @@ static inline uint64_t counter(void)
  * Reads the counter and then the system's clock, so that a line that begins there is not earlier than a time that another thread
  * has just read. False if each try was interrupted between the two.
  */
-static bool read_both(struct reading *r)
+static bool read_clock_pair(struct reading *r)
 {
 	for (int i = 0; i < 4; i++) {
 		*r = (struct reading){.counter = counter()};
@@ -191,7 +191,7 @@ static void make_line(void)
 	uint32_t number = atomic_load(&newest);
 	struct line line;
 	struct reading now;
-	if (!read_both(&now))
+	if (!read_clock_pair(&now))
 		return;
 	if (number) {
 		line_read(number, &line);
@@ -297,7 +297,7 @@ static bool trusted(void)
 
 void gmt_clock_start(void)
 {
-	if (readable() && trusted() && read_both(&base))
+	if (readable() && trusted() && read_clock_pair(&base))
 		atomic_store(&off, false);
 }
 

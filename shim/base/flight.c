@@ -107,7 +107,7 @@ static bool write_all(int fd, const char *from, size_t left)
 static void write_file(const struct gmt_flight *flight)
 {
 	struct rlimit limit;
-	if (gmt_session_filtered() || getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < sizeof flight->record)
+	if (gmt_session_seccomp_installed() || getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < sizeof flight->record)
 		return;
 	int fd = open(flight->path[1], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)

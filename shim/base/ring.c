@@ -213,7 +213,7 @@ static void claim(void)
 	writer = (struct writer){.ring = ring_at(SHARED_RING), .shared = true};
 }
 
-static void write_shared(const struct gmtevent *event, const void *payload, size_t length, uint64_t slots)
+static void write_to_shared_ring(const struct gmtevent *event, const void *payload, size_t length, uint64_t slots)
 {
 	gmt_lock(&shared_lock);
 	struct writer w = {.ring = writer.ring, .head = writer.ring->head, .tail = load(&writer.ring->tail), .nudged = shared_nudged};
@@ -236,7 +236,7 @@ static void write_event(const struct gmtevent *event, const void *payload, size_
 		claim();
 	uint64_t slots = 1 + (length + sizeof *event - 1) / sizeof *event;
 	if (gmt_unlikely(writer.shared))
-		write_shared(event, payload, length, slots);
+		write_to_shared_ring(event, payload, length, slots);
 	else if (gmt_likely(reserve(&writer, event, slots)))
 		publish(&writer, event, payload, length);
 }

@@ -14,7 +14,7 @@ __attribute__((constructor)) static void look_for_filters(void)
 	filters = prctl(PR_GET_SECCOMP, 0, 0, 0, 0);
 }
 
-bool gmt_session_filtered(void)
+bool gmt_session_seccomp_installed(void)
 {
 	return filters == SECCOMP_MODE_DISABLED && prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == SECCOMP_MODE_FILTER;
 }

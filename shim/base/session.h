@@ -47,7 +47,7 @@ static inline bool gmt_uses(void)
  * Whether the program has installed a filter of system calls since we were loaded, which may kill it for calls that only we
  * make. Filters that were inherited, such as a container's, do not count: they permit what programs do when they start.
  */
-bool gmt_session_filtered(void);
+bool gmt_session_seccomp_installed(void);
 
 /* Ends pooling, and all calls of the driver but the program's: the drivers may be unloaded from here on. */
 void gmt_session_quiet(void);

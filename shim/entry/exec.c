@@ -60,7 +60,7 @@ static bool cannot_load_ours(const char *list, const char *program)
 	path[length - name] = '\0';
 	if (fd >= 0)
 		program = strncpy(report + 1, program, sizeof report - 2) - 1;
-	if (!gmt_session_filtered())
+	if (!gmt_session_seccomp_installed())
 		gmt_link_knock(path, program);
 	return true;
 }

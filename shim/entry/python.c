@@ -133,7 +133,7 @@ static bool is_main_thread(void)
 	return is > 0;
 }
 
-enum gmt_python gmt_python_runs(void)
+enum gmt_python gmt_python_on_thread(void)
 {
 	int known = atomic_load_explicit(&state, memory_order_acquire);
 	if (gmt_unlikely(known == 0)) {
@@ -222,7 +222,7 @@ static bool lines_agree(void *innermost_frame, const struct gmt_python_line *lin
 static void compare_layout(void *frame, const struct gmt_python_line *lines, unsigned count)
 {
 	int failures = atomic_load_explicit(&unsure, memory_order_relaxed);
-	if (gmt_likely(failures <= 0) || !layout || !count || gmt_session_filtered())
+	if (gmt_likely(failures <= 0) || !layout || !count || gmt_session_seccomp_installed())
 		return;
 	int saved = errno;
 	if (lines_agree(frame, lines, count))

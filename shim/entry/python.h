@@ -15,7 +15,7 @@ struct gmt_python_line {
 
 /* How the lines of the Python code that called can be read: not at all, under the interpreter's lock, or without it. */
 enum gmt_python { GMT_PYTHON_NONE, GMT_PYTHON_LOCKED, GMT_PYTHON_UNLOCKED };
-enum gmt_python gmt_python_runs(void);
+enum gmt_python gmt_python_on_thread(void);
 /* Whether an address is in the interpreter. */
 bool gmt_python_holds(uintptr_t address);
 /* Stores the lines of this thread's Python frames, innermost first, and returns how many. */

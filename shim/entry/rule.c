@@ -74,7 +74,7 @@ static bool looks_like_code(uintptr_t address, uintptr_t near)
 	unsigned char code[8] = {0};
 	struct iovec to = {code, 7}, from = {(void *)(address - 7), 7};
 	int saved = errno;
-	bool there = !gmt_session_filtered() && process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 7;
+	bool there = !gmt_session_seccomp_installed() && process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 7;
 	errno = saved;
 	if (!there)
 		return false;

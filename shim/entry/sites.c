@@ -136,7 +136,7 @@ static uint32_t site_of_event(const struct gmt_caller *caller)
 		stacks = calloc(KNOWN, sizeof *stacks);
 		pthread_setspecific(key, stacks);
 	}
-	if (gmt_unlikely(!stacks || (gmt_session.config.tagmode == GMT_TAGS_STACK && gmt_python_runs()))) /* Python's frames are elsewhere */
+	if (gmt_unlikely(!stacks || (gmt_session.config.tagmode == GMT_TAGS_STACK && gmt_python_on_thread()))) /* Python's frames are elsewhere */
 		return gmt_held_site(GMT_HELD_EVENT, gmt_site_of(caller));
 	uint64_t hash = (caller->address ^ caller->sp << 7) * 0x9e3779b97f4a7c15u;
 	for (uint32_t i = 0; i < WAYS; i++) {

@@ -338,7 +338,7 @@ void gmt_stack_collect(struct gmt_stack *stack, const struct gmt_caller *caller,
 	unsigned room;
 	stack->depth = stack->lines = stack->certain = 0;
 	stack->limit = limit;
-	stack->python = toname ? gmt_python_runs() : GMT_PYTHON_NONE;
+	stack->python = toname ? gmt_python_on_thread() : GMT_PYTHON_NONE;
 	stack->deeper = toname && !stack->python;
 	if (!walk(stack, *caller)) {
 		stack->depth = stack->certain = 0;

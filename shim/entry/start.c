@@ -374,7 +374,7 @@ static void report_use(const char *function)
 		return;
 	atomic_store(&gmt_session.state, GMT_STATE_OFF);
 	int saved = errno;
-	const char *dir = gmt_session_filtered() ? NULL : secure_getenv(GMT_SESSION_ENV);
+	const char *dir = gmt_session_seccomp_installed() ? NULL : secure_getenv(GMT_SESSION_ENV);
 	char text[GMT_OUTSIDER_MAX];
 	snprintf(text, sizeof text, "%c%d %s", GMT_OUTSIDER_FORKED, atomic_load(&watched), function);
 	if (dir && *dir)
@@ -399,7 +399,7 @@ bool gmt_session_start(const char *function)
 		return false;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	gmt_inside = 1;
-	bool may = gmt_dispatch_ready() && !gmt_session_filtered();
+	bool may = gmt_dispatch_ready() && !gmt_session_seccomp_installed();
 	const char *dir = may ? secure_getenv(GMT_SESSION_ENV) : NULL, *log = may ? secure_getenv(GMT_LOG_ENV) : NULL;
 	gmt_clock_permitted();
 	if (connect_once(dir, log, may ? secure_getenv(GMT_USDT_ENV) : NULL) && gmt_session.config.pooling)
@@ -428,7 +428,7 @@ static bool first_answer(uint64_t key)
 
 void gmt_session_asked(cl_device_type type, cl_int status, cl_uint found)
 {
-	if (atomic_load_explicit(&gmt_session.state, memory_order_acquire) != GMT_STATE_NEW || gmt_session_filtered())
+	if (atomic_load_explicit(&gmt_session.state, memory_order_acquire) != GMT_STATE_NEW || gmt_session_seccomp_installed())
 		return;
 	const char *dir = secure_getenv(GMT_SESSION_ENV);
 	if (!dir || !*dir || !first_answer(type << 16 | (uint16_t)status | 1ull << 63))

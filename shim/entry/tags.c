@@ -254,7 +254,7 @@ uint32_t gmt_tag(struct gmt_call *call, const struct gmt_caller *caller, uint64_
 uint32_t gmt_tag_command(const struct gmt_caller *caller, uint64_t bytes, uint64_t *time)
 {
 	enum gmttagmode mode = (enum gmttagmode)gmt_session.config.tagmode;
-	if (mode == GMT_TAGS_STACK && bytes < WALK_FROM && !gmt_python_runs())
+	if (mode == GMT_TAGS_STACK && bytes < WALK_FROM && !gmt_python_on_thread())
 		mode = GMT_TAGS_CALLER;
 	static __thread struct {
 		uintptr_t address;

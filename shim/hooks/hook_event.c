@@ -21,7 +21,7 @@ static void learn_completion(const struct gmt_completion *of, cl_int status)
 }
 
 /* The program holds the event, so its entry stays valid. */
-static void learn(cl_event handle, cl_int status)
+static void learn_status(cl_event handle, cl_int status)
 {
 	const struct gmt_event *event = status <= CL_COMPLETE && gmt_pooling() ? gmt_event_find(handle) : NULL;
 	if (event)
@@ -48,7 +48,7 @@ static void learn_asked(cl_event handle, cl_int status)
 	const struct gmt_event *event = status == CL_COMPLETE && gmt_uses() ? gmt_event_find(handle) : NULL;
 	if (event)
 		write_learned(&event->of, event->time, (enum gmtawait)event->await);
-	learn(handle, status);
+	learn_status(handle, status);
 }
 
 /*
@@ -103,7 +103,7 @@ GMT_HOOK cl_int clWaitForEvents(cl_uint count, const cl_event *events)
 	cl_int err = gmt_driver.clWaitForEvents(count, events);
 	bool failed = err == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
 	for (cl_uint i = 0; (err == CL_SUCCESS || failed) && i < count; i++)
-		learn(events[i], failed ? -1 : CL_COMPLETE);
+		learn_status(events[i], failed ? -1 : CL_COMPLETE);
 	if (gmt_unlikely(err != CL_SUCCESS))
 		report_failures(__func__, err, count, events, &GMT_CALLER);
 	gmt_cooling_collect(64, false);

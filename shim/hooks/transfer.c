@@ -90,7 +90,7 @@ static void look_at_pages(struct gmt_transfer *t, uint64_t time, const void *hos
 	if (unseen < PAGES_EVERY)
 		return;
 	unseen = 0;
-	if (gmt_session_filtered())
+	if (gmt_session_seccomp_installed())
 		return;
 	int saved = errno;
 	unsigned char present[PAGES];

@@ -151,7 +151,7 @@ void *gmt_budget_looks(void *unused)
 			;
 		if (!moves(ASKED, LOOKING))
 			continue; /* the create no longer waits */
-		if (!gmt_session_filtered())
+		if (!gmt_session_seccomp_installed())
 			look();
 		atomic_store(&look_state, IDLE);
 	}

@@ -19,7 +19,7 @@ static _Atomic uint64_t vain; /* when the latest ask that brought nothing was ov
 static bool may_ask(const struct gmtregion *region, uint64_t now)
 {
 	return region && gmt_session.config.neighbours && !gmt_in_callback && !gmt_session_is_quiet() &&
-	       !gmt_session.config.devicememory && now - atomic_load(&vain) > REST && !gmt_session_filtered() && !gmt_link_lost(0);
+	       !gmt_session.config.devicememory && now - atomic_load(&vain) > REST && !gmt_session_seccomp_installed() && !gmt_link_lost(0);
 }
 
 static bool ask(struct gmtregion *region, uint64_t need, uint64_t start)

@@ -43,7 +43,7 @@ struct gmt_memory *gmt_park(struct gmt_memory *memory)
 {
 	struct place *place = place_of(memory->slab, memory->offset, memory->size);
 	gmt_alias_end(memory);
-	gmt_memory_to_pool(memory);
+	gmt_memory_set_pooled(memory);
 	gmt_lock(&place->lock);
 	struct gmt_memory *before = atomic_load_explicit(&place->memory, memory_order_relaxed);
 	atomic_store_explicit(&place->memory, memory, memory_order_relaxed);

@@ -86,7 +86,7 @@ static bool hit(struct gmt_call *call, const struct gmt_request_for *r, const st
 		served->written = r->host != NULL || r->pointer; /* the host and kernels write through pointers, unseen */
 		return true;
 	}
-	gmt_memory_to_pool(memory);
+	gmt_memory_set_pooled(memory);
 	gmt_plan_return(call, r, plan);
 	return false;
 }

@@ -94,7 +94,7 @@ static cl_int to_pool(struct gmtreleasefields *release, struct gmt_memory *memor
 	struct gmt_context *context = memory->context;
 	struct gmt_evictions evictions;
 	evictions.count = evictions.more = 0;
-	gmt_memory_to_pool(memory); /* first: from here on it may have a new owner */
+	gmt_memory_set_pooled(memory); /* first: from here on it may have a new owner */
 	if (!gmt_decision_known(gmt_pool_give(release->block, what.size, busy, release->time, &evictions), release->time)) {
 		gmt_pool_fail(); /* which releases the block */
 		write_release(release, GMT_OUTCOME_REFUSED, CL_SUCCESS, gmt_now());
@@ -254,7 +254,7 @@ static cl_int release_suballoc(struct gmtreleasefields *release, struct gmt_memo
 	release->ordered = flight == GMT_FLIGHT_ORDERED;
 	cl_int err = CL_SUCCESS;
 	if (fate.deferred)
-		gmt_memory_to_pool(memory);
+		gmt_memory_set_pooled(memory);
 	else if (fate.parked)
 		gmt_suballoc_release_parked(gmt_park(memory));
 	else

@@ -58,7 +58,7 @@ static struct gmt_memory *enter_slab(const struct gmt_request_for *r, const stru
 	slab->store = store;
 	slab->tag = r->tag;
 	slab->counted = true;
-	gmt_memory_to_pool(slab);
+	gmt_memory_set_pooled(slab);
 	return slab;
 }
 

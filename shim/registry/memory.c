@@ -100,7 +100,7 @@ struct gmt_memory *gmt_memory_next_pooled(uint32_t *bucket)
 	return NULL;
 }
 
-void gmt_memory_to_pool(struct gmt_memory *memory)
+void gmt_memory_set_pooled(struct gmt_memory *memory)
 {
 	atomic_fetch_add_explicit(gmt_memory_is_shared(memory) ? &memory->context->pool.pointers : &memory->context->pool.blocks, 1,
 				  memory_order_relaxed);

@@ -104,7 +104,7 @@ struct gmt_memory *gmt_memory_pin(const void *handle, uint64_t block);
 /* Whether there is a POOLED entry of that handle and block. */
 bool gmt_memory_is_pooled(const void *handle, uint64_t block);
 /* HELD or PINNED -> POOLED, before the core gets the block. */
-void gmt_memory_to_pool(struct gmt_memory *memory);
+void gmt_memory_set_pooled(struct gmt_memory *memory);
 /* Leaves POOLED and makes the caller the owner; false if another thread was first. */
 bool gmt_memory_claim(struct gmt_memory *memory);
 /* Claimed -> HELD, by a new owner and with a new id. */
