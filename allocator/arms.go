@@ -301,8 +301,8 @@ func (a *Arms) SetLimit(name, text string, time int64, out []Eviction) ([]Evicti
 	return p.SetLimit(name, text, a.clock(p, time), out)
 }
 
-// SetAlternative is Pool.SetLimit of the alternative. It is an error if no experiment runs.
-func (a *Arms) SetAlternative(name, text string, time int64, out []Eviction) ([]Eviction, error) {
+// SetAlternativeLimit is Pool.SetLimit of the alternative. It is an error if no experiment runs.
+func (a *Arms) SetAlternativeLimit(name, text string, time int64, out []Eviction) ([]Eviction, error) {
 	if !a.running {
 		return out, errors.New("arms: no experiment runs")
 	}

@@ -48,7 +48,7 @@ func NewBestFit(align uint64) Carver {
 // Round implements Carver.
 func (b *bestFit) Round(size uint64) uint64 {
 	align := uint64(1) << b.shift
-	if size > b.Usable(^uint64(0)) {
+	if size > b.UsableOf(^uint64(0)) {
 		return 0
 	}
 	return (max(size, 1) + align - 1) &^ (align - 1)
@@ -57,14 +57,14 @@ func (b *bestFit) Round(size uint64) uint64 {
 // SlabSize implements Carver: a slab is any multiple of the alignment.
 func (b *bestFit) SlabSize(want uint64) uint64 { return b.Round(want) }
 
-// Usable implements Carver: all of the slab.
-func (b *bestFit) Usable(slabSize uint64) uint64 {
+// UsableOf implements Carver: all of the slab.
+func (b *bestFit) UsableOf(slabSize uint64) uint64 {
 	return min(min(slabSize, maxBytes)>>b.shift, maxUnits-1) << b.shift
 }
 
 // Add implements Carver.
 func (b *bestFit) Add(slab int32, size uint64) {
-	size = b.Usable(size)
+	size = b.UsableOf(size)
 	if size == 0 {
 		panic(fmt.Sprintf("carve: slab %d is smaller than the alignment", slab))
 	}

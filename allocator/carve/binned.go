@@ -80,7 +80,7 @@ func (u *binned) Round(size uint64) uint64 {
 	switch {
 	case u.isSmall(size):
 		return u.geometry(1).Round(max(size, 1))
-	case size > u.Usable(maxBytes):
+	case size > u.UsableOf(maxBytes):
 		return 0
 	}
 	return 1 << (u.shift + orderOf(size, u.shift))
@@ -95,8 +95,8 @@ func (u *binned) SlabSize(want uint64) uint64 {
 	return max((want+page-1)&^(page-1), u.geometry(1).Chunk())
 }
 
-// Usable implements Carver.
-func (u *binned) Usable(slabSize uint64) uint64 { return usable(u.pagesOf(slabSize), u.shift) }
+// UsableOf implements Carver.
+func (u *binned) UsableOf(slabSize uint64) uint64 { return usable(u.pagesOf(slabSize), u.shift) }
 
 // Add implements Carver.
 func (u *binned) Add(slab int32, size uint64) {
@@ -106,7 +106,7 @@ func (u *binned) Add(slab int32, size uint64) {
 	}
 	s := u.slabs.addSlab(slab)
 	*s = newBinSlab(u, count)
-	u.rank(slab, *s)
+	u.updateRanks(slab, *s)
 }
 
 // Remove implements Carver.
@@ -138,7 +138,7 @@ func (u *binned) Carve(size uint64) (p Part, ok bool) {
 	}
 	p.Slab = slab
 	s.parts++
-	u.rank(slab, s)
+	u.updateRanks(slab, s)
 	return p, true
 }
 
@@ -166,12 +166,12 @@ func (u *binned) Free(p Part) (empty bool) {
 		panic(fmt.Sprintf("carve: %+v comes back and is no part", p))
 	}
 	s.parts--
-	u.rank(p.Slab, s)
+	u.updateRanks(p.Slab, s)
 	return s.parts == 0
 }
 
-// rank updates the ranks of a slab.
-func (u *binned) rank(slab int32, s *binSlab) {
+// updateRanks updates the ranks of a slab.
+func (u *binned) updateRanks(slab int32, s *binSlab) {
 	if rank := s.pages.rank(); u.large.rankOf(slab) != rank {
 		u.large.set(slab, rank)
 	}

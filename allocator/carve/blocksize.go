@@ -57,7 +57,7 @@ func (s Sizing) Choose(c Carver, hints Hints) (slab, serves uint64) {
 		k = DefaultBlocks
 	}
 	slab = fit(c, max(BlockSize(m, h, k), c.Round(m)), s.Limit)
-	return slab, min(serves, c.Usable(slab))
+	return slab, min(serves, c.UsableOf(slab))
 }
 
 // chooseM returns M for the largest request so far.
@@ -77,7 +77,7 @@ func fit(c Carver, size, limit uint64) uint64 {
 	if limit == 0 {
 		limit = maxBytes
 	}
-	most := c.Usable(limit)
+	most := c.UsableOf(limit)
 	if most == 0 {
 		return 0
 	}

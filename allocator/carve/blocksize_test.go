@@ -61,8 +61,8 @@ func TestChoose(t *testing.T) {
 		{"the device has nothing", Sizing{Limit: 255}, Hints{}, 0, 0},
 		{"no slab is that large", Sizing{M: 1 << 60}, Hints{}, 1 << 48, 1 << 48},
 	} {
-		c.slab = min(c.slab, best.Usable(^uint64(0)))
-		c.serves = min(c.serves, best.Usable(^uint64(0)))
+		c.slab = min(c.slab, best.UsableOf(^uint64(0)))
+		c.serves = min(c.serves, best.UsableOf(^uint64(0)))
 		if slab, serves := c.sizing.Choose(best, c.hints); slab != c.slab || serves != c.serves {
 			t.Errorf("%s: slab %d, serves %d; want %d, %d", c.name, slab, serves, c.slab, c.serves)
 		}

@@ -45,8 +45,8 @@ func (b *buddy) SlabSize(want uint64) uint64 {
 	return (max(want, 1) + page - 1) &^ (page - 1)
 }
 
-// Usable implements Carver: the largest power of two of pages.
-func (b *buddy) Usable(slabSize uint64) uint64 { return usable(b.count(slabSize), b.shift) }
+// UsableOf implements Carver: the largest power of two of pages.
+func (b *buddy) UsableOf(slabSize uint64) uint64 { return usable(b.count(slabSize), b.shift) }
 
 // count returns the pages of a slab.
 func (b *buddy) count(slabSize uint64) int {

@@ -25,15 +25,15 @@ type Carver interface {
 
 	// SlabSize returns the bytes of a slab with at least want bytes, rounded up to a size that can be managed; 0 when no
 	// slab can be that large. A slab of SlabSize(Round(size)) bytes serves a request of size bytes. The device may not
-	// create a slab of that size: then Usable says how much of a smaller one can be used.
+	// create a slab of that size: then UsableOf says how much of a smaller one can be used.
 	SlabSize(want uint64) uint64
 
-	// Usable returns the size of the largest request that an empty slab of slabSize bytes serves; 0 when that is too small
+	// UsableOf returns the size of the largest request that an empty slab of slabSize bytes serves; 0 when that is too small
 	// for a slab.
-	Usable(slabSize uint64) uint64
+	UsableOf(slabSize uint64) uint64
 
 	// Add adds an empty slab of size bytes, with unknown contents. Bytes that cannot be managed stay unused. It panics
-	// where Usable(size) is 0.
+	// where UsableOf(size) is 0.
 	Add(slab int32, size uint64)
 
 	// Remove forgets a slab that has no sub-allocations.

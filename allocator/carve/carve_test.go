@@ -170,8 +170,8 @@ func TestMisusePanics(t *testing.T) {
 		}
 		for align := uint64(1); align <= 1<<20; align *= 2 {
 			c := create(align)
-			if size := c.SlabSize(1); size%align != 0 || c.Round(1) != align || c.Usable(size) < align || c.Usable(1<<63) > 1<<48 {
-				t.Errorf("%s, alignment %d: slab of %d, part of %d, usable up to %d", name, align, size, c.Round(1), c.Usable(1<<63))
+			if size := c.SlabSize(1); size%align != 0 || c.Round(1) != align || c.UsableOf(size) < align || c.UsableOf(1<<63) > 1<<48 {
+				t.Errorf("%s, alignment %d: slab of %d, part of %d, usable up to %d", name, align, size, c.Round(1), c.UsableOf(1<<63))
 			}
 		}
 	}
@@ -221,7 +221,7 @@ func TestEmptySlabIsWhole(t *testing.T) {
 		}
 	}
 	cycle()
-	if got := c.Space(); got != untouched || got.Largest != c.Usable(2*chunk) {
+	if got := c.Space(); got != untouched || got.Largest != c.UsableOf(2*chunk) {
 		t.Errorf("an empty slab has %+v, before its first part %+v", got, untouched)
 	}
 	large, ok := c.Carve(2 * chunk)
@@ -276,8 +276,8 @@ func TestNoSlabWithoutRoomForAChunk(t *testing.T) {
 	for _, unit := range []uint64{8, 128, 512} {
 		c := NewUAlloc(unit)
 		chunk := 32 * 512 * unit
-		if c.SlabSize(1) != chunk || c.Usable(chunk) != chunk || c.Usable(chunk-1) != 0 || c.SlabSize(chunk+1) != chunk+512*unit {
-			t.Errorf("unit %d: slabs of %d and %d bytes, %d and %d are usable of one chunk and a byte less", unit, c.SlabSize(1), c.SlabSize(chunk+1), c.Usable(chunk), c.Usable(chunk-1))
+		if c.SlabSize(1) != chunk || c.UsableOf(chunk) != chunk || c.UsableOf(chunk-1) != 0 || c.SlabSize(chunk+1) != chunk+512*unit {
+			t.Errorf("unit %d: slabs of %d and %d bytes, %d and %d are usable of one chunk and a byte less", unit, c.SlabSize(1), c.SlabSize(chunk+1), c.UsableOf(chunk), c.UsableOf(chunk-1))
 		}
 	}
 }
@@ -296,8 +296,8 @@ func catch(f func()) (said string) {
 func TestSizesAtTheEndsOf64Bits(t *testing.T) {
 	for i := range kinds {
 		c := kinds[i].create()
-		most := c.Usable(^uint64(0))
-		if most == 0 || c.Round(most) != most || c.SlabSize(most) < most || c.Usable(c.SlabSize(most)) < most {
+		most := c.UsableOf(^uint64(0))
+		if most == 0 || c.Round(most) != most || c.SlabSize(most) < most || c.UsableOf(c.SlabSize(most)) < most {
 			t.Errorf("%s: %d bytes are usable, round to %d and need %d", kinds[i].name, most, c.Round(most), c.SlabSize(most))
 		}
 		for _, size := range []uint64{most + 1, 1 << 62, 1 << 63, ^uint64(0)} {
@@ -308,15 +308,15 @@ func TestSizesAtTheEndsOf64Bits(t *testing.T) {
 				t.Errorf("%s: %d got %+v", kinds[i].name, size, p)
 			}
 		}
-		if c.Round(0) != c.Round(1) || c.Usable(0) != 0 {
-			t.Errorf("%s: 0 rounds to %d, 1 to %d; of nothing %d is usable", kinds[i].name, c.Round(0), c.Round(1), c.Usable(0))
+		if c.Round(0) != c.Round(1) || c.UsableOf(0) != 0 {
+			t.Errorf("%s: 0 rounds to %d, 1 to %d; of nothing %d is usable", kinds[i].name, c.Round(0), c.Round(1), c.UsableOf(0))
 		}
 		for want := uint64(1); want < most/4; want = want*3 + 1 {
 			if slab := c.SlabSize(want); slab < want || c.SlabSize(slab) != slab {
 				t.Errorf("%s: a slab for %d has %d, and for that %d", kinds[i].name, want, slab, c.SlabSize(slab))
 			}
-			if slab := c.SlabSize(c.Round(want)); c.Usable(slab) < want {
-				t.Errorf("%s: a slab for a part of %d has %d and serves %d", kinds[i].name, want, slab, c.Usable(slab))
+			if slab := c.SlabSize(c.Round(want)); c.UsableOf(slab) < want {
+				t.Errorf("%s: a slab for a part of %d has %d and serves %d", kinds[i].name, want, slab, c.UsableOf(slab))
 			}
 		}
 	}

@@ -58,12 +58,12 @@ func (c *Placed) Round(size uint64) uint64 {
 // SlabSize implements Carver.
 func (c *Placed) SlabSize(want uint64) uint64 { return c.Round(want) }
 
-// Usable implements Carver.
-func (c *Placed) Usable(slabSize uint64) uint64 { return min(slabSize, maxBytes) &^ (c.align - 1) }
+// UsableOf implements Carver.
+func (c *Placed) UsableOf(slabSize uint64) uint64 { return min(slabSize, maxBytes) &^ (c.align - 1) }
 
 // Add implements Carver. There is one slab at a time.
 func (c *Placed) Add(slab int32, size uint64) {
-	size = c.Usable(size)
+	size = c.UsableOf(size)
 	if slab < 1 || c.slab != 0 || size == 0 {
 		panic(fmt.Sprintf("carve: slab %d of %d bytes is to be slab %d", slab, size, c.slab))
 	}

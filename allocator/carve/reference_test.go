@@ -169,7 +169,7 @@ func (r *reference) drain() {
 	}
 	var want Space
 	for _, s := range r.slabs {
-		want.Largest = max(want.Largest, r.c.Usable(s.size))
+		want.Largest = max(want.Largest, r.c.UsableOf(s.size))
 	}
 	if got := r.c.Space(); got.Largest != want.Largest || got.Ranges < len(r.slabs) {
 		r.tb.Fatalf("all is free, and space is %+v in %d slabs; want %d", got, len(r.slabs), want.Largest)

@@ -117,7 +117,7 @@ func (b *Broker) Decide(decision *Decision, req *allocator.Request, out []Evicti
 		return n, b.serve(decision, out), nil
 	}
 	if decision.Waits = b.isGrowing(decision.Slab); decision.Waits {
-		b.postpone()
+		b.postponeEvictions()
 		return n, out, nil
 	}
 	return b.servePart(decision, req, n, out)
@@ -328,15 +328,15 @@ func (b *Broker) appendEvictions(out []Eviction) []Eviction {
 		}
 		return out
 	}
-	b.postpone()
+	b.postponeEvictions()
 	n := min(cap(out)-len(out), len(b.pending))
 	out = append(out, b.pending[:n]...)
 	b.pending = append(b.pending[:0], b.pending[n:]...)
 	return out
 }
 
-// postpone leaves the evictions of this call to a later one.
-func (b *Broker) postpone() {
+// postponeEvictions leaves the evictions of this call to a later one.
+func (b *Broker) postponeEvictions() {
 	for _, e := range b.evicted {
 		b.pending = append(b.pending, Eviction{e, b.handle(e.Block)})
 	}

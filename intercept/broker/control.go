@@ -115,7 +115,7 @@ func (b *Broker) controlExperiment(text string, time int64) (reply string, err e
 	switch setting, limit := strings.CutPrefix(text, "+"); {
 	case limit:
 		name, number, _ := strings.Cut(setting, "=")
-		b.evicted, err = b.policy.SetAlternative(name, number, time, b.evicted)
+		b.evicted, err = b.policy.SetAlternativeLimit(name, number, time, b.evicted)
 	case text == "":
 		what = "off"
 		b.evicted = b.policy.End(time, b.evicted)

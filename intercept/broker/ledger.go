@@ -37,5 +37,5 @@ func (b *Broker) freeLedger() {
 		b.decisionNumber()
 		b.evicted = b.policy.Free(f.Block, false, f.Time, b.evicted)
 	}
-	b.postpone()
+	b.postponeEvictions()
 }

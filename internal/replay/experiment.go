@@ -23,7 +23,7 @@ func (p *simulatedProcess) applyExperiment(c *change, time int64) {
 		}
 	case isLimit:
 		name, value, _ := strings.Cut(limit, "=")
-		p.evictions, _ = p.policy.SetAlternative(name, value, time, p.evictions[:0])
+		p.evictions, _ = p.policy.SetAlternativeLimit(name, value, time, p.evictions[:0])
 	case what == wire.ArmsOff:
 		p.evictions = p.policy.End(time, p.evictions[:0])
 	default:

@@ -28,7 +28,7 @@ func (c *crew) experiment(w *worker) {
 	case n == 3:
 		text = fmt.Sprintf("arms=+max_cached_bytes=9000,request=%d", c.policy.Requests())
 		var err error
-		if evictions, err = c.policy.SetAlternative("max_cached_bytes", "9000", 0, nil); err != nil {
+		if evictions, err = c.policy.SetAlternativeLimit("max_cached_bytes", "9000", 0, nil); err != nil {
 			return
 		}
 	default:

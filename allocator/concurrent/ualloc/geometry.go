@@ -109,9 +109,9 @@ func unitOf(class, index, slot int) int {
 	return tail/tailsInBin*binUnits + headerUnits + tail%tailsInBin*tailUnits + unit - bodyUnits
 }
 
-// binOf is the inverse of unitOf: it returns the bin that a unit of a chunk belongs to, and the unit within that bin,
+// locateUnit is the inverse of unitOf: it returns the bin that a unit of a chunk belongs to, and the unit within that bin,
 // where the tail follows the body. ok is false for headers, which no block covers.
-func binOf(unit int) (index, within int, ok bool) {
+func locateUnit(unit int) (index, within int, ok bool) {
 	index, within = unit/binUnits, unit%binUnits-headerUnits
 	if within < 0 {
 		return 0, 0, false

@@ -11,7 +11,7 @@ func (g Geometry) HeaderPages() int { return headerBins }
 // Bin returns the bin, as a page, of the small block at an offset. If the block is in a tail, it lies in another page.
 // ok is false if no small block can be at the offset.
 func (g Geometry) Bin(offset uint64) (page int, ok bool) {
-	index, _, ok := binOf(int(offset % g.Chunk() / g.Unit))
+	index, _, ok := locateUnit(int(offset % g.Chunk() / g.Unit))
 	return int(offset/g.Chunk())*g.bins() + index, ok && index < g.bins()
 }
 

@@ -187,7 +187,7 @@ func (al *Allocator) Free(offset uint64) (granted uint64, ok bool) {
 	if c == nil {
 		return 0, false
 	}
-	index, within, ok := binOf(int(offset % al.geometry.Chunk() / al.geometry.Unit))
+	index, within, ok := locateUnit(int(offset % al.geometry.Chunk() / al.geometry.Unit))
 	if !ok || index >= len(c.bins) { // a small chunk has room for more tails than bins
 		return 0, false
 	}

@@ -44,7 +44,7 @@ func TestUnitsAndSlotsAreOneToOne(t *testing.T) {
 					}
 					seen[unit+i] = true
 				}
-				got, within, ok := binOf(unit)
+				got, within, ok := locateUnit(unit)
 				if !ok || got != index || within != slot<<class {
 					t.Fatalf("unit %d is in bin %d at %d (%v), want bin %d at %d", unit, got, within, ok, index, slot<<class)
 				}
@@ -55,7 +55,7 @@ func TestUnitsAndSlotsAreOneToOne(t *testing.T) {
 			t.Errorf("a chunk has %d slots, declared as %d", slots, declared)
 		}
 	}
-	if _, _, ok := binOf(5*binUnits + headerUnits - 1); ok {
+	if _, _, ok := locateUnit(5*binUnits + headerUnits - 1); ok {
 		t.Error("a header is in a bin")
 	}
 }
