@@ -154,7 +154,7 @@ func greet(conn *net.UnixConn) (*peer, error) {
 		return nil, err
 	}
 	p := &peer{conn: conn, lease: held, mem: mem, region: region, pid: hello.PID, own: hello.PID, parent: hello.Parent, command: hello.Arguments}
-	p.place = untrusted.Place(fmt.Sprintf("/proc/%d", who.Pid))
+	p.place = untrusted.ReadPlace(fmt.Sprintf("/proc/%d", who.Pid))
 	if who.Pid > 0 { // what we can see it as, should it live in a pid namespace of its own
 		p.pid = int(who.Pid)
 	}

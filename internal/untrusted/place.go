@@ -11,8 +11,8 @@ import (
 // scriptBytes bounds the script that the build of a process is made of.
 const scriptBytes = 4 << 20
 
-// Place returns who a process is among others. proc is its folder in /proc.
-func Place(proc string) wire.Place {
+// ReadPlace returns who a process is among others. proc is its folder in /proc.
+func ReadPlace(proc string) wire.Place {
 	return wire.ReadPlace(func(file string) []byte {
 		if !strings.Contains(file, "/") { // of the kernel's own
 			text, _ := os.ReadFile(proc + "/" + file)

@@ -253,7 +253,7 @@ func (p *Process) InSession(maps []Mapping) bool {
 
 // Place returns who the process is among others.
 func (p *Process) Place() wire.Place {
-	return untrusted.Place(p.fs.path(p.PID, ""))
+	return untrusted.ReadPlace(p.fs.path(p.PID, ""))
 }
 
 // startedWith reports whether an environment variable was set when the process was started.
