@@ -53,7 +53,7 @@ func (t *Tracer) attachSelected() error {
 		return nil
 	}
 	attached.Follow = true
-	family, err := attached.Family()
+	family, err := attached.Processes()
 	for _, pid := range family {
 		if p, err := target.Open(pid); err == nil && t.table.find(pid) == nil {
 			t.addCandidate(p, true)
@@ -75,7 +75,7 @@ func (t *Tracer) attachNamed() error {
 	tried := map[int]bool{}
 	for more := true; more; { // until no child is new: forks are reported only once the parent is watched
 		more = false
-		pids, err := t.options.Family()
+		pids, err := t.options.Processes()
 		if err != nil {
 			return err
 		}

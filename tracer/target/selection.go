@@ -71,10 +71,10 @@ func (p *Process) isWithin(cgroup string) bool {
 	})
 }
 
-// Family returns the processes that are named by pid and, with Follow, their present descendants, parents first.
-func (s *Selection) Family() ([]int, error) { return s.family(proc) }
+// Processes returns the processes that are named by pid and, with Follow, their present descendants, parents first.
+func (s *Selection) Processes() ([]int, error) { return s.processes(proc) }
 
-func (s *Selection) family(fs procfs) ([]int, error) {
+func (s *Selection) processes(fs procfs) ([]int, error) {
 	var list []int
 	for _, pid := range s.PIDs {
 		if !slices.Contains(list, pid) {

@@ -141,15 +141,15 @@ func TestFamily(t *testing.T) {
 		i.process(pid, statLine(pid, "x", "S", parent, 0, 1, 1))
 	}
 	s := Selection{PIDs: []int{20, 10, 20}}
-	if got, err := s.family(i.root); err != nil || !slices.Equal(got, []int{20, 10}) {
+	if got, err := s.processes(i.root); err != nil || !slices.Equal(got, []int{20, 10}) {
 		t.Errorf("%v, %v", got, err)
 	}
 	s.Follow = true
-	if got, err := s.family(i.root); err != nil || !slices.Equal(got, []int{20, 10, 21, 11, 12, 13}) {
+	if got, err := s.processes(i.root); err != nil || !slices.Equal(got, []int{20, 10, 21, 11, 12, 13}) {
 		t.Errorf("%v, %v", got, err)
 	}
 	s.PIDs = []int{12, 10} // a child that is also named
-	if got, err := s.family(i.root); err != nil || !slices.Equal(got, []int{12, 10, 13, 11}) {
+	if got, err := s.processes(i.root); err != nil || !slices.Equal(got, []int{12, 10, 13, 11}) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -165,7 +165,7 @@ func TestFamilyOfThisMachine(t *testing.T) {
 		child = n
 	}
 	pid := s.Process.Pid
-	got, err := (&Selection{PIDs: []int{pid}, Follow: true}).Family()
+	got, err := (&Selection{PIDs: []int{pid}, Follow: true}).Processes()
 	if err != nil || !slices.Equal(got, []int{pid, child}) {
 		t.Errorf("%v, %v, want %d and %d", got, err, pid, child)
 	}
