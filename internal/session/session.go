@@ -204,7 +204,7 @@ func (s *Session) files() (map[string]content, error) {
 func (s *Session) makeStreams() (*streams, error) {
 	files := [3]*os.File{s.options.Stdin, s.options.Stdout, s.options.Stderr}
 	if !s.options.Capture {
-		return plainStreams(files), nil
+		return keepStreams(files), nil
 	}
 	return captureStreams(files, s.options.Cols, s.options.Rows)
 }

@@ -36,8 +36,8 @@ func Terminal(f *os.File) bool {
 	return err == nil
 }
 
-// plainStreams leaves everything as it is.
-func plainStreams(files [3]*os.File) *streams { return &streams{files: files} }
+// keepStreams leaves everything as it is.
+func keepStreams(files [3]*os.File) *streams { return &streams{files: files} }
 
 // captureStreams replaces each stream that is a terminal by a terminal of ours.
 func captureStreams(files [3]*os.File, cols, rows int) (*streams, error) {
