@@ -88,14 +88,14 @@ func (c *comparer) compareServed(slot uint32, decided *allocator.Decision) {
 }
 
 func (c *comparer) noteEvicted(p *simulatedProcess, block allocator.Block, size uint64, reason wire.Evict) {
-	e := c.evictionsOf(p.number)
+	e := c.processEvictions(p.number)
 	if !e.numbered {
 		block = 0
 	}
 	e.replayed = append(e.replayed, eviction{uint64(block), size, reason})
 }
 
-func (c *comparer) evictionsOf(process uint32) *evictions {
+func (c *comparer) processEvictions(process uint32) *evictions {
 	e := c.evictions[process]
 	if e == nil {
 		e = &evictions{process: process}
@@ -110,7 +110,7 @@ func (c *comparer) compareRecord(record *wire.Record) error {
 	if err := c.single.playRecord(record); err != nil {
 		return err
 	}
-	e := c.evictionsOf(p.number)
+	e := c.processEvictions(p.number)
 	e.numbered = p.order.next != 0 && !p.order.unnumbered
 	switch record.Kind {
 	case wire.KindCreate:
