@@ -86,8 +86,8 @@ func (r Residency) text() string {
 	return "buffers were too small to show when their memory comes"
 }
 
-// lineText writes a + b·size ns.
-func lineText(a, b float64) string {
+// costText writes a + b·size ns.
+func costText(a, b float64) string {
 	if perMiB := b * (1 << 20); perMiB >= 0.5 {
 		return fmt.Sprintf("%s + %s per MiB", units.DurationOf(a), units.DurationOf(perMiB))
 	}
@@ -95,9 +95,9 @@ func lineText(a, b float64) string {
 }
 
 func (f *Fit) text() string {
-	text := lineText(f.A, f.B)
+	text := costText(f.A, f.B)
 	if f.Below != (cost.Below{}) {
-		text = fmt.Sprintf("%s from %s on, below %s", text, units.FormatLong(f.Below.Bytes), lineText(f.Below.A, f.Below.B))
+		text = fmt.Sprintf("%s from %s on, below %s", text, units.FormatLong(f.Below.Bytes), costText(f.Below.A, f.Below.B))
 	}
 	return fmt.Sprintf("%s; R² %.3f, at worst %.0f %% off", text, f.R2, 100*f.Error)
 }

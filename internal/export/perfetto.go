@@ -231,11 +231,11 @@ func (p *packets) truth(key string, value bool) {
 	p.annotate(key, func(note []byte) []byte { return appendNumber(note, annotationTruth, protowire.EncodeBool(value)) })
 }
 
-func (p *packets) word(key, text string) {
+func (p *packets) plainText(key, text string) {
 	p.annotate(key, func(note []byte) []byte { return appendBytes(note, annotationText, text) })
 }
 
-func (p *packets) text(key, quoted string) { p.word(key, plain(quoted)) }
+func (p *packets) text(key, quoted string) { p.plainText(key, plain(quoted)) }
 
 func (p *packets) facts(object []byte) {
 	var members map[string]json.RawMessage

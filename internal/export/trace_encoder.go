@@ -31,7 +31,7 @@ type encoder interface {
 	hundredths(key string, n uint64) // n/100
 	status(code int32)
 	truth(key string, value bool)
-	word(key, text string) // text needs no escapes
+	plainText(key, text string) // text needs no escapes
 	text(key, quoted string)
 	// facts appends all members of a JSON object.
 	facts(object []byte)

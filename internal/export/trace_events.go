@@ -123,7 +123,7 @@ func (x *trace) createFew(t *tag, e wire.CreateView) {
 		x.out.status(int32(e.Status()))
 	}
 	if failed || !t.shown {
-		x.out.word(`"outcome":`, e.Outcome().String())
+		x.out.plainText(`"outcome":`, e.Outcome().String())
 		x.out.number(`"bytes":`, e.Requested())
 		x.out.stack(t)
 	}
@@ -131,9 +131,9 @@ func (x *trace) createFew(t *tag, e wire.CreateView) {
 
 func (x *trace) createArgs(t *tag, e wire.CreateView) {
 	x.out.text(`"tag":`, t.quoted)
-	x.out.word(`"outcome":`, e.Outcome().String())
+	x.out.plainText(`"outcome":`, e.Outcome().String())
 	if e.Outcome() == wire.OutcomeMiss {
-		x.out.word(`"reason":`, e.Reason().String())
+		x.out.plainText(`"reason":`, e.Reason().String())
 	}
 	if e.Outcome() == wire.OutcomeFailed {
 		x.out.status(int32(e.Status()))
@@ -194,7 +194,7 @@ func (x *trace) releaseSlice(p *running, r *wire.Record) {
 	}
 	x.out.number(`"object":`, e.Object())
 	if e.References() == 0 {
-		x.out.word(`"outcome":`, e.Outcome().String())
+		x.out.plainText(`"outcome":`, e.Outcome().String())
 	} else {
 		x.out.number(`"references":`, e.References())
 	}
@@ -300,7 +300,7 @@ func (x *trace) showBlock(p *running, b *heap.Block, t *tag, group *pool) {
 func (x *trace) hideBlock(p *running, b *heap.Block, group *pool, how heap.How) {
 	x.out.shut(group.category, group.quoted, x.lane(p, b.Thread).at, x.relativeTime(max(x.heap.Now(), b.Freed)), b.Serial)
 	x.out.args()
-	x.out.word(`"left":`, how.String())
+	x.out.plainText(`"left":`, how.String())
 	x.out.close()
 }
 
@@ -330,7 +330,7 @@ func (x *trace) writeMark(r *wire.Record) {
 	}
 	x.out.instant("mark", quote(markText(r)), "g", at, x.relativeTime(max(x.heap.Now(), r.Time)))
 	x.out.args()
-	x.out.word(`"kind":`, r.Kind.String())
+	x.out.plainText(`"kind":`, r.Kind.String())
 	x.out.close()
 }
 

@@ -26,7 +26,7 @@ func (x *trace) writeMistake(p *running, r *wire.Record) {
 	p.mistakes[key] = struct{}{}
 	x.out.instant("mistake", quote(f.Text(units.FormatLong)), "p", x.lane(p, r.Thread).at, x.relativeTime(max(x.heap.Now(), r.Time)))
 	x.out.args()
-	x.out.word(`"kind":`, f.Kind.Key())
+	x.out.plainText(`"kind":`, f.Kind.Key())
 	x.out.text(`"function":`, quote(f.Function))
 	x.out.text(`"tag":`, t.quoted)
 	x.out.number(`"bytes":`, f.Size)

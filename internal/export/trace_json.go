@@ -212,7 +212,7 @@ func (l *lines) hex(key string, n uint64) {
 	l.b = append(l.b, '"')
 }
 
-func (l *lines) word(key, text string) {
+func (l *lines) plainText(key, text string) {
 	l.key(key)
 	l.b = append(l.b, '"')
 	l.b = append(l.b, text...)

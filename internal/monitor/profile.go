@@ -49,16 +49,16 @@ func (s *Server) serveProfile(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	var b bytes.Buffer
-	err := newProfile(s.source(), before, at == "peak").Write(&b)
+	err := profileOf(s.source(), before, at == "peak").Write(&b)
 	w.Header().Set("Content-Disposition", `attachment; filename="opencl.pb.gz"`)
 	reply(w, "application/octet-stream", b.Bytes(), err)
 }
 
 // WriteProfile writes memory in use at a snapshot for go tool pprof.
-func WriteProfile(w io.Writer, s *stats.Snapshot) error { return newProfile(s, nil, false).Write(w) }
+func WriteProfile(w io.Writer, s *stats.Snapshot) error { return profileOf(s, nil, false).Write(w) }
 
-// newProfile makes a profile of a snapshot, minus an earlier one if that is not nil.
-func newProfile(s, before *stats.Snapshot, peak bool) *profile.Profile {
+// profileOf makes a profile of a snapshot, minus an earlier one if that is not nil.
+func profileOf(s, before *stats.Snapshot, peak bool) *profile.Profile {
 	p := &profile.Profile{
 		SampleType: []*profile.ValueType{
 			allocObjects: {Type: "alloc_objects", Unit: "count"}, inUseObjects: {Type: "inuse_objects", Unit: "count"},

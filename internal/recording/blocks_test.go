@@ -269,7 +269,7 @@ func TestLaterAdditions(t *testing.T) {
 			continue
 		}
 		s := numbered(uint64(i/5 + 1))
-		w.index(&s)
+		w.addToIndex(&s)
 		longer := append(s.append(nil), 1, 2, 3, 4, 5, 6, 7, 8)
 		binary.LittleEndian.PutUint32(longer[4:], uint32(len(longer)-skippableHead))
 		binary.LittleEndian.PutUint32(longer[skippableHead:], crc32.Checksum(longer[skippableHead+4:], castagnoli))

@@ -145,7 +145,7 @@ func (w *Writer) Flush() error {
 		s := w.summarize()
 		summary = &s
 	}
-	w.index(summary)
+	w.addToIndex(summary)
 	w.packed = w.packed[:0]
 	if w.definitions.head.events == 0 {
 		w.pack(head, summary, w.events.raw)
@@ -161,8 +161,8 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// index notes the frame that is about to be written.
-func (w *Writer) index(summary *Summary) {
+// addToIndex notes the frame that is about to be written.
+func (w *Writer) addToIndex(summary *Summary) {
 	head := &w.events.head
 	w.footer.Events += uint64(head.events)
 	w.footer.Index = addEntry(w.footer.Index, IndexEntry{w.offset, 1, uint64(head.events), head.firstNS, head.lastNS, summary})
