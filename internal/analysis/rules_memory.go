@@ -180,7 +180,7 @@ func deviceFull(e *Evidence) (Diagnosis, bool) {
 		d.Severity, d.Title = Note, "device memory may be nearly full"
 		d.Text = fmt.Sprintf(several, held, p.Devices, used, device)
 	}
-	if name := p.Name(); name != "" && len(e.Run.Processes) > 1 {
+	if name := p.Title(); name != "" && len(e.Run.Processes) > 1 {
 		d.Text += ", by " + name
 	}
 	room := relative(inUse, uint64(deviceShare*float64(p.DeviceMemory)))

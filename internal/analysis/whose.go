@@ -40,10 +40,10 @@ func holdsMost(p *stats.Process) string {
 // inProcess names a process by its number, after " in ", where there are several; empty: there is one, or the process is unknown.
 func (e *Evidence) inProcess(number uint32) string {
 	p := processOf(e.Run, number)
-	if p == nil || len(e.Run.Processes) < 2 || p.Name() == "" {
+	if p == nil || len(e.Run.Processes) < 2 || p.Title() == "" {
 		return ""
 	}
-	return " in " + p.Name()
+	return " in " + p.Title()
 }
 
 // LeftIn says which process left the most behind, where there are several; empty: there is one, or they are unknown.
@@ -77,14 +77,14 @@ func LeftIn(s *stats.Snapshot, leaks []Leak) string {
 		}
 	}
 	switch {
-	case holder == nil || holder.Name() == "":
+	case holder == nil || holder.Title() == "":
 		return ""
 	case most >= all:
-		return "all in " + holder.Name()
+		return "all in " + holder.Title()
 	case 2*most <= all:
 		return "in " + units.Plural(several, "process", "processes")
 	}
-	return fmt.Sprintf("%s of them in %s", units.Grouped(most), holder.Name())
+	return fmt.Sprintf("%s of them in %s", units.Grouped(most), holder.Title())
 }
 
 // addProcess adds which process has the call site that a diagnosis is about, where others have not.
@@ -105,7 +105,7 @@ func (e *Evidence) addProcess(d *Diagnosis) {
 			only = p
 		}
 	}
-	if only != nil && only.Name() != "" {
-		d.Text += "; that call site is in " + only.Name() + " alone"
+	if only != nil && only.Title() != "" {
+		d.Text += "; that call site is in " + only.Title() + " alone"
 	}
 }

@@ -211,7 +211,7 @@ func (v *view) allClear() string {
 		if p := &v.s.Processes[i]; p.BadEnd() != "" {
 			text += "; " + p.BadEnd()
 			if len(v.s.Processes) > 1 {
-				text += ": " + units.Clean(p.Name())
+				text += ": " + units.Clean(p.Title())
 			}
 			return text
 		}

@@ -27,7 +27,7 @@ func TestTapHearsOfEverything(t *testing.T) {
 	f.last = io.EOF
 	l, kept := &listener{}, &memoryRecorder{}
 	a := newAttached(AttachOptions{Feed: f, Model: stats.New(stats.Options{Started: 1}), Recorder: kept, Tap: l})
-	a.model.SetGhosts(l.board)
+	a.model.SetGhostSource(l.board)
 	a.run()
 	g := a.Wait().Snapshot.Ghosts
 	if len(l.kinds) != len(kept.records) || len(l.kinds) < 3 || l.flushed == 0 || l.closed != 1 {
@@ -40,7 +40,7 @@ func TestTapHearsOfEverything(t *testing.T) {
 	c, now := testCollector(nil)
 	l = &listener{}
 	c.tap = l
-	c.model.SetGhosts(l.board)
+	c.model.SetGhostSource(l.board)
 	target := newFakeTarget(t)
 	c.addProcess(target.peer(7))
 	target.put(0, create(1, 1), "")

@@ -19,7 +19,7 @@ func TestSessionSaysHowItsPolicyIsSteered(t *testing.T) {
 	if s := recorded.Snapshot(); s.Auto == nil || s.Auto.Said != "auto: stays with futhark" || s.Auto.Number != 1 {
 		t.Errorf("%+v of a recording with a decision", s.Auto)
 	}
-	recorded.SetAuto(func() *Auto { return &Auto{} })
+	recorded.SetAutoSource(func() *Auto { return &Auto{} })
 	if s := recorded.Snapshot(); s.Auto.Steers || s.Auto.Number != 1 {
 		t.Errorf("%+v of a run that the user steers", s.Auto)
 	}

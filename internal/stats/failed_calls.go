@@ -241,7 +241,7 @@ func (all *failedCalls) countFailure(m *Model, p *process, key failedKey) *faile
 	}
 	all.places[key] = len(all.list)
 	all.list = append(all.list, failedCall{
-		FailedCall: FailedCall{Status: key.status, Count: 1, Short: key.short, Time: m.heap.Now(), Process: p.shown.Number}, name: p.shown.Name(), site: key.site,
+		FailedCall: FailedCall{Status: key.status, Count: 1, Short: key.short, Time: m.heap.Now(), Process: p.shown.Number}, name: p.shown.Title(), site: key.site,
 	})
 	return &all.list[len(all.list)-1]
 }

@@ -125,7 +125,7 @@ func KeyOf[R comparable](f *Finding, site R) FindingKey[R] {
 // push all other marks out.
 func (m *Model) find(p *process, r *wire.Record) {
 	f := finding{Finding: FindingOf(r, &p.kernels), site: m.sites.siteOf(p, r.AsDiag().Tag())}
-	f.name = p.shown.Name()
+	f.name = p.shown.Title()
 	f.Process, f.PID, f.Rank, f.First, f.Last = p.shown.Number, p.shown.PID, p.shown.Rank, m.heap.Now(), m.heap.Now()
 	if o := p.heap.Object(r.AsDiag().Object()); o != nil {
 		f.About(o)

@@ -104,8 +104,8 @@ func (g *Ghosts) Worth(run uint64) bool {
 	return known && part >= worthPart && ns >= max(worthNS, worthRun*float64(run))
 }
 
-// SetGhosts sets the source of Snapshot.Ghosts. Call it before the first event.
-func (m *Model) SetGhosts(board func() *Ghosts) { m.ghosts = board }
+// SetGhostSource sets the source of Snapshot.Ghosts. Call it before the first event.
+func (m *Model) SetGhostSource(board func() *Ghosts) { m.ghosts = board }
 
 // Auto describes a session that switches policies by itself. It is immutable.
 type Auto struct {
@@ -114,8 +114,8 @@ type Auto struct {
 	Number uint64 // of the last decision
 }
 
-// SetAuto sets the source of Snapshot.Auto. Call it before the first event.
-func (m *Model) SetAuto(auto func() *Auto) { m.auto = auto }
+// SetAutoSource sets the source of Snapshot.Auto. Call it before the first event.
+func (m *Model) SetAutoSource(auto func() *Auto) { m.auto = auto }
 
 // steered returns Snapshot.Auto. A recording does not say whether the user took over.
 func (m *Model) steered() *Auto {

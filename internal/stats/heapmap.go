@@ -27,5 +27,5 @@ type MappedSlab struct {
 	allocator.SlabMap
 }
 
-// SetHeapMap sets the source of Snapshot.Heap. Call it before the first event.
-func (m *Model) SetHeapMap(show func() *HeapMap) { m.heapMap = show }
+// SetHeapMapSource sets the source of Snapshot.Heap. Call it before the first event.
+func (m *Model) SetHeapMapSource(show func() *HeapMap) { m.heapMap = show }

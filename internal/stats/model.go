@@ -20,7 +20,7 @@ type Options struct {
 	App       string            // name of the program that the user chose; empty: none
 	Labels    map[string]string // that the user chose; not written to
 	Policy    string            // name of the allocator policy
-	Auto      bool              // the session switched to others by itself; see SetAuto
+	Auto      bool              // the session switched to others by itself; see SetAutoSource
 	Limits    []Limit           // with their values at the start; others are not followed
 	// LimitsOf returns the limits of a policy with their defaults, for a program that switches to it; nil: no limits are shown.
 	LimitsOf func(policy string) []Limit
@@ -259,7 +259,7 @@ func (m *Model) rare(p *process, r *wire.Record) {
 		m.sites.tag(p, r)
 		m.renamed()
 	case wire.KindSite:
-		m.sites.label(p, r.DefinedTag(), callsite.TagName(r), r.Payload)
+		m.sites.nameTag(p, r.DefinedTag(), callsite.TagName(r), r.Payload)
 		m.renamed()
 	case wire.KindDevice:
 		m.processes.device.describe(p, r)

@@ -317,7 +317,7 @@ func (m *postMortem) shows(p *process, d *PostMortem) bool {
 // picture fills in the present state of memory.
 func (pms *postMortems) picture(p *process, pm *postMortem) {
 	pm.Time, pm.Process, pm.PID, pm.Rank = pms.heap.Now(), p.shown.Number, p.shown.PID, p.shown.Rank
-	pm.name, pm.Devices = p.shown.Name(), pms.processes.devicesOf(p)
+	pm.name, pm.Devices = p.shown.Title(), pms.processes.devicesOf(p)
 	pm.Age = pm.Time - min(p.shown.Started, pm.Time)
 	g := p.heap.Gauges
 	pm.InUse, pm.Requested = heap.Amount(g.InUse), heap.Amount(g.Requested)

@@ -56,7 +56,7 @@ type process struct {
 	sites  []*processSite
 	second uint64 // of the session, when the sites were shown last
 
-	provisional int // sites that may get another name: see callSites.label
+	provisional int // sites that may get another name: see callSites.nameTag
 
 	free      freeMemory
 	devices   devices
@@ -139,8 +139,8 @@ func (ps *processes) memoryOf(p *process) uint64 {
 	return ps.device.Global
 }
 
-// Name names a process among several: "rank 2 (pid 4711)", where there are several hosts with its host; empty: unknown.
-func (p *Process) Name() string {
+// Title tells a process from others among several: "rank 2 (pid 4711)", where there are several hosts with its host; empty: unknown.
+func (p *Process) Title() string {
 	name := fmt.Sprintf("pid %d", p.PID)
 	switch {
 	case p.PID == 0:

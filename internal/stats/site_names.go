@@ -12,7 +12,7 @@ import (
 // tag handles TAG. A tag for a size or a thread has its name at once; the name of a call site comes with SITE.
 func (cs *callSites) tag(p *process, r *wire.Record) {
 	if name := callsite.TagName(r); name != "" {
-		cs.label(p, r.DefinedTag(), name, nil)
+		cs.nameTag(p, r.DefinedTag(), name, nil)
 		return
 	}
 	cs.journal.await(cs.siteOf(p, r.DefinedTag()).site, cs.quiet)
@@ -21,9 +21,9 @@ func (cs *callSites) tag(p *process, r *wire.Record) {
 // provisionalMax bounds the sites of a process that stay apart until they have their last name, as session does.
 const provisionalMax = 4096
 
-// label gives a tag its name and its call stack, as SITE has it. If another site has that name, the tag is folded into that
+// nameTag gives a tag its name and its call stack, as SITE has it. If another site has that name, the tag is folded into that
 // one. A tag keeps its first name, unless its stack has code that the program generates and names later.
-func (cs *callSites) label(p *process, tag uint32, name string, stack []byte) {
+func (cs *callSites) nameTag(p *process, tag uint32, name string, stack []byte) {
 	if name == "" {
 		return
 	}

@@ -51,7 +51,7 @@ func (v *Viewer) model() (*stats.Model, slabs) {
 		s.SlabMapper = v.options.Slabs(v.header)
 	}
 	if s.SlabMapper != nil {
-		m.SetHeapMap(s.Map)
+		m.SetHeapMapSource(s.Map)
 	}
 	return m, s
 }

@@ -96,7 +96,7 @@ func (r *runner) Start() (ended <-chan struct{}, err error) {
 	}
 	if setup.Auto {
 		r.auto.Store(&stats.Auto{Steers: true})
-		r.model.SetAuto(r.auto.Load)
+		r.model.SetAutoSource(r.auto.Load)
 	}
 	if r.screen != nil {
 		r.outputs.RecordOnDemand(r.model)

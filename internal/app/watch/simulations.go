@@ -86,7 +86,7 @@ func (s *Simulations) Start(model *stats.Model) (session.Tap, error) {
 	}
 	if s.dashboard || s.rivals != nil && !s.Resting {
 		mapper := live.NewMapper(s.setup.Configuration(), s.setup.Memory)
-		model.SetHeapMap(mapper.Map)
+		model.SetHeapMapSource(mapper.Map)
 		listeners = append(listeners, mapper)
 	}
 	if s.rivals != nil {
@@ -94,7 +94,7 @@ func (s *Simulations) Start(model *stats.Model) (session.Tap, error) {
 		if err != nil {
 			return nil, err
 		}
-		model.SetGhosts(s.Ghosts.Leaderboard)
+		model.SetGhostSource(s.Ghosts.Leaderboard)
 		listeners = append(listeners, s.Ghosts)
 	}
 	if current := s.setup.Configuration(); s.SendPlan != nil && s.setup.Plan == nil && (len(listeners) > 0 || current.Policy == replay.LayoutPolicy) {
@@ -102,17 +102,17 @@ func (s *Simulations) Start(model *stats.Model) (session.Tap, error) {
 	}
 	switch {
 	case len(listeners) == 0:
-		return s.planned(nil), nil
+		return s.withPlan(nil), nil
 	case s.Resting:
 		s.Tap = live.StartResting(listeners...)
 	default:
 		s.Tap = live.Start(listeners...)
 	}
-	return s.planned(s.Tap), nil
+	return s.withPlan(s.Tap), nil
 }
 
-// planned returns a tap that also gives processes the plan of the setup, where there is one.
-func (s *Simulations) planned(next session.Tap) session.Tap {
+// withPlan returns a tap that also gives processes the plan of the setup, where there is one.
+func (s *Simulations) withPlan(next session.Tap) session.Tap {
 	if s.setup.Plan == nil {
 		return next
 	}
