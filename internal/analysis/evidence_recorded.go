@@ -71,7 +71,7 @@ func (x *run) largestRise(a *Analysis) *Rise {
 		return nil
 	}
 	r := &Rise{
-		Bytes: float64(p.each()), Iterations: p.Iterations, Left: p.Left, Kept: p.Kept, Even: p.Even(), Room: -1, Share: share(p.grown(), a.Peak.InUse),
+		Bytes: float64(p.leftPerIteration()), Iterations: p.Iterations, Left: p.Left, Kept: p.Kept, Even: p.Even(), Room: -1, Share: share(p.grown(), a.Peak.InUse),
 	}
 	if len(a.Leaks) > 0 {
 		r.Site = a.Leaks[0].Name

@@ -132,8 +132,8 @@ func (p *Phase) Grown() int64 {
 	return p.Growth
 }
 
-// each returns what an iteration leaves, where they do not leave the same the mean.
-func (p *Phase) each() uint64 {
+// leftPerIteration returns what an iteration leaves, where they do not leave the same the mean.
+func (p *Phase) leftPerIteration() uint64 {
 	if p.Even() {
 		return count(p.Growth)
 	}

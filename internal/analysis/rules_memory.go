@@ -93,7 +93,7 @@ func memoryIsKept(e *Evidence) (Diagnosis, bool) {
 	}
 	d := Diagnosis{
 		Severity: Advice, Title: "every iteration keeps memory",
-		Text:  iterationsLeaveText(p.Iterations, p.Left, p.Kept, units.FormatLong(p.each()), p.Even()) + e.inProcess(p.Process) + keptUntil(e, p),
+		Text:  iterationsLeaveText(p.Iterations, p.Left, p.Kept, units.FormatLong(p.leftPerIteration()), p.Even()) + e.inProcess(p.Process) + keptUntil(e, p),
 		Share: share(p.grown(), e.Run.Totals.PeakInUse), placed: e.inProcess(p.Process) != "",
 	}
 	doubted := "every iteration may keep memory"

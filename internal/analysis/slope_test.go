@@ -73,8 +73,8 @@ func TestUnevenGrowth(t *testing.T) {
 		"rises straight":     {Phase{Iterations: 100, Growth: 0, Mean: 20, Straight: true}, 20, 20, false},
 		"too few iterations": {Phase{Iterations: 3, Growth: 100, Mean: 100}, 0, 100, true},
 	} {
-		if p := &test.phase; p.slope() != test.slope || p.each() != test.each || p.Even() != test.even {
-			t.Errorf("%s: slope %g, each %d, even %v", name, p.slope(), p.each(), p.Even())
+		if p := &test.phase; p.slope() != test.slope || p.leftPerIteration() != test.each || p.Even() != test.even {
+			t.Errorf("%s: slope %g, each %d, even %v", name, p.slope(), p.leftPerIteration(), p.Even())
 		}
 	}
 }
