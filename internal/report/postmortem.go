@@ -32,7 +32,7 @@ func NewPostMortem(p *stats.PostMortem, started uint64) PostMortem {
 	if text := placeText(p); text != "" {
 		add("call site", "%s", text)
 	}
-	if text := givenText(p); text != "" {
+	if text := commandMemoryText(p); text != "" {
 		add("given", "%s", text)
 	}
 	add("memory", "%s", memoryLine(p))
@@ -77,9 +77,9 @@ func createdText(p *stats.PostMortem) string {
 	return fmt.Sprintf("%s (%s names its callers)", p.Tag, callsite.WrapperOption(p.Wrapper))
 }
 
-// givenText says where the memory of a failed command was created, and whether the command was the first to use it; empty:
+// commandMemoryText says where the memory of a failed command was created, and whether the command was the first to use it; empty:
 // unknown.
-func givenText(p *stats.PostMortem) string {
+func commandMemoryText(p *stats.PostMortem) string {
 	if !p.Command || p.Tag == "" {
 		return ""
 	}
@@ -309,7 +309,7 @@ func outOfMemoryLines(s *stats.Snapshot) []string {
 		if text := placeText(p); text != "" {
 			lines = append(lines, "             "+units.Cut(units.Clean("call site "+text), mistakeWidth))
 		}
-		if text := givenText(p); text != "" {
+		if text := commandMemoryText(p); text != "" {
 			if p.First {
 				text += ": a driver may take memory only then (--eager has that fail at the create)"
 			}
