@@ -151,7 +151,7 @@ func (h *help) move(m motion) {
 
 // movesHelp returns the action of a key that moves in the help.
 func movesHelp(m motion) func(*dashboard, string) tea.Cmd {
-	return does(func(d *dashboard) { d.help.move(m) })
+	return actionOf(func(d *dashboard) { d.help.move(m) })
 }
 
 func (h *help) draw(r region) {

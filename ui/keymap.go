@@ -93,20 +93,20 @@ func canAdjust(d *dashboard) bool { return d.mode.fixedLimits == "" }
 // adjustObstacle says why no limit can be changed. On the curve a limit can be tried without one in force.
 func adjustObstacle(d *dashboard) string { return textIf(!d.triesLimits(), d.limits.obstacle()) }
 
-// does, runs and the functions below return the action of a command.
-func does(f func(*dashboard)) func(*dashboard, string) tea.Cmd {
+// actionOf, commandOf and the functions below return the action of a command.
+func actionOf(f func(*dashboard)) func(*dashboard, string) tea.Cmd {
 	return func(d *dashboard, _ string) tea.Cmd {
 		f(d)
 		return nil
 	}
 }
 
-func runs(f func(*dashboard) tea.Cmd) func(*dashboard, string) tea.Cmd {
+func commandOf(f func(*dashboard) tea.Cmd) func(*dashboard, string) tea.Cmd {
 	return func(d *dashboard, _ string) tea.Cmd { return f(d) }
 }
 
-func zooms(p paneID) func(*dashboard, string) tea.Cmd {
-	return does(func(d *dashboard) { d.zoomOn(p) })
+func zoomAction(p paneID) func(*dashboard, string) tea.Cmd {
+	return actionOf(func(d *dashboard) { d.zoomOn(p) })
 }
 
 func zoomNumber(d *dashboard, pressed string) tea.Cmd {
@@ -114,20 +114,20 @@ func zoomNumber(d *dashboard, pressed string) tea.Cmd {
 	return nil
 }
 
-func moves(m motion) func(*dashboard, string) tea.Cmd {
-	return does(func(d *dashboard) { d.panes[d.focus].move(m) })
+func moveAction(m motion) func(*dashboard, string) tea.Cmd {
+	return actionOf(func(d *dashboard) { d.panes[d.focus].move(m) })
 }
 
-func scrolls(columns int) func(*dashboard, string) tea.Cmd {
-	return does(func(d *dashboard) { d.side = max(0, min(d.side+columns, sideMax)) })
+func scrollAction(columns int) func(*dashboard, string) tea.Cmd {
+	return actionOf(func(d *dashboard) { d.side = max(0, min(d.side+columns, sideMax)) })
 }
 
-func adjusts(s limitStep) func(*dashboard, string) tea.Cmd {
-	return does(func(d *dashboard) { d.adjust(s) })
+func adjustAction(s limitStep) func(*dashboard, string) tea.Cmd {
+	return actionOf(func(d *dashboard) { d.adjust(s) })
 }
 
-func travels(instants int) func(*dashboard, string) tea.Cmd {
-	return does(func(d *dashboard) { d.travel(instants) })
+func travelAction(instants int) func(*dashboard, string) tea.Cmd {
+	return actionOf(func(d *dashboard) { d.travel(instants) })
 }
 
 // The sections of the help, in order.
@@ -146,107 +146,107 @@ const nextHelp = "show one process: the first, the next, and after the last all 
 
 // keymap has all keys, in the order of the key line.
 var keymap = []command{
-	{inRun, keys{"q"}, sectionScreen, "quit", "q", "quit; asks what to do with a program that still runs", always, runs((*dashboard).askQuit)},
-	{inOthers, keys{"q", "ctrl+c"}, sectionScreen, "leave", "q", "leave; the session goes on (also ctrl+c)", always, runs((*dashboard).askQuit)},
-	{inAttach, keys{"q", "ctrl+c"}, sectionScreen, "detach", "q", "detach and quit; the programs go on (also ctrl+c)", always, runs((*dashboard).askQuit)},
-	{inView, keys{"q", "ctrl+c"}, sectionScreen, "quit", "q", "quit (also ctrl+c)", always, runs((*dashboard).askQuit)},
-	{inAll, keys{"?"}, sectionScreen, "help", "?", "help for the pane, and again for everything", always, does(func(d *dashboard) { d.help.open() })},
-	{inLive, keys{"left"}, sectionTime, "", "← →", "what was shown a moment before or after; esc returns to the present (shift: ten moments)", always, travels(-smallStep)},
-	{inLive, keys{"right"}, sectionTime, "", "", "", always, travels(smallStep)},
-	{inLive, keys{"shift+left"}, sectionTime, "", "", "", always, travels(-mediumStep)},
-	{inLive, keys{"shift+right"}, sectionTime, "", "", "", always, travels(mediumStep)},
-	{inAll, keys{"z"}, sectionTime, "", "z", "charts of all time, 10 s, 60 s or 10 min", withPanes, does((*dashboard).nextSpan)},
-	{inAll, keys{">"}, sectionTime, "", "< >", "the event before or after: Δ a limit changed, • a message, ■ an end, ★ a mark", always, does(func(d *dashboard) { d.nextEvent(true) })},
-	{inAll, keys{"<"}, sectionTime, "", "", "", always, does(func(d *dashboard) { d.nextEvent(false) })},
-	{inAll, keys{"M"}, sectionTime, "", "M", "mark this time", always, does((*dashboard).markNow)},
-	{inView, keys{"left"}, sectionTime, "", "", "", always, travels(-smallStep)},
-	{inView, keys{"right"}, sectionTime, "time", "← →", "one kept instant back or forward", always, travels(smallStep)},
-	{inView, keys{"t"}, sectionTime, "go to", "t", "go to a time, such as 12.5, 1m30s or 1:30", always, does(func(d *dashboard) { d.cursor.ask() })},
-	{inAll, keys{"!"}, sectionScreen, "findings", "!", "list of findings; enter goes to the call site, y does what is suggested", withPanes, zooms(panePoints)},
-	{inAll, keys{"/"}, sectionMove, "filter", "/", "show only rows or lines with a text; !text: without it; re: a regular expression; esc shows all", withPanes, does((*dashboard).askFilter)},
-	{inAll, keys{"s"}, sectionMove, "sort", "s", "sort the tags by the next column", withPanes, does(func(d *dashboard) { d.tags.nextSort() })},
-	{inAll, keys{"tab"}, sectionScreen, "pane", "tab", "next pane", withPanes, does(func(d *dashboard) { d.turnFocus(1) })},
+	{inRun, keys{"q"}, sectionScreen, "quit", "q", "quit; asks what to do with a program that still runs", always, commandOf((*dashboard).askQuit)},
+	{inOthers, keys{"q", "ctrl+c"}, sectionScreen, "leave", "q", "leave; the session goes on (also ctrl+c)", always, commandOf((*dashboard).askQuit)},
+	{inAttach, keys{"q", "ctrl+c"}, sectionScreen, "detach", "q", "detach and quit; the programs go on (also ctrl+c)", always, commandOf((*dashboard).askQuit)},
+	{inView, keys{"q", "ctrl+c"}, sectionScreen, "quit", "q", "quit (also ctrl+c)", always, commandOf((*dashboard).askQuit)},
+	{inAll, keys{"?"}, sectionScreen, "help", "?", "help for the pane, and again for everything", always, actionOf(func(d *dashboard) { d.help.open() })},
+	{inLive, keys{"left"}, sectionTime, "", "← →", "what was shown a moment before or after; esc returns to the present (shift: ten moments)", always, travelAction(-smallStep)},
+	{inLive, keys{"right"}, sectionTime, "", "", "", always, travelAction(smallStep)},
+	{inLive, keys{"shift+left"}, sectionTime, "", "", "", always, travelAction(-mediumStep)},
+	{inLive, keys{"shift+right"}, sectionTime, "", "", "", always, travelAction(mediumStep)},
+	{inAll, keys{"z"}, sectionTime, "", "z", "charts of all time, 10 s, 60 s or 10 min", withPanes, actionOf((*dashboard).nextSpan)},
+	{inAll, keys{">"}, sectionTime, "", "< >", "the event before or after: Δ a limit changed, • a message, ■ an end, ★ a mark", always, actionOf(func(d *dashboard) { d.nextEvent(true) })},
+	{inAll, keys{"<"}, sectionTime, "", "", "", always, actionOf(func(d *dashboard) { d.nextEvent(false) })},
+	{inAll, keys{"M"}, sectionTime, "", "M", "mark this time", always, actionOf((*dashboard).markNow)},
+	{inView, keys{"left"}, sectionTime, "", "", "", always, travelAction(-smallStep)},
+	{inView, keys{"right"}, sectionTime, "time", "← →", "one kept instant back or forward", always, travelAction(smallStep)},
+	{inView, keys{"t"}, sectionTime, "go to", "t", "go to a time, such as 12.5, 1m30s or 1:30", always, actionOf(func(d *dashboard) { d.cursor.ask() })},
+	{inAll, keys{"!"}, sectionScreen, "findings", "!", "list of findings; enter goes to the call site, y does what is suggested", withPanes, zoomAction(panePoints)},
+	{inAll, keys{"/"}, sectionMove, "filter", "/", "show only rows or lines with a text; !text: without it; re: a regular expression; esc shows all", withPanes, actionOf((*dashboard).askFilter)},
+	{inAll, keys{"s"}, sectionMove, "sort", "s", "sort the tags by the next column", withPanes, actionOf(func(d *dashboard) { d.tags.nextSort() })},
+	{inAll, keys{"tab"}, sectionScreen, "pane", "tab", "next pane", withPanes, actionOf(func(d *dashboard) { d.turnFocus(1) })},
 	{inRun | inOther, keys{"1", "2", "3", "4", "5", "6", "7"}, sectionScreen, "zoom", "1-7", "zoom a pane; the same key or esc goes back", zoomRules, zoomNumber},
 	{inOtherQuiet | inWatch | inView, keys{"1", "2", "3", "4", "5", "6"}, sectionScreen, "zoom", "1-6", "zoom a pane; the same key or esc goes back", zoomRules, zoomNumber},
-	{inLive, keys{"f", "space"}, sectionScreen, "freeze", "f", "freeze the screen; recording goes on (also space)", always, does((*dashboard).freeze)},
-	{inPool, keys{"["}, sectionLimits, "", "[", "lower the chosen limit: half of a size, one step of a number, the previous word", withLimits, adjusts(stepLess)},
-	{inPool, keys{"]"}, sectionLimits, "limit", "]", "raise the chosen limit: twice a size, one step of a number, the next word", limitRules, adjusts(stepMore)},
-	{inLive, keys{"w"}, sectionWhatIf, "what if", "w", "what other policies would have done so far, simulated beside the run (ghosts)", withGhosts, zooms(paneGhosts)},
-	{inPool, keys{"E"}, sectionWhatIf, "", "E", "experiment: measure what the pool is worth, with parts of the run without it; again: end it", withMeasure, does((*dashboard).measure)},
-	{inView, keys{"c"}, sectionWhatIf, "curve", "c", "hit rate at other limits of cached bytes, of the whole recording", withCurve, zooms(paneCurve)},
-	{inLive, keys{"p"}, sectionApp, "process", "p", nextHelp, withProcesses, does(func(d *dashboard) { d.processes.selectNext() })},
-	{inView, keys{"p"}, sectionScreen, "process", "p", nextHelp, withProcesses, does(func(d *dashboard) { d.processes.selectNext() })},
-	{inLive, keys{"P"}, sectionApp, "", "P", "list of the processes; enter shows one", withPanes, does(func(d *dashboard) { d.processes.open() })},
-	{inView, keys{"P"}, sectionScreen, "", "P", "list of the processes; enter shows one", withPanes, does(func(d *dashboard) { d.processes.open() })},
-	{inPool, keys{"y"}, sectionWhatIf, "", "y", "do what is suggested: change the limit, or switch to the ghost that leads; shows it first", always, does((*dashboard).doSuggestion)},
-	{inWatch | inView, keys{"y"}, sectionWhatIf, "", "", "", always, does((*dashboard).doSuggestion)},
-	{inLive, keys{"c"}, sectionWhatIf, "curve", "c", "hit rate at other limits of cached bytes; with proportion, outgrown or max_age chosen, at other values of that", withCurve, zooms(paneCurve)},
-	{inPool, keys{"a"}, sectionLimits, "policy", "a", "list of the allocator's policies; enter switches to one while the program runs", withPolicies, does(func(d *dashboard) { d.policies.open() })},
-	{inRun | inOther, keys{"o"}, sectionApp, "output", "o", "output of the program on the whole screen", withPanes, zooms(paneOutput)},
-	{inRun, keys{"i"}, sectionApp, "", "i", "type into the program; ctrl+\\ ends", withTyping, does((*dashboard).beginTyping)},
-	{inRun, keys{"ctrl+c"}, sectionApp, "interrupt", "ctrl+c", "SIGINT to the program; again within 2 s SIGTERM, then SIGKILL", always, runs((*dashboard).interrupt)},
-	{inAll, keys{"m"}, sectionScreen, "", "m", "post-mortem: why a call failed for lack of memory, and what to try", withPanes, zooms(paneFailures)},
-	{inAll, keys{"b"}, sectionScreen, "", "b", "transfers: bytes between host and device, by direction and call site", withPanes, zooms(paneTransfers)},
-	{inAll, keys{"n"}, sectionScreen, "", "n", "objects: how many contexts, queues, programs, kernels, events and so on are live, and who creates them", withPanes, zooms(paneObjects)},
-	{inPool | inView, keys{"H"}, sectionScreen, "", "H", "heap map: what lies where in each slab, and the holes between", withPanes, zooms(paneHeap)},
-	{inView, keys{"shift+left"}, sectionTime, "", "shift+←", "ten kept instants back", always, travels(-mediumStep)},
-	{inView, keys{"shift+right"}, sectionTime, "", "shift+→", "ten kept instants forward", always, travels(mediumStep)},
-	{inView, keys{"ctrl+left"}, sectionTime, "", "ctrl+←", "fifty kept instants back", always, travels(-largeStep)},
-	{inView, keys{"ctrl+right"}, sectionTime, "", "ctrl+→", "fifty kept instants forward", always, travels(largeStep)},
-	{inView, keys{"home"}, sectionTime, "", "home", "to the start", always, does(func(d *dashboard) { d.cursor.goTo(d.cursor.moment.From) })},
-	{inView, keys{"end"}, sectionTime, "", "end", "to the end", always, does(func(d *dashboard) { d.cursor.goTo(view.LastMoment) })},
-	{inAll, keys{":"}, sectionScreen, "commands", ":", "all commands, searched by their letters", paletteRules, does(func(d *dashboard) { d.palette.open() })},
-	{inLive, keys{"T", "t"}, sectionMove, "group", "T", "group call sites by file, function, module, size, kind of memory, thread, device, kernel and process (also t)", withPanes, does((*dashboard).nextGroup)},
-	{inView, keys{"T"}, sectionMove, "group", "T", "group call sites by file, function, module, size, kind of memory, thread, device, kernel and process", withPanes, does((*dashboard).nextGroup)},
-	{inAll, keys{"h"}, sectionMove, "", "h l", "names and lines to the left and right", withPanes, scrolls(-sideStep)},
-	{inAll, keys{"l"}, sectionMove, "", "", "", withPanes, scrolls(sideStep)},
-	{inPool, keys{"S"}, sectionMove, "", "S", "reverse the order; in the output: save it", withPanes, does((*dashboard).reverse)},
-	{inWatch | inView, keys{"S"}, sectionMove, "", "S", "reverse the order", withPanes, does((*dashboard).reverse)},
-	{inAll, keys{"k", "up"}, sectionMove, "", "k ↑", "up in the focused pane", withPanes, moves(moveUp)},
-	{inAll, keys{"j", "down"}, sectionMove, "", "j ↓", "down", withPanes, moves(moveDown)},
-	{inLive, keys{"g", "home"}, sectionMove, "", "g", "to the top", withPanes, moves(moveTop)},
-	{inLive, keys{"G", "end"}, sectionMove, "", "G", "to the bottom", withPanes, moves(moveBottom)},
-	{inView, keys{"g"}, sectionMove, "", "g", "to the top", withPanes, moves(moveTop)},
-	{inView, keys{"G"}, sectionMove, "", "G", "to the bottom", withPanes, moves(moveBottom)},
-	{inAll, keys{"pgup", "ctrl+b"}, sectionMove, "", "pgup", "a page up", withPanes, moves(movePageUp)},
-	{inAll, keys{"pgdown", "ctrl+f"}, sectionMove, "", "pgdn", "a page down", withPanes, moves(movePageDown)},
-	{inPool | inView, keys{"enter"}, sectionMove, "", "enter", "free list and call stack of the chosen tag", withPanes, does(func(d *dashboard) { d.panes[d.focus].enter() })},
-	{inWatch, keys{"enter"}, sectionMove, "", "enter", "call stack of the chosen tag", withPanes, does(func(d *dashboard) { d.panes[d.focus].enter() })},
-	{inAll, keys{"L"}, sectionScreen, "", "L", "the next layout: all panes, memory, tuning, findings", withPanes, does((*dashboard).nextPreset)},
-	{inAll, keys{"v"}, sectionScreen, "", "v", "hide and show panes by their numbers", withPanes, does((*dashboard).askPanes)},
-	{inAll, keys{"+"}, sectionScreen, "", "+ -", "draw the screen more often, or less often", always, does(func(d *dashboard) { d.refresh(-1) })},
-	{inAll, keys{"-"}, sectionScreen, "", "", "", always, does(func(d *dashboard) { d.refresh(1) })},
-	{inAll, keys{"shift+tab"}, sectionScreen, "", "shift+tab", "previous pane", withPanes, does(func(d *dashboard) { d.turnFocus(-1) })},
-	{inAll, keys{"esc"}, sectionScreen, "", "esc", "back", always, does((*dashboard).back)},
-	{inAll, keys{"ctrl+l"}, sectionScreen, "", "ctrl+l", "draw everything again", always, runs(func(*dashboard) tea.Cmd { return tea.ClearScreen })},
-	{inRun, keys{"ctrl+z"}, sectionScreen, "", "ctrl+z", "stop this and the program; the shell's fg continues both", always, runs((*dashboard).suspend)},
-	{inAttach, keys{"ctrl+z"}, sectionScreen, "", "ctrl+z", "stop this: calls are lost meanwhile; the shell's fg continues it", always, runs((*dashboard).suspend)},
-	{inOthers | inView, keys{"ctrl+z"}, sectionScreen, "", "ctrl+z", "stop this; the shell's fg continues it", always, runs((*dashboard).suspend)},
-	{inPool, keys{"{"}, sectionLimits, "", "{", "halve the chosen limit", withLimits, adjusts(stepHalve)},
-	{inPool, keys{"}"}, sectionLimits, "", "}", "double the chosen limit", withLimits, adjusts(stepDouble)},
-	{inPool, keys{"="}, sectionLimits, "", "=", "type a value of the chosen limit, such as 96M, 30s or on", withValue, does(func(d *dashboard) { d.limits.askValue() })},
-	{inPool, keys{"u"}, sectionLimits, "", "u", "undo the latest change of a limit or of the policy", always, does(func(d *dashboard) { d.ledger.undo() })},
-	{inPool, keys{"W"}, sectionLimits, "", "W", "save policy and limits as a file for --config", withSettings, does(func(d *dashboard) { d.limits.askSave() })},
-	{inPool | inView, keys{"F"}, sectionMove, "", "F", "would a size that you type fit now, and where", withPool, does(func(d *dashboard) { d.free.askSize() })},
-	{inLive, keys{"B"}, sectionTime, "", "B", "counts and hit rates from now on; again: from the start", always, does((*dashboard).toggleBaseline)},
-	{inAll, keys{"x"}, sectionScreen, "", "x", "save the screen as a picture (SVG) and as text", withWrite, does((*dashboard).saveScreen)},
-	{inAll, keys{"e"}, sectionScreen, "", "e", "export what is shown: a profile for go tool pprof, a summary (JSON) or the call sites (CSV)", withExport, does((*dashboard).askExport)},
-	{inPool, keys{"r"}, sectionScreen, "", "r", "record from now on into a new file in this folder; again: end it", withRecord, does((*dashboard).record)},
-	{inWatch, keys{"r"}, sectionScreen, "", "", "", withRecord, does((*dashboard).record)},
-	{inAll, keys{"Y"}, sectionMove, "", "Y", "copy the chosen row, if the terminal allows it (OSC 52)", always, runs((*dashboard).copyRow)},
-	{inView, keys{"a"}, sectionLimits, "", "", "", withPolicies, does(func(d *dashboard) { d.policies.open() })},
-	{inView, keys{"w"}, sectionWhatIf, "", "", "", withGhosts, zooms(paneGhosts)},
-	{inWatch | inView, keys{"[", "{"}, sectionWhatIf, "", "[ ]", "on the curve: try half of the limit, or twice", withLimits, adjusts(stepLess)},
-	{inWatch | inView, keys{"]", "}"}, sectionWhatIf, "", "", "", withLimits, adjusts(stepMore)},
+	{inLive, keys{"f", "space"}, sectionScreen, "freeze", "f", "freeze the screen; recording goes on (also space)", always, actionOf((*dashboard).freeze)},
+	{inPool, keys{"["}, sectionLimits, "", "[", "lower the chosen limit: half of a size, one step of a number, the previous word", withLimits, adjustAction(stepLess)},
+	{inPool, keys{"]"}, sectionLimits, "limit", "]", "raise the chosen limit: twice a size, one step of a number, the next word", limitRules, adjustAction(stepMore)},
+	{inLive, keys{"w"}, sectionWhatIf, "what if", "w", "what other policies would have done so far, simulated beside the run (ghosts)", withGhosts, zoomAction(paneGhosts)},
+	{inPool, keys{"E"}, sectionWhatIf, "", "E", "experiment: measure what the pool is worth, with parts of the run without it; again: end it", withMeasure, actionOf((*dashboard).measure)},
+	{inView, keys{"c"}, sectionWhatIf, "curve", "c", "hit rate at other limits of cached bytes, of the whole recording", withCurve, zoomAction(paneCurve)},
+	{inLive, keys{"p"}, sectionApp, "process", "p", nextHelp, withProcesses, actionOf(func(d *dashboard) { d.processes.selectNext() })},
+	{inView, keys{"p"}, sectionScreen, "process", "p", nextHelp, withProcesses, actionOf(func(d *dashboard) { d.processes.selectNext() })},
+	{inLive, keys{"P"}, sectionApp, "", "P", "list of the processes; enter shows one", withPanes, actionOf(func(d *dashboard) { d.processes.open() })},
+	{inView, keys{"P"}, sectionScreen, "", "P", "list of the processes; enter shows one", withPanes, actionOf(func(d *dashboard) { d.processes.open() })},
+	{inPool, keys{"y"}, sectionWhatIf, "", "y", "do what is suggested: change the limit, or switch to the ghost that leads; shows it first", always, actionOf((*dashboard).doSuggestion)},
+	{inWatch | inView, keys{"y"}, sectionWhatIf, "", "", "", always, actionOf((*dashboard).doSuggestion)},
+	{inLive, keys{"c"}, sectionWhatIf, "curve", "c", "hit rate at other limits of cached bytes; with proportion, outgrown or max_age chosen, at other values of that", withCurve, zoomAction(paneCurve)},
+	{inPool, keys{"a"}, sectionLimits, "policy", "a", "list of the allocator's policies; enter switches to one while the program runs", withPolicies, actionOf(func(d *dashboard) { d.policies.open() })},
+	{inRun | inOther, keys{"o"}, sectionApp, "output", "o", "output of the program on the whole screen", withPanes, zoomAction(paneOutput)},
+	{inRun, keys{"i"}, sectionApp, "", "i", "type into the program; ctrl+\\ ends", withTyping, actionOf((*dashboard).beginTyping)},
+	{inRun, keys{"ctrl+c"}, sectionApp, "interrupt", "ctrl+c", "SIGINT to the program; again within 2 s SIGTERM, then SIGKILL", always, commandOf((*dashboard).interrupt)},
+	{inAll, keys{"m"}, sectionScreen, "", "m", "post-mortem: why a call failed for lack of memory, and what to try", withPanes, zoomAction(paneFailures)},
+	{inAll, keys{"b"}, sectionScreen, "", "b", "transfers: bytes between host and device, by direction and call site", withPanes, zoomAction(paneTransfers)},
+	{inAll, keys{"n"}, sectionScreen, "", "n", "objects: how many contexts, queues, programs, kernels, events and so on are live, and who creates them", withPanes, zoomAction(paneObjects)},
+	{inPool | inView, keys{"H"}, sectionScreen, "", "H", "heap map: what lies where in each slab, and the holes between", withPanes, zoomAction(paneHeap)},
+	{inView, keys{"shift+left"}, sectionTime, "", "shift+←", "ten kept instants back", always, travelAction(-mediumStep)},
+	{inView, keys{"shift+right"}, sectionTime, "", "shift+→", "ten kept instants forward", always, travelAction(mediumStep)},
+	{inView, keys{"ctrl+left"}, sectionTime, "", "ctrl+←", "fifty kept instants back", always, travelAction(-largeStep)},
+	{inView, keys{"ctrl+right"}, sectionTime, "", "ctrl+→", "fifty kept instants forward", always, travelAction(largeStep)},
+	{inView, keys{"home"}, sectionTime, "", "home", "to the start", always, actionOf(func(d *dashboard) { d.cursor.goTo(d.cursor.moment.From) })},
+	{inView, keys{"end"}, sectionTime, "", "end", "to the end", always, actionOf(func(d *dashboard) { d.cursor.goTo(view.LastMoment) })},
+	{inAll, keys{":"}, sectionScreen, "commands", ":", "all commands, searched by their letters", paletteRules, actionOf(func(d *dashboard) { d.palette.open() })},
+	{inLive, keys{"T", "t"}, sectionMove, "group", "T", "group call sites by file, function, module, size, kind of memory, thread, device, kernel and process (also t)", withPanes, actionOf((*dashboard).nextGroup)},
+	{inView, keys{"T"}, sectionMove, "group", "T", "group call sites by file, function, module, size, kind of memory, thread, device, kernel and process", withPanes, actionOf((*dashboard).nextGroup)},
+	{inAll, keys{"h"}, sectionMove, "", "h l", "names and lines to the left and right", withPanes, scrollAction(-sideStep)},
+	{inAll, keys{"l"}, sectionMove, "", "", "", withPanes, scrollAction(sideStep)},
+	{inPool, keys{"S"}, sectionMove, "", "S", "reverse the order; in the output: save it", withPanes, actionOf((*dashboard).reverse)},
+	{inWatch | inView, keys{"S"}, sectionMove, "", "S", "reverse the order", withPanes, actionOf((*dashboard).reverse)},
+	{inAll, keys{"k", "up"}, sectionMove, "", "k ↑", "up in the focused pane", withPanes, moveAction(moveUp)},
+	{inAll, keys{"j", "down"}, sectionMove, "", "j ↓", "down", withPanes, moveAction(moveDown)},
+	{inLive, keys{"g", "home"}, sectionMove, "", "g", "to the top", withPanes, moveAction(moveTop)},
+	{inLive, keys{"G", "end"}, sectionMove, "", "G", "to the bottom", withPanes, moveAction(moveBottom)},
+	{inView, keys{"g"}, sectionMove, "", "g", "to the top", withPanes, moveAction(moveTop)},
+	{inView, keys{"G"}, sectionMove, "", "G", "to the bottom", withPanes, moveAction(moveBottom)},
+	{inAll, keys{"pgup", "ctrl+b"}, sectionMove, "", "pgup", "a page up", withPanes, moveAction(movePageUp)},
+	{inAll, keys{"pgdown", "ctrl+f"}, sectionMove, "", "pgdn", "a page down", withPanes, moveAction(movePageDown)},
+	{inPool | inView, keys{"enter"}, sectionMove, "", "enter", "free list and call stack of the chosen tag", withPanes, actionOf(func(d *dashboard) { d.panes[d.focus].enter() })},
+	{inWatch, keys{"enter"}, sectionMove, "", "enter", "call stack of the chosen tag", withPanes, actionOf(func(d *dashboard) { d.panes[d.focus].enter() })},
+	{inAll, keys{"L"}, sectionScreen, "", "L", "the next layout: all panes, memory, tuning, findings", withPanes, actionOf((*dashboard).nextPreset)},
+	{inAll, keys{"v"}, sectionScreen, "", "v", "hide and show panes by their numbers", withPanes, actionOf((*dashboard).askPanes)},
+	{inAll, keys{"+"}, sectionScreen, "", "+ -", "draw the screen more often, or less often", always, actionOf(func(d *dashboard) { d.refresh(-1) })},
+	{inAll, keys{"-"}, sectionScreen, "", "", "", always, actionOf(func(d *dashboard) { d.refresh(1) })},
+	{inAll, keys{"shift+tab"}, sectionScreen, "", "shift+tab", "previous pane", withPanes, actionOf(func(d *dashboard) { d.turnFocus(-1) })},
+	{inAll, keys{"esc"}, sectionScreen, "", "esc", "back", always, actionOf((*dashboard).back)},
+	{inAll, keys{"ctrl+l"}, sectionScreen, "", "ctrl+l", "draw everything again", always, commandOf(func(*dashboard) tea.Cmd { return tea.ClearScreen })},
+	{inRun, keys{"ctrl+z"}, sectionScreen, "", "ctrl+z", "stop this and the program; the shell's fg continues both", always, commandOf((*dashboard).suspend)},
+	{inAttach, keys{"ctrl+z"}, sectionScreen, "", "ctrl+z", "stop this: calls are lost meanwhile; the shell's fg continues it", always, commandOf((*dashboard).suspend)},
+	{inOthers | inView, keys{"ctrl+z"}, sectionScreen, "", "ctrl+z", "stop this; the shell's fg continues it", always, commandOf((*dashboard).suspend)},
+	{inPool, keys{"{"}, sectionLimits, "", "{", "halve the chosen limit", withLimits, adjustAction(stepHalve)},
+	{inPool, keys{"}"}, sectionLimits, "", "}", "double the chosen limit", withLimits, adjustAction(stepDouble)},
+	{inPool, keys{"="}, sectionLimits, "", "=", "type a value of the chosen limit, such as 96M, 30s or on", withValue, actionOf(func(d *dashboard) { d.limits.askValue() })},
+	{inPool, keys{"u"}, sectionLimits, "", "u", "undo the latest change of a limit or of the policy", always, actionOf(func(d *dashboard) { d.ledger.undo() })},
+	{inPool, keys{"W"}, sectionLimits, "", "W", "save policy and limits as a file for --config", withSettings, actionOf(func(d *dashboard) { d.limits.askSave() })},
+	{inPool | inView, keys{"F"}, sectionMove, "", "F", "would a size that you type fit now, and where", withPool, actionOf(func(d *dashboard) { d.free.askSize() })},
+	{inLive, keys{"B"}, sectionTime, "", "B", "counts and hit rates from now on; again: from the start", always, actionOf((*dashboard).toggleBaseline)},
+	{inAll, keys{"x"}, sectionScreen, "", "x", "save the screen as a picture (SVG) and as text", withWrite, actionOf((*dashboard).saveScreen)},
+	{inAll, keys{"e"}, sectionScreen, "", "e", "export what is shown: a profile for go tool pprof, a summary (JSON) or the call sites (CSV)", withExport, actionOf((*dashboard).askExport)},
+	{inPool, keys{"r"}, sectionScreen, "", "r", "record from now on into a new file in this folder; again: end it", withRecord, actionOf((*dashboard).record)},
+	{inWatch, keys{"r"}, sectionScreen, "", "", "", withRecord, actionOf((*dashboard).record)},
+	{inAll, keys{"Y"}, sectionMove, "", "Y", "copy the chosen row, if the terminal allows it (OSC 52)", always, commandOf((*dashboard).copyRow)},
+	{inView, keys{"a"}, sectionLimits, "", "", "", withPolicies, actionOf(func(d *dashboard) { d.policies.open() })},
+	{inView, keys{"w"}, sectionWhatIf, "", "", "", withGhosts, zoomAction(paneGhosts)},
+	{inWatch | inView, keys{"[", "{"}, sectionWhatIf, "", "[ ]", "on the curve: try half of the limit, or twice", withLimits, adjustAction(stepLess)},
+	{inWatch | inView, keys{"]", "}"}, sectionWhatIf, "", "", "", withLimits, adjustAction(stepMore)},
 }
 
 // helpKeymap has the keys while the help is shown, promptKeymap those while something is typed, quitKeymap those of the
 // question before quitting.
 var (
 	helpKeymap = []command{
-		{modes: inAll, keys: keys{"?"}, do: does(func(d *dashboard) { d.help.nextPage() })},
-		{modes: inAll, keys: keys{"esc", "q"}, do: does((*dashboard).closeOverlay)},
-		{modes: inAll &^ inRun, keys: keys{"ctrl+c"}, do: does((*dashboard).closeOverlay)},
+		{modes: inAll, keys: keys{"?"}, do: actionOf(func(d *dashboard) { d.help.nextPage() })},
+		{modes: inAll, keys: keys{"esc", "q"}, do: actionOf((*dashboard).closeOverlay)},
+		{modes: inAll &^ inRun, keys: keys{"ctrl+c"}, do: actionOf((*dashboard).closeOverlay)},
 		{modes: inAll, keys: keys{"k", "up"}, do: movesHelp(moveUp)},
 		{modes: inAll, keys: keys{"j", "down"}, do: movesHelp(moveDown)},
 		{modes: inAll, keys: keys{"pgup", "ctrl+b"}, do: movesHelp(movePageUp)},
@@ -255,19 +255,19 @@ var (
 		{modes: inAll, keys: keys{"G", "end"}, do: movesHelp(moveBottom)},
 	}
 	promptKeymap = []command{
-		{modes: inAll, keys: keys{"esc"}, do: does((*dashboard).leavePrompt)},
-		{modes: inAll, keys: keys{"enter"}, do: runs((*dashboard).enterPrompt)},
-		{modes: inAll, keys: keys{"backspace"}, do: does(func(d *dashboard) { d.prompt.shorten() })},
-		{modes: inAll, keys: keys{"ctrl+u"}, do: does(func(d *dashboard) { d.prompt.set("") })},
+		{modes: inAll, keys: keys{"esc"}, do: actionOf((*dashboard).leavePrompt)},
+		{modes: inAll, keys: keys{"enter"}, do: commandOf((*dashboard).enterPrompt)},
+		{modes: inAll, keys: keys{"backspace"}, do: actionOf(func(d *dashboard) { d.prompt.shorten() })},
+		{modes: inAll, keys: keys{"ctrl+u"}, do: actionOf(func(d *dashboard) { d.prompt.set("") })},
 		{modes: inAll, keys: keys{"up"}, do: movesPrompt(moveUp)},
 		{modes: inAll, keys: keys{"down"}, do: movesPrompt(moveDown)},
 		{modes: inAll, keys: keys{"pgup"}, do: movesPrompt(movePageUp)},
 		{modes: inAll, keys: keys{"pgdown"}, do: movesPrompt(movePageDown)},
 	}
 	quitKeymap = []command{
-		{modes: inAll, keys: keys{"d"}, do: runs((*dashboard).detach)},
-		{modes: inAll, keys: keys{"t"}, do: runs((*dashboard).terminate)},
-		{modes: inAll, keys: keys{"esc", "q"}, do: does((*dashboard).closeOverlay)},
+		{modes: inAll, keys: keys{"d"}, do: commandOf((*dashboard).detach)},
+		{modes: inAll, keys: keys{"t"}, do: commandOf((*dashboard).terminate)},
+		{modes: inAll, keys: keys{"esc", "q"}, do: actionOf((*dashboard).closeOverlay)},
 	}
 )
 

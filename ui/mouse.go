@@ -115,7 +115,7 @@ func (d *dashboard) eventAt(p *placed, x, y int) (at uint64, is bool) {
 	}
 	left, w := p.innerWidth()
 	t := d.timeline(s)
-	for _, time := range d.events(d.wholeSnapshot()) {
+	for _, time := range d.eventTimes(d.wholeSnapshot()) {
 		if column, shown := t.eventColumn(time, w-memoryLabels); shown && column == x-p.x-left-memoryLabels {
 			at, is = time, true // the last one lies over the others
 		}

@@ -205,7 +205,7 @@ func (p *limitsPane) update(s *stats.Snapshot) {
 // wanted returns the value that a limit has, or will have, and whether it is pending.
 func (p *limitsPane) wanted(l *stats.Limit) (value float64, pending bool) {
 	switch q := p.asked[l.Name]; {
-	case q != nil && !q.knownTo(&l.Request):
+	case q != nil && !q.coveredBy(&l.Request):
 		return q.to, true
 	case l.Pending():
 		return l.Wanted, true

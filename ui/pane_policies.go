@@ -77,7 +77,7 @@ func (b *policiesPane) report(s *stats.Snapshot, q *policyRequest, text string, 
 func (b *policiesPane) pending() string {
 	c := &b.d.live.Change
 	switch {
-	case b.asked != nil && !b.asked.knownTo(&c.Request):
+	case b.asked != nil && !b.asked.coveredBy(&c.Request):
 		return b.asked.policy
 	case c.Unanswered(b.d.live.Time):
 		return ""

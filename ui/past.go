@@ -115,8 +115,8 @@ func (d *dashboard) markNow() {
 	d.say(goodStyle, "★ mark "+count(uint64(len(d.marks)))+"; < and > go from event to event")
 }
 
-// events returns the times of all events on the axis, in order.
-func (d *dashboard) events(s *stats.Snapshot) []uint64 {
+// eventTimes returns the times of all events on the axis, in order.
+func (d *dashboard) eventTimes(s *stats.Snapshot) []uint64 {
 	var times []uint64
 	for _, m := range d.latest(s).Marks {
 		times = append(times, m.Time)
@@ -134,7 +134,7 @@ func (d *dashboard) nextEvent(forward bool) {
 	if s == nil {
 		return
 	}
-	times, at := d.events(d.wholeSnapshot()), s.Time
+	times, at := d.eventTimes(d.wholeSnapshot()), s.Time
 	if d.event != 0 {
 		at = d.event
 	}

@@ -43,7 +43,7 @@ func (d *dashboard) enterPrompt() tea.Cmd {
 
 // movesPrompt returns the action of a key that moves in a list under a prompt.
 func movesPrompt(m motion) func(*dashboard, string) tea.Cmd {
-	return does(func(d *dashboard) {
+	return actionOf(func(d *dashboard) {
 		if d.prompt.moved != nil {
 			d.prompt.moved(m)
 		}

@@ -29,7 +29,7 @@ func (d *dashboard) typeKey(msg tea.KeyPressMsg) {
 		d.typing = false
 		return
 	}
-	d.typeInto(keyText(msg))
+	d.typeInto(terminalInput(msg))
 }
 
 // typeInto gives text to the program.
@@ -50,8 +50,8 @@ var sequences = map[string]string{
 	"enter": "\r", "tab": "\t", "backspace": "\x7f", "esc": "\x1b",
 }
 
-// keyText returns what a terminal sends for a key, empty if that is not known.
-func keyText(msg tea.KeyPressMsg) string {
+// terminalInput returns what a terminal sends for a key, empty if that is not known.
+func terminalInput(msg tea.KeyPressMsg) string {
 	name, alt := strings.CutPrefix(msg.Keystroke(), "alt+")
 	text := cmp.Or(msg.Text, sequences[name])
 	letter, control := strings.CutPrefix(name, "ctrl+")

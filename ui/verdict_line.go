@@ -70,7 +70,7 @@ func (p *pointsPane) drawLine(r region, s *stats.Snapshot) {
 		r.text(1, 0, "no allocation to judge", dim)
 		return
 	case verdict == analysis.Fine:
-		p.drawFine(r, judged)
+		p.drawAllWell(r, judged)
 		return
 	case len(p.found) == 0:
 		r.textIn(1, 0, r.w-2, clauses(judged, r.w-2), dim)
@@ -85,8 +85,8 @@ func (p *pointsPane) drawLine(r region, s *stats.Snapshot) {
 	r.textIn(1, 0, r.w-n-4, text, st)
 }
 
-// drawFine draws that all is well, what was judged, and how many notes there are.
-func (p *pointsPane) drawFine(r region, judged string) {
+// drawAllWell draws that all is well, what was judged, and how many notes there are.
+func (p *pointsPane) drawAllWell(r region, judged string) {
 	w := r.w - 2
 	if n := len(p.found); n > 0 {
 		keys := []span{{"!", keyStyle}, {" " + plural(uint64(n), "note"), dim}}
