@@ -16,12 +16,12 @@ import (
 
 func init() {
 	register.DoFn4x1[context.Context, string, []byte, func(string, []byte), error](&adviseFn{})
-	register.DoFn3x1[context.Context, string, func(*[]byte) bool, error](&advisedFn{})
+	register.DoFn3x1[context.Context, string, func(*[]byte) bool, error](&combineAdviceFn{})
 }
 
 func buildAdvise(s beam.Scope, w work, looked beam.PCollection) {
 	read := beam.ParDo(s, &adviseFn{w}, beam.Reshuffle(s, looked))
-	beam.ParDo0(s, &advisedFn{w}, beam.GroupByKey(s, read))
+	beam.ParDo0(s, &combineAdviceFn{w}, beam.GroupByKey(s, read))
 }
 
 // piece is one piece of advice of gpumemtop advise about a recording.
@@ -95,11 +95,11 @@ type advised struct {
 	Advice      []*common `json:"advice"` // what most recordings show first, then the most bytes
 }
 
-// advisedFn merges the advice about all recordings of a program.
-type advisedFn struct{ Work work }
+// combineAdviceFn merges the advice about all recordings of a program.
+type combineAdviceFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
-func (f *advisedFn) ProcessElement(ctx context.Context, app string, values func(*[]byte) bool) error {
+func (f *combineAdviceFn) ProcessElement(ctx context.Context, app string, values func(*[]byte) bool) error {
 	out := &advised{Application: app, Advice: []*common{}}
 	by := map[string]*common{}
 	err := fold(ctx, &f.Work, values, func(e *entry, r *advisedRecording) {

@@ -17,12 +17,12 @@ import (
 
 func init() {
 	register.DoFn4x1[context.Context, string, []byte, func(string, []byte), error](&reportFn{})
-	register.DoFn3x1[context.Context, string, func(*[]byte) bool, error](&reportedFn{})
+	register.DoFn3x1[context.Context, string, func(*[]byte) bool, error](&combineReportsFn{})
 }
 
 func buildReport(s beam.Scope, w work, looked beam.PCollection) {
 	read := beam.ParDo(s, &reportFn{w}, beam.Reshuffle(s, looked))
-	beam.ParDo0(s, &reportedFn{w}, beam.GroupByKey(s, read))
+	beam.ParDo0(s, &combineReportsFn{w}, beam.GroupByKey(s, read))
 }
 
 // outcome is the part of gpumemtop report --format json for one recording that is merged.
@@ -119,11 +119,11 @@ type peak struct {
 	path  string
 }
 
-// reportedFn merges the reports on all recordings of a program.
-type reportedFn struct{ Work work }
+// combineReportsFn merges the reports on all recordings of a program.
+type combineReportsFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
-func (f *reportedFn) ProcessElement(ctx context.Context, app string, values func(*[]byte) bool) error {
+func (f *combineReportsFn) ProcessElement(ctx context.Context, app string, values func(*[]byte) bool) error {
 	out := newReported(app)
 	if err := fold(ctx, &f.Work, values, out.addRecording); err != nil {
 		return err
