@@ -18,7 +18,7 @@ struct gmt_store {
 	char *bytes;
 };
 
-static void drop(struct gmt_store *store)
+static void drop_user(struct gmt_store *store)
 {
 	if (atomic_fetch_sub(&store->users, 1) != 1)
 		return;
@@ -29,7 +29,7 @@ static void drop(struct gmt_store *store)
 static void CL_CALLBACK slab_ended(cl_mem handle, void *store)
 {
 	(void)handle;
-	drop(store);
+	drop_user(store);
 }
 
 static void CL_CALLBACK alias_ended(cl_mem handle, void *data)
@@ -37,7 +37,7 @@ static void CL_CALLBACK alias_ended(cl_mem handle, void *data)
 	(void)handle;
 	struct gmt_store *store = data;
 	atomic_fetch_sub_explicit(&store->context->pool.blocks, 1, memory_order_relaxed);
-	drop(store);
+	drop_user(store);
 }
 
 /* The flags of buffers over a store: the program's, and those that the driver adds, such as the access (PoCL 3.1). */
@@ -80,7 +80,7 @@ bool gmt_store_serves(struct gmt_store *store, cl_mem slab)
 {
 	if (slab && report_end(slab, slab_ended, store))
 		return true;
-	drop(store);
+	drop_user(store);
 	return false;
 }
 

@@ -33,7 +33,7 @@ static _Atomic bool can_look;
 enum { IDLE, ASKED, LOOKING };
 static _Atomic int look_state;
 
-static bool counts(void)
+static bool is_counting(void)
 {
 	return gmt_session.config.devicememory || gmt_session.config.pooling || gmt_session.config.answerfree || gmt_session.config.spill;
 }
@@ -62,7 +62,7 @@ bool gmt_budget_take_now(uint64_t bytes)
 {
 	uint64_t most = gmt_session.config.devicememory, now = atomic_load(&used);
 	if (gmt_likely(!most)) {
-		if (counts())
+		if (is_counting())
 			atomic_fetch_add(&used, bytes);
 		return true;
 	}
@@ -80,7 +80,7 @@ uint64_t gmt_budget_taken(void)
 
 void gmt_budget_give(uint64_t bytes)
 {
-	if (counts())
+	if (is_counting())
 		atomic_fetch_sub(&used, bytes);
 }
 
@@ -120,7 +120,7 @@ void gmt_budget_is_host(void)
  * We may have the bytes that are left now and those that we have. Memory of ours that was not written yet counts in both, so
  * we take the least sum seen so far, but not less than what is left. An eighth is reserved for the program.
  */
-static void look(void)
+static void look_at_host(void)
 {
 	uint64_t machine = gmt_groups_machine_leaves(), left = gmt_groups_leave_memory();
 	left = machine < left ? machine : left;
@@ -135,7 +135,7 @@ static void look(void)
 	atomic_store(&unlooked, room > LOOK_LEAST ? room : LOOK_LEAST);
 }
 
-static bool moves(int from, int to)
+static bool move_look_state(int from, int to)
 {
 	return atomic_compare_exchange_strong(&look_state, &from, to);
 }
@@ -149,10 +149,10 @@ void *gmt_budget_looks(void *unused)
 	for (;;) {
 		while (sem_wait(&asked) != 0)
 			;
-		if (!moves(ASKED, LOOKING))
+		if (!move_look_state(ASKED, LOOKING))
 			continue; /* the create no longer waits */
 		if (!gmt_session_seccomp_installed())
-			look();
+			look_at_host();
 		atomic_store(&look_state, IDLE);
 	}
 }
@@ -161,11 +161,11 @@ static void ask_for_look(void)
 {
 	if (!atomic_load(&can_look))
 		return;
-	if (moves(IDLE, ASKED))
+	if (move_look_state(IDLE, ASKED))
 		sem_post(&asked);
 	for (int i = 0; i < PAUSES && atomic_load(&look_state) != IDLE; i++)
 		gmt_pause(PAUSE);
-	if (moves(ASKED, IDLE))
+	if (move_look_state(ASKED, IDLE))
 		return;
 	for (int i = 0; i < PAUSES_LOOKING && atomic_load(&look_state) == LOOKING; i++)
 		gmt_pause(PAUSE);

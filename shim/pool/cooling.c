@@ -94,7 +94,7 @@ void gmt_cooling_release_deferred(const struct gmt_context *context)
 	} while (any);
 }
 
-static void append(struct cooling *entry)
+static void append_entry(struct cooling *entry)
 {
 	gmt_lock(&cooling_lock);
 	size_t count = atomic_load(&cooling_count);
@@ -131,11 +131,11 @@ void gmt_cooling_add(const struct gmt_cooled *what, const struct gmt_uses *uses,
 	struct cooling entry = {*what, context, *uses, NULL, 0};
 	if (uses->many)
 		wait_for_all(&entry);
-	append(&entry);
+	append_entry(&entry);
 }
 
 /* Whether all commands of an entry have completed. It drops uses that are over from the long list, if there is one. */
-static bool cooled(struct cooling *entry)
+static bool has_cooled(struct cooling *entry)
 {
 	for (; entry->mores; entry->mores--) {
 		const struct gmt_use *use = &entry->more[entry->mores - 1];
@@ -154,7 +154,7 @@ struct asked {
 	unsigned count;
 };
 
-static void ask(struct asked *asked, const struct gmt_use *use)
+static void add_queue(struct asked *asked, const struct gmt_use *use)
 {
 	for (unsigned i = 0; i < asked->count; i++)
 		if (asked->queue[i] == use->queue)
@@ -163,12 +163,12 @@ static void ask(struct asked *asked, const struct gmt_use *use)
 		asked->queue[asked->count++] = use->queue;
 }
 
-static void ask_all(struct asked *asked, const struct cooling *entry)
+static void add_queues_of(struct asked *asked, const struct cooling *entry)
 {
 	for (uint32_t i = 0; i < entry->uses.count; i++)
-		ask(asked, &entry->uses.use[i]);
+		add_queue(asked, &entry->uses.use[i]);
 	if (entry->mores) /* one after the other */
-		ask(asked, &entry->more[entry->mores - 1]);
+		add_queue(asked, &entry->more[entry->mores - 1]);
 }
 
 /*
@@ -177,13 +177,13 @@ static void ask_all(struct asked *asked, const struct cooling *entry)
  */
 static bool next_cooled(struct gmt_cooled *out, struct cooling *entry, struct asked *asked)
 {
-	if (cooled(entry)) {
+	if (has_cooled(entry)) {
 		free(entry->more);
 		*out = entry->what;
 		return true;
 	}
-	ask_all(asked, entry);
-	append(entry);
+	add_queues_of(asked, entry);
+	append_entry(entry);
 	return false;
 }
 

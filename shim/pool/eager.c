@@ -69,7 +69,7 @@ static cl_int migrate_to_others(const struct gmt_context *context, cl_mem handle
 	return err;
 }
 
-static uint64_t mapped(void)
+static uint64_t mapped_bytes(void)
 {
 	unsigned long long pages = 0;
 	FILE *file = fopen("/proc/self/statm", "re");
@@ -80,16 +80,16 @@ static uint64_t mapped(void)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static uint8_t look(struct gmt_context *context)
+static uint8_t try_sample(struct gmt_context *context)
 {
 	cl_int err = CL_SUCCESS;
-	uint64_t before = mapped();
+	uint64_t before = mapped_bytes();
 	cl_mem sample = gmt_driver.clCreateBuffer((cl_context)atomic_load(&context->object.handle), 0, SAMPLE, NULL, &err);
 	if (!sample || !before)
 		return NOT_SEEN;
-	uint64_t created = mapped();
+	uint64_t created = mapped_bytes();
 	bool moved = migrate_to_first(context, sample) == CL_SUCCESS;
-	uint64_t migrated = mapped();
+	uint64_t migrated = mapped_bytes();
 	gmt_driver.clReleaseMemObject(sample);
 	if (created >= before + HALF)
 		return AT_CREATE;
@@ -104,9 +104,9 @@ static uint8_t find_out(struct gmt_context *context)
 	if (context->devices.discrete || context->devices.largest < SAMPLE)
 		return NOT_SEEN;
 	gmt_leak_check_off();
-	uint8_t seen = look(context);
+	uint8_t seen = try_sample(context);
 	if (seen == NO_ROOM)
-		seen = look(context);
+		seen = try_sample(context);
 	gmt_leak_check_on();
 	return seen;
 }

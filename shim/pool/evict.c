@@ -20,7 +20,7 @@ _Alignas(64) _Atomic uint32_t gmt_evict_running;
 _Alignas(64) _Atomic uint32_t gmt_evict_leaving;
 
 /* Notes a block in the ledger for the core's next call. 0: the ledger has no room, or the core must be called now. */
-static int64_t note(uint64_t block, uint64_t size, uint64_t time)
+static int64_t note_in_ledger(uint64_t block, uint64_t size, uint64_t time)
 {
 	struct gmt_ledger *l = &gmt_ledger;
 	uint64_t *room = &l->room[GMT_ARM_OF(block)];
@@ -33,7 +33,7 @@ static int64_t note(uint64_t block, uint64_t size, uint64_t time)
 
 static int64_t note_or_free(uint64_t block, uint64_t size, bool busy, uint64_t time, struct gmt_evictions *evictions)
 {
-	int64_t number = busy ? 0 : note(block, size, time);
+	int64_t number = busy ? 0 : note_in_ledger(block, size, time);
 	if (gmt_likely(number))
 		return number;
 	return gmt_evict_begun(gmt_session.core.free(block, busy, (int64_t)time, evictions), evictions);
@@ -208,7 +208,7 @@ void gmt_pool_recheck(void)
 		abandon_all();
 }
 
-static void evict(const struct gmt_eviction *e)
+static void evict_one(const struct gmt_eviction *e)
 {
 	struct gmt_memory *memory = gmt_memory_find((const void *)(uintptr_t)e->handle);
 	if (!memory || !gmt_memory_claim(memory))
@@ -230,7 +230,7 @@ void gmt_evict_all(struct gmt_evictions *evictions)
 	gmt_inside = 1;
 	for (;;) {
 		for (uint32_t i = 0; i < evictions->count && !gmt_session_is_quiet(); i++)
-			evict(&evictions->list[i]);
+			evict_one(&evictions->list[i]);
 		if (!evictions->more)
 			break;
 		evictions->count = evictions->more = 0;

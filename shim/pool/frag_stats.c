@@ -11,7 +11,7 @@
 static _Atomic uint64_t last; /* 0: there has been no slab */
 
 /* Whether it is this thread's turn to write. */
-static bool due(uint64_t time, bool now)
+static bool take_turn_if_due(uint64_t time, bool now)
 {
 	uint64_t written = atomic_load_explicit(&last, memory_order_relaxed);
 	if (!now && (!written || time < written + INTERVAL))
@@ -22,7 +22,7 @@ static bool due(uint64_t time, bool now)
 void gmt_frag_stats(uint64_t time, bool now)
 {
 	struct gmt_gauge gauge;
-	if (gmt_likely(!due(time, now)) || !gmt_pooling() || GMT_CORE(gauge(&gauge)) < 0)
+	if (gmt_likely(!take_turn_if_due(time, now)) || !gmt_pooling() || GMT_CORE(gauge(&gauge)) < 0)
 		return;
 	struct gmtevent event = GMT_EVENT_GAUGE(.time = time, .free = gauge.bytes, .largest = gauge.largest, .ranges = gauge.ranges,
 						.squares = gauge.squares);

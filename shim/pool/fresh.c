@@ -26,7 +26,7 @@ static bool is_zero(cl_command_queue queue, cl_mem buffer, size_t at, size_t siz
 	return true;
 }
 
-static enum gmtexposed try(const struct gmt_context *context, size_t size)
+static enum gmtexposed try_fresh(const struct gmt_context *context, size_t size)
 {
 	cl_int err = CL_SUCCESS;
 	size_t piece = size < PIECE ? size : PIECE;
@@ -65,7 +65,7 @@ enum gmtexposed gmt_fresh(const struct gmt_context *context, uint64_t size)
 	unsigned at = size_for(context, size);
 	enum gmtexposed outcome = (enum gmtexposed)atomic_load_explicit(&known[at], memory_order_relaxed);
 	if (gmt_unlikely(outcome == GMT_EXPOSED_NO)) {
-		outcome = try(context, (size_t)1 << at);
+		outcome = try_fresh(context, (size_t)1 << at);
 		atomic_store_explicit(&known[at], (uint8_t)outcome, memory_order_relaxed);
 	}
 	return outcome;

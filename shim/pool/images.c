@@ -27,28 +27,28 @@ struct symbols {
 	struct relocations calls, rel, rela;
 };
 
-static const void *at(const struct dl_phdr_info *file, ElfW(Addr) address)
+static const void *address_in(const struct dl_phdr_info *file, ElfW(Addr) address)
 {
 	return (const void *)(address < file->dlpi_addr ? address + file->dlpi_addr : address);
 }
 
-static void learn(struct symbols *s, const struct dl_phdr_info *file, const ElfW(Dyn) *entry)
+static void learn_entry(struct symbols *s, const struct dl_phdr_info *file, const ElfW(Dyn) *entry)
 {
 	switch (entry->d_tag) {
 	case DT_SYMTAB:
-		s->table = at(file, entry->d_un.d_ptr);
+		s->table = address_in(file, entry->d_un.d_ptr);
 		break;
 	case DT_STRTAB:
-		s->names = at(file, entry->d_un.d_ptr);
+		s->names = address_in(file, entry->d_un.d_ptr);
 		break;
 	case DT_HASH:
-		s->hash = at(file, entry->d_un.d_ptr);
+		s->hash = address_in(file, entry->d_un.d_ptr);
 		break;
 	case DT_GNU_HASH:
-		s->gnuhash = at(file, entry->d_un.d_ptr);
+		s->gnuhash = address_in(file, entry->d_un.d_ptr);
 		break;
 	case DT_JMPREL:
-		s->calls.first = at(file, entry->d_un.d_ptr);
+		s->calls.first = address_in(file, entry->d_un.d_ptr);
 		break;
 	case DT_PLTRELSZ:
 		s->calls.bytes = entry->d_un.d_val;
@@ -57,13 +57,13 @@ static void learn(struct symbols *s, const struct dl_phdr_info *file, const ElfW
 		s->calls.each = entry->d_un.d_val == DT_RELA ? sizeof(ElfW(Rela)) : sizeof(ElfW(Rel));
 		break;
 	case DT_REL:
-		s->rel.first = at(file, entry->d_un.d_ptr);
+		s->rel.first = address_in(file, entry->d_un.d_ptr);
 		break;
 	case DT_RELSZ:
 		s->rel.bytes = entry->d_un.d_val;
 		break;
 	case DT_RELA:
-		s->rela.first = at(file, entry->d_un.d_ptr);
+		s->rela.first = address_in(file, entry->d_un.d_ptr);
 		break;
 	case DT_RELASZ:
 		s->rela.bytes = entry->d_un.d_val;
@@ -81,7 +81,7 @@ static struct symbols symbols_of(const struct dl_phdr_info *file)
 		if (file->dlpi_phdr[i].p_type == PT_DYNAMIC)
 			entry = (const void *)(file->dlpi_addr + file->dlpi_phdr[i].p_vaddr);
 	for (; entry && entry->d_tag != DT_NULL; entry++)
-		learn(&s, file, entry);
+		learn_entry(&s, file, entry);
 	return s;
 }
 
@@ -91,7 +91,7 @@ bool gmt_images_named(const char *function)
 	return !*rest || strcmp(rest, "WithProperties") == 0;
 }
 
-static bool imports(const struct symbols *s, size_t symbol)
+static bool imports_image_function(const struct symbols *s, size_t symbol)
 {
 	return s->table[symbol].st_shndx == SHN_UNDEF && gmt_images_named(s->names + s->table[symbol].st_name);
 }
@@ -101,10 +101,10 @@ static size_t symbol_of(const ElfW(Rel) *relocation)
 	return __ELF_NATIVE_CLASS == 64 ? relocation->r_info >> 32 : relocation->r_info >> 8;
 }
 
-static bool relocates(const struct symbols *s, const struct relocations *r)
+static bool relocates_image_function(const struct symbols *s, const struct relocations *r)
 {
 	for (size_t i = 0; r->first && r->each && i + r->each <= r->bytes; i += r->each)
-		if (imports(s, symbol_of((const void *)(r->first + i))))
+		if (imports_image_function(s, symbol_of((const void *)(r->first + i))))
 			return true;
 	return false;
 }
@@ -121,9 +121,9 @@ static int look_into(struct dl_phdr_info *file, size_t size, void *unused)
 	if (!s.table || !s.names)
 		return 0;
 	for (uint32_t i = 1; i < count; i++)
-		if (imports(&s, i))
+		if (imports_image_function(&s, i))
 			return 1;
-	return count <= 1 && (relocates(&s, &s.calls) || relocates(&s, &s.rela) || relocates(&s, &s.rel));
+	return count <= 1 && (relocates_image_function(&s, &s.calls) || relocates_image_function(&s, &s.rela) || relocates_image_function(&s, &s.rel));
 }
 
 /* The first file is enough: all have the same count. */

@@ -22,7 +22,7 @@ static bool may_ask(const struct gmtregion *region, uint64_t now)
 	       !gmt_session.config.devicememory && now - atomic_load(&vain) > REST && !gmt_session_seccomp_installed() && !gmt_link_lost(0);
 }
 
-static bool ask(struct gmtregion *region, uint64_t need, uint64_t start)
+static bool ask_session(struct gmtregion *region, uint64_t need, uint64_t start)
 {
 	uint32_t number = region->asks + 1;
 	__atomic_store_n(&region->lacks, need, __ATOMIC_RELAXED);
@@ -47,7 +47,7 @@ bool gmt_neighbours_relieve(uint64_t need)
 			return false;
 		gmt_pause(MOMENT);
 	}
-	bool some = ask(region, need, start);
+	bool some = ask_session(region, need, start);
 	if (!some)
 		atomic_store(&vain, gmt_now());
 	atomic_store(&asking, 0);

@@ -83,7 +83,7 @@ uint32_t gmt_plan_class(struct gmt_context *context, cl_mem_flags flags)
 }
 
 /* The largest block that a request may be rounded up to. */
-static uint64_t most(const struct gmt_request_for *r)
+static uint64_t largest_block(const struct gmt_request_for *r)
 {
 	uint64_t constant = r->context->devices.constant, largest = r->context->devices.largest;
 	return constant && r->size <= constant && constant < largest ? constant : largest;
@@ -122,7 +122,7 @@ bool gmt_plan_for(const struct gmt_call *call, const struct gmt_request_for *r, 
 	struct gmt_request request = {
 		.size = r->size,
 		.max = r->context->devices.largest,
-		.round = most(r),
+		.round = largest_block(r),
 		.heap = r->context->devices.heap,
 		.time = (int64_t)call->start,
 		.class = class,

@@ -10,7 +10,7 @@
 #include "suballoc.h"
 #include "upload.h"
 
-static struct gmt_served direct(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error)
+static struct gmt_served serve_directly(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error)
 {
 	struct gmt_served served = {.granted = r->size, .outcome = GMT_OUTCOME_DRIVER, .written = true};
 	served.handle = gmt_driver_create(call, r, error);
@@ -19,7 +19,7 @@ static struct gmt_served direct(struct gmt_call *call, const struct gmt_request_
 	return served;
 }
 
-static struct gmt_served miss(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, cl_int *error)
+static struct gmt_served serve_miss(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, cl_int *error)
 {
 	struct gmt_served served = {
 		.granted = plan->size, .block = plan->block, .outcome = GMT_OUTCOME_MISS, .reason = plan->reason, .written = true,
@@ -40,7 +40,7 @@ static struct gmt_served miss(struct gmt_call *call, const struct gmt_request_fo
 	gmt_plan_abort(call, r, plan, false);
 	/* The rounded size may be too large where the requested size is not: try that. */
 	if (plan->size > r->size)
-		return direct(call, r, error);
+		return serve_directly(call, r, error);
 	served.block = 0;
 	served.granted = r->size;
 	served.outcome = GMT_OUTCOME_FAILED;
@@ -71,7 +71,7 @@ static bool prepare(struct gmt_call *call, const struct gmt_request_for *r, cons
 }
 
 /* Serves the request with a block of the pool. False: the block went back to the pool, and the driver must serve the request. */
-static bool hit(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_served *served)
+static bool serve_hit(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_served *served)
 {
 	struct gmt_memory *memory = gmt_memory_find((const void *)(uintptr_t)plan->handle);
 	if (!memory || !gmt_memory_claim(memory))
@@ -98,7 +98,7 @@ void gmt_pool_create(struct gmt_call *call, const struct gmt_request_for *r, str
 	uint32_t class = !open ? 0 : gmt_likely(!shape) ? gmt_plan_class(r->context, r->flags) : shape->class;
 	if (!class) {
 		gmt_call_timed(call);
-		*served = direct(call, r, error);
+		*served = serve_directly(call, r, error);
 		if (served->handle && !gmt_session.config.pooling) { /* as a policy would have seen it */
 			served->outcome = GMT_OUTCOME_MISS;
 			served->reason = GMT_MISS_POLICY;
@@ -121,14 +121,14 @@ void gmt_pool_create(struct gmt_call *call, const struct gmt_request_for *r, str
 	if (!planned) {
 		if (gmt_pooling())
 			gmt_pool_fail();
-		*served = direct(call, r, error);
+		*served = serve_directly(call, r, error);
 		return;
 	}
 	*error = CL_SUCCESS;
 	if (!plan.hit)
-		*served = miss(call, r, &plan, error);
-	else if (!hit(call, r, &plan, served))
-		*served = direct(call, r, error);
+		*served = serve_miss(call, r, &plan, error);
+	else if (!serve_hit(call, r, &plan, served))
+		*served = serve_directly(call, r, error);
 	served->alone = align == 0;
 	served->shape = gmt_likely(!shape) ? 0 : shape->number;
 }

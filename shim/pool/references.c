@@ -19,7 +19,7 @@ static cl_int let_go(struct gmt_call *call, struct gmt_memory *memory)
 }
 
 /* The last pin goes of memory that the driver has already released. */
-static void gone(struct gmt_call *call, struct gmt_memory *memory)
+static void last_pin_gone(struct gmt_call *call, struct gmt_memory *memory)
 {
 	struct gmt_memory *parent = memory->parent, *slab = memory->slab;
 	struct gmtreleasefields release = gmt_release_fields(call, memory);
@@ -40,7 +40,7 @@ void gmt_references_unpin(struct gmt_call *call, struct gmt_memory *memory)
 	if (memory->block)
 		let_go(call, memory);
 	else
-		gone(call, memory);
+		last_pin_gone(call, memory);
 }
 
 /*
@@ -63,6 +63,6 @@ cl_int gmt_references_end(struct gmt_call *call, struct gmt_memory *memory)
 	}
 	if (memory->block)
 		return let_go(call, memory);
-	gone(call, memory);
+	last_pin_gone(call, memory);
 	return err;
 }

@@ -81,7 +81,7 @@ static cl_mem create_slab(struct gmt_call *call, const struct gmt_request_for *w
 }
 
 /* Creates the slab. It tries once and drains nothing: if it fails, the next attempt is a buffer alone, which needs less memory. */
-static struct gmt_memory *grow(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan)
+static struct gmt_memory *add_slab(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan)
 {
 	struct gmt_request_for whole = *r;
 	struct gmt_store *store = NULL;
@@ -132,7 +132,7 @@ static void create_subbuffer(struct gmt_call *call, const struct gmt_request_for
 }
 
 /* False: the driver refused, or could not scrub the recycled range. */
-static bool carve(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_served *served)
+static bool carve_slab(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_served *served)
 {
 	if (plan->fresh || gmt_scrubs(r->context) || !take_parked(r, plan, served))
 		create_subbuffer(call, r, plan, served);
@@ -168,10 +168,10 @@ bool gmt_suballoc_create(struct gmt_call *call, const struct gmt_request_for *r,
 	if (gmt_unlikely(plan->slabsize))
 		gmt_call_read(call); /* without the time that trials took */
 	if (may && plan->slabsize)
-		served->slab = grow(call, r, plan);
+		served->slab = add_slab(call, r, plan);
 	else if (may)
 		served->slab = gmt_memory_pin((const void *)(uintptr_t)plan->handle, plan->slab);
-	if (!served->slab || !carve(call, r, plan, served))
+	if (!served->slab || !carve_slab(call, r, plan, served))
 		return give_up(call, r, plan, served);
 	served->granted = plan->size;
 	served->block = plan->block;

@@ -236,7 +236,7 @@ static enum gmt_parts try_images(struct sample *s)
 	return !of_part && aliases_pass(s) ? GMT_PARTS_ALIASED : GMT_PARTS_WITHOUT_IMAGES;
 }
 
-static enum gmt_parts try(const struct gmt_context *like, bool images)
+static enum gmt_parts try_parts(const struct gmt_context *like, bool images)
 {
 	cl_int err = CL_SUCCESS;
 	uint32_t align = like->devices.align;
@@ -284,7 +284,7 @@ static enum gmt_parts find_out(const struct gmt_context *context, bool images)
 		return GMT_PARTS_NONE;
 	}
 	gmt_leak_check_off(); /* PoCL 3.1 leaks four bytes with each image of a buffer */
-	enum gmt_parts outcome = try(context, images || is_processor(context->devices.first));
+	enum gmt_parts outcome = try_parts(context, images || is_processor(context->devices.first));
 	gmt_leak_check_on();
 	if (outcome == GMT_PARTS_NONE)
 		none_because("this driver's sub-buffers do not hold their own bytes", &said);

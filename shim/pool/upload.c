@@ -41,7 +41,7 @@ cl_command_queue gmt_upload_queue(struct gmt_context *context)
 }
 
 /* Ends this many uses of the queue, and then the queue itself if nothing uses it and the context no longer has a pool. */
-static void leave(struct gmt_context *context, uint32_t uses)
+static void end_uses(struct gmt_context *context, uint32_t uses)
 {
 	gmt_lock(&context->lock);
 	context->upload.uses -= uses;
@@ -54,16 +54,16 @@ static void leave(struct gmt_context *context, uint32_t uses)
 
 void gmt_upload_leave(struct gmt_context *context)
 {
-	leave(context, 1);
+	end_uses(context, 1);
 }
 
 /* Waits for a command on the queue if it could be enqueued, and ends this use of the queue. */
-static bool finished(struct gmt_context *context, cl_int enqueued, cl_event done)
+static bool wait_finished(struct gmt_context *context, cl_int enqueued, cl_event done)
 {
 	bool ok = enqueued == CL_SUCCESS && gmt_driver.clWaitForEvents(1, &done) == CL_SUCCESS;
 	if (enqueued == CL_SUCCESS)
 		gmt_driver.clReleaseEvent(done);
-	leave(context, 1);
+	end_uses(context, 1);
 	return ok;
 }
 
@@ -74,7 +74,7 @@ bool gmt_upload(struct gmt_context *context, cl_mem handle, size_t size, const v
 	if (!queue)
 		return false;
 	cl_int err = gmt_driver.clEnqueueWriteBuffer(queue, handle, CL_TRUE, 0, size, host, 0, NULL, &done);
-	return finished(context, err, done); /* before OpenCL 2.0 a blocking write may return when the host's data has been read */
+	return wait_finished(context, err, done); /* before OpenCL 2.0 a blocking write may return when the host's data has been read */
 }
 
 /* The byte that scrubbed memory is filled with. */
@@ -100,7 +100,7 @@ static bool fill(struct gmt_context *context, cl_mem handle, char *pointer, size
 		if (err != CL_SUCCESS && at > 0)
 			gmt_driver.clFinish(queue);
 	}
-	return finished(context, err, done);
+	return wait_finished(context, err, done);
 }
 
 bool gmt_scrub(struct gmt_context *context, cl_mem handle, size_t size)
@@ -164,7 +164,7 @@ static bool write_image(struct gmt_context *context, cl_mem handle, const struct
 	if (!queue)
 		return false;
 	cl_int err = gmt_driver.clEnqueueWriteImage(queue, handle, CL_TRUE, origin, region->size, row, slice, host, 0, NULL, &done);
-	return finished(context, err, done);
+	return wait_finished(context, err, done);
 }
 
 bool gmt_upload_image(struct gmt_context *context, cl_mem handle, const cl_image_desc *desc, const void *host)
@@ -191,5 +191,5 @@ bool gmt_scrub_image(struct gmt_context *context, cl_mem handle, const cl_image_
 
 void gmt_upload_drop_queue(struct gmt_context *context)
 {
-	leave(context, 0);
+	end_uses(context, 0);
 }
