@@ -276,7 +276,7 @@ uint64_t gmt_about_now(void)
 }
 
 /* The processor may be an emulator's, which reports what it lacks. */
-static bool readable(void)
+static bool counter_readable(void)
 {
 	const unsigned extended = 0x80000001, rdtscp = 1u << 27;
 	unsigned a, b, c, d;
@@ -284,7 +284,7 @@ static bool readable(void)
 }
 
 /* Whether the kernel trusts the counter to be the same on all processors, and at all times. */
-static bool trusted(void)
+static bool counter_trusted(void)
 {
 	char name[8] = "";
 	int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
@@ -297,7 +297,7 @@ static bool trusted(void)
 
 void gmt_clock_start(void)
 {
-	if (readable() && trusted() && read_clock_pair(&base))
+	if (counter_readable() && counter_trusted() && read_clock_pair(&base))
 		atomic_store(&off, false);
 }
 
@@ -327,7 +327,7 @@ extern const char _end[] __attribute__((visibility("hidden")));
 static bool in_kernels(uintptr_t at)
 {
 	const uintptr_t most = 16384;
-	return at - getauxval(AT_SYSINFO_EHDR) < most && trusted();
+	return at - getauxval(AT_SYSINFO_EHDR) < most && counter_trusted();
 }
 
 bool gmt_clock_trapped(void *context, bool inside)

@@ -89,7 +89,7 @@ void gmt_dispatch_put_over(void (*over)(struct gmt_functions *functions))
  * Publishes a set in which functions (in the order of hooks) replace the current ones, except those that are NULL. missing:
  * only where there is none yet.
  */
-static void publish(void *const *functions, bool missing)
+static void publish_set(void *const *functions, bool missing)
 {
 	if (current + 1 == SETS_MAX)
 		return;
@@ -153,7 +153,7 @@ static void *open_library(bool load)
  * Looks up the entries, once. Never takes the linker's lock under ours: a library's constructor may call OpenCL while
  * its thread holds the linker's. Two threads that come at once find the same entries.
  */
-static void resolve(void *library)
+static void resolve_entries(void *library)
 {
 	void *found[COUNT(hooks)] = {0};
 	for (size_t i = 0; library && i < COUNT(hooks); i++)
@@ -161,7 +161,7 @@ static void resolve(void *library)
 	pthread_mutex_lock(&writing);
 	if (atomic_load(&resolved) != 1) {
 		memcpy(entries, found, sizeof entries);
-		publish(found, layered);
+		publish_set(found, layered);
 		atomic_store(&resolved, library ? 1 : -1);
 	}
 	pthread_mutex_unlock(&writing);
@@ -171,7 +171,7 @@ bool gmt_dispatch_ready(void)
 {
 	int now = atomic_load_explicit(&ready, memory_order_acquire);
 	if (gmt_unlikely(now == 0)) {
-		resolve(open_library(true));
+		resolve_entries(open_library(true));
 		now = atomic_load(&ready);
 	}
 	return now == 1;
@@ -185,7 +185,7 @@ bool gmt_dispatch_ready_from(const void *address)
 	if (atomic_load_explicit(&resolved, memory_order_acquire) != 1) {
 		void *library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 		if (library)
-			resolve(library);
+			resolve_entries(library);
 	}
 	return gmt_dispatch_ready();
 }
@@ -207,9 +207,9 @@ void gmt_dispatch_use_layer(const struct _cl_icd_dispatch *target, cl_uint count
 	/* What a short table lacks comes from the library, if one is loaded already. */
 	void *library = atomic_load(&resolved) == 0 ? open_library(false) : NULL;
 	if (library)
-		resolve(library);
+		resolve_entries(library);
 	pthread_mutex_lock(&writing);
-	publish(functions, false);
+	publish_set(functions, false);
 	layered = true;
 	pthread_mutex_unlock(&writing);
 }
@@ -217,7 +217,7 @@ void gmt_dispatch_use_layer(const struct _cl_icd_dispatch *target, cl_uint count
 void gmt_dispatch_use_entries(void)
 {
 	pthread_mutex_lock(&writing);
-	publish(entries, false);
+	publish_set(entries, false);
 	layered = false;
 	pthread_mutex_unlock(&writing);
 }

@@ -32,7 +32,7 @@ static void take_variable(uint8_t *to, size_t room, const char *const *names)
 }
 #define TAKE(field, ...) take_variable(record->field, sizeof record->field, (const char *const[]){__VA_ARGS__, NULL})
 
-static void describe(struct gmtflight *record)
+static void describe_process(struct gmtflight *record)
 {
 	*record = (struct gmtflight){
 		.magic = GMT_FLIGHT_MAGIC, .version = GMT_FLIGHT_VERSION, .size = sizeof *record, .pid = (uint32_t)getpid(),
@@ -79,7 +79,7 @@ bool gmt_flight_begin(const char *folder)
 	struct gmt_flight *flight = mmap(NULL, sizeof *flight, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (flight == MAP_FAILED)
 		return false;
-	describe(&flight->record);
+	describe_process(&flight->record);
 	if (!name_files(flight, folder) || madvise(flight, sizeof *flight, MADV_WIPEONFORK) != 0) {
 		munmap(flight, sizeof *flight);
 		return false;
@@ -118,7 +118,7 @@ static void write_file(const struct gmt_flight *flight)
 }
 
 /* Whether the record is this process's: a child of vfork() has its parent's memory, but another pid. */
-static bool ours(const struct gmt_flight *flight)
+static bool is_ours(const struct gmt_flight *flight)
 {
 	return flight && flight->pid && flight->pid == (uint32_t)getpid();
 }
@@ -128,7 +128,7 @@ void gmt_flight_write(int status, int signal)
 {
 	struct gmt_flight *flight = gmt_flight;
 	int saved = errno;
-	if (!ours(flight))
+	if (!is_ours(flight))
 		return;
 	sigset_t all, mask;
 	sigfillset(&all);

@@ -43,7 +43,7 @@ static void count_failure(int32_t status)
 }
 
 /* Whether an object has memory of its own: it is no part of a buffer, and no memory of another API. */
-static bool owns(const struct gmtevent *event)
+static bool owns_memory(const struct gmtevent *event)
 {
 	return event->op != GMT_MEMORY_SUBBUFFER && event->op != GMT_MEMORY_EXTERNAL;
 }
@@ -60,7 +60,7 @@ static void count_create(const struct gmtevent *event)
 	}
 	add(&site->creates, 1);
 	add(&total->creates, 1);
-	if (!owns(event))
+	if (!owns_memory(event))
 		return;
 	add(&gmt_flight->sizes[event->size ? 63 - __builtin_clzll(event->size) : 0], 1);
 	add(&site->bytes, event->size);
@@ -77,7 +77,7 @@ static void count_release(const struct gmtevent *event)
 	struct gmt_flight_site *site = site_of(event->tag), *total = &gmt_flight->total;
 	add(&site->releases, 1);
 	add(&total->releases, 1);
-	if (owns(event)) {
+	if (owns_memory(event)) {
 		add(&site->inuse, -event->size);
 		add(&total->inuse, -event->size);
 	}

@@ -72,13 +72,13 @@ sighandler_t gmt_flight_shown(sighandler_t handler)
 	return gmt_unlikely(handler == as_handler()) ? SIG_DFL : handler;
 }
 
-static void exits(int status, void *nothing)
+static void write_at_exit(int status, void *nothing)
 {
 	(void)nothing;
 	gmt_flight_write(status, 0);
 }
 
-static void exits_quickly(void)
+static void write_at_quick_exit(void)
 {
 	gmt_flight_write(-1, 0);
 }
@@ -89,7 +89,7 @@ __attribute__((destructor)) static void all_has_ended(void)
 	gmt_flight_write_again();
 }
 
-static void replace(int number)
+static void replace_default(int number)
 {
 	struct sigaction now, ours = {.sa_sigaction = stand_in, .sa_flags = SA_ONSTACK | SA_RESTART | SA_SIGINFO};
 	if (__sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_DFL) {
@@ -101,18 +101,18 @@ static void replace(int number)
 /* Signals do not end process 1 by default. */
 void gmt_flight_ends(void)
 {
-	on_exit(exits, NULL);
-	at_quick_exit(exits_quickly);
+	on_exit(write_at_exit, NULL);
+	at_quick_exit(write_at_quick_exit);
 	replaced = getpid() != 1;
 	for (size_t i = 0; i < sizeof ending / sizeof *ending && replaced; i++)
-		replace(ending[i]);
+		replace_default(ending[i]);
 }
 
 void gmt_flight_forgives(void)
 {
 #ifdef __x86_64__
 	forgiving = true;
-	replace(SIGSEGV);
+	replace_default(SIGSEGV);
 #endif
 }
 

@@ -21,22 +21,22 @@ static struct {
 } session_link = {.socket = -1};
 
 /* glibc has fstat as a function since 2.33. */
-static bool look(int socket, struct stat *now)
+static bool stat_socket(int socket, struct stat *now)
 {
 	return syscall(SYS_fstat, socket, now) == 0;
 }
 
-static bool ours(void)
+static bool socket_is_ours(void)
 {
 	struct stat now;
-	return session_link.socket >= 0 && look(session_link.socket, &now) && now.st_dev == session_link.device &&
+	return session_link.socket >= 0 && stat_socket(session_link.socket, &now) && now.st_dev == session_link.device &&
 	       now.st_ino == session_link.inode;
 }
 
 void gmt_link_open(int socket)
 {
 	struct stat first;
-	if (!look(socket, &first))
+	if (!stat_socket(socket, &first))
 		return;
 	session_link.device = first.st_dev;
 	session_link.inode = first.st_ino;
@@ -45,7 +45,7 @@ void gmt_link_open(int socket)
 
 void gmt_link_close(void)
 {
-	if (ours())
+	if (socket_is_ours())
 		close(session_link.socket);
 	session_link.socket = -1;
 }
@@ -53,7 +53,7 @@ void gmt_link_close(void)
 bool gmt_link_lost(uint32_t nanoseconds)
 {
 	struct timespec most = {.tv_nsec = (long)nanoseconds};
-	struct pollfd session = {.fd = ours() ? session_link.socket : -1};
+	struct pollfd session = {.fd = socket_is_ours() ? session_link.socket : -1};
 	return syscall(SYS_ppoll, &session, 1, &most, NULL, 0) == 1 && session.revents & POLLHUP;
 }
 

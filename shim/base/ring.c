@@ -72,7 +72,7 @@ static void make_key(void)
 }
 
 /* Copies an event and its payload into free slots and publishes them at once. */
-static void publish(struct writer *w, const struct gmtevent *event, const void *payload, size_t length)
+static void publish_event(struct writer *w, const struct gmtevent *event, const void *payload, size_t length)
 {
 	struct gmtring *ring = w->ring;
 	ring->events[w->head++ % GMT_RING_EVENTS] = *event;
@@ -159,7 +159,7 @@ static bool wait_for_room(struct writer *w, uint64_t slots)
  * Whether slots are free. USE events, alone or with a TRANSFER, leave a quarter of the ring to events that matter more, unless
  * their threads may wait.
  */
-static bool reserve(struct writer *w, const struct gmtevent *event, uint64_t slots)
+static bool reserve_slots(struct writer *w, const struct gmtevent *event, uint64_t slots)
 {
 	bool use = event->kind == GMT_KIND_USE || event->kind == GMT_KIND_TRANSFER;
 	uint64_t spare = use && gmt_session.config.waitms == 0 ? GMT_RING_EVENTS / 4 : 0;
@@ -178,8 +178,8 @@ static bool reserve(struct writer *w, const struct gmtevent *event, uint64_t slo
 static void announce_thread(struct writer *w, uint32_t tid)
 {
 	struct gmtevent event = GMT_EVENT_THREAD(.time = gmt_now(), .tid = tid);
-	if (reserve(w, &event, 1))
-		publish(w, &event, NULL, 0);
+	if (reserve_slots(w, &event, 1))
+		publish_event(w, &event, NULL, 0);
 }
 
 /* Raises the number of rings that the session reads. */
@@ -190,7 +190,7 @@ static void used_up_to(uint32_t count)
 	}
 }
 
-static void claim(void)
+static void claim_ring(void)
 {
 	uint32_t tid = (uint32_t)syscall(SYS_gettid);
 	pthread_once(&key_once, make_key);
@@ -220,8 +220,8 @@ static void write_to_shared_ring(const struct gmtevent *event, const void *paylo
 	uint32_t tid = (uint32_t)syscall(SYS_gettid);
 	if (atomic_exchange_explicit(&shared_thread, tid, memory_order_relaxed) != tid)
 		announce_thread(&w, tid);
-	if (reserve(&w, event, slots))
-		publish(&w, event, payload, length);
+	if (reserve_slots(&w, event, slots))
+		publish_event(&w, event, payload, length);
 	shared_nudged = w.nudged;
 	gmt_unlock(&shared_lock);
 }
@@ -233,12 +233,12 @@ static void write_event(const struct gmtevent *event, const void *payload, size_
 		return;
 	}
 	if (gmt_unlikely(!writer.ring))
-		claim();
+		claim_ring();
 	uint64_t slots = 1 + (length + sizeof *event - 1) / sizeof *event;
 	if (gmt_unlikely(writer.shared))
 		write_to_shared_ring(event, payload, length, slots);
-	else if (gmt_likely(reserve(&writer, event, slots)))
-		publish(&writer, event, payload, length);
+	else if (gmt_likely(reserve_slots(&writer, event, slots)))
+		publish_event(&writer, event, payload, length);
 }
 
 void gmt_ring_prepare(void)
@@ -261,7 +261,7 @@ void gmt_ring_write_pair(const struct gmtevent *first, const struct gmtevent *se
 		write_event(first, second, sizeof *second);
 		return;
 	}
-	if (gmt_unlikely(!reserve(w, first, 2)))
+	if (gmt_unlikely(!reserve_slots(w, first, 2)))
 		return;
 	w->ring->events[w->head++ % GMT_RING_EVENTS] = *first;
 	w->ring->events[w->head++ % GMT_RING_EVENTS] = *second;

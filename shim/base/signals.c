@@ -26,7 +26,7 @@ static bool has_handler(const struct sigaction *action)
 }
 
 /* Notes a handler without SA_ONSTACK. With it, a handler has a stack of its own: Go provides one for threads without. */
-static void note(int number, const struct sigaction *action)
+static void note_handler(int number, const struct sigaction *action)
 {
 	if (has_handler(action) && !(action->sa_flags & SA_ONSTACK) && !is_synchronous(number))
 		atomic_store_explicit(&gmt_handlers, 1, memory_order_relaxed);
@@ -66,7 +66,7 @@ void gmt_signals_save(struct gmt_dispositions *before)
 	for (int i = 1; i < NSIG; i++) {
 		if (sigaction(i, NULL, &before->action[i]) != 0)
 			before->action[i].sa_handler = SIG_DFL;
-		note(i, &before->action[i]);
+		note_handler(i, &before->action[i]);
 	}
 }
 
@@ -109,7 +109,7 @@ GMT_HOOK int sigaction(int number, const struct sigaction *restrict action, stru
 {
 	struct sigaction instead;
 	if (action) {
-		note(number, action);
+		note_handler(number, action);
 		instead = *action;
 		instead.sa_handler = gmt_flight_instead(number, action->sa_handler);
 	}
@@ -121,7 +121,7 @@ GMT_HOOK int sigaction(int number, const struct sigaction *restrict action, stru
 
 GMT_HOOK sighandler_t signal(int number, sighandler_t handler)
 {
-	note(number, &(struct sigaction){.sa_handler = handler});
+	note_handler(number, &(struct sigaction){.sa_handler = handler});
 	return gmt_flight_shown(bsd_signal(number, gmt_flight_instead(number, handler)));
 }
 
@@ -167,7 +167,7 @@ void gmt_signals_note_raw(long number, long action)
 	const struct kernel_action *raw = NULL;
 	memcpy(&raw, &action, sizeof raw);
 	if (raw)
-		note((int)number, &(struct sigaction){.sa_handler = raw->handler, .sa_flags = (int)raw->flags});
+		note_handler((int)number, &(struct sigaction){.sa_handler = raw->handler, .sa_flags = (int)raw->flags});
 }
 
 static const struct {

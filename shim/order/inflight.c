@@ -34,7 +34,7 @@ static bool covered(const struct gmt_use *use, const struct gmt_use *fresh, cons
  * Adds a use, and drops those that are over and those on its queue that it runs after. If several remain on one queue, the
  * latest stands for all. Under the lock of the owner of uses.
  */
-static void add(struct gmt_uses *uses, struct gmt_use fresh, const struct gmt_covers *covers)
+static void add_use(struct gmt_uses *uses, struct gmt_use fresh, const struct gmt_covers *covers)
 {
 	uint32_t kept = 0;
 	for (uint32_t i = 0; i < uses->count; i++) {
@@ -93,7 +93,7 @@ void gmt_use_add(struct gmt_memory *memory, struct gmt_queue *queue, uint64_t po
 		memory->use = fresh;
 	} else {
 		struct gmt_uses uses = read_uses(memory);
-		add(&uses, fresh, covers);
+		add_use(&uses, fresh, covers);
 		write_uses(memory, &uses);
 	}
 	gmt_unlock(&memory->lock);
@@ -102,21 +102,21 @@ void gmt_use_add(struct gmt_memory *memory, struct gmt_queue *queue, uint64_t po
 void gmt_use_hidden(struct gmt_context *context, struct gmt_queue *queue, uint64_t position)
 {
 	gmt_lock(&context->lock);
-	add(&context->order.hidden, gmt_use_of(queue, position, false), NULL);
+	add_use(&context->order.hidden, gmt_use_of(queue, position, false), NULL);
 	gmt_unlock(&context->lock);
 }
 
 void gmt_use_indirect(struct gmt_context *context, struct gmt_queue *queue, uint64_t position)
 {
 	gmt_lock(&context->lock);
-	add(&context->order.indirect, gmt_use_of(queue, position, false), NULL);
+	add_use(&context->order.indirect, gmt_use_of(queue, position, false), NULL);
 	gmt_unlock(&context->lock);
 }
 
 static void add_all(struct gmt_uses *uses, const struct gmt_uses *more)
 {
 	for (uint32_t i = 0; i < more->count; i++)
-		add(uses, more->use[i], NULL);
+		add_use(uses, more->use[i], NULL);
 	uses->many |= more->many;
 }
 

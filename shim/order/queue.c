@@ -46,7 +46,7 @@ bool gmt_queue_reached(const struct gmt_queue *queue, uint64_t position)
 }
 
 /* Moves done to position, and on over the completed commands that follow. Under the queue's lock. */
-static void slide(struct gmt_queue *queue, uint64_t position)
+static void slide_done(struct gmt_queue *queue, uint64_t position)
 {
 	uint64_t done = atomic_load(&queue->done);
 	while (done < position || atomic_load(word_of(queue, done + 1)) & bit_of(done + 1)) {
@@ -67,7 +67,7 @@ static void one_done(struct gmt_queue *queue, uint64_t position)
 	if (position <= done || position - done >= GMT_WINDOW)
 		return;
 	atomic_fetch_or(word_of(queue, position), bit_of(position));
-	slide(queue, done);
+	slide_done(queue, done);
 }
 
 /* In a callback from inside our own call the lock may fail. Then a marker reports the completion later. */
@@ -76,19 +76,19 @@ void gmt_queue_completed(struct gmt_queue *queue, uint64_t position)
 	if (atomic_load(&queue->done) >= position || !gmt_lock_driver(&queue->lock))
 		return;
 	if (atomic_load(&queue->done) < position)
-		slide(queue, position);
+		slide_done(queue, position);
 	gmt_unlock_driver(&queue->lock);
 }
 
 /* Checks the id under the lock that gmt_queue_recycle takes, so that the positions are not another queue's. */
-static void complete(const struct gmt_cover *what)
+static void complete_command(const struct gmt_cover *what)
 {
 	struct gmt_queue *queue = what->queue;
 	if (!gmt_lock_driver(&queue->lock))
 		return;
 	if (queue->object.id == what->queue_id) {
 		if (atomic_load(&queue->done) < what->before)
-			slide(queue, what->before);
+			slide_done(queue, what->before);
 		one_done(queue, what->position);
 	}
 	gmt_unlock_driver(&queue->lock);
@@ -98,9 +98,9 @@ void gmt_queue_learn(const struct gmt_completion *of)
 {
 	if (!of->what.queue)
 		return;
-	complete(&of->what);
+	complete_command(&of->what);
 	for (uint32_t i = 0; i < of->waits; i++)
-		complete(&of->wait[i]);
+		complete_command(&of->wait[i]);
 }
 
 static void drop_first_marker(struct gmt_queue *queue)
@@ -133,7 +133,7 @@ void gmt_queue_poll(struct gmt_queue *queue)
 				gmt_context_failed(queue->context);
 				break;
 			}
-			slide(queue, first->position);
+			slide_done(queue, first->position);
 		}
 		drop_first_marker(queue);
 	}
