@@ -188,7 +188,7 @@ func (c *comparer) finish() {
 	}
 	for number := range c.single.resolver.script.facts.processes {
 		if e := c.evictions[number]; e != nil {
-			e.compare(c)
+			e.compareLists(c)
 		}
 	}
 }

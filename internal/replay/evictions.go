@@ -31,8 +31,8 @@ type evictions struct {
 	replayed []eviction
 }
 
-// compare matches both lists, and counts the evictions that only one of them has.
-func (e *evictions) compare(c *comparer) {
+// compareLists matches both lists, and counts the evictions that only one of them has.
+func (e *evictions) compareLists(c *comparer) {
 	unmatched := map[uint64][]int{} // by block: indices of replayed evictions
 	for index, replayed := range e.replayed {
 		unmatched[replayed.block] = append(unmatched[replayed.block], index)

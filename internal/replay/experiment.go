@@ -27,7 +27,7 @@ func (p *simulatedProcess) applyExperiment(c *change, time int64) {
 	case what == wire.ArmsOff:
 		p.evictions = p.policy.End(time, p.evictions[:0])
 	default:
-		if next, err := configured(what); err == nil {
+		if next, err := configuredPool(what); err == nil {
 			p.evictions = p.policy.Begin(next, time, p.evictions[:0])
 		}
 	}

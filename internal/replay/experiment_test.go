@@ -19,7 +19,7 @@ func (c *crew) experiment(w *worker) {
 		evictions = c.policy.End(0, nil)
 	case n < 3:
 		what := []string{"none", "pow2", "pow2,min_block=16384", "futhark-2018", "mantissa,max_cached_bytes=20000"}[c.rng.IntN(5)]
-		next, err := configured(what)
+		next, err := configuredPool(what)
 		if err != nil {
 			c.t.Fatal(err)
 		}

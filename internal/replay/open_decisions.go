@@ -91,7 +91,7 @@ func (p *simulatedProcess) switchPolicy(text string, time int64) {
 	if !p.simulation.options.AsRecorded {
 		return
 	}
-	next, err := configured(text)
+	next, err := configuredPool(text)
 	if err != nil { // the recording's version had other policies or limits
 		p.simulation.result.Switches++
 		return
@@ -100,8 +100,8 @@ func (p *simulatedProcess) switchPolicy(text string, time int64) {
 	p.returnEvictions()
 }
 
-// configured returns a pool for a recorded policy with its limits.
-func configured(text string) (*allocator.Pool, error) {
+// configuredPool returns a pool for a recorded policy with its limits.
+func configuredPool(text string) (*allocator.Pool, error) {
 	name, limits := wire.ParsePolicy(text)
 	settings, err := allocator.ParseSettings(limits)
 	if err != nil {

@@ -140,9 +140,9 @@ func (r *resolver) resolveCreate(p *recordedProcess, record *wire.Record, ops []
 	ops, marks := r.emitAttempts(p, t, e, ops)
 	switch e.Outcome() {
 	case wire.OutcomeHit:
-		f.hits += judged(e)
+		f.hits += judgedRequests(e)
 	case wire.OutcomeMiss:
-		f.misses += judged(e)
+		f.misses += judgedRequests(e)
 	case wire.OutcomeFailed:
 		if !lacksMemory(e) {
 			return ops
@@ -174,8 +174,8 @@ func (r *resolver) resolveCreate(p *recordedProcess, record *wire.Record, ops []
 	})
 }
 
-// judged counts a request that the present configuration served.
-func judged(e wire.CreateView) uint64 {
+// judgedRequests counts a request that the present configuration served.
+func judgedRequests(e wire.CreateView) uint64 {
 	if e.Arm() {
 		return 0
 	}

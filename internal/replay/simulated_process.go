@@ -95,8 +95,8 @@ func (p *simulatedProcess) serveDirectly(req *allocator.Request, buffer *simulat
 	return true
 }
 
-// release returns a buffer to the driver that the policy does not know.
-func (p *simulatedProcess) release(buffer *simulatedBuffer) {
+// releaseToDriver returns a buffer to the driver that the policy does not know.
+func (p *simulatedProcess) releaseToDriver(buffer *simulatedBuffer) {
 	s := p.simulation
 	s.subtractInUse(buffer)
 	buffer.state = empty
@@ -251,7 +251,7 @@ func (p *simulatedProcess) free(buffer *simulatedBuffer, busy bool, time int64) 
 	}
 }
 
-func (p *simulatedProcess) cool(block allocator.Block, number uint64, time int64) {
+func (p *simulatedProcess) coolBlock(block allocator.Block, number uint64, time int64) {
 	p.evictions = p.policy.Cooled(block, time, p.evictions[:0])
 	p.returnEvictions()
 	if p.learning != nil {
@@ -262,7 +262,7 @@ func (p *simulatedProcess) cool(block allocator.Block, number uint64, time int64
 // coolAll ends the cooling of the blocks whose end is not recorded.
 func (p *simulatedProcess) coolAll(time int64) {
 	for _, block := range p.racing {
-		p.cool(block.block, block.number, time)
+		p.coolBlock(block.block, block.number, time)
 	}
 	p.racing = p.racing[:0]
 }

@@ -204,7 +204,7 @@ func (s *simulation) release(step *op) {
 	switch buffer.state {
 	case inUse:
 	case direct:
-		p.release(buffer)
+		p.releaseToDriver(buffer)
 		return
 	case cooling:
 		p.endCooling(step, buffer)
@@ -213,7 +213,7 @@ func (s *simulation) release(step *op) {
 		return
 	}
 	if step.mark&unseen != 0 && s.options.AsRecorded {
-		p.release(buffer)
+		p.releaseToDriver(buffer)
 		return
 	}
 	switch step.code {
@@ -237,7 +237,7 @@ func (s *simulation) release(step *op) {
 // endCooling ends the cooling of a block, or lets it cool until the next wait.
 func (p *simulatedProcess) endCooling(step *op, buffer *simulatedBuffer) {
 	if step.code == opCooled {
-		p.cool(buffer.block, buffer.number, step.time)
+		p.coolBlock(buffer.block, buffer.number, step.time)
 	} else {
 		p.racing = append(p.racing, racingBlock{buffer.block, buffer.number})
 	}
