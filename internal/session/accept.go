@@ -120,8 +120,8 @@ func (a *acceptor) refuse(conn *net.UnixConn, why error) {
 // freeSlot makes room for another process.
 func (a *acceptor) freeSlot() { <-a.slots }
 
-// aligned returns the region in mem, whose events then have times of our clock.
-func aligned(mem []byte) (*wire.Region, error) {
+// alignRegion returns the region in mem, whose events then have times of our clock.
+func alignRegion(mem []byte) (*wire.Region, error) {
 	region, err := wire.NewRegion(mem)
 	if err == nil {
 		region.Align(Now(), uint64(time.Now().UnixNano()))
@@ -145,7 +145,7 @@ func greet(conn *net.UnixConn) (*peer, error) {
 		return nil, err
 	}
 	var region *wire.Region
-	if guarded(func() { region, err = aligned(mem) }) != 0 {
+	if guarded(func() { region, err = alignRegion(mem) }) != 0 {
 		err = errors.New("its shared memory went away")
 	}
 	if err != nil {
@@ -186,7 +186,7 @@ func readHello(conn *net.UnixConn) (wire.Hello, int, error) {
 	if err != nil {
 		return wire.Hello{}, -1, fmt.Errorf("read its hello: %w", err)
 	}
-	fds := descriptors(rights[:rightsLen])
+	fds := parseDescriptors(rights[:rightsLen])
 	hello, err := wire.DecodeHello(message[:n])
 	if err == nil && len(fds) == 0 {
 		err = fmt.Errorf("it may not share the %d MiB of memory that a session reserves: ulimit -f or -v allows less", wire.RegionSize>>20)
@@ -206,7 +206,7 @@ func readHello(conn *net.UnixConn) (wire.Hello, int, error) {
 	return hello, fds[0], nil
 }
 
-func descriptors(rights []byte) []int {
+func parseDescriptors(rights []byte) []int {
 	var fds []int
 	messages, err := unix.ParseSocketControlMessage(rights)
 	if err != nil {

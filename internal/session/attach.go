@@ -169,7 +169,7 @@ func (a *Attached) deliver(r *wire.Record) {
 		a.running[r.Process] = true
 	case r.Kind == wire.KindExit && r.Thread == 0:
 		delete(a.running, r.Process)
-		a.exited(r.Process, statusOf(r.AsExit()), r.Time)
+		a.writeExit(r.Process, statusOf(r.AsExit()), r.Time)
 		return
 	}
 	a.accept(r)

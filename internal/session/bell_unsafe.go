@@ -63,7 +63,7 @@ func (b *bell) close() {
 	b.over.Store(true)
 	b.start.Do(func() { close(b.ended) })
 	for waiting := true; waiting; {
-		ring(b.futex()) // which goes unheard while nothing waits yet
+		wakeAll(b.futex()) // which goes unheard while nothing waits yet
 		select {
 		case <-b.ended:
 			waiting = false

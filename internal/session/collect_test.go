@@ -260,7 +260,7 @@ func TestBell(t *testing.T) {
 	})
 	for range 3 {
 		for heard := false; !heard; {
-			ring(other.futex()) // which goes unheard while the other side is not waiting yet
+			wakeAll(other.futex()) // which goes unheard while the other side is not waiting yet
 			select {
 			case heard = <-woken:
 			case <-time.After(time.Millisecond):

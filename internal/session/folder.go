@@ -37,8 +37,8 @@ type folder struct {
 	lateErr error          // from then on
 }
 
-// candidates are the places for a runtime folder, best first.
-func candidates() []string {
+// folderCandidates are the places for a runtime folder, best first.
+func folderCandidates() []string {
 	places := []string{"/dev/shm", "/tmp"}
 	switch dir := os.Getenv("XDG_RUNTIME_DIR"); {
 	case dir == "":
@@ -130,12 +130,12 @@ func preloadObstacle(place string) error {
 	if mount.Blocks > 0 && mount.Bavail*uint64(mount.Bsize) < roomNeeded { // some file systems do not know
 		return fmt.Errorf("%s: no space left", place)
 	}
-	return safe(place)
+	return checkPlace(place)
 }
 
-// safe returns an error that names who else could replace files in a place: the owner of the folder or of a folder above it, or
+// checkPlace returns an error that names who else could replace files in a place: the owner of the folder or of a folder above it, or
 // all users who may write there, unless its sticky bit forbids them to rename files of others.
-func safe(place string) error {
+func checkPlace(place string) error {
 	path, err := filepath.EvalSymlinks(place)
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func safe(place string) error {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		switch {
-		case st.Uid != 0 && int(st.Uid) != os.Geteuid() && (!slices.Contains(systems, path) || !unmapped(st.Uid)):
+		case st.Uid != 0 && int(st.Uid) != os.Geteuid() && (!slices.Contains(systems, path) || !isUnmapped(st.Uid)):
 			return fmt.Errorf("%s: belongs to another user (%d)", path, st.Uid)
 		case st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0:
 			return fmt.Errorf("%s: others may write there", path)
@@ -161,8 +161,8 @@ func safe(place string) error {
 // but so do all others. So a folder that a variable names is not trusted to be root's.
 var systems = []string{"/", "/dev", "/dev/shm", "/run", "/run/user", "/tmp"}
 
-// unmapped reports whether a user id stands for all that a user namespace does not know (user_namespaces(7)).
-func unmapped(uid uint32) bool {
+// isUnmapped reports whether a user id stands for all that a user namespace does not know (user_namespaces(7)).
+func isUnmapped(uid uint32) bool {
 	overflow, err := os.ReadFile("/proc/sys/kernel/overflowuid")
 	if err != nil || strings.TrimSpace(string(overflow)) != strconv.FormatUint(uint64(uid), 10) {
 		return false
@@ -207,11 +207,11 @@ func Views() []string { return socketsNamed(viewName) }
 // socketsNamed returns the sockets of a name in the folders of this user's sessions.
 func socketsNamed(name string) []string {
 	var sockets []string
-	for _, place := range candidates() {
+	for _, place := range folderCandidates() {
 		paths, _ := filepath.Glob(filepath.Join(place, folderPrefix+"*-*", name))
 		for _, path := range paths {
 			var st unix.Stat_t
-			if unix.Lstat(filepath.Dir(path), &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR && int(st.Uid) == os.Geteuid() && safe(place) == nil {
+			if unix.Lstat(filepath.Dir(path), &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR && int(st.Uid) == os.Geteuid() && checkPlace(place) == nil {
 				sockets = append(sockets, path)
 			}
 		}
@@ -221,7 +221,7 @@ func socketsNamed(name string) []string {
 
 // NewView makes a runtime folder for the socket alone, and returns its path and what removes it.
 func NewView() (path string, remove func(), err error) {
-	f, err := newFolder(candidates(), nil)
+	f, err := newFolder(folderCandidates(), nil)
 	if err != nil {
 		return "", nil, err
 	}
@@ -342,7 +342,7 @@ type Place struct {
 // Places returns the places for a runtime folder, best first: a session takes the first without an error.
 func Places() []Place {
 	var list []Place
-	for _, path := range candidates() {
+	for _, path := range folderCandidates() {
 		err := preloadObstacle(path)
 		if err == nil && unix.Access(path, unix.W_OK|unix.X_OK) != nil {
 			err = fmt.Errorf("%s: not writable", path)

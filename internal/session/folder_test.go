@@ -139,7 +139,7 @@ func TestFolderIsOutOfReachOfOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, path := range []string{parent, place} {
-			if err := safe(path); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			if err := checkPlace(path); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%s: %v, want %q", path, err, c.want)
 			}
 		}
@@ -219,7 +219,7 @@ func TestSanitized(t *testing.T) {
 		{[]string{"ASAN_OPTIONS=", "A=1"}, []string{"ASAN_OPTIONS=verify_asan_link_order=0", "A=1"}},
 		{[]string{"ASAN_OPTIONS=detect_leaks=0"}, []string{"ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0"}},
 	} {
-		if got := sanitized(slices.Clone(c.base)); !slices.Equal(got, c.want) {
+		if got := letSanitizerStart(slices.Clone(c.base)); !slices.Equal(got, c.want) {
 			t.Errorf("%q: got %q, want %q", c.base, got, c.want)
 		}
 	}
@@ -278,7 +278,7 @@ func TestObstacle(t *testing.T) {
 		if (want == "") != (got == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
-		if refuses(filepath.Join(dir, name)) != strings.HasPrefix(want, "another") {
+		if linkerRefuses(filepath.Join(dir, name)) != strings.HasPrefix(want, "another") {
 			t.Errorf("%s: wrong about the linker", name)
 		}
 	}

@@ -86,7 +86,7 @@ func (in *intake) accept(r *wire.Record) {
 		switch e := r.AsEvict(); {
 		case in.places == nil:
 		case e.Reason() == wire.EvictRelief:
-			in.sampler.relief.paid(r.Process, e.Bytes())
+			in.sampler.relief.notePaid(r.Process, e.Bytes())
 		case e.Reason() == wire.EvictTimed:
 			in.wasTimed(e, r.Process)
 		}
@@ -124,7 +124,7 @@ func (in *intake) applyAndRecord(r *wire.Record) {
 	in.model.Apply(r)
 	if in.recorder != nil {
 		if err := in.recorder.Append(r); err != nil {
-			in.broken(err)
+			in.endRecording(err)
 		}
 	}
 	if in.tap != nil {
@@ -132,8 +132,8 @@ func (in *intake) applyAndRecord(r *wire.Record) {
 	}
 }
 
-// broken ends the recording after a failed write; the program goes on.
-func (in *intake) broken(err error) {
+// endRecording ends the recording after a failed write; the program goes on.
+func (in *intake) endRecording(err error) {
 	in.failure, in.recorder = err, nil
 }
 
@@ -148,9 +148,9 @@ func (in *intake) applySites() {
 	}
 }
 
-// exited records that a process is gone, at a time in ns. Its own EXIT says only that its exit handlers run: without a
+// writeExit records that a process is gone, at a time in ns. Its own EXIT says only that its exit handlers run: without a
 // second EXIT, a reader of the recording would count its memory as in use for longer than the model does.
-func (in *intake) exited(process uint32, status Status, time uint64) {
+func (in *intake) writeExit(process uint32, status Status, time uint64) {
 	kills := uint64(0)
 	if in.sampler != nil && status.Signal == int(syscall.SIGKILL) {
 		kills = in.sampler.oomKills(process)
@@ -214,7 +214,7 @@ func (in *intake) flush() {
 		return
 	}
 	if err := in.recorder.Flush(); err != nil {
-		in.broken(err)
+		in.endRecording(err)
 		return
 	}
 	path := in.path

@@ -37,8 +37,8 @@ func (l lease) release() {
 	}
 }
 
-// ring wakes all threads that wait for a futex, in any process.
-func ring(bell *uint32) {
+// wakeAll wakes all threads that wait for a futex, in any process.
+func wakeAll(bell *uint32) {
 	const futexWake, waiters = 1, 1
 	_, _, _ = unix.Syscall(unix.SYS_FUTEX, uintptr(unsafe.Pointer(bell)), futexWake, waiters)
 }

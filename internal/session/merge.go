@@ -43,8 +43,8 @@ type merge struct {
 	heap []*source
 }
 
-// offer reads the first event of a ring that is not in the heap yet, if it has one.
-func (m *merge) offer(s *source, until uint64) bool {
+// offerFirst reads the first event of a ring that is not in the heap yet, if it has one.
+func (m *merge) offerFirst(s *source, until uint64) bool {
 	if s.queued || !s.cursor.Next(&s.record, until) {
 		return false
 	}

@@ -122,7 +122,7 @@ func sameDevice(a, b []string) bool {
 // collectFromPools asks the pools on a device for the bytes that another program needs, and returns how many the pools gave back
 // within giveWithin. It does not ask the process except; 0: it asks all.
 func (c *collector) collectFromPools(need uint64, identities []string, except uint32) uint64 {
-	before, asked := c.sampler.relief.sum(), make(chan uint64, 1)
+	before, asked := c.sampler.relief.sumPaid(), make(chan uint64, 1)
 	began, until := Now(), time.Now().Add(giveWithin)
 	var ask func()
 	ask = func() {
@@ -140,13 +140,13 @@ func (c *collector) collectFromPools(need uint64, identities []string, except ui
 		return 0
 	}
 	for want > 0 && time.Now().Before(until) {
-		if given := c.sampler.relief.sum() - before; given >= want {
+		if given := c.sampler.relief.sumPaid() - before; given >= want {
 			return given
 		}
 		time.Sleep(pollMin)
 		c.nudge()
 	}
-	return c.sampler.relief.sum() - before
+	return c.sampler.relief.sumPaid() - before
 }
 
 // askPools asks pools for what is needed, those with the most first, and returns how many they should give.

@@ -16,7 +16,7 @@ func TestNeighboursAnswer(t *testing.T) {
 	var folders []string
 	var heard []string
 	for range 2 {
-		f, err := newFolder(candidates(), nil)
+		f, err := newFolder(folderCandidates(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

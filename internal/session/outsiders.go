@@ -67,7 +67,7 @@ func (s *outsiders) readReports(conn *net.UnixConn) {
 				return
 			}
 			if report, forked := strings.CutPrefix(string(text[:n]), wire.OutsiderForked); forked && err == nil {
-				s.child(who.Uid, strings.TrimRight(report, "\x00"))
+				s.passReport(who.Uid, strings.TrimRight(report, "\x00"))
 			} else if err == nil {
 				s.note(who.Uid, strings.TrimRight(string(text[:n]), "\x00"))
 			}
@@ -75,8 +75,8 @@ func (s *outsiders) readReports(conn *net.UnixConn) {
 	}
 }
 
-// child passes the report of a forked child on.
-func (s *outsiders) child(uid uint32, report string) {
+// passReport passes the report of a forked child on.
+func (s *outsiders) passReport(uid uint32, report string) {
 	pid, function, _ := strings.Cut(report, " ")
 	if n, err := strconv.Atoi(pid); err == nil && int(uid) == os.Geteuid() {
 		s.forked(n, function)

@@ -55,7 +55,7 @@ func (p *peer) scan(m *merge, until uint64) int {
 		if s.cursor == nil {
 			s.cursor, s.peer, s.ring = p.region.Cursor(i), p, i
 		}
-		if m.offer(s, until) {
+		if m.offerFirst(s, until) {
 			n++
 		}
 	}
@@ -134,7 +134,7 @@ func (p *peer) post() {
 		posted++
 	}
 	if p.outbox = p.outbox[posted:]; posted > 0 {
-		ring(p.region.Bell())
+		wakeAll(p.region.Bell())
 	}
 }
 
@@ -186,7 +186,7 @@ func (c *collector) remove(p *peer) {
 		p, c.waiting = c.waiting, p // it may have had another program before: exec
 	}
 	if p != nil {
-		c.exited(p.number, Status{Code: -1}, c.clock())
+		c.writeExit(p.number, Status{Code: -1}, c.clock())
 	}
 	c.recordExit()
 }
@@ -206,11 +206,11 @@ func (c *collector) recordExit() {
 		return
 	}
 	c.waiting = nil
-	c.exited(p.number, *c.status, c.clock())
+	c.writeExit(p.number, *c.status, c.clock())
 }
 
-// comm returns the name that the kernel has for a process; empty: unknown.
-func comm(pid int) string {
+// commandName returns the name that the kernel has for a process; empty: unknown.
+func commandName(pid int) string {
 	name, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
 	if err != nil {
 		return ""
@@ -238,7 +238,7 @@ func (c *collector) complete(status Status) {
 		p.stays = p.pid != c.child() && !p.isGone()
 		if p.stays {
 			if c.staying == "" {
-				c.staying = comm(p.pid)
+				c.staying = commandName(p.pid)
 			}
 			p.readToEnd(now) // it may write faster than this can read
 		} else {

@@ -175,8 +175,8 @@ func (s stall) long(now, stalled uint64) bool {
 	return s.time != 0 && stalled > s.stalled && stallShare*(stalled-s.stalled) > now-s.time
 }
 
-// paid notes what a pool gave back.
-func (r *relief) paid(process uint32, bytes uint64) {
+// notePaid notes what a pool gave back.
+func (r *relief) notePaid(process uint32, bytes uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.given += bytes
@@ -194,8 +194,8 @@ func (r *relief) noteAsked(process uint32, bytes uint64) {
 	r.owed[process] = owed{bytes: bytes}
 }
 
-// sum returns what all pools have given so far.
-func (r *relief) sum() uint64 {
+// sumPaid returns what all pools have given so far.
+func (r *relief) sumPaid() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.given

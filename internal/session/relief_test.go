@@ -120,7 +120,7 @@ func TestReliefOwed(t *testing.T) {
 		if diff := cmp.Diff(c.want, got()); diff != "" {
 			t.Errorf("look %d (-want +got):\n%s", i, diff)
 		}
-		r.paid(1, c.paid)
+		r.notePaid(1, c.paid)
 	}
 	if r.forget(1); len(r.owed) > 0 {
 		t.Error("a process is not forgotten")
@@ -219,7 +219,7 @@ func (p *pooled) step(most, free uint64) {
 
 // lookAfter is a look of its session.
 func (p *pooled) lookAfter(now, total, free uint64) {
-	p.relief.paid(1, p.given)
+	p.relief.notePaid(1, p.given)
 	p.given = 0
 	p.relief.askPools(now, []look{lookOf(1, p.pool.Stats().BytesCached, p.reserved(), []machine.Shared{{Name: "card", Total: total, Free: free}})})
 }

@@ -133,11 +133,11 @@ func (s *Session) prepare() error {
 	if why := Obstacle(s.options.Command[0]); why != "" && !s.options.Bare {
 		s.options.Warn(fmt.Sprintf("%s cannot be pooled: %s. It runs unwatched", filepath.Base(s.options.Command[0]), why))
 	}
-	files, err := s.files()
+	files, err := s.folderFiles()
 	if err != nil {
 		return err
 	}
-	if s.folder, err = newFolder(candidates(), files); err != nil {
+	if s.folder, err = newFolder(folderCandidates(), files); err != nil {
 		return err
 	}
 	c := newCollector(s.options.Model, s.options.Recorder, s.options.Recording)
@@ -182,8 +182,8 @@ func (s *Session) relieve(c *collector) (err error) {
 	return err
 }
 
-// files returns the libraries and settings for the runtime folder.
-func (s *Session) files() (map[string]content, error) {
+// folderFiles returns the libraries and settings for the runtime folder.
+func (s *Session) folderFiles() (map[string]content, error) {
 	config, err := s.options.Config.Encode()
 	if err != nil {
 		return nil, fmt.Errorf("write settings: %w", err)
@@ -212,11 +212,11 @@ func (s *Session) makeStreams() (*streams, error) {
 func (s *Session) start() error {
 	path := s.options.Command[0]
 	env := os.Environ()
-	if !s.options.Bare && !refuses(path) {
+	if !s.options.Bare && !linkerRefuses(path) {
 		s.warnOfLoaders()
 		env = environment(env, s.folder.path)
-		if needs(path, "libasan.so") {
-			env = sanitized(env)
+		if needsLibrary(path, "libasan.so") {
+			env = letSanitizerStart(env)
 		}
 		if hidesLeakCheck(path) {
 			s.options.Warn("what drivers leak in gpumemtop's calls may count as leaks of " + s.options.Name + ": link its sanitizer with -rdynamic")

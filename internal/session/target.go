@@ -95,7 +95,7 @@ func Obstacle(path string) string {
 		return ""
 	}
 	defer f.Close() //nolint:errcheck // only read
-	switch why := foreign(f); {
+	switch why := foreignReason(f); {
 	case why != "":
 		return "it " + why
 	case interpreter(f) == "":
@@ -149,9 +149,9 @@ func interpreter(f *elf.File) string {
 	return ""
 }
 
-// foreign says why a program's dynamic linker cannot load our library, "" if it can. glibc's complains, and musl's ends the
+// foreignReason says why a program's dynamic linker cannot load our library, "" if it can. glibc's complains, and musl's ends the
 // program.
-func foreign(f *elf.File) string {
+func foreignReason(f *elf.File) string {
 	switch {
 	case f.Class != elf.ELFCLASS64 || f.Machine != ourMachine():
 		return "is built for another kind of processor (" + machineName(&f.FileHeader) + ")"
@@ -161,21 +161,21 @@ func foreign(f *elf.File) string {
 	return ""
 }
 
-// refuses reports whether a program's dynamic linker cannot load our library.
-func refuses(path string) bool {
+// linkerRefuses reports whether a program's dynamic linker cannot load our library.
+func linkerRefuses(path string) bool {
 	f, err := openProgram(path)
 	if err != nil {
 		return false
 	}
 	defer f.Close() //nolint:errcheck // only read
-	return foreign(f) != ""
+	return foreignReason(f) != ""
 }
 
 // NeedsOpenCL reports whether a program is linked against libOpenCL, so that it cannot even start without it.
-func NeedsOpenCL(path string) bool { return needs(path, "libOpenCL.so") }
+func NeedsOpenCL(path string) bool { return needsLibrary(path, "libOpenCL.so") }
 
-// needs reports whether a program is linked against a library whose name begins like that.
-func needs(path, library string) bool {
+// needsLibrary reports whether a program is linked against a library whose name begins like that.
+func needsLibrary(path, library string) bool {
 	f, err := elf.Open(path)
 	if err != nil {
 		return false
@@ -275,10 +275,10 @@ func environment(base []string, dir string) []string {
 	return append(env, "LD_PRELOAD="+strings.Join(preload, ":"), layersEnv+"="+strings.Join(layers, ":"), wire.SessionEnv+"="+dir)
 }
 
-// sanitized lets a program that is linked against an address sanitizer start: the sanitizer demands to be the first library, and
+// letSanitizerStart lets a program that is linked against an address sanitizer start: the sanitizer demands to be the first library, and
 // a preload library comes before it. The sanitizer misses nothing: the functions of ours that come before its own call those of
 // the C library.
-func sanitized(env []string) []string {
+func letSanitizerStart(env []string) []string {
 	const variable, option = "ASAN_OPTIONS=", "verify_asan_link_order=0"
 	for i, entry := range env {
 		if value, found := strings.CutPrefix(entry, variable); found {

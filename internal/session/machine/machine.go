@@ -112,7 +112,7 @@ func (m *Machine) Open(pid int) *Process {
 	p := &Process{machine: m, pid: pid}
 	root, err := os.OpenRoot(filepath.Join(m.proc, strconv.Itoa(pid)))
 	if err != nil {
-		p.failed = errno(err)
+		p.failed = errnoOf(err)
 		return p
 	}
 	p.root = root
@@ -185,7 +185,7 @@ func (p *Process) Close() {
 // Figures returns the figures now; none if the process is gone.
 func (p *Process) Figures() []Figure {
 	if p.root == nil {
-		return unread(nil, wire.MachineRSS, p.failed)
+		return appendUnread(nil, wire.MachineRSS, p.failed)
 	}
 	var list []Figure
 	text, err := p.read("statm")
@@ -193,34 +193,34 @@ func (p *Process) Figures() []Figure {
 		list = append(list, Figure{Source: wire.MachineRSS, Bytes: anonymous * p.machine.page},
 			Figure{Source: wire.MachineResident, Bytes: resident * p.machine.page})
 	} else {
-		list = unread(list, wire.MachineRSS, errno(err))
+		list = appendUnread(list, wire.MachineRSS, errnoOf(err))
 	}
 	if p.machine.devices {
-		list = p.drm(list)
+		list = p.appendDRM(list)
 	}
 	if p.nvidia {
-		list = append(list, p.machine.nvidia(p.pid)...)
+		list = append(list, p.machine.askNVIDIA(p.pid)...)
 	}
 	return p.deviceMemory(list)
 }
 
-// unread adds a figure that could not be read, unless the process is gone.
-func unread(list []Figure, source wire.Machine, why int16) []Figure {
+// appendUnread adds a figure that could not be read, unless the process is gone.
+func appendUnread(list []Figure, source wire.Machine, why int16) []Figure {
 	if why == 0 || unix.Errno(why) == unix.ENOENT || unix.Errno(why) == unix.ESRCH {
 		return list
 	}
 	return append(list, Figure{Source: source, Unread: why})
 }
 
-// drm adds up the DRM files of the process by device. A file that was duplicated or inherited counts once.
-func (p *Process) drm(list []Figure) []Figure {
+// appendDRM adds up the DRM files of the process by device. A file that was duplicated or inherited counts once.
+func (p *Process) appendDRM(list []Figure) []Figure {
 	if now := p.machine.now(); now.Sub(p.scanned) >= p.rest {
 		p.scan()
 		took := p.machine.now().Sub(now)
 		p.machine.scans += took
 		p.scanned, p.rest = now, max(scanEvery, scanShare*took)
 	}
-	list = unread(list, wire.MachineDRM, p.unread)
+	list = appendUnread(list, wire.MachineDRM, p.unread)
 	type key struct {
 		device, id uint64
 		driver     string
@@ -240,10 +240,10 @@ func (p *Process) drm(list []Figure) []Figure {
 	for k, resident := range clients {
 		devices[k.device] = addCapped(devices[k.device], resident)
 	}
-	return figures(list, wire.MachineDRM, devices)
+	return appendFigures(list, wire.MachineDRM, devices)
 }
 
-func figures(list []Figure, source wire.Machine, devices map[uint64]uint64) []Figure {
+func appendFigures(list []Figure, source wire.Machine, devices map[uint64]uint64) []Figure {
 	for _, device := range slices.Sorted(maps.Keys(devices)) {
 		list = append(list, Figure{Source: source, Device: device, Bytes: devices[device]})
 	}
@@ -255,7 +255,7 @@ func (p *Process) scan() {
 	p.files, p.nvidia, p.unread = p.files[:0], false, 0
 	folder, err := p.root.Open("fd")
 	if err != nil {
-		p.unread = errno(err)
+		p.unread = errnoOf(err)
 		return
 	}
 	defer folder.Close() //nolint:errcheck // only read
@@ -278,7 +278,7 @@ func (p *Process) scan() {
 		}
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
-				p.unread = errno(err)
+				p.unread = errnoOf(err)
 			}
 			return
 		}
@@ -293,14 +293,14 @@ func (p *Process) deviceMemory(list []Figure) []Figure {
 	p.machine.groupsRead[p.group] = true
 	file, err := os.Open(p.group)
 	if err != nil {
-		return unread(list, wire.MachineDMEM, errno(err))
+		return appendUnread(list, wire.MachineDMEM, errnoOf(err))
 	}
 	defer file.Close() //nolint:errcheck // only read
 	text, err := io.ReadAll(io.LimitReader(file, textMax))
 	if err != nil {
-		return unread(list, wire.MachineDMEM, errno(err))
+		return appendUnread(list, wire.MachineDMEM, errnoOf(err))
 	}
-	return figures(list, wire.MachineDMEM, parseDeviceMemory(text))
+	return appendFigures(list, wire.MachineDMEM, parseDeviceMemory(text))
 }
 
 // read returns the beginning of a file of the process.
@@ -313,8 +313,8 @@ func (p *Process) read(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, textMax))
 }
 
-// errno returns the number of a failure, 0 for none.
-func errno(err error) int16 {
+// errnoOf returns the number of a failure, 0 for none.
+func errnoOf(err error) int16 {
 	var number unix.Errno
 	switch {
 	case err == nil:

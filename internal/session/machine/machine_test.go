@@ -150,10 +150,10 @@ func TestUnreadableSaysSo(t *testing.T) {
 	if len(list) != 2 || list[1].Source != wire.MachineDRM || unix.Errno(list[1].Unread) != unix.ENOTDIR {
 		t.Errorf("without descriptors: %+v", list)
 	}
-	if got := errno(&os.PathError{Err: unix.EACCES}); unix.Errno(got) != unix.EACCES {
+	if got := errnoOf(&os.PathError{Err: unix.EACCES}); unix.Errno(got) != unix.EACCES {
 		t.Errorf("no permission is %v", unix.Errno(got))
 	}
-	list = unread(nil, wire.MachineRSS, int16(unix.EPERM))
+	list = appendUnread(nil, wire.MachineRSS, int16(unix.EPERM))
 	if want := []Figure{{Source: wire.MachineRSS, Unread: int16(unix.EPERM)}}; !cmp.Equal(list, want) {
 		t.Errorf("no permission: %+v", list)
 	}

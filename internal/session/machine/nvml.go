@@ -26,8 +26,8 @@ type nvml struct {
 	uses    [usesMax]C.struct_nvml_use
 }
 
-// nvidia returns what NVIDIA's library says of a process. It is asked once in a round.
-func (m *Machine) nvidia(pid int) []Figure {
+// askNVIDIA returns what NVIDIA's library says of a process. It is asked once in a round.
+func (m *Machine) askNVIDIA(pid int) []Figure {
 	if m.named == nil {
 		m.named = m.nvml.figuresByPID()
 	}
