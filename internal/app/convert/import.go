@@ -52,7 +52,7 @@ func Import(path, format string, output files.Output) (err error) {
 	if info.IsDir() {
 		return fmt.Errorf("%s is a folder: name a file in it", path)
 	}
-	source, err := importer.Open(format, track(file, info), importer.Facts{Name: filepath.Base(path), Modified: info.ModTime()})
+	source, err := importer.Open(format, trackProgress(file, info), importer.Facts{Name: filepath.Base(path), Modified: info.ModTime()})
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -84,8 +84,8 @@ type trackedFile struct {
 	done, total int64
 }
 
-// track shows how far a file has been read if its size is known.
-func track(file *os.File, info fs.FileInfo) io.Reader {
+// trackProgress shows how far a file has been read if its size is known.
+func trackProgress(file *os.File, info fs.FileInfo) io.Reader {
 	if !info.Mode().IsRegular() {
 		return file
 	}

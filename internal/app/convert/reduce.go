@@ -170,7 +170,7 @@ func (r *reduced) text(top int) string {
 		if s.Whole {
 			flush()
 			program, job, shown = s.Program, s.Job, 0
-			fmt.Fprintf(&b, "\n%s%s: peaks\n", program, cmp.Or(prefixed(", job ", job), ""))
+			fmt.Fprintf(&b, "\n%s%s: peaks\n", program, cmp.Or(withPrefix(", job ", job), ""))
 			table.Add("MIN", "MEDIAN", "MAX", "PROCESSES", "CALL SITE", "OUTLIERS")
 		} else if shown++; top > 0 && shown > top {
 			continue
@@ -185,7 +185,7 @@ func (r *reduced) text(top int) string {
 	return b.String()
 }
 
-func prefixed(prefix, text string) string {
+func withPrefix(prefix, text string) string {
 	if text == "" {
 		return ""
 	}

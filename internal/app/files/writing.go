@@ -157,7 +157,7 @@ func (s summarized) Append(r *wire.Record) error {
 }
 
 // SamePlace reports whether two names lead to the same file, which need not exist yet.
-func SamePlace(a, b string) bool { return sameFile(a, b) || resolved(a) == resolved(b) }
+func SamePlace(a, b string) bool { return sameFile(a, b) || resolveLinks(a) == resolveLinks(b) }
 
 func sameFile(a, b string) bool {
 	of, err := os.Stat(a)
@@ -168,8 +168,8 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(of, other)
 }
 
-// resolved returns a name without links, as far as its folder exists.
-func resolved(path string) string {
+// resolveLinks returns a name without links, as far as its folder exists.
+func resolveLinks(path string) string {
 	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
 		folder = filepath.Dir(path)

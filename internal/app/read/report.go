@@ -100,7 +100,7 @@ func Report(stdout io.Writer, path string, o *ReportOptions, given func(flag str
 			}
 		}
 		if a.Snapshot.Totals.Plans.Installed > 0 {
-			if options.Unplanned, err = unplanned(in.Source); err != nil {
+			if options.Unplanned, err = simulateUnplanned(in.Source); err != nil {
 				return err
 			}
 		}
@@ -144,8 +144,8 @@ func useProbe(a *analysis.Analysis, device string, costs *replay.Options) {
 	}
 }
 
-// unplanned returns what policies without a plan would have reserved.
-func unplanned(src recording.Source) (list []report.Unplanned, err error) {
+// simulateUnplanned returns what policies without a plan would have reserved.
+func simulateUnplanned(src recording.Source) (list []report.Unplanned, err error) {
 	if err := src.Rewind(); err != nil {
 		return nil, err
 	}

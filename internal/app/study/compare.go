@@ -31,7 +31,7 @@ func Compare(o *CompareOptions, command []string) (*Comparison, error) {
 		return nil, err
 	}
 	defer program.Catch()()
-	if _, err := attempt(program, nil, "bare, to warm up"); err != nil {
+	if _, err := runOnce(program, nil, "bare, to warm up"); err != nil {
 		return nil, err
 	}
 	return comparePairs(program, setup, o.Runs, o.Budget)
@@ -90,7 +90,7 @@ func runPairs(program *Program, sides [2]side, runs int, budget time.Duration, a
 		for i := range pair {
 			which := (i + n) % 2
 			var err error
-			if pair[which], err = attempt(program, sides[which].setup, sides[which].name); err != nil {
+			if pair[which], err = runOnce(program, sides[which].setup, sides[which].name); err != nil {
 				return err
 			}
 		}
@@ -102,8 +102,8 @@ func runPairs(program *Program, sides [2]side, runs int, budget time.Duration, a
 	return nil
 }
 
-// attempt runs the program once, with a pool unless setup is nil. A run that fails is an error.
-func attempt(program *Program, setup *watch.Setup, how string) (*Outcome, error) {
+// runOnce runs the program once, with a pool unless setup is nil. A run that fails is an error.
+func runOnce(program *Program, setup *watch.Setup, how string) (*Outcome, error) {
 	o, err := program.Time(setup)
 	switch {
 	case err != nil:

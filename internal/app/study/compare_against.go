@@ -63,7 +63,7 @@ func CompareAgainst(o *CompareOptions, command []string) (*WatchedComparison, er
 	}
 	program.tempo = new(measure.Tempo)
 	defer program.Catch()()
-	if _, err := attempt(program, nil, "bare, to warm up"); err != nil {
+	if _, err := runOnce(program, nil, "bare, to warm up"); err != nil {
 		return nil, err
 	}
 	sides, inside := [2]side{sideOf(other), sideOf(present)}, present.Measure
@@ -73,7 +73,7 @@ func CompareAgainst(o *CompareOptions, command []string) (*WatchedComparison, er
 		return nil, err
 	}
 	present.Measure = inside
-	last, err := attempt(program, present, "both, in parts of one run")
+	last, err := runOnce(program, present, "both, in parts of one run")
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func Replay(w io.Writer, path string, o *ReplayOptions) error {
 		}
 		result, err := replay.Replay(t, options)
 		if err == nil && device == "" {
-			result.Recorded.DriverNS, err = measured(t)
+			result.Recorded.DriverNS, err = measuredDriverNS(t)
 		}
 		switch {
 		case err != nil:
@@ -70,8 +70,8 @@ func Replay(w io.Writer, path string, o *ReplayOptions) error {
 	})
 }
 
-// measured returns what the driver took in the recording; 0: that is not known without the time of probes.
-func measured(t *files.Tracked) (ns uint64, err error) {
+// measuredDriverNS returns what the driver took in the recording; 0: that is not known without the time of probes.
+func measuredDriverNS(t *files.Tracked) (ns uint64, err error) {
 	if t.Header().Attached {
 		return 0, nil
 	}

@@ -110,7 +110,7 @@ func (s *tuneSearch) writeTable(b *prose) {
 	var table units.Table
 	table.Add("", "DRIVER", "PEAK RESERVED", "HIT RATE", "REGRET", "CONFIGURATION")
 	row := func(mark string, p *tune.Point, note string) {
-		p = s.shown(p)
+		p = s.asShown(p)
 		ns, share := r.Regret(p)
 		if s.isMeasured(p) && ns > 0 { // no pool saves nothing, whatever the simulated calls take
 			share = 1
@@ -147,11 +147,11 @@ func (s *tuneSearch) writeTable(b *prose) {
 		tune.Exhausted: "all that exist",
 		tune.Cut:       "as many as the time allowed",
 	}[r.Ending]
-	b.paragraph("Of %d configurations, %s, these are the Pareto front: no other is better both in time and in memory. %s", len(r.Points), how, s.source())
+	b.paragraph("Of %d configurations, %s, these are the Pareto front: no other is better both in time and in memory. %s", len(r.Points), how, s.sourceText())
 }
 
-// shown returns a point as it is shown: without a pool with the time that was measured, if it was.
-func (s *tuneSearch) shown(p *tune.Point) *tune.Point {
+// asShown returns a point as it is shown: without a pool with the time that was measured, if it was.
+func (s *tuneSearch) asShown(p *tune.Point) *tune.Point {
 	if !s.isMeasured(p) {
 		return p
 	}
@@ -181,15 +181,15 @@ func (s *tuneSearch) noteOf(p *tune.Point) string {
 
 // timeOf writes the driver time of a point, and says if it was measured.
 func (s *tuneSearch) timeOf(p *tune.Point) string {
-	text := units.DurationOf(s.shown(p).DriverNS)
+	text := units.DurationOf(s.asShown(p).DriverNS)
 	if s.isMeasured(p) {
 		text += " (measured)"
 	}
 	return text
 }
 
-// source says where the times come from.
-func (s *tuneSearch) source() string {
+// sourceText says where the times come from.
+func (s *tuneSearch) sourceText() string {
 	text := "Times are simulated, by what the driver took in the recording"
 	switch p := s.result.Present; {
 	case s.device != "":
@@ -258,7 +258,7 @@ func (s *tuneSearch) littleToGain() string {
 	for _, r := range s.recordings {
 		run += r.Span()
 	}
-	gain := s.shown(now).DriverNS - s.result.Recommended.DriverNS
+	gain := s.asShown(now).DriverNS - s.result.Recommended.DriverNS
 	if now.Assumed() || s.result.Reason == tune.Vain || gain <= 0 || gain >= littleShare*float64(run) {
 		return ""
 	}

@@ -120,7 +120,7 @@ func (o *AttachOptions) check() error {
 
 // newSubject names the subject after the first thing that was asked for.
 func (a *attacher) newSubject() *Subject {
-	s := &Subject{Attached: true, Name: "all", Greeting: a.watching()}
+	s := &Subject{Attached: true, Name: "all", Greeting: a.watchingText()}
 	switch o := a.options; {
 	case len(a.processes) > 0:
 		s.Command = a.processes[0].command
@@ -191,23 +191,23 @@ func (a *attacher) untilDetached() (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// watching says what is watched and what ends it.
-func (a *attacher) watching() string {
-	text := "watching " + a.selected()
+// watchingText says what is watched and what ends it.
+func (a *attacher) watchingText() string {
+	text := "watching " + a.selectedText()
 	if a.options.Duration > 0 {
 		return fmt.Sprintf("%s for %v; Ctrl-C ends it earlier", text, a.options.Duration)
 	}
 	return text + "; Ctrl-C ends"
 }
 
-func (a *attacher) selected() string {
+func (a *attacher) selectedText() string {
 	o := a.options
 	if o.All {
 		return "every process that uses OpenCL"
 	}
 	var parts []string
 	if len(a.processes) > 0 {
-		parts = append(parts, listed(a.processes))
+		parts = append(parts, listText(a.processes))
 	}
 	if len(o.Comms) > 0 {
 		parts = append(parts, "processes named "+strings.Join(o.Comms, ", "))
@@ -277,8 +277,8 @@ func (a *attacher) Close() {
 	}
 }
 
-// listed names the first of some processes.
-func listed(processes []process) string {
+// listText names the first of some processes.
+func listText(processes []process) string {
 	const shown = 4
 	var texts []string
 	for i := range processes[:min(shown, len(processes))] {

@@ -34,7 +34,7 @@ func NewFailures(model *stats.Model, notes *console.Notes) *Failures {
 		for {
 			select {
 			case <-poll.C:
-				f.show(model.Published(), false)
+				f.writePostMortems(model.Published(), false)
 			case <-f.stop:
 				return
 			}
@@ -47,10 +47,10 @@ func NewFailures(model *stats.Model, notes *console.Notes) *Failures {
 func (f *Failures) Finish(last *stats.Snapshot) {
 	close(f.stop)
 	<-f.done
-	f.show(last, true)
+	f.writePostMortems(last, true)
 }
 
-func (f *Failures) show(s *stats.Snapshot, last bool) {
+func (f *Failures) writePostMortems(s *stats.Snapshot, last bool) {
 	if s == nil {
 		return
 	}

@@ -119,18 +119,18 @@ func parseLimit(policy, name, value string) (allocator.Setting, error) {
 		return allocator.Setting{Name: name, Value: value}, nil
 	}
 	l := &description.Limits[i]
-	text, err := canonical(l, value)
+	text, err := canonicalValue(l, value)
 	if err == nil {
 		err = checkRange(l, text, value)
 	}
 	if err != nil {
-		return allocator.Setting{}, fmt.Errorf("limit %s: %w: want %s, for example %s=%s", name, err, takes(l), name, example(l))
+		return allocator.Setting{}, fmt.Errorf("limit %s: %w: want %s, for example %s=%s", name, err, valuesText(l), name, exampleValue(l))
 	}
 	return allocator.Setting{Name: name, Value: text}, nil
 }
 
-// canonical reads sizes with units, times and the words of switches. The allocator reads the rest.
-func canonical(l *allocator.Limit, value string) (string, error) {
+// canonicalValue reads sizes with units, times and the words of switches. The allocator reads the rest.
+func canonicalValue(l *allocator.Limit, value string) (string, error) {
 	switch l.Kind {
 	case allocator.Bytes:
 		return bytesOf(value)
@@ -214,8 +214,8 @@ func isDecimal(text string) bool {
 	return digits(whole) && (!pointed || digits(fraction))
 }
 
-// takes describes the values that a limit takes.
-func takes(l *allocator.Limit) string {
+// valuesText describes the values that a limit takes.
+func valuesText(l *allocator.Limit) string {
 	switch l.Kind {
 	case allocator.Bytes:
 		return fmt.Sprintf("a size from %s to %s", setting.Size(l.Min), setting.Size(l.Max))
@@ -232,8 +232,8 @@ func takes(l *allocator.Limit) string {
 	return fmt.Sprintf("a number from %s to %s", setting.Number(l.Min), setting.Number(l.Max))
 }
 
-// example returns a value that a limit takes.
-func example(l *allocator.Limit) string {
+// exampleValue returns a value that a limit takes.
+func exampleValue(l *allocator.Limit) string {
 	switch l.Kind {
 	case allocator.Bytes:
 		return setting.Size(max(l.Min, min(l.Max, 1<<20)))

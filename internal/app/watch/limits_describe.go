@@ -49,7 +49,7 @@ func policyText(d *allocator.Description, width int) string {
 		if len(row) > takesAt {
 			row += "\n" + strings.Repeat(" ", takesAt-2)
 		}
-		fmt.Fprintf(&b, "%s  %s\n      %s\n", row, console.Wrap(takes(l), takesAt, width), console.Wrap(l.Help, 6, width))
+		fmt.Fprintf(&b, "%s  %s\n      %s\n", row, console.Wrap(valuesText(l), takesAt, width), console.Wrap(l.Help, 6, width))
 	}
 	return b.String()
 }
@@ -65,9 +65,9 @@ func limitsOfRecording(h *recording.Header) (settings []allocator.Setting) {
 	return settings
 }
 
-// pooled returns the configuration that a hit-rate curve is about: that of the program, or the default one for a program
+// pooledConfiguration returns the configuration that a hit-rate curve is about: that of the program, or the default one for a program
 // without a pool.
-func pooled(policy string, settings []allocator.Setting) (string, []allocator.Setting) {
+func pooledConfiguration(policy string, settings []allocator.Setting) (string, []allocator.Setting) {
 	if policy == "none" {
 		return allocator.Default, nil
 	}

@@ -75,7 +75,7 @@ func TestExamplesAreTaken(t *testing.T) {
 			if value, ok := shown.Number(l.Text); !ok || value != l.Value || shown.TextOf(value) != l.Text {
 				t.Errorf("%s: %s %s is %v, %v in the dashboard, want %v", policy, l.Name, l.Text, value, ok, l.Value)
 			}
-			for _, value := range []string{example(l), setting.Value(l)} {
+			for _, value := range []string{exampleValue(l), setting.Value(l)} {
 				setting, err := parseLimit(policy, l.Name, value)
 				if err != nil {
 					t.Errorf("%s: %v", policy, err)
@@ -84,7 +84,7 @@ func TestExamplesAreTaken(t *testing.T) {
 				if _, err := allocator.New(policy, []allocator.Setting{setting}); err != nil {
 					t.Errorf("%s, %s=%s: %v", policy, l.Name, value, err)
 				}
-				if value != example(l) && setting.Value != l.Text {
+				if value != exampleValue(l) && setting.Value != l.Text {
 					t.Errorf("%s: the default of %s, %s, reads as %s", policy, l.Name, l.Text, setting.Value)
 				}
 			}

@@ -63,7 +63,7 @@ func (o *MeasureOptions) New(present *PolicyChoice, spill bool) (e Experiment, e
 		return e, nil
 	}
 	for _, text := range splitAlternatives(o.Alternative) {
-		one, err := alternative(text, present)
+		one, err := readAlternative(text, present)
 		if err == nil && slices.Contains(e.Alternatives, one) {
 			err = fmt.Errorf("bad value %q for --measure: it names %s twice", o.Alternative, text)
 		}
@@ -94,8 +94,8 @@ func splitAlternatives(text string) (list []string) {
 	return list
 }
 
-// alternative reads one configuration, and writes it as the pool takes it.
-func alternative(text string, present *PolicyChoice) (string, error) {
+// readAlternative reads one configuration, and writes it as the pool takes it.
+func readAlternative(text string, present *PolicyChoice) (string, error) {
 	switch text {
 	case "":
 		return "", errors.New("bad value for --measure: a configuration is missing beside a comma")
@@ -122,7 +122,7 @@ func (c *PolicyChoice) Other(flag, text string) (other PolicyChoice, err error) 
 	policy, limits, parted := strings.Cut(text, ":")
 	switch {
 	case strings.Contains(policy, "="): // a colon may be part of a value
-		if other, err = c.with(flag, text); err != nil {
+		if other, err = c.withLimits(flag, text); err != nil {
 			return other, err
 		}
 	case parted && limits == "":
@@ -138,8 +138,8 @@ func (c *PolicyChoice) Other(flag, text string) (other PolicyChoice, err error) 
 	return other, nil
 }
 
-// with returns the choice with other values of limits, "LIMIT=VALUE,...", of a flag.
-func (c *PolicyChoice) with(flag, assignments string) (PolicyChoice, error) {
+// withLimits returns the choice with other values of limits, "LIMIT=VALUE,...", of a flag.
+func (c *PolicyChoice) withLimits(flag, assignments string) (PolicyChoice, error) {
 	settings, err := c.Parse()
 	if err != nil {
 		return *c, err
@@ -194,8 +194,8 @@ func NewExperimenter(e *Experiment, model *stats.Model, next session.Tap) *Exper
 // Join gives the experimenter the session, when that has started.
 func (e *Experimenter) Join(s *session.Session) { e.session.Store(s) }
 
-// experiment puts an experimenter before a tap.
-func (r *runner) experiment(next session.Tap) session.Tap {
+// withExperimenter puts an experimenter before a tap.
+func (r *runner) withExperimenter(next session.Tap) session.Tap {
 	setup := r.subject.Setup
 	if setup.Measure.Never || !setup.loadsPool() {
 		return next

@@ -47,7 +47,7 @@ func (d *OnDemand) Append(r *wire.Record) error {
 		d.footer.Lost += kept.AsLost().Events()
 	}
 	if err := d.writer.Append(&kept); err != nil {
-		d.broken(err)
+		d.endPart(err)
 	}
 	return nil
 }
@@ -60,7 +60,7 @@ func (d *OnDemand) Flush() error {
 		d.close()
 	default:
 		if err := d.writer.Flush(); err != nil {
-			d.broken(err)
+			d.endPart(err)
 		}
 	}
 	return nil
@@ -111,8 +111,8 @@ func (d *OnDemand) Toggle(until uint64) (text string, err error) {
 	return "recording into " + d.path + "; r ends it", nil
 }
 
-// broken ends the part after a failed write.
-func (d *OnDemand) broken(err error) {
+// endPart ends the part after a failed write.
+func (d *OnDemand) endPart(err error) {
 	d.outputs.Partial = true
 	d.outputs.Notes.Add(fmt.Sprintf("%v: the recording ends there, what is in %s is complete", err, d.path))
 	_ = d.writer.Close(recording.Footer{}) // says the same again
@@ -126,7 +126,7 @@ func (d *OnDemand) close() {
 		return
 	}
 	if err := d.writer.Close(d.footer); err != nil {
-		d.broken(err)
+		d.endPart(err)
 		return
 	}
 	d.writer = nil

@@ -88,7 +88,7 @@ func (r *runner) Start() (ended <-chan struct{}, err error) {
 	if err != nil {
 		return nil, err
 	}
-	tap = r.experiment(tap)
+	tap = r.withExperimenter(tap)
 	var periods *periods
 	if setup.loadsPool() {
 		periods = newPeriods(tap)

@@ -68,15 +68,15 @@ func (f *found) text() string {
 	return text
 }
 
-// has reports whether the session watches a process.
-func (f *found) has(pid int) bool {
+// watchesPID reports whether the session watches a process.
+func (f *found) watchesPID(pid int) bool {
 	return f.client.About.Child == pid || slices.ContainsFunc(f.processes, func(p stats.Process) bool { return p.PID == pid })
 }
 
-// is reports whether the session has a name: that of the program, or a process id of its own or of the program.
-func (f *found) is(name string) bool {
+// isNamed reports whether the session has a name: that of the program, or a process id of its own or of the program.
+func (f *found) isNamed(name string) bool {
 	if pid, err := strconv.Atoi(name); err == nil {
-		return f.client.About.PID == pid || f.has(pid)
+		return f.client.About.PID == pid || f.watchesPID(pid)
 	}
 	return callsite.Base(f.client.About.Program) == name
 }
@@ -85,7 +85,7 @@ func (f *found) is(name string) bool {
 func choose(list []found, silent []string, name string) (*found, error) {
 	var fit []*found
 	for i := range list {
-		if name == "" || list[i].is(name) {
+		if name == "" || list[i].isNamed(name) {
 			fit = append(fit, &list[i])
 		}
 	}
@@ -190,7 +190,7 @@ func inSession(processes []process) error {
 	}
 	for i := range processes {
 		for k := range list {
-			if about := &list[k].client.About; !about.Attached && about.PID != os.Getpid() && list[k].has(processes[i].pid) {
+			if about := &list[k].client.About; !about.Attached && about.PID != os.Getpid() && list[k].watchesPID(processes[i].pid) {
 				return fmt.Errorf("%s (pid %d) runs under gpumemtop already: gpumemtop attach --session %d shows its dashboard",
 					processes[i].comm, processes[i].pid, about.PID)
 			}

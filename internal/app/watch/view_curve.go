@@ -120,7 +120,7 @@ func (s *playedFile) pause() error {
 
 // MeasureCurve computes the hit rate by cache limit of a recording. One without a pool has no present limit.
 func MeasureCurve(src recording.Source, h *recording.Header) (*curve.Measurement, error) {
-	policy, settings := pooled(h.Policy, limitsOfRecording(h))
+	policy, settings := pooledConfiguration(h.Policy, limitsOfRecording(h))
 	m, err := curve.Measure(src, policy, settings)
 	if err == nil && policy != h.Policy {
 		m.Present = 0
