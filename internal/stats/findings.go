@@ -83,8 +83,8 @@ func (f *Finding) About(o *heap.Object) {
 // memoryKinds has a bit for each kind of memory that a call site makes.
 type memoryKinds uint16
 
-// one returns the kind where there is one, or that there are several.
-func (k memoryKinds) one() (kind wire.Memory, several bool) {
+// onlyKind returns the kind where there is one, or that there are several.
+func (k memoryKinds) onlyKind() (kind wire.Memory, several bool) {
 	if k == 0 || k&(k-1) != 0 {
 		return wire.MemoryBuffer, k != 0
 	}
@@ -121,16 +121,16 @@ func KeyOf[R comparable](f *Finding, site R) FindingKey[R] {
 	return FindingKey[R]{f.Kind, f.Function, f.Kernel, f.Memory, site, f.Process}
 }
 
-// find handles a DIAG that reports a mistake. Only the first of its kind gets a mark: a mistake in a loop must not
+// noteMistake handles a DIAG that reports a mistake. Only the first of its kind gets a mark: a mistake in a loop must not
 // push all other marks out.
-func (m *Model) find(p *process, r *wire.Record) {
+func (m *Model) noteMistake(p *process, r *wire.Record) {
 	f := finding{Finding: FindingOf(r, &p.kernels), site: m.sites.siteOf(p, r.AsDiag().Tag())}
 	f.name = p.shown.Title()
 	f.Process, f.PID, f.Rank, f.First, f.Last = p.shown.Number, p.shown.PID, p.shown.Rank, m.heap.Now(), m.heap.Now()
 	if o := p.heap.Object(r.AsDiag().Object()); o != nil {
 		f.About(o)
 	} else if r.AsDiag().Tag() != 0 {
-		f.Memory, f.AnyKind = f.site.kinds.one()
+		f.Memory, f.AnyKind = f.site.kinds.onlyKind()
 	}
 	key := KeyOf(&f.Finding, f.site)
 	all := &m.findings

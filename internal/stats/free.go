@@ -112,8 +112,8 @@ func (f *freeMemory) spread() spread {
 	return s
 }
 
-// leaving keeps the row of the slabs before they go.
-func (f *freeMemory) leaving() {
+// keepSlabs keeps the row of the slabs before they go.
+func (f *freeMemory) keepSlabs() {
 	if t, ok := f.slabTag(); ok {
 		f.left = &t
 	}

@@ -153,8 +153,8 @@ func (w *waits) noteEnded(of lastUse) uint64 {
 	return bytes
 }
 
-// running reports whether the program has not waited for a command.
-func (w *waits) running(of lastUse) bool {
+// notAwaited reports whether the program has not waited for a command.
+func (w *waits) notAwaited(of lastUse) bool {
 	if of.time <= w.all {
 		return false
 	}
@@ -180,7 +180,7 @@ func (m *Model) freed(p *process, o *heap.Object, how heap.How) {
 	if how != heap.Released || m.options.TransfersOnly || m.totals.quiet || o.Memory >= wire.MemorySVM || o.Access&wire.UseHostPtr != 0 {
 		return
 	}
-	if of := (lastUse{o.Queue, o.Used}); o.Owns && m.totals.release.back && p.waits.running(of) {
+	if of := (lastUse{o.Queue, o.Used}); o.Owns && m.totals.release.back && p.waits.notAwaited(of) {
 		p.waits.hold(of, o.Granted)
 		m.totals.heldInFlight(p, o.Granted)
 		m.sites.heldInFlight(o)

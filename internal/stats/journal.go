@@ -29,8 +29,8 @@ type change struct {
 	bytes int64
 }
 
-// await begins to wait for the name of a site.
-func (j *journal) await(s *site, quiet bool) {
+// awaitName begins to wait for the name of a site.
+func (j *journal) awaitName(s *site, quiet bool) {
 	if s.awaited || s.name != "" {
 		return
 	}
@@ -57,8 +57,8 @@ func (j *journal) add(c change) {
 	}
 }
 
-// named notes that a site got its name, or was folded into another one.
-func (j *journal) named() {
+// noteNamed notes that a site got its name, or was folded into another one.
+func (j *journal) noteNamed() {
 	for len(j.waiting) > 0 && j.waiting[0].site.settled() {
 		j.waiting = j.waiting[1:]
 	}

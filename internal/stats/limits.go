@@ -252,8 +252,8 @@ func (p *policies) refuse(r *wire.Record) {
 	}
 }
 
-// answer handles LIMIT.
-func (m *Model) answer(p *process, r *wire.Record) {
+// handleLimit handles LIMIT.
+func (m *Model) handleLimit(p *process, r *wire.Record) {
 	name, value := wire.ParseLimit(r.Payload)
 	switch {
 	case r.AsLimit().Status() != 0:

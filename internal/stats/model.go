@@ -266,7 +266,7 @@ func (m *Model) rare(p *process, r *wire.Record) {
 	case wire.KindContext:
 		m.processes.device.noteContext(p, r.AsContext())
 	case wire.KindLimit:
-		m.answer(p, r)
+		m.handleLimit(p, r)
 		m.markAnswer(r)
 	case wire.KindKernel:
 		p.kernels.Add(r.AsKernel().Kernel(), r.Payload)
@@ -293,7 +293,7 @@ func (m *Model) diagnose(p *process, r *wire.Record) {
 	kind := r.AsDiag().Diag()
 	switch {
 	case kind.Finding():
-		m.find(p, r)
+		m.noteMistake(p, r)
 	case kind == wire.DiagOutOfMemory:
 		m.postMortems.commandFailed(p, r)
 	case kind == wire.DiagPlace:

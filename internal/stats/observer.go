@@ -96,7 +96,7 @@ func (m observer) Leaving(hp *heap.Process) {
 	m.totals.separate(p)
 	m.totals.leave(p)
 	p.kept.sites, p.kept.spread = m.sites.saveFigures(p), p.free.spread()
-	p.free.leaving()
+	p.free.keepSlabs()
 }
 
 // Left implements heap.Observer.

@@ -273,7 +273,7 @@ func (pms *postMortems) commandFailed(p *process, r *wire.Record) {
 func (pms *postMortems) failed(p *process, d PostMortem, tag uint32, at *processSite) {
 	p.shown.RanOut = true
 	if n := len(pms.list); n > 0 {
-		if last := pms.list[n-1]; n == PostMortemsMax || last.shows(p, &d) {
+		if last := pms.list[n-1]; n == PostMortemsMax || last.showsSame(p, &d) {
 			last.Repeats++
 			return
 		}
@@ -307,8 +307,8 @@ func (pms *postMortems) killed(p *process, kills uint64) {
 	pms.list = append(pms.list, pm)
 }
 
-// shows reports whether a picture is still right: the same failure, with about the same in use.
-func (m *postMortem) shows(p *process, d *PostMortem) bool {
+// showsSame reports whether a picture is still right: the same failure, with about the same in use.
+func (m *postMortem) showsSame(p *process, d *PostMortem) bool {
 	now := heap.Amount(p.heap.InUse)
 	most, least := max(now, m.InUse), min(now, m.InUse)
 	return m.Process == p.shown.Number && m.Status == d.Status && m.Command == d.Command && most-least <= most/4
@@ -323,7 +323,7 @@ func (pms *postMortems) picture(p *process, pm *postMortem) {
 	pm.InUse, pm.Requested = heap.Amount(g.InUse), heap.Amount(g.Requested)
 	pm.Cached, pm.Cooling, pm.SlabFree = heap.Amount(g.Cached), heap.Amount(g.Cooling), heap.Amount(g.Room)
 	pm.Buffers = heap.Amount(p.heap.Live)
-	pm.Others = pms.others(p)
+	pm.Others = pms.usedByOthers(p)
 	if pm.Spilling = pms.spill.PeakResident > 0; pm.Spilling {
 		pm.Resident, pm.Spilled = p.spill.resident, p.spill.spilled
 	}
@@ -332,8 +332,8 @@ func (pms *postMortems) picture(p *process, pm *postMortem) {
 	pms.findHolders(p, pm)
 }
 
-// others returns what other processes have on the device of a process.
-func (pms *postMortems) others(p *process) (sum uint64) {
+// usedByOthers returns what other processes have on the device of a process.
+func (pms *postMortems) usedByOthers(p *process) (sum uint64) {
 	for _, q := range pms.processes.list {
 		if q != p && !q.heap.Left && !pms.apart(p.shown.Number, q.shown.Number) && !p.devices.surelyOther(&q.devices) {
 			reserved := heap.Amount(q.heap.Reserved())

@@ -15,7 +15,7 @@ func (cs *callSites) tag(p *process, r *wire.Record) {
 		cs.nameTag(p, r.DefinedTag(), name, nil)
 		return
 	}
-	cs.journal.await(cs.siteOf(p, r.DefinedTag()).site, cs.quiet)
+	cs.journal.awaitName(cs.siteOf(p, r.DefinedTag()).site, cs.quiet)
 }
 
 // provisionalMax bounds the sites of a process that stay apart until they have their last name, as session does.
@@ -31,7 +31,7 @@ func (cs *callSites) nameTag(p *process, tag uint32, name string, stack []byte) 
 	if s.site.name != "" && !s.site.provisional {
 		return
 	}
-	defer cs.journal.named()
+	defer cs.journal.noteNamed()
 	if s.site.provisional = s.site.name == "" && p.provisional < provisionalMax && callsite.LacksName(stack); s.site.provisional {
 		p.provisional++
 		s.site.name, s.site.stack, s.site.module = name, callsite.Stack(stack), callsite.Module(stack)
