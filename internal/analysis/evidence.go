@@ -136,8 +136,8 @@ func (r *Requests) all() uint64 { return r.Hits + r.Misses }
 
 func (r *Requests) rate() float64 { return float64(r.Hits) / float64(max(r.all(), 1)) }
 
-// part says which part was served.
-func (r *Requests) part() string {
+// partText says which part was served.
+func (r *Requests) partText() string {
 	switch r.Hits {
 	case 0:
 		return "none"
@@ -209,9 +209,9 @@ func (e *Evidence) noteIfLost(d *Diagnosis, what, title string) {
 	}
 }
 
-// fullest returns the process that reserves the largest part of its device memory, with what it has reserved and in use:
+// fullestProcess returns the process that reserves the largest part of its device memory, with what it has reserved and in use:
 // now, or at most. It returns nil where no process is known to have device memory.
-func (e *Evidence) fullest() (fullest *stats.Process, reserved, inUse uint64) {
+func (e *Evidence) fullestProcess() (fullest *stats.Process, reserved, inUse uint64) {
 	most := 0.0
 	for i := range e.Run.Processes {
 		p := &e.Run.Processes[i]

@@ -28,9 +28,9 @@ func (x *run) calls() uint64 { return x.survey.over - x.survey.begun }
 func (x *run) evidence(a *Analysis) *Evidence {
 	e := a.Evidence()
 	e.Run, e.Length, e.Rise = x.snapshot, x.length(), x.largestRise(a)
-	e.Whole.Keeps, e.Whole.CopiesNS, e.Whole.Idle, e.Whole.Hidden = x.keeping(a), x.copyNS, x.idleMemory(), x.hidden(a)
+	e.Whole.Keeps, e.Whole.CopiesNS, e.Whole.Idle, e.Whole.Hidden = x.keepingPhase(a), x.copyNS, x.idleMemory(), x.topHidden(a)
 	e.Whole.Simplest = x.simplest.serves(a.Peak.InUse)
-	e.Whole.Ended = x.ended(a)
+	e.Whole.Ended = x.endedInLibraries(a)
 	e.Whole.own, e.Whole.origins, e.Whole.spent = x.own, x.survey.parts, x.spent
 	e.Whole.overhead, e.Whole.vain, e.Whole.lag = x.machine.overheads(), x.vain, x.lag
 	e.Whole.most = x.most
@@ -66,7 +66,7 @@ func (a *Analysis) fragmentationAtPeak() float64 {
 
 // largestRise is the growth of the phase that grows the most.
 func (x *run) largestRise(a *Analysis) *Rise {
-	p := x.growing(a)
+	p := x.growingPhase(a)
 	if p == nil {
 		return nil
 	}
@@ -90,9 +90,9 @@ func (x *run) largestRise(a *Analysis) *Rise {
 	return r
 }
 
-// growing returns the phase that grows the most in all, nil if none grows. A phase whose memory is released later does not grow: it
+// growingPhase returns the phase that grows the most in all, nil if none grows. A phase whose memory is released later does not grow: it
 // fills something.
-func (x *run) growing(a *Analysis) (most *Phase) {
+func (x *run) growingPhase(a *Analysis) (most *Phase) {
 	grown := uint64(0)
 	for i := range a.Phases {
 		p := &a.Phases[i]
@@ -119,9 +119,9 @@ func (x *run) fills(p *Phase) bool {
 	return x.relativeTime(x.survey.uses[p.Process]) > p.End+keptPatience*p.Period
 }
 
-// keeping returns the phase whose iterations keep the most memory until the program has stopped using all of its memory, nil
+// keepingPhase returns the phase whose iterations keep the most memory until the program has stopped using all of its memory, nil
 // if no phase does. A phase that fills something is different: uses follow it, or it is short and releases nothing meanwhile.
-func (x *run) keeping(a *Analysis) (most *Phase) {
+func (x *run) keepingPhase(a *Analysis) (most *Phase) {
 	kept := uint64(0)
 	for i := range a.Phases {
 		p := &a.Phases[i]
@@ -157,9 +157,9 @@ func (x *run) idleMemory() Idle {
 	}
 }
 
-// hidden finds the function that creates the most for several callers: of all creates, of the peak, of what leaked or of the refused
+// topHidden finds the function that creates the most for several callers: of all creates, of the peak, of what leaked or of the refused
 // creates, or at which memory ran out.
-func (x *run) hidden(a *Analysis) (top Hidden) {
+func (x *run) topHidden(a *Analysis) (top Hidden) {
 	for _, w := range x.survey.names.Wrappers() {
 		var part float64
 		if row := x.rows[w.Name]; row != nil {
@@ -200,8 +200,8 @@ func (x *run) refusedAt(name string) float64 {
 	return share(here, all)
 }
 
-// ended sums up the call sites whose stacks end inside libraries.
-func (x *run) ended(a *Analysis) Ended {
+// endedInLibraries sums up the call sites whose stacks end inside libraries.
+func (x *run) endedInLibraries(a *Analysis) Ended {
 	depth, sites := x.survey.names.Ended()
 	e := Ended{Depth: depth}
 	var creates, most, held uint64

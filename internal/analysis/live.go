@@ -56,8 +56,8 @@ type rows struct {
 
 type few struct{ hits, misses uint8 }
 
-// after returns what was counted after an earlier time.
-func after(hits, misses uint64, counts *[reasons]uint64, before Requests) Requests {
+// requestsSince returns what was counted after an earlier time.
+func requestsSince(hits, misses uint64, counts *[reasons]uint64, before Requests) Requests {
 	r := Requests{Hits: relative(before.Hits, hits), Misses: relative(before.Misses, misses)}
 	for i := range counts {
 		r.Reasons[i] = relative(before.Reasons[i], counts[i])
@@ -106,7 +106,7 @@ func (l *Live) evidence(s *stats.Snapshot) *Evidence {
 func (l *Live) sinceBegin(s *stats.Snapshot) *Late {
 	t := &s.Totals
 	late := &Late{
-		Length: relative(l.since[0], s.Time), DriverNS: relative(l.driver[0], t.DriverNS), Requests: after(t.Hits, t.Misses, &t.MissReasons, l.all[0]),
+		Length: relative(l.since[0], s.Time), DriverNS: relative(l.driver[0], t.DriverNS), Requests: requestsSince(t.Hits, t.Misses, &t.MissReasons, l.all[0]),
 		Filling: !l.Still && l.since[0] <= s.Started,
 	}
 	for i := range s.Tags {
@@ -126,7 +126,7 @@ func (l *Live) beginStretch(s *stats.Snapshot) {
 		*l = Live{Still: l.Still, Attached: l.Attached, Replay: l.Replay, knee: l.knee, change: l.change, since: [2]uint64{s.Started, s.Started}} // all that happened is late
 	case s.Time-l.since[1] >= lateNS:
 		l.before, l.next = l.next, countRows(s)
-		l.all, l.driver, l.since = [2]Requests{l.all[1], totals(s)}, [2]uint64{l.driver[1], s.Totals.DriverNS}, [2]uint64{l.since[1], s.Time}
+		l.all, l.driver, l.since = [2]Requests{l.all[1], requestsOf(s)}, [2]uint64{l.driver[1], s.Totals.DriverNS}, [2]uint64{l.since[1], s.Time}
 	}
 }
 
@@ -146,7 +146,7 @@ func (l *Live) Restart(s *stats.Snapshot) {
 	l.begun = 0
 	l.before = countRows(s)
 	l.next, l.latest = l.before, s
-	l.all, l.driver = [2]Requests{totals(s), totals(s)}, [2]uint64{s.Totals.DriverNS, s.Totals.DriverNS}
+	l.all, l.driver = [2]Requests{requestsOf(s), requestsOf(s)}, [2]uint64{s.Totals.DriverNS, s.Totals.DriverNS}
 	l.since = [2]uint64{s.Time, s.Time}
 }
 
@@ -202,7 +202,7 @@ func (l *Live) Of(t *stats.Tag) Requests {
 		f := l.before.few[t.ID]
 		before.Hits, before.Misses = uint64(f.hits), uint64(f.misses)
 	}
-	return after(t.Hits, t.Misses, &t.MissReasons, before)
+	return requestsSince(t.Hits, t.Misses, &t.MissReasons, before)
 }
 
 func countRows(s *stats.Snapshot) rows {
@@ -218,7 +218,7 @@ func countRows(s *stats.Snapshot) rows {
 	return r
 }
 
-func totals(s *stats.Snapshot) Requests {
+func requestsOf(s *stats.Snapshot) Requests {
 	return Requests{s.Totals.Hits, s.Totals.Misses, s.Totals.MissReasons}
 }
 

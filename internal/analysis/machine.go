@@ -179,8 +179,8 @@ func (s *series) growth(start, end uint64) (g Growth, grew bool) {
 	}, true
 }
 
-// grown returns the growth of all processes: in their longest phase or, without a long one, in the later half of the run.
-func (x *run) grown(phases []Phase) (list []Growth) {
+// machineGrowth returns the growth of all processes: in their longest phase or, without a long one, in the later half of the run.
+func (x *run) machineGrowth(phases []Phase) (list []Growth) {
 	for _, s := range x.machine.list {
 		end := x.relativeTime(s.process.last)
 		start, least := (s.begin.time+end)/2, uint64(growthLongWindow)

@@ -114,9 +114,9 @@ func (m *moves) noteUse(p *heap.Process, r *wire.Record) {
 	key := moveKey{process: r.Process, tag: u.Tag()}
 	if more, known := m.sides.Of(r); known {
 		key.tag = more.Site()
-		m.cold(thread, key, u, more)
+		m.countColdReads(thread, key, u, more)
 	}
-	m.neighbours(thread, key, u)
+	m.countAdjoining(thread, key, u)
 	if (u.Command() == wire.CommandRead || u.Command() == wire.CommandWrite) && o.Memory < wire.MemorySVM { // which a map is for
 		if f := m.add(Copied, key, u); f != nil && !thread.queued && u.Duration() > 0 {
 			f.warm.Add(&stats.Flow{TimedBytes: u.Bytes(), NS: uint64(u.Duration())})
@@ -200,8 +200,8 @@ func (m *moves) readAgain(c *contents, at span, key moveKey, u wire.UseView) {
 	}
 }
 
-// cold counts reads whose host pages were looked at. What a read took that also waited for commands says nothing of its pages.
-func (m *moves) cold(t *mover, key moveKey, u wire.UseView, more wire.TransferView) {
+// countColdReads counts reads whose host pages were looked at. What a read took that also waited for commands says nothing of its pages.
+func (m *moves) countColdReads(t *mover, key moveKey, u wire.UseView, more wire.TransferView) {
 	if more.Pages() == 0 || u.Command() != wire.CommandRead {
 		return
 	}
@@ -214,8 +214,8 @@ func (m *moves) cold(t *mover, key moveKey, u wire.UseView, more wire.TransferVi
 	}
 }
 
-// neighbours counts small transfers that go on where the thread's last command ended.
-func (m *moves) neighbours(t *mover, key moveKey, u wire.UseView) {
+// countAdjoining counts small transfers that go on where the thread's last command ended.
+func (m *moves) countAdjoining(t *mover, key moveKey, u wire.UseView) {
 	small := (u.Command() == wire.CommandRead || u.Command() == wire.CommandWrite) && u.Bytes() > 0 && u.Bytes() <= smallMost && !u.Scattered()
 	if t.run > 0 && (!small || u.Object() != t.object || u.Command() != t.command || u.Offset() != t.end) {
 		m.endRun(t)

@@ -105,7 +105,7 @@ func TestGhostsShowWhatReservesLess(t *testing.T) {
 	} {
 		e := &Evidence{Run: &stats.Snapshot{Policy: "futhark", Ghosts: test.ghosts}}
 		var d Diagnosis
-		if d.leaner(e); d.Text != test.want || (len(d.tried("futhark")) > 0) != (test.ghosts == nil) {
+		if d.nameLeanestGhost(e); d.Text != test.want || (len(d.tried("futhark")) > 0) != (test.ghosts == nil) {
 			t.Errorf("%s: %q, %v", name, d.Text, d.tried("futhark"))
 		}
 	}

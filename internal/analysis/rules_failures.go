@@ -51,7 +51,7 @@ func (e *Evidence) failure(p *stats.PostMortem) Diagnosis {
 		if then := e.Run.Following(p); then != "" {
 			text += "; " + then
 		}
-		text += e.ended(p.Process, p.Time)
+		text += e.endedText(p.Process, p.Time)
 	}
 	return Diagnosis{
 		Severity: Problem, Title: title, Text: text, Tag: p.Tag, Brief: brief,
@@ -59,8 +59,8 @@ func (e *Evidence) failure(p *stats.PostMortem) Diagnosis {
 	}
 }
 
-// ended says how a process ended that failed soon after a call of it had failed. Whether it ended for that is not known.
-func (e *Evidence) ended(process uint32, failed uint64) string {
+// endedText says how a process ended that failed soon after a call of it had failed. Whether it ended for that is not known.
+func (e *Evidence) endedText(process uint32, failed uint64) string {
 	at := slices.IndexFunc(e.Run.Processes, func(p stats.Process) bool { return p.Number == process && p.Folded == 0 })
 	if at < 0 {
 		return ""
@@ -99,7 +99,7 @@ func refused(e *Evidence) (Diagnosis, bool) {
 	if others -= first.Count; others > 0 {
 		d.Text += fmt.Sprintf("; and %d with other codes or at other places", others)
 	}
-	if end := e.ended(last.Process, last.Time); end != "" {
+	if end := e.endedText(last.Process, last.Time); end != "" {
 		d.Severity, d.Text = Problem, d.Text+end
 	}
 	return d, true

@@ -9,7 +9,7 @@ import (
 
 // policyMisses finds a policy, or its limits, that do not serve what the best ghost would serve.
 func policyMisses(e *Evidence) (Diagnosis, bool) {
-	now, would, known := e.compared()
+	now, would, known := e.compareGhost()
 	best := bestGhost(e.Run.Ghosts)
 	if !known || best.Policy == e.Run.Policy && e.limitIsNamed() {
 		return Diagnosis{}, false
@@ -22,14 +22,14 @@ func policyMisses(e *Evidence) (Diagnosis, bool) {
 		title, text = "%s served %s of the requests", "%s would have served %s, simulated beside the run"
 	}
 	return Diagnosis{
-		Severity: Advice, Title: fmt.Sprintf(title, policy, now.part()), Text: fmt.Sprintf(text, best.Name, would.part()),
+		Severity: Advice, Title: fmt.Sprintf(title, policy, now.partText()), Text: fmt.Sprintf(text, best.Name, would.partText()),
 		Share: would.rate() - now.rate(), About: AboutGhost,
 	}, true
 }
 
-// leaner makes a finding name the ghost that reserved the least at no loss of hits, if that is clearly less. Without ghosts policies are
+// nameLeanestGhost makes a finding name the ghost that reserved the least at no loss of hits, if that is clearly less. Without ghosts policies are
 // tried.
-func (d *Diagnosis) leaner(e *Evidence) {
+func (d *Diagnosis) nameLeanestGhost(e *Evidence) {
 	present := e.Run.Ghosts.Present()
 	if present == nil {
 		d.try(lessMemory, "futhark", "slab", "arena")
@@ -67,9 +67,9 @@ func bestGhost(g *stats.Ghosts) (best *stats.Ghost) {
 	return best
 }
 
-// compared returns what is served, and what the best ghost would serve: of late, or in a run that is over in all. known: it is
+// compareGhost returns what is served, and what the best ghost would serve: of late, or in a run that is over in all. known: it is
 // clearly more, also than what a ghost of the present policy serves.
-func (e *Evidence) compared() (now, would Requests, known bool) {
+func (e *Evidence) compareGhost() (now, would Requests, known bool) {
 	best, present := bestGhost(e.Run.Ghosts), e.Run.Ghosts.Present()
 	if best == nil || present == nil || best.Present || e.Run.Policy == "none" {
 		return now, would, false

@@ -163,7 +163,7 @@ func deviceFull(e *Evidence) (Diagnosis, bool) {
 	if p := e.Run.Spill; p != nil { // the device is meant to be full
 		return e.thrashes(p)
 	}
-	p, reserved, inUse := e.fullest()
+	p, reserved, inUse := e.fullestProcess()
 	if p == nil || float64(reserved) < deviceShare*float64(p.DeviceMemory) {
 		return Diagnosis{}, false
 	}
@@ -257,7 +257,7 @@ func poolIsFragmented(e *Evidence) (Diagnosis, bool) {
 		Severity: Advice, Title: "free memory is fragmented " + m.When, Share: share(free, m.Reserved),
 		Text: fmt.Sprintf("%s beside %s in use, no piece larger than %s of it", text, units.FormatLong(m.InUse), units.Percent(1-m.Fragmentation, free)),
 	}
-	d.leaner(e)
+	d.nameLeanestGhost(e)
 	return d, true
 }
 

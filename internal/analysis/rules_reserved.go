@@ -38,7 +38,7 @@ func reservedBeyondUse(e *Evidence) (Diagnosis, bool) {
 	if m.Cooling > 0 {
 		d.Text += fmt.Sprintf(", %s released but still used by commands", units.FormatLong(count(m.Cooling)))
 	}
-	d.leaner(e)
+	d.nameLeanestGhost(e)
 	return d, true
 }
 

@@ -233,15 +233,15 @@ func (x *run) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 			x.misses.add(at, o)
 		}
 		if !o.SubAllocation { // else the SLAB before it was the driver's create
-			x.priced(o)
+			x.countCost(o)
 		}
 	case o.Outcome == wire.OutcomeDriver && o.Owns:
-		x.priced(o)
+		x.countCost(o)
 	}
 }
 
-// priced counts the cost of a create. Creates that copy are apart: they often take many times longer.
-func (x *run) priced(o *heap.Object) {
+// countCost counts the cost of a create. Creates that copy are apart: they often take many times longer.
+func (x *run) countCost(o *heap.Object) {
 	if o.Access&wire.CopyHostPtr != 0 {
 		x.copies.addCall(o.Granted, o.Cost)
 		if o.Outcome == wire.OutcomeDriver {
@@ -351,13 +351,13 @@ func (x *run) finish() *Analysis {
 	x.forgiveKilled()
 	a.Lifetimes, a.Lag, a.Temporaries, a.Leaks = x.lifetimes.list(), x.lagOf(), x.temporaries(), x.leaks()
 	a.Misses, a.Timeline, a.Flame = x.misses.list(x), x.line.Timeline, x.flame()
-	a.Growth, a.Timeline.Machine = x.grown(a.Phases), x.machine.over(&a.Timeline, x.started)
+	a.Growth, a.Timeline.Machine = x.machineGrowth(a.Phases), x.machine.over(&a.Timeline, x.started)
 	a.Transfers = x.transfers(a)
 	x.usedLately(a)
 	a.Diagnoses = x.evidence(a).judge(func(_ int, d Diagnosis, found bool) (Diagnosis, bool) {
 		return d, found && (d.Tag == "" || x.options.wanted(d.Tag))
 	})
-	a.Snapshot = x.narrowed()
+	a.Snapshot = x.selectedSnapshot()
 	return a
 }
 
@@ -375,8 +375,8 @@ func (x *run) advanceToEnd() {
 	}
 }
 
-// narrowed returns the snapshot with the selected tags. Its totals are of the whole run.
-func (x *run) narrowed() *stats.Snapshot {
+// selectedSnapshot returns the snapshot with the selected tags. Its totals are of the whole run.
+func (x *run) selectedSnapshot() *stats.Snapshot {
 	if x.options.Tag == nil {
 		return x.snapshot
 	}

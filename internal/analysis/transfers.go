@@ -161,14 +161,14 @@ func (x *run) weigh(f *TransferFinding, warm *stats.Flow, a *Analysis) bool {
 		f.Share = max(inTime, share(f.Count, all[stats.ToDevice].Calls+all[stats.ToHost].Calls))
 		return f.Count >= smallLeast && f.Share >= moveShare
 	case Copied:
-		f.Share = share(f.copying(), x.length())
+		f.Share = share(f.copyingNS(), x.length())
 		return f.Count >= movesLeast && f.Share >= moveShare
 	case ColdRead: // likewise: at most what fresh pages take, half of that, and what is longer than into warm memory
 		most := f.Bytes / 2
 		if f.Waited {
 			most = f.Bytes / 4
 		}
-		f.Share = share(min(f.NS, most, longer(f, warm)), x.length())
+		f.Share = share(min(f.NS, most, extraNS(f, warm)), x.length())
 		return f.Count >= movesLeast && (f.Share >= driverShare || f.NS == 0)
 	}
 	way := &all[stats.ToHost]
@@ -180,9 +180,9 @@ func (x *run) weigh(f *TransferFinding, warm *stats.Flow, a *Analysis) bool {
 	return f.Count >= movesLeast && f.Bytes >= bytesLeast && ofBytes >= moveShare
 }
 
-// copying is how many ns of the calls count as copying: much of their time may be waiting for other commands, so at most what such calls
+// copyingNS is how many ns of the calls count as copying: much of their time may be waiting for other commands, so at most what such calls
 // took that had none to wait for, and at most 1 ns per byte.
-func (f *TransferFinding) copying() uint64 {
+func (f *TransferFinding) copyingNS() uint64 {
 	most := f.Bytes
 	if f.rate > 0 {
 		most = min(most, uint64(float64(f.Bytes)/f.rate*1e9))
@@ -190,8 +190,8 @@ func (f *TransferFinding) copying() uint64 {
 	return min(f.NS, most)
 }
 
-// longer returns by how many ns the calls are longer than reads of as many bytes at a known rate: all of it where that is unknown.
-func longer(f *TransferFinding, than *stats.Flow) uint64 {
+// extraNS returns by how many ns the calls are longer than reads of as many bytes at a known rate: all of it where that is unknown.
+func extraNS(f *TransferFinding, than *stats.Flow) uint64 {
 	rate := than.Rate()
 	if rate == 0 {
 		return f.NS
@@ -263,7 +263,7 @@ func (f *TransferFinding) text(e *Evidence) string {
 	switch {
 	case f.NS == 0:
 	case f.Kind == Copied: // a map waits for commands as well
-		what += ", a map may save up to " + units.Duration(f.copying()) + " (estimated)"
+		what += ", a map may save up to " + units.Duration(f.copyingNS()) + " (estimated)"
 	case f.Waited || f.Kind == Blocking:
 		what += fmt.Sprintf(", %s including waits for earlier commands", e.callTime(f.NS))
 	default:

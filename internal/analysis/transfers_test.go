@@ -273,7 +273,7 @@ func TestWhatAMapMaySave(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	f.rate = 10e9
-	if got := f.copying(); got != 2_400_000 {
+	if got := f.copyingNS(); got != 2_400_000 {
 		t.Errorf("%d ns, where such calls take 2.4 ms if they wait for nothing", got)
 	}
 }
@@ -290,7 +290,7 @@ func TestCopiesThatWaitForNothing(t *testing.T) {
 	a := s.analyse(t)
 	at := slices.IndexFunc(a.Transfers, func(f TransferFinding) bool { return f.Kind == Copied })
 	if at >= 0 {
-		t.Errorf("copying takes %d ns of %d, a hundredth of the run at most", a.Transfers[at].copying(), a.Transfers[at].NS)
+		t.Errorf("copying takes %d ns of %d, a hundredth of the run at most", a.Transfers[at].copyingNS(), a.Transfers[at].NS)
 	}
 }
 

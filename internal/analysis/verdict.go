@@ -58,16 +58,16 @@ func (l *Live) sentence() string {
 	case !l.judged():
 		return "watching… (judged after 10 s)"
 	case allEnded(s):
-		return "fine: no mistake, all memory released; " + rivals(s, "was", "")
+		return "fine: no mistake, all memory released; " + rivalsText(s, "was", "")
 	case l.Still:
 		return "fine up to this time: no mistake, no growth; other policies: gpumemtop tune"
 	default:
-		return "fine: no mistake, no growth of late; " + rivals(s, "is", "serves")
+		return "fine: no mistake, no growth of late; " + rivalsText(s, "is", "serves")
 	}
 }
 
-// rivals says what the policy was compared with: in time and hits or, where it has not been in force all the time, in hits of late.
-func rivals(s *stats.Snapshot, is, serves string) string {
+// rivalsText says what the policy was compared with: in time and hits or, where it has not been in force all the time, in hits of late.
+func rivalsText(s *stats.Snapshot, is, serves string) string {
 	g := s.Ghosts
 	best, present := bestGhost(g), g.Present()
 	_, _, known := g.Saving()
