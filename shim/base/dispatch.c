@@ -60,6 +60,7 @@ static void *entries[COUNT(hooks)];
 static _Atomic int resolved; /* 1: entries, -1: there is no library */
 static _Atomic int ready;    /* 1: gmt_driver can be called, -1: there is no driver */
 static bool layered;         /* gmt_driver is a loader's table */
+static _Atomic(const char *) lone_driver; /* path of the library that open_lone_driver found */
 static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER; /* guards all of the above; no calls are made under it */
 
 static void **slot_in(struct gmt_functions *set, const struct hook *hook)
@@ -137,6 +138,49 @@ static int find_loaded(struct dl_phdr_info *info, size_t size, void *path)
 	return 1;
 }
 
+#define MODULES_MOST 512
+struct modules {
+	const char *path[MODULES_MOST];
+	size_t count;
+};
+
+static int add_module(struct dl_phdr_info *info, size_t size, void *list)
+{
+	(void)size;
+	struct modules *all = list;
+	if (all->count < MODULES_MOST && info->dlpi_name && *info->dlpi_name)
+		all->path[all->count++] = info->dlpi_name;
+	return 0;
+}
+
+/*
+ * Opens a library of another name that has OpenCL's functions itself: a driver that the program opened without a loader. Its own
+ * calls of these functions come to our hooks, and a loader would send them to the driver's table, which has our hooks, too.
+ */
+static void *open_lone_driver(void)
+{
+	struct modules all = {.count = 0};
+	dl_iterate_phdr(add_module, &all);
+	for (size_t i = 0; i < all.count; i++) {
+		Dl_info info;
+		void *library = dlopen(all.path[i], RTLD_LAZY | RTLD_NOLOAD);
+		void *own = library ? gmt_real_dlsym()(library, "clGetPlatformIDs") : NULL;
+		if (own && dladdr(own, &info) && info.dli_fname && strcmp(info.dli_fname, all.path[i]) == 0 &&
+		    own != gmt_hook_named("clGetPlatformIDs")) {
+			atomic_store(&lone_driver, all.path[i]); /* which stays, as we keep the library open */
+			return library;
+		}
+		if (library)
+			dlclose(library);
+	}
+	return NULL;
+}
+
+const char *gmt_dispatch_lone_driver(void)
+{
+	return atomic_load(&lone_driver);
+}
+
 /* Opens the OpenCL library in the global scope; else one that was loaded privately; else, with load, the system's. */
 static void *open_library(bool load)
 {
@@ -146,7 +190,8 @@ static void *open_library(bool load)
 	dl_iterate_phdr(find_loaded, &path);
 	if (path)
 		return dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
-	return load ? dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_LOCAL) : NULL;
+	void *driver = load ? open_lone_driver() : NULL;
+	return driver || !load ? driver : dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_LOCAL);
 }
 
 /*

@@ -36,6 +36,8 @@ void gmt_dispatch_put_over(void (*over)(struct gmt_functions *functions));
 bool gmt_dispatch_ready(void);
 /* The same, from the library that holds address: a program that opens libOpenCL itself decides which one is real. */
 bool gmt_dispatch_ready_from(const void *address);
+/* The path of a driver that the program opened without a loader, and whose functions it calls unseen; NULL: there is none. */
+const char *gmt_dispatch_lone_driver(void);
 /* Whether address is the function of that name which the library itself exports. */
 bool gmt_dispatch_is_entry(const char *name, const void *address);
 

@@ -34,6 +34,8 @@ static struct {
 
 void gmt_preload_ends(void)
 {
+	if (gmt_dispatch_lone_driver())
+		gmt_diag(GMT_DIAG_SECOND_LOADER, gmt_dispatch_lone_driver());
 	for (size_t i = 0; i < LOADERS_MAX; i++) {
 		const void *function = atomic_load(&seconds[i].function);
 		if (function && !gmt_layer_holds(function))

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -269,5 +270,26 @@ func sitesThroughALayer(t *testing.T) {
 		if !strings.Contains(site.Tag, "create_loaded") {
 			t.Errorf("%s: site %q, want create_loaded", tags, site.Tag)
 		}
+	}
+}
+
+// TestDriverWithoutALoader: a program that opens a driver itself runs as bare, although the driver's own calls come to our hooks; an
+// event says that the program's do not.
+func TestDriverWithoutALoader(t *testing.T) {
+	t.Parallel()
+	driver := oclgrind.libraries[0]
+	if library := oclgrind.missing(); library != "" {
+		t.Skipf("%s is not there: install oclgrind", library)
+	}
+	c := command{args: []string{testProgram("dynamic"), strings.Replace(driver, "-icd", "", 1)}}
+	bare, file := run(t, c), filepath.Join(t.TempDir(), "dynamic.gmt")
+	c.args = slices.Concat([]string{gpumemtop(), "record", "-o", file, "--"}, c.args)
+	under := run(t, c)
+	if bare.code != 0 || under.code != 0 || string(under.stdout) != string(bare.stdout) {
+		t.Fatalf("bare %s, under gpumemtop %s", bare, under)
+	}
+	events := run(t, command{args: []string{gpumemtop(), "export", "--format", "ndjson", "-o", "-", file}})
+	if !strings.Contains(string(events.stdout), `"op":"second loader","text":"`+c.args[len(c.args)-1]) {
+		t.Errorf("no event names the driver:\n%s", events.stdout)
 	}
 }
