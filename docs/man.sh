@@ -7,7 +7,7 @@ set -euo pipefail
 program=$1 folder=$2 documents=$(dirname "$0") day=$(date -u -d "@${SOURCE_DATE_EPOCH:-$(date +%s)}" +%F)
 mkdir -p "$folder"/man{1,5,7}
 
-# wrap breaks the lines of a page that are to be filled anyway, as mandoc -T lint wants them: a character beyond ASCII counts as \[uXXXX].
+# wrap breaks lines of running text at 79 columns, which mandoc -T lint asks for. It counts a character beyond ASCII as \[uXXXX].
 wrap() {
 	LC_ALL=C awk '
 		function width(text) { gsub(/[\300-\377][\200-\277]+/, "12345678", text); return length(text) }

@@ -71,7 +71,7 @@ func suggestValue(flag *pflag.Flag, value string) string {
 	return ""
 }
 
-// checkPolicyName refuses an unknown policy, and names the one that the user may have meant.
+// checkPolicyName refuses an unknown policy, and suggests a policy with a similar name.
 func checkPolicyName(name string) error {
 	known := append(allocator.Names(), allocator.Auto)
 	if slices.Contains(known, name) {

@@ -209,8 +209,8 @@ func (e *Evidence) noteIfLost(d *Diagnosis, what, title string) {
 	}
 }
 
-// fullestProcess returns the process that reserves the largest part of its device memory, with what it has reserved and in use:
-// now, or at most. It returns nil where no process is known to have device memory.
+// fullestProcess returns the process that reserves the largest part of its device's memory, and its bytes reserved and in use, now or at
+// most. It returns nil where the device memory of no process is known.
 func (e *Evidence) fullestProcess() (fullest *stats.Process, reserved, inUse uint64) {
 	most := 0.0
 	for i := range e.Run.Processes {

@@ -37,8 +37,8 @@ func (e exposition) add(of *description, value float64, shared []string, own ...
 	family.Metric = append(family.Metric, m)
 }
 
-// sorted returns families by name, and their values by labels. Prometheus refuses two values with the same labels, so the one that
-// was added first stays.
+// sorted returns families by name, and their values by labels. Prometheus refuses two values with the same labels, so the
+// first added value stays.
 func (e exposition) sorted() []*dto.MetricFamily {
 	for _, family := range e {
 		slices.SortStableFunc(family.Metric, compareLabels)

@@ -152,7 +152,7 @@ func TestEachLimitIsExact(t *testing.T) {
 	}
 }
 
-// TestFirstExceededLimitIsNamed: the limit that is exceeded first is named, not the one that is exceeded most.
+// TestFirstExceededLimitIsNamed: an error names the limit that was exceeded first, whatever is exceeded most.
 func TestFirstExceededLimitIsNamed(t *testing.T) {
 	r, err := Run(story(), 0, &Profile{Name: "card", Largest: 2 * mib, Memory: 5 * mib, Align: 8192})
 	if err != nil {

@@ -89,7 +89,7 @@ func severalText(s *stats.Snapshot) string {
 	if most < 2 {
 		return ""
 	}
-	return fmt.Sprintf("a process uses %d devices: findings count what it has on all of them, and go by the memory of one", most)
+	return fmt.Sprintf("a process uses %d devices: findings compare what it has on all of them with the memory of one", most)
 }
 
 // devicesText lists the devices if there are several, and says so if only the numbers within a process distinguish them.
@@ -177,30 +177,13 @@ func (v *view) diagnoses() section {
 	return s
 }
 
-// liveLeast is how many objects of a type have to be live for a line that says so: most programs keep a few.
-const liveLeast = 10
-
-// smallThings names what other sections show that is no finding.
-func (v *view) smallThings() string {
-	var list []string
-	for i := range v.s.Objects {
-		if o := &v.s.Objects[i]; o.Live >= liveLeast && !o.Type.Paired() {
-			list = append(list, fmt.Sprintf("%d %s", o.Live, o.Type.Many()))
-		}
-	}
-	text := ""
-	if len(list) > 0 {
-		text = "; live at the end: " + strings.Join(list, ", ")
-	}
+// allClear says that nothing was found, and of how much.
+func (v *view) allClear() string {
+	text := "nothing was found: no mistake, no leaked buffer, and no setting that would save much time in driver calls"
 	if len(v.a.Transfers) > 0 {
 		text += "; transfers that matter less are in the section transfers"
 	}
-	return text
-}
-
-// allClear says that nothing was found, and of how much.
-func (v *view) allClear() string {
-	text := "nothing was found: no mistake, no leaked buffer, and no setting that would save much time in driver calls" + v.smallThings() + "; gpumemtop compare measures the whole gain"
+	text += "; gpumemtop compare measures the whole gain"
 	switch {
 	case len(v.s.PostMortems) > 0:
 		return "nothing beside what ran out of memory"

@@ -26,7 +26,7 @@ const (
 	perfMapMax   = 1 << 30  // bytes
 	perfLineMax  = 4096     // bytes
 	readAtOnce   = 256 << 10
-	overlapMost  = 64 // pieces that are searched for one that covers an address
+	overlapMost  = 64 // earlier pieces in which an address is looked up
 )
 
 // PerfMap names code that the runtime of a language generated: Java, Julia, node and others write such a file for perf. It

@@ -97,12 +97,18 @@ func (d *driver) missing() string {
 	return ""
 }
 
+// require skips a test whose driver is not there: make test installs all that this release of Debian has, and says what it lacks.
+func (d *driver) require(t *testing.T) {
+	t.Helper()
+	if library := d.missing(); library != "" {
+		t.Skipf("%s is not there: install mesa-opencl-icd and oclgrind", library)
+	}
+}
+
 // environment names the driver to the loader, whatever is installed.
 func (d *driver) environment(t *testing.T) []string {
 	t.Helper()
-	if library := d.missing(); library != "" { // make test installs all that this release of Debian has, and says what it lacks
-		t.Skipf("%s is not there: install mesa-opencl-icd and oclgrind", library)
-	}
+	d.require(t)
 	vendors := t.TempDir()
 	for i, library := range d.libraries {
 		if err := os.WriteFile(filepath.Join(vendors, fmt.Sprintf("%d.icd", i)), []byte(library+"\n"), 0o600); err != nil {

@@ -278,9 +278,7 @@ func sitesThroughALayer(t *testing.T) {
 func TestDriverWithoutALoader(t *testing.T) {
 	t.Parallel()
 	driver := oclgrind.libraries[0]
-	if library := oclgrind.missing(); library != "" {
-		t.Skipf("%s is not there: install oclgrind", library)
-	}
+	oclgrind.require(t)
 	c := command{args: []string{testProgram("dynamic"), strings.Replace(driver, "-icd", "", 1)}}
 	bare, file := run(t, c), filepath.Join(t.TempDir(), "dynamic.gmt")
 	c.args = slices.Concat([]string{gpumemtop(), "record", "-o", file, "--"}, c.args)

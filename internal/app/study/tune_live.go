@@ -3,6 +3,7 @@ package study
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -139,7 +140,14 @@ func (l *liveTune) candidates() (list []tune.Point, err error) {
 	if err := l.explain(ctx, err); err != nil {
 		return nil, err
 	}
-	r := l.result
+	return l.choose(l.result)
+}
+
+// choose picks candidates from what a search found. The program may have ended, or the budget run out, before it tried what is in use.
+func (l *liveTune) choose(r *tune.Result) (list []tune.Point, err error) {
+	if r.Present == nil {
+		return nil, errors.New("the search ended before it tried the configuration in use: give more with --budget")
+	}
 	l.start, l.best = *r.Present, *r.Present
 	points := slices.Clone(r.Points)
 	slices.SortStableFunc(points, func(a, b tune.Point) int {

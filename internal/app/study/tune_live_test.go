@@ -11,6 +11,22 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/tune"
 )
 
+// TestCandidates: none of the policy in use, and an error where a search ended before it tried that.
+func TestCandidates(t *testing.T) {
+	point := func(policy string) tune.Point { return tune.Point{Configuration: replay.Configuration{Policy: policy}} }
+	slab, futhark := point("slab"), point("futhark")
+	found := &tune.Result{Points: []tune.Point{slab, futhark}, None: point("none"), Recommended: &slab, Present: &futhark}
+	l := &liveTune{tuneSearch: &tuneSearch{}}
+	list, err := l.choose(found)
+	if err != nil || len(list) != 2 || list[0].Configuration.Policy != "none" || list[1].Configuration.Policy != "slab" || l.start.Configuration.Policy != "futhark" {
+		t.Errorf("%v, %v", list, err)
+	}
+	found.Present = nil
+	if list, err := l.choose(found); err == nil || !strings.Contains(err.Error(), "--budget") {
+		t.Errorf("%v, %v", list, err)
+	}
+}
+
 // TestLiveResult: what was tried is shown and written as seen from the candidate, and nothing is written where nothing is better.
 func TestLiveResult(t *testing.T) {
 	points := map[string]tune.Point{}

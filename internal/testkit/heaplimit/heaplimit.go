@@ -14,7 +14,7 @@ import (
 
 const (
 	most   = 512 << 20 // bytes of Go's heap
-	status = 99        // not one that Go ends programs with
+	status = 99        // Go itself never ends a program with it
 )
 
 // interval is how long more may be held unseen. Then only the shell's limit in test/fuzz.sh bounds it.
