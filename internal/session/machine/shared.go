@@ -35,9 +35,11 @@ func (p *Process) Shared(devices []uint64, host bool) []Shared {
 	here, known := p.machine.host()
 	if known {
 		list = append(list, here)
+	} else {
+		here.Total = math.MaxUint64
 	}
 	for _, g := range p.limited {
-		if s, ok := g.shared(); ok && (!known || s.Total < here.Total) {
+		if s, ok := g.shared(here.Total); ok {
 			list = append(list, s)
 		}
 	}
@@ -130,16 +132,20 @@ func (m *Machine) groupsOf(text []byte) (list []group) {
 	return list
 }
 
-// shared reads what a group leaves below the lowest of its limits; false: it has none.
-func (g *group) shared() (Shared, bool) {
-	total := uint64(math.MaxUint64)
+// shared reads what a group leaves below the lowest of its limits; false: it has none below a number of bytes. The long memory.stat is
+// read only for a group that has one: all this is asked for ten times a second.
+func (g *group) shared(below uint64) (Shared, bool) {
+	total := below
 	for _, name := range g.limits {
 		if limit, ok := readNumber(filepath.Join(g.folder, name)); ok { // "max" is no number
 			total = min(total, limit)
 		}
 	}
+	if total == below {
+		return Shared{}, false
+	}
 	used, ok := readNumber(filepath.Join(g.folder, g.now))
-	if !ok || total == math.MaxUint64 {
+	if !ok {
 		return Shared{}, false
 	}
 	stat := readText(filepath.Join(g.folder, "memory.stat"))
