@@ -31,6 +31,7 @@ var sections = []section{
 	{name: "arena", title: "What plans of a program's memory save: peak reserved and time", measure: (*bench).arena},
 	{name: "proportion", title: "How much more than what is in use pools hold: peak reserved and time", measure: (*bench).proportion},
 	{name: "calls", title: "What calls cost: ns, while recording", measure: (*bench).calls},
+	{name: "sustained", title: "What calls cost in long loops: ns, while recording", measure: (*bench).sustained},
 	{name: "spill", title: "What --spill costs where memory is enough: ns, while recording", measure: (*bench).spill},
 	{name: "peers", title: "What calls cost beside Intel's intercept layer: ns, while recording", measure: (*bench).peers, asked: true},
 	{name: "threads", title: "What a create and its release cost where threads make them at once: ns by the clock, of all together", measure: (*bench).threads},

@@ -86,6 +86,24 @@ func (b *bench) calls() error {
 	return nil
 }
 
+// sustained shows what creates and releases cost in long loops, where the session must keep up: unlike in bursts.
+func (b *bench) sustained() error {
+	modes := []mode{bare, {name: "none", policy: "none"}, {name: "futhark", policy: "futhark"}, {name: "slab", policy: "slab"}, {name: "arena", policy: "arena"}}
+	results, err := b.runInTurns(3, modes, b.example("churn"), "-t", "2000000", "64K", "1")
+	if err != nil {
+		return err
+	}
+	b.row("mode", "create+release", "× bare", "events lost")
+	base := median(results[0], (*result).workSeconds)
+	for i, m := range modes {
+		here := median(results[i], (*result).workSeconds)
+		b.row(m.name, formatFixed(here*1e9, 0), formatFixed(here/base, 2), median(results[i], func(r *result) float64 { return float64(r.sum.Lost) }))
+	}
+	b.flush()
+	fmt.Println("\nTwo million pairs of 64 KiB in a row, with stack tags.")
+	return nil
+}
+
 // spill shows the cost of virtual objects that never move.
 func (b *bench) spill() error {
 	spilling := mode{name: "none, --spill", policy: "none", flags: append([]string{"--spill"}, none.flags...)}
