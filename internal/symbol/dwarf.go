@@ -241,12 +241,17 @@ func (d *debugInfo) readUnit(u *unit) {
 		}
 		u.lines = d.lines[offset]
 	}
-	for {
+	for depth := 0; depth >= 0; { // debug/dwarf returns the end of a list for ever where a unit ends within a number
 		e := nextEntry(reader, d.work)
 		if e == nil || e.Tag == dwarf.TagCompileUnit {
 			break
 		}
 		if e.Tag != dwarf.TagSubprogram {
+			if e.Tag == 0 {
+				depth--
+			} else if e.Children {
+				depth++
+			}
 			continue
 		}
 		ranges := d.ranges(u, e)

@@ -2,6 +2,8 @@ package symbol
 
 import (
 	"debug/dwarf"
+	"debug/elf"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -39,6 +41,38 @@ func TestHostileFiles(t *testing.T) {
 				t.Errorf("%d MiB kept, %d MiB made", used>>20, made>>20)
 			}
 		})
+	}
+}
+
+// debug/dwarf returns the end of a list for ever where a unit ends within a number: that took all the work that a file may cost.
+func TestUnitThatEndsWithinANumber(t *testing.T) {
+	program := build(t, programC, "-g", "-gz=none", "-O2")
+	work := func() (used int64, functions int) {
+		f, err := openObject(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.close()
+		d := readDebug(f.File, nil)
+		d.readUnit(d.units[0])
+		return d.work.Used(), len(d.units[0].functions)
+	}
+	whole, functions := work()
+	f, err := elf.Open(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := f.Section(".debug_info")
+	bytes, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bytes[info.Offset+info.Size-1] |= 0x80 // the last end of a list
+	if err := errors.Join(f.Close(), os.WriteFile(program, bytes, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if cut, same := work(); functions == 0 || same != functions || cut > whole {
+		t.Errorf("%d bytes of work for %d functions, %d for %d of the whole unit", cut, same, whole, functions)
 	}
 }
 
