@@ -7,6 +7,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // endsSoon is how long after a failure its process may end so that both are in one sentence.
@@ -46,7 +47,7 @@ func (e *Evidence) failure(p *stats.PostMortem) Diagnosis {
 		if p.First {
 			text += ", which no command had used: a driver may take memory only then"
 		}
-		title += fmt.Sprintf(" failed (%d)", p.Status)
+		title += " failed (" + wire.StatusNumber(int32(p.Status)) + ")"
 		brief += " failed"
 		if then := e.Run.Following(p); then != "" {
 			text += "; " + then

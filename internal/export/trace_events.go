@@ -120,7 +120,7 @@ func (x *trace) createFew(t *tag, e wire.CreateView) {
 	failed := e.Outcome() == wire.OutcomeFailed
 	if failed {
 		x.out.text(`"tag":`, t.quoted)
-		x.out.status(int32(e.Status()))
+		x.out.status(wire.CreateStatus(e))
 	}
 	if failed || !t.shown {
 		x.out.plainText(`"outcome":`, e.Outcome().String())
@@ -136,7 +136,7 @@ func (x *trace) createArgs(t *tag, e wire.CreateView) {
 		x.out.plainText(`"reason":`, e.Reason().String())
 	}
 	if e.Outcome() == wire.OutcomeFailed {
-		x.out.status(int32(e.Status()))
+		x.out.status(wire.CreateStatus(e))
 	}
 	x.out.number(`"bytes":`, e.Requested())
 	x.out.number(`"granted":`, e.Served())

@@ -71,7 +71,7 @@ func (x *trace) writeFailedCreate(p *running, r *wire.Record, t *tag) {
 	x.out.number(`"bytes":`, e.Requested())
 	x.out.number(`"in_use":`, heap.Amount(x.heap.InUse))
 	x.out.number(`"reserved":`, heap.Amount(x.heap.Reserved()))
-	x.out.status(int32(e.Status()))
+	x.out.status(wire.CreateStatus(e))
 	x.out.close()
 }
 

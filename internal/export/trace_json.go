@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strconv"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // pageBytes is the least that the kernel writes as a whole: a kill may come between two pages of one write.
@@ -201,6 +203,10 @@ func (l *lines) number(key string, n uint64) {
 
 func (l *lines) status(code int32) {
 	l.key(`"status":`)
+	if code == wire.ReturnedNULL {
+		l.b = append(l.b, "null"...)
+		return
+	}
 	l.b = strconv.AppendInt(l.b, int64(code), 10)
 }
 

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -160,7 +159,7 @@ func statuses(s *Subject, take func(string, uint64)) {
 	counts := map[string]uint64{"-4": 0, "-5": 0, "-6": 0, "-61": 0, "other": s.Failures}
 	for _, f := range s.FailedWith {
 		if f.Count > 0 {
-			counts[strconv.Itoa(int(f.Status))] = f.Count
+			counts[f.Code()] = f.Count
 			counts["other"] -= min(counts["other"], f.Count)
 		}
 	}

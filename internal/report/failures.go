@@ -19,9 +19,9 @@ const (
 
 // FailedWith counts the creates that failed with one status. A run counts at most stats.StatusesMax statuses one by one.
 type FailedWith struct {
-	Status int32  `json:"status"`
-	Name   string `json:"name"` // "CL_OUT_OF_RESOURCES"; empty when it is not known
-	Count  uint64 `json:"count"`
+	Status wire.Status `json:"status"`
+	Name   string      `json:"name"` // "CL_OUT_OF_RESOURCES"; empty when it is not known
+	Count  uint64      `json:"count"`
 }
 
 // failedWith returns the most frequent status first.
@@ -29,7 +29,7 @@ func failedWith(t *stats.Totals) []FailedWith {
 	list := []FailedWith{}
 	for _, f := range t.FailedWith {
 		if f.Count > 0 {
-			list = append(list, FailedWith{f.Status, wire.StatusName(f.Status), f.Count})
+			list = append(list, FailedWith{wire.Status(f.Status), wire.StatusName(f.Status), f.Count})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b FailedWith) int { return cmp.Compare(b.Count, a.Count) })
@@ -65,7 +65,7 @@ func statusesText(t *stats.Totals) string {
 	var texts []string
 	left := t.Failures
 	for _, f := range shown {
-		texts = append(texts, fmt.Sprintf("%d with %s", f.Count, wire.StatusText(f.Status)))
+		texts = append(texts, fmt.Sprintf("%d with %s", f.Count, wire.StatusText(int32(f.Status))))
 		left -= min(left, f.Count)
 	}
 	if left > 0 {
@@ -76,22 +76,22 @@ func statusesText(t *stats.Totals) string {
 
 // FailedCall is a call that failed, counted by call site and status.
 type FailedCall struct {
-	Call   string  `json:"call"` // "create of a buffer", or the OpenCL function
-	Tag    string  `json:"tag"`  // call site; empty: unknown
-	Status int32   `json:"status"`
-	Name   string  `json:"name"` // of the status; empty when it is not known
-	Why    string  `json:"why"`  // what the status means by the OpenCL standard, and what speaks against that; empty: nothing known
-	Count  uint64  `json:"count"`
-	Size   *uint64 `json:"size"`          // bytes that the first such call asked for; null if it has no size, like the next
-	Last   *uint64 `json:"last_size"`     // bytes that the last such call asked for
-	Who    string  `json:"who,omitempty"` // the process, where there are several and one alone had these failures
+	Call   string      `json:"call"` // "create of a buffer", or the OpenCL function
+	Tag    string      `json:"tag"`  // call site; empty: unknown
+	Status wire.Status `json:"status"`
+	Name   string      `json:"name"` // of the status; empty when it is not known
+	Why    string      `json:"why"`  // what the status means by the OpenCL standard, and what speaks against that; empty: nothing known
+	Count  uint64      `json:"count"`
+	Size   *uint64     `json:"size"`          // bytes that the first such call asked for; null if it has no size, like the next
+	Last   *uint64     `json:"last_size"`     // bytes that the last such call asked for
+	Who    string      `json:"who,omitempty"` // the process, where there are several and one alone had these failures
 }
 
 func failedCalls(s *stats.Snapshot) []FailedCall {
 	list := []FailedCall{}
 	for i := range s.FailedCalls {
 		f := &s.FailedCalls[i]
-		call := FailedCall{Call: f.Call, Tag: f.Tag, Status: f.Status, Name: wire.StatusName(f.Status), Why: f.Why, Count: f.Count, Who: f.Who}
+		call := FailedCall{Call: f.Call, Tag: f.Tag, Status: wire.Status(f.Status), Name: wire.StatusName(f.Status), Why: f.Why, Count: f.Count, Who: f.Who}
 		if f.Sized() {
 			call.Size, call.Last = &f.Size, &f.Last
 		}

@@ -7,6 +7,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // refusals is a run with creates that worked and failures by status; those with status 0 are not counted apart.
@@ -33,6 +34,7 @@ func TestFailuresText(t *testing.T) {
 		{refusals(0, status(-61, 1)), "1 create", "it failed", "1 with CL_INVALID_BUFFER_SIZE (-61)"},
 		{refusals(0, status(-37, 2)), "2 creates", "all of them failed", "2 with CL_INVALID_HOST_PTR (-37)"},
 		{refusals(9, status(-4, 1)), "10 creates", "1 of them failed", "1 with CL_MEM_OBJECT_ALLOCATION_FAILURE (-4)"},
+		{refusals(0, status(wire.ReturnedNULL, 2)), "2 creates", "all of them failed", "2 with NULL"},
 		{
 			refusals(1, status(-13, 1), status(-61, 2), status(-1234, 3), status(-30, 1), status(0, 2)), "10 creates", "9 of them failed",
 			"3 with -1234, 2 with CL_INVALID_BUFFER_SIZE (-61), 1 with CL_MISALIGNED_SUB_BUFFER_OFFSET (-13), 3 with others",
@@ -50,6 +52,11 @@ func TestFailuresText(t *testing.T) {
 				t.Errorf("no %q in\n%s", want, text)
 			}
 		}
+	}
+	noCode := NewSummary(refusals(0, status(wire.ReturnedNULL, 2)))
+	var figures bytes.Buffer
+	if err := noCode.WriteJSON(&figures); err != nil || !strings.Contains(figures.String(), "\"status\": null,\n      \"name\": \"NULL\"") {
+		t.Errorf("%v: no null in %s", err, figures.String())
 	}
 	if text := writtenText(t, NewSummary(refusals(1))); strings.Contains(text, "failed") {
 		t.Errorf("nothing failed in\n%s", text)

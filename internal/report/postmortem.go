@@ -148,7 +148,7 @@ func failedText(p *stats.PostMortem) string {
 	if p.Verdict == stats.VerdictKilled {
 		return text
 	}
-	return text + " failed with " + wire.StatusText(p.Status)
+	return text + " failed with " + wire.StatusText(int32(p.Status))
 }
 
 // verdictText returns the verdict with its reason.

@@ -186,7 +186,7 @@ func (all *failedCalls) create(m *Model, p *process, c wire.CreateView) {
 	}
 	if f.Count == 1 {
 		made := FailedCreate(c)
-		f.Call, f.Create, f.Size, f.Why = made.Call, made.Create, made.Size, made.Why
+		f.Call, f.Create, f.Size, f.Status, f.Why = made.Call, made.Create, made.Size, made.Status, made.Why
 	}
 	f.Last = c.Requested()
 	if c.Memory() == wire.MemoryImage {
@@ -219,9 +219,9 @@ func CallFailed(r *wire.Record) FailedCall {
 
 // FailedCreate returns what a CREATE says of its failure. The caller adds the rest.
 func FailedCreate(c wire.CreateView) FailedCall {
-	status := int32(c.Status())
 	return FailedCall{
-		Call: createCall(c.Memory()), Create: true, Size: c.Requested(), Last: c.Requested(), Status: status, Count: 1, Why: wire.RefusedCreate(c.Memory(), status),
+		Call: createCall(c.Memory()), Create: true, Size: c.Requested(), Last: c.Requested(), Status: wire.CreateStatus(c), Count: 1,
+		Why: wire.RefusedCreate(c.Memory(), int32(c.Status())),
 	}
 }
 

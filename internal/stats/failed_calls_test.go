@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -134,7 +135,7 @@ func TestCallsThatFollowAFailure(t *testing.T) {
 func TestTheMeaningOfNoStatus(t *testing.T) {
 	e := wire.CreateFields{Outcome: wire.OutcomeFailed, Memory: wire.MemorySVM, Status: -30}.Event()
 	f := FailedCreate(e.AsCreate())
-	if got := f.Meaning(); !strings.HasPrefix(got, "clSVMAlloc returned NULL, which has no code: ") {
+	if got := f.Sentence(units.Format); !strings.HasPrefix(got, "create of svm memory failed with NULL: clSVMAlloc has no codes; the size is 0") {
 		t.Error(got)
 	}
 }

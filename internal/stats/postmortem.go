@@ -22,24 +22,24 @@ const (
 
 // PostMortem is a picture of memory when a call failed for lack of it. Sizes are bytes, times CLOCK_MONOTONIC ns.
 type PostMortem struct {
-	Time    uint64  `json:"-"`
-	Age     uint64  `json:"-"`              // of the process at Time
-	Process uint32  `json:"-"`              // number in the session
-	PID     int     `json:"process"`        // 0: unknown
-	Rank    *uint64 `json:"rank,omitempty"` // of the process in its job
-	Who     string  `json:"-"`              // names the process where there are several, or it has a rank: "rank 2 (pid 4711)"; empty: there is one
-	Call    string  `json:"call"`           // the OpenCL function, or the kind of memory that it was to create
-	Command bool    `json:"-"`              // a command failed; else a create
-	Kernel  string  `json:"kernel"`         // of the command, empty: none, or unknown
-	Status  int32   `json:"status"`
-	Tag     string  `json:"tag"`     // call site of the create, or of the memory that the command was given; empty: unknown
-	Wrapper string  `json:"-"`       // the function that creates memory there, if it has several callers
-	At      string  `json:"-"`       // call site of the command; empty: unknown
-	Given   uint64  `json:"-"`       // bytes of the memory that the command was given; 0: unknown
-	First   bool    `json:"-"`       // no command had used that memory, which was new: a driver may take memory only then
-	Size    uint64  `json:"size"`    // of a create
-	Repeats uint64  `json:"repeats"` // later failures with the same picture
-	Named   bool    `json:"-"`       // all call sites in it have their names
+	Time    uint64      `json:"-"`
+	Age     uint64      `json:"-"`              // of the process at Time
+	Process uint32      `json:"-"`              // number in the session
+	PID     int         `json:"process"`        // 0: unknown
+	Rank    *uint64     `json:"rank,omitempty"` // of the process in its job
+	Who     string      `json:"-"`              // names the process where there are several, or it has a rank: "rank 2 (pid 4711)"; empty: there is one
+	Call    string      `json:"call"`           // the OpenCL function, or the kind of memory that it was to create
+	Command bool        `json:"-"`              // a command failed; else a create
+	Kernel  string      `json:"kernel"`         // of the command, empty: none, or unknown
+	Status  wire.Status `json:"status"`
+	Tag     string      `json:"tag"`     // call site of the create, or of the memory that the command was given; empty: unknown
+	Wrapper string      `json:"-"`       // the function that creates memory there, if it has several callers
+	At      string      `json:"-"`       // call site of the command; empty: unknown
+	Given   uint64      `json:"-"`       // bytes of the memory that the command was given; 0: unknown
+	First   bool        `json:"-"`       // no command had used that memory, which was new: a driver may take memory only then
+	Size    uint64      `json:"size"`    // of a create
+	Repeats uint64      `json:"repeats"` // later failures with the same picture
+	Named   bool        `json:"-"`       // all call sites in it have their names
 
 	InUse             uint64   `json:"in_use"` // of the process, and so are the next
 	Requested         uint64   `json:"-"`
@@ -245,7 +245,7 @@ func (pms *postMortems) createFailed(p *process, c wire.CreateView) {
 	if !OutOfMemory(c, d) {
 		return
 	}
-	pms.failed(p, PostMortem{Call: "create of " + article(c.Memory()), Status: int32(c.Status()), Size: c.Requested(), Device: d}, c.Tag(), nil)
+	pms.failed(p, PostMortem{Call: "create of " + article(c.Memory()), Status: wire.Status(wire.CreateStatus(c)), Size: c.Requested(), Device: d}, c.Tag(), nil)
 }
 
 func article(kind wire.Memory) string {
@@ -262,7 +262,7 @@ func article(kind wire.Memory) string {
 func (pms *postMortems) commandFailed(p *process, r *wire.Record) {
 	f := FindingOf(r, &p.kernels)
 	device := p.devices.describedOf(r.AsDiag().Scope())
-	d := PostMortem{Call: f.Function, Command: true, Kernel: f.Kernel, Status: f.Status, Device: device, Given: f.Size}
+	d := PostMortem{Call: f.Function, Command: true, Kernel: f.Kernel, Status: wire.Status(f.Status), Device: device, Given: f.Size}
 	if o := p.heap.Object(r.AsDiag().Object()); o != nil {
 		d.First = p.own().counters.Uses > 0 && o.Outcome != wire.OutcomeHit && p.heap.Untouched(o)
 	}

@@ -363,6 +363,9 @@ type StatusCount struct {
 	Count  uint64 // 0: the place is free
 }
 
+// Code returns the number of the status, or NULL.
+func (c *StatusCount) Code() string { return wire.StatusNumber(c.Status) }
+
 // Reserved returns in use + cached + cooling.
 func (t *Totals) Reserved() uint64 { return t.InUse + t.Cached + t.Cooling }
 

@@ -96,7 +96,7 @@ func (t *totals) held(p *process, o *heap.Object) {
 // failed counts a create that failed.
 func (t *totals) failed(p *process, c wire.CreateView) {
 	for _, a := range p.accounts {
-		a.failed(int32(c.Status()), c.Duration())
+		a.failed(wire.CreateStatus(c), c.Duration())
 	}
 }
 

@@ -8,11 +8,19 @@ import (
 
 // StatusText names a status with its number.
 func StatusText(status int32) string {
-	number := strconv.Itoa(int(status))
-	if name := StatusName(status); name != "" {
-		return name + " (" + number + ")"
+	number, name := StatusNumber(status), StatusName(status)
+	if name == "" || name == number {
+		return number
 	}
-	return number
+	return name + " (" + number + ")"
+}
+
+// StatusNumber writes a status as a number, or NULL.
+func StatusNumber(status int32) string {
+	if status == ReturnedNULL {
+		return StatusName(status)
+	}
+	return strconv.Itoa(int(status))
 }
 
 // Words returns how sentences name what a create made. Events have the words of String.
@@ -110,9 +118,10 @@ var refusedCreates = [...]reasons{
 		InvalidValue: "the flags are not valid, or there are properties", -34: "the context is not valid",
 		-69: "a packet has no bytes or more than CL_DEVICE_PIPE_MAX_PACKET_SIZE, or there is no packet", -59: "no device of the context has pipes",
 	},
-	MemorySVM: { // clSVMAlloc returns no status: the shim makes it up
-		MemObjectAllocationFailure: "clSVMAlloc returned NULL, which has no code: the driver lacks memory, as the size, flags and alignment are valid",
-		InvalidValue: "clSVMAlloc returned NULL, which has no code: the size is 0 or larger than CL_DEVICE_MAX_MEM_ALLOC_SIZE, " +
+	MemorySVM: { // clSVMAlloc returns no status: see CreateStatus
+		MemObjectAllocationFailure: "clSVMAlloc has no codes; as size and alignment are valid, the driver probably lacks memory",
+		InvalidBufferSize:          "clSVMAlloc has no codes; the size is larger than CL_DEVICE_MAX_MEM_ALLOC_SIZE",
+		InvalidValue: "clSVMAlloc has no codes; the size is 0 or larger than CL_DEVICE_MAX_MEM_ALLOC_SIZE, " +
 			"or the flags or the alignment are not those of the device",
 	},
 	MemoryUSMHost: usm, MemoryUSMDevice: usm, MemoryUSMShared: usm,

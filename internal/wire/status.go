@@ -1,5 +1,7 @@
 package wire
 
+import "strconv"
+
 // Statuses of calls that fail for lack of memory.
 const (
 	MemObjectAllocationFailure = -4
@@ -16,8 +18,35 @@ const (
 	InvalidOperation = -59
 )
 
+// ReturnedNULL stands for the status of clSVMAlloc, which has none: it returns NULL. Statuses of calls that fail are below 0.
+const ReturnedNULL = 1
+
+// CreateStatus returns the status that the program got of a create. CREATE has for clSVMAlloc the one that another call would have had.
+func CreateStatus(c CreateView) int32 {
+	if c.Memory() == MemorySVM && c.Status() != 0 {
+		return ReturnedNULL
+	}
+	return int32(c.Status())
+}
+
+// Status is a status in JSON: null for ReturnedNULL.
+type Status int32
+
+// MarshalJSON implements json.Marshaler.
+func (s Status) MarshalJSON() ([]byte, error) {
+	if s == ReturnedNULL {
+		return []byte("null"), nil
+	}
+	return strconv.AppendInt(nil, int64(s), 10), nil
+}
+
 // StatusName returns the name of what an OpenCL function returned (OpenCL 3.0, appendix A), empty when it is not known.
-func StatusName(status int32) string { return statusNames[status] }
+func StatusName(status int32) string {
+	if status == ReturnedNULL {
+		return "NULL"
+	}
+	return statusNames[status]
+}
 
 // Missing reports whether a call fails so that was given memory, or an event, that could not be had: no memory object or event, an argument
 // that was never set, or an event that waits for a command that failed. Queues, programs and kernels do not need the program's memory.

@@ -102,7 +102,7 @@ func TestPostMortem(t *testing.T) {
 				t.Fatalf("there are %+v\n%s", figures.OutOfMemory, r.stderr)
 			}
 			got := figures.OutOfMemory[0]
-			if got.Verdict != test.verdict || got.Status != test.status || !strings.Contains(got.Tag, "shortage.c") || !strings.Contains(page, got.Why) {
+			if got.Verdict != test.verdict || int32(got.Status) != test.status || !strings.Contains(got.Tag, "shortage.c") || !strings.Contains(page, got.Why) {
 				t.Errorf("got %+v, want %+v\n%s", got, test, r.stderr)
 			}
 		})
