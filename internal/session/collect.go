@@ -32,16 +32,17 @@ type collector struct {
 
 	folder string // of the session; empty: no pool is asked for what other programs need
 
-	merge   merge
-	peers   []*peer
-	count   uint32         // processes so far
-	numbers map[int]uint32 // of processes so far, by their pids as they see them
-	early   []childUse     // reports whose process is not known yet
-	waiting *peer          // the program itself, ended, its exit not yet recorded
-	status  *Status        // how it ended, once that is known
-	sweep   uint64         // when losses, and whether processes still live, are looked at next
-	changed []change
-	staying string // name of a process that made OpenCL calls and outlives the program
+	merge    merge
+	peers    []*peer
+	count    uint32         // processes so far
+	numbers  map[int]uint32 // of processes so far, by their pids as they see them
+	early    []childUse     // reports whose process is not known yet
+	waiting  *peer          // the program itself, ended, its exit not yet recorded
+	finished uint64         // when the program itself ended; 0: it goes on
+	status   *Status        // how it ended, once that is known
+	sweep    uint64         // when losses, and whether processes still live, are looked at next
+	changed  []change
+	staying  string // name of a process that made OpenCL calls and outlives the program
 
 	wake chan struct{}
 	mu   sync.Mutex

@@ -301,23 +301,25 @@ func TestCollectorTellsTheExit(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		kept := &memoryRecorder{}
 		c, now := testCollector(kept)
+		end := *now + 1000
 		c.child = func() int { return 7 }
 		program := newFakeTarget(t)
 		c.addProcess(program.peer(7))
 		program.put(0, wire.Event{Time: 5, Kind: wire.KindCreate, Object: 1, Size: 1 << 20, Granted: 1 << 20}, "")
 		if before {
-			c.programEnded(Status{Signal: 9}, 7)
+			c.programEnded(Status{Signal: 9}, end)
 		}
 		_ = program.conn.Close()
+		*now += 1e6 // the end is noticed late
 		for c.sweep = 0; len(c.peers) > 0; c.sweep = 0 {
 			c.pass()
 		}
 		if !before {
-			c.programEnded(Status{Signal: 9}, 7)
+			c.programEnded(Status{Signal: 9}, end)
 		}
 		c.model.Tick(c.clock())
 		s := c.model.Publish()
-		if p := s.Processes[0]; p.State != stats.Signaled || p.Status != 9 || len(s.PostMortems) != 1 {
+		if p := s.Processes[0]; p.State != stats.Signaled || p.Status != 9 || p.Ended != end || len(s.PostMortems) != 1 {
 			t.Errorf("status known first: %v: %+v, %d failures", before, p, len(s.PostMortems))
 		}
 		*now += 30e9 // the dashboard is left

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -30,9 +31,10 @@ type peer struct {
 	lease  lease
 	mem    []byte
 	region *wire.Region
-	ask    uint32      // the latest ask for memory that was heard
-	outbox [][]byte    // messages for which its mailbox had no room
-	hungUp atomic.Bool // the other end of the socket is closed: by the process, or because it is gone
+	ask    uint32        // the latest ask for memory that was heard
+	outbox [][]byte      // messages for which its mailbox had no room
+	hungUp atomic.Bool   // the other end of the socket is closed: by the process, or because it is gone
+	hungAt atomic.Uint64 // when; 0: not known
 
 	sources  [wire.Rings]source
 	used     int    // rings that had an owner when they were last looked at
@@ -112,6 +114,7 @@ func (p *peer) watch(wake func()) {
 			break
 		}
 	}
+	p.hungAt.Store(Now())
 	p.hungUp.Store(true)
 	wake()
 }
@@ -186,14 +189,14 @@ func (c *collector) remove(p *peer) {
 		p, c.waiting = c.waiting, p // it may have had another program before: exec
 	}
 	if p != nil {
-		c.writeExit(p.number, Status{Code: -1}, c.clock())
+		c.writeExit(p.number, Status{Code: -1}, min(cmp.Or(p.hungAt.Load(), c.clock()), c.clock()))
 	}
 	c.recordExit()
 }
 
 // programEnded notes how and when the program itself ended. Its last events may still be unread.
 func (c *collector) programEnded(status Status, time uint64) {
-	c.status = &status
+	c.status, c.finished = &status, cmp.Or(c.finished, time)
 	c.model.Finish(time)
 	c.recordExit()
 }
@@ -206,7 +209,7 @@ func (c *collector) recordExit() {
 		return
 	}
 	c.waiting = nil
-	c.writeExit(p.number, *c.status, c.clock())
+	c.writeExit(p.number, *c.status, c.finished)
 }
 
 // commandName returns the name that the kernel has for a process; empty: unknown.

@@ -333,9 +333,9 @@ func (m *Model) ProcessEnded(number uint32, end End, time uint64) {
 	}
 	known := p.ended
 	if end.Signal != 0 {
-		p.finish(Signaled, end.Signal, m.heap.Now())
+		p.finish(Signaled, end.Signal, time)
 	} else {
-		p.finish(Exited, end.Status, m.heap.Now())
+		p.finish(Exited, end.Status, time)
 	}
 	p.gone = true
 	m.postMortems.killed(p, end.OOMKillsNumber)

@@ -194,7 +194,7 @@ func (m *Model) exit(p *process, r *wire.Record) {
 		p.shown.Orderly = true
 	}
 	known := p.ended
-	p.finish(Exited, status, m.heap.Now())
+	p.finish(Exited, status, r.Time)
 	if p.gone {
 		m.postMortems.killed(p, r.AsExit().OOMKillsNumber())
 	}
@@ -209,7 +209,7 @@ func (m *Model) exit(p *process, r *wire.Record) {
 
 // finish notes how a process ended. A later report replaces an earlier one, unless its status is unknown.
 func (p *process) finish(state State, status int, time uint64) {
-	p.changed = true
+	p.changed, time = true, max(time, p.shown.Started)
 	if !p.ended {
 		p.ended = true
 		p.shown.State, p.shown.Ended = state, time
