@@ -170,7 +170,11 @@ func memoryText(run *figures.Subject) string {
 	if run.Evidence.Run.Lost > 0 {
 		inUse, reserved = "~"+inUse, "~"+reserved
 	}
-	text := fmt.Sprintf("peak %s in use, %s reserved", inUse, reserved)
+	text := "peak " + inUse + " in use"
+	if asked := amount(figures.PeakRequested, run); run.PeakRequested > 0 && run.PeakRequested < run.PeakInUse && asked != inUse {
+		text += " (at most " + asked + " requested)" // what a policy adds is waste
+	}
+	text += ", " + reserved + " reserved"
 	if run.PeakIdle >= idleBytes {
 		text += ", at least " + amount(figures.PeakIdle, run) + " idle in the pool (unused for 10 s, or a quarter of the run until then)"
 	}

@@ -151,7 +151,7 @@ func TestSmallPhasesAreLeftOut(t *testing.T) {
 func TestMemoryText(t *testing.T) {
 	a := analysed(t, "testdata/churn.gmt")
 	a.Snapshot.Totals.PeakInUse, a.Snapshot.Totals.PeakReserved, a.Snapshot.Lost = 20<<20-16<<10, 20<<20, 1
-	if got, want := memoryText(figures.Recorded(a)), "peak ~19.98 MiB in use, ~20.00 MiB reserved"; got != want {
+	if got, want := memoryText(figures.Recorded(a)), "peak ~19.98 MiB in use (at most ~4.00 KiB requested), ~20.00 MiB reserved"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	p := &stats.PostMortem{InUse: 20<<20 - 16<<10, Device: stats.Device{Global: 20 << 20}}

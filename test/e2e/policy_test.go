@@ -112,6 +112,20 @@ func checkKnown(t *testing.T, file string) {
 	}
 }
 
+// What a program asks for is the same under every policy. What a policy adds is not among it, and the summary tells both.
+func TestPoliciesServeTheSameRequests(t *testing.T) {
+	t.Parallel()
+	c := command{args: []string{fault("findings"), "waste"}}
+	_, none := runUnder(t, "none", c)
+	for _, policy := range policyNames(t) {
+		r, sum := runUnder(t, policy, c)
+		wastes := sum.PeakInUse > sum.PeakRequested+sum.PeakRequested/64
+		if sum.PeakRequested != none.PeakInUse || wastes != contains(r.stderr, " requested), ") || policy == "pow2" && !wastes {
+			t.Errorf("%s: %d in use and %d requested at most, without a pool %d\n%s", policy, sum.PeakInUse, sum.PeakRequested, none.PeakInUse, r.stderr)
+		}
+	}
+}
+
 // TestPolicyChangesWhileTheProgramRuns goes through all policies and back to the first, while a program reads the memory that it
 // gets: it prints the same as without gpumemtop.
 func TestPolicyChangesWhileTheProgramRuns(t *testing.T) {
