@@ -187,6 +187,8 @@ func (v *view) allClear() string {
 	switch {
 	case len(v.s.PostMortems) > 0:
 		return "nothing beside what ran out of memory"
+	case v.run.Creates == 0 && len(v.s.Unseen) > 0:
+		text = "nothing was found, but " + unseenText(v.s)
 	case v.run.Creates == 0:
 		text = "nothing was found, and no buffer was created: there was little to judge"
 	}
@@ -259,6 +261,9 @@ func (v *view) keyFigures() section {
 		{figures.HitRate.Name, hitsText(t)},
 		{"driver", driverText(t)},
 	}}
+	if text := unseenText(v.s); text != "" {
+		s.addFact("unwatched", text)
+	}
 	if text := blockingText(v.s); text != "" {
 		s.addFact("blocking", text)
 	}

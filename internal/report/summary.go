@@ -67,9 +67,10 @@ type details struct {
 	// WithoutPool counts processes that should have had a pool; WithoutPoolWhy is the first one's reason.
 	WithoutPool    uint64   `json:"processes_without_pool,omitempty"`
 	WithoutPoolWhy string   `json:"without_pool_why,omitempty"`
-	Asked          []string `json:"asked,omitempty"`       // devices that programs asked for before they had a context, in words
-	NotWatched     []string `json:"not_watched,omitempty"` // why processes are not watched, if they report it
-	LeftOut        []string `json:"left_out,omitempty"`    // what gpumemtop did not keep because a program did too much of it, in words
+	Asked          []string `json:"asked,omitempty"`               // devices that programs asked for before they had a context, in words
+	NotWatched     []string `json:"not_watched,omitempty"`         // why processes are not watched, if they report it
+	Unseen         []string `json:"unwatched_libraries,omitempty"` // that programs may call past gpumemtop, or their functions
+	LeftOut        []string `json:"left_out,omitempty"`            // what gpumemtop did not keep because a program did too much of it, in words
 	// Ghosts has the policies that were simulated beside the run, the best first.
 	Ghosts []GhostSummary `json:"ghosts,omitempty"`
 	Plan   *PlanJSON      `json:"plan_measured,omitempty"` // effect of plans, if the policy takes them
@@ -121,7 +122,7 @@ func NewSummary(s *stats.Snapshot) Summary {
 		details: details{
 			MissReasons: missReasons(t.MissReasons[:], true), FailedWith: failedWith(t), FailedCalls: failedCalls(s), OtherFailed: s.OtherFailed, Machine: machineSummaries(s.Machine, t), Saved: savedOf(t), Measured: measuredOf(s.Measured),
 			Transfers: transfersSummary(&s.Transfers), Spill: s.Spill, Exit: Exit{Status: -1}, Processes: []units.Joined{}, PerTag: []units.Joined{},
-			Objects: objectSummaries(s.Objects), WithoutPool: s.Unpooled.Times, WithoutPoolWhy: s.Unpooled.Why, LeftOut: s.Exceeded, Asked: s.Asked,
+			Objects: objectSummaries(s.Objects), WithoutPool: s.Unpooled.Times, WithoutPoolWhy: s.Unpooled.Why, LeftOut: s.Exceeded, Unseen: s.Unseen, Asked: s.Asked,
 			Ghosts: ghostSummaries(s.Ghosts), Plan: planOf(&t.Plans),
 		},
 		snapshot: s,

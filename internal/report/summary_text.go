@@ -211,6 +211,9 @@ func (s *Summary) withEnd(lines []string, more func(*stats.Tag) string) []string
 	if t := &s.snapshot.Totals; t.ExposedNewZero > 0 {
 		lines = append(lines, "  exposed    "+analysis.ExposedText(t)+" (gpumemtop compare --outputs)")
 	}
+	if text := unseenText(s.snapshot); text != "" {
+		lines = append(lines, "  unwatched  "+units.Cut(text, mistakeWidth)+": all figures leave them out")
+	}
 	lines = append(append(lines, s.objectLines()...), s.unpairedLines()...)
 	lines = append(lines, refusedLines(s.snapshot)...)
 	lines = append(lines, mistakeLines(s.snapshot)...)

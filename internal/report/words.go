@@ -78,11 +78,22 @@ func policyText(s *stats.Snapshot) string {
 
 func figureText(f *figures.Figure, run *figures.Subject) string { return plain.figure(f, f.Of(run)) }
 
+// unseenText names the libraries that the program may call past gpumemtop; empty: none is known.
+func unseenText(s *stats.Snapshot) string {
+	if len(s.Unseen) == 0 {
+		return ""
+	}
+	return "calls through " + units.Clean(strings.Join(s.Unseen, ", ")) + " are not watched"
+}
+
 // hitsText says how many requests the pool served.
 func hitsText(run *figures.Subject) string {
 	requests := run.Hits + run.Misses
 	if requests+run.Alternative == 0 {
-		return "nothing was requested of a kind and size that a pool serves"
+		if text := unseenText(run.Evidence.Run); text != "" {
+			return "no request was seen: " + text
+		}
+		return "no request was seen of a kind and size that a pool serves"
 	}
 	text := figureText(figures.HitRate, run) + " of " + units.Count(requests, "request")
 	if run.SteadyRequests > 0 {

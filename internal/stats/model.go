@@ -386,7 +386,11 @@ type notices struct {
 	eager       string // see Snapshot.Eager
 	hosted      Part   // see Snapshot.Hosted
 	unpooled    Unpooled
+	unseen      []string // see Snapshot.Unseen
 }
+
+// unseenMax bounds the libraries that are named.
+const unseenMax = 4
 
 // note takes a DIAG that is no finding. It reports whether the DIAG is worth a mark.
 func (n *notices) note(r *wire.Record) bool {
@@ -402,6 +406,10 @@ func (n *notices) note(r *wire.Record) bool {
 		return n.hosted.Buffers == 1
 	case wire.DiagMeasure:
 		return !measure.Announced(r)
+	case wire.DiagSecondLoader:
+		if name := callsite.Clean(r.Payload); len(n.unseen) < unseenMax && !slices.Contains(n.unseen, name) {
+			n.unseen = append(slices.Clone(n.unseen), name) // snapshots share it
+		}
 	case wire.DiagTransparent, wire.DiagPanic:
 		if n.unpooled.Times++; n.unpooled.Times == 1 {
 			n.unpooled.Why = callsite.Clean(r.Payload)

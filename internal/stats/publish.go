@@ -58,6 +58,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Hosted:        m.notices.hosted,
 		Unknown:       m.heap.Unknown,
 		Unpooled:      m.notices.unpooled,
+		Unseen:        m.notices.unseen,
 		Asked:         m.asked,
 	}
 	m.bounds(s)

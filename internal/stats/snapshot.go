@@ -66,6 +66,7 @@ type Snapshot struct {
 	Hosted        Part         // creates that got the host's memory, as the device's lacked what the pool wasted
 	Unknown       uint64       // events about objects that were never seen created
 	Unpooled      Unpooled     // processes without a pool though they should have one
+	Unseen        []string     // libraries, or their functions, that programs may call past gpumemtop
 	Asked         []string     // which devices programs asked for before a context, in words; known after the end of a session
 	Exceeded      []string     // what a program did more of than gpumemtop keeps, in words
 	LeftOut       string       // what of it no figure counts, which are too low then; empty: nothing

@@ -32,6 +32,19 @@ static struct {
 	char name[NAME_ROOM];
 } seconds[LOADERS_MAX];
 
+/* The path of the library that has a function; NULL: none has it now. */
+static const char *library_of(const void *function)
+{
+	Dl_info info;
+	return dladdr(function, &info) && info.dli_fname && *info.dli_fname ? info.dli_fname : NULL;
+}
+
+static void report_second_loader(const char *name, const void *function)
+{
+	const char *library = library_of(function);
+	gmt_diag(GMT_DIAG_SECOND_LOADER, library ? library : name);
+}
+
 void gmt_preload_ends(void)
 {
 	if (gmt_dispatch_lone_driver())
@@ -39,7 +52,7 @@ void gmt_preload_ends(void)
 	for (size_t i = 0; i < LOADERS_MAX; i++) {
 		const void *function = atomic_load(&seconds[i].function);
 		if (function && !gmt_layer_holds(function))
-			gmt_diag(GMT_DIAG_SECOND_LOADER, seconds[i].name);
+			report_second_loader(seconds[i].name, function);
 	}
 }
 
@@ -66,7 +79,7 @@ static void note_second_loader(const char *name, const void *function)
 	}
 	pthread_mutex_unlock(&mutex);
 	if (i == LOADERS_MAX)
-		gmt_diag(GMT_DIAG_SECOND_LOADER, name);
+		report_second_loader(name, function);
 }
 
 /* Our hook for a function found in an ICD loader; NULL if we have none. */

@@ -136,7 +136,7 @@ TEST(a_second_loader_is_reported_and_left_alone)
 	CHECK(second);
 	CHECK(is_in(dlsym(second, "clCreateBuffer"), "libOpenCL_second.so"));
 	EQUAL(diags(GMT_DIAG_SECOND_LOADER), 1);
-	CHECK(strcmp(last_text(GMT_KIND_DIAG), "clCreateBuffer") == 0);
+	CHECK(strstr(last_text(GMT_KIND_DIAG), "/libOpenCL_second.so"));
 }
 
 TEST(every_hook_is_found_and_nothing_else_is_exported)

@@ -286,6 +286,9 @@ func TestDriverWithoutALoader(t *testing.T) {
 	if bare.code != 0 || under.code != 0 || string(under.stdout) != string(bare.stdout) {
 		t.Fatalf("bare %s, under gpumemtop %s", bare, under)
 	}
+	if !contains(under.stderr, "no request was seen") || !contains(under.stderr, "calls through "+c.args[len(c.args)-1]+" are not watched") {
+		t.Errorf("no word of the driver: %s", under.stderr)
+	}
 	events := run(t, command{args: []string{gpumemtop(), "export", "--format", "ndjson", "-o", "-", file}})
 	if !strings.Contains(string(events.stdout), `"op":"second loader","text":"`+c.args[len(c.args)-1]) {
 		t.Errorf("no event names the driver:\n%s", events.stdout)
