@@ -116,9 +116,13 @@ func costItems(s *stats.Snapshot, rough bool) []item {
 		return nil
 	}
 	t := &s.Totals
+	name, p99 := "create p50 ", tookText(t.CreateP99NS)
+	if n := t.CreatesTimed; n > 0 && n < stats.EnoughForP99 {
+		name, p99 = map[bool]string{true: "create took ", false: "create median "}[n == 1], none
+	}
 	return []item{
-		{0, []span{{"create p50 ", dim}, {tookText(t.CreateP50NS), plain}}},
-		{1, []span{{"p99 ", dim}, {tookText(t.CreateP99NS), plain}}},
+		{0, []span{{name, dim}, {tookText(t.CreateP50NS), plain}}},
+		{1, []span{{"p99 ", dim}, {p99, plain}}},
 		{2, []span{{"driver ", dim}, {tookText(t.DriverCreateP50), plain}}},
 	}
 }

@@ -118,7 +118,7 @@ func (p *transfersPane) drawDirections(r region, t *stats.Transfers) (rows int) 
 		if all := f.Pinned + f.Pageable; f.Pinned > 0 {
 			items = append(items, item{4, []span{{percent(float64(f.Pinned)/float64(all)) + "%", plain}, {" pinned", dim}}})
 		}
-		if f.Cold > 0 {
+		if f.Cold > 0 && f.ColdKnown() {
 			items = append(items, item{5, []span{{percent(float64(f.Cold)/float64(f.Pages)) + "%", warnStyle}, {" into cold pages", dim}}})
 		}
 		x := r.lineOf(0, rows, 2, fit(items, r.w, 2)) + 2

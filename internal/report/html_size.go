@@ -6,6 +6,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report/plot"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
 // histogram draws bins between powers of two.
@@ -73,10 +74,14 @@ func (v *view) costCharts() section {
 // formula writes the fitted line, or the median where no line fits.
 func formula(c *analysis.CostCurve) string {
 	if !c.Fits() {
-		return fmt.Sprintf("%s; %s, p99 %s", medianText(c), countOf(c.Calls, "call"), durationText(c.P99))
+		text := medianText(c) + "; " + countOf(c.Calls, "call")
+		if c.Calls >= stats.EnoughForP99 {
+			text += ", p99 " + durationText(c.P99)
+		}
+		return text
 	}
-	return fmt.Sprintf("%s + %s per MiB · size, R² %.3f; %s, p50 %s, p99 %s", signedDuration(c.A), nanosText(c.B*(1<<20)), c.R2,
-		countOf(c.Calls, "call"), durationText(c.P50), durationText(c.P99))
+	return fmt.Sprintf("%s + %s per MiB · size, R² %.3f; %s, %s", signedDuration(c.A), nanosText(c.B*(1<<20)), c.R2,
+		countOf(c.Calls, "call"), stats.Spread(c.Calls, durationText(c.P50), durationText(c.P99)))
 }
 
 func signedDuration(ns float64) string {

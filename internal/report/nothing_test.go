@@ -18,7 +18,7 @@ func TestFiguresOfNothing(t *testing.T) {
 		return a
 	}
 	some := func(a *analysis.Analysis) {
-		a.Snapshot.Totals = stats.Totals{Creates: 2, Releases: 2, DriverCreates: 2, CreateP50NS: 5, CreateP99NS: 7, DriverCreateP50: 4, DriverCreateP99: 6}
+		a.Snapshot.Totals = stats.Totals{Creates: 2, Releases: 2, DriverCreates: 2, CreatesTimed: 5, DriverTimed: 5, CreateP50NS: 5, CreateP99NS: 7, DriverCreateP50: 4, DriverCreateP99: 6}
 	}
 	for name, test := range map[string]struct {
 		analysis  *analysis.Analysis
@@ -42,6 +42,18 @@ func TestFiguresOfNothing(t *testing.T) {
 		"nearly: buffers": {
 			of(some), []string{"nothing was found: no mistake", "Every buffer was released.", "2 creates and 0 releases; create p50 4ns, p99 6ns\n", "calls        create p50 5ns, p99 7ns\n"},
 			[]string{"little to judge", "No buffer was created"},
+		},
+		"one call": {
+			of(func(a *analysis.Analysis) {
+				some(a)
+				a.Snapshot.Totals.CreatesTimed, a.Snapshot.Totals.DriverTimed = 1, 2
+			}),
+			[]string{"; create median 4ns\n", "calls        create 5ns\n"}, []string{"p50", "p99"},
+		},
+		"calls past us": {
+			of(func(a *analysis.Analysis) { a.Snapshot.Unseen = []string{"/x/libmine.so"} }),
+			[]string{"nothing was found, but calls through /x/libmine.so are not watched\n", "no request was seen: calls through /x/libmine.so are not watched\n"},
+			[]string{"nothing was requested", "little to judge"},
 		},
 		"never used": {
 			of(func(a *analysis.Analysis) { some(a); a.Lag = analysis.Lag{Unused: 2} }), []string{"all          2 never used\n"}, []string{"of 0 buffers"},

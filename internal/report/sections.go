@@ -219,7 +219,7 @@ func (v *view) watched() section {
 	s := section{Title: "Key figures", Facts: [][2]string{
 		{figures.Creates.Name, fmt.Sprintf("%d (%s), %s requested in poolable ones", t.Creates+t.Failures, refusedText(t.Totals), v.runFigure(figures.BytesRequested))},
 		{figures.Releases.Name, fmt.Sprintf("%d, not timed", t.Releases)},
-		{"in creates", v.runFigure(figures.DriverTime) + ", including the time of the probes, some µs each" + percentilesText("; ", t.CreateP50NS, t.CreateP99NS)},
+		{"in creates", v.runFigure(figures.DriverTime) + ", including the time of the probes, some µs each" + percentilesText("; ", t.CreatesTimed, t.CreateP50NS, t.CreateP99NS)},
 		{"memory", memory + v.peakTime(", at")},
 		{"at the end", end},
 	}}
@@ -277,12 +277,12 @@ func (v *view) keyFigures() section {
 	return s
 }
 
-// percentilesText writes those of what calls took, after other words; empty: no call was timed.
-func percentilesText(before string, p50, p99 uint64) string {
-	if p99 == 0 {
+// percentilesText writes those of what timed calls took, after other words; empty: no call was timed.
+func percentilesText(before string, calls, p50, p99 uint64) string {
+	if calls == 0 || p99 == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%sp50 %s, p99 %s", before, units.Duration(p50), units.Duration(p99))
+	return before + stats.Spread(calls, units.Duration(p50), units.Duration(p99))
 }
 
 // moreFigures are the other figures of the run.
@@ -295,11 +295,11 @@ func (v *view) moreFigures() section {
 	}
 	s.Facts = append([][2]string{
 		{"in driver", fmt.Sprintf("%s in %s and %s", v.runFigure(figures.DriverTime), units.Count(t.DriverCreates, "create"), units.Count(t.DriverReleases, "release")) +
-			percentilesText("; create ", t.DriverCreateP50, t.DriverCreateP99)},
+			percentilesText("; create ", t.DriverTimed, t.DriverCreateP50, t.DriverCreateP99)},
 		{"bytes", fmt.Sprintf("%s requested in poolable creates, %s created by the driver", v.runFigure(figures.BytesRequested),
 			v.runFigure(figures.BytesAllocated))},
 	}, s.Facts...)
-	if text := percentilesText("create ", t.CreateP50NS, t.CreateP99NS); text != "" {
+	if text := percentilesText("create ", t.CreatesTimed, t.CreateP50NS, t.CreateP99NS); text != "" {
 		s.Facts = slices.Insert(s.Facts, 1, [2]string{"calls", text})
 	}
 	if t.Slabs > 0 {

@@ -41,15 +41,22 @@ func (v *view) costs() section {
 // costLine says how long calls take: a + b·size, b per MiB, if a line describes them, else the median.
 func costLine(c *analysis.CostCurve) string {
 	if !c.Fits() {
-		return fmt.Sprintf("%s (%s), p99 %s", medianText(c), units.Plural(c.Calls, "call", "calls"), units.Duration(c.P99))
+		text := fmt.Sprintf("%s (%s)", medianText(c), units.Plural(c.Calls, "call", "calls"))
+		if c.Calls >= stats.EnoughForP99 {
+			text += ", p99 " + units.Duration(c.P99)
+		}
+		return text
 	}
-	return fmt.Sprintf("%s + %s per MiB; R² %.2f; %d measured, p50 %s, p99 %s", units.DurationOf(c.A), units.DurationOf(c.B*(1<<20)), c.R2,
-		c.Calls, units.Duration(c.P50), units.Duration(c.P99))
+	return fmt.Sprintf("%s + %s per MiB; R² %.2f; %d measured, %s", units.DurationOf(c.A), units.DurationOf(c.B*(1<<20)), c.R2,
+		c.Calls, stats.Spread(c.Calls, units.Duration(c.P50), units.Duration(c.P99)))
 }
 
 // medianText describes calls that no line describes.
 func medianText(c *analysis.CostCurve) string {
-	median := "median " + units.Duration(c.P50)
+	median := units.Duration(c.P50)
+	if c.Calls > 1 {
+		median = "median " + median
+	}
 	if c.OneSize() {
 		return median
 	}

@@ -214,7 +214,7 @@ func (v *view) lag() section {
 	more := "more "
 	switch {
 	case l.Known > 0:
-		held := fmt.Sprintf("p50 %s, p99 %s of %s, at least %s in all", v.duration(l.P50), v.duration(l.P99), v.countText(l.Known, "buffer"),
+		held := fmt.Sprintf("%s of %s, at least %s in all", stats.Spread(l.Known, v.duration(l.P50), v.duration(l.P99)), v.countText(l.Known, "buffer"),
 			v.byteSeconds(l.ByteSeconds))
 		s.Intro = fmt.Sprintf("From the end of the last use, as the program's waits show it, to the release: %s. %s had no use at all.", held,
 			v.countText(l.Unused, "released buffer"))
@@ -234,9 +234,12 @@ func (v *view) lag() section {
 	t := v.table("Held after the last use, by call site", len(l.Tags), number("bytes × s"), barColumn,
 		number("buffers"), number("p50"), number("p99"), words("call site").front())
 	for i := range l.Tags[:v.shownRows(len(l.Tags))] {
-		r := &l.Tags[i]
+		r, p99 := &l.Tags[i], v.noneCell()
+		if r.Known >= stats.EnoughForP99 {
+			p99 = v.durationCell(r.P99)
+		}
 		t.add(numberCell(v.byteSeconds(r.ByteSeconds), r.ByteSeconds), barCell(r.ByteSeconds, l.Tags[0].ByteSeconds), v.countCell(r.Known),
-			v.durationCell(r.P50), v.durationCell(r.P99), v.siteCell(r.Name, nil))
+			v.durationCell(r.P50), p99, v.siteCell(r.Name, nil))
 	}
 	s.Tables = []table{t}
 	return s

@@ -138,10 +138,14 @@ func (v *view) flowCells(f *stats.Flow, moves bool) []cell {
 	if text != "" {
 		at = numberCell(v.spaced(text), f.Rate())
 	}
+	cold := v.noneCell()
+	if f.ColdKnown() {
+		cold = v.rateCell(fraction(f.Cold, f.Pages), f.Pages)
+	}
 	return []cell{
 		v.countCell(f.Calls), v.bytesCell(f.Bytes), v.countCell(f.Blocking), v.durationCell(f.NS), v.durationCell(f.ProfiledNS), at,
 		v.rateCell(fraction(f.Pinned, f.Pinned+f.Pageable), f.Pinned+f.Pageable),
-		v.rateCell(fraction(f.Cold, f.Pages), f.Pages),
+		cold,
 	}
 }
 

@@ -209,6 +209,7 @@ func (a *account) totals(free spread) Totals {
 	t.Idle = min(free.idle, t.Cached)
 	t.SteadyHits, t.SteadyRequests = a.steady.Later()
 	t.Saved = a.costs.saved()
+	t.CreatesTimed, t.DriverTimed = a.calls.Total, a.driver.Total
 	t.CreateP50NS, t.CreateP99NS = a.calls.Percentile(0.5), a.calls.Percentile(0.99)
 	t.DriverCreateP50, t.DriverCreateP99 = a.driver.Percentile(0.5), a.driver.Percentile(0.99)
 	return t

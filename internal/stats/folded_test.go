@@ -114,7 +114,7 @@ func TestFoldedTotals(t *testing.T) {
 		known[*n] = ""
 	}
 	out := []string{
-		"SavedTouches", "Plans", "Held", "PeakInUseTime", "CreateP50NS", "CreateP99NS", "DriverCreateP50", "DriverCreateP99", "Squares",
+		"SavedTouches", "Plans", "Held", "PeakInUseTime", "CreatesTimed", "DriverTimed", "CreateP50NS", "CreateP99NS", "DriverCreateP50", "DriverCreateP99", "Squares",
 		"FailedWith", // below
 	}
 	v := reflect.ValueOf(total)

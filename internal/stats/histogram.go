@@ -46,6 +46,20 @@ func (h *Histogram) Percentile(p float64) uint64 {
 	return 0
 }
 
+// EnoughForP99 is how many values a sentence about their 99th percentile needs.
+const EnoughForP99 = 5
+
+// Spread says what n values show: one has no percentiles, and a few have a median only.
+func Spread(n uint64, p50, p99 string) string {
+	switch {
+	case n == 1:
+		return p50
+	case n < EnoughForP99:
+		return "median " + p50
+	}
+	return "p50 " + p50 + ", p99 " + p99
+}
+
 // Buckets yields the middle and the count of each bucket that has values, ascending.
 func (h *Histogram) Buckets() iter.Seq2[uint64, uint64] {
 	return func(yield func(uint64, uint64) bool) {

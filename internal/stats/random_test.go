@@ -47,7 +47,7 @@ func TestTotalsEqualNaiveRecomputation(t *testing.T) {
 func forgetEstimates(t *Totals) {
 	t.Saved, t.SteadyHits, t.SteadyRequests, t.Held = SavedCalls{}, 0, 0, 0
 	t.PeakIdle = 0 // looked at ten times a second
-	t.CreateP50NS, t.CreateP99NS, t.DriverCreateP50, t.DriverCreateP99 = 0, 0, 0, 0
+	t.CreatesTimed, t.DriverTimed, t.CreateP50NS, t.CreateP99NS, t.DriverCreateP50, t.DriverCreateP99 = 0, 0, 0, 0, 0, 0
 }
 
 // checkConsistent checks what must hold in every snapshot of a run without ended processes: rows, processes and

@@ -349,6 +349,8 @@ type Totals struct {
 	BetweenDevices  uint64 // bytes that commands needed on one device when only others of the context had them
 	Uses            uint64
 	Syncs           uint64
+	CreatesTimed    uint64 // calls that P50 and P99 are of
+	DriverTimed     uint64 // likewise of the driver
 	CreateP50NS     uint64 // whole create call, all outcomes
 	CreateP99NS     uint64
 	DriverCreateP50 uint64

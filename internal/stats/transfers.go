@@ -55,6 +55,7 @@ type Flow struct {
 	Pageable      uint64 `json:"pageable_bytes"`  // bytes whose host side was other memory, as far as is known
 	Pages         uint64 `json:"pages_looked_at"` // of the host side, before reads
 	Cold          uint64 `json:"cold_pages"`      // of these, not in memory
+	Looks         uint64 `json:"-"`               // reads whose pages were looked at
 	Again         uint64 `json:"-"`               // of Between: calls on a device that had the contents before
 }
 
@@ -68,6 +69,9 @@ func (f *Flow) Rate() float64 {
 	}
 	return float64(f.TimedBytes) / float64(f.NS) * 1e9
 }
+
+// ColdKnown reports whether the share of Pages that are cold is one of reads in general: a look is at adjacent pages of one read.
+func (f *Flow) ColdKnown() bool { return f.Looks >= 4 }
 
 // Add joins another flow.
 func (f *Flow) Add(o *Flow) {
@@ -83,6 +87,7 @@ func (f *Flow) Add(o *Flow) {
 	f.Pageable += o.Pageable
 	f.Pages += o.Pages
 	f.Cold += o.Cold
+	f.Looks += o.Looks
 	f.Again += o.Again
 }
 
@@ -208,7 +213,9 @@ func (t *transfers) use(p *process, r *wire.Record) {
 	if more, known := t.sides.Of(r); known {
 		t.own = true
 		tag = more.Site()
-		flow.Pages, flow.Cold = uint64(more.Pages()), uint64(more.Cold())
+		if flow.Pages, flow.Cold = uint64(more.Pages()), uint64(more.Cold()); flow.Pages > 0 {
+			flow.Looks = 1
+		}
 		switch {
 		case more.Pinned():
 			flow.Pinned = u.Bytes()

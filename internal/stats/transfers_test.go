@@ -32,7 +32,7 @@ func TestTransfersCount(t *testing.T) {
 	got := s.Snapshot().Transfers
 	want := [Between + 1]Flow{
 		ToDevice: {Calls: 2, Bytes: 1200, Blocking: 2, TimedBytes: 1200, NS: 600, Pinned: 600, Pageable: 600},
-		ToHost:   {Calls: 1, Bytes: 50, Pageable: 50, Pages: 16, Cold: 4},
+		ToHost:   {Calls: 1, Bytes: 50, Pageable: 50, Pages: 16, Cold: 4, Looks: 1},
 		Within:   {Calls: 1, Bytes: 70},
 		Mapped:   {Calls: 1, Bytes: 90},
 	}
