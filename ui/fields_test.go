@@ -76,6 +76,19 @@ func TestUnknownDevice(t *testing.T) {
 	}
 }
 
+// TestSeveralDevices: what each of them holds is unknown, so it is compared with none of them.
+func TestSeveralDevices(t *testing.T) {
+	s := sampleSnapshot()
+	s.Processes = append(s.Processes[:0:0], s.Processes...)
+	s.Processes[0].Devices = 2
+	if line := strings.Split(screen(newTest((&calls{}).options(), 120, 36, s)), "\n")[2]; strings.Contains(line, "█") || !strings.Contains(line, "on 2 devices together") {
+		t.Errorf("the gauge is %q", line)
+	}
+	if text, _ := withDevice(s, 1<<20, "", true); text != "; which of 2 devices would have it is not known" {
+		t.Error(text)
+	}
+}
+
 // TestAlarmsMoveNothing: what is left of them in the first line stays where it is, and so it does for a measurement.
 func TestAlarmsMoveNothing(t *testing.T) {
 	calm, loud, measured, large := sampleSnapshot(), mistaken(sampleSnapshot()), sampleSnapshot(), sampleSnapshot()

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -298,6 +299,10 @@ func (d *dashboard) drawGauge(r region, s *stats.Snapshot) {
 	whole := cmp.Or(s.Device.Global, d.latest(s).Device.Global) // a moment before the first call has none
 	if whole == 0 {
 		r.text(0, 0, clauses("the memory of the device is not known: there is nothing to compare with", r.w), dim)
+		return
+	}
+	if n := s.MostDevices(); n > 1 {
+		r.text(0, 0, clauses(fmt.Sprintf("on %d devices together, one with %s: what each of them holds is not known", n, bytesText(whole)), r.w), dim)
 		return
 	}
 	inUse := min(t.InUse, onDevice(s))

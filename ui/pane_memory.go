@@ -158,7 +158,7 @@ func (p memoryPane) drawBounds(chart region, s *stats.Snapshot, columns []column
 			chart.put(x, y, "╌", cachedStyle)
 		}
 	}
-	if y := row(float64(s.Device.Global)); s.Device.Global > 0 && float64(s.Device.Global) <= top {
+	if y := row(float64(s.Device.Global)); s.Device.Global > 0 && float64(s.Device.Global) <= top && s.MostDevices() <= 1 {
 		chart.repeat(0, y, chart.w, "╌", badStyle)
 		chart.text(0, y, "device ", badStyle)
 	}

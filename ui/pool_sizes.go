@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"fmt"
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
@@ -167,6 +168,8 @@ func withDevice(s *stats.Snapshot, size uint64, text string, pool bool) (string,
 	switch {
 	case device.Largest > 0 && size > device.Largest:
 		return text + "; does not fit: the device allocates at most " + bytesText(device.Largest) + " at once", badStyle
+	case s.MostDevices() > 1:
+		return text + fmt.Sprintf("; which of %d devices would have it is not known", s.MostDevices()), st
 	case size <= free:
 		return text + "; fits the " + bytesText(free) + " that the device has left", st
 	case size <= sum(free, t.Cached):

@@ -82,10 +82,7 @@ func (v *view) settings() section {
 
 // severalText says what findings mean where a process uses several devices; empty: none does.
 func severalText(s *stats.Snapshot) string {
-	most := 0
-	for i := range s.Processes {
-		most = max(most, s.Processes[i].Devices)
-	}
+	most := s.MostDevices()
 	if most < 2 {
 		return ""
 	}

@@ -123,6 +123,14 @@ func (s *Snapshot) Ended() uint64 {
 	return last
 }
 
+// MostDevices returns on how many devices a process surely is, at most: on several, what each of them holds is unknown.
+func (s *Snapshot) MostDevices() (most int) {
+	for i := range s.Processes {
+		most = max(most, s.Processes[i].Devices)
+	}
+	return most
+}
+
 // Wall returns how long the run took, or takes so far, in ns.
 func (s *Snapshot) Wall() uint64 {
 	end := s.Ended()

@@ -108,7 +108,7 @@ func (s *fitSearch) measure(result *FitResult) error {
 	case o.Peak == 0:
 		return errors.New("the program never allocates device memory: it fits everywhere")
 	}
-	result.Peak = o.Peak
+	result.Peak, result.Devices = o.Peak, o.Devices
 	result.Resolution = s.resolution
 	if result.Resolution == 0 {
 		result.Resolution = max(o.Peak/100, resolutionMin)
@@ -181,6 +181,7 @@ type FitResult struct {
 	Command    []string `json:"command"`
 	Peak       uint64   `json:"peak"`       // bytes that the program takes without a limit
 	Resolution uint64   `json:"resolution"` // bytes
+	Devices    int      `json:"devices"`    // that the program uses; the sizes are those of one device in place of all of them
 	Results    []Least  `json:"results"`    // without the pool, with it
 }
 
@@ -208,5 +209,8 @@ func (r *FitResult) WriteText(w io.Writer) error {
 	b.WriteString(table.String())
 	fmt.Fprintf(&b, "Without a limit the program takes %s. Smallest sizes that succeeded (±%s).\n",
 		units.FormatLong(r.Peak), units.FormatLong(r.Resolution))
+	if r.Devices > 1 {
+		fmt.Fprintf(&b, "It uses %d devices: the sizes are those of one device in place of all. What each needs is not known.\n", r.Devices)
+	}
 	return console.WriteText(w, b.String())
 }

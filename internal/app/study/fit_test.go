@@ -112,6 +112,12 @@ func TestFitResultText(t *testing.T) {
 		t.Errorf("have\n%s\nwant\n%s", b.String(), want)
 	}
 	b.Reset()
+	two := result
+	two.Devices = 2
+	if err := two.WriteText(&b); err != nil || !strings.HasPrefix(b.String(), want+"It uses 2 devices: ") {
+		t.Errorf("%v: %s", err, b.String())
+	}
+	b.Reset()
 	if err := console.WriteJSON(&b, &result); err != nil {
 		t.Fatal(err)
 	}

@@ -50,6 +50,7 @@ type Outcome struct {
 	Peak    uint64        // largest peak reserved of any process
 	Asked   uint64        // largest peak requested of any process
 	Hits    uint64        // of all processes
+	Devices int           // the most that a process uses
 
 	iterations measure.Iterations // if the program's iterations are timed
 	measured   *measure.Result    // by an experiment in the program, if the setup has one
@@ -137,6 +138,7 @@ func (p *Program) run(setup *watch.Setup, outputs *watch.Outputs) (*Outcome, err
 	if len(result.Snapshot.Processes) == 0 {
 		o.Nothing = report.Nothing(result.Snapshot.Asked)
 	}
+	o.Devices = result.Snapshot.MostDevices()
 	for i := range result.Snapshot.Processes {
 		t := &result.Snapshot.Processes[i].Totals
 		o.Peak, o.Asked = max(o.Peak, t.PeakReserved), max(o.Asked, t.PeakRequested)
