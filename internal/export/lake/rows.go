@@ -101,7 +101,7 @@ var RunFigures = slices.DeleteFunc(slices.Clone(figures.All()), func(f *figures.
 // Figure returns one of RunFigures.
 func (r *Run) Figure(f *figures.Figure) int64 { return r.Figures[slices.Index(RunFigures, f)] }
 
-// Site sums up what a call site created. Byte-seconds are sizes times the time that they were held.
+// Site sums up what a call site created. Byte-seconds are granted sizes times the time that they were held.
 type Site struct {
 	Run       string   `parquet:"run,dict"`
 	Site      string   `parquet:"site,dict"`
