@@ -291,8 +291,8 @@ func (p *limitsPane) drawLimit(r region, c limitColumns, l *stats.Limit, chosen 
 
 // text formats a value: a size beyond the device's is no more than all of it.
 func (p *limitsPane) text(l *stats.Limit, value float64) string {
-	if device := p.d.live.Device.Global; l.Kind == stats.LimitBytes && value < unlimitedBytes && device > 0 {
-		value = min(value, float64(device))
+	if live := p.d.live; live != nil && l.Kind == stats.LimitBytes && value < unlimitedBytes && live.Device.Global > 0 { // nil: nothing was drawn yet
+		value = min(value, float64(live.Device.Global))
 	}
 	return limitText(l, value)
 }
