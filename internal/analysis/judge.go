@@ -88,6 +88,7 @@ var rules = []rule{
 	{ofWhole, transferRule(ColdRead)},
 	{ofWhole, transferRule(Small)},
 	{ofWhole, transferRule(Blocking)},
+	{ofWhole, transferRule(BlockingMap)},
 	{anyRun, transferRule(Returned)},
 	{ofMoment, wasteIsHigh},
 	{anyRun, hosted},

@@ -32,13 +32,41 @@ type moveKey struct {
 type move struct {
 	count, bytes, ns uint64
 	sampled          bool
-	waited           bool       // of ColdRead: calls waited for commands as well
+	waited           bool // of ColdRead: calls waited for commands as well
+	busy             window
 	warm             stats.Flow // of ColdRead: reads into warm memory; of Copied: calls that waited for no commands
 }
+
+// window is the time from the end of a first call to that of the last, and how much of it calls took. The first call is left out: it may
+// wait for all that a program does once.
+type window struct{ first, last, busy uint64 }
+
+func (w *window) add(from, to uint64) {
+	switch {
+	case w.last == 0:
+		w.first, w.last = to, to
+	case to > w.last: // threads may be in calls at the same time
+		w.busy += to - max(from, w.last)
+		w.last = to
+	}
+}
+
+// join adds calls of the same process.
+func (w *window) join(o *window) {
+	if w.last == 0 {
+		*w = *o
+	} else if o.last > 0 {
+		w.first, w.last, w.busy = min(w.first, o.first), max(w.last, o.last), w.busy+o.busy
+	}
+}
+
+// share is the part of the time that calls took.
+func (w *window) share() float64 { return share(w.busy, w.last-w.first) }
 
 // mover is a thread that moves memory.
 type mover struct {
 	run, runBytes, runNS uint64
+	busy                 window
 	key                  moveKey
 	command              wire.Command
 	object, end          uint64
@@ -228,6 +256,7 @@ func (m *moves) countAdjoining(t *mover, key moveKey, u wire.UseView) {
 	t.run++
 	t.runBytes += u.Bytes()
 	t.runNS += uint64(u.Duration())
+	t.busy.add(u.Time(), u.Time()+uint64(u.Duration()))
 }
 
 func (m *moves) endRun(t *mover) {
@@ -236,15 +265,21 @@ func (m *moves) endRun(t *mover) {
 			f.count += t.run
 			f.bytes += t.runBytes
 			f.ns += t.runNS
+			f.busy.join(&t.busy)
 		}
 	}
-	t.run, t.runBytes, t.runNS = 0, 0, 0
+	t.run, t.runBytes, t.runNS, t.busy = 0, 0, 0, window{}
 }
 
-// waits counts blocking reads that wait for commands of the same thread.
+// waits counts blocking reads, and maps for reading, that wait for commands of the same thread.
 func (m *moves) waits(t *mover, key moveKey, u wire.UseView) {
-	if u.Command() == wire.CommandRead && u.Duration() > 0 && t.queued {
-		m.add(Blocking, key, u)
+	if u.Duration() > 0 && t.queued {
+		switch {
+		case u.Command() == wire.CommandRead:
+			m.add(Blocking, key, u)
+		case u.Command() == wire.CommandMap && u.Reads():
+			m.add(BlockingMap, key, u)
+		}
 	}
 	t.queued = u.Duration() == 0
 }
@@ -290,6 +325,7 @@ func (m *moves) add(kind TransferKind, key moveKey, u wire.UseView) *move {
 	f.count++
 	f.bytes += u.Bytes()
 	f.ns += uint64(u.Duration())
+	f.busy.add(u.Time(), u.Time()+uint64(u.Duration()))
 	return f
 }
 

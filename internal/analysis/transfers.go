@@ -12,12 +12,13 @@ import (
 // Thresholds of findings about transfers.
 const (
 	movesLeast    = 4        // fewer may be a start
-	moveShare     = 0.05     // of the bytes that went the same way
+	moveShare     = 0.05     // of the bytes that went the same way, or of the time from the first to the last
 	smallMost     = 16 << 10 // bytes: what a call costs is more than what such a transfer does
 	smallRun      = 8        // neighbours in a row
 	smallLeast    = 32       // calls in such rows
 	roundsLeast   = 8        // blocking reads with commands before each: fewer may be the results of a program without a loop
-	blockingShare = 0.1      // of the run, waiting in them
+	blockingShare = 0.1      // of the time from the first to the last, waiting in them
+	runPart       = 0.2      // of a share of that time, that calls take of the run as well: a loop may come after a slow start
 	coldShare     = 0.5      // of the pages looked at
 	copyHostLeast = 1 << 20  // bytes
 	copyHostShare = 0.1      // of the peak
@@ -28,15 +29,16 @@ type TransferKind string
 
 // The kinds of findings about transfers.
 const (
-	Rewritten TransferKind = "same bytes written again"
-	ReadBack  TransferKind = "read back what was just written"
-	Unchanged TransferKind = "read of what the device never changed"
-	Copied    TransferKind = "copy on unified memory where a map would do"
-	SecondOne TransferKind = "COPY_HOST_PTR keeps a second copy"
-	ColdRead  TransferKind = "cold readback"
-	Small     TransferKind = "many small transfers that could be one"
-	Blocking  TransferKind = "blocking read inside the loop"
-	Returned  TransferKind = "contents move between devices and back"
+	Rewritten   TransferKind = "same bytes written again"
+	ReadBack    TransferKind = "read back what was just written"
+	Unchanged   TransferKind = "read of what the device never changed"
+	Copied      TransferKind = "copy on unified memory where a map would do"
+	SecondOne   TransferKind = "COPY_HOST_PTR keeps a second copy"
+	ColdRead    TransferKind = "cold readback"
+	Small       TransferKind = "many small transfers that could be one"
+	Blocking    TransferKind = "blocking read inside the loop"
+	BlockingMap TransferKind = "blocking map inside the loop"
+	Returned    TransferKind = "contents move between devices and back"
 )
 
 // TransferFinding is transfers of one call site that could go or be faster.
@@ -47,23 +49,25 @@ type TransferFinding struct {
 	Count   uint64       `json:"calls"`
 	Bytes   uint64       `json:"bytes"`
 	NS      uint64       `json:"ns"`      // in these calls, where they block; 0: unknown
-	Share   float64      `json:"share"`   // how much it matters: of the run, of the bytes that went the same way, or of the calls
+	Share   float64      `json:"share"`   // how much it matters: of the time from the first to the last, of the bytes that went the same way, or of the calls
 	Advice  string       `json:"advice"`  // what to do
 	Certain bool         `json:"certain"` // false: samples of the bytes were equal
 	Waited  bool         `json:"-"`       // calls also waited for commands that were queued before
+	within  float64      // of the time from the first of the calls to the last, in them; of several processes the most
 	rate    float64      // of Copied: bytes per second of calls that waited for none; 0: there were none
 }
 
 var transferAdvice = map[TransferKind]string{
-	Rewritten: "write only what has changed",
-	ReadBack:  "keep the bytes on the host",
-	Unchanged: "keep what the last read returned, or what the buffer was made of",
-	Copied:    "memory with CL_MEM_ALLOC_HOST_PTR or CL_MEM_USE_HOST_PTR can be mapped, where nothing else needs the copy",
-	SecondOne: "free the source, or create with CL_MEM_USE_HOST_PTR, or with CL_MEM_ALLOC_HOST_PTR and fill through a map",
-	ColdRead:  "read into memory that is kept, or mapped, instead of allocated for each read",
-	Small:     "collect the bytes on the host, or use a Rect command",
-	Blocking:  "read without blocking and look at the event one iteration later, or read less often",
-	Returned:  "keep what works on a buffer on one device, or give each device a buffer or sub-buffer of its own",
+	Rewritten:   "write only what has changed",
+	ReadBack:    "keep the bytes on the host",
+	Unchanged:   "keep what the last read returned, or what the buffer was made of",
+	Copied:      "memory with CL_MEM_ALLOC_HOST_PTR or CL_MEM_USE_HOST_PTR can be mapped, where nothing else needs the copy",
+	SecondOne:   "free the source, or create with CL_MEM_USE_HOST_PTR, or with CL_MEM_ALLOC_HOST_PTR and fill through a map",
+	ColdRead:    "read into memory that is kept, or mapped, instead of allocated for each read",
+	Small:       "collect the bytes on the host, or use a Rect command",
+	Blocking:    "read without blocking and look at the event one iteration later, or read less often",
+	BlockingMap: "map without blocking and look at the event one iteration later, or map less often",
+	Returned:    "keep what works on a buffer on one device, or give each device a buffer or sub-buffer of its own",
 }
 
 // transfers returns the findings that matter, the largest share first.
@@ -76,6 +80,7 @@ func (x *run) transfers(a *Analysis) []TransferFinding {
 	rows := map[moveKey]*TransferFinding{}
 	names := map[string]int{}
 	warm := map[*TransferFinding]*stats.Flow{}
+	busy := map[moveKey]*window{} // by row and process
 	sum := func(kind TransferKind, process, tag uint32, f *move) {
 		site := x.survey.names.Process(process).Site(tag)
 		if _, known := names[site.Name]; !known {
@@ -92,6 +97,11 @@ func (x *run) transfers(a *Analysis) []TransferFinding {
 		row.NS += f.ns
 		row.Certain, row.Waited = row.Certain && !f.sampled, row.Waited || f.waited
 		warm[row].Add(&f.warm)
+		key.process = process
+		if busy[key] == nil {
+			busy[key] = new(window)
+		}
+		busy[key].join(&f.busy)
 	}
 	for key, f := range m.found {
 		if key.kind != Copied || unified {
@@ -100,6 +110,10 @@ func (x *run) transfers(a *Analysis) []TransferFinding {
 	}
 	if here := m.mostHere; unified && here.bytes > 0 && float64(here.bytes) >= copyHostShare*float64(a.Peak.InUse) {
 		sum(SecondOne, uint32(m.mostOf>>32), uint32(m.mostOf), &move{count: count(here.buffers), bytes: count(here.bytes)})
+	}
+	for key, w := range busy {
+		key.process = 0
+		rows[key].within = max(rows[key].within, w.share())
 	}
 	var list []TransferFinding
 	for _, row := range rows {
@@ -149,34 +163,36 @@ func (f *TransferFinding) compare(warm *stats.Flow) {
 // weigh sets the share of a finding, and reports whether it is worth a line. warm are reads into warm memory at its site.
 func (x *run) weigh(f *TransferFinding, warm *stats.Flow, a *Analysis) bool {
 	all := &x.snapshot.Transfers.Directions
-	inTime := share(f.NS, x.length())
+	matters := func(ns uint64, least float64) bool { // of the time of the calls
+		f.Share = f.within * share(ns, f.NS)
+		return f.Share >= least && share(ns, x.length()) >= runPart*least
+	}
 	switch f.Kind {
 	case SecondOne:
 		f.Share = share(f.Bytes, a.Peak.InUse)
 		return true
-	case Blocking:
-		f.Share = inTime
-		return f.Count >= roundsLeast && f.Share >= blockingShare
+	case Blocking, BlockingMap:
+		return f.Count >= roundsLeast && matters(f.NS, blockingShare)
 	case Small:
-		f.Share = max(inTime, share(f.Count, all[stats.ToDevice].Calls+all[stats.ToHost].Calls))
-		return f.Count >= smallLeast && f.Share >= moveShare
+		ofCalls := share(f.Count, all[stats.ToDevice].Calls+all[stats.ToHost].Calls)
+		inTime := matters(f.NS, moveShare)
+		f.Share = max(f.Share, ofCalls)
+		return f.Count >= smallLeast && (inTime || ofCalls >= moveShare)
 	case Copied:
-		f.Share = share(f.copyingNS(), x.length())
-		return f.Count >= movesLeast && f.Share >= moveShare
+		return f.Count >= movesLeast && matters(f.copyingNS(), moveShare)
 	case ColdRead: // likewise: at most what fresh pages take, half of that, and what is longer than into warm memory
 		most := f.Bytes / 2
 		if f.Waited {
 			most = f.Bytes / 4
 		}
-		f.Share = share(min(f.NS, most, extraNS(f, warm)), x.length())
-		return f.Count >= movesLeast && (f.Share >= driverShare || f.NS == 0)
+		return f.Count >= movesLeast && (matters(min(f.NS, most, extraNS(f, warm)), driverShare) || f.NS == 0)
 	}
 	way := &all[stats.ToHost]
 	if f.Kind == Rewritten {
 		way = &all[stats.ToDevice]
 	}
 	ofBytes := share(f.Bytes, way.Bytes)
-	f.Share = max(min(inTime, ofBytes), moveShare*ofBytes)
+	f.Share = max(min(share(f.NS, x.length()), ofBytes), moveShare*ofBytes)
 	return f.Count >= movesLeast && f.Bytes >= bytesLeast && ofBytes >= moveShare
 }
 
@@ -263,9 +279,9 @@ func (f *TransferFinding) text(e *Evidence) string {
 	switch {
 	case f.NS == 0:
 	case f.Kind == Copied: // a map waits for commands as well
-		what += ", a map may save up to " + units.Duration(f.copyingNS()) + " (estimated)"
-	case f.Waited || f.Kind == Blocking:
-		what += fmt.Sprintf(", %s including waits for earlier commands", e.callTime(f.NS))
+		what += ", a map may save up to " + units.Duration(f.copyingNS()) + " (estimated)" + f.ofWindow()
+	case f.Waited || f.Kind == Blocking || f.Kind == BlockingMap:
+		what += fmt.Sprintf(", %s including waits for earlier commands%s", e.callTime(f.NS), f.ofWindow())
 	default:
 		what += ", " + e.callTime(f.NS)
 	}
@@ -273,4 +289,12 @@ func (f *TransferFinding) text(e *Evidence) string {
 		what += ", as far as samples of the bytes show (--hash-writes is certain)"
 	}
 	return fmt.Sprintf("%s at %s: %s", what, f.Name, f.Advice)
+}
+
+// ofWindow says which part of the time from the first call to the last that is, where the finding goes by it.
+func (f *TransferFinding) ofWindow() string {
+	if f.within == 0 || f.Kind == ColdRead {
+		return ""
+	}
+	return ", " + units.Percent(f.Share, f.Count) + " of the time from the first to the last"
 }

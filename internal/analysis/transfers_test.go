@@ -52,6 +52,14 @@ func (s *tape) read(object, offset, bytes uint64, cold uint32) {
 	s.command(u, wire.TransferFields{Site: transferTag, Pageable: true, Pages: 16, Cold: cold})
 }
 
+// mapped is a blocking map for reading, or for writing.
+func (s *tape) mapped(object uint64, reads bool) { s.mapOrRead(object, wire.CommandMap, reads, ms) }
+
+func (s *tape) mapOrRead(object uint64, command wire.Command, reads bool, ns uint32) {
+	u := wire.UseFields{Command: command, Reads: reads, Writes: !reads, Object: object, Bytes: 4, Tag: 1, Duration: ns}
+	s.command(u, wire.TransferFields{Site: transferTag})
+}
+
 // kernel runs with the buffer as an argument that it may write, or only read.
 func (s *tape) kernel(object uint64, reads bool) {
 	s.command(wire.UseFields{Command: wire.CommandKernel, Reads: reads, Object: object, ArgumentNumber: 1, Tag: 1}, wire.TransferFields{})
@@ -96,6 +104,12 @@ func TestTransfersThatCouldGo(t *testing.T) {
 			for i := range times {
 				do(s, object, uint64(i))
 			}
+		}
+	}
+	late := func(do func(*tape, uint64)) func(*tape, uint64) { // after a slow start
+		return func(s *tape, object uint64) {
+			s.now += 500 * ms
+			do(s, object)
 		}
 	}
 	tests := []struct {
@@ -149,11 +163,30 @@ func TestTransfersThatCouldGo(t *testing.T) {
 			loop(64, func(s *tape, o, i uint64) { s.write(o, i*4096, 4096, i); s.kernel(o, true) }),
 			loop(7, func(s *tape, o, i uint64) { s.write(o, i*4096, 4096, i) }),
 		}},
+		{kind: Copied, unified: true, found: late(loop(8, func(s *tape, o, i uint64) { s.write(o, 0, mib, i); s.kernel(o, false) })),
+			nearly: []func(*tape, uint64){late(loop(5, func(s *tape, o, i uint64) { s.write(o, 0, mib, i) }))}}, // a hundredth of the run
+		{kind: Blocking, found: late(loop(20, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, 4, 0) })), nearly: []func(*tape, uint64){
+			late(loop(8, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, 4, 0) })), // a hundredth of the run
+			late(loop(20, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, 4, 0); s.now += 10 * ms })),
+			func(s *tape, o uint64) { // the first waits for what is done once
+				s.kernel(o, false)
+				s.mapOrRead(o, wire.CommandRead, true, 600*ms)
+				for range 20 {
+					s.kernel(o, false)
+					s.mapOrRead(o, wire.CommandRead, true, ms/10)
+				}
+			},
+		}},
 		{kind: Blocking, found: loop(20, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, 4, 0); s.now -= ms }), nearly: []func(*tape, uint64){
 			loop(20, func(s *tape, o, _ uint64) { s.read(o, 0, 4, 0) }),
 			loop(7, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, 4, 0) }),
 			loop(20, func(s *tape, o, _ uint64) { s.kernel(o, false); s.finish(); s.read(o, 0, 4, 0) }),
 			loop(20, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, 4, 0); s.now += 10 * ms }),
+		}},
+		{kind: BlockingMap, found: loop(20, func(s *tape, o, _ uint64) { s.kernel(o, false); s.mapped(o, true) }), nearly: []func(*tape, uint64){
+			loop(20, func(s *tape, o, _ uint64) { s.mapped(o, true) }),
+			loop(20, func(s *tape, o, _ uint64) { s.kernel(o, false); s.finish(); s.mapped(o, true) }),
+			loop(20, func(s *tape, o, _ uint64) { s.kernel(o, false); s.mapped(o, false) }), // to write
 		}},
 		{kind: Returned, found: loop(4, func(s *tape, o, _ uint64) { onDevices(s, o, false, 1, 2) }), nearly: []func(*tape, uint64){
 			loop(4, func(s *tape, o, _ uint64) { onDevices(s, o, true, 1, 2) }), // each keeps a copy

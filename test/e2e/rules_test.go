@@ -65,6 +65,8 @@ func judgements() []judged {
 			rule: "contentsExposed", title: "kernels may read what a block's earlier owner left", policy: "futhark",
 			words: []string{fault("accumulate"), "add"}, nearly: []string{fault("accumulate"), "fill"}, driver: pocl,
 		},
+		deed("transferRule", "blocking read inside the loop", "none", "slow"),
+		deed("transferRule", "blocking map inside the loop", "none", "looks"),
 		deed("refused", "5 calls refused", "futhark", "refuse"),
 		deed("refused", "2 calls refused", "futhark", "build"),
 		{

@@ -37,6 +37,8 @@
  *	owners     retains one buffer in each iteration         and releases it
  *	acquires   acquires a buffer of OpenGL and does not release it   releases it each time; both need preloaded/shares.c
  *	killed     as maps, and a signal ends it                likewise
+ *	slow       waits for four bytes in each iteration, after a start of 2 s   works for longer between reads
+ *	looks      likewise, through a map                      waits for the commands before it maps
  */
 #include "work.h"
 
@@ -617,6 +619,31 @@ static void killed(const struct gpu *gpu, bool nearly)
 	raise(SIGTERM);
 }
 
+/* Has the device work in each iteration, waits for it to look at a word of the result, and pauses some times as long. */
+static void look(const struct gpu *gpu, bool maps, bool waits, long pause)
+{
+	cl_mem buffer = create_result(gpu, 16 * MIB);
+	pause_us(2000000);
+	for (size_t i = 0; i < (pause ? 12 : TURNS); i++) {
+		cl_uint word;
+		begin_fill(gpu, buffer, 16 * MIB);
+		if (waits)
+			CHECK(clFinish(gpu->queue));
+		uint64_t start = now_ns();
+		if (maps)
+			unmap(gpu, buffer, map(gpu, buffer, 0, sizeof word));
+		else
+			CHECK(clEnqueueReadBuffer(gpu->queue, buffer, CL_TRUE, 0, sizeof word, &word, 0, NULL, NULL));
+		pause_us((long)((now_ns() - start) / 1000) * pause);
+	}
+	CHECK(clFinish(gpu->queue));
+	release(buffer);
+}
+
+static void slow(const struct gpu *gpu, bool nearly) { look(gpu, false, false, nearly ? 20 : 0); }
+
+static void looks(const struct gpu *gpu, bool nearly) { look(gpu, true, nearly, 0); }
+
 static const struct {
 	const char *name;
 	void (*commit)(const struct gpu *gpu, bool nearly);
@@ -626,7 +653,7 @@ static const struct {
 	{"hidden", hidden}, {"lost", lost}, {"hoard", hoard}, {"small", small}, {"vain", vain}, {"fill", full}, {"maps", maps},
 	{"retains", retains}, {"shares", shares}, {"owners", owners}, {"acquires", acquires},
 	{"killed", killed}, {"early", early}, {"piles", piles}, {"devices", devices}, {"own", own},
-	{"refuse", refuse}, {"denied", denied}, {"build", build},
+	{"refuse", refuse}, {"denied", denied}, {"build", build}, {"slow", slow}, {"looks", looks},
 };
 
 int main(int argc, char **argv)
