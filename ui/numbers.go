@@ -340,7 +340,7 @@ func (d *dashboard) gainFields(s *stats.Snapshot) []field {
 		}
 		return fields
 	}
-	fields := []field{numberField(0, figures.DriverCreates, s), {rank: 1, name: "avoided", value: span{count(t.Hits), goodStyle}, w: len("999 999 999")}}
+	fields := []field{numberField(0, figures.DriverCreates, s), {rank: 1, name: "avoided", value: span{count(t.Avoided()), goodStyle}, w: len("999 999 999")}}
 	if most, known := s.CachedMost(); known {
 		text := noLimit
 		if most < unlimitedBytes {

@@ -267,7 +267,7 @@ func (v *view) tiles() []htmlTile {
 	case calls:
 		saved, basis = "≈\u202f"+v.runFigure(figures.Saved), "an estimate of creates only; "
 	}
-	gain := htmlTile{figures.Saved.Name, saved, basis + countOf(t.Hits, "driver create") + " avoided"}
+	gain := htmlTile{figures.Saved.Name, saved, basis + countOf(t.Avoided(), "driver create") + " avoided"}
 	if m := v.s.Measured.Known(); m != nil {
 		gain = htmlTile{"measured", m.Change(), m.Text()}
 	}

@@ -114,7 +114,10 @@ func hitsText(run *figures.Subject) string {
 
 // driverText says how many creates reached the driver, how many hits replaced, and how much time that saved.
 func driverText(run *figures.Subject) string {
-	text := fmt.Sprintf("%s, %d avoided", units.Count(run.DriverCreates, "create"), run.Hits)
+	text := fmt.Sprintf("%s, %d avoided", units.Count(run.DriverCreates, "create"), run.Avoided())
+	if run.SubBufferHits > 0 {
+		text += fmt.Sprintf(", %d served by new sub-buffers", run.SubBufferHits)
+	}
 	if run.Hits == 0 {
 		return text
 	}

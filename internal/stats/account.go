@@ -40,6 +40,9 @@ func (a *account) create(o *heap.Object) {
 	switch o.Outcome {
 	case wire.OutcomeHit:
 		c.Hits++
+		if o.SubAllocation && o.Cost > 0 {
+			c.SubBufferHits++
+		}
 		a.served(o.Route)
 		c.HitNS += uint64(o.Duration)
 		c.PoolNS += uint64(o.Duration)

@@ -59,7 +59,7 @@ func (r *Process) fold(p *Process) {
 // counts are the figures that add up over processes.
 func (t *Totals) counts() []*uint64 {
 	list := append(make([]*uint64, 0, 96),
-		&t.Hits, &t.Misses, &t.SteadyHits, &t.SteadyRequests, &t.Creates, &t.Releases, &t.Failures, &t.Alternative, &t.Unpooled, &t.DriverCreates,
+		&t.Hits, &t.SubBufferHits, &t.Misses, &t.SteadyHits, &t.SteadyRequests, &t.Creates, &t.Releases, &t.Failures, &t.Alternative, &t.Unpooled, &t.DriverCreates,
 		&t.DriverReleases, &t.DriverNS, &t.HitNS, &t.PoolNS, &t.Saved.NS, &t.Saved.Pool, &t.BytesRequested, &t.BytesAllocated, &t.Requested, &t.InUse,
 		&t.Cached, &t.Idle, &t.Cooling, &t.LiveBuffers, &t.CachedBlocks, &t.Slabs, &t.SlabBytes, &t.SlabFree, &t.HazardsAvoided, &t.Uses,
 		&t.Syncs, &t.InFlight.Now, &t.InFlight.Releases, &t.InFlight.Bytes, &t.BetweenDevices, &t.Plans.Installed, &t.Exposed, &t.ExposedNewZero, &t.Cleared,

@@ -109,6 +109,9 @@ func (n *naive) create(r *wire.Record) {
 	switch {
 	case e.Outcome == wire.OutcomeHit:
 		t.Hits++
+		if part && e.Cost > 0 {
+			t.SubBufferHits++
+		}
 		t.HitNS += uint64(e.Duration)
 		t.PoolNS += uint64(e.Duration)
 		t.BytesRequested += e.Size

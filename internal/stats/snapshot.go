@@ -318,6 +318,7 @@ type Totals struct {
 	FailedWith      [StatusesMax]StatusCount // of these, by status, in the order of their first
 	Alternative     uint64                   // creates on which the alternative of an experiment decided: neither hits nor misses
 	Unpooled        uint64                   // creates of memory that are never eligible (SVM, USE_HOST_PTR...)
+	SubBufferHits   uint64                   // hits for which the driver created a sub-buffer of a slab
 	DriverCreates   uint64                   // that reached the driver and allocated: misses, unpooled memory
 	DriverReleases  uint64
 	DriverNS        uint64 // spent in those, by all threads together
@@ -379,6 +380,9 @@ func (c *StatusCount) Code() string { return wire.StatusNumber(c.Status) }
 
 // Reserved returns in use + cached + cooling.
 func (t *Totals) Reserved() uint64 { return t.InUse + t.Cached + t.Cooling }
+
+// Avoided returns how many hits took no call of the driver.
+func (t *Totals) Avoided() uint64 { return t.Hits - t.SubBufferHits }
 
 // HitRate returns hits / (hits + misses), 0 before the first request.
 func (t *Totals) HitRate() float64 { return rate(t.Hits, t.Hits+t.Misses) }
