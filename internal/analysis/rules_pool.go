@@ -155,9 +155,18 @@ func contentsExposed(e *Evidence) (Diagnosis, bool) {
 	}, true
 }
 
+// ExposedBuffers says how many buffers were exposed. Only a release shows whether a buffer was.
+func ExposedBuffers(t *stats.Totals) string {
+	text := units.Count(t.Exposed, "recycled buffer")
+	if t.LiveBuffers > 0 {
+		return "at least " + text
+	}
+	return text
+}
+
 // ExposedText says how many buffers were exposed, where the driver's new memory was zero.
 func ExposedText(t *stats.Totals) string {
-	text := "kernels were the first to use " + units.Count(t.Exposed, "recycled buffer") + ", which nothing had written; the driver's new memory was zero"
+	text := "kernels were the first to use " + ExposedBuffers(t) + ", which nothing had written; the driver's new memory was zero"
 	if t.ExposedNewZero < t.Exposed {
 		text += fmt.Sprintf(" for %d of them", t.ExposedNewZero)
 	}

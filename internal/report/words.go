@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
@@ -22,7 +23,7 @@ func hostedText(p *stats.Part) string {
 func exposedText(s *stats.Snapshot) string {
 	sites := slices.DeleteFunc(slices.Clone(s.Tags), func(t stats.Tag) bool { return t.Exposed == 0 })
 	slices.SortStableFunc(sites, func(a, b stats.Tag) int { return cmp.Compare(b.Exposed, a.Exposed) })
-	text := units.Count(s.Totals.Exposed, "recycled buffer") + " that kernels were the first to use and may read"
+	text := analysis.ExposedBuffers(&s.Totals) + " that kernels were the first to use and may read"
 	named := uint64(0)
 	shown, _ := units.Top(sites, topTags)
 	names := namesOf(shown, func(t *stats.Tag) string { return t.Name })
