@@ -24,7 +24,7 @@ var onlyRecorded = map[string]string{
 	`^(the driver's own memory|the process) grows `:           "a snapshot has what the machine reports now, not over time",
 	`^memory may grow beside the buffers$`:                    "likewise",
 	`^every iteration (keeps|may keep) memory$`:               "a snapshot knows no iterations, and not when memory was used last",
-	` (are never released|(may )?grow in number( with .*)?)$`: "a snapshot does not know what was live at half of the run",
+	` (are never released|(may )?grow in number( over .*)?)$`: "a snapshot does not know what was live at half of the run",
 	`^OpenCL objects may be left$`:                            "it is a note on the end alone",
 	`^most buffers are never used$`:                           "a snapshot does not know which buffers commands used",
 	`^the pool serves few requests$`:                          "a snapshot does not know what the driver took for misses alone",

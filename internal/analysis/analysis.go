@@ -224,6 +224,7 @@ type Phase struct {
 	Objects    []ObjectGrowth `json:"object_growth"`             // of the process; empty: no type grows
 	Left       uint64         `json:"-"`                         // bytes more at the beginning of the last iteration than at that of the first
 	Kept       int64          `json:"-"`                         // buffers more, likewise
+	AllGrew    bool           `json:"-"`                         // each iteration left more in use
 	Straight   bool           `json:"-"`                         // memory in use rises about evenly all the time
 	Releases   bool           `json:"-"`                         // one of its buffers at least was released
 	Recycles   bool           `json:"-"`                         // before the last create of the phase

@@ -94,8 +94,8 @@ func objectsGrow(e *Evidence) (Diagnosis, bool) {
 		Text: fmt.Sprintf("%d of %d are live at the end, %d more than at half of the time from its first call to its last; %d from %s", c.Live, c.Created, c.Grown, top.Live, top.Tag),
 	}
 	if each, all := MostObjectGrowth(e.Whole.Phases, c.Type.Key()); all >= float64(c.Live)/2 {
-		d.Title = many + " grow in number with every iteration"
-		d.Text += fmt.Sprintf("; each iteration leaves %.1f more", each)
+		d.Title = many + " grow in number over the iterations"
+		d.Text += fmt.Sprintf("; an iteration leaves %.1f more on average", each)
 	}
 	if in := e.inProcess(top.Most.Process); in != "" {
 		d.Text, d.placed = d.Text+fmt.Sprintf("; %d of these are%s", top.Most.Live, in), true

@@ -36,6 +36,7 @@ type laps struct {
 	mark          uint64 // time of the last beginning of an iteration
 	times         sampler
 	growth        sampler
+	grew          uint64  // iterations that left more in use
 	levels        sampler // in use at the beginnings of iterations
 	first, latest level
 	peak          int64
@@ -91,6 +92,9 @@ func (l *laps) create(number, now uint64, with level, own int64, holds *[stats.O
 	} else {
 		l.times.add(int64(now - l.mark))
 		l.growth.add(before.inUse - l.latest.inUse)
+		if before.inUse > l.latest.inUse {
+			l.grew++
+		}
 	}
 	l.mark, l.latest = now, before
 }
@@ -143,9 +147,9 @@ func (p *Phase) leftPerIteration() uint64 {
 // grown returns what all iterations left.
 func (p *Phase) grown() uint64 { return uint64(p.slope() * float64(p.Iterations)) }
 
-// Even reports whether each iteration leaves about as much.
+// Even reports whether each iteration leaves more, and about as much.
 func (p *Phase) Even() bool {
-	return p.Growth > 0 && math.Abs(float64(p.Growth-p.Mean)) <= evenShare*float64(p.Growth)
+	return p.Growth > 0 && p.AllGrew && math.Abs(float64(p.Growth-p.Mean)) <= evenShare*float64(p.Growth)
 }
 
 // Grew reports whether half of the memory at the peak was what iterations left.
@@ -228,6 +232,7 @@ func (x *run) phase(s *stream, l *laps) Phase {
 		Period: lasts, Creates: l.Period, PeakInUse: count(l.peak), Growth: l.growth.median(), Mean: mean,
 		Left: count(l.latest.inUse - l.first.inUse), Kept: l.latest.buffers - l.first.buffers, Straight: l.straight(),
 		Objects: l.objectGrowth(iterations), Releases: l.releases, Recycles: l.recycles,
+		AllGrew: l.grew == l.times.count,
 	}
 }
 

@@ -71,7 +71,7 @@ func iterationsLeaveText(iterations, left uint64, kept int64, each string, even 
 	if kept > 0 {
 		text += " in " + units.Count(uint64(kept), "more buffer")
 	}
-	return text + ", about " + each + " each"
+	return text + ", about " + each + " an iteration"
 }
 
 func (r *Rise) perIteration(bytes, in string) string {

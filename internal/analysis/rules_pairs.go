@@ -77,7 +77,7 @@ func (w *pairing) diagnosis(e *Evidence, c *stats.ObjectCount, s *stats.ObjectSi
 			d.Text += fmt.Sprintf("; %d fewer were open at half of the time from its first call to its last", s.Grown)
 		}
 		if each, all := MostObjectGrowth(e.Whole.Phases, c.Type.Key()); all >= float64(c.Live)/2 {
-			d.Text += fmt.Sprintf("; each iteration leaves %.1f more", each)
+			d.Text += fmt.Sprintf("; an iteration leaves %.1f more on average", each)
 		}
 	}
 	if in := e.inProcess(s.Most.Process); in != "" {

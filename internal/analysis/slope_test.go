@@ -39,8 +39,8 @@ func TestListThatKeepsEveryFifthGrows(t *testing.T) {
 		s    *tape
 		want string // empty: no finding of growth
 	}{
-		"leaks":              {fifths(all, end), "problem: memory grows over the iterations: 100 iterations leave 20.0 MiB more in use in 20 more buffers, about 206.9 KiB each; after 49"},
-		"released at last":   {fifths(all, release), "advice: iterations keep memory: 100 iterations leave 20.0 MiB more in use in 20 more buffers, about 206.9 KiB each, which is released once"},
+		"leaks":              {fifths(all, end), "problem: memory grows over the iterations: 100 iterations leave 20.0 MiB more in use in 20 more buffers, about 206.9 KiB an iteration; after 49"},
+		"released at last":   {fifths(all, release), "advice: iterations keep memory: 100 iterations leave 20.0 MiB more in use in 20 more buffers, about 206.9 KiB an iteration, which is released once"},
 		"fills, then stays":  {fifths(func(i int) bool { return i < 50 }, end), ""},
 		"keeps none of them": {fifths(func(int) bool { return false }, end), ""},
 	} {
@@ -65,13 +65,14 @@ func TestUnevenGrowth(t *testing.T) {
 		each  uint64
 		even  bool
 	}{
-		"the same":           {Phase{Iterations: 12, Growth: 100, Mean: 102}, 100, 100, true},
+		"the same":           {Phase{Iterations: 12, Growth: 100, Mean: 102, AllGrew: true}, 100, 100, true},
+		"not all":            {Phase{Iterations: 40, Growth: 100, Mean: 97}, 97, 97, false},
 		"one or two":         {Phase{Iterations: 12, Growth: 100, Mean: 133}, 100, 133, false},
 		"comes and goes":     {Phase{Iterations: 12, Growth: 100, Mean: 0}, 0, 0, false},
 		"falls in the end":   {Phase{Iterations: 12, Growth: 100, Mean: -5}, 0, 0, false},
 		"shrinks":            {Phase{Iterations: 12, Growth: -100, Mean: -100}, 0, 0, false},
 		"rises straight":     {Phase{Iterations: 100, Growth: 0, Mean: 20, Straight: true}, 20, 20, false},
-		"too few iterations": {Phase{Iterations: 3, Growth: 100, Mean: 100}, 0, 100, true},
+		"too few iterations": {Phase{Iterations: 3, Growth: 100, Mean: 100, AllGrew: true}, 0, 100, true},
 	} {
 		if p := &test.phase; p.slope() != test.slope || p.leftPerIteration() != test.each || p.Even() != test.even {
 			t.Errorf("%s: slope %g, each %d, even %v", name, p.slope(), p.leftPerIteration(), p.Even())

@@ -33,6 +33,7 @@ func judgements() []judged {
 	return []judged{
 		deed("memoryGrows", "memory grows with every iteration", "futhark", "grow"),
 		deed("memoryGrows", "memory grows over the iterations", "futhark", "fifth"),
+		deed("memoryGrows", "memory grows over the iterations", "futhark", "most"),
 		deed("neverReleased", "40 buffers never released", "none", "grow"),
 		deed("memoryIsKept", "every iteration keeps memory", "futhark", "keep"),
 		deed("hitRateIsLow", "the pool serves few requests", "futhark", "sizes"),
@@ -64,6 +65,10 @@ func judgements() []judged {
 		{
 			rule: "contentsExposed", title: "kernels may read what a block's earlier owner left", policy: "futhark",
 			words: []string{fault("accumulate"), "add"}, nearly: []string{fault("accumulate"), "fill"}, driver: pocl,
+		},
+		{
+			rule: "contentsExposed", title: "the first to use at least 1 recycled buffer,", policy: "futhark",
+			words: []string{fault("accumulate"), "leak"}, nearly: []string{fault("accumulate"), "add"}, driver: pocl,
 		},
 		deed("transferRule", "blocking read inside the loop", "none", "slow"),
 		deed("transferRule", "blocking map inside the loop", "none", "looks"),

@@ -6,6 +6,7 @@
  * NAME and what it does                                   nearly-NAME
  *	grow       each iteration leaves a buffer               keeps the last one only
  *	fifth      keeps every fifth buffer                     the first ten of them only
+ *	most       keeps all results but one                    all of them
  *	keep       as grow, and releases them at the end        uses them again before that
  *	sizes      asks for another size each time              for the same
  *	loop       creates temporary buffers in a loop          before the loop
@@ -77,8 +78,8 @@ static void release_kept(size_t count)
 		release(kept[i]);
 }
 
-/* Creates a temporary buffer and a result in each iteration. */
-static void results(const struct gpu *gpu, bool only_last)
+/* Creates a temporary buffer and a result in each iteration, and keeps the last result or all but one. */
+static void results(const struct gpu *gpu, bool only_last, size_t without)
 {
 	for (size_t i = 0; i < TURNS; i++) {
 		cl_mem temporary = create_temporary(gpu, 256 * KIB);
@@ -88,15 +89,22 @@ static void results(const struct gpu *gpu, bool only_last)
 		size_t at = only_last ? 0 : i;
 		kept[at] = create_result(gpu, 256 * KIB);
 		fill(gpu, kept[at], 256 * KIB);
+		if (i == without)
+			release(kept[at]);
 		release(temporary);
 	}
 }
 
 static void grow(const struct gpu *gpu, bool nearly)
 {
-	results(gpu, nearly);
+	results(gpu, nearly, TURNS);
 	if (nearly)
 		release(kept[0]);
+}
+
+static void most(const struct gpu *gpu, bool nearly)
+{
+	results(gpu, false, nearly ? TURNS : TURNS / 2);
 }
 
 static void fifth(const struct gpu *gpu, bool nearly)
@@ -113,7 +121,7 @@ static void fifth(const struct gpu *gpu, bool nearly)
 
 static void keep(const struct gpu *gpu, bool nearly)
 {
-	results(gpu, false);
+	results(gpu, false, TURNS);
 	for (size_t i = 0; nearly && i < 10 * TURNS; i++)
 		fill(gpu, kept[i % TURNS], 256 * KIB);
 	release_kept(TURNS);
@@ -648,7 +656,7 @@ static const struct {
 	const char *name;
 	void (*commit)(const struct gpu *gpu, bool nearly);
 } deeds[] = {
-	{"grow", grow}, {"fifth", fifth}, {"keep", keep}, {"sizes", sizes}, {"loop", loop}, {"copies", copies}, {"late", late}, {"asked", asked},
+	{"grow", grow}, {"most", most}, {"fifth", fifth}, {"keep", keep}, {"sizes", sizes}, {"loop", loop}, {"copies", copies}, {"late", late}, {"asked", asked},
 	{"waste", waste}, {"pieces", pieces}, {"larger", larger}, {"parts", parts}, {"kept", uses}, {"origins", origins},
 	{"hidden", hidden}, {"lost", lost}, {"hoard", hoard}, {"small", small}, {"vain", vain}, {"fill", full}, {"maps", maps},
 	{"retains", retains}, {"shares", shares}, {"owners", owners}, {"acquires", acquires},
