@@ -27,6 +27,7 @@ type vain struct {
 	blocks, bytes uint64
 	shortest      uint64 // stay, ns
 	since         uint64 // when the last of them became free
+	until         uint64 // when the first of them left
 }
 
 // noteLeft looks at a block that leaves the pool.
@@ -41,6 +42,9 @@ func (v *vain) noteLeft(x *run, b *heap.Block, how heap.How) {
 	if v.blocks == 0 || stay < v.shortest {
 		v.shortest = stay
 	}
+	if v.blocks == 0 {
+		v.until = x.relativeTime(x.heap.Now())
+	}
 	v.since = max(v.since, x.relativeTime(b.Freed))
 	v.blocks++
 	v.bytes += b.Size
@@ -52,10 +56,14 @@ func keptForNothing(e *Evidence) (Diagnosis, bool) {
 	if float64(v.bytes) < max(vainShare*float64(e.Run.Totals.PeakReserved), bytesLeast) || !e.isWorthwhile(float64(v.bytes)) {
 		return Diagnosis{}, false
 	}
+	when := "all free from " + units.Duration(v.since) + " after the start on"
+	if v.until < v.since { // in phases
+		when = "not all of them at one time"
+	}
 	d := Diagnosis{
 		Severity: Advice, Title: "the pool keeps memory that nothing asks for", Share: share(v.bytes, e.Run.Totals.PeakReserved),
-		Text: fmt.Sprintf("%s in %s, all free from %s after the start on, served no request for %s or longer, of %s, and none after that", units.FormatLong(v.bytes),
-			units.Count(v.blocks, "block"), units.Duration(v.since), units.Duration(v.shortest), units.Duration(e.Length)),
+		Text: fmt.Sprintf("%s in %s, %s, served no request for %s or longer, of %s, and none after that", units.FormatLong(v.bytes),
+			units.Count(v.blocks, "block"), when, units.Duration(v.shortest), units.Duration(e.Length)),
 	}
 	d.goesBack(e, v.shortest)
 	return d, true

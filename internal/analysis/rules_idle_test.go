@@ -41,6 +41,38 @@ func TestKeptForNothing(t *testing.T) {
 	}
 }
 
+// TestKeptInTwoPhases: blocks of two phases were in the pool at one time, or one after the other.
+func TestKeptInTwoPhases(t *testing.T) {
+	for gone, want := range map[uint64]string{3000: "2.00 MiB in 2 blocks, not all of them at one time, served no", 9000: "2.00 MiB in 2 blocks, all free from 4.5s after the start on, served no"} {
+		s := newTape()
+		first, second := s.create(wire.OutcomeMiss, 1, mib, mib, 1), uint64(0)
+		s.release(first, wire.OutcomeCached).Link = 1
+		at := func(time uint64, do func()) {
+			s.now = origin + time*ms
+			do()
+		}
+		evict := func(block uint64) {
+			s.put(wire.Event{Kind: wire.KindEvict, Reason: uint8(wire.EvictAge), Link: block, Size: mib, Granted: mib}, "")
+		}
+		if gone < 4000 {
+			at(gone, func() { evict(1) })
+		}
+		at(4000, func() { second = s.create(wire.OutcomeMiss, 2, mib, mib, 2) })
+		at(4500, func() { s.release(second, wire.OutcomeCached).Link = 2 })
+		s.last().Time = origin + 4500*ms
+		at(8900, s.exit)
+		found := ""
+		for _, d := range s.analyse(t).Diagnoses {
+			if strings.HasPrefix(d.Title, "the pool keeps memory") {
+				found = d.Text
+			}
+		}
+		if !strings.HasPrefix(found, want) {
+			t.Errorf("%d: found %q, want %q", gone, found, want)
+		}
+	}
+}
+
 // TestPoolIsIdle: while a run goes on, a pool with as much idle as half of the peak, and runs that nearly have it.
 func TestPoolIsIdle(t *testing.T) {
 	for name, test := range map[string]struct {
