@@ -179,11 +179,19 @@ func (s *series) growth(start, end uint64) (g Growth, grew bool) {
 	}, true
 }
 
+// firstBuffers returns when there were buffers for the first time; 0: never. Until then a program compiles, say.
+func (s *series) firstBuffers() uint64 {
+	if i := slices.IndexFunc(s.points, func(p point) bool { return p.reserved > 0 }); i >= 0 {
+		return s.points[i].time
+	}
+	return 0
+}
+
 // machineGrowth returns the growth of all processes: in their longest phase or, without a long one, in the later half of the run.
 func (x *run) machineGrowth(phases []Phase) (list []Growth) {
 	for _, s := range x.machine.list {
 		end := x.relativeTime(s.process.last)
-		start, least := (s.begin.time+end)/2, uint64(growthLongWindow)
+		start, least := max((s.begin.time+end)/2, s.firstBuffers()), uint64(growthLongWindow)
 		best, stalled := Phase{}, false // one iteration took more than the others together: it compiled a kernel, say
 		for i := range phases {
 			p := &phases[i]

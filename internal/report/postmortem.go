@@ -98,10 +98,15 @@ func latelyText(l *stats.Lately, inUse uint64, bytes func(uint64) string) string
 	switch {
 	case l.NS == 0 || l.Bytes == inUse:
 		return ""
-	case l.Iteration:
-		return fmt.Sprintf("at most %s of it was used in the last %s, as long as an iteration takes", bytes(l.Bytes), units.Duration(l.NS))
 	}
-	return fmt.Sprintf("at most %s of it was used in the last %s", bytes(l.Bytes), units.Duration(l.NS))
+	text := fmt.Sprintf("at most %s of it was used in the last %s", bytes(l.Bytes), units.Duration(l.NS))
+	if l.Bytes == 0 {
+		text = "none of it was used in the last " + units.Duration(l.NS)
+	}
+	if l.Iteration {
+		text += ", as long as an iteration takes"
+	}
+	return text
 }
 
 // memoryLine says how much memory the process has. With --spill there is no pool.
@@ -231,6 +236,9 @@ func fullAdvice(p *stats.PostMortem) string {
 		return release + "--spill, which lets idle buffers wait in host memory" + more
 	case p.Spilling:
 		return release + "a smaller problem; gpumemtop fit says how much is enough" + more
+	}
+	if p.Movable == 0 {
+		return release + "a smaller problem: --spill could move none of it"
 	}
 	return release + fmt.Sprintf("a smaller problem: --spill could move only %s of it", units.FormatLong(p.Movable))
 }

@@ -12,6 +12,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -167,7 +168,7 @@ func TestFullAdvice(t *testing.T) {
 		spill: full(2 << 20),
 		"a smaller problem: --spill could move only 1.00 MiB of it":                                                         full(1 << 20),
 		"release what a.c:9 make keeps, if it is needed no more; else --spill, which lets idle buffers wait in host memory": leak,
-		"release what a.c:9 make keeps, if it is needed no more; else a smaller problem: --spill could move only 0 B of it": svm,
+		"release what a.c:9 make keeps, if it is needed no more; else a smaller problem: --spill could move none of it":     svm,
 		"a smaller problem; gpumemtop fit says how much is enough; gpumemtop advise shows which could share memory":         busy,
 	} {
 		if got := adviceText(p); got != want {
@@ -223,4 +224,16 @@ func TestPostMortemOfAnyRun(t *testing.T) {
 			t.Errorf("a failure is nothing:\n%s", text.String())
 		}
 	})
+}
+
+func TestLatelyText(t *testing.T) {
+	for want, l := range map[string]stats.Lately{
+		"":                                     {NS: 1e7, Bytes: 4 << 20},
+		"none of it was used in the last 10ms": {NS: 1e7},
+		"at most 1.00 MiB of it was used in the last 10ms, as long as an iteration takes": {NS: 1e7, Bytes: 1 << 20, Iteration: true},
+	} {
+		if got := latelyText(&l, 4<<20, units.FormatLong); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
 }
