@@ -45,7 +45,9 @@ func newTape(loaded *replay.Loaded, whole bool, capacity uint64) *Tape {
 // Run replays the present configuration and others. It returns nil if this version does not have the present
 // configuration, or if the part has no requests.
 func (t *Tape) Run(present replay.Configuration, list []analysis.Trial) *analysis.Replays {
-	now, _, err := t.outcome(present)
+	options := present.HeldOptions()
+	options.AsRecorded = present.Policy == replay.LayoutPolicy // else it would have a layout sooner than the run, or one that the run lacked
+	now, _, err := t.outcome(options)
 	if err != nil || now.Requests == 0 {
 		return nil
 	}
@@ -55,10 +57,10 @@ func (t *Tape) Run(present replay.Configuration, list []analysis.Trial) *analysi
 		if trial.Limit != "" {
 			c = present.With(trial.Limit, trial.Value)
 		}
-		if _, known := r.Outcomes[trial]; known {
+		if _, known := r.Outcomes[trial]; known || options.AsRecorded && c.Policy == present.Policy {
 			continue
 		}
-		o, planned, err := t.outcome(c)
+		o, planned, err := t.outcome(c.HeldOptions())
 		if err == nil && (planned > 0 || c.Policy != replay.LayoutPolicy) { // else the policy refuses the value, or has no layout
 			r.Outcomes[trial] = o
 		}
@@ -67,8 +69,7 @@ func (t *Tape) Run(present replay.Configuration, list []analysis.Trial) *analysi
 }
 
 // outcome replays a configuration. planned are the requests that a layout served.
-func (t *Tape) outcome(c replay.Configuration) (o analysis.Outcome, planned uint64, err error) {
-	options := c.HeldOptions()
+func (t *Tape) outcome(options replay.Options) (o analysis.Outcome, planned uint64, err error) {
 	options.Capacity = t.capacity
 	r, err := t.loaded.Run(options)
 	if err != nil {

@@ -72,6 +72,10 @@ func TestArenaWithoutALayout(t *testing.T) {
 		if o, known := tape.Run(now, []analysis.Trial{arena}).Outcomes[arena]; known != repeats {
 			t.Errorf("%s: %+v, %t", name, o, known)
 		}
+		run := tape.Run(replay.Configuration{Policy: "arena"}, []analysis.Trial{arena, {Policy: "slab"}})
+		if len(run.Outcomes) != 1 || run.Outcomes[arena].Requests > 0 { // its layout was none of the run's
+			t.Errorf("%s: a run under arena: %+v", name, run)
+		}
 	}
 }
 
