@@ -33,10 +33,12 @@ func leaking(s *tape, times int) {
 }
 
 // copying creates a buffer with the program's bytes.
-func copying(s *tape, cost uint32) {
-	object := s.driver(1, mib)
-	s.last().Access, s.last().Cost = wire.CopyHostPtr, cost
-	s.release(object, wire.OutcomeDriver)
+func copying(s *tape, creates int, cost uint32) {
+	for range creates {
+		object := s.driver(1, mib)
+		s.last().Access, s.last().Cost = wire.CopyHostPtr, cost
+		s.release(object, wire.OutcomeDriver)
+	}
 }
 
 // requests adds hits, and misses that the pool could have served.
@@ -169,7 +171,8 @@ var diagnoses = []struct {
 		func(s *tape) { loop(s, 5, wire.OutcomeMiss, ms/2) }, "none", "30 creates", ""},
 	{"goes to the driver", func(s *tape) { loop(s, 30, wire.OutcomeMiss, ms/2) },
 		func(s *tape) { loop(s, 30, wire.OutcomeMiss, 1000) }, "none", "30 creates", ""},
-	{"creates that copy", func(s *tape) { copying(s, ms/2) }, func(s *tape) { copying(s, 1000) }, "futhark", "1 create with CL_MEM_COPY_HOST_PTR", ""},
+	{"creates that copy", func(s *tape) { copying(s, 20, ms/2) }, func(s *tape) { copying(s, 20, 1000) }, "futhark", "20 creates with CL_MEM_COPY_HOST_PTR", ""},
+	{"creates that copy", func(s *tape) { copying(s, 20, ms/2) }, func(s *tape) { copying(s, 19, ms/2) }, "futhark", "20 creates", ""},
 	{"before the loop", func(s *tape) { loop(s, 30, wire.OutcomeDriver, ms/2) },
 		func(s *tape) { loop(s, 30, wire.OutcomeDriver, 500) }, "none", "30 buffers of tag 1", ""},
 	{"long after", func(s *tape) { keeping(s, 100*ms) }, func(s *tape) { keeping(s, ms) }, "futhark", "held 10", ""},

@@ -148,10 +148,10 @@ var advice = map[wire.Miss]string{
 	wire.MissNone:     "the recording does not say why",
 	wire.MissCold:     "no block of that kind was free: none had been released before, or all were in use again",
 	wire.MissTooSmall: "all free blocks were smaller: creating the largest buffers first may need fewer blocks",
-	wire.MissOtherClass: "a fitting block was free, but with other flags or in another context: with the same flags everywhere " +
-		"buffers can share blocks",
-	wire.MissCooling: "a fitting block was still used by queued commands: it would have been free if released after its last " +
-		"command had completed",
+	wire.MissOtherClass: "a fitting block was free, but with other flags or in another context: only buffers of one context and " +
+		"with the same flags share blocks",
+	wire.MissCooling: "a fitting block was released, but queued commands still used it: a wait for them before the create would " +
+		"have freed it",
 	wire.MissDrained: "fitting blocks were given back because the device was out of memory: use less at a time, or a larger " +
 		"device",
 	wire.MissPolicy:      "the policy does not cache them",

@@ -71,7 +71,7 @@ func lostEvents(e *Evidence) (Diagnosis, bool) {
 // createsCopy finds runs that spend their time in creates that no pool serves.
 func createsCopy(e *Evidence) (Diagnosis, bool) {
 	copies, all := e.Whole.CopiesNS, e.Run.Totals.DriverNS
-	if copies == 0 || e.Attached || float64(copies) < copyShare*float64(all) || float64(copies) < driverShare*float64(e.Length) {
+	if e.Whole.CopyCost.Calls < requestsLeast || e.Attached || float64(copies) < copyShare*float64(all) || float64(copies) < driverShare*float64(e.Length) {
 		return Diagnosis{}, false
 	}
 	return Diagnosis{

@@ -90,10 +90,13 @@ func unseenText(s *stats.Snapshot) string {
 // hitsText says how many requests the pool served.
 func hitsText(run *figures.Subject) string {
 	requests := run.Hits + run.Misses
-	if requests+run.Alternative == 0 {
-		if text := unseenText(run.Evidence.Run); text != "" {
-			return "no request was seen: " + text
-		}
+	switch text := unseenText(run.Run); {
+	case requests+run.Alternative > 0:
+	case text != "":
+		return "no request was seen: " + text
+	case run.Run.Policy == "none":
+		return "no buffer was requested that a pool serves; images and SVM count only with a pool"
+	default:
 		return "no request was seen of a kind and size that a pool serves"
 	}
 	text := figureText(figures.HitRate, run) + " of " + units.Count(requests, "request")

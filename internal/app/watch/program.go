@@ -156,7 +156,7 @@ func (r *runner) noPlan(last *stats.Snapshot) string {
 	case asked < leastRequests:
 		return fmt.Sprintf("no iterations were recognised: that takes at least %d requests, and there were %d", leastRequests, asked)
 	}
-	return "no iterations were recognised: requests with the same sizes did not come in the same order again and again"
+	return "requests with the same sizes did not come in the same order again and again, or each was in use for longer than two iterations"
 }
 
 // Wait implements Source.
