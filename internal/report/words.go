@@ -87,17 +87,22 @@ func unseenText(s *stats.Snapshot) string {
 	return "calls through " + units.Clean(strings.Join(s.Unseen, ", ")) + " are not watched"
 }
 
-// hitsText says how many requests the pool served.
+// nothingText says which requests there were none of. run is of a whole run.
+func nothingText(run *figures.Subject) string {
+	if text := unseenText(run.Run); text != "" {
+		return "no request was seen: " + text
+	}
+	if run.Run.Policy == "none" {
+		return "no buffer was requested that a pool serves; images and SVM count only with a pool"
+	}
+	return "no request was seen of a kind and size that a pool serves"
+}
+
+// hitsText says how many requests the pool served. run is of a whole run.
 func hitsText(run *figures.Subject) string {
 	requests := run.Hits + run.Misses
-	switch text := unseenText(run.Run); {
-	case requests+run.Alternative > 0:
-	case text != "":
-		return "no request was seen: " + text
-	case run.Run.Policy == "none":
-		return "no buffer was requested that a pool serves; images and SVM count only with a pool"
-	default:
-		return "no request was seen of a kind and size that a pool serves"
+	if requests+run.Alternative == 0 {
+		return nothingText(run)
 	}
 	text := figureText(figures.HitRate, run) + " of " + units.Count(requests, "request")
 	if run.SteadyRequests > 0 {
