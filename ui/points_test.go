@@ -177,7 +177,7 @@ func TestAllIsWell(t *testing.T) {
 	noted := sampleSnapshot()
 	noted.Time, noted.Totals.Exposed, noted.Totals.ExposedNewZero = s.Time+1e9, 3, 3
 	d.Update(frameMsg{now: testStart.Add(11 * time.Second), snap: noted})
-	shows(t, d, fine, "! 1 note", "kernels were the first to use 3 recycled buffers")
+	shows(t, d, fine, "! 1 note", "kernels were the first to use at least 3 recycled buffers")
 	s = sampleSnapshot()
 	s.Processes[0].State, s.Processes[0].Totals, s.Processes[0].Orderly = stats.Exited, s.Totals, true
 	s.Processes[0].Status = 0
