@@ -202,7 +202,7 @@ type transferKey[S comparable] struct {
 func (t *transfers) use(p *process, r *wire.Record) {
 	u := r.AsUse()
 	direction, moves := DirectionOf(u.Command())
-	if !moves || t.sides.Again(r) {
+	if !moves || t.sides.Again(r) || u.Command() == wire.CommandMigrate && u.Bytes() == 0 { // of undefined contents, or unknown memory
 		return
 	}
 	flow := Flow{Calls: 1, Bytes: u.Bytes()}

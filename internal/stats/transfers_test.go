@@ -29,6 +29,7 @@ func TestTransfersCount(t *testing.T) {
 	s.move(wire.UseFields{Command: wire.CommandCopy, Writes: true, Object: 1, Bytes: 70, Tag: 3}, wire.TransferFields{})
 	s.move(wire.UseFields{Command: wire.CommandMap, Reads: true, Object: 1, Bytes: 90, Tag: 3}, wire.TransferFields{Site: 8})
 	s.move(wire.UseFields{Command: wire.CommandKernel, Object: 1, Bytes: 1, Tag: 3}, wire.TransferFields{})
+	s.move(wire.UseFields{Command: wire.CommandMigrate, Object: 1, Tag: 3}, wire.TransferFields{}) // of undefined contents
 	got := s.Snapshot().Transfers
 	want := [Between + 1]Flow{
 		ToDevice: {Calls: 2, Bytes: 1200, Blocking: 2, TimedBytes: 1200, NS: 600, Pinned: 600, Pageable: 600},

@@ -79,6 +79,16 @@ void gmt_command_uses_all(struct gmt_command *c, cl_uint count, const cl_mem *ha
 	}
 }
 
+void gmt_command_migrates(struct gmt_command *c, cl_mem_migration_flags flags)
+{
+	if (!(flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED))
+		return;
+	c->moves = false;
+	c->site = 0;
+	for (uint32_t i = 0; i < c->count; i++)
+		c->access[i].extent = GMT_SOMEWHERE;
+}
+
 /* Only the driver knows where an image's elements lie, so a region's extent is known only if it covers the whole image. */
 uint64_t gmt_command_uses_image(struct gmt_command *c, cl_mem image, uint8_t flags, const size_t *region)
 {

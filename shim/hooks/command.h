@@ -63,6 +63,8 @@ struct gmt_memory *gmt_command_uses(struct gmt_command *c, cl_mem handle, uint8_
 struct gmt_memory *gmt_command_uses_pointer(struct gmt_command *c, const void *pointer, uint8_t flags, size_t bytes);
 /* Notes that the command names a list of memory. A migration uses all bytes of each; for other commands the extent is unknown. */
 void gmt_command_uses_all(struct gmt_command *c, cl_uint count, const cl_mem *handles);
+/* Notes with which flags the command migrates all that it uses, at the end: with undefined contents no bytes move. */
+void gmt_command_migrates(struct gmt_command *c, cl_mem_migration_flags flags);
 /* Notes that the command names a region of an image, in elements. Returns the region's bytes, 0 if unknown. */
 uint64_t gmt_command_uses_image(struct gmt_command *c, cl_mem image, uint8_t flags, const size_t *region);
 /*

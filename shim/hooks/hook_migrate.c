@@ -54,6 +54,7 @@ GMT_HOOK cl_int clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uint count
 		return gmt_driver.clEnqueueMigrateMemObjects(queue, count, memories, flags, waits, list, event);
 	gmt_command_uses_all(&command, count, memories);
 	gmt_command_transfers(&command, &GMT_CALLER, NULL, 0);
+	gmt_command_migrates(&command, flags);
 	struct stand_in s = stand_in_for_suballocs(&command, count, memories);
 	cl_int err;
 	GMT_TRY(err, command, gmt_driver.clEnqueueMigrateMemObjects(queue, count, s.memories, flags, waits, list, event));

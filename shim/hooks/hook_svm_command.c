@@ -93,6 +93,7 @@ GMT_HOOK cl_int clEnqueueSVMMigrateMem(cl_command_queue queue, cl_uint count, co
 			longer[i] = bytes;
 	}
 	gmt_command_transfers(&command, &GMT_CALLER, NULL, 0);
+	gmt_command_migrates(&command, flags);
 	const size_t *given = longer ? longer : sizes;
 	cl_int err;
 	GMT_TRY(err, command, gmt_driver.clEnqueueSVMMigrateMem(queue, count, pointers, given, flags, waits, list, event));

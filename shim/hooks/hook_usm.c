@@ -152,6 +152,7 @@ cl_int clEnqueueMigrateMemINTEL(cl_command_queue queue, const void *pointer, siz
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MIGRATE, __func__))
 		return DRIVER(clEnqueueMigrateMemINTEL)(queue, pointer, size, flags, waits, list, event);
 	size = gmt_pointer_bytes(gmt_command_uses_pointer(&command, pointer, 0, size), pointer, size);
+	gmt_command_migrates(&command, flags);
 	cl_int err;
 	GMT_TRY(err, command, DRIVER(clEnqueueMigrateMemINTEL)(queue, pointer, size, flags, waits, list, event));
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);

@@ -392,8 +392,12 @@ TEST(what_cannot_be_told_is_said)
 	OK(clEnqueueMigrateMemObjects(world.queue, 64, buffers, 0, 0, NULL, NULL));
 	EQUAL(events(GMT_KIND_USE), 65);
 	CHECK(event_before(0).object);
+	EQUAL(event_before(0).size, 64);
+	OK(clEnqueueMigrateMemObjects(world.queue, 1, buffers, CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, 0, NULL, NULL));
+	CHECK(event_before(0).object);
+	EQUAL(event_before(0).size, 0); /* no bytes move */
 	OK(clEnqueueMigrateMemObjects(world.queue, 70, buffers, 0, 0, NULL, NULL));
-	EQUAL(events(GMT_KIND_USE), 130);
+	EQUAL(events(GMT_KIND_USE), 131);
 	EQUAL(event_before(0).object, 0);
 	EQUAL(event_before(0).op, GMT_COMMAND_MIGRATE);
 	for (int i = 0; i < 70; i++)

@@ -318,7 +318,18 @@ func (c *command) runNative(s *wire.Sample) {
 func (c *command) migrate(s *wire.Sample) {
 	c.begin(s, wire.CommandMigrate)
 	c.usesAll(s.Argument[1], wire.MemoryBuffer)
+	c.migrates(s.Argument[3])
 	c.writeEvents(false)
+}
+
+// migrates notes with which flags the command migrates all that it uses: with undefined contents no bytes move.
+func (c *command) migrates(flags uint64) {
+	const contentUndefined = 1 << 1 // CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED
+	for i := range c.access[:c.count] {
+		if flags&contentUndefined != 0 {
+			c.access[i].extent = unplaced(0)
+		}
+	}
 }
 
 // acquireGL handles commands that acquire memory from OpenGL.

@@ -62,6 +62,7 @@ func TestCommandsThatFailRecordNothing(t *testing.T) {
 		{call{name: "clEnqueueMigrateMemObjects", args: []uint64{queue, 2, 9}, copies: both}, `
 			use migrate size=4096 object=1 link=1 scope=1 tag=5
 			use migrate size=4096 object=2 link=1 scope=1 tag=5`},
+		{call{name: "clEnqueueMigrateMemObjects", args: []uint64{queue, 1, 9, 2}, copies: both}, "use migrate object=1 link=1 scope=1 tag=5 scattered"},
 		{call{name: "clEnqueueMigrateMemObjectEXT", args: []uint64{queue, 1, 9}, copies: both}, "use migrate size=4096 object=1 link=1 scope=1 tag=5"},
 		{call{name: "clEnqueueNativeKernel", args: []uint64{queue, 9, 9, 16, 2, 9}, copies: both}, `
 			use native object=1 link=1 scope=1 tag=5
@@ -81,6 +82,8 @@ func TestCommandsThatFailRecordNothing(t *testing.T) {
 			use map size=64 object=4 link=1 scope=1 tag=5 reads`},
 		{call{name: "clEnqueueSVMUnmap", args: []uint64{queue, svm}}, "use unmap object=4 link=1 scope=1 tag=5 scattered"},
 		{call{name: "clEnqueueSVMMigrateMem", args: []uint64{queue, 2, 9}, copies: [2][]byte{words(svm, 0x5550)}}, "use migrate size=4096 object=4 link=1 scope=1 tag=5"},
+		{call{name: "clEnqueueSVMMigrateMem", args: []uint64{queue, 1, 9, 0, 2}, copies: [2][]byte{words(svm)}}, "use migrate object=4 link=1 scope=1 tag=5 scattered"},
+		{call{name: "clEnqueueMigrateMemINTEL", args: []uint64{queue, shared, 64, 2}}, "use migrate object=5 link=1 scope=1 tag=5 scattered"},
 		{call{name: "clEnqueueMigrateMemINTEL", args: []uint64{queue, shared, 64}}, "use migrate size=64 object=5 link=1 scope=1 tag=5"},
 		{call{name: "clEnqueueNDRangeKernel", args: []uint64{queue, kern}}, `
 			use kernel object=2 granted=1 link=1 scope=1 tag=5 argument=2

@@ -125,6 +125,7 @@ func (p *pointers) migrateAll(s *wire.Sample) {
 		}
 		c.usesPointer(wordAt(list, i), 0, x)
 	}
+	c.migrates(s.Argument[4])
 	c.writeEvents(false)
 }
 
@@ -132,5 +133,6 @@ func (p *pointers) migrate(s *wire.Sample) {
 	c := p.command
 	c.begin(s, wire.CommandMigrate)
 	c.usesPointer(s.Argument[1], 0, contiguous(0, s.Argument[2]))
+	c.migrates(s.Argument[3])
 	c.writeEvents(false)
 }
