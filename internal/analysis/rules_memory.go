@@ -74,9 +74,12 @@ func iterationsLeaveText(iterations, left uint64, kept int64, each string, even 
 	return text + ", about " + each + " an iteration"
 }
 
+// foreseen is how many times as many iterations as were seen a sentence foretells.
+const foreseen = 1000
+
 func (r *Rise) perIteration(bytes, in string) string {
 	text := iterationsLeaveText(r.Iterations, r.Left, r.Kept, bytes, r.Even) + in
-	if r.Room >= 0 {
+	if r.Room >= 0 && r.Room <= foreseen*float64(r.Iterations) {
 		text += fmt.Sprintf("; after %s the device is full", units.Count(uint64(r.Room), "more iteration"))
 	}
 	if r.Site != "" {
