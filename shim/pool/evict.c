@@ -202,9 +202,10 @@ void gmt_pool_fail(void)
 	abandon_all(); /* again: this thread may have come late */
 }
 
+/* Not with gmt_pooling(): a relaxed load may come before the store that pools the block, and each thread would miss the other. */
 void gmt_pool_recheck(void)
 {
-	if (gmt_unlikely(!gmt_pooling()))
+	if (gmt_unlikely(!atomic_load(&gmt_session.pooling)))
 		abandon_all();
 }
 
