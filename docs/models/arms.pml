@@ -1,5 +1,5 @@
 /*
- * arms.pml: an experiment in a running program (allocator/arms.go; arm and arms in intercept/broker/control.go).
+ * arms.pml: an experiment in a running program (allocator/arms.go; intercept/broker/control.go).
  *
  * The session schedules turns by the number of a request, from the latest count that it has heard of. Threads request blocks and give
  * them back, some while commands still use them. The experiment ends at any moment. What the core does is one step, because of the
@@ -59,6 +59,7 @@ inline end_experiment()
 	}
 }
 
+/* The session schedules with scheduleTurn and ends with Broker.controlExperiment. */
 active proctype session()
 {
 	byte b, turns = 2;
@@ -70,13 +71,14 @@ active proctype session()
 	end_experiment()
 }
 
+/* Arms.DecideInto, Arms.takeTurn, Arms.Free */
 active [2] proctype thread()
 {
 	byte b, left = REQUESTS;
 	do
 	:: left > 0 ->
 		left--;
-		atomic { /* Arms.DecideInto, takeTurn */
+		atomic { /* Arms.DecideInto */
 			requests++;
 #if FAULT == 5
 			if :: turn_from != 0 && turn_from <= requests + 1 -> active_arm = turn_arm; turn_from = 0 :: else fi;
@@ -117,6 +119,7 @@ active [2] proctype thread()
 	over++
 }
 
+/* What Arms.End and Arms.Free have left */
 active proctype afterwards()
 {
 	byte b;

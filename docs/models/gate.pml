@@ -1,6 +1,6 @@
 /*
  * gate.pml: one thread at a time in the core (shim/base/gate.c), and releases that only note their block for the core's next
- * call (note in shim/pool/evict.c; settle in intercept/broker/ledger.go).
+ * call (note_in_ledger in shim/pool/evict.c; Broker.freeLedger in intercept/broker/ledger.go).
  *
  * Each thread takes blocks from the core and gives them back, noted or by a call. A futex is modelled by who sleeps on it.
  *
@@ -31,8 +31,10 @@ byte owner[BLOCKS];       /* ghost: who has a block; 0: no one */
 bool cached[BLOCKS];      /* the core may serve it */
 byte decisions;           /* ghost: made or noted */
 
+/* gmt_futex_wait */
 inline futex_wait() { atomic { if :: state == AWAITED -> sleeps[_pid] = true :: else fi }; !sleeps[_pid] }
 
+/* gmt_futex_wake */
 inline futex_wake()
 {
 	atomic {
@@ -77,7 +79,7 @@ inline leave()
 #endif
 }
 
-/* Broker.settle */
+/* Broker.freeLedger */
 inline settle()
 {
 	do
@@ -89,8 +91,10 @@ inline settle()
 	od
 }
 
+/* Broker.Decide */
 inline decide() { latest++; decisions++; assert(latest == decisions) }
 
+/* Broker.Decide; gmt_pool_give: note_in_ledger, note_or_free */
 active [THREADS] proctype thread()
 {
 	mtype was;
@@ -99,7 +103,7 @@ active [THREADS] proctype thread()
 	:: calls > 0 ->
 		calls--;
 		enter();
-		atomic { /* Broker.Decide; inside says whether another thread can see it */
+		atomic { /* the core; inside says whether another thread can see it */
 #if FAULT == 4
 			decide(); settle();
 #else
@@ -130,7 +134,7 @@ active [THREADS] proctype thread()
 #endif
 				assert(count < ROOM);
 				freed[count] = b; count++; decisions++;
-				assert(number + 1 == decisions) /* what note returns */
+				assert(number + 1 == decisions) /* what note_in_ledger returns */
 			:: settle(); cached[b] = true; decide()
 			fi
 		}

@@ -2,7 +2,7 @@
  * inflight.pml: a block that is released while a queued command uses it (shim/order: inflight.c, queue.c, handout.c;
  * flight_of in shim/pool/release.c).
  *
- * Queue a runs a command on the block, which the program then releases. If a is the context's only queue, and no user event is
+ * Queue a (queue.inc) runs a command on the block, which the program then releases. If a is the context's only queue, and no user event is
  * open, whatever comes next runs behind the command, and the block serves the next create at once: it is handed out. Meanwhile
  * another thread creates queue b, and a third one a user event, for which a later command of a waits.
  *
@@ -16,93 +16,11 @@
  */
 #define FAULTS 8
 
-byte enqueued_there, finished; /* the driver's queue a: commands, and those that have ended */
-byte waits_for_user;           /* position of the command that waits for the user event; 0: none */
-bool user_set, failed;         /* the user event is set; a command has failed, and others are given up */
-byte enqueued, done, handed;   /* struct gmt_queue of a */
-byte markers;                  /* of a */
-byte covers[2], place[2];      /* the position that a marker covers; where it stands in the driver's queue */
-bool gated[2];
-bool lock;                     /* of queue a */
-byte queues = 1, gates;        /* gmt_context.order */
-bool closed;                   /* gmt_context.pool.closed */
-bool b_there, b_ended;         /* queue b can be used; its command has ended */
-byte b_waits;                  /* b's first barrier: position of a; 0: none */
-bool cached, cooling, taken;   /* the block: can be served; cools; has the next owner */
-byte last;                     /* position of the old owner's command */
-bool running = true;           /* the old owner's command may touch the block */
-
-#define LOCK   atomic { !lock -> lock = true }
-#define UNLOCK lock = false
-
-/* The driver runs queue a in order. A failure gives up what is queued, while the first command may still run. */
-active proctype device()
-{
-end:	do
-	:: atomic { finished < enqueued_there && (finished + 1 != waits_for_user || user_set) ->
-		finished++; if :: finished == last || enqueued_there == 1 -> running = false :: else fi }
-	:: atomic { !failed && finished == 0 && enqueued_there > 1 -> failed = true }
-	od
-}
-
-/* gmt_queue_poll: a marker that is over says how far the queue is */
-inline poll()
-{
-	LOCK;
-	do
-	:: markers > 0 && (covers[0] <= done || (finished >= place[0] && !failed)) ->
-		atomic { done = (covers[0] > done -> covers[0] : done); covers[0] = covers[1]; place[0] = place[1]; gated[0] = gated[1]; markers-- }
-#if FAULT == 6
-	:: markers > 0 && failed -> atomic { done = covers[0]; markers = 0 }
-#else
-	:: markers > 0 && covers[0] > done && failed -> closed = true; break /* gmt_context_failed */
-#endif
-	:: else -> break
-	od;
-	UNLOCK
-}
-
-#define NEWEST (markers - 1)
-
-/* gmt_queue_add_marker, under the lock of a */
-inline add_marker(behind_user)
-{
-	position_now = enqueued; /* before the marker is put */
-	if
-	:: closed || position_now <= done
-	:: else ->
-		if
-		:: markers > 0 && covers[NEWEST] >= position_now ->
-#if FAULT != 8
-			gated[NEWEST] = gated[NEWEST] && behind_user
-#endif
-		:: markers == 2 && behind_user
-		:: else ->
-			atomic { if :: markers == 2 -> markers-- :: else fi;
-			covers[markers] = position_now; place[markers] = enqueued_there; gated[markers] = behind_user; markers++ }
-		fi
-	fi
-}
-
-/* handed_marker, under the lock of a: it gives the place, 0 if there is none */
-inline handed_marker()
-{
-	atomic {
-		at = 0;
-		if
-		:: markers > 0 && covers[0] >= handed && !(gates > 0 && gated[0]) -> at = place[0]
-		:: else ->
-			if
-			:: markers > 1 && covers[1] >= handed && !(gates > 0 && gated[1]) -> at = place[1]
-			:: else
-			fi
-		fi
-	}
-}
+#include "queue.inc"
 
 #define ORDERS_ALL (queues == 1 && gates == 0)
 
-/* The owner of the block, and the next one */
+/* The owner of the block, who releases it (gmt_uses_state, gmt_uses_hand_out), and the next one */
 active proctype program()
 {
 	byte position, position_now;
@@ -159,7 +77,7 @@ active proctype cooling_block()
 	LOCK; add_marker(gates > 0); UNLOCK
 }
 
-/* clCreateCommandQueue: queue_created, gmt_queue_order_behind */
+/* clCreateCommandQueue: gmt_queue_order_behind */
 active proctype second_queue()
 {
 	byte position_now, at;

@@ -25,7 +25,7 @@ byte posted, taken;    /* gmtregion.posted, gmtregion.taken */
 byte asleep;           /* the listener sleeps on posted */
 byte limit;            /* set by the latest message */
 byte obeyed;           /* ghost: messages */
-byte answered;         /* ghost: what the ring has told the session */
+byte answered;         /* ghost: what the session has read in the ring */
 byte sent;             /* ghost: accepted by Post */
 bool gate;             /* one at a time, see gate.pml */
 bool old = true;       /* the pool has a block that is too old */
@@ -78,8 +78,8 @@ active proctype listener()
 		assert(message == obeyed + 1);
 		obeyed = message; limit = message;
 		gate = false;
-		answered = message; /* call_limit */
-		assert(answered == obeyed) /* call_evicted */
+		answered = message; /* through the ring */
+		assert(answered == obeyed) /* before it releases what was evicted */
 	:: next == posted ->
 		seen = next;
 		/* expire: gmt_idle_begin */
@@ -94,7 +94,7 @@ active proctype listener()
 			atomic { !gate -> gate = true }
 			if :: old -> in_driver = true :: else fi;
 			gate = false;
-			old = false; in_driver = false; /* call_evicted */
+			old = false; in_driver = false; /* the driver's release */
 			inside = false /* gmt_idle_end */
 		:: else -> inside = false; (stopped == 0 || posted != seen) /* it looks again after a while */
 		fi;
@@ -108,7 +108,7 @@ end:		(!asleep || old); asleep = 0
 	od
 }
 
-/* A thread of the program: requests, and a context that it releases */
+/* A thread of the program: requests, and a context that it releases: clReleaseContext */
 active proctype program()
 {
 	byte now, before;

@@ -21,114 +21,9 @@
 #define HANDLES 3
 #define MOST    (ROUNDS * 2 + 1) /* blocks, entries: one more than are made */
 
-mtype = { UNKNOWN, IN_USE, CACHED, GONE }; /* a block, for the core */
-mtype core[MOST] = UNKNOWN;
-byte handle_of[MOST];                      /* broker.held */
-byte blocks = 1, entries = 1;              /* the next number; 0 is none */
-bool pooling = true;                       /* gmt_session.pooling */
-byte budget;                               /* entries that count in it */
+#include "entry.inc"
 
-byte listed[HANDLES];                      /* the registry: the entry of a handle */
-byte handle[MOST], block[MOST], references[MOST], pins[MOST];
-bool pooled[MOST], once[MOST];             /* once: released_once */
-byte alive[HANDLES];                       /* the driver's references */
-bool owned[HANDLES];                       /* by the program */
-byte over;                                 /* threads that have ended */
-chan subs = [2] of { byte };
-
-/* clReleaseMemObject of the driver */
-inline driver_release(e) { atomic { assert(alive[handle[e]] > 0 && (alive[handle[e]] > 1 || !owned[handle[e]])); alive[handle[e]]-- } }
-
-/* gmt_memory_unregister */
-inline unregister(e)
-{
-#if FAULT == 6
-	atomic { if :: listed[handle[e]] == e -> listed[handle[e]] = 0; budget-- :: else fi }
-#else
-	atomic { if :: listed[handle[e]] == e -> listed[handle[e]] = 0 :: else fi; budget-- }
-#endif
-}
-
-/* to_driver, gmt_evict_block */
-inline leave(e)
-{
-	unregister(e); driver_release(e)
-}
-
-/* gmt_memory_find and gmt_memory_claim */
-inline claim(h, e, ok)
-{
-	e = listed[h];
-#if FAULT == 1
-	ok = e != 0 && pooled[e];
-	pooled[e] = false
-#else
-	atomic { ok = e != 0 && pooled[e]; pooled[e] = false }
-#endif
-}
-
-/* abandon_all: what is POOLED goes to the driver */
-inline abandon_all(h, e, ok)
-{
-	h = 0;
-	do
-	:: atomic { /* gmt_memory_next_pooled */
-		do :: h < HANDLES && !(listed[h] && pooled[listed[h]]) -> h++ :: else -> break od;
-		if :: h == HANDLES -> h = 0; e = 0; break :: else fi }
-		claim(h, e, ok); if :: ok -> leave(e) :: else fi
-	od
-}
-
-/* to_pool of release.c and the way back in hit of pool.c: POOLED, the core's decision, its evictions, gmt_pool_recheck */
-inline to_pool(e, h, ok)
-{
-#if FAULT != 2
-	pooled[e] = true;
-#endif
-	atomic { if :: core[block[e]] = CACHED; ok = false :: core[block[e]] = GONE; ok = true; h = handle[e] fi }
-#if FAULT == 2
-	pooled[e] = true;
-#endif
-	if :: ok -> claim(h, e, ok); if :: ok -> leave(e) :: else fi :: else fi; /* gmt_evict_all */
-#if FAULT != 3
-	if :: !pooling -> abandon_all(h, e, ok) :: else fi
-#else
-	skip
-#endif
-}
-
-/* let_go and gmt_release_memory; gone */
-inline let_go(e, h, ok) { if :: block[e] != 0 && pooling -> to_pool(e, h, ok) :: else -> leave(e) fi }
-inline last_pin(e, h, ok)
-{
-#if FAULT == 4
-	h = pins[e]; pins[e] = h - 1; ok = h == 1;
-#else
-	atomic { ok = pins[e] == 1; pins[e]-- }
-#endif
-	if
-	:: ok && block[e] != 0 -> let_go(e, h, ok)
-	:: ok && block[e] == 0 -> unregister(e)
-	:: else
-	fi
-}
-
-/* release_memory, gmt_references_end */
-inline release(e, h, ok)
-{
-	atomic { references[e]--; owned[handle[e]] = false };
-	atomic { ok = once[e]; once[e] = true };
-	if
-	:: !ok && pins[e] == 1 -> let_go(e, h, ok)
-	:: else ->
-		if :: ok || block[e] == 0 -> driver_release(e) :: else fi;
-		last_pin(e, h, ok)
-	fi
-}
-
-/* gmt_memory_renew; gmt_memory_add, which takes an older entry of that handle away */
-inline own(e, b) { assert(!owned[handle[e]]); owned[handle[e]] = true; once[e] = false; pins[e] = 1; references[e] = 1; block[e] = b }
-
+/* clCreateBuffer, clCreateSubBuffer, clReleaseMemObject */
 active [2] proctype thread()
 {
 	byte h, b, e, rounds = ROUNDS;
@@ -169,6 +64,7 @@ active [2] proctype thread()
 	over++
 }
 
+/* clReleaseMemObject of sub-buffers; clRetainMemObject */
 active proctype sub_buffers()
 {
 	byte e, h;
@@ -191,6 +87,7 @@ active proctype sub_buffers()
 	over++
 }
 
+/* gmt_pooling_off */
 active proctype ends_pooling()
 {
 	byte h, e;

@@ -28,9 +28,9 @@ byte ended;             /* threads */
 bool gone;              /* the session has died */
 chan sent = [7] of { byte }; /* what head has passed, and the session has not read */
 
+/* publish_event, gmt_ring_write_pair */
 inline publish(number, slots)
 {
-	/* publish, gmt_ring_write_pair */
 #if FAULT == 1
 	atomic { w_head = w_head + slots; head = w_head; sent ! number; if :: slots == 2 -> sent ! number :: else fi }
 	slot[(w_head - slots) % SLOTS] = number;
@@ -54,7 +54,7 @@ inline publish(number, slots)
 #define ROOM(slots) (w_head - w_tail + slots <= SLOTS)
 #endif
 
-/* reserve, look, wait_for_room: fits says whether there is room */
+/* reserve_slots, read_tail, wait_for_room: fits says whether there is room */
 inline reserve(slots)
 {
 	fits = ROOM(slots);
@@ -76,12 +76,13 @@ inline reserve(slots)
 	fi
 }
 
+/* write_event, gmt_ring_write_pair */
 active [THREADS] proctype thread()
 {
 	byte w_head, w_tail, number, looks, left = WRITES, slots;
 	bool fits, begun;
 	{
-		atomic { owner == 0 -> owner = _pid + 1 } /* claim; without a free ring, threads share one under a lock */
+		atomic { owner == 0 -> owner = _pid + 1 } /* claim_ring; without a free ring, threads share one under a lock */
 		w_head = head; w_tail = tail;
 		do
 		:: left > 0 ->
@@ -135,6 +136,7 @@ active proctype session()
 	assert(gone || (empty(sent) && read + lost + cut == writes))
 }
 
+/* The session is killed: no code of ours. */
 active proctype death()
 {
 	if :: gone = true :: true fi

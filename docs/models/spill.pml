@@ -1,18 +1,16 @@
 /*
- * spill.pml: which objects have memory of the device under --spill (shim/spill: pin.c, residency.c, room.c,
- * evict.c), and what a count of references says of a kernel's argument (kernel.c).
+ * spill.pml: which objects have memory of the device under --spill (shim/spill: pin.c, residency.c, room.c, evict.c).
  *
  * Four objects, memory for two. Each thread enqueues commands that use two of them. A call pins what it uses, or makes room under
  * the residency lock; from its end on the queued command keeps the objects. The device runs commands later.
  *
  * Claims: a command finds its objects on the device, with their contents; no object leaves that a call or a command uses; calls
- * that wait for each other go on; all commands run; a kernel that keeps its argument is not taken for one that does not.
+ * that wait for each other go on; all commands run.
  *
  * Faults: 1 an object is claimed in two steps; 2 a call pins an object that leaves; 3 a call keeps its pins while it waits; 4 the
- * pins go before the command counts as a use; 5 the contents are saved before the claim; 6 a count of references is compared
- * with the one from before.
+ * pins go before the command counts as a use; 5 the contents are saved before the claim.
  */
-#define FAULTS  6
+#define FAULTS  5
 #define OBJECTS 4
 #define ROOM    2
 #define THREADS 2
@@ -89,6 +87,7 @@ inline pin_made(o, first, second, v, ok)
 	od
 }
 
+/* gmt_spill_begin, gmt_spill_begin_slowly, gmt_spill_end */
 active [THREADS] proctype thread()
 {
 	byte a, b, v, commands = COMMANDS;
@@ -98,10 +97,7 @@ active [THREADS] proctype thread()
 	:: commands > 0 ->
 		commands--;
 		pin_now(a, ok); /* gmt_spill_begin */
-		if
-		:: ok -> pin_now(b, ok); if :: !ok -> pins[a]-- :: else fi
-		:: else
-		fi;
+		if :: ok -> pin_now(b, ok); if :: !ok -> pins[a]-- :: else fi :: else fi;
 		do /* gmt_spill_begin_slowly */
 		:: ok -> break
 		:: !ok ->
@@ -132,7 +128,7 @@ active [THREADS] proctype thread()
 	od
 }
 
-/* A command reads the first object and writes to both. */
+/* A command of clEnqueueNDRangeKernel reads the first object and writes to both. */
 active proctype the_device()
 {
 	byte a, b;
@@ -148,29 +144,7 @@ active proctype the_device()
 	:: else -> break
 	od;
 	a = 0;
-	do
-	:: a < OBJECTS -> assert((real[a] -> device[a] : host[a]) == written[a]); a++
-	:: else -> break
-	od
-}
-
-byte references = 2; /* of a real object: ours and a command's */
-
-/* hand_over */
-active proctype setter()
-{
-	byte before = references;
-	references++; /* the kernel's */
-#if FAULT == 6
-	assert(references > before)
-#else
-	assert(references > 1)
-#endif
-}
-
-active proctype command()
-{
-	references-- /* it ends */
+	do :: a < OBJECTS -> assert((real[a] -> device[a] : host[a]) == written[a]); a++ :: else -> break od
 }
 
 ltl all_run { <> (left == 0) }

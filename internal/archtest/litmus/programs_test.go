@@ -153,7 +153,7 @@ func simple(initial map[string]int, wrong func([]int) bool, codes ...func(t *thr
 	}}
 }
 
-// The next owner of a ring reads what the former one wrote without an order.
+// nextOwner: the next owner of a ring reads what the former one wrote without an order.
 var nextOwner = program{
 	initial: map[string]int{"owner": 1, "waits": 0},
 	threads: func(of ordered) []func(*thread) int {
@@ -172,7 +172,7 @@ var nextOwner = program{
 	wrong: func(results []int) bool { return results[1] != 1 },
 }
 
-// The gate is 1 while it is taken, and 2 if others may sleep.
+// slept: the gate is 1 while it is taken, and 2 if others may sleep.
 var slept = program{
 	initial: map[string]int{"state": 0, "data": 0},
 	threads: func(of ordered) []func(*thread) int {
@@ -229,7 +229,7 @@ func line(write, read string) program {
 	}
 }
 
-// The clock ends, and a thread that sees no line must see the time that lines had reached.
+// reached: the clock ends, and a thread that sees no line must see the time that lines had reached.
 var reached = program{
 	initial: map[string]int{"newest": 1, "reached": 0},
 	threads: func(of ordered) []func(*thread) int {
