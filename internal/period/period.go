@@ -77,11 +77,11 @@ func (f *Finder) Add(key uint64) {
 	f.keys[number&uint64(len(f.keys)-1)] = key
 	f.count++
 	f.advanceCandidates(key)
-	steady := len(f.candidates) > 0 && slices.ContainsFunc(f.candidates, func(c candidate) bool { return c.confirmed && c.run >= c.Period })
-	for i, length := range gramLengths {
+	steady := slices.ContainsFunc(f.candidates, func(c candidate) bool { return c.confirmed && c.run >= c.Period })
+	for i := range f.grams {
 		g := &f.grams[i]
 		place := &g.latest[g.hash*gramBase>>32&uint64(len(g.latest)-1)]
-		if !steady && *place > 0 && f.count >= length {
+		if !steady && *place > 0 {
 			f.propose(f.count - *place)
 		}
 		*place = f.count
@@ -159,11 +159,8 @@ func (f *Finder) Steady(least uint64) uint64 {
 	return best.Period
 }
 
-// propose adds a candidate. The creates that match already count.
+// propose adds a candidate, unless no create matches. The creates that match already count.
 func (f *Finder) propose(period uint64) {
-	if period == 0 || period >= uint64(len(f.keys)) || period >= f.count {
-		return
-	}
 	for i := range f.candidates {
 		c := &f.candidates[i]
 		if period == c.Period || c.run >= c.Period && period%c.Period == 0 {

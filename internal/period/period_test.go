@@ -59,6 +59,7 @@ func TestFindsPeriods(t *testing.T) {
 		"nested":      {repeat(10, inner...), "[{0 510 51 0}]"},
 		"interrupted": {interrupted, "[{0 121 3 4}]"},
 		"two phases":  {append(repeat(30, 1, 2, 3), repeat(30, 4, 5)...), "[{0 90 3 0} {90 150 2 0}]"},
+		"short phase": {append(repeat(10, 1, 2, 3), repeat(60, 4, 5)...), "[{0 30 3 0} {30 150 2 0}]"},
 		"same period": {append(repeat(10, 1, 2, 3), repeat(10, 4, 5, 6)...), "[{0 60 3 3}]"},
 		"longest gap": {gap(10), "[{0 610 3 13}]"},
 		"long gap":    {gap(11), "[{0 300 3 0} {311 611 3 0}]"},
@@ -91,6 +92,148 @@ func TestPeriodIsSteadyAfterTwoMatches(t *testing.T) {
 		}
 		if got := strings.Join(got, " "); got != c.want {
 			t.Errorf("%v, at least %d: %s, want %s", c.keys, c.least, got, c.want)
+		}
+	}
+}
+
+// added returns a Finder that has got these keys as they are.
+func added(keys ...uint64) *Finder {
+	var f Finder
+	for _, key := range keys {
+		f.Add(key)
+	}
+	return &f
+}
+
+// TestKeyZero: keys of 0 are not taken for the empty places of the window.
+func TestKeyZero(t *testing.T) {
+	if got := added(0, 0, 0, 0, 0).Finish(); len(got) != 0 {
+		t.Errorf("five creates: %v", got)
+	}
+	if got := fmt.Sprint(added(0, 0, 0, 0, 0, 0).Finish()); got != "[{0 6 1 0}]" {
+		t.Errorf("six creates: %s", got)
+	}
+}
+
+// TestGramsForgetKeys: what came before the last keys does not change their hash.
+func TestGramsForgetKeys(t *testing.T) {
+	last := repeat(1, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26)
+	one, other := added(append([]uint64{1, 2, 3}, last...)...), added(append(noise(50), last...)...)
+	for i, length := range gramLengths {
+		if one.grams[i].hash != other.grams[i].hash {
+			t.Errorf("the hash of %d keys depends on those before", length)
+		}
+	}
+}
+
+// TestCandidateEnds says for how long a candidate survives creates that do not match.
+func TestCandidateEnds(t *testing.T) {
+	for _, c := range []struct {
+		count   uint64
+		matches bool
+		want    bool
+	}{{25, false, true}, {26, false, false}, {25, true, true}, {26, true, false}} {
+		broken := candidate{Stretch: Stretch{End: 10, Period: 3}, confirmed: true}
+		if got := broken.advance(c.count, c.matches); got != c.want {
+			t.Errorf("at %d, matches %v: %v", c.count, c.matches, got)
+		}
+	}
+}
+
+// TestSteadyOfSeveral: the longest run wins, and of equal ones the shortest period.
+func TestSteadyOfSeveral(t *testing.T) {
+	of := func(period, run uint64) candidate {
+		return candidate{Stretch: Stretch{Period: period}, run: run, confirmed: true}
+	}
+	for _, c := range []struct {
+		candidates []candidate
+		want       uint64
+	}{
+		{[]candidate{of(2, 12), of(3, 12)}, 2},
+		{[]candidate{of(3, 12), of(2, 12)}, 2},
+		{[]candidate{of(2, 12), of(3, 13)}, 3},
+		{[]candidate{of(3, 13), of(2, 12)}, 3},
+		{[]candidate{of(4, 7)}, 0},
+	} {
+		if got := (&Finder{candidates: c.candidates}).Steady(0); got != c.want {
+			t.Errorf("%v: %d, want %d", c.candidates, got, c.want)
+		}
+	}
+}
+
+// TestProposes says which candidates a proposal adds: no multiple of a period that matches, and none while a period is steady.
+func TestProposes(t *testing.T) {
+	twos := added(1, 2, 1, 2, 1, 2)
+	twos.candidates = []candidate{{Stretch: Stretch{Period: 2}, run: 2}}
+	if twos.propose(4); len(twos.candidates) != 1 {
+		t.Errorf("a multiple: %v", twos.candidates)
+	}
+	twos.candidates[0].run = 1
+	if twos.propose(4); len(twos.candidates) != 2 {
+		t.Errorf("a multiple of what does not match: %v", twos.candidates)
+	}
+	back := added(slices.Concat(repeat(6, 1, 2, 1), []uint64{9}, repeat(2, 1, 2, 1))...) // the last two 1 would be a period of 2
+	if back.candidates[0].run != 3 || slices.ContainsFunc(back.candidates, func(c candidate) bool { return c.Period == 2 }) {
+		t.Errorf("after one period that matches: %v", back.candidates)
+	}
+}
+
+// TestKeepsTheBest: what there is no place for takes the place of something worse, if there is one.
+func TestKeepsTheBest(t *testing.T) {
+	full := added(repeat(4, 1, 2, 3)...)
+	full.candidates = nil
+	for n := range uint64(candidatesMax) {
+		full.candidates = append(full.candidates, candidate{Stretch: Stretch{Period: 20 + n}, run: 9, confirmed: n != 4})
+	}
+	if full.propose(3); len(full.candidates) != candidatesMax || slices.ContainsFunc(full.candidates, func(c candidate) bool { return c.Period == 3 }) {
+		t.Errorf("a candidate with the same run: %v", full.candidates)
+	}
+	full.candidates[4].run = 8
+	if full.propose(3); len(full.candidates) != candidatesMax || full.candidates[4].Period != 3 || full.candidates[4].run != 9 {
+		t.Errorf("a better candidate: %v", full.candidates)
+	}
+	var f Finder
+	for n := range uint64(stretchesMax) {
+		f.store(Stretch{First: 1000 * n, End: 1000*n + 100 + (n+9)%stretchesMax, Period: 2})
+	}
+	f.store(Stretch{First: 50_000, End: 50_100, Period: 3})
+	if len(f.found) != stretchesMax || f.found[7].Period != 2 {
+		t.Errorf("a stretch with the same score: %v", f.found)
+	}
+	f.store(Stretch{First: 50_000, End: 50_101, Period: 3})
+	if len(f.found) != stretchesMax || f.found[7].Period != 3 {
+		t.Errorf("a better stretch: %v", f.found)
+	}
+}
+
+// TestFinishLeavesOut says which stretches are too weak, and TestFindsPeriods which ones overlap.
+func TestFinishLeavesOut(t *testing.T) {
+	for _, c := range []struct {
+		stretch Stretch
+		count   uint64
+		want    int
+	}{
+		{Stretch{End: 16, missed: 1}, 16, 1},
+		{Stretch{End: 16, missed: 2}, 16, 0}, // a score of 0
+		{Stretch{First: 100, End: 110}, 160, 1},
+		{Stretch{First: 100, End: 110}, 161, 0},
+	} {
+		if got := (&Finder{found: []Stretch{c.stretch}, count: c.count}).Finish(); len(got) != c.want {
+			t.Errorf("%v of %d: %v", c.stretch, c.count, got)
+		}
+	}
+}
+
+// TestKeysDiffer: call sites and sizes give different keys.
+func TestKeysDiffer(t *testing.T) {
+	seen := map[uint64]bool{0: true}
+	for tag := range uint32(100) {
+		for size := range uint64(100) {
+			key := Key(tag, size)
+			if seen[key] {
+				t.Fatalf("call site %d, size %d: %d is there twice, or 0", tag, size, key)
+			}
+			seen[key] = true
 		}
 	}
 }
