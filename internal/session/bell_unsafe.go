@@ -58,17 +58,17 @@ func (b *bell) wait() bool {
 	return err == 0 || err == unix.EINTR
 }
 
-// close ends listen.
+// close ends listen, unless the program has shortened the file: no wake reaches who waits for its memory then.
 func (b *bell) close() {
 	b.over.Store(true)
 	b.start.Do(func() { close(b.ended) })
-	for waiting := true; waiting; {
+	for range 10_000 {
 		wakeAll(b.futex()) // which goes unheard while nothing waits yet
 		select {
 		case <-b.ended:
-			waiting = false
+			_ = unix.Munmap(b.mem)
+			return
 		case <-time.After(100 * time.Microsecond):
 		}
 	}
-	_ = unix.Munmap(b.mem)
 }

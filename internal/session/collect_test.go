@@ -273,6 +273,32 @@ func TestBell(t *testing.T) {
 	}
 }
 
+// A program can shorten the file that rings, so that no wake reaches its waiter: the session ends all the same.
+func TestBellWithoutAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "settings")
+	if err := os.WriteFile(path, []byte("settings"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := openBell(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	woken := make(chan bool, 1000)
+	b.listen(func() { woken <- true })
+	for heard := false; !heard; { // so that it waits
+		wakeAll(b.futex())
+		select {
+		case heard = <-woken:
+		case <-time.After(time.Millisecond):
+		}
+	}
+	time.Sleep(10 * time.Millisecond)
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	b.close()
+}
+
 func TestCollectorStatusOfTheProgram(t *testing.T) {
 	kept := &memoryRecorder{}
 	c, _ := testCollector(kept)
