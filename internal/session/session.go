@@ -111,13 +111,13 @@ func Start(options Options) (*Session, error) {
 
 func complete(o Options) Options {
 	if o.Stdin == nil {
-		o.Stdin = os.Stdin
+		o.Stdin = inherited.Stream(os.Stdin)
 	}
 	if o.Stdout == nil {
-		o.Stdout = os.Stdout
+		o.Stdout = inherited.Stream(os.Stdout)
 	}
 	if o.Stderr == nil {
-		o.Stderr = os.Stderr
+		o.Stderr = inherited.Stream(os.Stderr)
 	}
 	if o.Warn == nil {
 		o.Warn = func(string) {}

@@ -57,6 +57,34 @@ func TestRedirectedStreamsAreUntouched(t *testing.T) {
 	}
 }
 
+// A stream that is closed stays closed in the program.
+func TestClosedStreamsStayClosed(t *testing.T) {
+	const list = `for n in 0 1 2; do [ -e /proc/$$/fd/$n ] && echo $n >>"$0"; done; :`
+	for n := range 3 {
+		file := filepath.Join(t.TempDir(), "open")
+		script := fmt.Sprintf(`exec "$@" %d>&-`, n)
+		result := run(t, command{args: []string{"sh", "-c", script, "sh", gpumemtop(), "--headless", "--", "sh", "-c", list, file}})
+		text, err := os.ReadFile(file)
+		if want := strings.Replace("0\n1\n2\n", itoa(n)+"\n", "", 1); err != nil || result.code != 0 || string(text) != want {
+			t.Errorf("%d closed: %s, open are %q, %v", n, result, text, err)
+		}
+	}
+}
+
+// A reader of gpumemtop's messages that has ended changes neither the status nor the recording.
+func TestMessagesWithoutAReader(t *testing.T) {
+	dir := t.TempDir()
+	status, file := filepath.Join(dir, "status"), filepath.Join(dir, "x.gmt")
+	const script = `{ "$@" 2>&1 >/dev/null; echo $? >"$0"; } | :`
+	run(t, command{args: []string{"sh", "-c", script, status, gpumemtop(), "record", "-o", file, "--", example("tiny")}})
+	if text, err := os.ReadFile(status); err != nil || string(text) != "0\n" {
+		t.Errorf("status %q, %v", text, err)
+	}
+	if r := run(t, command{args: []string{gpumemtop(), "info", file}}); r.code != 0 || contains(r.stderr, "not whole") {
+		t.Errorf("%s: %s", r, r.stderr)
+	}
+}
+
 // openStdin is a stdin that lasts until end is called: what reads it cannot be over before.
 func openStdin(t *testing.T) (stdin *os.File, end func()) {
 	t.Helper()

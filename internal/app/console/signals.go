@@ -15,7 +15,7 @@ import (
 // it returns restores the default.
 func Interruptible() (restore func()) {
 	signals := make(chan os.Signal, 1)
-	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM} {
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT} {
 		if !signal.Ignored(sig) {
 			signal.Notify(signals, sig)
 		}

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/doctor/probe"
 	"codeberg.org/gpumemtop/gpumemtop/internal/remote"
@@ -137,7 +135,6 @@ func (a *attacher) newSubject() *Subject {
 func (a *attacher) Start() (ended <-chan struct{}, err error) {
 	// Until the end: a second Ctrl-C must not lose the recording.
 	a.signals = session.Catch()
-	signal.Ignore(unix.SIGPIPE) // the recording must be complete even if stderr is closed
 	feed, err := a.feed(a.selection())
 	if err != nil {
 		return nil, err

@@ -5,6 +5,8 @@ package watch
 import (
 	"io/fs"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/disk"
@@ -66,6 +68,10 @@ type Watch struct {
 // Run watches a source to its end and reports. The error carries the status to end with.
 func Run(o *Options, source Source) error {
 	w := &Watch{options: o, source: source}
+	// Who reads our messages may end at any time: neither recording nor status depends on it. A program gets what was there at the start.
+	if !signal.Ignored(syscall.SIGPIPE) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	}
 	defer source.Close()
 	if err := w.check(); err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Package inherited knows which signals this process ignored and blocked when it was started. The Go runtime installs
-// handlers of its own before any Go code runs, and a program that is started gets defaults in their place. The package also
-// makes the threads that the runtime will want, and ends a process that may have too few, or too few descriptors: the runtime
+// Package inherited knows which signals this process ignored and blocked when it was started, and which standard streams were
+// closed. The Go runtime installs handlers of its own and opens /dev/null before any Go code runs, and a program that is started
+// would get defaults and /dev/null in their place. The package also makes the threads that the runtime will want, and ends a process that may have too few, or too few descriptors: the runtime
 // would end it later, with the program running.
 package inherited
 
@@ -122,10 +122,13 @@ static void need_descriptors(void)
 }
 
 static uint64_t ignored, blocked; // a bit for each signal, of number 1 the lowest
+static int closed;                // a bit for each of the first three descriptors
 
 // Constructors run before the Go runtime starts.
 __attribute__((constructor)) static void look(void)
 {
+	for (int fd = 0; fd < 3; fd++)
+		closed |= (fcntl(fd, F_GETFD) < 0) << fd;
 	need_descriptors();
 	need_threads();
 	sigset_t mask;
@@ -161,11 +164,13 @@ int __wrap___libc_start_main(int (*run)(int, char **, char **), int count, char 
 
 static uint64_t ignored_signals(void) { return ignored; }
 static uint64_t blocked_signals(void) { return blocked; }
+static int closed_descriptors(void) { return closed; }
 */
 import "C"
 
 import (
 	"fmt"
+	"os"
 	"os/signal"
 	"runtime"
 	"slices"
@@ -180,13 +185,27 @@ var needed = []syscall.Signal{
 }
 
 // Keep ignores again what was ignored, except the signals that the Go runtime needs: os/signal.Ignored reports them, and
-// programs that are started ignore them, too. Call it before anything asks for signals.
+// programs that are started ignore them, too. It leaves what the runtime opened in place of closed streams to no program. Call it before
+// anything asks for signals.
 func Keep() {
+	for fd := range 3 {
+		if C.closed_descriptors()>>fd&1 != 0 {
+			unix.CloseOnExec(fd)
+		}
+	}
 	for number := syscall.Signal(1); number <= 64; number++ {
 		if C.ignored_signals()>>(number-1)&1 != 0 && !slices.Contains(needed, number) {
 			signal.Ignore(number)
 		}
 	}
+}
+
+// Stream returns a standard stream for a program that is started; nil, which leaves it closed, if it was closed at the start.
+func Stream(file *os.File) *os.File {
+	if C.closed_descriptors()>>file.Fd()&1 != 0 {
+		return nil
+	}
+	return file
 }
 
 // ThreadsLeft makes count threads, 128 at most, to see how many there can be, and ends them.
