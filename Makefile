@@ -336,10 +336,10 @@ define show
 	@headless=--headless; \
 	if [ -t 0 ] && [ -t 1 ]; then headless=; fi; \
 	bin/gpumemtop $$headless --guide -f -o build/$@.gmt $(1) || [ $$? -gt 128 ] # stopped by you
-	@echo; bin/gpumemtop report build/$@.gmt --section findings
+	@echo; bin/gpumemtop report build/$@.gmt --section brief
 	@bin/gpumemtop export build/$@.gmt --format chrome -f -o build/$@.json
-	@echo; echo "recording: build/$@.gmt (bin/gpumemtop report build/$@.gmt, or view)"
-	@echo "JSON:      build/$@.json (open it at https://ui.perfetto.dev or in chrome://tracing)"
+	@echo; echo "recording: build/$@.gmt (all of it: bin/gpumemtop report build/$@.gmt, or view)"
+	@echo "JSON:      build/$@.json (open it at https://ui.perfetto.dev)"
 endef
 
 .PHONY: demo

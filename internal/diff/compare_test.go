@@ -69,7 +69,7 @@ func TestSlowCall(t *testing.T) {
 		}
 		d := Runs(run(c.a), run(c.b))
 		var text bytes.Buffer
-		if err := d.WriteText(&text, "a", "b", 0); err != nil {
+		if err := d.WriteText(&text, "a", "b", 0, 0); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(text.String()) {
@@ -98,7 +98,7 @@ func TestSlightTimes(t *testing.T) {
 			return &analysis.Analysis{Snapshot: &stats.Snapshot{Started: 1, Finished: 1 + 1_000_000_000, Totals: stats.Totals{DriverNS: ns}}}
 		}
 		var text bytes.Buffer
-		if err := Runs(run(driver[0]), run(driver[1])).WriteText(&text, "a", "b", 0); err != nil {
+		if err := Runs(run(driver[0]), run(driver[1])).WriteText(&text, "a", "b", 0, 0); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(text.String()) {
@@ -116,7 +116,7 @@ func TestSlightMedians(t *testing.T) {
 			return &analysis.Analysis{Snapshot: &stats.Snapshot{Started: 1, Finished: 1 + 1_000_000_000}, ReleaseCost: costs(took...)}
 		}
 		var text bytes.Buffer
-		if err := Runs(run(slices.Repeat([]uint64{30}, calls)), run(slices.Repeat([]uint64{650}, 14))).WriteText(&text, "a", "b", 0); err != nil {
+		if err := Runs(run(slices.Repeat([]uint64{30}, calls)), run(slices.Repeat([]uint64{650}, 14))).WriteText(&text, "a", "b", 0, 0); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(text.String()) {
@@ -292,7 +292,7 @@ func two() (a, b *analysis.Analysis) {
 func TestWrite(t *testing.T) {
 	d := Runs(two())
 	var text bytes.Buffer
-	if err := d.WriteText(&text, "before.gmt", "after.gmt", 0); err != nil {
+	if err := d.WriteText(&text, "before.gmt", "after.gmt", 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -312,7 +312,7 @@ func TestWrite(t *testing.T) {
 		t.Error("the site whose peak changed most does not come first")
 	}
 	text.Reset()
-	if err := d.WriteText(&text, "a", "b", 1); err != nil || !strings.Contains(text.String(), "and 1 more call site") {
+	if err := d.WriteText(&text, "a", "b", 1, 0); err != nil || !strings.Contains(text.String(), "and 1 more call site") {
 		t.Errorf("%v: with one site:\n%s", err, text.String())
 	}
 }
@@ -355,7 +355,7 @@ func TestEmptyRuns(t *testing.T) {
 	if err := d.WriteJSON(&b, "a", "b"); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.WriteText(&b, "a", "b", 0); err != nil {
+	if err := d.WriteText(&b, "a", "b", 0, 0); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -79,17 +79,17 @@ func (c *Change) mark() string {
 	return ""
 }
 
-// WriteText writes the changes for people. top bounds the call sites; 0: all.
-func (d *Diff) WriteText(w io.Writer, a, b string, top int) error {
+// WriteText writes the changes for people. top bounds the call sites; 0: all. width bounds the tables, in columns.
+func (d *Diff) WriteText(w io.Writer, a, b string, top, width int) error {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "A  %s\nB  %s\n", units.Clean(a), units.Clean(b))
 	for _, note := range d.Notes {
 		fmt.Fprintf(&out, "   %s\n", units.Clean(note))
 	}
 	fmt.Fprintln(&out, "\nOVERALL")
-	changes(&out, d.Overall, false)
-	d.tags(&out, top)
-	fmt.Fprintf(&out, "\n▲ ▼ significant: counts, rates and medians (of N calls) differ by more than chance (%g %% over all rows), sizes by more than %g %%\n"+
+	changes(&out, d.Overall, false, width)
+	d.tags(&out, top, width)
+	fmt.Fprintf(&out, "\n▲ ▼ significant: counts, rates and medians (of N calls) differ by more than chance (%g %% over all rows), sizes by more than %g %% "+
 		"and %s, times measured once by more than %g %% and %g %% of the run\n", 100*level, 100*thresholdRate,
 		units.FormatLong(thresholdBytes), 100*thresholdTime, 100*thresholdRun)
 	if _, err := w.Write(out.Bytes()); err != nil {
@@ -99,7 +99,7 @@ func (d *Diff) WriteText(w io.Writer, a, b string, top int) error {
 }
 
 // tags lists the call sites that changed.
-func (d *Diff) tags(out *bytes.Buffer, top int) {
+func (d *Diff) tags(out *bytes.Buffer, top, width int) {
 	shown, same := 0, 0
 	for i := range d.Tags {
 		t := &d.Tags[i]
@@ -119,7 +119,7 @@ func (d *Diff) tags(out *bytes.Buffer, top int) {
 		case Kept:
 		}
 		fmt.Fprintf(out, "\n%s\n", name)
-		changes(out, t.Changes, true)
+		changes(out, t.Changes, true, width)
 	}
 	if top > 0 && shown > top {
 		fmt.Fprintf(out, "\nand %s\n", units.Plural(uint64(shown-top), "more call site that differs", "more call sites that differ"))
@@ -142,11 +142,13 @@ func (t *Tag) differs() bool {
 }
 
 // changes writes a table. With only it leaves out equal figures.
-func changes(out *bytes.Buffer, list []Change, only bool) {
-	table := units.Table{Align: "rrrrrl", Indent: "  "}
+func changes(out *bytes.Buffer, list []Change, only bool, width int) {
+	table := units.Table{
+		Align: "rrrrrl", Indent: "  ", Width: width, Titles: []string{"figure", "A", "B", "change", "percent", "mark"}, Least: []string{"change", "percent"},
+	}
 	for i := range list {
 		c := &list[i]
-		if only && c.A == c.B {
+		if only && c.A == c.B || c.Test == Ranks && c.OfA+c.OfB == 0 {
 			continue
 		}
 		table.Add(fmt.Sprintf("%20s", c.Figure.Name), c.side(c.A, c.OfA), c.side(c.B, c.OfB), c.delta(), c.percent(), c.mark())

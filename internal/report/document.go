@@ -71,11 +71,12 @@ var (
 		{"objects", (*view).objects}, {"processes", (*view).processes}, {"mistakes", (*view).mistakes}, {"happened", (*view).happened},
 		{"settings", (*view).settings},
 	}
+	alone = []choice{{"brief", (*view).brief}} // only where it is chosen
 )
 
 // Sections are the names of the sections of a text, in its order.
 func Sections() (names []string) {
-	for _, p := range slices.Concat(first, rest) {
+	for _, p := range slices.Concat(first, alone, rest) {
 		names = append(names, p.name)
 	}
 	return names
@@ -83,7 +84,7 @@ func Sections() (names []string) {
 
 // chosenSections makes the sections that Options.Sections choose, in the order of a text. An empty section says "nothing".
 func (v *view) chosenSections() (list []section) {
-	for _, p := range slices.Concat(first, rest) {
+	for _, p := range slices.Concat(first, alone, rest) {
 		if !slices.Contains(v.o.Sections, p.name) {
 			continue
 		}

@@ -6,7 +6,7 @@ import "codeberg.org/gpumemtop/gpumemtop/internal/whatif/curve"
 // Options choose how much is written, and add results that were measured separately.
 type Options struct {
 	Top   int  // rows in each table; 0: all
-	Width int  // the most columns of a text's sentences; 0: 100
+	Width int  // the most columns of a text; 0: 100
 	All   bool // a text has all sections, not only findings, key figures and call sites; a page always has all
 	// Sections names the sections of a text; empty: see All.
 	Sections []string

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/charmbracelet/x/exp/golden"
 	"github.com/google/go-cmp/cmp"
@@ -134,19 +133,27 @@ func TestIterations(t *testing.T) {
 	}
 }
 
+// TestTextIsNarrowAndClean: all sections of all recordings fit the width that is asked for, and figures stay whole.
 func TestTextIsNarrowAndClean(t *testing.T) {
-	sentences := Options{Width: 60, Sections: []string{"findings", "figures"}}
-	for _, name := range recordings(t) {
-		a := analysed(t, name)
-		for line := range strings.Lines(textOf(t, Text, a, sentences)) {
-			if n := units.Width(strings.TrimSuffix(line, "\n")); n > sentences.Width {
-				t.Errorf("%s: %d columns: %q", name, n, line)
+	more, err := filepath.Glob("../replay/testdata/*.gmt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(recordings(t), more...) {
+		a, limits := analysed(t, name), limitsOf(t, name)
+		for _, width := range []int{0, 60, 80, 100, 120} {
+			most := width
+			if width == 0 {
+				most = textWidth
 			}
-		}
-		for line := range strings.Lines(textOf(t, Text, a, Options{})) {
-			line = strings.TrimSuffix(line, "\n")
-			if n := utf8.RuneCountInString(line); n > textWidth || strings.TrimRight(line, " ") != line || strings.ContainsAny(line, "\x1b\r\t") {
-				t.Errorf("%s: %d columns: %q", name, n, line)
+			lines := strings.Split(textOf(t, Text, a, Options{Width: width, All: true, Limits: limits}), "\n")
+			for i, line := range lines {
+				if n := units.Width(line); n > most || strings.TrimRight(line, " ") != line || strings.ContainsAny(line, "\x1b\r\t") {
+					t.Errorf("%s at %d: %d columns: %q", name, width, n, line)
+				}
+				if i > 0 && lines[i-1] == "CALL SITES BY PEAK" && !strings.HasPrefix(strings.TrimLeft(line, " "), "peak") {
+					t.Errorf("%s at %d: %q", name, width, line)
+				}
 			}
 		}
 	}
@@ -286,6 +293,15 @@ func TestBeyondTheEnd(t *testing.T) {
 	}
 }
 
+// TestBriefHasALineForEachFinding, in 80 columns and with the call site.
+func TestBriefHasALineForEachFinding(t *testing.T) {
+	text := textOf(t, Text, analysed(t, "testdata/leak.gmt"), Options{Width: 80, Sections: []string{"brief"}})
+	const want = "FINDINGS\n- problem: memory grows with every iteration: leak.c:25 forget_result\n- problem: 5 buffers never released: leak.c:25 forget_result\n"
+	if text != want {
+		t.Errorf("%q", text)
+	}
+}
+
 // TestWideCharacters: characters that take two columns neither shift what stands behind them nor make lines too long.
 func TestWideCharacters(t *testing.T) {
 	var b bytes.Buffer
@@ -293,7 +309,7 @@ func TestWideCharacters(t *testing.T) {
 	table := newView(&analysis.Analysis{}, Options{}, false).table("", 2, words("size"), words("name"), words("tag"))
 	table.add(cell{Text: "1"}, cell{Text: "日本"}, cell{Text: strings.Repeat("語", 80)})
 	table.add(cell{Text: "22"}, cell{Text: "b"}, cell{Text: "c"})
-	table.text(&b)
+	table.text(&b, textWidth)
 	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 	for _, line := range lines {
 		if n := units.Width(line); n > textWidth {

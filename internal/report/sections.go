@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -155,11 +156,27 @@ func knobValue(k *analysis.Knob) string {
 }
 
 func (v *view) diagnoses() section {
+	return v.found(func(d *analysis.Diagnosis) string { return d.Title + ": " + d.Text })
+}
+
+// brief has a line for each finding: what it is, and its call site.
+func (v *view) brief() section {
+	return v.found(func(d *analysis.Diagnosis) string {
+		text := cmp.Or(d.Brief, d.Title)
+		if d.Tag != "" && !strings.Contains(text, d.Tag) {
+			text += ": " + d.Tag
+		}
+		return text
+	})
+}
+
+// found lists the findings, each as words says it.
+func (v *view) found(words func(*analysis.Diagnosis) string) section {
 	s := section{Title: "Findings"}
 	shown, left := units.Top(v.a.Diagnoses, diagnosesMax)
 	for i := range shown {
 		d := &shown[i]
-		text := fmt.Sprintf("%s: %s: %s", d.Severity, d.Title, d.Text)
+		text := fmt.Sprintf("%s: %s", d.Severity, words(d))
 		if d.Knob.Limit != "" {
 			text += "; try " + knobValue(&d.Knob)
 		}

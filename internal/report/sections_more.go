@@ -63,8 +63,8 @@ func medianText(c *analysis.CostCurve) string {
 	return "no line fits: " + median
 }
 
-// chartWidth is the width of a chart in a text, columns.
-const chartWidth = 60
+// chartWidth is the width of a chart in a text, columns, beside its name and most.
+func (v *view) chartWidth() int { return max(10, min(60, v.o.columns()-40)) }
 
 func (v *view) overTime() section {
 	l := &v.a.Timeline
@@ -72,7 +72,7 @@ func (v *view) overTime() section {
 		return section{}
 	}
 	line := func(name string, values []float64, text func(float64) string) string {
-		bars, most := bars(values)
+		bars, most := bars(values, v.chartWidth())
 		return fmt.Sprintf("%-14s %s  at most %s", name, bars, text(most))
 	}
 	sampled := func(name string, values []float64, text func(float64) string) string { // at the ends of the steps alone
@@ -94,8 +94,9 @@ func (v *view) overTime() section {
 	for _, m := range l.Machine {
 		chart = append(chart, sampled(stats.MachineWord(m.Source), floatsOf(m.Values), bytes))
 	}
+	half := v.chartWidth() / 2
 	return section{Title: "Over time", Chart: append(chart,
-		fmt.Sprintf("%-14s %-30s%30s", "", v.clock(l.Start), v.clock(min(l.Start+l.Step*uint64(len(l.InUse)), max(l.Start, v.sinceStart(v.s.Time))))),
+		fmt.Sprintf("%-14s %-*s%*s", "", half, v.clock(l.Start), v.chartWidth()-half, v.clock(min(l.Start+l.Step*uint64(len(l.InUse)), max(l.Start, v.sinceStart(v.s.Time))))),
 	)}
 }
 
@@ -108,17 +109,17 @@ func floatsOf(values []uint64) []float64 {
 }
 
 // bars draws the largest value of each column as a bar. The largest of all has the full height.
-func bars(values []float64) (drawn string, most float64) {
+func bars(values []float64, width int) (drawn string, most float64) {
 	const heights = "▁▂▃▄▅▆▇█"
 	for _, v := range values {
 		most = max(most, v)
 	}
 	var b strings.Builder
-	for i := range chartWidth {
+	for i := range width {
 		if len(values) == 0 {
 			break
 		}
-		from, to := i*len(values)/chartWidth, (i+1)*len(values)/chartWidth
+		from, to := i*len(values)/width, (i+1)*len(values)/width
 		column := 0.0
 		for _, v := range values[from:max(to, from+1)] {
 			column = max(column, v)
@@ -153,8 +154,8 @@ func (v *view) sizes() section {
 		}
 		for i := range h.bins {
 			bin := &h.bins[i]
-			t.add(cell{Text: h.text(bin.From)}, v.countCell(bin.Count), v.bytesCell(bin.Bytes),
-				cell{Text: strings.Repeat("█", int(math.Ceil(40*float64(bin.Count)/float64(most))))})
+			bar := math.Ceil(float64(min(40, v.o.columns()-34)) * float64(bin.Count) / float64(most))
+			t.add(cell{Text: h.text(bin.From)}, v.countCell(bin.Count), v.bytesCell(bin.Bytes), cell{Text: strings.Repeat("█", int(bar))})
 		}
 		s.Tables = append(s.Tables, t)
 	}

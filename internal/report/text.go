@@ -11,13 +11,23 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// textWidth is the most columns of tables, and of sentences where the options do not say.
+// textWidth is the most columns of a text where the options do not say.
 const textWidth = 100
+
+// leastWorth are the titles of columns that a narrow text lacks, in the order in which they go.
+var leastWorth = []string{
+	"profiled", "cold", "pinned", "blocking", "call", "waste", "cached", "blocks", "idle", "live", "hits", "driver time", "speed",
+	"asked for", "moves back", "moves", "took", "misses", "creates", "created", "lifetime p50", "median period", "peak", "p25", "p50",
+	"started",
+}
+
+// columns returns the width of a text.
+func (o *Options) columns() int { return cmp.Or(o.Width, textWidth) }
 
 // Text writes a report for people. The error is the writer's.
 func Text(w io.Writer, a *analysis.Analysis, o Options) error {
 	var b bytes.Buffer
-	width := cmp.Or(o.Width, textWidth)
+	width := o.columns()
 	for _, s := range newView(a, o, false).sections() {
 		s.text(&b, width)
 	}
@@ -38,7 +48,7 @@ func (s *section) text(b *bytes.Buffer, width int) {
 		if i > 0 || len(s.Facts) > 0 && s.Tables[i].heading != "" {
 			fmt.Fprintln(b)
 		}
-		s.Tables[i].text(b)
+		s.Tables[i].text(b, width)
 	}
 	for _, item := range s.Items {
 		units.Wrap(b, width, "- ", item)
@@ -58,13 +68,13 @@ func (s *section) text(b *bytes.Buffer, width int) {
 	}
 }
 
-// text writes the table, and cuts the last column if the line would be too long.
-func (t *table) text(b *bytes.Buffer) {
+// text writes the table: where lines would be too long, it lacks columns, and the last is cut.
+func (t *table) text(b *bytes.Buffer, width int) {
 	if t.heading != "" {
 		fmt.Fprintln(b, t.heading)
 	}
 	last := len(t.Columns) - 1
-	lines := units.Table{Align: strings.Repeat("r", last) + "l", Indent: "  ", Width: textWidth, Sentences: t.Columns[last].Sentence}
+	lines := units.Table{Align: strings.Repeat("r", last) + "l", Indent: "  ", Width: width, Least: leastWorth, Sentences: t.Columns[last].Sentence}
 	head := make([]string, last+1)
 	for i, c := range t.Columns {
 		head[i] = c.Title

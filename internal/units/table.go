@@ -3,6 +3,7 @@ package units
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -21,9 +22,13 @@ type Table struct {
 	Align string
 	// Indent begins each line.
 	Indent string
-	// Width bounds the lines, in columns of a terminal: CutName cuts the last column, but not below 20, and different cells that
+	// Width bounds the lines, in columns of a terminal: CutName cuts the last column, but not below 8, and different cells that
 	// then look the same are numbered. 0: no bound.
 	Width int
+	// Least has the titles of columns that the table lacks where the last column would have less than 26: the first titles go first.
+	Least []string
+	// Titles are the columns' where the first row does not have them, which otherwise a line below the table names if they lack.
+	Titles []string
 	// Sentences says that the last column has sentences, which are cut at their end.
 	Sentences bool
 
@@ -35,9 +40,10 @@ func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
 
 // String returns the table, one line for each row, without spaces at the ends of lines.
 func (t *Table) String() string {
+	var b strings.Builder
+	lacks := t.drop()
 	widths := t.widths()
 	last := t.cutLast(widths)
-	var b strings.Builder
 	for _, row := range t.rows {
 		var line strings.Builder
 		line.WriteString(t.Indent)
@@ -49,7 +55,52 @@ func (t *Table) String() string {
 		}
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
+	if len(lacks) > 0 && t.Titles == nil {
+		var note bytes.Buffer
+		Wrap(&note, t.Width, t.Indent, "(too narrow for "+strings.Join(lacks, ", ")+")")
+		b.Write(note.Bytes())
+	}
 	return b.String()
+}
+
+// drop removes columns of least worth until the others have room, and returns the titles of what it removed.
+func (t *Table) drop() (lacks []string) {
+	if t.Width == 0 || len(t.rows) == 0 {
+		return nil
+	}
+	titles := t.rows[0]
+	if t.Titles != nil {
+		titles = slices.Clone(t.Titles)
+	}
+	for _, title := range t.Least {
+		widths := t.widths()
+		if last := len(widths) - 1; t.room(widths) >= min(widths[last], 26) {
+			break
+		}
+		at := slices.Index(titles, title)
+		if at < 0 {
+			continue
+		}
+		lacks, titles = append(lacks, title), slices.Delete(slices.Clone(titles), at, at+1)
+		for i, row := range t.rows {
+			if at < len(row) {
+				t.rows[i] = slices.Delete(slices.Clone(row), at, at+1)
+			}
+		}
+		if at < len(t.Align)-1 {
+			t.Align = t.Align[:at] + t.Align[at+1:]
+		}
+	}
+	return lacks
+}
+
+// room returns how many columns are left for the last column.
+func (t *Table) room(widths []int) int {
+	room := t.Width - Width(t.Indent)
+	for _, width := range widths[:len(widths)-1] {
+		room -= width + 2
+	}
+	return room
 }
 
 // cutLast returns what stands for the cells of the last column where there is too little room for them.
@@ -58,10 +109,7 @@ func (t *Table) cutLast(widths []int) map[string]string {
 	if t.Width == 0 || len(widths) == 0 {
 		return short
 	}
-	room := t.Width - Width(t.Indent)
-	for _, width := range widths[:len(widths)-1] {
-		room -= width + 2
-	}
+	room := max(t.room(widths), 8)
 	var cells []string
 	for _, row := range t.rows {
 		if len(row) < len(widths) {
@@ -73,9 +121,9 @@ func (t *Table) cutLast(widths []int) map[string]string {
 			cells = append(cells, cell)
 		}
 	}
-	for i, cut := range CutNames(cells, max(room, 20)) {
+	for i, cut := range CutNames(cells, room) {
 		if t.Sentences {
-			cut = Cut(cells[i], max(room, 20))
+			cut = Cut(cells[i], room)
 		}
 		short[cells[i]] = cut
 	}

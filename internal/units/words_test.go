@@ -85,7 +85,7 @@ func TestTable(t *testing.T) {
 	table.Add("a", "bb", "")
 	table.Add("100", "b", "a last cell that is too long")
 	table.Add("", "", "日本語")
-	if got, want := table.String(), "    a  bb\n  100  b   a … that is too long\n           日本語\n"; got != want {
+	if got, want := table.String(), "    a  bb\n  100  b   a …that is too long\n           日本語\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -126,5 +126,21 @@ func TestPercent(t *testing.T) {
 	}
 	if got := Percent(0, 0); got != "-" {
 		t.Errorf("Percent of nothing = %q", got)
+	}
+}
+
+// TestNarrowTablesLackColumns of least worth, and say which.
+func TestNarrowTablesLackColumns(t *testing.T) {
+	for width, want := range map[int]string{
+		0:  " size  age  hits  name\n1.00K  10s     3  file.c:88 create_one_of_two\n",
+		40: " size  hits  name\n1.00K     3  file.c:88 create_one_of_two\n(too narrow for age)\n",
+		30: " size  name\n1.00K  file.c:88 …e_one_of_two\n(too narrow for age, hits)\n",
+	} {
+		table := Table{Align: "rrrl", Width: width, Least: []string{"none", "age", "hits"}}
+		table.Add("size", "age", "hits", "name")
+		table.Add("1.00K", "10s", "3", "file.c:88 create_one_of_two")
+		if got := table.String(); got != want {
+			t.Errorf("%d: %q, want %q", width, got, want)
+		}
 	}
 }

@@ -2,11 +2,13 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -106,19 +108,16 @@ func (p Paged) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// labelEnd is where texts begin in lines with a label, which are indented by two.
-const labelEnd = 13
+// labelled matches an indent, and a label with the spaces that follow it up to its text.
+var labelled = regexp.MustCompile(`^ *([!-~]( ?[!-~]){0,12}  +|at the end )?`)
 
 // wrapPage breaks lines that are longer than a width. What follows is below the text of its line.
 func wrapPage(text string, width int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		begin, indent := len(line)-len(strings.TrimLeft(line, " ")), 2
-		if begin > 0 && ansi.StringWidth(line[:min(labelEnd, len(line))]) == labelEnd {
-			begin = max(begin, labelEnd)
-			indent = begin
-		}
 		if ansi.StringWidth(line) > width {
+			begin := len(labelled.FindString(line))
+			indent := max(begin, 2)
 			line = line[:begin] + Wrap(strings.TrimSuffix(line[begin:], "\n"), indent, width) + "\n"
 		}
 		b.WriteString(line)
@@ -224,10 +223,10 @@ func Columns(w io.Writer) int {
 	return usualWidth
 }
 
-// Within returns the width of a text that may have most columns: no more than the terminal has, if there is one.
+// Within returns the width of a text that may have most columns, 0 for any: no more than the terminal has, if there is one.
 func Within(w io.Writer, most int) int {
 	if width, ok := widthOf(w); ok {
-		return max(narrow, min(width, most))
+		return max(narrow, min(width, cmp.Or(most, width)))
 	}
 	return most
 }
@@ -244,6 +243,7 @@ func widthOf(w io.Writer) (int, bool) {
 // are indented. A word that is longer than a line stays whole.
 func Wrap(text string, indent, width int) string {
 	const unbreakable = "\u2011" // Wordwrap breaks at hyphens, and so within flags
-	text = ansi.Wordwrap(strings.ReplaceAll(text, "-", unbreakable), width-indent, "")
-	return strings.ReplaceAll(strings.ReplaceAll(text, unbreakable, "-"), "\n", "\n"+strings.Repeat(" ", indent))
+	text = strings.NewReplacer("-", unbreakable, " %", "\u00a0%").Replace(text)
+	text = ansi.Wordwrap(text, width-indent, "")
+	return strings.NewReplacer(unbreakable, "-", "\u00a0%", " %", "\n", "\n"+strings.Repeat(" ", indent)).Replace(text)
 }

@@ -26,3 +26,21 @@ func TestPagesFit(t *testing.T) {
 		t.Errorf("without a terminal:\n%s", got)
 	}
 }
+
+func TestPagesIndentBelowTheText(t *testing.T) {
+	const text = "hit rate     as recorded with futhark, which is 42.9 %\n" +
+		"  at the end 7.50 MiB in use by 30 buffers of one\n" +
+		"   programs differ: \"one with a name\", \"another\"\n"
+	const want = "hit rate     as recorded with futhark,\n" +
+		"             which is 42.9 %\n" +
+		"  at the end 7.50 MiB in use by 30\n" +
+		"             buffers of one\n" +
+		"   programs differ: \"one with a name\",\n" +
+		"   \"another\"\n"
+	if got := wrapPage(text, 41); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := Wrap("which is at most 42.9 %", 2, 24); got != "which is at most\n  42.9 %" {
+		t.Errorf("%q", got)
+	}
+}

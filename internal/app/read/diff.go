@@ -31,7 +31,7 @@ func Diff(w io.Writer, before, after, format string, top int) error {
 	if format == "json" {
 		return d.WriteJSON(w, before, after)
 	}
-	return d.WriteText(console.Paged{Writer: w}, before, after, top)
+	return d.WriteText(console.Paged{Writer: w}, before, after, top, console.Within(w, 0))
 }
 
 // rulesMax bounds a file of rules, bytes.
