@@ -174,7 +174,8 @@ func (r *Run) writeBlocks(b *page) {
 	if u.Linear.Blocks > 0 {
 		rows = append(rows, plan("linear scan", u.Linear))
 	}
-	fmt.Fprintf(b, "\nBLOCKS by %s, %s\n", lifetimes(u.Form), sizeRule(u.Max))
+	fmt.Fprintln(b)
+	b.wrap("", fmt.Sprintf("BLOCKS by %s, %s", lifetimes(u.Form), sizeRule(u.Max)))
 	table(b, append(rows, plan(best, u.Best)))
 	b.wrap("", "Blocks are all that are made. Bytes now and as advised are the most at once, those of plans all blocks.")
 }

@@ -274,7 +274,7 @@ func TestText(t *testing.T) {
 	d.Error = "the driver \x07crashed"
 	var out bytes.Buffer
 	empty := Device{Error: "clCreateContext: CL_OUT_OF_RESOURCES"}
-	if err := (&Result{Devices: []Device{d.Device, empty}}).WriteText(&out); err != nil {
+	if err := (&Result{Devices: []Device{d.Device, empty}}).WriteText(&out, 0); err != nil {
 		t.Fatal(err)
 	}
 	text := out.String()

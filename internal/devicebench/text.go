@@ -16,24 +16,24 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	return units.WriteJSON(w, r)
 }
 
-// WriteText writes the result for people.
-func (r *Result) WriteText(w io.Writer) error {
+// WriteText writes the result for people; its tables have at most width columns.
+func (r *Result) WriteText(w io.Writer, width int) error {
 	var b bytes.Buffer
 	for i := range r.Devices {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		r.Devices[i].text(&b)
+		r.Devices[i].text(&b, width)
 	}
 	_, err := b.WriteTo(w)
 	return err
 }
 
-func (d *Device) text(b *bytes.Buffer) {
+func (d *Device) text(b *bytes.Buffer, width int) {
 	fmt.Fprintf(b, "%d: %s (%s), driver %s\n", d.Number, units.Clean(d.Device), units.Clean(d.Platform), units.Clean(d.Driver))
 	units.Pairs(b, d.facts())
 	if len(d.Points) > 0 {
-		b.WriteString("\n" + table(d.Points) + "\n" + chart(d.Points) + "\n")
+		b.WriteString("\n" + table(d.Points, width) + "\n" + chart(d.Points) + "\n")
 		lines := [][2]string{
 			{"create", d.Create.text()}, {"first touch", d.Touch.text()}, {"reuse", d.Reuse.text()}, {"release", d.Release.text()},
 		}
@@ -103,9 +103,9 @@ func (f *Fit) text() string {
 }
 
 // table has a row for each size. New memory has columns of its own where it was measured.
-func table(points []Point) string {
+func table(points []Point, width int) string {
 	fresh := len(withFresh(points)) > 0
-	t := units.Table{Align: "r", Indent: "  "}
+	t := units.Table{Align: "r", Indent: "  ", Width: width, Least: []string{"N"}}
 	head := []string{"SIZE", "N", "CREATE", "FIRST TOUCH", "REUSE", "RELEASE"}
 	if fresh {
 		head = append(head, "NEW: CREATE", "FIRST TOUCH")

@@ -34,9 +34,9 @@ var verdictTexts = map[Verdict]string{
 	Fits: "it would run", Fails: "it would not run", Unknown: "nothing speaks against it, but not all is known",
 }
 
-// List returns a table of the built-in devices.
-func List() string {
-	var table units.Table
+// List returns a table of the built-in devices, at most width columns wide.
+func List(width int) string {
+	table := units.Table{Width: width, Least: []string{"ALIGNMENT", "LARGEST BUFFER"}}
 	table.Add("DEVICE", "MEMORY", "LARGEST BUFFER", "ALIGNMENT", "WHAT IT IS")
 	for _, name := range Names() {
 		p, _ := Known(name)

@@ -86,15 +86,15 @@ func (t *trace) simulateBoth(capacity uint64) (moves, best Moves, fits bool) {
 	return moves, best, fits
 }
 
-// Text writes the result for people.
-func (r *Result) Text() string {
+// Text writes the result for people; its table has at most width columns.
+func (r *Result) Text(width int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "peak %s; with --spill %s", units.FormatLong(r.Peak), units.FormatLong(r.Least))
 	if r.Peak > 0 {
 		fmt.Fprintf(&b, " (%.0f %%)", 100*float64(r.Least)/float64(r.Peak))
 	}
 	fmt.Fprintf(&b, " is enough: what one command needs at once, the largest from %s\n", units.Clean(r.Site))
-	var table units.Table
+	table := units.Table{Width: width, Least: []string{"AT BEST", "OF THE PEAK"}}
 	table.Add("DEVICE MEMORY", "OF THE PEAK", "TO THE HOST", "BACK", "AT BEST", "SLOWER (ESTIMATED)")
 	for i := range r.Estimates {
 		e := &r.Estimates[i]

@@ -110,7 +110,7 @@ func TestRun(t *testing.T) {
 	if e := r.Estimates; len(e) != 3 || !e[0].Fits || !e[1].Fits || e[2].Fits || e[0].Out == 0 || e[0].Best.Out > e[0].Out {
 		t.Errorf("%+v", e)
 	}
-	if text := r.Text(); !strings.Contains(text, "too little") || !strings.Contains(text, "the best that the recording shows") {
+	if text := r.Text(0); !strings.Contains(text, "too little") || !strings.Contains(text, "the best that the recording shows") {
 		t.Error(text)
 	}
 }

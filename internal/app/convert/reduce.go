@@ -94,7 +94,7 @@ func Reduce(w io.Writer, dirs []string, o *ReduceOptions) error {
 	if o.JSON {
 		err = console.WriteJSON(w, r)
 	} else {
-		err = console.WriteText(w, r.text(o.Top))
+		err = console.WriteText(w, r.text(o.Top, console.Within(w, 0)))
 	}
 	return cmp.Or(err, r.incomplete())
 }
@@ -149,7 +149,7 @@ func newReducedSite(log *flight.Log, s *flight.Site) reducedSite {
 	return site
 }
 
-func (r *reduced) text(top int) string {
+func (r *reduced) text(top, width int) string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s on %s", units.Plural(uint64(r.Processes), "process", "processes"), units.Count(uint64(r.Hosts), "host"))
 	if r.Failed > 0 {
@@ -159,11 +159,11 @@ func (r *reduced) text(top int) string {
 	writeCounts(&b, "creates that failed, by status", r.Failures)
 	writeCounts(&b, "findings", r.Findings)
 	var program, job string
-	var table units.Table
+	table := units.Table{Width: width}
 	shown := 0
 	flush := func() {
 		b.WriteString(table.String())
-		table = units.Table{}
+		table = units.Table{Width: width}
 	}
 	for i := range r.Sites {
 		s := &r.Sites[i]
@@ -176,7 +176,7 @@ func (r *reduced) text(top int) string {
 			continue
 		}
 		table.Add(units.Format(uint64(s.Peak.Min)), units.Format(uint64(s.Peak.Median)), units.Format(uint64(s.Peak.Max)),
-			fmt.Sprint(s.Processes), units.CutName(s.Site, 60), outliersText(s.Outliers))
+			fmt.Sprint(s.Processes), units.CutName(s.Site, min(60, cmp.Or(width, 100)-40)), outliersText(s.Outliers))
 	}
 	flush()
 	for _, bad := range r.Skipped {

@@ -86,7 +86,7 @@ func writeDevices(w io.Writer, format string, paths []string) error {
 		return fmt.Errorf("--on %s only lists devices: leave out %q", ListDevices, paths[0])
 	}
 	if format == "text" {
-		return console.WriteText(w, portable.List())
+		return console.WriteText(w, portable.List(console.Within(w, 0)))
 	}
 	all := map[string]*portable.Profile{}
 	for _, name := range portable.Names() {

@@ -57,7 +57,7 @@ func FitSpill(w io.Writer, bandwidth, format string, paths []string) error {
 	}
 	var b strings.Builder
 	for i := range all.Recordings {
-		fmt.Fprintf(&b, "%s: %s", units.Clean(all.Recordings[i].File), all.Recordings[i].Text())
+		fmt.Fprintf(&b, "%s: %s", units.Clean(all.Recordings[i].File), all.Recordings[i].Text(console.Within(w, 0)))
 	}
 	return console.WriteText(w, b.String())
 }

@@ -111,7 +111,7 @@ func (o *ProbeOptions) write(stdout io.Writer, result *devicebench.Result) error
 	case o.Format == "json":
 		return o.Output.Write(stdout, result.WriteJSON)
 	}
-	return o.Output.Write(stdout, result.WriteText)
+	return o.Output.Write(stdout, func(w io.Writer) error { return result.WriteText(console.Paged{Writer: w}, console.Within(w, 0)) })
 }
 
 // probeError returns an error if a signal ended the measurement or no device could be measured. It warns about devices that

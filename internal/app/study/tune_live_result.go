@@ -110,12 +110,12 @@ func (r *LiveResult) timedUnit() string {
 
 // WriteText writes the result for people.
 func (r *LiveResult) WriteText(w io.Writer) error {
-	var table units.Table
+	text := newProse(w)
+	table := units.Table{Width: text.table, Least: []string{"INSTEAD OF"}}
 	table.Add("TRIED", strings.ToUpper(r.timedUnit()), "INSTEAD OF", "CHANGE", "MEMORY")
 	for i := range r.live.trials {
 		table.Add(r.live.trials[i].row()...)
 	}
-	text := &prose{width: console.Columns(w)}
 	text.WriteString(table.String())
 	for i := range r.Trials {
 		if why := r.Trials[i].Why; why != "" {

@@ -79,7 +79,7 @@ func (s *tuneSearch) writeConfiguration(w io.Writer) error {
 
 // WriteText writes the result for people, as wide as the terminal.
 func (r *TuneResult) WriteText(w io.Writer) error {
-	text := &prose{width: console.Columns(w)}
+	text := newProse(w)
 	s := r.search
 	s.writeTable(text)
 	s.writeRecommended(text)
@@ -93,10 +93,14 @@ func (r *TuneResult) WriteText(w io.Writer) error {
 	return console.WriteText(w, text.String())
 }
 
-// prose is a text with paragraphs of a width.
+// prose is a text with paragraphs of a width, and tables of another, 0 for any.
 type prose struct {
 	strings.Builder
-	width int
+	width, table int
+}
+
+func newProse(w io.Writer) *prose {
+	return &prose{width: console.Columns(w), table: console.Within(w, 0)}
 }
 
 // paragraph writes one; all lines but the first are indented.
@@ -107,7 +111,7 @@ func (p *prose) paragraph(format string, a ...any) {
 // writeTable writes the front, the fastest first, and the configurations that the front is compared with.
 func (s *tuneSearch) writeTable(b *prose) {
 	r := s.result
-	var table units.Table
+	table := units.Table{Width: b.table, Least: []string{"REGRET", "HIT RATE"}}
 	table.Add("", "DRIVER", "PEAK RESERVED", "HIT RATE", "REGRET", "CONFIGURATION")
 	row := func(mark string, p *tune.Point, note string) {
 		p = s.asShown(p)
@@ -342,7 +346,7 @@ func (s *tuneSearch) writeMeasured(b *prose) {
 	}
 	before, after := &m.Before, &m.After
 	b.WriteString("\n")
-	var table units.Table
+	table := units.Table{Width: b.table, Least: []string{"PREDICTED"}}
 	table.Add("MEASURED", "BEFORE", "AFTER", "CHANGE", "PREDICTED")
 	table.Add("time in the driver", units.Duration(before.DriverNS), units.Duration(after.DriverNS),
 		change(float64(before.DriverNS), float64(after.DriverNS)), change(m.predicted[0], m.predicted[1]))
