@@ -32,6 +32,7 @@ type Process struct {
 	PID      uint32
 	UID      uint32
 	Program  string
+	Path     string // of the program
 	Device   string
 	Driver   string
 	Job      string
@@ -172,6 +173,15 @@ func read(most int64, dirs ...string) (*Log, error) {
 	return collectSites(records, k), nil
 }
 
+// ReadProcess reads the record in a file. The error says what is wrong with it.
+func ReadProcess(path string) (p Process, err error) {
+	b := new(buffers)
+	if err = b.parse(path); err == nil {
+		p = newProcess(&b.flight)
+	}
+	return p, err
+}
+
 type buffers struct {
 	file   [wire.SizeofFlight + 1]byte
 	flight wire.Flight
@@ -180,10 +190,7 @@ type buffers struct {
 }
 
 func (b *buffers) read(path string) record {
-	n, err := b.load(path)
-	if err == nil {
-		err = wire.ParseFlight(b.file[:n], &b.flight)
-	}
+	err := b.parse(path)
 	sites := 0
 	for sites < len(b.flight.Sites) && b.flight.Sites[sites].Counts.Creates+b.flight.Sites[sites].Counts.Failed > 0 {
 		sites++
@@ -203,6 +210,14 @@ func (b *buffers) read(path string) record {
 		r.sites[i] = recordSite{key, s.Counts}
 	}
 	return r
+}
+
+func (b *buffers) parse(path string) error {
+	n, err := b.load(path)
+	if err == nil {
+		err = wire.ParseFlight(b.file[:n], &b.flight)
+	}
+	return err
 }
 
 // load reads a regular file, or enough of it to show that it is too large.
@@ -231,7 +246,7 @@ func programOf(f *wire.Flight) string {
 
 func newProcess(f *wire.Flight) Process {
 	p := Process{
-		Host: text(f.Host[:]), PID: f.Pid, UID: f.Uid, Program: programOf(f),
+		Host: text(f.Host[:]), PID: f.Pid, UID: f.Uid, Program: programOf(f), Path: text(f.Program[:]),
 		Device: text(f.Device[:]), Driver: text(f.Driver[:]), Job: text(f.Job[:]), Step: text(f.Step[:]), Rank: text(f.Rank[:]),
 		Labels: text(f.Labels[:]), Started: f.Started, Seconds: units.Seconds(f.Started, f.Ended),
 		Status: f.Status, Signal: f.Signal, Counts: f.Total,

@@ -159,7 +159,7 @@ func (v *view) diagnoses() section {
 	return v.found(func(d *analysis.Diagnosis) string { return d.Title + ": " + d.Text })
 }
 
-// brief has a line for each finding: what it is, and its call site.
+// brief has a line for each finding: its title, and its call site.
 func (v *view) brief() section {
 	return v.found(func(d *analysis.Diagnosis) string {
 		text := cmp.Or(d.Brief, d.Title)

@@ -14,14 +14,16 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/lake"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/parquet"
+	"codeberg.org/gpumemtop/gpumemtop/internal/flight"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // notInLake are the flags that only concern one recording.
 var notInLake = []string{"since", "until", "process", "tag", "wrapper"}
 
-// ExportLake adds recordings to a folder that many share. A file that is no recording, or cannot be read, is skipped and named,
+// ExportLake adds recordings and flight logs to a folder that many share. A file that is no recording, or cannot be read, is skipped and named,
 // and is an error at the end.
 func ExportLake(paths []string, o *ExportOptions, given func(flag string) bool) (err error) {
 	if err := checkLake(paths, o, given); err != nil {
@@ -54,13 +56,27 @@ func ExportLake(paths []string, o *ExportOptions, given func(flag string) bool) 
 	if err != nil {
 		return err
 	}
-	if added != (parquet.Added{}) {
-		console.Say("%s: %s added, %d replaced, %d there already", o.Output.Path, units.Plural(uint64(added.New), "recording", "recordings"), added.Replaced, added.Known)
+	if added.New+added.Replaced+added.Known > 0 {
+		console.Say("%s: %s added, %d replaced, %d there already%s", o.Output.Path, units.Plural(uint64(added.New), "recording", "recordings"),
+			added.Replaced, added.Known, copiesText(added.Copies))
 	}
 	if skipped > 0 {
 		return fmt.Errorf("%s skipped: the others are in %s", units.Plural(uint64(skipped), "file", "files"), o.Output.Path)
 	}
 	return nil
+}
+
+// copiesText names the first files whose recordings are there from other files.
+func copiesText(files []string) string {
+	const most = 3
+	if len(files) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("; %s of recordings that are there: %s", units.Plural(uint64(len(files)), "file is a copy", "files are copies"), strings.Join(files[:min(len(files), most)], ", "))
+	if len(files) > most {
+		text += ", …"
+	}
+	return text
 }
 
 func checkLake(paths []string, o *ExportOptions, given func(flag string) bool) error {
@@ -90,32 +106,51 @@ func checkLake(paths []string, o *ExportOptions, given func(flag string) bool) e
 func missingRecordings(l *parquet.Lake, paths []string) (list []string, skipped int) {
 	keys := map[string]string{}
 	for _, p := range paths {
-		reader, err := recording.Open(p)
-		if err != nil {
+		key, err := keyOf(l, p)
+		switch {
+		case err != nil:
 			console.Say("skipped: %s", strings.TrimPrefix(err.Error(), "open "))
 			skipped++
-			continue
-		}
-		h := reader.Header()
-		id, _ := h.IDOf(1)
-		if file := fileOf(p, reader); len(h.Merged) == 0 && !l.Wants(id, int64(file.Events), file.Ending()) {
-			l.Skip()
-		} else {
-			keys[p] = strings.Join([]string{path.Base(h.Program), h.Job, h.Created.UTC().Format(time.RFC3339Nano)}, "\x00")
+		case key != "":
+			keys[p] = key
 			list = append(list, p)
 		}
-		_ = reader.Close() // nothing was written
 	}
 	slices.SortStableFunc(list, func(a, b string) int { return cmp.Compare(keys[a], keys[b]) })
 	return list, skipped
 }
 
+// keyOf returns the place of a recording among others; empty: the lake has it.
+func keyOf(l *parquet.Lake, name string) (string, error) {
+	if strings.HasSuffix(name, wire.FlightSuffix) {
+		rows, err := collectFlight(name)
+		if err != nil {
+			return "", err
+		}
+		r := &rows[0].Run
+		if !l.Wants(r.Recording, r.Events, r.Ending) {
+			l.Skip(r.Recording, r.Path)
+			return "", nil
+		}
+		return strings.Join([]string{r.App, r.Job, time.UnixMicro(r.Started).UTC().Format(time.RFC3339Nano)}, "\x00"), nil
+	}
+	reader, err := recording.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = reader.Close() }() // nothing was written
+	h := reader.Header()
+	id, _ := h.IDOf(1)
+	if file := fileOf(name, reader); len(h.Merged) == 0 && !l.Wants(id, int64(file.Events), file.Ending()) {
+		l.Skip(id, file.Path)
+		return "", nil
+	}
+	return strings.Join([]string{path.Base(h.Program), h.Job, h.Created.UTC().Format(time.RFC3339Nano)}, "\x00"), nil
+}
+
 // fileOf says what file a recording lies in, without reading its events.
 func fileOf(name string, reader *recording.Reader) (f lake.File) {
-	f.Path = name
-	if absolute, err := filepath.Abs(name); err == nil {
-		f.Path = absolute
-	}
+	f.Path = absolute(name)
 	if f.Footer, f.Whole = reader.Footer(); len(reader.Header().Merged) > 0 {
 		return f
 	}
@@ -127,6 +162,13 @@ func fileOf(name string, reader *recording.Reader) (f lake.File) {
 		f.Events += blocks[i].Events
 	}
 	return f
+}
+
+func absolute(name string) string {
+	if path, err := filepath.Abs(name); err == nil {
+		return path
+	}
+	return name
 }
 
 type collected struct {
@@ -164,6 +206,9 @@ func collectAll(paths []string) func(yield func(int, collected) bool) {
 }
 
 func collect(name string) ([]*lake.Rows, error) {
+	if strings.HasSuffix(name, wire.FlightSuffix) {
+		return collectFlight(name)
+	}
 	reader, err := recording.Open(name)
 	if err != nil {
 		return nil, err
@@ -175,4 +220,33 @@ func collect(name string) ([]*lake.Rows, error) {
 		console.Say("%s is not whole: %s", name, damage)
 	}
 	return rows, errors.Join(err, reader.Close())
+}
+
+// collectFlight makes the row of a process that left a flight log.
+func collectFlight(name string) ([]*lake.Rows, error) {
+	p, err := flight.ReadProcess(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	id := fmt.Sprintf("%s-%d-%d", p.Host, p.PID, p.Started) // as its file is named at first
+	begun := time.Unix(0, int64(p.Started)).UTC()
+	r := lake.Run{
+		Run: id + "-1", Schema: lake.Schema, Recording: id, Number: 1, Host: p.Host, PID: int64(p.PID), Step: p.Step, Rank: p.Rank, Program: p.Path,
+		Policy: "none", Device: p.Device, Driver: p.Driver, Started: begun.UnixMicro(), Seconds: p.Seconds, App: p.Program,
+		Job: cmp.Or(p.Job, "none"), Date: begun.Format(time.DateOnly), Path: absolute(name), Ending: lake.Log, Labels: map[string]string{},
+		Events: int64(p.Counts.Creates + p.Counts.Failed + p.Counts.Releases),
+	}
+	for pair := range strings.SplitSeq(p.Labels, ",") {
+		if name, value, ok := strings.Cut(pair, "="); ok {
+			r.Labels[name] = value
+		}
+	}
+	if status := int64(p.Status); p.Signal > 0 || status >= 0 {
+		if p.Signal > 0 {
+			status = 128 + int64(p.Signal)
+		}
+		r.Status = &status
+	}
+	r.SetCounts(&p.Counts)
+	return []*lake.Rows{{Run: r}}, nil
 }

@@ -7,14 +7,17 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // recorded are runs of the examples.
@@ -116,14 +119,16 @@ func TestLakeCountsEachRunOnce(t *testing.T) {
 		}
 	}
 	copied := filepath.Join(folder, "copy.gmt")
-	if err := os.WriteFile(copied, text, 0o600); err != nil {
+	linked := filepath.Join(folder, "linked.gmt")
+	if err := errors.Join(os.WriteFile(copied, text, 0o600), os.Link(paths[0], linked)); err != nil {
 		t.Fatal(err)
 	}
 	before := filesIn(t, dir)
 	if len(before) != 12 {
 		t.Errorf("files %v", before)
 	}
-	say(false, fmt.Sprintf("0 recordings added, 0 replaced, %d there already", len(paths)+1), append(slices.Clone(paths), copied)...)
+	say(false, fmt.Sprintf("0 recordings added, 0 replaced, %d there already; 1 file is a copy of recordings that are there: %s\n", len(paths)+2, copied),
+		append(slices.Clone(paths), copied, linked)...)
 	if !slices.Equal(filesIn(t, dir), before) {
 		t.Errorf("files %v, want %v", filesIn(t, dir), before)
 	}
@@ -142,6 +147,108 @@ func TestLakeCountsEachRunOnce(t *testing.T) {
 	if err := toLake(old, false, paths[0]); err == nil || !strings.Contains(err.Error(), "by an earlier gpumemtop") {
 		t.Errorf("a lake of an earlier version: %v", err)
 	}
+}
+
+// TestLakeNamesCopies: the first of them, also where the recording comes with them.
+func TestLakeNamesCopies(t *testing.T) {
+	folder := t.TempDir()
+	text, err := os.ReadFile(recorded(t)[0])
+	var copies []string
+	for i := range 5 {
+		copies = append(copies, filepath.Join(folder, fmt.Sprint(i, ".gmt")))
+		err = errors.Join(err, os.WriteFile(copies[i], text, 0o600))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := captured(t, func() { err = toLake(filepath.Join(folder, "lake"), false, copies...) })
+	want := fmt.Sprintf("1 recording added, 0 replaced, 4 there already; 4 files are copies of recordings that are there: %s, …\n", strings.Join(copies[1:4], ", "))
+	if err != nil || !strings.HasSuffix(said, want) {
+		t.Errorf("%v, said %q, want %q", err, said, want)
+	}
+	moved := filepath.Join(folder, "moved.gmt")
+	if err := os.Rename(copies[0], moved); err != nil {
+		t.Fatal(err)
+	}
+	if said := captured(t, func() { err = toLake(filepath.Join(folder, "lake"), false, moved) }); err != nil || !strings.HasSuffix(said, "1 there already\n") {
+		t.Errorf("%v, said %q of a recording that was moved", err, said)
+	}
+}
+
+// TestFlightLogsInALake: a row for each process, once.
+func TestFlightLogsInALake(t *testing.T) {
+	folder := t.TempDir()
+	dir := filepath.Join(folder, "lake")
+	var paths []string
+	for i := range 3 {
+		f := wire.Flight{Pid: uint32(7 + i), Started: uint64(time.Date(2026, 3, 1, 12, i, 0, 0, time.UTC).UnixNano()), Status: int32(i)}
+		f.Ended = f.Started + 2e9
+		f.Total = wire.FlightCounts{Creates: 4, Failed: uint64(i), Releases: 3, Bytes: 400, Inuse: 100, Peak: 300}
+		for at, text := range map[*[]byte]string{new(f.Host[:]): "node", new(f.Program[:]): "/opt/train", new(f.Job[:]): "17", new(f.Rank[:]): fmt.Sprint(i), new(f.Labels[:]): "team=vision,tier=a"} {
+			copy(*at, text)
+		}
+		if i == 2 {
+			f.Status, f.Signal = -1, 11
+		}
+		paths = append(paths, filepath.Join(folder, fmt.Sprint(i, wire.FlightSuffix)))
+		if err := os.WriteFile(paths[i], wire.AppendFlight(nil, &f), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bad := filepath.Join(folder, "bad.flight")
+	if err := os.WriteFile(bad, []byte("no log"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := toLake(dir, false, paths...); err != nil {
+		t.Fatal(err)
+	}
+	said := captured(t, func() {
+		if err := toLake(dir, false, append(slices.Clone(paths), bad, recorded(t)[0])...); err == nil || !strings.HasPrefix(err.Error(), "1 file skipped") {
+			t.Errorf("%v", err)
+		}
+	})
+	if !strings.Contains(said, "skipped: "+bad+": 6 bytes") || !strings.Contains(said, "1 recording added, 0 replaced, 3 there already\n") {
+		t.Errorf("said %q", said)
+	}
+	names, err := filepath.Glob(filepath.Join(dir, "commit=*", "runs.parquet"))
+	if err != nil || len(names) != 2 {
+		t.Fatal(names, err)
+	}
+	rows, err := parquet.ReadFile[flightRow](names[0])
+	want := make([]flightRow, 3)
+	for i, status := range []int64{0, 1, 128 + 11} {
+		want[i] = flightRow{
+			Run: fmt.Sprintf("node-%d-%d-1", 7+i, rows[i].Started*1000), Host: "node", PID: int64(7 + i), Rank: fmt.Sprint(i), Job: "17", App: "train",
+			Program: "/opt/train", Path: paths[i], Ending: "log", Labels: map[string]string{"team": "vision", "tier": "a"}, Status: &status, Seconds: 2,
+			Started: time.Date(2026, 3, 1, 12, i, 0, 0, time.UTC).UnixMicro(), Creates: 4, Failures: int64(i), Peak: 300, Reserved: 300, InUse: 100, Leaked: 100,
+		}
+	}
+	want[2].Leaked = 0 // a signal ended it
+	if err != nil || !reflect.DeepEqual(rows, want) {
+		t.Errorf("%v\n%+v, want\n%+v", err, rows, want)
+	}
+}
+
+type flightRow struct {
+	Run      string            `parquet:"run"`
+	Host     string            `parquet:"host"`
+	PID      int64             `parquet:"pid"`
+	Rank     string            `parquet:"rank"`
+	Job      string            `parquet:"job"`
+	App      string            `parquet:"app"`
+	Program  string            `parquet:"program"`
+	Path     string            `parquet:"path"`
+	Ending   string            `parquet:"ending"`
+	Labels   map[string]string `parquet:"labels"`
+	Status   *int64            `parquet:"exit_status,optional"`
+	Seconds  float64           `parquet:"seconds"`
+	Started  int64             `parquet:"started,timestamp(microsecond:utc)"`
+	Creates  int64             `parquet:"creates"`
+	Failures int64             `parquet:"failures"`
+	Peak     int64             `parquet:"peak_in_use"`
+	Reserved int64             `parquet:"peak_reserved"`
+	InUse    int64             `parquet:"in_use"`
+	Leaked   int64             `parquet:"leaked"`
 }
 
 // TestLakeSkipsWhatIsNoRecording names it, and keeps the rest.

@@ -7,6 +7,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // Schema is the version of the tables. Columns may be added within a version.
@@ -58,6 +59,7 @@ const (
 	Whole = "whole"
 	Cut   = "cut"  // the program goes on after it
 	Torn  = "torn" // it breaks off: gpumemtop was killed
+	Log   = "log"  // there is none, only a flight log, which has no events
 )
 
 // File is the file that a recording lies in.
@@ -100,6 +102,20 @@ var RunFigures = slices.DeleteFunc(slices.Clone(figures.All()), func(f *figures.
 
 // Figure returns one of RunFigures.
 func (r *Run) Figure(f *figures.Figure) int64 { return r.Figures[slices.Index(RunFigures, f)] }
+
+// SetCounts sets the figures that a flight log has. The others are 0.
+func (r *Run) SetCounts(c *wire.FlightCounts) {
+	r.Figures = make([]int64, len(RunFigures))
+	set := func(f *figures.Figure, n uint64) { r.Figures[slices.Index(RunFigures, f)] = int64(n) }
+	set(figures.Creates, c.Creates)
+	set(figures.Failures, c.Failed)
+	set(figures.PeakInUse, c.Peak)
+	set(figures.PeakReserved, c.Peak) // there is no pool
+	set(figures.InUse, c.Inuse)
+	if r.Status != nil && *r.Status <= 128 { // otherwise a signal ended the process
+		set(figures.Leaked, c.Inuse)
+	}
+}
 
 // Site sums up what a call site created. Byte-seconds are granted sizes times the time that they were held.
 type Site struct {

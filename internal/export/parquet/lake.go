@@ -41,8 +41,10 @@ const (
 type Lake struct {
 	folder *folder
 	now    func() time.Time
-	lock   *os.File         // held while the writer lives
-	known  map[string]int64 // amount of each recording in the lake, see amount
+	lock   *os.File              // held while the writer lives
+	known  map[string]knownAs    // each recording in the lake
+	adding map[string]knownAs    // each recording in this commit
+	unread map[string]readCommit // commits that the lake's lock file does not note yet
 	added  Added
 
 	runs      lakeTable[any]
@@ -54,7 +56,10 @@ type Lake struct {
 }
 
 // Added counts recordings.
-type Added struct{ New, Replaced, Known int }
+type Added struct {
+	New, Replaced, Known int
+	Copies               []string // files with recordings that the lake knows from other files; Known counts them, too
+}
 
 // OpenLake opens a folder, creates it if there is none, and removes what killed writers have left. With force, recordings that
 // the lake has are replaced, otherwise only those that have more events now. Commits are named by the time now. The caller
@@ -79,7 +84,7 @@ func openStage(dir string, now func() time.Time) (*Lake, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Lake{folder: f, now: now, known: map[string]int64{}}
+	l := &Lake{folder: f, now: now, known: map[string]knownAs{}, adding: map[string]knownAs{}}
 	l.sweep()
 	if l.lock, err = f.root.Create(path.Join(f.stage, lockName)); err == nil {
 		_ = unix.Flock(int(l.lock.Fd()), unix.LOCK_EX) // a file system without locks keeps what killed writers leave
@@ -97,16 +102,16 @@ func openStage(dir string, now func() time.Time) (*Lake, error) {
 }
 
 // withLock calls do while no other writer commits, so that commits appear in the order of their names.
-func (l *Lake) withLock(do func() error) error {
-	lock, err := l.folder.root.OpenFile(lockName, os.O_RDWR|os.O_CREATE, 0o666)
+func (l *Lake) withLock(do func(lock *os.File) error) error {
+	lock, err := l.folder.root.OpenFile(lockName, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
 		return fmt.Errorf("write into %s: %w", l.folder.dir, err)
 	}
 	_ = unix.Flock(int(lock.Fd()), unix.LOCK_EX)
-	return errors.Join(do(), lock.Close())
+	return errors.Join(do(lock), lock.Close())
 }
 
-// lockName is a file in a stage that its writer has locked.
+// lockName is a file in a stage that its writer has locked. That in the lake notes what its commits have.
 const lockName = ".lock"
 
 // staleAge is the age from which on a stage may be removed: the writer of a younger one may not have its lock yet.
@@ -131,45 +136,10 @@ func (l *Lake) sweep() {
 	}
 }
 
-// recordedRun has the columns of runs that identify recordings.
-type recordedRun struct {
-	Recording string `parquet:"recording"`
-	Events    int64  `parquet:"events"`
-	Ending    string `parquet:"ending"`
-}
-
-// amount orders versions of a recording: by the number of events, and if that is equal, a whole version after a torn one.
-func amount(events int64, ending string) int64 {
-	if ending == lake.Torn {
-		return 2 * events
-	}
-	return 2*events + 1
-}
-
-// readKnown reads which recordings the lake has, and the amount of each. With force it takes none as known.
-func (l *Lake) readKnown(force bool) error {
-	files, _ := fs.Glob(l.folder.root.FS(), commits+"/"+Runs+".parquet")
-	for _, name := range files {
-		rows, err := readRuns[recordedRun](l, name)
-		if errors.Is(err, fs.ErrNotExist) { // it has just been compacted
-			return l.readKnown(force)
-		}
-		if err != nil {
-			return err
-		}
-		for _, r := range rows {
-			if l.known[r.Recording] = amount(r.Events, r.Ending); force {
-				l.known[r.Recording] = -1
-			}
-		}
-	}
-	return nil
-}
-
 // Wants reports whether a recording is to be added: the lake does not have it, or has fewer events of it.
 func (l *Lake) Wants(recording string, events int64, ending string) bool {
 	known, there := l.known[recording]
-	return !there || known < amount(events, ending)
+	return !there || known.Amount < amount(events, ending)
 }
 
 // Add writes the rows of a recording, or of several that were merged, except those of recordings that are not wanted.
@@ -179,8 +149,14 @@ func (l *Lake) Add(rows []*lake.Rows) error {
 		id := r.Run.Recording
 		if _, asked := wanted[id]; !asked {
 			wanted[id] = l.Wants(id, r.Run.Events, r.Run.Ending)
-			_, there := l.known[id]
-			l.added.count(wanted[id], there)
+			switch _, there := l.known[id]; {
+			case !wanted[id]:
+				l.Skip(id, r.Run.Path)
+			case there:
+				l.added.Replaced++
+			default:
+				l.added.New++
+			}
 		}
 		if !wanted[id] {
 			continue
@@ -192,53 +168,71 @@ func (l *Lake) Add(rows []*lake.Rows) error {
 		}
 	}
 	for _, r := range rows {
-		if wanted[r.Run.Recording] {
-			l.known[r.Run.Recording] = math.MaxInt64 // at most once in a commit
+		if id := r.Run.Recording; wanted[id] {
+			l.adding[id] = knownAs{amount(r.Run.Events, r.Run.Ending), r.Run.Path}
+			l.known[id] = knownAs{math.MaxInt64, r.Run.Path} // at most once in a commit
 		}
 	}
 	return nil
 }
 
-func (a *Added) count(wanted, there bool) {
-	switch {
-	case !wanted:
-		a.Known++
-	case there:
-		a.Replaced++
-	default:
-		a.New++
+// Skip counts a recording, in a file, that is not wanted.
+func (l *Lake) Skip(recording, file string) {
+	l.added.Known++
+	if other := l.known[recording].Path; other != file {
+		a, err := os.Stat(file)
+		if b, gone := os.Stat(other); errors.Join(err, gone) == nil && !os.SameFile(a, b) && !slices.Contains(l.added.Copies, file) { // not moved
+			l.added.Copies = append(l.added.Copies, file)
+		}
 	}
 }
-
-// Skip counts a recording that is not wanted.
-func (l *Lake) Skip() { l.added.Known++ }
 
 // Commit makes all that was added visible to readers, at once.
 func (l *Lake) Commit() (Added, error) {
 	if l.added.New+l.added.Replaced == 0 {
 		return l.added, nil
 	}
-	return l.added, l.publish(l.commitName)
+	return l.added, l.publish(l.commitName, l.noteCommits)
 }
 
-// publish gives the commit its name.
-func (l *Lake) publish(commit func() string) error {
+// publish gives the commit its name, once its files are on the disk. note may then note what it has.
+func (l *Lake) publish(commit func() string, note func(lock *os.File, name string)) error {
 	for _, t := range l.tables() {
 		if err := t.finish(); err != nil {
 			return fmt.Errorf("write into %s: %w", l.folder.dir, err)
 		}
 	}
 	f := l.folder
-	return l.withLock(func() error {
+	return l.withLock(func(lock *os.File) error {
 		return tempfile.Finish(f.stagePath(), func() error {
 			name := commit()
-			if err := f.root.Rename(f.stage, name); err != nil {
+			err := syncFolder(f.root, f.stage)
+			if err == nil {
+				err = f.root.Rename(f.stage, name)
+			}
+			if err == nil {
+				err = syncFolder(f.root, ".")
+			}
+			if err != nil {
 				return fmt.Errorf("write into %s: %w", f.dir, err)
 			}
 			_ = f.root.Remove(path.Join(name, lockName)) // a lock that stays does no harm: readers skip it
+			note(lock, name)
 			return nil
 		})
 	})
+}
+
+// syncFolder brings the names in a folder to the disk, where the file system can.
+func syncFolder(root *os.Root, name string) error {
+	folder, err := root.Open(name)
+	if err != nil {
+		return err
+	}
+	if err = folder.Sync(); errors.Is(err, unix.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return errors.Join(err, folder.Close())
 }
 
 // commitName returns a name that is greater than all others.
@@ -336,7 +330,7 @@ func (t *lakeTable[T]) writeRow(row parquet.Row) error {
 }
 
 func (t *lakeTable[T]) finish() error {
-	err := errors.Join(t.out.Close(), t.file.Close())
+	err := errors.Join(t.out.Close(), t.file.Sync(), t.file.Close())
 	t.file = nil
 	return err
 }

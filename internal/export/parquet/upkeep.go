@@ -36,7 +36,7 @@ func Compact(dir string, oldest time.Time, now func() time.Time) (kept Kept, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	var c contents
-	if err := l.withLock(func() (err error) { c, err = l.contents(); return err }); err != nil {
+	if err := l.withLock(func(*os.File) (err error) { c, err = l.contents(); return err }); err != nil {
 		return kept, err
 	}
 	keep := map[string]string{}
@@ -220,7 +220,7 @@ func (l *Lake) rewrite(keep map[string]string, c *contents) error {
 		name, times, _ := strings.Cut(c.parts[len(c.parts)-1], "-x") // no number in base 16 has an x
 		n, _ := strconv.Atoi(times)
 		return fmt.Sprintf("%s-x%06d", name, n+1)
-	})
+	}, func(lock *os.File, _ string) { _ = lock.Truncate(0) }) // it notes commits that go now
 }
 
 // copyRows copies the rows of the runs to keep.

@@ -46,7 +46,7 @@ func fill(tb testing.TB, runs, records int) []*lake.Rows {
 		for i := half; i < runs; i += 2 {
 			rows, err := lake.Collect(&randomrun.Tape{Records: randomrun.Records(uint64(i), 2, records)}, fleetHeader(i))
 			for _, r := range rows {
-				r.Run.Build, r.Run.Ending = fmt.Sprint("b", i%2), []string{lake.Whole, lake.Cut, lake.Torn}[i%3]
+				r.Run.Build, r.Run.Ending = fmt.Sprint("b", i%2), []string{lake.Whole, lake.Cut, lake.Torn, lake.Log}[i%4]
 				if i%5 == 0 {
 					status := int64(i % 2)
 					r.Run.RunStatus = &status
@@ -290,7 +290,9 @@ var answers = []func(all []*lake.Rows) []string{
 	func(all []*lake.Rows) []string { // 11: time near the peak
 		return group(byWords, everything, func(add func(string, ...float64)) {
 			for _, r := range all {
-				add(r.Run.App, r.Run.Seconds, float64(r.Run.NearPeak)/1e9)
+				if r.Run.Ending != lake.Log {
+					add(r.Run.App, r.Run.Seconds, float64(r.Run.NearPeak)/1e9)
+				}
 			}
 		})
 	},
