@@ -445,6 +445,7 @@ RECORDINGS ?= 60
 test-fleet: all $(GOLANGCI)
 	cd fleet && $(GO) vet ./... && $(GO) mod tidy -diff && $(CURDIR)/$(GOLANGCI) run --allow-parallel-runners ./...
 	cd fleet && $(GO) test -count=1 -timeout 1h $(TESTFLAGS) . -fleet.recordings=$(RECORDINGS)
+	cd $(TABLES) && $(GO) test -run '^TestFleetOfManyRuns$$' -count=1 -timeout 1h $(TESTFLAGS) . -fleet.runs=200
 
 # Tries this machine's device, and writes a report. DRIVER=FILE.icd chooses among several drivers, SIZE=1M the size of buffers.
 .PHONY: gpu-check

@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -18,10 +19,20 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 )
 
-// compactEnv makes the test's executable compact a lake, for tests that kill it.
-const compactEnv = "GPUMEMTOP_TEST_COMPACT"
+// compactEnv and addEnv make the test's executable change a lake, for tests that kill it.
+const (
+	compactEnv = "GPUMEMTOP_TEST_COMPACT"
+	addEnv     = "GPUMEMTOP_TEST_ADD"
+)
 
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(addEnv); dir != "" {
+		if err := add(dir, 9, 40); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if dir := os.Getenv(compactEnv); dir != "" {
 		if _, err := Compact(dir, time.Time{}, time.Now); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -35,25 +46,26 @@ func TestMain(m *testing.M) {
 // addRun adds a recording that has some records.
 func addRun(t testing.TB, dir string, number, records int) {
 	t.Helper()
+	if err := add(dir, number, records); err != nil {
+		t.Error(err)
+	}
+}
+
+func add(dir string, number, records int) error {
 	h := header(fmt.Sprint("host", number))
 	h.Created = created.AddDate(0, 0, number)
 	rows, err := lake.Collect(&randomrun.Tape{Records: randomrun.Records(uint64(number), 2, records)}, h)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	l, err := OpenLake(dir, false, time.Now)
-	if err == nil {
-		err = l.Add(rows)
+	if err != nil {
+		return err
 	}
-	if err == nil {
+	if err = l.Add(rows); err == nil {
 		_, err = l.Commit()
 	}
-	if err == nil {
-		err = l.Close()
-	}
-	if err != nil {
-		t.Error(err)
-	}
+	return errors.Join(err, l.Close())
 }
 
 // asked returns all rows that the views of docs/FLEET.md show.
@@ -267,37 +279,123 @@ func TestCompactBesideWriters(t *testing.T) {
 	}
 }
 
-// TestCompactKilledAtEachCall kills it as it is about to change a file, at each such call, where strace can.
-func TestCompactKilledAtEachCall(t *testing.T) {
+// straced runs this executable below strace, with a lake.
+func straced(t *testing.T, env, dir string, flags ...string) (text string, failed error) {
+	t.Helper()
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		t.Fatal(err, "make test-deps installs it")
 	}
-	from := someLake(t)
-	want := asked(t, from)
-	for _, call := range []string{"renameat", "mkdirat", "flock", "write"} {
-		killed := 0
+	c := exec.CommandContext(t.Context(), strace, append(append([]string{"-f", "-qq"}, flags...), os.Args[0])...)
+	c.Env = append(os.Environ(), env+"="+dir)
+	out, failed := c.CombinedOutput()
+	if failed != nil && strings.Contains(string(out), "ptrace") {
+		t.Skip("ptrace is forbidden here, as in many containers: TestCompactKilled kills without it, at random moments")
+	}
+	return string(out), failed
+}
+
+// killedAtEachCall kills a change of a lake as it is about to change a file, at each such call, where strace can: who asks then sees
+// the lake before or after, and again makes it that after.
+func killedAtEachCall(t *testing.T, env, from string, after []string, again func(dir string) error) {
+	before := asked(t, from)
+	for _, call := range []string{"renameat", "mkdirat", "flock", "write", "fsync", "unlinkat"} {
 		for n := 1; ; n++ {
 			dir := filepath.Join(t.TempDir(), "lake")
 			if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
 				t.Fatal(err)
 			}
-			c := exec.CommandContext(t.Context(), strace, "-f", "-qq", "-o", os.DevNull, "-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, n), os.Args[0])
-			c.Env = append(os.Environ(), compactEnv+"="+dir)
-			out, failed := c.CombinedOutput()
-			sameRows(t, fmt.Sprint(call, " ", n), want, asked(t, dir))
+			_, failed := straced(t, env, dir, "-o", os.DevNull, "-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, n))
+			what := fmt.Sprint(call, " ", n)
+			if rows := asked(t, dir); !slices.Equal(rows, before) {
+				sameRows(t, what, after, rows)
+			}
 			if failed == nil {
+				t.Logf("%s: killed at %d calls", call, n-1)
 				break
 			}
-			if killed++; n == 1 && strings.Contains(string(out), "ptrace") {
-				t.Skip("ptrace is forbidden here, as in many containers: TestCompactKilled kills without it, at random moments")
+			if err := again(dir); err != nil {
+				t.Fatal(what, err)
 			}
-			if _, err := Compact(dir, time.Time{}, time.Now); err != nil {
-				t.Fatal(call, n, err)
-			}
-			sameRows(t, fmt.Sprint("after ", call, " ", n), want, asked(t, dir))
+			sameRows(t, "after "+what, after, asked(t, dir))
 		}
-		t.Logf("%s: killed at %d calls", call, killed)
+	}
+}
+
+func TestCompactKilledAtEachCall(t *testing.T) {
+	from := someLake(t)
+	killedAtEachCall(t, compactEnv, from, asked(t, from), func(dir string) error {
+		_, err := Compact(dir, time.Time{}, time.Now)
+		return err
+	})
+}
+
+func TestAddKilledAtEachCall(t *testing.T) {
+	from, whole := filepath.Join(t.TempDir(), "lake"), filepath.Join(t.TempDir(), "lake")
+	var after []string
+	for _, dir := range []string{from, whole} {
+		addRun(t, dir, 1, 60)
+	}
+	addRun(t, whole, 9, 40)
+	after = asked(t, whole)
+	killedAtEachCall(t, addEnv, from, after, func(dir string) error { return add(dir, 9, 40) })
+}
+
+// TestCommitsAreOnTheDisk before readers see them: a lake that loses its power keeps each commit that counted.
+func TestCommitsAreOnTheDisk(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "lake")
+	text, err := straced(t, addEnv, dir, "-y", "-e", "trace=fsync,renameat")
+	if err != nil {
+		t.Fatal(err, text)
+	}
+	var order []string
+	for line := range strings.Lines(text) {
+		for _, word := range append(slices.Clone(lakeNames), "commit=", ".tmp>", "lake>") {
+			if strings.Contains(line, word) && (strings.Contains(line, "fsync(") || word == "commit=") {
+				order = append(order, word)
+				break
+			}
+		}
+	}
+	if want := append(slices.Clone(lakeNames), ".tmp>", "commit=", "lake>"); !slices.Equal(order, want) {
+		t.Errorf("%q, want %q, of\n%s", order, want, text)
+	}
+}
+
+// TestAddsReadNoOtherCommit: what is noted of a commit need not be read again, and where nothing is noted the commit is read.
+func TestAddsReadNoOtherCommit(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "lake")
+	for i := range 4 {
+		addRun(t, dir, i, 50)
+	}
+	want := asked(t, dir)
+	names, err := filepath.Glob(filepath.Join(dir, commits, Runs+".parquet"))
+	if err != nil || len(names) != 4 {
+		t.Fatal(names, err)
+	}
+	text, err := os.ReadFile(names[1])
+	if err = errors.Join(err, os.WriteFile(names[1], []byte("damaged"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	addRun(t, dir, 4, 50)
+	addRun(t, dir, 1, 50) // is there already
+	lock := filepath.Join(dir, lockName)
+	notes, err := os.ReadFile(lock)
+	if err = errors.Join(err, os.WriteFile(lock, notes[:len(notes)-3], 0o600), os.WriteFile(names[1], text, 0o600)); err != nil { // the writer was killed
+		t.Fatal(err)
+	}
+	addRun(t, dir, 4, 50) // is there already
+	addRun(t, dir, 5, 50)
+	addRun(t, dir, 4, 50)
+	if list := asked(t, dir); len(list) <= len(want) {
+		t.Errorf("%d rows, before %d", len(list), len(want))
+	}
+	l, err := OpenLake(dir, false, time.Now)
+	if err != nil || len(l.unread) != 0 || len(l.known) != 6 {
+		t.Errorf("%d commits read, %d recordings known: %v", len(l.unread), len(l.known), err)
+	}
+	if there, _ := filepath.Glob(filepath.Join(dir, commits)); len(there) != 6 || l.Close() != nil {
+		t.Errorf("%d commits of 6 recordings", len(there))
 	}
 }
 
