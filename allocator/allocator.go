@@ -46,8 +46,8 @@ func (r *Request) Most() uint64 {
 	return r.Max
 }
 
-// bounded returns a rounded-up size for the request, or a smaller one where rounding stops.
-func (r *Request) bounded(size uint64) uint64 {
+// limitRounding returns a rounded-up size for the request, or a smaller one where rounding stops.
+func (r *Request) limitRounding(size uint64) uint64 {
 	switch {
 	case r.Exact:
 		return r.Size

@@ -41,10 +41,10 @@ func (p *Pool) makeRoom(size uint64, out []Eviction) []Eviction {
 	passed := 0
 	for i := p.cachedByAge.oldest; i != 0 && passed < passedMax && p.stats.Reserved()+size > most; {
 		next := p.chain[i].newer
-		if e := p.at(i); e.isSlab || e.class >= ofArena {
+		if e := p.entryAt(i); e.isSlab || e.class >= ofArena {
 			passed++
 		} else {
-			p.evicted.put(e, regretted)
+			p.evicted.noteReason(e, regretted)
 			out = p.evict(i, wire.EvictPolicy, out)
 		}
 		i = next

@@ -55,16 +55,16 @@ func (a *Arms) Present() *Pool { return a.pools[Present] }
 // Requests returns how many requests the program has made.
 func (a *Arms) Requests() uint64 { return a.requests }
 
-// waiting returns the pool of the arm that does not decide.
-func (a *Arms) waiting() *Pool {
+// waitingPool returns the pool of the arm that does not decide.
+func (a *Arms) waitingPool() *Pool {
 	if a.active == a.pools[Present] {
 		return a.pools[Alternative]
 	}
 	return a.pools[Present]
 }
 
-// clock returns the time of an arm, which stands still while the arm waits.
-func (a *Arms) clock(p *Pool, time int64) int64 {
+// timeOfArm returns the time of an arm, which stands still while the arm waits.
+func (a *Arms) timeOfArm(p *Pool, time int64) int64 {
 	if p != a.active {
 		return a.since
 	}
@@ -89,8 +89,8 @@ func (a *Arms) takeTurn(request *Request, out []Eviction) []Eviction {
 		a.activate(a.turns[0].arm, request.Time)
 		a.turns = append(a.turns[:0], a.turns[1:]...)
 	}
-	out = a.waiting().noteHeap(request.Heap, a.waiting().flush(out))
-	a.share()
+	out = a.waitingPool().noteDeviceMemory(request.Heap, a.waitingPool().evictDoomed(out))
+	a.shareDeviceUse()
 	return out
 }
 
@@ -108,7 +108,7 @@ func (a *Arms) activate(arm int, time int64) {
 // resume continues at time now as if no time had passed since another time.
 func (p *Pool) resume(since, now int64) {
 	for i := p.cachedByAge.oldest; i != 0; i = p.chain[i].newer {
-		p.at(i).since += now - since
+		p.entryAt(i).since += now - since
 	}
 	if p.layouts != nil && p.layouts.current != nil {
 		starts := &p.layouts.current.starts
@@ -116,12 +116,12 @@ func (p *Pool) resume(since, now int64) {
 			starts[i] += now - since
 		}
 	}
-	p.peaks.shift(now - since)
+	p.peaks.shiftTimes(now - since)
 	p.now = now
 }
 
-// share gives each arm the bytes that the other arm takes of the device.
-func (a *Arms) share() {
+// shareDeviceUse gives each arm the bytes that the other arm takes of the device.
+func (a *Arms) shareDeviceUse() {
 	present, alternative := a.pools[Present], a.pools[Alternative]
 	most := max(a.both.PeakWanted, present.stats.PeakWanted, alternative.stats.PeakWanted)
 	present.others = others{held: alternative.stats.Reserved(), excess: alternative.stats.Excess(), wanted: most}
@@ -134,7 +134,7 @@ func (a *Arms) finishCall() {
 	a.both.BytesInUse, a.both.BytesWanted = s.BytesInUse+t.BytesInUse, s.BytesWanted+t.BytesWanted
 	a.both.BytesCached, a.both.BytesCooling = s.BytesCached+t.BytesCached, s.BytesCooling+t.BytesCooling
 	a.both.raisePeaks()
-	if !a.running && a.pools[Alternative].empty() {
+	if !a.running && a.pools[Alternative].hasNoBlocks() {
 		a.split = false
 		a.pools[Present].others = others{}
 	}
@@ -170,7 +170,7 @@ func (a *Arms) Free(b Block, busy bool, time int64, out []Eviction) []Eviction {
 	if !a.split {
 		return p.Free(b, busy, time, out)
 	}
-	out = p.Free(b, busy, a.clock(p, time), out)
+	out = p.Free(b, busy, a.timeOfArm(p, time), out)
 	a.finishCall()
 	return out
 }
@@ -181,7 +181,7 @@ func (a *Arms) Cooled(b Block, time int64, out []Eviction) []Eviction {
 	if !a.split {
 		return p.Cooled(b, time, out)
 	}
-	out = p.Cooled(b, a.clock(p, time), out)
+	out = p.Cooled(b, a.timeOfArm(p, time), out)
 	a.finishCall()
 	return out
 }
@@ -218,8 +218,8 @@ func (a *Arms) Drain(need uint64, out []Eviction) []Eviction {
 	if !a.split {
 		return a.active.Drain(need, out)
 	}
-	a.share()
-	waiting := a.waiting()
+	a.shareDeviceUse()
+	waiting := a.waitingPool()
 	waiting.noteShortage()
 	a.active.noteShortage()
 	out, given := waiting.drainCached(need, out)
@@ -246,7 +246,7 @@ func (a *Arms) Relieve(r wire.Relief, time int64, out []Eviction) []Eviction {
 	case !a.split:
 		return a.active.Relieve(need, idle, time, out)
 	}
-	waiting, before := a.waiting(), len(out)
+	waiting, before := a.waitingPool(), len(out)
 	out = waiting.Relieve(need, idle, a.since, out)
 	for _, e := range out[before:] {
 		need -= min(need, e.Size)
@@ -269,7 +269,7 @@ func (a *Arms) Trim(keep uint64, out []Eviction) []Eviction {
 	if !a.split {
 		return a.active.Trim(keep, out)
 	}
-	waiting := a.waiting()
+	waiting := a.waitingPool()
 	out = waiting.Trim(keep-min(keep, a.active.stats.BytesCached), out)
 	out = a.active.Trim(keep-min(keep, waiting.stats.BytesCached), out)
 	a.finishCall()
@@ -280,7 +280,7 @@ func (a *Arms) Trim(keep uint64, out []Eviction) []Eviction {
 // that arm might give up a block if its turn came now.
 func (a *Arms) Expire(time int64, out []Eviction) (_ []Eviction, next int64) {
 	out, next = a.active.Expire(time, out)
-	if l := &a.waiting().limits; next == 0 && l.timed() {
+	if l := &a.waitingPool().limits; next == 0 && l.dependOnTime() {
 		next = time + cmp.Or(l.maxAge, second)
 	}
 	return out, next
@@ -298,7 +298,7 @@ func (a *Arms) DropClass(c Class, out []Eviction) []Eviction {
 // SetLimit is Pool.SetLimit of the present configuration.
 func (a *Arms) SetLimit(name, text string, time int64, out []Eviction) ([]Eviction, error) {
 	p := a.pools[Present]
-	return p.SetLimit(name, text, a.clock(p, time), out)
+	return p.SetLimit(name, text, a.timeOfArm(p, time), out)
 }
 
 // SetAlternativeLimit is Pool.SetLimit of the alternative. It is an error if no experiment runs.
@@ -307,13 +307,13 @@ func (a *Arms) SetAlternativeLimit(name, text string, time int64, out []Eviction
 		return out, errors.New("arms: no experiment runs")
 	}
 	p := a.pools[Alternative]
-	return p.SetLimit(name, text, a.clock(p, time), out)
+	return p.SetLimit(name, text, a.timeOfArm(p, time), out)
 }
 
 // Switch is Pool.Switch of the present configuration.
 func (a *Arms) Switch(next *Pool, time int64, out []Eviction) []Eviction {
 	p := a.pools[Present]
-	return p.Switch(next, a.clock(p, time), out)
+	return p.Switch(next, a.timeOfArm(p, time), out)
 }
 
 // Install is Pool.Install of the present configuration.
@@ -332,7 +332,7 @@ func (a *Arms) Begin(next *Pool, time int64, out []Eviction) []Eviction {
 	out = a.End(time, out)
 	alternative := a.pools[Alternative]
 	alternative.short, alternative.small, alternative.beyond = present.short, present.small, present.beyond
-	out = alternative.noteHeap(present.heap, alternative.Switch(next, a.since, out))
+	out = alternative.noteDeviceMemory(present.heap, alternative.Switch(next, a.since, out))
 	a.running, a.split = true, true
 	a.finishCall()
 	return out
@@ -340,7 +340,7 @@ func (a *Arms) Begin(next *Pool, time int64, out []Eviction) []Eviction {
 
 // newAlternative returns a pool for the other arm. One pool serves all experiments of a program, so that ids stay unique.
 func newAlternative(present *Pool) *Pool {
-	p := newPool(find("none"))
+	p := newPool(findPolicy("none"))
 	p.arm, p.now, p.dropped = ArmBit, present.now, maps.Clone(present.dropped)
 	p.Repeat(present.period)
 	return p
@@ -354,7 +354,7 @@ func (a *Arms) End(time int64, out []Eviction) []Eviction {
 	}
 	a.running = false
 	a.activate(Present, time)
-	out = a.pools[Alternative].Switch(newPool(find("none")), a.since, out)
+	out = a.pools[Alternative].Switch(newPool(findPolicy("none")), a.since, out)
 	a.finishCall()
 	return out
 }

@@ -36,7 +36,7 @@ func newStock(b *testing.B, name string, blocks, sizes int, gaps bool) *stock {
 	if name == "futhark-2018" {
 		s.tags = blocks // it keeps one block for each
 	}
-	if find(name).carver != nil {
+	if findPolicy(name).carver != nil {
 		s.shrink, s.align, s.live = 10, 256, !gaps
 	}
 	for i := range s.blocks {

@@ -51,19 +51,19 @@ type entry struct {
 // chunk is the number of entries that are allocated at a time: a growing table copies none, and leaves no garbage.
 const chunk = 256
 
-// at returns entry i.
-func (t *blockTable) at(i int32) *entry { return &t.chunks[uint32(i)/chunk][uint32(i)%chunk] }
+// entryAt returns entry i.
+func (t *blockTable) entryAt(i int32) *entry { return &t.chunks[uint32(i)/chunk][uint32(i)%chunk] }
 
 // isSubAlloc reports whether a block is a sub-allocation.
 func (e *entry) isSubAlloc() bool { return e.slab != 0 && !e.isSlab }
 
-// leaves reports whether a block goes to the driver when it comes back.
-func (e *entry) leaves() bool { return e.passes || e.dropped || e.stale != wire.EvictNone }
+// leavesOnReturn reports whether a block goes to the driver when it comes back.
+func (e *entry) leavesOnReturn() bool { return e.passes || e.dropped || e.stale != wire.EvictNone }
 
 // blockTable holds all blocks that the pool knows, by the index of their entry, and the classes that were dropped.
 //
 //   - A Block is found as long as its entry has its generation: until it is recycled.
-//   - leaving counts the blocks for which entry.leaves is true; only mark, markDropped and recycle change that.
+//   - leaving counts the blocks for which entry.leavesOnReturn is true; only mark, markDropped and recycle change that.
 //   - A block is marked as dropped if and only if its class was.
 type blockTable struct {
 	arm     uint32 // ArmBit: the pool is the alternative of Arms
@@ -78,16 +78,16 @@ func newBlockTable() blockTable {
 	return blockTable{chunks: []*[chunk]entry{{}}, made: 1, dropped: map[Class]bool{}}
 }
 
-// block returns the number of an entry's block.
-func (t *blockTable) block(i int32) Block {
-	return Block(t.at(i).generation)<<32 | Block(t.arm|uint32(i))
+// blockOf returns the number of an entry's block.
+func (t *blockTable) blockOf(i int32) Block {
+	return Block(t.entryAt(i).generation)<<32 | Block(t.arm|uint32(i))
 }
 
-// find returns the entry of a block in that state, 0 if there is none. It finds no slabs: the program never gets a
+// findEntry returns the entry of a block in that state, 0 if there is none. It finds no slabs: the program never gets a
 // whole slab.
-func (t *blockTable) find(b Block, s state) int32 {
+func (t *blockTable) findEntry(b Block, s state) int32 {
 	i := t.entryOf(b)
-	if e := t.at(i); i == 0 || e.state != s || e.isSlab {
+	if e := t.entryAt(i); i == 0 || e.state != s || e.isSlab {
 		return 0
 	}
 	return i
@@ -96,14 +96,14 @@ func (t *blockTable) find(b Block, s state) int32 {
 // entryOf returns the entry of a block, 0 if it is gone.
 func (t *blockTable) entryOf(b Block) int32 {
 	i := uint32(b) ^ t.arm
-	if i >= uint32(t.made) || t.at(int32(i)).generation != uint32(b>>32) {
+	if i >= uint32(t.made) || t.entryAt(int32(i)).generation != uint32(b>>32) {
 		return 0
 	}
 	return int32(i)
 }
 
-// empty reports whether there are no blocks, decided ones included.
-func (t *blockTable) empty() bool { return len(t.spare) == int(t.made)-1 }
+// hasNoBlocks reports whether there are no blocks, decided ones included.
+func (t *blockTable) hasNoBlocks() bool { return len(t.spare) == int(t.made)-1 }
 
 // newEntry returns an unused entry.
 func (t *blockTable) newEntry() int32 {
@@ -119,10 +119,10 @@ func (t *blockTable) newEntry() int32 {
 	return t.made - 1
 }
 
-// recycle makes an entry, which is on no list, unused. Its next block has another generation.
-func (t *blockTable) recycle(i int32) {
-	e := t.at(i)
-	if e.leaves() {
+// recycleEntry makes an entry, which is on no list, unused. Its next block has another generation.
+func (t *blockTable) recycleEntry(i int32) {
+	e := t.entryAt(i)
+	if e.leavesOnReturn() {
 		t.leaving--
 	}
 	*e = entry{generation: e.generation + 1}
@@ -131,20 +131,20 @@ func (t *blockTable) recycle(i int32) {
 	}
 }
 
-// mark sets whether a block leaves when it comes back: passes if the policy does not cache it, stale if it is not
+// markLeaving sets whether a block leaves when it comes back: passes if the policy does not cache it, stale if it is not
 // cached again.
-func (t *blockTable) mark(e *entry, passes bool, stale wire.Evict) {
-	if e.leaves() {
+func (t *blockTable) markLeaving(e *entry, passes bool, stale wire.Evict) {
+	if e.leavesOnReturn() {
 		t.leaving--
 	}
-	if e.passes, e.stale = passes, stale; e.leaves() {
+	if e.passes, e.stale = passes, stale; e.leavesOnReturn() {
 		t.leaving++
 	}
 }
 
 // markDropped notes that a block's class was dropped.
 func (t *blockTable) markDropped(e *entry) {
-	if !e.leaves() {
+	if !e.leavesOnReturn() {
 		t.leaving++
 	}
 	e.dropped = true
@@ -155,15 +155,15 @@ func (t *blockTable) isDropped(class Class) bool {
 	return len(t.dropped) > 0 && t.dropped[class&^ofArena]
 }
 
-// create makes an entry for a block that the driver is to create, and completes the decision on it.
-func (t *blockTable) create(decision *Decision, req *Request, size uint64, reason wire.Miss) {
+// decideCreate makes an entry for a block that the driver is to create, and completes the decision on it.
+func (t *blockTable) decideCreate(decision *Decision, req *Request, size uint64, reason wire.Miss) {
 	i := t.newEntry()
-	e := t.at(i)
+	e := t.entryAt(i)
 	e.size, e.wanted, e.tag, e.class = size, req.Size, req.Tag, req.Class
 	e.state, e.was, e.reason, e.route = decided, unused, reason, decision.Route
-	t.mark(e, reason == wire.MissPolicy, wire.EvictNone)
+	t.markLeaving(e, reason == wire.MissPolicy, wire.EvictNone)
 	if t.isDropped(e.class) {
 		t.markDropped(e)
 	}
-	decision.Block, decision.Size, decision.Reason = t.block(i), size, reason
+	decision.Block, decision.Size, decision.Reason = t.blockOf(i), size, reason
 }

@@ -26,42 +26,42 @@ type cache struct {
 	debt    uint64 // bytes that the pool owes to other programs, see Relieve
 }
 
-// cap returns the most bytes that may be cached.
-func (c *cache) cap() uint64 {
+// maxCachedBytes returns the most bytes that may be cached.
+func (c *cache) maxCachedBytes() uint64 {
 	if c.heap == 0 || c.limits.maxCachedFraction == 1 {
 		return c.limits.maxCachedBytes
 	}
 	return min(c.limits.maxCachedBytes, uint64(c.limits.maxCachedFraction*float64(c.heap)))
 }
 
-// noteHeap notes how much memory a device has. max_cached_fraction may then mean fewer bytes than before.
-func (c *cache) noteHeap(heap uint64, out []Eviction) []Eviction {
+// noteDeviceMemory notes how much memory a device has. max_cached_fraction may then mean fewer bytes than before.
+func (c *cache) noteDeviceMemory(heap uint64, out []Eviction) []Eviction {
 	if heap <= c.heap {
 		return out
 	}
 	c.heap = heap
-	return c.shrink(c.cap(), wire.EvictLimit, out)
+	return c.shrinkTo(c.maxCachedBytes(), wire.EvictLimit, out)
 }
 
-// mustEvict notes that a block must go with the next call that reports evictions.
-func (c *cache) mustEvict(i int32) {
-	c.at(i).state = doomed
+// doom notes that a block must go with the next call that reports evictions.
+func (c *cache) doom(i int32) {
+	c.entryAt(i).state = doomed
 	c.doomed = append(c.doomed, i)
 }
 
-// flush evicts the doomed blocks. It also evicts cached blocks if a new slab or an aborted sub-allocation has brought
+// evictDoomed evicts the doomed blocks. It also evicts cached blocks if a new slab or an aborted sub-allocation has brought
 // more free bytes than the cap allows.
-func (c *cache) flush(out []Eviction) []Eviction {
+func (c *cache) evictDoomed(out []Eviction) []Eviction {
 	for _, i := range c.doomed {
-		reason := cmp.Or(c.at(i).doom, wire.EvictLimit)
-		if c.at(i).dropped {
+		reason := cmp.Or(c.entryAt(i).doom, wire.EvictLimit)
+		if c.entryAt(i).dropped {
 			reason = wire.EvictContext
 		}
-		out = c.dismiss(i, reason, out)
+		out = c.dismissBlock(i, reason, out)
 	}
 	c.doomed = c.doomed[:0]
-	if c.carving() {
-		out = c.evictOld(out)
+	if c.maySlabsExist() {
+		out = c.evictOldest(out)
 	}
 	return out
 }
@@ -69,54 +69,54 @@ func (c *cache) flush(out []Eviction) []Eviction {
 // cacheOrEvict caches a block, and evicts blocks that then exceed a limit. A block that alone exceeds the cap goes at
 // once: otherwise it would first push out all others.
 func (c *cache) cacheOrEvict(i int32, out []Eviction) []Eviction {
-	e := c.at(i)
+	e := c.entryAt(i)
 	if e.stale != wire.EvictNone {
-		return c.dismiss(i, e.stale, out)
+		return c.dismissBlock(i, e.stale, out)
 	}
-	if e.size > c.cap() || c.limits.rejectNew && c.stats.BytesCached+e.size > c.cap() {
-		return c.dismiss(i, wire.EvictLimit, out)
+	if e.size > c.maxCachedBytes() || c.limits.rejectNew && c.stats.BytesCached+e.size > c.maxCachedBytes() {
+		return c.dismissBlock(i, wire.EvictLimit, out)
 	}
 	for c.limits.maxPerTag != 0 {
-		peers := c.peers(e)
+		peers := c.cachedOfTag(e)
 		if uint64(peers.count) < c.limits.maxPerTag {
 			break
 		}
 		if c.limits.rejectNew {
-			return c.dismiss(i, wire.EvictTagCap, out)
+			return c.dismissBlock(i, wire.EvictTagCap, out)
 		}
 		out = c.evict(peers.oldest, wire.EvictTagCap, out)
 	}
 	for c.limits.maxPerBucket != 0 {
-		count, oldest := c.free.ofSize(e.class, e.size)
+		count, oldest := c.free.countOfSize(e.class, e.size)
 		if uint64(count) < c.limits.maxPerBucket {
 			break
 		}
 		if c.limits.rejectNew {
-			return c.dismiss(i, wire.EvictTagCap, out)
+			return c.dismissBlock(i, wire.EvictTagCap, out)
 		}
 		out = c.evict(oldest, wire.EvictTagCap, out)
 	}
 	c.addCached(i)
-	out = c.evictOld(out)
+	out = c.evictOldest(out)
 	c.stats.raisePeaks()
 	return out
 }
 
-// evictOld gives up the blocks that were freed first until the cap holds and the pool owes nothing, or no cached block
+// evictOldest gives up the blocks that were freed first until the cap holds and the pool owes nothing, or no cached block
 // is left.
-func (c *cache) evictOld(out []Eviction) []Eviction {
-	for c.stats.BytesCached > c.cap() && c.cachedByAge.oldest != 0 {
+func (c *cache) evictOldest(out []Eviction) []Eviction {
+	for c.stats.BytesCached > c.maxCachedBytes() && c.cachedByAge.oldest != 0 {
 		out = c.evict(c.cachedByAge.oldest, wire.EvictLimit, out)
 	}
 	if c.debt > 0 {
-		return c.repay(math.MaxInt64, out)
+		return c.repayOwed(math.MaxInt64, out)
 	}
 	return out
 }
 
-// repay gives up blocks that became cached at a time or before, the oldest first, until the pool owes nothing.
-func (c *cache) repay(since int64, out []Eviction) []Eviction {
-	for i := c.cachedByAge.oldest; i != 0 && c.debt > 0 && c.at(i).since <= since; i = c.cachedByAge.oldest {
+// repayOwed gives up blocks that became cached at a time or before, the oldest first, until the pool owes nothing.
+func (c *cache) repayOwed(since int64, out []Eviction) []Eviction {
+	for i := c.cachedByAge.oldest; i != 0 && c.debt > 0 && c.entryAt(i).since <= since; i = c.cachedByAge.oldest {
 		c.debt -= min(c.debt, c.bytesFreed(i))
 		out = c.evict(i, wire.EvictRelief, out)
 	}
@@ -125,9 +125,9 @@ func (c *cache) repay(since int64, out []Eviction) []Eviction {
 
 // evictUnused gives up the blocks, except slabs, that became cached before a time.
 func (c *cache) evictUnused(since int64, out []Eviction) []Eviction {
-	for i := c.cachedByAge.oldest; i != 0 && c.at(i).since < since; {
+	for i := c.cachedByAge.oldest; i != 0 && c.entryAt(i).since < since; {
 		next := c.chain[i].newer
-		if !c.at(i).isSlab {
+		if !c.entryAt(i).isSlab {
 			out = c.evict(i, wire.EvictPolicy, out)
 		}
 		i = next
@@ -139,8 +139,8 @@ func (c *cache) evictUnused(since int64, out []Eviction) []Eviction {
 // come back.
 func (c *cache) clearClass(class Class, out []Eviction) []Eviction {
 	for i := range c.made {
-		if e := c.at(i); e.state != unused && e.class == class && e.slab == 0 {
-			c.mark(e, e.passes, wire.EvictPolicy)
+		if e := c.entryAt(i); e.state != unused && e.class == class && e.slab == 0 {
+			c.markLeaving(e, e.passes, wire.EvictPolicy)
 		}
 	}
 	return c.evictStale(out)
@@ -149,15 +149,15 @@ func (c *cache) clearClass(class Class, out []Eviction) []Eviction {
 // evictStale gives up the cached blocks that were marked as stale, in drain_order.
 func (c *cache) evictStale(out []Eviction) []Eviction {
 	for _, i := range c.inDrainOrder(c.limits.drainOrder) {
-		if why := c.at(i).stale; why != wire.EvictNone {
+		if why := c.entryAt(i).stale; why != wire.EvictNone {
 			out = c.evict(i, why, out)
 		}
 	}
 	return out
 }
 
-// shrink gives up blocks in drain_order until at most keep bytes are cached.
-func (c *cache) shrink(keep uint64, reason wire.Evict, out []Eviction) []Eviction {
+// shrinkTo gives up blocks in drain_order until at most keep bytes are cached.
+func (c *cache) shrinkTo(keep uint64, reason wire.Evict, out []Eviction) []Eviction {
 	for c.stats.BytesCached > keep {
 		i := c.nextToDrain()
 		if i == 0 {
@@ -175,9 +175,9 @@ func (c *cache) shrink(keep uint64, reason wire.Evict, out []Eviction) []Evictio
 func (c *cache) nextToDrain() int32 {
 	switch c.limits.drainOrder {
 	case bySlot:
-		return c.slots.lowest()
+		return c.slots.lowestBlock()
 	case largestFirst:
-		return c.largest()
+		return c.largestCached()
 	default:
 		return c.cachedByAge.oldest
 	}
@@ -185,7 +185,7 @@ func (c *cache) nextToDrain() int32 {
 
 // applyLimits gives up blocks that exceed changed limits, in drain_order.
 func (c *cache) applyLimits(out []Eviction) []Eviction {
-	out = c.shrink(c.cap(), wire.EvictLimit, out)
+	out = c.shrinkTo(c.maxCachedBytes(), wire.EvictLimit, out)
 	if c.limits.maxPerTag != 0 || c.limits.maxPerBucket != 0 {
 		out = c.applyCountLimits(out)
 	}
@@ -195,23 +195,23 @@ func (c *cache) applyLimits(out []Eviction) []Eviction {
 // applyCountLimits gives up blocks whose tag or size has too many cached blocks.
 func (c *cache) applyCountLimits(out []Eviction) []Eviction {
 	for _, i := range c.inDrainOrder(c.limits.drainOrder) {
-		if e := c.at(i); !e.isSlab && c.tooMany(e, 0) {
+		if e := c.entryAt(i); !e.isSlab && c.hasTooMany(e, 0) {
 			out = c.evict(i, wire.EvictTagCap, out)
 		}
 	}
 	return out
 }
 
-// tooMany reports whether the cached blocks of a block's tag or size would exceed a limit if there were more of them by
+// hasTooMany reports whether the cached blocks of a block's tag or size would exceed a limit if there were more of them by
 // that number.
-func (c *cache) tooMany(e *entry, more int) bool {
-	if c.limits.maxPerTag != 0 && exceeds(uint64(c.peers(e).count+more), c.limits.maxPerTag) {
+func (c *cache) hasTooMany(e *entry, more int) bool {
+	if c.limits.maxPerTag != 0 && exceeds(uint64(c.cachedOfTag(e).count+more), c.limits.maxPerTag) {
 		return true
 	}
 	if c.limits.maxPerBucket == 0 {
 		return false
 	}
-	sizes, _ := c.free.ofSize(e.class, e.size)
+	sizes, _ := c.free.countOfSize(e.class, e.size)
 	return exceeds(uint64(int(sizes)+more), c.limits.maxPerBucket)
 }
 
@@ -220,13 +220,13 @@ func (c *cache) tooMany(e *entry, more int) bool {
 func (c *cache) drainCooling(out []Eviction) []Eviction {
 	for i := c.coolingByAge.oldest; i != 0; {
 		next := c.chain[i].newer
-		if !c.at(i).isSubAlloc() {
+		if !c.entryAt(i).isSubAlloc() {
 			c.leaveCooling(i)
-			out = c.dismiss(i, wire.EvictDrain, out)
+			out = c.dismissBlock(i, wire.EvictDrain, out)
 		}
 		i = next
 	}
-	if c.carving() {
+	if c.maySlabsExist() {
 		out = c.drainSlabs(out)
 	}
 	return out

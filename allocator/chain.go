@@ -9,8 +9,8 @@ type ages struct {
 	count          int
 }
 
-// push makes an entry the newest of a list.
-func (c *chain) push(a *ages, i int32) {
+// addNewest makes an entry the newest of a list.
+func (c *chain) addNewest(a *ages, i int32) {
 	for len(*c) <= int(i) {
 		*c = append(*c, struct{ older, newer int32 }{})
 	}

@@ -40,7 +40,7 @@ func (d *driver) retry(device, size, need uint64) (releases int) {
 // is room. An arena's pool does not come into that situation.
 func TestSeed000sDevice(t *testing.T) {
 	for _, name := range whole() {
-		if name == "none" || find(name).takesLayouts {
+		if name == "none" || findPolicy(name).takesLayouts {
 			continue
 		}
 		for order, releases := range map[string]struct{ one, need int }{

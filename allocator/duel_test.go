@@ -266,7 +266,7 @@ func noise(seed uint64, length int) []byte {
 // whole lists the policies that hand out whole blocks only.
 func whole() (names []string) {
 	for _, name := range Names() {
-		if find(name).carver == nil {
+		if findPolicy(name).carver == nil {
 			names = append(names, name)
 		}
 	}

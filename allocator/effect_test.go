@@ -79,7 +79,7 @@ func TestEveryLimitHasAnEffect(t *testing.T) {
 			story := func(value string) string {
 				d := newDriver(t, name, c.base)
 				d.policy.beyond = 0 // the story is a small one
-				if find(name).carver != nil {
+				if findPolicy(name).carver != nil {
 					d.align = 64
 					d.set("max_part", c.part)
 				}

@@ -11,25 +11,25 @@ import (
 // blocks.
 func (p *Pool) Room() uint64 {
 	l := &p.limits
-	most := p.cap()
-	if p.debt > 0 || p.leaving > 0 || len(p.doomed) > 0 || l.maxPerTag != 0 || l.maxPerBucket != 0 || most < p.stats.BytesCached || p.overdue(p.now) {
+	most := p.maxCachedBytes()
+	if p.debt > 0 || p.leaving > 0 || len(p.doomed) > 0 || l.maxPerTag != 0 || l.maxPerBucket != 0 || most < p.stats.BytesCached || p.isOverdue(p.now) {
 		return 0
 	}
 	return most - p.stats.BytesCached
 }
 
-// retire evicts cached blocks whose size no request gets after a change of limits, and marks blocks in use of such a size
+// retireSizes evicts cached blocks whose size no request gets after a change of limits, and marks blocks in use of such a size
 // to go when they come back. It keeps blocks whose size no request got before the change either: rounding stopped there,
 // and may again. Blocks of a former policy stay marked.
-func (p *Pool) retire(was *limits, out []Eviction) []Eviction {
+func (p *Pool) retireSizes(was *limits, out []Eviction) []Eviction {
 	for i := range p.made {
-		e := p.at(i)
+		e := p.entryAt(i)
 		switch {
 		case e.state == unused || e.stale == wire.EvictPolicy:
-		case p.rule.stale(e.size, &p.limits) && (e.stale != wire.EvictNone || !p.rule.stale(e.size, was)):
-			p.mark(e, e.passes, wire.EvictLimit)
+		case p.rule.isStaleSize(e.size, &p.limits) && (e.stale != wire.EvictNone || !p.rule.isStaleSize(e.size, was)):
+			p.markLeaving(e, e.passes, wire.EvictLimit)
 		default:
-			p.mark(e, e.passes, wire.EvictNone)
+			p.markLeaving(e, e.passes, wire.EvictNone)
 		}
 	}
 	return p.evictStale(out)
@@ -50,7 +50,7 @@ func (p *Pool) Drain(need uint64, out []Eviction) []Eviction {
 // drainCached gives up cached blocks, and blocks that an earlier call could not report. It returns their bytes.
 func (p *Pool) drainCached(need uint64, out []Eviction) (_ []Eviction, given uint64) {
 	owed := len(out)
-	out = p.flush(out)
+	out = p.evictDoomed(out)
 	for _, e := range out[owed:] {
 		given += e.Size // these blocks go to the driver as well
 	}
@@ -72,12 +72,12 @@ func (p *Pool) drainCached(need uint64, out []Eviction) (_ []Eviction, given uin
 // long, and the pool owes nothing.
 func (p *Pool) Relieve(need uint64, idle, time int64, out []Eviction) []Eviction {
 	owed := len(out)
-	out = p.flush(out)
+	out = p.evictDoomed(out)
 	p.debt = need
 	for _, e := range out[owed:] {
 		p.debt -= min(p.debt, e.Size) // these blocks go to the driver as well
 	}
-	out = p.repay(max(p.now, time)-idle, out)
+	out = p.repayOwed(max(p.now, time)-idle, out)
 	if idle != 0 {
 		p.debt = 0
 	}
@@ -90,10 +90,10 @@ const timedMost = 4096
 // TimeRelease gives up one cached block, so that the duration of its release becomes known. It takes the oldest cached block
 // whose size has the same highest bit as size, and no slab.
 func (p *Pool) TimeRelease(size uint64, out []Eviction) []Eviction {
-	out = p.flush(out)
+	out = p.evictDoomed(out)
 	i := p.cachedByAge.oldest
 	for looked := 0; i != 0 && looked < timedMost; looked++ {
-		if e := p.at(i); !e.isSlab && bits.Len64(e.size) == bits.Len64(size) {
+		if e := p.entryAt(i); !e.isSlab && bits.Len64(e.size) == bits.Len64(size) {
 			return p.evict(i, wire.EvictTimed, out)
 		}
 		i = p.chain[i].newer
@@ -103,51 +103,51 @@ func (p *Pool) TimeRelease(size uint64, out []Eviction) []Eviction {
 
 // Trim gives up cached blocks until at most keep bytes are cached.
 func (p *Pool) Trim(keep uint64, out []Eviction) []Eviction {
-	return p.shrink(keep, wire.EvictTrim, p.flush(out))
+	return p.shrinkTo(keep, wire.EvictTrim, p.evictDoomed(out))
 }
 
 // Expire gives up blocks that are too old or too many, while the program makes no calls. It returns when to call it
 // again, 0 if no limit depends on the time. Decide, Free and Cooled give up such blocks, too. A call that gives nothing
 // up changes nothing.
 func (p *Pool) Expire(time int64, out []Eviction) (_ []Eviction, next int64) {
-	out = p.flush(out)
-	if !p.limits.timed() {
+	out = p.evictDoomed(out)
+	if !p.limits.dependOnTime() {
 		return out, 0
 	}
 	now := max(p.now, time)
-	if p.overdue(now) {
-		p.pass(time)
+	if p.isOverdue(now) {
+		p.advanceTime(time)
 		p.mayGive = idleGives
 		out = p.giveBackExcess(0, 0, out)
 	}
-	return out, p.dueAt(now)
+	return out, p.nextExpiryAt(now)
 }
 
 // DropClass gives up every cached and cooling block of a class, whose context is gone, and caches no block of it from then
 // on.
 func (p *Pool) DropClass(c Class, out []Eviction) []Eviction {
-	out = p.flush(out)
+	out = p.evictDoomed(out)
 	p.dropped[c] = true
 	both := [...]Class{c, c | ofArena}
 	for _, c := range both {
-		for i := p.free.first(c, 0); i != 0; i = p.free.first(c, 0) {
+		for i := p.free.smallestAtLeast(c, 0); i != 0; i = p.free.smallestAtLeast(c, 0) {
 			out = p.evict(i, wire.EvictContext, out)
 		}
 	}
-	if p.carving() {
+	if p.maySlabsExist() {
 		out = p.dropSlabs(c, out)
 	}
 	for _, c := range both {
-		for i := p.coolingBlocks.first(c, 0); i != 0; i = p.coolingBlocks.first(c, 0) {
+		for i := p.coolingBlocks.smallestAtLeast(c, 0); i != 0; i = p.coolingBlocks.smallestAtLeast(c, 0) {
 			p.leaveCooling(i)
-			out = p.dismiss(i, wire.EvictContext, out)
+			out = p.dismissBlock(i, wire.EvictContext, out)
 		}
-		p.free.drop(c)
-		p.coolingBlocks.drop(c)
-		p.evicted.drop(c)
+		p.free.forgetClass(c)
+		p.coolingBlocks.forgetClass(c)
+		p.evicted.forgetClass(c)
 	}
 	for i := range p.made {
-		if e := p.at(i); e.state != unused && e.class&^ofArena == c {
+		if e := p.entryAt(i); e.state != unused && e.class&^ofArena == c {
 			p.markDropped(e)
 		}
 	}

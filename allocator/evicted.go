@@ -36,11 +36,11 @@ func (r *recentlyEvicted) remember(e *entry, reason wire.Evict) {
 	default:
 		return
 	}
-	r.put(e, blame)
+	r.noteReason(e, blame)
 }
 
-// put notes the reason for a miss that the block would have served.
-func (r *recentlyEvicted) put(e *entry, blame wire.Miss) {
+// noteReason notes the reason for a miss that the block would have served.
+func (r *recentlyEvicted) noteReason(e *entry, blame wire.Miss) {
 	if r.next = r.next%evictedMax + 1; int(r.next) == len(r.ring) {
 		r.ring = append(r.ring, evictedBlock{})
 	}
@@ -52,9 +52,9 @@ func (r *recentlyEvicted) put(e *entry, blame wire.Miss) {
 	r.blocks.add(r.next, e)
 }
 
-// blame returns why a block that would have served is gone, and forgets that block, so that each explains one miss.
-func (r *recentlyEvicted) blame(rule rule, req *Request, l *limits) (wire.Miss, bool) {
-	i := rule.find(&r.blocks, req.Class, req, l)
+// explainMiss returns why a block that would have served is gone, and forgets that block, so that each explains one miss.
+func (r *recentlyEvicted) explainMiss(rule rule, req *Request, l *limits) (wire.Miss, bool) {
+	i := rule.findBlock(&r.blocks, req.Class, req, l)
 	if i == 0 {
 		return wire.MissNone, false
 	}
@@ -64,13 +64,13 @@ func (r *recentlyEvicted) blame(rule rule, req *Request, l *limits) (wire.Miss, 
 	return slot.reason, true
 }
 
-// drop forgets the blocks of a class.
-func (r *recentlyEvicted) drop(class Class) {
+// forgetClass forgets the blocks of a class.
+func (r *recentlyEvicted) forgetClass(class Class) {
 	for i := range r.ring {
 		if slot := &r.ring[i]; slot.there && slot.block.class == class {
 			r.blocks.remove(int32(i), &slot.block)
 			slot.there = false
 		}
 	}
-	r.blocks.drop(class)
+	r.blocks.forgetClass(class)
 }

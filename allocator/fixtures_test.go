@@ -288,7 +288,7 @@ func wasteOfAll(r bucketed, l *limits, from, to uint64) (mean, all, worst float6
 // with 2, as one takes the mean. A block of pow2 may be half waste, one of buckets, which lie four times apart, up to
 // three quarters; seed 003 does not say so.
 func TestWasteOfRounding(t *testing.T) {
-	l := limits{bucketSizes: find("buckets").defaultLimits().bucketSizes}
+	l := limits{bucketSizes: findPolicy("buckets").defaultLimits().bucketSizes}
 	four, two := limits{mantissaBits: 4}, limits{mantissaBits: 2}
 	for _, c := range []struct {
 		name   string

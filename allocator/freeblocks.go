@@ -32,23 +32,23 @@ type freeBlocks struct {
 
 // sortForRule makes free lists that are sorted as a rule needs, and moves the blocks of the former lists to them.
 func (f *freeBlocks) sortForRule(r rule) {
-	tagged := r != nil && r.tagged()
+	tagged := r != nil && r.sortsByTag()
 	f.free, f.coolingBlocks = newFreeList(tagged), newFreeList(tagged)
 	f.evicted = newRecentlyEvicted(tagged)
 	for i := f.cachedByAge.oldest; i != 0; i = f.chain[i].newer {
-		f.free.add(i, f.at(i))
+		f.free.add(i, f.entryAt(i))
 	}
 	for i := f.coolingByAge.oldest; i != 0; i = f.chain[i].newer {
-		f.coolingBlocks.add(i, f.at(i))
+		f.coolingBlocks.add(i, f.entryAt(i))
 	}
 }
 
 // addCached makes a block cached.
 func (f *freeBlocks) addCached(i int32) {
-	e := f.at(i)
+	e := f.entryAt(i)
 	f.turn++
-	e.state, e.since, e.turn, e.slot = cached, f.now, f.turn, f.slots.occupy(i)
-	f.chain.push(&f.cachedByAge, i)
+	e.state, e.since, e.turn, e.slot = cached, f.now, f.turn, f.slots.occupySlot(i)
+	f.chain.addNewest(&f.cachedByAge, i)
 	if e.isSlab {
 		return // its bytes are counted as a carver's
 	}
@@ -59,8 +59,8 @@ func (f *freeBlocks) addCached(i int32) {
 
 // removeCached ends the caching of a block.
 func (f *freeBlocks) removeCached(i int32) {
-	e := f.at(i)
-	f.slots.vacate(e.slot)
+	e := f.entryAt(i)
+	f.slots.vacateSlot(e.slot)
 	f.chain.remove(&f.cachedByAge, i)
 	if e.isSlab {
 		return
@@ -72,24 +72,24 @@ func (f *freeBlocks) removeCached(i int32) {
 
 // leaveUse notes that the program no longer uses a block.
 func (f *freeBlocks) leaveUse(i int32) {
-	e := f.at(i)
+	e := f.entryAt(i)
 	f.stats.BytesInUse -= e.size
 	f.stats.BytesWanted -= e.wanted
 }
 
-// peers returns the cached blocks of a block's tag by age. The first call makes the lists: only max_per_tag needs them,
+// cachedOfTag returns the cached blocks of a block's tag by age. The first call makes the lists: only max_per_tag needs them,
 // and few programs set it.
-func (f *freeBlocks) peers(e *entry) ages {
+func (f *freeBlocks) cachedOfTag(e *entry) ages {
 	if !f.free.byAge {
 		var blocks []int32
 		for i := f.cachedByAge.oldest; i != 0; i = f.chain[i].newer {
-			if !f.at(i).isSlab {
+			if !f.entryAt(i).isSlab {
 				blocks = append(blocks, i)
 			}
 		}
 		f.free.listByAge(blocks)
 	}
-	return f.free.ofTag(e.class, e.tag)
+	return f.free.tagByAge(e.class, e.tag)
 }
 
 // inDrainOrder lists the cached blocks, slabs included. Where all of them go at once, the oldest come first.
@@ -100,24 +100,24 @@ func (f *freeBlocks) inDrainOrder(order order) []int32 {
 	}
 	switch order {
 	case bySlot:
-		slices.SortFunc(list, func(i, j int32) int { return cmp.Compare(f.at(i).slot, f.at(j).slot) })
+		slices.SortFunc(list, func(i, j int32) int { return cmp.Compare(f.entryAt(i).slot, f.entryAt(j).slot) })
 	case largestFirst:
-		slices.SortFunc(list, f.bySize)
+		slices.SortFunc(list, f.compareBySize)
 	}
 	return list
 }
 
-// bySize orders cached blocks from the largest to the smallest, and equal ones from the latest to the oldest. It does not
+// compareBySize orders cached blocks from the largest to the smallest, and equal ones from the latest to the oldest. It does not
 // look at the numbers of classes: a replay may meet the classes in another order.
-func (f *freeBlocks) bySize(i, j int32) int {
-	a, b := f.at(i), f.at(j)
+func (f *freeBlocks) compareBySize(i, j int32) int {
+	a, b := f.entryAt(i), f.entryAt(j)
 	return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(b.turn, a.turn))
 }
 
-// reuse serves a request with a cached block.
-func (f *freeBlocks) reuse(decision *Decision, i int32, req *Request) {
+// reuseBlock serves a request with a cached block.
+func (f *freeBlocks) reuseBlock(decision *Decision, i int32, req *Request) {
 	f.removeCached(i)
-	e := f.at(i)
+	e := f.entryAt(i)
 	e.state, e.was, e.wanted, e.route = decided, cached, req.Size, decision.Route
-	decision.Hit, decision.Block, decision.Size = true, f.block(i), e.size
+	decision.Hit, decision.Block, decision.Size = true, f.blockOf(i), e.size
 }

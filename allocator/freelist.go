@@ -27,8 +27,8 @@ type section struct {
 // tagsMax bounds the tables by tag. Callers number tags from 1.
 const tagsMax = 1 << 12
 
-// ofTag returns the blocks of a tag, nil when it has none.
-func (c *section) ofTag(tag Tag) *tagged {
+// blocksOfTag returns the blocks of a tag, nil when it has none.
+func (c *section) blocksOfTag(tag Tag) *tagged {
 	if int(tag) < len(c.tags) {
 		return c.tags[tag]
 	}
@@ -47,8 +47,8 @@ func (c *section) addTag(t *tagged) {
 	c.tags[t.tag] = t
 }
 
-// each visits the tags whose blocks the class may have.
-func (c *section) each(visit func(*tagged)) {
+// eachTag visits the tags whose blocks the class may have.
+func (c *section) eachTag(visit func(*tagged)) {
 	for _, t := range c.tags {
 		if t != nil {
 			visit(t)
@@ -76,24 +76,24 @@ func newFreeList(byTag bool) freeList {
 	return s
 }
 
-// class returns the section of a class, nil when it has none.
-func (s *freeList) class(class Class) *section {
-	if s.last == nil || s.latest != class {
-		s.latest, s.last = class, s.classes[class]
+// sectionOf returns the section of a class, nil when it has none.
+func (s *freeList) sectionOf(sectionOf Class) *section {
+	if s.last == nil || s.latest != sectionOf {
+		s.latest, s.last = sectionOf, s.classes[sectionOf]
 	}
 	return s.last
 }
 
-// ofBlock returns the blocks of a block's tag and class.
-func (s *freeList) ofBlock(c *section, i int32, e *entry) *tagged {
+// blocksLike returns the blocks of a block's tag and class.
+func (s *freeList) blocksLike(c *section, i int32, e *entry) *tagged {
 	if int(e.tag) >= len(c.tags) { // perhaps a rare one
 		if t := s.tags[s.tagged.sectionOf(i)]; t != nil && t.class == e.class && t.tag == e.tag {
 			return t
 		}
 	}
-	t := c.ofTag(e.tag)
+	t := c.blocksOfTag(e.tag)
 	if t == nil {
-		t = &tagged{class: e.class, tag: e.tag, section: s.tagged.section()}
+		t = &tagged{class: e.class, tag: e.tag, section: s.tagged.newSection()}
 		c.addTag(t)
 		for len(s.tags) <= int(t.section) {
 			s.tags = append(s.tags, nil)
@@ -105,9 +105,9 @@ func (s *freeList) ofBlock(c *section, i int32, e *entry) *tagged {
 
 // add adds a block.
 func (s *freeList) add(i int32, e *entry) {
-	c := s.class(e.class)
+	c := s.sectionOf(e.class)
 	if c == nil {
-		c = &section{class: e.class, all: s.all.section(), rare: map[Tag]*tagged{}}
+		c = &section{class: e.class, all: s.all.newSection(), rare: map[Tag]*tagged{}}
 		s.classes[e.class], s.last = c, c
 	}
 	if c.free++; c.free == 1 {
@@ -118,16 +118,16 @@ func (s *freeList) add(i int32, e *entry) {
 	if s.tagged == nil {
 		return
 	}
-	t := s.ofBlock(c, i, e)
+	t := s.blocksLike(c, i, e)
 	s.tagged.add(t.section, i, e.size)
 	if s.byAge {
-		s.byTag.push(&t.ages, i)
+		s.byTag.addNewest(&t.ages, i)
 	}
 }
 
 // remove removes a block.
 func (s *freeList) remove(i int32, e *entry) {
-	if c := s.class(e.class); c.free == 1 {
+	if c := s.sectionOf(e.class); c.free == 1 {
 		c.free = 0
 		s.removeFilled(c)
 	} else {
@@ -139,18 +139,18 @@ func (s *freeList) remove(i int32, e *entry) {
 	}
 	if s.tagged != nil {
 		if emptied := s.tagged.remove(i); emptied != 0 {
-			s.forgetIfRare(s.tags[emptied])
+			s.forgetRareTag(s.tags[emptied])
 		}
 	}
 }
 
-// forgetIfRare forgets a tag without blocks, if it is a rare one.
-func (s *freeList) forgetIfRare(t *tagged) {
+// forgetRareTag forgets a tag without blocks, if it is a rare one.
+func (s *freeList) forgetRareTag(t *tagged) {
 	if t.tag < tagsMax {
 		return
 	}
-	delete(s.class(t.class).rare, t.tag)
-	s.tagged.drop(t.section)
+	delete(s.sectionOf(t.class).rare, t.tag)
+	s.tagged.forgetSection(t.section)
 	s.tags[t.section] = nil
 }
 
@@ -165,42 +165,42 @@ func (s *freeList) removeFilled(c *section) {
 func (s *freeList) listByAge(blocks []int32) {
 	s.byAge = true
 	for _, i := range blocks {
-		s.byTag.push(&s.tags[s.tagged.sectionOf(i)].ages, i)
+		s.byTag.addNewest(&s.tags[s.tagged.sectionOf(i)].ages, i)
 	}
 }
 
-// ofTag returns the blocks of one tag by age, if they are listed so.
-func (s *freeList) ofTag(class Class, tag Tag) ages {
-	if c := s.class(class); c != nil {
-		if t := c.ofTag(tag); t != nil {
+// tagByAge returns the blocks of one tag by age, if they are listed so.
+func (s *freeList) tagByAge(class Class, tag Tag) ages {
+	if c := s.sectionOf(class); c != nil {
+		if t := c.blocksOfTag(tag); t != nil {
 			return t.ages
 		}
 	}
 	return ages{}
 }
 
-// ofSize returns how many blocks of a class have one size, and the oldest of them.
-func (s *freeList) ofSize(class Class, size uint64) (count, oldest int32) {
-	if c := s.class(class); c != nil {
-		return s.all.peers(c.all, size)
+// countOfSize returns how many blocks of a class have one size, and the oldest of them.
+func (s *freeList) countOfSize(class Class, size uint64) (count, oldest int32) {
+	if c := s.sectionOf(class); c != nil {
+		return s.all.countOfSize(c.all, size)
 	}
 	return 0, 0
 }
 
-// first returns the smallest block of a class with at least size bytes, the latest among equal blocks; 0 if there is
+// smallestAtLeast returns the smallest block of a class with at least size bytes, the latest among equal blocks; 0 if there is
 // none.
-func (s *freeList) first(class Class, size uint64) int32 {
-	if c := s.class(class); c != nil {
-		return s.all.first(c.all, size)
+func (s *freeList) smallestAtLeast(class Class, size uint64) int32 {
+	if c := s.sectionOf(class); c != nil {
+		return s.all.smallestAtLeast(c.all, size)
 	}
 	return 0
 }
 
-// firstOfTag is first among the blocks of one tag.
-func (s *freeList) firstOfTag(class Class, tag Tag, size uint64) int32 {
-	if c := s.class(class); c != nil {
-		if t := c.ofTag(tag); t != nil {
-			return s.tagged.first(t.section, size)
+// smallestOfTag is smallestAtLeast among the blocks of one tag.
+func (s *freeList) smallestOfTag(class Class, tag Tag, size uint64) int32 {
+	if c := s.sectionOf(class); c != nil {
+		if t := c.blocksOfTag(tag); t != nil {
+			return s.tagged.smallestAtLeast(t.section, size)
 		}
 	}
 	return 0
@@ -208,9 +208,9 @@ func (s *freeList) firstOfTag(class Class, tag Tag, size uint64) int32 {
 
 // largestOfTag returns the largest block of one tag, 0 if there is none.
 func (s *freeList) largestOfTag(class Class, tag Tag) int32 {
-	if c := s.class(class); c != nil {
-		if t := c.ofTag(tag); t != nil {
-			return s.tagged.last(t.section)
+	if c := s.sectionOf(class); c != nil {
+		if t := c.blocksOfTag(tag); t != nil {
+			return s.tagged.latestOfLargest(t.section)
 		}
 	}
 	return 0
@@ -220,31 +220,31 @@ func (s *freeList) largestOfTag(class Class, tag Tag) int32 {
 // class.
 func (s *freeList) largest(order func(i, j int32) int) (found int32) {
 	for _, c := range s.filled {
-		if i := s.all.last(c.all); found == 0 || order(i, found) < 0 {
+		if i := s.all.latestOfLargest(c.all); found == 0 || order(i, found) < 0 {
 			found = i
 		}
 	}
 	return found
 }
 
-// empty reports whether a class has no blocks.
-func (s *freeList) empty(class Class) bool {
-	c := s.class(class)
+// isClassEmpty reports whether a class has no blocks.
+func (s *freeList) isClassEmpty(class Class) bool {
+	c := s.sectionOf(class)
 	return c == nil || c.free == 0
 }
 
 func (s *freeList) sizeOf(i int32) uint64 { return s.all.sizeOf(i) }
 
-// drop forgets an empty class.
-func (s *freeList) drop(class Class) {
-	c := s.class(class)
+// forgetClass forgets an empty class.
+func (s *freeList) forgetClass(class Class) {
+	c := s.sectionOf(class)
 	if c == nil {
 		return
 	}
 	s.last = nil
-	s.all.drop(c.all)
-	c.each(func(t *tagged) {
-		s.tagged.drop(t.section)
+	s.all.forgetSection(c.all)
+	c.eachTag(func(t *tagged) {
+		s.tagged.forgetSection(t.section)
 		s.tags[t.section] = nil
 	})
 	delete(s.classes, class)

@@ -49,22 +49,22 @@ type slabRange struct {
 // MapSlabs returns maps of at most n slabs that the driver has made: those with the most free bytes. It visits each
 // block and sorts the sub-allocations, so only simulations should call it.
 func (p *Pool) MapSlabs(n int) []SlabMap {
-	if !p.carving() {
+	if !p.maySlabsExist() {
 		return nil
 	}
 	numbers := p.emptiestFirst(n)
 	maps, places := make([]SlabMap, len(numbers)), map[int32]int{}
 	for i, number := range numbers {
 		s := &p.slabs.list[number]
-		maps[i] = SlabMap{Number: number, Size: p.at(s.entry).size}
+		maps[i] = SlabMap{Number: number, Size: p.entryAt(s.entry).size}
 		if _, maps[i].Arena = s.home.carver.(*carve.Placed); !maps[i].Arena {
-			maps[i].Serves = min(s.home.carver.Space().Largest, p.limits.mostSubAlloc())
+			maps[i].Serves = min(s.home.carver.Space().Largest, p.limits.largestSubAlloc())
 		}
 		places[number] = i
 	}
 	var list []slabRange
 	for i := range p.made {
-		e := p.at(i)
+		e := p.entryAt(i)
 		if _, wanted := places[e.slab]; !wanted || e.isSlab || e.state == unused {
 			continue
 		}
@@ -76,12 +76,12 @@ func (p *Pool) MapSlabs(n int) []SlabMap {
 		if end < 0 {
 			end = len(list)
 		}
-		maps[places[list[0].slab]].fill(list[:end])
+		maps[places[list[0].slab]].addSubAllocs(list[:end])
 		delete(places, list[0].slab)
 		list = list[end:]
 	}
 	for _, empty := range places {
-		maps[empty].fill(nil)
+		maps[empty].addSubAllocs(nil)
 	}
 	return maps
 }
@@ -93,13 +93,13 @@ func (sl *slabs) emptiestFirst(n int) (numbers []int32) {
 			numbers = append(numbers, int32(number))
 		}
 	}
-	free := func(number int32) uint64 { return sl.at(sl.list[number].entry).size - sl.list[number].used }
+	free := func(number int32) uint64 { return sl.entryAt(sl.list[number].entry).size - sl.list[number].used }
 	slices.SortStableFunc(numbers, func(a, b int32) int { return cmp.Compare(free(b), free(a)) })
 	return numbers[:min(n, len(numbers))]
 }
 
-// fill enters the sub-allocations of a slab, in the order of their offsets.
-func (m *SlabMap) fill(list []slabRange) {
+// addSubAllocs enters the sub-allocations of a slab, in the order of their offsets.
+func (m *SlabMap) addSubAllocs(list []slabRange) {
 	var inUse, cools [MapCells]uint64
 	end := uint64(0)
 	for _, l := range list {
@@ -116,7 +116,7 @@ func (m *SlabMap) fill(list []slabRange) {
 	m.addHole(end, m.Size)
 	var cells [MapCells]byte
 	for i := range cells {
-		size := m.border(i+1) - m.border(i)
+		size := m.cellStart(i+1) - m.cellStart(i)
 		cells[i] = inFifteenths(inUse[i], size)<<4 | inFifteenths(cools[i], size)
 	}
 	m.Cells = string(cells[:])
@@ -130,8 +130,8 @@ func (m *SlabMap) addHole(from, until uint64) {
 	}
 }
 
-// border returns the offset at which a cell begins.
-func (m *SlabMap) border(cell int) uint64 {
+// cellStart returns the offset at which a cell begins.
+func (m *SlabMap) cellStart(cell int) uint64 {
 	const cells = MapCells
 	whole, rest := m.Size/cells, m.Size%cells
 	return whole*uint64(cell) + rest*uint64(cell)/cells
@@ -140,11 +140,11 @@ func (m *SlabMap) border(cell int) uint64 {
 // addRange adds a range to the cells that it touches.
 func (m *SlabMap) addRange(cells *[MapCells]uint64, from, until uint64) {
 	first := min(int(float64(from)/float64(m.Size)*MapCells), MapCells-1)
-	for first > 0 && m.border(first) > from {
+	for first > 0 && m.cellStart(first) > from {
 		first--
 	}
-	for i := first; i < MapCells && m.border(i) < until; i++ {
-		if a, b := max(from, m.border(i)), min(until, m.border(i+1)); a < b {
+	for i := first; i < MapCells && m.cellStart(i) < until; i++ {
+		if a, b := max(from, m.cellStart(i)), min(until, m.cellStart(i+1)); a < b {
 			cells[i] += b - a
 		}
 	}

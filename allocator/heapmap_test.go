@@ -46,7 +46,7 @@ func (d *driver) checkMaps(cools []Block) int {
 	maps := d.policy.MapSlabs(1000)
 	for i := range maps {
 		m := &maps[i]
-		slab := d.policy.block(d.policy.slabs.list[m.Number].entry)
+		slab := d.policy.blockOf(d.policy.slabs.list[m.Number].entry)
 		want := SlabMap{Number: m.Number, Size: d.blocks[slab].size, Serves: m.Serves}
 		var list []slabRange
 		for b, h := range d.blocks {

@@ -59,8 +59,8 @@ func newIndex() index {
 	return index{sections: make([]ladder, 1), strips: make([]strip, 1), nodes: make([]sized, 1), recent: make([]int32, 16)}
 }
 
-// vacant returns an unused index of a list. If there is none, it appends an element to the list.
-func vacant[T any](list *[]T, unused *[]int32) int32 {
+// takeUnused returns an unused index of a list. If there is none, it appends an element to the list.
+func takeUnused[T any](list *[]T, unused *[]int32) int32 {
 	if last := len(*unused) - 1; last >= 0 {
 		i := (*unused)[last]
 		*unused = (*unused)[:last]
@@ -71,9 +71,9 @@ func vacant[T any](list *[]T, unused *[]int32) int32 {
 	return int32(len(*list) - 1)
 }
 
-// section returns the number of a new section.
-func (x *index) section() int32 {
-	i := vacant(&x.sections, &x.dropped)
+// newSection returns the number of a new section.
+func (x *index) newSection() int32 {
+	i := takeUnused(&x.sections, &x.dropped)
 	if s := &x.sections[i]; s.strips == nil { // a dropped section has a strip
 		*s = ladder{lows: []uint64{0}, strips: []int32{x.newStrip(stripMin)}}
 	}
@@ -82,14 +82,14 @@ func (x *index) section() int32 {
 
 // newStrip returns the number of a new strip with room for some sizes.
 func (x *index) newStrip(room int) int32 {
-	i := vacant(&x.strips, &x.unused)
+	i := takeUnused(&x.strips, &x.unused)
 	x.strips[i] = strip{sizes: make([]uint64, 0, room), nodes: make([]int32, 0, room)}
 	return i
 }
 
-// atLeast returns the index of the first of ascending sizes that is at least size, or their number when there is none.
+// searchAtLeast returns the index of the first of ascending sizes that is at least size, or their number when there is none.
 // Each step adds zero or half of the remaining length: a branch would be mispredicted every other time.
-func atLeast(sizes []uint64, size uint64) (place int) {
+func searchAtLeast(sizes []uint64, size uint64) (place int) {
 	n := len(sizes)
 	for n > 1 {
 		half := n >> 1
@@ -104,38 +104,38 @@ func atLeast(sizes []uint64, size uint64) (place int) {
 	return place
 }
 
-// rank returns the index of the strip where a size belongs.
-func (s *ladder) rank(size uint64) int {
+// stripIndex returns the index of the strip where a size belongs.
+func (s *ladder) stripIndex(size uint64) int {
 	if last := len(s.lows) - 1; size >= s.lows[last] {
 		return last
 	}
-	rank := atLeast(s.lows, size)
+	rank := searchAtLeast(s.lows, size)
 	if rank == len(s.lows) || s.lows[rank] != size {
 		rank--
 	}
 	return rank
 }
 
-// matches reports whether node n belongs to a size in a section. Node 0 belongs to no size.
-func (x *index) matches(n, section int32, size uint64) bool {
+// nodeMatches reports whether node n belongs to a size in a section. Node 0 belongs to no size.
+func (x *index) nodeMatches(n, section int32, size uint64) bool {
 	return x.nodes[n].size == size && x.nodes[n].section == section
 }
 
-// hash returns the index in recent for a size in a section.
-func (x *index) hash(section int32, size uint64) uint64 {
+// recentIndex returns the index in recent for a size in a section.
+func (x *index) recentIndex(section int32, size uint64) uint64 {
 	h := (size + uint64(section)*0xc2b2ae3d27d4eb4f) * 0x9e3779b97f4a7c15
 	return (h ^ h>>32) & uint64(len(x.recent)-1)
 }
 
-// find returns the node of a size in a section, 0 when there is none.
-func (x *index) find(section int32, size uint64) int32 {
-	slot := x.hash(section, size)
-	if n := x.recent[slot]; x.matches(n, section, size) {
+// findNode returns the node of a size in a section, 0 when there is none.
+func (x *index) findNode(section int32, size uint64) int32 {
+	slot := x.recentIndex(section, size)
+	if n := x.recent[slot]; x.nodeMatches(n, section, size) {
 		return n
 	}
 	s := &x.sections[section]
-	on := &x.strips[s.strips[s.rank(size)]]
-	if place := atLeast(on.sizes, size); place < len(on.sizes) && on.sizes[place] == size {
+	on := &x.strips[s.strips[s.stripIndex(size)]]
+	if place := searchAtLeast(on.sizes, size); place < len(on.sizes) && on.sizes[place] == size {
 		x.recent[slot] = on.nodes[place]
 		return on.nodes[place]
 	}
@@ -148,8 +148,8 @@ func (x *index) add(section, i int32, size uint64) {
 		x.links = append(x.links, link{})
 	}
 	n := x.links[i].node // a block usually comes back to its former node
-	if !x.matches(n, section, size) {
-		n = x.node(section, size)
+	if !x.nodeMatches(n, section, size) {
+		n = x.findOrAddNode(section, size)
 	}
 	s := &x.nodes[n]
 	x.links[i] = link{older: s.newest, node: n}
@@ -157,35 +157,35 @@ func (x *index) add(section, i int32, size uint64) {
 		x.links[s.newest].newer = i
 	} else {
 		s.oldest = i
-		on, bit := x.bit(n)
+		on, bit := x.bitOfNode(n)
 		on.full |= bit
 	}
 	s.newest = i
 	s.count++
 }
 
-// node returns the node of a size in a section, and makes it if there is none.
-func (x *index) node(section int32, size uint64) int32 {
-	slot := x.hash(section, size)
-	if n := x.recent[slot]; x.matches(n, section, size) {
+// findOrAddNode returns the node of a size in a section, and makes it if there is none.
+func (x *index) findOrAddNode(section int32, size uint64) int32 {
+	slot := x.recentIndex(section, size)
+	if n := x.recent[slot]; x.nodeMatches(n, section, size) {
 		return n
 	}
 	s := &x.sections[section]
-	rank := s.rank(size)
+	rank := s.stripIndex(size)
 	strip := s.strips[rank]
 	on := &x.strips[strip]
-	place := atLeast(on.sizes, size)
+	place := searchAtLeast(on.sizes, size)
 	if place < len(on.sizes) && on.sizes[place] == size {
 		x.recent[slot] = on.nodes[place]
 		return on.nodes[place]
 	}
 	if len(on.sizes) == cap(on.sizes) {
 		x.makeRoom(s, rank)
-		return x.node(section, size)
+		return x.findOrAddNode(section, size)
 	}
 	n := x.newNode()
 	x.nodes[n] = sized{size: size, section: section, strip: strip}
-	slot = x.hash(section, size) // newNode may have made recent longer
+	slot = x.recentIndex(section, size) // newNode may have made recent longer
 	on.sizes = slices.Insert(on.sizes, place, size)
 	on.nodes = slices.Insert(on.nodes, place, n)
 	below := uint64(1)<<(place&63) - 1
@@ -199,21 +199,21 @@ func (x *index) node(section int32, size uint64) int32 {
 
 // newNode returns an unused node. It keeps recent longer than the list of nodes, so that hashes seldom collide.
 func (x *index) newNode() int32 {
-	n := vacant(&x.nodes, &x.spare)
+	n := takeUnused(&x.nodes, &x.spare)
 	if 2*len(x.nodes) > len(x.recent) {
 		x.recent = make([]int32, 2*len(x.recent))
 	}
 	return n
 }
 
-// bit returns the strip of a node, and the node's bit in strip.full.
-func (x *index) bit(n int32) (*strip, uint64) {
+// bitOfNode returns the strip of a node, and the node's bit in strip.full.
+func (x *index) bitOfNode(n int32) (*strip, uint64) {
 	s := &x.nodes[n]
 	return &x.strips[s.strip], 1 << (s.place & 63)
 }
 
-// release makes a node unused.
-func (x *index) release(n int32) {
+// releaseNode makes a node unused.
+func (x *index) releaseNode(n int32) {
 	x.nodes[n] = sized{}
 	x.spare = append(x.spare, n)
 }
@@ -241,16 +241,16 @@ func (x *index) remove(i int32) (emptied int32) {
 		s.oldest = l.newer
 	}
 	if s.count--; s.count == 0 {
-		on, bit := x.bit(l.node)
-		if on.full &^= bit; on.full == 0 && x.clear(s.section, s.size) {
+		on, bit := x.bitOfNode(l.node)
+		if on.full &^= bit; on.full == 0 && x.forgetStripIfEmpty(s.section, s.size) {
 			return s.section
 		}
 	}
 	return 0
 }
 
-// first returns the latest of the smallest blocks with at least size bytes, 0 when there is none.
-func (x *index) first(section int32, size uint64) int32 {
+// smallestAtLeast returns the latest of the smallest blocks with at least size bytes, 0 when there is none.
+func (x *index) smallestAtLeast(section int32, size uint64) int32 {
 	s := &x.sections[section]
 	on := &x.strips[s.strips[0]]
 	if len(s.strips) == 1 { // the usual case
@@ -266,18 +266,18 @@ func (x *index) first(section int32, size uint64) int32 {
 		}
 	}
 	var from uint64 // the bit of the first size that is large enough, 0 when none is
-	if n := x.recent[x.hash(section, size)]; x.matches(n, section, size) {
+	if n := x.recent[x.recentIndex(section, size)]; x.nodeMatches(n, section, size) {
 		if x.nodes[n].count != 0 {
 			return x.nodes[n].newest
 		}
-		on, from = x.bit(n)
+		on, from = x.bitOfNode(n)
 	} else {
-		on = &x.strips[s.strips[s.rank(size)]]
-		from = 1 << atLeast(on.sizes, size)
+		on = &x.strips[s.strips[s.stripIndex(size)]]
+		from = 1 << searchAtLeast(on.sizes, size)
 	}
 	full := on.full &^ (from - 1)
 	if full == 0 {
-		if on = x.above(section, size); on == nil {
+		if on = x.stripAbove(section, size); on == nil {
 			return 0
 		}
 		full = on.full
@@ -285,21 +285,21 @@ func (x *index) first(section int32, size uint64) int32 {
 	return x.nodes[on.nodes[bits.TrailingZeros64(full)]].newest
 }
 
-// above returns the strip after the one where a size belongs, nil when there is none.
-func (x *index) above(section int32, size uint64) *strip {
+// stripAbove returns the strip after the one where a size belongs, nil when there is none.
+func (x *index) stripAbove(section int32, size uint64) *strip {
 	s := &x.sections[section]
 	if len(s.strips) == 1 {
 		return nil
 	}
-	rank := s.rank(size) + 1
+	rank := s.stripIndex(size) + 1
 	if rank == len(s.strips) {
 		return nil
 	}
 	return &x.strips[s.strips[rank]]
 }
 
-// last returns the latest of the largest blocks, 0 when there is none.
-func (x *index) last(section int32) int32 {
+// latestOfLargest returns the latest of the largest blocks, 0 when there is none.
+func (x *index) latestOfLargest(section int32) int32 {
 	s := &x.sections[section]
 	on := &x.strips[s.strips[len(s.strips)-1]]
 	if on.full == 0 {
@@ -311,16 +311,16 @@ func (x *index) last(section int32) int32 {
 // sizeOf returns the size of a block that is in the index.
 func (x *index) sizeOf(i int32) uint64 { return x.nodes[x.links[i].node].size }
 
-// peers returns how many blocks of a section have one size, and the oldest of these blocks.
-func (x *index) peers(section int32, size uint64) (count, oldest int32) {
-	if n := x.find(section, size); n != 0 {
+// countOfSize returns how many blocks of a section have one size, and the oldest of these blocks.
+func (x *index) countOfSize(section int32, size uint64) (count, oldest int32) {
+	if n := x.findNode(section, size); n != 0 {
 		return x.nodes[n].count, x.nodes[n].oldest
 	}
 	return 0, 0
 }
 
-// drop forgets a section without blocks. Its only strip waits for the next section.
-func (x *index) drop(section int32) {
-	x.sweep(&x.strips[x.sections[section].strips[0]])
+// forgetSection forgets a section without blocks. Its only strip waits for the next section.
+func (x *index) forgetSection(section int32) {
+	x.removeEmptySizes(&x.strips[x.sections[section].strips[0]])
 	x.dropped = append(x.dropped, section)
 }

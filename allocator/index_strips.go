@@ -15,12 +15,12 @@ func (x *index) makeRoom(s *ladder, rank int) {
 	room := len(on.sizes)
 	switch full := bits.OnesCount64(on.full); {
 	case 4*full <= room:
-		x.sweep(on)
+		x.removeEmptySizes(on)
 	case room < stripMax:
 		on.sizes = append(make([]uint64, 0, 2*room), on.sizes...)
 		on.nodes = append(make([]int32, 0, 2*room), on.nodes...)
 	default:
-		place := middle(on.full)
+		place := medianBit(on.full)
 		upper := x.newStrip(stripMax)
 		on = &x.strips[strip] // newStrip may have moved the strips
 		s.lows = slices.Insert(s.lows, rank+1, on.sizes[place])
@@ -29,8 +29,8 @@ func (x *index) makeRoom(s *ladder, rank int) {
 	}
 }
 
-// middle returns the index of the bit that divides the set bits in two halves; the lower half may have one bit less.
-func middle(full uint64) int {
+// medianBit returns the index of the bit that divides the set bits in two halves; the lower half may have one bit less.
+func medianBit(full uint64) int {
 	for range bits.OnesCount64(full) / 2 {
 		full &= full - 1
 	}
@@ -47,12 +47,12 @@ func (x *index) splitStrip(s *strip, from int, upper int32) {
 	}
 }
 
-// sweep removes the sizes without blocks from a strip.
-func (x *index) sweep(s *strip) {
+// removeEmptySizes removes the sizes without blocks from a strip.
+func (x *index) removeEmptySizes(s *strip) {
 	kept := 0
 	for place, n := range s.nodes {
 		if s.full>>(place&63)&1 == 0 {
-			x.release(n)
+			x.releaseNode(n)
 			continue
 		}
 		s.sizes[kept], s.nodes[kept] = s.sizes[place], n
@@ -63,14 +63,14 @@ func (x *index) sweep(s *strip) {
 	s.full = 1<<kept - 1
 }
 
-// clear forgets the strip of a size when no block is left on it; the strip below gets its range. It keeps the only
+// forgetStripIfEmpty forgets the strip of a size when no block is left on it; the strip below gets its range. It keeps the only
 // strip of a section, and reports that. Over time it costs no more than making strips.
-func (x *index) clear(section int32, size uint64) (only bool) {
+func (x *index) forgetStripIfEmpty(section int32, size uint64) (only bool) {
 	s := &x.sections[section]
 	if len(s.strips) == 1 {
 		return true
 	}
-	rank := s.rank(size)
+	rank := s.stripIndex(size)
 	x.releaseStrip(s.strips[rank])
 	s.lows, s.strips = slices.Delete(s.lows, rank, rank+1), slices.Delete(s.strips, rank, rank+1)
 	s.lows[0] = 0
@@ -80,7 +80,7 @@ func (x *index) clear(section int32, size uint64) (only bool) {
 // releaseStrip makes a strip without blocks unused.
 func (x *index) releaseStrip(strip int32) {
 	s := &x.strips[strip]
-	x.sweep(s)
+	x.removeEmptySizes(s)
 	s.sizes, s.nodes = nil, nil
 	x.unused = append(x.unused, strip)
 }

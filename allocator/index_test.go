@@ -35,11 +35,11 @@ func (g *indexGame) in(section int32, most func(a, b uint64) int, accept func(si
 func (g *indexGame) agree(size uint64) {
 	for _, section := range g.sections {
 		want := g.in(section, cmp.Compare[uint64], func(s uint64) bool { return s >= size })
-		if got := g.x.first(section, size); got != want {
+		if got := g.x.smallestAtLeast(section, size); got != want {
 			g.Fatalf("the first of at least %d bytes is %d, want %d of %v", size, got, want, g.list)
 		}
 		want = g.in(section, func(a, b uint64) int { return cmp.Compare(b, a) }, func(uint64) bool { return true })
-		if got := g.x.last(section); got != want {
+		if got := g.x.latestOfLargest(section); got != want {
 			g.Fatalf("the last is %d, want %d of %v", got, want, g.list)
 		}
 		n, first := int32(0), int32(0)
@@ -51,7 +51,7 @@ func (g *indexGame) agree(size uint64) {
 				}
 			}
 		}
-		if count, oldest := g.x.peers(section, size); count != n || oldest != first {
+		if count, oldest := g.x.countOfSize(section, size); count != n || oldest != first {
 			g.Fatalf("%d bytes: %d blocks, the oldest %d, want %d and %d", size, count, oldest, n, first)
 		}
 	}
@@ -106,8 +106,8 @@ func (g *indexGame) drop() {
 		}
 	}
 	g.list = slices.DeleteFunc(g.list, func(s shelved) bool { return s.section == section })
-	g.x.drop(section)
-	g.sections[0] = g.x.section()
+	g.x.forgetSection(section)
+	g.sections[0] = g.x.newSection()
 }
 
 // TestIndex has few sizes, so that blocks share them, and many, so that those without blocks have to go; and few blocks
@@ -118,7 +118,7 @@ func TestIndex(t *testing.T) {
 			rng := rand.New(rand.NewPCG(sizes, uint64(blocks)))
 			g := &indexGame{TB: t, x: newIndex()}
 			for range 3 {
-				g.sections = append(g.sections, g.x.section())
+				g.sections = append(g.sections, g.x.newSection())
 			}
 			most := 0
 			for i := range 4000 {
@@ -142,7 +142,7 @@ func TestIndex(t *testing.T) {
 // TestSizesLinger: taking a block and giving it back moves nothing, and strips go with their last block.
 func TestSizesLinger(t *testing.T) {
 	x := newIndex()
-	section := x.section()
+	section := x.newSection()
 	const blocks = 1000
 	for i := range int32(blocks) {
 		x.add(section, i+1, uint64(i+1))
@@ -162,7 +162,7 @@ func TestSizesLinger(t *testing.T) {
 		t.Errorf("%d sizes without blocks linger on %d strips", known, len(x.sections[section].strips))
 	}
 	x.add(section, 1, 7)
-	if x.first(section, 1) != 1 || x.first(section, 8) != 0 {
+	if x.smallestAtLeast(section, 1) != 1 || x.smallestAtLeast(section, 8) != 0 {
 		t.Error("what comes then is not found")
 	}
 }
@@ -183,7 +183,7 @@ func TestSlotsFindWhatAScanFinds(t *testing.T) {
 				plain = append(plain, 0)
 			}
 			plain[want] = i + 1
-			if got := s.occupy(i + 1); int(got) != want {
+			if got := s.occupySlot(i + 1); int(got) != want {
 				t.Fatalf("block %d took slot %d, want %d", i+1, got, want)
 			}
 		} else {
@@ -191,14 +191,14 @@ func TestSlotsFindWhatAScanFinds(t *testing.T) {
 			if plain[at] == 0 || i%3 == 0 {
 				at = scan(taken)
 			}
-			s.vacate(int32(at))
+			s.vacateSlot(int32(at))
 			plain[at] = 0
 		}
 		want := int32(0)
 		if at := scan(taken); at >= 0 {
 			want = plain[at]
 		}
-		if got := s.lowest(); got != want {
+		if got := s.lowestBlock(); got != want {
 			t.Fatalf("the first is %d, want %d", got, want)
 		}
 	}
@@ -218,12 +218,12 @@ func TestRareTagsLeaveNothing(t *testing.T) {
 		s.add(1, e)
 		s.add(2, e)
 		s.remove(1, e)
-		if found := s.firstOfTag(0, tag, 1); found != 2 {
+		if found := s.smallestOfTag(0, tag, 1); found != 2 {
 			t.Fatalf("tag %d has block %d, want 2", tag, found)
 		}
 		s.remove(2, e)
 	}
-	if c := s.class(0); len(c.rare) > 0 || len(s.tags) > tagsMax+2 || len(s.tagged.sections) > tagsMax+2 || len(s.tagged.nodes) > 3*tagsMax {
+	if c := s.sectionOf(0); len(c.rare) > 0 || len(s.tags) > tagsMax+2 || len(s.tagged.sections) > tagsMax+2 || len(s.tagged.nodes) > 3*tagsMax {
 		t.Errorf("%d rare tags, room for %d, %d sections, %d nodes", len(c.rare), len(s.tags), len(s.tagged.sections), len(s.tagged.nodes))
 	}
 }

@@ -105,11 +105,11 @@ const (
 	departures
 )
 
-// route returns the departure as events record it.
-func (d Departure) route() wire.Route { return wire.RouteNoPlanYet + wire.Route(d) }
+// asRoute returns the departure as events record it.
+func (d Departure) asRoute() wire.Route { return wire.RouteNoPlanYet + wire.Route(d) }
 
 // String returns the words for the departure in tables.
-func (d Departure) String() string { return d.route().String() }
+func (d Departure) String() string { return d.asRoute().String() }
 
 // layouts holds the current layout of a policy that takes layouts, and the next one.
 type layouts struct {
@@ -122,8 +122,8 @@ func newLayouts(current *activeLayout) *layouts {
 	return &layouts{current: current, allowance: allowance{fiftieths: 1}}
 }
 
-// arenas returns the arenas of the current layout.
-func (l *layouts) arenas() []activeArena {
+// currentArenas returns the arenas of the current layout.
+func (l *layouts) currentArenas() []activeArena {
 	if l == nil || l.current == nil {
 		return nil
 	}
@@ -192,10 +192,10 @@ func newActiveLayout(l *Layout) *activeLayout {
 		})
 	}
 	for _, place := range l.Places {
-		s := active.siteIn(&active.arenas[place.Arena], place.Tag)
+		s := active.siteInArena(&active.arenas[place.Arena], place.Tag)
 		number := s.arena.placed.Start(place.Offset)
 		if s.arena.whole {
-			number = s.arena.blockAt(&place)
+			number = s.arena.blockForPlace(&place)
 		}
 		s.places = append(s.places, sitePlace{s.arena.placed.Round(place.Size), number})
 		if active.first == nil {
@@ -205,8 +205,8 @@ func newActiveLayout(l *Layout) *activeLayout {
 	return active
 }
 
-// blockAt returns the number of the block for a place, and makes the block large enough.
-func (a *activeArena) blockAt(place *Place) int {
+// blockForPlace returns the number of the block for a place, and makes the block large enough.
+func (a *activeArena) blockForPlace(place *Place) int {
 	number, known := a.numbers[place.Offset]
 	if !known {
 		number = len(a.blocks)
@@ -217,8 +217,8 @@ func (a *activeArena) blockAt(place *Place) int {
 	return number
 }
 
-// siteIn returns a call site with its places in an arena.
-func (l *activeLayout) siteIn(a *activeArena, tag Tag) *site {
+// siteInArena returns a call site with its places in an arena.
+func (l *activeLayout) siteInArena(a *activeArena, tag Tag) *site {
 	for _, s := range l.sites[tag] {
 		if s.arena == a {
 			return s
@@ -233,7 +233,7 @@ func (l *activeLayout) siteIn(a *activeArena, tag Tag) *site {
 // period; a layout without places ends the current one at once. If the layout is invalid, or the policy takes no
 // layouts, Install returns an error and changes nothing.
 func (p *Pool) Install(l Layout, out []Eviction) ([]Eviction, error) {
-	out = p.flush(out)
+	out = p.evictDoomed(out)
 	if p.layouts == nil {
 		return out, fmt.Errorf("policy %s takes no plan: want arena", p.Name())
 	}

@@ -183,19 +183,19 @@ func Recorded(values map[string]string, name string) (value string, ok bool) {
 	return value, ok
 }
 
-// lookup returns the index of a limit in the table. It is an error if the policy, whose limits are names, does not have
+// limitIndex returns the index of a limit in the table. It is an error if the policy, whose limits are names, does not have
 // the limit.
-func lookup(policy string, names []string, name string) (int, error) {
+func limitIndex(policy string, names []string, name string) (int, error) {
 	for i := range limitTable {
 		switch {
 		case limitTable[i].Name != name:
 		case !slices.Contains(names, name):
-			return 0, fmt.Errorf("policy %s has no limit %s: it has %s", policy, name, list(names))
+			return 0, fmt.Errorf("policy %s has no limit %s: it has %s", policy, name, joinNames(names))
 		default:
 			return i, nil
 		}
 	}
-	return 0, fmt.Errorf("unknown limit %q: policy %s has %s", name, policy, list(names))
+	return 0, fmt.Errorf("unknown limit %q: policy %s has %s", name, policy, joinNames(names))
 }
 
 // set sets the limit at an index of the table. The error says which values the limit takes.

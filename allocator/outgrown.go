@@ -14,13 +14,13 @@ const (
 // sizeSet remembers sizes. Each size has one place; a new size there replaces the old one.
 type sizeSet [sizesKept]uint64
 
-// place depends on nothing but the size: a replay may number everything else in another way.
-func (s *sizeSet) place(size uint64) *uint64 {
+// slotOfSize depends on nothing but the size: a replay may number everything else in another way.
+func (s *sizeSet) slotOfSize(size uint64) *uint64 {
 	return &s[size*0x9e3779b97f4a7c15>>(64-bits.Len(sizesKept-1))]
 }
 
-func (s *sizeSet) add(size uint64)      { *s.place(size) = size }
-func (s *sizeSet) has(size uint64) bool { return *s.place(size) == size }
+func (s *sizeSet) add(size uint64)      { *s.slotOfSize(size) = size }
+func (s *sizeSet) has(size uint64) bool { return *s.slotOfSize(size) == size }
 
 // knownSizes are the sizes that a pool remembers for the limit outgrown, also of blocks that left.
 type knownSizes struct {
@@ -44,7 +44,7 @@ func (p *Pool) dropOutgrown(req *Request, size uint64, out []Eviction) []Evictio
 	}
 	from := uint64(0)
 	for looks := 0; looks < outgrownLooks && p.mayGive > 0; looks++ {
-		i := p.free.firstOfTag(req.Class, req.Tag, from)
+		i := p.free.smallestOfTag(req.Class, req.Tag, from)
 		if i == 0 {
 			break
 		}

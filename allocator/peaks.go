@@ -25,26 +25,26 @@ type tickPeak struct {
 	bytes uint64
 }
 
-func (w *peaks) at(i int) *tickPeak { return &w.ring[(w.first+i)%peaksSize] }
+func (w *peaks) tickAt(i int) *tickPeak { return &w.ring[(w.first+i)%peaksSize] }
 
-func (w *peaks) tick() int64 { return second + w.longer }
+func (w *peaks) tickLength() int64 { return second + w.longer }
 
 // setWindow makes a peak count for a window in ns, at least a minute. Peaks that fall into one of the new ticks become
 // one: the highest of them, with the time of the latest.
 func (w *peaks) setWindow(window int64) {
-	was := w.tick()
+	was := w.tickLength()
 	w.longer = max(window/peakSeconds, second) - second
-	w.shift(max(was-w.tick(), 0)) // a peak may have come late in its tick
-	w.until = w.present + w.tick()
+	w.shiftTimes(max(was-w.tickLength(), 0)) // a peak may have come late in its tick
+	w.until = w.present + w.tickLength()
 	kept := w.count
 	w.count = min(w.count, 1)
 	for i := 1; i < kept; i++ {
-		next, latest := *w.at(i), w.at(w.count-1)
-		if next.began/w.tick() == latest.began/w.tick() {
+		next, latest := *w.tickAt(i), w.tickAt(w.count-1)
+		if next.began/w.tickLength() == latest.began/w.tickLength() {
 			latest.began = next.began
 			continue
 		}
-		*w.at(w.count) = next
+		*w.tickAt(w.count) = next
 		w.count++
 	}
 }
@@ -60,7 +60,7 @@ func (w *peaks) highest() uint64 {
 // highestAt is highest at a future time.
 func (w *peaks) highestAt(time int64) uint64 {
 	if i := w.firstAt(time); i < w.count {
-		return w.at(i).bytes
+		return w.tickAt(i).bytes
 	}
 	return 0
 }
@@ -68,50 +68,50 @@ func (w *peaks) highestAt(time int64) uint64 {
 // firstAt returns the index of the first tick that still counts at a time, w.count if no tick does.
 func (w *peaks) firstAt(time int64) int {
 	i := 0
-	for i < w.count && time >= w.endOf(i) {
+	for i < w.count && time >= w.tickEnd(i) {
 		i++
 	}
 	return i
 }
 
-// endOf returns when a tick no longer counts.
-func (w *peaks) endOf(i int) int64 { return w.at(i).began + (peakSeconds+1)*w.tick() }
+// tickEnd returns when a tick no longer counts.
+func (w *peaks) tickEnd(i int) int64 { return w.tickAt(i).began + (peakSeconds+1)*w.tickLength() }
 
-// fallsAt returns when the peak that is highest at a time no longer counts.
-func (w *peaks) fallsAt(time int64) int64 {
+// highestEndsAt returns when the peak that is highest at a time no longer counts.
+func (w *peaks) highestEndsAt(time int64) int64 {
 	if i := w.firstAt(time); i < w.count {
-		return w.endOf(i)
+		return w.tickEnd(i)
 	}
-	return time + (peakSeconds+1)*w.tick()
+	return time + (peakSeconds+1)*w.tickLength()
 }
 
-// pass begins another tick, at whose begin bytes are in use.
-func (w *peaks) pass(now int64, bytes uint64) {
+// beginTick begins another tick, at whose begin bytes are in use.
+func (w *peaks) beginTick(now int64, bytes uint64) {
 	gone := w.firstAt(now)
 	w.first, w.count = (w.first+gone)%peaksSize, w.count-gone
-	w.present += (now - w.present) / w.tick() * w.tick()
-	w.until = w.present + w.tick()
-	w.raise(bytes)
+	w.present += (now - w.present) / w.tickLength() * w.tickLength()
+	w.until = w.present + w.tickLength()
+	w.raisePeak(bytes)
 }
 
-// shift moves all times by a number of ns.
-func (w *peaks) shift(by int64) {
+// shiftTimes moves all times by a number of ns.
+func (w *peaks) shiftTimes(by int64) {
 	for i := range w.count {
-		w.at(i).began += by
+		w.tickAt(i).began += by
 	}
 	w.present += by
 	w.until += by
 }
 
-// raise notes how many bytes are in use.
-func (w *peaks) raise(bytes uint64) {
+// raisePeak notes how many bytes are in use.
+func (w *peaks) raisePeak(bytes uint64) {
 	last := w.count - 1
-	if last >= 0 && w.at(last).began == w.present && w.at(last).bytes >= bytes {
+	if last >= 0 && w.tickAt(last).began == w.present && w.tickAt(last).bytes >= bytes {
 		return
 	}
-	for ; last >= 0 && w.at(last).bytes <= bytes; last-- {
+	for ; last >= 0 && w.tickAt(last).bytes <= bytes; last-- {
 		w.count--
 	}
-	*w.at(w.count) = tickPeak{w.present, bytes}
+	*w.tickAt(w.count) = tickPeak{w.present, bytes}
 	w.count++
 }

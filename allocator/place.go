@@ -16,14 +16,14 @@ const (
 // serveFromLayout serves a request as the current layout says, and reports whether it did. If not, the decision's route
 // says why.
 func (p *Pool) serveFromLayout(decision *Decision, req *Request, out []Eviction) ([]Eviction, bool) {
-	if next := p.layouts.next; next != nil && next.begins(req) {
+	if next := p.layouts.next; next != nil && next.beginsPeriod(req) {
 		p.endLayout()
 		out = p.evictStale(out)
 		p.layouts = newLayouts(next)
 	}
 	layout := p.layouts.current
 	if layout == nil {
-		return p.depart(decision, NoLayout, out)
+		return p.leaveToBasePolicy(decision, NoLayout, out)
 	}
 	s, why := layout.siteOf(&p.blockTable, req)
 	index := -1
@@ -32,9 +32,9 @@ func (p *Pool) serveFromLayout(decision *Decision, req *Request, out []Eviction)
 	}
 	if index < 0 {
 		layout.departed = true
-		return p.depart(decision, why, out)
+		return p.leaveToBasePolicy(decision, why, out)
 	}
-	if layout.advance(s, index) {
+	if layout.notePlaceRequested(s, index) {
 		out = p.evictUnused(layout.beginPeriod(p.now), out)
 	}
 	if s.arena.whole {
@@ -43,15 +43,15 @@ func (p *Pool) serveFromLayout(decision *Decision, req *Request, out []Eviction)
 	return p.takePlace(decision, s.arena, s.places[index], req, out)
 }
 
-// depart leaves a request to the base policy.
-func (p *Pool) depart(decision *Decision, why Departure, out []Eviction) ([]Eviction, bool) {
-	decision.Route = why.route()
+// leaveToBasePolicy leaves a request to the base policy.
+func (p *Pool) leaveToBasePolicy(decision *Decision, why Departure, out []Eviction) ([]Eviction, bool) {
+	decision.Route = why.asRoute()
 	p.layouts.requests++
 	return out, false
 }
 
-// begins reports whether a request is the first of a period.
-func (l *activeLayout) begins(req *Request) bool {
+// beginsPeriod reports whether a request is the first of a period.
+func (l *activeLayout) beginsPeriod(req *Request) bool {
 	if req.Size != l.size || !l.first.arena.canServe(req) {
 		return false
 	}
@@ -125,7 +125,7 @@ func (l *activeLayout) placeFor(t *blockTable, s *site, req *Request) (index int
 			return -1, OtherOrder
 		}
 		if place.size == size && n < placesAhead {
-			owner := a.owner(t, place)
+			owner := a.ownerOfPlace(t, place)
 			if owner == 0 {
 				l.departed = l.departed || n > 0
 				return index, 0
@@ -140,11 +140,11 @@ func (l *activeLayout) placeFor(t *blockTable, s *site, req *Request) (index int
 	return -1, why
 }
 
-// owner returns the entry that takes up a place, 0 when the place is free.
-func (a *activeArena) owner(t *blockTable, place *sitePlace) int32 {
+// ownerOfPlace returns the entry that takes up a place, 0 when the place is free.
+func (a *activeArena) ownerOfPlace(t *blockTable, place *sitePlace) int32 {
 	switch {
 	case a.whole:
-		if i := t.entryOf(a.blocks[place.number].block); i != 0 && t.at(i).state != cached {
+		if i := t.entryOf(a.blocks[place.number].block); i != 0 && t.entryAt(i).state != cached {
 			return i
 		}
 		return 0
@@ -164,16 +164,16 @@ func (s *site) indexAfter(index int) int {
 
 // whyTaken returns the departure for a place that an entry takes up.
 func (t *blockTable) whyTaken(owner int32) Departure {
-	if state := t.at(owner).state; state == cooling || state == doomed {
+	if state := t.entryAt(owner).state; state == cooling || state == doomed {
 		return RangeCooling
 	}
 	return RangeInUse
 }
 
-// advance notes that a place is requested, and reports whether that begins a period. If the last period departed from
+// notePlaceRequested notes that a place is requested, and reports whether that begins a period. If the last period departed from
 // the layout, all sites then begin again. Otherwise each site continues, because threads need not begin a period
 // together.
-func (l *activeLayout) advance(s *site, index int) bool {
+func (l *activeLayout) notePlaceRequested(s *site, index int) bool {
 	begins := index == 0 && s == l.first
 	if begins && l.departed {
 		l.restarts++
@@ -197,7 +197,7 @@ func (p *Pool) takePlace(decision *Decision, a *activeArena, place sitePlace, re
 	size, reason := uint64(0), wire.MissNone
 	if a.slabs == 0 {
 		if !p.maySlabBeCreated(a, req) {
-			return p.depart(decision, NoArena, out)
+			return p.leaveToBasePolicy(decision, NoArena, out)
 		}
 		if !a.cleared {
 			out = p.clearClass(req.Class, out)
@@ -210,33 +210,33 @@ func (p *Pool) takePlace(decision *Decision, a *activeArena, place sitePlace, re
 	}
 	decision.Route = wire.RoutePlanned
 	i := p.newEntry()
-	p.subAlloc(decision, i, req, a.placed.Take(place.number, place.size, i))
+	p.fillSubAlloc(decision, i, req, a.placed.Take(place.number, place.size, i))
 	decision.Hit, decision.SlabSize, decision.Reason = size == 0, size, reason
-	p.at(i).reason = reason
+	p.entryAt(i).reason = reason
 	return out, true
 }
 
 // takeArenaBlock serves a request with an arena's block, which is cached or must be created.
 func (p *Pool) takeArenaBlock(decision *Decision, a *activeArena, b *arenaBlock, req *Request, out []Eviction) ([]Eviction, bool) {
 	if b.size > req.Size && exceeds(b.size, req.Most()) {
-		return p.depart(decision, OtherClass, out)
+		return p.leaveToBasePolicy(decision, OtherClass, out)
 	}
 	if i := p.entryOf(b.block); i != 0 {
 		decision.Route = wire.RoutePlanned
-		p.reuse(decision, i, req)
+		p.reuseBlock(decision, i, req)
 		return out, true
 	}
-	if waste := b.size - req.Size; req.Exact && waste != 0 || waste > p.slack(req, least(req.Heap, p.short)) {
-		return p.depart(decision, NoArena, out)
+	if waste := b.size - req.Size; req.Exact && waste != 0 || waste > p.slackBytes(req, smallerBound(req.Heap, p.short)) {
+		return p.leaveToBasePolicy(decision, NoArena, out)
 	}
 	if !a.cleared {
 		out = p.clearClass(req.Class, out)
 		a.cleared = true
 	}
-	reason := p.reason(req)
+	reason := p.missReason(req)
 	decision.Route = wire.RoutePlanned
-	p.create(decision, req, b.size, reason)
-	p.at(p.entryOf(decision.Block)).class |= ofArena
+	p.decideCreate(decision, req, b.size, reason)
+	p.entryAt(p.entryOf(decision.Block)).class |= ofArena
 	b.block = decision.Block
 	return out, true
 }
@@ -249,23 +249,23 @@ func (p *Pool) maySlabBeCreated(a *activeArena, req *Request) bool {
 		}
 		a.wait, a.patience, a.most = 0, 2*a.patience, 0
 	}
-	return !exceeds(a.size, req.Max) && a.size <= p.slack(req, req.Heap)
+	return !exceeds(a.size, req.Max) && a.size <= p.slackBytes(req, req.Heap)
 }
 
 // endLayout ends the current layout. Its slabs go with their last sub-allocations, its blocks when they come back.
 func (p *Pool) endLayout() {
-	arenas := p.layouts.arenas()
+	arenas := p.layouts.currentArenas()
 	if arenas == nil {
 		return
 	}
 	for i := range p.made {
-		if e := p.at(i); e.state != unused && e.class >= ofArena {
-			p.mark(e, e.passes, wire.EvictPolicy)
+		if e := p.entryAt(i); e.state != unused && e.class >= ofArena {
+			p.markLeaving(e, e.passes, wire.EvictPolicy)
 		}
 	}
 	for i := range arenas {
 		if a := &arenas[i]; a.slabs > 0 {
-			p.abandon(a.carved)
+			p.abandonCarver(a.carved)
 		}
 	}
 	p.layouts.current = nil

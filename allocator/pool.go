@@ -30,7 +30,7 @@ func newPool(k *kind) *Pool {
 	p := &Pool{kind: k, small: smallDevice}
 	p.blockTable = newBlockTable()
 	p.sortForRule(k.rule)
-	if k.carves() {
+	if k.usesSlabs() {
 		p.startCarving()
 	}
 	if k.takesLayouts {
@@ -59,13 +59,13 @@ func (p *Pool) DecideInto(decision *Decision, request *Request, out []Eviction) 
 
 // serve decides on a request: the current layout comes first, then slabs, then blocks.
 func (p *Pool) serve(decision *Decision, req *Request, out []Eviction) []Eviction {
-	out = p.expire(req.Time, p.flush(out))
+	out = p.expireBlocks(req.Time, p.evictDoomed(out))
 	req.Size = max(req.Size, 1)
 	if req.Heap > p.heap {
-		out = p.noteHeap(req.Heap, out)
+		out = p.noteDeviceMemory(req.Heap, out)
 	}
 	if p.rule == nil || p.pinned && !req.Pinned {
-		p.create(decision, req, req.Size, wire.MissPolicy)
+		p.decideCreate(decision, req, req.Size, wire.MissPolicy)
 		return out
 	}
 	if p.layouts != nil {
@@ -74,28 +74,28 @@ func (p *Pool) serve(decision *Decision, req *Request, out []Eviction) []Evictio
 			return out
 		}
 	}
-	if p.carver != nil && p.carve(decision, req) {
+	if p.carver != nil && p.serveFromSlab(decision, req) {
 		if decision.SlabSize != 0 {
 			out = p.giveBackExcess(decision.SlabSize, decision.Size, out)
 		}
 		return out
 	}
-	p.tighten(req)
-	if i := p.rule.find(&p.free, req.Class, req, &p.limits); i != 0 {
-		p.reuse(decision, i, req)
+	p.tightenRounding(req)
+	if i := p.rule.findBlock(&p.free, req.Class, req, &p.limits); i != 0 {
+		p.reuseBlock(decision, i, req)
 		p.sizes.again.add(decision.Size)
 		return out
 	}
-	reason := p.reason(req)
-	if i := p.rule.misfit(&p.free, req, &p.limits); i != 0 {
+	reason := p.missReason(req)
+	if i := p.rule.misfitToEvict(&p.free, req, &p.limits); i != 0 {
 		out = p.evict(i, wire.EvictMisfit, out)
 	}
-	size := p.rule.grant(req, &p.limits)
+	size := p.rule.grantedSize(req, &p.limits)
 	out = p.giveBackExcess(size, size, p.dropOutgrown(req, size, out))
 	if p.layouts != nil {
 		out = p.makeRoom(size, out)
 	}
-	p.create(decision, req, size, reason)
+	p.decideCreate(decision, req, size, reason)
 	return out
 }
 
@@ -103,27 +103,27 @@ func (p *Pool) serve(decision *Decision, req *Request, out []Eviction) []Evictio
 // classes; with many, the bound keeps misses cheap.
 const othersMax = 32
 
-// reason says why a request found no block. The reasons are tried in the order of how little was missing: first a block
+// missReason says why a request found no block. The reasons are tried in the order of how little was missing: first a block
 // in flight, then an evicted block, then a block that is too large, and so on.
-func (p *Pool) reason(req *Request) wire.Miss {
-	if !p.coolingBlocks.empty(req.Class) && p.rule.find(&p.coolingBlocks, req.Class, req, &p.limits) != 0 {
+func (p *Pool) missReason(req *Request) wire.Miss {
+	if !p.coolingBlocks.isClassEmpty(req.Class) && p.rule.findBlock(&p.coolingBlocks, req.Class, req, &p.limits) != 0 {
 		return wire.MissCooling
 	}
-	switch why, found := p.evicted.blame(p.rule, req, &p.limits); {
+	switch why, found := p.evicted.explainMiss(p.rule, req, &p.limits); {
 	case found && why != regretted:
 		return why
 	case found && p.layouts != nil:
 		p.layouts.regrets++
 	}
-	if p.free.first(req.Class, p.rule.grant(req, &p.limits)) != 0 {
+	if p.free.smallestAtLeast(req.Class, p.rule.grantedSize(req, &p.limits)) != 0 {
 		return wire.MissTooWasteful
 	}
 	for _, c := range p.free.filled[:min(len(p.free.filled), othersMax)] {
-		if c.class != req.Class && c.class < ofArena && p.rule.find(&p.free, c.class, req, &p.limits) != 0 {
+		if c.class != req.Class && c.class < ofArena && p.rule.findBlock(&p.free, c.class, req, &p.limits) != 0 {
 			return wire.MissOtherClass
 		}
 	}
-	if !p.free.empty(req.Class) {
+	if !p.free.isClassEmpty(req.Class) {
 		return wire.MissTooSmall
 	}
 	return wire.MissCold
@@ -131,11 +131,11 @@ func (p *Pool) reason(req *Request) wire.Miss {
 
 // Commit reports that a decision was carried out: the block is in use.
 func (p *Pool) Commit(decision Decision) {
-	i := p.find(decision.Block, decided)
+	i := p.findEntry(decision.Block, decided)
 	if i == 0 {
 		return
 	}
-	e := p.at(i)
+	e := p.entryAt(i)
 	hit := e.was == cached || e.isSubAlloc() && e.reason == wire.MissNone
 	if hit {
 		p.stats.Hits++
@@ -164,28 +164,28 @@ func (p *Pool) Commit(decision Decision) {
 		p.risen = p.stats.Hits + p.stats.Misses
 	}
 	p.stats.raisePeaks()
-	p.peaks.raise(p.stats.BytesInUse)
+	p.peaks.raisePeak(p.stats.BytesInUse)
 }
 
 // Abort reports that the driver refused a create: the pool forgets the decided block, and its slab as well unless Grown
 // was called for it.
 func (p *Pool) Abort(decision Decision) {
-	i := p.find(decision.Block, decided)
+	i := p.findEntry(decision.Block, decided)
 	if i == 0 {
 		return
 	}
-	e := p.at(i)
+	e := p.entryAt(i)
 	switch {
 	case e.isSubAlloc():
 		p.abortSubAlloc(i)
 	case e.was != cached:
-		p.recycle(i)
-	case e.dropped || e.stale != wire.EvictNone || p.stats.BytesCached+e.size > p.cap():
+		p.recycleEntry(i)
+	case e.dropped || e.stale != wire.EvictNone || p.stats.BytesCached+e.size > p.maxCachedBytes():
 		e.doom = e.stale
-		p.mustEvict(i)
-	case p.tooMany(e, 1):
+		p.doom(i)
+	case p.hasTooMany(e, 1):
 		e.doom = wire.EvictTagCap
-		p.mustEvict(i)
+		p.doom(i)
 	default:
 		p.addCached(i)
 		p.stats.raisePeaks()
@@ -195,20 +195,20 @@ func (p *Pool) Abort(decision Decision) {
 // Free reports that the program released the block. If busy, queued commands still use it, and it cools until Cooled.
 // Freeing a block that is not in use does nothing (the caller diagnoses it).
 func (p *Pool) Free(b Block, busy bool, time int64, out []Eviction) []Eviction {
-	out = p.expire(time, p.flush(out))
-	i := p.find(b, inUse)
+	out = p.expireBlocks(time, p.evictDoomed(out))
+	i := p.findEntry(b, inUse)
 	if i == 0 {
 		return out
 	}
 	p.leaveUse(i)
-	e := p.at(i)
+	e := p.entryAt(i)
 	switch {
 	case e.passes:
-		return p.dismiss(i, wire.EvictPolicy, out)
+		return p.dismissBlock(i, wire.EvictPolicy, out)
 	case e.isSubAlloc() && (!busy || e.dropped): // no request gets a range of a dropped class
 		return p.freeSubAlloc(i, out)
 	case e.dropped:
-		return p.dismiss(i, wire.EvictContext, out)
+		return p.dismissBlock(i, wire.EvictContext, out)
 	case !busy:
 		return p.cacheOrEvict(i, out)
 	}
@@ -218,13 +218,13 @@ func (p *Pool) Free(b Block, busy bool, time int64, out []Eviction) []Eviction {
 
 // Cooled reports that the last command that used a cooling block has completed. It does nothing for any other block.
 func (p *Pool) Cooled(b Block, time int64, out []Eviction) []Eviction {
-	i := p.find(b, cooling)
+	i := p.findEntry(b, cooling)
 	if i == 0 {
 		return out
 	}
-	out = p.expire(time, p.flush(out))
+	out = p.expireBlocks(time, p.evictDoomed(out))
 	p.leaveCooling(i)
-	if p.at(i).isSubAlloc() {
+	if p.entryAt(i).isSubAlloc() {
 		return p.freeSubAlloc(i, out)
 	}
 	return p.cacheOrEvict(i, out)
@@ -233,28 +233,28 @@ func (p *Pool) Cooled(b Block, time int64, out []Eviction) []Eviction {
 // Forget removes a block that is in use or cooling without an Eviction, because the caller disposes of it: it may still
 // be mapped.
 func (p *Pool) Forget(b Block) {
-	i := p.find(b, inUse)
+	i := p.findEntry(b, inUse)
 	if i != 0 {
 		p.leaveUse(i)
-	} else if i = p.find(b, cooling); i != 0 {
+	} else if i = p.findEntry(b, cooling); i != 0 {
 		p.leaveCooling(i)
 	} else {
 		return
 	}
-	if p.at(i).isSubAlloc() {
+	if p.entryAt(i).isSubAlloc() {
 		p.loseSubAlloc(i)
 		return
 	}
 	p.stats.Blocks--
-	p.recycle(i)
+	p.recycleEntry(i)
 }
 
 // SetLimit changes one limit and evicts blocks that no longer fit, in drain_order. It returns an error and changes
 // nothing if the name is unknown, if this policy ignores the limit, or if the value is out of range or contradicts
 // another limit. The error names the limit and the values that it takes.
 func (p *Pool) SetLimit(name, text string, time int64, out []Eviction) ([]Eviction, error) {
-	out = p.flush(out)
-	i, err := lookup(p.Name(), p.names, name)
+	out = p.evictDoomed(out)
+	i, err := limitIndex(p.Name(), p.names, name)
 	if err != nil {
 		return out, err
 	}
@@ -271,10 +271,10 @@ func (p *Pool) SetLimit(name, text string, time int64, out []Eviction) ([]Evicti
 	case "page_bytes":
 		p.slabs.version++
 	case "bucket_sizes", "mantissa_bits", "min_block":
-		out = p.retire(&was, out)
+		out = p.retireSizes(&was, out)
 	}
-	return p.applyLimits(p.expire(time, out)), nil
+	return p.applyLimits(p.expireBlocks(time, out)), nil
 }
 
 // Limits returns the limits that this policy obeys, with their present values, in a fixed order.
-func (p *Pool) Limits() []Limit { return p.limits.list(p.names) }
+func (p *Pool) Limits() []Limit { return p.limits.listByName(p.names) }

@@ -17,39 +17,39 @@ const (
 
 // Due returns when the pool may have to give a block back because of its age, or because a peak no longer counts;
 // math.MaxInt64: never. Until then a block that is freed evicts nothing if it fits in Room.
-func (p *Pool) Due() int64 { return p.dueAt(p.now) }
+func (p *Pool) Due() int64 { return p.nextExpiryAt(p.now) }
 
-// dueAt is Due at a time that is not before the pool's.
-func (c *cache) dueAt(now int64) int64 {
+// nextExpiryAt is Due at a time that is not before the pool's.
+func (c *cache) nextExpiryAt(now int64) int64 {
 	due := int64(never)
 	if c.limits.maxAge != 0 {
 		since := now // a block that is freed next becomes cached no earlier
 		if i := c.cachedByAge.oldest; i != 0 {
-			since = c.at(i).since
+			since = c.entryAt(i).since
 		}
-		due = since + c.oldAge()
+		due = since + c.ageLimit()
 	}
 	if c.limits.proportion != 0 {
-		due = min(due, c.peaks.fallsAt(now))
+		due = min(due, c.peaks.highestEndsAt(now))
 	}
 	return due
 }
 
-// timed reports whether a limit depends on the time.
-func (l *limits) timed() bool { return l.maxAge != 0 || l.proportion != 0 }
+// dependOnTime reports whether a limit depends on the time.
+func (l *limits) dependOnTime() bool { return l.maxAge != 0 || l.proportion != 0 }
 
-// pass advances the pool's time. Threads of a program may report an earlier time than others did; the pool's time never
+// advanceTime advances the pool's time. Threads of a program may report an earlier time than others did; the pool's time never
 // goes back.
-func (c *cache) pass(time int64) {
+func (c *cache) advanceTime(time int64) {
 	c.now = max(c.now, time)
 	if c.now >= c.peaks.until {
-		c.peaks.pass(c.now, c.stats.BytesInUse)
+		c.peaks.beginTick(c.now, c.stats.BytesInUse)
 	}
 }
 
-// expire advances the pool's time, and gives back blocks that are too old or too many.
-func (c *cache) expire(time int64, out []Eviction) []Eviction {
-	c.pass(time)
+// expireBlocks advances the pool's time, and gives back blocks that are too old or too many.
+func (c *cache) expireBlocks(time int64, out []Eviction) []Eviction {
+	c.advanceTime(time)
 	c.mayGive = requestGives
 	return c.giveBackExcess(0, 0, out)
 }
@@ -59,9 +59,9 @@ func (c *cache) expire(time int64, out []Eviction) []Eviction {
 func (c *cache) giveBackExcess(more, used uint64, out []Eviction) []Eviction {
 	for i := c.cachedByAge.oldest; i != 0 && c.mayGive > 0; i = c.cachedByAge.oldest {
 		switch {
-		case c.tooOld(i, c.now):
+		case c.isTooOld(i, c.now):
 			out = c.evict(i, wire.EvictAge, out)
-		case c.tooMuch(c.peaks.highest(), more, used):
+		case c.exceedsProportion(c.peaks.highest(), more, used):
 			out = c.evict(i, wire.EvictProportion, out)
 		default:
 			return out
@@ -71,14 +71,14 @@ func (c *cache) giveBackExcess(more, used uint64, out []Eviction) []Eviction {
 	return out
 }
 
-// overdue reports whether the pool must give back a block at a time that is not before its own.
-func (c *cache) overdue(now int64) bool {
+// isOverdue reports whether the pool must give back a block at a time that is not before its own.
+func (c *cache) isOverdue(now int64) bool {
 	i := c.cachedByAge.oldest
-	return i != 0 && (c.tooOld(i, now) || c.tooMuch(c.peaks.highestAt(now), 0, 0))
+	return i != 0 && (c.isTooOld(i, now) || c.exceedsProportion(c.peaks.highestAt(now), 0, 0))
 }
 
-func (c *cache) tooOld(i int32, now int64) bool {
-	return c.limits.maxAge != 0 && now-c.at(i).since >= c.oldAge()
+func (c *cache) isTooOld(i int32, now int64) bool {
+	return c.limits.maxAge != 0 && now-c.entryAt(i).since >= c.ageLimit()
 }
 
 // periods is for how many iterations of the program a block stays cached, and a peak counts, at least.
@@ -91,12 +91,12 @@ func (p *Pool) Repeat(period int64) {
 	p.peaks.setWindow(periods * p.period)
 }
 
-// oldAge is the age at which blocks go, under max_age.
-func (c *cache) oldAge() int64 { return max(c.limits.maxAge, periods*c.period) }
+// ageLimit is the age at which blocks go, under max_age.
+func (c *cache) ageLimit() int64 { return max(c.limits.maxAge, periods*c.period) }
 
-// tooMuch reports whether the pool would hold more than its proportion of a peak with more bytes from the driver, of
+// exceedsProportion reports whether the pool would hold more than its proportion of a peak with more bytes from the driver, of
 // which the program uses some. Cooling blocks do not count.
-func (c *cache) tooMuch(peak, more, used uint64) bool {
+func (c *cache) exceedsProportion(peak, more, used uint64) bool {
 	held := c.stats.BytesInUse + c.stats.BytesCached + more
 	if held <= c.beyond || c.limits.proportion == 0 {
 		return false

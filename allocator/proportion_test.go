@@ -309,9 +309,9 @@ func TestRoomUntilDue(t *testing.T) {
 // TestPeaksOfAnArmThatWaits: no time passes for an arm while the other one decides.
 func TestPeaksOfAnArmThatWaits(t *testing.T) {
 	var w peaks
-	w.pass(5*second+7, 100)
-	w.pass(7*second, 30)
-	w.shift(90 * second)
+	w.beginTick(5*second+7, 100)
+	w.beginTick(7*second, 30)
+	w.shiftTimes(90 * second)
 	for _, c := range []struct {
 		at   int64
 		want uint64
@@ -320,12 +320,13 @@ func TestPeaksOfAnArmThatWaits(t *testing.T) {
 			t.Errorf("at %d s: %d, want %d", c.at, got, c.want)
 		}
 	}
-	if w.pass(97*second+5, 40); w.highest() != 100 || w.fallsAt(97*second) != 156*second {
+	if w.beginTick(97*second+5, 40); w.highest() != 100 || w.highestEndsAt(97*second) != 156*second {
 		t.Errorf("%+v", w)
 	}
 }
 
-// TestIterationsLongerThanTheAge: what iterations of 40 seconds need stays once the pool knows how long they take, and goes after that.
+// TestIterationsLongerThanTheAge: what iterations of 40 seconds need stays once the pool knows how long they take, and goes
+// after that.
 func TestIterationsLongerThanTheAge(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		c := newClocked(t, "futhark", "")
@@ -360,7 +361,8 @@ func TestIterationsLongerThanTheAge(t *testing.T) {
 	}
 }
 
-// TestPeaksOfAnyWindow: a window that changes forgets no peak that it still has to know, and knows none for more than two ticks longer.
+// TestPeaksOfAnyWindow: a window that changes forgets no peak that it still has to know, and knows none for more than two
+// ticks longer.
 func TestPeaksOfAnyWindow(t *testing.T) {
 	type at struct {
 		time  int64
@@ -379,9 +381,9 @@ func TestPeaksOfAnyWindow(t *testing.T) {
 		}
 		bytes := uint64(rng.ExpFloat64() * 1000)
 		if now >= w.until {
-			w.pass(now, bytes)
+			w.beginTick(now, bytes)
 		}
-		w.raise(bytes)
+		w.raisePeak(bytes)
 		all = append(all, at{now, bytes})
 		for all[0].time < now-widest-widest/10 {
 			all = all[1:]

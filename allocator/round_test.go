@@ -73,7 +73,7 @@ func TestNoCachedBlockAboveRound(t *testing.T) {
 				t.Errorf("%s, %+v: %+v", policy, c, decision)
 			}
 		}
-		if find(policy).carver != nil {
+		if findPolicy(policy).carver != nil {
 			continue
 		}
 		d := newDriver(t, policy, "steal_other_tag=off")
@@ -126,7 +126,7 @@ func TestExactRequests(t *testing.T) {
 		req.Size = 4000
 		second, evicted := d.policy.Decide(req, nil)
 		d.release(evicted)
-		if takes := find(name).rule != nil && find(name).rule.tagged(); second.Hit != takes || !second.Hit && second.Size != 4000 {
+		if takes := findPolicy(name).rule != nil && findPolicy(name).rule.sortsByTag(); second.Hit != takes || !second.Hit && second.Size != 4000 {
 			t.Errorf("%s: %+v for 4000 bytes with 5000 free", name, second)
 		}
 	}

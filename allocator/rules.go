@@ -7,20 +7,20 @@ import (
 
 // rule is the strategy of a whole-block policy: how much to create, and which free block serves.
 type rule interface {
-	// grant returns the size of the block to create for a request.
-	grant(req *Request, l *limits) uint64
+	// grantedSize returns the size of the block to create for a request.
+	grantedSize(req *Request, l *limits) uint64
 
-	// find returns the block of a freeList that serves a request best, 0 when none is acceptable.
-	find(s *freeList, class Class, req *Request, l *limits) int32
+	// findBlock returns the block of a freeList that serves a request best, 0 when none is acceptable.
+	findBlock(s *freeList, class Class, req *Request, l *limits) int32
 
-	// misfit returns a block to give up if find has found none, 0 for none.
-	misfit(s *freeList, req *Request, l *limits) int32
+	// misfitToEvict returns a block to give up if find has found none, 0 for none.
+	misfitToEvict(s *freeList, req *Request, l *limits) int32
 
-	// stale reports whether no request is rounded up to that size.
-	stale(size uint64, l *limits) bool
+	// isStaleSize reports whether no request is rounded up to that size.
+	isStaleSize(size uint64, l *limits) bool
 
-	// tagged reports whether find looks at tags.
-	tagged() bool
+	// sortsByTag reports whether find looks at tags.
+	sortsByTag() bool
 }
 
 // futhark is the free list of Futhark's present runtime (rts/c/free_list.h, 2022): best fit among the blocks that
@@ -30,12 +30,14 @@ type futhark struct{}
 // smallest is the smallest block of seed 000: its alloc raises a request to sizeof(int).
 const smallest = 4
 
-func (futhark) grant(req *Request, _ *limits) uint64 { return req.bounded(max(req.Size, smallest)) }
+func (futhark) grantedSize(req *Request, _ *limits) uint64 {
+	return req.limitRounding(max(req.Size, smallest))
+}
 
-func (f futhark) find(s *freeList, class Class, req *Request, l *limits) int32 {
-	want := f.grant(req, l)
+func (f futhark) findBlock(s *freeList, class Class, req *Request, l *limits) int32 {
+	want := f.grantedSize(req, l)
 	if l.stealOtherTag {
-		i := s.first(class, want)
+		i := s.smallestAtLeast(class, want)
 		if i == 0 || !req.canUse(s.sizeOf(i)) {
 			return 0
 		}
@@ -43,17 +45,17 @@ func (f futhark) find(s *freeList, class Class, req *Request, l *limits) int32 {
 			return i
 		}
 	}
-	if i := s.firstOfTag(class, req.Tag, want); i != 0 && req.canUse(s.sizeOf(i)) {
+	if i := s.smallestOfTag(class, req.Tag, want); i != 0 && req.canUse(s.sizeOf(i)) {
 		return i
 	}
 	return 0
 }
 
-func (futhark) misfit(*freeList, *Request, *limits) int32 { return 0 }
+func (futhark) misfitToEvict(*freeList, *Request, *limits) int32 { return 0 }
 
-func (futhark) stale(uint64, *limits) bool { return false }
+func (futhark) isStaleSize(uint64, *limits) bool { return false }
 
-func (futhark) tagged() bool { return true }
+func (futhark) sortsByTag() bool { return true }
 
 // first2018 is the free list of seed 000: a block of the same tag serves if it is at least as large as the request and
 // at most max_waste_ratio times as large. Otherwise it is released before a block is created. With steal_other_tag,
@@ -61,32 +63,36 @@ func (futhark) tagged() bool { return true }
 // request's own tag then stay.
 type first2018 struct{}
 
-func (first2018) grant(req *Request, l *limits) uint64 { return req.bounded(max(req.Size, l.minBlock)) }
+func (first2018) grantedSize(req *Request, l *limits) uint64 {
+	return req.limitRounding(max(req.Size, l.minBlock))
+}
 
-func (r first2018) find(s *freeList, class Class, req *Request, l *limits) int32 {
-	want := r.grant(req, l)
-	if i := s.firstOfTag(class, req.Tag, want); i != 0 && within(s.sizeOf(i), want, l) && req.canUse(s.sizeOf(i)) {
+func (r first2018) findBlock(s *freeList, class Class, req *Request, l *limits) int32 {
+	want := r.grantedSize(req, l)
+	if i := s.smallestOfTag(class, req.Tag, want); i != 0 && isWithinWaste(s.sizeOf(i), want, l) && req.canUse(s.sizeOf(i)) {
 		return i
 	}
 	if !l.stealOtherTag {
 		return 0
 	}
-	if i := s.first(class, want); i != 0 && within(s.sizeOf(i), want, l) && req.canUse(s.sizeOf(i)) {
+	if i := s.smallestAtLeast(class, want); i != 0 && isWithinWaste(s.sizeOf(i), want, l) && req.canUse(s.sizeOf(i)) {
 		return i
 	}
 	return 0
 }
 
-// within reports whether a block is not too wasteful for a size.
-func within(size, want uint64, l *limits) bool { return float64(size) <= l.maxWasteRatio*float64(want) }
+// isWithinWaste reports whether a block is not too wasteful for a size.
+func isWithinWaste(size, want uint64, l *limits) bool {
+	return float64(size) <= l.maxWasteRatio*float64(want)
+}
 
-func (first2018) misfit(s *freeList, req *Request, _ *limits) int32 {
+func (first2018) misfitToEvict(s *freeList, req *Request, _ *limits) int32 {
 	return s.largestOfTag(req.Class, req.Tag)
 }
 
-func (first2018) stale(uint64, *limits) bool { return false }
+func (first2018) isStaleSize(uint64, *limits) bool { return false }
 
-func (first2018) tagged() bool { return true }
+func (first2018) sortsByTag() bool { return true }
 
 // bucketed is the rule of policies that round sizes up to buckets: a block serves exactly the requests that are rounded up
 // to its size.
@@ -94,31 +100,31 @@ type bucketed struct {
 	round func(size uint64, l *limits) uint64
 }
 
-func (b bucketed) grant(req *Request, l *limits) uint64 {
-	return req.bounded(b.round(max(req.Size, l.minBlock), l))
+func (b bucketed) grantedSize(req *Request, l *limits) uint64 {
+	return req.limitRounding(b.round(max(req.Size, l.minBlock), l))
 }
 
-func (b bucketed) find(s *freeList, class Class, req *Request, l *limits) int32 {
-	want := b.grant(req, l)
-	if i := s.first(class, want); i != 0 && s.sizeOf(i) == want {
+func (b bucketed) findBlock(s *freeList, class Class, req *Request, l *limits) int32 {
+	want := b.grantedSize(req, l)
+	if i := s.smallestAtLeast(class, want); i != 0 && s.sizeOf(i) == want {
 		return i
 	}
 	return 0
 }
 
-func (bucketed) misfit(*freeList, *Request, *limits) int32 { return 0 }
+func (bucketed) misfitToEvict(*freeList, *Request, *limits) int32 { return 0 }
 
-func (b bucketed) stale(size uint64, l *limits) bool {
+func (b bucketed) isStaleSize(size uint64, l *limits) bool {
 	return size != b.round(size, l) || size < b.round(l.minBlock, l)
 }
 
-func (bucketed) tagged() bool { return false }
+func (bucketed) sortsByTag() bool { return false }
 
 // pow2 is seed 003's BufferPool: every size is a power of two.
-var pow2 = bucketed{func(size uint64, _ *limits) uint64 { return octave(size) }}
+var pow2 = bucketed{func(size uint64, _ *limits) uint64 { return nextPowerOfTwo(size) }}
 
-// octave returns the power of two that a size does not exceed, the largest number where there is none.
-func octave(size uint64) uint64 {
+// nextPowerOfTwo returns the power of two that a size does not exceed, the largest number where there is none.
+func nextPowerOfTwo(size uint64) uint64 {
 	if number := bits.Len64(max(size, 1) - 1); number < 64 {
 		return 1 << number
 	}
@@ -130,7 +136,7 @@ var listed = bucketed{func(size uint64, l *limits) uint64 {
 	if i, _ := slices.BinarySearch(l.bucketSizes, size); i < len(l.bucketSizes) {
 		return l.bucketSizes[i]
 	}
-	return octave(size)
+	return nextPowerOfTwo(size)
 }}
 
 // mantissa is PyOpenCL's MemoryPool (src/mempool.hpp): a bin has the sizes with the same mantissa_bits after the highest

@@ -36,7 +36,7 @@ type carved struct {
 	align   uint64 // bytes
 	largest uint64 // bytes of the largest request so far
 	slabs   int
-	most    uint64    // bytes of the largest slab to ask the driver for, 0: no limit; see halveMost
+	most    uint64    // bytes of the largest slab to ask the driver for, 0: no limit; see halveSlabBound
 	evicted int       // slabs that were given up, and that explain no miss yet
 	blame   wire.Miss // the reason of the misses that they explain
 }
@@ -58,8 +58,8 @@ func (sl *slabs) startCarving() {
 	sl.classes, sl.list = map[Class]*carved{}, make([]slab, 1)
 }
 
-// carving reports whether the pool may have slabs.
-func (sl *slabs) carving() bool { return sl.classes != nil }
+// maySlabsExist reports whether the pool may have slabs.
+func (sl *slabs) maySlabsExist() bool { return sl.classes != nil }
 
 // slabOf returns the slab that entry i is or lies in.
 func (sl *slabs) slabOf(e *entry) *slab { return &sl.list[e.slab] }
@@ -92,10 +92,10 @@ func (p *Pool) carverOf(class Class, align uint64) *carved {
 	return c
 }
 
-// carve serves a request with a sub-allocation of a slab, and reports whether it did; if necessary the decision creates
+// serveFromSlab serves a request with a sub-allocation of a slab, and reports whether it did; if necessary the decision creates
 // the slab. If it reports false, the request gets a block of its own.
-func (p *Pool) carve(decision *Decision, req *Request) bool {
-	if req.Align == 0 || p.isDropped(req.Class) || exceeds(req.Size, p.limits.mostSubAlloc()) {
+func (p *Pool) serveFromSlab(decision *Decision, req *Request) bool {
+	if req.Align == 0 || p.isDropped(req.Class) || exceeds(req.Size, p.limits.largestSubAlloc()) {
 		return false
 	}
 	c := p.carverOf(req.Class, req.Align)
@@ -107,18 +107,18 @@ func (p *Pool) carve(decision *Decision, req *Request) bool {
 	}
 	c.largest = max(c.largest, req.Size)
 	if part, ok := c.carver.Carve(req.Size); ok {
-		p.subAlloc(decision, p.newEntry(), req, part)
+		p.fillSubAlloc(decision, p.newEntry(), req, part)
 		decision.Hit = true
 		return true
 	}
-	if i := p.free.first(req.Class, req.Size); i != 0 && within(p.free.sizeOf(i), req.Size, &p.limits) {
+	if i := p.free.smallestAtLeast(req.Class, req.Size); i != 0 && isWithinWaste(p.free.sizeOf(i), req.Size, &p.limits) {
 		return false // a cached block serves
 	}
 	return p.decideSlab(decision, req, c)
 }
 
-// mostSubAlloc returns the largest request that a slab serves.
-func (l *limits) mostSubAlloc() uint64 {
+// largestSubAlloc returns the largest request that a slab serves.
+func (l *limits) largestSubAlloc() uint64 {
 	if l.maxPart != 0 {
 		return l.maxPart
 	}
@@ -127,16 +127,16 @@ func (l *limits) mostSubAlloc() uint64 {
 
 // decideSlab decides on a new slab with the request's sub-allocation in it.
 func (p *Pool) decideSlab(decision *Decision, req *Request, c *carved) bool {
-	slack := p.slack(req, req.Heap) // not p.short: after a shortage carved.most bounds slabs
+	slack := p.slackBytes(req, req.Heap) // not p.short: after a shortage carved.most bounds slabs
 	if slack < req.Size {
 		return false
 	}
 	sizing := carve.Sizing{
-		M: p.limits.maxPart, H: p.limits.heapBytes, K: p.limits.slabsPerHeap, Limit: least(p.mostSlab(req, c), slack), Memory: p.heap,
+		M: p.limits.maxPart, H: p.limits.heapBytes, K: p.limits.slabsPerHeap, Limit: smallerBound(p.largestSlabSize(req, c), slack), Memory: p.heap,
 	}
 	size, serves := sizing.Choose(c.carver, carve.Hints{Request: c.largest, InUse: max(p.stats.PeakWanted, p.others.wanted)})
 	if req.Size > serves || len(p.slabs.vacant) == 0 && len(p.slabs.list) == carve.MaxSlabs {
-		c.doubleMost()
+		c.doubleSlabBound()
 		return false
 	}
 	if size > slack {
@@ -151,38 +151,38 @@ func (p *Pool) decideSlab(decision *Decision, req *Request, c *carved) bool {
 		p.forgetSlab(number)
 		return false
 	}
-	p.subAlloc(decision, p.newEntry(), req, part)
+	p.fillSubAlloc(decision, p.newEntry(), req, part)
 	decision.SlabSize, decision.Reason = size, reason
-	p.at(p.entryOf(decision.Block)).reason = reason
+	p.entryAt(p.entryOf(decision.Block)).reason = reason
 	return true
 }
 
 // share bounds a slab whose size is not set: it has at most 1/share of the device's memory.
 const share = 16
 
-// mostSlab returns the bytes of the largest slab that may be created, 0 if no bound is known.
-func (p *Pool) mostSlab(req *Request, c *carved) uint64 {
+// largestSlabSize returns the bytes of the largest slab that may be created, 0 if no bound is known.
+func (p *Pool) largestSlabSize(req *Request, c *carved) uint64 {
 	most := req.Max
 	if p.limits.maxPart == 0 && p.heap != 0 {
-		most = least(most, max(p.heap/share, 1))
+		most = smallerBound(most, max(p.heap/share, 1))
 	}
-	return least(most, c.most)
+	return smallerBound(most, c.most)
 }
 
-// least returns the smaller of two bounds, where 0 means no bound.
-func least(a, b uint64) uint64 {
+// smallerBound returns the smaller of two bounds, where 0 means no bound.
+func smallerBound(a, b uint64) uint64 {
 	if a == 0 || b == 0 {
 		return a + b
 	}
 	return min(a, b)
 }
 
-// halveMost notes that the driver had no memory for a slab: the next slab is at most half as large. doubleMost doubles
+// halveSlabBound notes that the driver had no memory for a slab: the next slab is at most half as large. doubleSlabBound doubles
 // that bound with each slab that is created, and with each request that is too large for a slab.
-func (c *carved) halveMost(size uint64) { c.most = max(size/2, 1) }
+func (c *carved) halveSlabBound(size uint64) { c.most = max(size/2, 1) }
 
-// doubleMost raises the bound that halveMost set. Beyond 1 TiB there is no bound.
-func (c *carved) doubleMost() {
+// doubleSlabBound raises the bound that halveSlabBound set. Beyond 1 TiB there is no bound.
+func (c *carved) doubleSlabBound() {
 	if c.most *= 2; c.most > 1<<40 {
 		c.most = 0
 	}
@@ -198,33 +198,33 @@ func (sl *slabs) newSlab(req *Request, size uint64, home *carved) (number int32)
 	}
 	i := sl.newEntry()
 	sl.list[number].entry, sl.list[number].home = i, home
-	e := sl.at(i)
+	e := sl.entryAt(i)
 	e.size, e.tag, e.class, e.state, e.isSlab, e.slab = size, req.Tag, req.Class, decided, true, number
 	return number
 }
 
-// subAlloc fills in entry i and the decision for a carved range, and counts the range in the slab.
-func (sl *slabs) subAlloc(decision *Decision, i int32, req *Request, part carve.Part) {
+// fillSubAlloc fills in entry i and the decision for a carved range, and counts the range in the slab.
+func (sl *slabs) fillSubAlloc(decision *Decision, i int32, req *Request, part carve.Part) {
 	s := &sl.list[part.Slab]
-	if sl.at(s.entry).state == cached {
+	if sl.entryAt(s.entry).state == cached {
 		sl.removeCached(s.entry)
-		sl.at(s.entry).state = inUse
+		sl.entryAt(s.entry).state = inUse
 	}
 	s.parts++
 	s.used += part.Size
 	if s.grown {
 		sl.stats.BytesCached -= part.Size
 	}
-	e := sl.at(i)
+	e := sl.entryAt(i)
 	e.size, e.wanted, e.tag, e.class, e.state, e.route = part.Size, req.Size, req.Tag, req.Class, decided, decision.Route
 	e.slab, e.offset = part.Slab, part.Offset
-	decision.Block, decision.Size = sl.block(i), part.Size
-	decision.Slab, decision.Offset, decision.Fresh = sl.block(s.entry), part.Offset, part.Fresh
+	decision.Block, decision.Size = sl.blockOf(i), part.Size
+	decision.Slab, decision.Offset, decision.Fresh = sl.blockOf(s.entry), part.Offset, part.Fresh
 }
 
 // slabReason says why no slab has room.
 func (sl *slabs) slabReason(req *Request, c *carved) wire.Miss {
-	if sl.coolingBlocks.first(req.Class, req.Size) != 0 {
+	if sl.coolingBlocks.smallestAtLeast(req.Class, req.Size) != 0 {
 		return wire.MissCooling
 	}
 	if c.evicted > 0 {
@@ -244,16 +244,16 @@ func (sl *slabs) slabReason(req *Request, c *carved) wire.Miss {
 
 // Grown says that the slab of a decision was created.
 func (p *Pool) Grown(decision Decision) {
-	i := p.find(decision.Block, decided)
-	if i == 0 || !p.at(i).isSubAlloc() {
+	i := p.findEntry(decision.Block, decided)
+	if i == 0 || !p.entryAt(i).isSubAlloc() {
 		return
 	}
-	s := p.slabOf(p.at(i))
-	if s.grown || p.block(s.entry) != decision.Slab {
+	s := p.slabOf(p.entryAt(i))
+	if s.grown || p.blockOf(s.entry) != decision.Slab {
 		return
 	}
-	e := p.at(s.entry)
-	s.home.doubleMost()
+	e := p.entryAt(s.entry)
+	s.home.doubleSlabBound()
 	e.state, s.grown = inUse, true
 	p.stats.Blocks++
 	p.stats.Slabs++
@@ -263,36 +263,36 @@ func (p *Pool) Grown(decision Decision) {
 	p.stats.raisePeaks()
 }
 
-// largest returns the largest cached block, slabs included; of equal ones the latest; 0 when there is none.
-func (sl *slabs) largest() (found int32) {
-	found = sl.free.largest(sl.bySize)
+// largestCached returns the largest cached block, slabs included; of equal ones the latest; 0 when there is none.
+func (sl *slabs) largestCached() (found int32) {
+	found = sl.free.largest(sl.compareBySize)
 	for number := range sl.list {
 		i := sl.list[number].entry
-		if sl.at(i).state == cached && sl.at(i).isSlab && (found == 0 || sl.bySize(i, found) < 0) {
+		if sl.entryAt(i).state == cached && sl.entryAt(i).isSlab && (found == 0 || sl.compareBySize(i, found) < 0) {
 			found = i
 		}
 	}
 	return found
 }
 
-// inSlabs sums the free ranges of slabs. Bytes that a carver keeps for itself are free, but in no range.
-func (sl *slabs) inSlabs(arenas []activeArena) Space {
+// freeSpaceInSlabs sums the free ranges of slabs. Bytes that a carver keeps for itself are free, but in no range.
+func (sl *slabs) freeSpaceInSlabs(arenas []activeArena) Space {
 	var all Space
 	for _, c := range sl.classes {
-		all.add(c.carver.Space())
+		all.addFreeRanges(c.carver.Space())
 	}
 	for _, c := range sl.former {
-		all.add(c.carver.Space())
+		all.addFreeRanges(c.carver.Space())
 	}
 	for i := range arenas {
-		all.add(arenas[i].carver.Space())
+		all.addFreeRanges(arenas[i].carver.Space())
 	}
 	all.Bytes = sl.stats.BytesCached - sl.tally.Bytes
 	return all
 }
 
-// add adds the free ranges of one carver, except their bytes.
-func (s *Space) add(free carve.Space) {
+// addFreeRanges adds the free ranges of one carver, except their bytes.
+func (s *Space) addFreeRanges(free carve.Space) {
 	s.Largest = max(s.Largest, free.Largest)
 	s.Ranges += uint64(free.Ranges)
 	s.Squares += free.Squares
@@ -300,20 +300,20 @@ func (s *Space) add(free carve.Space) {
 
 // enterCooling begins the cooling of a released block or sub-allocation.
 func (sl *slabs) enterCooling(i int32) {
-	e := sl.at(i)
+	e := sl.entryAt(i)
 	e.state = cooling
 	if e.isSubAlloc() {
 		sl.slabOf(e).cooling++
 	}
 	sl.coolingBlocks.add(i, e)
-	sl.chain.push(&sl.coolingByAge, i)
+	sl.chain.addNewest(&sl.coolingByAge, i)
 	sl.stats.BytesCooling += e.size
 	sl.stats.raisePeaks()
 }
 
 // leaveCooling removes a block or sub-allocation from the cooling ones.
 func (sl *slabs) leaveCooling(i int32) {
-	e := sl.at(i)
+	e := sl.entryAt(i)
 	if e.isSubAlloc() {
 		sl.slabOf(e).cooling--
 	}
@@ -325,13 +325,13 @@ func (sl *slabs) leaveCooling(i int32) {
 // evict evicts a cached block.
 func (sl *slabs) evict(i int32, reason wire.Evict, out []Eviction) []Eviction {
 	sl.removeCached(i)
-	return sl.dismiss(i, reason, out)
+	return sl.dismissBlock(i, reason, out)
 }
 
-// dismiss removes a block, which is on no list, from the pool, and reports its eviction.
-func (sl *slabs) dismiss(i int32, reason wire.Evict, out []Eviction) []Eviction {
-	e := sl.at(i)
-	out = append(out, Eviction{Block: sl.block(i), Size: e.size, Tag: e.tag, Reason: reason})
+// dismissBlock removes a block, which is on no list, from the pool, and reports its eviction.
+func (sl *slabs) dismissBlock(i int32, reason wire.Evict, out []Eviction) []Eviction {
+	e := sl.entryAt(i)
+	out = append(out, Eviction{Block: sl.blockOf(i), Size: e.size, Tag: e.tag, Reason: reason})
 	if e.isSlab {
 		sl.removeSlab(i, reason)
 	} else {
@@ -339,14 +339,14 @@ func (sl *slabs) dismiss(i int32, reason wire.Evict, out []Eviction) []Eviction 
 	}
 	sl.stats.Evictions++
 	sl.stats.Blocks--
-	sl.recycle(i)
+	sl.recycleEntry(i)
 	return out
 }
 
 // bytesFreed returns the bytes that the driver gets back at once if a cached block is evicted. The bytes of a slab's
 // lost sub-allocations are not among them.
 func (sl *slabs) bytesFreed(i int32) uint64 {
-	e := sl.at(i)
+	e := sl.entryAt(i)
 	if e.isSlab {
 		return e.size - sl.slabOf(e).used
 	}

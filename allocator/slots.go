@@ -10,37 +10,37 @@ type slots struct {
 	room   [][]uint64 // the same for empty slots
 }
 
-// occupy gives block i the lowest empty slot.
-func (s *slots) occupy(i int32) (slot int32) {
-	slot = lowest(s.room)
+// occupySlot gives block i the lowest empty slot.
+func (s *slots) occupySlot(i int32) (slot int32) {
+	slot = lowestBit(s.room)
 	if slot < 0 {
 		slot = int32(len(s.blocks))
 		s.blocks = append(s.blocks, 0)
-		s.taken, s.room = widen(s.taken, slot), widen(s.room, slot)
+		s.taken, s.room = growLevels(s.taken, slot), growLevels(s.room, slot)
 	}
 	s.blocks[slot] = i
-	set(s.taken, slot)
-	reset(s.room, slot)
+	setBit(s.taken, slot)
+	clearBit(s.room, slot)
 	return slot
 }
 
-// vacate empties a slot.
-func (s *slots) vacate(slot int32) {
+// vacateSlot empties a slot.
+func (s *slots) vacateSlot(slot int32) {
 	s.blocks[slot] = 0
-	reset(s.taken, slot)
-	set(s.room, slot)
+	clearBit(s.taken, slot)
+	setBit(s.room, slot)
 }
 
-// lowest returns the block in the lowest slot, 0 when there is none.
-func (s *slots) lowest() int32 {
-	if slot := lowest(s.taken); slot >= 0 {
+// lowestBlock returns the block in the lowest slot, 0 when there is none.
+func (s *slots) lowestBlock() int32 {
+	if slot := lowestBit(s.taken); slot >= 0 {
 		return s.blocks[slot]
 	}
 	return 0
 }
 
-// widen makes room for a bit at a position that is at most one beyond the present ones.
-func widen(levels [][]uint64, bit int32) [][]uint64 {
+// growLevels makes room for a bit at a position that is at most one beyond the present ones.
+func growLevels(levels [][]uint64, bit int32) [][]uint64 {
 	for l := 0; ; l++ {
 		bit >>= 6
 		if l == len(levels) {
@@ -58,14 +58,14 @@ func widen(levels [][]uint64, bit int32) [][]uint64 {
 	}
 }
 
-func set(levels [][]uint64, bit int32) {
+func setBit(levels [][]uint64, bit int32) {
 	for l := range levels {
 		levels[l][bit>>6] |= 1 << (bit & 63)
 		bit >>= 6
 	}
 }
 
-func reset(levels [][]uint64, bit int32) {
+func clearBit(levels [][]uint64, bit int32) {
 	for l := range levels {
 		levels[l][bit>>6] &^= 1 << (bit & 63)
 		if levels[l][bit>>6] != 0 {
@@ -75,8 +75,8 @@ func reset(levels [][]uint64, bit int32) {
 	}
 }
 
-// lowest returns the position of the lowest bit, -1 when there is none.
-func lowest(levels [][]uint64) (bit int32) {
+// lowestBit returns the position of the lowest bit, -1 when there is none.
+func lowestBit(levels [][]uint64) (bit int32) {
 	for l := len(levels) - 1; l >= 0; l-- {
 		word := levels[l][bit]
 		if word == 0 {

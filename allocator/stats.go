@@ -77,16 +77,16 @@ func (s *Stats) addArm(t *Stats) {
 // Quadratic returns 1 - Σf²/F² over free sizes f and their sum F, 0 when nothing is free (Sawicki 2022).
 func Quadratic(squares float64, free uint64) float64 {
 	f := float64(free)
-	return fragmentation(squares/f/f, free)
+	return clampFragmentation(squares/f/f, free)
 }
 
 // Root returns 1 - √(Σf²)/F, 0 when nothing is free: Pigweed's definition.
 func Root(squares float64, free uint64) float64 {
-	return fragmentation(math.Sqrt(squares)/float64(free), free)
+	return clampFragmentation(math.Sqrt(squares)/float64(free), free)
 }
 
-// fragmentation keeps 1 - whole within 0…1: the squares may be a moment older than the sum.
-func fragmentation(whole float64, free uint64) float64 {
+// clampFragmentation keeps 1 - whole within 0…1: the squares may be a moment older than the sum.
+func clampFragmentation(whole float64, free uint64) float64 {
 	if free == 0 {
 		return 0
 	}
@@ -97,11 +97,11 @@ func fragmentation(whole float64, free uint64) float64 {
 func (p *Pool) Stats() Stats {
 	s := p.stats
 	s.Ranges, s.Squares = uint64(p.tally.Ranges), p.tally.Squares()
-	if i := p.free.largest(p.bySize); i != 0 {
-		s.Largest = p.at(i).size
+	if i := p.free.largest(p.compareBySize); i != 0 {
+		s.Largest = p.entryAt(i).size
 	}
-	if p.carving() {
-		s.InSlabs = p.inSlabs(p.layouts.arenas())
+	if p.maySlabsExist() {
+		s.InSlabs = p.freeSpaceInSlabs(p.layouts.currentArenas())
 		s.Largest = max(s.Largest, s.InSlabs.Largest)
 		s.Ranges += s.InSlabs.Ranges
 		s.Squares += s.InSlabs.Squares

@@ -21,10 +21,10 @@ import (
 // Ids of blocks stay unique, open decisions may still be committed or aborted, dropped classes stay dropped, and
 // counters and peaks continue. Only the record of evicted blocks, which explains misses, begins empty.
 func (p *Pool) Switch(next *Pool, time int64, out []Eviction) []Eviction {
-	out = p.expire(time, p.flush(out))
+	out = p.expireBlocks(time, p.evictDoomed(out))
 	p.markStale(next)
 	out = p.evictStale(out)
-	p.adopt(next)
+	p.adoptPolicy(next)
 	return p.applyLimits(p.giveBackExcess(0, 0, out))
 }
 
@@ -47,7 +47,7 @@ func Carried(from string, present []Setting, to string) (carried []Setting) {
 // markStale marks the blocks that another policy would not have created.
 func (p *Pool) markStale(next *Pool) {
 	for i := int32(1); i < p.made; i++ {
-		e := p.at(i)
+		e := p.entryAt(i)
 		if e.state == unused {
 			continue
 		}
@@ -55,37 +55,37 @@ func (p *Pool) markStale(next *Pool) {
 		if !e.isSlab && next.wouldCreate(e.size) {
 			stale = wire.EvictNone
 		}
-		p.mark(e, false, stale)
+		p.markLeaving(e, false, stale)
 	}
 }
 
 // wouldCreate reports whether the policy creates blocks of a size for some request, and caches them.
 func (p *Pool) wouldCreate(size uint64) bool {
-	if p.rule == nil || p.pinned || p.carver != nil && !exceeds(size, p.limits.mostSubAlloc()) {
+	if p.rule == nil || p.pinned || p.carver != nil && !exceeds(size, p.limits.largestSubAlloc()) {
 		return false
 	}
-	return p.rule.grant(&Request{Size: size}, &p.limits) == size
+	return p.rule.grantedSize(&Request{Size: size}, &p.limits) == size
 }
 
-// adopt adopts another policy's rule and limits, and sorts the free lists as the rule needs. No cached block may be
+// adoptPolicy adopts another policy's rule and limits, and sorts the free lists as the rule needs. No cached block may be
 // stale, and no slab may be cached.
-func (p *Pool) adopt(next *Pool) {
+func (p *Pool) adoptPolicy(next *Pool) {
 	for i := range p.made {
-		p.at(i).class &^= ofArena // sortFor sorts the free lists by these classes
+		p.entryAt(i).class &^= ofArena // sortFor sorts the free lists by these classes
 	}
 	p.endLayout()
 	p.kind, p.limits, p.layouts = next.kind, next.limits, next.layouts
 	p.sortForRule(p.rule)
 	switch {
-	case p.carving():
-		p.slabs.retire()
-	case p.kind.carves():
+	case p.maySlabsExist():
+		p.slabs.retireCarvers()
+	case p.kind.usesSlabs():
 		p.startCarving()
 	}
 }
 
-// retire makes the present carvers former ones.
-func (sl *slabs) retire() {
+// retireCarvers makes the present carvers former ones.
+func (sl *slabs) retireCarvers() {
 	for _, c := range sl.classes {
 		if c.slabs > 0 {
 			sl.former = append(sl.former, c)

@@ -15,8 +15,8 @@ func (p *Pool) Validate() error {
 	if err := p.validateStats(); err != nil {
 		return err
 	}
-	if p.stats.BytesCached > p.cap() && p.carver == nil && p.stats.Slabs == 0 { // slabs wait for the next call that reports evictions
-		return fmt.Errorf("%d bytes are cached, the limit is %d", p.stats.BytesCached, p.cap())
+	if p.stats.BytesCached > p.maxCachedBytes() && p.carver == nil && p.stats.Slabs == 0 { // slabs wait for the next call that reports evictions
+		return fmt.Errorf("%d bytes are cached, the limit is %d", p.stats.BytesCached, p.maxCachedBytes())
 	}
 	if err := p.validateFree(&p.free, &p.cachedByAge, cached); err != nil {
 		return err
@@ -24,10 +24,10 @@ func (p *Pool) Validate() error {
 	if err := p.validateFree(&p.coolingBlocks, &p.coolingByAge, cooling); err != nil {
 		return err
 	}
-	if !p.carving() {
+	if !p.maySlabsExist() {
 		return nil
 	}
-	return p.validateSlabs(p.layouts.arenas())
+	return p.validateSlabs(p.layouts.currentArenas())
 }
 
 // validateStats computes the gauges from the block table, and compares them.
@@ -37,12 +37,12 @@ func (sl *slabs) validateStats() error {
 	want.Blocks, want.Slabs, want.Parts = 0, 0, 0
 	leaving := 0
 	for i := int32(1); i < sl.made; i++ {
-		e := sl.at(i)
+		e := sl.entryAt(i)
 		if e.state == unused {
 			continue
 		}
-		sl.recount(i, &want)
-		if e.leaves() {
+		sl.addToGauges(i, &want)
+		if e.leavesOnReturn() {
 			leaving++
 		}
 		if e.dropped != sl.isDropped(e.class) {
@@ -67,9 +67,9 @@ func (sl *slabs) validateStats() error {
 	return nil
 }
 
-// recount adds one block to the gauges in sum.
-func (sl *slabs) recount(i int32, sum *Stats) {
-	e := sl.at(i)
+// addToGauges adds one block to the gauges in sum.
+func (sl *slabs) addToGauges(i int32, sum *Stats) {
+	e := sl.entryAt(i)
 	part := e.isSubAlloc()
 	switch {
 	case e.isSlab:
@@ -98,7 +98,7 @@ func (sl *slabs) recount(i int32, sum *Stats) {
 func (f *freeBlocks) validateFree(s *freeList, a *ages, want state) error {
 	count, free, last := 0, 0, int64(math.MinInt64)
 	for i := a.oldest; i != 0; i = f.chain[i].newer {
-		e := f.at(i)
+		e := f.entryAt(i)
 		if e.state != want {
 			return fmt.Errorf("block %d is listed by age in state %d", i, e.state)
 		}
@@ -117,7 +117,7 @@ func (f *freeBlocks) validateFree(s *freeList, a *ages, want state) error {
 		}
 	}
 	for i := range f.made {
-		if f.at(i).state == want {
+		if f.entryAt(i).state == want {
 			count--
 		}
 	}
@@ -145,12 +145,12 @@ func (f *freeBlocks) validateSection(s *freeList, class Class, c *section) error
 	byTag := onShelf
 	if s.tagged != nil {
 		byTag = 0
-		c.each(func(t *tagged) {
+		c.eachTag(func(t *tagged) {
 			n, found := f.validateIndex(s.tagged, t.section, class)
 			if found == nil && s.byAge && n != t.ages.count {
 				found = fmt.Errorf("tag %d has %d blocks by size and %d by age", t.tag, n, t.ages.count)
 			}
-			if found == nil && c.ofTag(t.tag) != t {
+			if found == nil && c.blocksOfTag(t.tag) != t {
 				found = fmt.Errorf("tag %d is not found", t.tag)
 			}
 			err = cmp.Or(err, found)
@@ -175,7 +175,7 @@ func (f *freeBlocks) validateIndex(x *index, section int32, class Class) (count 
 		for _, n := range x.strips[strip].nodes {
 			listed, size := int32(0), x.nodes[n].size
 			for i := x.nodes[n].newest; i != 0; i = x.links[i].older {
-				if e := f.at(i); e.class != class || e.size != size {
+				if e := f.entryAt(i); e.class != class || e.size != size {
 					return 0, fmt.Errorf("block %d does not belong under size %d of class %d", i, size, class)
 				}
 				listed++
@@ -200,7 +200,7 @@ func (x *index) validate(section int32) error {
 		for place, n := range on.nodes {
 			node := &x.nodes[n]
 			full := on.full>>(place&63)&1 != 0
-			if node.size <= last || node.size != on.sizes[place] || full != (node.count > 0) || x.find(section, node.size) != n {
+			if node.size <= last || node.size != on.sizes[place] || full != (node.count > 0) || x.findNode(section, node.size) != n {
 				return fmt.Errorf("size %d of section %d is out of order, or not found by size", node.size, section)
 			}
 			if node.section != section || node.strip != strip {
@@ -216,8 +216,8 @@ func (x *index) validate(section int32) error {
 func (sl *slabs) validateSlabs(arenas []activeArena) error {
 	found := make([]slab, len(sl.list))
 	for i := range sl.made {
-		e := sl.at(i)
-		if !sl.at(i).isSubAlloc() {
+		e := sl.entryAt(i)
+		if !sl.entryAt(i).isSubAlloc() {
 			continue
 		}
 		s := &found[e.slab]
@@ -237,7 +237,7 @@ func (sl *slabs) validateSlabs(arenas []activeArena) error {
 		if s.parts != f.parts || s.used != f.used || s.cooling != f.cooling || !slices.Equal(lost, f.lost) {
 			return fmt.Errorf("slab %d keeps %+v, its parts say %+v", number, *s, *f)
 		}
-		e := sl.at(s.entry)
+		e := sl.entryAt(s.entry)
 		if s.entry != 0 && (!e.isSlab || s.grown && s.hasOnlyLost() != (e.state == cached) && e.state != doomed) {
 			return fmt.Errorf("slab %d with %d parts is in state %d", number, s.parts, e.state)
 		}

@@ -73,7 +73,7 @@ func quoted(text string) string {
 	return strconv.Quote(text)
 }
 
-func list(names []string) string {
+func joinNames(names []string) string {
 	if len(names) == 0 {
 		return "none"
 	}

@@ -13,12 +13,12 @@ const smallDevice = 256 << 20
 // untried is the share of the device's memory that waste and slabs may have while the program still grows.
 const untried = 32
 
-// steady reports whether the need of the program has stopped growing: the second half of its requests did not raise the
+// isSteady reports whether the need of the program has stopped growing: the second half of its requests did not raise the
 // peak of the first half.
-func (p *Pool) steady() bool { return p.stats.Hits+p.stats.Misses >= 2*p.risen+8 }
+func (p *Pool) isSteady() bool { return p.stats.Hits+p.stats.Misses >= 2*p.risen+8 }
 
-// slack returns how many of the device's bytes may go into the waste of a request, or into a new slab.
-func (p *Pool) slack(req *Request, memory uint64) uint64 {
+// slackBytes returns how many of the device's bytes may go into the waste of a request, or into a new slab.
+func (p *Pool) slackBytes(req *Request, memory uint64) uint64 {
 	switch {
 	case memory == 0:
 		return math.MaxUint64
@@ -27,31 +27,31 @@ func (p *Pool) slack(req *Request, memory uint64) uint64 {
 	}
 	wanted := max(max(p.stats.PeakWanted, p.others.wanted)+p.others.excess, p.others.held+p.stats.BytesWanted+req.Size)
 	most := (memory - min(memory, wanted)) / 2
-	if !p.steady() {
+	if !p.isSteady() {
 		most = min(most, memory/untried)
 	}
 	taken := p.stats.BytesInUse - p.stats.BytesWanted
-	if p.carving() {
+	if p.maySlabsExist() {
 		taken += p.slabs.bytes
 	}
 	return most - min(most, taken)
 }
 
-// tighten lowers the size at which rounding stops for a request, so that its waste stays within the slack. If rounding
+// tightenRounding lowers the size at which rounding stops for a request, so that its waste stays within the slack. If rounding
 // would go beyond the slack, the request gets exactly its size.
-func (p *Pool) tighten(req *Request) {
-	slack := p.slack(req, least(req.Heap, p.short))
+func (p *Pool) tightenRounding(req *Request) {
+	slack := p.slackBytes(req, smallerBound(req.Heap, p.short))
 	switch most := req.Size + slack; {
 	case most < req.Size: // it overflowed: the device's memory is unknown
-	case p.rule.grant(req, &p.limits) > most:
+	case p.rule.grantedSize(req, &p.limits) > most:
 		req.Round = req.Size
 	default:
-		req.Round = least(req.Most(), most)
+		req.Round = smallerBound(req.Most(), most)
 	}
 }
 
 // noteShortage notes that the driver ran out of memory with the present blocks. Other programs, images and kernels have the
 // rest of the device.
 func (p *Pool) noteShortage() {
-	p.short = least(p.short, max(p.stats.Reserved()+p.others.held, p.stats.PeakWanted, p.others.wanted))
+	p.short = smallerBound(p.short, max(p.stats.Reserved()+p.others.held, p.stats.PeakWanted, p.others.wanted))
 }

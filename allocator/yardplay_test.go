@@ -363,7 +363,7 @@ func (y *yard) end() {
 // carving lists the policies that hand out sub-allocations.
 func carving() (names []string) {
 	for _, name := range Names() {
-		if find(name).carver != nil {
+		if findPolicy(name).carver != nil {
 			names = append(names, name)
 		}
 	}

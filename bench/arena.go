@@ -10,11 +10,11 @@ var iterating = [][]string{
 	{"train", "400"},
 }
 
-// arena runs programs bare, under slab and under arena, in turns.
-func (b *bench) arena() error {
-	b.row("program", "policy", "wall ×", "hits", "peak reserved", "with a plan, reserved / requested", "as planned")
+// measureArena runs programs bare, under slab and under arena, in turns.
+func (b *bench) measureArena() error {
+	b.printRow("program", "policy", "wall ×", "hits", "peak reserved", "with a plan, reserved / requested", "as planned")
 	for _, workload := range iterating {
-		args := append([]string{b.example(workload[0])}, workload[1:]...)
+		args := append([]string{b.examplePath(workload[0])}, workload[1:]...)
 		modes := []mode{bare, {name: "slab", policy: "slab"}, {name: "arena", policy: "arena"}}
 		results := make([][]result, len(modes))
 		for range b.runs {
@@ -27,26 +27,26 @@ func (b *bench) arena() error {
 			}
 		}
 		for i, m := range modes {
-			b.row(append([]any{workload[0], m.name}, arenaCells(results[i], results[0])...)...)
+			b.printRow(append([]any{workload[0], m.name}, formatArenaCells(results[i], results[0])...)...)
 		}
 	}
-	b.flush()
+	b.flushTable()
 	fmt.Println("\nPeaks are in MiB, of the whole run, and with a plan from its seventh iteration on.")
 	return nil
 }
 
-func arenaCells(here, bare []result) []any {
+func formatArenaCells(here, bare []result) []any {
 	if here[0].sum.Policy == "" {
 		return []any{formatFixed(median(bare, wallSeconds), 2) + " s", "", "", "", ""}
 	}
 	cells := []any{
-		times(median(here, wallSeconds), median(bare, wallSeconds)), percent(median(here, func(r *result) float64 { return r.sum.HitRate })),
+		formatMultiple(median(here, wallSeconds), median(bare, wallSeconds)), formatPercent(median(here, func(r *result) float64 { return r.sum.HitRate })),
 		formatFixed(median(here, peakReserved)/(1<<20), 2),
 	}
 	if here[0].sum.Plan.Plans == 0 {
 		return append(cells, "", "")
 	}
 	return append(cells,
-		times(median(here, func(r *result) float64 { return r.sum.Plan.Reserved }), median(here, func(r *result) float64 { return r.sum.Plan.Requested })),
-		percent(median(here, func(r *result) float64 { return r.sum.Plan.Planned / (r.sum.Hits + r.sum.Misses) })))
+		formatMultiple(median(here, func(r *result) float64 { return r.sum.Plan.Reserved }), median(here, func(r *result) float64 { return r.sum.Plan.Requested })),
+		formatPercent(median(here, func(r *result) float64 { return r.sum.Plan.Planned / (r.sum.Hits + r.sum.Misses) })))
 }

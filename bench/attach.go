@@ -24,25 +24,25 @@ var (
 	watchedStack  = mode{name: "attached, stack tags", attached: true, flags: []string{"--tags", "stack"}}
 )
 
-// attach measures the cost of probes for programs, and how many calls per second gpumemtop can take in.
-func (b *bench) attach() error {
+// measureAttach measures the cost of probes for programs, and how many calls per second gpumemtop can take in.
+func (b *bench) measureAttach() error {
 	report := rights.Examine()
 	if err := report.Refusal(); err != nil {
 		return err
 	}
-	return b.tables(b.attachCalls, b.attachPrograms, b.attachRates, b.attachIntake, b.attachTimes)
+	return b.runTables(b.measureAttachCalls, b.measureAttachPrograms, b.measureAttachRates, b.measureAttachIntake, b.measureAttachTimes)
 }
 
-func (b *bench) attachCalls() error {
-	return b.callTable([]mode{bare, none, watchedNone, watchedCaller, watchedStack})
+func (b *bench) measureAttachCalls() error {
+	return b.compareCallCosts([]mode{bare, none, watchedNone, watchedCaller, watchedStack})
 }
 
-// attachPrograms compares real programs. The median is over pairs: a bare run and an attached run, one after the other.
-func (b *bench) attachPrograms() error {
+// measureAttachPrograms compares real programs. The median is over pairs: a bare run and an attached run, one after the other.
+func (b *bench) measureAttachPrograms() error {
 	// hashcat keeps its compiled kernels there after its first run.
 	b.env = []string{"HOME=" + b.temp, "XDG_DATA_HOME=" + b.temp, "XDG_CACHE_HOME=" + b.temp}
 	defer func() { b.env = nil }()
-	b.row("program", "bare s", "attached s", "attached × bare", "lowest", "highest", "events", "lost")
+	b.printRow("program", "bare s", "attached s", "attached × bare", "lowest", "highest", "events", "lost")
 	for _, program := range [][]string{
 		{"clpeak", "--global-bandwidth"},
 		{"clpeak", "--kernel-latency"},
@@ -56,14 +56,14 @@ func (b *bench) attachPrograms() error {
 			fmt.Printf("%s is not installed\n", program[0])
 			continue
 		}
-		if err := b.attachPair(strings.TrimSuffix(strings.Join(program[:2], " "), " -m"), append([]string{path}, program[1:]...)); err != nil {
+		if err := b.measureAttachPair(strings.TrimSuffix(strings.Join(program[:2], " "), " -m"), append([]string{path}, program[1:]...)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *bench) attachPair(name string, args []string) error {
+func (b *bench) measureAttachPair(name string, args []string) error {
 	if _, err := b.runOnce(bare, args...); err != nil {
 		return err
 	}
@@ -76,17 +76,17 @@ func (b *bench) attachPair(name string, args []string) error {
 		ratios = append(ratios, results[1][i].wall.Seconds()/results[0][i].wall.Seconds())
 	}
 	last := &results[1][len(results[1])-1]
-	b.row(name, formatFixed(median(results[0], wallSeconds), 3), formatFixed(median(results[1], wallSeconds), 3), formatFixed(middle(ratios), 3),
-		formatFixed(slices.Min(ratios), 3), formatFixed(slices.Max(ratios), 3), formatCounted(b.events(last.file)), last.sum.Lost)
+	b.printRow(name, formatFixed(median(results[0], wallSeconds), 3), formatFixed(median(results[1], wallSeconds), 3), formatFixed(medianOf(ratios), 3),
+		formatFixed(slices.Min(ratios), 3), formatFixed(slices.Max(ratios), 3), formatCounted(b.countEvents(last.file)), last.sum.Lost)
 	return nil
 }
 
-// attachRates lets threads call as often as they can.
-func (b *bench) attachRates() error {
+// measureAttachRates lets threads call as often as they can.
+func (b *bench) measureAttachRates() error {
 	const pairs = 500_000
-	b.row("threads", "events", "events/s", "lost", "program's ns/event", "bare", "gpumemtop's ns/event", "events/s of two cores")
+	b.printRow("threads", "events", "events/s", "lost", "program's ns/event", "bare", "gpumemtop's ns/event", "events/s of two cores")
 	for _, threads := range []int{1, 2} {
-		results, err := b.runInTurns(1, []mode{bare, watchedCaller}, b.example("churn"), strconv.Itoa(pairs), "4K", strconv.Itoa(threads))
+		results, err := b.runInTurns(1, []mode{bare, watchedCaller}, b.examplePath("churn"), strconv.Itoa(pairs), "4K", strconv.Itoa(threads))
 		if err != nil {
 			return err
 		}
@@ -95,10 +95,10 @@ func (b *bench) attachRates() error {
 		program, alone := median(results[1], nanoseconds), median(results[0], nanoseconds)
 		ours := median(results[1], taken)
 		lost := median(results[1], func(r *result) float64 { return float64(r.sum.Lost) })
-		b.row(threads, 2*pairs, formatCounted(2/median(results[1], (*result).workSeconds)), lost, formatFixed(program, 0), formatFixed(alone, 0),
+		b.printRow(threads, 2*pairs, formatCounted(2/median(results[1], (*result).workSeconds)), lost, formatFixed(program, 0), formatFixed(alone, 0),
 			formatFixed(ours, 0), formatCounted(2e9/(program+ours)))
 	}
-	b.flush()
+	b.flushTable()
 	fmt.Println("\nns of processor time. The last column is what two cores had come to that do nothing else: events/s counts with\nwhatever else the machine does.")
 	return nil
 }
@@ -115,7 +115,7 @@ func (b *bench) runWatched(m mode, args ...string) (result, error) {
 		return r, err
 	}
 	flags := append([]string{"attach", "--headless", "-f", "--comm", name, "-o", r.file, "--summary", report}, m.flags...)
-	cmd := exec.Command(b.gpumemtop(), flags...)
+	cmd := exec.Command(b.gpumemtopPath(), flags...)
 	said, err := cmd.StderrPipe()
 	if err != nil {
 		return r, err
@@ -123,8 +123,8 @@ func (b *bench) runWatched(m mode, args ...string) (result, error) {
 	if err := cmd.Start(); err != nil {
 		return r, fmt.Errorf("start gpumemtop attach: %w", err)
 	}
-	if err = untilWatching(said); err == nil {
-		err = r.execute(b.program(append([]string{link}, args[1:]...)))
+	if err = waitUntilWatching(said); err == nil {
+		err = r.execute(b.programCommand(append([]string{link}, args[1:]...)))
 	}
 	_ = cmd.Process.Signal(syscall.SIGTERM) // it may have failed, which Wait says
 	text, _ := io.ReadAll(said)
@@ -135,12 +135,12 @@ func (b *bench) runWatched(m mode, args ...string) (result, error) {
 	if err != nil {
 		return r, err
 	}
-	err = r.read(report)
+	err = r.readResults(report)
 	return r, err
 }
 
-// untilWatching returns when gpumemtop has reported that all probes are set.
-func untilWatching(said io.Reader) error {
+// waitUntilWatching returns when gpumemtop has reported that all probes are set.
+func waitUntilWatching(said io.Reader) error {
 	lines := bufio.NewReader(said)
 	for {
 		line, err := lines.ReadString('\n')

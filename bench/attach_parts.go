@@ -16,30 +16,30 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
 )
 
-// attachIntake shows how many sampled calls one core processes: it decodes, tracks, counts and records them, as
+// measureAttachIntake shows how many sampled calls one core processes: it decodes, tracks, counts and records them, as
 // gpumemtop does with what it reads from the ring.
-func (b *bench) attachIntake() error {
-	b.row("sampled", "calls/s", "records/s")
+func (b *bench) measureAttachIntake() error {
+	b.printRow("sampled", "calls/s", "records/s")
 	for _, way := range []struct {
 		name  string
 		calls []wire.Sample
 	}{
-		{"create, release", []wire.Sample{sampleCreate(), sample("clReleaseMemObject", 0, handle)}},
-		{"argument, launch", []wire.Sample{sampleArgument(), sample("clEnqueueNDRangeKernel", 0, 0x300, 0x400)}},
+		{"create, release", []wire.Sample{newCreateSample(), newSample("clReleaseMemObject", 0, handle)}},
+		{"argument, launch", []wire.Sample{newArgumentSample(), newSample("clEnqueueNDRangeKernel", 0, 0x300, 0x400)}},
 	} {
-		taken, written, err := b.takeIn(way.calls)
+		taken, written, err := b.countProcessed(way.calls)
 		if err != nil {
 			return err
 		}
-		b.row(way.name, formatCounted(taken), formatCounted(written))
+		b.printRow(way.name, formatCounted(taken), formatCounted(written))
 	}
 	return nil
 }
 
 const handle = 0x10000 // of a buffer
 
-// sample is a call as the eBPF program sends it.
-func sample(name string, result uint64, arguments ...uint64) (s wire.Sample) {
+// newSample is a call as the eBPF program sends it.
+func newSample(name string, result uint64, arguments ...uint64) (s wire.Sample) {
 	number := slices.IndexFunc(calls.Functions, func(f calls.Function) bool { return f.Name == name })
 	s.Function, s.Result = uint16(number), result
 	s.Pid, s.Tid = 1, 1
@@ -47,10 +47,10 @@ func sample(name string, result uint64, arguments ...uint64) (s wire.Sample) {
 	return s
 }
 
-func sampleCreate() wire.Sample { return sample("clCreateBuffer", handle, 0x200, 1, 4096) }
+func newCreateSample() wire.Sample { return newSample("clCreateBuffer", handle, 0x200, 1, 4096) }
 
-func sampleArgument() wire.Sample {
-	s := sample("clSetKernelArg", 0, 0x400, 0, 8)
+func newArgumentSample() wire.Sample {
+	s := newSample("clSetKernelArg", 0, 0x400, 0, 8)
 	s.Copied[0] = 1
 	s.Copies = make([]byte, wire.CallData)
 	binary.LittleEndian.PutUint64(s.Copies, handle)
@@ -64,9 +64,9 @@ func (untagged) Tag(*wire.Sample, uint64) uint32 { return 0 }
 func (untagged) Site(*wire.Sample) uint32        { return 0 }
 func (untagged) Unknown() uint32                 { return 0 }
 
-// takeIn processes the same calls again and again for a second, and returns how many calls it processed and how many records
-// they made.
-func (b *bench) takeIn(list []wire.Sample) (taken, written float64, err error) {
+// countProcessed processes the same calls again and again for a second, and returns how many calls it processed and how many
+// records they made.
+func (b *bench) countProcessed(list []wire.Sample) (taken, written float64, err error) {
 	w, err := recording.Create(filepath.Join(b.temp, "intake.gmt"), recording.Header{}, true)
 	if err != nil {
 		return 0, 0, err
@@ -80,7 +80,7 @@ func (b *bench) takeIn(list []wire.Sample) (taken, written float64, err error) {
 			err = failed
 		}
 	})
-	create := sampleCreate()
+	create := newCreateSample()
 	book.Call(&create)
 	var raw [][]byte
 	for i := range list {
@@ -109,10 +109,10 @@ func (b *bench) takeIn(list []wire.Sample) (taken, written float64, err error) {
 	return float64(n) / seconds, float64(records) / seconds, err
 }
 
-// attachTimes shows how long it takes to load the eBPF programs, to set probes in this machine's ICD loader, in all processes that
-// map it, and to remove the probes.
-func (b *bench) attachTimes() error {
-	path := loader()
+// measureAttachTimes shows how long it takes to load the eBPF programs, to set probes in this machine's ICD loader, in all
+// processes that map it, and to remove the probes.
+func (b *bench) measureAttachTimes() error {
+	path := findLoader()
 	if path == "" {
 		return fmt.Errorf("no ICD loader is installed")
 	}
@@ -120,7 +120,7 @@ func (b *bench) attachTimes() error {
 	if err != nil {
 		return err
 	}
-	b.row("functions", "load ms", "attach ms", "detach ms")
+	b.printRow("functions", "load ms", "attach ms", "detach ms")
 	for _, n := range []int{1, 10, len(probes)} {
 		var load, attach, detach []float64
 		for range b.runs {
@@ -143,15 +143,15 @@ func (b *bench) attachTimes() error {
 			load = append(load, milliseconds(loaded.Sub(start)))
 			attach, detach = append(attach, milliseconds(attached.Sub(loaded))), append(detach, milliseconds(detached.Sub(attached)))
 		}
-		b.row(n, formatFixed(middle(load), 1), formatFixed(middle(attach), 1), formatFixed(middle(detach), 1))
+		b.printRow(n, formatFixed(medianOf(load), 1), formatFixed(medianOf(attach), 1), formatFixed(medianOf(detach), 1))
 	}
 	return nil
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// loader returns the ICD loader of this machine, "" when there is none.
-func loader() string {
+// findLoader returns the ICD loader of this machine, "" when there is none.
+func findLoader() string {
 	for _, path := range target.KnownLoaders() {
 		if strings.Contains(path, "64") {
 			return path

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// steady are the workloads. They last long enough for auto to decide. Policy futhark does not suit the last two: one requests three
-// sizes in turn, and the pool may keep two; for the other the pool fills each block before the program gets it.
+// steady are the workloads. They last long enough for auto to decide. Policy futhark does not suit the last two: one requests
+// three sizes in turn, and the pool may keep two; for the other the pool fills each block before the program gets it.
 var steady = []struct {
 	args, flags []string
 }{
@@ -23,11 +23,11 @@ var steady = []struct {
 	{args: []string{"churn", "-t", "40000", "4M"}, flags: []string{"--scrub", "zero"}},
 }
 
-// auto runs the examples without a pool, under futhark and under auto, in turns.
-func (b *bench) auto() error {
-	b.row("program", "futhark, s", "auto × futhark", "auto × none", "peak reserved × futhark", "auto decided")
+// measureAuto runs the examples without a pool, under futhark and under auto, in turns.
+func (b *bench) measureAuto() error {
+	b.printRow("program", "futhark, s", "auto × futhark", "auto × none", "peak reserved × futhark", "auto decided")
 	for _, w := range steady {
-		args := append([]string{b.example(w.args[0])}, w.args[1:]...)
+		args := append([]string{b.examplePath(w.args[0])}, w.args[1:]...)
 		modes := []mode{{name: "futhark", policy: "futhark", flags: w.flags}, {name: "auto", policy: "auto", flags: w.flags}, {name: "none", policy: "none"}}
 		results := make([][]result, len(modes))
 		for range b.runs {
@@ -39,27 +39,27 @@ func (b *bench) auto() error {
 				results[i] = append(results[i], r)
 			}
 		}
-		b.row(w.args[0], formatFixed(median(results[0], (*result).workSeconds), 2), ratios(results[1], results[0]), ratios(results[1], results[2]),
-			times(median(results[1], peakReserved), median(results[0], peakReserved)), decisions(results[1]))
+		b.printRow(w.args[0], formatFixed(median(results[0], (*result).workSeconds), 2), formatRatios(results[1], results[0]), formatRatios(results[1], results[2]),
+			formatMultiple(median(results[1], peakReserved), median(results[0], peakReserved)), decidedPolicies(results[1]))
 	}
-	b.flush()
+	b.flushTable()
 	fmt.Println("\nSeconds are those that the program says its loop took; × is auto's as a multiple of futhark's, in brackets those of\n" +
 		"the single turns. All are recorded.")
 	return nil
 }
 
-// ratios shows the time of one mode as a multiple of another's: of the medians, and the lowest and highest of one turn.
-func ratios(here, there []result) string {
+// formatRatios shows the time of one mode as a multiple of another's: of the medians, and the lowest and highest of one turn.
+func formatRatios(here, there []result) string {
 	each := make([]float64, len(here))
 	for i := range here {
 		each[i] = here[i].workSeconds() / there[i].workSeconds()
 	}
-	return fmt.Sprintf("%s (%s to %s)", times(median(here, (*result).workSeconds), median(there, (*result).workSeconds)),
+	return fmt.Sprintf("%s (%s to %s)", formatMultiple(median(here, (*result).workSeconds), median(there, (*result).workSeconds)),
 		formatFixed(slices.Min(each), 2), formatFixed(slices.Max(each), 2))
 }
 
-// decisions names the policy that auto decided for in each turn.
-func decisions(turns []result) string {
+// decidedPolicies names the policy that auto decided for in each turn.
+func decidedPolicies(turns []result) string {
 	var all []string
 	for i := range turns {
 		text := "nothing"

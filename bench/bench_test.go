@@ -12,14 +12,14 @@ func TestResultReadsWhatExamplesSay(t *testing.T) {
 	if got := r.workSeconds(); got != 1.25 {
 		t.Errorf("work %v, want 1.25", got)
 	}
-	if got := r.costs()["enqueue_ns"]; got != 12.5 {
+	if got := r.callCosts()["enqueue_ns"]; got != 12.5 {
 		t.Errorf("cost %v, want 12.5", got)
 	}
 	if pairs := (result{stderr: "churn: 250.0 ns per pair, 20 pairs, 2 threads\n"}); pairs.workSeconds() != 250e-9 {
 		t.Errorf("work %v of a pair, want 250 ns", pairs.workSeconds())
 	}
 	var silent result
-	if silent.workSeconds() != 0 || silent.costs() != nil {
+	if silent.workSeconds() != 0 || silent.callCosts() != nil {
 		t.Error("figures out of nothing")
 	}
 }
@@ -64,7 +64,7 @@ func TestOneRunAndWholeRuns(t *testing.T) {
 		if err := json.Unmarshal([]byte(`{"ns":[3e9,4e9],"iteration":{"difference":-0.48,"difference_low":-0.5,"difference_high":-0.46}}`), &whole); err != nil {
 			t.Fatal(err)
 		}
-		if got := fmt.Sprint(cellsOf(&inside, &whole, 7e9)); got != want {
+		if got := fmt.Sprint(formatComparison(&inside, &whole, 7e9)); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}

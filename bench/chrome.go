@@ -16,17 +16,17 @@ func (c *countedBytes) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// chrome shows how fast recordings become traces, and how large these are.
-func (b *bench) chrome() error {
-	b.row("program", "written as", "events", "s", "MB", "MB/s", "MB/processor s", "bytes/life", "bytes on disk/life", "peak MiB")
+// measureChrome shows how fast recordings become traces, and how large these are.
+func (b *bench) measureChrome() error {
+	b.printRow("program", "written as", "events", "s", "MB", "MB/s", "MB/processor s", "bytes/life", "bytes on disk/life", "peak MiB")
 	for _, args := range [][]string{
-		{b.example("train"), "1000"}, {b.example("churn"), "1000000", "4K", "2"},
+		{b.examplePath("train"), "1000"}, {b.examplePath("churn"), "1000000", "4K", "2"},
 	} {
 		recorded, err := b.runOnce(futhark, args...)
 		if err != nil {
 			return err
 		}
-		events := b.events(recorded.file)
+		events := b.countEvents(recorded.file)
 		name := filepath.Base(args[0]) + " " + args[1]
 		for _, way := range []struct {
 			name  string
@@ -50,11 +50,11 @@ func (b *bench) chrome() error {
 				disk, written = formatFixed(written/lives, 1), 0
 			}
 			mb := written / 1e6
-			b.row(name, way.name, formatCounted(events), formatFixed(r.wall.Seconds(), 2), formatCounted(mb), formatCounted(mb/r.wall.Seconds()),
+			b.printRow(name, way.name, formatCounted(events), formatFixed(r.wall.Seconds(), 2), formatCounted(mb), formatCounted(mb/r.wall.Seconds()),
 				formatCounted(mb/r.cpu.Seconds()), formatCounted(written/lives), disk, formatFixed(float64(r.peak)/1024, 1))
 		}
 	}
-	b.flush()
+	b.flushTable()
 	return nil
 }
 
@@ -64,7 +64,7 @@ func (b *bench) exportChrome(recording, file string, flags []string) (result, fl
 	if file != "" {
 		args[len(args)-1] = file
 	}
-	cmd := exec.Command(b.gpumemtop(), append(args, flags...)...)
+	cmd := exec.Command(b.gpumemtopPath(), append(args, flags...)...)
 	var written countedBytes
 	cmd.Stdout = &written
 	var r result

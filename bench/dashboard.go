@@ -15,14 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func (b *bench) dashboard() error { return b.tables(b.shares, b.keys) }
+func (b *bench) measureDashboard() error { return b.runTables(b.measureShares, b.measureKeys) }
 
-// shares shows the share of a core that gpumemtop uses while it collects, models and draws.
-func (b *bench) shares() error {
+// measureShares shows the share of a core that gpumemtop uses while it collects, models and draws.
+func (b *bench) measureShares() error {
 	const pairs = 3_000_000
-	ordinary := []string{b.example("train"), "2000"}
-	fast := []string{b.example("churn"), strconv.Itoa(pairs), "4K", "2"}
-	b.row("program", "way", "% of a core", "ns/event", "% at a million events/s", "KB/s to the terminal", "MiB resident")
+	ordinary := []string{b.examplePath("train"), "2000"}
+	fast := []string{b.examplePath("churn"), strconv.Itoa(pairs), "4K", "2"}
+	b.printRow("program", "way", "% of a core", "ns/event", "% at a million events/s", "KB/s to the terminal", "MiB resident")
 	for _, row := range []struct {
 		program string
 		way     string
@@ -49,11 +49,11 @@ func (b *bench) shares() error {
 			ns := median(runs, func(r *result) float64 { return float64(r.watcher.Nanoseconds()) / row.events })
 			each, atMillion = formatFixed(ns, 0), formatFixed(ns/10, 0)
 		}
-		b.row(row.program, row.way, formatFixed(share, 1), each, atMillion,
+		b.printRow(row.program, row.way, formatFixed(share, 1), each, atMillion,
 			formatFixed(median(runs, func(r *result) float64 { return float64(r.bytes) / 1e3 / r.wall.Seconds() }), 0),
 			formatFixed(median(runs, func(r *result) float64 { return float64(r.resident) / 1024 }), 1))
 	}
-	b.flush()
+	b.flushTable()
 	fmt.Println("\nProcessor time of gpumemtop alone, with its start and end. What is resident counts pages of its file, which Linux maps in\n" +
 		"pieces as large as it has them in its cache: 64 KiB to 2 MiB.")
 	return nil
@@ -62,7 +62,7 @@ func (b *bench) shares() error {
 // inTerminal runs gpumemtop in a terminal of 140 by 42 until it ends.
 func (b *bench) inTerminal(args []string) (result, error) {
 	var r result
-	cmd := exec.Command(b.gpumemtop(), args...)
+	cmd := exec.Command(b.gpumemtopPath(), args...)
 	cmd.Env = append(os.Environ(), append(b.env, "TERM=xterm-256color", "CI=", "XDG_STATE_HOME=/dev/null")...)
 	start := time.Now()
 	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 140, Rows: 42})
@@ -98,7 +98,8 @@ func lastResident(pid int, over <-chan struct{}) (kib int64) {
 	}
 }
 
-// processorTime returns the CPU time of a process, without its children. The process may have ended, but must not have been waited for.
+// processorTime returns the CPU time of a process, without its children. The process may have ended, but must not have been
+// waited for.
 func processorTime(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -18,8 +18,8 @@ const (
 	insideSeconds = 25
 )
 
-// measurable are programs whose iterations are so short that an experiment decides within a run of some seconds. COUNT is the number of
-// iterations.
+// measurable are programs whose iterations are so short that an experiment decides within a run of some seconds. COUNT is the
+// number of iterations.
 var measurable = []struct {
 	name, against string
 	few           int // iterations of a run of some tenths of a second on a slow device
@@ -67,28 +67,28 @@ type Change struct {
 	High       float64 `json:"difference_high"`
 }
 
-func (c *Change) half() float64 { return (c.High - c.Low) / 2 }
+func (c *Change) halfWidth() float64 { return (c.High - c.Low) / 2 }
 
 func (c *Change) String() string {
-	return fmt.Sprintf("%+.1f ± %.1f %%", 100*c.Difference, 100*c.half())
+	return fmt.Sprintf("%+.1f ± %.1f %%", 100*c.Difference, 100*c.halfWidth())
 }
 
-// experiment compares the result of an experiment inside one run with whole runs of the same two configurations.
-func (b *bench) experiment() error {
-	b.row("program", "inside one run", "blocks", "iterations", "s", "whole runs", "of each", "s", "agree", "exact", "measuring costs")
+// measureExperiment compares the result of an experiment inside one run with whole runs of the same two configurations.
+func (b *bench) measureExperiment() error {
+	b.printRow("program", "inside one run", "blocks", "iterations", "s", "whole runs", "of each", "s", "agree", "exact", "measuring costs")
 	var notes []string
 	for i, m := range measurable {
 		if !b.isSelected(m.name) {
 			continue
 		}
-		cells, err := b.insideAndWhole(i)
+		cells, err := b.compareInsideAndWhole(i)
 		if err != nil {
 			notes = append(notes, fmt.Sprintf("%s, not measured: %v", m.name, err))
 			continue
 		}
-		b.row(append([]any{m.name}, cells...)...)
+		b.printRow(append([]any{m.name}, cells...)...)
 	}
-	b.flush()
+	b.flushTable()
 	fmt.Println("\nChange of the time of an iteration with futhark, as a part of that without a pool, or with futhark where both are alike; all\n" +
 		"are watched. Exact: half of the interval is at most 2 % or a third of the change. Measuring costs: the change of the time of a\n" +
 		"whole run by an experiment that never ends, with arms that are alike, so that none is worse; with the interval by sign test.")
@@ -98,8 +98,8 @@ func (b *bench) experiment() error {
 	return nil
 }
 
-// insideAndWhole returns the cells of a program.
-func (b *bench) insideAndWhole(program int) ([]any, error) {
+// compareInsideAndWhole returns the cells of a program.
+func (b *bench) compareInsideAndWhole(program int) ([]any, error) {
 	m := &measurable[program]
 	args := slices.Clone(m.args)
 	if !strings.Contains(args[0], "/") {
@@ -109,7 +109,7 @@ func (b *bench) insideAndWhole(program int) ([]any, error) {
 		}
 	}
 	count := slices.Index(args, "COUNT")
-	each, err := b.iteration(args, count, m.few)
+	each, err := b.secondsPerIteration(args, count, m.few)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (b *bench) insideAndWhole(program int) ([]any, error) {
 	}
 	costs := ""
 	if strings.HasPrefix(m.name, alike) {
-		if costs, err = b.measuringCosts(args); err != nil {
+		if costs, err = b.costOfMeasuring(args); err != nil {
 			return nil, err
 		}
 	}
@@ -132,16 +132,16 @@ func (b *bench) insideAndWhole(program int) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(cellsOf(&inside, &whole, took), costs), nil
+	return append(formatComparison(&inside, &whole, took), costs), nil
 }
 
-// iteration returns the seconds of one iteration of a program, by two short runs.
-func (b *bench) iteration(args []string, count, few int) (seconds float64, err error) {
+// secondsPerIteration returns the seconds of one iteration of a program, by two short runs.
+func (b *bench) secondsPerIteration(args []string, count, few int) (seconds float64, err error) {
 	var took [2]float64
 	for i, n := range []int{few, 8 * few} {
 		args[count] = strconv.Itoa(n)
 		var r result
-		cmd := b.program(args)
+		cmd := b.programCommand(args)
 		cmd.Dir = b.root
 		if err := r.execute(cmd); err != nil {
 			return 0, err
@@ -151,8 +151,8 @@ func (b *bench) iteration(args []string, count, few int) (seconds float64, err e
 	return max(took[1]-took[0], 1e-3) / float64(7*few), nil
 }
 
-// measuringCosts returns the time that an experiment with two equal arms adds to a run.
-func (b *bench) measuringCosts(args []string) (string, error) {
+// costOfMeasuring returns the time that an experiment with two equal arms adds to a run.
+func (b *bench) costOfMeasuring(args []string) (string, error) {
 	ratios := make([]float64, b.runs)
 	for i := range ratios {
 		without, err := b.runMeasured(&insideRun{}, args)
@@ -166,7 +166,7 @@ func (b *bench) measuringCosts(args []string) (string, error) {
 		ratios[i] = 100 * (with.Seconds()/without.Seconds() - 1)
 	}
 	low, high := medianInterval(ratios)
-	return fmt.Sprintf("%+.1f %% (%+.1f to %+.1f)", middle(ratios), low, high), nil
+	return fmt.Sprintf("%+.1f %% (%+.1f to %+.1f)", medianOf(ratios), low, high), nil
 }
 
 // runMeasured runs a program under gpumemtop with flags, and returns how long it ran.
@@ -178,7 +178,7 @@ func (b *bench) runMeasured(into *insideRun, args []string, flags ...string) (ti
 // runForJSON runs gpumemtop, decodes the JSON that it wrote to a file or to stdout, and returns how long it ran.
 func (b *bench) runForJSON(into any, file string, stdout bool, args []string) (took time.Duration, err error) {
 	var r result
-	cmd := b.program(append([]string{b.gpumemtop()}, args...))
+	cmd := b.programCommand(append([]string{b.gpumemtopPath()}, args...))
 	cmd.Dir = b.root
 	if stdout {
 		out, err := os.Create(file)
@@ -198,10 +198,10 @@ func (b *bench) runForJSON(into any, file string, stdout bool, args []string) (t
 	return r.wall, json.Unmarshal(text, into)
 }
 
-// cellsOf returns the cells that compare an experiment inside one run with whole runs.
-func cellsOf(inside *insideRun, whole *watchedComparison, took time.Duration) []any {
+// formatComparison returns the cells that compare an experiment inside one run with whole runs.
+func formatComparison(inside *insideRun, whole *watchedComparison, took time.Duration) []any {
 	w := whole.Iteration
-	cells := []any{"?", "", "", formatFixed(took.Seconds(), 1), "?", len(whole.NS), formatFixed(middle(whole.NS)/1e9, 1), "?", "no"}
+	cells := []any{"?", "", "", formatFixed(took.Seconds(), 1), "?", len(whole.NS), formatFixed(medianOf(whole.NS)/1e9, 1), "?", "no"}
 	if w != nil {
 		cells[4] = w.String()
 	}
@@ -214,12 +214,12 @@ func cellsOf(inside *insideRun, whole *watchedComparison, took time.Duration) []
 		return cells
 	}
 	cells[0], cells[1], cells[2] = m.String(), m.Blocks, m.Iterations
-	if m.half() <= max(0.02, math.Abs(m.Difference)/3) {
+	if m.halfWidth() <= max(0.02, math.Abs(m.Difference)/3) {
 		cells[8] = "yes"
 	}
 	if w != nil && w.High > w.Low {
 		apart := math.Abs(m.Difference - w.Difference)
-		cells[7] = map[bool]string{true: "yes", false: "no"}[apart <= math.Hypot(m.half(), w.half())]
+		cells[7] = map[bool]string{true: "yes", false: "no"}[apart <= math.Hypot(m.halfWidth(), w.halfWidth())]
 	}
 	return cells
 }

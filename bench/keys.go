@@ -14,41 +14,41 @@ import (
 	"github.com/creack/pty"
 )
 
-// keys shows how much the dashboard writes for a frame on a large screen, how soon a key has its effect there, and how much is written
-// before it: that must not grow where the line is slow.
-func (b *bench) keys() error {
-	b.row("screen", "frames/s", "KB/frame", "key to screen ms, median", "p99", "KB before it, most")
+// measureKeys shows how much the dashboard writes for a frame on a large screen, how soon a key has its effect there, and how
+// much is written before it: that must not grow where the line is slow.
+func (b *bench) measureKeys() error {
+	b.printRow("screen", "frames/s", "KB/frame", "key to screen ms, median", "p99", "KB before it, most")
 	for _, line := range []struct {
 		name  string
 		delay time.Duration
 	}{{"200x60", 0}, {"200x60, 100 ms each way", 100 * time.Millisecond}} {
-		if err := b.keysOver(line.name, line.delay); err != nil {
+		if err := b.measureKeysOver(line.name, line.delay); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// keysOver measures over a line that takes a time each way.
-func (b *bench) keysOver(name string, delay time.Duration) error {
+// measureKeysOver measures over a line that takes a time each way.
+func (b *bench) measureKeysOver(name string, delay time.Duration) error {
 	const quiet = 3 * time.Second
-	cmd := exec.Command(b.gpumemtop(), "--no-replay", "--", b.example("train"), "1000000000")
+	cmd := exec.Command(b.gpumemtopPath(), "--no-replay", "--", b.examplePath("train"), "1000000000")
 	cmd.Env = append(os.Environ(), append(b.env, "TERM=xterm-256color", "CI=", "XDG_STATE_HOME=/dev/null")...)
 	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 200, Rows: 60})
 	if err != nil {
 		return fmt.Errorf("start gpumemtop: %w", err)
 	}
-	s := newScreen(terminal).afterDelay(delay)
+	s := newScreen(terminal).withDelay(delay)
 	defer func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // the program ends by it, which is no failure
 		for range s {                           // until it has written all
 		}
 		_ = errors.Join(cmd.Wait(), terminal.Close())
 	}()
-	if _, _, err := s.frames(quiet); err != nil { // until it has all that it shows
+	if _, _, err := s.countFrames(quiet); err != nil { // until it has all that it shows
 		return err
 	}
-	frames, size, err := s.frames(quiet)
+	frames, size, err := s.countFrames(quiet)
 	if err != nil {
 		return err
 	}
@@ -63,17 +63,18 @@ func (b *bench) keysOver(name string, delay time.Duration) error {
 		if _, err := io.WriteString(terminal, "q"); err != nil { // back
 			return err
 		}
-		if _, _, err := s.frames(delay + 170*time.Millisecond); err != nil { // so that keys come at any time between two frames
+		if _, _, err := s.countFrames(delay + 170*time.Millisecond); err != nil { // so that keys come at any time between two frames
 			return err
 		}
 	}
 	slices.Sort(took)
-	b.row(name, formatFixed(float64(frames)/quiet.Seconds(), 1), formatFixed(float64(size)/1e3/float64(max(frames, 1)), 2), formatFixed(middle(took), 1),
+	b.printRow(name, formatFixed(float64(frames)/quiet.Seconds(), 1), formatFixed(float64(size)/1e3/float64(max(frames, 1)), 2), formatFixed(medianOf(took), 1),
 		formatFixed(took[len(took)*99/100], 1), formatFixed(float64(most)/1e3, 1))
 	return nil
 }
 
-// typeKey types a key at the end of a line that takes a time, and returns how soon it had its effect there, and what was written before.
+// typeKey types a key at the end of a line that takes a time, and returns how soon it had its effect there, and what was
+// written before.
 func typeKey(terminal io.Writer, s screen, delay time.Duration, key, effect string) (took time.Duration, before int, err error) {
 	start := time.Now()
 	time.Sleep(delay)
@@ -84,7 +85,8 @@ func typeKey(terminal io.Writer, s screen, delay time.Duration, key, effect stri
 	return time.Since(start), before, err
 }
 
-// screen is the terminal's side of a dashboard: the output of the dashboard, in pieces. It is closed when the dashboard has ended.
+// screen is the terminal's side of a dashboard: the output of the dashboard, in pieces. It is closed when the dashboard has
+// ended.
 type screen chan []byte
 
 func newScreen(terminal io.Reader) screen {
@@ -103,8 +105,8 @@ func newScreen(terminal io.Reader) screen {
 	return s
 }
 
-// afterDelay is the screen at the end of a line that takes a time.
-func (s screen) afterDelay(delay time.Duration) screen {
+// withDelay is the screen at the end of a line that takes a time.
+func (s screen) withDelay(delay time.Duration) screen {
 	if delay == 0 {
 		return s
 	}
@@ -131,8 +133,8 @@ func (s screen) afterDelay(delay time.Duration) screen {
 
 var errEnded = errors.New("the dashboard ended")
 
-// frames counts the frames that are drawn in a while: output without a pause of 5 ms is one frame.
-func (s screen) frames(while time.Duration) (count, size int, err error) {
+// countFrames counts the frames that are drawn in a while: output without a pause of 5 ms is one frame.
+func (s screen) countFrames(while time.Duration) (count, size int, err error) {
 	var last time.Time
 	for end := time.After(while); ; {
 		select {

@@ -26,79 +26,79 @@ type section struct {
 
 var sections = []section{
 	// Programs, bare and under gpumemtop.
-	{name: "pool", title: "What the pool saves: seconds of work, bare and with --policy futhark, by buffer size", measure: (*bench).pool},
-	{name: "programs", title: "What each policy does to programs: time and memory", measure: (*bench).programs},
-	{name: "arena", title: "What plans of a program's memory save: peak reserved and time", measure: (*bench).arena},
-	{name: "proportion", title: "How much more than what is in use pools hold: peak reserved and time", measure: (*bench).proportion},
-	{name: "calls", title: "What calls cost: ns, while recording", measure: (*bench).calls},
+	{name: "pool", title: "What the pool saves: seconds of work, bare and with --policy futhark, by buffer size", measure: (*bench).measurePool},
+	{name: "programs", title: "What each policy does to programs: time and memory", measure: (*bench).measurePrograms},
+	{name: "arena", title: "What plans of a program's memory save: peak reserved and time", measure: (*bench).measureArena},
+	{name: "proportion", title: "How much more than what is in use pools hold: peak reserved and time", measure: (*bench).measureProportion},
+	{name: "calls", title: "What calls cost: ns, while recording", measure: (*bench).measureCalls},
 	{name: "sustained", title: "What calls cost in long loops: ns, while recording", measure: (*bench).sustained},
-	{name: "spill", title: "What --spill costs where memory is enough: ns, while recording", measure: (*bench).spill},
-	{name: "peers", title: "What calls cost beside Intel's intercept layer: ns, while recording", measure: (*bench).peers, asked: true},
-	{name: "threads", title: "What a create and its release cost where threads make them at once: ns by the clock, of all together", measure: (*bench).threads},
-	{name: "watching", title: "What being watched costs a program, without a pool", measure: (*bench).watching},
-	{name: "dashboard", title: "What gpumemtop takes of a core in a terminal", measure: (*bench).dashboard},
-	{name: "keys", title: "How soon a key shows in the dashboard, also over a slow line", measure: func(b *bench) error { return b.tables(b.keys) }, asked: true},
-	{name: "attach", title: "What attaching to a running program costs (eBPF)", measure: (*bench).attach},
-	{name: "monitoring", title: "What it costs to be looked at: scrapes, the flight log at a program's end, static probes", measure: (*bench).monitoring},
-	{name: "start", title: "What starting costs: ms for a program without OpenCL, and for a small one", measure: (*bench).start},
-	{name: "record", title: "What recording costs, and how fast two threads can send events with none lost", measure: (*bench).record},
-	{name: "read", title: "How fast one core reads a recording of ten million events", measure: (*bench).read},
-	{name: "chrome", title: "What Chrome traces cost: time, and size per buffer", measure: (*bench).chrome},
-	{name: "view", title: "How soon view shows a long recording", measure: (*bench).view},
-	{name: "experiment", title: "Whether --measure inside one run finds what whole runs show", measure: (*bench).experiment, asked: true},
-	{name: "auto", title: "How programs run under --policy auto, compared with futhark and no pool, and what it decides", measure: (*bench).auto},
+	{name: "spill", title: "What --spill costs where memory is enough: ns, while recording", measure: (*bench).measureSpill},
+	{name: "peers", title: "What calls cost beside Intel's intercept layer: ns, while recording", measure: (*bench).measurePeers, asked: true},
+	{name: "threads", title: "What a create and its release cost where threads make them at once: ns by the clock, of all together", measure: (*bench).measureThreads},
+	{name: "watching", title: "What being watched costs a program, without a pool", measure: (*bench).measureWatching},
+	{name: "dashboard", title: "What gpumemtop takes of a core in a terminal", measure: (*bench).measureDashboard},
+	{name: "keys", title: "How soon a key shows in the dashboard, also over a slow line", measure: func(b *bench) error { return b.runTables(b.measureKeys) }, asked: true},
+	{name: "attach", title: "What attaching to a running program costs (eBPF)", measure: (*bench).measureAttach},
+	{name: "monitoring", title: "What it costs to be looked at: scrapes, the flight log at a program's end, static probes", measure: (*bench).measureMonitoring},
+	{name: "start", title: "What starting costs: ms for a program without OpenCL, and for a small one", measure: (*bench).measureStart},
+	{name: "record", title: "What recording costs, and how fast two threads can send events with none lost", measure: (*bench).measureRecord},
+	{name: "read", title: "How fast one core reads a recording of ten million events", measure: (*bench).measureRead},
+	{name: "chrome", title: "What Chrome traces cost: time, and size per buffer", measure: (*bench).measureChrome},
+	{name: "view", title: "How soon view shows a long recording", measure: (*bench).measureView},
+	{name: "experiment", title: "Whether --measure inside one run finds what whole runs show", measure: (*bench).measureExperiment, asked: true},
+	{name: "auto", title: "How programs run under --policy auto, compared with futhark and no pool, and what it decides", measure: (*bench).measureAuto},
 	// Go benchmarks.
-	{name: "replay", title: "How fast one core replays a recording through each policy", measure: benchmarks(parts{
+	{name: "replay", title: "How fast one core replays a recording through each policy", measure: goBenchmarkSection(parts{
 		pattern: "^BenchmarkRun$", duration: "300ms", units: []string{"Mevents/s"}, packages: []string{"./internal/replay"},
 		programs: []string{"churn 1000000 4K 2", "train 2000"},
 	})},
-	{name: "ghosts", title: "What ghosts cost: processor ns per record", measure: benchmarks(parts{
+	{name: "ghosts", title: "What ghosts cost: processor ns per record", measure: goBenchmarkSection(parts{
 		pattern: "^BenchmarkGhosts$", duration: "1x", units: []string{"ns/record"}, packages: []string{"./internal/whatif/ghost"},
 		programs: []string{"churn 200000 4K 2", "train 5000 4K"},
 		footnotes: "Take is what the collecting goroutine pays. Below 1000 ns for EightAndCurve, one core keeps up with a million\n" +
 			"records per second.",
 	})},
-	{name: "curve", title: "What the hit-rate curve costs: ns per record; and its error in points of hit rate", measure: benchmarks(parts{
+	{name: "curve", title: "What the hit-rate curve costs: ns per record; and its error in points of hit rate", measure: goBenchmarkSection(parts{
 		pattern: "^BenchmarkLive$", duration: "1x", units: []string{"ns/record", "points-expected", "points-off"}, packages: []string{"./internal/whatif/curve"},
 		programs: []string{"churn 30000 4K 2", "train 1000", "threads"},
 	})},
-	{name: "tune", title: "How long a search for policy and limits takes", measure: benchmarks(parts{
+	{name: "tune", title: "How long a search for policy and limits takes", measure: goBenchmarkSection(parts{
 		pattern: "^BenchmarkSearch$", duration: "1x", packages: []string{"./internal/tune"},
 	})},
-	{name: "plan", title: "How soon MiniMalloc's challenging instances are placed", measure: benchmarks(parts{
+	{name: "plan", title: "How soon MiniMalloc's challenging instances are placed", measure: goBenchmarkSection(parts{
 		pattern: "^BenchmarkChallenging$", duration: "1x", columns: "/workers", packages: []string{"./internal/arena"},
 	})},
-	{name: "advise", title: "How fast advise analyses recordings", measure: benchmarks(parts{
+	{name: "advise", title: "How fast advise analyses recordings", measure: goBenchmarkSection(parts{
 		pattern: "^BenchmarkAdvise$", duration: "1x", packages: []string{"./internal/advise"},
 	})},
-	{name: "policies", title: "What one allocation and release costs, by number of threads", measure: benchmarks(parts{
+	{name: "policies", title: "What one allocation and release costs, by number of threads", measure: goBenchmarkSection(parts{
 		pattern: "^Benchmark(Serve|AllocFree|Ring)$", duration: "100ms", columns: "/threads",
 		packages: []string{"./intercept/broker", "./allocator/concurrent/tbuddy", "./allocator/concurrent/ualloc"},
 		footnotes: "Serve: policies behind one mutex, as in a program, without the driver, the shim and the clock. A miss creates a block\n" +
 			"or a slab. AllocFree and Ring: structures that all threads call directly.",
 	})},
-	{name: "flat", title: "Whether a hit costs the same with any number of blocks", measure: benchmarks(parts{
+	{name: "flat", title: "Whether a hit costs the same with any number of blocks", measure: goBenchmarkSection(parts{
 		pattern: "^Benchmark(Hit|Map)$", duration: "30ms", columns: "/blocks", units: []string{"ns/op"}, packages: []string{"./allocator"},
 		footnotes: "Blocks are used in random order, so that the processor's caches hold the first columns and not the last: a Go map shows\n" +
 			"what that alone costs.",
 	})},
-	{name: "places", title: "What a request costs that a plan serves, one that departs from it, and one of slab, by places of the plan", measure: benchmarks(parts{
+	{name: "places", title: "What a request costs that a plan serves, one that departs from it, and one of slab, by places of the plan", measure: goBenchmarkSection(parts{
 		pattern: "^BenchmarkPlanned$", duration: "30ms", columns: "/places", units: []string{"ns/op"}, packages: []string{"./allocator"},
 	})},
-	{name: "learning", title: "What learning plans costs: processor ns per record, and as a share of one core while the program ran", measure: benchmarks(parts{
+	{name: "learning", title: "What learning plans costs: processor ns per record, and as a share of one core while the program ran", measure: goBenchmarkSection(parts{
 		pattern: "^BenchmarkPlanner$", duration: "5x", units: []string{"ns/record", "%core", "plans"}, packages: []string{"./internal/whatif/live"},
 		programs: []string{"train 2000", "pipeline 200 256K", "churn 200000 4K 2"},
 	})},
-	{name: "exhaustion", title: "How fast a pool is exhausted, and how many requests fail", measure: benchmarks(parts{
+	{name: "exhaustion", title: "How fast a pool is exhausted, and how many requests fail", measure: goBenchmarkSection(parts{
 		pattern: "^BenchmarkExhaust$", duration: "1x", units: []string{"ns/request", "%failed"}, packages: []string{"./allocator/concurrent/ualloc"},
 	})},
-	{name: "semaphores", title: "Bulk semaphores and counting ones", measure: benchmarks(parts{
+	{name: "semaphores", title: "Bulk semaphores and counting ones", measure: goBenchmarkSection(parts{
 		pattern: "^BenchmarkTake$", duration: "400ms", columns: "/threads", packages: []string{"./allocator/concurrent/semaphore"},
 	})},
-	{name: "rcu", title: "Delegated barriers and plain ones", measure: benchmarks(parts{
+	{name: "rcu", title: "Delegated barriers and plain ones", measure: goBenchmarkSection(parts{
 		pattern: "^BenchmarkRemove$", duration: "100ms", columns: "/goroutines", units: []string{"ns/tag"}, packages: []string{"./allocator/concurrent/rcu"},
 	})},
-	{name: "go", title: "Other parts", measure: benchmarks(parts{
+	{name: "go", title: "Other parts", measure: goBenchmarkSection(parts{
 		pattern: ".", duration: "100ms",
 		packages: []string{
 			"./allocator/carve", "./allocator/concurrent/collective", "./internal/wire/...", "./internal/recording/...", "./internal/stats/...",
@@ -161,8 +161,8 @@ func run(runs int, only, pick string) error {
 	}
 	closeInherited()
 	b := &bench{root: root, temp: temp, runs: runs, pick: pick, out: tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', tabwriter.AlignRight)}
-	fmt.Printf("%s: %s\n", time.Now().Format(time.DateOnly), b.version())
-	fmt.Printf("%s, %d cores, %s; median of %d runs in turns\n", processorName(), runtime.NumCPU(), b.driver(), runs)
+	fmt.Printf("%s: %s\n", time.Now().Format(time.DateOnly), b.gpumemtopVersion())
+	fmt.Printf("%s, %d cores, %s; median of %d runs in turns\n", processorName(), runtime.NumCPU(), b.driverName(), runs)
 	for _, s := range sections {
 		if !slices.Contains(wanted, s.name) || s.asked && only == "" {
 			continue
@@ -196,9 +196,9 @@ func findRoot() (string, error) {
 	return root, nil
 }
 
-// version returns the version of gpumemtop, with its commit.
-func (b *bench) version() string {
-	text, err := exec.Command(b.gpumemtop(), "--version").Output()
+// gpumemtopVersion returns the version of gpumemtop, with its commit.
+func (b *bench) gpumemtopVersion() string {
+	text, err := exec.Command(b.gpumemtopPath(), "--version").Output()
 	if err != nil {
 		return "gpumemtop of unknown version"
 	}
@@ -218,8 +218,8 @@ func processorName() string {
 	return runtime.GOARCH
 }
 
-// driver names the OpenCL platform and device that the examples use: the first.
-func (b *bench) driver() string {
+// driverName names the OpenCL platform and device that the examples use: the first.
+func (b *bench) driverName() string {
 	text, err := exec.Command("clinfo", "--list").Output()
 	if err != nil {
 		return "unknown OpenCL"
@@ -228,27 +228,27 @@ func (b *bench) driver() string {
 	return strings.Join(words, " ")
 }
 
-// tables measures the tables of one section.
-func (b *bench) tables(list ...func() error) error {
+// runTables measures the tables of one section.
+func (b *bench) runTables(list ...func() error) error {
 	for _, table := range list {
 		if err := table(); err != nil {
 			return err
 		}
-		b.flush()
+		b.flushTable()
 		fmt.Println()
 	}
 	return nil
 }
 
-// row prints one row of the table under way; flush ends the table.
-func (b *bench) row(cells ...any) {
+// printRow prints one row of the table under way; flush ends the table.
+func (b *bench) printRow(cells ...any) {
 	for _, cell := range cells {
 		fmt.Fprintf(b.out, "%v\t", cell)
 	}
 	fmt.Fprintln(b.out)
 }
 
-func (b *bench) flush() {
+func (b *bench) flushTable() {
 	if err := b.out.Flush(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench: write the table:", err)
 	}

@@ -20,14 +20,14 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/flight"
 )
 
-// monitoring measures the cost of being monitored: scrapes, flight logs and static probes.
-func (b *bench) monitoring() error {
-	return b.tables(b.scrapes, b.flightLog, b.probes)
+// measureMonitoring measures the cost of being monitored: scrapes, flight logs and static probes.
+func (b *bench) measureMonitoring() error {
+	return b.runTables(b.measureScrapes, b.measureFlightLog, b.measureProbes)
 }
 
-// scrapes compares spans without and with scrapes, in one run of a program.
-func (b *bench) scrapes() error {
-	cmd := b.program([]string{b.gpumemtop(), "--headless", "--listen", "0", "--", b.example("train"), "1000000000"})
+// measureScrapes compares spans without and with scrapes, in one run of a program.
+func (b *bench) measureScrapes() error {
+	cmd := b.programCommand([]string{b.gpumemtopPath(), "--headless", "--listen", "0", "--", b.examplePath("train"), "1000000000"})
 	said, err := cmd.StderrPipe()
 	if err != nil {
 		return err
@@ -56,10 +56,10 @@ func (b *bench) scrapes() error {
 			shares[i] = append(shares[i], share)
 		}
 	}
-	b.row("scrapes/s", "gpumemtop's share of a core", "more than without")
+	b.printRow("scrapes/s", "gpumemtop's share of a core", "more than without")
 	for i, rate := range rates {
-		here, base := middle(shares[i]), middle(shares[0])
-		b.row(rate, formatFixed(100*here, 2)+" %", formatFixed(100*(here-base), 2)+" %")
+		here, base := medianOf(shares[i]), medianOf(shares[0])
+		b.printRow(rate, formatFixed(100*here, 2)+" %", formatFixed(100*(here-base), 2)+" %")
 	}
 	return nil
 }
@@ -88,10 +88,11 @@ func scrape(pid int, url string, rate int) (float64, error) {
 	return (after - before).Seconds() / time.Since(began).Seconds(), err
 }
 
-// flightLog shows how long a flight log takes at the end of a program: from the time in the log until the file has its name.
-func (b *bench) flightLog() error {
+// measureFlightLog shows how long a flight log takes at the end of a program: from the time in the log until the file has its
+// name.
+func (b *bench) measureFlightLog() error {
 	library := filepath.Join(b.temp, "libgpumemtop.so")
-	if err := exec.Command(b.gpumemtop(), "library", "-f", "-o", library).Run(); err != nil {
+	if err := exec.Command(b.gpumemtopPath(), "library", "-f", "-o", library).Run(); err != nil {
 		return fmt.Errorf("gpumemtop library: %w", err)
 	}
 	var took []float64
@@ -100,7 +101,7 @@ func (b *bench) flightLog() error {
 		if err := os.MkdirAll(logs, 0o700); err != nil {
 			return err
 		}
-		cmd := b.program([]string{b.example("pipeline"), "3", "64K"})
+		cmd := b.programCommand([]string{b.examplePath("pipeline"), "3", "64K"})
 		cmd.Env = append(cmd.Env, "LD_PRELOAD="+library, "GPUMEMTOP_LOG="+logs)
 		one, err := runLogged(cmd, logs)
 		if err != nil {
@@ -108,8 +109,8 @@ func (b *bench) flightLog() error {
 		}
 		took = append(took, milliseconds(one))
 	}
-	b.row("flight log written in ms, least", "median")
-	b.row(formatFixed(slices.Min(took), 2), formatFixed(middle(took), 2))
+	b.printRow("flight log written in ms, least", "median")
+	b.printRow(formatFixed(slices.Min(took), 2), formatFixed(medianOf(took), 2))
 	return nil
 }
 
@@ -176,8 +177,8 @@ int main(void)
 }
 `
 
-// probes runs the shim's check of semaphores in a loop: in whole programs its cost is too small to measure.
-func (b *bench) probes() error {
+// measureProbes runs the shim's check of semaphores in a loop: in whole programs its cost is too small to measure.
+func (b *bench) measureProbes() error {
 	program := filepath.Join(b.temp, "probes")
 	cc := exec.Command("gcc", "-std=gnu11", "-O2", "-I", b.root, "-x", "c", "-", "-o", program)
 	cc.Stdin = strings.NewReader(probeLoop)
@@ -188,7 +189,7 @@ func (b *bench) probes() error {
 	if err != nil {
 		return err
 	}
-	b.row("a static probe that nothing listens to, ns")
-	b.row(strings.TrimSpace(string(text)))
+	b.printRow("a static probe that nothing listens to, ns")
+	b.printRow(strings.TrimSpace(string(text)))
 	return nil
 }

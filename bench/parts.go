@@ -21,25 +21,25 @@ type parts struct {
 	footnotes string
 }
 
-// benchmarks returns a function that runs Go benchmarks several times, in turns, and prints the medians.
-func benchmarks(p parts) func(*bench) error {
+// goBenchmarkSection returns a function that runs Go benchmarks several times, in turns, and prints the medians.
+func goBenchmarkSection(p parts) func(*bench) error {
 	return func(b *bench) error {
 		var results []string
 		if len(p.programs) == 0 {
 			file := filepath.Join(b.temp, "benchmarks")
-			if err := b.goBenchmarks(p, file, ""); err != nil {
+			if err := b.runGoBenchmarks(p, file, ""); err != nil {
 				return err
 			}
 			results = append(results, "median="+file)
 		}
 		for i, program := range p.programs {
 			words := strings.Fields(program)
-			recorded, err := b.runOnce(none, append([]string{b.example(words[0])}, words[1:]...)...)
+			recorded, err := b.runOnce(none, append([]string{b.examplePath(words[0])}, words[1:]...)...)
 			if err != nil {
 				return err
 			}
 			file := filepath.Join(b.temp, fmt.Sprint("benchmarks", i))
-			if err := b.goBenchmarks(p, file, recorded.file); err != nil {
+			if err := b.runGoBenchmarks(p, file, recorded.file); err != nil {
 				return err
 			}
 			results = append(results, words[0]+"="+file)
@@ -63,8 +63,8 @@ func benchmarks(p parts) func(*bench) error {
 	}
 }
 
-// goBenchmarks writes the results of benchmarks to a file. recording is the path of one to replay, or "".
-func (b *bench) goBenchmarks(p parts, file, recording string) (err error) {
+// runGoBenchmarks writes the results of benchmarks to a file. recording is the path of one to replay, or "".
+func (b *bench) runGoBenchmarks(p parts, file, recording string) (err error) {
 	out, err := os.Create(file)
 	if err != nil {
 		return fmt.Errorf("collect results: %w", err)

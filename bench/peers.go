@@ -12,8 +12,8 @@ import (
 // layerVariable names the folder with the libOpenCL.so.1 of Intel's intercept layer; without it our own rows remain.
 const layerVariable = "INTEL_LAYER_LIB"
 
-// peers compares single calls under gpumemtop with those under Intel's intercept layer for OpenCL.
-func (b *bench) peers() error {
+// measurePeers compares single calls under gpumemtop with those under Intel's intercept layer for OpenCL.
+func (b *bench) measurePeers() error {
 	modes := []mode{bare}
 	if lib := os.Getenv(layerVariable); lib != "" {
 		loader, err := b.loader()
@@ -29,7 +29,7 @@ func (b *bench) peers() error {
 		modes = append(modes, mode{name: policy + ", caller tags", policy: policy, flags: []string{"--tags", "caller"}},
 			mode{name: policy + ", default", policy: policy})
 	}
-	results, err := b.runInTurns(1, modes, b.testProgram("callcost"))
+	results, err := b.runInTurns(1, modes, b.testProgramPath("callcost"))
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (b *bench) peers() error {
 
 // loader returns the path of the library that programs here are linked with, which Intel's layer calls.
 func (b *bench) loader() (string, error) {
-	text, err := exec.Command("ldd", b.testProgram("callcost")).Output()
+	text, err := exec.Command("ldd", b.testProgramPath("callcost")).Output()
 	if err != nil {
 		return "", fmt.Errorf("ldd: %w", err)
 	}

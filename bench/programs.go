@@ -19,14 +19,14 @@ var workloads = [][]string{
 	{"churn", "-t", "200000", "4K", "2"},
 }
 
-// programs runs the examples under every policy.
-func (b *bench) programs() error {
-	b.row("program", "policy", "work ×", "wall ×", "hits", "steady", "peak reserved / requested")
+// measurePrograms runs the examples under every policy.
+func (b *bench) measurePrograms() error {
+	b.printRow("program", "policy", "work ×", "wall ×", "hits", "steady", "peak reserved / requested")
 	var notes []string
 	for _, workload := range workloads {
 		notes = append(notes, b.everyPolicy(workload)...)
 	}
-	b.flush()
+	b.flushTable()
 	fmt.Println("\nWork is the time that the program says it took for its loop, wall that from start to end, with the start of gpumemtop,\n" +
 		"which records; both as multiples of the bare program's. The work here takes milliseconds: the table shows costs and\n" +
 		"memory, section pool what is gained.")
@@ -43,7 +43,7 @@ func (b *bench) everyPolicy(workload []string) (notes []string) {
 		modes = append(modes, mode{name: name, policy: name})
 	}
 	results, failures := make([][]result, len(modes)), make([]error, len(modes))
-	args := append([]string{b.example(workload[0])}, workload[1:]...)
+	args := append([]string{b.examplePath(workload[0])}, workload[1:]...)
 	for range b.runs {
 		for i, m := range modes {
 			if failures[i] != nil {
@@ -61,26 +61,26 @@ func (b *bench) everyPolicy(workload []string) (notes []string) {
 			notes = append(notes, fmt.Sprintf("%s under %s, not measured: %v", workload[0], m.name, failures[i]))
 			continue
 		}
-		b.row(append([]any{workload[0], m.name}, comparedCells(results[i], results[0])...)...)
+		b.printRow(append([]any{workload[0], m.name}, formatComparedCells(results[i], results[0])...)...)
 	}
 	return notes
 }
 
-// comparedCells returns the cells of one mode: its times as multiples of the bare ones.
-func comparedCells(here, bare []result) []any {
-	multiple := func(get func(*result) float64) string { return times(median(here, get), median(bare, get)) }
+// formatComparedCells returns the cells of one mode: its times as multiples of the bare ones.
+func formatComparedCells(here, bare []result) []any {
+	multiple := func(get func(*result) float64) string { return formatMultiple(median(here, get), median(bare, get)) }
 	cells := []any{multiple((*result).workSeconds), multiple(wallSeconds)}
 	if here[0].sum.Policy == "" { // it is the bare one
 		return []any{"1.00", formatFixed(median(bare, wallSeconds), 2) + " s", "", "", ""}
 	}
 	reserved := median(here, func(r *result) float64 { return r.sum.PeakReserved })
 	requested := median(here, func(r *result) float64 { return r.sum.PeakRequested })
-	return append(cells, percent(median(here, func(r *result) float64 { return r.sum.HitRate })),
-		percent(median(here, func(r *result) float64 { return r.sum.SteadyHitRate })), times(reserved, requested))
+	return append(cells, formatPercent(median(here, func(r *result) float64 { return r.sum.HitRate })),
+		formatPercent(median(here, func(r *result) float64 { return r.sum.SteadyHitRate })), formatMultiple(reserved, requested))
 }
 
-// times writes a value as a multiple of base; "?" if either is unknown.
-func times(value, base float64) string {
+// formatMultiple writes a value as a multiple of base; "?" if either is unknown.
+func formatMultiple(value, base float64) string {
 	if formatCounted(value/base) == "?" {
 		return "?"
 	}

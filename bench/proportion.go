@@ -12,7 +12,8 @@ import (
 // outgrowing are programs whose pools used to keep memory that the programs no longer needed.
 var outgrowing = [][]string{{"outgrows", "scratch", "16", "16M"}, {"outgrows", "vector", "14", "4M"}, {"outgrows", "phases", "16", "8M"}, {"outgrows", "sweep", "16", "4M"}}
 
-// needing are programs that need nearly all memory that they had: examples, and programs whose libraries allocate (docs/GAINS.md).
+// needing are programs that need nearly all memory that they had: examples, and programs whose libraries allocate
+// (docs/GAINS.md).
 var needing = [][]string{
 	{"pipeline", "60", "1M"}, {"train", "400"}, {"stencil", "12", "4M"}, {"frag", "20", "1M"}, {"multiqueue", "60", "256K"},
 	{"threads", "4", "500", "64K"}, {"staging"}, {"churn", "200000", "4K", "2"}, {"mosaic", "400"},
@@ -20,24 +21,24 @@ var needing = [][]string{
 	{"hoard"}, {"small"}, // a pool of the program's own that gives nothing back, and 50,000 buffers of 64 bytes at once
 }
 
-// proportion runs programs under the default policy and under other candidates for it, in turns.
-func (b *bench) proportion() error {
+// measureProportion runs programs under the default policy and under other candidates for it, in turns.
+func (b *bench) measureProportion() error {
 	limits := []string{"--set", "proportion=1.5,outgrown=on,max_age=10"}
 	modes := []mode{
 		{name: "futhark", policy: "futhark"}, {name: "futhark, all kept", policy: "futhark", flags: []string{"--set", "proportion=0,outgrown=off,max_age=0"}},
 		{name: "slab", policy: "slab", flags: limits}, {name: "arena", policy: "arena", flags: limits},
 	}
-	b.row("program", "policy", "time ×", "from", "to", "hits", "in use", "reserved", "reserved / in use", "beyond", "create p99 µs")
+	b.printRow("program", "policy", "time ×", "from", "to", "hits", "in use", "reserved", "reserved / in use", "beyond", "create p99 µs")
 	var notes []string
 	for _, workload := range slices.Concat(outgrowing, needing) {
 		if !b.isSelected(workload[0]) {
 			continue
 		}
-		if err := b.inProportion(modes, workload); err != nil {
+		if err := b.measureProgramInModes(modes, workload); err != nil {
 			notes = append(notes, fmt.Sprintf("%s, not measured: %v", workload[0], err))
 		}
 	}
-	b.flush()
+	b.flushTable()
 	fmt.Println("\nTime is that of all processors, of program and gpumemtop, as a multiple of futhark's in the same turn: the median, and the\n" +
 		"interval that holds the median of all turns in 95 % of cases, with six turns or more. Bytes are the most at one time, in MiB; beyond is by\n" +
 		"how much the pool exceeded 1.5 times the most in use of the last minute and 32 MiB.")
@@ -47,8 +48,8 @@ func (b *bench) proportion() error {
 	return nil
 }
 
-// inProportion runs one program in every mode, and prints the rows.
-func (b *bench) inProportion(modes []mode, workload []string) error {
+// measureProgramInModes runs one program in every mode, and prints the rows.
+func (b *bench) measureProgramInModes(modes []mode, workload []string) error {
 	command, name, err := b.findProgram(workload)
 	if err != nil {
 		return err
@@ -62,7 +63,7 @@ func (b *bench) inProportion(modes []mode, workload []string) error {
 			i := (k + turn) % len(modes) // none is always the first
 			r, err := b.runOnce(modes[i], command...)
 			if err == nil {
-				err = r.lookAtMemory()
+				err = r.readMemoryFigures()
 			}
 			if err != nil {
 				return err
@@ -71,7 +72,7 @@ func (b *bench) inProportion(modes []mode, workload []string) error {
 		}
 	}
 	for i, m := range modes {
-		b.row(append([]any{name, m.name}, heldCells(results[i], results[0])...)...)
+		b.printRow(append([]any{name, m.name}, formatHeldCells(results[i], results[0])...)...)
 	}
 	return nil
 }
@@ -82,9 +83,9 @@ func (b *bench) findProgram(workload []string) (command []string, name string, e
 	source := filepath.Join(b.root, "bench", "gains", name)
 	switch _, python := os.Stat(source + ".py"); {
 	case name == "outgrows":
-		return append([]string{b.testProgram(name)}, arguments...), arguments[0], nil
+		return append([]string{b.testProgramPath(name)}, arguments...), arguments[0], nil
 	case name == "hoard" || name == "small":
-		return []string{b.testProgram("faults/findings"), name}, name, nil
+		return []string{b.testProgramPath("faults/findings"), name}, name, nil
 	case python == nil: // /usr/bin: Debian has its libraries for that one
 		return append([]string{"/usr/bin/env", "OPENCV_OPENCL_DEVICE=:CPU:", "/usr/bin/python3", source + ".py"}, arguments...), name, nil
 	case name == "solver" || name == "sort":
@@ -94,11 +95,11 @@ func (b *bench) findProgram(workload []string) (command []string, name string, e
 		}
 		return append([]string{built}, arguments...), name, nil
 	}
-	return append([]string{b.example(name)}, arguments...), name, nil
+	return append([]string{b.examplePath(name)}, arguments...), name, nil
 }
 
-// heldCells returns the cells of one mode.
-func heldCells(here, base []result) []any {
+// formatHeldCells returns the cells of one mode.
+func formatHeldCells(here, base []result) []any {
 	ratios := make([]float64, 0, len(here))
 	for i := range here {
 		ratios = append(ratios, here[i].cpu.Seconds()/base[i].cpu.Seconds())
@@ -106,13 +107,14 @@ func heldCells(here, base []result) []any {
 	low, high := medianInterval(ratios)
 	inUse, reserved := median(here, func(r *result) float64 { return r.sum.PeakInUse }), median(here, peakReserved)
 	return []any{
-		formatFixed(middle(ratios), 3), formatFixed(low, 3), formatFixed(high, 3), percent(median(here, func(r *result) float64 { return r.sum.HitRate })),
+		formatFixed(medianOf(ratios), 3), formatFixed(low, 3), formatFixed(high, 3), formatPercent(median(here, func(r *result) float64 { return r.sum.HitRate })),
 		formatFixed(inUse/(1<<20), 1), formatFixed(reserved/(1<<20), 1), formatFixed(reserved/inUse, 2),
 		formatFixed(median(here, func(r *result) float64 { return r.beyond })/(1<<20), 1), formatFixed(median(here, func(r *result) float64 { return r.slowCreate })/1e3, 1),
 	}
 }
 
-// medianInterval returns the interval that holds the median with a confidence of 95 % (sign test); with fewer than six values all of them.
+// medianInterval returns the interval that holds the median with a confidence of 95 % (sign test); with fewer than six values
+// all of them.
 func medianInterval(values []float64) (low, high float64) {
 	values = slices.Sorted(slices.Values(values))
 	n, k := len(values), 0

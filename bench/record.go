@@ -9,49 +9,49 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// record shows the size of recordings, how fast events can come, and the CPU time of gpumemtop itself.
-func (b *bench) record() error {
-	b.row("program", "policy", "wall s", "processor s", "events", "events/s", "lost", "bytes on disk", "bytes/event",
+// measureRecord shows the size of recordings, how fast events can come, and the CPU time of gpumemtop itself.
+func (b *bench) measureRecord() error {
+	b.printRow("program", "policy", "wall s", "processor s", "events", "events/s", "lost", "bytes on disk", "bytes/event",
 		"peak MiB of gpumemtop")
 	for _, row := range []struct {
 		name string
 		m    mode
 		args []string
 	}{
-		{"train", futhark, []string{b.example("train")}},
-		{"train 300", futhark, []string{b.example("train"), "300"}},
-		{"churn 100000, 2 threads", none, []string{b.example("churn"), "100000", "4K", "2"}},
-		{"churn 5000000, 2 threads", none, []string{b.example("churn"), "5000000", "4K", "2"}},
-		{"churn 5000000, 2 threads", futhark, []string{b.example("churn"), "5000000", "4K", "2"}},
-		{"churn 5000000, 2 threads", pow2, []string{b.example("churn"), "5000000", "4K", "2"}},
+		{"train", futhark, []string{b.examplePath("train")}},
+		{"train 300", futhark, []string{b.examplePath("train"), "300"}},
+		{"churn 100000, 2 threads", none, []string{b.examplePath("churn"), "100000", "4K", "2"}},
+		{"churn 5000000, 2 threads", none, []string{b.examplePath("churn"), "5000000", "4K", "2"}},
+		{"churn 5000000, 2 threads", futhark, []string{b.examplePath("churn"), "5000000", "4K", "2"}},
+		{"churn 5000000, 2 threads", pow2, []string{b.examplePath("churn"), "5000000", "4K", "2"}},
 	} {
 		r, err := b.runOnce(row.m, row.args...)
 		if err != nil {
 			return err
 		}
-		events := b.events(r.file)
-		b.row(row.name, row.m.name, formatFixed(r.wall.Seconds(), 2), formatFixed(r.cpu.Seconds(), 2), formatCounted(events),
+		events := b.countEvents(r.file)
+		b.printRow(row.name, row.m.name, formatFixed(r.wall.Seconds(), 2), formatFixed(r.cpu.Seconds(), 2), formatCounted(events),
 			formatCounted(events/r.wall.Seconds()), r.sum.Lost, r.bytes, formatCounted(float64(r.bytes)/events), formatFixed(float64(r.peak)/1024, 1))
 	}
-	b.flush()
+	b.flushTable()
 	fmt.Println("\nEvents in a second of the whole run, with its start. Processor time is that of the program, too. Where other work\n" +
 		"takes the cores, it tells more than the wall time does.")
 	return nil
 }
 
-// read shows how fast one core reads recordings and folds them.
-func (b *bench) read() error {
+// measureRead shows how fast one core reads recordings and folds them.
+func (b *bench) measureRead() error {
 	core, err := firstCore()
 	if err != nil {
 		return err
 	}
-	b.row("command", "events", "MB", "wall s", "processor s", "million events/s", "peak MiB")
+	b.printRow("command", "events", "MB", "wall s", "processor s", "million events/s", "peak MiB")
 	// Two events each: ten million.
-	recorded, err := b.runOnce(none, b.example("churn"), "5000000", "4K", "2")
+	recorded, err := b.runOnce(none, b.examplePath("churn"), "5000000", "4K", "2")
 	if err != nil {
 		return err
 	}
-	events := b.events(recorded.file)
+	events := b.countEvents(recorded.file)
 	for _, way := range []struct {
 		name string
 		args []string
@@ -63,16 +63,16 @@ func (b *bench) read() error {
 		var runs []result
 		for range b.runs {
 			var r result
-			if err := r.execute(b.onCore(core, append(way.args, recorded.file)...)); err != nil {
+			if err := r.execute(b.commandOnCore(core, append(way.args, recorded.file)...)); err != nil {
 				return err
 			}
 			runs = append(runs, r)
 		}
 		seconds := median(runs, func(r *result) float64 { return r.cpu.Seconds() })
-		b.row(way.name, formatCounted(events), formatFixed(float64(recorded.bytes)/1e6, 1), formatFixed(median(runs, wallSeconds), 2), formatFixed(seconds, 2),
+		b.printRow(way.name, formatCounted(events), formatFixed(float64(recorded.bytes)/1e6, 1), formatFixed(median(runs, wallSeconds), 2), formatFixed(seconds, 2),
 			formatFixed(events/seconds/1e6, 2), formatFixed(median(runs, func(r *result) float64 { return float64(r.peak) / 1024 }), 1))
 	}
-	b.flush()
+	b.flushTable()
 	return nil
 }
 
@@ -89,14 +89,14 @@ func firstCore() (int, error) {
 	return core, nil
 }
 
-// onCore is gpumemtop on one core only.
-func (b *bench) onCore(core int, args ...string) *exec.Cmd {
-	return exec.Command("taskset", append([]string{"-c", strconv.Itoa(core), b.gpumemtop()}, args...)...)
+// commandOnCore is gpumemtop on one core only.
+func (b *bench) commandOnCore(core int, args ...string) *exec.Cmd {
+	return exec.Command("taskset", append([]string{"-c", strconv.Itoa(core), b.gpumemtopPath()}, args...)...)
 }
 
-// events asks gpumemtop how many events a recording holds; 0 when it cannot tell.
-func (b *bench) events(file string) float64 {
-	text, err := exec.Command(b.gpumemtop(), "info", "--format", "json", file).Output()
+// countEvents asks gpumemtop how many events a recording holds; 0 when it cannot tell.
+func (b *bench) countEvents(file string) float64 {
+	text, err := exec.Command(b.gpumemtopPath(), "info", "--format", "json", file).Output()
 	if err != nil {
 		return 0
 	}

@@ -61,10 +61,14 @@ type summary struct {
 	} `json:"plan_measured"`
 }
 
-func (b *bench) example(name string) string     { return filepath.Join(b.root, "bin", "examples", name) }
-func (b *bench) testProgram(name string) string { return filepath.Join(b.root, "bin", "test", name) }
+func (b *bench) examplePath(name string) string {
+	return filepath.Join(b.root, "bin", "examples", name)
+}
+func (b *bench) testProgramPath(name string) string {
+	return filepath.Join(b.root, "bin", "test", name)
+}
 
-func (b *bench) gpumemtop() string { return filepath.Join(b.root, "bin", "gpumemtop") }
+func (b *bench) gpumemtopPath() string { return filepath.Join(b.root, "bin", "gpumemtop") }
 
 // runOnce runs a program in a mode, recording unless it is bare.
 func (b *bench) runOnce(m mode, args ...string) (result, error) {
@@ -74,26 +78,26 @@ func (b *bench) runOnce(m mode, args ...string) (result, error) {
 	r := result{file: filepath.Join(b.temp, "bench.gmt")}
 	report := filepath.Join(b.temp, "summary.json")
 	if m.policy != "" {
-		wrap := []string{b.gpumemtop(), "record", "-f", "-o", r.file, "--policy", m.policy, "--summary", report}
+		wrap := []string{b.gpumemtopPath(), "record", "-f", "-o", r.file, "--policy", m.policy, "--summary", report}
 		args = slices.Concat(wrap, m.flags, []string{"--"}, args)
 	}
-	cmd := b.program(args)
+	cmd := b.programCommand(args)
 	cmd.Env = append(cmd.Env, m.env...)
 	if err := r.execute(cmd); err != nil || m.policy == "" {
 		return r, err
 	}
-	err := r.read(report)
+	err := r.readResults(report)
 	return r, err
 }
 
-func (b *bench) program(args []string) *exec.Cmd {
+func (b *bench) programCommand(args []string) *exec.Cmd {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), b.env...)
 	return cmd
 }
 
-// read reads the recording and the summary of a run.
-func (r *result) read(report string) error {
+// readResults reads the recording and the summary of a run.
+func (r *result) readResults(report string) error {
 	info, err := os.Stat(r.file)
 	if err != nil {
 		return fmt.Errorf("no recording: %w", err)
@@ -197,8 +201,8 @@ func (r *result) workSeconds() float64 {
 	return 0
 }
 
-// costs returns the figures of callcost, nil when there are none.
-func (r *result) costs() map[string]float64 {
+// callCosts returns the figures of callcost, nil when there are none.
+func (r *result) callCosts() map[string]float64 {
 	for line := range strings.Lines(r.stderr) {
 		var figures map[string]float64
 		if strings.HasPrefix(line, "{") && json.Unmarshal([]byte(line), &figures) == nil {
@@ -214,11 +218,11 @@ func median(results []result, get func(*result) float64) float64 {
 	for i := range results {
 		values = append(values, get(&results[i]))
 	}
-	return middle(values)
+	return medianOf(values)
 }
 
-// middle returns the median, the upper one of two.
-func middle(values []float64) float64 {
+// medianOf returns the median, the upper one of two.
+func medianOf(values []float64) float64 {
 	values = slices.Sorted(slices.Values(values))
 	return values[len(values)/2]
 }

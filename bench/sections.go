@@ -32,12 +32,12 @@ type loop struct {
 
 var loopSizes = []int{1, 16, 64, 256} // MiB
 
-func (b *bench) loops() []loop {
+func (b *bench) loopPrograms() []loop {
 	return []loop{
-		{"stencil", b.example("stencil"), 1 << 30, 8, 500},
-		{"pipeline", b.example("pipeline"), 1 << 28, 3, 100},
-		{"tiles", b.testProgram("tiles"), 1 << 28, 3, 500},
-		{"pointers", b.testProgram("pointers"), 1 << 28, 3, 500},
+		{"stencil", b.examplePath("stencil"), 1 << 30, 8, 500},
+		{"pipeline", b.examplePath("pipeline"), 1 << 28, 3, 100},
+		{"tiles", b.testProgramPath("tiles"), 1 << 28, 3, 500},
+		{"pointers", b.testProgramPath("pointers"), 1 << 28, 3, 500},
 	}
 }
 
@@ -47,10 +47,10 @@ func (l *loop) commandFor(size int) (iterations int, args []string) {
 	return iterations, []string{l.path, "-t", strconv.Itoa(iterations), fmt.Sprintf("%dM", size)}
 }
 
-// pool compares work times: without process start and kernel compilation, which are the same in all modes.
-func (b *bench) pool() error {
-	b.row("program", "MiB", "iterations", "bare s", "futhark s", "times faster", "wall bare s", "wall futhark s", "hits", "steady")
-	for _, l := range b.loops() {
+// measurePool compares work times: without process start and kernel compilation, which are the same in all modes.
+func (b *bench) measurePool() error {
+	b.printRow("program", "MiB", "iterations", "bare s", "futhark s", "times faster", "wall bare s", "wall futhark s", "hits", "steady")
+	for _, l := range b.loopPrograms() {
 		for _, size := range loopSizes {
 			iterations, args := l.commandFor(size)
 			results, err := b.runInTurns(1, []mode{bare, futhark}, args...)
@@ -60,11 +60,11 @@ func (b *bench) pool() error {
 			work := [2]float64{median(results[0], (*result).workSeconds), median(results[1], (*result).workSeconds)}
 			wall := [2]float64{median(results[0], wallSeconds), median(results[1], wallSeconds)}
 			sum := results[1][len(results[1])-1].sum
-			b.row(l.name, size, iterations, formatFixed(work[0], 3), formatFixed(work[1], 3), formatFixed(work[0]/work[1], 2), formatFixed(wall[0], 3),
-				formatFixed(wall[1], 3), percent(sum.HitRate), percent(sum.SteadyHitRate))
+			b.printRow(l.name, size, iterations, formatFixed(work[0], 3), formatFixed(work[1], 3), formatFixed(work[0]/work[1], 2), formatFixed(wall[0], 3),
+				formatFixed(wall[1], 3), formatPercent(sum.HitRate), formatPercent(sum.SteadyHitRate))
 		}
 	}
-	b.flush()
+	b.flushTable()
 	fmt.Println("\nBelow 32 MiB glibc keeps freed memory itself, unless it lies at the top of the heap: on PoCL the pool gains less there.")
 	return nil
 }
@@ -77,9 +77,9 @@ var callFigures = []string{
 	"enqueue", "enqueue_ns", "enqueue with event", "enqueue_event_ns", "release event", "release_event_ns",
 }
 
-// calls shows the cost of single calls in every mode, and how much that exceeds the bare cost.
-func (b *bench) calls() error {
-	if err := b.callTable(append([]mode{bare, none, futhark, pow2}, stacks...)); err != nil {
+// measureCalls shows the cost of single calls in every mode, and how much that exceeds the bare cost.
+func (b *bench) measureCalls() error {
+	if err := b.compareCallCosts(append([]mode{bare, none, futhark, pow2}, stacks...)); err != nil {
 		return err
 	}
 	fmt.Println("\nBudgets: create+release without pool bare + 250, from the pool 600 in all, stack tags + 60; argument bare + 15; enqueue bare + 150, which the column after it is not: that is two calls.")
@@ -89,35 +89,35 @@ func (b *bench) calls() error {
 // sustained shows what creates and releases cost in long loops, where the session must keep up: unlike in bursts.
 func (b *bench) sustained() error {
 	modes := []mode{bare, {name: "none", policy: "none"}, {name: "futhark", policy: "futhark"}, {name: "slab", policy: "slab"}, {name: "arena", policy: "arena"}}
-	results, err := b.runInTurns(3, modes, b.example("churn"), "-t", "2000000", "64K", "1")
+	results, err := b.runInTurns(3, modes, b.examplePath("churn"), "-t", "2000000", "64K", "1")
 	if err != nil {
 		return err
 	}
-	b.row("mode", "create+release", "× bare", "events lost")
+	b.printRow("mode", "create+release", "× bare", "events lost")
 	base := median(results[0], (*result).workSeconds)
 	for i, m := range modes {
 		here := median(results[i], (*result).workSeconds)
-		b.row(m.name, formatFixed(here*1e9, 0), formatFixed(here/base, 2), median(results[i], func(r *result) float64 { return float64(r.sum.Lost) }))
+		b.printRow(m.name, formatFixed(here*1e9, 0), formatFixed(here/base, 2), median(results[i], func(r *result) float64 { return float64(r.sum.Lost) }))
 	}
-	b.flush()
+	b.flushTable()
 	fmt.Println("\nTwo million pairs of 64 KiB in a row, with stack tags.")
 	return nil
 }
 
-// spill shows the cost of virtual objects that never move.
-func (b *bench) spill() error {
+// measureSpill shows the cost of virtual objects that never move.
+func (b *bench) measureSpill() error {
 	spilling := mode{name: "none, --spill", policy: "none", flags: append([]string{"--spill"}, none.flags...)}
-	if err := b.callTable([]mode{none, spilling}); err != nil {
+	if err := b.compareCallCosts([]mode{none, spilling}); err != nil {
 		return err
 	}
 	fmt.Println("\nBudgets: argument none + 15, commands none + 100.")
 	return nil
 }
 
-// callTable compares the cost of single calls in each mode with that in the first.
-func (b *bench) callTable(modes []mode) error {
+// compareCallCosts compares the cost of single calls in each mode with that in the first.
+func (b *bench) compareCallCosts(modes []mode) error {
 	// Differences are tens of ns, and an enqueue wakes other threads: one run in ten is far off.
-	results, err := b.runInTurns(3, modes, b.testProgram("callcost"))
+	results, err := b.runInTurns(3, modes, b.testProgramPath("callcost"))
 	if err != nil {
 		return err
 	}
@@ -136,21 +136,21 @@ func (b *bench) compareCalls(modes []mode, results [][]result, figures []string)
 	for i := 0; i < len(figures); i += 2 {
 		head = append(head, figures[i], "over "+modes[0].name)
 	}
-	b.row(head...)
+	b.printRow(head...)
 	for i, m := range modes {
 		cells := []any{m.name}
 		for k := 1; k < len(figures); k += 2 {
-			get := func(r *result) float64 { return r.costs()[figures[k]] }
+			get := func(r *result) float64 { return r.callCosts()[figures[k]] }
 			here, base := median(results[i], get), median(results[0], get)
 			cells = append(cells, formatFixed(here, 1), fmt.Sprintf("%+.1f", here-base))
 		}
-		b.row(cells...)
+		b.printRow(cells...)
 	}
-	b.flush()
+	b.flushTable()
 }
 
-// threads compares how many creates and releases several threads get through, while they are recorded.
-func (b *bench) threads() error {
+// measureThreads compares how many creates and releases several threads get through, while they are recorded.
+func (b *bench) measureThreads() error {
 	modes := []mode{bare, none, futhark, pow2}
 	for _, policy := range []string{"slab", "ualloc"} {
 		modes = append(modes, mode{name: policy, policy: policy, flags: []string{"--tags", "caller"}})
@@ -159,9 +159,9 @@ func (b *bench) threads() error {
 	for _, m := range modes {
 		head = append(head, m.name)
 	}
-	b.row(head...)
+	b.printRow(head...)
 	for _, threads := range []int{1, 2, 8, 64} {
-		results, err := b.runInTurns(1, modes, b.example("churn"), "400000", "4K", strconv.Itoa(threads))
+		results, err := b.runInTurns(1, modes, b.examplePath("churn"), "400000", "4K", strconv.Itoa(threads))
 		if err != nil {
 			return err
 		}
@@ -169,25 +169,26 @@ func (b *bench) threads() error {
 		for i := range modes {
 			cells = append(cells, formatFixed(1e9*median(results[i], (*result).workSeconds), 0))
 		}
-		b.row(cells...)
+		b.printRow(cells...)
 	}
-	b.flush()
+	b.flushTable()
 	return nil
 }
 
-// start compares programs that do nothing, or hardly anything with OpenCL: alone, with the library preloaded, and under gpumemtop.
-func (b *bench) start() error {
-	b.row("program", "way", "ms", "over bare")
-	for _, program := range []string{b.testProgram(filepath.Join("faults", "nocl")), b.example("tiny")} {
-		if err := b.startOf(program); err != nil {
+// measureStart compares programs that do nothing, or hardly anything with OpenCL: alone, with the library preloaded, and under
+// gpumemtop.
+func (b *bench) measureStart() error {
+	b.printRow("program", "way", "ms", "over bare")
+	for _, program := range []string{b.testProgramPath(filepath.Join("faults", "nocl")), b.examplePath("tiny")} {
+		if err := b.measureStartOf(program); err != nil {
 			return err
 		}
 	}
-	b.flush()
+	b.flushTable()
 	return nil
 }
 
-func (b *bench) startOf(program string) error {
+func (b *bench) measureStartOf(program string) error {
 	const repeats = 100
 	preload := "LD_PRELOAD=" + filepath.Join(b.root, "build", "libgpumemtop.so")
 	ways := []struct {
@@ -197,7 +198,7 @@ func (b *bench) startOf(program string) error {
 	}{
 		{"bare", nil, []string{program}},
 		{"library preloaded", []string{preload}, []string{program}},
-		{"gpumemtop --headless", nil, []string{b.gpumemtop(), "--headless", "--policy", "futhark", "--", program}},
+		{"gpumemtop --headless", nil, []string{b.gpumemtopPath(), "--headless", "--policy", "futhark", "--", program}},
 	}
 	results := make([][]result, len(ways))
 	for range repeats {
@@ -215,7 +216,7 @@ func (b *bench) startOf(program string) error {
 	for i, way := range ways {
 		milliseconds := func(r *result) float64 { return float64(r.wall) / float64(time.Millisecond) }
 		here, base := median(results[i], milliseconds), median(results[0], milliseconds)
-		b.row(filepath.Base(program), way.name, formatFixed(here, 2), fmt.Sprintf("%+.2f", here-base))
+		b.printRow(filepath.Base(program), way.name, formatFixed(here, 2), fmt.Sprintf("%+.2f", here-base))
 	}
 	return nil
 }
@@ -224,7 +225,7 @@ func formatFixed(value float64, digits int) string {
 	return strconv.FormatFloat(value, 'f', digits, 64)
 }
 
-func percent(rate float64) string { return formatFixed(100*rate, 1) + " %" }
+func formatPercent(rate float64) string { return formatFixed(100*rate, 1) + " %" }
 
 // formatCounted shows a figure that depends on the number of events, which may be unknown.
 func formatCounted(value float64) string {

@@ -21,11 +21,11 @@ import (
 // viewSize is the size of the recording that view opens, if the disk has room for it.
 const viewSize = 1 << 30
 
-// view compares how soon a long recording can be looked at with how long it takes to read.
-func (b *bench) view() error {
+// measureView compares how soon a long recording can be looked at with how long it takes to read.
+func (b *bench) measureView() error {
 	path := filepath.Join(b.temp, "long.gmt")
 	defer os.Remove(path)
-	size, err := b.room(viewSize)
+	size, err := b.affordableFileSize(viewSize)
 	if err != nil {
 		return err
 	}
@@ -46,13 +46,13 @@ func (b *bench) view() error {
 		return err
 	}
 	var r result
-	if err := r.execute(exec.Command(b.gpumemtop(), "report", path)); err != nil {
+	if err := r.execute(exec.Command(b.gpumemtopPath(), "report", path)); err != nil {
 		return err
 	}
-	b.row("MiB on disk", "events", "bytes/event", "view: first frame s", "all read s", "peak MiB", "report s", "peak MiB")
-	b.row(size/mib, events, formatFixed(float64(size)/float64(events), 1), formatFixed(middle(first), 3), formatFixed(all.read.Seconds(), 1), formatFixed(float64(all.peak)/1024, 0),
+	b.printRow("MiB on disk", "events", "bytes/event", "view: first frame s", "all read s", "peak MiB", "report s", "peak MiB")
+	b.printRow(size/mib, events, formatFixed(float64(size)/float64(events), 1), formatFixed(medianOf(first), 3), formatFixed(all.read.Seconds(), 1), formatFixed(float64(all.peak)/1024, 0),
 		formatFixed(r.wall.Seconds(), 1), formatFixed(float64(r.peak)/1024, 0))
-	b.flush()
+	b.flushTable()
 	fmt.Println("\nReading it all, and the report, are one run each.")
 	if size < viewSize {
 		fmt.Printf("\nThere is no room for %d MiB in %s: the recording is smaller.\n", viewSize/mib, b.temp)
@@ -60,8 +60,8 @@ func (b *bench) view() error {
 	return nil
 }
 
-// room returns how large a file may be, at most wanted: a fourth of what is free.
-func (b *bench) room(wanted int64) (int64, error) {
+// affordableFileSize returns how large a file may be, at most wanted: a fourth of what is free.
+func (b *bench) affordableFileSize(wanted int64) (int64, error) {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(b.temp, &disk); err != nil {
 		return 0, fmt.Errorf("look for room: %w", err)
@@ -131,7 +131,7 @@ type opened struct {
 // openView opens a recording in a terminal and leaves it at the first frame, or when all was read.
 func (b *bench) openView(path string, all bool) (opened, error) {
 	var o opened
-	cmd := exec.Command(b.gpumemtop(), "view", path)
+	cmd := exec.Command(b.gpumemtopPath(), "view", path)
 	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "CI=")
 	start := time.Now()
 	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 120, Rows: 36})

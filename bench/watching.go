@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// steadyHeap makes glibc keep freed memory. Otherwise chance decides which buffers get new pages, if the driver allocates with malloc:
-// page faults of one program differ from run to run, bare or not, by a factor of two and more.
+// steadyHeap makes glibc keep freed memory. Otherwise chance decides which buffers get new pages, if the driver allocates with
+// malloc: page faults of one program differ from run to run, bare or not, by a factor of two and more.
 const steadyHeap = "GLIBC_TUNABLES=glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=17179869184:glibc.malloc.arena_max=1"
 
-// watching shows the cost of being watched and recorded for a program, without a pool.
-func (b *bench) watching() error {
+// measureWatching shows the cost of being watched and recorded for a program, without a pool.
+func (b *bench) measureWatching() error {
 	modes := []mode{{name: "bare", env: []string{steadyHeap}}, {name: "none", policy: "none", env: []string{steadyHeap}}}
-	b.row("program", "MiB", "iterations", "bare s", "none s", "none / bare", "from", "to")
-	for _, l := range b.loops() {
+	b.printRow("program", "MiB", "iterations", "bare s", "none s", "none / bare", "from", "to")
+	for _, l := range b.loopPrograms() {
 		l.traffic, l.highest = 8*l.traffic, 8*l.highest // so that it takes a second
 		for _, size := range loopSizes {
 			iterations, args := l.commandFor(size)
@@ -26,11 +26,11 @@ func (b *bench) watching() error {
 			for i := range results[0] {
 				ratios = append(ratios, results[1][i].workSeconds()/results[0][i].workSeconds())
 			}
-			b.row(l.name, size, iterations, formatFixed(work[0], 3), formatFixed(work[1], 3), formatFixed(middle(ratios), 3), formatFixed(slices.Min(ratios), 3),
+			b.printRow(l.name, size, iterations, formatFixed(work[0], 3), formatFixed(work[1], 3), formatFixed(medianOf(ratios), 3), formatFixed(slices.Min(ratios), 3),
 				formatFixed(slices.Max(ratios), 3))
 		}
 	}
-	b.flush()
+	b.flushTable()
 	fmt.Println("\nWork is the time that the program says it took for its loop. The ratio is the median of turns.")
 	return nil
 }

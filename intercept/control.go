@@ -21,23 +21,24 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// listen obeys the session's messages, and evicts blocks that are too old or too many while the program makes no calls. While it
-// waits, it sleeps in the kernel, which costs the program nothing. It holds no file descriptor that the program could close.
-func listen(mailbox *wire.Mailbox, callbacks C.struct_gmt_callbacks) {
+// obeySession obeys the session's messages, and evicts blocks that are too old or too many while the program makes no calls.
+// While it waits, it sleeps in the kernel, which costs the program nothing. It holds no file descriptor that the program could
+// close.
+func obeySession(mailbox *wire.Mailbox, callbacks C.struct_gmt_callbacks) {
 	for {
 		for message, ok := mailbox.Next(); ok; message, ok = mailbox.Next() {
-			obey(message, callbacks)
+			obeyMessage(message, callbacks)
 		}
 		bell, empty := mailbox.Bell()
-		if !wait(bell, empty, expire(callbacks)) {
+		if !waitOnFutex(bell, empty, expireBlocks(callbacks)) {
 			return
 		}
 	}
 }
 
-// wait sleeps while a futex has a value, until another process wakes it or the time is over; most 0: no bound. It returns false
-// if it cannot sleep.
-func wait(futex *uint32, value uint32, most time.Duration) bool {
+// waitOnFutex sleeps while a futex has a value, until another process wakes it or the time is over; most 0: no bound. It
+// returns false if it cannot sleep.
+func waitOnFutex(futex *uint32, value uint32, most time.Duration) bool {
 	var limit *unix.Timespec
 	if most > 0 {
 		limit = &unix.Timespec{Sec: int64(most / time.Second), Nsec: int64(most % time.Second)}
@@ -48,13 +49,13 @@ func wait(futex *uint32, value uint32, most time.Duration) bool {
 	return err == 0 || err == unix.EAGAIN || err == unix.EINTR || err == unix.ETIMEDOUT
 }
 
-// obey carries a message out, acknowledges it through the ring, and then releases the evicted blocks: the ring has an effect
-// after its cause.
-func obey(message wire.Control, callbacks C.struct_gmt_callbacks) {
+// obeyMessage carries a message out, acknowledges it through the ring, and then releases the evicted blocks: the ring has an
+// effect after its cause.
+func obeyMessage(message wire.Control, callbacks C.struct_gmt_callbacks) {
 	var evictions C.struct_gmt_evictions
 	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
 	C.call_enter(callbacks)
-	received := now()
+	received := readClock()
 	reply, n, out, err := core.Control(message.Text, int64(received), scratch[:0])
 	fillEvictions(&evictions, out)
 	C.call_leave(callbacks)
@@ -75,8 +76,8 @@ const (
 	latest = 10 * time.Second // the longest sleep: calls of the program may leave blocks that expire earlier
 )
 
-// expire evicts blocks that are too old or too many. It returns the time until there may be more, 0 for never.
-func expire(callbacks C.struct_gmt_callbacks) time.Duration {
+// expireBlocks evicts blocks that are too old or too many. It returns the time until there may be more, 0 for never.
+func expireBlocks(callbacks C.struct_gmt_callbacks) time.Duration {
 	if C.call_idle_begin(callbacks) == 0 { // the program forks, ends, or releases a context
 		return again
 	}
@@ -84,7 +85,7 @@ func expire(callbacks C.struct_gmt_callbacks) time.Duration {
 	var evictions C.struct_gmt_evictions
 	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
 	C.call_enter(callbacks)
-	started := int64(now())
+	started := int64(readClock())
 	out, n, next, err := core.Expire(started, scratch[:0])
 	fillEvictions(&evictions, out)
 	C.call_leave(callbacks)
@@ -98,8 +99,8 @@ func expire(callbacks C.struct_gmt_callbacks) time.Duration {
 	return max(soonest, min(time.Duration(next-started), latest))
 }
 
-// now reads the clock that the shim's events use.
-func now() uint64 {
+// readClock reads the clock that the shim's events use.
+func readClock() uint64 {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
 		return 0

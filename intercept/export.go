@@ -41,13 +41,13 @@ func gmt_core_start(
 			status = failed
 		}
 	}()
-	b, err := broker.New(text(config.policy[:]), text(config.limits[:]), (*broker.Ledger)(unsafe.Pointer(ledger)))
+	b, err := broker.New(textBeforeNUL(config.policy[:]), textBeforeNUL(config.limits[:]), (*broker.Ledger)(unsafe.Pointer(ledger)))
 	if err != nil {
 		return failed
 	}
 	runtime.GOMAXPROCS(C.GMT_CORE_PROCESSORS)
 	core = b
-	go listen(wire.NewMailbox(unsafe.Pointer(region)), *callbacks)
+	go obeySession(wire.NewMailbox(unsafe.Pointer(region)), *callbacks)
 	return 0
 }
 
@@ -55,12 +55,12 @@ func gmt_core_start(
 func gmt_core_plan(request *C.struct_gmt_request, plan *C.struct_gmt_plan, evictions *C.struct_gmt_evictions) C.int64_t {
 	var scratch [few]broker.Eviction
 	var decision broker.Decision
-	req := requested(request)
+	req := requestOf(request)
 	n, out, err := core.Decide(&decision, &req, scratch[:0])
 	if err != nil {
 		return failed
 	}
-	answer(plan, &decision)
+	fillPlan(plan, &decision)
 	fillEvictions(evictions, out)
 	return C.int64_t(n)
 }
@@ -69,18 +69,18 @@ func gmt_core_plan(request *C.struct_gmt_request, plan *C.struct_gmt_plan, evict
 func gmt_core_resume(request *C.struct_gmt_request, plan *C.struct_gmt_plan, late C.uint32_t, evictions *C.struct_gmt_evictions) C.int64_t {
 	var scratch [few]broker.Eviction
 	decision := broker.Decision{Decision: decisionOf(plan)}
-	req := requested(request)
+	req := requestOf(request)
 	n, out, err := core.Resume(&decision, &req, broker.Number(plan.number), late != 0, scratch[:0])
 	if err != nil {
 		return failed
 	}
-	answer(plan, &decision)
+	fillPlan(plan, &decision)
 	fillEvictions(evictions, out)
 	return C.int64_t(n)
 }
 
-// requested converts the shim's request.
-func requested(request *C.struct_gmt_request) allocator.Request {
+// requestOf converts the shim's request.
+func requestOf(request *C.struct_gmt_request) allocator.Request {
 	return allocator.Request{
 		Size:  uint64(request.size),
 		Max:   uint64(request.max),
@@ -97,16 +97,16 @@ func requested(request *C.struct_gmt_request) allocator.Request {
 	}
 }
 
-// answer fills in the shim's plan field by field: a composite literal would be built elsewhere and copied.
-func answer(plan *C.struct_gmt_plan, d *broker.Decision) {
+// fillPlan fills in the shim's plan field by field: a composite literal would be built elsewhere and copied.
+func fillPlan(plan *C.struct_gmt_plan, d *broker.Decision) {
 	plan.block, plan.size, plan.handle = C.uint64_t(d.Block), C.uint64_t(d.Size), C.uint64_t(d.Handle)
 	plan.slab, plan.offset, plan.slabsize = C.uint64_t(d.Slab), C.uint64_t(d.Offset), C.uint64_t(d.SlabSize)
 	plan.number, plan.committed, plan.waived = 0, C.int64_t(d.Committed), C.int64_t(d.Waived)
 	plan.tag, plan.reason, plan.route = C.uint32_t(d.Tag), C.uint8_t(d.Reason), C.uint8_t(d.Route)
-	plan.hit, plan.fresh, plan.waits = flag(d.Hit), flag(d.Fresh), flag(d.Waits)
+	plan.hit, plan.fresh, plan.waits = flagToC(d.Hit), flagToC(d.Fresh), flagToC(d.Waits)
 }
 
-func flag(set bool) C.uint8_t {
+func flagToC(set bool) C.uint8_t {
 	if set {
 		return 1
 	}
@@ -235,8 +235,8 @@ func fillEvictions(to *C.struct_gmt_evictions, out []broker.Eviction) {
 	}
 }
 
-// text returns the text before the first NUL.
-func text(b []C.uint8_t) string {
+// textBeforeNUL returns the text before the first NUL.
+func textBeforeNUL(b []C.uint8_t) string {
 	var out []byte
 	for _, c := range b {
 		if c == 0 {

@@ -17,7 +17,7 @@ func (t *Tracer) attachLibraries(p *target.Process) int {
 		return 0
 	}
 	if linker, ok := t.catalog.Linker(p, mappings); ok {
-		t.probe(&linker, p.PID)
+		t.probeLibrary(&linker, p.PID)
 	}
 	n, inside := 0, p.InSession(mappings)
 	libraries := t.catalog.Libraries(p, mappings)
@@ -26,7 +26,7 @@ func (t *Tracer) attachLibraries(p *target.Process) int {
 			n++
 			continue
 		}
-		if t.probe(&libraries[i], p.PID) {
+		if t.probeLibrary(&libraries[i], p.PID) {
 			n++
 		}
 		t.queryDrivers(&libraries[i])
@@ -37,13 +37,13 @@ func (t *Tracer) attachLibraries(p *target.Process) int {
 	return n
 }
 
-// probe probes a library and reports whether any of its functions has a probe then. It warns of errors once, but not if
+// probeLibrary probes a library and reports whether any of its functions has a probe then. It warns of errors once, but not if
 // the process has ended: it makes no more calls.
-func (t *Tracer) probe(library *target.Library, pid int) bool {
+func (t *Tracer) probeLibrary(library *target.Library, pid int) bool {
 	err := library.Err
 	n := 0
 	if err == nil {
-		n, err = t.probes.attach(library, pid)
+		n, err = t.probes.attachToLibrary(library, pid)
 	}
 	if err != nil && !errors.Is(err, kernel.ErrGone) && (pid == allProcesses || target.Exists(pid)) {
 		t.warn(fmt.Errorf("calls into %s are not recorded: %w", library.Path, err))

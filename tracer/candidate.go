@@ -16,7 +16,7 @@ func (t *Tracer) attachRunning() error {
 	if t.options.Open() {
 		// Dynamic linkers come first: they report what later processes map.
 		for _, linker := range t.catalog.KnownLinkers() {
-			t.probe(&linker, allProcesses)
+			t.probeLibrary(&linker, allProcesses)
 		}
 		if err := t.attachSelected(); err != nil {
 			return err
@@ -30,7 +30,7 @@ func (t *Tracer) attachRunning() error {
 func (t *Tracer) probeLoaders(pid int) {
 	for _, path := range target.KnownLoaders() {
 		if library, err := t.catalog.File(path); err == nil {
-			t.probe(&library, pid)
+			t.probeLibrary(&library, pid)
 		}
 	}
 }
@@ -111,12 +111,12 @@ func (t *Tracer) attachPID(pid int) error {
 		t.probeLoaders(pid)
 		t.options.Warn(fmt.Sprintf("%s (pid %d) has not loaded OpenCL yet: waiting for it", displayName(found), pid))
 	}
-	p := t.table.expect(pid)
+	p := t.table.expectProgram(pid)
 	p.view = t.inspectCode(found)
-	t.watch(p, t.lastTime)
+	t.beginWatching(p, t.lastTime)
 	t.remapped[pid] = true // what it mapped while we attached was not reported
 	if !found.Same() {     // its end would never be reported
-		t.exited(pid, t.lastTime, unknownStatus)
+		t.noteExit(pid, t.lastTime, unknownStatus)
 		return fmt.Errorf("process %d: %w", pid, target.ErrGone)
 	}
 	return nil
@@ -127,9 +127,9 @@ func killsFilteredError(release string) error {
 	return fmt.Errorf("this kernel (Linux %s) kills probed programs that have a seccomp filter, as in containers: use Linux 6.12.14, 6.13.3 or later", release)
 }
 
-// inspect probes the libraries of a process that has mapped something or is about to use OpenCL. Doing so now tells us
+// inspectProcess probes the libraries of a process that has mapped something or is about to use OpenCL. Doing so now tells us
 // where its code lies, and whether it is selected, even if it has ended when we read its first call.
-func (t *Tracer) inspect(pid int) error {
+func (t *Tracer) inspectProcess(pid int) error {
 	p := t.table.find(pid)
 	if p != nil && p.state == watched {
 		p.walker.Renew()
@@ -160,7 +160,7 @@ func (t *Tracer) addCandidate(found *target.Process, selected bool) {
 	p.selected = selected || t.options.Follow
 	switch {
 	case libraries > 0:
-		t.table.inspect(p, t.inspectCode(found))
+		t.table.noteCode(p, t.inspectCode(found))
 	case p.target != nil, p.selected: // without libraries it may be just ending
 		t.table.watchCalls(p)
 	default:
@@ -170,12 +170,12 @@ func (t *Tracer) addCandidate(found *target.Process, selected bool) {
 
 // platformQueried inspects a process that makes the first OpenCL call of all.
 func (t *Tracer) platformQueried(pid int) {
-	if p := t.table.watched(pid); p != nil {
+	if p := t.table.findWatched(pid); p != nil {
 		p.objects.SeenFromStart()
 		return
 	}
-	if err := t.inspect(pid); err != nil && !errors.Is(err, target.ErrGone) {
-		t.refuse(pid, err)
+	if err := t.inspectProcess(pid); err != nil && !errors.Is(err, target.ErrGone) {
+		t.ignoreUninspectable(pid, err)
 	}
 	if p := t.table.find(pid); p != nil && p.state == inspected {
 		p.fromStart = true
@@ -186,7 +186,7 @@ func (t *Tracer) platformQueried(pid int) {
 func (t *Tracer) firstCall(pid int, time uint64) *process {
 	p := t.table.findOrNew(pid)
 	if p.state == inspected {
-		t.watch(p, time)
+		t.beginWatching(p, time)
 		return p
 	}
 	v, err := t.viewOfCaller(p)
@@ -198,14 +198,14 @@ func (t *Tracer) firstCall(pid int, time uint64) *process {
 		}
 		v = t.inspectCode(ended)
 	case err != nil:
-		t.refuse(pid, err)
+		t.ignoreUninspectable(pid, err)
 		return nil
 	case !p.selected && !t.selects(v.target):
 		t.ignoreInspected(v.target)
 		return nil
 	}
 	p.view = v
-	t.watch(p, time)
+	t.beginWatching(p, time)
 	t.attachLibraries(v.target)
 	return p
 }
@@ -244,9 +244,9 @@ func (t *Tracer) describeEnded(p *process) *target.Process {
 
 var errUnnamed = errors.New("a process ended before its name or control group could be read, so whether it is selected is unknown: its calls are not shown")
 
-// refuse ignores a process that we may not inspect.
-func (t *Tracer) refuse(pid int, err error) {
-	t.ignore(pid)
+// ignoreUninspectable ignores a process that we may not inspect.
+func (t *Tracer) ignoreUninspectable(pid int, err error) {
+	t.ignoreProcess(pid)
 	if !errors.Is(err, target.ErrRefused) {
 		t.warn(err)
 	}

@@ -71,18 +71,18 @@ func newProbes(k *kernel.Kernel, everywhere bool) *probes {
 	return s
 }
 
-// loaders returns the ICD loaders that a process has mapped.
-func (s *probes) loaders(pid int) []string {
+// mappedLoaders returns the ICD loaders that a process has mapped.
+func (s *probes) mappedLoaders(pid int) []string {
 	if m := s.mapped[pid]; m != nil {
 		return m.loaders
 	}
 	return nil
 }
 
-// attach probes the functions of a library that have no probe yet, and returns how many have one then. The error is
+// attachToLibrary probes the functions of a library that have no probe yet, and returns how many have one then. The error is
 // about the others.
-func (s *probes) attach(library *target.Library, pid int) (int, error) {
-	id := s.use(library.Identity, pid)
+func (s *probes) attachToLibrary(library *target.Library, pid int) (int, error) {
+	id := s.noteMapped(library.Identity, pid)
 	if m := s.mapped[pid]; m != nil && library.Loader && !slices.Contains(m.loaders, library.Path) {
 		m.loaders = append(m.loaders, library.Path)
 	}
@@ -100,7 +100,7 @@ func (s *probes) attach(library *target.Library, pid int) (int, error) {
 	if pid == allProcesses && len(wanted) > 0 {
 		err = s.removeSingle(id, wanted)
 	}
-	err = errors.Join(err, s.add(p, pid, wanted))
+	err = errors.Join(err, s.addProbes(p, pid, wanted))
 	return len(p.functions) - p.failed, err
 }
 
@@ -112,8 +112,8 @@ func (s *probes) attachExtensions(list []target.Extension, pid int) error {
 	ids := map[string]target.Identity{}
 	for i := range list {
 		e := &list[i]
-		id := s.use(e.Identity, pid)
-		if f := s.files[id]; f.has(allProcesses, e.Offset) || f.has(pid, e.Offset) {
+		id := s.noteMapped(e.Identity, pid)
+		if f := s.files[id]; f.hasProbe(allProcesses, e.Offset) || f.hasProbe(pid, e.Offset) {
 			continue
 		}
 		if wanted[e.Open] == nil {
@@ -122,12 +122,12 @@ func (s *probes) attachExtensions(list []target.Extension, pid int) error {
 		wanted[e.Open][e.Offset] = s.numbers[e.Name]
 	}
 	for open, functions := range wanted {
-		errs = append(errs, s.add(s.probesOf(ids[open], pid, open), pid, functions))
+		errs = append(errs, s.addProbes(s.probesOf(ids[open], pid, open), pid, functions))
 	}
 	return errors.Join(errs...)
 }
 
-func (f *file) has(pid int, offset uint64) bool {
+func (f *file) hasProbe(pid int, offset uint64) bool {
 	if p := f.probes[pid]; p != nil {
 		_, there := p.functions[offset]
 		return there
@@ -135,9 +135,9 @@ func (f *file) has(pid int, offset uint64) bool {
 	return false
 }
 
-// use notes that a process has a file mapped. If the file was rewritten, its probes are in the wrong places, and are
+// noteMapped notes that a process has a file mapped. If the file was rewritten, its probes are in the wrong places, and are
 // removed.
-func (s *probes) use(identity target.Identity, pid int) inode {
+func (s *probes) noteMapped(identity target.Identity, pid int) inode {
 	id := inodeOf(identity)
 	f := s.files[id]
 	switch {
@@ -180,15 +180,15 @@ func (s *probes) removeSingle(id inode, wanted map[uint64]uint16) error {
 		rest := maps.Clone(p.functions)
 		maps.DeleteFunc(rest, func(offset uint64, _ uint16) bool { _, too := wanted[offset]; return too })
 		if pid != allProcesses && len(rest) < len(p.functions) {
-			errs = append(errs, p.close(), s.add(p, pid, rest))
+			errs = append(errs, p.close(), s.addProbes(p, pid, rest))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// add probes functions of a file, given by offset, each where that costs least. A function that cannot be probed does
+// addProbes probes functions of a file, given by offset, each where that costs least. A function that cannot be probed does
 // not prevent the others.
-func (s *probes) add(p *fileProbes, pid int, functions map[uint64]uint16) error {
+func (s *probes) addProbes(p *fileProbes, pid int, functions map[uint64]uint16) error {
 	if s.closed || len(functions) == 0 {
 		return nil
 	}
@@ -213,7 +213,7 @@ func (s *probes) add(p *fileProbes, pid int, functions map[uint64]uint16) error 
 		}
 		errs = append(errs, err)
 		var failed *kernel.ProbeError
-		if !errors.As(err, &failed) || !unprobeable(err) {
+		if !errors.As(err, &failed) || !isUnprobeable(err) {
 			break
 		}
 		i := slices.Index(entries, failed.Offset)
@@ -227,17 +227,17 @@ func (s *probes) add(p *fileProbes, pid int, functions map[uint64]uint16) error 
 // errNotSupported is ENOTSUPP, a code that the kernel uses internally and returns here.
 const errNotSupported = syscall.Errno(524)
 
-// unprobeable reports whether the function itself is the reason: it lies outside of the file, or begins with an
+// isUnprobeable reports whether the function itself is the reason: it lies outside of the file, or begins with an
 // instruction that the kernel cannot execute out of line.
-func unprobeable(err error) bool {
+func isUnprobeable(err error) bool {
 	return errors.Is(err, unix.EINVAL) || errors.Is(err, errNotSupported) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EIO)
 }
 
-// executed forgets what a process had mapped. Probes for this process alone stay: they belong to its main thread,
+// forgetMapped forgets what a process had mapped. Probes for this process alone stay: they belong to its main thread,
 // whatever program that executes (uprobe_multi_link_filter in kernel/trace/bpf_trace.c of Linux).
-func (s *probes) executed(pid int) {
+func (s *probes) forgetMapped(pid int) {
 	if s.everywhere {
-		s.drop(pid)
+		s.dropProcess(pid)
 	}
 }
 
@@ -245,7 +245,7 @@ func (s *probes) executed(pid int) {
 // before they are back are missed.
 func (s *probes) reattach(pid int) {
 	if s.everywhere || s.mapped[pid] == nil {
-		s.drop(pid)
+		s.dropProcess(pid)
 		return
 	}
 	for id := range s.mapped[pid].files {
@@ -256,14 +256,14 @@ func (s *probes) reattach(pid int) {
 		}
 		functions := p.functions
 		_ = p.close() // that thread is gone
-		if s.add(p, pid, functions) != nil {
+		if s.addProbes(p, pid, functions) != nil {
 			delete(f.probes, pid) // tried again when the process maps the file
 		}
 	}
 }
 
-// drop forgets a process, and removes the probes that are for it alone.
-func (s *probes) drop(pid int) {
+// dropProcess forgets a process, and removes the probes that are for it alone.
+func (s *probes) dropProcess(pid int) {
 	m := s.mapped[pid]
 	if m == nil {
 		return
@@ -282,8 +282,8 @@ func (s *probes) drop(pid int) {
 	delete(s.mapped, pid)
 }
 
-// sweep removes probes from files that no process has mapped for idleNS.
-func (s *probes) sweep(now uint64) {
+// removeUnmapped removes probes from files that no process has mapped for idleNS.
+func (s *probes) removeUnmapped(now uint64) {
 	for id, f := range s.files {
 		switch {
 		case f.kept || len(f.users) > 0:

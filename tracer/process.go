@@ -21,9 +21,9 @@ func (t *Tracer) inspectCode(found *target.Process) view {
 	return v
 }
 
-// write passes on a record of the process. Its time is at least that of the record before: clocks of two processors
+// passRecord passes on a record of the process. Its time is at least that of the record before: clocks of two processors
 // differ by less than a call takes.
-func (p *process) write(r *wire.Record) {
+func (p *process) passRecord(r *wire.Record) {
 	t := p.tracer
 	if r.Kind == wire.KindDiag && p.hasLost() { // the lost calls may explain the finding
 		t.scan.last = 0
@@ -49,16 +49,16 @@ func (p *process) recordLosses() {
 	calls, uses := p.tracer.kernel.Lost(p.pid)
 	if calls > p.lost {
 		p.objects.Lost()
-		p.write(&wire.Record{Event: wire.LostFields{Events: calls - p.lost, Uses: uses - p.lostUses}.Event()})
+		p.passRecord(&wire.Record{Event: wire.LostFields{Events: calls - p.lost, Uses: uses - p.lostUses}.Event()})
 	}
 	p.lost, p.lostUses = calls, uses
 }
 
-// forwarded reports whether an ICD loader makes the call on behalf of another loader, which is probed as well. A call
+// isForwarded reports whether an ICD loader makes the call on behalf of another loader, which is probed as well. A call
 // that is reported at its entry was then reported for the outer loader already. Of a call that is reported at its
 // return, the probes report the inner one only.
-func (p *process) forwarded(s *wire.Sample) bool {
-	loaders := p.tracer.probes.loaders(p.pid)
+func (p *process) isForwarded(s *wire.Sample) bool {
+	loaders := p.tracer.probes.mappedLoaders(p.pid)
 	if len(loaders) < 2 || calls.Functions[s.Function].Shape.Flags&wire.ShapeReturn != 0 {
 		return false
 	}
@@ -66,14 +66,14 @@ func (p *process) forwarded(s *wire.Sample) bool {
 	return known && slices.Contains(loaders, path)
 }
 
-// watch begins to watch a process whose view is known.
-func (t *Tracer) watch(p *process, time uint64) {
+// beginWatching begins to watch a process whose view is known.
+func (t *Tracer) beginWatching(p *process, time uint64) {
 	t.table.watch(p)
 	p.tracer, p.thread = t, uint32(p.pid)
 	p.number = t.registry.add(p.target)
 	p.lost, p.lostUses = t.kernel.Lost(p.pid)
-	p.tags = stack.NewTags(t.options.Tags, t.options.Depth, p.walker, p.write)
-	p.objects = calls.NewTracker(p.tags, p.write)
+	p.tags = stack.NewTags(t.options.Tags, t.options.Depth, p.walker, p.passRecord)
+	p.objects = calls.NewTracker(p.tags, p.passRecord)
 	if p.fromStart {
 		p.objects.SeenFromStart()
 	}
@@ -85,9 +85,9 @@ func (t *Tracer) watch(p *process, time uint64) {
 	r := wire.ProcessFields{
 		Time: time, PID: uint64(p.pid), Parent: uint64(p.target.Parent), RankNumber: wire.RankNumber(place.Rank),
 	}.Record(payload)
-	p.write(&r)
+	p.passRecord(&r)
 	r = place.Record(time)
-	p.write(&r)
+	p.passRecord(&r)
 }
 
 // recordEnd records that a watched process ended or executed another program. Status is that of wait(2), or
@@ -103,13 +103,13 @@ func (t *Tracer) recordEnd(p *process, time, status uint64) {
 	default:
 		exit.Status = int16(status >> 8 & 0xff)
 	}
-	p.write(&wire.Record{Event: exit.Event()})
+	p.passRecord(&wire.Record{Event: exit.Event()})
 	t.truncated += p.walker.Truncated()
 	t.registry.end(p.number)
 }
 
-// forked adds a child of a known process. The kernel watches it already.
-func (t *Tracer) forked(pid, child int) {
+// addForked adds a child of a known process. The kernel watches it already.
+func (t *Tracer) addForked(pid, child int) {
 	parent := t.table.find(pid)
 	if parent == nil || t.table.find(child) != nil {
 		return
@@ -123,9 +123,9 @@ func (t *Tracer) forked(pid, child int) {
 	}
 }
 
-// execed ends the program that a process ran: its memory is gone, and all OpenCL objects with it. thread is the one that
+// noteExec ends the program that a process ran: its memory is gone, and all OpenCL objects with it. thread is the one that
 // executes; it takes over the number of the process.
-func (t *Tracer) execed(pid, thread int, time uint64) {
+func (t *Tracer) noteExec(pid, thread int, time uint64) {
 	p := t.table.find(pid)
 	if p == nil {
 		return
@@ -135,12 +135,12 @@ func (t *Tracer) execed(pid, thread int, time uint64) {
 	}
 	if !t.options.Follow && !p.selected {
 		t.table.remove(pid)
-		t.probes.drop(pid)
+		t.probes.dropProcess(pid)
 		return
 	}
-	t.table.expect(pid) // sets the verdict again: with an open selection the kernel dropped it
+	t.table.expectProgram(pid) // sets the verdict again: with an open selection the kernel dropped it
 	if thread == pid {
-		t.probes.executed(pid)
+		t.probes.forgetMapped(pid)
 	} else {
 		t.probes.reattach(pid)
 	}
@@ -154,27 +154,27 @@ func (t *Tracer) nameExeced(pid int, name string) {
 	}
 }
 
-// exited forgets a process, which need not be known: it may have got a verdict, or probes, when it was already over.
-func (t *Tracer) exited(pid int, time, status uint64) {
-	if p := t.table.watched(pid); p != nil {
+// noteExit forgets a process, which need not be known: it may have got a verdict, or probes, when it was already over.
+func (t *Tracer) noteExit(pid int, time, status uint64) {
+	if p := t.table.findWatched(pid); p != nil {
 		t.recordEnd(p, time, status)
 	}
 	t.table.end(pid)
 	delete(t.remapped, pid)
 	delete(t.names, pid)
-	t.probes.drop(pid)
+	t.probes.dropProcess(pid)
 }
 
-// ignore ignores a process until it executes another program.
-func (t *Tracer) ignore(pid int) {
+// ignoreProcess ignores a process until it executes another program.
+func (t *Tracer) ignoreProcess(pid int) {
 	t.table.ignore(pid)
-	t.probes.drop(pid)
+	t.probes.dropProcess(pid)
 }
 
 // ignoreInspected ignores a process unless it has executed another program since we inspected it: that one may be
 // selected, and nothing would clear a verdict that came after the execve.
 func (t *Tracer) ignoreInspected(p *target.Process) {
-	t.ignore(p.PID)
+	t.ignoreProcess(p.PID)
 	if p.Replaced() {
 		t.setVerdict(p.PID, kernel.Forget)
 	}

@@ -82,16 +82,16 @@ func (t *processTable) findOrNew(pid int) *process {
 	return &process{pid: pid}
 }
 
-// watched returns the entry of a process, nil if it is not watched.
-func (t *processTable) watched(pid int) *process {
+// findWatched returns the entry of a process, nil if it is not watched.
+func (t *processTable) findWatched(pid int) *process {
 	if p := t.byPID[pid]; p != nil && p.state == watched {
 		return p
 	}
 	return nil
 }
 
-// atLeast iterates over the processes that have come at least so far.
-func (t *processTable) atLeast(least state) iter.Seq[*process] {
+// eachAtLeast iterates over the processes that have come at least so far.
+func (t *processTable) eachAtLeast(least state) iter.Seq[*process] {
 	return func(yield func(*process) bool) {
 		for _, p := range t.byPID {
 			if p.state >= least && !yield(p) {
@@ -110,29 +110,29 @@ func (t *processTable) addChild(parent *process, pid int, selected bool, v view)
 	t.byPID[pid] = child
 }
 
-// expect forgets what is known of a selected process: it runs, or will run, another program.
-func (t *processTable) expect(pid int) *process {
+// expectProgram forgets what is known of a selected process: it runs, or will run, another program.
+func (t *processTable) expectProgram(pid int) *process {
 	p := &process{pid: pid, selected: true}
-	t.put(p, expected)
+	t.putState(p, expected)
 	return p
 }
 
 // watchCalls keeps a candidate as it is, and has the kernel report its calls.
-func (t *processTable) watchCalls(p *process) { t.put(p, max(p.state, expected)) }
+func (t *processTable) watchCalls(p *process) { t.putState(p, max(p.state, expected)) }
 
-// inspect notes the code of a candidate.
-func (t *processTable) inspect(p *process, v view) {
+// noteCode notes the code of a candidate.
+func (t *processTable) noteCode(p *process, v view) {
 	p.view = v
-	t.put(p, inspected)
+	t.putState(p, inspected)
 }
 
 // watch begins to watch a process whose view is known.
 func (t *processTable) watch(p *process) {
 	p.missing = false
-	t.put(p, watched)
+	t.putState(p, watched)
 }
 
-func (t *processTable) put(p *process, s state) {
+func (t *processTable) putState(p *process, s state) {
 	p.state = s
 	t.byPID[p.pid] = p
 	t.setVerdict(p.pid, kernel.Watch)

@@ -48,7 +48,7 @@ func (r *registry) find(number uint32) *target.Process {
 	return r.numbered[number-1]
 }
 
-func (r *registry) count() int {
+func (r *registry) countWatched() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.watched

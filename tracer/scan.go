@@ -28,12 +28,12 @@ func (t *Tracer) scanIfDue() {
 		return
 	}
 	t.scan.last = now
-	for p := range t.table.atLeast(watched) {
+	for p := range t.table.eachAtLeast(watched) {
 		p.recordLosses()
 	}
 	t.learnExtensions()
 	t.scanProcesses()
-	t.probes.sweep(now)
+	t.probes.removeUnmapped(now)
 }
 
 // scanProcesses finds what no probe reports. It inspects new processes for a dynamic linker that we do not know, as in a
@@ -42,9 +42,9 @@ func (t *Tracer) scanIfDue() {
 func (t *Tracer) scanProcesses() {
 	blind := !t.kernel.Lifecycle()
 	if blind {
-		for p := range t.table.atLeast(watched) {
+		for p := range t.table.eachAtLeast(watched) {
 			if p.target.Replaced() {
-				t.execed(p.pid, p.pid, t.scan.last) // the executing thread is unknown
+				t.noteExec(p.pid, p.pid, t.scan.last) // the executing thread is unknown
 			}
 		}
 	}
@@ -64,13 +64,13 @@ func (t *Tracer) scanProcesses() {
 // scanForEnded ends processes whose exit was not reported. Their last calls may still be unread, so a process must be
 // missing at two scans with everything read in between.
 func (t *Tracer) scanForEnded() {
-	for p := range t.table.atLeast(expected) {
+	for p := range t.table.eachAtLeast(expected) {
 		missing := !target.Exists(p.pid)
 		if p.state == watched {
 			missing = !p.target.Same()
 		}
 		if missing && p.missing && t.scan.drained {
-			t.exited(p.pid, t.scan.last, unknownStatus)
+			t.noteExit(p.pid, t.scan.last, unknownStatus)
 		}
 		p.missing = missing
 	}
@@ -87,13 +87,13 @@ func (t *Tracer) scanForNew() {
 		delete(t.names, pid)
 		if t.table.find(pid) == nil {
 			t.setVerdict(pid, kernel.Forget)
-			t.probes.drop(pid)
+			t.probes.dropProcess(pid)
 		}
 	}
 	for _, pid := range came {
 		if p, err := target.Open(pid); err == nil && !t.kernel.Lifecycle() {
-			t.forked(p.Parent, pid)
+			t.addForked(p.Parent, pid)
 		}
-		_ = t.inspect(pid) // an error is reported at its first call
+		_ = t.inspectProcess(pid) // an error is reported at its first call
 	}
 }

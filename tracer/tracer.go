@@ -87,10 +87,10 @@ func Start(options Options) (*Tracer, error) {
 	if report.KillsFiltered {
 		t.killsFiltered = report.Kernel
 	}
-	t.put = t.buffer
+	t.put = t.bufferRecord
 	var err error
 	t.kernel, err = kernel.New(kernel.Options{
-		Shapes: shapes(), WatchAll: options.Open(), Follow: options.Follow,
+		Shapes: callShapes(), WatchAll: options.Open(), Follow: options.Follow,
 		Stacks: options.Tags == wire.TagsStack, Uses: options.Uses, Types: system.Types,
 	})
 	if err != nil {
@@ -115,7 +115,7 @@ func functionNames() (core, extensions []string) {
 	return core, extensions
 }
 
-func shapes() []wire.Shape {
+func callShapes() []wire.Shape {
 	shapes := make([]wire.Shape, len(calls.Functions)+1) // the last is that of target.LinkerHook
 	for i := range calls.Functions {
 		shapes[i] = calls.Functions[i].Shape
@@ -123,8 +123,8 @@ func shapes() []wire.Shape {
 	return shapes
 }
 
-// buffer keeps a record for the next Poll.
-func (t *Tracer) buffer(r *wire.Record) {
+// bufferRecord keeps a record for the next Poll.
+func (t *Tracer) bufferRecord(r *wire.Record) {
 	kept := *r
 	kept.Payload = append([]byte(nil), r.Payload...)
 	t.buffered = append(t.buffered, kept)
@@ -141,7 +141,7 @@ func (t *Tracer) Poll(wait time.Duration, put func(*wire.Record)) (int, error) {
 		n++
 		put(r)
 	}
-	defer func() { t.put = t.buffer }()
+	defer func() { t.put = t.bufferRecord }()
 	for i := range t.buffered {
 		t.put(&t.buffered[i])
 	}
@@ -150,7 +150,7 @@ func (t *Tracer) Poll(wait time.Duration, put func(*wire.Record)) (int, error) {
 		wait = 0
 	}
 	for {
-		samples, err := t.kernel.Poll(wait, t.handle)
+		samples, err := t.kernel.Poll(wait, t.handleSample)
 		if err != nil {
 			return n, fmt.Errorf("read the samples of the eBPF program: %w", err)
 		}
@@ -162,7 +162,7 @@ func (t *Tracer) Poll(wait time.Duration, put func(*wire.Record)) (int, error) {
 	}
 	for pid := range t.remapped {
 		delete(t.remapped, pid)
-		_ = t.inspect(pid) // an error is reported at its first call
+		_ = t.inspectProcess(pid) // an error is reported at its first call
 	}
 	t.scanIfDue()
 	if len(t.table.byPID) == 0 && !t.options.Open() {
@@ -171,18 +171,18 @@ func (t *Tracer) Poll(wait time.Duration, put func(*wire.Record)) (int, error) {
 	return n, nil
 }
 
-func (t *Tracer) handle(s *wire.Sample) {
+func (t *Tracer) handleSample(s *wire.Sample) {
 	pid := int(s.Pid)
 	switch s.Sight {
 	case wire.SightCall:
 		t.handleCall(pid, s)
 	case wire.SightFork:
-		t.forked(pid, int(s.Result))
+		t.addForked(pid, int(s.Result))
 	case wire.SightExec:
-		t.execed(pid, int(s.Result), s.Time)
+		t.noteExec(pid, int(s.Result), s.Time)
 		t.nameExeced(pid, s.Comm())
 	case wire.SightExit:
-		t.exited(pid, s.Time, s.Result)
+		t.noteExit(pid, s.Time, s.Result)
 	}
 }
 
@@ -195,7 +195,7 @@ func (t *Tracer) handleCall(pid int, s *wire.Sample) {
 		t.platformQueried(pid)
 		return
 	}
-	p := t.table.watched(pid)
+	p := t.table.findWatched(pid)
 	if p == nil {
 		if p = t.firstCall(pid, s.Time); p == nil {
 			return
@@ -205,7 +205,7 @@ func (t *Tracer) handleCall(pid int, s *wire.Sample) {
 		t.extensionReceived(p, name, address)
 		return
 	}
-	if p.forwarded(s) {
+	if p.isForwarded(s) {
 		return
 	}
 	p.thread = s.Tid
@@ -221,7 +221,7 @@ func (t *Tracer) setVerdict(pid int, verdict kernel.Verdict) {
 }
 
 // Watched returns how many processes are watched now: those named by pid, and those that have made a call.
-func (t *Tracer) Watched() int { return t.registry.count() }
+func (t *Tracer) Watched() int { return t.registry.countWatched() }
 
 // Open returns the path under which we can open a file of a process, given by its number in records and the path that it
 // knows. It returns "" if the file is gone. It works for the latest processes that have ended, too.
@@ -261,7 +261,7 @@ func (t *Tracer) warnOfIncompleteStacks() {
 	if n := t.kernel.Shortened(); n > 0 {
 		t.options.Warn(fmt.Sprintf("%d calls have only their innermost frame: this machine could not keep up", n))
 	}
-	for p := range t.table.atLeast(watched) {
+	for p := range t.table.eachAtLeast(watched) {
 		t.truncated += p.walker.Truncated()
 	}
 	if t.truncated > 0 {

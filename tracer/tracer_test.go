@@ -299,10 +299,10 @@ func TestLostEnd(t *testing.T) {
 	p := begin(t, loader)
 	w := watch(t, pids(p))
 	gone.End()
-	ended := w.table.expect(gone.pid)
+	ended := w.table.expectProgram(gone.pid)
 	ended.view = w.inspectCode(&target.Process{PID: gone.pid})
-	w.watch(ended, 0)
-	w.table.expect(gone.pid + 1<<22)
+	w.beginWatching(ended, 0)
+	w.table.expectProgram(gone.pid + 1<<22)
 	w.scan.ends = endScans
 	w.want(gone.pid, "process", "exit -1 signal 0")
 	w.until("the end of a candidate", func() bool { return len(w.table.byPID) == 1 })
@@ -316,7 +316,7 @@ func TestIgnoredProcessThatIsGone(t *testing.T) {
 	p := begin(t, loader)
 	w := watch(t, target.Selection{Comms: []string{"no-such-name"}})
 	p.End()
-	w.ignore(p.pid)
+	w.ignoreProcess(p.pid)
 	if err := w.kernel.SetVerdict(p.pid, kernel.Forget); err != nil {
 		t.Error(err)
 	}
@@ -374,7 +374,7 @@ __asm__(".globl clReleaseMemObject; .type clReleaseMemObject, @function; clRelea
 		t.Fatalf("%+v, %v", library, err)
 	}
 	for range 2 {
-		if n, err := w.probes.attach(&library, p.pid); n != 2 {
+		if n, err := w.probes.attachToLibrary(&library, p.pid); n != 2 {
 			t.Errorf("%d functions are probed: %v", n, err)
 		}
 	}
@@ -388,11 +388,11 @@ func TestNoWarningsAboutEndedProcesses(t *testing.T) {
 	w.want(p.pid, "process", "create buffer 1 60")
 	gone.End()
 	library := target.Library{Path: "/private/libOpenCL.so", Err: errors.ErrUnsupported}
-	w.probe(&library, gone.pid)
+	w.probeLibrary(&library, gone.pid)
 	if w.warned(library.Path) {
 		t.Errorf("warned %q", w.warns)
 	}
-	w.probe(&library, p.pid)
+	w.probeLibrary(&library, p.pid)
 	if !w.warned(library.Path) {
 		t.Error("no warning about a running process")
 	}
@@ -422,19 +422,19 @@ func TestUnusedFiles(t *testing.T) {
 	}
 	w.until("probes", probed)
 	now := clock()
-	w.probes.sweep(now)
-	w.probes.sweep(now + 2*idleNS)
+	w.probes.removeUnmapped(now)
+	w.probes.removeUnmapped(now + 2*idleNS)
 	if !probed() {
 		t.Error("the probes of a mapped file were removed")
 	}
 	p.End()
 	w.until("the end", func() bool { return w.probes.mapped[p.pid] == nil })
 	now = clock()
-	w.probes.sweep(now)
+	w.probes.removeUnmapped(now)
 	if !probed() {
 		t.Error("the probes were removed at once")
 	}
-	w.probes.sweep(now + 2*idleNS)
+	w.probes.removeUnmapped(now + 2*idleNS)
 	if probed() {
 		t.Error("the probes were not removed")
 	}
@@ -525,7 +525,7 @@ func TestCloseDuringQuery(t *testing.T) {
 func TestRecordsBeforeTheFirstPoll(t *testing.T) {
 	w := &Tracer{}
 	payload := []byte("a")
-	w.buffer(&wire.Record{Payload: payload})
+	w.bufferRecord(&wire.Record{Payload: payload})
 	payload[0] = 'b'
 	if len(w.buffered) != 1 || string(w.buffered[0].Payload) != "a" {
 		t.Errorf("%+v", w.buffered)

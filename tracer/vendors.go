@@ -71,7 +71,7 @@ func (t *Tracer) learnExtensions() {
 			return
 		}
 		t.catalog.Learn(a.list)
-		for p := range t.table.atLeast(inspected) {
+		for p := range t.table.eachAtLeast(inspected) {
 			t.attachLibraries(p.target)
 		}
 	default:

@@ -19,19 +19,19 @@ func (d *dashboard) toggleBaseline() {
 	switch {
 	case b.at != nil:
 		*b = baseline{}
-		d.say(dim, "counts are those since the start again")
+		d.sayMessage(dim, "counts are those since the start again")
 	case d.live == nil:
-		d.say(dim, "there is nothing to count yet")
+		d.sayMessage(dim, "there is nothing to count yet")
 	default:
 		*b = baseline{at: d.live}
-		d.say(goodStyle, "counts and hit rates are those from now on; B takes them from the start again")
+		d.sayMessage(goodStyle, "counts and hit rates are those from now on; B takes them from the start again")
 	}
-	d.tags.order(d.shownSnapshot())
+	d.tags.orderRows(d.shownSnapshot())
 }
 
-// text says since when counts are taken.
-func (b *baseline) text() string {
-	return " SINCE " + units.Clock(since(b.at.Started, b.at.Time)) + " "
+// sinceText says since when counts are taken.
+func (b *baseline) sinceText() string {
+	return " SINCE " + units.Clock(saturatingDifference(b.at.Started, b.at.Time)) + " "
 }
 
 // sinceBaseline returns a snapshot with the counts since the baseline. A moment before it stays as it is.
@@ -64,13 +64,13 @@ func totalsSince(was, is *stats.Totals) stats.Totals {
 		{&t.Unpooled, &was.Unpooled}, {&t.DriverCreates, &was.DriverCreates}, {&t.DriverReleases, &was.DriverReleases},
 		{&t.DriverNS, &was.DriverNS}, {&t.Saved.NS, &was.Saved.NS}, {&t.Uses, &was.Uses}, {&t.Syncs, &was.Syncs},
 	} {
-		*c.to = since(*c.from, *c.to)
+		*c.to = saturatingDifference(*c.from, *c.to)
 	}
 	for i := range t.MissReasons {
-		t.MissReasons[i] = since(was.MissReasons[i], t.MissReasons[i])
+		t.MissReasons[i] = saturatingDifference(was.MissReasons[i], t.MissReasons[i])
 	}
 	for i := range t.Evictions {
-		t.Evictions[i] = since(was.Evictions[i], t.Evictions[i])
+		t.Evictions[i] = saturatingDifference(was.Evictions[i], t.Evictions[i])
 	}
 	return t
 }
@@ -88,9 +88,9 @@ func tagsSince(was, is []stats.Tag) []stats.Tag {
 			continue
 		}
 		old := &was[at]
-		t.Hits, t.Misses, t.Creates = since(old.Hits, t.Hits), since(old.Misses, t.Misses), since(old.Creates, t.Creates)
+		t.Hits, t.Misses, t.Creates = saturatingDifference(old.Hits, t.Hits), saturatingDifference(old.Misses, t.Misses), saturatingDifference(old.Creates, t.Creates)
 		for k := range t.MissReasons {
-			t.MissReasons[k] = since(old.MissReasons[k], t.MissReasons[k])
+			t.MissReasons[k] = saturatingDifference(old.MissReasons[k], t.MissReasons[k])
 		}
 	}
 	return tags

@@ -18,7 +18,8 @@ func more(seconds, hits, misses uint64) *stats.Snapshot {
 	return s
 }
 
-// TestCountsAreSinceTheBaseline: counts are those since a moment, also of one process and in moments looked back to; what is in use stays.
+// TestCountsAreSinceTheBaseline: counts are those since a moment, also of one process and in moments looked back to; what is
+// in use stays.
 func TestCountsAreSinceTheBaseline(t *testing.T) {
 	d := newTest((&calls{}).options(), 160, 45, sampleSnapshot())
 	shows(t, d, "hit 93.7%", "99.1")
@@ -62,7 +63,7 @@ func TestSinceTheChange(t *testing.T) {
 	d.Update(frameMsg{now: testStart.Add(4 * time.Second), snap: s})
 	shows(t, d, "99.1   25.0 ")
 	press(d, "t")
-	if _, text := d.tags.cell(&tagColumns[9], d.tags.current(s)); text != none {
+	if _, text := d.tags.cellText(&tagColumns[9], d.tags.current(s)); text != none {
 		t.Errorf("a file has %s", text)
 	}
 }

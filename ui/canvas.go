@@ -28,10 +28,10 @@ func (c *canvas) clear() {
 	}
 }
 
-func (c *canvas) all() region { return region{c: c, w: c.w, h: c.h} }
+func (c *canvas) wholeRegion() region { return region{c: c, w: c.w, h: c.h} }
 
-// set writes a cluster of width n inside the canvas, and blanks the rest of the wide clusters that it cuts.
-func (c *canvas) set(x, y, n int, text string, st style) {
+// setCluster writes a cluster of width n inside the canvas, and blanks the rest of the wide clusters that it cuts.
+func (c *canvas) setCluster(x, y, n int, text string, st style) {
 	row := c.cells[y*c.w : (y+1)*c.w]
 	for left := x; left > 0 && row[left].text == ""; left-- {
 		row[left-1].text = " "
@@ -102,38 +102,38 @@ type region struct {
 	x, y, w, h int
 }
 
-// sub returns a part of the region, cut to it.
-func (r region) sub(x, y, w, h int) region {
+// subRegion returns a part of the region, cut to it.
+func (r region) subRegion(x, y, w, h int) region {
 	x, y = max(0, min(x, r.w)), max(0, min(y, r.h))
 	return region{r.c, r.x + x, r.y + y, max(0, min(w, r.w-x)), max(0, min(h, r.h-y))}
 }
 
-// rows returns the region without its first n rows.
-func (r region) rows(n int) region { return r.sub(0, n, r.w, r.h-n) }
+// withoutRows returns the region without its first n rows.
+func (r region) withoutRows(n int) region { return r.subRegion(0, n, r.w, r.h-n) }
 
-// put writes one cluster of known width 1.
-func (r region) put(x, y int, text string, st style) {
+// putCluster writes one cluster of known width 1.
+func (r region) putCluster(x, y int, text string, st style) {
 	if x >= 0 && x < r.w && y >= 0 && y < r.h {
-		r.c.set(r.x+x, r.y+y, 1, text, st)
+		r.c.setCluster(r.x+x, r.y+y, 1, text, st)
 	}
 }
 
-// shade gives a cell the shade of its height. The chart fills the region.
-func (r region) shade(x, y int) {
+// shadeCell gives a cell the shade of its height. The chart fills the region.
+func (r region) shadeCell(x, y int) {
 	if x >= 0 && x < r.w && y >= 0 && y < r.h {
 		r.c.cells[(r.y+y)*r.c.w+r.x+x].shade = uint8((r.h - 1 - y) * (shadeCount - 1) / max(1, r.h-1))
 	}
 }
 
-// repeat writes the same cluster of width 1 n times.
-func (r region) repeat(x, y, n int, text string, st style) {
+// repeatCluster writes the same cluster of width 1 n times.
+func (r region) repeatCluster(x, y, n int, text string, st style) {
 	for i := range max(0, n) {
-		r.put(x+i, y, text, st)
+		r.putCluster(x+i, y, text, st)
 	}
 }
 
-// text writes s from column x on, without control characters and clusters of no width, and returns the column after it.
-func (r region) text(x, y int, s string, st style) int {
+// writeText writes s from column x on, without control characters and clusters of no width, and returns the column after it.
+func (r region) writeText(x, y int, s string, st style) int {
 	if y < 0 || y >= r.h {
 		return x + width(s)
 	}
@@ -142,42 +142,42 @@ func (r region) text(x, y int, s string, st style) int {
 		var n int
 		cluster, n, s = nextCluster(s)
 		if n > 0 && x >= 0 && x+n <= r.w {
-			r.c.set(r.x+x, r.y+y, n, cluster, st)
+			r.c.setCluster(r.x+x, r.y+y, n, cluster, st)
 		}
 		x += n
 	}
 	return x
 }
 
-// textIn writes s into n columns, left-aligned, with an ellipsis if it is cut.
-func (r region) textIn(x, y, n int, s string, st style) {
+// writeTextIn writes s into n columns, left-aligned, with an ellipsis if it is cut.
+func (r region) writeTextIn(x, y, n int, s string, st style) {
 	if n <= 0 {
 		return
 	}
 	if width(s) <= n {
-		r.sub(x, y, n, 1).text(0, 0, s, st)
+		r.subRegion(x, y, n, 1).writeText(0, 0, s, st)
 		return
 	}
-	r.sub(x, y, n-1, 1).text(0, 0, s, st)
-	r.put(x+n-1, y, "…", st)
+	r.subRegion(x, y, n-1, 1).writeText(0, 0, s, st)
+	r.putCluster(x+n-1, y, "…", st)
 }
 
-// lines writes text between margins of x columns, in as many rows as it needs, and returns the row after them.
-func (r region) lines(x, y int, text string, st style) int {
-	for _, line := range wrap(text, r.w-2*x) {
-		r.text(x, y, line, st)
+// writeLines writes text between margins of x columns, in as many rows as it needs, and returns the row after them.
+func (r region) writeLines(x, y int, text string, st style) int {
+	for _, line := range wrapText(text, r.w-2*x) {
+		r.writeText(x, y, line, st)
 		y++
 	}
 	return y
 }
 
-// right writes s so that it ends before column x.
-func (r region) right(x, y int, s string, st style) { r.text(x-width(s), y, s, st) }
+// writeTextBefore writes s so that it ends before column x.
+func (r region) writeTextBefore(x, y int, s string, st style) { r.writeText(x-width(s), y, s, st) }
 
-// spans writes styled pieces one after another.
-func (r region) spans(x, y int, pieces ...span) int {
+// writeSpans writes styled pieces one after another.
+func (r region) writeSpans(x, y int, pieces ...span) int {
 	for _, p := range pieces {
-		x = r.text(x, y, p.text, p.style)
+		x = r.writeText(x, y, p.text, p.style)
 	}
 	return x
 }
@@ -196,46 +196,46 @@ func spansWidth(pieces []span) int {
 	return n
 }
 
-// box draws a frame with a title and, if there is room, a hint at the right. It returns the inside.
-func (r region) box(title, hint []span, border style) region {
+// drawBox draws a frame with a title and, if there is room, a hint at the right. It returns the inside.
+func (r region) drawBox(title, hint []span, border style) region {
 	if r.w < 2 || r.h < 2 {
-		return r.sub(0, 0, 0, 0)
+		return r.subRegion(0, 0, 0, 0)
 	}
 	for y := 1; y < r.h-1; y++ {
-		r.put(0, y, "│", border)
-		r.put(r.w-1, y, "│", border)
+		r.putCluster(0, y, "│", border)
+		r.putCluster(r.w-1, y, "│", border)
 	}
-	r.repeat(1, r.h-1, r.w-2, "─", border)
-	r.put(0, 0, "╭", border)
-	r.put(r.w-1, 0, "╮", border)
-	r.put(0, r.h-1, "╰", border)
-	r.put(r.w-1, r.h-1, "╯", border)
-	r.sub(1, 0, r.w-2, 1).rule(title, hint, border)
-	return r.sub(1, 1, r.w-2, r.h-2)
+	r.repeatCluster(1, r.h-1, r.w-2, "─", border)
+	r.putCluster(0, 0, "╭", border)
+	r.putCluster(r.w-1, 0, "╮", border)
+	r.putCluster(0, r.h-1, "╰", border)
+	r.putCluster(r.w-1, r.h-1, "╯", border)
+	r.subRegion(1, 0, r.w-2, 1).drawRule(title, hint, border)
+	return r.subRegion(1, 1, r.w-2, r.h-2)
 }
 
-// rule draws a line with a title and, if there is room, a hint at the right.
-func (r region) rule(title, hint []span, border style) {
-	r.repeat(0, 0, r.w, "─", border)
-	inside := r.sub(1, 0, r.w-2, 1)
-	end := inside.spans(0, 0, title...) + 1
+// drawRule draws a line with a title and, if there is room, a hint at the right.
+func (r region) drawRule(title, hint []span, border style) {
+	r.repeatCluster(0, 0, r.w, "─", border)
+	inside := r.subRegion(1, 0, r.w-2, 1)
+	end := inside.writeSpans(0, 0, title...) + 1
 	if spansWidth(title) > inside.w {
-		inside.put(inside.w-1, 0, "…", dim)
+		inside.putCluster(inside.w-1, 0, "…", dim)
 	}
 	if n := spansWidth(hint); n > 0 && end+n+2 <= r.w {
-		r.spans(r.w-n-1, 0, hint...)
+		r.writeSpans(r.w-n-1, 0, hint...)
 	}
 }
 
-// cursor marks a row as the chosen one.
-func (r region) cursor(y int) {
-	r.repeat(0, y, r.w, " ", cursorStyle)
-	r.put(0, y, "▸", cursorStyle)
+// markChosenRow marks a row as the chosen one.
+func (r region) markChosenRow(y int) {
+	r.repeatCluster(0, y, r.w, " ", cursorStyle)
+	r.putCluster(0, y, "▸", cursorStyle)
 }
 
-// wipe blanks the region.
-func (r region) wipe() {
+// blankAll blanks the region.
+func (r region) blankAll() {
 	for y := range r.h {
-		r.repeat(0, y, r.w, " ", plain)
+		r.repeatCluster(0, y, r.w, " ", plain)
 	}
 }

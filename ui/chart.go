@@ -22,7 +22,8 @@ var brailleDot = [2][4]byte{{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}}
 // blocks are the eighths of a cell, from empty to full.
 var blocks = [9]string{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}
 
-// column is half a cell wide in a stacked chart. Each of its layers has a height, 0 to 1 of the chart. An absent column has no data.
+// column is half a cell wide in a stacked chart. Each of its layers has a height, 0 to 1 of the chart. An absent column has no
+// data.
 type column struct {
 	layers [3]float64
 	absent bool
@@ -46,9 +47,9 @@ var (
 	hitLayers = []layer{{hitChartStyle, false, solid, ""}, {dim, true, solid, "─"}, {badStyle, false, solid, ""}}
 )
 
-// stacked draws columns with their layers on top of each other, two columns to a cell. It draws exactly r.w cells; columns must have
-// twice as many entries.
-func (r region) stacked(columns []column, layers []layer) {
+// drawStacked draws columns with their layers on top of each other, two columns to a cell. It draws exactly r.w cells; columns
+// must have twice as many entries.
+func (r region) drawStacked(columns []column, layers []layer) {
 	for x := range r.w {
 		pair := columns[2*x : 2*x+2]
 		for y := range r.h {
@@ -60,8 +61,8 @@ func (r region) stacked(columns []column, layers []layer) {
 				text, st = blockCell(pair, layers, y, r.h)
 			}
 			if text != " " {
-				r.put(x, y, text, st)
-				r.shade(x, y)
+				r.putCluster(x, y, text, st)
+				r.shadeCell(x, y)
 			}
 		}
 	}
@@ -83,13 +84,13 @@ func brailleCell(columns []column, layers []layer, x, y, h int) (text string, st
 	if pattern == 0 {
 		return " ", plain
 	}
-	return brailleText[pattern], layers[most(owned[:])].style
+	return brailleText[pattern], layers[indexOfLargest(owned[:])].style
 }
 
 // blockCell returns the block for the higher of two columns, and the style of the layer that owns most of the cell.
 func blockCell(columns []column, layers []layer, y, h int) (text string, st style) {
 	higher := &columns[0]
-	if columns[1].height() > higher.height() {
+	if columns[1].drawnHeight() > higher.drawnHeight() {
 		higher = &columns[1]
 	}
 	var owned [3]int
@@ -98,18 +99,18 @@ func blockCell(columns []column, layers []layer, y, h int) (text string, st styl
 			owned[l]++
 		}
 	}
-	best := most(owned[:])
+	best := indexOfLargest(owned[:])
 	if fill := layers[best].fill; fill != "" {
 		return fill, layers[best].style
 	}
 	return blocks[owned[0]+owned[1]+owned[2]], layers[best].style
 }
 
-// most returns which number is the largest, the first of equal ones.
-func most(numbers []int) int { return slices.Index(numbers, slices.Max(numbers)) }
+// indexOfLargest returns which number is the largest, the first of equal ones.
+func indexOfLargest(numbers []int) int { return slices.Index(numbers, slices.Max(numbers)) }
 
-// height is how high a column is drawn.
-func (c *column) height() float64 { return c.layers[0] + c.layers[1] + c.layers[2] }
+// drawnHeight is how high a column is drawn.
+func (c *column) drawnHeight() float64 { return c.layers[0] + c.layers[1] + c.layers[2] }
 
 // layerAt returns the layer that covers a dot row. A layer above 0 gets at least the row where it starts, unless the layer
 // above claims that, so that small values stay visible.
@@ -128,35 +129,35 @@ func layerAt(c *column, layers []layer, level, rows int) (int, bool) {
 	return 0, false
 }
 
-// sparkline draws values as eighth blocks over the region's whole height, newest at the right. The largest value
+// drawSparkline draws values as eighth blocks over the region's whole height, newest at the right. The largest value
 // fills the height; a value above zero shows at least an eighth.
-func (r region) sparkline(values []float64, st style) {
+func (r region) drawSparkline(values []float64, st style) {
 	top := 0.0
 	for _, v := range values {
 		if v > top {
 			top = v
 		}
 	}
-	r.scaled(values, top, st)
+	r.drawScaled(values, top, st)
 }
 
-// scaled draws values as a sparkline in which top fills the height.
-func (r region) scaled(values []float64, top float64, st style) {
+// drawScaled draws values as a sparkline in which top fills the height.
+func (r region) drawScaled(values []float64, top float64, st style) {
 	for x := range min(r.w, len(values)) {
 		eighths := 0
 		if v := values[x]; v > 0 {
 			eighths = max(1, int(math.Round(v/top*float64(8*r.h))))
 		}
 		for y := r.h - 1; y >= 0 && eighths > 0; y-- {
-			r.put(x, y, blocks[min(8, eighths)], st)
-			r.shade(x, y)
+			r.putCluster(x, y, blocks[min(8, eighths)], st)
+			r.shadeCell(x, y)
 			eighths -= 8
 		}
 	}
 }
 
-// trend draws values into n columns of one row. The largest value fills the row; values that are all equal are a thin line.
-func (r region) trend(x, y, n int, values []uint64, st style) {
+// drawTrend draws values into n columns of one row. The largest value fills the row; values that are all equal are a thin line.
+func (r region) drawTrend(x, y, n int, values []uint64, st style) {
 	if n <= 0 || len(values) == 0 {
 		return
 	}
@@ -172,15 +173,15 @@ func (r region) trend(x, y, n int, values []uint64, st style) {
 		}
 	}
 	if least := slices.Min(scaled[:n]); least > 0 && least == slices.Max(scaled[:n]) {
-		r.repeat(x, y, n, "─", st)
+		r.repeatCluster(x, y, n, "─", st)
 		return
 	}
-	r.sub(x, y, n, 1).sparkline(scaled[:n], st)
+	r.subRegion(x, y, n, 1).drawSparkline(scaled[:n], st)
 }
 
-// bar draws parts of a whole as a horizontal bar. A part above zero that is smaller than half a cell is a thin line in a cell of its own,
-// if a cell is left.
-func (r region) bar(x, y, n int, whole uint64, parts []part) {
+// drawBar draws parts of a whole as a horizontal bar. A part above zero that is smaller than half a cell is a thin line in a
+// cell of its own, if a cell is left.
+func (r region) drawBar(x, y, n int, whole uint64, parts []part) {
 	at := 0
 	total := 0.0
 	for _, p := range parts {
@@ -196,10 +197,10 @@ func (r region) bar(x, y, n int, whole uint64, parts []part) {
 		if end <= at {
 			text, end = "▏", at+1
 		}
-		r.repeat(x+at, y, end-at, text, p.style)
+		r.repeatCluster(x+at, y, end-at, text, p.style)
 		at = end
 	}
-	r.repeat(x+at, y, n-at, "·", freeStyle)
+	r.repeatCluster(x+at, y, n-at, "·", freeStyle)
 }
 
 // part is one part of a bar.
@@ -209,8 +210,8 @@ type part struct {
 	style style
 }
 
-// scaleParts returns the number of parts into which labels divide a chart of h rows: a part has four or five rows, and the number is round
-// where there is a choice. Charts of 2, 3, 4, 7, 8 and 12 rows cannot be divided so; their parts are smaller.
+// scaleParts returns the number of parts into which labels divide a chart of h rows: a part has four or five rows, and the
+// number is round where there is a choice. Charts of 2, 3, 4, 7, 8 and 12 rows cannot be divided so; their parts are smaller.
 func scaleParts(h int) int {
 	least, most := max(1, (h+3)/5), (h-1)/4
 	for _, round := range [...]int{1, 2, 4, 5, 10, 20, 50} {
@@ -224,20 +225,20 @@ func scaleParts(h int) int {
 // drawScale draws the axis in column x, with labels every few rows: f labels a part of the whole.
 func (r region) drawScale(x, h int, f func(part float64) string) {
 	for y := range h {
-		r.put(x, y, "│", frameStyle)
+		r.putCluster(x, y, "│", frameStyle)
 	}
 	parts := scaleParts(h)
 	for i := range parts + 1 {
 		y := (i*(h-1) + parts/2) / parts
-		r.sub(0, 0, x, r.h).right(x, y, f(1-float64(i)/float64(parts)), dim)
-		if r.put(x, y, "┤", frameStyle); h == 1 {
+		r.subRegion(0, 0, x, r.h).writeTextBefore(x, y, f(1-float64(i)/float64(parts)), dim)
+		if r.putCluster(x, y, "┤", frameStyle); h == 1 {
 			return // the top alone
 		}
 	}
 }
 
-// niceCeiling returns the top of an axis of bytes, at least v. All parts of the axis have the same size: 4, 5, 6 or 7 times a power of two,
-// so that labels are round.
+// niceCeiling returns the top of an axis of bytes, at least v. All parts of the axis have the same size: 4, 5, 6 or 7 times a
+// power of two, so that labels are round.
 func niceCeiling(v uint64, parts int) uint64 {
 	if v > math.MaxUint64/2 {
 		return math.MaxUint64

@@ -23,8 +23,8 @@ const (
 	paletteOverlay
 )
 
-// dashboard is Bubble Tea's model: what is shown, and the panes that show it. Update changes the model, View draws it. Both run in Bubble
-// Tea's loop.
+// dashboard is Bubble Tea's model: what is shown, and the panes that show it. Update changes the model, View draws it. Both
+// run in Bubble Tea's loop.
 type dashboard struct {
 	o     Options
 	mode  *mode
@@ -109,27 +109,27 @@ func newDashboard(o Options, t *theme) *dashboard {
 		paneTransfers: &transfersPane{basePane: base}, paneObjects: &objectsPane{basePane: base}, paneHeap: &heapPane{basePane: base},
 		panePoints: &d.points,
 	}
-	d.open(o.State)
+	d.restoreState(o.State)
 	return d
 }
 
 // Init starts the ticks.
 func (d *dashboard) Init() tea.Cmd {
 	if d.o.AskTheme {
-		return tea.Batch(d.poll(0), tea.RequestBackgroundColor)
+		return tea.Batch(d.pollSources(0), tea.RequestBackgroundColor)
 	}
-	return d.poll(0)
+	return d.pollSources(0)
 }
 
 // Update handles one message.
 func (d *dashboard) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case frameMsg:
-		return d, d.update(msg)
+		return d, d.showFrame(msg)
 	case tea.KeyPressMsg:
 		d.dirty = true
 		defer d.saveState()
-		return d, d.press(msg)
+		return d, d.handleKey(msg)
 	case tea.PasteMsg:
 		d.dirty = true
 		d.paste(msg.Content)
@@ -165,7 +165,7 @@ func (d *dashboard) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // View returns the frame, which it draws again only after a change. Bubble Tea writes the cells that differ.
 func (d *dashboard) View() tea.View {
 	if d.dirty && !d.leaving {
-		d.frame = d.draw()
+		d.frame = d.drawFrame()
 		d.dirty = false
 	}
 	v := tea.View{Content: d.frame, AltScreen: true, WindowTitle: d.windowTitle()}
@@ -191,8 +191,8 @@ type frameMsg struct {
 	failure error
 }
 
-// poll waits, and then calls the sources of Options on another goroutine. A panic in a source becomes a failure.
-func (d *dashboard) poll(wait time.Duration) tea.Cmd {
+// pollSources waits, and then calls the sources of Options on another goroutine. A panic in a source becomes a failure.
+func (d *dashboard) pollSources(wait time.Duration) tea.Cmd {
 	o, from, curve := d.o, d.output.next, d.o.Curve != nil && (!d.mode.recording || d.zoom == paneCurve)
 	return tea.Tick(wait, func(now time.Time) (msg tea.Msg) {
 		defer func() {
@@ -220,16 +220,16 @@ func (d *dashboard) poll(wait time.Duration) tea.Cmd {
 	})
 }
 
-// update shows what a tick found.
-func (d *dashboard) update(f frameMsg) tea.Cmd {
+// showFrame shows what a tick found.
+func (d *dashboard) showFrame(f frameMsg) tea.Cmd {
 	d.now = f.now
 	if d.mode.recording {
-		d.cursor.update()
+		d.cursor.askAgain()
 	}
 	if f.hasApp != d.hasApp || f.app != d.app {
 		d.app, d.hasApp, d.dirty = f.app, f.hasApp, true
 	}
-	if d.app.FullScreen && d.o.Detach != nil && !d.ended() {
+	if d.app.FullScreen && d.o.Detach != nil && !d.hasEnded() {
 		d.o.Detach()
 		return d.quit(Detached)
 	}
@@ -242,9 +242,9 @@ func (d *dashboard) update(f frameMsg) tea.Cmd {
 	}
 	if fresh {
 		d.tags.update(d.shownSnapshot())
-		d.points.update()
-		d.past.update(d.live)
-		d.ledger.update(d.live)
+		d.points.judgeSnapshot()
+		d.past.takeSnapshot(d.live)
+		d.ledger.measureLatest(d.live)
 	}
 	if d.live != nil {
 		d.policies.update(d.live)
@@ -263,7 +263,7 @@ func (d *dashboard) updateRest(f frameMsg) tea.Cmd {
 	if d.note.text != "" && d.now.After(d.note.until) {
 		d.note, d.dirty = note{}, true
 	}
-	if d.ended() {
+	if d.hasEnded() {
 		if d.o.ExitWithApp {
 			return d.quit(AppEnded)
 		}
@@ -271,11 +271,13 @@ func (d *dashboard) updateRest(f frameMsg) tea.Cmd {
 			d.overlay, d.dirty = noOverlay, true
 		}
 	}
-	return d.poll(d.o.Refresh)
+	return d.pollSources(d.o.Refresh)
 }
 
 // shownSnapshot returns the snapshot on the screen, nil before there is one: of all processes, or of the chosen one.
-func (d *dashboard) shownSnapshot() *stats.Snapshot { return d.processes.narrow(d.wholeSnapshot()) }
+func (d *dashboard) shownSnapshot() *stats.Snapshot {
+	return d.processes.narrowToChosen(d.wholeSnapshot())
+}
 
 // wholeSnapshot returns the snapshot of all processes.
 func (d *dashboard) wholeSnapshot() *stats.Snapshot {
@@ -285,10 +287,10 @@ func (d *dashboard) wholeSnapshot() *stats.Snapshot {
 	return d.baseline.sinceBaseline(d.live)
 }
 
-func (d *dashboard) freeze() {
+func (d *dashboard) toggleFreeze() {
 	switch {
 	case d.frozen != nil:
-		d.thaw()
+		d.showPresent()
 	case d.live != nil:
 		d.freezeAt(d.live)
 	}
@@ -308,8 +310,8 @@ func (d *dashboard) resize(w, h int) {
 // maxSide bounds the frame if a terminal claims an absurd size.
 const maxSide = 2000
 
-// say shows a message for a while.
-func (d *dashboard) say(st style, text string) {
+// sayMessage shows a message for a while.
+func (d *dashboard) sayMessage(st style, text string) {
 	d.note = note{text, st, d.now.Add(noteTime)}
 	d.dirty = true
 }
@@ -320,8 +322,8 @@ func (d *dashboard) quit(r Result) tea.Cmd {
 	return tea.Quit
 }
 
-// ended reports whether the program is over.
-func (d *dashboard) ended() bool {
+// hasEnded reports whether the program is over.
+func (d *dashboard) hasEnded() bool {
 	switch {
 	case d.mode.recording:
 		return false
@@ -333,14 +335,14 @@ func (d *dashboard) ended() bool {
 	return !slices.ContainsFunc(d.live.Processes, func(p stats.Process) bool { return p.State == stats.Running })
 }
 
-// poolless reports whether the programs have no pool.
-func (d *dashboard) poolless() bool { return d.live != nil && d.live.Policy == "none" }
+// hasNoPool reports whether the programs have no pool.
+func (d *dashboard) hasNoPool() bool { return d.live != nil && d.live.Policy == "none" }
 
 // zoomOn shows one pane alone. If the pane is alone already, all panes come back.
 func (d *dashboard) zoomOn(p paneID) {
 	if d.zoom == p {
 		d.zoom = noPane
-		if !slices.Contains(d.visible(), d.focus) {
+		if !slices.Contains(d.visiblePanes(), d.focus) {
 			d.focus = paneTags
 		}
 	} else {
@@ -349,9 +351,10 @@ func (d *dashboard) zoomOn(p paneID) {
 	d.output.back, d.free.top, d.free.site, d.side = 0, 0, false, 0
 }
 
-// turnFocus moves the focus to the next pane on the screen. While a pane is alone, the next one takes its place; panes without a number stay.
+// turnFocus moves the focus to the next pane on the screen. While a pane is alone, the next one takes its place; panes without
+// a number stay.
 func (d *dashboard) turnFocus(step int) {
-	if d.zoom.unnumbered() {
+	if d.zoom.isUnnumbered() {
 		return
 	}
 	if d.zoom != noPane {
@@ -360,7 +363,7 @@ func (d *dashboard) turnFocus(step int) {
 		d.focus = d.zoom
 		return
 	}
-	if panes := d.visible(); len(panes) > 0 {
+	if panes := d.visiblePanes(); len(panes) > 0 {
 		at := max(0, slices.Index(panes, d.focus))
 		d.focus = panes[(at+step+len(panes))%len(panes)]
 	}

@@ -10,8 +10,8 @@ import (
 // nothing is the snapshot on the screen before the first one has come.
 var nothing = &stats.Snapshot{}
 
-// draw makes a frame.
-func (d *dashboard) draw() string {
+// drawFrame makes a frame.
+func (d *dashboard) drawFrame() string {
 	if d.w < 1 || d.h < 1 {
 		return ""
 	}
@@ -20,29 +20,29 @@ func (d *dashboard) draw() string {
 	}
 	d.canvas.clear()
 	d.canvas.charts = d.theme.charts
-	all := d.canvas.all()
+	all := d.canvas.wholeRegion()
 	s := cmp.Or(d.shownSnapshot(), nothing)
-	l := d.arrange()
+	l := d.arrangePanes()
 	switch l.size {
 	case tooSmall:
 		d.drawTooSmall(all)
 	case numbersOnly:
 		d.drawNumbersOnly(all, s)
 	default:
-		d.drawTop(all.sub(0, 0, d.w, l.top), s, l.size)
+		d.drawTop(all.subRegion(0, 0, d.w, l.top), s, l.size)
 		if l.verdict {
-			d.points.drawLine(all.sub(0, l.top-1, d.w, 1), s)
+			d.points.drawLine(all.subRegion(0, l.top-1, d.w, 1), s)
 		}
 		for i := range l.panes {
 			d.drawPane(all, &l.panes[i], s)
 		}
 		if d.o.Guide {
-			d.drawGuide(all.sub(0, d.h-1-l.bottom(), d.w, 1), s)
+			d.drawGuide(all.subRegion(0, d.h-1-l.rowsBelowPanes(), d.w, 1), s)
 		}
 		if l.message {
-			d.drawMessage(all.sub(0, d.h-2, d.w, 1), s)
+			d.drawMessage(all.subRegion(0, d.h-2, d.w, 1), s)
 		}
-		d.drawKeys(all.sub(0, d.h-1, d.w, 1))
+		d.drawKeys(all.subRegion(0, d.h-1, d.w, 1))
 	}
 	if l.size != tooSmall {
 		d.drawOverlay(all)
@@ -55,22 +55,22 @@ func (d *dashboard) drawTooSmall(r region) {
 	if d.overlay == quitOverlay {
 		text = d.quitText()
 	}
-	r.text(max(0, (r.w-width(text))/2), r.h/2, text, plain)
+	r.writeText(max(0, (r.w-width(text))/2), r.h/2, text, plain)
 }
 
 // drawPane draws a pane and its frame.
 func (d *dashboard) drawPane(all region, p *placed, s *stats.Snapshot) {
-	r := all.sub(p.x, p.y, p.w, p.h)
+	r := all.subRegion(p.x, p.y, p.w, p.h)
 	border, mark := frameStyle, " "
 	if p.pane == d.focus {
 		border, mark = focusStyle, "▸"
 	}
 	left, w := p.innerWidth()
-	inside := r.sub(left, 1, w, r.h-1)
+	inside := r.subRegion(left, 1, w, r.h-1)
 	if p.boxed {
-		inside = r.sub(left, 1, w, r.h-2)
+		inside = r.subRegion(left, 1, w, r.h-2)
 	} else if p.x > 0 {
-		r = r.sub(1, 0, r.w-1, r.h) // one blank column between neighbours
+		r = r.subRegion(1, 0, r.w-1, r.h) // one blank column between neighbours
 	}
 	if inside.w > 0 && inside.h > 0 { // first, because titles say which rows are shown
 		d.panes[p.pane].draw(inside, s)
@@ -83,9 +83,9 @@ func (d *dashboard) drawPane(all region, p *placed, s *stats.Snapshot) {
 	title = append([]span{{mark, focusStyle}, {digit, keyStyle}}, title...)
 	title = append(title, span{" ", plain})
 	if p.boxed {
-		r.box(title, hint, border)
+		r.drawBox(title, hint, border)
 	} else {
-		r.sub(0, 0, r.w, 1).rule(title, hint, border)
+		r.subRegion(0, 0, r.w, 1).drawRule(title, hint, border)
 	}
 }
 
@@ -94,5 +94,5 @@ func plural(n uint64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return count(n) + " " + noun + "s"
+	return formatCount(n) + " " + noun + "s"
 }

@@ -37,7 +37,8 @@ func TestChartsOf(t *testing.T) {
 	}
 }
 
-// consoleFont are the characters above ASCII of the font that the kernel has for its console (drivers/tty/vt/cp437.uni) that may be drawn.
+// consoleFont are the characters above ASCII of the font that the kernel has for its console (drivers/tty/vt/cp437.uni) that
+// may be drawn.
 const consoleFont = "─│┌┐└┘├┤┬┴┼█▓▒░▄▀▌▐■·•◆♦○◙▲▼►◄±÷≈≤≥≡µ∞√↑↓→←↕↔²°¶"
 
 // TestCharts: blocks have no dots, and half blocks only what the console's font has; in both a full chart is full.
@@ -67,7 +68,7 @@ func TestCharts(t *testing.T) {
 	c := newCanvas(4, 2)
 	c.charts = Blocks
 	full := column{layers: [3]float64{1}}
-	c.all().stacked([]column{full, full, {layers: [3]float64{0.25, 0.75}}, {}, {layers: [3]float64{1e-9}}, {}, {absent: true}, {absent: true}}, memLayers)
+	c.wholeRegion().drawStacked([]column{full, full, {layers: [3]float64{0.25, 0.75}}, {}, {layers: [3]float64{1e-9}}, {}, {absent: true}, {absent: true}}, memLayers)
 	if got := c.encode(&theme{charts: Blocks}); got != "█▒\n██▁" {
 		t.Errorf("got\n%s", got)
 	}

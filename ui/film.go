@@ -8,28 +8,28 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// Film returns a moving picture of the dashboard around a run, and of what changes of limits brought: SVG that loads nothing, dark or
-// light as its reader prefers. It shows each snapshot for a time, w by h cells large, and repeats. A reader that shows no motion
-// shows the last snapshot.
+// Film returns a moving picture of the dashboard around a run, and of what changes of limits brought: SVG that loads nothing,
+// dark or light as its reader prefers. It shows each snapshot for a time, w by h cells large, and repeats. A reader that shows
+// no motion shows the last snapshot.
 func Film(snapshots []*stats.Snapshot, judge Judge, each time.Duration, w, h int) string {
 	d := newDashboard(Options{ReadOnly: true, Judge: judge}, newTheme(Dark, Braille))
 	d.resize(w, h)
 	f := film{frames: len(snapshots), seen: map[string][]bool{}}
 	for i, s := range snapshots {
-		d.update(frameMsg{now: time.Unix(0, 0).Add(time.Duration(i) * each), snap: s})
+		d.showFrame(frameMsg{now: time.Unix(0, 0).Add(time.Duration(i) * each), snap: s})
 		if i > 0 {
 			d.ledger.addOthersChanges(snapshots[i-1], s)
 		}
-		d.draw()
+		d.drawFrame()
 		for y := range d.canvas.h {
-			for _, stretch := range d.canvas.stretches(y) {
-				f.add(i, stretch)
+			for _, stretch := range d.canvas.styledStretches(y) {
+				f.addStretch(i, stretch)
 			}
 		}
 	}
 	var b strings.Builder
-	openPicture(&b, w, h, sheet(d.theme)+"@media (prefers-color-scheme:light){\n"+sheet(newTheme(Light, Braille))+"}\n", "gpumemtop")
-	f.write(&b, each)
+	openPicture(&b, w, h, styleRules(d.theme)+"@media (prefers-color-scheme:light){\n"+styleRules(newTheme(Light, Braille))+"}\n", "gpumemtop")
+	f.writeFilm(&b, each)
 	b.WriteString("</svg>\n")
 	return b.String()
 }
@@ -41,7 +41,7 @@ type film struct {
 	order  []string // in which they came
 }
 
-func (f *film) add(frame int, stretch string) {
+func (f *film) addStretch(frame int, stretch string) {
 	if f.seen[stretch] == nil {
 		f.seen[stretch] = make([]bool, f.frames)
 		f.order = append(f.order, stretch)
@@ -49,8 +49,8 @@ func (f *film) add(frame int, stretch string) {
 	f.seen[stretch][frame] = true
 }
 
-// write draws backgrounds first, then text, what comes and goes together as one group.
-func (f *film) write(b *strings.Builder, each time.Duration) {
+// writeFilm draws backgrounds first, then text, what comes and goes together as one group.
+func (f *film) writeFilm(b *strings.Builder, each time.Duration) {
 	groups := map[string][]string{}
 	var keys []string
 	for _, kind := range []string{"<rect", "<text"} {
@@ -58,7 +58,7 @@ func (f *film) write(b *strings.Builder, each time.Duration) {
 			if !strings.HasPrefix(stretch, kind) {
 				continue
 			}
-			key := kind + f.visibility(f.seen[stretch], each)
+			key := kind + f.visibilityAttributes(f.seen[stretch], each)
 			if groups[key] == nil {
 				keys = append(keys, key)
 			}
@@ -70,8 +70,8 @@ func (f *film) write(b *strings.Builder, each time.Duration) {
 	}
 }
 
-// visibility returns the attribute and the animation of a group that is visible in these frames.
-func (f *film) visibility(in []bool, each time.Duration) string {
+// visibilityAttributes returns the attribute and the animation of a group that is visible in these frames.
+func (f *film) visibilityAttributes(in []bool, each time.Duration) string {
 	word := map[bool]string{false: "hidden", true: "visible"}
 	values, times := []string{word[in[0]]}, []string{"0"}
 	for i := 1; i < len(in); i++ {

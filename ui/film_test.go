@@ -106,9 +106,9 @@ func TestFilmShowsWhatTheDashboardShows(t *testing.T) {
 	d := newDashboard(Options{ReadOnly: true, Judge: &analysis.Live{}}, newTheme(Dark, Braille))
 	d.resize(120, 36)
 	for i, s := range snapshots {
-		d.update(frameMsg{now: time.Unix(0, 0).Add(time.Duration(i) * 500 * time.Millisecond), snap: s})
-		_ = d.draw()
-		if got, want := strings.TrimSpace(frameOf(t, picture, float64(i)/8)), strings.TrimSpace(d.canvas.text()); got != want {
+		d.showFrame(frameMsg{now: time.Unix(0, 0).Add(time.Duration(i) * 500 * time.Millisecond), snap: s})
+		_ = d.drawFrame()
+		if got, want := strings.TrimSpace(frameOf(t, picture, float64(i)/8)), strings.TrimSpace(d.canvas.plainText()); got != want {
 			t.Fatalf("frame %d:\n%s\nnot\n%s", i, got, want)
 		}
 	}

@@ -43,8 +43,8 @@ func (f *filter) matches(text string) bool {
 	return found != f.not
 }
 
-// filtered returns the entries of a list that a filter lets through.
-func filtered[T any](f *filter, list []T, text func(*T) string) []T {
+// applyFilter returns the entries of a list that a filter lets through.
+func applyFilter[T any](f *filter, list []T, text func(*T) string) []T {
 	if f.text == "" {
 		return list
 	}
@@ -57,8 +57,8 @@ func filtered[T any](f *filter, list []T, text func(*T) string) []T {
 	return taken
 }
 
-// spans returns the words about a filter in the title of its pane.
-func (f *filter) spans() []span {
+// titleSpans returns the words about a filter in the title of its pane.
+func (f *filter) titleSpans() []span {
 	if f.text == "" {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (d *dashboard) askFilter() {
 			f, err := parseFilter(text)
 			if err != nil {
 				d.setFilter(p, before)
-				d.say(badStyle, "✗ "+err.Error())
+				d.sayMessage(badStyle, "✗ "+err.Error())
 				return
 			}
 			d.setFilter(p, f)
@@ -106,5 +106,5 @@ func (d *dashboard) askFilter() {
 func (d *dashboard) setFilter(p paneID, f filter) {
 	d.filters[p] = f
 	d.output.back = 0
-	d.tags.order(d.shownSnapshot())
+	d.tags.orderRows(d.shownSnapshot())
 }

@@ -42,7 +42,7 @@ func FuzzFilter(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if all := filtered(&filter, []string{row}, func(s *string) string { return *s }); (len(all) == 1) != filter.matches(row) {
+		if all := applyFilter(&filter, []string{row}, func(s *string) string { return *s }); (len(all) == 1) != filter.matches(row) {
 			t.Errorf("%q of %q", text, row)
 		}
 	})
@@ -70,7 +70,7 @@ func TestFilterTags(t *testing.T) {
 	shows(t, d, "✗ error parsing regexp", "tags 22")
 	press(d, "/", "Q", "enter")
 	shows(t, d, "no row has this: esc shows all")
-	d.tags.choose("io.c:12 staging")
+	d.tags.chooseTag("io.c:12 staging")
 	if chosenName(d) != "io.c:12 staging" {
 		t.Error("a point does not lead to a row that the filter leaves out")
 	}
@@ -117,7 +117,8 @@ func TestNamesAreCutInTheMiddle(t *testing.T) {
 	shows(t, d, "error.c:14 create_error_of_this_layer_before ") // before columns of numbers
 }
 
-// TestColumnsFold: a column in which all rows have the same is named in the title instead, until rows differ there; then it stays.
+// TestColumnsFold: a column in which all rows have the same is named in the title instead, until rows differ there; then it
+// stays.
 func TestColumnsFold(t *testing.T) {
 	s := sampleSnapshot()
 	d := newTest((&calls{}).options(), 120, 36, s)
@@ -129,7 +130,7 @@ func TestColumnsFold(t *testing.T) {
 	hides(t, d, "all IDLE")
 	d.Update(frameMsg{now: testStart.Add(4 * time.Second), snap: sampleSnapshot()})
 	hides(t, d, "all IDLE")
-	if d.tags.content.folds(6) {
+	if d.tags.content.isFolded(6) {
 		t.Error("a column went")
 	}
 	s = sampleSnapshot()

@@ -51,24 +51,24 @@ const noLimit = "no limit"
 // unlimitedBytes is more memory than any device has. A larger limit limits nothing.
 const unlimitedBytes = 1 << 60
 
-// percent formats a rate 0…1 as 0.0…100.0.
-func percent(rate float64) string {
+// formatPercent formats a rate 0…1 as 0.0…100.0.
+func formatPercent(rate float64) string {
 	if math.IsNaN(rate) {
 		return none
 	}
 	return units.PercentDigits(max(0, min(rate, 1)))
 }
 
-// ratio formats part of whole as a percentage, none if whole is 0.
-func ratio(part, whole uint64) string {
+// formatRatio formats part of whole as a percentage, none if whole is 0.
+func formatRatio(part, whole uint64) string {
 	if whole == 0 {
 		return none
 	}
-	return percent(float64(part) / float64(whole))
+	return formatPercent(float64(part) / float64(whole))
 }
 
-// count formats a number with its thousands apart, a large one with a suffix.
-func count(v uint64) string {
+// formatCount formats a number with its thousands apart, a large one with a suffix.
+func formatCount(v uint64) string {
 	switch {
 	case v >= 1e15:
 		return strconv.FormatFloat(float64(v), 'g', 3, 64)
@@ -82,16 +82,16 @@ func count(v uint64) string {
 	return units.Grouped(v)
 }
 
-// perSecond formats a count within a window of ns as a rate.
-func perSecond(n, ns uint64) string {
+// formatRate formats a count within a window of ns as a rate.
+func formatRate(n, ns uint64) string {
 	if ns == 0 {
 		return none
 	}
 	return units.Compact(float64(n) / (float64(ns) / 1e9))
 }
 
-// tableCount formats a number in at most five columns.
-func tableCount(v uint64) string {
+// formatTableCount formats a number in at most five columns.
+func formatTableCount(v uint64) string {
 	switch {
 	case v < 1e5:
 		return strconv.FormatUint(v, 10)
@@ -103,39 +103,39 @@ func tableCount(v uint64) string {
 	return units.Compact(float64(v))
 }
 
-// duration formats ns with a unit that keeps it short.
-func duration(ns uint64) string {
+// formatDuration formats ns with a unit that keeps it short.
+func formatDuration(ns uint64) string {
 	v := float64(ns)
 	switch {
 	case ns < 1000:
 		return strconv.FormatUint(ns, 10) + " ns"
 	case ns < 1e6:
-		return decimals(v/1e3) + " µs"
+		return formatDecimals(v/1e3) + " µs"
 	case ns < 1e9:
-		return decimals(v/1e6) + " ms"
+		return formatDecimals(v/1e6) + " ms"
 	case ns < 120e9:
-		return decimals(v/1e9) + " s"
+		return formatDecimals(v/1e9) + " s"
 	}
 	return units.Clock(ns)
 }
 
-func decimals(v float64) string {
+func formatDecimals(v float64) string {
 	if v < 9.95 {
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	}
 	return strconv.FormatFloat(v, 'f', 0, 64)
 }
 
-// since returns b - a, 0 if b is earlier.
-func since(a, b uint64) uint64 {
+// saturatingDifference returns b - a, 0 if b is earlier.
+func saturatingDifference(a, b uint64) uint64 {
 	if b < a {
 		return 0
 	}
 	return b - a
 }
 
-// sum adds numbers. It returns the largest number on overflow.
-func sum(values ...uint64) uint64 {
+// saturatingSum adds numbers. It returns the largest number on overflow.
+func saturatingSum(values ...uint64) uint64 {
 	total := uint64(0)
 	for _, v := range values {
 		if total+v < total {

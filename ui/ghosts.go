@@ -8,33 +8,33 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// ghosts returns what other configurations would have done, nil if none are simulated.
-func (p *ghostsPane) ghosts() *stats.Ghosts {
+// simulatedGhosts returns what other configurations would have done, nil if none are simulated.
+func (p *ghostsPane) simulatedGhosts() *stats.Ghosts {
 	if p.d.live == nil {
 		return nil
 	}
 	return p.d.live.Ghosts
 }
 
-// adopt switches to the configuration that leads the list. Where the list is not on the screen, it only shows the list; the same key again
-// switches.
-func (p *ghostsPane) adopt() {
+// adoptLeader switches to the configuration that leads the list. Where the list is not on the screen, it only shows the list;
+// the same key again switches.
+func (p *ghostsPane) adoptLeader() {
 	d := p.d
-	leader, why := p.adoptable()
+	leader, why := p.leaderToAdopt()
 	switch {
 	case why != "":
-		d.say(warnStyle, why)
+		d.sayMessage(warnStyle, why)
 	case d.zoom != paneGhosts:
 		d.zoomOn(paneGhosts)
-		d.say(warnStyle, "press y again to switch to "+leader.Name+p.gain())
-	case d.policies.request(d.o.Adopt, leader.Name, leader.Policy):
-		d.say(warnStyle, "switching to "+leader.Name+p.gain())
+		d.sayMessage(warnStyle, "press y again to switch to "+leader.Name+p.gainText())
+	case d.policies.requestPolicy(d.o.Adopt, leader.Name, leader.Policy):
+		d.sayMessage(warnStyle, "switching to "+leader.Name+p.gainText())
 	}
 }
 
-// adoptable returns the ghost that leads, or why the run cannot switch to it.
-func (p *ghostsPane) adoptable() (leader *stats.Ghost, why string) {
-	d, g := p.d, p.ghosts()
+// leaderToAdopt returns the ghost that leads, or why the run cannot switch to it.
+func (p *ghostsPane) leaderToAdopt() (leader *stats.Ghost, why string) {
+	d, g := p.d, p.simulatedGhosts()
 	leader = g.Leader()
 	switch {
 	case g == nil:
@@ -50,49 +50,51 @@ func (p *ghostsPane) adoptable() (leader *stats.Ghost, why string) {
 	case leader.Present:
 		return nil, leader.Name + " leads and is in force"
 	case newerDoesBetter(g.Present(), leader):
-		return nil, fmt.Sprintf("the present policy is too new to rank, but has had more hits recently: %s %% hits, %s %s %%", ratio(g.Present().RecentHits, g.Present().RecentRequests),
-			leader.Name, ratio(leader.RecentHits, leader.RecentRequests))
+		return nil, fmt.Sprintf("the present policy is too new to rank, but has had more hits recently: %s %% hits, %s %s %%", formatRatio(g.Present().RecentHits, g.Present().RecentRequests),
+			leader.Name, formatRatio(leader.RecentHits, leader.RecentRequests))
 	}
 	if why := p.onlyFromStart(); why != "" {
 		return nil, why + "; to use the leader: gpumemtop " + leader.Flags() + " ./app"
 	}
-	if why := d.policies.obstacle(); why != "" {
+	if why := d.policies.obstacleText(); why != "" {
 		return nil, why
 	}
 	switch {
-	case d.policies.pending() != "":
-		return nil, "policy " + d.policies.pending() + " is pending"
+	case d.policies.pendingPolicy() != "":
+		return nil, "policy " + d.policies.pendingPolicy() + " is pending"
 	case d.o.Adopt == nil:
 		return nil, "the policy cannot be changed here"
 	}
 	return leader, ""
 }
 
-// elapsed is how long the run took so far, ns.
-func (p *ghostsPane) elapsed() uint64 { return since(p.d.live.Started, p.d.live.Time) }
+// elapsedNS is how long the run took so far, ns.
+func (p *ghostsPane) elapsedNS() uint64 { return saturatingDifference(p.d.live.Started, p.d.live.Time) }
 
-// newerDoesBetter reports whether the present configuration has had more hits lately than the leader. It began too late to be ranked.
+// newerDoesBetter reports whether the present configuration has had more hits lately than the leader. It began too late to be
+// ranked.
 func newerDoesBetter(present, leader *stats.Ghost) bool {
 	return present != nil && !present.Whole() && present.Stopped == "" && present.RecentRequests > 0 && leader.RecentRequests > 0 &&
 		present.RecentHitRate() > leader.RecentHitRate()
 }
 
-// onlyFromStart says why this run cannot change its policy, which another run could get from its start. It is empty if the run can.
+// onlyFromStart says why this run cannot change its policy, which another run could get from its start. It is empty if the run
+// can.
 func (p *ghostsPane) onlyFromStart() string {
 	switch d := p.d; {
 	case !d.mode.pool:
 		return "attach only watches"
-	case d.ended():
+	case d.hasEnded():
 		return "the program has ended"
-	case d.poolless() && len(d.live.Change.Former) == 0:
+	case d.hasNoPool() && len(d.live.Change.Former) == 0:
 		return "the program was started without a pool"
 	}
 	return ""
 }
 
-// gain says what the leader would have saved, empty if that is not known.
-func (p *ghostsPane) gain() string {
-	_, part, known := p.ghosts().Saving()
+// gainText says what the leader would have saved, empty if that is not known.
+func (p *ghostsPane) gainText() string {
+	_, part, known := p.simulatedGhosts().Saving()
 	if !known {
 		return ""
 	}

@@ -44,11 +44,11 @@ func (g *groups) rowsOf(s *stats.Snapshot) []stats.Tag {
 	return g.tags
 }
 
-// sums reports whether rows are sums of call sites.
-func (g *groups) sums() bool { return g.by >= byFile && g.by <= byModule }
+// areSums reports whether rows are sums of call sites.
+func (g *groups) areSums() bool { return g.by >= byFile && g.by <= byModule }
 
-// after returns the next way to group. The ways after modules need figures that exist for all processes together only.
-func (g *groups) after(single bool) grouping {
+// nextGrouping returns the next way to group. The ways after modules need figures that exist for all processes together only.
+func (g *groups) nextGrouping(single bool) grouping {
 	next := (g.by + 1) % groupings
 	if single && next > byModule {
 		return bySite
@@ -80,7 +80,7 @@ func groupTags(s *stats.Snapshot, by grouping) []stats.Tag {
 		if !known {
 			at = len(list)
 			places[name] = at
-			list = append(list, stats.Tag{ID: idOf(name), Name: name})
+			list = append(list, stats.Tag{ID: rowID(name), Name: name})
 		}
 		addSite(&list[at], t)
 	}
@@ -102,24 +102,25 @@ func groupOf(t *stats.Tag, by grouping) string {
 	return t.Name
 }
 
-// idOf returns an ID that a row keeps from snapshot to snapshot.
-func idOf(name string) uint32 {
+// rowID returns an ID that a row keeps from snapshot to snapshot.
+func rowID(name string) uint32 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name))
 	return h.Sum32()
 }
 
-// addSite adds a call site to a group. The peak of a group is the sum of its sites' peaks, an upper bound: sites may peak at different times.
+// addSite adds a call site to a group. The peak of a group is the sum of its sites' peaks, an upper bound: sites may peak at
+// different times.
 func addSite(g, t *stats.Tag) {
 	for _, c := range []struct{ to, from *uint64 }{
 		{&g.Live, &t.Live}, {&g.InUse, &t.InUse}, {&g.Requested, &t.Requested}, {&g.Cached, &t.Cached}, {&g.Idle, &t.Idle}, {&g.Cooling, &t.Cooling},
 		{&g.CachedCount, &t.CachedCount}, {&g.Hits, &t.Hits}, {&g.Misses, &t.Misses}, {&g.Creates, &t.Creates}, {&g.Window, &t.Window},
 		{&g.PeakInUse, &t.PeakInUse}, {&g.Held, &t.Held},
 	} {
-		*c.to = sum(*c.to, *c.from)
+		*c.to = saturatingSum(*c.to, *c.from)
 	}
 	for i := range t.MissReasons {
-		g.MissReasons[i] = sum(g.MissReasons[i], t.MissReasons[i])
+		g.MissReasons[i] = saturatingSum(g.MissReasons[i], t.MissReasons[i])
 	}
 	g.Free = append(g.Free, t.Free...)
 	g.Stack = append(g.Stack, t.Name)
@@ -128,7 +129,7 @@ func addSite(g, t *stats.Tag) {
 
 func tagOfShare(name string, s *stats.Share) stats.Tag {
 	return stats.Tag{
-		ID: idOf(name), Name: name, Live: s.Live, InUse: s.InUse, Requested: s.Requested, Held: s.Held, PeakInUse: s.PeakInUse,
+		ID: rowID(name), Name: name, Live: s.Live, InUse: s.InUse, Requested: s.Requested, Held: s.Held, PeakInUse: s.PeakInUse,
 		Cached: s.Cached, Cooling: s.Cooling, CachedCount: s.Blocks, Hits: s.Hits, Misses: s.Misses, Creates: s.Creates, Window: s.Window,
 	}
 }

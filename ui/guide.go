@@ -8,8 +8,8 @@ type hint struct{ key, text string }
 // drawGuide tells someone who is new to the dashboard what to press next.
 func (d *dashboard) drawGuide(r region, s *stats.Snapshot) {
 	items := []item{{0, []span{{" next ", bannerStyle}}}}
-	hints := d.guide(s)
-	if d.zoom != noPane && !d.ended() {
+	hints := d.guideHints(s)
+	if d.zoom != noPane && !d.hasEnded() {
 		hints = append(hints, hint{"esc", "back"})
 	}
 	for i, h := range hints {
@@ -19,15 +19,15 @@ func (d *dashboard) drawGuide(r region, s *stats.Snapshot) {
 		}
 		items = append(items, item{i, []span{{h.key, keyStyle}, {" " + h.text, dim}}})
 	}
-	r.lineOf(1, 0, 2, fit(items, r.w-2, 2))
+	r.writeAllItems(1, 0, 2, fitItems(items, r.w-2, 2))
 }
 
-// guide leads the user from the findings to a change, and to what that gained.
-func (d *dashboard) guide(s *stats.Snapshot) []hint {
+// guideHints leads the user from the findings to a change, and to what that gained.
+func (d *dashboard) guideHints(s *stats.Snapshot) []hint {
 	quit := hint{"q", "quit: what was found follows"}
 	last := d.ledger.lastUndoable()
 	switch running := s.Measured.Running(); {
-	case d.ended():
+	case d.hasEnded():
 		return []hint{{"", "the program has ended"}, quit, {"!", "what stood out"}}
 	case d.zoom == panePoints && (last == nil || !d.nothingToMend()):
 		return d.guidePoints()
@@ -38,7 +38,7 @@ func (d *dashboard) guide(s *stats.Snapshot) []hint {
 	case last != nil && len(last.after) == 0:
 		return []hint{{"", "✓ " + last.label + ": what it changes is known in 3 s"}, {"u", "take it back"}}
 	case last != nil:
-		served, _ := last.texts(false)
+		served, _ := last.beforeAndAfter(false)
 		list := []hint{{"", "✓ " + served}}
 		if m := s.Measured.Known(); m != nil {
 			return append(list, hint{"", "measured: " + m.Change()}, quit)
@@ -55,7 +55,7 @@ func (d *dashboard) guide(s *stats.Snapshot) []hint {
 
 // nothingToMend reports whether no finding can be mended with a key.
 func (d *dashboard) nothingToMend() bool {
-	_, why := d.points.suggestion()
+	_, why := d.points.nextApplicable()
 	return why != ""
 }
 

@@ -12,25 +12,25 @@ import (
 
 // drawHeader draws the first line: what runs at the left, its state at the right.
 func (d *dashboard) drawHeader(r region, s *stats.Snapshot) {
-	x := r.text(1, 0, "gpumemtop", keyStyle) + 2
+	x := r.writeText(1, 0, "gpumemtop", keyStyle) + 2
 	gap := 3
 	if r.w < fullW {
 		gap = 2
 	}
 	if r.w >= d.mode.prefixWidth {
-		x = r.text(x, 0, d.mode.prefix, dim)
+		x = r.writeText(x, 0, d.mode.prefix, dim)
 	}
 	room := r.w - x - min(24, r.w/4) - 2
-	steady, alarms := fit(d.headerItems(s), room, gap), append(alarmItems(s), d.bannerItems(s)...)
-	right := fit(alarms, r.w-x-commandLeast-lineWidth(steady, gap)-2*gap, gap)
+	steady, alarms := fitItems(d.headerItems(s), room, gap), append(alarmItems(s), d.bannerItems(s)...)
+	right := fitItems(alarms, r.w-x-commandLeast-itemsWidth(steady, gap)-2*gap, gap)
 	if len(right) < len(alarms) && r.w < fullW || len(right) == 0 {
-		right = fit(append(alarms, d.headerItems(s)...), room, gap)
+		right = fitItems(append(alarms, d.headerItems(s)...), room, gap)
 	} else {
 		right = append(right, steady...)
 	}
-	n := lineWidth(right, gap)
-	r.textIn(x, 0, r.w-x-n-3, commandLine(s), strong)
-	r.lineOf(r.w-1-n, 0, gap, right)
+	n := itemsWidth(right, gap)
+	r.writeTextIn(x, 0, r.w-x-n-3, commandLine(s), strong)
+	r.writeAllItems(r.w-1-n, 0, gap, right)
 }
 
 // commandLeast is how many columns alarms and banners leave to the command line.
@@ -54,13 +54,14 @@ func commandLine(s *stats.Snapshot) string {
 
 // windowTitle names the program for the terminal's window.
 func (d *dashboard) windowTitle() string {
-	return cut(cleanLine("gpumemtop "+commandLine(cmp.Or(d.shownSnapshot(), nothing))), titleWide)
+	return cutToColumns(cleanLine("gpumemtop "+commandLine(cmp.Or(d.shownSnapshot(), nothing))), titleWide)
 }
 
 // titleWide is how long the title of a window is at most, in columns.
 const titleWide = 80
 
-// bannerItems say that the screen shows another time, or that an experiment runs. Its result is in the fourth line, if there is one.
+// bannerItems say that the screen shows another time, or that an experiment runs. Its result is in the fourth line, if there
+// is one.
 func (d *dashboard) bannerItems(s *stats.Snapshot) []item {
 	var items []item
 	if m := s.Measured.Running(); m != nil {
@@ -74,7 +75,7 @@ func (d *dashboard) bannerItems(s *stats.Snapshot) []item {
 		items = append(items, item{0, []span{{d.frozenText(), bannerStyle}}})
 	}
 	if d.baseline.at != nil {
-		items = append(items, item{0, []span{{d.baseline.text(), bannerStyle}}})
+		items = append(items, item{0, []span{{d.baseline.sinceText(), bannerStyle}}})
 	}
 	return items
 }
@@ -86,12 +87,12 @@ func (d *dashboard) headerItems(s *stats.Snapshot) []item {
 		items = append(items, item{0, []span{{d.processes.placeText(), keyStyle}}})
 	}
 	if d.mode.recording {
-		items = append(items, d.cursor.items(s)...)
+		items = append(items, d.cursor.headerItems(s)...)
 		if !d.cursor.moment.Rough {
 			items = append(items, item{2, []span{d.stateSpan(s)}})
 		}
 	} else {
-		items = append(items, item{0, []span{d.stateSpan(s)}}, item{2, []span{{units.Clock(d.wall(s)), plain}}})
+		items = append(items, item{0, []span{d.stateSpan(s)}}, item{2, []span{{units.Clock(d.runTime(s)), plain}}})
 	}
 	if pid := d.pidText(s); pid != "" {
 		items = append(items, item{4, []span{{"pid ", dim}, {pid, plain}}})
@@ -99,7 +100,7 @@ func (d *dashboard) headerItems(s *stats.Snapshot) []item {
 	if s.Device.Name != "" {
 		name := s.Device.Name
 		if width(name) > 24 {
-			name = cut(name, 23) + "…"
+			name = cutToColumns(name, 23) + "…"
 		}
 		spans := []span{{name, plain}}
 		if n := s.Device.Devices; n > 1 {
@@ -124,7 +125,8 @@ func padded(spans []span, w int) []span {
 	return append(spans, span{strings.Repeat(" ", max(0, w-spansWidth(spans))), plain})
 }
 
-// alarmItems say what most runs never have: failures, mistakes, losses. They lie left of the other items, which keep their places.
+// alarmItems say what most runs never have: failures, mistakes, losses. They lie left of the other items, which keep their
+// places.
 func alarmItems(s *stats.Snapshot) []item {
 	var items []item
 	short, last := false, uint64(0)
@@ -141,7 +143,7 @@ func alarmItems(s *stats.Snapshot) []item {
 		items = append(items, item{1, []span{{strings.ToUpper(mistakeCount(s)), alarmStyle(s, latest.Last)}}})
 	}
 	if s.Lost > 0 {
-		items = append(items, item{1, []span{{"LOST " + count(s.Lost) + " events", badStyle}}})
+		items = append(items, item{1, []span{{"LOST " + formatCount(s.Lost) + " events", badStyle}}})
 	}
 	if s.LeftOut != "" {
 		items = append(items, item{1, []span{{"LEFT OUT " + s.LeftOut, badStyle}}})
@@ -163,8 +165,8 @@ func policyItem(s *stats.Snapshot) item {
 }
 
 func (d *dashboard) frozenText() string {
-	behind := since(d.frozen.Time, d.live.Time)
-	return " FROZEN " + strconv.FormatUint(behind/1e9, 10) + " s, " + count(since(d.frozen.Events, d.live.Events)) + " events behind "
+	behind := saturatingDifference(d.frozen.Time, d.live.Time)
+	return " FROZEN " + strconv.FormatUint(behind/1e9, 10) + " s, " + formatCount(saturatingDifference(d.frozen.Events, d.live.Events)) + " events behind "
 }
 
 // stateSpan names the state of the program.
@@ -175,7 +177,7 @@ func (d *dashboard) stateSpan(s *stats.Snapshot) span {
 	}
 	running := app.State == stats.Running
 	switch {
-	case d.mode.watches && !single && d.ended():
+	case d.mode.watches && !single && d.hasEnded():
 		return span{"○ ENDED", dim}
 	case d.mode.watches && !single && len(s.Processes) == 0:
 		return span{"○ WAITING", dim}
@@ -214,12 +216,12 @@ func stateOf(s *stats.Snapshot) App {
 	return App{PID: p.PID, State: p.State, Status: p.Status}
 }
 
-// wall returns how long the program has run, in ns.
-func (d *dashboard) wall(s *stats.Snapshot) uint64 {
-	if d.ended() || d.processes.isOneOfSeveral(s) {
+// runTime returns how long the program has run, in ns.
+func (d *dashboard) runTime(s *stats.Snapshot) uint64 {
+	if d.hasEnded() || d.processes.isOneOfSeveral(s) {
 		return s.Wall()
 	}
-	return since(s.Started, s.Time)
+	return saturatingDifference(s.Started, s.Time)
 }
 
 func (d *dashboard) pidText(s *stats.Snapshot) string {
@@ -232,7 +234,7 @@ func (d *dashboard) pidText(s *stats.Snapshot) string {
 	}
 	text := strconv.Itoa(pid)
 	if n := s.ProcessCount(); n > 1 {
-		text += " +" + count(uint64(n-1))
+		text += " +" + formatCount(uint64(n-1))
 	}
 	return text
 }

@@ -14,16 +14,16 @@ type helpPage struct {
 	theme *theme
 }
 
-func (p *helpPage) head(text string) {
+func (p *helpPage) addHead(text string) {
 	if len(p.lines) > 0 {
 		p.lines = append(p.lines, nil)
 	}
 	p.lines = append(p.lines, []span{{text, titleStyle}})
 }
 
-// entry adds a name in w columns, and its meaning.
-func (p *helpPage) entry(name, text string, w int) {
-	for i, part := range wrap(text, p.w-w-6) {
+// addEntry adds a name in w columns, and its meaning.
+func (p *helpPage) addEntry(name, text string, w int) {
+	for i, part := range wrapText(text, p.w-w-6) {
 		if i > 0 {
 			name = ""
 		}
@@ -32,8 +32,8 @@ func (p *helpPage) entry(name, text string, w int) {
 	}
 }
 
-// keys adds the keys of a section.
-func (p *helpPage) keys(commands []command, section string) {
+// addKeys adds the keys of a section.
+func (p *helpPage) addKeys(commands []command, section string) {
 	first := true
 	for i := range commands {
 		c := &commands[i]
@@ -41,10 +41,10 @@ func (p *helpPage) keys(commands []command, section string) {
 			continue
 		}
 		if first {
-			p.head("keys: " + section)
+			p.addHead("keys: " + section)
 		}
 		first = false
-		p.entry(p.theme.keyText(c.shown), c.help, 12)
+		p.addEntry(p.theme.keysText(c.shown), c.help, 12)
 	}
 }
 
@@ -81,26 +81,26 @@ type help struct {
 	all bool // else only what concerns the pane in focus
 }
 
-// lines are those of the help: of the pane in focus, or of everything.
-func (h *help) lines() [][]span {
+// shownLines are those of the help: of the pane in focus, or of everything.
+func (h *help) shownLines() [][]span {
 	p := &helpPage{w: h.d.w, theme: h.d.theme}
 	if h.all {
-		p.everything(h.d.mode)
+		p.addEverything(h.d.mode)
 	} else {
-		p.topic(h.d.mode, &topics[h.d.focus])
+		p.addTopic(h.d.mode, &topics[h.d.focus])
 	}
 	return p.lines
 }
 
-// everything adds all keys, panes, signs and words.
-func (p *helpPage) everything(m *mode) {
+// addEverything adds all keys, panes, signs and words.
+func (p *helpPage) addEverything(m *mode) {
 	for _, section := range sections {
-		p.keys(m.keys, section)
+		p.addKeys(m.keys, section)
 	}
-	p.list("panes", 14, m.panes)
-	p.list("signs", 15, signs)
-	p.list("words", 15, m.words)
-	p.list("mouse", 14, mouseHelp)
+	p.addWords("panes", 14, m.panes)
+	p.addWords("signs", 15, signs)
+	p.addWords("words", 15, m.words)
+	p.addWords("mouse", 14, mouseHelp)
 }
 
 // mouseHelp says what the mouse does.
@@ -111,27 +111,27 @@ var mouseHelp = []word{
 	{"shift", "held: the terminal selects text; --mouse=off leaves it the mouse"},
 }
 
-// list adds words under a head, each in w columns, with what they mean.
-func (p *helpPage) list(head string, w int, words []word) {
-	p.head(head)
+// addWords adds words under a head, each in w columns, with what they mean.
+func (p *helpPage) addWords(head string, w int, words []word) {
+	p.addHead(head)
 	for _, one := range words {
-		p.entry(one.term, one.meaning, w)
+		p.addEntry(one.term, one.meaning, w)
 	}
 }
 
-// topic adds what concerns one pane.
-func (p *helpPage) topic(m *mode, t *topic) {
+// addTopic adds what concerns one pane.
+func (p *helpPage) addTopic(m *mode, t *topic) {
 	for _, pane := range m.panes {
 		if id, name, _ := strings.Cut(pane.term, " "); id == t.pane {
-			p.head(name)
-			p.entry("", pane.meaning, 0)
+			p.addHead(name)
+			p.addEntry("", pane.meaning, 0)
 		}
 	}
 	for _, section := range t.sections {
-		p.keys(m.keys, section)
+		p.addKeys(m.keys, section)
 	}
-	p.list("words", 15, slices.DeleteFunc(slices.Clone(m.words), func(w word) bool { return !slices.Contains(t.words, w.term) }))
-	p.head("? again: all keys, panes, signs and words")
+	p.addWords("words", 15, slices.DeleteFunc(slices.Clone(m.words), func(w word) bool { return !slices.Contains(t.words, w.term) }))
+	p.addHead("? again: all keys, panes, signs and words")
 }
 
 func (h *help) open() { h.d.overlay, h.top, h.all = helpOverlay, 0, false }
@@ -146,7 +146,7 @@ func (h *help) nextPage() {
 }
 
 func (h *help) move(m motion) {
-	h.top = max(0, min(h.top+m.rows(max(1, h.d.h-4)), len(h.lines())-1))
+	h.top = max(0, min(h.top+m.rowsDown(max(1, h.d.h-4)), len(h.shownLines())-1))
 }
 
 // movesHelp returns the action of a key that moves in the help.
@@ -154,13 +154,13 @@ func movesHelp(m motion) func(*dashboard, string) tea.Cmd {
 	return actionOf(func(d *dashboard) { d.help.move(m) })
 }
 
-func (h *help) draw(r region) {
-	r.wipe()
+func (h *help) drawHelp(r region) {
+	r.blankAll()
 	hint := []span{{" j k", keyStyle}, {" scroll ", dim}, {"?", keyStyle}, {" all ", dim}, {"esc", keyStyle}, {" back ", dim}}
-	inside := r.box([]span{{" help ", titleStyle}}, hint, focusStyle)
-	lines := h.lines()
+	inside := r.drawBox([]span{{" help ", titleStyle}}, hint, focusStyle)
+	lines := h.shownLines()
 	h.top = max(0, min(h.top, len(lines)-inside.h))
 	for y := range min(inside.h, len(lines)-h.top) {
-		inside.spans(1, y, lines[h.top+y]...)
+		inside.writeSpans(1, y, lines[h.top+y]...)
 	}
 }

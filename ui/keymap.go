@@ -58,26 +58,26 @@ var (
 	withProcesses = rules{offered: func(d *dashboard) bool { return d.live != nil && len(d.live.Processes) > 1 }}
 	withLimits    = rules{offered: canAdjust, obstacle: adjustObstacle}
 	limitRules    = rules{offered: canAdjust, obstacle: adjustObstacle, line: "[ ]"}
-	withValue     = rules{obstacle: func(d *dashboard) string { return d.limits.obstacle() }}
+	withValue     = rules{obstacle: func(d *dashboard) string { return d.limits.obstacleText() }}
 	withGhosts    = rules{
-		panes: true, offered: func(d *dashboard) bool { return d.ghosts.ghosts() != nil },
-		obstacle: func(d *dashboard) string { return textIf(d.ghosts.ghosts() == nil, d.mode.noGhosts) },
+		panes: true, offered: func(d *dashboard) bool { return d.ghosts.simulatedGhosts() != nil },
+		obstacle: func(d *dashboard) string { return textIf(d.ghosts.simulatedGhosts() == nil, d.mode.noGhosts) },
 	}
 	withPolicies = rules{
 		panes: true, offered: func(d *dashboard) bool { return d.mode.fixedPolicy == "" },
-		obstacle: func(d *dashboard) string { return d.policies.obstacle() },
+		obstacle: func(d *dashboard) string { return d.policies.obstacleText() },
 	}
-	withTyping   = lacking(func(d *dashboard) bool { return d.o.Type == nil }, "nothing can be typed into the program here")
-	withExport   = lacking(func(d *dashboard) bool { return d.o.Export == nil }, "there is nothing to export here")
-	withRecord   = lacking(func(d *dashboard) bool { return d.o.Record == nil }, "a recording starts with the session here: -o names its file")
-	withMeasure  = lacking(func(d *dashboard) bool { return d.o.Measure == nil }, "nothing can be measured here")
-	withWrite    = lacking(func(d *dashboard) bool { return d.o.Write == nil || d.canvas == nil }, "there is nowhere to save here")
-	withSettings = rules{obstacle: func(d *dashboard) string { return d.limits.unsaved() }}
+	withTyping   = whileMissing(func(d *dashboard) bool { return d.o.Type == nil }, "nothing can be typed into the program here")
+	withExport   = whileMissing(func(d *dashboard) bool { return d.o.Export == nil }, "there is nothing to export here")
+	withRecord   = whileMissing(func(d *dashboard) bool { return d.o.Record == nil }, "a recording starts with the session here: -o names its file")
+	withMeasure  = whileMissing(func(d *dashboard) bool { return d.o.Measure == nil }, "nothing can be measured here")
+	withWrite    = whileMissing(func(d *dashboard) bool { return d.o.Write == nil || d.canvas == nil }, "there is nowhere to save here")
+	withSettings = rules{obstacle: func(d *dashboard) string { return d.limits.whyUnsavable() }}
 	withPool     = rules{obstacle: func(d *dashboard) string { return textIf(!d.mode.pool, d.mode.noBlocks) }}
 )
 
-// lacking returns the rules of a command that is not offered, and only says why, while something is missing.
-func lacking(missing func(*dashboard) bool, text string) rules {
+// whileMissing returns the rules of a command that is not offered, and only says why, while something is missing.
+func whileMissing(missing func(*dashboard) bool, text string) rules {
 	return rules{obstacle: func(d *dashboard) string { return textIf(missing(d), text) }}
 }
 
@@ -91,7 +91,7 @@ func textIf(condition bool, text string) string {
 func canAdjust(d *dashboard) bool { return d.mode.fixedLimits == "" }
 
 // adjustObstacle says why no limit can be changed. On the curve a limit can be tried without one in force.
-func adjustObstacle(d *dashboard) string { return textIf(!d.triesLimits(), d.limits.obstacle()) }
+func adjustObstacle(d *dashboard) string { return textIf(!d.triesLimits(), d.limits.obstacleText()) }
 
 // actionOf, commandOf and the functions below return the action of a command.
 func actionOf(f func(*dashboard)) func(*dashboard, string) tea.Cmd {
@@ -123,11 +123,11 @@ func scrollAction(columns int) func(*dashboard, string) tea.Cmd {
 }
 
 func adjustAction(s limitStep) func(*dashboard, string) tea.Cmd {
-	return actionOf(func(d *dashboard) { d.adjust(s) })
+	return actionOf(func(d *dashboard) { d.adjustLimit(s) })
 }
 
 func travelAction(instants int) func(*dashboard, string) tea.Cmd {
-	return actionOf(func(d *dashboard) { d.travel(instants) })
+	return actionOf(func(d *dashboard) { d.travelInstants(instants) })
 }
 
 // The sections of the help, in order.
@@ -161,27 +161,27 @@ var keymap = []command{
 	{inAll, keys{"M"}, sectionTime, "", "M", "mark this time", always, actionOf((*dashboard).markNow)},
 	{inView, keys{"left"}, sectionTime, "", "", "", always, travelAction(-smallStep)},
 	{inView, keys{"right"}, sectionTime, "time", "← →", "one kept instant back or forward", always, travelAction(smallStep)},
-	{inView, keys{"t"}, sectionTime, "go to", "t", "go to a time, such as 12.5, 1m30s or 1:30", always, actionOf(func(d *dashboard) { d.cursor.ask() })},
+	{inView, keys{"t"}, sectionTime, "go to", "t", "go to a time, such as 12.5, 1m30s or 1:30", always, actionOf(func(d *dashboard) { d.cursor.askTime() })},
 	{inAll, keys{"!"}, sectionScreen, "findings", "!", "list of findings; enter goes to the call site, y does what is suggested", withPanes, zoomAction(panePoints)},
 	{inAll, keys{"/"}, sectionMove, "filter", "/", "show only rows or lines with a text; !text: without it; re: a regular expression; esc shows all", withPanes, actionOf((*dashboard).askFilter)},
 	{inAll, keys{"s"}, sectionMove, "sort", "s", "sort the tags by the next column", withPanes, actionOf(func(d *dashboard) { d.tags.nextSort() })},
 	{inAll, keys{"tab"}, sectionScreen, "pane", "tab", "next pane", withPanes, actionOf(func(d *dashboard) { d.turnFocus(1) })},
 	{inRun | inOther, keys{"1", "2", "3", "4", "5", "6", "7"}, sectionScreen, "zoom", "1-7", "zoom a pane; the same key or esc goes back", zoomRules, zoomNumber},
 	{inOtherQuiet | inWatch | inView, keys{"1", "2", "3", "4", "5", "6"}, sectionScreen, "zoom", "1-6", "zoom a pane; the same key or esc goes back", zoomRules, zoomNumber},
-	{inLive, keys{"f", "space"}, sectionScreen, "freeze", "f", "freeze the screen; recording goes on (also space)", always, actionOf((*dashboard).freeze)},
+	{inLive, keys{"f", "space"}, sectionScreen, "freeze", "f", "freeze the screen; recording goes on (also space)", always, actionOf((*dashboard).toggleFreeze)},
 	{inPool, keys{"["}, sectionLimits, "", "[", "lower the chosen limit: half of a size, one step of a number, the previous word", withLimits, adjustAction(stepLess)},
 	{inPool, keys{"]"}, sectionLimits, "limit", "]", "raise the chosen limit: twice a size, one step of a number, the next word", limitRules, adjustAction(stepMore)},
 	{inLive, keys{"w"}, sectionWhatIf, "what if", "w", "what other policies would have done so far, simulated beside the run (ghosts)", withGhosts, zoomAction(paneGhosts)},
-	{inPool, keys{"E"}, sectionWhatIf, "", "E", "experiment: measure what the pool is worth, with parts of the run without it; again: end it", withMeasure, actionOf((*dashboard).measure)},
+	{inPool, keys{"E"}, sectionWhatIf, "", "E", "experiment: measure what the pool is worth, with parts of the run without it; again: end it", withMeasure, actionOf((*dashboard).toggleExperiment)},
 	{inView, keys{"c"}, sectionWhatIf, "curve", "c", "hit rate at other limits of cached bytes, of the whole recording", withCurve, zoomAction(paneCurve)},
 	{inLive, keys{"p"}, sectionApp, "process", "p", nextHelp, withProcesses, actionOf(func(d *dashboard) { d.processes.selectNext() })},
 	{inView, keys{"p"}, sectionScreen, "process", "p", nextHelp, withProcesses, actionOf(func(d *dashboard) { d.processes.selectNext() })},
-	{inLive, keys{"P"}, sectionApp, "", "P", "list of the processes; enter shows one", withPanes, actionOf(func(d *dashboard) { d.processes.open() })},
-	{inView, keys{"P"}, sectionScreen, "", "P", "list of the processes; enter shows one", withPanes, actionOf(func(d *dashboard) { d.processes.open() })},
+	{inLive, keys{"P"}, sectionApp, "", "P", "list of the processes; enter shows one", withPanes, actionOf(func(d *dashboard) { d.processes.showList() })},
+	{inView, keys{"P"}, sectionScreen, "", "P", "list of the processes; enter shows one", withPanes, actionOf(func(d *dashboard) { d.processes.showList() })},
 	{inPool, keys{"y"}, sectionWhatIf, "", "y", "do what is suggested: change the limit, or switch to the ghost that leads; shows it first", always, actionOf((*dashboard).doSuggestion)},
 	{inWatch | inView, keys{"y"}, sectionWhatIf, "", "", "", always, actionOf((*dashboard).doSuggestion)},
 	{inLive, keys{"c"}, sectionWhatIf, "curve", "c", "hit rate at other limits of cached bytes; with proportion, outgrown or max_age chosen, at other values of that", withCurve, zoomAction(paneCurve)},
-	{inPool, keys{"a"}, sectionLimits, "policy", "a", "list of the allocator's policies; enter switches to one while the program runs", withPolicies, actionOf(func(d *dashboard) { d.policies.open() })},
+	{inPool, keys{"a"}, sectionLimits, "policy", "a", "list of the allocator's policies; enter switches to one while the program runs", withPolicies, actionOf(func(d *dashboard) { d.policies.showList() })},
 	{inRun | inOther, keys{"o"}, sectionApp, "output", "o", "output of the program on the whole screen", withPanes, zoomAction(paneOutput)},
 	{inRun, keys{"i"}, sectionApp, "", "i", "type into the program; ctrl+\\ ends", withTyping, actionOf((*dashboard).beginTyping)},
 	{inRun, keys{"ctrl+c"}, sectionApp, "interrupt", "ctrl+c", "SIGINT to the program; again within 2 s SIGTERM, then SIGKILL", always, commandOf((*dashboard).interrupt)},
@@ -195,13 +195,13 @@ var keymap = []command{
 	{inView, keys{"ctrl+right"}, sectionTime, "", "ctrl+→", "fifty kept instants forward", always, travelAction(largeStep)},
 	{inView, keys{"home"}, sectionTime, "", "home", "to the start", always, actionOf(func(d *dashboard) { d.cursor.goTo(d.cursor.moment.From) })},
 	{inView, keys{"end"}, sectionTime, "", "end", "to the end", always, actionOf(func(d *dashboard) { d.cursor.goTo(view.LastMoment) })},
-	{inAll, keys{":"}, sectionScreen, "commands", ":", "all commands, searched by their letters", paletteRules, actionOf(func(d *dashboard) { d.palette.open() })},
+	{inAll, keys{":"}, sectionScreen, "commands", ":", "all commands, searched by their letters", paletteRules, actionOf(func(d *dashboard) { d.palette.askCommand() })},
 	{inLive, keys{"T", "t"}, sectionMove, "group", "T", "group call sites by file, function, module, size, kind of memory, thread, device, kernel and process (also t)", withPanes, actionOf((*dashboard).nextGroup)},
 	{inView, keys{"T"}, sectionMove, "group", "T", "group call sites by file, function, module, size, kind of memory, thread, device, kernel and process", withPanes, actionOf((*dashboard).nextGroup)},
 	{inAll, keys{"h"}, sectionMove, "", "h l", "names and lines to the left and right", withPanes, scrollAction(-sideStep)},
 	{inAll, keys{"l"}, sectionMove, "", "", "", withPanes, scrollAction(sideStep)},
-	{inPool, keys{"S"}, sectionMove, "", "S", "reverse the order; in the output: save it", withPanes, actionOf((*dashboard).reverse)},
-	{inWatch | inView, keys{"S"}, sectionMove, "", "S", "reverse the order", withPanes, actionOf((*dashboard).reverse)},
+	{inPool, keys{"S"}, sectionMove, "", "S", "reverse the order; in the output: save it", withPanes, actionOf((*dashboard).reverseOrSave)},
+	{inWatch | inView, keys{"S"}, sectionMove, "", "S", "reverse the order", withPanes, actionOf((*dashboard).reverseOrSave)},
 	{inAll, keys{"k", "up"}, sectionMove, "", "k ↑", "up in the focused pane", withPanes, moveAction(moveUp)},
 	{inAll, keys{"j", "down"}, sectionMove, "", "j ↓", "down", withPanes, moveAction(moveDown)},
 	{inLive, keys{"g", "home"}, sectionMove, "", "g", "to the top", withPanes, moveAction(moveTop)},
@@ -214,10 +214,10 @@ var keymap = []command{
 	{inWatch, keys{"enter"}, sectionMove, "", "enter", "call stack of the chosen tag", withPanes, actionOf(func(d *dashboard) { d.panes[d.focus].enter() })},
 	{inAll, keys{"L"}, sectionScreen, "", "L", "the next layout: all panes, memory, tuning, findings", withPanes, actionOf((*dashboard).nextPreset)},
 	{inAll, keys{"v"}, sectionScreen, "", "v", "hide and show panes by their numbers", withPanes, actionOf((*dashboard).askPanes)},
-	{inAll, keys{"+"}, sectionScreen, "", "+ -", "draw the screen more often, or less often", always, actionOf(func(d *dashboard) { d.refresh(-1) })},
-	{inAll, keys{"-"}, sectionScreen, "", "", "", always, actionOf(func(d *dashboard) { d.refresh(1) })},
+	{inAll, keys{"+"}, sectionScreen, "", "+ -", "draw the screen more often, or less often", always, actionOf(func(d *dashboard) { d.changeRefresh(-1) })},
+	{inAll, keys{"-"}, sectionScreen, "", "", "", always, actionOf(func(d *dashboard) { d.changeRefresh(1) })},
 	{inAll, keys{"shift+tab"}, sectionScreen, "", "shift+tab", "previous pane", withPanes, actionOf(func(d *dashboard) { d.turnFocus(-1) })},
-	{inAll, keys{"esc"}, sectionScreen, "", "esc", "back", always, actionOf((*dashboard).back)},
+	{inAll, keys{"esc"}, sectionScreen, "", "esc", "back", always, actionOf((*dashboard).goBack)},
 	{inAll, keys{"ctrl+l"}, sectionScreen, "", "ctrl+l", "draw everything again", always, commandOf(func(*dashboard) tea.Cmd { return tea.ClearScreen })},
 	{inRun, keys{"ctrl+z"}, sectionScreen, "", "ctrl+z", "stop this and the program; the shell's fg continues both", always, commandOf((*dashboard).suspend)},
 	{inAttach, keys{"ctrl+z"}, sectionScreen, "", "ctrl+z", "stop this: calls are lost meanwhile; the shell's fg continues it", always, commandOf((*dashboard).suspend)},
@@ -225,16 +225,16 @@ var keymap = []command{
 	{inPool, keys{"{"}, sectionLimits, "", "{", "halve the chosen limit", withLimits, adjustAction(stepHalve)},
 	{inPool, keys{"}"}, sectionLimits, "", "}", "double the chosen limit", withLimits, adjustAction(stepDouble)},
 	{inPool, keys{"="}, sectionLimits, "", "=", "type a value of the chosen limit, such as 96M, 30s or on", withValue, actionOf(func(d *dashboard) { d.limits.askValue() })},
-	{inPool, keys{"u"}, sectionLimits, "", "u", "undo the latest change of a limit or of the policy", always, actionOf(func(d *dashboard) { d.ledger.undo() })},
+	{inPool, keys{"u"}, sectionLimits, "", "u", "undo the latest change of a limit or of the policy", always, actionOf(func(d *dashboard) { d.ledger.undoLatest() })},
 	{inPool, keys{"W"}, sectionLimits, "", "W", "save policy and limits as a file for --config", withSettings, actionOf(func(d *dashboard) { d.limits.askSave() })},
 	{inPool | inView, keys{"F"}, sectionMove, "", "F", "would a size that you type fit now, and where", withPool, actionOf(func(d *dashboard) { d.free.askSize() })},
 	{inLive, keys{"B"}, sectionTime, "", "B", "counts and hit rates from now on; again: from the start", always, actionOf((*dashboard).toggleBaseline)},
 	{inAll, keys{"x"}, sectionScreen, "", "x", "save the screen as a picture (SVG) and as text", withWrite, actionOf((*dashboard).saveScreen)},
 	{inAll, keys{"e"}, sectionScreen, "", "e", "export what is shown: a profile for go tool pprof, a summary (JSON) or the call sites (CSV)", withExport, actionOf((*dashboard).askExport)},
-	{inPool, keys{"r"}, sectionScreen, "", "r", "record from now on into a new file in this folder; again: end it", withRecord, actionOf((*dashboard).record)},
-	{inWatch, keys{"r"}, sectionScreen, "", "", "", withRecord, actionOf((*dashboard).record)},
+	{inPool, keys{"r"}, sectionScreen, "", "r", "record from now on into a new file in this folder; again: end it", withRecord, actionOf((*dashboard).toggleRecording)},
+	{inWatch, keys{"r"}, sectionScreen, "", "", "", withRecord, actionOf((*dashboard).toggleRecording)},
 	{inAll, keys{"Y"}, sectionMove, "", "Y", "copy the chosen row, if the terminal allows it (OSC 52)", always, commandOf((*dashboard).copyRow)},
-	{inView, keys{"a"}, sectionLimits, "", "", "", withPolicies, actionOf(func(d *dashboard) { d.policies.open() })},
+	{inView, keys{"a"}, sectionLimits, "", "", "", withPolicies, actionOf(func(d *dashboard) { d.policies.showList() })},
 	{inView, keys{"w"}, sectionWhatIf, "", "", "", withGhosts, zoomAction(paneGhosts)},
 	{inWatch | inView, keys{"[", "{"}, sectionWhatIf, "", "[ ]", "on the curve: try half of the limit, or twice", withLimits, adjustAction(stepLess)},
 	{inWatch | inView, keys{"]", "}"}, sectionWhatIf, "", "", "", withLimits, adjustAction(stepMore)},
@@ -257,16 +257,16 @@ var (
 	promptKeymap = []command{
 		{modes: inAll, keys: keys{"esc"}, do: actionOf((*dashboard).leavePrompt)},
 		{modes: inAll, keys: keys{"enter"}, do: commandOf((*dashboard).enterPrompt)},
-		{modes: inAll, keys: keys{"backspace"}, do: actionOf(func(d *dashboard) { d.prompt.shorten() })},
-		{modes: inAll, keys: keys{"ctrl+u"}, do: actionOf(func(d *dashboard) { d.prompt.set("") })},
+		{modes: inAll, keys: keys{"backspace"}, do: actionOf(func(d *dashboard) { d.prompt.removeLast() })},
+		{modes: inAll, keys: keys{"ctrl+u"}, do: actionOf(func(d *dashboard) { d.prompt.setText("") })},
 		{modes: inAll, keys: keys{"up"}, do: movesPrompt(moveUp)},
 		{modes: inAll, keys: keys{"down"}, do: movesPrompt(moveDown)},
 		{modes: inAll, keys: keys{"pgup"}, do: movesPrompt(movePageUp)},
 		{modes: inAll, keys: keys{"pgdown"}, do: movesPrompt(movePageDown)},
 	}
 	quitKeymap = []command{
-		{modes: inAll, keys: keys{"d"}, do: commandOf((*dashboard).detach)},
-		{modes: inAll, keys: keys{"t"}, do: commandOf((*dashboard).terminate)},
+		{modes: inAll, keys: keys{"d"}, do: commandOf((*dashboard).detachAndQuit)},
+		{modes: inAll, keys: keys{"t"}, do: commandOf((*dashboard).terminateAndQuit)},
 		{modes: inAll, keys: keys{"esc", "q"}, do: actionOf((*dashboard).closeOverlay)},
 	}
 )

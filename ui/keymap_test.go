@@ -7,8 +7,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
 
-// TestNoKeyMeansTwoThings: in no mode does a key mean two things, on the panes, in the help, in a prompt or in the question before
-// quitting; and every line does something.
+// TestNoKeyMeansTwoThings: in no mode does a key mean two things, on the panes, in the help, in a prompt or in the question
+// before quitting; and every line does something.
 func TestNoKeyMeansTwoThings(t *testing.T) {
 	maps := map[string][]command{"panes": keymap, "help": helpKeymap, "prompt": promptKeymap, "quit": quitKeymap}
 	for name, lines := range maps {
@@ -52,12 +52,12 @@ func TestEveryMode(t *testing.T) {
 		}
 		keys := modeOf(&test.options).keys
 		for _, key := range strings.Fields(test.has) {
-			if find(keys, key) == nil {
+			if commandOfKey(keys, key) == nil {
 				t.Errorf("%s: no %s", test.name, key)
 			}
 		}
 		for _, key := range strings.Fields(test.lacks) {
-			if find(keys, key) != nil {
+			if commandOfKey(keys, key) != nil {
 				t.Errorf("%s: there is %s", test.name, key)
 			}
 		}

@@ -20,15 +20,15 @@ func (d *dashboard) paste(text string) {
 	case d.typing:
 		d.typeInto(text)
 	case d.prompt != nil:
-		d.prompt.add(text)
+		d.prompt.addTyped(text)
 	}
 }
 
 // worksInPrompts reports whether a key does the same in prompts and dialogs, as in a shell's line.
 func worksInPrompts(key string) bool { return key == "ctrl+c" || key == "ctrl+z" }
 
-// keymap returns the keys of what is on the screen: a prompt, a dialog or the panes.
-func (d *dashboard) keymap() []command {
+// presentKeys returns the keys of what is on the screen: a prompt, a dialog or the panes.
+func (d *dashboard) presentKeys() []command {
 	switch {
 	case d.prompt != nil:
 		return promptKeymap
@@ -40,30 +40,30 @@ func (d *dashboard) keymap() []command {
 	return d.mode.keys
 }
 
-func (d *dashboard) press(msg tea.KeyPressMsg) tea.Cmd {
+func (d *dashboard) handleKey(msg tea.KeyPressMsg) tea.Cmd {
 	if d.typing {
 		d.typeKey(msg)
 		return nil
 	}
 	pressed := msg.String()
 	typed := d.prompt != nil && msg.Text != ""
-	c := find(d.keymap(), pressed)
+	c := commandOfKey(d.presentKeys(), pressed)
 	if c == nil && worksInPrompts(pressed) {
-		c = find(d.mode.keys, pressed)
+		c = commandOfKey(d.mode.keys, pressed)
 	}
 	switch {
 	case typed:
-		d.prompt.add(msg.Text)
+		d.prompt.addTyped(msg.Text)
 	case c != nil:
-		return c.run(d, pressed)
+		return c.runCommand(d, pressed)
 	case d.prompt == nil && d.overlay == noOverlay:
-		d.say(dim, "no command has the key "+pressed+"; ? shows the keys")
+		d.sayMessage(dim, "no command has the key "+pressed+"; ? shows the keys")
 	}
 	return nil
 }
 
-// find returns the command of a key, nil if there is none.
-func find(keymap []command, key string) *command {
+// commandOfKey returns the command of a key, nil if there is none.
+func commandOfKey(keymap []command, key string) *command {
 	for i := range keymap {
 		if slices.Contains(keymap[i].keys, key) {
 			return &keymap[i]
@@ -72,40 +72,40 @@ func find(keymap []command, key string) *command {
 	return nil
 }
 
-// run does what the command does, or says why it cannot.
-func (c *command) run(d *dashboard, pressed string) tea.Cmd {
+// runCommand does what the command does, or says why it cannot.
+func (c *command) runCommand(d *dashboard, pressed string) tea.Cmd {
 	if c.rules.panes && sizeOf(d.w, d.h) < compact {
-		d.say(warnStyle, "the terminal is too small for that: it takes 60×12")
+		d.sayMessage(warnStyle, "the terminal is too small for that: it takes 60×12")
 		return nil
 	}
 	if c.rules.obstacle != nil {
 		if why := c.rules.obstacle(d); why != "" {
-			d.say(warnStyle, why)
+			d.sayMessage(warnStyle, why)
 			return nil
 		}
 	}
 	return c.do(d, pressed)
 }
 
-// usable reports whether the key line and the palette offer the command now.
-func (c *command) usable(d *dashboard) bool {
+// isUsable reports whether the key line and the palette offer the command now.
+func (c *command) isUsable(d *dashboard) bool {
 	return (!c.rules.panes || sizeOf(d.w, d.h) >= compact) && (c.rules.offered == nil || c.rules.offered(d))
 }
 
 // askQuit asks what to do with a running program, or quits if there is nothing to ask.
 func (d *dashboard) askQuit() tea.Cmd {
-	if d.mode.watches && !d.ended() {
+	if d.mode.watches && !d.hasEnded() {
 		return d.quit(Detached)
 	}
-	if d.ended() || d.o.Detach == nil && d.o.Terminate == nil {
+	if d.hasEnded() || d.o.Detach == nil && d.o.Terminate == nil {
 		return d.quit(Quit)
 	}
 	d.overlay = quitOverlay
 	return nil
 }
 
-// detach and terminate answer that question.
-func (d *dashboard) detach() tea.Cmd {
+// detachAndQuit and terminate answer that question.
+func (d *dashboard) detachAndQuit() tea.Cmd {
 	if d.o.Detach == nil {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (d *dashboard) detach() tea.Cmd {
 	return d.quit(Detached)
 }
 
-func (d *dashboard) terminate() tea.Cmd {
+func (d *dashboard) terminateAndQuit() tea.Cmd {
 	if d.o.Terminate == nil {
 		return nil
 	}
@@ -125,7 +125,7 @@ func (d *dashboard) closeOverlay() { d.overlay = noOverlay }
 
 // interrupt passes ctrl+c on as a signal, a stronger one each time that it follows quickly.
 func (d *dashboard) interrupt() tea.Cmd {
-	if d.o.Signal == nil || d.ended() {
+	if d.o.Signal == nil || d.hasEnded() {
 		return d.quit(Quit)
 	}
 	if d.interrupts > 0 && d.now.Sub(d.interrupted) > interruptWindow {
@@ -143,31 +143,31 @@ func (d *dashboard) interrupt() tea.Cmd {
 	d.interrupts++
 	d.interrupted = d.now
 	d.o.Signal(step.signal)
-	d.say(warnStyle, step.text)
+	d.sayMessage(warnStyle, step.text)
 	return nil
 }
 
-func (d *dashboard) back() {
+func (d *dashboard) goBack() {
 	switch p := d.filterPane(); {
 	case d.filters[p].text != "":
 		d.setFilter(p, filter{})
 	case d.zoom != noPane:
 		d.zoomOn(d.zoom)
 	case d.frozen != nil:
-		d.freeze()
+		d.toggleFreeze()
 	case d.processes.number != 0:
 		d.processes.selectProcess(0)
 	}
 }
 
-// adjust changes the chosen limit. While the curve is shown that is the limit of cached bytes, or one to try; while values of another limit
-// are replayed there, that one.
-func (d *dashboard) adjust(s limitStep) {
+// adjustLimit changes the chosen limit. While the curve is shown that is the limit of cached bytes, or one to try; while
+// values of another limit are replayed there, that one.
+func (d *dashboard) adjustLimit(s limitStep) {
 	switch {
 	case d.triesLimits():
-		d.curve.adjust(s)
+		d.curve.adjustTried(s)
 		return
-	case d.zoom == paneCurve && d.curve.chosen() == nil:
+	case d.zoom == paneCurve && d.curve.replayedLimit() == nil:
 		d.limits.chosen = stats.MaxCachedBytes
 	}
 	d.limits.adjust(s)
@@ -175,11 +175,11 @@ func (d *dashboard) adjust(s limitStep) {
 
 // triesLimits reports whether the keys for limits move a mark on the curve.
 func (d *dashboard) triesLimits() bool {
-	return d.zoom == paneCurve && d.curve.chosen() == nil && d.curve.tries()
+	return d.zoom == paneCurve && d.curve.replayedLimit() == nil && d.curve.triesLimits()
 }
 
-// reverse reverses the order of the tags, or saves the output if that is in focus.
-func (d *dashboard) reverse() {
+// reverseOrSave reverses the order of the tags, or saves the output if that is in focus.
+func (d *dashboard) reverseOrSave() {
 	if d.focus == paneOutput {
 		d.output.askFile()
 	} else {
@@ -189,5 +189,5 @@ func (d *dashboard) reverse() {
 
 // nextGroup groups the tags in the next way.
 func (d *dashboard) nextGroup() {
-	d.tags.groupBy(d.tags.groups.after(d.processes.isOneOfSeveral(d.shownSnapshot())))
+	d.tags.groupBy(d.tags.groups.nextGrouping(d.processes.isOneOfSeveral(d.shownSnapshot())))
 }

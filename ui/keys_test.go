@@ -63,7 +63,7 @@ func TestSort(t *testing.T) {
 		}
 	}
 	for i, c := range tagColumns {
-		if c.order != nil && !d.tags.content.folds(i) && !slices.Contains(seen, i) {
+		if c.order != nil && !d.tags.content.isFolded(i) && !slices.Contains(seen, i) {
 			t.Errorf("s never sorts by %s", c.title)
 		}
 	}
@@ -248,13 +248,13 @@ func TestFocusAndZoom(t *testing.T) {
 	}
 	for _, p := range []string{"1", "2", "3", "4", "5", "6", "7"} {
 		press(d, p)
-		if got := d.visible(); len(got) != 1 || got[0] != paneID(p[0]-'0') {
+		if got := d.visiblePanes(); len(got) != 1 || got[0] != paneID(p[0]-'0') {
 			t.Errorf("%s shows %v", p, got)
 		}
 	}
 	press(d, "esc")
-	if len(d.visible()) != 7 {
-		t.Errorf("esc leaves %v", d.visible())
+	if len(d.visiblePanes()) != 7 {
+		t.Errorf("esc leaves %v", d.visiblePanes())
 	}
 }
 

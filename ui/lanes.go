@@ -34,8 +34,8 @@ func machineLane(s *stats.Snapshot) *lane {
 // reasonNames are the reasons for misses, short enough for the labels of lanes.
 var reasonNames = [...]string{"miss", "cold", "small", "ratio", "class", "cools", "limit", "cap", "drain", "policy"}
 
-// reasonLanes returns a lane for each reason for misses in the time of the chart, at most n, the most frequent first. All have the same
-// scale. Where there is no room for two, or no reason is known, one lane has all misses.
+// reasonLanes returns a lane for each reason for misses in the time of the chart, at most n, the most frequent first. All have
+// the same scale. Where there is no room for two, or no reason is known, one lane has all misses.
 func reasonLanes(t *timeline, n int) []*lane {
 	var sums [wire.MissPolicy + 1]uint64
 	most := uint64(0)
@@ -63,8 +63,8 @@ func reasonLanes(t *timeline, n int) []*lane {
 	return lanes
 }
 
-// step is the time that a sample covers, 0 if it is not known.
-func (t *timeline) step() uint64 {
+// stepLength is the time that a sample covers, 0 if it is not known.
+func (t *timeline) stepLength() uint64 {
 	n := len(t.samples)
 	if n < 2 {
 		return 0
@@ -74,7 +74,7 @@ func (t *timeline) step() uint64 {
 
 // drawLane draws the largest value of each column's time.
 func (t *timeline) drawLane(r region, l *lane) {
-	step := t.step()
+	step := t.stepLength()
 	values := make([]float64, r.w)
 	t.eachColumn(r.w, func(c int, samples []stats.Sample) {
 		for i := range samples {
@@ -82,13 +82,14 @@ func (t *timeline) drawLane(r region, l *lane) {
 		}
 	})
 	if l.top > 0 {
-		r.scaled(values, l.top, l.style)
+		r.drawScaled(values, l.top, l.style)
 		return
 	}
-	r.sparkline(values, l.style)
+	r.drawSparkline(values, l.style)
 }
 
-// lanes returns the lanes under a memory pane of h rows. Events get a row first, then come misses, the driver and the machine's figures.
+// lanes returns the lanes under a memory pane of h rows. Events get a row first, then come misses, the driver and the
+// machine's figures.
 func (p memoryPane) lanes(h int, s *stats.Snapshot, t *timeline) (lanes []*lane, events bool) {
 	if h >= 10 && slices.ContainsFunc(t.samples, func(s stats.Sample) bool { return s.Machine > 0 }) {
 		lanes, h = append(lanes, machineLane(s)), h-1

@@ -35,7 +35,7 @@ func hitsShown(t *testing.T, d *dashboard) (now, run, row style) {
 	fields := d.hitFields(s)
 	for i := range tagColumns {
 		if tagColumns[i].title == hitTitle {
-			row, _ = d.tags.cell(&tagColumns[i], &s.Tags[4])
+			row, _ = d.tags.cellText(&tagColumns[i], &s.Tags[4])
 		}
 	}
 	return fields[0].value.style, fields[1].value.style, row

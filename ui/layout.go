@@ -41,8 +41,8 @@ type layout struct {
 	verdict bool // the last row of the top names the findings
 }
 
-// bottom returns how many rows lie under the panes.
-func (l *layout) bottom() int {
+// rowsBelowPanes returns how many rows lie under the panes.
+func (l *layout) rowsBelowPanes() int {
 	if l.message {
 		return 2
 	}
@@ -87,8 +87,8 @@ func (p preset) withoutHidden(hidden [paneCount]bool) preset {
 // paneShares are the widths of panes beside others, in percent.
 var paneShares = [paneCount]int{paneMemory: 60, paneRates: 40, paneFree: 35, paneMisses: 28, paneLimits: 37, panePoints: 100, paneTransfers: 65, paneTags: 100, paneOutput: 100}
 
-// arrange places the panes, or only the zoomed one. Without output the tags get its rows.
-func arrange(w, h int, zoom paneID, p preset) layout {
+// arrangeIn places the panes, or only the zoomed one. Without output the tags get its rows.
+func arrangeIn(w, h int, zoom paneID, p preset) layout {
 	l := layout{size: sizeOf(w, h)}
 	switch l.size {
 	case full:
@@ -101,7 +101,7 @@ func arrange(w, h int, zoom paneID, p preset) layout {
 	default:
 		return l
 	}
-	area := rect{0, l.top, w, h - l.top - l.bottom()}
+	area := rect{0, l.top, w, h - l.top - l.rowsBelowPanes()}
 	switch {
 	case zoom != noPane:
 		l.panes = []placed{{zoom, l.size == full, area}}
@@ -194,8 +194,8 @@ func arrangeCompact(a rect, h int, p preset) []placed {
 	})
 }
 
-// arrange places the panes of this dashboard.
-func (d *dashboard) arrange() layout {
+// arrangePanes places the panes of this dashboard.
+func (d *dashboard) arrangePanes() layout {
 	hidden := d.hidden
 	hidden[paneOutput] = hidden[paneOutput] || d.mode.lastPane != paneOutput
 	p := presets[d.preset]
@@ -206,19 +206,19 @@ func (d *dashboard) arrange() layout {
 	if d.o.Guide && sizeOf(d.w, d.h-1) >= compact {
 		h-- // its line lies under the panes
 	}
-	return arrange(d.w, h, d.zoom, p.withoutHidden(hidden))
+	return arrangeIn(d.w, h, d.zoom, p.withoutHidden(hidden))
 }
 
 // nextPreset shows the next choice of panes.
 func (d *dashboard) nextPreset() {
 	d.preset, d.hidden, d.zoom = (d.preset+1)%len(presets), [paneCount]bool{}, noPane
 	d.keepFocus()
-	d.say(dim, "layout: "+presets[d.preset].name)
+	d.sayMessage(dim, "layout: "+presets[d.preset].name)
 }
 
 // keepFocus moves the focus to the tags if its pane is not on the screen.
 func (d *dashboard) keepFocus() {
-	if !slices.Contains(d.visible(), d.focus) {
+	if !slices.Contains(d.visiblePanes(), d.focus) {
 		d.focus = paneTags
 	}
 }
@@ -253,20 +253,20 @@ func (d *dashboard) togglePane(id paneID) {
 // refreshes are how often the screen is drawn, at most.
 var refreshes = []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second}
 
-// refresh draws less often, or more often.
-func (d *dashboard) refresh(step int) {
+// changeRefresh draws less often, or more often.
+func (d *dashboard) changeRefresh(step int) {
 	at := slices.IndexFunc(refreshes, func(t time.Duration) bool { return t >= d.o.Refresh })
 	if at < 0 {
 		at = len(refreshes) - 1
 	}
 	d.o.Refresh = refreshes[max(0, min(at+step, len(refreshes)-1))]
 	d.refreshed = d.o.Refresh
-	d.say(dim, "the screen is drawn every "+d.o.Refresh.String())
+	d.sayMessage(dim, "the screen is drawn every "+d.o.Refresh.String())
 }
 
-// visible returns the panes on the screen in the order of the focus.
-func (d *dashboard) visible() []paneID {
-	l := d.arrange()
+// visiblePanes returns the panes on the screen in the order of the focus.
+func (d *dashboard) visiblePanes() []paneID {
+	l := d.arrangePanes()
 	out := make([]paneID, len(l.panes))
 	for i := range l.panes {
 		out[i] = l.panes[i].pane

@@ -6,25 +6,26 @@ import (
 	"time"
 )
 
-// TestNoCellIsLeftOut: one key goes through the presets, and panes come and go by their numbers; no cell of the panes' area is left out.
+// TestNoCellIsLeftOut: one key goes through the presets, and panes come and go by their numbers; no cell of the panes' area is
+// left out.
 func TestNoCellIsLeftOut(t *testing.T) {
 	for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 36}, {200, 60}} {
 		d := newTest((&calls{}).options(), size[0], size[1], sampleSnapshot())
-		usual := d.visible()
+		usual := d.visiblePanes()
 		for i := range presets {
 			covered := 0
-			l := d.arrange()
+			l := d.arrangePanes()
 			for _, p := range l.panes {
 				covered += p.w * p.h
 			}
-			if want := d.w * (d.h - l.top - l.bottom()); covered != want {
+			if want := d.w * (d.h - l.top - l.rowsBelowPanes()); covered != want {
 				t.Errorf("%v, %s: %d cells, want %d", size, presets[i].name, covered, want)
 			}
 			checkFrame(t, d.View().Content, size[0], size[1])
 			press(d, "L")
 		}
-		if !slices.Equal(d.visible(), usual) {
-			t.Errorf("after all presets: %v", d.visible())
+		if !slices.Equal(d.visiblePanes(), usual) {
+			t.Errorf("after all presets: %v", d.visiblePanes())
 		}
 	}
 	d := newTest((&calls{}).options(), 120, 36, sampleSnapshot())
@@ -32,11 +33,11 @@ func TestNoCellIsLeftOut(t *testing.T) {
 	shows(t, d, "layout: findings", "findings 0", "memory")
 	hides(t, d, "misses ─")
 	press(d, "v", "2", "7", "enter")
-	if got := d.visible(); !slices.Equal(got, []paneID{paneMemory, paneRates, paneTags}) {
+	if got := d.visiblePanes(); !slices.Equal(got, []paneID{paneMemory, paneRates, paneTags}) {
 		t.Errorf("panes %v", got)
 	}
 	press(d, "v", "1", "2", "enter")
-	if got := d.visible(); !slices.Equal(got, []paneID{paneTags}) {
+	if got := d.visiblePanes(); !slices.Equal(got, []paneID{paneTags}) {
 		t.Errorf("panes %v", got)
 	}
 }

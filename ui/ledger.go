@@ -24,15 +24,15 @@ type tally struct{ time, hits, misses, calls, cached uint64 }
 
 func tallyOf(s *stats.Snapshot) tally {
 	t := &s.Totals
-	return tally{s.Time, t.Hits, t.Misses, sum(t.DriverCreates, t.DriverReleases), t.Cached}
+	return tally{s.Time, t.Hits, t.Misses, saturatingSum(t.DriverCreates, t.DriverReleases), t.Cached}
 }
 
 // effectBetween returns what happened between two tallies.
 func effectBetween(a, b tally) analysis.Effect {
-	hits := since(a.hits, b.hits)
-	e := analysis.Effect{Hits: hits, Requests: sum(hits, since(a.misses, b.misses)), Cached: b.cached}
+	hits := saturatingDifference(a.hits, b.hits)
+	e := analysis.Effect{Hits: hits, Requests: saturatingSum(hits, saturatingDifference(a.misses, b.misses)), Cached: b.cached}
 	if b.time > a.time {
-		e.Calls = float64(since(a.calls, b.calls)) / (float64(b.time-a.time) / 1e9)
+		e.Calls = float64(saturatingDifference(a.calls, b.calls)) / (float64(b.time-a.time) / 1e9)
 	}
 	return e
 }
@@ -52,8 +52,8 @@ type change struct {
 	undone bool
 }
 
-// judged returns the change as the judge of the run wants it; nil: it is not measured yet, or taken back.
-func (c *change) judged() *analysis.Change {
+// toJudged returns the change as the judge of the run wants it; nil: it is not measured yet, or taken back.
+func (c *change) toJudged() *analysis.Change {
 	if len(c.after) == 0 || c.undone || c.undoes {
 		return nil
 	}
@@ -72,23 +72,23 @@ type ledger struct {
 	policy  string                     // the policy that gets the limits in restore
 }
 
-// update measures the effect of the latest change when it is time.
-func (l *ledger) update(s *stats.Snapshot) {
+// measureLatest measures the effect of the latest change when it is time.
+func (l *ledger) measureLatest(s *stats.Snapshot) {
 	now := tallyOf(s)
-	if n := len(l.tallies); n == 0 || since(l.tallies[n-1].time, now.time) >= tallyStepNS {
+	if n := len(l.tallies); n == 0 || saturatingDifference(l.tallies[n-1].time, now.time) >= tallyStepNS {
 		l.tallies = append(l.tallies, now)
 	}
-	for len(l.tallies) > 1 && since(l.tallies[1].time, now.time) >= soonNS {
+	for len(l.tallies) > 1 && saturatingDifference(l.tallies[1].time, now.time) >= soonNS {
 		l.tallies = l.tallies[1:]
 	}
 	for _, c := range l.changes {
-		after := since(c.start.time, s.Time)
+		after := saturatingDifference(c.start.time, s.Time)
 		if len(c.after) == 0 && after >= soonNS || len(c.after) == 1 && after >= laterNS {
 			c.after = append(c.after, l.effectLately(now, c.start))
 		}
 	}
 	if n := len(l.changes); n > 0 {
-		l.report(l.changes[n-1])
+		l.reportEffect(l.changes[n-1])
 	}
 	if l.restore != nil && s.Policy == l.policy {
 		l.restoreLimits(s)
@@ -103,13 +103,13 @@ func (l *ledger) effectLately(now, begin tally) analysis.Effect {
 	return effectBetween(begin, now)
 }
 
-// report gives the latest change to the judge, and replaces the message that acknowledged the change by its effect.
-func (l *ledger) report(c *change) {
+// reportEffect gives the latest change to the judge, and replaces the message that acknowledged the change by its effect.
+func (l *ledger) reportEffect(c *change) {
 	d := l.d
 	if d.o.Judge != nil {
-		d.o.Judge.Changed(c.judged())
+		d.o.Judge.Changed(c.toJudged())
 	}
-	if c.judged() != nil && d.note.text == c.said {
+	if c.toJudged() != nil && d.note.text == c.said {
 		d.note = note{}
 	}
 }
@@ -122,8 +122,9 @@ func (l *ledger) noteBefore(limit string, s *stats.Snapshot) {
 	}
 }
 
-// unmeasured returns the latest change while its effect is not known; nil: the effect is known, or the change is taken back.
-func (l *ledger) unmeasured() *change {
+// latestUnmeasured returns the latest change while its effect is not known; nil: the effect is known, or the change is taken
+// back.
+func (l *ledger) latestUnmeasured() *change {
 	if n := len(l.changes); n > 0 && len(l.changes[n-1].after) == 0 && !l.changes[n-1].undone && !l.changes[n-1].undoes {
 		return l.changes[n-1]
 	}
@@ -132,7 +133,7 @@ func (l *ledger) unmeasured() *change {
 
 // valueBefore returns the value of a limit before a series of quick changes; the latest of these began at a value.
 func (l *ledger) valueBefore(limit string, value float64) float64 {
-	if c := l.unmeasured(); c != nil && c.limit == limit && l.undoing[limit] == nil {
+	if c := l.latestUnmeasured(); c != nil && c.limit == limit && l.undoing[limit] == nil {
 		return c.value
 	}
 	return value
@@ -142,10 +143,10 @@ func (l *ledger) valueBefore(limit string, value float64) float64 {
 func (l *ledger) restoreLimits(s *stats.Snapshot) {
 	for i := range l.restore {
 		old := &l.restore[i]
-		at := l.d.limits.find(old.Name)
+		at := l.d.limits.findLimit(old.Name)
 		if at >= 0 && s.Limits[at].Value != old.Value && old.Kind != stats.LimitSizes {
 			l.undoing[old.Name] = nil
-			l.d.limits.request(at, old.Value)
+			l.d.limits.requestValue(at, old.Value)
 		}
 	}
 	l.restore = nil
@@ -159,13 +160,13 @@ func (l *ledger) noteChange(s *stats.Snapshot, c change, said string) {
 	l.noteBefore(c.limit, s) // of an answer whose request this dashboard did not make
 	c.before = l.asked[c.limit]
 	delete(l.asked, c.limit)
-	if last := l.unmeasured(); last != nil && !c.undoes {
+	if last := l.latestUnmeasured(); last != nil && !c.undoes {
 		c.before = last.before // what was so between two changes in quick succession is no state to compare with
 		if last.limit == c.limit && c.limit != "" {
 			l.changes = l.changes[:len(l.changes)-1]
 		}
 	}
-	l.d.say(goodStyle, said)
+	l.d.sayMessage(goodStyle, said)
 	l.base = make(map[uint32]tally, len(s.Tags))
 	for i := range s.Tags {
 		t := &s.Tags[i]
@@ -175,7 +176,7 @@ func (l *ledger) noteChange(s *stats.Snapshot, c change, said string) {
 		l.changes = slices.Delete(l.changes, 0, 1)
 	}
 	l.changes = append(l.changes, &c)
-	l.d.points.restart(s)
+	l.d.points.restartJudge(s)
 }
 
 // addOthersChanges adds changes of limits between two snapshots that another terminal or the session has made.
@@ -195,11 +196,11 @@ func (l *ledger) addOthersChanges(was, s *stats.Snapshot) {
 // hitsSinceChange returns what a tag counted after the latest change, false before there is one, or in a moment before it.
 func (l *ledger) hitsSinceChange(t *stats.Tag) (hits, misses uint64, known bool) {
 	was := l.base[t.ID] // a tag that came later had nothing
-	return since(was.hits, t.Hits), since(was.misses, t.Misses), l.base != nil && t.Hits >= was.hits
+	return saturatingDifference(was.hits, t.Hits), saturatingDifference(was.misses, t.Misses), l.base != nil && t.Hits >= was.hits
 }
 
-// noteFailure notes that a request for a limit, or for the policy (""), changed nothing. The change that it should have taken back can be taken back
-// again.
+// noteFailure notes that a request for a limit, or for the policy (""), changed nothing. The change that it should have taken
+// back can be taken back again.
 func (l *ledger) noteFailure(limit string) {
 	if c := l.undoing[limit]; c != nil {
 		c.undone = false
@@ -227,24 +228,24 @@ func (l *ledger) lastUndoable() *change {
 	return nil
 }
 
-// undo takes the latest change back.
-func (l *ledger) undo() {
+// undoLatest takes the latest change back.
+func (l *ledger) undoLatest() {
 	d, c := l.d, l.lastUndoable()
 	switch {
 	case c == nil:
-		d.say(dim, "nothing to undo")
-	case d.ended():
-		d.say(warnStyle, "the program has ended: nothing can change any more")
+		d.sayMessage(dim, "nothing to undo")
+	case d.hasEnded():
+		d.sayMessage(warnStyle, "the program has ended: nothing can change any more")
 	case c.limit != "":
-		at := d.limits.find(c.limit)
+		at := d.limits.findLimit(c.limit)
 		if at < 0 {
-			d.say(warnStyle, "policy "+d.live.Policy+" has no "+c.limit)
+			d.sayMessage(warnStyle, "policy "+d.live.Policy+" has no "+c.limit)
 			return
 		}
 		c.undone = true
 		l.undoing[c.limit] = c
-		d.limits.request(at, c.value)
-	case d.policies.request(d.o.SetPolicy, c.policy, c.policy):
+		d.limits.requestValue(at, c.value)
+	case d.policies.requestPolicy(d.o.SetPolicy, c.policy, c.policy):
 		c.undone = true
 		l.undoing[""] = c
 		l.restore, l.policy = c.limits, c.policy
@@ -254,9 +255,9 @@ func (l *ledger) undo() {
 // whens name the times at which an effect is measured.
 var whens = [...]string{"before", "3 s after", "30 s after"}
 
-// texts write the figures before a change and after it: served has hit rates, cost memory and driver calls. all: at every time that was
-// measured; else before, and at the last one.
-func (c *change) texts(all bool) (served, cost string) {
+// beforeAndAfter write the figures before a change and after it: served has hit rates, cost memory and driver calls. all: at
+// every time that was measured; else before, and at the last one.
+func (c *change) beforeAndAfter(all bool) (served, cost string) {
 	var hits, cached, calls []string
 	for i, e := range append([]analysis.Effect{c.before}, c.after...) {
 		if !all && 0 < i && i < len(c.after) {
@@ -264,7 +265,7 @@ func (c *change) texts(all bool) (served, cost string) {
 		}
 		rate := none
 		if e.Requests > 0 {
-			rate = percent(e.HitRate()) + " %"
+			rate = formatPercent(e.HitRate()) + " %"
 		}
 		hits = append(hits, rate+" "+whens[i])
 		cached = append(cached, bytesText(e.Cached))
@@ -276,9 +277,9 @@ func (c *change) texts(all bool) (served, cost string) {
 	return "hit " + strings.Join(hits, ", "), "cached " + strings.Join(cached, " → ") + "; driver calls " + strings.Join(calls, " → ") + " /s"
 }
 
-// mark is a sign for what came of a change: amber where less is served since, dim where too few requests show it.
-func (c *change) mark() (string, style) {
-	switch now := c.judged(); {
+// outcomeSign is a sign for what came of a change: amber where less is served since, dim where too few requests show it.
+func (c *change) outcomeSign() (string, style) {
+	switch now := c.toJudged(); {
 	case c.undone:
 		return "✓ ", dim
 	case now != nil && now.Worse():
@@ -289,33 +290,33 @@ func (c *change) mark() (string, style) {
 	return "✓ ", plain
 }
 
-// latest returns the line of the latest change while it is new, unless it is taken back.
-func (l *ledger) latest(s *stats.Snapshot) (string, style) {
+// latestChangeLine returns the line of the latest change while it is new, unless it is taken back.
+func (l *ledger) latestChangeLine(s *stats.Snapshot) (string, style) {
 	if len(l.changes) == 0 {
 		return "", plain
 	}
 	c := l.changes[len(l.changes)-1]
-	if c.undone || c.undoes || since(c.start.time, s.Time) > changeShown {
+	if c.undone || c.undoes || saturatingDifference(c.start.time, s.Time) > changeShown {
 		return "", plain
 	}
-	sign, st := c.mark()
-	served, cost := c.texts(false)
+	sign, st := c.outcomeSign()
+	served, cost := c.beforeAndAfter(false)
 	return sign + c.label + ": " + served + " (u undoes); " + cost, st
 }
 
-// draw lists the changes, the latest first.
-func (l *ledger) draw(r region) {
+// drawChanges lists the changes, the latest first.
+func (l *ledger) drawChanges(r region) {
 	if len(l.changes) == 0 || r.h < 2 {
 		return
 	}
-	r.text(1, 0, "changes", headStyle)
+	r.writeText(1, 0, "changes", headStyle)
 	for i, y := len(l.changes)-1, 1; i >= 0 && y < r.h; i, y = i-1, y+2 {
 		c := l.changes[i]
-		sign, st := c.mark()
-		served, cost := c.texts(true)
-		r.textIn(1, y, r.w-2, sign+c.label+": "+served, st)
+		sign, st := c.outcomeSign()
+		served, cost := c.beforeAndAfter(true)
+		r.writeTextIn(1, y, r.w-2, sign+c.label+": "+served, st)
 		if y+1 < r.h {
-			r.textIn(3, y+1, r.w-4, cost, dim)
+			r.writeTextIn(3, y+1, r.w-4, cost, dim)
 		}
 	}
 }

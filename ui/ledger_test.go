@@ -162,7 +162,7 @@ func TestWorseIsAmber(t *testing.T) {
 	d := change(5)
 	shows(t, d, "! worse since max_cached_bytes 512.0M → 1.00G: hit rate 100.0 % before, 95.0 % after", "! list  u undo",
 		"! max_cached_bytes 512.0M → 1.00G: hit 100.0 % before, 95.0 % 3 s after (u undoes)")
-	if _, st := d.message(d.live); st != warnStyle {
+	if _, st := d.currentMessage(d.live); st != warnStyle {
 		t.Errorf("style %d", st)
 	}
 	press(d, "!", "enter")
@@ -171,7 +171,7 @@ func TestWorseIsAmber(t *testing.T) {
 	}
 	d = change(4)
 	hides(t, d, "worse", "u undo ")
-	if _, st := d.message(d.live); st != plain {
+	if _, st := d.currentMessage(d.live); st != plain {
 		t.Errorf("style %d", st)
 	}
 }
@@ -184,7 +184,7 @@ func TestUndoneChangesAreSilent(t *testing.T) {
 	answered(d, 1, gib, 4*time.Second, 100, 0)
 	press(d, "u")
 	answered(d, 2, 512*mib, 5*time.Second, 100, 50)
-	d.say(goodStyle, "✓ exported: x")
+	d.sayMessage(goodStyle, "✓ exported: x")
 	for after := 7 * time.Second; after < 40*time.Second; after += 3 * time.Second {
 		answered(d, 2, 512*mib, after, 100, 100)
 		if after < 11*time.Second {
@@ -195,7 +195,7 @@ func TestUndoneChangesAreSilent(t *testing.T) {
 	answered(d, 2, 512*mib, 40*time.Second, 200, 100)
 	press(d, "]")
 	answered(d, 3, gib, 41*time.Second, 200, 100)
-	d.say(goodStyle, "✓ exported: y")
+	d.sayMessage(goodStyle, "✓ exported: y")
 	answered(d, 3, gib, 44*time.Second, 200, 100)
 	shows(t, d, "✓ exported: y")
 }

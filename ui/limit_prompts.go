@@ -23,7 +23,7 @@ func (p *limitsPane) askValue() {
 // setTyped asks for a value as people write it.
 func (p *limitsPane) setTyped(name, text string) {
 	d := p.d
-	at := p.find(name)
+	at := p.findLimit(name)
 	if text == "" || at < 0 {
 		return
 	}
@@ -33,27 +33,27 @@ func (p *limitsPane) setTyped(name, text string) {
 	}
 	value, err := d.o.ParseLimit(d.live.Policy, name, text)
 	if err != nil {
-		d.say(badStyle, "✗ "+err.Error())
+		d.sayMessage(badStyle, "✗ "+err.Error())
 		return
 	}
 	to, ok := l.Number(value)
 	switch {
 	case !ok:
-		d.say(badStyle, "✗ "+name+" cannot be "+text)
+		d.sayMessage(badStyle, "✗ "+name+" cannot be "+text)
 	case l.Kind == stats.LimitSizes:
-		d.say(dim, name+" is "+l.Text+": a list cannot be changed here")
+		d.sayMessage(dim, name+" is "+l.Text+": a list cannot be changed here")
 	default:
-		p.request(at, to)
+		p.requestValue(at, to)
 	}
 }
 
-// find returns the place of a limit, -1 if there is none of that name.
-func (p *limitsPane) find(name string) int {
+// findLimit returns the place of a limit, -1 if there is none of that name.
+func (p *limitsPane) findLimit(name string) int {
 	return slices.IndexFunc(p.d.live.Limits, func(l stats.Limit) bool { return l.Name == name })
 }
 
-// unsaved says why policy and limits cannot be saved, empty if they can.
-func (p *limitsPane) unsaved() string {
+// whyUnsavable says why policy and limits cannot be saved, empty if they can.
+func (p *limitsPane) whyUnsavable() string {
 	switch d := p.d; {
 	case d.o.Save == nil:
 		return "there are no settings to save here"

@@ -19,11 +19,11 @@ const (
 	stepDouble
 )
 
-func (s limitStep) up() bool { return s == stepMore || s == stepDouble }
+func (s limitStep) isUp() bool { return s == stepMore || s == stepDouble }
 
 // nextValue returns the value one step from base.
 func nextValue(l *stats.Limit, base float64, s limitStep, device uint64) float64 {
-	up := s.up()
+	up := s.isUp()
 	switch {
 	case l.Zero == noLimit:
 		return nextOrNone(l, base, s)
@@ -65,7 +65,7 @@ func largestReached(l *stats.Limit) float64 {
 
 // nextOrNone returns the value one step from base, for a limit where 0 means no limit: 0 follows its largest value.
 func nextOrNone(l *stats.Limit, base float64, s limitStep) float64 {
-	up := s.up()
+	up := s.isUp()
 	switch {
 	case base == 0 && up:
 		return 0
@@ -151,8 +151,8 @@ func clampLimit(l *stats.Limit, v float64) float64 {
 	return max(v, l.Min)
 }
 
-// position returns where v lies in the range of l, from 0 to 1: for sizes on a logarithmic scale, like their steps.
-func position(l *stats.Limit, v float64, device uint64) float64 {
+// positionInRange returns where v lies in the range of l, from 0 to 1: for sizes on a logarithmic scale, like their steps.
+func positionInRange(l *stats.Limit, v float64, device uint64) float64 {
 	low, high := l.Min, l.Max
 	if l.Zero == noLimit {
 		if low, high = 0, largestReached(l); v == 0 {

@@ -13,10 +13,10 @@ type item struct {
 	spans []span
 }
 
-// fit drops items until the rest is at most w columns wide with gap blanks between two.
-func fit(items []item, w, gap int) []item {
+// fitItems drops items until the rest is at most w columns wide with gap blanks between two.
+func fitItems(items []item, w, gap int) []item {
 	items = slices.Clone(items)
-	for len(items) > 0 && lineWidth(items, gap) > w {
+	for len(items) > 0 && itemsWidth(items, gap) > w {
 		items = leaveOut(items, func(i *item) int { return i.rank })
 	}
 	return items
@@ -33,8 +33,8 @@ func leaveOut[T any](list []T, rank func(*T) int) []T {
 	return slices.Delete(list, worst, worst+1)
 }
 
-// lineWidth is the width of items with gap blanks between two.
-func lineWidth(items []item, gap int) int {
+// itemsWidth is the width of items with gap blanks between two.
+func itemsWidth(items []item, gap int) int {
 	n := gap * max(0, len(items)-1)
 	for i := range items {
 		n += spansWidth(items[i].spans)
@@ -42,25 +42,25 @@ func lineWidth(items []item, gap int) int {
 	return n
 }
 
-// lineOf writes items with gap blanks between two and returns the column after them.
-func (r region) lineOf(x, y, gap int, items []item) int {
+// writeAllItems writes items with gap blanks between two and returns the column after them.
+func (r region) writeAllItems(x, y, gap int, items []item) int {
 	for i := range items {
 		if i > 0 {
 			x += gap
 		}
-		x = r.spans(x, y, items[i].spans...)
+		x = r.writeSpans(x, y, items[i].spans...)
 	}
 	return x
 }
 
-// line writes the items that fit. It closes the gaps before it leaves one out.
-func (r region) line(x, y, gap int, items []item) {
-	shown := fit(items, r.w-2*x, gap)
+// writeItems writes the items that fit. It closes the gaps before it leaves one out.
+func (r region) writeItems(x, y, gap int, items []item) {
+	shown := fitItems(items, r.w-2*x, gap)
 	if len(shown) < len(items) && gap > 2 {
 		gap--
-		shown = fit(items, r.w-2*x, gap)
+		shown = fitItems(items, r.w-2*x, gap)
 	}
-	r.lineOf(x, y, gap, shown)
+	r.writeAllItems(x, y, gap, shown)
 }
 
 // sideStep is how far one key scrolls to the side, and sideMax the furthest, in columns.
@@ -69,17 +69,17 @@ const (
 	sideMax  = 4096
 )
 
-// nameIn writes a name into n columns: scrolled by side columns, or without its middle if it is too long, as names often
+// writeNameIn writes a name into n columns: scrolled by side columns, or without its middle if it is too long, as names often
 // differ at the end.
-func (r region) nameIn(x, y, n int, s string, side int, st style) {
+func (r region) writeNameIn(x, y, n int, s string, side int, st style) {
 	w := width(s)
 	switch {
 	case w <= n || n < 8:
-		r.textIn(x, y, n, s, st)
+		r.writeTextIn(x, y, n, s, st)
 	case side > 0:
-		r.textIn(x, y, n, "…"+s[len(cut(s, min(side, w-n)+1)):], st)
+		r.writeTextIn(x, y, n, "…"+s[len(cutToColumns(s, min(side, w-n)+1)):], st)
 	default:
-		r.textIn(x, y, n, cutSite(s, n), st)
+		r.writeTextIn(x, y, n, cutSite(s, n), st)
 	}
 }
 
@@ -90,7 +90,7 @@ func cutSite(s string, n int) string {
 	if !found || room < siteLeast || width(function) <= room {
 		return units.CutName(s, n)
 	}
-	head := cut(function, room/3)
+	head := cutToColumns(function, room/3)
 	tail := function
 	for width(tail) > room-width(head) {
 		_, _, tail = nextCluster(tail)
@@ -101,8 +101,8 @@ func cutSite(s string, n int) string {
 // siteLeast is how many columns of a function's name still tell it from others.
 const siteLeast = 6
 
-// cut returns the clusters of s that fit n columns.
-func cut(s string, n int) string {
+// cutToColumns returns the clusters of s that fit n columns.
+func cutToColumns(s string, n int) string {
 	rest := s
 	for len(rest) > 0 {
 		_, w, after := nextCluster(rest)

@@ -14,39 +14,39 @@ const markShown = 10e9
 
 // drawMessage draws one line: an answer to a key, else a recent event, else a finding, else what came of a change.
 func (d *dashboard) drawMessage(r region, s *stats.Snapshot) {
-	text, st := d.message(s)
+	text, st := d.currentMessage(s)
 	if (d.prompt == nil || d.overlay == paletteOverlay) && d.note.text == "" {
-		text = clauses(text, r.w-2)
+		text = withoutLastClauses(text, r.w-2)
 	}
-	r.textIn(1, 0, r.w-2, text, st)
+	r.writeTextIn(1, 0, r.w-2, text, st)
 }
 
-func (d *dashboard) message(s *stats.Snapshot) (string, style) {
+func (d *dashboard) currentMessage(s *stats.Snapshot) (string, style) {
 	if d.prompt != nil && d.overlay != paletteOverlay {
-		return d.prompt.line(d.w - 2), strong
+		return d.prompt.shownLine(d.w - 2), strong
 	}
-	if d.typing && !d.ended() {
+	if d.typing && !d.hasEnded() {
 		return typingText, warnStyle
 	}
-	if text, st := d.cursor.text(); text != "" && d.note.text == "" {
+	if text, st := d.cursor.messageText(); text != "" && d.note.text == "" {
 		return text, st
 	}
 	switch {
 	case d.note.text != "":
 		return d.note.text, d.note.style
-	case s.Lost > 0 && (!d.arrange().verdict || d.o.Judge == nil):
-		return "✗ " + count(s.Lost) + " events lost (" + count(s.LostUses) + " of them uses): figures may be too high or too low", badStyle
+	case s.Lost > 0 && (!d.arrangePanes().verdict || d.o.Judge == nil):
+		return "✗ " + formatCount(s.Lost) + " events lost (" + formatCount(s.LostUses) + " of them uses): figures may be too high or too low", badStyle
 	}
-	if n := len(s.Marks); n > 0 && since(s.Marks[n-1].Time, s.Time) < markShown {
+	if n := len(s.Marks); n > 0 && saturatingDifference(s.Marks[n-1].Time, s.Time) < markShown {
 		m := &s.Marks[n-1]
 		if !isPoint(s, m.Time) && m.Kind == wire.KindDiag {
 			return "• " + m.Text, warnStyle
 		}
 	}
-	if l := d.arrange(); !l.verdict && len(d.points.found) > 0 {
-		return d.points.text(d.w - 2)
+	if l := d.arrangePanes(); !l.verdict && len(d.points.found) > 0 {
+		return d.points.pointsLine(d.w - 2)
 	}
-	if text, st := d.ledger.latest(s); text != "" {
+	if text, st := d.ledger.latestChangeLine(s); text != "" {
 		return text, st
 	}
 	return d.nothingToReportText(s), dim
@@ -62,29 +62,29 @@ func isPoint(s *stats.Snapshot, time uint64) bool {
 func mistakeCount(s *stats.Snapshot) string {
 	switch n := len(s.Findings); {
 	case s.OtherFindings > 0:
-		return "over " + count(uint64(n)) + " mistakes"
+		return "over " + formatCount(uint64(n)) + " mistakes"
 	case n == 1:
 		return "1 mistake"
 	default:
-		return count(uint64(n)) + " mistakes"
+		return formatCount(uint64(n)) + " mistakes"
 	}
 }
 
 // nothingToReportText is the message if there is nothing to report.
 func (d *dashboard) nothingToReportText(s *stats.Snapshot) string {
 	switch m := d.mode; {
-	case d.live == nil, m.watches && len(d.live.Processes) == 0 && !d.ended():
+	case d.live == nil, m.watches && len(d.live.Processes) == 0 && !d.hasEnded():
 		return m.waiting
-	case d.ended():
+	case d.hasEnded():
 		return m.over
 	case s.Totals.Creates == 0:
 		return m.silent
 	}
 	lost := "none"
 	if s.Lost > 0 {
-		lost = count(s.Lost)
+		lost = formatCount(s.Lost)
 	}
-	text := count(s.Events) + " events, " + lost + " lost"
+	text := formatCount(s.Events) + " events, " + lost + " lost"
 	if !d.mode.pool && s.BeforeAttach() != nil {
 		text += "; sizes from before attach are lower bounds"
 	}
@@ -97,31 +97,31 @@ func (d *dashboard) drawKeys(r region) {
 		d.drawTyping(r)
 		return
 	}
-	if d.typing && !d.ended() {
-		r.spans(1, 0, span{"ctrl+\\", keyStyle}, span{" end typing", dim})
+	if d.typing && !d.hasEnded() {
+		r.writeSpans(1, 0, span{"ctrl+\\", keyStyle}, span{" end typing", dim})
 		return
 	}
 	var items []item
 	for i := range d.mode.keys {
 		c := &d.mode.keys[i]
-		if c.short == "" || !c.usable(d) {
+		if c.short == "" || !c.isUsable(d) {
 			continue
 		}
-		items = append(items, item{i, []span{{d.theme.keyText(cmp.Or(c.rules.line, c.shown)), keyStyle}, {" " + c.short, dim}}})
+		items = append(items, item{i, []span{{d.theme.keysText(cmp.Or(c.rules.line, c.shown)), keyStyle}, {" " + c.short, dim}}})
 	}
-	r.lineOf(1, 0, 2, fit(items, r.w-2, 2))
+	r.writeAllItems(1, 0, 2, fitItems(items, r.w-2, 2))
 }
 
 // drawOverlay draws help or the quit dialog over the panes.
 func (d *dashboard) drawOverlay(r region) {
 	switch d.overlay {
 	case helpOverlay:
-		d.help.draw(r)
+		d.help.drawHelp(r)
 	case quitOverlay:
 		d.drawQuit(r)
 	case paletteOverlay:
 		if d.prompt != nil {
-			d.palette.draw(r)
+			d.palette.drawPalette(r)
 		}
 	}
 }
@@ -145,14 +145,14 @@ func (d *dashboard) drawQuit(r region) {
 	const title = "the program is still running"
 	text := d.quitText()
 	w, h := min(r.w, width(text)+6), min(r.h, 5)
-	r = r.sub((r.w-w)/2, (r.h-h)/2, w, h)
-	r.wipe()
-	inside := r.box([]span{{" " + title + " ", titleStyle}}, nil, focusStyle)
-	inside.text(max(0, (inside.w-width(text))/2), inside.h/2, text, strong)
+	r = r.subRegion((r.w-w)/2, (r.h-h)/2, w, h)
+	r.blankAll()
+	inside := r.drawBox([]span{{" " + title + " ", titleStyle}}, nil, focusStyle)
+	inside.writeText(max(0, (inside.w-width(text))/2), inside.h/2, text, strong)
 }
 
-// wrap breaks text between words into lines of at most n columns, as far as words allow.
-func wrap(text string, n int) (lines []string) {
+// wrapText breaks text between words into lines of at most n columns, as far as words allow.
+func wrapText(text string, n int) (lines []string) {
 	line := ""
 	for _, word := range strings.Fields(text) {
 		switch {

@@ -16,7 +16,7 @@ func (d *dashboard) clickAt(x, y int) tea.Cmd {
 		return nil
 	}
 	if d.prompt != nil && d.overlay == paletteOverlay {
-		return d.palette.click(d.canvas.all(), x, y)
+		return d.palette.clickRow(d.canvas.wholeRegion(), x, y)
 	}
 	p := d.paneAt(x, y)
 	label := d.overlay != noOverlay || p == nil || y == p.y || p.pane == panePoints
@@ -24,15 +24,15 @@ func (d *dashboard) clickAt(x, y int) tea.Cmd {
 	if d.overlay == quitOverlay {
 		key = d.canvas.bracketedKey(x, y)
 	}
-	c, l := find(d.keymap(), key), d.arrange()
+	c, l := commandOfKey(d.presentKeys(), key), d.arrangePanes()
 	switch {
 	case c != nil:
-		return c.run(d, key)
+		return c.runCommand(d, key)
 	case d.overlay != noOverlay:
 		return nil
 	case d.prompt != nil:
 		if y == d.h-1 && len(key) == 1 {
-			d.prompt.add(key)
+			d.prompt.addTyped(key)
 		}
 		return nil
 	case p == nil:
@@ -43,7 +43,7 @@ func (d *dashboard) clickAt(x, y int) tea.Cmd {
 	}
 	d.focus = p.pane
 	if y > p.y {
-		d.click(p, x-p.x, y-p.y-1) // the first row has the title
+		d.clickInPane(p, x-p.x, y-p.y-1) // the first row has the title
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func (d *dashboard) eventAt(p *placed, x, y int) (at uint64, is bool) {
 
 // paneAt returns the pane at a place of the screen.
 func (d *dashboard) paneAt(x, y int) *placed {
-	l := d.arrange()
+	l := d.arrangePanes()
 	for i := range l.panes {
 		if p := &l.panes[i]; x >= p.x && x < p.x+p.w && y >= p.y && y < p.y+p.h {
 			return p
@@ -178,18 +178,18 @@ func (c *canvas) keyAt(x, y int, label bool) string {
 	return keyNames.Replace(text)
 }
 
-// click handles a press inside a pane.
-func (d *dashboard) click(p *placed, x, y int) {
+// clickInPane handles a press inside a pane.
+func (d *dashboard) clickInPane(p *placed, x, y int) {
 	left, w := p.innerWidth()
 	switch p.pane {
 	case paneTags:
-		d.tags.click(x-left, y, w)
+		d.tags.clickTags(x-left, y, w)
 	case paneMemory: // when the button goes up: it may have selected a span
 	case paneLimits:
 		d.chooseRow(p, y)
 		d.limits.setBySlider(d.canvas, p.x+x, p.y+y+1)
 	case paneCurve:
-		d.curve.click(p.x + x)
+		d.curve.chooseLimitAt(p.x + x)
 	default:
 		d.chooseRow(p, y)
 	}
@@ -229,7 +229,7 @@ func (d *dashboard) chooseRow(p *placed, y int) {
 			continue
 		}
 		pane := d.panes[p.pane]
-		if l, is := pane.(interface{ cursor() *list }); is && (l.cursor().at+y-at < l.cursor().top || y-at >= l.cursor().page) {
+		if l, is := pane.(interface{ markChosenRow() *list }); is && (l.markChosenRow().at+y-at < l.markChosenRow().top || y-at >= l.markChosenRow().page) {
 			return
 		}
 		if y == at && p.pane != paneLimits {
@@ -257,8 +257,8 @@ func (d *dashboard) showTime(at uint64) {
 	}
 }
 
-// click chooses the row at a place, or sorts by the column whose title is there; once more: the other way round.
-func (t *tagsPane) click(x, y, w int) {
+// clickTags chooses the row at a place, or sorts by the column whose title is there; once more: the other way round.
+func (t *tagsPane) clickTags(x, y, w int) {
 	if y > 0 {
 		if row := t.top + y - 1; row < len(t.rows) && y <= t.page {
 			t.at = row

@@ -26,7 +26,7 @@ func TestWheelAndClicks(t *testing.T) {
 	run(d, pastStep, 10*time.Second)
 	_ = screen(d)
 	var tags, memory placed
-	for _, p := range d.arrange().panes {
+	for _, p := range d.arrangePanes().panes {
 		switch p.pane {
 		case paneTags:
 			tags = p
@@ -81,12 +81,12 @@ func TestWheelAndClicks(t *testing.T) {
 func place(t *testing.T, d *dashboard, text string) (x, y int) {
 	t.Helper()
 	_ = d.View()
-	for y, line := range strings.Split(d.canvas.text(), "\n") {
+	for y, line := range strings.Split(d.canvas.plainText(), "\n") {
 		if before, _, found := strings.Cut(line, text); found {
 			return width(before), y
 		}
 	}
-	t.Fatalf("no %q in\n%s", text, d.canvas.text())
+	t.Fatalf("no %q in\n%s", text, d.canvas.plainText())
 	return 0, 0
 }
 
@@ -168,7 +168,8 @@ func TestWheelAndDragOnTheChart(t *testing.T) {
 	}
 }
 
-// TestClicksInLists: a click chooses a row, a second one enters it; a word sets a limit of words, a column of the curve the limit.
+// TestClicksInLists: a click chooses a row, a second one enters it; a word sets a limit of words, a column of the curve the
+// limit.
 func TestClicksInLists(t *testing.T) {
 	var adopted []string
 	d := ghostTest(120, 36, ghostSnapshot(), &adopted, nil)
@@ -191,7 +192,7 @@ func TestClicksInLists(t *testing.T) {
 	}
 	first := d.points.at
 	_ = d.View()
-	clickAt(d, 20, d.arrange().top+2, tea.MouseLeft)
+	clickAt(d, 20, d.arrangePanes().top+2, tea.MouseLeft)
 	if d.points.at == first {
 		t.Error("a click chooses no finding")
 	}
@@ -232,8 +233,8 @@ func TestClicksOnEvents(t *testing.T) {
 	d := newViewTest(r, 140, 42, r.moment.Until)
 	at := r.moment.Latest.Marks[0].Time
 	_, y := place(t, d, "event │")
-	x := strings.IndexAny(strings.Split(d.canvas.text(), "\n")[y], "Δ•■★")
-	x = width(strings.Split(d.canvas.text(), "\n")[y][:x])
+	x := strings.IndexAny(strings.Split(d.canvas.plainText(), "\n")[y], "Δ•■★")
+	x = width(strings.Split(d.canvas.plainText(), "\n")[y][:x])
 	clickAt(d, x, y, tea.MouseLeft)
 	if !strings.HasSuffix(d.note.text, "Δ max_cached_bytes = 512.0M") || r.last() != at {
 		t.Errorf("%q at %d, want %d", d.note.text, r.last(), at)

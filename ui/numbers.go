@@ -15,15 +15,15 @@ import (
 // drawTop draws header, numbers, gauge and, at full size, what the pool gains.
 func (d *dashboard) drawTop(r region, s *stats.Snapshot, m size) {
 	d.drawHeader(r, s)
-	drawFields(r.sub(1, 1, r.w-2, 1), d.numberFields(s))
-	d.drawGauge(r.sub(1, 2, r.w-2, 1), s)
+	drawFields(r.subRegion(1, 1, r.w-2, 1), d.numberFields(s))
+	d.drawGauge(r.subRegion(1, 2, r.w-2, 1), s)
 	if m == full {
-		drawFields(r.sub(1, 3, r.w-2, 1), d.gainFields(s))
+		drawFields(r.subRegion(1, 3, r.w-2, 1), d.gainFields(s))
 	}
 }
 
-// field is a number in its place, which depends on the width of the terminal alone: whatever the values are, nothing moves and nothing
-// comes or goes.
+// field is a number in its place, which depends on the width of the terminal alone: whatever the values are, nothing moves and
+// nothing comes or goes.
 type field struct {
 	rank  int // the field with the highest rank is left out first
 	name  string
@@ -60,21 +60,21 @@ func fitFields(fields []field, w int) []field {
 func drawFields(r region, fields []field) {
 	x := 0
 	for _, f := range fitFields(fields, r.w) {
-		f.draw(r, x, 0)
+		f.drawField(r, x, 0)
 		x += f.width() + fieldGap
 	}
 }
 
-// draw draws a field. A value that is too wide, as one with a sign before it, may take one of the blanks after it.
-func (f *field) draw(r region, x, y int) {
+// drawField draws a field. A value that is too wide, as one with a sign before it, may take one of the blanks after it.
+func (f *field) drawField(r region, x, y int) {
 	st := dim
 	if f.key {
 		st = keyStyle
 	}
-	if r.text(x, y, f.name, st); f.name != "" {
+	if r.writeText(x, y, f.name, st); f.name != "" {
 		x += width(f.name) + 1
 	}
-	r.textIn(x, y, f.w+1, f.value.text, f.value.style)
+	r.writeTextIn(x, y, f.w+1, f.value.text, f.value.style)
 }
 
 // bytesField is a field with bytes.
@@ -115,7 +115,7 @@ func (d *dashboard) numberFields(s *stats.Snapshot) []field {
 	case rough:
 		fields := []field{
 			bytesField(0, figures.InUse.Name+" up to", t.InUse, sign, inUseStyle), bytesField(2, figures.PeakInUse.Title(), t.PeakInUse, sign, plain),
-			{rank: 3, name: "creates", value: span{count(t.Creates), plain}, w: len("99 999 999")},
+			{rank: 3, name: "creates", value: span{formatCount(t.Creates), plain}, w: len("99 999 999")},
 		}
 		if d.mode.pool {
 			fields = slices.Insert(fields, 2, d.hitFields(s)[0])
@@ -125,8 +125,8 @@ func (d *dashboard) numberFields(s *stats.Snapshot) []field {
 		return d.poolFields(s)
 	}
 	fields := []field{
-		bytesField(0, figures.InUse.Name, t.InUse, sign, inUseStyle), bytesField(1, figures.Held.Name, d.held(s), sign, plain),
-		{rank: 3, name: "buffers", value: span{count(t.LiveBuffers), plain}, w: len("9 999 999")},
+		bytesField(0, figures.InUse.Name, t.InUse, sign, inUseStyle), bytesField(1, figures.Held.Name, d.mostHeld(s), sign, plain),
+		{rank: 3, name: "buffers", value: span{formatCount(t.LiveBuffers), plain}, w: len("9 999 999")},
 		bytesField(2, figures.PeakInUse.Title(), t.PeakInUse, sign, plain), createsField(s), d.peakTimeField(s),
 	}
 	for i := range fields {
@@ -135,15 +135,16 @@ func (d *dashboard) numberFields(s *stats.Snapshot) []field {
 	return fields
 }
 
-// held is the most in use in the last second. In a recording it is what is in use at the time of the cursor.
-func (d *dashboard) held(s *stats.Snapshot) uint64 {
+// mostHeld is the most in use in the last second. In a recording it is what is in use at the time of the cursor.
+func (d *dashboard) mostHeld(s *stats.Snapshot) uint64 {
 	if d.mode.recording {
 		return s.Totals.InUse
 	}
 	return max(s.Totals.Held, s.Totals.InUse)
 }
 
-// poolFields are the numbers of programs with a pool. As columns get fewer, the time of the peak goes first, then the idle memory.
+// poolFields are the numbers of programs with a pool. As columns get fewer, the time of the peak goes first, then the idle
+// memory.
 func (d *dashboard) poolFields(s *stats.Snapshot) []field {
 	t := &s.Totals
 	sign, wasted, scattered := leastText(s), plain, dim
@@ -154,7 +155,7 @@ func (d *dashboard) poolFields(s *stats.Snapshot) []field {
 		scattered = plain // without slabs, a free block is not divided, so that it is no fault if many are free
 	}
 	fields := []field{
-		bytesField(0, figures.InUse.Name, t.InUse, sign, inUseStyle), bytesField(3, figures.Held.Name, d.held(s), sign, plain),
+		bytesField(0, figures.InUse.Name, t.InUse, sign, inUseStyle), bytesField(3, figures.Held.Name, d.mostHeld(s), sign, plain),
 		bytesField(1, figures.Cached.Name, t.Cached, "", cachedStyle), bytesField(7, figures.Reserved.Name, onDevice(s), "", plain),
 		bytesField(5, figures.PeakInUse.Title(), t.PeakInUse, sign, plain),
 	}
@@ -174,14 +175,14 @@ func onDevice(s *stats.Snapshot) uint64 {
 }
 
 func createsField(s *stats.Snapshot) field {
-	return field{rank: 9, name: "alloc/s", value: span{perSecond(s.Window.Creates, s.Window.NS), plain}, w: rateWide}
+	return field{rank: 9, name: "alloc/s", value: span{formatRate(s.Window.Creates, s.Window.NS), plain}, w: rateWide}
 }
 
 // peakTimeField says when the peak was.
 func (d *dashboard) peakTimeField(s *stats.Snapshot) field {
 	text := none
 	if t := s.Totals.PeakInUseTime; t > s.Started {
-		text = units.Clock(since(s.Started, t))
+		text = units.Clock(saturatingDifference(s.Started, t))
 	}
 	return field{rank: 11, name: "peak at", value: span{text, dim}, w: len("00:00:00")}
 }
@@ -197,11 +198,11 @@ func figureText(f *figures.Figure, v figures.Value) string {
 	case figures.Bytes:
 		return bytesText(v.Exact)
 	case figures.Rate:
-		return percent(v.Number) + "%"
+		return formatPercent(v.Number) + "%"
 	case figures.Nanos, figures.Seconds:
-		return duration(v.Exact)
+		return formatDuration(v.Exact)
 	default:
-		return count(v.Exact)
+		return formatCount(v.Exact)
 	}
 }
 
@@ -210,26 +211,26 @@ const lateNS = 10e9
 
 // lateHits counts the hits and misses of the last seconds.
 func lateHits(s *stats.Snapshot) (hits, misses uint64) {
-	for i := len(s.Minute) - 1; i >= 0 && since(s.Minute[i].Time, s.Time) < lateNS; i-- {
-		hits, misses = sum(hits, s.Minute[i].Hits), sum(misses, s.Minute[i].Misses)
+	for i := len(s.Minute) - 1; i >= 0 && saturatingDifference(s.Minute[i].Time, s.Time) < lateNS; i-- {
+		hits, misses = saturatingSum(hits, s.Minute[i].Hits), saturatingSum(misses, s.Minute[i].Misses)
 	}
 	return hits, misses
 }
 
 // isLiveRun reports whether a snapshot covers all processes of a run that has not ended. Only then its last seconds are known.
 func (d *dashboard) isLiveRun(s *stats.Snapshot) bool {
-	return !d.mode.recording && !d.ended() && !d.processes.isOneOfSeveral(s) && len(s.Minute) > 0
+	return !d.mode.recording && !d.hasEnded() && !d.processes.isOneOfSeveral(s) && len(s.Minute) > 0
 }
 
-// hitFields returns the hit rate of the last seconds, in its colour, and that of the run. Where the last seconds are not known, as after the
-// end, both are of the run.
+// hitFields returns the hit rate of the last seconds, in its colour, and that of the run. Where the last seconds are not
+// known, as after the end, both are of the run.
 func (d *dashboard) hitFields(s *stats.Snapshot) []field {
 	t := &s.Totals
 	hits, misses := t.Hits, t.Misses
 	if d.isLiveRun(s) {
 		hits, misses = lateHits(s)
 	}
-	all := sum(hits, misses)
+	all := saturatingSum(hits, misses)
 	return []field{
 		{rank: 2, name: "hit", value: span{hitText(hits, misses), rateStyle(float64(hits)/float64(max(all, 1)), all)}, w: percentWide},
 		{rank: 8, name: "run", value: span{hitText(t.Hits, t.Misses), dim}, w: percentWide},
@@ -241,13 +242,13 @@ func (d *dashboard) averageStyle(s *stats.Snapshot, hits, misses uint64) style {
 	if d.isLiveRun(s) {
 		return dim
 	}
-	all := sum(hits, misses)
+	all := saturatingSum(hits, misses)
 	return rateStyle(float64(hits)/float64(max(all, 1)), all)
 }
 
 // alarmStyle returns red for an event of the last seconds, and dim for an older one.
 func alarmStyle(s *stats.Snapshot, at uint64) style {
-	if since(at, s.Time) < lateNS {
+	if saturatingDifference(at, s.Time) < lateNS {
 		return badStyle
 	}
 	return dim
@@ -256,8 +257,8 @@ func alarmStyle(s *stats.Snapshot, at uint64) style {
 // fewRequests are too few for their hit rate to be good or bad.
 const fewRequests = 20
 
-// leastText returns the sign before sizes: ≈ where events are lost, ≥ where sizes of buffers from before attach are known only from later
-// uses.
+// leastText returns the sign before sizes: ≈ where events are lost, ≥ where sizes of buffers from before attach are known only
+// from later uses.
 func leastText(s *stats.Snapshot) string {
 	switch {
 	case s.Lost > 0:
@@ -269,7 +270,7 @@ func leastText(s *stats.Snapshot) string {
 }
 
 func hitText(hits, misses uint64) string {
-	text := ratio(hits, sum(hits, misses))
+	text := formatRatio(hits, saturatingSum(hits, misses))
 	if text == none {
 		return text
 	}
@@ -293,38 +294,39 @@ func rateStyle(rate float64, n uint64) style {
 // gaugeLegend is the width from which the gauge has its legend in the line.
 const gaugeLegend = 72
 
-// drawGauge draws how much of the device is reserved, with its legend. Where the device's memory is not known there is nothing to fill.
+// drawGauge draws how much of the device is reserved, with its legend. Where the device's memory is not known there is nothing
+// to fill.
 func (d *dashboard) drawGauge(r region, s *stats.Snapshot) {
 	t := &s.Totals
-	whole := cmp.Or(s.Device.Global, d.latest(s).Device.Global) // a moment before the first call has none
+	whole := cmp.Or(s.Device.Global, d.newestSnapshot(s).Device.Global) // a moment before the first call has none
 	if whole == 0 {
-		r.text(0, 0, clauses("the memory of the device is not known: there is nothing to compare with", r.w), dim)
+		r.writeText(0, 0, withoutLastClauses("the memory of the device is not known: there is nothing to compare with", r.w), dim)
 		return
 	}
 	if n := s.MostDevices(); n > 1 {
-		r.text(0, 0, clauses(fmt.Sprintf("on %d devices together, one with %s: what each of them holds is not known", n, bytesText(whole)), r.w), dim)
+		r.writeText(0, 0, withoutLastClauses(fmt.Sprintf("on %d devices together, one with %s: what each of them holds is not known", n, bytesText(whole)), r.w), dim)
 		return
 	}
 	inUse := min(t.InUse, onDevice(s))
-	parts := []part{{inUse, "█", inUseStyle}, {since(t.Idle, t.Cached), "▒", cachedStyle}, {t.Idle, "▂", cachedStyle}, {t.Cooling, "░", coolingStyle}}
+	parts := []part{{inUse, "█", inUseStyle}, {saturatingDifference(t.Idle, t.Cached), "▒", cachedStyle}, {t.Idle, "▂", cachedStyle}, {t.Cooling, "░", coolingStyle}}
 	names := []string{figures.InUse.Name, figures.Cached.Name, figures.Idle.Name, figures.Cooling.Name}
 	label := "of " + bytesText(whole)
 	if d.mode.pool {
-		free := fewBytes(since(sum(inUse, t.Cached, t.Cooling), whole))
+		free := fewBytes(saturatingDifference(saturatingSum(inUse, t.Cached, t.Cooling), whole))
 		label = strings.Repeat(" ", max(0, bytesWide-width(free))) + free + " free " + label
 	} else {
 		parts, names = parts[:1], names[:1]
 	}
 	end := r.w - width(label)
-	r.text(end, 0, label, dim)
+	r.writeText(end, 0, label, dim)
 	end--
 	if r.w >= gaugeLegend {
 		for i := len(parts) - 1; i >= 0; i-- {
 			end -= width(names[i]) + 3
-			r.spans(end, 0, span{parts[i].text, parts[i].style}, span{" " + names[i], dim})
+			r.writeSpans(end, 0, span{parts[i].text, parts[i].style}, span{" " + names[i], dim})
 		}
 	}
-	r.bar(0, 0, max(0, end-1), whole, parts)
+	r.drawBar(0, 0, max(0, end-1), whole, parts)
 }
 
 // gainFields say what the pool gains, if that is known, and what it costs.
@@ -340,7 +342,7 @@ func (d *dashboard) gainFields(s *stats.Snapshot) []field {
 		}
 		return fields
 	}
-	fields := []field{numberField(0, figures.DriverCreates, s), {rank: 1, name: "avoided", value: span{count(t.Avoided()), goodStyle}, w: len("999 999 999")}}
+	fields := []field{numberField(0, figures.DriverCreates, s), {rank: 1, name: "avoided", value: span{formatCount(t.Avoided()), goodStyle}, w: len("999 999 999")}}
 	if most, known := s.CachedMost(); known {
 		text := noLimit
 		if most < unlimitedBytes {
@@ -352,7 +354,7 @@ func (d *dashboard) gainFields(s *stats.Snapshot) []field {
 	switch m := s.Measured.Known(); {
 	case m != nil:
 		return append(fields, wordsField(3, "measured", m.Change(), plain), wordsField(4, "", m.Other(), dim))
-	case !calls && t.Hits > 0 && d.o.Measure != nil && !d.ended() && s.Measured.Running() == nil:
+	case !calls && t.Hits > 0 && d.o.Measure != nil && !d.hasEnded() && s.Measured.Running() == nil:
 		hint := wordsField(3, "E", "measures what that gains", dim)
 		hint.key = true
 		return append(fields, hint)
@@ -363,7 +365,7 @@ func (d *dashboard) gainFields(s *stats.Snapshot) []field {
 	if !t.Saved.Releases {
 		of = "of creates (estimate)"
 	}
-	return append(fields, wordsField(3, "saved", "≈ "+duration(t.Saved.NS), plain), wordsField(4, "", of, dim))
+	return append(fields, wordsField(3, "saved", "≈ "+formatDuration(t.Saved.NS), plain), wordsField(4, "", of, dim))
 }
 
 // numberField is a field with a figure that counts.
@@ -388,14 +390,14 @@ func (d *dashboard) drawNumbersOnly(r region, s *stats.Snapshot) {
 		if y >= r.h-1 {
 			break
 		}
-		f.draw(r, x, y)
+		f.drawField(r, x, y)
 		x += n + fieldGap
 	}
 	if d.note.text != "" {
-		r.sub(0, r.h-2, r.w, 1).wipe()
+		r.subRegion(0, r.h-2, r.w, 1).blankAll()
 	}
 	if y+2 < r.h || d.note.text != "" {
-		d.drawMessage(r.sub(0, r.h-2, r.w, 1), s)
+		d.drawMessage(r.subRegion(0, r.h-2, r.w, 1), s)
 	}
-	d.drawKeys(r.sub(0, r.h-1, r.w, 1))
+	d.drawKeys(r.subRegion(0, r.h-1, r.w, 1))
 }

@@ -23,26 +23,26 @@ type palette struct {
 	command tea.Cmd  // of the entry that was chosen
 }
 
-// open asks for a command.
-func (p *palette) open() {
+// askCommand asks for a command.
+func (p *palette) askCommand() {
 	d := p.d
 	p.list = list{}
-	p.entries = p.matching("")
+	p.entries = p.matchingEntries("")
 	d.overlay = paletteOverlay
 	d.prompt = &prompt{
 		label: ":", keys: []word{{"enter", "do it"}, {"↑ ↓", "choose"}, {"esc", "back"}},
-		changed: func(text string) { p.entries, p.at = p.matching(text), 0 },
-		done:    func(string) { p.run() },
+		changed: func(text string) { p.entries, p.at = p.matchingEntries(text), 0 },
+		done:    func(string) { p.runChosen() },
 		leave:   func() { d.overlay = noOverlay },
 		moved:   func(m motion) { p.move(m, len(p.entries)) },
 	}
 }
 
-// run does what was chosen.
-func (p *palette) run() {
+// runChosen does what was chosen.
+func (p *palette) runChosen() {
 	p.d.overlay = noOverlay
 	if p.at >= len(p.entries) {
-		p.d.say(dim, "no such command; ? shows all keys")
+		p.d.sayMessage(dim, "no such command; ? shows all keys")
 		return
 	}
 	e := p.entries[p.at]
@@ -50,14 +50,14 @@ func (p *palette) run() {
 	p.command = e.run()
 }
 
-// matching returns the commands that a text finds, the best first.
-func (p *palette) matching(text string) []entry {
+// matchingEntries returns the commands that a text finds, the best first.
+func (p *palette) matchingEntries(text string) []entry {
 	type scored struct {
 		entry
 		score int
 	}
 	var found []scored
-	for _, e := range p.all() {
+	for _, e := range p.allEntries() {
 		if score, ok := fuzzy(text, e.name); ok {
 			if at := slices.Index(p.used, e.name); at >= 0 && text == "" {
 				score += 1000 - at
@@ -73,15 +73,15 @@ func (p *palette) matching(text string) []entry {
 	return entries
 }
 
-// all are the commands that have help, and the ways to sort and to group.
-func (p *palette) all() (entries []entry) {
+// allEntries are the commands that have help, and the ways to sort and to group.
+func (p *palette) allEntries() (entries []entry) {
 	d := p.d
 	for i := range d.mode.keys {
 		c := &d.mode.keys[i]
-		if c.help == "" || c.rules.unlisted || !c.usable(d) {
+		if c.help == "" || c.rules.unlisted || !c.isUsable(d) {
 			continue
 		}
-		entries = append(entries, entry{c.help, d.theme.keyText(c.shown), func() tea.Cmd { return c.run(d, c.keys[0]) }})
+		entries = append(entries, entry{c.help, d.theme.keysText(c.shown), func() tea.Cmd { return c.runCommand(d, c.keys[0]) }})
 	}
 	for n := paneMemory; n <= d.mode.lastPane; n++ {
 		entries = append(entries, entry{"zoom pane " + paneNames[n], string(rune('0' + n)), func() tea.Cmd { d.zoomOn(n); return nil }})
@@ -125,15 +125,15 @@ func fuzzy(pattern, text string) (score int, ok bool) {
 	return score, at == len(letters)
 }
 
-// place returns the part of the screen that the list covers.
-func (p *palette) place(r region) region {
+// regionOfList returns the part of the screen that the list covers.
+func (p *palette) regionOfList(r region) region {
 	w, h := min(r.w, 90), min(r.h-2, 18)
-	return r.sub((r.w-w)/2, max(0, (r.h-h)/3), w, h)
+	return r.subRegion((r.w-w)/2, max(0, (r.h-h)/3), w, h)
 }
 
-// click runs the command of a row.
-func (p *palette) click(r region, x, y int) tea.Cmd {
-	r = p.place(r)
+// clickRow runs the command of a row.
+func (p *palette) clickRow(r region, x, y int) tea.Cmd {
+	r = p.regionOfList(r)
 	if at := p.top + y - r.y - 2; x > r.x && x < r.x+r.w-1 && y >= r.y+2 && y < r.y+r.h-1 && at < len(p.entries) {
 		p.at = at
 		return p.d.enterPrompt()
@@ -141,22 +141,22 @@ func (p *palette) click(r region, x, y int) tea.Cmd {
 	return nil
 }
 
-// draw draws the list over the panes.
-func (p *palette) draw(r region) {
-	r = p.place(r)
-	r.wipe()
-	inside := r.box([]span{{" commands ", titleStyle}}, nil, focusStyle)
-	inside.textIn(1, 0, inside.w-2, p.d.prompt.line(inside.w-2), strong)
-	body := inside.rows(1)
-	p.scroll(body.h, len(p.entries))
+// drawPalette draws the list over the panes.
+func (p *palette) drawPalette(r region) {
+	r = p.regionOfList(r)
+	r.blankAll()
+	inside := r.drawBox([]span{{" commands ", titleStyle}}, nil, focusStyle)
+	inside.writeTextIn(1, 0, inside.w-2, p.d.prompt.shownLine(inside.w-2), strong)
+	body := inside.withoutRows(1)
+	p.scrollTo(body.h, len(p.entries))
 	for y := range min(body.h, len(p.entries)-p.top) {
 		e := &p.entries[p.top+y]
 		st, key := plain, keyStyle
 		if p.top+y == p.at {
 			st, key = cursorStyle, cursorStyle
-			body.cursor(y)
+			body.markChosenRow(y)
 		}
-		body.textIn(2, y, body.w-14, e.name, st)
-		body.right(body.w-1, y, e.keys, key)
+		body.writeTextIn(2, y, body.w-14, e.name, st)
+		body.writeTextBefore(body.w-1, y, e.keys, key)
 	}
 }

@@ -26,8 +26,8 @@ const (
 	paneCount
 )
 
-// unnumbered reports whether a pane is shown alone or not at all.
-func (p paneID) unnumbered() bool { return p >= paneProcesses }
+// isUnnumbered reports whether a pane is shown alone or not at all.
+func (p paneID) isUnnumbered() bool { return p >= paneProcesses }
 
 var paneDigits = [paneCount]string{"", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷"}
 
@@ -57,15 +57,15 @@ func (p basePane) enter() { p.d.free.openSite() }
 // list is the cursor in a list that a pane draws.
 type list struct{ at, top, page int }
 
-func (l *list) cursor() *list { return l }
+func (l *list) markChosenRow() *list { return l }
 
 // move moves the cursor by a key.
 func (l *list) move(m motion, all int) {
-	l.at = max(0, min(l.at+m.rows(max(1, l.page-1)), all-1))
+	l.at = max(0, min(l.at+m.rowsDown(max(1, l.page-1)), all-1))
 }
 
-// scroll sets how many rows are drawn, and moves the first of them so that the cursor is visible.
-func (l *list) scroll(page, all int) {
+// scrollTo sets how many rows are drawn, and moves the first of them so that the cursor is visible.
+func (l *list) scrollTo(page, all int) {
 	l.page = max(1, page)
 	l.at = max(0, min(l.at, all-1))
 	l.top = max(l.at-l.page+1, min(l.top, l.at))
@@ -88,7 +88,7 @@ const (
 // far is further than any list is long.
 const far = 1 << 30
 
-// rows returns how many rows a motion goes down.
-func (m motion) rows(page int) int {
+// rowsDown returns how many rows a motion goes down.
+func (m motion) rowsDown(page int) int {
 	return [...]int{moveUp: -1, moveDown: 1, movePageUp: -page, movePageDown: page, moveTop: -far, moveBottom: far}[m]
 }

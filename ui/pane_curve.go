@@ -27,18 +27,18 @@ type curvePane struct {
 }
 
 func (p *curvePane) title(*stats.Snapshot) (title, hint []span) {
-	if l := p.chosen(); l != nil {
+	if l := p.replayedLimit(); l != nil {
 		return []span{{"hits and memory by " + l.Name, titleStyle}}, []span{{" [ ]", keyStyle}, {" limit", dim}, {" c", keyStyle}, {" back ", dim}}
 	}
-	title = []span{{"hit rate by limit of cached bytes", titleStyle}, {p.d.processes.scope(), dim}}
-	if c := p.curve; c != nil && (c.Whole || p.d.poolless()) {
-		title[1].text = " (" + c.Policy + ")" + p.d.processes.scope()
-		if p.d.poolless() {
+	title = []span{{"hit rate by limit of cached bytes", titleStyle}, {p.d.processes.scopeText(), dim}}
+	if c := p.curve; c != nil && (c.Whole || p.d.hasNoPool()) {
+		title[1].text = " (" + c.Policy + ")" + p.d.processes.scopeText()
+		if p.d.hasNoPool() {
 			title[0].text = "hit rate of a pool by limit of cached bytes"
 		}
 	}
 	hint = []span{{" c", keyStyle}, {" back ", dim}}
-	if p.missing() == "" {
+	if p.missingText() == "" {
 		hint = append([]span{{" [ ]", keyStyle}, {" limit", dim}}, hint...)
 	}
 	return title, hint
@@ -46,42 +46,42 @@ func (p *curvePane) title(*stats.Snapshot) (title, hint []span) {
 
 func (p *curvePane) draw(r region, _ *stats.Snapshot) {
 	c := plotted{p.curve}
-	r = r.sub(1, 0, r.w-2, r.h)
-	if l := p.chosen(); l != nil {
+	r = r.subRegion(1, 0, r.w-2, r.h)
+	if l := p.replayedLimit(); l != nil {
 		p.drawReplayed(r, l)
 		return
 	}
-	if why := p.missing(); why != "" {
-		r.lines(0, 0, why, dim)
+	if why := p.missingText(); why != "" {
+		r.writeLines(0, 0, why, dim)
 		return
 	}
-	marks := p.marks()
-	r.lineOf(0, 0, 2, fit(append(c.facts(marks), p.poolNote()...), r.w, 2))
-	r.lineOf(0, 1, 2, fit(c.trust(), r.w, 2))
-	plot := r.sub(curveAxis, 2, r.w-curveAxis, r.h-4)
+	marks := p.limitMarks()
+	r.writeAllItems(0, 0, 2, fitItems(append(c.namedPoints(marks), p.poolNote()...), r.w, 2))
+	r.writeAllItems(0, 1, 2, fitItems(c.trustItems(), r.w, 2))
+	plot := r.subRegion(curveAxis, 2, r.w-curveAxis, r.h-4)
 	p.plotX, p.plotW = plot.x, plot.w
 	if plot.h < 2 || plot.w < 10 {
 		return
 	}
-	r.sub(0, 2, r.w, plot.h).drawScale(curveAxis-1, plot.h, shareLabel)
-	x := c.scale(marks, plot.w)
+	r.subRegion(0, 2, r.w, plot.h).drawScale(curveAxis-1, plot.h, shareLabel)
+	x := c.axisScale(marks, plot.w)
 	columns := make([]column, 2*plot.w)
 	for i := range columns {
-		columns[i].layers[0] = c.hitRateAt(x.limit(float64(i) / 2))
+		columns[i].layers[0] = c.hitRateAt(x.limitAt(float64(i) / 2))
 	}
-	plot.stacked(columns, hitLayers)
+	plot.drawStacked(columns, hitLayers)
 	c.drawError(plot, x)
 	for _, m := range marks {
 		for y := range plot.h {
-			if x.has(m.limit) {
-				plot.put(x.column(m.limit), y, m.sign, m.style)
+			if x.covers(m.limit) {
+				plot.putCluster(x.columnOf(m.limit), y, m.sign, m.style)
 			}
 		}
 	}
 	for _, p := range c.Exact {
-		plot.put(x.column(p.Limit), int(math.Round((1-p.HitRate)*float64(plot.h-1))), "◆", strong)
+		plot.putCluster(x.columnOf(p.Limit), int(math.Round((1-p.HitRate)*float64(plot.h-1))), "◆", strong)
 	}
-	x.drawAxis(r.sub(curveAxis, r.h-2, plot.w, 2), c)
+	x.drawAxis(r.subRegion(curveAxis, r.h-2, plot.w, 2), c)
 }
 
 // drawError draws how far off the estimates may be, above and below the curve, where that is a row or more.
@@ -91,19 +91,19 @@ func (c plotted) drawError(plot region, x scale) {
 		return
 	}
 	for column := range plot.w {
-		limit := x.limit(float64(column))
+		limit := x.limitAt(float64(column))
 		if c.isExact(uint64(limit)) {
 			continue
 		}
 		low, high := c.errorRange(view.CurvePoint{Limit: uint64(limit), HitRate: c.hitRateAt(limit)})
 		for _, bound := range []float64{low, high} {
-			plot.put(column, int(math.Round((1-bound)*rows)), "·", dim)
+			plot.putCluster(column, int(math.Round((1-bound)*rows)), "·", dim)
 		}
 	}
 }
 
-// missing says why there is no curve to draw, empty if there is one.
-func (p *curvePane) missing() string {
+// missingText says why there is no curve to draw, empty if there is one.
+func (p *curvePane) missingText() string {
 	c := p.curve
 	switch {
 	case p.d.o.Curve == nil || p.d.live == nil:
@@ -117,7 +117,7 @@ func (p *curvePane) missing() string {
 	case c.Whole && len(c.Exact) == 0:
 		return "this recording has no poolable requests"
 	case !c.Whole && c.Requests < curveLeast:
-		return "too few requests so far: " + count(c.Requests)
+		return "too few requests so far: " + formatCount(c.Requests)
 	case c.Enough.HitRate == 0:
 		return "no limit gives any hit: no suitable block was free when one was requested"
 	}
@@ -127,10 +127,10 @@ func (p *curvePane) missing() string {
 // plotted is a curve with the methods that the pane needs to draw it.
 type plotted struct{ *view.Curve }
 
-// facts returns the points of the curve that the first line names: the knee, the limit in force, the one to try.
-func (c plotted) facts(marks []curveMark) []item {
+// namedPoints returns the points of the curve that the first line names: the knee, the limit in force, the one to try.
+func (c plotted) namedPoints(marks []curveMark) []item {
 	at := func(name string, p view.CurvePoint) []span {
-		return []span{{name + " ", dim}, {bytesText(p.Limit), strong}, {" " + c.rate(p), plain}}
+		return []span{{name + " ", dim}, {bytesText(p.Limit), strong}, {" " + c.rateText(p), plain}}
 	}
 	items := []item{{0, at("▲ knee", c.Knee)}, {2, at("99 % of the best", c.Enough)}}
 	for _, m := range marks {
@@ -142,11 +142,11 @@ func (c plotted) facts(marks []curveMark) []item {
 // roundError is the error from which an estimate is a range.
 const roundError = 0.01
 
-// rate writes the hit rate at a point: a range where an estimate may be off by a point or more.
-func (c plotted) rate(p view.CurvePoint) string {
+// rateText writes the hit rate at a point: a range where an estimate may be off by a point or more.
+func (c plotted) rateText(p view.CurvePoint) string {
 	switch {
 	case c.isExact(p.Limit):
-		return percent(p.HitRate) + " %"
+		return formatPercent(p.HitRate) + " %"
 	case !c.Known() && p.HitRate >= 0.995:
 		return "perhaps 100 %"
 	case !c.Known():
@@ -155,7 +155,7 @@ func (c plotted) rate(p view.CurvePoint) string {
 		low, high := c.errorRange(p)
 		return fmt.Sprintf("%.0f to %.0f %%", 100*low, 100*high)
 	}
-	return "≈" + percent(p.HitRate) + " %"
+	return "≈" + formatPercent(p.HitRate) + " %"
 }
 
 // errorRange returns the range that an estimate may be in: within the error, and within the exact points beside it.
@@ -192,16 +192,16 @@ func (c plotted) hasDip() bool {
 	return false
 }
 
-// trust returns words on how reliable the curve is.
-func (c plotted) trust() []item {
-	items := c.trusted()
+// trustItems returns words on how reliable the curve is.
+func (c plotted) trustItems() []item {
+	items := c.itemsIfExact()
 	if c.hasDip() {
 		items = append(items, item{3, []span{{"a larger limit can hit less here", dim}}})
 	}
 	return items
 }
 
-func (c plotted) trusted() []item {
+func (c plotted) itemsIfExact() []item {
 	if c.Whole {
 		return []item{
 			{0, []span{{"◆ simulated, not estimated", dim}}}, {1, []span{{"of all ", dim}, {plural(c.Requests, "request"), plain}, {" of the recording", dim}}},
@@ -240,8 +240,8 @@ type scale struct {
 	w         int
 }
 
-// scale returns an axis that covers all steps of the curve and the marks.
-func (c plotted) scale(marks []curveMark, w int) scale {
+// axisScale returns an axis that covers all steps of the curve and the marks.
+func (c plotted) axisScale(marks []curveMark, w int) scale {
 	low, high := uint64(math.MaxUint64), uint64(1)
 	include := func(limit uint64) {
 		if limit > 0 && limit <= view.Unlimited {
@@ -260,54 +260,54 @@ func (c plotted) scale(marks []curveMark, w int) scale {
 	return scale{math.Floor(math.Log2(float64(low))) - 1, math.Ceil(math.Log2(float64(high))) + 1, w}
 }
 
-// limit returns the bytes at a column.
-func (x scale) limit(column float64) float64 {
+// limitAt returns the bytes at a column.
+func (x scale) limitAt(column float64) float64 {
 	return math.Exp2(x.low + (x.high-x.low)*column/float64(max(1, x.w-1)))
 }
 
-// has reports whether a limit is on the axis.
-func (x scale) has(limit uint64) bool {
+// covers reports whether a limit is on the axis.
+func (x scale) covers(limit uint64) bool {
 	at := math.Log2(float64(max(limit, 1)))
 	return at >= x.low && at <= x.high
 }
 
-// column returns where a limit is.
-func (x scale) column(limit uint64) int {
+// columnOf returns where a limit is.
+func (x scale) columnOf(limit uint64) int {
 	at := math.Log2(float64(max(limit, 1)))
 	return int(math.Round((at - x.low) / (x.high - x.low) * float64(x.w-1)))
 }
 
 // drawAxis draws a line with the knee on it, and limits under it.
 func (x scale) drawAxis(r region, c plotted) {
-	r.repeat(0, 0, r.w, "─", frameStyle)
+	r.repeatCluster(0, 0, r.w, "─", frameStyle)
 	end := 0
 	for power := math.Ceil(x.low); power <= x.high; power++ {
 		text := units.Format(uint64(math.Exp2(power)))
-		if at := x.column(uint64(math.Exp2(power))); at >= end && at+width(text) <= r.w {
-			r.put(at, 0, "┴", frameStyle)
-			end = r.text(at, 1, text, dim) + 3
+		if at := x.columnOf(uint64(math.Exp2(power))); at >= end && at+width(text) <= r.w {
+			r.putCluster(at, 0, "┴", frameStyle)
+			end = r.writeText(at, 1, text, dim) + 3
 		}
 	}
-	if x.has(c.Knee.Limit) {
-		r.put(x.column(c.Knee.Limit), 0, "▲", warnStyle)
+	if x.covers(c.Knee.Limit) {
+		r.putCluster(x.columnOf(c.Knee.Limit), 0, "▲", warnStyle)
 	}
 }
 
-// click chooses the power of two that is nearest to a column of the screen: for the limit of cached bytes, or to try.
-func (p *curvePane) click(column int) {
+// chooseLimitAt chooses the power of two that is nearest to a column of the screen: for the limit of cached bytes, or to try.
+func (p *curvePane) chooseLimitAt(column int) {
 	column -= p.plotX
-	if p.missing() != "" || column < 0 || column >= p.plotW {
+	if p.missingText() != "" || column < 0 || column >= p.plotW {
 		return
 	}
-	limit := math.Exp2(math.Round(math.Log2(plotted{p.curve}.scale(p.marks(), p.plotW).limit(float64(column)))))
-	at := p.d.limits.find(stats.MaxCachedBytes)
+	limit := math.Exp2(math.Round(math.Log2(plotted{p.curve}.axisScale(p.limitMarks(), p.plotW).limitAt(float64(column)))))
+	at := p.d.limits.findLimit(stats.MaxCachedBytes)
 	switch why := adjustObstacle(p.d); {
-	case p.tries():
+	case p.triesLimits():
 		p.tried = max(triedMin, min(uint64(limit), triedMax))
 	case why != "" || at < 0:
-		p.d.say(warnStyle, why)
+		p.d.sayMessage(warnStyle, why)
 	default:
-		p.d.limits.request(at, clampLimit(&p.d.live.Limits[at], limit))
+		p.d.limits.requestValue(at, clampLimit(&p.d.live.Limits[at], limit))
 	}
 }
 

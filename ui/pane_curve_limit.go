@@ -10,20 +10,20 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// unneeded are the limits that say when memory that a program no longer needs goes back. No curve is estimated for them: values around the
-// present one are replayed.
+// unneeded are the limits that say when memory that a program no longer needs goes back. No curve is estimated for them:
+// values around the present one are replayed.
 var unneeded = []string{"proportion", "outgrown", "max_age"}
 
 // replayedSteps is how many values are replayed on each side.
 const replayedSteps = 4
 
-// chosen returns the chosen limit, if the pane replays its values in place of the curve; else nil.
-func (p *curvePane) chosen() *stats.Limit {
+// replayedLimit returns the chosen limit, if the pane replays its values in place of the curve; else nil.
+func (p *curvePane) replayedLimit() *stats.Limit {
 	s := p.d.live
 	if p.d.o.WhatIf == nil || s == nil || !slices.Contains(unneeded, p.d.limits.chosen) {
 		return nil
 	}
-	if at := p.d.limits.find(p.d.limits.chosen); at >= 0 {
+	if at := p.d.limits.findLimit(p.d.limits.chosen); at >= 0 {
 		return &s.Limits[at]
 	}
 	return nil
@@ -58,7 +58,7 @@ func (p *curvePane) drawReplayed(r region, l *stats.Limit) {
 	}
 	replays := p.d.o.WhatIf(s, trials)
 	if replays == nil {
-		r.lines(0, 0, "replayed as soon as there are requests", dim)
+		r.writeLines(0, 0, "replayed as soon as there are requests", dim)
 		return
 	}
 	t := units.Table{Align: "lrrl"}
@@ -73,13 +73,13 @@ func (p *curvePane) drawReplayed(r region, l *stats.Limit) {
 			if v == 0 && l.Zero != "" {
 				value = l.Zero
 			}
-			t.Add(value, percent(float64(o.Hits)/float64(max(o.Requests, 1))), bytesText(o.PeakReserved), note)
+			t.Add(value, formatPercent(float64(o.Hits)/float64(max(o.Requests, 1))), bytesText(o.PeakReserved), note)
 		}
 	}
 	y := 0
 	for line := range strings.Lines(t.String()) {
-		r.text(0, y, strings.TrimRight(line, "\n"), plain)
+		r.writeText(0, y, strings.TrimRight(line, "\n"), plain)
 		y++
 	}
-	r.lines(0, y+1, "replayed"+replays.Part, dim)
+	r.writeLines(0, y+1, "replayed"+replays.Part, dim)
 }

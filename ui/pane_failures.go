@@ -46,7 +46,7 @@ func (p *failuresPane) rows(s *stats.Snapshot, width int) (rows []failureRow) {
 				style = warnStyle
 			}
 			label := line.Label
-			for _, text := range wrap(line.Text, max(1, width-indent)) {
+			for _, text := range wrapText(line.Text, max(1, width-indent)) {
 				rows, label = append(rows, failureRow{label, text, style}), ""
 			}
 		}
@@ -58,7 +58,7 @@ func (p *failuresPane) rows(s *stats.Snapshot, width int) (rows []failureRow) {
 func (p *failuresPane) draw(r region, s *stats.Snapshot) {
 	if len(s.PostMortems) == 0 || p.d.o.PostMortem == nil {
 		p.all = 0
-		r.lines(1, 0, "no call has failed for lack of memory, and nothing was killed while it held some", dim)
+		r.writeLines(1, 0, "no call has failed for lack of memory, and nothing was killed while it held some", dim)
 		return
 	}
 	rows := p.rows(s, r.w-2)
@@ -66,16 +66,16 @@ func (p *failuresPane) draw(r region, s *stats.Snapshot) {
 	p.top = max(0, min(p.top, p.all-p.page))
 	for y, row := range rows[p.top:min(p.all, p.top+r.h)] {
 		if row.style == badStyle {
-			r.text(1, y, row.text, row.style)
+			r.writeText(1, y, row.text, row.style)
 			continue
 		}
-		r.text(1, y, row.label, headStyle)
-		r.text(1+failureLabel, y, row.text, row.style)
+		r.writeText(1, y, row.label, headStyle)
+		r.writeText(1+failureLabel, y, row.text, row.style)
 	}
 }
 
 func (p *failuresPane) move(m motion) {
-	p.top = max(0, min(p.top+m.rows(max(1, p.page-1)), p.all-p.page))
+	p.top = max(0, min(p.top+m.rowsDown(max(1, p.page-1)), p.all-p.page))
 }
 
 func (p *failuresPane) enter() {}

@@ -25,7 +25,7 @@ func (p *freePane) title(s *stats.Snapshot) (title, hint []span) {
 		if !p.d.mode.pool {
 			name = "in use by size"
 		}
-		title = []span{{name, titleStyle}, {p.d.processes.scope(), dim}}
+		title = []span{{name, titleStyle}, {p.d.processes.scopeText(), dim}}
 		return title, append(fit, span{"enter", keyStyle}, span{p.d.mode.tagOpens, dim})
 	}
 	title = []span{{"free list ", titleStyle}}
@@ -36,7 +36,7 @@ func (p *freePane) title(s *stats.Snapshot) (title, hint []span) {
 }
 
 func (p *freePane) move(m motion) {
-	p.top = max(0, min(p.top, far)+m.rows(max(1, p.d.tags.page-1))) // drawing bounds it
+	p.top = max(0, min(p.top, far)+m.rowsDown(max(1, p.d.tags.page-1))) // drawing bounds it
 }
 
 // openSite shows the free list of the chosen tag alone.
@@ -57,7 +57,7 @@ func (p *freePane) draw(r region, s *stats.Snapshot) {
 	}
 	t := p.d.tags.current(s)
 	if t == nil {
-		r.text(1, 0, "no tag", dim)
+		r.writeText(1, 0, "no tag", dim)
 		return
 	}
 	classes := slices.Clone(t.Free)
@@ -66,18 +66,18 @@ func (p *freePane) draw(r region, s *stats.Snapshot) {
 	})
 	if r.h >= 3 {
 		drawFreeHead(r, t.Slabs)
-		r = r.rows(1)
+		r = r.withoutRows(1)
 	}
 	if r.h >= 12 {
-		p.d.tags.drawStack(r.rows(r.h-6), s)
-		r = r.sub(0, 0, r.w, r.h-6)
+		p.d.tags.drawStack(r.withoutRows(r.h-6), s)
+		r = r.subRegion(0, 0, r.w, r.h-6)
 	}
 	if r.h >= 16 && p.d.mode.pool {
-		missesPane{p.basePane}.drawLatest(r.rows(r.h-8), s, t.Name)
-		r = r.sub(0, 0, r.w, r.h-8)
+		missesPane{p.basePane}.drawLatest(r.withoutRows(r.h-8), s, t.Name)
+		r = r.subRegion(0, 0, r.w, r.h-8)
 	}
 	if len(classes) == 0 {
-		r.text(1, 0, p.d.mode.noBlocks, dim)
+		r.writeText(1, 0, p.d.mode.noBlocks, dim)
 		return
 	}
 	p.top = max(0, min(p.top, len(classes)-r.h))
@@ -86,7 +86,7 @@ func (p *freePane) draw(r region, s *stats.Snapshot) {
 		most = max(most, classes[i].Blocks)
 	}
 	for y := range min(r.h, len(classes)-p.top) {
-		drawFreeRow(r.sub(0, y, r.w, 1), &classes[p.top+y], most, s.Time)
+		drawFreeRow(r.subRegion(0, y, r.w, 1), &classes[p.top+y], most, s.Time)
 	}
 }
 
@@ -100,13 +100,13 @@ type freeRow struct {
 }
 
 var freeColumns = []tableColumn[freeRow]{
-	{title: "BLOCKS", width: 8, cell: func(c freeRow) span { return span{count(c.Blocks), plain} }},
-	{title: "BYTES", width: 9, cell: func(c freeRow) span { return span{bytesText(times(c.Size, c.Blocks)), cachedStyle} }},
+	{title: "BLOCKS", width: 8, cell: func(c freeRow) span { return span{formatCount(c.Blocks), plain} }},
+	{title: "BYTES", width: 9, cell: func(c freeRow) span { return span{bytesText(saturatingProduct(c.Size, c.Blocks)), cachedStyle} }},
 	{title: "COOL", width: 5, cell: func(c freeRow) span {
 		if c.Cooling == 0 {
 			return span{"0", dim}
 		}
-		return span{count(c.Cooling), coolingStyle}
+		return span{formatCount(c.Cooling), coolingStyle}
 	}},
 	{title: "OLDEST", width: 8, cell: func(c freeRow) span { return ageSpan(c.Oldest, c.now) }},
 }
@@ -116,11 +116,11 @@ func ageSpan(then, now uint64) span {
 	if then == 0 {
 		return span{none, dim}
 	}
-	return span{duration(since(then, now)), dim}
+	return span{formatDuration(saturatingDifference(then, now)), dim}
 }
 
 func drawFreeHead(r region, slabs bool) {
-	r.right(freeSize, 0, "SIZE", headStyle)
+	r.writeTextBefore(freeSize, 0, "SIZE", headStyle)
 	columns, used := columnsFor(freeColumns, r.w-freeSize-1, true)
 	if slabs && len(columns) > 0 {
 		columns[0].title = "SLABS"
@@ -129,18 +129,18 @@ func drawFreeHead(r region, slabs bool) {
 }
 
 func drawFreeRow(r region, c *stats.FreeClass, most, now uint64) {
-	r.right(freeSize, 0, bytesText(c.Size), plain)
+	r.writeTextBefore(freeSize, 0, bytesText(c.Size), plain)
 	columns, used := columnsFor(freeColumns, r.w-freeSize-1, true)
 	x := r.w - 1 - used
 	if room := x - freeSize; room > 2 {
 		n := max(1, int(float64(c.Blocks)/float64(most)*float64(room)))
-		r.repeat(freeSize+1, 0, min(n, room), "▪", cachedStyle)
+		r.repeatCluster(freeSize+1, 0, min(n, room), "▪", cachedStyle)
 	}
 	drawCells(r, x, columns, freeRow{c, now}, plain)
 }
 
-// times returns the product, or the largest number on overflow.
-func times(a, b uint64) uint64 {
+// saturatingProduct returns the product, or the largest number on overflow.
+func saturatingProduct(a, b uint64) uint64 {
 	if a != 0 && a*b/a != b {
 		return ^uint64(0)
 	}

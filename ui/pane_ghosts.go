@@ -17,12 +17,12 @@ type ghostsPane struct {
 
 func (p *ghostsPane) title(*stats.Snapshot) (title, hint []span) {
 	n := 0
-	if g := p.ghosts(); g != nil {
+	if g := p.simulatedGhosts(); g != nil {
 		n = len(g.Rows)
 	}
-	title = []span{{"ghosts ", titleStyle}, {strconv.Itoa(n) + p.d.processes.scope(), dim}}
+	title = []span{{"ghosts ", titleStyle}, {strconv.Itoa(n) + p.d.processes.scopeText(), dim}}
 	hint = []span{{" w", keyStyle}, {" back ", dim}}
-	if _, why := p.adoptable(); why == "" {
+	if _, why := p.leaderToAdopt(); why == "" {
 		hint = append([]span{{" y", keyStyle}, {" use the leader", dim}}, hint...)
 	}
 	return title, hint
@@ -31,53 +31,53 @@ func (p *ghostsPane) title(*stats.Snapshot) (title, hint []span) {
 // draw also draws notes under the list: what y does and what the ghosts cost. Like the limits it shows the latest state
 // even while the screen is frozen.
 func (p *ghostsPane) draw(r region, _ *stats.Snapshot) {
-	g := p.ghosts()
+	g := p.simulatedGhosts()
 	if g == nil {
-		r.text(1, 0, p.d.mode.noGhosts, dim)
+		r.writeText(1, 0, p.d.mode.noGhosts, dim)
 		return
 	}
 	t := newGhostTable(g, r.w)
-	notes := p.notes(g, t, r.w-2)
+	notes := p.noteLines(g, t, r.w-2)
 	rows := max(1, min(len(g.Rows), max(r.h*2/3, r.h-1-len(notes))))
-	p.scroll(rows, len(g.Rows))
-	r.text(ghostNameAt, 0, "IF YOU HAD USED", headStyle)
+	p.scrollTo(rows, len(g.Rows))
+	r.writeText(ghostNameAt, 0, "IF YOU HAD USED", headStyle)
 	drawTitles(r, t.at, t.columns)
 	for y := range min(rows, len(g.Rows)) {
 		row := &g.Rows[p.top+y]
 		if p.top == 0 && y == rows-1 && t.present != nil && placeOf(g, t.present) > y { // not all rows fit
 			row = t.present
 		}
-		t.draw(r.sub(0, y+1, r.w, 1), row, placeOf(g, row), p.top+y == p.at)
+		t.draw(r.subRegion(0, y+1, r.w, 1), row, placeOf(g, row), p.top+y == p.at)
 	}
 	under := rows + 1
 	if r.h > under+len(notes) {
 		under++
 	}
 	for y, note := range notes {
-		r.text(1, under+y, note.text, note.style)
+		r.writeText(1, under+y, note.text, note.style)
 	}
-	drawGhostLegend(r.rows(under + len(notes) + 1))
+	drawGhostLegend(r.withoutRows(under + len(notes) + 1))
 }
 
-// notes are the lines under the list.
-func (p *ghostsPane) notes(g *stats.Ghosts, t *ghostTable, w int) []span {
+// noteLines are the lines under the list.
+func (p *ghostsPane) noteLines(g *stats.Ghosts, t *ghostTable, w int) []span {
 	var notes []span
 	say := func(text string, st style) {
-		for _, line := range wrap(text, w) {
+		for _, line := range wrapText(text, w) {
 			notes = append(notes, span{line, st})
 		}
 	}
 	d := p.d
-	leader, why := p.adoptable()
+	leader, why := p.leaderToAdopt()
 	switch {
 	case why != "":
 		say(why, dim)
-	case d.live.Auto != nil && d.live.Auto.Steers && g.Worth(p.elapsed()):
-		say("y switches to "+leader.Name+p.gain()+", and ends auto", goodStyle)
-	case !g.Worth(p.elapsed()):
-		say(leader.Name+" leads"+p.gain()+", which is little to gain (y switches)", dim)
+	case d.live.Auto != nil && d.live.Auto.Steers && g.Worth(p.elapsedNS()):
+		say("y switches to "+leader.Name+p.gainText()+", and ends auto", goodStyle)
+	case !g.Worth(p.elapsedNS()):
+		say(leader.Name+" leads"+p.gainText()+", which is little to gain (y switches)", dim)
 	default:
-		say("y switches to "+leader.Name+p.gain(), goodStyle)
+		say("y switches to "+leader.Name+p.gainText(), goodStyle)
 	}
 	if changes := d.live.Change.Done; t.present != nil && t.present.Since == 0 && changes > 0 {
 		say("● is simulated from the start, like all ghosts; the run itself, with "+plural(changes, "change")+", hit "+
@@ -91,7 +91,7 @@ func (p *ghostsPane) notes(g *stats.Ghosts, t *ghostTable, w int) []span {
 	}
 	p.rowNotes(g, say)
 	say(costText(g), dim)
-	say("ghosts use "+percent(g.Busy)+" % of a core and "+bytesText(g.Bytes)+", "+count(uint64(g.Waiting))+" records behind", dim)
+	say("ghosts use "+formatPercent(g.Busy)+" % of a core and "+bytesText(g.Bytes)+", "+formatCount(uint64(g.Waiting))+" records behind", dim)
 	return notes
 }
 
@@ -104,7 +104,7 @@ func (p *ghostsPane) rowNotes(g *stats.Ghosts, say func(string, style)) {
 		case row.Stopped != "":
 			say(row.Name+" "+row.Stopped, warnStyle)
 		case row.Since != 0:
-			say(row.Name+" started late: figures since "+units.Clock(since(p.d.live.Started, row.Since)), dim)
+			say(row.Name+" started late: figures since "+units.Clock(saturatingDifference(p.d.live.Started, row.Since)), dim)
 		}
 	}
 }
@@ -112,7 +112,7 @@ func (p *ghostsPane) rowNotes(g *stats.Ghosts, say func(string, style)) {
 // costText says how long simulated driver calls take, and how that is known.
 func costText(g *stats.Ghosts) string {
 	const mib = 1 << 20
-	costs := "simulated: a 1 MiB allocation takes " + duration(uint64(g.CreateA+mib*g.CreateB)) + ", a release " + duration(uint64(g.ReleaseA+mib*g.ReleaseB))
+	costs := "simulated: a 1 MiB allocation takes " + formatDuration(uint64(g.CreateA+mib*g.CreateB)) + ", a release " + formatDuration(uint64(g.ReleaseA+mib*g.ReleaseB))
 	switch {
 	case g.Assumed:
 		costs += " (assumed: too few calls measured so far)"
@@ -143,18 +143,18 @@ type ghostRow struct {
 
 var ghostColumns = []tableColumn[ghostRow]{
 	{title: "HIT%", width: 6, rank: 0, cell: func(g ghostRow) span {
-		return span{ratio(g.Hits, g.Requests), rateStyle(g.HitRate(), g.Requests)}
+		return span{formatRatio(g.Hits, g.Requests), rateStyle(g.HitRate(), g.Requests)}
 	}},
 	{title: "10 s", width: 6, rank: 4, cell: func(g ghostRow) span {
-		return span{ratio(g.RecentHits, g.RecentRequests), rateStyle(g.RecentHitRate(), g.RecentRequests)}
+		return span{formatRatio(g.RecentHits, g.RecentRequests), rateStyle(g.RecentHitRate(), g.RecentRequests)}
 	}},
 	{title: "PEAK", width: 8, rank: 2, cell: func(g ghostRow) span { return span{bytesText(g.PeakReserved), plain} }},
 	{title: "HELD", width: 8, rank: 5, cell: func(g ghostRow) span { return span{bytesText(g.Reserved), dim} }},
 	{title: "DRIVER", width: 9, rank: 1, cell: func(g ghostRow) span {
 		if g.Assumed {
-			return span{duration(uint64(g.DriverNS)), dim}
+			return span{formatDuration(uint64(g.DriverNS)), dim}
 		}
-		return span{duration(uint64(g.DriverNS)), plain}
+		return span{formatDuration(uint64(g.DriverNS)), plain}
 	}},
 	{title: "TO NOW", width: 8, rank: 3, cell: func(g ghostRow) span {
 		if g.Assumed {
@@ -238,13 +238,13 @@ var ghostLegend = []string{
 func drawGhostLegend(r region) {
 	var lines []string
 	for _, text := range ghostLegend {
-		lines = append(lines, wrap(text, r.w-2)...)
+		lines = append(lines, wrapText(text, r.w-2)...)
 	}
 	if len(lines) > r.h {
 		return
 	}
 	for y, line := range lines {
-		r.text(1, y, line, dim)
+		r.writeText(1, y, line, dim)
 	}
 }
 
@@ -276,29 +276,29 @@ func (t *ghostTable) draw(r region, g *stats.Ghost, place int, chosen bool) {
 		nameStyle = strong
 	}
 	if chosen {
-		r.cursor(0)
+		r.markChosenRow(0)
 		nameStyle, st, sign.style, number.style = cursorStyle, cursorStyle, cursorStyle, cursorStyle
 	}
-	r.right(3, 0, number.text, number.style)
-	r.spans(4, 0, sign)
-	r.textIn(ghostNameAt, 0, t.at-ghostNameAt, t.name(g), nameStyle)
+	r.writeTextBefore(3, 0, number.text, number.style)
+	r.writeSpans(4, 0, sign)
+	r.writeTextIn(ghostNameAt, 0, t.at-ghostNameAt, t.name(g), nameStyle)
 	drawCells(r, t.at, t.columns, ghostRow{g, t.present}, st)
 }
 
 // enter shows the policy of the ghost at the cursor among those to switch to; y adopts the ghost that leads.
 func (p *ghostsPane) enter() {
-	g, policies := p.ghosts(), &p.d.policies
-	switch why := policies.obstacle(); {
+	g, policies := p.simulatedGhosts(), &p.d.policies
+	switch why := policies.obstacleText(); {
 	case why != "":
-		p.d.say(warnStyle, why)
+		p.d.sayMessage(warnStyle, why)
 	case g != nil && p.at < len(g.Rows):
-		policies.open()
+		policies.showList()
 		policies.at = max(0, slices.IndexFunc(p.d.o.Policies, func(o Policy) bool { return o.Name == g.Rows[p.at].Policy }))
 	}
 }
 
 func (p *ghostsPane) move(m motion) {
-	if g := p.ghosts(); g != nil {
+	if g := p.simulatedGhosts(); g != nil {
 		p.list.move(m, len(g.Rows))
 	}
 }

@@ -22,8 +22,8 @@ func (p *heapPane) title(s *stats.Snapshot) (title, hint []span) {
 	return title, append(hint, span{" F", keyStyle}, span{" fits? ", dim}, span{" H", keyStyle}, span{" back ", dim})
 }
 
-// slabs are those of the chosen process, or of all.
-func (p *heapPane) slabs(s *stats.Snapshot) []stats.MappedSlab {
+// shownSlabs are those of the chosen process, or of all.
+func (p *heapPane) shownSlabs(s *stats.Snapshot) []stats.MappedSlab {
 	if s.Heap == nil || p.d.processes.number == 0 {
 		return heapSlabs(s)
 	}
@@ -45,43 +45,43 @@ func heapSlabs(s *stats.Snapshot) []stats.MappedSlab {
 
 var heapColumns = []tableColumn[*stats.MappedSlab]{
 	{title: "SIZE", width: 8, rank: 4, cell: func(m *stats.MappedSlab) span { return span{bytesText(m.Size), plain} }},
-	{title: "USED%", width: 7, rank: 0, cell: func(m *stats.MappedSlab) span { return span{ratio(m.InUse, m.Size), plain} }},
+	{title: "USED%", width: 7, rank: 0, cell: func(m *stats.MappedSlab) span { return span{formatRatio(m.InUse, m.Size), plain} }},
 	{title: "FREE", width: 8, rank: 2, cell: func(m *stats.MappedSlab) span { return span{bytesText(m.Free()), cachedStyle} }},
 	{title: "HOLES", width: 7, rank: 3, cell: func(m *stats.MappedSlab) span { return span{strconv.Itoa(m.Holes), plain} }},
 	{title: "LARGEST", width: 9, rank: 1, cell: func(m *stats.MappedSlab) span { return span{bytesText(m.Largest), plain} }},
 }
 
 func (p *heapPane) draw(r region, s *stats.Snapshot) {
-	slabs := p.slabs(s)
+	slabs := p.shownSlabs(s)
 	if len(slabs) == 0 {
-		r.lines(1, 0, p.missing(s), dim)
+		r.writeLines(1, 0, p.missingText(s), dim)
 		return
 	}
-	r = r.sub(1, 0, r.w-2, r.h)
-	notes := p.notes(s, slabs, r.w)
+	r = r.subRegion(1, 0, r.w-2, r.h)
+	notes := p.noteLines(s, slabs, r.w)
 	notes = notes[:min(len(notes), max(0, r.h-2))]
 	for y, note := range notes {
-		r.text(0, r.h-len(notes)+y, note.text, note.style)
+		r.writeText(0, r.h-len(notes)+y, note.text, note.style)
 	}
-	r = r.sub(0, 0, r.w, r.h-len(notes))
+	r = r.subRegion(0, 0, r.w, r.h-len(notes))
 	columns, used := columnsFor(heapColumns, r.w/2, true)
 	name, several := 6, len(s.Processes) > 1 && p.d.processes.number == 0
 	if several {
 		name = 9
 	}
 	x := name + 1 + used + 2
-	r.text(0, 0, "SLAB", headStyle)
+	r.writeText(0, 0, "SLAB", headStyle)
 	drawTitles(r, name+1, columns)
-	p.scroll(r.h-1, len(slabs))
+	p.scrollTo(r.h-1, len(slabs))
 	for y := range min(max(0, r.h-1), len(slabs)-p.top) {
 		m, st := &slabs[p.top+y], plain
 		if p.top+y == p.at {
 			st = cursorStyle
 		}
-		line := r.sub(0, y+1, r.w, 1)
-		line.textIn(0, 0, name, slabName(m, several), st)
+		line := r.subRegion(0, y+1, r.w, 1)
+		line.writeTextIn(0, 0, name, slabName(m, several), st)
 		drawCells(line, name+1, columns, m, st)
-		drawStrip(line.sub(x, 0, line.w-x, 1), m)
+		drawStrip(line.subRegion(x, 0, line.w-x, 1), m)
 	}
 }
 
@@ -110,24 +110,24 @@ func drawStrip(r region, m *stats.MappedSlab) {
 		}
 		switch {
 		case inUse+until-from >= 15*(until-from): // except for what rounding took
-			r.put(x, 0, "█", inUseStyle)
+			r.putCluster(x, 0, "█", inUseStyle)
 		case inUse > 0 && inUse >= cools:
-			r.put(x, 0, "▄", inUseStyle)
+			r.putCluster(x, 0, "▄", inUseStyle)
 		case cools > 0:
-			r.put(x, 0, "░", coolingStyle)
+			r.putCluster(x, 0, "░", coolingStyle)
 		default:
-			r.put(x, 0, "·", dim)
+			r.putCluster(x, 0, "·", dim)
 		}
 	}
 }
 
-// notes are the lines under the map: sums, what they are worth, and whether the size that was asked for fits.
-func (p *heapPane) notes(s *stats.Snapshot, slabs []stats.MappedSlab, w int) (notes []span) {
+// noteLines are the lines under the map: sums, what they are worth, and whether the size that was asked for fits.
+func (p *heapPane) noteLines(s *stats.Snapshot, slabs []stats.MappedSlab, w int) (noteLines []span) {
 	h := sumHoles(slabs)
 	sums := "in slabs: in use " + bytesText(h.inUse) + ", free " + bytesText(h.free) + " in " + plural(uint64(h.holes), "hole") + ", the largest " +
 		bytesText(h.largest) + "; a slab serves up to " + bytesText(h.serves)
 	if s.Heap.Total > uint64(len(s.Heap.Slabs)) {
-		sums += "; of the " + count(uint64(len(s.Heap.Slabs))) + " slabs with most free memory"
+		sums += "; of the " + formatCount(uint64(len(s.Heap.Slabs))) + " slabs with most free memory"
 	}
 	worth := dim
 	if m := s.Heap; m.Since != 0 || s.Lost > 0 || m.Ended != "" {
@@ -139,11 +139,11 @@ func (p *heapPane) notes(s *stats.Snapshot, slabs []stats.MappedSlab, w int) (no
 		text = append(text, span{fits, st})
 	}
 	for _, t := range text {
-		for _, line := range wrap(t.text, w) {
-			notes = append(notes, span{line, t.style})
+		for _, line := range wrapText(t.text, w) {
+			noteLines = append(noteLines, span{line, t.style})
 		}
 	}
-	return notes
+	return noteLines
 }
 
 // heapCaveat says how the map was made, and what is missing in it.
@@ -151,17 +151,17 @@ func heapCaveat(s *stats.Snapshot) string {
 	m := s.Heap
 	switch {
 	case m.Ended != "":
-		return "the map stays as it was at " + units.Clock(since(s.Started, m.Time)) + ": " + m.Ended
+		return "the map stays as it was at " + units.Clock(saturatingDifference(s.Started, m.Time)) + ": " + m.Ended
 	case m.Since != 0:
-		return "≈ without what was there at " + units.Clock(since(s.Started, m.Since)) + ", when the policy began to cut slabs or events were missing"
+		return "≈ without what was there at " + units.Clock(saturatingDifference(s.Started, m.Since)) + ", when the policy began to cut slabs or events were missing"
 	case s.Lost > 0:
 		return "≈ where parts lie is worked out from the records; lost events are missing in them"
 	}
 	return "where parts lie is worked out from the records"
 }
 
-// missing says why there is no map.
-func (p *heapPane) missing(s *stats.Snapshot) string {
+// missingText says why there is no map.
+func (p *heapPane) missingText(s *stats.Snapshot) string {
 	why := s.CarvesNothing()
 	switch {
 	case !p.d.mode.pool:
@@ -210,7 +210,7 @@ func fitsSlabs(h holes, size uint64) (string, style) {
 
 func (p *heapPane) move(m motion) {
 	if s := p.d.shownSnapshot(); s != nil {
-		p.list.move(m, len(p.slabs(s)))
+		p.list.move(m, len(p.shownSlabs(s)))
 	}
 }
 

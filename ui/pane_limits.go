@@ -51,7 +51,7 @@ func (p *limitsPane) current(limits []stats.Limit) int {
 
 func (p *limitsPane) move(m motion) {
 	if s := p.d.live; s != nil && len(s.Limits) > 0 {
-		at := p.current(s.Limits) + m.rows(max(1, p.d.tags.page-1))
+		at := p.current(s.Limits) + m.rowsDown(max(1, p.d.tags.page-1))
 		p.chosen = s.Limits[max(0, min(at, len(s.Limits)-1))].Name
 	}
 }
@@ -62,16 +62,16 @@ func (p *limitsPane) adjust(step limitStep) {
 	at := p.current(d.live.Limits)
 	l := &d.live.Limits[at]
 	if l.Kind == stats.LimitSizes {
-		d.say(dim, l.Name+" is "+l.Text+": a list cannot be changed here")
+		d.sayMessage(dim, l.Name+" is "+l.Text+": a list cannot be changed here")
 		return
 	}
-	from, _ := p.wanted(l)
+	from, _ := p.wantedValue(l)
 	to := clampLimit(l, nextValue(l, from, step, d.live.Device.Global))
 	if to == from || math.IsNaN(to) {
-		d.say(dim, l.Name+" is at the end of its range")
+		d.sayMessage(dim, l.Name+" is at the end of its range")
 		return
 	}
-	p.request(at, to)
+	p.requestValue(at, to)
 }
 
 // setBySlider moves the chosen limit to a place on its slider, or by a step at the slider's ends, or to the word at that place.
@@ -85,11 +85,11 @@ func (p *limitsPane) setBySlider(c *canvas, x, y int) {
 		return
 	}
 	if why := adjustObstacle(p.d); why != "" {
-		p.d.say(warnStyle, why)
+		p.d.sayMessage(warnStyle, why)
 		return
 	}
 	if choice >= 0 {
-		p.request(p.current(p.d.live.Limits), float64(choice))
+		p.requestValue(p.current(p.d.live.Limits), float64(choice))
 		return
 	}
 	begin, end := x, x
@@ -113,30 +113,30 @@ func (p *limitsPane) setBySlider(c *canvas, x, y int) {
 func (p *limitsPane) slideTo(place float64) {
 	at := p.current(p.d.live.Limits)
 	l, device := &p.d.live.Limits[at], p.d.live.Device.Global
-	from, _ := p.wanted(l)
+	from, _ := p.wantedValue(l)
 	to, step := from, stepMore
-	if place < position(l, from, device) {
+	if place < positionInRange(l, from, device) {
 		step = stepLess
 	}
 	for range 1000 {
 		next := clampLimit(l, nextValue(l, to, step, device))
-		if next == to || math.IsNaN(next) || math.Abs(position(l, next, device)-place) > math.Abs(position(l, to, device)-place) {
+		if next == to || math.IsNaN(next) || math.Abs(positionInRange(l, next, device)-place) > math.Abs(positionInRange(l, to, device)-place) {
 			break
 		}
 		to = next
 	}
 	if to != from {
-		p.request(at, to)
+		p.requestValue(at, to)
 	}
 }
 
-// obstacle says why limits cannot change now, empty if they can.
-func (p *limitsPane) obstacle() string {
+// obstacleText says why limits cannot change now, empty if they can.
+func (p *limitsPane) obstacleText() string {
 	d := p.d
 	switch {
 	case d.mode.fixedLimits != "":
 		return d.mode.fixedLimits
-	case d.ended():
+	case d.hasEnded():
 		return "the program has ended: its limits can no longer change"
 	case d.live == nil || len(d.live.Limits) == 0:
 		return "the program has not reported its limits yet"
@@ -144,15 +144,15 @@ func (p *limitsPane) obstacle() string {
 	return ""
 }
 
-// request asks for a value.
-func (p *limitsPane) request(at int, to float64) {
+// requestValue asks for a value.
+func (p *limitsPane) requestValue(at int, to float64) {
 	l := &p.d.live.Limits[at]
 	p.chosen = l.Name
 	p.d.ledger.noteBefore(l.Name, p.d.live)
 	sequence, err := p.d.o.SetLimit(l.Name, l.TextOf(to))
 	if err != nil {
 		p.d.ledger.noteFailure(l.Name)
-		p.d.say(badStyle, "✗ "+err.Error())
+		p.d.sayMessage(badStyle, "✗ "+err.Error())
 		return
 	}
 	from := l.Value
@@ -164,7 +164,7 @@ func (p *limitsPane) request(at int, to float64) {
 
 // changeLabel names a change of a limit with the value before and after it.
 func (p *limitsPane) changeLabel(l *stats.Limit, from float64) string {
-	return l.Name + " " + p.text(l, from) + " → " + p.text(l, l.Value)
+	return l.Name + " " + p.valueText(l, from) + " → " + p.valueText(l, l.Value)
 }
 
 // update reports the answers to what was asked for.
@@ -181,7 +181,7 @@ func (p *limitsPane) update(s *stats.Snapshot) {
 		if q == nil {
 			continue
 		}
-		switch text, st := q.answer(&l.Request, s.Time, p.d.ended()); {
+		switch text, st := q.answerText(&l.Request, s.Time, p.d.hasEnded()); {
 		case text == "":
 			continue
 		case st == goodStyle:
@@ -194,7 +194,7 @@ func (p *limitsPane) update(s *stats.Snapshot) {
 			p.d.ledger.noteChange(s, change{label: label, limit: l.Name, value: from, undone: back}, "✓ "+label+" "+text)
 		default:
 			p.d.ledger.noteFailure(l.Name)
-			p.d.say(st, "✗ "+l.Name+": "+text)
+			p.d.sayMessage(st, "✗ "+l.Name+": "+text)
 		}
 		if !q.late {
 			delete(p.asked, l.Name)
@@ -202,10 +202,10 @@ func (p *limitsPane) update(s *stats.Snapshot) {
 	}
 }
 
-// wanted returns the value that a limit has, or will have, and whether it is pending.
-func (p *limitsPane) wanted(l *stats.Limit) (value float64, pending bool) {
+// wantedValue returns the value that a limit has, or will have, and whether it is pending.
+func (p *limitsPane) wantedValue(l *stats.Limit) (value float64, pending bool) {
 	switch q := p.asked[l.Name]; {
-	case q != nil && !q.coveredBy(&l.Request):
+	case q != nil && !q.isAnsweredBy(&l.Request):
 		return q.to, true
 	case l.Pending():
 		return l.Wanted, true
@@ -213,15 +213,15 @@ func (p *limitsPane) wanted(l *stats.Limit) (value float64, pending bool) {
 	return l.Value, false
 }
 
-// mark is what follows a value: "…" pending, "✓" acknowledged, "✗" refused.
-func (p *limitsPane) mark(l *stats.Limit) span {
-	_, pending := p.wanted(l)
+// pendingSign is what follows a value: "…" pending, "✓" acknowledged, "✗" refused.
+func (p *limitsPane) pendingSign(l *stats.Limit) span {
+	_, pending := p.wantedValue(l)
 	switch {
 	case pending:
 		return span{"…", warnStyle}
 	case l.Refused != "":
 		return span{"✗", badStyle}
-	case l.AnsweredAt > 0 && since(l.AnsweredAt, p.d.live.Time) <= ackTime:
+	case l.AnsweredAt > 0 && saturatingDifference(l.AnsweredAt, p.d.live.Time) <= ackTime:
 		return span{"✓", goodStyle}
 	}
 	return span{" ", plain}
@@ -231,17 +231,17 @@ func (p *limitsPane) mark(l *stats.Limit) span {
 func (p *limitsPane) draw(r region, _ *stats.Snapshot) {
 	s := p.d.live
 	if s == nil || len(s.Limits) == 0 {
-		r.lines(1, 0, p.d.mode.noLimits, dim)
+		r.writeLines(1, 0, p.d.mode.noLimits, dim)
 		return
 	}
 	at := p.current(s.Limits)
 	top := max(0, min(at-r.h+1, len(s.Limits)-r.h))
 	columns := columnsOf(s.Limits, r.w)
 	for y := range min(r.h, len(s.Limits)-top) {
-		p.drawLimit(r.sub(0, y, r.w, 1), columns, &s.Limits[top+y], top+y == at)
+		p.drawLimit(r.subRegion(0, y, r.w, 1), columns, &s.Limits[top+y], top+y == at)
 	}
 	if p.d.zoom == paneLimits {
-		p.d.ledger.draw(r.rows(len(s.Limits) + 1))
+		p.d.ledger.drawChanges(r.withoutRows(len(s.Limits) + 1))
 	}
 }
 
@@ -269,28 +269,28 @@ func (p *limitsPane) drawLimit(r region, c limitColumns, l *stats.Limit, chosen 
 		nameStyle, valueStyle = dim, dim
 	}
 	if chosen {
-		r.put(0, 0, "▸", focusStyle)
+		r.putCluster(0, 0, "▸", focusStyle)
 		nameStyle = strong
 	}
-	value, pending := p.wanted(l)
+	value, pending := p.wantedValue(l)
 	if pending {
 		valueStyle = warnStyle
 	}
-	device, text := p.d.live.Device.Global, p.text(l, value)
+	device, text := p.d.live.Device.Global, p.valueText(l, value)
 	right := c.name + c.value + 2
-	r.textIn(1, 0, min(c.name, right-width(text)-2), l.Name, nameStyle)
-	r.right(right, 0, text, valueStyle)
-	r.spans(right+1, 0, p.mark(l))
+	r.writeTextIn(1, 0, min(c.name, right-width(text)-2), l.Name, nameStyle)
+	r.writeTextBefore(right, 0, text, valueStyle)
+	r.writeSpans(right+1, 0, p.pendingSign(l))
 	switch {
 	case c.slider > 0 && l.Words():
-		drawChoices(r.sub(right+3, 0, c.slider, 1), l, value)
+		drawChoices(r.subRegion(right+3, 0, c.slider, 1), l, value)
 	case c.slider > 0 && l.Kind != stats.LimitSizes:
-		drawSlider(r.sub(right+3, 0, c.slider, 1), position(l, value, device), chosen)
+		drawSlider(r.subRegion(right+3, 0, c.slider, 1), positionInRange(l, value, device), chosen)
 	}
 }
 
-// text formats a value: a size beyond the device's is no more than all of it.
-func (p *limitsPane) text(l *stats.Limit, value float64) string {
+// valueText formats a value: a size beyond the device's is no more than all of it.
+func (p *limitsPane) valueText(l *stats.Limit, value float64) string {
 	if live := p.d.live; live != nil && l.Kind == stats.LimitBytes && value < unlimitedBytes && live.Device.Global > 0 { // nil: nothing was drawn yet
 		value = min(value, float64(live.Device.Global))
 	}
@@ -305,12 +305,12 @@ func drawChoices(r region, l *stats.Limit, value float64) {
 			others = append(others, item{i, []span{{word, dim}}})
 		}
 	}
-	shown := fit(others, r.w, 1)
+	shown := fitItems(others, r.w, 1)
 	if len(shown) == 0 {
-		r.textIn(0, 0, r.w, "1 of "+strconv.Itoa(len(l.Choices)), dim)
+		r.writeTextIn(0, 0, r.w, "1 of "+strconv.Itoa(len(l.Choices)), dim)
 		return
 	}
-	r.lineOf(0, 0, 1, shown)
+	r.writeAllItems(0, 0, 1, shown)
 }
 
 func drawSlider(r region, at float64, chosen bool) {
@@ -318,8 +318,8 @@ func drawSlider(r region, at float64, chosen bool) {
 	if chosen {
 		st, knob = focusStyle, strong
 	}
-	r.repeat(1, 0, r.w-2, "━", st)
-	r.put(0, 0, "◂", st)
-	r.put(r.w-1, 0, "▸", st)
-	r.put(1+int(at*float64(r.w-3)+0.5), 0, "●", knob)
+	r.repeatCluster(1, 0, r.w-2, "━", st)
+	r.putCluster(0, 0, "◂", st)
+	r.putCluster(r.w-1, 0, "▸", st)
+	r.putCluster(1+int(at*float64(r.w-3)+0.5), 0, "●", knob)
 }

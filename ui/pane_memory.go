@@ -9,8 +9,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// memoryColumns returns the stack for n dot columns and the bytes at the top, which labels divide into parts. The sample with the most reserved bytes
-// stands for its span, so that no peak is averaged away.
+// memoryColumns returns the stack for n dot columns and the bytes at the top, which labels divide into parts. The sample with
+// the most reserved bytes stands for its span, so that no peak is averaged away.
 func memoryColumns(t *timeline, n, parts int) ([]column, uint64) {
 	h := t.samples
 	columns := make([]column, n)
@@ -19,14 +19,14 @@ func memoryColumns(t *timeline, n, parts int) ([]column, uint64) {
 	}
 	largest := uint64(0)
 	for i := range h {
-		largest = max(largest, sum(h[i].InUse, h[i].Cached, h[i].Cooling))
+		largest = max(largest, saturatingSum(h[i].InUse, h[i].Cached, h[i].Cooling))
 	}
 	top := niceCeiling(largest, parts)
 	t.eachColumn(n, func(c int, samples []stats.Sample) {
 		most := &samples[0]
 		for i := range samples {
 			s := &samples[i]
-			if sum(s.InUse, s.Cached, s.Cooling) > sum(most.InUse, most.Cached, most.Cooling) {
+			if saturatingSum(s.InUse, s.Cached, s.Cooling) > saturatingSum(most.InUse, most.Cached, most.Cooling) {
 				most = s
 			}
 		}
@@ -70,7 +70,7 @@ func (p memoryPane) title(s *stats.Snapshot) (title, hint []span) {
 		if room >= spansWidth(signs)+memoryKeys {
 			hint = append(hint, signs...)
 		}
-		hint = append(hint, span{"  z", keyStyle}, span{" zoom ", dim}, span{d.theme.keyText(" ← →"), keyStyle}, span{" time ", dim}, span{" < >", keyStyle}, span{" event", dim})
+		hint = append(hint, span{"  z", keyStyle}, span{" zoom ", dim}, span{d.theme.keysText(" ← →"), keyStyle}, span{" time ", dim}, span{" < >", keyStyle}, span{" event", dim})
 	}
 	return title, append(hint, span{" ", dim})
 }
@@ -128,7 +128,7 @@ func spillSpans(s *stats.Snapshot) []span {
 	}
 	for _, figure := range [...][2]string{
 		{"spilled ", bytesText(p.Spilled)}, {" resident ", bytesText(p.Resident)}, {" out ", bytesText(p.Out.Bytes)}, {" back ", bytesText(p.In.Bytes)},
-		{" stalls ", duration(p.Stalls.NS)},
+		{" stalls ", formatDuration(p.Stalls.NS)},
 	} {
 		spans = append(spans, span{figure[0], dim}, span{figure[1], plain})
 	}
@@ -138,8 +138,8 @@ func spillSpans(s *stats.Snapshot) []span {
 // memoryLabels is the width of the labels beside the chart.
 const memoryLabels = 7
 
-// drawBounds draws what memory may reach, where the chart is as high: the device's memory, and what is in use with all that may be cached,
-// if that is seen as a line.
+// drawBounds draws what memory may reach, where the chart is as high: the device's memory, and what is in use with all that
+// may be cached, if that is seen as a line.
 func (p memoryPane) drawBounds(chart region, s *stats.Snapshot, columns []column, top float64) {
 	row := func(v float64) int { return max(0, int(math.Ceil((1-v/top)*float64(chart.h)))-1) } // the lowest row that lies above v
 	most, known := s.CachedMost()
@@ -151,28 +151,28 @@ func (p memoryPane) drawBounds(chart region, s *stats.Snapshot, columns []column
 		}
 		full := c.layers[0]*top + float64(most)
 		line[x] = row(full)
-		known = known && full <= top && chart.blank(x, line[x])
+		known = known && full <= top && chart.isBlank(x, line[x])
 	}
 	for x, y := range line {
 		if known && p.d.mode.pool {
-			chart.put(x, y, "╌", cachedStyle)
+			chart.putCluster(x, y, "╌", cachedStyle)
 		}
 	}
 	if y := row(float64(s.Device.Global)); s.Device.Global > 0 && float64(s.Device.Global) <= top && s.MostDevices() <= 1 {
-		chart.repeat(0, y, chart.w, "╌", badStyle)
-		chart.text(0, y, "device ", badStyle)
+		chart.repeatCluster(0, y, chart.w, "╌", badStyle)
+		chart.writeText(0, y, "device ", badStyle)
 	}
 }
 
-// blank reports whether nothing is drawn in a cell.
-func (r region) blank(x, y int) bool { return y < r.h && r.c.cells[(r.y+y)*r.c.w+r.x+x].text == " " }
+// isBlank reports whether nothing is drawn in a cell.
+func (r region) isBlank(x, y int) bool { return y < r.h && r.c.cells[(r.y+y)*r.c.w+r.x+x].text == " " }
 
 func (p memoryPane) draw(r region, s *stats.Snapshot) {
 	const labels = memoryLabels
 	for _, spans := range [...][]span{spillSpans(s), machineSpans(s)} {
 		if len(spans) > 0 && r.h >= 6 && !p.d.cursor.moment.Rough {
-			r.sub(labels, 0, r.w-labels, 1).spans(0, 0, spans...)
-			r = r.rows(1)
+			r.subRegion(labels, 0, r.w-labels, 1).writeSpans(0, 0, spans...)
+			r = r.withoutRows(1)
 		}
 	}
 	t := p.d.timeline(s)
@@ -185,21 +185,21 @@ func (p memoryPane) draw(r region, s *stats.Snapshot) {
 	if events {
 		below++
 	}
-	chart := r.sub(labels, 0, r.w-labels, r.h-below)
+	chart := r.subRegion(labels, 0, r.w-labels, r.h-below)
 	if chart.w < 4 || chart.h < 1 {
 		return
 	}
 	columns, top := memoryColumns(&t, 2*chart.w, scaleParts(chart.h))
 	r.drawScale(labels-1, chart.h, func(part float64) string {
-		if s.Totals.Creates == 0 && !slices.ContainsFunc(columns, func(c column) bool { return c.height() > 0 }) { // there is nothing to measure
+		if s.Totals.Creates == 0 && !slices.ContainsFunc(columns, func(c column) bool { return c.drawnHeight() > 0 }) { // there is nothing to measure
 			return ""
 		}
 		return bytesText(uint64(part * float64(top)))
 	})
-	chart.stacked(columns, memLayers)
+	chart.drawStacked(columns, memLayers)
 	p.drawBounds(chart, s, columns, float64(top))
 	t.drawCursor(chart)
-	p.drawLanes(r.rows(chart.h), s, &t, lanes, events, axis)
+	p.drawLanes(r.withoutRows(chart.h), s, &t, lanes, events, axis)
 }
 
 // drawLanes draws the lines under the chart.
@@ -207,18 +207,18 @@ func (p memoryPane) drawLanes(r region, s *stats.Snapshot, t *timeline, lanes []
 	const labels = memoryLabels
 	y := 0
 	row := func(name string) region {
-		r.right(max(labels-2, width(name)), y, name, dim) // one of all columns takes the blank before the axis, too
-		r.put(labels-1, y, "│", frameStyle)
+		r.writeTextBefore(max(labels-2, width(name)), y, name, dim) // one of all columns takes the blank before the axis, too
+		r.putCluster(labels-1, y, "│", frameStyle)
 		y++
-		return r.sub(labels, y-1, r.w-labels, 1)
+		return r.subRegion(labels, y-1, r.w-labels, 1)
 	}
 	for _, l := range lanes {
 		t.drawLane(row(l.name), l)
 	}
 	if events {
-		t.drawEvents(row("event"), p.d.latest(s).Marks, p.d.marks)
+		t.drawEvents(row("event"), p.d.newestSnapshot(s).Marks, p.d.marks)
 	}
 	if axis {
-		t.drawAxis(r.sub(labels, y, r.w-labels, 1))
+		t.drawAxis(r.subRegion(labels, y, r.w-labels, 1))
 	}
 }

@@ -14,7 +14,7 @@ import (
 type missesPane struct{ basePane }
 
 func (p missesPane) title(*stats.Snapshot) (title, hint []span) {
-	return append([]span{{"misses", titleStyle}}, p.d.filters[paneMisses].spans()...), nil
+	return append([]span{{"misses", titleStyle}}, p.d.filters[paneMisses].titleSpans()...), nil
 }
 
 // rankMisses returns the reasons that occurred, the most frequent first.
@@ -31,43 +31,43 @@ func rankMisses(reasons *[wire.MissPolicy + 1]uint64) []int {
 
 func (p missesPane) draw(r region, s *stats.Snapshot) {
 	if kinds := p.d.kindItems(s); p.d.mode.pool && len(kinds) > 0 && r.h > 2 {
-		r.line(1, 0, 2, kinds)
-		r = r.rows(1)
+		r.writeItems(1, 0, 2, kinds)
+		r = r.withoutRows(1)
 	}
 	if plans := &s.Totals.Plans; plans.Asked() > 0 && r.h > 2 {
 		used := drawPlans(r, plans)
-		r = r.rows(used)
+		r = r.withoutRows(used)
 	}
 	t := p.d.tags.current(s)
 	ranked := rankMisses(&s.Totals.MissReasons)
 	if !p.d.mode.pool || len(ranked) == 0 {
-		r.lines(1, 0, p.d.mode.noMisses, dim)
+		r.writeLines(1, 0, p.d.mode.noMisses, dim)
 		return
 	}
 	const all, own, name = 10, 1, 13
-	r.text(1, 0, "REASON", headStyle)
-	r.right(r.w-all, 0, "ALL", headStyle)
-	r.right(r.w-own, 0, "THIS TAG", headStyle)
+	r.writeText(1, 0, "REASON", headStyle)
+	r.writeTextBefore(r.w-all, 0, "ALL", headStyle)
+	r.writeTextBefore(r.w-own, 0, "THIS TAG", headStyle)
 	most := s.Totals.MissReasons[ranked[0]]
 	for y, reason := range ranked {
 		if y+1 >= r.h {
 			break
 		}
-		r.text(1, y+1, wire.Miss(reason).String(), missStyle(wire.Miss(reason)))
+		r.writeText(1, y+1, wire.Miss(reason).String(), missStyle(wire.Miss(reason)))
 		n := s.Totals.MissReasons[reason]
 		if room := r.w - all - 9 - name - 1; room > 1 {
-			r.repeat(name+2, y+1, max(1, int(float64(n)/float64(most)*float64(room))), "▪", dim)
+			r.repeatCluster(name+2, y+1, max(1, int(float64(n)/float64(most)*float64(room))), "▪", dim)
 		}
-		r.right(r.w-all, y+1, count(n), plain)
+		r.writeTextBefore(r.w-all, y+1, formatCount(n), plain)
 		if t != nil {
 			st := plain
 			if t.MissReasons[reason] == 0 {
 				st = dim
 			}
-			r.right(r.w-own, y+1, count(t.MissReasons[reason]), st)
+			r.writeTextBefore(r.w-own, y+1, formatCount(t.MissReasons[reason]), st)
 		}
 	}
-	if rest := r.rows(len(ranked) + 2); rest.h > 1 {
+	if rest := r.withoutRows(len(ranked) + 2); rest.h > 1 {
 		p.drawLatest(rest, s, "")
 	}
 }
@@ -86,10 +86,10 @@ func (p missesPane) drawLatest(r region, s *stats.Snapshot, site string) {
 	if r.w-tag < latestLeast {
 		return
 	}
-	r.right(time, 0, "LAST AT", headStyle)
-	r.right(size, 0, "SIZE", headStyle)
-	r.text(reason, 0, "REASON", headStyle)
-	r.text(tag, 0, "CALL SITE"+textIf(narrow, " OF LAST"), headStyle)
+	r.writeTextBefore(time, 0, "LAST AT", headStyle)
+	r.writeTextBefore(size, 0, "SIZE", headStyle)
+	r.writeText(reason, 0, "REASON", headStyle)
+	r.writeText(tag, 0, "CALL SITE"+textIf(narrow, " OF LAST"), headStyle)
 	y := 1
 	for i := range s.Misses {
 		m := &s.Misses[i]
@@ -99,15 +99,15 @@ func (p missesPane) drawLatest(r region, s *stats.Snapshot, site string) {
 		case y == r.h:
 			return
 		}
-		at := since(s.Started, m.Time)
-		r.right(time, y, units.Clock(at)+"."+strconv.FormatUint(at/1e8%10, 10), dim)
-		r.right(size, y, bytesText(m.Size), plain)
-		r.text(reason, y, m.Reason.String(), missStyle(m.Reason))
-		r.nameIn(tag, y, r.w-tag-1, m.Tag, d.side, plain)
+		at := saturatingDifference(s.Started, m.Time)
+		r.writeTextBefore(time, y, units.Clock(at)+"."+strconv.FormatUint(at/1e8%10, 10), dim)
+		r.writeTextBefore(size, y, bytesText(m.Size), plain)
+		r.writeText(reason, y, m.Reason.String(), missStyle(m.Reason))
+		r.writeNameIn(tag, y, r.w-tag-1, m.Tag, d.side, plain)
 		y++
 	}
 	if y == 1 {
-		r.text(2, 1, d.mode.noMisses, dim)
+		r.writeText(2, 1, d.mode.noMisses, dim)
 	}
 }
 
@@ -122,7 +122,7 @@ func (d *dashboard) kindItems(s *stats.Snapshot) []item {
 		}
 		others = others || k.Memory != wire.MemoryBuffer
 		items = append(items, item{i, []span{
-			{k.Memory.Words() + " ", dim}, {count(k.Creates), plain}, {" hit ", dim},
+			{k.Memory.Words() + " ", dim}, {formatCount(k.Creates), plain}, {" hit ", dim},
 			{hitText(k.Hits, k.Misses), d.averageStyle(s, k.Hits, k.Misses)},
 		}})
 	}
@@ -132,8 +132,8 @@ func (d *dashboard) kindItems(s *stats.Snapshot) []item {
 	return items
 }
 
-// drawPlans draws a line about the arenas of plans, and one about their requests, with the reasons why some were not served as planned. It
-// returns the number of rows.
+// drawPlans draws a line about the arenas of plans, and one about their requests, with the reasons why some were not served as
+// planned. It returns the number of rows.
 func drawPlans(r region, p *stats.Plans) int {
 	line := "none yet"
 	if p.Installed > 0 {
@@ -149,15 +149,15 @@ func drawPlans(r region, p *stats.Plans) int {
 			line += ", " + bytesText(p.Reserved) + " now"
 		}
 	}
-	r.text(1, 0, "PLAN", headStyle)
-	r.text(6, 0, line, plain)
-	line = percent(p.Share()) + " % as planned"
+	r.writeText(1, 0, "PLAN", headStyle)
+	r.writeText(6, 0, line, plain)
+	line = formatPercent(p.Share()) + " % as planned"
 	for route := wire.RouteNoPlanYet; route <= wire.RouteNoArena; route++ {
 		if n := p.Routes[route]; n > 0 {
-			line += ", " + count(n) + " " + route.String()
+			line += ", " + formatCount(n) + " " + route.String()
 		}
 	}
-	r.text(6, 1, line, dim)
+	r.writeText(6, 1, line, dim)
 	return 2
 }
 

@@ -13,13 +13,13 @@ type objectsPane struct {
 }
 
 func (p *objectsPane) title(*stats.Snapshot) (title, hint []span) {
-	title = []span{{"objects", titleStyle}, {p.d.processes.scope(), dim}}
-	return append(title, p.d.filters[paneObjects].spans()...), []span{{" n", keyStyle}, {" back ", dim}}
+	title = []span{{"objects", titleStyle}, {p.d.processes.scopeText(), dim}}
+	return append(title, p.d.filters[paneObjects].titleSpans()...), []span{{" n", keyStyle}, {" back ", dim}}
 }
 
-// sites are the rows that the filter takes.
-func (p *objectsPane) sites(s *stats.Snapshot) []stats.TypedSite {
-	return filtered(&p.d.filters[paneObjects], stats.ObjectSites(s.Objects, 0), func(o *stats.TypedSite) string { return o.Type.String() + " " + o.Tag })
+// filteredSites are the rows that the filter takes.
+func (p *objectsPane) filteredSites(s *stats.Snapshot) []stats.TypedSite {
+	return applyFilter(&p.d.filters[paneObjects], stats.ObjectSites(s.Objects, 0), func(o *stats.TypedSite) string { return o.Type.String() + " " + o.Tag })
 }
 
 // moreStyle marks what grows.
@@ -46,64 +46,64 @@ const (
 
 func (p *objectsPane) draw(r region, s *stats.Snapshot) {
 	if len(s.Objects) == 0 {
-		r.lines(1, 0, "no object but memory has been created", dim)
+		r.writeLines(1, 0, "no object but memory has been created", dim)
 		return
 	}
 	whole := r
-	r = r.sub(1, 0, r.w-2, r.h)
+	r = r.subRegion(1, 0, r.w-2, r.h)
 	drawObjectHeads(r, 0)
-	r.right(objectsPeak, 0, "PEAK", headStyle)
-	r.text(objectsPeak+2, 0, "TYPE", headStyle)
+	r.writeTextBefore(objectsPeak, 0, "PEAK", headStyle)
+	r.writeText(objectsPeak+2, 0, "TYPE", headStyle)
 	y := 1
 	for i := range s.Objects {
 		c := &s.Objects[i]
 		drawObjectNumbers(r, y, c.Live, c.Recent, c.Created, plain)
-		r.right(objectsPeak, y, tableCount(c.Peak), plain)
+		r.writeTextBefore(objectsPeak, y, formatTableCount(c.Peak), plain)
 		word := c.Type.Many()
 		if c.Untracked > 0 {
 			word += " at least"
 		}
-		r.textIn(objectsPeak+2, y, r.w-objectsPeak-2, word, plain)
+		r.writeTextIn(objectsPeak+2, y, r.w-objectsPeak-2, word, plain)
 		y++
 	}
 	y++
 	drawObjectHeads(r, y)
-	r.text(objectsType, y, "TYPE", headStyle)
-	r.text(objectsSite, y, "CALL SITE", headStyle)
+	r.writeText(objectsType, y, "TYPE", headStyle)
+	r.writeText(objectsSite, y, "CALL SITE", headStyle)
 	y++
-	sites := p.sites(s)
-	p.scroll(r.h-y, len(sites))
+	sites := p.filteredSites(s)
+	p.scrollTo(r.h-y, len(sites))
 	for i := range min(max(0, r.h-y), len(sites)-p.top) {
 		site, style := &sites[p.top+i], plain
 		if p.top+i == p.at {
 			style = cursorStyle
-			whole.cursor(y + i)
+			whole.markChosenRow(y + i)
 		}
 		drawObjectNumbers(r, y+i, site.Live, site.Recent, site.Created, style)
-		r.text(objectsType, y+i, site.Type.String(), style)
-		r.nameIn(objectsSite, y+i, r.w-objectsSite, site.Tag, p.d.side, style)
+		r.writeText(objectsType, y+i, site.Type.String(), style)
+		r.writeNameIn(objectsSite, y+i, r.w-objectsSite, site.Tag, p.d.side, style)
 	}
 }
 
 func drawObjectHeads(r region, y int) {
-	r.right(objectsLive, y, "LIVE", headStyle)
-	r.right(objectsMore, y, "+MINUTE", headStyle)
-	r.right(objectsCreated, y, "CREATED", headStyle)
+	r.writeTextBefore(objectsLive, y, "LIVE", headStyle)
+	r.writeTextBefore(objectsMore, y, "+MINUTE", headStyle)
+	r.writeTextBefore(objectsCreated, y, "CREATED", headStyle)
 }
 
 func drawObjectNumbers(r region, y int, live uint64, more int64, created uint64, st style) {
-	r.right(objectsLive, y, tableCount(live), st)
+	r.writeTextBefore(objectsLive, y, formatTableCount(live), st)
 	grown := st
 	if st == plain {
 		grown = moreStyle(more)
 	}
-	r.right(objectsMore, y, moreText(more), grown)
-	r.right(objectsCreated, y, tableCount(created), st)
+	r.writeTextBefore(objectsMore, y, moreText(more), grown)
+	r.writeTextBefore(objectsCreated, y, formatTableCount(created), st)
 }
 
 func (p *objectsPane) move(m motion) {
 	if s := p.d.shownSnapshot(); s != nil {
-		p.list.move(m, len(p.sites(s)))
+		p.list.move(m, len(p.filteredSites(s)))
 	}
 }
 

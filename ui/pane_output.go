@@ -26,9 +26,9 @@ type outputPane struct {
 func (p *outputPane) title(*stats.Snapshot) (title, hint []span) {
 	title = []span{{"output ", titleStyle}, {plural(p.count, "line"), dim}}
 	if p.errors > 0 {
-		title = append(title, span{", " + count(p.errors) + " on stderr", warnStyle})
+		title = append(title, span{", " + formatCount(p.errors) + " on stderr", warnStyle})
 	}
-	title = append(title, p.d.filters[paneOutput].spans()...)
+	title = append(title, p.d.filters[paneOutput].titleSpans()...)
 	if p.back > 0 {
 		title = append(title, span{", " + strconv.Itoa(p.back) + " below", dim})
 	}
@@ -72,9 +72,9 @@ func (p *outputPane) update(lines []view.OutputLine, next uint64) bool {
 	return true
 }
 
-// shown are the lines that the filter takes.
-func (p *outputPane) shown() []view.OutputLine {
-	return filtered(&p.d.filters[paneOutput], p.lines, func(l *view.OutputLine) string { return l.Text })
+// filteredLines are the lines that the filter takes.
+func (p *outputPane) filteredLines() []view.OutputLine {
+	return applyFilter(&p.d.filters[paneOutput], p.lines, func(l *view.OutputLine) string { return l.Text })
 }
 
 func cleanLines(to, lines []view.OutputLine) []view.OutputLine {
@@ -86,21 +86,21 @@ func cleanLines(to, lines []view.OutputLine) []view.OutputLine {
 }
 
 func (p *outputPane) move(m motion) {
-	p.back = max(0, min(p.back-m.rows(max(1, p.page-1)), len(p.shown())-p.page))
+	p.back = max(0, min(p.back-m.rowsDown(max(1, p.page-1)), len(p.filteredLines())-p.page))
 }
 
 func (p *outputPane) draw(r region, _ *stats.Snapshot) {
 	p.page = r.h
-	lines := p.shown()
+	lines := p.filteredLines()
 	if p.back == 0 { // the latest of what is kept, and what is open
 		lines = append(slices.Clone(lines[max(0, len(lines)-r.h):]), p.open...)
 	}
 	switch {
 	case len(lines) == 0 && len(p.lines) > 0:
-		r.text(1, 0, "no line has this: esc shows all", dim)
+		r.writeText(1, 0, "no line has this: esc shows all", dim)
 		return
 	case len(lines) == 0:
-		r.text(1, 0, "nothing printed yet", dim)
+		r.writeText(1, 0, "nothing printed yet", dim)
 		return
 	}
 	end := max(0, len(lines)-p.back)
@@ -118,8 +118,8 @@ func (p *outputPane) draw(r region, _ *stats.Snapshot) {
 		if row.line.Stderr {
 			st = cachedStyle
 		}
-		r.put(0, y, row.mark, badStyle)
-		r.textIn(1, y, r.w-1, row.text, st)
+		r.putCluster(0, y, row.mark, badStyle)
+		r.writeTextIn(1, y, r.w-1, row.text, st)
 	}
 }
 
@@ -136,13 +136,13 @@ func (p *outputPane) appendRows(rows []outputRow, line *view.OutputLine, w int) 
 	if line.Stderr {
 		mark = "▌"
 	}
-	text := line.Text[len(cut(line.Text, p.d.side)):]
+	text := line.Text[len(cutToColumns(line.Text, p.d.side)):]
 	if p.d.zoom != paneOutput || p.d.side > 0 || w < 2 {
 		return append(rows, outputRow{line, mark, text})
 	}
 	first := len(rows)
 	for width(text) > w {
-		piece := cut(text, w)
+		piece := cutToColumns(text, w)
 		rows = append(rows, outputRow{line, mark, piece})
 		mark, text = " ", text[len(piece):]
 	}
@@ -155,11 +155,11 @@ func (p *outputPane) appendRows(rows []outputRow, line *view.OutputLine, w int) 
 func (p *outputPane) askFile() {
 	d := p.d
 	if d.o.Write == nil {
-		d.say(warnStyle, "there is nowhere to save here")
+		d.sayMessage(warnStyle, "there is nowhere to save here")
 		return
 	}
 	d.askPath("save the output as: ", "output.txt", nil, func(path string) (string, error) {
-		lines := append(slices.Clone(p.shown()), p.open...)
+		lines := append(slices.Clone(p.filteredLines()), p.open...)
 		var text []byte
 		for i := range lines {
 			text = append(append(text, lines[i].Text...), '\n')

@@ -20,8 +20,9 @@ type pointsPane struct {
 	events [3]int               // mistakes, failures and ended processes at the latest
 }
 
-// update has the latest snapshot judged, at most once a second unless something happened. A frozen screen keeps its points.
-func (p *pointsPane) update() {
+// judgeSnapshot has the latest snapshot judged, at most once a second unless something happened. A frozen screen keeps its
+// points.
+func (p *pointsPane) judgeSnapshot() {
 	s := p.d.live
 	if s == nil || p.d.frozen != nil || p.d.o.Judge == nil {
 		return
@@ -53,8 +54,8 @@ func kneeOf(c *view.Curve) *analysis.Knee {
 	return &analysis.Knee{Policy: c.Policy, Limit: c.Knee.Limit}
 }
 
-// restart makes the judge forget what happened before a snapshot.
-func (p *pointsPane) restart(s *stats.Snapshot) {
+// restartJudge makes the judge forget what happened before a snapshot.
+func (p *pointsPane) restartJudge(s *stats.Snapshot) {
 	if p.d.o.Judge != nil {
 		p.d.o.Judge.Restart(s)
 	}
@@ -86,32 +87,33 @@ func severityStyle(s analysis.Severity) style {
 func (p *pointsPane) actionText(point *analysis.Diagnosis, named bool) string {
 	l, to := knobOf(p.d.live, point)
 	if l == nil {
-		leader, _ := p.d.ghosts.adoptable()
+		leader, _ := p.d.ghosts.leaderToAdopt()
 		policy, limits, _ := strings.Cut(leader.Name, " ")
 		if policy == p.d.live.Policy {
 			return limits
 		}
 		return "policy " + policy
 	}
-	text := p.d.limits.text(l, l.Value) + " → " + p.d.limits.text(l, to) + p.promise(l, to)
+	text := p.d.limits.valueText(l, l.Value) + " → " + p.d.limits.valueText(l, to) + p.promisedRates(l, to)
 	if named && strings.HasPrefix(point.Title, l.Name) {
 		return text
 	}
 	return l.Name + " " + text
 }
 
-// promise writes the hit rate now, and that of the curve at a new value of the limit of cached bytes. It is empty where the curve has none.
-func (p *pointsPane) promise(l *stats.Limit, to float64) string {
+// promisedRates writes the hit rate now, and that of the curve at a new value of the limit of cached bytes. It is empty where
+// the curve has none.
+func (p *pointsPane) promisedRates(l *stats.Limit, to float64) string {
 	c := plotted{p.d.curve.curve}
-	if l.Name != stats.MaxCachedBytes || p.d.curve.missing() != "" || !c.Known() || c.Policy != p.d.live.Policy {
+	if l.Name != stats.MaxCachedBytes || p.d.curve.missingText() != "" || !c.Known() || c.Policy != p.d.live.Policy {
 		return ""
 	}
 	at := func(limit float64) string {
-		return c.rate(view.CurvePoint{Limit: uint64(limit), HitRate: c.hitRateAt(limit)})
+		return c.rateText(view.CurvePoint{Limit: uint64(limit), HitRate: c.hitRateAt(limit)})
 	}
 	now := at(l.Value)
-	if hits, misses := lateHits(p.d.live); sum(hits, misses) >= fewRequests && p.d.isLiveRun(p.d.live) { // which is counted, not estimated
-		now = ratio(hits, sum(hits, misses)) + " %"
+	if hits, misses := lateHits(p.d.live); saturatingSum(hits, misses) >= fewRequests && p.d.isLiveRun(p.d.live) { // which is counted, not estimated
+		now = formatRatio(hits, saturatingSum(hits, misses)) + " %"
 	}
 	return ": hit " + now + " → " + at(to)
 }
@@ -147,11 +149,11 @@ func (p *pointsPane) enter() {
 	case point.About == analysis.AboutChange:
 		d.zoomOn(paneLimits)
 	case point.Tag == "":
-		d.say(dim, "it concerns the whole run")
-	case d.tags.choose(point.Tag):
+		d.sayMessage(dim, "it concerns the whole run")
+	case d.tags.chooseTag(point.Tag):
 		d.zoomOn(paneTags)
 	default:
-		d.say(dim, point.Tag+" is not in the table")
+		d.sayMessage(dim, point.Tag+" is not in the table")
 	}
 }
 
@@ -161,45 +163,45 @@ func (p *pointsPane) draw(r region, s *stats.Snapshot) {
 		p.drawLine(r, s)
 		return
 	}
-	p.scroll(min(len(points), max(r.h-policyRest, r.h/2)), len(points))
+	p.scrollTo(min(len(points), max(r.h-policyRest, r.h/2)), len(points))
 	for y := range min(p.page, len(points)-p.top) {
-		p.drawRow(r.sub(0, y, r.w, 1), &points[p.top+y], p.top+y == p.at)
+		p.drawRow(r.subRegion(0, y, r.w, 1), &points[p.top+y], p.top+y == p.at)
 	}
-	r = r.rows(p.page + 1)
+	r = r.withoutRows(p.page + 1)
 	for i := p.at; i < len(p.found) && r.h > 0; i++ {
-		r = r.rows(p.drawDetails(r, s, &p.found[i]) + 1)
+		r = r.withoutRows(p.drawDetails(r, s, &p.found[i]) + 1)
 	}
 }
 
 func (p *pointsPane) drawRow(r region, point *analysis.Diagnosis, chosen bool) {
 	st, rest := severityStyle(point.Severity), dim
 	if chosen {
-		r.cursor(0)
+		r.markChosenRow(0)
 		st, rest = cursorStyle, cursorStyle
 	}
 	if point.Severity != analysis.Note {
-		r.put(1, 0, signOf(point.Severity), st)
+		r.putCluster(1, 0, signOf(point.Severity), st)
 	}
-	r.textIn(3, 0, r.w-4, point.Title, st)
+	r.writeTextIn(3, 0, r.w-4, point.Title, st)
 	if x := 5 + width(point.Title); x < r.w {
-		r.textIn(x, 0, r.w-x-1, point.Text, rest)
+		r.writeTextIn(x, 0, r.w-x-1, point.Text, rest)
 	}
 }
 
 // drawDetails draws all of a point: why, what to try, what y does, and where. It returns how many rows it took.
 func (p *pointsPane) drawDetails(r region, s *stats.Snapshot, point *analysis.Diagnosis) int {
-	y := r.lines(1, 0, signOf(point.Severity)+" "+point.Title+": "+point.Text, severityStyle(point.Severity))
+	y := r.writeLines(1, 0, signOf(point.Severity)+" "+point.Title+": "+point.Text, severityStyle(point.Severity))
 	for _, text := range p.remedies(s, point) {
-		y = r.lines(3, y, text, plain)
+		y = r.writeLines(3, y, text, plain)
 	}
 	if text := p.keysText(point); text != "" {
-		end := r.lines(3, y, text, plain)
-		r.text(3, y, text[:1], keyStyle)
+		end := r.writeLines(3, y, text, plain)
+		r.writeText(3, y, text[:1], keyStyle)
 		y = end
 	}
 	if at := slices.IndexFunc(s.Tags, func(t stats.Tag) bool { return t.Name == point.Tag }); point.Tag != "" && at >= 0 {
 		for _, frame := range s.Tags[at].Stack {
-			r.textIn(3, y, r.w-4, frame, dim)
+			r.writeTextIn(3, y, r.w-4, frame, dim)
 			y++
 		}
 	}
@@ -232,11 +234,11 @@ func (p *pointsPane) keysText(point *analysis.Diagnosis) string {
 	switch last := p.d.ledger.lastUndoable(); {
 	case point.About == analysis.AboutChange && last != nil:
 		return "u takes back " + last.label
-	case l != nil && p.d.mode.fixedLimits == "" && !p.d.ended():
+	case l != nil && p.d.mode.fixedLimits == "" && !p.d.hasEnded():
 		return "y: " + p.actionText(point, false) + "; then u takes it back"
 	case point.About == analysis.AboutGhost:
-		if leader, why := p.d.ghosts.adoptable(); why == "" {
-			return "y: policy " + p.d.live.Policy + " → " + leader.Name + p.d.ghosts.gain() + "; then u takes it back"
+		if leader, why := p.d.ghosts.leaderToAdopt(); why == "" {
+			return "y: policy " + p.d.live.Policy + " → " + leader.Name + p.d.ghosts.gainText() + "; then u takes it back"
 		}
 	}
 	return ""
@@ -258,18 +260,18 @@ func knobOf(s *stats.Snapshot, point *analysis.Diagnosis) (l *stats.Limit, to fl
 	return &s.Limits[at], to
 }
 
-// suggestion returns the place of the first point from the cursor on that can be applied, or why there is none.
-func (p *pointsPane) suggestion() (at int, why string) {
+// nextApplicable returns the place of the first point from the cursor on that can be applied, or why there is none.
+func (p *pointsPane) nextApplicable() (at int, why string) {
 	first := 0
 	if p.d.zoom == panePoints {
 		first = p.at
 	}
 	for i := first; i < len(p.found); i++ {
 		point := &p.found[i]
-		if l, _ := knobOf(p.d.live, point); l != nil && p.d.mode.fixedLimits == "" && !p.d.ended() {
+		if l, _ := knobOf(p.d.live, point); l != nil && p.d.mode.fixedLimits == "" && !p.d.hasEnded() {
 			return i, ""
 		}
-		if _, why := p.d.ghosts.adoptable(); point.About == analysis.AboutGhost && why == "" {
+		if _, why := p.d.ghosts.leaderToAdopt(); point.About == analysis.AboutGhost && why == "" {
 			return i, ""
 		}
 		if p.d.zoom == panePoints {
@@ -281,26 +283,26 @@ func (p *pointsPane) suggestion() (at int, why string) {
 
 // doSuggestion does what is suggested. If that is not on the screen, it is shown first, and the same key again does it.
 func (d *dashboard) doSuggestion() {
-	at, why := d.points.suggestion()
+	at, why := d.points.nextApplicable()
 	shown := d.zoom == panePoints
 	switch {
 	case d.zoom == paneGhosts, why != "" && !shown:
-		d.ghosts.adopt()
+		d.ghosts.adoptLeader()
 		return
 	case why != "":
-		d.say(dim, why)
+		d.sayMessage(dim, why)
 		return
 	}
 	point := &d.points.found[at]
 	l, to := knobOf(d.live, point)
 	switch {
 	case point.About == analysis.AboutGhost:
-		d.ghosts.adopt()
+		d.ghosts.adoptLeader()
 	case !shown:
 		d.points.at = at
 		d.zoomOn(panePoints)
-		d.say(warnStyle, "press y again to set "+l.Name+" to "+d.limits.text(l, to))
+		d.sayMessage(warnStyle, "press y again to set "+l.Name+" to "+d.limits.valueText(l, to))
 	default:
-		d.limits.request(d.limits.find(l.Name), clampLimit(l, to))
+		d.limits.requestValue(d.limits.findLimit(l.Name), clampLimit(l, to))
 	}
 }

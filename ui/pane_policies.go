@@ -29,13 +29,13 @@ func (b *policiesPane) title(*stats.Snapshot) (title, hint []span) {
 	return title, []span{{" enter", keyStyle}, {" switch to it ", dim}, {"esc", keyStyle}, {" back ", dim}}
 }
 
-// request asks for a policy, or for a ghost's, with ask, and reports whether that could be asked.
-func (b *policiesPane) request(ask func(name string) (uint64, error), name, policy string) bool {
+// requestPolicy asks for a policy, or for a ghost's, with ask, and reports whether that could be asked.
+func (b *policiesPane) requestPolicy(ask func(name string) (uint64, error), name, policy string) bool {
 	b.d.ledger.noteBefore("", b.d.live)
 	sequence, err := ask(name)
 	if err != nil {
 		b.d.ledger.noteFailure("")
-		b.d.say(badStyle, "✗ "+err.Error())
+		b.d.sayMessage(badStyle, "✗ "+err.Error())
 		return false
 	}
 	s := b.d.live
@@ -46,24 +46,24 @@ func (b *policiesPane) request(ask func(name string) (uint64, error), name, poli
 // update reports the answer to the request, and what an automatic session has decided.
 func (b *policiesPane) update(s *stats.Snapshot) {
 	if q := b.asked; q != nil {
-		if text, st := q.answer(&s.Change.Request, s.Time, b.d.ended()); text != "" {
-			b.report(s, q, text, st)
+		if text, st := q.answerText(&s.Change.Request, s.Time, b.d.hasEnded()); text != "" {
+			b.reportAnswer(s, q, text, st)
 		}
 	}
 	if a := s.Auto; a != nil && a.Number != b.reported {
 		b.reported = a.Number
-		b.d.say(warnStyle, a.Said)
+		b.d.sayMessage(warnStyle, a.Said)
 	}
 }
 
-func (b *policiesPane) report(s *stats.Snapshot, q *policyRequest, text string, st style) {
+func (b *policiesPane) reportAnswer(s *stats.Snapshot, q *policyRequest, text string, st style) {
 	if !q.late {
 		b.asked = nil
 	}
 	b.d.limits.chosen, b.d.curve.tried = "", 0 // the limits are other ones
 	if st != goodStyle {
 		b.d.ledger.noteFailure("")
-		b.d.say(st, "✗ policy "+q.label+": "+text)
+		b.d.sayMessage(st, "✗ policy "+q.label+": "+text)
 		return
 	}
 	if s.Change.Sequence != q.sequence { // another terminal has asked for another one since
@@ -73,11 +73,11 @@ func (b *policiesPane) report(s *stats.Snapshot, q *policyRequest, text string, 
 	b.d.ledger.noteChange(s, change{label: label, policy: q.from, limits: q.limits}, "✓ "+label+" "+text)
 }
 
-// pending returns the policy that is on its way, empty if there is none or the program does not answer.
-func (b *policiesPane) pending() string {
+// pendingPolicy returns the policy that is on its way, empty if there is none or the program does not answer.
+func (b *policiesPane) pendingPolicy() string {
 	c := &b.d.live.Change
 	switch {
-	case b.asked != nil && !b.asked.coveredBy(&c.Request):
+	case b.asked != nil && !b.asked.isAnsweredBy(&c.Request):
 		return b.asked.policy
 	case c.Unanswered(b.d.live.Time):
 		return ""
@@ -85,13 +85,13 @@ func (b *policiesPane) pending() string {
 	return c.Wanted
 }
 
-// obstacle says why the policy cannot be changed, empty if it can.
-func (b *policiesPane) obstacle() string {
+// obstacleText says why the policy cannot be changed, empty if it can.
+func (b *policiesPane) obstacleText() string {
 	d := b.d
 	switch {
 	case d.mode.fixedPolicy != "":
 		return d.mode.fixedPolicy
-	case d.ended():
+	case d.hasEnded():
 		return "the program has ended: its policy can no longer change"
 	case d.live == nil || d.live.Policy == "":
 		return "the program has not reported its policy yet"
@@ -101,8 +101,8 @@ func (b *policiesPane) obstacle() string {
 	return ""
 }
 
-// open shows the list, with the cursor at the policy in force.
-func (b *policiesPane) open() {
+// showList shows the list, with the cursor at the policy in force.
+func (b *policiesPane) showList() {
 	if b.d.zoom != panePolicies {
 		b.at = max(0, slices.IndexFunc(b.d.o.Policies, func(p Policy) bool { return p.Name == b.d.live.Policy }))
 	}
@@ -114,15 +114,15 @@ func (b *policiesPane) move(m motion) { b.list.move(m, len(b.d.o.Policies)) }
 // enter requests the policy at the cursor. The list stays, to show which processes follow.
 func (b *policiesPane) enter() {
 	d := b.d
-	switch why := b.obstacle(); {
+	switch why := b.obstacleText(); {
 	case why != "":
-		d.say(warnStyle, why)
+		d.sayMessage(warnStyle, why)
 	case b.at >= len(d.o.Policies):
-	case d.o.Policies[b.at].Name == d.live.Policy && b.pending() == "":
-		d.say(dim, "policy "+d.live.Policy+" is in force already")
+	case d.o.Policies[b.at].Name == d.live.Policy && b.pendingPolicy() == "":
+		d.sayMessage(dim, "policy "+d.live.Policy+" is in force already")
 	default:
 		name := d.o.Policies[b.at].Name
-		b.request(d.o.SetPolicy, name, name)
+		b.requestPolicy(d.o.SetPolicy, name, name)
 	}
 }
 
@@ -140,33 +140,33 @@ func (b *policiesPane) draw(r region, _ *stats.Snapshot) {
 	for i := range policies {
 		names = max(names, width(policies[i].Name))
 	}
-	b.scroll(min(len(policies), max(r.h-policyRest, r.h/2)), len(policies))
+	b.scrollTo(min(len(policies), max(r.h-policyRest, r.h/2)), len(policies))
 	for y := range min(b.page, len(policies)-b.top) {
-		b.drawRow(r.sub(0, y, r.w, 1), &policies[b.top+y], b.top+y == b.at, names)
+		b.drawRow(r.subRegion(0, y, r.w, 1), &policies[b.top+y], b.top+y == b.at, names)
 	}
 	y := b.page + 1
 	if b.at < len(policies) {
-		y = r.lines(1, y, policies[b.at].Summary, plain)
+		y = r.writeLines(1, y, policies[b.at].Summary, plain)
 	}
-	b.drawFollowers(r.rows(y + 1))
+	b.drawFollowers(r.withoutRows(y + 1))
 }
 
 // drawRow draws a policy: "●" in force, "…" pending, and the summary.
 func (b *policiesPane) drawRow(r region, p *Policy, chosen bool, names int) {
 	nameStyle, textStyle, sign := plain, dim, span{}
 	switch p.Name {
-	case b.pending(), b.d.live.Change.Wanted:
+	case b.pendingPolicy(), b.d.live.Change.Wanted:
 		sign = span{"…", warnStyle}
 	case b.d.live.Policy:
 		sign = span{"●", goodStyle}
 	}
 	if chosen {
-		r.cursor(0)
+		r.markChosenRow(0)
 		nameStyle, textStyle, sign.style = cursorStyle, cursorStyle, cursorStyle
 	}
-	r.spans(1, 0, sign)
-	r.text(3, 0, p.Name, nameStyle)
-	r.textIn(names+5, 0, r.w-names-6, p.Summary, textStyle)
+	r.writeSpans(1, 0, sign)
+	r.writeText(3, 0, p.Name, nameStyle)
+	r.writeTextIn(names+5, 0, r.w-names-6, p.Summary, textStyle)
 }
 
 // drawFollowers says how many of the running processes follow the policy in force, and lists the others.
@@ -188,9 +188,9 @@ func (b *policiesPane) drawFollowers(r region) {
 	if running == 0 {
 		return
 	}
-	r.text(1, 0, "processes under "+b.d.live.Policy+": "+strconv.Itoa(follow)+" of "+strconv.Itoa(running), strong)
+	r.writeText(1, 0, "processes under "+b.d.live.Policy+": "+strconv.Itoa(follow)+" of "+strconv.Itoa(running), strong)
 	for y, p := range others {
 		text := pidOf(p) + " " + p.Policy + "  " + commandLine(&stats.Snapshot{Program: p.Program, Arguments: p.Arguments})
-		r.textIn(1, y+1, r.w-2, text, warnStyle)
+		r.writeTextIn(1, y+1, r.w-2, text, warnStyle)
 	}
 }

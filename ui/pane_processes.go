@@ -28,8 +28,8 @@ func (p *processesPane) title(*stats.Snapshot) (title, hint []span) {
 	return title, []span{{" enter", keyStyle}, {" select ", dim}, {"esc", keyStyle}, {" back ", dim}}
 }
 
-// narrow returns the snapshot with the figures of the chosen process in place of those of all.
-func (p *processesPane) narrow(s *stats.Snapshot) *stats.Snapshot {
+// narrowToChosen returns the snapshot with the figures of the chosen process in place of those of all.
+func (p *processesPane) narrowToChosen(s *stats.Snapshot) *stats.Snapshot {
 	if p.number == 0 || s == nil {
 		return s
 	}
@@ -37,14 +37,14 @@ func (p *processesPane) narrow(s *stats.Snapshot) *stats.Snapshot {
 		return p.narrowed
 	}
 	p.from, p.narrowed = s, s
-	if i := p.find(s); i >= 0 && len(s.Processes) > 1 {
+	if i := p.indexOfChosen(s); i >= 0 && len(s.Processes) > 1 {
 		p.narrowed, p.place, p.all = snapshotOf(s, i), i, len(s.Processes)
 	}
 	return p.narrowed
 }
 
-// find returns the place of the chosen process, -1 if it is not there.
-func (p *processesPane) find(s *stats.Snapshot) int {
+// indexOfChosen returns the place of the chosen process, -1 if it is not there.
+func (p *processesPane) indexOfChosen(s *stats.Snapshot) int {
 	return slices.IndexFunc(s.Processes, func(process stats.Process) bool { return process.Number == p.number })
 }
 
@@ -69,8 +69,8 @@ func (p *processesPane) placeText() string {
 	return "process " + strconv.Itoa(p.place+1) + "/" + strconv.Itoa(p.all)
 }
 
-// scope marks what covers all processes while only one is shown.
-func (p *processesPane) scope() string {
+// scopeText marks what covers all processes while only one is shown.
+func (p *processesPane) scopeText() string {
 	if p.number == 0 {
 		return ""
 	}
@@ -88,12 +88,12 @@ func (p *processesPane) selectProcess(number uint32) {
 func (p *processesPane) selectNext() {
 	s := p.d.wholeSnapshot()
 	if s == nil || len(s.Processes) < 2 {
-		p.d.say(dim, "no other process has made OpenCL calls")
+		p.d.sayMessage(dim, "no other process has made OpenCL calls")
 		return
 	}
 	at := 0
 	if p.number != 0 {
-		at = p.find(s) + 1
+		at = p.indexOfChosen(s) + 1
 	}
 	if at == len(s.Processes) {
 		p.selectProcess(0)
@@ -102,11 +102,11 @@ func (p *processesPane) selectNext() {
 	p.selectProcess(s.Processes[at].Number)
 }
 
-// open shows the list, with the cursor at what is on the screen.
-func (p *processesPane) open() {
+// showList shows the list, with the cursor at what is on the screen.
+func (p *processesPane) showList() {
 	p.at = 0
 	if s := p.d.wholeSnapshot(); s != nil && p.number != 0 {
-		p.at = p.find(s) + 1
+		p.at = p.indexOfChosen(s) + 1
 	}
 	p.d.zoomOn(paneProcesses)
 }
@@ -131,13 +131,13 @@ var processColumns = []tableColumn[*stats.Process]{
 	{title: "PID", width: 8, cell: func(p *stats.Process) span { return span{pidOf(p), plain} }},
 	{title: heading(figures.InUse), width: 8, cell: func(p *stats.Process) span { return span{bytesText(p.Totals.InUse), inUseStyle} }},
 	{title: "HIT%", width: 6, pool: true, cell: func(p *stats.Process) span {
-		return span{ratio(p.Totals.Hits, sum(p.Totals.Hits, p.Totals.Misses)), rateStyle(p.Totals.HitRate(), sum(p.Totals.Hits, p.Totals.Misses))}
+		return span{formatRatio(p.Totals.Hits, saturatingSum(p.Totals.Hits, p.Totals.Misses)), rateStyle(p.Totals.HitRate(), saturatingSum(p.Totals.Hits, p.Totals.Misses))}
 	}},
 	{title: heading(figures.PeakInUse), width: 8, cell: func(p *stats.Process) span { return span{bytesText(p.Totals.PeakInUse), plain} }},
-	{title: heading(figures.Creates), width: 9, cell: func(p *stats.Process) span { return span{tableCount(p.Totals.Creates), plain} }},
+	{title: heading(figures.Creates), width: 9, cell: func(p *stats.Process) span { return span{formatTableCount(p.Totals.Creates), plain} }},
 	{title: heading(figures.Cached), width: 8, pool: true, cell: func(p *stats.Process) span { return span{bytesText(p.Totals.Cached), cachedStyle} }},
-	{title: heading(figures.LiveBuffers), width: 7, cell: func(p *stats.Process) span { return span{tableCount(p.Totals.LiveBuffers), plain} }},
-	{title: heading(figures.Misses), width: 8, pool: true, cell: func(p *stats.Process) span { return span{tableCount(p.Totals.Misses), plain} }},
+	{title: heading(figures.LiveBuffers), width: 7, cell: func(p *stats.Process) span { return span{formatTableCount(p.Totals.LiveBuffers), plain} }},
+	{title: heading(figures.Misses), width: 8, pool: true, cell: func(p *stats.Process) span { return span{formatTableCount(p.Totals.Misses), plain} }},
 }
 
 // pidOf returns the id of a process, empty for the row of all.
@@ -159,16 +159,16 @@ func (p *processesPane) draw(r region, _ *stats.Snapshot) {
 	columns, program := columnsFor(processColumns, r.w-minProgram-3, p.d.mode.pool)
 	program += 3
 	drawTitles(r, 1, columns)
-	r.text(program, 0, "PROGRAM", headStyle)
-	body := r.rows(1)
-	p.scroll(body.h, len(s.Processes)+1)
+	r.writeText(program, 0, "PROGRAM", headStyle)
+	body := r.withoutRows(1)
+	p.scrollTo(body.h, len(s.Processes)+1)
 	for y := range min(body.h, len(s.Processes)+1-p.top) {
 		row := p.top + y
 		process := &stats.Process{Totals: s.Totals}
 		if row > 0 {
 			process = &s.Processes[row-1]
 		}
-		drawProcessRow(body.sub(0, y, body.w, 1), process, row, row == p.at, columns, program)
+		drawProcessRow(body.subRegion(0, y, body.w, 1), process, row, row == p.at, columns, program)
 	}
 }
 
@@ -176,23 +176,23 @@ func drawProcessRow(r region, p *stats.Process, row int, chosen bool, columns []
 	st, name := plain, strong
 	if chosen {
 		st, name = cursorStyle, cursorStyle
-		r.cursor(0)
+		r.markChosenRow(0)
 	}
 	drawCells(r, 1, columns, p, st)
 	if row == 0 {
-		r.text(program, 0, "all processes", name)
+		r.writeText(program, 0, "all processes", name)
 		return
 	}
-	state := endOf(p)
+	state := stateSpanOf(p)
 	if chosen {
 		state.style = cursorStyle
 	}
-	x := r.spans(program, 0, state) + 1
-	r.textIn(x, 0, r.w-x-1, commandLine(&stats.Snapshot{Program: p.Program, Arguments: p.Arguments}), st)
+	x := r.writeSpans(program, 0, state) + 1
+	r.writeTextIn(x, 0, r.w-x-1, commandLine(&stats.Snapshot{Program: p.Program, Arguments: p.Arguments}), st)
 }
 
-// endOf is the state of a process: a symbol, with a word for failures.
-func endOf(p *stats.Process) span {
+// stateSpanOf is the state of a process: a symbol, with a word for failures.
+func stateSpanOf(p *stats.Process) span {
 	switch {
 	case p.State == stats.Running:
 		return span{"●", goodStyle}

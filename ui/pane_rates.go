@@ -18,14 +18,14 @@ func (ratesPane) title(*stats.Snapshot) (title, hint []span) {
 }
 
 func (p ratesPane) draw(r region, s *stats.Snapshot) {
-	r = r.sub(1, 0, r.w-2, r.h)
+	r = r.subRegion(1, 0, r.w-2, r.h)
 	t := p.d.timeline(s)
 	rough := p.d.cursor.moment.Rough
 	if !p.d.mode.pool {
 		t.drawPoollessRates(r, s, rough)
 		return
 	}
-	r.lineOf(0, 0, 2, fit(p.hitItems(s, rough), r.w, 2))
+	r.writeAllItems(0, 0, 2, fitItems(p.hitItems(s, rough), r.w, 2))
 	if r.h < 6 {
 		t.drawShortRates(r, s, rough)
 		return
@@ -35,14 +35,14 @@ func (p ratesPane) draw(r region, s *stats.Snapshot) {
 	spark := max(1, left/4)
 	hit := max(1, left-spark)
 	y := 1
-	t.drawHits(r.sub(0, y, r.w, hit))
+	t.drawHits(r.subRegion(0, y, r.w, hit))
 	y += hit
-	r.lineOf(0, y, 2, fit(allocItems(s, rough), r.w, 2))
+	r.writeAllItems(0, y, 2, fitItems(allocItems(s, rough), r.w, 2))
 	y++
-	t.drawAllocs(r.sub(0, y, r.w, spark), rateLabels)
+	t.drawAllocs(r.subRegion(0, y, r.w, spark), rateLabels)
 	y += spark
-	r.lineOf(0, y, 2, fit(costItems(s, rough), r.w, 2))
-	drawMissLine(r.sub(0, y+1, r.w, 1), s, rough)
+	r.writeAllItems(0, y, 2, fitItems(costItems(s, rough), r.w, 2))
+	drawMissLine(r.subRegion(0, y+1, r.w, 1), s, rough)
 }
 
 // drawPoollessRates draws what programs without a pool request from the driver.
@@ -51,53 +51,54 @@ func (t *timeline) drawPoollessRates(r region, s *stats.Snapshot, rough bool) {
 	if !rough { // every allocation is one of the driver: the numbers would be the same
 		asked, cost = slices.Delete(asked, 1, 2), cost[:2]
 	}
-	r.lineOf(0, 0, 2, fit(asked, r.w, 2))
+	r.writeAllItems(0, 0, 2, fitItems(asked, r.w, 2))
 	if r.h < 3 {
 		return
 	}
-	t.drawAllocs(r.sub(0, 1, r.w, r.h-2), rateLabels)
-	r.lineOf(0, r.h-1, 2, fit(cost, r.w, 2))
+	t.drawAllocs(r.subRegion(0, 1, r.w, r.h-2), rateLabels)
+	r.writeAllItems(0, r.h-1, 2, fitItems(cost, r.w, 2))
 }
 
 // drawShortRates fills the rows under the hit rate with the most important numbers.
 func (t *timeline) drawShortRates(r region, s *stats.Snapshot, rough bool) {
 	if r.h > 1 {
-		x := r.lineOf(0, 1, 2, fit(allocItems(s, rough)[:1], r.w, 2)) + 1
-		t.drawAllocs(r.sub(x, 1, r.w-x, 1), 0)
+		x := r.writeAllItems(0, 1, 2, fitItems(allocItems(s, rough)[:1], r.w, 2)) + 1
+		t.drawAllocs(r.subRegion(x, 1, r.w-x, 1), 0)
 	}
 	if r.h > 2 {
-		r.lineOf(0, 2, 2, fit(costItems(s, rough), r.w, 2))
+		r.writeAllItems(0, 2, 2, fitItems(costItems(s, rough), r.w, 2))
 	}
 	if r.h > 3 {
-		r.lineOf(0, 3, 2, fit(allocItems(s, rough)[1:], r.w, 2))
+		r.writeAllItems(0, 3, 2, fitItems(allocItems(s, rough)[1:], r.w, 2))
 	}
 	if r.h > 4 {
-		drawMissLine(r.sub(0, 4, r.w, 1), s, rough)
+		drawMissLine(r.subRegion(0, 4, r.w, 1), s, rough)
 	}
 }
 
-// hitItems are the hit rates. Rough totals have only hits and misses. Those of the run are dim while it goes on: of late it may do better.
+// hitItems are the hit rates. Rough totals have only hits and misses. Those of the run are dim while it goes on: of late it
+// may do better.
 func (p ratesPane) hitItems(s *stats.Snapshot, rough bool) []item {
 	t, w := &s.Totals, &s.Window
-	steady := since(t.SteadyHits, t.SteadyRequests)
+	steady := saturatingDifference(t.SteadyHits, t.SteadyRequests)
 	total := item{0, []span{{"hit ", dim}, {hitText(t.Hits, t.Misses), p.d.averageStyle(s, t.Hits, t.Misses)}}}
 	if rough {
 		return []item{total}
 	}
 	recent := 0.0
-	if n := sum(w.Hits, w.Misses); n > 0 {
+	if n := saturatingSum(w.Hits, w.Misses); n > 0 {
 		recent = float64(w.Hits) / float64(n)
 	}
 	return []item{
 		total,
-		{2, []span{{"1 s ", dim}, {hitText(w.Hits, w.Misses), rateStyle(recent, sum(w.Hits, w.Misses))}}},
+		{2, []span{{"1 s ", dim}, {hitText(w.Hits, w.Misses), rateStyle(recent, saturatingSum(w.Hits, w.Misses))}}},
 		{1, []span{{"steady ", dim}, {hitText(t.SteadyHits, steady), p.d.averageStyle(s, t.SteadyHits, steady)}}},
 	}
 }
 
 func allocItems(s *stats.Snapshot, rough bool) []item {
 	if rough {
-		return []item{{0, []span{{count(s.Totals.Creates), plain}, {" creates", dim}}}}
+		return []item{{0, []span{{formatCount(s.Totals.Creates), plain}, {" creates", dim}}}}
 	}
 	w := &s.Window
 	busy := 0.0
@@ -105,9 +106,9 @@ func allocItems(s *stats.Snapshot, rough bool) []item {
 		busy = float64(w.DriverNanos) / float64(w.NS)
 	}
 	return []item{
-		{0, []span{{perSecond(w.Creates, w.NS), plain}, {" alloc/s", dim}}},
-		{1, []span{{perSecond(w.DriverCreates, w.NS), plain}, {" driver/s", dim}}},
-		{2, []span{{"in driver ", dim}, {percent(busy) + "%", plain}}},
+		{0, []span{{formatRate(w.Creates, w.NS), plain}, {" alloc/s", dim}}},
+		{1, []span{{formatRate(w.DriverCreates, w.NS), plain}, {" driver/s", dim}}},
+		{2, []span{{"in driver ", dim}, {formatPercent(busy) + "%", plain}}},
 	}
 }
 
@@ -132,24 +133,24 @@ func tookText(ns uint64) string {
 	if ns == 0 {
 		return none
 	}
-	return duration(ns)
+	return formatDuration(ns)
 }
 
 // drawMissLine names the most frequent reasons for misses.
 func drawMissLine(r region, s *stats.Snapshot, rough bool) {
 	if rough {
-		r.lineOf(0, 0, 2, fit([]item{{0, []span{{"misses ", dim}, {count(s.Totals.Misses), plain}}}}, r.w, 2))
+		r.writeAllItems(0, 0, 2, fitItems([]item{{0, []span{{"misses ", dim}, {formatCount(s.Totals.Misses), plain}}}}, r.w, 2))
 		return
 	}
 	if s.Totals.Misses == 0 {
-		r.text(0, 0, "no misses", dim)
+		r.writeText(0, 0, "no misses", dim)
 		return
 	}
-	items := []item{{0, []span{{"misses ", dim}, {count(s.Totals.Misses), plain}}}}
+	items := []item{{0, []span{{"misses ", dim}, {formatCount(s.Totals.Misses), plain}}}}
 	for i, m := range rankMisses(&s.Totals.MissReasons) {
-		items = append(items, item{i + 1, []span{{wire.Miss(m).String() + " ", dim}, {count(s.Totals.MissReasons[m]), plain}}})
+		items = append(items, item{i + 1, []span{{wire.Miss(m).String() + " ", dim}, {formatCount(s.Totals.MissReasons[m]), plain}}})
 	}
-	r.lineOf(0, 0, 2, fit(items, r.w, 2))
+	r.writeAllItems(0, 0, 2, fitItems(items, r.w, 2))
 }
 
 // rateLabels is the width of the labels beside the charts of rates.
@@ -158,7 +159,7 @@ const rateLabels = 5
 // drawHits draws the hit rate over time. Spans without requests carry the last rate on as a thin line; a rate of 0 is a red line.
 func (t *timeline) drawHits(r region) {
 	const labels = rateLabels
-	chart := r.sub(labels, 0, r.w-labels, r.h)
+	chart := r.subRegion(labels, 0, r.w-labels, r.h)
 	if chart.w < 1 {
 		return
 	}
@@ -170,7 +171,7 @@ func (t *timeline) drawHits(r region) {
 	t.eachColumn(len(columns), func(c int, samples []stats.Sample) {
 		var hits, misses uint64
 		for i := range samples {
-			hits, misses = sum(hits, samples[i].Hits), sum(misses, samples[i].Misses)
+			hits, misses = saturatingSum(hits, samples[i].Hits), saturatingSum(misses, samples[i].Misses)
 		}
 		n := float64(hits) + float64(misses)
 		if n > 0 {
@@ -186,8 +187,8 @@ func (t *timeline) drawHits(r region) {
 		}
 	})
 	r.drawScale(labels-1, chart.h, shareLabel)
-	bridge(columns)
-	chart.stacked(columns, hitLayers)
+	bridgeGaps(columns)
+	chart.drawStacked(columns, hitLayers)
 }
 
 // shareLabel writes a part of the whole on a scale.
@@ -201,8 +202,8 @@ func shareLabel(part float64) string {
 // bridgeMost is how many dot columns without requests are drawn as if there had been some: programs rest between two iterations.
 const bridgeMost = 5
 
-// bridge fills short rests between requests, which would look like noise.
-func bridge(columns []column) {
+// bridgeGaps fills short rests between requests, which would look like noise.
+func bridgeGaps(columns []column) {
 	for i := 0; i < len(columns); i++ {
 		end := i
 		for end < len(columns) && columns[end].layers[1] > 0 {
@@ -219,7 +220,7 @@ func bridge(columns []column) {
 
 // drawAllocs draws allocations over time, with a scale in the labels' columns where there are rows for one.
 func (t *timeline) drawAllocs(r region, labels int) {
-	chart, step, most := r.sub(labels, 0, r.w-labels, r.h), t.step(), 0.0
+	chart, step, most := r.subRegion(labels, 0, r.w-labels, r.h), t.stepLength(), 0.0
 	values := make([]float64, chart.w)
 	t.eachColumn(len(values), func(c int, samples []stats.Sample) {
 		for i := range samples {
@@ -230,7 +231,7 @@ func (t *timeline) drawAllocs(r region, labels int) {
 	if r.h >= scaleLeast && labels > 0 && step > 0 {
 		r.drawScale(labels-1, r.h, func(part float64) string { return units.Compact(part * most * 1e9 / float64(step)) })
 	}
-	chart.scaled(values, most, trendStyle)
+	chart.drawScaled(values, most, trendStyle)
 }
 
 // scaleLeast is how many rows a chart with a scale has at least.

@@ -43,7 +43,7 @@ func (t *tagsPane) update(s *stats.Snapshot) {
 	if !t.d.mode.recording && s != nil && t.d.now.Before(t.due) && t.hasShownTags(s) {
 		return
 	}
-	t.order(s)
+	t.orderRows(s)
 }
 
 // hasShownTags reports whether a snapshot has the tags that are shown.
@@ -60,8 +60,8 @@ func (t *tagsPane) hasShownTags(s *stats.Snapshot) bool {
 	return true
 }
 
-// order orders the tags of a snapshot and finds the chosen one again. If that is gone, the cursor stays in its row.
-func (t *tagsPane) order(s *stats.Snapshot) {
+// orderRows orders the tags of a snapshot and finds the chosen one again. If that is gone, the cursor stays in its row.
+func (t *tagsPane) orderRows(s *stats.Snapshot) {
 	t.rows, t.ids, t.due = t.rows[:0], t.ids[:0], t.d.now.Add(orderTime)
 	if s == nil {
 		return
@@ -82,7 +82,7 @@ func (t *tagsPane) order(s *stats.Snapshot) {
 		}
 		return cmp.Or(c, cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
-	t.content.update(tags, t.rows)
+	t.content.noteContent(tags, t.rows)
 	if len(t.rows) == 0 {
 		t.at = 0
 		return
@@ -107,8 +107,8 @@ func (t *tagsPane) move(m motion) {
 
 func (t *tagsPane) enter() { t.d.free.openSite() }
 
-// choose moves the cursor to a tag, false if there is none of that name.
-func (t *tagsPane) choose(name string) bool {
+// chooseTag moves the cursor to a tag, false if there is none of that name.
+func (t *tagsPane) chooseTag(name string) bool {
 	s := t.d.shownSnapshot()
 	if s == nil {
 		return false
@@ -119,7 +119,7 @@ func (t *tagsPane) choose(name string) bool {
 	}
 	t.groups.by, t.d.filters[paneTags] = bySite, filter{}
 	t.chosen, t.any = s.Tags[at].ID, true
-	t.order(s)
+	t.orderRows(s)
 	return true
 }
 
@@ -127,29 +127,29 @@ func (t *tagsPane) choose(name string) bool {
 func (t *tagsPane) groupBy(by grouping) {
 	t.groups, t.content = groups{by: by}, content{}
 	t.at, t.any = 0, false
-	t.order(t.d.shownSnapshot())
+	t.orderRows(t.d.shownSnapshot())
 }
 
 func (t *tagsPane) nextSort() {
 	c := t.sortColumn()
 	for {
 		c = (c + 1) % len(tagColumns)
-		if t.sorts(c) && !t.content.folds(c) {
+		if t.canSortBy(c) && !t.content.isFolded(c) {
 			break
 		}
 	}
 	t.sortBy(c)
 }
 
-// sorts reports whether rows can be sorted by a column.
-func (t *tagsPane) sorts(column int) bool {
+// canSortBy reports whether rows can be sorted by a column.
+func (t *tagsPane) canSortBy(column int) bool {
 	c := &tagColumns[column]
 	return c.order != nil && (t.d.mode.pool || !c.pool)
 }
 
 func (t *tagsPane) sortBy(column int) {
 	t.sorted, t.column, t.reverse = true, column, false
-	t.order(t.d.shownSnapshot())
+	t.orderRows(t.d.shownSnapshot())
 }
 
 // sortAt sorts by the column whose title is at x in a table of w columns; once more: the other way round.
@@ -173,7 +173,7 @@ func (t *tagsPane) sortAt(x, w int) {
 
 func (t *tagsPane) reverseSort() {
 	t.reverse = !t.reverse
-	t.order(t.d.shownSnapshot())
+	t.orderRows(t.d.shownSnapshot())
 }
 
 // current returns the chosen tag, nil when there is none.
@@ -196,13 +196,13 @@ func (t *tagsPane) title(*stats.Snapshot) (title, hint []span) {
 	}
 	title = append(title, span{strconv.Itoa(len(t.rows)), dim})
 	if f := &t.d.filters[paneTags]; f.text != "" {
-		title = append(append(title, span{" of " + strconv.Itoa(len(t.ids)), dim}), f.spans()...)
+		title = append(append(title, span{" of " + strconv.Itoa(len(t.ids)), dim}), f.titleSpans()...)
 	}
 	if first, last := t.top+1, min(t.top+t.page, len(t.rows)); len(t.rows) > t.page && t.page > 0 {
 		title = append(title, span{"  " + strconv.Itoa(first) + "–" + strconv.Itoa(last), dim})
 	}
 	if m := &t.d.cursor.moment; m.Rough {
-		title = append(title, span{"  of " + exactTime(since(m.From, m.Known)), warnStyle})
+		title = append(title, span{"  of " + exactTime(saturatingDifference(m.From, m.Known)), warnStyle})
 	}
 	if t.folded != "" {
 		title = append(title, span{"  all " + t.folded, dim})
@@ -219,12 +219,12 @@ func (t *tagsPane) draw(r region, s *stats.Snapshot) {
 	shown, widths, folded := t.fitColumns(r.w)
 	t.folded = folded
 	drawTagHead(r, t, shown, widths)
-	body := r.rows(1)
+	body := r.withoutRows(1)
 	if t.d.zoom == paneTags && body.h >= 12 {
-		t.drawStack(body.rows(body.h-6), s)
-		body = body.sub(0, 0, body.w, body.h-6)
+		t.drawStack(body.withoutRows(body.h-6), s)
+		body = body.subRegion(0, 0, body.w, body.h-6)
 	}
-	t.scroll(body.h, len(t.rows))
+	t.scrollTo(body.h, len(t.rows))
 	if len(t.rows) == 0 {
 		text := "no OpenCL allocation"
 		if len(t.ids) > 0 {
@@ -232,7 +232,7 @@ func (t *tagsPane) draw(r region, s *stats.Snapshot) {
 		} else if t.groups.by == byKernel {
 			text = "no kernel has used memory, or uses are not recorded (-o FILE)"
 		}
-		body.text(2, 0, text, dim)
+		body.writeText(2, 0, text, dim)
 		return
 	}
 	tags := t.groups.rowsOf(s)
@@ -242,7 +242,7 @@ func (t *tagsPane) draw(r region, s *stats.Snapshot) {
 		if t.groups.by == bySite {
 			mark = t.d.points.markOf(tag)
 		}
-		t.drawRow(body.sub(0, y, body.w, 1), tag, t.top+y == t.at, mark, s.Lost > 0, shown, widths)
+		t.drawRow(body.subRegion(0, y, body.w, 1), tag, t.top+y == t.at, mark, s.Lost > 0, shown, widths)
 	}
 }
 
@@ -258,11 +258,11 @@ func drawTagHead(r region, t *tagsPane, shown []int, widths columnWidths) {
 		}
 		switch {
 		case i == nameColumn:
-			r.textIn(x, 0, widths[i]-1, title, st)
+			r.writeTextIn(x, 0, widths[i]-1, title, st)
 		case tagColumns[i].title == trendTitle:
-			r.text(x+2, 0, title, st)
+			r.writeText(x+2, 0, title, st)
 		default:
-			r.right(x+widths[i], 0, title, st)
+			r.writeTextBefore(x+widths[i], 0, title, st)
 		}
 		x += widths[i]
 	}
@@ -279,37 +279,37 @@ func (t *tagsPane) drawRow(r region, tag *stats.Tag, chosen bool, mark span, los
 	nameStyle, trend := plain, trendStyle
 	if chosen {
 		nameStyle, trend = cursorStyle, cursorTrendStyle
-		r.cursor(0)
+		r.markChosenRow(0)
 		mark.style = cursorStyle
 	}
-	r.spans(1, 0, mark)
+	r.writeSpans(1, 0, mark)
 	x := 2
 	for _, i := range shown {
 		c := &tagColumns[i]
 		switch {
 		case i == nameColumn:
-			r.nameIn(x, 0, widths[i]-1, tag.Name, t.d.side, nameStyle)
+			r.writeNameIn(x, 0, widths[i]-1, tag.Name, t.d.side, nameStyle)
 		case c.title == trendTitle:
-			r.trend(x+2, 0, min(widths[i]-2, r.w-x-2), tag.Trend.Points(), trend)
+			r.drawTrend(x+2, 0, min(widths[i]-2, r.w-x-2), tag.Trend.Points(), trend)
 		default:
-			st, text := t.cell(c, tag)
+			st, text := t.cellText(c, tag)
 			switch {
 			case lossy && slices.Contains(gaugeColumns, c.title):
 				text = "≈" + text
-			case t.groups.sums() && (c.title == "HOLDS" || c.title == heading(figures.PeakInUse)):
+			case t.groups.areSums() && (c.title == "HOLDS" || c.title == heading(figures.PeakInUse)):
 				text = "≤" + text // its sites may have had their most at other times
 			}
 			if chosen {
 				st = cursorStyle
 			}
-			r.sub(x, 0, widths[i], 1).right(widths[i], 0, text, st)
+			r.subRegion(x, 0, widths[i], 1).writeTextBefore(widths[i], 0, text, st)
 		}
 		x += widths[i]
 	}
 }
 
-// cell is what a column of numbers has in a row.
-func (t *tagsPane) cell(c *tagColumn, tag *stats.Tag) (style, string) {
+// cellText is what a column of numbers has in a row.
+func (t *tagsPane) cellText(c *tagColumn, tag *stats.Tag) (style, string) {
 	sites := t.groups.by == bySite && t.d.processes.number == 0
 	if c.title != sinceTitle {
 		if c.title == hitTitle && sites && t.d.o.Judge != nil && t.d.live != nil && t.d.isLiveRun(t.d.live) {
@@ -322,7 +322,7 @@ func (t *tagsPane) cell(c *tagColumn, tag *stats.Tag) (style, string) {
 	if !known || !sites {
 		return dim, none
 	}
-	return rateStyle(float64(hits)/float64(max(1, hits+misses)), hits+misses), ratio(hits, hits+misses)
+	return rateStyle(float64(hits)/float64(max(1, hits+misses)), hits+misses), formatRatio(hits, hits+misses)
 }
 
 // drawStack shows the call stack of the chosen tag.
@@ -331,17 +331,17 @@ func (t *tagsPane) drawStack(r region, s *stats.Snapshot) {
 	if t.groups.by != bySite {
 		title = " call sites "
 	}
-	r.sub(0, 0, r.w, 1).rule([]span{{title, titleStyle}}, nil, frameStyle)
+	r.subRegion(0, 0, r.w, 1).drawRule([]span{{title, titleStyle}}, nil, frameStyle)
 	if tag == nil {
 		return
 	}
 	if len(tag.Stack) == 0 {
-		r.text(2, 1, "no call stack was recorded for "+tag.Name, dim)
+		r.writeText(2, 1, "no call stack was recorded for "+tag.Name, dim)
 	}
 	for i, frame := range tag.Stack {
 		if i+1 >= r.h {
 			break
 		}
-		r.textIn(2, 1+i, r.w-4, frame, plain)
+		r.writeTextIn(2, 1+i, r.w-4, frame, plain)
 	}
 }

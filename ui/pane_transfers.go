@@ -15,20 +15,20 @@ type transfersPane struct {
 }
 
 func (p *transfersPane) title(s *stats.Snapshot) (title, hint []span) {
-	title = []span{{"transfers", titleStyle}, {p.d.processes.scope(), dim}}
+	title = []span{{"transfers", titleStyle}, {p.d.processes.scopeText(), dim}}
 	if s.Transfers.Unified {
 		title = append(title, span{", in memory that host and device share", dim})
 	}
-	title = append(title, p.d.filters[paneTransfers].spans()...)
+	title = append(title, p.d.filters[paneTransfers].titleSpans()...)
 	if p.d.zoom != paneTransfers {
 		return title, []span{{" b", keyStyle}, {" zoom ", dim}}
 	}
 	return title, []span{{" b", keyStyle}, {" back ", dim}}
 }
 
-// sites are the rows that the filter takes.
-func (p *transfersPane) sites(s *stats.Snapshot) []stats.TransferSite {
-	return filtered(&p.d.filters[paneTransfers], s.Transfers.Sites, func(t *stats.TransferSite) string { return t.What() + " " + t.Name })
+// filteredSites are the rows that the filter takes.
+func (p *transfersPane) filteredSites(s *stats.Snapshot) []stats.TransferSite {
+	return applyFilter(&p.d.filters[paneTransfers], s.Transfers.Sites, func(t *stats.TransferSite) string { return t.What() + " " + t.Name })
 }
 
 // speedText writes the speed of the transfers whose time is known.
@@ -38,14 +38,14 @@ func speedText(f *stats.Flow) string {
 
 func (p *transfersPane) draw(r region, s *stats.Snapshot) {
 	t := &s.Transfers
-	list := p.sites(s)
+	list := p.filteredSites(s)
 	sites := len(list)
 	if !t.Any() {
-		r.lines(1, 0, "no command has moved memory", dim)
+		r.writeLines(1, 0, "no command has moved memory", dim)
 		return
 	}
 	whole := r
-	r = r.sub(1, 0, r.w-2, r.h)
+	r = r.subRegion(1, 0, r.w-2, r.h)
 	y := p.drawDirections(r, t)
 	if r.h >= 8 {
 		y++
@@ -55,24 +55,24 @@ func (p *transfersPane) draw(r region, s *stats.Snapshot) {
 		name = transferBytes + 2
 	}
 	if r.h >= y+2 {
-		drawTransferHead(r.sub(0, y, r.w, 1), name, t.OwnSites)
+		drawTransferHead(r.subRegion(0, y, r.w, 1), name, t.OwnSites)
 		y++
 	}
-	p.scroll(r.h-y, sites)
+	p.scrollTo(r.h-y, sites)
 	for i := range list[p.top:min(sites, p.top+max(0, r.h-y))] {
 		site := &list[p.top+i]
 		style := plain
 		if p.top+i == p.at {
 			style = cursorStyle
-			whole.cursor(y + i)
+			whole.markChosenRow(y + i)
 		}
-		r.right(transferCalls, y+i, count(site.Calls), style)
-		r.right(transferBytes, y+i, bytesText(site.Bytes), style)
+		r.writeTextBefore(transferCalls, y+i, formatCount(site.Calls), style)
+		r.writeTextBefore(transferBytes, y+i, bytesText(site.Bytes), style)
 		if name == transferName {
-			r.right(transferSpeed, y+i, speedText(&site.Flow), style)
-			r.text(transferCommand, y+i, site.What(), style)
+			r.writeTextBefore(transferSpeed, y+i, speedText(&site.Flow), style)
+			r.writeText(transferCommand, y+i, site.What(), style)
 		}
-		r.nameIn(name, y+i, r.w-name, site.Name, p.d.side, style)
+		r.writeNameIn(name, y+i, r.w-name, site.Name, p.d.side, style)
 	}
 }
 
@@ -86,21 +86,21 @@ const (
 )
 
 func drawTransferHead(r region, name int, ownSites bool) {
-	r.right(transferCalls, 0, "CALLS", headStyle)
-	r.right(transferBytes, 0, "BYTES", headStyle)
+	r.writeTextBefore(transferCalls, 0, "CALLS", headStyle)
+	r.writeTextBefore(transferBytes, 0, "BYTES", headStyle)
 	if name == transferName {
-		r.right(transferSpeed, 0, "SPEED", headStyle)
-		r.text(transferCommand, 0, "COMMAND", headStyle)
+		r.writeTextBefore(transferSpeed, 0, "SPEED", headStyle)
+		r.writeText(transferCommand, 0, "COMMAND", headStyle)
 	}
 	title := "MEMORY OF CALL SITE"
 	if ownSites || r.w < name+width(title) {
 		title = "CALL SITE"
 	}
-	r.text(name, 0, title, headStyle)
+	r.writeText(name, 0, title, headStyle)
 }
 
-// drawDirections draws a row for each direction with transfers, and returns the number of rows. Those between host and device also have the
-// bytes of the last second and a chart of the last minute.
+// drawDirections draws a row for each direction with transfers, and returns the number of rows. Those between host and device
+// also have the bytes of the last second and a chart of the last minute.
 func (p *transfersPane) drawDirections(r region, t *stats.Transfers) (rows int) {
 	for d := stats.ToDevice; d <= stats.Between; d++ {
 		f := &t.Directions[d]
@@ -116,14 +116,14 @@ func (p *transfersPane) drawDirections(r region, t *stats.Transfers) (rows int) 
 			items = append(items, item{3, []span{{"at ", dim}, {speedText(f), plain}}})
 		}
 		if all := f.Pinned + f.Pageable; f.Pinned > 0 {
-			items = append(items, item{4, []span{{percent(float64(f.Pinned)/float64(all)) + "%", plain}, {" pinned", dim}}})
+			items = append(items, item{4, []span{{formatPercent(float64(f.Pinned)/float64(all)) + "%", plain}, {" pinned", dim}}})
 		}
 		if f.Cold > 0 && f.ColdKnown() {
-			items = append(items, item{5, []span{{percent(float64(f.Cold)/float64(f.Pages)) + "%", warnStyle}, {" into cold pages", dim}}})
+			items = append(items, item{5, []span{{formatPercent(float64(f.Cold)/float64(f.Pages)) + "%", warnStyle}, {" into cold pages", dim}}})
 		}
-		x := r.lineOf(0, rows, 2, fit(items, r.w, 2)) + 2
+		x := r.writeAllItems(0, rows, 2, fitItems(items, r.w, 2)) + 2
 		if d <= stats.ToHost && r.w-x > 10 {
-			r.trend(x, rows, min(r.w-x, 60), t.Trend[d], trendStyle)
+			r.drawTrend(x, rows, min(r.w-x, 60), t.Trend[d], trendStyle)
 		}
 		rows++
 	}
@@ -132,7 +132,7 @@ func (p *transfersPane) drawDirections(r region, t *stats.Transfers) (rows int) 
 
 func (p *transfersPane) move(m motion) {
 	if s := p.d.shownSnapshot(); s != nil {
-		p.list.move(m, len(p.sites(s)))
+		p.list.move(m, len(p.filteredSites(s)))
 	}
 }
 

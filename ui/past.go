@@ -25,26 +25,27 @@ type past struct {
 	tags    int               // of them together
 }
 
-// update takes the latest snapshot.
-func (p *past) update(s *stats.Snapshot) {
-	if n := len(p.moments); n > 0 && since(p.moments[n-1].Time, s.Time) < uint64(pastStep) {
+// takeSnapshot takes the latest snapshot.
+func (p *past) takeSnapshot(s *stats.Snapshot) {
+	if n := len(p.moments); n > 0 && saturatingDifference(p.moments[n-1].Time, s.Time) < uint64(pastStep) {
 		return
 	}
 	p.moments = append(p.moments, s)
 	p.tags += len(s.Tags)
 	for len(p.moments) > pastMoments || len(p.moments) > pastFewest && p.tags > pastTags {
-		i := p.dispensable(s.Time)
+		i := p.indexToForget(s.Time)
 		p.tags -= len(p.moments[i].Tags)
 		p.moments = slices.Delete(p.moments, i, i+1)
 	}
 }
 
-// dispensable returns the place of the moment to forget: without it the gap is smallest, for its age. The first and the last stay.
-func (p *past) dispensable(now uint64) (at int) {
+// indexToForget returns the place of the moment to forget: without it the gap is smallest, for its age. The first and the last
+// stay.
+func (p *past) indexToForget(now uint64) (at int) {
 	least := math.Inf(1)
 	for i := 1; i < len(p.moments)-1; i++ {
-		gap := since(p.moments[i-1].Time, p.moments[i+1].Time)
-		if share := float64(gap) / float64(sum(since(p.moments[i].Time, now), uint64(pastStep))); share < least {
+		gap := saturatingDifference(p.moments[i-1].Time, p.moments[i+1].Time)
+		if share := float64(gap) / float64(saturatingSum(saturatingDifference(p.moments[i].Time, now), uint64(pastStep))); share < least {
 			at, least = i, share
 		}
 	}
@@ -79,9 +80,9 @@ func (d *dashboard) lookBack(n int) {
 	d.event = 0
 	switch at += n; {
 	case len(d.past.moments) == 0:
-		d.say(dim, "nothing to look back to yet")
+		d.sayMessage(dim, "nothing to look back to yet")
 	case at >= len(d.past.moments):
-		d.thaw()
+		d.showPresent()
 	default:
 		d.freezeAt(d.past.moments[max(0, at)])
 	}
@@ -96,8 +97,8 @@ func (d *dashboard) freezeAt(s *stats.Snapshot) {
 	d.tags.update(d.shownSnapshot())
 }
 
-// thaw shows the present again.
-func (d *dashboard) thaw() {
+// showPresent shows the present again.
+func (d *dashboard) showPresent() {
 	d.frozen, d.frozenLive, d.event = nil, nil, 0
 	d.tags.update(d.shownSnapshot())
 }
@@ -112,13 +113,13 @@ func (d *dashboard) markNow() {
 		return
 	}
 	d.marks = append(d.marks, userMark{s.Time})
-	d.say(goodStyle, "★ mark "+count(uint64(len(d.marks)))+"; < and > go from event to event")
+	d.sayMessage(goodStyle, "★ mark "+formatCount(uint64(len(d.marks)))+"; < and > go from event to event")
 }
 
 // eventTimes returns the times of all events on the axis, in order.
 func (d *dashboard) eventTimes(s *stats.Snapshot) []uint64 {
 	var times []uint64
-	for _, m := range d.latest(s).Marks {
+	for _, m := range d.newestSnapshot(s).Marks {
 		times = append(times, m.Time)
 	}
 	for _, m := range d.marks {
@@ -146,7 +147,7 @@ func (d *dashboard) nextEvent(forward bool) {
 		i++
 	}
 	if i < 0 || i >= len(times) {
-		d.say(dim, "no event there")
+		d.sayMessage(dim, "no event there")
 		return
 	}
 	d.showEvent(s, times[i])
@@ -158,27 +159,27 @@ func (d *dashboard) showEvent(s *stats.Snapshot, at uint64) {
 	case d.mode.recording:
 		d.cursor.goTo(at)
 	case !d.showFirstAfter(at):
-		d.say(dim, "that has just happened")
+		d.sayMessage(dim, "that has just happened")
 		return
 	}
 	d.event = at
-	d.say(plain, d.eventText(s, at))
+	d.sayMessage(plain, d.eventText(s, at))
 }
 
 // eventText says what happened at a time.
 func (d *dashboard) eventText(s *stats.Snapshot, time uint64) string {
-	text := units.Clock(since(s.Started, time))
+	text := units.Clock(saturatingDifference(s.Started, time))
 	for i, m := range d.marks {
 		if m.time == time {
-			text += "  ★ mark " + count(uint64(i+1))
+			text += "  ★ mark " + formatCount(uint64(i+1))
 		}
 	}
-	for _, m := range d.latest(s).Marks {
+	for _, m := range d.newestSnapshot(s).Marks {
 		if m.Time == time {
 			text += "  " + eventSign(m.Kind).text + " " + d.changeText(s, m.Text)
 		}
 	}
-	failures := d.latest(s).PostMortems
+	failures := d.newestSnapshot(s).PostMortems
 	for i := range failures {
 		if p := &failures[i]; p.Time == time && p.Size > 0 {
 			text += " of " + bytesText(p.Size) + textIf(p.Tag != "", " at "+p.Tag)
@@ -198,7 +199,7 @@ func (d *dashboard) changeText(s *stats.Snapshot, text string) string {
 	if !known {
 		return text
 	}
-	return name + " = " + d.limits.text(&s.Limits[at], v)
+	return name + " = " + d.limits.valueText(&s.Limits[at], v)
 }
 
 // eventSign is how an event is drawn on the axis.

@@ -28,7 +28,7 @@ func TestPlansShow(t *testing.T) {
 		c.change()
 		d := newTest((&calls{}).options(), 140, 40, s)
 		screen := newCanvas(80, 6)
-		missesPane{basePane{d}}.draw(screen.all(), s)
+		missesPane{basePane{d}}.draw(screen.wholeRegion(), s)
 		text := ansi.Strip(screen.encode(d.theme))
 		for _, want := range c.want {
 			if !strings.Contains(text, want) {

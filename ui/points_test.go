@@ -129,7 +129,7 @@ func TestDeedsArePromised(t *testing.T) {
 	d := pointsTest(o, 200, 60)
 	d.curve.curve = curve
 	d.points.due = time.Time{}
-	d.points.update()
+	d.points.judgeSnapshot()
 	shows(t, d, "y: max_cached_bytes 512.0M → 600.0M: hit 40.0 % → 100.0 %")
 	press(d, "y")
 	shows(t, d, "y: max_cached_bytes 512.0M → 600.0M: hit 40.0 % → 100.0 %; then u takes it back")
@@ -154,7 +154,7 @@ func TestTheKneeIsSuggested(t *testing.T) {
 		d := pointsTest(o, 140, 42)
 		d.curve.curve = test.curve
 		d.points.due = time.Time{}
-		d.points.update()
+		d.points.judgeSnapshot()
 		press(d, "y")
 		shows(t, d, "press y again to set max_cached_bytes to "+test.want)
 		if says := strings.Contains(screen(d), "the knee of the curve (c)"); says != (test.want == "600.0M") {
@@ -195,7 +195,7 @@ func TestVerdictFits(t *testing.T) {
 	shows(t, d, "✗ +1.12 GiB/s at forget_result, full in 13.2 s")
 	d.resize(120, 36)
 	shows(t, d, "✗ memory grows 1.12 GiB/s: at this rate the device is full in 13.2 s; all of it at leak.c:25 forget_result")
-	if got := clauses("fine: no mistake, no growth of late; no simulated policy serves clearly more", 40); got != "fine: no mistake, no growth of late" {
+	if got := withoutLastClauses("fine: no mistake, no growth of late; no simulated policy serves clearly more", 40); got != "fine: no mistake, no growth of late" {
 		t.Errorf("%q", got)
 	}
 }

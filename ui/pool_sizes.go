@@ -18,13 +18,15 @@ type sizeRow struct {
 	reuse  style
 }
 
-func (w *sizeRow) bytes() uint64 { return sum(w.share.InUse, w.share.Cached, w.share.Cooling) }
+func (w *sizeRow) totalBytes() uint64 {
+	return saturatingSum(w.share.InUse, w.share.Cached, w.share.Cooling)
+}
 
 var sizeColumns = []tableColumn[sizeRow]{
 	{title: heading(figures.InUse), width: 8, rank: 1, cell: func(w sizeRow) span { return span{bytesText(w.share.InUse), inUseStyle} }},
 	{title: heading(figures.Cached), width: 8, pool: true, cell: func(w sizeRow) span { return span{bytesText(w.share.Cached), cachedStyle} }},
 	{title: "COOL", width: 8, rank: 5, pool: true, cell: func(w sizeRow) span { return span{bytesText(w.share.Cooling), coolingStyle} }},
-	{title: "BLOCKS", width: 8, rank: 3, pool: true, cell: func(w sizeRow) span { return span{count(w.share.Blocks), plain} }},
+	{title: "BLOCKS", width: 8, rank: 3, pool: true, cell: func(w sizeRow) span { return span{formatCount(w.share.Blocks), plain} }},
 	{title: "REUSE", width: 7, rank: 2, pool: true, cell: func(w sizeRow) span {
 		return span{hitText(w.share.Hits, w.share.Misses), w.reuse}
 	}},
@@ -48,7 +50,7 @@ func (d *dashboard) sizeRows(s *stats.Snapshot) (rows []sizeRow) {
 	}
 	slices.Reverse(rows)
 	if t := &s.Totals; t.SlabBytes > 0 {
-		inside := stats.Share{InUse: since(t.SlabFree, t.SlabBytes), Cached: t.SlabFree}
+		inside := stats.Share{InUse: saturatingDifference(t.SlabFree, t.SlabBytes), Cached: t.SlabFree}
 		if at := slices.IndexFunc(s.Tags, func(t stats.Tag) bool { return t.Slabs }); at >= 0 {
 			inside.Blocks = s.Tags[at].CachedCount
 		}
@@ -64,34 +66,34 @@ const barMin = 9
 func (p *freePane) drawSizes(r region, s *stats.Snapshot) {
 	if p.asked > 0 && r.h > 1 {
 		text, st := sourceFor(s, p.asked)
-		r.textIn(1, r.h-1, r.w-2, text, st)
-		r = r.sub(0, 0, r.w, r.h-1)
+		r.writeTextIn(1, r.h-1, r.w-2, text, st)
+		r = r.subRegion(0, 0, r.w, r.h-1)
 	}
 	rows := p.d.sizeRows(s)
 	if len(rows) == 0 {
-		r.lines(1, 0, p.d.mode.noBlocks, dim)
+		r.writeLines(1, 0, p.d.mode.noBlocks, dim)
 		return
 	}
 	columns, used := columnsFor(sizeColumns, r.w-freeSize-1-barMin, p.d.mode.pool)
 	x := r.w - 1 - used
 	if r.h >= 3 {
-		r.right(freeSize, 0, "SIZE+", headStyle)
+		r.writeTextBefore(freeSize, 0, "SIZE+", headStyle)
 		if p.d.mode.pool && x-freeSize >= 20 {
-			r.spans(freeSize+1, 0, span{"█", inUseStyle}, span{" in use ", headStyle}, span{"▒", cachedStyle}, span{" cached", headStyle})
+			r.writeSpans(freeSize+1, 0, span{"█", inUseStyle}, span{" in use ", headStyle}, span{"▒", cachedStyle}, span{" cached", headStyle})
 		}
 		drawTitles(r, x, columns)
-		r = r.rows(1)
+		r = r.withoutRows(1)
 	}
 	p.top = max(0, min(p.top, len(rows)-r.h))
 	most := uint64(1)
 	for i := range rows {
-		most = max(most, rows[i].bytes())
+		most = max(most, rows[i].totalBytes())
 	}
 	for y := range min(r.h, len(rows)-p.top) {
-		w, line := &rows[p.top+y], r.sub(0, y, r.w, 1)
-		line.right(freeSize, 0, w.label, plain)
-		if n := int(float64(w.bytes()) / float64(most) * float64(x-freeSize-1)); w.bytes() > 0 {
-			line.bar(freeSize+1, 0, max(1, n), w.bytes(), []part{
+		w, line := &rows[p.top+y], r.subRegion(0, y, r.w, 1)
+		line.writeTextBefore(freeSize, 0, w.label, plain)
+		if n := int(float64(w.totalBytes()) / float64(most) * float64(x-freeSize-1)); w.totalBytes() > 0 {
+			line.drawBar(freeSize+1, 0, max(1, n), w.totalBytes(), []part{
 				{w.share.InUse, "█", inUseStyle}, {w.share.Cached, "▒", cachedStyle}, {w.share.Cooling, "░", coolingStyle},
 			})
 		}
@@ -110,7 +112,7 @@ func (p *freePane) askSize() {
 			case text == "":
 				p.asked = 0
 			case err != nil:
-				d.say(badStyle, "✗ "+err.Error())
+				d.sayMessage(badStyle, "✗ "+err.Error())
 			case size == 0 || s == nil:
 			default:
 				p.asked = size
@@ -118,7 +120,7 @@ func (p *freePane) askSize() {
 				if d.zoom == paneHeap && len(heapSlabs(s)) > 0 {
 					words, st = fitsSlabs(sumHoles(heapSlabs(s)), size)
 				}
-				d.say(st, words)
+				d.sayMessage(st, words)
 			}
 		},
 	}
@@ -143,7 +145,7 @@ func sourceFor(s *stats.Snapshot, size uint64) (string, style) {
 	}
 	switch {
 	case block > 0:
-		text += "free block of " + bytesText(block) + " (waste " + percent(float64(block-size)/float64(block)) + " %)"
+		text += "free block of " + bytesText(block) + " (waste " + formatPercent(float64(block-size)/float64(block)) + " %)"
 	case t.LargestCached >= size && t.SlabFree >= size:
 		text += "free range of " + bytesText(t.LargestCached) + " in a slab"
 	case t.Cached == 0:
@@ -164,7 +166,7 @@ func withDevice(s *stats.Snapshot, size uint64, text string, pool bool) (string,
 	if device.Global == 0 {
 		return text + "; the device's memory is not known", st
 	}
-	free := since(sum(t.InUse, t.Cached, t.Cooling), device.Global)
+	free := saturatingDifference(saturatingSum(t.InUse, t.Cached, t.Cooling), device.Global)
 	switch {
 	case device.Largest > 0 && size > device.Largest:
 		return text + "; does not fit: the device allocates at most " + bytesText(device.Largest) + " at once", badStyle
@@ -172,7 +174,7 @@ func withDevice(s *stats.Snapshot, size uint64, text string, pool bool) (string,
 		return text + fmt.Sprintf("; which of %d devices would have it is not known", s.MostDevices()), st
 	case size <= free:
 		return text + "; fits the " + bytesText(free) + " that the device has left", st
-	case size <= sum(free, t.Cached):
+	case size <= saturatingSum(free, t.Cached):
 		return text + "; fits the device once " + bytesText(size-free) + " of the cached go back", st
 	case pool:
 		return text + "; the device has " + bytesText(free) + " left", st

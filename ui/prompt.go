@@ -50,31 +50,31 @@ func movesPrompt(m motion) func(*dashboard, string) tea.Cmd {
 	})
 }
 
-func (p *prompt) add(typed string) {
+func (p *prompt) addTyped(typed string) {
 	text := p.text
 	for _, r := range typed {
 		if len(text) < typedMax && unicode.IsPrint(r) && (p.allowed == "" || strings.ContainsRune(p.allowed, r)) {
 			text += string(r)
 		}
 	}
-	p.set(text)
+	p.setText(text)
 }
 
-func (p *prompt) shorten() {
+func (p *prompt) removeLast() {
 	if r := []rune(p.text); len(r) > 0 {
-		p.set(string(r[:len(r)-1]))
+		p.setText(string(r[:len(r)-1]))
 	}
 }
 
-func (p *prompt) set(text string) {
+func (p *prompt) setText(text string) {
 	p.text = text
 	if p.changed != nil {
 		p.changed(text)
 	}
 }
 
-// line returns the label and the text. Where the text is too long, only its end is shown.
-func (p *prompt) line(w int) string {
+// shownLine returns the label and the text. Where the text is too long, only its end is shown.
+func (p *prompt) shownLine(w int) string {
 	text := p.text
 	for len(text) > 0 && width(p.label)+width(text)+3 > w {
 		_, _, text = nextCluster(text)
@@ -85,11 +85,11 @@ func (p *prompt) line(w int) string {
 // drawTyping draws the keys of the prompt, and what was typed if there is no message line for it.
 func (d *dashboard) drawTyping(r region) {
 	var items []item
-	if l := d.arrange(); !l.message && d.overlay != paletteOverlay {
-		items = append(items, item{0, []span{{d.prompt.line(r.w), strong}}})
+	if l := d.arrangePanes(); !l.message && d.overlay != paletteOverlay {
+		items = append(items, item{0, []span{{d.prompt.shownLine(r.w), strong}}})
 	}
 	for i, k := range d.prompt.keys {
-		items = append(items, item{i + 1, []span{{d.theme.keyText(k.term), keyStyle}, {" " + k.meaning, dim}}})
+		items = append(items, item{i + 1, []span{{d.theme.keysText(k.term), keyStyle}, {" " + k.meaning, dim}}})
 	}
-	r.lineOf(1, 0, 2, fit(items, r.w-2, 2))
+	r.writeAllItems(1, 0, 2, fitItems(items, r.w-2, 2))
 }

@@ -8,15 +8,15 @@ type request struct {
 	late     bool // it was reported that there is no answer
 }
 
-// coveredBy reports whether a snapshot has the answer to the request, or to a later one.
-func (q *request) coveredBy(r *stats.Request) bool { return r.Sequence >= q.sequence }
+// isAnsweredBy reports whether a snapshot has the answer to the request, or to a later one.
+func (q *request) isAnsweredBy(r *stats.Request) bool { return r.Sequence >= q.sequence }
 
-// answer returns in words how the request ended, as a snapshot has it; empty while that is open. After a late request
+// answerText returns in words how the request ended, as a snapshot has it; empty while that is open. After a late request
 // another answer may come.
-func (q *request) answer(r *stats.Request, now uint64, ended bool) (text string, st style) {
+func (q *request) answerText(r *stats.Request, now uint64, ended bool) (text string, st style) {
 	was := q.late
 	q.late = false
-	switch known := q.coveredBy(r); {
+	switch known := q.isAnsweredBy(r); {
 	case known && r.Refused != "":
 		return r.Refused, badStyle
 	case known && !r.Pending():

@@ -16,8 +16,8 @@ type State struct {
 	Refresh time.Duration `json:"refresh,omitempty"` // chosen with a key; 0: none was
 }
 
-// state returns how the dashboard is now.
-func (d *dashboard) state() State {
+// currentState returns how the dashboard is now.
+func (d *dashboard) currentState() State {
 	s := State{Layout: presets[d.preset].name, Reverse: d.tags.reverse, Refresh: d.refreshed}
 	for id, hidden := range d.hidden {
 		if hidden {
@@ -30,23 +30,23 @@ func (d *dashboard) state() State {
 	return s
 }
 
-// open makes the dashboard as it was left. What this version or this mode does not have stays as usual.
-func (d *dashboard) open(s State) {
+// restoreState makes the dashboard as it was left. What this version or this mode does not have stays as usual.
+func (d *dashboard) restoreState(s State) {
 	d.preset = max(0, slices.IndexFunc(presets, func(p preset) bool { return p.name == s.Layout }))
 	for id := paneMemory; id <= paneOutput; id++ {
 		d.hidden[id] = id != paneTags && strings.Contains(s.Hidden, strconv.Itoa(int(id)))
 	}
-	if at := slices.IndexFunc(tagColumns[:], func(c tagColumn) bool { return c.title == s.Sort }); at >= 0 && d.tags.sorts(at) {
+	if at := slices.IndexFunc(tagColumns[:], func(c tagColumn) bool { return c.title == s.Sort }); at >= 0 && d.tags.canSortBy(at) {
 		d.tags.sorted, d.tags.column = true, at
 	}
 	d.tags.reverse = s.Reverse
 	d.refreshed = s.Refresh
-	d.kept = d.state()
+	d.kept = d.currentState()
 }
 
 // saveState keeps the state, if the user has changed it.
 func (d *dashboard) saveState() {
-	if s := d.state(); s != d.kept && d.o.Keep != nil {
+	if s := d.currentState(); s != d.kept && d.o.Keep != nil {
 		d.kept = s
 		d.o.Keep(s)
 	}

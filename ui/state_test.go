@@ -22,7 +22,7 @@ func TestStateIsKept(t *testing.T) {
 	}
 	d = open((&calls{}).options(), want)
 	shows(t, d, "CACHED↓")
-	if got := d.visible(); !slices.Equal(got, []paneID{paneRates, paneTags, paneFree, paneLimits}) {
+	if got := d.visiblePanes(); !slices.Equal(got, []paneID{paneRates, paneTags, paneFree, paneLimits}) {
 		t.Errorf("it opens with %v", got)
 	}
 	kept = nil

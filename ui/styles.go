@@ -35,7 +35,8 @@ const (
 	styleCount
 )
 
-// ink is the colour of a style's text and of what is behind it: #rrggbb or the number of an ANSI colour; empty: the terminal's own.
+// ink is the colour of a style's text and of what is behind it: #rrggbb or the number of an ANSI colour; empty: the terminal's
+// own.
 type ink struct{ text, behind string }
 
 // bold and filled say which styles are bold, and which have a colour behind their text. Colour is never the only sign: the
@@ -112,12 +113,12 @@ func themeOf(o *Options) *theme {
 	if o.Colors == colorprofile.ANSI {
 		inks = palettes[map[Theme]Theme{Dark: fewDark, HighContrast: fewDark, Light: fewLight, HighContrastLight: fewLight, Mono: Mono}[o.Theme]]
 	}
-	o.Own.paint(&inks)
+	o.Own.paintOver(&inks)
 	for k := range t.inks {
 		t.inks[k] = inks
 	}
 	if o.Colors != colorprofile.ANSI {
-		t.shade()
+		t.shadeCharts()
 	}
 	for k := range t.inks {
 		for i, c := range t.inks[k] {
@@ -133,8 +134,9 @@ const shadeCount = 4
 // charted are the styles of charts.
 var charted = []style{inUseStyle, cachedStyle, coolingStyle, trendStyle, hitChartStyle}
 
-// shade makes charts stand out more the higher they are. The palettes have colours for charts whose shades keep their hue among 256 colours.
-func (t *theme) shade() {
+// shadeCharts makes charts stand out more the higher they are. The palettes have colours for charts whose shades keep their
+// hue among 256 colours.
+func (t *theme) shadeCharts() {
 	end := lipgloss.Color("#ffffff")
 	if t.name == Light || t.name == HighContrastLight {
 		end = lipgloss.Color("#000000")

@@ -41,10 +41,10 @@ func handleStop(p *tea.Program) (restore func()) {
 // be lost.
 func (d *dashboard) suspend() tea.Cmd {
 	if !d.o.JobControl {
-		d.say(warnStyle, "no shell waits here that could continue the dashboard")
+		d.sayMessage(warnStyle, "no shell waits here that could continue the dashboard")
 		return nil
 	}
-	if d.suspended = d.o.Signal != nil && !d.ended(); d.suspended {
+	if d.suspended = d.o.Signal != nil && !d.hasEnded(); d.suspended {
 		d.o.Signal(syscall.SIGSTOP)
 	}
 	return tea.Exec(stop{}, func(error) tea.Msg { return resumeMsg{} })

@@ -19,16 +19,16 @@ var ansiColors = [...]string{
 	"#00ffff", "#ffffff",
 }
 
-// hex writes a colour as #rrggbb.
-func hex(color string) string {
+// hexColor writes a colour as #rrggbb.
+func hexColor(color string) string {
 	if n, err := strconv.Atoi(color); err == nil {
 		return ansiColors[n]
 	}
 	return color
 }
 
-// page returns the colours of a picture's text and background.
-func page(name Theme) (text, behind string) {
+// pictureColors returns the colours of a picture's text and background.
+func pictureColors(name Theme) (text, behind string) {
 	switch name {
 	case Light, HighContrastLight:
 		return "#24292f", "#ffffff"
@@ -38,12 +38,12 @@ func page(name Theme) (text, behind string) {
 	return "#c5cbd3", "#0f1318"
 }
 
-// svg draws the frame as a picture that loads nothing.
-func (c *canvas) svg(t *theme, title string) string {
+// drawSVG draws the frame as a picture that loads nothing.
+func (c *canvas) drawSVG(t *theme, title string) string {
 	var b strings.Builder
-	openPicture(&b, c.w, c.h, sheet(t), title)
+	openPicture(&b, c.w, c.h, styleRules(t), title)
 	for y := range c.h {
-		for _, stretch := range c.stretches(y) {
+		for _, stretch := range c.styledStretches(y) {
 			b.WriteString(stretch)
 		}
 	}
@@ -59,15 +59,15 @@ func openPicture(b *strings.Builder, cols, rows int, sheet, title string) {
 	b.WriteString(`<rect class="page" width="100%" height="100%" rx="6"/>` + "\n")
 }
 
-// sheet returns the rules for the colours of a theme.
-func sheet(t *theme) string {
+// styleRules returns the rules for the colours of a theme.
+func styleRules(t *theme) string {
 	var b strings.Builder
-	text, behind := page(t.name)
+	text, behind := pictureColors(t.name)
 	fmt.Fprintf(&b, "text{fill:%s}\n.page{fill:%s}\n", text, behind)
 	for st := range styleCount {
 		rule := ""
 		if c := t.inks[0][st].text; c != "" {
-			rule = "fill:" + hex(c)
+			rule = "fill:" + hexColor(c)
 		}
 		if bold[st] {
 			rule += ";font-weight:bold"
@@ -77,26 +77,26 @@ func sheet(t *theme) string {
 		}
 		for k := 1; k < shadeCount; k++ {
 			if c := t.inks[k][st].text; c != t.inks[0][st].text {
-				fmt.Fprintf(&b, ".s%d-%d{fill:%s}\n", st, k, hex(c))
+				fmt.Fprintf(&b, ".s%d-%d{fill:%s}\n", st, k, hexColor(c))
 			}
 		}
 		if c := t.inks[0][st].behind; c != "" {
-			fmt.Fprintf(&b, ".b%d{fill:%s}\n", st, hex(c))
+			fmt.Fprintf(&b, ".b%d{fill:%s}\n", st, hexColor(c))
 		}
 	}
 	return b.String()
 }
 
-// class names the rules for a cell.
-func (c *cell) class() string {
+// ruleNames names the rules for a cell.
+func (c *cell) ruleNames() string {
 	if c.shade == 0 {
 		return fmt.Sprintf("s%d", c.style)
 	}
 	return fmt.Sprintf("s%d-%d s%d", c.style, c.shade, c.style)
 }
 
-// stretches draws the stretches of one style in a row. Each has its width, whatever the font.
-func (c *canvas) stretches(y int) (out []string) {
+// styledStretches draws the stretches of one style in a row. Each has its width, whatever the font.
+func (c *canvas) styledStretches(y int) (out []string) {
 	row := c.cells[y*c.w : (y+1)*c.w]
 	for from := 0; from < len(row); {
 		to, text, st, shade := from, "", row[from].style, row[from].shade
@@ -110,15 +110,15 @@ func (c *canvas) stretches(y int) (out []string) {
 		}
 		if strings.Trim(text, " ") != "" {
 			out = append(out, fmt.Sprintf(`<text class="%s" x="%.1f" y="%d" textLength="%.1f">%s</text>`+"\n",
-				row[from].class(), x, pictureMargin+y*cellH+letterBase, width, html.EscapeString(text)))
+				row[from].ruleNames(), x, pictureMargin+y*cellH+letterBase, width, html.EscapeString(text)))
 		}
 		from = to
 	}
 	return out
 }
 
-// text returns the frame without styles.
-func (c *canvas) text() string {
+// plainText returns the frame without styles.
+func (c *canvas) plainText() string {
 	var b strings.Builder
 	for y := range c.h {
 		var line strings.Builder

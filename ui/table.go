@@ -38,7 +38,7 @@ func columnsFor[T any](all []tableColumn[T], w int, pool bool) (columns []tableC
 func drawTitles[T any](r region, x int, columns []tableColumn[T]) {
 	for _, c := range columns {
 		x += c.width
-		r.right(x, 0, c.title, headStyle)
+		r.writeTextBefore(x, 0, c.title, headStyle)
 	}
 }
 
@@ -49,7 +49,7 @@ func drawCells[T any](r region, x int, columns []tableColumn[T], row T, st style
 		if st != plain {
 			cell.style = st
 		}
-		r.sub(x, 0, c.width, 1).right(c.width, 0, cell.text, cell.style)
+		r.subRegion(x, 0, c.width, 1).writeTextBefore(c.width, 0, cell.text, cell.style)
 		x += c.width
 	}
 }

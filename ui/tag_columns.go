@@ -50,15 +50,16 @@ func numberColumn(title string, width, rank int, v func(*stats.Tag) uint64, text
 		func(a, b *stats.Tag) int { return cmp.Compare(v(b), v(a)) }, false}
 }
 
-// pooled marks a column that only makes sense with a pool.
-func pooled(c tagColumn) tagColumn {
+// forPoolOnly marks a column that only makes sense with a pool.
+func forPoolOnly(c tagColumn) tagColumn {
 	c.pool = true
 	return c
 }
 
-// hitStyle is the style of the hit rate of a row in the whole run. Few requests are no fault: a buffer that is created once misses.
+// hitStyle is the style of the hit rate of a row in the whole run. Few requests are no fault: a buffer that is created once
+// misses.
 func hitStyle(t *stats.Tag) style {
-	switch all := sum(t.Hits, t.Misses); {
+	switch all := saturatingSum(t.Hits, t.Misses); {
 	case all == 0:
 		return dim
 	case all < fewRequests:
@@ -71,7 +72,8 @@ func hitStyle(t *stats.Tag) style {
 	return plain
 }
 
-// lateStyle returns the style of a row's hit rate by its latest requests. The rate itself is of the run, and dim where the two differ.
+// lateStyle returns the style of a row's hit rate by its latest requests. The rate itself is of the run, and dim where the two
+// differ.
 func lateStyle(t *stats.Tag, hits, misses uint64) style {
 	switch st := hitStyle(&stats.Tag{Hits: hits, Misses: misses}); {
 	case st == warnStyle, st == hitStyle(t):
@@ -84,11 +86,11 @@ func wasteStyle(t *stats.Tag) style {
 	if t.Waste() >= 0.25 {
 		return warnStyle
 	}
-	return unlessZero(func(t *stats.Tag) uint64 { return since(t.Requested, t.InUse) }, plain)(t)
+	return unlessZero(func(t *stats.Tag) uint64 { return saturatingDifference(t.Requested, t.InUse) }, plain)(t)
 }
 
-// lowerBound marks the bytes of what was allocated before attach, which are known only from later uses.
-func lowerBound(c tagColumn) tagColumn {
+// asLowerBound marks the bytes of what was allocated before attach, which are known only from later uses.
+func asLowerBound(c tagColumn) tagColumn {
 	text := c.text
 	c.text = func(t *stats.Tag) string {
 		if t.Name == wire.BeforeAttach {
@@ -102,19 +104,19 @@ func lowerBound(c tagColumn) tagColumn {
 // tagColumns are the columns of the tag table in their order.
 var tagColumns = [...]tagColumn{
 	{"TAG (call site)", 0, 0, nil, nil, func(a, b *stats.Tag) int { return cmp.Compare(a.Name, b.Name) }, false},
-	lowerBound(numberColumn("HOLDS", 8, 0, held, bytesText, inUseStyle)),
-	lowerBound(numberColumn(heading(figures.InUse), 8, 10, func(t *stats.Tag) uint64 { return t.InUse }, bytesText, plain)),
-	numberColumn(heading(figures.LiveBuffers), 6, 4, func(t *stats.Tag) uint64 { return t.Live }, tableCount, plain),
-	lowerBound(numberColumn(heading(figures.PeakInUse), 8, 9, func(t *stats.Tag) uint64 { return t.PeakInUse }, bytesText, plain)),
-	pooled(numberColumn(heading(figures.Cached), 8, 2, func(t *stats.Tag) uint64 { return t.Cached }, bytesText, cachedStyle)),
-	pooled(numberColumn(heading(figures.Idle), 8, 11, func(t *stats.Tag) uint64 { return t.Idle }, bytesText, cachedStyle)),
-	pooled(numberColumn("FREE", 7, 7, func(t *stats.Tag) uint64 { return t.CachedCount }, tableCount, plain)),
-	{hitTitle, 6, 1, func(t *stats.Tag) string { return ratio(t.Hits, sum(t.Hits, t.Misses)) }, hitStyle,
+	asLowerBound(numberColumn("HOLDS", 8, 0, mostHeldByTag, bytesText, inUseStyle)),
+	asLowerBound(numberColumn(heading(figures.InUse), 8, 10, func(t *stats.Tag) uint64 { return t.InUse }, bytesText, plain)),
+	numberColumn(heading(figures.LiveBuffers), 6, 4, func(t *stats.Tag) uint64 { return t.Live }, formatTableCount, plain),
+	asLowerBound(numberColumn(heading(figures.PeakInUse), 8, 9, func(t *stats.Tag) uint64 { return t.PeakInUse }, bytesText, plain)),
+	forPoolOnly(numberColumn(heading(figures.Cached), 8, 2, func(t *stats.Tag) uint64 { return t.Cached }, bytesText, cachedStyle)),
+	forPoolOnly(numberColumn(heading(figures.Idle), 8, 11, func(t *stats.Tag) uint64 { return t.Idle }, bytesText, cachedStyle)),
+	forPoolOnly(numberColumn("FREE", 7, 7, func(t *stats.Tag) uint64 { return t.CachedCount }, formatTableCount, plain)),
+	{hitTitle, 6, 1, func(t *stats.Tag) string { return formatRatio(t.Hits, saturatingSum(t.Hits, t.Misses)) }, hitStyle,
 		func(a, b *stats.Tag) int { return cmp.Compare(b.HitRate(), a.HitRate()) }, true},
 	{sinceTitle, 7, 7, nil, nil, nil, true},
-	pooled(numberColumn(heading(figures.Misses), 8, 8, func(t *stats.Tag) uint64 { return t.Misses }, tableCount, plain)),
-	numberColumn("ALLOC/S", 9, 3, func(t *stats.Tag) uint64 { return t.Window }, tableCount, plain),
-	{heading(figures.Waste), 7, 5, func(t *stats.Tag) string { return percent(t.Waste()) + "%" }, wasteStyle,
+	forPoolOnly(numberColumn(heading(figures.Misses), 8, 8, func(t *stats.Tag) uint64 { return t.Misses }, formatTableCount, plain)),
+	numberColumn("ALLOC/S", 9, 3, func(t *stats.Tag) uint64 { return t.Window }, formatTableCount, plain),
+	{heading(figures.Waste), 7, 5, func(t *stats.Tag) string { return formatPercent(t.Waste()) + "%" }, wasteStyle,
 		func(a, b *stats.Tag) int { return cmp.Compare(b.Waste(), a.Waste()) }, true},
 	{trendTitle, trendWide + 2, 6, nil, nil, nil, false},
 }
@@ -130,9 +132,9 @@ var gaugeColumns = []string{"HOLDS", heading(figures.InUse), heading(figures.Liv
 
 const sortHeld = 1
 
-// held is the most that a tag had in use in the last second: programs that allocate in a loop hold nothing between two
+// mostHeldByTag is the most that a tag had in use in the last second: programs that allocate in a loop hold nothing between two
 // iterations. Summaries of recordings know only one moment.
-func held(t *stats.Tag) uint64 { return max(t.Held, t.InUse) }
+func mostHeldByTag(t *stats.Tag) uint64 { return max(t.Held, t.InUse) }
 
 // columnWidths holds a width for each entry of tagColumns.
 type columnWidths [len(tagColumns)]int
@@ -144,8 +146,8 @@ type content struct {
 	same   [len(tagColumns)]string // else what all rows have
 }
 
-// update notes how wide the names in rows are, and which columns differ between them.
-func (c *content) update(tags []stats.Tag, rows []int) {
+// noteContent notes how wide the names in rows are, and which columns differ between them.
+func (c *content) noteContent(tags []stats.Tag, rows []int) {
 	c.name = 0
 	for _, i := range rows {
 		c.name = max(c.name, width(tags[i].Name))
@@ -164,8 +166,8 @@ const foldLeast = 4
 // nothingIn are texts without a value.
 var nothingIn = map[string]bool{"0": true, "0.0%": true, none: true}
 
-// folds reports whether a column is left out because all rows have the same there.
-func (c *content) folds(column int) bool {
+// isFolded reports whether a column is left out because all rows have the same there.
+func (c *content) isFolded(column int) bool {
 	return column != sortHeld && tagColumns[column].text != nil && !c.varied[column]
 }
 
@@ -177,7 +179,7 @@ func (t *tagsPane) fitColumns(w int) (shown []int, widths columnWidths, folded s
 		switch {
 		case !t.d.mode.pool && c.pool, t.d.ledger.base == nil && c.title == sinceTitle:
 			continue
-		case len(t.rows) > 0 && i != t.sortColumn() && t.content.folds(i):
+		case len(t.rows) > 0 && i != t.sortColumn() && t.content.isFolded(i):
 			folded += ", " + c.title + " " + t.content.same[i]
 			continue
 		}

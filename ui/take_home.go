@@ -12,12 +12,12 @@ import (
 // saveScreen writes what is on the screen as a picture and as text.
 func (d *dashboard) saveScreen() {
 	d.note = note{}
-	_ = d.draw() // without a former message
+	_ = d.drawFrame() // without a former message
 	name := "gpumemtop-" + d.now.Format("20060102-150405")
 	d.runAction(func() (string, error) {
-		err := d.o.Write(name+".svg", []byte(d.canvas.svg(d.theme, "gpumemtop")))
+		err := d.o.Write(name+".svg", []byte(d.canvas.drawSVG(d.theme, "gpumemtop")))
 		if err == nil {
-			err = d.o.Write(name+".txt", []byte(d.canvas.text()))
+			err = d.o.Write(name+".txt", []byte(d.canvas.plainText()))
 		}
 		return "the screen is in " + name + ".svg and .txt", err
 	})
@@ -31,10 +31,10 @@ func (d *dashboard) askExport() {
 	})
 }
 
-func (d *dashboard) record() { d.runAction(d.o.Record) }
+func (d *dashboard) toggleRecording() { d.runAction(d.o.Record) }
 
-// measure begins or ends an experiment.
-func (d *dashboard) measure() { d.runAction(d.o.Measure) }
+// toggleExperiment begins or ends an experiment.
+func (d *dashboard) toggleExperiment() { d.runAction(d.o.Measure) }
 
 // askPath asks for the file that something is written to, and says what came of it.
 func (d *dashboard) askPath(label, path string, kinds []word, write func(path string) (said string, err error)) {
@@ -52,20 +52,20 @@ func (d *dashboard) askPath(label, path string, kinds []word, write func(path st
 func (d *dashboard) runAction(what func() (string, error)) {
 	text, err := what()
 	if err != nil {
-		d.say(badStyle, "✗ "+err.Error())
+		d.sayMessage(badStyle, "✗ "+err.Error())
 		return
 	}
-	d.say(goodStyle, "✓ "+text)
+	d.sayMessage(goodStyle, "✓ "+text)
 }
 
 // copyRow gives the chosen row to the terminal, which may put it into the clipboard (OSC 52).
 func (d *dashboard) copyRow() tea.Cmd {
 	text := d.rowText()
 	if text == "" {
-		d.say(dim, "there is no row to copy")
+		d.sayMessage(dim, "there is no row to copy")
 		return nil
 	}
-	d.say(goodStyle, "copied, if the terminal allows it: "+text)
+	d.sayMessage(goodStyle, "copied, if the terminal allows it: "+text)
 	return tea.SetClipboard(text)
 }
 
@@ -77,7 +77,7 @@ func (d *dashboard) rowText() string {
 	}
 	switch d.focus {
 	case paneOutput:
-		if lines := d.output.shown(); len(lines) > d.output.back {
+		if lines := d.output.filteredLines(); len(lines) > d.output.back {
 			return lines[len(lines)-1-d.output.back].Text
 		}
 		return ""
@@ -88,8 +88,8 @@ func (d *dashboard) rowText() string {
 		return ""
 	case paneObjects:
 		objects := d.panes[paneObjects].(*objectsPane)
-		if sites := objects.sites(s); objects.at < len(sites) {
-			return sites[objects.at].Type.String() + "  " + sites[objects.at].Tag + "  live " + tableCount(sites[objects.at].Live)
+		if sites := objects.filteredSites(s); objects.at < len(sites) {
+			return sites[objects.at].Type.String() + "  " + sites[objects.at].Tag + "  live " + formatTableCount(sites[objects.at].Live)
 		}
 		return ""
 	default:

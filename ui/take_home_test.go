@@ -99,7 +99,7 @@ func TestPictureOfTheReadme(t *testing.T) {
 	o := (&calls{}).options()
 	o.Write, o.SetPolicy = files{}.write, func(string) (uint64, error) { return 1, nil }
 	d := newTest(o, 120, 36, sampleSnapshot())
-	l := d.arrange()
+	l := d.arrangePanes()
 	want := []string{tagColumns[nameColumn].title, tagColumns[sortHeld].title, hitTitle, trendTitle} // the others fold away where all rows have the same
 	for i := range l.panes {
 		title, _ := d.panes[l.panes[i].pane].title(sampleSnapshot())
@@ -182,7 +182,8 @@ func TestLongLinesAreWrapped(t *testing.T) {
 	}
 }
 
-// TestAnotherTerminal: from another terminal no key reaches the program but changes of limits and policy, and leaving asks nothing.
+// TestAnotherTerminal: from another terminal no key reaches the program but changes of limits and policy, and leaving asks
+// nothing.
 func TestAnotherTerminal(t *testing.T) {
 	var c calls
 	o := Options{Viewer: true, SetLimit: c.options().SetLimit}

@@ -12,7 +12,7 @@ import (
 // lineMax is the length at which a line of output is cut, in bytes.
 const lineMax = 4096
 
-// width returns the columns that region.text uses for s.
+// width returns the columns that region.writeText uses for s.
 func width(s string) int {
 	n := 0
 	for len(s) > 0 {
@@ -100,8 +100,8 @@ var asciiFor = map[string]string{
 	"¹": "1", "²": "2", "³": "3", "⁴": "4", "⁵": "5", "⁶": "6", "⁷": "7",
 }
 
-// consoleSigns are those that the kernel's font for the Linux console has, and consoleFor replaces others by one of these. The rest is
-// replaced as in ASCII.
+// consoleSigns are those that the kernel's font for the Linux console has, and consoleFor replaces others by one of these. The
+// rest is replaced as in ASCII.
 const consoleSigns = "─│┬┴├┤┼█▓▒░▄▌·•■◆±○▲▼÷≈≤≥µ∞↑↓→←¶"
 
 var consoleFor = map[string]string{
@@ -121,8 +121,8 @@ func (c Charts) write(b *strings.Builder, cluster string) {
 	}
 }
 
-// keyText writes keys: those that ASCII has no sign for by their names.
-func (t *theme) keyText(keys string) string {
+// keysText writes keys: those that ASCII has no sign for by their names.
+func (t *theme) keysText(keys string) string {
 	if t.charts == ASCII {
 		return keyNames.Replace(keys)
 	}

@@ -50,8 +50,8 @@ func ParseColors(text string) (*Colors, error) {
 	return &c, nil
 }
 
-// paint puts the user's colours over those of a theme.
-func (c *Colors) paint(inks *[styleCount]ink) {
+// paintOver puts the user's colours over those of a theme.
+func (c *Colors) paintOver(inks *[styleCount]ink) {
 	if c == nil {
 		return
 	}

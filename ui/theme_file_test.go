@@ -29,13 +29,13 @@ func luminance(color string) float64 {
 }
 
 func contrast(a, b string) float64 {
-	one, other := luminance(hex(a)), luminance(hex(b))
+	one, other := luminance(hexColor(a)), luminance(hexColor(b))
 	return (max(one, other) + 0.05) / (min(one, other) + 0.05)
 }
 
-// TestTextHasContrast: text of every style of every theme can be read on the backgrounds of usual terminals (WCAG 2: 4.5), or on what the
-// theme puts behind it. Charts are no text: 3 suffices, and lines and empty places only have to be seen. No text is white,
-// or black, but on a background of the theme's.
+// TestTextHasContrast: text of every style of every theme can be read on the backgrounds of usual terminals (WCAG 2: 4.5), or
+// on what the theme puts behind it. Charts are no text: 3 suffices, and lines and empty places only have to be seen. No text
+// is white, or black, but on a background of the theme's.
 func TestTextHasContrast(t *testing.T) {
 	least := map[style]float64{trendStyle: 3, hitChartStyle: 3, freeStyle: 1.5, frameStyle: 1.5}
 	dark, light := []string{"#000000", "#0f1318", "#1e1e1e", "#282a36"}, []string{"#ffffff", "#fdf6e3"}

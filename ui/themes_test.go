@@ -80,17 +80,17 @@ func TestThemesGolden(t *testing.T) {
 // TestNothingAfterAFill: blanks after text with a colour behind it have none.
 func TestNothingAfterAFill(t *testing.T) {
 	c, th := newCanvas(7, 1), newTheme(Dark, Braille)
-	c.all().spans(0, 0, span{" A ", bannerStyle}, span{"   x", plain})
+	c.wholeRegion().writeSpans(0, 0, span{" A ", bannerStyle}, span{"   x", plain})
 	if got, want := c.encode(th), th.open[0][bannerStyle]+" A "+th.reset+"   x"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
 
-// TestChartsHaveShades: from the style's own colour at the bottom on, each shade stands out more; with 16 colours and without any,
-// all are one.
+// TestChartsHaveShades: from the style's own colour at the bottom on, each shade stands out more; with 16 colours and without
+// any, all are one.
 func TestChartsHaveShades(t *testing.T) {
 	for _, name := range []Theme{Dark, Light} {
-		_, behind := page(name)
+		_, behind := pictureColors(name)
 		inks := newTheme(name, Braille).inks
 		for _, st := range charted {
 			if inks[0][st] != palettes[name][st] {
@@ -119,7 +119,7 @@ func TestChartsHaveShades(t *testing.T) {
 			t.Errorf("no chart has shade %d", k)
 		}
 	}
-	if svg := d.canvas.svg(newTheme(Dark, Braille), "x"); !strings.Contains(svg, `class="s15-3 s15"`) || !strings.Contains(svg, "\n.s15-3{fill:#") {
+	if svg := d.canvas.drawSVG(newTheme(Dark, Braille), "x"); !strings.Contains(svg, `class="s15-3 s15"`) || !strings.Contains(svg, "\n.s15-3{fill:#") {
 		t.Error("the picture has no shades")
 	}
 }

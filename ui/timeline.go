@@ -40,41 +40,41 @@ func (d *dashboard) showSpan(span uint64) {
 	if d.span != 0 {
 		text = axisTime(d.span)
 	}
-	d.say(dim, "charts show "+text)
+	d.sayMessage(dim, "charts show "+text)
 }
 
 // timeline returns the samples and the time that charts of a snapshot cover.
 func (d *dashboard) timeline(s *stats.Snapshot) timeline {
 	var t timeline
 	if d.mode.recording {
-		t = d.wholeRun(s)
+		t = d.timelineOfRecording(s)
 	} else {
-		t = d.liveRun(s)
+		t = d.timelineOfRun(s)
 	}
 	if d.span > 0 && d.span < t.until-t.from {
-		t.narrow(d.span)
+		t.narrowToSpan(d.span)
 	}
 	return t
 }
 
-// liveRun returns the run up to now. A frozen screen keeps the time up to when it was frozen.
-func (d *dashboard) liveRun(s *stats.Snapshot) timeline {
+// timelineOfRun returns the run up to now. A frozen screen keeps the time up to when it was frozen.
+func (d *dashboard) timelineOfRun(s *stats.Snapshot) timeline {
 	t := timeline{}
 	if d.frozen != nil && d.frozenLive != nil {
 		t.frozen, t.at = true, s.Time
-		s = d.processes.narrow(d.frozenLive)
+		s = d.processes.narrowToChosen(d.frozenLive)
 	}
 	t.samples = s.History
 	if d.span > 0 && d.span <= minuteNS && len(s.Minute) > 0 && !d.processes.isOneOfSeveral(s) {
 		t.samples = s.Minute
 	}
-	if d.ended() {
+	if d.hasEnded() {
 		t.over = true
 		last := s.Ended()
 		at := sort.Search(len(t.samples), func(i int) bool { return t.samples[i].Time > last })
 		t.samples = t.samples[:min(at+1, len(t.samples))] // the sample with the end in it
 	}
-	if n := len(t.samples); n > 0 && !t.over && !t.frozen && since(t.samples[n-1].Time, d.live.Time) < chartStep {
+	if n := len(t.samples); n > 0 && !t.over && !t.frozen && saturatingDifference(t.samples[n-1].Time, d.live.Time) < chartStep {
 		t.samples = t.samples[:max(1, stepEnd(t.samples, d.live.Started))]
 	}
 	if n := len(t.samples); n > 0 {
@@ -90,17 +90,17 @@ const chartStep = 5e8
 // stepEnd returns how many samples there are up to the latest step.
 func stepEnd(h []stats.Sample, started uint64) int {
 	last := h[len(h)-1].Time
-	end := last - since(started, last)%chartStep
+	end := last - saturatingDifference(started, last)%chartStep
 	return sort.Search(len(h), func(i int) bool { return h[i].Time > end })
 }
 
 // minuteNS is the time that Snapshot.Minute covers.
 const minuteNS = 60e9
 
-// narrow leaves only the last part of the time, or that around the time cursor.
-func (t *timeline) narrow(span uint64) {
+// narrowToSpan leaves only the last part of the time, or that around the time cursor.
+func (t *timeline) narrowToSpan(span uint64) {
 	if t.at != 0 {
-		t.until = min(t.until, max(sum(t.at, span/2), t.from+span))
+		t.until = min(t.until, max(saturatingSum(t.at, span/2), t.from+span))
 	}
 	t.from = t.until - span
 	first := sort.Search(len(t.samples), func(i int) bool { return t.samples[i].Time > t.from })
@@ -108,12 +108,12 @@ func (t *timeline) narrow(span uint64) {
 	t.samples = t.samples[first:max(first, last)]
 }
 
-// wholeRun returns the part of a recording that has been read, for the chosen process if there is one.
-func (d *dashboard) wholeRun(s *stats.Snapshot) timeline {
+// timelineOfRecording returns the part of a recording that has been read, for the chosen process if there is one.
+func (d *dashboard) timelineOfRecording(s *stats.Snapshot) timeline {
 	m := &d.cursor.moment
 	t := timeline{samples: m.History, from: m.From, until: max(m.Until, m.From+1), whole: true, at: s.Time, start: m.From}
 	if d.processes.isOneOfSeveral(s) && m.Latest != nil {
-		if i := d.processes.find(m.Latest); i >= 0 {
+		if i := d.processes.indexOfChosen(m.Latest); i >= 0 {
 			t.samples = m.Latest.Processes[i].History
 		}
 	}
@@ -125,7 +125,7 @@ func chartSpan(h []stats.Sample) uint64 {
 	if len(h) == 0 {
 		return chartSpans[0]
 	}
-	length := since(h[0].Time, h[len(h)-1].Time)
+	length := saturatingDifference(h[0].Time, h[len(h)-1].Time)
 	for _, s := range chartSpans {
 		if length <= s {
 			return s
@@ -142,11 +142,11 @@ func (t *timeline) eachColumn(n int, f func(column int, samples []stats.Sample))
 		return
 	}
 	length := t.until - t.from
-	known := sum(h[len(h)-1].Time, length/uint64(n), length/100)
+	known := saturatingSum(h[len(h)-1].Time, length/uint64(n), length/100)
 	i := 0
 	for c := range n {
 		behind := uint64(float64(length) * float64(n-1-c) / float64(n))
-		until := since(behind, t.until)
+		until := saturatingDifference(behind, t.until)
 		from := i
 		for i < len(h) && (h[i].Time <= until || c == n-1) {
 			i++
@@ -161,8 +161,8 @@ func (t *timeline) eachColumn(n int, f func(column int, samples []stats.Sample))
 	}
 }
 
-// latest returns the newest snapshot, which has all marks and failures, in a recording also those after the cursor.
-func (d *dashboard) latest(s *stats.Snapshot) *stats.Snapshot {
+// newestSnapshot returns the newest snapshot, which has all marks and failures, in a recording also those after the cursor.
+func (d *dashboard) newestSnapshot(s *stats.Snapshot) *stats.Snapshot {
 	switch {
 	case d.mode.recording && d.cursor.moment.Latest != nil:
 		return d.cursor.moment.Latest
@@ -177,15 +177,15 @@ func (t *timeline) drawCursor(chart region) {
 	if t.at == 0 {
 		return
 	}
-	x := t.column(t.at, chart.w)
+	x := t.columnOf(t.at, chart.w)
 	for y := range chart.h {
-		chart.put(x, y, "│", focusStyle)
+		chart.putCluster(x, y, "│", focusStyle)
 	}
 }
 
-// column returns the cell of a time among w.
-func (t *timeline) column(at uint64, w int) int {
-	share := float64(since(t.from, min(at, t.until))) / float64(max(t.until-t.from, 1))
+// columnOf returns the cell of a time among w.
+func (t *timeline) columnOf(at uint64, w int) int {
+	share := float64(saturatingDifference(t.from, min(at, t.until))) / float64(max(t.until-t.from, 1))
 	return max(0, min(w-1, int(share*float64(w))))
 }
 
@@ -200,20 +200,20 @@ func (t *timeline) drawAxis(r region) {
 		at := length / uint64(quarters) * uint64(q)
 		label := "-" + axisTime(length-at)
 		if t.whole {
-			label = axisTime(since(t.start, t.from) + at)
+			label = axisTime(saturatingDifference(t.start, t.from) + at)
 		}
-		r.text(r.w*q/quarters, 0, label, dim)
+		r.writeText(r.w*q/quarters, 0, label, dim)
 	}
 	last := "now"
 	switch {
 	case t.whole:
-		last = axisTime(since(t.start, t.until))
+		last = axisTime(saturatingDifference(t.start, t.until))
 	case t.frozen:
 		last = "frozen"
 	case t.over:
 		last = "end"
 	}
-	r.right(r.w, 0, last, dim)
+	r.writeTextBefore(r.w, 0, last, dim)
 }
 
 // drawEvents draws a line with what happened.
@@ -232,13 +232,13 @@ func (t *timeline) drawEvents(r region, marks []stats.Mark, own []userMark) {
 
 func (t *timeline) drawEvent(r region, at uint64, sign span) {
 	if x, shown := t.eventColumn(at, r.w); shown {
-		r.put(x, 0, sign.text, sign.style)
+		r.putCluster(x, 0, sign.text, sign.style)
 	}
 }
 
 // eventColumn returns where the sign of an event is among w cells.
 func (t *timeline) eventColumn(at uint64, w int) (x int, shown bool) {
-	behind, length := since(at, t.until), t.until-t.from
+	behind, length := saturatingDifference(at, t.until), t.until-t.from
 	if at > t.until || behind >= length {
 		return 0, false
 	}
@@ -252,15 +252,15 @@ func axisTime(ns uint64) string {
 	case ns == 0:
 		return "0"
 	case ns < second:
-		return duration(ns)
+		return formatDuration(ns)
 	case ns < 2*minute && ns%second != 0:
 		return strconv.FormatFloat(float64(ns)/1e9, 'f', 1, 64) + "s"
 	case ns < 2*minute:
-		return count(ns/second) + "s"
+		return formatCount(ns/second) + "s"
 	case ns%hour == 0:
-		return count(ns/hour) + "h"
+		return formatCount(ns/hour) + "h"
 	case ns%minute == 0 && ns < 2*hour:
-		return count(ns/minute) + "m"
+		return formatCount(ns/minute) + "m"
 	}
 	return strings.TrimPrefix(units.Clock(ns), "0")
 }

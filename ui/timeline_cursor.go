@@ -22,8 +22,8 @@ type timeCursor struct {
 	read   *stats.Snapshot // the snapshot at that time, without later names
 }
 
-// update asks for the present place again: reading may have progressed.
-func (c *timeCursor) update() {
+// askAgain asks for the present place again: reading may have progressed.
+func (c *timeCursor) askAgain() {
 	d := c.d
 	m := d.o.Moment(c.at)
 	old := &c.moment
@@ -36,11 +36,12 @@ func (c *timeCursor) update() {
 	if m.Shown != d.live {
 		d.live = m.Shown
 		d.tags.update(d.shownSnapshot())
-		d.points.update()
+		d.points.judgeSnapshot()
 	}
 }
 
-// withLaterNames gives call sites of a moment the names that a recording has of them later, and those of failures. Snapshots are not changed.
+// withLaterNames gives call sites of a moment the names that a recording has of them later, and those of failures. Snapshots
+// are not changed.
 func withLaterNames(s, later *stats.Snapshot) *stats.Snapshot {
 	if s == nil || later == nil || s == later {
 		return s
@@ -76,8 +77,8 @@ const (
 	largeStep  = 50
 )
 
-// travel moves the time that is shown by some instants.
-func (d *dashboard) travel(instants int) {
+// travelInstants moves the time that is shown by some instants.
+func (d *dashboard) travelInstants(instants int) {
 	if d.mode.recording {
 		d.cursor.moveBy(instants)
 	} else {
@@ -88,7 +89,7 @@ func (d *dashboard) travel(instants int) {
 // goTo moves to a time.
 func (c *timeCursor) goTo(at uint64) {
 	c.at, c.d.event = at, 0
-	c.update()
+	c.askAgain()
 }
 
 // moveBy moves by n instants. From a time between two instants the first step goes to the next one in that direction.
@@ -100,17 +101,17 @@ func (c *timeCursor) moveBy(n int) {
 		if (at-m.From)%step != 0 {
 			n++
 		}
-		c.goTo(m.From + since(uint64(-n), place)*step)
+		c.goTo(m.From + saturatingDifference(uint64(-n), place)*step)
 		return
 	}
-	if at = sum(m.From, (place+uint64(n))*step); at >= m.Until {
+	if at = saturatingSum(m.From, (place+uint64(n))*step); at >= m.Until {
 		at = view.LastMoment
 	}
 	c.goTo(at)
 }
 
-// ask asks for a time to go to.
-func (c *timeCursor) ask() {
+// askTime asks for a time to go to.
+func (c *timeCursor) askTime() {
 	d := c.d
 	d.prompt = &prompt{
 		label: "go to (after the start): ", allowed: "0123456789.:hmnus", keys: []word{{"enter", "go there"}, {"esc", "back"}},
@@ -118,14 +119,14 @@ func (c *timeCursor) ask() {
 			after, ok := parseTime(text)
 			switch {
 			case text == "":
-				d.say(dim, "a time is a number of seconds after the start, such as 12.5, or 1m30s, or 1:30")
+				d.sayMessage(dim, "a time is a number of seconds after the start, such as 12.5, or 1m30s, or 1:30")
 				return
 			case !ok:
-				d.say(warnStyle, strconv.Quote(text)+" is not a time: want 12.5, 12.5s, 1m30s or 1:30 after the start")
+				d.sayMessage(warnStyle, strconv.Quote(text)+" is not a time: want 12.5, 12.5s, 1m30s or 1:30 after the start")
 				return
 			}
 			d.note = note{}
-			c.goTo(sum(c.moment.From, after))
+			c.goTo(saturatingSum(c.moment.From, after))
 		},
 	}
 }
@@ -150,12 +151,12 @@ func parseTime(text string) (ns uint64, ok bool) {
 	return uint64(v), true
 }
 
-// items are the parts of the header that replace the clock in a recording.
-func (c *timeCursor) items(s *stats.Snapshot) []item {
+// headerItems are the parts of the header that replace the clock in a recording.
+func (c *timeCursor) headerItems(s *stats.Snapshot) []item {
 	m := &c.moment
-	at := []span{{" AT " + exactTime(since(m.From, s.Time)) + " ", bannerStyle}}
+	at := []span{{" AT " + exactTime(saturatingDifference(m.From, s.Time)) + " ", bannerStyle}}
 	if c.d.w >= compactW {
-		at = append(at, span{"of " + exactTime(since(m.From, m.Until)) + " ", bannerStyle})
+		at = append(at, span{"of " + exactTime(saturatingDifference(m.From, m.Until)) + " ", bannerStyle})
 	}
 	items := []item{{0, at}}
 	if !m.Done {
@@ -177,8 +178,8 @@ func exactTime(ns uint64) string {
 	return units.Clock(ns) + "." + rest
 }
 
-// text is the message about a recording.
-func (c *timeCursor) text() (string, style) {
+// messageText is the message about a recording.
+func (c *timeCursor) messageText() (string, style) {
 	m := &c.moment
 	switch {
 	case m.Note != "":

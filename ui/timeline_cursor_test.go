@@ -142,7 +142,7 @@ func TestParseTime(t *testing.T) {
 func TestViewOffersNothingLive(t *testing.T) {
 	d := newViewTest(sampleRecording(), 120, 60, view.LastMoment)
 	var help strings.Builder
-	for _, line := range d.help.lines() {
+	for _, line := range d.help.shownLines() {
 		for _, s := range line {
 			help.WriteString(s.text)
 		}
@@ -153,7 +153,7 @@ func TestViewOffersNothingLive(t *testing.T) {
 			t.Errorf("%q in the help:\n%s", live, help.String())
 		}
 	}
-	for _, p := range d.visible() {
+	for _, p := range d.visiblePanes() {
 		if p == paneOutput {
 			t.Error("a recording has an output pane")
 		}
@@ -208,7 +208,7 @@ func TestNothingEscapesTheView(t *testing.T) {
 				Read: anyFloat().Draw(t, "read"), Done: rapid.Bool().Draw(t, "done"), Note: anyText().Draw(t, "note"),
 				Damage: anyText().Draw(t, "damage"),
 			}
-			m.Until = sum(m.From, anyNumber().Draw(t, "length"))
+			m.Until = saturatingSum(m.From, anyNumber().Draw(t, "length"))
 			if m.Latest != nil {
 				m.History = m.Latest.History
 			}
@@ -238,7 +238,7 @@ func TestViewCurve(t *testing.T) {
 	asked, curve := 0, &view.Curve{Why: "playing the recording at other limits: pass 2 of 3, 40 %"}
 	d := newViewTest(r, 100, 30, view.LastMoment)
 	d.o.Curve, d.o.Refresh = func() *view.Curve { asked++; return curve }, 1
-	tick := func() { d.Update(d.poll(0)()) }
+	tick := func() { d.Update(d.pollSources(0)()) }
 	tick()
 	if asked != 0 {
 		t.Error("asked while the curve is not shown")

@@ -74,7 +74,7 @@ func TestPastIsBounded(t *testing.T) {
 		var p past
 		list := make([]stats.Tag, tags)
 		for i := range uint64(5000) {
-			p.update(&stats.Snapshot{Time: i * uint64(pastStep), Tags: list})
+			p.takeSnapshot(&stats.Snapshot{Time: i * uint64(pastStep), Tags: list})
 		}
 		if n := len(p.moments); n > pastMoments || n > pastFewest && n*tags > pastTags || n < min(pastFewest/2, pastTags/tags+1) {
 			t.Errorf("%d tags: %d moments", tags, n)
@@ -222,7 +222,7 @@ func TestEnterStaysInGhosts(t *testing.T) {
 func TestChartsMoveInSteps(t *testing.T) {
 	d := newTest((&calls{}).options(), 200, 60, later(0))
 	chart := func() string {
-		l := d.arrange()
+		l := d.arrangePanes()
 		lines := strings.Split(screen(d), "\n")[l.panes[0].y : l.panes[0].y+l.panes[0].h-1]
 		for i := range lines {
 			lines[i] = string([]rune(lines[i])[:l.panes[0].w])
@@ -248,10 +248,11 @@ func TestChartsMoveInSteps(t *testing.T) {
 	}
 }
 
-// TestScales: four or five rows from label to label, except in heights that cannot be divided so; the top and the bottom have one.
+// TestScales: four or five rows from label to label, except in heights that cannot be divided so; the top and the bottom have
+// one.
 func TestScales(t *testing.T) {
 	for h := 1; h <= 80; h++ {
-		r := newCanvas(20, h).all()
+		r := newCanvas(20, h).wholeRegion()
 		r.drawScale(10, h, func(float64) string { return "1" })
 		var rows, gaps []int
 		for y := range h {
@@ -279,8 +280,8 @@ func TestScales(t *testing.T) {
 // TestIdleTimeIsALine: between requests the hit rate is a thin line, no noise over the whole height.
 func TestIdleTimeIsALine(t *testing.T) {
 	columns := []column{{layers: [3]float64{0, 1}}, {layers: [3]float64{0, 1}}}
-	r := newCanvas(1, 3).all()
-	r.stacked(columns, hitLayers)
+	r := newCanvas(1, 3).wholeRegion()
+	r.drawStacked(columns, hitLayers)
 	if got := r.c.cells[0].text + r.c.cells[1].text + r.c.cells[2].text; got != "⠉  " {
 		t.Errorf("drawn: %q", got)
 	}
@@ -304,7 +305,7 @@ func TestLimitsAreInTheChart(t *testing.T) {
 	hides(t, newTest((&calls{}).options(), 140, 42, s), "┤╌")
 	for device, want := range map[uint64]int{1: 2, 4: 0, 5: -1} { // in a chart of four rows for 4 bytes, above what fills it that far
 		d.live.Device.Global = device
-		r := newCanvas(8, 4).all()
+		r := newCanvas(8, 4).wholeRegion()
 		memoryPane{basePane{d}}.drawBounds(r, d.live, make([]column, 16), 4)
 		for y := range r.h {
 			if is := r.c.cells[y*8].text == "d"; is != (y == want) {

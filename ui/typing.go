@@ -13,8 +13,8 @@ const typingText = "what you type goes to the program, ctrl+c too; ctrl+\\ ends"
 
 // beginTyping lets keys go to the program.
 func (d *dashboard) beginTyping() {
-	if d.ended() {
-		d.say(dim, "the program has ended")
+	if d.hasEnded() {
+		d.sayMessage(dim, "the program has ended")
 		return
 	}
 	d.typing = true
@@ -25,7 +25,7 @@ func (d *dashboard) beginTyping() {
 
 // typeKey gives a key to the program. ctrl+\ ends typing instead.
 func (d *dashboard) typeKey(msg tea.KeyPressMsg) {
-	if msg.String() == "ctrl+\\" || d.ended() {
+	if msg.String() == "ctrl+\\" || d.hasEnded() {
 		d.typing = false
 		return
 	}
@@ -39,7 +39,7 @@ func (d *dashboard) typeInto(text string) {
 	}
 	if err := d.o.Type([]byte(text)); err != nil {
 		d.typing = false
-		d.say(badStyle, "✗ "+err.Error())
+		d.sayMessage(badStyle, "✗ "+err.Error())
 	}
 }
 

@@ -10,20 +10,20 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// text writes all points in one line, the worst first: a single one with its reason, if that fits w columns or there is no
+// pointsLine writes all points in one line, the worst first: a single one with its reason, if that fits w columns or there is no
 // short title, else the short titles that fit, and how many more there are.
 // "✗" is wrong, "!" could be better.
-func (p *pointsPane) text(w int) (string, style) {
+func (p *pointsPane) pointsLine(w int) (string, style) {
 	first := &p.found[0]
 	text := signOf(first.Severity) + " "
 	if whole := text + first.Title + ": " + first.Text; len(p.found) == 1 && (width(whole) <= w || first.Brief == "") {
-		return clauses(whole, w), severityStyle(first.Severity)
+		return withoutLastClauses(whole, w), severityStyle(first.Severity)
 	}
 	const between = " · "
 	more := func(n int) string { return textIf(n > 0, between+strconv.Itoa(n)+" more") }
 	for i, rest := 0, len(p.found); i < len(p.found); i++ {
 		rest--
-		title := clauses(brief(&p.found[i]), w-width(text+textIf(i > 0, between)+more(rest)))
+		title := withoutLastClauses(shortTitle(&p.found[i]), w-width(text+textIf(i > 0, between)+more(rest)))
 		if i > 0 && width(text+between+title+more(rest)) > w {
 			text += more(rest + 1)
 			break
@@ -33,8 +33,9 @@ func (p *pointsPane) text(w int) (string, style) {
 	return text, severityStyle(first.Severity)
 }
 
-// brief returns the short title of a finding, with the function of its call site. The list and the table have the whole site.
-func brief(point *analysis.Diagnosis) string {
+// shortTitle returns the short title of a finding, with the function of its call site. The list and the table have the whole
+// site.
+func shortTitle(point *analysis.Diagnosis) string {
 	_, function, found := strings.Cut(point.Tag, " ")
 	switch text := cmp.Or(point.Brief, point.Title); {
 	case !found || function == "":
@@ -67,22 +68,22 @@ func (p *pointsPane) drawLine(r region, s *stats.Snapshot) {
 	verdict, judged := p.d.o.Judge.Verdict()
 	switch {
 	case p.d.cursor.moment.Rough, len(p.found) == 0 && s.Totals.Creates == 0:
-		r.text(1, 0, "no allocation to judge", dim)
+		r.writeText(1, 0, "no allocation to judge", dim)
 		return
 	case verdict == analysis.Fine:
 		p.drawAllWell(r, judged)
 		return
 	case len(p.found) == 0:
-		r.textIn(1, 0, r.w-2, clauses(judged, r.w-2), dim)
+		r.writeTextIn(1, 0, r.w-2, withoutLastClauses(judged, r.w-2), dim)
 		return
 	}
-	text, _ := p.text(r.w)
-	keys := p.keys(r.w-4-width(text), r.w-4-verdictLeast)
-	text, st := p.text(r.w - spansWidth(keys) - 4)
-	keys = p.keys(r.w-4-width(text), 0) // what the text is cut by leaves them room
+	text, _ := p.pointsLine(r.w)
+	keys := p.keySpans(r.w-4-width(text), r.w-4-verdictLeast)
+	text, st := p.pointsLine(r.w - spansWidth(keys) - 4)
+	keys = p.keySpans(r.w-4-width(text), 0) // what the text is cut by leaves them room
 	n := spansWidth(keys)
-	r.spans(r.w-1-n, 0, keys...)
-	r.textIn(1, 0, r.w-n-4, text, st)
+	r.writeSpans(r.w-1-n, 0, keys...)
+	r.writeTextIn(1, 0, r.w-n-4, text, st)
 }
 
 // drawAllWell draws that all is well, what was judged, and how many notes there are.
@@ -91,13 +92,13 @@ func (p *pointsPane) drawAllWell(r region, judged string) {
 	if n := len(p.found); n > 0 {
 		keys := []span{{"!", keyStyle}, {" " + plural(uint64(n), "note"), dim}}
 		w -= spansWidth(keys) + 2
-		r.spans(r.w-1-spansWidth(keys), 0, keys...)
+		r.writeSpans(r.w-1-spansWidth(keys), 0, keys...)
 	}
-	r.textIn(1, 0, w, "✓ "+clauses(judged, w-2), goodStyle)
+	r.writeTextIn(1, 0, w, "✓ "+withoutLastClauses(judged, w-2), goodStyle)
 }
 
-// clauses returns a sentence without its last clauses, so that it fits w columns.
-func clauses(text string, w int) string {
+// withoutLastClauses returns a sentence without its last clauses, so that it fits w columns.
+func withoutLastClauses(text string, w int) string {
 	for width(text) > w {
 		at := max(strings.LastIndex(text, "; "), strings.LastIndex(text, ": "), strings.LastIndex(text, " ("), strings.LastIndex(text, ", "))
 		if at < 0 {
@@ -111,14 +112,14 @@ func clauses(text string, w int) string {
 // verdictLeast is the width that the verdict gets before the keys say what y does.
 const verdictLeast = 70
 
-// keys are what can be done about the points: with all that y does if that fits w columns, with what it sets in most columns.
-func (p *pointsPane) keys(w, most int) []span {
+// keySpans are what can be done about the points: with all that y does if that fits w columns, with what it sets in most columns.
+func (p *pointsPane) keySpans(w, most int) []span {
 	list := []span{{"!", keyStyle}, {" list", dim}}
 	var undo []span
 	if slices.ContainsFunc(p.found, func(point analysis.Diagnosis) bool { return point.About == analysis.AboutChange }) {
 		undo = []span{{"  u", keyStyle}, {" undo", dim}}
 	}
-	at, why := p.suggestion()
+	at, why := p.nextApplicable()
 	if why != "" {
 		return append(list, undo...)
 	}

@@ -10,41 +10,43 @@ type curveMark struct {
 	style style
 }
 
-// marks returns the limit in force, if there is one, and the limit that the user tries.
-func (p *curvePane) marks() (marks []curveMark) {
+// limitMarks returns the limit in force, if there is one, and the limit that the user tries.
+func (p *curvePane) limitMarks() (limitMarks []curveMark) {
 	if present, limited := p.d.live.CachedMost(); limited {
-		marks = append(marks, curveMark{present, "│", p.d.mode.limitName, strong})
+		limitMarks = append(limitMarks, curveMark{present, "│", p.d.mode.limitName, strong})
 	}
-	if limit := p.limit(); limit > 0 {
-		marks = append(marks, curveMark{limit, "┊", "with", keyStyle})
+	if limit := p.triedLimit(); limit > 0 {
+		limitMarks = append(limitMarks, curveMark{limit, "┊", "with", keyStyle})
 	}
-	return marks
+	return limitMarks
 }
 
 // poolNote says that the curve is of a pool which the programs do not have; empty if they have it.
 func (p *curvePane) poolNote() []item {
-	if !p.d.poolless() {
+	if !p.d.hasNoPool() {
 		return nil
 	}
 	return []item{{2, []span{{"now ", dim}, {"no pool", plain}, {" 0 %", plain}}}}
 }
 
-// tries reports whether the keys for limits move a mark on the curve, because there is no limit that they could change.
-func (p *curvePane) tries() bool { return p.d.mode.fixedLimits != "" || p.d.ended() || p.d.poolless() }
+// triesLimits reports whether the keys for limits move a mark on the curve, because there is no limit that they could change.
+func (p *curvePane) triesLimits() bool {
+	return p.d.mode.fixedLimits != "" || p.d.hasEnded() || p.d.hasNoPool()
+}
 
-// limit returns the limit that the user tries, 0 if there is none. Without a pool there always is one.
-func (p *curvePane) limit() uint64 {
+// triedLimit returns the limit that the user tries, 0 if there is none. Without a pool there always is one.
+func (p *curvePane) triedLimit() uint64 {
 	switch {
-	case !p.tries():
+	case !p.triesLimits():
 		return 0
-	case p.tried == 0 && p.d.poolless():
-		return p.limitEnough()
+	case p.tried == 0 && p.d.hasNoPool():
+		return p.sufficientLimit()
 	}
 	return p.tried
 }
 
-// limitEnough returns the least power of two with nearly the best hit rate.
-func (p *curvePane) limitEnough() uint64 {
+// sufficientLimit returns the least power of two with nearly the best hit rate.
+func (p *curvePane) sufficientLimit() uint64 {
 	return triedMin << bits.Len64((max(1, min(p.curve.Enough.Limit, triedMax))-1)/triedMin)
 }
 
@@ -54,16 +56,16 @@ const (
 	triedMax = 1 << 40
 )
 
-// adjust halves or doubles the limit to try.
-func (p *curvePane) adjust(s limitStep) {
-	if p.missing() != "" {
+// adjustTried halves or doubles the limit to try.
+func (p *curvePane) adjustTried(s limitStep) {
+	if p.missingText() != "" {
 		return
 	}
-	limit := p.limit()
+	limit := p.triedLimit()
 	if limit == 0 {
-		limit = p.limitEnough()
+		limit = p.sufficientLimit()
 	}
-	if s.up() {
+	if s.isUp() {
 		limit *= 2
 	} else {
 		limit /= 2

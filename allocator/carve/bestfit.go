@@ -42,7 +42,7 @@ type segment struct {
 // NewBestFit returns a best fit Carver. Offsets are multiples of align bytes, and sizes are rounded up to such
 // multiples. It panics unless align is a power of two, 1 MiB at most.
 func NewBestFit(align uint64) Carver {
-	return &bestFit{shift: power("alignment", align), segments: make([]segment, 1)}
+	return &bestFit{shift: exponentOf("alignment", align), segments: make([]segment, 1)}
 }
 
 // Round implements Carver.
@@ -97,7 +97,7 @@ func (b *bestFit) Carve(size uint64) (Part, bool) {
 	}
 	b.removeFree(i)
 	if b.segments[i].size > size {
-		b.split(i, size)
+		b.splitSegment(i, size)
 	}
 	g := &b.segments[i]
 	s := b.slabs.get(g.slab)
@@ -108,8 +108,8 @@ func (b *bestFit) Carve(size uint64) (Part, bool) {
 	return p, true
 }
 
-// split cuts a free segment down to size bytes; the rest is a free segment of its own.
-func (b *bestFit) split(i int32, size uint64) {
+// splitSegment cuts a free segment down to size bytes; the rest is a free segment of its own.
+func (b *bestFit) splitSegment(i int32, size uint64) {
 	whole := b.segments[i]
 	rest := b.newSegment(segment{
 		offset: whole.offset + size, size: whole.size - size, before: i, after: whole.after, slab: whole.slab,
@@ -163,7 +163,7 @@ func (b *bestFit) Space() Space {
 	if i := b.order.Last(&b.free); i != 0 {
 		largest = b.segments[i].size
 	}
-	return b.tally.space(largest)
+	return b.tally.toSpace(largest)
 }
 
 // placeOf returns a segment's place.

@@ -45,9 +45,9 @@ const pageShift = 9 // a page is 1 << pageShift units
 // Requests up to 128 units are small; larger ones get a power of two of pages. Without room for a chunk of bins, a slab
 // could not serve small requests, so a device that cannot allocate a chunk has no slabs.
 func NewUAlloc(unit uint64) Carver {
-	fine := power("unit", unit)
+	fine := exponentOf("unit", unit)
 	u := &binned{unit: unit, fine: fine, shift: fine + pageShift}
-	u.small = make([]firsts, u.class(u.geometry(1).Largest())+1)
+	u.small = make([]firsts, u.classOf(u.geometry(1).Largest())+1)
 	return u
 }
 
@@ -55,8 +55,8 @@ func (u *binned) geometry(pages int) ualloc.Geometry {
 	return ualloc.Geometry{Unit: u.unit, Pages: pages, Bins: chunkBins}
 }
 
-// class numbers the small sizes from 0.
-func (u *binned) class(size uint64) int { return orderOf(size, u.fine) }
+// classOf numbers the small sizes from 0.
+func (u *binned) classOf(size uint64) int { return orderOf(size, u.fine) }
 
 // isSmall reports whether bins serve a request.
 func (u *binned) isSmall(size uint64) bool { return size <= u.geometry(1).Largest() }
@@ -96,7 +96,7 @@ func (u *binned) SlabSize(want uint64) uint64 {
 }
 
 // UsableOf implements Carver.
-func (u *binned) UsableOf(slabSize uint64) uint64 { return usable(u.pagesOf(slabSize), u.shift) }
+func (u *binned) UsableOf(slabSize uint64) uint64 { return usableBytes(u.pagesOf(slabSize), u.shift) }
 
 // Add implements Carver.
 func (u *binned) Add(slab int32, size uint64) {
@@ -115,15 +115,15 @@ func (u *binned) Remove(slab int32) {
 	if s.parts != 0 {
 		panic(fmt.Sprintf("carve: slab %d is to go and has %d parts", slab, s.parts))
 	}
-	s.pages.close()
-	u.large.set(slab, 0)
-	u.rooms.set(slab, noRoom)
+	s.pages.leaveTally()
+	u.large.setRank(slab, 0)
+	u.rooms.setRank(slab, noRoom)
 	u.slabs.remove(slab)
 }
 
 // Carve implements Carver.
 func (u *binned) Carve(size uint64) (p Part, ok bool) {
-	slab := u.choose(size)
+	slab := u.chooseSlab(size)
 	if slab == 0 {
 		return Part{}, false
 	}
@@ -142,12 +142,12 @@ func (u *binned) Carve(size uint64) (p Part, ok bool) {
 	return p, true
 }
 
-// choose returns the slab for a request, 0 when none has room.
-func (u *binned) choose(size uint64) int32 {
+// chooseSlab returns the slab for a request, 0 when none has room.
+func (u *binned) chooseSlab(size uint64) int32 {
 	if !u.isSmall(size) {
 		return u.large.lowestWithRank(uint8(orderOf(size, u.shift) + 1))
 	}
-	if slab := u.small[u.class(size)].lowestWithRank(1); slab != 0 {
+	if slab := u.small[u.classOf(size)].lowestWithRank(1); slab != 0 {
 		return slab
 	}
 	return u.rooms.lowestWithRank(max(u.rooms.highestRank(), roomForChunk))
@@ -172,24 +172,24 @@ func (u *binned) Free(p Part) (empty bool) {
 
 // updateRanks updates the ranks of a slab.
 func (u *binned) updateRanks(slab int32, s *binSlab) {
-	if rank := s.pages.rank(); u.large.rankOf(slab) != rank {
-		u.large.set(slab, rank)
+	if rank := s.pages.largestFreeRank(); u.large.rankOf(slab) != rank {
+		u.large.setRank(slab, rank)
 	}
-	if room := s.room(); u.rooms.rankOf(slab) != room {
-		u.rooms.set(slab, room)
+	if room := s.rankByRoom(); u.rooms.rankOf(slab) != room {
+		u.rooms.setRank(slab, room)
 	}
 }
 
 // Space implements Carver. Ranges are the free blocks of pages, the free slots of bins, and bins without a size. Such a
 // bin counts with the bytes of all its slots of the smallest size.
 func (u *binned) Space() Space {
-	most := largest(&u.large, u.shift)
+	most := largestFreeBlock(&u.large, u.shift)
 	for class := len(u.small) - 1; most == 0 && class >= 0; class-- {
 		if u.small[class].highestRank() != 0 || u.rooms.highestRank() != noRoom {
 			most = u.unit << class
 		}
 	}
-	return u.tally.space(most)
+	return u.tally.toSpace(most)
 }
 
 // Validate implements Carver.
@@ -206,8 +206,8 @@ func (u *binned) Validate() error {
 			continue
 		}
 		s := u.slabs.list[i]
-		if idle := s.wake(); idle >= 0 {
-			defer s.sleep(idle)
+		if idle := s.countIdleAsBins(); idle >= 0 {
+			defer s.countIdleAsPages(idle)
 		}
 		if err := s.validate(&want); err != nil {
 			return fmt.Errorf("slab %d: %w", i, err)
@@ -228,16 +228,16 @@ func (u *binned) validateRanks(slab int32) error {
 		return nil
 	}
 	s := *u.slabs.get(slab)
-	if u.large.rankOf(slab) != s.pages.rank() {
-		return fmt.Errorf("slab %d has rank %d and stands in %d", slab, s.pages.rank(), u.large.rankOf(slab))
+	if u.large.rankOf(slab) != s.pages.largestFreeRank() {
+		return fmt.Errorf("slab %d has rank %d and stands in %d", slab, s.pages.largestFreeRank(), u.large.rankOf(slab))
 	}
 	for class := range u.small {
-		if u.small[class].rankOf(slab) != s.roomInBin(class) {
+		if u.small[class].rankOf(slab) != s.rankInClass(class) {
 			return fmt.Errorf("slab %d has %d slots of class %d, and stands in %d", slab, s.slots[class], class, u.small[class].rankOf(slab))
 		}
 	}
-	if u.rooms.rankOf(slab) != s.room() {
-		return fmt.Errorf("slab %d has room %d and stands in %d", slab, s.room(), u.rooms.rankOf(slab))
+	if u.rooms.rankOf(slab) != s.rankByRoom() {
+		return fmt.Errorf("slab %d has room %d and stands in %d", slab, s.rankByRoom(), u.rooms.rankOf(slab))
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func newBinSlab(of *binned, count int) *binSlab {
 
 // Alloc implements ualloc.Coarse: a chunk for small sub-allocations.
 func (s *binSlab) Alloc(order int, _ uint64) (page int, ok bool) {
-	if page, ok = s.pages.alloc(order); ok {
+	if page, ok = s.pages.allocBlock(order); ok {
 		s.chunks[page/chunkBins] = 0
 		s.countChunk(page, 1)
 	}
@@ -66,11 +66,11 @@ func (s *binSlab) Alloc(order int, _ uint64) (page int, ok bool) {
 // Free implements ualloc.Coarse: a chunk has no sub-allocation left.
 func (s *binSlab) Free(page, order int) (ok bool) {
 	if page == s.idle {
-		s.wake()
+		s.countIdleAsBins()
 	}
 	s.countChunk(page, -1)
 	s.chunks[page/chunkBins] = noChunk
-	return s.pages.release(page, order)
+	return s.pages.freeBlock(page, order)
 }
 
 // countChunk adds the bins of a chunk to the spare bins (n = 1), or subtracts them (-1). In chunks of chunkBins bins
@@ -80,9 +80,9 @@ func (s *binSlab) countChunk(page, n int) {
 	s.countSpare(page+header, n*(chunkBins-header))
 }
 
-// sleep counts a chunk without sub-allocations as free pages. The allocator keeps that chunk for the next small
+// countIdleAsPages counts a chunk without sub-allocations as free pages. The allocator keeps that chunk for the next small
 // request, but carveLarge may take its pages for any size. The allocator keeps at most one such chunk.
-func (s *binSlab) sleep(page int) {
+func (s *binSlab) countIdleAsPages(page int) {
 	if s.idle >= 0 {
 		s.small.Trim()
 		return
@@ -93,8 +93,8 @@ func (s *binSlab) sleep(page int) {
 	s.idle = page
 }
 
-// wake counts the idle chunk as bins again, and returns its page; -1: there is no such chunk.
-func (s *binSlab) wake() (page int) {
+// countIdleAsBins counts the idle chunk as bins again, and returns its page; -1: there is no such chunk.
+func (s *binSlab) countIdleAsBins() (page int) {
 	page = s.idle
 	if page < 0 {
 		return page
@@ -123,8 +123,8 @@ func (s *binSlab) countSlots(class, n int) {
 
 // updateRank notes whether the slab has a free slot of a class.
 func (s *binSlab) updateRank(slab int32, class int) {
-	if ranks := &s.of.small[class]; ranks.rankOf(slab) != s.roomInBin(class) {
-		ranks.set(slab, s.roomInBin(class))
+	if ranks := &s.of.small[class]; ranks.rankOf(slab) != s.rankInClass(class) {
+		ranks.setRank(slab, s.rankInClass(class))
 	}
 }
 
@@ -133,15 +133,15 @@ func (s *binSlab) capacity(page, class int) int {
 	return s.geometry.Capacity(page, s.geometry.Unit<<class)
 }
 
-// roomInBin returns 1 if the slab has a free slot of a class, else 0.
-func (s *binSlab) roomInBin(class int) uint8 { return uint8(min(s.slots[class], 1)) }
+// rankInClass returns 1 if the slab has a free slot of a class, else 0.
+func (s *binSlab) rankInClass(class int) uint8 { return uint8(min(s.slots[class], 1)) }
 
-// room returns the slab's rank by room for a class without free slots.
-func (s *binSlab) room() uint8 {
+// rankByRoom returns the slab's rank by room for a class without free slots.
+func (s *binSlab) rankByRoom() uint8 {
 	switch {
 	case s.spare > 0:
 		return roomInChunk
-	case 1<<s.pages.rank() > chunkBins:
+	case 1<<s.pages.largestFreeRank() > chunkBins:
 		return roomForChunk
 	}
 	return noRoom
@@ -152,11 +152,11 @@ func (s *binSlab) carveLarge(size uint64) (Part, bool) {
 		s.small.Trim()
 	}
 	order := orderOf(size, s.of.shift)
-	page, ok := s.pages.alloc(order)
+	page, ok := s.pages.allocBlock(order)
 	if !ok {
 		return Part{}, false
 	}
-	fresh := s.pages.history.handOut(uint64(page), order)
+	fresh := s.pages.history.noteHandedOut(uint64(page), order)
 	return Part{Offset: uint64(page) << s.of.shift, Size: 1 << (s.of.shift + order), Fresh: fresh}, true
 }
 
@@ -165,10 +165,10 @@ func (s *binSlab) freeLarge(p Part) bool {
 	if p.Size != 1<<(s.of.shift+order) {
 		return false
 	}
-	idle := s.wake()
-	ok := s.pages.release(int(p.Offset>>s.of.shift), order)
+	idle := s.countIdleAsBins()
+	ok := s.pages.freeBlock(int(p.Offset>>s.of.shift), order)
 	if idle >= 0 {
-		s.sleep(idle)
+		s.countIdleAsPages(idle)
 	}
 	return ok
 }
@@ -180,10 +180,10 @@ func (s *binSlab) carveSmall(slab int32, size uint64) (Part, bool) {
 	}
 	page, _ := s.geometry.Bin(offset)
 	if s.idle >= 0 && page/chunkBins == s.idle/chunkBins {
-		s.wake()
+		s.countIdleAsBins()
 	}
 	s.chunks[page/chunkBins]++
-	class := s.of.class(granted)
+	class := s.of.classOf(granted)
 	if s.bins[page].parts == 0 {
 		s.countSpare(page, -1)
 		s.bins[page].class = int8(class)
@@ -192,7 +192,7 @@ func (s *binSlab) carveSmall(slab int32, size uint64) (Part, bool) {
 	s.bins[page].parts++
 	s.countSlots(class, -1)
 	s.updateRank(slab, class)
-	return Part{Offset: offset, Size: granted, Fresh: s.handOut(offset, granted)}, true
+	return Part{Offset: offset, Size: granted, Fresh: s.noteHandedOut(offset, granted)}, true
 }
 
 // freeSmall frees a small sub-allocation. It changes the counts of the bin first, because the allocator may then
@@ -215,17 +215,17 @@ func (s *binSlab) freeSmall(p Part) bool {
 	s.updateRank(p.Slab, class)
 	number := page / chunkBins
 	if s.chunks[number]--; s.chunks[number] == 0 {
-		s.sleep(number * chunkBins)
+		s.countIdleAsPages(number * chunkBins)
 	}
 	return true
 }
 
-// handOut notes that a small sub-allocation is handed out, and reports whether it is fresh: no block of pages around it
+// noteHandedOut notes that a small sub-allocation is handed out, and reports whether it is fresh: no block of pages around it
 // was handed out as a whole, and no small sub-allocation had any of its units.
-func (s *binSlab) handOut(offset, size uint64) (fresh bool) {
+func (s *binSlab) noteHandedOut(offset, size uint64) (fresh bool) {
 	page := offset >> s.of.shift
-	fresh = s.units.fill(offset/s.geometry.Unit, size/s.geometry.Unit) && !s.pages.history.wasHandedOut(page, 0)
-	s.pages.history.touch(page, 0)
+	fresh = s.units.addRun(offset/s.geometry.Unit, size/s.geometry.Unit) && !s.pages.history.wasHandedOut(page, 0)
+	s.pages.history.noteTouched(page, 0)
 	return fresh
 }
 

@@ -37,12 +37,12 @@ type Hints struct {
 // slabs then serve requests up to a quarter of M, so one slab has room for several. A given M is itself the largest
 // request. When not given, H is the most bytes in use so far, and never above the device's memory.
 //
-// Choose rounds the slab up to a size that the carver can manage. If the device cannot allocate that much, Choose returns the largest
-// manageable size that the device can allocate, or 0 twice if there is no such size: then every request is humongous.
+// Choose rounds the slab up to a size that the carver can manage. If the device cannot allocate that much, Choose returns the
+// largest manageable size that the device can allocate, or 0 twice if there is no such size: then every request is humongous.
 func (s Sizing) Choose(c Carver, hints Hints) (slab, serves uint64) {
 	m, serves := s.M, s.M
 	if m == 0 {
-		m = chooseM(hints.Request)
+		m = largestResource(hints.Request)
 		serves = m / 4
 	}
 	h := s.H
@@ -56,20 +56,20 @@ func (s Sizing) Choose(c Carver, hints Hints) (slab, serves uint64) {
 	if k == 0 {
 		k = DefaultBlocks
 	}
-	slab = fit(c, max(BlockSize(m, h, k), c.Round(m)), s.Limit)
+	slab = slabSizeFor(c, max(BlockSize(m, h, k), c.Round(m)), s.Limit)
 	return slab, min(serves, c.UsableOf(slab))
 }
 
-// chooseM returns M for the largest request so far.
-func chooseM(request uint64) uint64 {
+// largestResource returns M for the largest request so far.
+func largestResource(request uint64) uint64 {
 	if request > largestM/4 {
 		return largestM
 	}
 	return max(uint64(4)<<bits.Len64(max(request, 1)-1), smallestM)
 }
 
-// fit returns the bytes of a slab with room for a request of size bytes, or of the largest slab that the limit allows.
-func fit(c Carver, size, limit uint64) uint64 {
+// slabSizeFor returns the bytes of a slab with room for a request of size bytes, or of the largest slab that the limit allows.
+func slabSizeFor(c Carver, size, limit uint64) uint64 {
 	slab := c.SlabSize(size)
 	if slab != 0 && (limit == 0 || slab <= limit) {
 		return slab

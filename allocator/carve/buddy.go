@@ -25,7 +25,7 @@ type buddySlab struct {
 // NewBuddy returns a Carver with a buddy system in each slab. A page, in bytes, is the smallest sub-allocation, and offsets
 // are multiples of it. NewBuddy panics unless page is a power of two, 1 MiB at most. A slab has at most tbuddy.MaxPages
 // pages, and needs 9 to 17 bytes of host memory for each.
-func NewBuddy(page uint64) Carver { return &buddy{shift: power("page", page)} }
+func NewBuddy(page uint64) Carver { return &buddy{shift: exponentOf("page", page)} }
 
 // Round implements Carver.
 func (b *buddy) Round(size uint64) uint64 {
@@ -46,15 +46,15 @@ func (b *buddy) SlabSize(want uint64) uint64 {
 }
 
 // UsableOf implements Carver: the largest power of two of pages.
-func (b *buddy) UsableOf(slabSize uint64) uint64 { return usable(b.count(slabSize), b.shift) }
+func (b *buddy) UsableOf(slabSize uint64) uint64 { return usableBytes(b.pagesIn(slabSize), b.shift) }
 
-// count returns the pages of a slab.
-func (b *buddy) count(slabSize uint64) int {
+// pagesIn returns the pages of a slab.
+func (b *buddy) pagesIn(slabSize uint64) int {
 	return int(min(slabSize>>b.shift, tbuddy.MaxPages))
 }
 
-// usable returns the bytes of the largest power of two of pages.
-func usable(pages, shift int) uint64 {
+// usableBytes returns the bytes of the largest power of two of pages.
+func usableBytes(pages, shift int) uint64 {
 	if pages == 0 {
 		return 0
 	}
@@ -63,12 +63,12 @@ func usable(pages, shift int) uint64 {
 
 // Add implements Carver.
 func (b *buddy) Add(slab int32, size uint64) {
-	if b.count(size) == 0 {
+	if b.pagesIn(size) == 0 {
 		panic(fmt.Sprintf("carve: slab %d is smaller than a page", slab))
 	}
 	s := b.slabs.addSlab(slab)
-	s.pages = newPages(b.count(size), b.shift, &b.tally)
-	b.ranks.set(slab, s.pages.rank())
+	s.pages = newPages(b.pagesIn(size), b.shift, &b.tally)
+	b.ranks.setRank(slab, s.pages.largestFreeRank())
 }
 
 // Remove implements Carver.
@@ -77,8 +77,8 @@ func (b *buddy) Remove(slab int32) {
 	if s.parts != 0 {
 		panic(fmt.Sprintf("carve: slab %d is to go and has %d parts", slab, s.parts))
 	}
-	s.pages.close()
-	b.ranks.set(slab, 0)
+	s.pages.leaveTally()
+	b.ranks.setRank(slab, 0)
 	b.slabs.remove(slab)
 }
 
@@ -90,14 +90,14 @@ func (b *buddy) Carve(size uint64) (Part, bool) {
 		return Part{}, false
 	}
 	s := b.slabs.get(slab)
-	page, ok := s.pages.alloc(order)
+	page, ok := s.pages.allocBlock(order)
 	if !ok {
 		return Part{}, false // never: the rank says that there is one
 	}
 	s.parts++
-	b.ranks.set(slab, s.pages.rank())
+	b.ranks.setRank(slab, s.pages.largestFreeRank())
 	return Part{
-		Slab: slab, Offset: uint64(page) << b.shift, Size: 1 << (b.shift + order), Fresh: s.pages.history.handOut(uint64(page), order),
+		Slab: slab, Offset: uint64(page) << b.shift, Size: 1 << (b.shift + order), Fresh: s.pages.history.noteHandedOut(uint64(page), order),
 	}, true
 }
 
@@ -106,19 +106,19 @@ func (b *buddy) Free(p Part) (empty bool) {
 	s := b.slabs.get(p.Slab)
 	order := orderOf(p.Size, b.shift)
 	page := p.Offset >> b.shift
-	if page<<b.shift != p.Offset || p.Size != 1<<(b.shift+order) || !s.pages.release(int(page), order) {
+	if page<<b.shift != p.Offset || p.Size != 1<<(b.shift+order) || !s.pages.freeBlock(int(page), order) {
 		panic(fmt.Sprintf("carve: %+v comes back and is no part", p))
 	}
 	s.parts--
-	b.ranks.set(p.Slab, s.pages.rank())
+	b.ranks.setRank(p.Slab, s.pages.largestFreeRank())
 	return s.parts == 0
 }
 
 // Space implements Carver.
-func (b *buddy) Space() Space { return b.tally.space(largest(&b.ranks, b.shift)) }
+func (b *buddy) Space() Space { return b.tally.toSpace(largestFreeBlock(&b.ranks, b.shift)) }
 
-// largest returns the bytes of the largest free block of all slabs, by their ranks.
-func largest(ranks *firsts, shift int) uint64 {
+// largestFreeBlock returns the bytes of the largest free block of all slabs, by their ranks.
+func largestFreeBlock(ranks *firsts, shift int) uint64 {
 	if rank := ranks.highestRank(); rank > 0 {
 		return 1 << (shift + int(rank) - 1)
 	}
@@ -136,7 +136,7 @@ func (b *buddy) Validate() error {
 			if err := s.pages.validate(&want); err != nil {
 				return fmt.Errorf("slab %d: %w", slab, err)
 			}
-			rank = s.pages.rank()
+			rank = s.pages.largestFreeRank()
 		}
 		if b.ranks.rankOf(slab) != rank {
 			return fmt.Errorf("slab %d has rank %d and stands in %d", slab, rank, b.ranks.rankOf(slab))

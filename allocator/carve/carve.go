@@ -100,7 +100,7 @@ func (t *Tally) Add(size uint64, n int) {
 // Squares returns the sum of the squares of the ranges' bytes.
 func (t *Tally) Squares() float64 { return float64(t.high)*(1<<64) + float64(t.low) }
 
-func (t *Tally) space(largest uint64) Space {
+func (t *Tally) toSpace(largest uint64) Space {
 	return Space{Bytes: t.Bytes, Largest: largest, Squares: t.Squares(), Ranges: t.Ranges}
 }
 
@@ -116,8 +116,8 @@ const (
 // place is 0.
 func packPlace(slab int32, unit uint64) uint64 { return uint64(slab)*maxUnits + unit }
 
-// power returns the exponent of a power of two that can be an alignment, and panics if value is not one.
-func power(what string, value uint64) (shift int) {
+// exponentOf returns the exponent of a power of two that can be an alignment, and panics if value is not one.
+func exponentOf(what string, value uint64) (shift int) {
 	if bits.OnesCount64(value) != 1 || value > maxAlign {
 		panic(fmt.Sprintf("carve: %s is %d, want a power of two up to %d", what, value, maxAlign))
 	}

@@ -6,10 +6,10 @@ type firsts struct {
 	ranks []uint8 // [1] is the root, the children of i are 2i and 2i+1; the slabs are the second half
 }
 
-// set gives a slab its rank.
-func (f *firsts) set(slab int32, rank uint8) {
+// setRank gives a slab its rank.
+func (f *firsts) setRank(slab int32, rank uint8) {
 	for int(slab) >= len(f.ranks)/2 {
-		f.grow()
+		f.growRanks()
 	}
 	i := len(f.ranks)/2 + int(slab)
 	f.ranks[i] = rank
@@ -22,8 +22,8 @@ func (f *firsts) set(slab int32, rank uint8) {
 	}
 }
 
-// grow doubles the number of slabs.
-func (f *firsts) grow() {
+// growRanks doubles the number of slabs.
+func (f *firsts) growRanks() {
 	old := f.ranks
 	f.ranks = make([]uint8, max(16, 2*len(old)))
 	leaves := len(f.ranks) / 2

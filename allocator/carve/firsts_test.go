@@ -12,7 +12,7 @@ func TestFirsts(t *testing.T) {
 	for step := range 5000 {
 		slab := 1 + rng.Int32N(min(199, int32(2+step/8))) // grows as it goes
 		want[slab] = uint8(rng.IntN(5))
-		f.set(slab, want[slab])
+		f.setRank(slab, want[slab])
 		most := uint8(0)
 		for rank := uint8(1); rank < 6; rank++ {
 			lowest := int32(0)

@@ -17,8 +17,8 @@ func newBitset(n uint64) bitset { return make(bitset, (n+63)/64) }
 func (b bitset) has(i uint64) bool { return b[i/64]>>(i%64)&1 != 0 }
 func (b bitset) set(i uint64)      { b[i/64] |= 1 << (i % 64) }
 
-// fill adds n consecutive numbers, and reports whether none of them was in the set.
-func (b bitset) fill(from, n uint64) (clean bool) {
+// addRun adds n consecutive numbers, and reports whether none of them was in the set.
+func (b bitset) addRun(from, n uint64) (clean bool) {
 	clean = true
 	for n > 0 {
 		count := min(n, 64-from%64)
@@ -35,14 +35,14 @@ func newHistory(height int) history {
 	return history{height, newBitset(2 << height), newBitset(2 << height)}
 }
 
-// node returns the number of a block: 1 is the root, the halves of i are 2i and 2i+1.
-func (h *history) node(page uint64, order int) uint64 {
+// blockNumber returns the number of a block: 1 is the root, the halves of i are 2i and 2i+1.
+func (h *history) blockNumber(page uint64, order int) uint64 {
 	return 1<<(h.height-order) + page>>order
 }
 
 // wasHandedOut reports whether the block, or a block around it, was handed out as a whole.
 func (h *history) wasHandedOut(page uint64, order int) bool {
-	for node := h.node(page, order); node != 0; node /= 2 {
+	for node := h.blockNumber(page, order); node != 0; node /= 2 {
 		if h.whole.has(node) {
 			return true
 		}
@@ -50,18 +50,18 @@ func (h *history) wasHandedOut(page uint64, order int) bool {
 	return false
 }
 
-// touch notes that bytes of a block are handed out.
-func (h *history) touch(page uint64, order int) {
-	for node := h.node(page, order); node != 0 && !h.some.has(node); node /= 2 {
+// noteTouched notes that bytes of a block are handed out.
+func (h *history) noteTouched(page uint64, order int) {
+	for node := h.blockNumber(page, order); node != 0 && !h.some.has(node); node /= 2 {
 		h.some.set(node)
 	}
 }
 
-// handOut notes that a block is handed out, and reports whether it was fresh.
-func (h *history) handOut(page uint64, order int) (fresh bool) {
-	node := h.node(page, order)
+// noteHandedOut notes that a block is handed out, and reports whether it was fresh.
+func (h *history) noteHandedOut(page uint64, order int) (fresh bool) {
+	node := h.blockNumber(page, order)
 	fresh = !h.some.has(node) && !h.wasHandedOut(page, order)
 	h.whole.set(node)
-	h.touch(page, order)
+	h.noteTouched(page, order)
 	return fresh
 }

@@ -45,8 +45,8 @@ func (m marks) clear(i int) {
 	}
 }
 
-// after returns the lowest number in the set above i, -1 when there is none.
-func (m marks) after(i int) int {
+// nextAbove returns the lowest number in the set above i, -1 when there is none.
+func (m marks) nextAbove(i int) int {
 	for level, words := range m {
 		// Shifts of 64 give 0.
 		if word := words[i>>digit] >> (i & (1<<digit - 1)) >> 1; word != 0 {
@@ -61,8 +61,8 @@ func (m marks) after(i int) int {
 	return -1
 }
 
-// before returns the highest number in the set below i, -1 when there is none.
-func (m marks) before(i int) int {
+// nextBelow returns the highest number in the set below i, -1 when there is none.
+func (m marks) nextBelow(i int) int {
 	for level, words := range m {
 		if word := words[i>>digit] & (1<<(i&(1<<digit-1)) - 1); word != 0 {
 			i = i>>digit<<digit | (bits.Len64(word) - 1)

@@ -24,8 +24,8 @@ func TestMarksAreASortedList(t *testing.T) {
 			} else if !there && len(rest) > 0 {
 				behind = rest[0]
 			}
-			if m.before(i) != before || m.after(i) != behind {
-				t.Fatalf("of %d: %d and %d around %d, want %d and %d", bound, m.before(i), m.after(i), i, before, behind)
+			if m.nextBelow(i) != before || m.nextAbove(i) != behind {
+				t.Fatalf("of %d: %d and %d around %d, want %d and %d", bound, m.nextBelow(i), m.nextAbove(i), i, before, behind)
 			}
 			if there && rng.IntN(3) > 0 {
 				m.clear(i)

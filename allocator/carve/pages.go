@@ -24,22 +24,22 @@ func newPages(count, shift int, t *Tally) pages {
 	p := pages{tree: tbuddy.New(count), shift: shift, tally: t}
 	p.history = newHistory(p.tree.Height())
 	for order := range p.free {
-		p.count(order, count>>order&1)
+		p.addFreeBlocks(order, count>>order&1)
 	}
 	return p
 }
 
-// close takes the free blocks of a slab out of the tally, before the slab is removed.
-func (p *pages) close() {
+// leaveTally takes the free blocks of a slab out of the tally, before the slab is removed.
+func (p *pages) leaveTally() {
 	for order, n := range p.free {
 		if n != 0 {
-			p.count(order, -n)
+			p.addFreeBlocks(order, -n)
 		}
 	}
 }
 
-// count notes that an order has n more free blocks.
-func (p *pages) count(order, n int) {
+// addFreeBlocks notes that an order has n more free blocks.
+func (p *pages) addFreeBlocks(order, n int) {
 	p.free[order] += n
 	p.orders &^= 1 << order
 	if p.free[order] != 0 {
@@ -48,9 +48,9 @@ func (p *pages) count(order, n int) {
 	p.tally.Add(1<<(p.shift+order), n)
 }
 
-// alloc takes a block of 2^order pages. The tree cuts the block from a free block of the lowest order that is large
+// allocBlock takes a block of 2^order pages. The tree cuts the block from a free block of the lowest order that is large
 // enough.
-func (p *pages) alloc(order int) (page int, ok bool) {
+func (p *pages) allocBlock(order int) (page int, ok bool) {
 	page, ok = p.tree.Alloc(order, 0)
 	if !ok {
 		return 0, false
@@ -59,8 +59,8 @@ func (p *pages) alloc(order int) (page int, ok bool) {
 	return page, true
 }
 
-// release frees a block. It returns false if there is no such block.
-func (p *pages) release(page, order int) bool {
+// freeBlock frees a block. It returns false if there is no such block.
+func (p *pages) freeBlock(page, order int) bool {
 	merged, ok := p.tree.Release(page, order)
 	if ok {
 		p.countFreed(order, merged)
@@ -71,18 +71,18 @@ func (p *pages) release(page, order int) bool {
 // countTaken notes that a block of an order was cut from a block of order from; the buddies that were split off are
 // free.
 func (p *pages) countTaken(order, from int) {
-	p.count(from, -1)
+	p.addFreeBlocks(from, -1)
 	for ; order < from; order++ {
-		p.count(order, 1)
+		p.addFreeBlocks(order, 1)
 	}
 }
 
 // countFreed notes that a block of an order was freed, and merged with free buddies into a block of order merged.
 func (p *pages) countFreed(order, merged int) {
 	for ; order < merged; order++ {
-		p.count(order, -1)
+		p.addFreeBlocks(order, -1)
 	}
-	p.count(merged, 1)
+	p.addFreeBlocks(merged, 1)
 }
 
 // mergedOrder returns the order of the block into which a taken block would be merged if it were freed.
@@ -92,8 +92,8 @@ func (p *pages) mergedOrder(page, order int) int {
 	return order
 }
 
-// rank returns the largest order with a free block, plus one; 0 when all blocks are taken.
-func (p *pages) rank() uint8 { return uint8(bits.Len32(p.orders)) }
+// largestFreeRank returns the largest order with a free block, plus one; 0 when all blocks are taken.
+func (p *pages) largestFreeRank() uint8 { return uint8(bits.Len32(p.orders)) }
 
 // orderOf returns the smallest order whose blocks have size bytes.
 func orderOf(size uint64, shift int) int { return bits.Len64((max(size, 1) - 1) >> shift) }
@@ -104,7 +104,7 @@ func (p *pages) validate(want *Tally) error {
 		return err
 	}
 	var free [maxHeight + 1]int
-	p.walk(0, p.tree.Height(), func(_, order int) {
+	p.eachFreeBlock(0, p.tree.Height(), func(_, order int) {
 		free[order]++
 		want.Add(1<<(p.shift+order), 1)
 	})
@@ -114,8 +114,8 @@ func (p *pages) validate(want *Tally) error {
 	return nil
 }
 
-// walk visits the free blocks within a block.
-func (p *pages) walk(page, order int, visit func(page, order int)) {
+// eachFreeBlock visits the free blocks within a block.
+func (p *pages) eachFreeBlock(page, order int, visit func(page, order int)) {
 	if page >= p.tree.Pages() {
 		return
 	}
@@ -123,7 +123,7 @@ func (p *pages) walk(page, order int, visit func(page, order int)) {
 	case tbuddy.Available:
 		visit(page, order)
 	case tbuddy.Partial:
-		p.walk(page, order-1, visit)
-		p.walk(page+1<<(order-1), order-1, visit)
+		p.eachFreeBlock(page, order-1, visit)
+		p.eachFreeBlock(page+1<<(order-1), order-1, visit)
 	}
 }

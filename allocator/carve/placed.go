@@ -30,7 +30,7 @@ type placed struct {
 // NewPlaced returns a Placed for ranges that begin at some offsets, in any order. It rounds sizes up to multiples of
 // align bytes. It panics unless align is a power of two, 1 MiB at most, and all offsets are multiples of align.
 func NewPlaced(align uint64, offsets []uint64) *Placed {
-	power("alignment", align)
+	exponentOf("alignment", align)
 	c := &Placed{align: align, starts: slices.Compact(slices.Sorted(slices.Values(offsets)))}
 	for i, offset := range c.starts {
 		if offset&(align-1) != 0 {
@@ -86,13 +86,13 @@ func (c *Placed) Owner(start int, size uint64) int32 {
 	if c.ranges[start].end != 0 {
 		return c.ranges[start].owner
 	}
-	if before := c.taken.before(start); before >= 0 && c.ranges[before].end > c.starts[start] {
+	if before := c.taken.nextBelow(start); before >= 0 && c.ranges[before].end > c.starts[start] {
 		return c.ranges[before].owner
 	}
 	if next := start + 1; next == len(c.starts) || c.starts[next] >= c.starts[start]+size {
 		return 0
 	}
-	if after := c.taken.after(start); after >= 0 && c.starts[after] < c.starts[start]+size {
+	if after := c.taken.nextAbove(start); after >= 0 && c.starts[after] < c.starts[start]+size {
 		return c.ranges[after].owner
 	}
 	return 0
@@ -140,7 +140,7 @@ func (c *Placed) Space() Space {
 		end = c.ranges[start].end
 	}
 	gap(c.size)
-	return tally.space(largest)
+	return tally.toSpace(largest)
 }
 
 // Validate implements Carver.

@@ -78,7 +78,7 @@ func freeRuns(owners []int32, unit uint64) Space {
 		}
 		largest, run = max(largest, run), 0
 	}
-	return tally.space(largest)
+	return tally.toSpace(largest)
 }
 
 func TestPlacedMisuse(t *testing.T) {

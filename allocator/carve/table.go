@@ -20,8 +20,8 @@ func (t *table) searchStart(place uint64) int {
 	return int(place * 0x9e3779b97f4a7c15 >> (64 - bits.TrailingZeros(uint(len(t.slots)))))
 }
 
-// find returns the slot of a place, or the free slot for it.
-func (t *table) find(place uint64) int {
+// findSlot returns the slot of a place, or the free slot for it.
+func (t *table) findSlot(place uint64) int {
 	i := t.searchStart(place)
 	for t.slots[i].place != 0 && t.slots[i].place != place {
 		i = (i + 1) & (len(t.slots) - 1)
@@ -34,7 +34,7 @@ func (t *table) get(place uint64) int32 {
 	if len(t.slots) == 0 {
 		return 0
 	}
-	return t.slots[t.find(place)].value
+	return t.slots[t.findSlot(place)].value
 }
 
 // add adds a place that is not in the table.
@@ -44,11 +44,11 @@ func (t *table) add(place uint64, value int32) {
 		t.slots = make([]slot, max(16, 2*len(old)))
 		for _, s := range old {
 			if s.place != 0 {
-				t.slots[t.find(s.place)] = s
+				t.slots[t.findSlot(s.place)] = s
 			}
 		}
 	}
-	t.slots[t.find(place)] = slot{place, value}
+	t.slots[t.findSlot(place)] = slot{place, value}
 	t.count++
 }
 
@@ -59,7 +59,7 @@ func (t *table) remove(place uint64) int32 {
 		return 0
 	}
 	mask := len(t.slots) - 1
-	gap := t.find(place)
+	gap := t.findSlot(place)
 	value := t.slots[gap].value
 	if value == 0 {
 		return 0

@@ -30,8 +30,8 @@ func TestValidateFinds(t *testing.T) {
 	}
 	for name, damage := range map[string]func(b *buddy){
 		"tally":  func(b *buddy) { b.tally.Ranges++ },
-		"rank":   func(b *buddy) { b.ranks.set(1, 1) },
-		"ghost":  func(b *buddy) { b.slabs.addSlab(2); b.slabs.remove(2); b.ranks.set(2, 1) },
+		"rank":   func(b *buddy) { b.ranks.setRank(1, 1) },
+		"ghost":  func(b *buddy) { b.slabs.addSlab(2); b.slabs.remove(2); b.ranks.setRank(2, 1) },
 		"counts": func(b *buddy) { b.slabs.get(1).pages.free[0]++ },
 		"tree":   func(b *buddy) { b.slabs.get(1).pages.tree.Alloc(0, 0) },
 	} {
@@ -42,10 +42,10 @@ func TestValidateFinds(t *testing.T) {
 	}
 	for name, damage := range map[string]func(u *binned, s *binSlab){
 		"tally":     func(u *binned, _ *binSlab) { u.tally.Bytes++ },
-		"rank":      func(u *binned, _ *binSlab) { u.large.set(1, 1) },
-		"room":      func(u *binned, _ *binSlab) { u.rooms.set(1, noRoom) },
-		"slot rank": func(u *binned, _ *binSlab) { u.small[3].set(1, 1) },
-		"ghost":     func(u *binned, _ *binSlab) { u.slabs.addSlab(2); u.slabs.remove(2); u.large.set(2, 1) },
+		"rank":      func(u *binned, _ *binSlab) { u.large.setRank(1, 1) },
+		"room":      func(u *binned, _ *binSlab) { u.rooms.setRank(1, noRoom) },
+		"slot rank": func(u *binned, _ *binSlab) { u.small[3].setRank(1, 1) },
+		"ghost":     func(u *binned, _ *binSlab) { u.slabs.addSlab(2); u.slabs.remove(2); u.large.setRank(2, 1) },
 		"spare":     func(_ *binned, s *binSlab) { s.spare++ },
 		"slots":     func(_ *binned, s *binSlab) { s.slots[3]++ },
 		"bin":       func(_ *binned, s *binSlab) { s.bins[2].parts++ },

@@ -17,9 +17,9 @@ import (
 
 // fakeAttach is gpumemtop attach on a feed that is made up; FAKE_FEED says how that behaves.
 func fakeAttach() {
-	cmd := newAttach(startFake)
+	cmd := newAttachCommand(startFake)
 	cmd.SetArgs(os.Args[1:])
-	conclude(cmd.Execute(), os.Stderr).Exit()
+	reportError(cmd.Execute(), os.Stderr).Exit()
 }
 
 func startFake(o tracer.Options) (watch.Feed, error) {

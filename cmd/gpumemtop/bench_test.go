@@ -8,8 +8,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 )
 
-// BenchmarkRun watches programs that do little else than create and release. The profile that bin/gpumemtop is built with is one of
-// this: make pgo.
+// BenchmarkRun watches programs that do little else than create and release. The profile that bin/gpumemtop is built with is
+// one of this: make pgo.
 func BenchmarkRun(b *testing.B) {
 	for b.Loop() {
 		for _, options := range [][]string{{"--policy", "none"}, {"--policy", "futhark"}, {"--policy", "slab"}, {"--ghosts", "usual"}} {
@@ -27,9 +27,9 @@ func watched(b *testing.B, options, program []string) {
 		b.Fatal(err)
 	}
 	args := append([]string{"--headless", "-o", filepath.Join(b.TempDir(), "run.gmt")}, options...)
-	root := newRoot()
+	root := newRootCommand()
 	root.SetArgs(append(append(args, "--", example), program[1:]...))
-	if status := conclude(root.Execute(), os.Stderr); status != (session.Status{}) {
+	if status := reportError(root.Execute(), os.Stderr); status != (session.Status{}) {
 		b.Fatal(status)
 	}
 }

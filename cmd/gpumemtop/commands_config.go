@@ -15,7 +15,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
-func newConfig() *cobra.Command {
+func newConfigCommand() *cobra.Command {
 	edit := false
 	return newCommand(&cobra.Command{
 		Use:   "config [--edit]",
@@ -24,10 +24,10 @@ func newConfig() *cobra.Command {
 			"$VISUAL or $EDITOR; a new file lists all settings, as comments.",
 		Annotations: map[string]string{usageKey: "gpumemtop config [--edit]"},
 		Example:     "  gpumemtop config\n  EDITOR=nano gpumemtop config --edit",
-		Args:        noArguments,
+		Args:        refuseArguments,
 	}, fields{"edit": &edit}, func(cmd *cobra.Command, _ []string) error {
 		if edit {
-			return editConfig(usersPath(os.LookupEnv))
+			return editConfig(userFilePath(os.LookupEnv))
 		}
 		flags, _ := runFlags()
 		origins, err := resolveSettings(flags, os.LookupEnv)
@@ -42,7 +42,7 @@ func newConfig() *cobra.Command {
 func runFlags() (*pflag.FlagSet, *watch.RunOptions) {
 	o := &watch.RunOptions{Options: watch.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}}
 	flags := pflag.NewFlagSet("gpumemtop", pflag.ContinueOnError)
-	bind(flags, dashboardRunFields(o))
+	bindFlags(flags, dashboardRunFields(o))
 	return flags, o
 }
 
@@ -102,10 +102,10 @@ func templateText() (string, error) {
 	b.WriteString("# Settings of gpumemtop. Options and GPUMEMTOP_ variables override them. Remove a # to set one.\n")
 	flags, _ := runFlags()
 	for _, s := range settingsOf(flags) {
-		if !s.inFile() {
+		if !s.mayBeInFile() {
 			continue
 		}
-		value, err := valueOf(flags, flags.Lookup(s.name))
+		value, err := flagValue(flags, flags.Lookup(s.name))
 		if err != nil {
 			return "", err
 		}

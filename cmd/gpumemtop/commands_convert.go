@@ -9,7 +9,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 )
 
-func newExport() *cobra.Command {
+func newExportCommand() *cobra.Command {
 	o := convert.ExportOptions{Format: convert.ExportFormats()[0], At: "peak", CountersEvery: time.Millisecond}
 	asLake := false
 	return newCommand(&cobra.Command{
@@ -20,12 +20,12 @@ func newExport() *cobra.Command {
 			"  gpumemtop export blur.gmt --format parquet -o runs/\n" +
 			"  gpumemtop export *.gmt --format parquet -o lake/   a few rows of each, for questions over thousands\n" +
 			"  gpumemtop export blur.gmt --format pprof -o blur.pb.gz && go tool pprof -http=: blur.pb.gz",
-		Args: argumentCount(1, 0, "one recording or more"),
+		Args: checkArgumentCount(1, 0, "one recording or more"),
 	}, fields{
 		"lake": &asLake, "tag": &o.Tag, "wrapper:read": new(string), "at:export": &o.At, "max-events": &o.MaxEvents, "min-size": &o.MinSize, "counters-every": &o.CountersEvery,
 		"lifetimes": &o.Lifetimes, "no-lifetimes": &o.NoLifetimes, "flows": &o.Flows, "compact": &o.Compact, "output:export": &o.Output.Path,
 		"format:export": &o.Format, "table": &o.Table, "force": &o.Output.Force,
-	}.with(partFields(&o.Part)), interruptible(func(cmd *cobra.Command, args []string) error {
+	}.addFields(partFields(&o.Part)), interruptible(func(cmd *cobra.Command, args []string) error {
 		if asLake || len(args) > 1 {
 			return convert.ExportLake(args, &o, cmd.Flags().Changed)
 		}
@@ -33,7 +33,7 @@ func newExport() *cobra.Command {
 	}))
 }
 
-func newImport() *cobra.Command {
+func newImportCommand() *cobra.Command {
 	var output files.Output
 	format := ""
 	return newCommand(&cobra.Command{
@@ -45,12 +45,12 @@ func newImport() *cobra.Command {
 		Example: "  gpumemtop import rmm_log.csv -o run.gmt && gpumemtop replay --policy slab run.gmt\n" +
 			"  gpumemtop import --format clintercept clintercept_log.txt -o run.gmt",
 		Args: oneFile,
-	}, recordingOutput(&output).with(fields{"format:import": &format}), interruptible(func(_ *cobra.Command, args []string) error {
+	}, recordingOutput(&output).addFields(fields{"format:import": &format}), interruptible(func(_ *cobra.Command, args []string) error {
 		return convert.Import(args[0], format, output)
 	}))
 }
 
-func newTrim() *cobra.Command {
+func newTrimCommand() *cobra.Command {
 	var part files.Part
 	var output files.Output
 	return newCommand(&cobra.Command{
@@ -62,12 +62,12 @@ func newTrim() *cobra.Command {
 		Annotations: map[string]string{usageKey: "gpumemtop trim [--since TIME] [--until TIME] [--process PID] -o OUT [-f] FILE"},
 		Example:     "  gpumemtop trim run.gmt --since 10s --until 20s -o ten.gmt\n  gpumemtop trim torn.gmt -o whole.gmt",
 		Args:        oneFile,
-	}, recordingOutput(&output).with(partFields(&part)), interruptible(func(_ *cobra.Command, args []string) error {
+	}, recordingOutput(&output).addFields(partFields(&part)), interruptible(func(_ *cobra.Command, args []string) error {
 		return convert.Trim(args[0], part, output)
 	}))
 }
 
-func newMerge() *cobra.Command {
+func newMergeCommand() *cobra.Command {
 	var output files.Output
 	return newCommand(&cobra.Command{
 		Use:   "merge [flags] FILE FILE...",
@@ -78,7 +78,7 @@ func newMerge() *cobra.Command {
 			"status is the worst of all.",
 		Annotations: map[string]string{usageKey: "gpumemtop merge -o OUT [-f] FILE FILE..."},
 		Example:     "  mpirun -n 4 gpumemtop record -o rank-%h-%p.gmt ./app\n  gpumemtop merge rank-*.gmt -o all.gmt",
-		Args:        argumentCount(2, 0, "two recordings or more"),
+		Args:        checkArgumentCount(2, 0, "two recordings or more"),
 	}, recordingOutput(&output), interruptible(func(_ *cobra.Command, args []string) error {
 		return convert.Merge(args, output)
 	}))
@@ -88,7 +88,7 @@ func recordingOutput(o *files.Output) fields {
 	return fields{"output:recording": &o.Path, "force": &o.Force}
 }
 
-func newReduce() *cobra.Command {
+func newReduceCommand() *cobra.Command {
 	o := convert.ReduceOptions{Top: 20}
 	return newCommand(&cobra.Command{
 		Use:   "reduce [flags] DIR...",
@@ -98,14 +98,14 @@ func newReduce() *cobra.Command {
 			"is no whole record is skipped and named, and the exit status is 1.",
 		Annotations: map[string]string{usageKey: "gpumemtop reduce [--json] [-o OUT.parquet] [-f] DIR..."},
 		Example:     "  gpumemtop reduce logs/ -o job.parquet\n  gpumemtop reduce --top 5 logs/",
-		Args:        argumentCount(1, 0, "one folder or more"),
+		Args:        checkArgumentCount(1, 0, "one folder or more"),
 	}, fields{"output:reduce": &o.Output.Path, "force": &o.Output.Force, "json:reduce": &o.JSON, "top": &o.Top},
 		interruptible(func(cmd *cobra.Command, args []string) error {
 			return convert.Reduce(cmd.OutOrStdout(), args, &o)
 		}))
 }
 
-func newLibrary() *cobra.Command {
+func newLibraryCommand() *cobra.Command {
 	var output files.Output
 	return newCommand(&cobra.Command{
 		Use:   "library -o FILE",
@@ -119,7 +119,7 @@ func newLibrary() *cobra.Command {
 		Annotations: map[string]string{usageKey: "gpumemtop library -o FILE [-f]"},
 		Example: "  gpumemtop library -o /shared/libgpumemtop.so\n" +
 			"  GPUMEMTOP_LOG=/shared/logs LD_PRELOAD=/shared/libgpumemtop.so ./app",
-		Args: noArguments,
+		Args: refuseArguments,
 	}, fields{"output:library": &output.Path, "force": &output.Force}, interruptible(func(*cobra.Command, []string) error {
 		return convert.Library(output)
 	}))

@@ -18,7 +18,7 @@ func costFields(o *read.CostOptions) fields {
 	return fields{"device-cost": &o.File, "device:cost": &o.Device}
 }
 
-func newReplay() *cobra.Command {
+func newReplayCommand() *cobra.Command {
 	o := study.ReplayOptions{PolicyChoice: watch.PolicyChoice{Policy: allocator.Default}, Format: "text"}
 	return newCommand(&cobra.Command{
 		Use:   "replay [flags] FILE",
@@ -33,11 +33,11 @@ func newReplay() *cobra.Command {
 			"  gpumemtop probe --format json -o card.json       on another machine; here, what the run would cost there:\n" +
 			"  gpumemtop replay --device-cost card.json run.gmt",
 		Args: oneFile,
-	}, fields{"capacity": &o.Capacity, "format": &o.Format, "plan": &o.Plan}.with(fixedPolicy(&o.PolicyChoice)).with(costFields(&o.Cost)),
+	}, fields{"capacity": &o.Capacity, "format": &o.Format, "plan": &o.Plan}.addFields(fixedPolicy(&o.PolicyChoice)).addFields(costFields(&o.Cost)),
 		interruptible(func(cmd *cobra.Command, args []string) error { return study.Replay(cmd.OutOrStdout(), args[0], &o) }))
 }
 
-func newTune() *cobra.Command {
+func newTuneCommand() *cobra.Command {
 	o, format, live := study.TuneOptions{Setup: defaultSetup(), Budget: 30 * time.Second, Configurations: study.DefaultConfigurations}, "text", false
 	return newCommand(&cobra.Command{
 		Use:   "tune [flags] FILE... | tune [flags] -- CMD [ARGS...]",
@@ -64,7 +64,7 @@ func newTune() *cobra.Command {
 	}, fields{
 		"live": &live, "budget:tune": &o.Budget, "configurations": &o.Configurations, "max-memory": &o.MaxMemory, "write": &o.Output.Path,
 		"force": &o.Output.Force, "format": &format,
-	}.with(fixedPolicy(&o.Setup.PolicyChoice)).with(costFields(&o.Cost)), func(cmd *cobra.Command, args []string) error {
+	}.addFields(fixedPolicy(&o.Setup.PolicyChoice)).addFields(costFields(&o.Cost)), func(cmd *cobra.Command, args []string) error {
 		o.PresentGiven = slices.ContainsFunc([]string{"policy", "set", "max-cached"}, cmd.Flags().Changed)
 		out := cmd.OutOrStdout()
 		if o.Output.Path == "-" { // standard output gets only the settings
@@ -92,7 +92,7 @@ func newTune() *cobra.Command {
 	})
 }
 
-func newAdvise() *cobra.Command {
+func newAdviseCommand() *cobra.Command {
 	o := study.DefaultAdvice()
 	return newCommand(&cobra.Command{
 		Use:   "advise [flags] FILE...",
@@ -108,13 +108,13 @@ func newAdvise() *cobra.Command {
 			"  gpumemtop advise a.gmt b.gmt\n" +
 			"  gpumemtop advise --write plan.toml a.gmt b.gmt && gpumemtop --plan plan.toml ./blur 4096\n" +
 			"  gpumemtop advise --format json a.gmt | jq '.programs[].runs[].merged.peak'",
-		Args: argumentCount(1, 0, "one recording or more"),
+		Args: checkArgumentCount(1, 0, "one recording or more"),
 	}, fields{"wrapper:read": new(string), "form": &o.Form, "sizes": &o.Sizes, "steps": &o.Steps, "max:advise": &o.Most, "format": &o.Format,
 		"write:plan": &o.Plan.Path, "force": &o.Plan.Force},
 		interruptible(func(cmd *cobra.Command, args []string) error { return study.Advise(cmd.OutOrStdout(), args, &o) }))
 }
 
-func newPlan() *cobra.Command {
+func newPlanCommand() *cobra.Command {
 	o := study.PlaceOptions{Timeout: 30 * time.Second}
 	return newCommand(&cobra.Command{
 		Use:   "plan [flags] FILE",

@@ -19,7 +19,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-func newPolicies() *cobra.Command {
+func newPoliciesCommand() *cobra.Command {
 	return newCommand(&cobra.Command{
 		Use:         "policies [NAME...]",
 		Short:       "List policies and their limits",
@@ -40,7 +40,7 @@ func newPolicies() *cobra.Command {
 	}))
 }
 
-func newProbe() *cobra.Command {
+func newProbeCommand() *cobra.Command {
 	o := study.ProbeOptions{Budget: 10 * time.Second, Format: "text"}
 	return newCommand(&cobra.Command{
 		Use:   "probe [flags]",
@@ -52,14 +52,14 @@ func newProbe() *cobra.Command {
 			"interrupt ends it early, with the figures so far.",
 		Annotations: map[string]string{usageKey: "gpumemtop probe [--device DEVICE] [--max SIZE] [--budget TIME] [--format text|json] [-o FILE] [--write FILE]"},
 		Example:     "  gpumemtop probe                          all devices, in about 10 seconds\n  gpumemtop probe --max 64M --format json -o probe.json   for replay --device-cost probe.json",
-		Args:        noArguments,
+		Args:        refuseArguments,
 	}, fields{
 		"device:probe": &o.Device, "platform": &o.Platform, "max:probe": &o.Max, "budget:probe": &o.Budget, "format": &o.Format,
 		"output:text": &o.Output.Path, "force": &o.Output.Force, "write:probe": &o.Profile,
 	}, func(cmd *cobra.Command, _ []string) error { return study.Probe(cmd.OutOrStdout(), &o) })
 }
 
-func newDoctor() *cobra.Command {
+func newDoctorCommand() *cobra.Command {
 	format := "text"
 	return newCommand(&cobra.Command{
 		Use:   "doctor [flags]",
@@ -69,7 +69,7 @@ func newDoctor() *cobra.Command {
 			"own, so that one that crashes or hangs is only reported. The exit status is 1 if programs cannot be run.",
 		Annotations: map[string]string{usageKey: "gpumemtop doctor [--format text|json]"},
 		Example:     "  gpumemtop doctor\n  gpumemtop doctor --format json | jq -r '.lines[].text'",
-		Args:        noArguments,
+		Args:        refuseArguments,
 	}, fields{"format": &format}, interruptible(func(cmd *cobra.Command, _ []string) error {
 		variables := map[string]string{}
 		for i := range settings {
@@ -79,7 +79,7 @@ func newDoctor() *cobra.Command {
 		}
 		return study.Doctor(cmd.OutOrStdout(), format, study.DoctorOptions{
 			Version: "gpumemtop " + versionText(), Policies: allocator.Names(), Settings: variables,
-			SettingsFile: presentUsersFile(os.LookupEnv), Check: checkEnvironment,
+			SettingsFile: existingUserFile(os.LookupEnv), Check: checkEnvironment,
 		})
 	}))
 }
@@ -91,17 +91,17 @@ func checkEnvironment() error {
 	if err != nil {
 		return err
 	}
-	return origins.explain(o.Check())
+	return origins.explainSource(o.Check())
 }
 
-func newVersion() *cobra.Command {
+func newVersionCommand() *cobra.Command {
 	asJSON := false
 	return newCommand(&cobra.Command{
 		Use:         "version [--json]",
 		Short:       "Show the version",
 		Annotations: map[string]string{usageKey: "gpumemtop version [--json]"},
 		Example:     "  gpumemtop version\n  gpumemtop version --json | jq .recording_format",
-		Args:        noArguments,
+		Args:        refuseArguments,
 	}, fields{"json:version": &asJSON}, interruptible(func(cmd *cobra.Command, _ []string) error {
 		if !asJSON {
 			return console.WriteText(cmd.OutOrStdout(), "gpumemtop version "+versionText()+"\n")

@@ -14,7 +14,7 @@ func partFields(p *files.Part) fields {
 	return fields{"since": &p.Since, "until": &p.Until, "process": &p.Process}
 }
 
-func newView() *cobra.Command {
+func newViewCommand() *cobra.Command {
 	o := watch.ViewOptions{Dashboard: defaultDashboard()}
 	return newCommand(&cobra.Command{
 		Use:   "view [flags] FILE",
@@ -29,7 +29,7 @@ func newView() *cobra.Command {
 		func(cmd *cobra.Command, args []string) error { return watch.View(cmd.OutOrStdout(), &o, args[0]) })
 }
 
-func newReport() *cobra.Command {
+func newReportCommand() *cobra.Command {
 	o := read.ReportOptions{Format: read.ReportFormats[0], Top: 20}
 	return newCommand(&cobra.Command{
 		Use:         "report [flags] FILE",
@@ -41,12 +41,12 @@ func newReport() *cobra.Command {
 	}, fields{
 		"tag": &o.Tag, "all:report": &o.All, "section": &o.Section, "curve": &o.Curve, "top": &o.Top, "output:text": &o.Output.Path, "force": &o.Output.Force, "format:report": &o.Format,
 		"wrapper:read": new(string), "device-cost:touch": &o.Cost.File, "device:cost": &o.Cost.Device,
-	}.with(partFields(&o.Part)), interruptible(func(cmd *cobra.Command, args []string) error {
+	}.addFields(partFields(&o.Part)), interruptible(func(cmd *cobra.Command, args []string) error {
 		return read.Report(cmd.OutOrStdout(), args[0], &o, cmd.Flags().Changed)
 	}))
 }
 
-func newInfo() *cobra.Command {
+func newInfoCommand() *cobra.Command {
 	format := "text"
 	return newCommand(&cobra.Command{
 		Use:   "info [flags] FILE",
@@ -62,7 +62,7 @@ func newInfo() *cobra.Command {
 	}))
 }
 
-func newDiff() *cobra.Command {
+func newDiffCommand() *cobra.Command {
 	format, top := "text", 20
 	return newCommand(&cobra.Command{
 		Use:   "diff [flags] A B",
@@ -72,13 +72,13 @@ func newDiff() *cobra.Command {
 		Annotations: map[string]string{usageKey: "gpumemtop diff [--format text|json] [--top N] A B"},
 		Example: "  gpumemtop diff before.gmt after.gmt\n" +
 			"  gpumemtop diff --top 5 --wrapper '^my_alloc$' before.gmt after.gmt",
-		Args: argumentCount(2, 2, "two recordings"),
+		Args: checkArgumentCount(2, 2, "two recordings"),
 	}, fields{"wrapper:read": new(string), "top": &top, "format": &format}, interruptible(func(cmd *cobra.Command, args []string) error {
 		return read.Diff(cmd.OutOrStdout(), args[0], args[1], format, top)
 	}))
 }
 
-func newCheck() *cobra.Command {
+func newCheckCommand() *cobra.Command {
 	format, rules := "text", ""
 	return newCommand(&cobra.Command{
 		Use:   "check [flags] FILE",

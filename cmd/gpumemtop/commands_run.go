@@ -56,15 +56,15 @@ func runFields(o *watch.RunOptions) fields {
 		"device-memory": &s.DeviceMemory, "spill": &s.Spill, "eager": &s.Eager, "answer-free-memory": &s.AnswerFree,
 		"no-relief": &s.NoRelief, "hash-writes": &s.HashWrites, "ghosts": &o.Ghosts,
 		"plan": &s.Plan, "memory-budget": &s.MemoryBudget, "measure": &s.Measure.Alternative, "measure-until": &s.Measure.Until,
-	}.with(siteFields(s)).with(recordingFields(&o.Outputs)).with(monitorFields(&o.Monitor))
+	}.addFields(siteFields(s)).addFields(recordingFields(&o.Outputs)).addFields(monitorFields(&o.Monitor))
 }
 
 func dashboardRunFields(o *watch.RunOptions) fields {
-	return runFields(o).with(dashboardFields(&o.Dashboard)).
-		with(fields{"dashboard": &o.Dashboard.Piped, "guide": &o.Dashboard.Guide, "exit-with-app": &o.ExitWithApp, "no-replay": &o.NoReplay, "read-only": &o.ReadOnly})
+	return runFields(o).addFields(dashboardFields(&o.Dashboard)).
+		addFields(fields{"dashboard": &o.Dashboard.Piped, "guide": &o.Dashboard.Guide, "exit-with-app": &o.ExitWithApp, "no-replay": &o.NoReplay, "read-only": &o.ReadOnly})
 }
 
-func newRun() *cobra.Command {
+func newRunCommand() *cobra.Command {
 	o := watch.RunOptions{Options: watch.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}}
 	return allowBareMeasure(newCommand(&cobra.Command{
 		Use:   "gpumemtop [flags] [--] CMD [ARGS...]",
@@ -99,7 +99,7 @@ func allowBareMeasure(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-func newRecord() *cobra.Command {
+func newRecordCommand() *cobra.Command {
 	o := watch.RunOptions{Options: watch.Options{Setup: defaultSetup(), Dashboard: watch.DashboardOptions{Headless: true, Refresh: watch.DefaultRefresh}}}
 	return allowBareMeasure(newCommand(&cobra.Command{
 		Use:         "record [flags] [--] CMD [ARGS...]",
@@ -121,7 +121,7 @@ func newRecord() *cobra.Command {
 	}))
 }
 
-func newAttach(start watch.StartFeed) *cobra.Command {
+func newAttachCommand(start watch.StartFeed) *cobra.Command {
 	o := watch.AttachOptions{Options: watch.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}}
 	session, readOnly := "", false
 	cmd := newCommand(&cobra.Command{
@@ -137,13 +137,13 @@ func newAttach(start watch.StartFeed) *cobra.Command {
 			"  gpumemtop attach --comm train --follow           all programs of this name, and their children\n" +
 			"  gpumemtop attach --all -o %h-%p.gmt              one file for each process that uses OpenCL\n" +
 			"  gpumemtop attach --session                       the dashboard of gpumemtop --headless ./app elsewhere",
-		Args: noProgram,
+		Args: refuseProgram,
 	}, fields{
 		"pid": &o.PIDs, "comm": &o.Comms, "cgroup": &o.Cgroups, "all": &o.All, "follow": &o.Follow, "duration": &o.Duration, "ghosts": &o.Ghosts,
 		"session": &session, "read-only": &readOnly, "dashboard": &o.Dashboard.Piped,
 		"memory-budget": &o.Setup.MemoryBudget,
-	}.with(siteFields(&o.Setup)).with(recordingFields(&o.Outputs)).with(monitorFields(&o.Monitor)).
-		with(dashboardFields(&o.Dashboard)),
+	}.addFields(siteFields(&o.Setup)).addFields(recordingFields(&o.Outputs)).addFields(monitorFields(&o.Monitor)).
+		addFields(dashboardFields(&o.Dashboard)),
 		func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("session") {
 				return watch.Attach(&o, start)
@@ -167,8 +167,8 @@ func showSession(cmd *cobra.Command, name string, readOnly bool, o *watch.Dashbo
 	return watch.Session(strings.TrimSpace(name), readOnly, o)
 }
 
-// noProgram is the Args of attach: it explains how to name a process, and how to start a program.
-func noProgram(cmd *cobra.Command, args []string) error {
+// refuseProgram is the Args of attach: it explains how to name a process, and how to start a program.
+func refuseProgram(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 && cmd.Flags().Changed("session") { // flags after the name
 		if err := cmd.Flags().Parse(args[1:]); err != nil {
 			return err
@@ -199,7 +199,7 @@ func writeResult[R interface{ WriteText(w io.Writer) error }](w io.Writer, forma
 	return result.WriteText(w)
 }
 
-func newFit() *cobra.Command {
+func newFitCommand() *cobra.Command {
 	o, format, device, bandwidth, spill := study.FitOptions{Setup: defaultSetup()}, "text", "", "", false
 	return newCommand(&cobra.Command{
 		Use:   "fit [flags] [--] CMD [ARGS...] | fit --on DEVICE FILE... | fit --spill FILE...",
@@ -219,9 +219,9 @@ func newFit() *cobra.Command {
 			"  gpumemtop fit --on adreno-740 blur.gmt             would it run there?",
 		Args: cobra.ArbitraryArgs,
 	}, fields{"on": &device, "spill:fit": &spill, "bandwidth": &bandwidth, "resolution": &o.Resolution, "timeout:fit": &o.Timeout, "format": &format}.
-		with(fixedPolicy(&o.Setup.PolicyChoice)).with(siteFields(&o.Setup)), func(cmd *cobra.Command, args []string) error {
+		addFields(fixedPolicy(&o.Setup.PolicyChoice)).addFields(siteFields(&o.Setup)), func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().Changed("on") {
-			return fitOn(cmd, device, format, args)
+			return fitOnDevice(cmd, device, format, args)
 		}
 		if spill {
 			return fitSpill(cmd, bandwidth, format, args)
@@ -236,8 +236,8 @@ func newFit() *cobra.Command {
 	})
 }
 
-// fitOn holds recordings against a device that is not here. It refuses flags that only concern running a program.
-func fitOn(cmd *cobra.Command, device, format string, args []string) error {
+// fitOnDevice holds recordings against a device that is not here. It refuses flags that only concern running a program.
+func fitOnDevice(cmd *cobra.Command, device, format string, args []string) error {
 	if err := refuseRunFlags(cmd, "on", "spill", "bandwidth"); err != nil {
 		return err
 	}
@@ -269,7 +269,7 @@ func refuseRunFlags(cmd *cobra.Command, with string, others ...string) error {
 	return nil
 }
 
-func newCompare() *cobra.Command {
+func newCompareCommand() *cobra.Command {
 	o, format, outputs := study.CompareOptions{Setup: defaultSetup(), Runs: study.DefaultRuns}, "text", false
 	return newCommand(&cobra.Command{
 		Use:   "compare [flags] [--] CMD [ARGS...]",
@@ -292,7 +292,7 @@ func newCompare() *cobra.Command {
 			"  gpumemtop compare --outputs ./blur 4096            does it depend on memory that it never wrote?",
 		Args: cobra.ArbitraryArgs,
 	}, fields{"runs": &o.Runs, "budget:compare": &o.Budget, "against": &o.Against, "outputs": &outputs, "format": &format}.
-		with(fixedPolicy(&o.Setup.PolicyChoice)).with(siteFields(&o.Setup)), func(cmd *cobra.Command, args []string) error {
+		addFields(fixedPolicy(&o.Setup.PolicyChoice)).addFields(siteFields(&o.Setup)), func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return errors.New("no program to compare: gpumemtop compare CMD [ARGS...]")
 		}

@@ -54,7 +54,7 @@ func addCompletion(root *cobra.Command) {
 	addHelpAll(completion)
 	completion.RunE = func(cmd *cobra.Command, words []string) error {
 		if len(words) > 0 {
-			return unknownTopic(cmd, words[0])
+			return unknownTopicError(cmd, words[0])
 		}
 		return cmd.Help()
 	}
@@ -83,8 +83,8 @@ func addCompletion(root *cobra.Command) {
 	}
 }
 
-// complete lets shells complete the values of a command's flags.
-func complete(cmd *cobra.Command) {
+// completeFlagValues lets shells complete the values of a command's flags.
+func completeFlagValues(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	switch {
 	case slices.Contains(recordingReaders, cmd.Name()):
@@ -97,7 +97,7 @@ func complete(cmd *cobra.Command) {
 		cmd.ValidArgsFunction = completeProgram
 	}
 	for _, s := range settingsOf(flags) {
-		words, known := completions[s.key()]
+		words, known := completions[s.tableKey()]
 		switch {
 		case s.name == "set":
 			_ = cmd.RegisterFlagCompletionFunc("set", completeLimit)

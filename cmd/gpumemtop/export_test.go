@@ -44,7 +44,7 @@ func TestExportTables(t *testing.T) {
 		{"--format parquet -o " + folder, "is in " + folder + " already: use -f to replace it"},
 		{"--format parquet -f -o " + folder, ""},
 	} {
-		root := newRoot()
+		root := newRootCommand()
 		root.SetArgs(append([]string{"export", path}, strings.Fields(step.args)...))
 		err := root.Execute()
 		if step.err == "" && err != nil || step.err != "" && (err == nil || !strings.Contains(err.Error(), step.err)) {
@@ -65,7 +65,7 @@ func TestExportTables(t *testing.T) {
 		{"--format csv --at end -o " + filepath.Join(dir, "none"), "--at is for --format pprof, not csv: leave it out"},
 		{"--format pprof --at 1h -o " + filepath.Join(dir, "none"), "--at 1h0m0s is after the end: the recording lasts"},
 	} {
-		root := newRoot()
+		root := newRootCommand()
 		root.SetArgs(append([]string{"export", path}, strings.Fields(step.args)...))
 		if err := root.Execute(); err == nil || !strings.Contains(err.Error(), step.err) {
 			t.Errorf("%s: error %v, want %q", step.args, err, step.err)
@@ -97,7 +97,7 @@ func TestTracesOfPartsShowNoLeaks(t *testing.T) {
 		{"export " + part, 2, 0},
 	} {
 		out := filepath.Join(dir, "out")
-		root := newRoot()
+		root := newRootCommand()
 		args := strings.Fields(step.args)
 		if args[0] == "export" {
 			args = append(args, "-f", "-o", out)

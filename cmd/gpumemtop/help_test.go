@@ -16,7 +16,7 @@ import (
 
 // Help fits the width of a usual window, says all that it said before its lines were broken, and has two examples.
 func TestHelpFits(t *testing.T) {
-	for _, cmd := range append(newRoot().Commands(), newRoot()) {
+	for _, cmd := range append(newRootCommand().Commands(), newRootCommand()) {
 		if strings.Count(cmd.Example, "\n") < 1 {
 			t.Errorf("%s has fewer than two examples", cmd.Name())
 		}
@@ -35,7 +35,7 @@ func TestHelpFits(t *testing.T) {
 
 // --help leaves out what only --help-all shows, says so, and --help-all shows every flag.
 func TestHelpAll(t *testing.T) {
-	for _, cmd := range newRoot().Commands() {
+	for _, cmd := range newRootCommand().Commands() {
 		short := helpOf(t, cmd)
 		if err := cmd.Flags().Set(helpAllFlag, "true"); err != nil {
 			continue // cobra's own
@@ -65,7 +65,7 @@ func TestExampleBreaks(t *testing.T) {
 func TestHelpOfACommand(t *testing.T) {
 	for word, want := range map[string]string{"view": "gpumemtop view [--at TIME] FILE", "": "gpumemtop COMMAND [flags]"} {
 		var out bytes.Buffer
-		root := newRoot()
+		root := newRootCommand()
 		for _, cmd := range append(root.Commands(), root) {
 			cmd.SetOut(&out)
 		}
@@ -88,7 +88,7 @@ func helpOf(t *testing.T, cmd *cobra.Command) string {
 
 // TestHelpKeepsFlagsWhole: no line of the help ends within a flag.
 func TestHelpKeepsFlagsWhole(t *testing.T) {
-	for _, cmd := range append(newRoot().Commands(), newRoot()) {
+	for _, cmd := range append(newRootCommand().Commands(), newRootCommand()) {
 		for line := range strings.Lines(helpOf(t, cmd)) {
 			if strings.HasSuffix(line, "-\n") && !strings.HasSuffix(line, " -\n") { // which is standard output
 				t.Errorf("%s: %q", cmd.Name(), line)
@@ -99,7 +99,7 @@ func TestHelpKeepsFlagsWhole(t *testing.T) {
 
 // TestHelpHasEveryCommand once: those without a group would be in no list.
 func TestHelpHasEveryCommand(t *testing.T) {
-	root := newRoot()
+	root := newRootCommand()
 	root.InitDefaultCompletionCmd()
 	help := helpOf(t, root)
 	for _, cmd := range root.Commands() {
@@ -111,21 +111,21 @@ func TestHelpHasEveryCommand(t *testing.T) {
 
 // TestOnlyNamedCommandsAreMade, and suggestions and help know all.
 func TestOnlyNamedCommandsAreMade(t *testing.T) {
-	all := newRoot()
+	all := newRootCommand()
 	for _, group := range commandGroups() {
 		for _, c := range group.commands {
-			root := newRoot("--headless", c.name, "-o", "x")
+			root := newRootCommand("--headless", c.name, "-o", "x")
 			if names := root.Commands(); len(names) != 1 || names[0].Name() != c.name {
 				t.Errorf("%s: %v", c.name, names)
 			}
 		}
 	}
-	root := newRoot("--headless", "./blur", "reprot")
+	root := newRootCommand("--headless", "./blur", "reprot")
 	if n := len(root.Commands()); n != 0 || !slices.Equal(commandNames(root), commandNames(all)) || helpOf(t, root) != helpOf(t, all) {
 		t.Errorf("%d commands, suggests %q", n, commandNames(root))
 	}
 	for _, word := range []string{"help", "completion", "__complete", "__completeNoDesc"} {
-		if n := len(newRoot(word, "x").Commands()); n != len(all.Commands()) {
+		if n := len(newRootCommand(word, "x").Commands()); n != len(all.Commands()) {
 			t.Errorf("%s: %d commands", word, n)
 		}
 	}
@@ -142,7 +142,7 @@ func TestFlowing(t *testing.T) {
 
 // TestFishListsRecordings: the script for fish is cobra's except for how it lists files.
 func TestFishListsRecordings(t *testing.T) {
-	root := newRoot()
+	root := newRootCommand()
 	var script bytes.Buffer
 	root.SetOut(&script)
 	root.SetArgs([]string{"completion", "fish"})
@@ -155,7 +155,7 @@ func TestFishListsRecordings(t *testing.T) {
 func TestThemesAreCompleted(t *testing.T) {
 	for _, words := range [][]string{{"--theme"}, {"view", "--theme"}, {"attach", "--theme"}} {
 		for typed, want := range map[string]string{"": strings.Join(watch.Themes, "\n") + "\n:4\n", "./m": "toml\n:8\n"} {
-			root := newRoot(append([]string{"__complete"}, append(words, typed)...)...)
+			root := newRootCommand(append([]string{"__complete"}, append(words, typed)...)...)
 			var offers bytes.Buffer
 			root.SetOut(&offers)
 			root.SetArgs(append([]string{"__complete"}, append(words, typed)...))
@@ -176,7 +176,7 @@ func TestCompletionWithoutItsPackage(t *testing.T) {
 	}
 	var script bytes.Buffer
 	script.WriteString(bashWords)
-	if err := newRoot().GenBashCompletionV2(&script, true); err != nil {
+	if err := newRootCommand().GenBashCompletionV2(&script, true); err != nil {
 		t.Fatal(err)
 	}
 	script.WriteString(`

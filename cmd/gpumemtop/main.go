@@ -15,13 +15,13 @@ import (
 func main() {
 	inherited.Keep()
 	study.RunDriverChild()
-	root := newRoot(os.Args[1:]...)
+	root := newRootCommand(os.Args[1:]...)
 	root.SetArgs(os.Args[1:])
-	conclude(root.Execute(), os.Stderr).Exit()
+	reportError(root.Execute(), os.Stderr).Exit()
 }
 
-// conclude reports an error and returns the status to end with.
-func conclude(err error, stderr io.Writer) session.Status {
+// reportError reports an error and returns the status to end with.
+func reportError(err error, stderr io.Writer) session.Status {
 	if err != nil && !console.IsSilent(err) {
 		console.SayTo(stderr, err.Error())
 	}

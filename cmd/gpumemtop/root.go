@@ -14,10 +14,10 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
-// newRoot makes the command line with all commands, or only with those that words name, because to make all takes longer than a
-// short program runs.
-func newRoot(words ...string) *cobra.Command {
-	root := newRun()
+// newRootCommand makes the command line with all commands, or only with those that words name, because to make all takes
+// longer than a short program runs.
+func newRootCommand(words ...string) *cobra.Command {
+	root := newRunCommand()
 	root.Version = versionText() // Cobra writes "gpumemtop version" before it. A template would make the linker keep every method
 	all := len(words) == 0 || slices.ContainsFunc(words, listsCommands)
 	for _, group := range commandGroups() {
@@ -54,16 +54,16 @@ const machineCommands = "This machine, and gpumemtop itself"
 // commandGroups returns the groups: each is a question of users, with the commands that answer it.
 func commandGroups() []commandGroup {
 	return []commandGroup{
-		{"Watch a program", []command{{"record", newRecord}, {"attach", func() *cobra.Command { return newAttach(watch.StartTracer) }}}},
+		{"Watch a program", []command{{"record", newRecordCommand}, {"attach", func() *cobra.Command { return newAttachCommand(watch.StartTracer) }}}},
 		{"Read recordings", []command{
-			{"view", newView}, {"report", newReport}, {"info", newInfo}, {"diff", newDiff}, {"check", newCheck}, {"reduce", newReduce},
+			{"view", newViewCommand}, {"report", newReportCommand}, {"info", newInfoCommand}, {"diff", newDiffCommand}, {"check", newCheckCommand}, {"reduce", newReduceCommand},
 		}},
 		{"Improve the program or the pool", []command{
-			{"compare", newCompare}, {"tune", newTune}, {"fit", newFit}, {"replay", newReplay}, {"advise", newAdvise}, {"plan", newPlan},
+			{"compare", newCompareCommand}, {"tune", newTuneCommand}, {"fit", newFitCommand}, {"replay", newReplayCommand}, {"advise", newAdviseCommand}, {"plan", newPlanCommand},
 		}},
-		{"Convert recordings", []command{{"export", newExport}, {"import", newImport}, {"trim", newTrim}, {"merge", newMerge}}},
+		{"Convert recordings", []command{{"export", newExportCommand}, {"import", newImportCommand}, {"trim", newTrimCommand}, {"merge", newMergeCommand}}},
 		{machineCommands, []command{
-			{"doctor", newDoctor}, {"policies", newPolicies}, {"probe", newProbe}, {"config", newConfig}, {"library", newLibrary}, {"version", newVersion},
+			{"doctor", newDoctorCommand}, {"policies", newPoliciesCommand}, {"probe", newProbeCommand}, {"config", newConfigCommand}, {"library", newLibraryCommand}, {"version", newVersionCommand},
 		}},
 	}
 }
@@ -73,12 +73,12 @@ func listsCommands(word string) bool {
 	return word == "help" || word == "completion" || word == cobra.ShellCompRequestCmd || word == cobra.ShellCompNoDescRequestCmd
 }
 
-// completeCommand returns a command with all commands below it. newRoot may have left some out.
+// completeCommand returns a command with all commands below it. newRootCommand may have left some out.
 func completeCommand(cmd *cobra.Command) *cobra.Command {
 	if cmd.HasParent() {
 		return cmd
 	}
-	return newRoot()
+	return newRootCommand()
 }
 
 // addHelp adds the command that shows the help of others.
@@ -89,7 +89,7 @@ func addHelp(root *cobra.Command) {
 			return err
 		}
 		if len(rest) > 0 {
-			return unknownTopic(cmd, rest[0])
+			return unknownTopicError(cmd, rest[0])
 		}
 		return cmd.Help()
 	}})
@@ -101,9 +101,9 @@ type action func(cmd *cobra.Command, args []string) error
 // newCommand gives a command its flags, our help and our error messages.
 func newCommand(cmd *cobra.Command, fields fields, do action) *cobra.Command {
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	bind(cmd.Flags(), fields)
+	bindFlags(cmd.Flags(), fields)
 	cmd.Flags().SetInterspersed(commandKind(cmd) == "")
-	cmd.SetFlagErrorFunc(flagError)
+	cmd.SetFlagErrorFunc(describeFlagError)
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { showHelp(cmd) })
 	addHelpAll(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -114,7 +114,7 @@ func newCommand(cmd *cobra.Command, fields fields, do action) *cobra.Command {
 		switch {
 		case err != nil:
 			return err
-		case printsConfig(cmd.Flags()):
+		case wantsConfigPrinted(cmd.Flags()):
 			err = printConfig(cmd.OutOrStdout(), cmd.CommandPath(), origins)
 		default:
 			wrapper, _ := cmd.Flags().GetString("wrapper") // empty for commands that name no call sites
@@ -122,17 +122,17 @@ func newCommand(cmd *cobra.Command, fields fields, do action) *cobra.Command {
 				err = do(cmd, args)
 			}
 		}
-		return origins.explain(err)
+		return origins.explainSource(err)
 	}
 	if wanted := cmd.Args; wanted != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if printsConfig(cmd.Flags()) { // --print-config needs no arguments
+			if wantsConfigPrinted(cmd.Flags()) { // --print-config needs no arguments
 				return nil
 			}
 			return wanted(cmd, args)
 		}
 	}
-	complete(cmd)
+	completeFlagValues(cmd)
 	return cmd
 }
 
@@ -153,13 +153,13 @@ const (
 
 func commandKind(cmd *cobra.Command) string { return cmd.Annotations[kindKey] }
 
-func printsConfig(flags *pflag.FlagSet) bool {
+func wantsConfigPrinted(flags *pflag.FlagSet) bool {
 	set, err := flags.GetBool("print-config")
 	return err == nil && set
 }
 
-// flagError describes a wrong flag.
-func flagError(cmd *cobra.Command, err error) error {
+// describeFlagError describes a wrong flag.
+func describeFlagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var value *pflag.InvalidValueError
 	var missing *pflag.ValueRequiredError
@@ -183,8 +183,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())
 }
 
-// argumentCount returns a check that there are from least to most arguments; most 0: no bound. what names them in errors.
-func argumentCount(least, most int, what string) cobra.PositionalArgs {
+// checkArgumentCount returns a check that there are from least to most arguments; most 0: no bound. what names them in errors.
+func checkArgumentCount(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		n := len(args)
 		switch {
@@ -198,10 +198,10 @@ func argumentCount(least, most int, what string) cobra.PositionalArgs {
 }
 
 // oneFile is the Args of commands that read one recording.
-var oneFile = argumentCount(1, 1, "one recording")
+var oneFile = checkArgumentCount(1, 1, "one recording")
 
-// noArguments is the Args of commands without arguments.
-func noArguments(cmd *cobra.Command, args []string) error {
+// refuseArguments is the Args of commands without arguments.
+func refuseArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return fmt.Errorf("%s takes no arguments: see %s --help", cmd.CommandPath(), cmd.CommandPath())
 	}

@@ -253,8 +253,8 @@ var settings = []setting{
 		help: "detach after this time, for example 30s or 10m; 0s: on request, or when nothing is left to watch"},
 }
 
-// key names a setting in the table: "output:record", or its flag if that has no variants.
-func (s *setting) key() string {
+// tableKey names a setting in the table: "output:record", or its flag if that has no variants.
+func (s *setting) tableKey() string {
 	if s.variant == "" {
 		return s.name
 	}
@@ -269,23 +269,23 @@ func (s *setting) envName() string {
 	return "GPUMEMTOP_" + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
 }
 
-// inFile reports whether a settings file may have the setting.
-func (s *setting) inFile() bool { return s.env && s.name != "config" }
+// mayBeInFile reports whether a settings file may have the setting.
+func (s *setting) mayBeInFile() bool { return s.env && s.name != "config" }
 
 // fields are the settings of a command: by key, pointers to the variables of their values, which hold the defaults. They are
 // *string, *bool, *int, *time.Duration or *[]string.
 type fields map[string]any
 
-func (f fields) with(more fields) fields {
+func (f fields) addFields(more fields) fields {
 	maps.Copy(f, more)
 	return f
 }
 
-// bind makes the flags of a command. A command with settings that have a variable gets --config and --print-config, too.
-func bind(flags *pflag.FlagSet, fields fields) {
+// bindFlags makes the flags of a command. A command with settings that have a variable gets --config and --print-config, too.
+func bindFlags(flags *pflag.FlagSet, fields fields) {
 	flags.SortFlags = false
 	for i := range settings {
-		if s := &settings[i]; s.env && fields[s.key()] != nil {
+		if s := &settings[i]; s.env && fields[s.tableKey()] != nil {
 			fields["config"], fields["print-config"] = new(string), new(bool)
 			break
 		}
@@ -293,8 +293,8 @@ func bind(flags *pflag.FlagSet, fields fields) {
 	bound := 0
 	for i := range settings {
 		s := &settings[i]
-		if field := fields[s.key()]; field != nil {
-			s.bind(flags, field)
+		if field := fields[s.tableKey()]; field != nil {
+			s.bindFlag(flags, field)
 			bound++
 		}
 	}
@@ -325,7 +325,7 @@ func (t *toggle) String() string { return strconv.FormatBool(bool(*t)) }
 // Type implements pflag.Value.
 func (t *toggle) Type() string { return "bool" }
 
-func (s *setting) bind(flags *pflag.FlagSet, field any) {
+func (s *setting) bindFlag(flags *pflag.FlagSet, field any) {
 	switch field := field.(type) {
 	case *string:
 		flags.StringVarP(field, s.name, s.short, *field, s.help)
@@ -338,7 +338,7 @@ func (s *setting) bind(flags *pflag.FlagSet, field any) {
 	case *[]string:
 		flags.StringArrayVarP(field, s.name, s.short, *field, s.help)
 	}
-	_ = flags.SetAnnotation(s.name, keyAnnotation, []string{s.key()}) // fails only for flags that do not exist
+	_ = flags.SetAnnotation(s.name, keyAnnotation, []string{s.tableKey()}) // fails only for flags that do not exist
 }
 
 // settingsOf returns the settings of a command, in the order of the table.
@@ -346,7 +346,7 @@ func settingsOf(flags *pflag.FlagSet) []*setting {
 	var list []*setting
 	for i := range settings {
 		s := &settings[i]
-		if flag := flags.Lookup(s.name); flag != nil && flag.Annotations[keyAnnotation] != nil && flag.Annotations[keyAnnotation][0] == s.key() {
+		if flag := flags.Lookup(s.name); flag != nil && flag.Annotations[keyAnnotation] != nil && flag.Annotations[keyAnnotation][0] == s.tableKey() {
 			list = append(list, s)
 		}
 	}

@@ -63,8 +63,8 @@ func readSettingsFile(path string) (*settingsFile, error) {
 	return &settingsFile{path: path, entries: entries}, nil
 }
 
-// usersPath returns the path of the user's settings file (XDG Base Directory Specification), empty without a home.
-func usersPath(lookup func(string) (string, bool)) string {
+// userFilePath returns the path of the user's settings file (XDG Base Directory Specification), empty without a home.
+func userFilePath(lookup func(string) (string, bool)) string {
 	folder, _ := lookup("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(folder) {
 		home, _ := lookup("HOME")
@@ -76,9 +76,9 @@ func usersPath(lookup func(string) (string, bool)) string {
 	return filepath.Join(folder, "gpumemtop", "config.toml")
 }
 
-// presentUsersFile returns the path of the user's settings file, empty if it does not exist.
-func presentUsersFile(lookup func(string) (string, bool)) string {
-	path := usersPath(lookup)
+// existingUserFile returns the path of the user's settings file, empty if it does not exist.
+func existingUserFile(lookup func(string) (string, bool)) string {
+	path := userFilePath(lookup)
 	if _, err := os.Stat(path); err != nil {
 		return ""
 	}
@@ -88,7 +88,7 @@ func presentUsersFile(lookup func(string) (string, bool)) string {
 // readUsersFile reads the user's settings file, nil if there is none. A file that another user owns, as root may find it after
 // su, is an error.
 func readUsersFile(lookup func(string) (string, bool)) (*settingsFile, error) {
-	path := presentUsersFile(lookup)
+	path := existingUserFile(lookup)
 	var info unix.Stat_t
 	if path == "" || unix.Stat(path, &info) != nil {
 		return nil, nil
@@ -154,7 +154,7 @@ func parseEntry(keys []document.Key, name string, value any, line int) (entry, e
 		e.values, err = parseAssignments(keys, name, value, e.line)
 	} else {
 		var text string
-		text, err = e.setting.textOf(value)
+		text, err = e.setting.flagText(value)
 		e.values = []valueAt{{text, e.line}}
 	}
 	var placed *lineError
@@ -162,7 +162,7 @@ func parseEntry(keys []document.Key, name string, value any, line int) (entry, e
 		return e, err
 	}
 	if err == nil {
-		err = e.setting.check(e.values)
+		err = e.setting.tryValues(e.values)
 	}
 	if err != nil {
 		return wrong(err)
@@ -175,7 +175,7 @@ func fileSetting(name string) (*setting, error) {
 	known, flagOnly := fileSettings(), false
 	for i := range settings {
 		s := &settings[i]
-		if s.name == name && s.inFile() {
+		if s.name == name && s.mayBeInFile() {
 			return s, nil
 		}
 		flagOnly = flagOnly || s.name == name
@@ -193,7 +193,7 @@ func fileSetting(name string) (*setting, error) {
 func fileSettings() []string {
 	var names []string
 	for i := range settings {
-		if s := &settings[i]; s.inFile() && !slices.Contains(names, s.name) {
+		if s := &settings[i]; s.mayBeInFile() && !slices.Contains(names, s.name) {
 			names = append(names, s.name)
 		}
 	}
@@ -215,8 +215,8 @@ func (s *setting) newField() any {
 	return new(string)
 }
 
-// textOf writes a value as the flag takes it.
-func (s *setting) textOf(value any) (string, error) {
+// flagText writes a value as the flag takes it.
+func (s *setting) flagText(value any) (string, error) {
 	text, isText := value.(string)
 	want := "a text in quotes"
 	switch s.newField().(type) {
@@ -243,10 +243,10 @@ func (s *setting) textOf(value any) (string, error) {
 			return strconv.FormatInt(n, 10), nil
 		}
 	}
-	return "", fmt.Errorf("%s is %s: want %s", s.name, kindOf(value), want)
+	return "", fmt.Errorf("%s is %s: want %s", s.name, describeValue(value), want)
 }
 
-func kindOf(value any) string {
+func describeValue(value any) string {
 	switch v := value.(type) {
 	case string:
 		return "the text " + units.Clean(strconv.Quote(v))
@@ -271,7 +271,7 @@ func parseAssignments(keys []document.Key, name string, value any, line int) ([]
 		for _, one := range all {
 			text, ok := one.(string)
 			if !ok {
-				return nil, fmt.Errorf("%s has %s in its list: want texts, such as \"max_age=30s\"", name, kindOf(one))
+				return nil, fmt.Errorf("%s has %s in its list: want texts, such as \"max_age=30s\"", name, describeValue(one))
 			}
 			list = append(list, valueAt{text, line})
 		}
@@ -291,7 +291,7 @@ func parseAssignments(keys []document.Key, name string, value any, line int) ([]
 		}
 		return list, nil
 	}
-	return nil, fmt.Errorf("%s is %s: want a table, as in [%s] with lines such as max_age = \"30s\", or a list of texts", name, kindOf(value), name)
+	return nil, fmt.Errorf("%s is %s: want a table, as in [%s] with lines such as max_age = \"30s\", or a list of texts", name, describeValue(value), name)
 }
 
 // parseAssignment reads one value of such a table.
@@ -307,7 +307,7 @@ func parseAssignment(what, name string, value any) (string, error) {
 	case float64:
 		text = strconv.FormatFloat(v, 'f', -1, 64)
 	default:
-		return "", fmt.Errorf("%s %s is %s: want a text in quotes, a number, true or false", what, units.Clean(name), kindOf(value))
+		return "", fmt.Errorf("%s %s is %s: want a text in quotes, a number, true or false", what, units.Clean(name), describeValue(value))
 	}
 	if !limitName().MatchString(name) {
 		hint := "gpumemtop policies lists them"
@@ -317,15 +317,15 @@ func parseAssignment(what, name string, value any) (string, error) {
 		return "", fmt.Errorf("%s is not the name of a %s: %s", units.Clean(strconv.Quote(name)), what, hint)
 	}
 	if strings.Contains(text, ",") {
-		return "", fmt.Errorf("%s %s is %s: want one value, without a comma", what, name, kindOf(text))
+		return "", fmt.Errorf("%s %s is %s: want one value, without a comma", what, name, describeValue(text))
 	}
 	return name + "=" + text, nil
 }
 
-// check tries the values on a separate flag.
-func (s *setting) check(values []valueAt) error {
+// tryValues tries the values on a separate flag.
+func (s *setting) tryValues(values []valueAt) error {
 	flags := pflag.NewFlagSet(s.name, pflag.ContinueOnError)
-	s.bind(flags, s.newField())
+	s.bindFlag(flags, s.newField())
 	for _, value := range values {
 		if flags.Set(s.name, value.text) != nil {
 			return fmt.Errorf("bad value %s for %s: want what --%s takes", units.Clean(strconv.Quote(value.text)), s.name, s.name)

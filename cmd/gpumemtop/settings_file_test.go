@@ -34,7 +34,7 @@ func settleFile(t *testing.T, fields fields, file string, args ...string) (*orig
 		t.Fatal(err)
 	}
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	bind(flags, fields)
+	bindFlags(flags, fields)
 	if err := flags.Parse(append([]string{"--config", path}, args...)); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestExplain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := origins.explain(c.Check()).Error(); !strings.Contains(got, "bad value 99 for --stack-depth: want 1 to 32; --stack-depth is from ") || !strings.HasSuffix(got, "x.toml, line 2") {
+	if got := origins.explainSource(c.Check()).Error(); !strings.Contains(got, "bad value 99 for --stack-depth: want 1 to 32; --stack-depth is from ") || !strings.HasSuffix(got, "x.toml, line 2") {
 		t.Error(got)
 	}
 	for text, want := range map[string]string{
@@ -154,19 +154,19 @@ func TestExplain(t *testing.T) {
 		"--max-cached: too big": "--max-cached: too big; --max-cached is from ",
 		"bad --max, --policy":   "bad --max, --policy",
 	} {
-		if got := origins.explain(errors.New(text)).Error(); !strings.HasPrefix(got, want) || want == text && got != want {
+		if got := origins.explainSource(errors.New(text)).Error(); !strings.HasPrefix(got, want) || want == text && got != want {
 			t.Errorf("%s: %s", text, got)
 		}
 	}
-	if origins.explain(nil) != nil {
+	if origins.explainSource(nil) != nil {
 		t.Error("an error out of nothing")
 	}
 }
 
 // Every command with settings that have a variable takes a settings file, and no other does.
 func TestCommandsWithFiles(t *testing.T) {
-	for _, cmd := range append(newRoot().Commands(), newRoot()) {
-		variables := slices.ContainsFunc(settingsOf(cmd.Flags()), func(s *setting) bool { return s.inFile() })
+	for _, cmd := range append(newRootCommand().Commands(), newRootCommand()) {
+		variables := slices.ContainsFunc(settingsOf(cmd.Flags()), func(s *setting) bool { return s.mayBeInFile() })
 		if takes := cmd.Flags().Lookup("config") != nil; takes != variables {
 			t.Errorf("%s: has variables: %v, takes files: %v", cmd.Name(), variables, takes)
 		}

@@ -72,13 +72,13 @@ func (o *origins) readFile(lookup func(string) (string, bool)) error {
 	if err != nil {
 		var placed *lineError
 		if !errors.As(err, &placed) {
-			err = fmt.Errorf("%s: %w", o.name("config"), err)
+			err = fmt.Errorf("%s: %w", o.nameSource("config"), err)
 		}
 		return err
 	}
 	for _, s := range settingsOf(o.flags) {
 		e := o.file.entry(s.name)
-		if e == nil || !s.inFile() || o.flags.Changed(s.name) || s.name == "set" && o.othersLimits() {
+		if e == nil || !s.mayBeInFile() || o.flags.Changed(s.name) || s.name == "set" && o.hasLimitsOfOtherPolicy() {
 			continue
 		}
 		o.of[s.name] = o.file.lineName(e.line)
@@ -91,31 +91,31 @@ func (o *origins) readFile(lookup func(string) (string, bool)) error {
 	return nil
 }
 
-// othersLimits reports whether the limits in the user's file are for another policy than a flag or variable names.
-func (o *origins) othersLimits() bool {
-	return o.file.users && o.flags.Changed("policy") && !o.inFile("policy")
+// hasLimitsOfOtherPolicy reports whether the limits in the user's file are for another policy than a flag or variable names.
+func (o *origins) hasLimitsOfOtherPolicy() bool {
+	return o.file.users && o.flags.Changed("policy") && !o.isFromFile("policy")
 }
 
-// name returns what has set a setting: a variable, a line of the file, or else the flag.
-func (o *origins) name(flag string) string {
+// nameSource returns what has set a setting: a variable, a line of the file, or else the flag.
+func (o *origins) nameSource(flag string) string {
 	if origin := o.of[flag]; origin != "" {
 		return origin
 	}
 	return "--" + flag
 }
 
-// inFile reports whether a setting's value is from the file.
-func (o *origins) inFile(flag string) bool {
+// isFromFile reports whether a setting's value is from the file.
+func (o *origins) isFromFile(flag string) bool {
 	e := o.file.entry(flag)
 	return e != nil && o.of[flag] == o.file.lineName(e.line)
 }
 
-// choice returns the policy and limits.
-func (o *origins) choice() (choice watch.PolicyChoice) {
-	choice.Policy, _ = o.flags.GetString("policy") // errors: the command has no such flag
-	choice.Set, _ = o.flags.GetStringArray("set")
-	choice.MaxCached, _ = o.flags.GetString("max-cached")
-	return choice
+// policyChoice returns the policy and limits.
+func (o *origins) policyChoice() (policyChoice watch.PolicyChoice) {
+	policyChoice.Policy, _ = o.flags.GetString("policy") // errors: the command has no such flag
+	policyChoice.Set, _ = o.flags.GetStringArray("set")
+	policyChoice.MaxCached, _ = o.flags.GetString("max-cached")
+	return policyChoice
 }
 
 // checkPolicy checks the policy, and the limits from the file, whose errors name a line.
@@ -129,15 +129,15 @@ func (o *origins) checkPolicy() error {
 			return err
 		}
 	}
-	choice := o.choice()
+	choice := o.policyChoice()
 	if choice.Policy == allocator.Auto && flag.Annotations[keyAnnotation][0] == "policy:fixed" {
 		return fmt.Errorf("%s: policy %s switches policies while a program runs: here it can only be one of %s",
-			o.name("policy"), allocator.Auto, strings.Join(allocator.Names(), ", "))
+			o.nameSource("policy"), allocator.Auto, strings.Join(allocator.Names(), ", "))
 	}
 	if err := checkPolicyName(choice.Policy); err != nil {
-		return fmt.Errorf("%s: %w", o.name("policy"), err)
+		return fmt.Errorf("%s: %w", o.nameSource("policy"), err)
 	}
-	if o.file == nil || !o.inFile("set") {
+	if o.file == nil || !o.isFromFile("set") {
 		return nil
 	}
 	description, _ := allocator.Describe(choice.Policy)
@@ -157,7 +157,7 @@ func (o *origins) checkPolicy() error {
 
 // checkLimit checks one value of the file's limits by itself.
 func (o *origins) checkLimit(description *allocator.Description, text string) error {
-	choice := o.choice()
+	choice := o.policyChoice()
 	parsed, err := choice.ParseOne(text)
 	if err != nil {
 		return err
@@ -168,19 +168,19 @@ func (o *origins) checkLimit(description *allocator.Description, text string) er
 	}
 	for i := range parsed {
 		if name := parsed[i].Name; !slices.Contains(known, name) {
-			return o.unknownLimit(choice.Policy, name, known)
+			return o.unknownLimitError(choice.Policy, name, known)
 		}
 	}
 	return nil
 }
 
-// unknownLimit says that the policy has no such limit. The limit may be for the policy in the file, which a flag replaced.
-func (o *origins) unknownLimit(policy, name string, known []string) error {
+// unknownLimitError says that the policy has no such limit. The limit may be for the policy in the file, which a flag replaced.
+func (o *origins) unknownLimitError(policy, name string, known []string) error {
 	meant := o.file.entry("policy")
-	if meant != nil && !o.inFile("policy") && meant.values[0].text != policy {
+	if meant != nil && !o.isFromFile("policy") && meant.values[0].text != policy {
 		return fmt.Errorf("limit %s is for policy %s, which the file names in line %d; policy %s, from %s, has no such limit: "+
 			"give limits with --set, which replace all of the file's, or another file",
-			name, meant.values[0].text, meant.line, policy, o.name("policy"))
+			name, meant.values[0].text, meant.line, policy, o.nameSource("policy"))
 	}
 	hint := "it has " + strings.Join(known, ", ")
 	if near := doctor.Nearest(name, known); near != "" {
@@ -191,8 +191,8 @@ func (o *origins) unknownLimit(policy, name string, known []string) error {
 	return fmt.Errorf("policy %s has no limit %s: %s", policy, name, hint)
 }
 
-// explain adds to an error about flags where their values come from.
-func (o *origins) explain(err error) error {
+// explainSource adds to an error about flags where their values come from.
+func (o *origins) explainSource(err error) error {
 	if err == nil || console.IsSilent(err) {
 		return err
 	}
@@ -208,7 +208,7 @@ func (o *origins) explain(err error) error {
 // printConfig writes the settings in effect, and where each comes from, as a settings file.
 func printConfig(w io.Writer, command string, o *origins) error {
 	if o.flags.Lookup("policy") != nil { // the file must be readable by us
-		choice := o.choice()
+		choice := o.policyChoice()
 		if _, _, err := choice.New(); err != nil {
 			return err
 		}
@@ -216,7 +216,7 @@ func printConfig(w io.Writer, command string, o *origins) error {
 	var b, tables strings.Builder
 	fmt.Fprintf(&b, "# The settings of %s.\n", command)
 	for _, s := range settingsOf(o.flags) {
-		if !s.inFile() {
+		if !s.mayBeInFile() {
 			continue
 		}
 		origin, flag := o.of[s.name], o.flags.Lookup(s.name)
@@ -243,7 +243,7 @@ func printConfig(w io.Writer, command string, o *origins) error {
 }
 
 func printValue(b *strings.Builder, flags *pflag.FlagSet, flag *pflag.Flag, origin string) error {
-	value, err := valueOf(flags, flag)
+	value, err := flagValue(flags, flag)
 	if err != nil {
 		return err
 	}
@@ -256,7 +256,7 @@ func printValue(b *strings.Builder, flags *pflag.FlagSet, flag *pflag.Flag, orig
 	return err
 }
 
-func valueOf(flags *pflag.FlagSet, flag *pflag.Flag) (any, error) {
+func flagValue(flags *pflag.FlagSet, flag *pflag.Flag) (any, error) {
 	switch flag.Value.Type() {
 	case "bool":
 		return flags.GetBool(flag.Name)

@@ -17,7 +17,7 @@ import (
 func TestEnvironmentMirrorsFlags(t *testing.T) {
 	o := defaultRun()
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	bind(flags, dashboardRunFields(o))
+	bindFlags(flags, dashboardRunFields(o))
 	if err := flags.Parse([]string{"--policy", "pow2"}); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestPlanMeansArena(t *testing.T) {
 	} {
 		o := defaultRun()
 		flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-		bind(flags, dashboardRunFields(o))
+		bindFlags(flags, dashboardRunFields(o))
 		if err := flags.Parse(c.args); err != nil {
 			t.Fatal(err)
 		}
@@ -67,18 +67,18 @@ func TestPlanMeansArena(t *testing.T) {
 // TestEverySettingIsComplete: each has help, a group, a key of its own and a command.
 func TestEverySettingIsComplete(t *testing.T) {
 	used := map[string]bool{}
-	for _, cmd := range append(newRoot().Commands(), newRoot()) {
+	for _, cmd := range append(newRootCommand().Commands(), newRootCommand()) {
 		for _, s := range settingsOf(cmd.Flags()) {
-			used[s.key()] = true
+			used[s.tableKey()] = true
 		}
 	}
 	seen := map[string]bool{}
 	for i := range settings {
 		s := &settings[i]
-		if s.help == "" || !slices.Contains(groups, s.group) || seen[s.key()] || !used[s.key()] {
-			t.Errorf("--%s: incomplete, twice in the table, or of no command", s.key())
+		if s.help == "" || !slices.Contains(groups, s.group) || seen[s.tableKey()] || !used[s.tableKey()] {
+			t.Errorf("--%s: incomplete, twice in the table, or of no command", s.tableKey())
 		}
-		seen[s.key()] = true
+		seen[s.tableKey()] = true
 		if name := s.envName(); name == wire.SessionEnv {
 			t.Errorf("--%s: %s leads the target to its session", s.name, name)
 		}

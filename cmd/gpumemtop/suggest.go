@@ -44,8 +44,8 @@ func commandNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// unknownTopic is the error of help and completion about a word that they do not know.
-func unknownTopic(cmd *cobra.Command, word string) error {
+// unknownTopicError is the error of help and completion about a word that they do not know.
+func unknownTopicError(cmd *cobra.Command, word string) error {
 	hint := "see " + cmd.CommandPath() + " --help"
 	if near := doctor.Nearest(word, commandNames(cmd)); near != "" {
 		hint = "did you mean " + near + "?"

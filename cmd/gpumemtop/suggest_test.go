@@ -9,7 +9,7 @@ import (
 
 // A word that is no program is compared with the commands, by letters and by how they begin.
 func TestNearCommand(t *testing.T) {
-	root := newRoot()
+	root := newRootCommand()
 	for word, want := range map[string]string{"recrd": "gpumemtop record?", "rep": "gpumemtop replay, report?", "r": "", "blur": ""} {
 		got := suggestCommand(root, word, session.ErrNotFound).Error()
 		if want != "" && !strings.HasSuffix(got, want) || want == "" && strings.Contains(got, "mean") {

@@ -47,7 +47,7 @@ func syncs(t *testing.T, n int) string {
 
 func runCommand(t *testing.T, out io.Writer, args ...string) {
 	t.Helper()
-	root := newRoot()
+	root := newRootCommand()
 	root.SetArgs(args)
 	root.SetOut(out)
 	if err := root.Execute(); err != nil {

@@ -15,9 +15,9 @@ import (
 
 // statusOf runs a command line.
 func statusOf(args []string) int {
-	root := newRoot()
+	root := newRootCommand()
 	root.SetArgs(args)
-	return conclude(root.Execute(), io.Discard).Code
+	return reportError(root.Execute(), io.Discard).Code
 }
 
 // TestInputsAreKept: no command writes over what it reads, whatever name that is given by.

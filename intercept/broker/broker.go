@@ -114,13 +114,13 @@ func (b *Broker) Decide(decision *Decision, req *allocator.Request, out []Evicti
 	n = b.decisionNumber()
 	b.evicted = b.policy.DecideInto(&decision.Decision, req, b.evicted)
 	if decision.Slab == 0 || decision.SlabSize != 0 {
-		return n, b.serve(decision, out), nil
+		return n, b.answerWithBlock(decision, out), nil
 	}
 	if decision.Waits = b.isGrowing(decision.Slab); decision.Waits {
 		b.postponeEvictions()
 		return n, out, nil
 	}
-	return b.servePart(decision, req, n, out)
+	return b.serveSubAllocation(decision, req, n, out)
 }
 
 // Resume continues a decision that waits, with number n. The caller calls it when a slab was created or could not be.
@@ -134,7 +134,7 @@ func (b *Broker) Resume(decision *Decision, req *allocator.Request, n Number, la
 	decision.Waits = b.isGrowing(decision.Slab)
 	switch {
 	case !decision.Waits:
-		return b.servePart(decision, req, n, out)
+		return b.serveSubAllocation(decision, req, n, out)
 	case late:
 		return b.serveBlockInstead(decision, req, n, out)
 	}
@@ -142,12 +142,12 @@ func (b *Broker) Resume(decision *Decision, req *allocator.Request, n Number, la
 }
 
 // isGrowing reports whether a thread is still creating a slab.
-func (b *Broker) isGrowing(slab allocator.Block) bool { return b.object(slab) == object{slab, 0} }
+func (b *Broker) isGrowing(slab allocator.Block) bool { return b.objectOf(slab) == object{slab, 0} }
 
-// servePart serves a request from a slab. If the driver refused the slab, the policy has forgotten it, and another block may have
-// its index before the last waiting thread comes back.
-func (b *Broker) servePart(decision *Decision, req *allocator.Request, n Number, out []Eviction) (Number, []Eviction, error) {
-	slab := b.object(decision.Slab)
+// serveSubAllocation serves a request from a slab. If the driver refused the slab, the policy has forgotten it, and another
+// block may have its index before the last waiting thread comes back.
+func (b *Broker) serveSubAllocation(decision *Decision, req *allocator.Request, n Number, out []Eviction) (Number, []Eviction, error) {
+	slab := b.objectOf(decision.Slab)
 	if slab.block != decision.Slab || slab.handle == refused {
 		return b.serveBlockInstead(decision, req, n, out)
 	}
@@ -168,27 +168,27 @@ func (b *Broker) serveBlockInstead(decision *Decision, req *allocator.Request, n
 	*decision = Decision{Waived: n}
 	n = b.decisionNumber()
 	b.evicted = b.policy.DecideInto(&decision.Decision, &whole, b.evicted)
-	return n, b.serve(decision, out), nil
+	return n, b.answerWithBlock(decision, out), nil
 }
 
-// serve answers with a whole block, or with a slab to create.
-func (b *Broker) serve(decision *Decision, out []Eviction) []Eviction {
+// answerWithBlock answers with a whole block, or with a slab to create.
+func (b *Broker) answerWithBlock(decision *Decision, out []Eviction) []Eviction {
 	out = b.appendEvictions(out)
 	switch {
 	case decision.Slab != 0:
 		b.noteHandle(decision.Slab, 0)
 	case decision.Hit:
 		b.policy.Commit(decision.Decision)
-		decision.Handle = b.handle(decision.Block)
+		decision.Handle = b.handleOf(decision.Block)
 	}
 	return out
 }
 
-// object returns the driver object of the latest block with a block's index.
-func (b *Broker) object(block allocator.Block) object { return b.held[block.Arm()][block.Index()] }
+// objectOf returns the driver object of the latest block with a block's index.
+func (b *Broker) objectOf(block allocator.Block) object { return b.held[block.Arm()][block.Index()] }
 
-// handle returns the driver object of a block.
-func (b *Broker) handle(block allocator.Block) uint64 { return b.object(block).handle }
+// handleOf returns the driver object of a block.
+func (b *Broker) handleOf(block allocator.Block) uint64 { return b.objectOf(block).handle }
 
 // Grown notes that the driver created the slab of a decision.
 func (b *Broker) Grown(decision allocator.Decision, handle uint64) (n Number, err error) {
@@ -236,7 +236,7 @@ func (b *Broker) Abort(decision allocator.Decision) (n Number, err error) {
 	if err = b.beginCall(); err != nil {
 		return 0, err
 	}
-	if decision.SlabSize != 0 && b.handle(decision.Slab) == 0 {
+	if decision.SlabSize != 0 && b.handleOf(decision.Slab) == 0 {
 		b.noteHandle(decision.Slab, refused)
 	}
 	b.policy.Abort(decision)
@@ -324,7 +324,7 @@ func (b *Broker) Pending() bool { return len(b.pending) > 0 }
 func (b *Broker) appendEvictions(out []Eviction) []Eviction {
 	if len(b.pending) == 0 && len(out)+len(b.evicted) <= cap(out) {
 		for _, e := range b.evicted {
-			out = append(out, Eviction{e, b.handle(e.Block)})
+			out = append(out, Eviction{e, b.handleOf(e.Block)})
 		}
 		return out
 	}
@@ -338,7 +338,7 @@ func (b *Broker) appendEvictions(out []Eviction) []Eviction {
 // postponeEvictions leaves the evictions of this call to a later one.
 func (b *Broker) postponeEvictions() {
 	for _, e := range b.evicted {
-		b.pending = append(b.pending, Eviction{e, b.handle(e.Block)})
+		b.pending = append(b.pending, Eviction{e, b.handleOf(e.Block)})
 	}
 	b.evicted = b.evicted[:0]
 }

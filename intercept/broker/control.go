@@ -35,14 +35,14 @@ func (b *Broker) Control(text string, time int64, out []Eviction) (reply string,
 		name, number, _ := strings.Cut(rest, "=")
 		b.evicted, err = b.policy.SetLimit(name, number, time, b.evicted)
 	case "trim":
-		reply, err = rest, b.trim(rest)
+		reply, err = rest, b.trimPool(rest)
 	case wire.RelieveSetting:
-		reply, err = b.relieve(rest, time)
+		reply, err = b.relievePools(rest, time)
 	case wire.PeriodSetting:
 		reply, err = "period="+rest, b.setPeriod(rest)
 	case "policy":
 		reply = "policy=" + strings.Replace(rest, " ", ",", 1)
-		err = b.change(rest, time, b.policy.Switch)
+		err = b.changePolicy(rest, time, b.policy.Switch)
 	case "plan":
 		reply, err = "plan="+rest, b.addLayoutPiece(rest)
 	case "arms":
@@ -58,7 +58,7 @@ func (b *Broker) Control(text string, time int64, out []Eviction) (reply string,
 	return reply, b.decisionNumber(), b.appendEvictions(out), nil
 }
 
-func (b *Broker) trim(bytes string) error {
+func (b *Broker) trimPool(bytes string) error {
 	keep, err := strconv.ParseUint(bytes, 10, 64)
 	if err != nil {
 		return fmt.Errorf("trim: %q is no number of bytes", bytes)
@@ -67,8 +67,8 @@ func (b *Broker) trim(bytes string) error {
 	return nil
 }
 
-// relieve gives blocks back because other programs lack memory, or so that the release of one is timed.
-func (b *Broker) relieve(text string, time int64) (reply string, err error) {
+// relievePools gives blocks back because other programs lack memory, or so that the release of one is timed.
+func (b *Broker) relievePools(text string, time int64) (reply string, err error) {
 	r, ok := wire.ParseRelief(text)
 	if !ok {
 		return "", fmt.Errorf("relieve: %q is no number of bytes with a reason", text)
@@ -90,8 +90,8 @@ func (b *Broker) setPeriod(ns string) error {
 	return nil
 }
 
-// change gives one of the arms a policy.
-func (b *Broker) change(text string, time int64, to func(*allocator.Pool, int64, []allocator.Eviction) []allocator.Eviction) error {
+// changePolicy gives one of the arms a policy.
+func (b *Broker) changePolicy(text string, time int64, to func(*allocator.Pool, int64, []allocator.Eviction) []allocator.Eviction) error {
 	name, limits, _ := strings.Cut(text, " ")
 	next, err := newPolicy(name, limits)
 	if err == nil {
@@ -108,8 +108,8 @@ func (b *Broker) addLayoutPiece(piece string) error {
 	return err
 }
 
-// controlExperiment begins or ends an experiment, or changes a limit of its alternative. The reply names the number of requests so far, after
-// which turns may begin.
+// controlExperiment begins or ends an experiment, or changes a limit of its alternative. The reply names the number of
+// requests so far, after which turns may begin.
 func (b *Broker) controlExperiment(text string, time int64) (reply string, err error) {
 	what := strings.Replace(text, " ", ",", 1)
 	switch setting, limit := strings.CutPrefix(text, "+"); {
@@ -120,7 +120,7 @@ func (b *Broker) controlExperiment(text string, time int64) (reply string, err e
 		what = "off"
 		b.evicted = b.policy.End(time, b.evicted)
 	default:
-		err = b.change(text, time, b.policy.Begin)
+		err = b.changePolicy(text, time, b.policy.Begin)
 	}
 	return fmt.Sprintf("arms=%s,request=%d", what, b.policy.Requests()), err
 }

@@ -108,7 +108,7 @@ func (r *Reader) Advise() (*Result, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Name, err)
 		}
-		p.Advice = append(p.copying(), report.Advice...)
+		p.Advice = append(p.adviseCopying(), report.Advice...)
 		for j := range p.Runs {
 			p.Runs[j].Found = report.Runs[j]
 		}
@@ -167,7 +167,7 @@ type session struct {
 func (r *Reader) sessionOf(recording *Recording, runs []recorded.Run) (found session, again bool) {
 	var keys []string
 	for i := range runs {
-		keys = append(keys, recording.keys(&runs[i])...)
+		keys = append(keys, recording.identityKeys(&runs[i])...)
 	}
 	i := slices.IndexFunc(keys, func(key string) bool { return r.sessions[key].number > 0 })
 	if again = i >= 0; again {
@@ -184,10 +184,10 @@ func (r *Reader) sessionOf(recording *Recording, runs []recorded.Run) (found ses
 	return found, again
 }
 
-// keys returns strings that identify a run of a recording: by its process, its host, and when the recording began; a
+// identityKeys returns strings that identify a run of a recording: by its process, its host, and when the recording began; a
 // merged recording has these for each of its sources. A part begins later than the whole recording, but the difference
 // between the part's two clocks is the same, to the nanosecond.
-func (r *Recording) keys(run *recorded.Run) []string {
+func (r *Recording) identityKeys(run *recorded.Run) []string {
 	h := &r.Header
 	if h.Created.IsZero() {
 		return nil

@@ -13,9 +13,9 @@ const (
 	copyingLeast = 4 // creates: fewer are not a loop
 )
 
-// copying returns the advice about call sites that create with CL_MEM_COPY_HOST_PTR again and again. The sites that
+// adviseCopying returns the advice about call sites that create with CL_MEM_COPY_HOST_PTR again and again. The sites that
 // take the most time come first.
-func (p *Program) copying() []merging.Advice {
+func (p *Program) adviseCopying() []merging.Advice {
 	sites := map[string]*merging.Advice{}
 	var all uint64
 	for i := range p.Runs {

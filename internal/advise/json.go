@@ -91,7 +91,7 @@ func (p *Program) document() programDocument {
 		d.Runs = append(d.Runs, p.Runs[i].document())
 	}
 	for i := range p.Advice {
-		d.Advice = append(d.Advice, adviceOf(&p.Advice[i]))
+		d.Advice = append(d.Advice, adviceDocumentOf(&p.Advice[i]))
 	}
 	return d
 }
@@ -114,7 +114,7 @@ func (r *Run) document() runDocument {
 	return d
 }
 
-func adviceOf(a *merging.Advice) adviceDocument {
+func adviceDocumentOf(a *merging.Advice) adviceDocument {
 	d := adviceDocument{Advice: a, Sentence: a.Sentence}
 	if a.Failed != 0 {
 		d.Miss = &missDocument{

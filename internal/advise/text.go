@@ -24,14 +24,14 @@ type page struct {
 	width int
 }
 
-func (p *page) wrap(label, text string) { units.Wrap(&p.Buffer, p.width, label, text) }
+func (p *page) writeWrapped(label, text string) { units.Wrap(&p.Buffer, p.width, label, text) }
 
 // Text writes the result for people, at most width columns wide, with at most the given number of pieces of advice for
 // each program, and few of its runs; a negative number shows all. The error is the writer's.
 func (r *Result) Text(w io.Writer, most, width int) error {
 	b := page{width: width}
 	for _, name := range r.Empty {
-		b.wrap("", name+" has no records of memory, so there is nothing to advise.")
+		b.writeWrapped("", name+" has no records of memory, so there is nothing to advise.")
 	}
 	for i := range r.Programs {
 		if b.Len() > 0 {
@@ -63,7 +63,7 @@ func (p *Program) writeText(b *page, most int) {
 func (p *Program) writeAdvice(b *page, most int) {
 	fmt.Fprint(b, "\nADVICE\n")
 	if len(p.Advice) == 0 {
-		b.wrap("", p.noAdviceText())
+		b.writeWrapped("", p.noAdviceText())
 	}
 	shown, _ := units.Top(p.adviceWorthShowing(most), most)
 	left := len(p.Advice) - len(shown)
@@ -72,7 +72,7 @@ func (p *Program) writeAdvice(b *page, most int) {
 	}
 	for i := range shown {
 		a := &shown[i]
-		b.wrap("- ", a.Verdict.String()+": "+a.Sentence)
+		b.writeWrapped("- ", a.Verdict.String()+": "+a.Sentence)
 	}
 	if left > 0 {
 		fmt.Fprintf(b, "%d more: --max 0 shows all\n", left)
@@ -129,12 +129,12 @@ func (r *Run) writeText(b *page) {
 		who += fmt.Sprintf(", process %d", r.PID)
 	}
 	fmt.Fprintln(b)
-	b.wrap("", "RUN "+who)
+	b.writeWrapped("", "RUN "+who)
 	now, then := &r.Found.Now, &r.Found.Merged
 	sizes := func(name string, x, y uint64) []string {
 		return []string{name, units.FormatLong(x), units.FormatLong(y)}
 	}
-	table(b, [][]string{
+	writeTable(b, [][]string{
 		{"", "now", "merged"},
 		sizes("peak", now.Peak, then.Peak),
 		{"time", units.Duration(now.NS), units.Duration(then.NS)},
@@ -147,7 +147,7 @@ func (r *Run) writeText(b *page) {
 	r.writeBlocks(b)
 	r.writeGroups(b)
 	for _, lack := range r.Lacks {
-		b.wrap("! ", lack)
+		b.writeWrapped("! ", lack)
 	}
 }
 
@@ -175,12 +175,12 @@ func (r *Run) writeBlocks(b *page) {
 		rows = append(rows, plan("linear scan", u.Linear))
 	}
 	fmt.Fprintln(b)
-	b.wrap("", fmt.Sprintf("BLOCKS by %s, %s", lifetimes(u.Form), sizeRule(u.Max)))
-	table(b, append(rows, plan(best, u.Best)))
-	b.wrap("", "Blocks are all that are made. Bytes now and as advised are the most at once, those of plans all blocks.")
+	b.writeWrapped("", fmt.Sprintf("BLOCKS by %s, %s", lifetimesText(u.Form), sizeRuleText(u.Max)))
+	writeTable(b, append(rows, plan(best, u.Best)))
+	b.writeWrapped("", "Blocks are all that are made. Bytes now and as advised are the most at once, those of plans all blocks.")
 }
 
-func lifetimes(f merging.Form) string {
+func lifetimesText(f merging.Form) string {
 	switch f {
 	case merging.API:
 		return "create and release"
@@ -191,7 +191,7 @@ func lifetimes(f merging.Form) string {
 	}
 }
 
-func sizeRule(grow bool) string {
+func sizeRuleText(grow bool) string {
 	if grow {
 		return "sizes may differ"
 	}
@@ -208,7 +208,7 @@ func (r *Run) writeGroups(b *page) {
 	shown, left := units.Top(groups, groupsMax)
 	for i := range shown {
 		g := &shown[i]
-		b.wrap("- ", fmt.Sprintf("%s of %s for %s of %s", units.Count(uint64(g.Blocks), "block"),
+		b.writeWrapped("- ", fmt.Sprintf("%s of %s for %s of %s", units.Count(uint64(g.Blocks), "block"),
 			units.FormatLong(g.Bytes), units.Count(uint64(g.Buffers), "buffer"), strings.Join(g.Sites, "; ")))
 	}
 	if left > 0 {
@@ -216,8 +216,8 @@ func (r *Run) writeGroups(b *page) {
 	}
 }
 
-// table writes rows whose first column is aligned to the left and whose other columns are aligned to the right.
-func table(b *page, rows [][]string) {
+// writeTable writes rows whose first column is aligned to the left and whose other columns are aligned to the right.
+func writeTable(b *page, rows [][]string) {
 	t := units.Table{Align: "lr", Indent: "  "}
 	for _, row := range rows {
 		t.Add(row...)

@@ -33,12 +33,12 @@ func (a attempt) String() string {
 	return text
 }
 
-// sorted returns the items in the order of the attempt.
-func (a attempt) sorted(s *scales, items []int32, random *rand.Rand) []int32 {
+// sortItems returns the items in the order of the attempt.
+func (a attempt) sortItems(s *scales, items []int32, random *rand.Rand) []int32 {
 	if a.mixture {
-		return s.mixture(items, a.order.by[0] == byLoad, a.noise, random)
+		return s.sortByMixture(items, a.order.by[0] == byLoad, a.noise, random)
 	}
-	return s.sorted(items, a.order.by, a.noise, random)
+	return s.sortItems(items, a.order.by, a.noise, random)
 }
 
 // quick are the orders of a round of short searches, all but the one by time. From the second round on the orders are
@@ -93,7 +93,7 @@ func (s *solver) nextAttempt() (attempt, bool) {
 		round = s.quick / len(quick)
 		a.order, a.pick, a.steps = orders[quick[s.quick%len(quick)]], pickFewest, thoroughSteps
 		if a.mixture = round > 0; a.mixture {
-			a.steps = quickSteps * luby(round)
+			a.steps = quickSteps * lubyNumber(round)
 		}
 		s.quick++
 	}
@@ -104,8 +104,8 @@ func (s *solver) nextAttempt() (attempt, bool) {
 	return a, true
 }
 
-// luby returns the nth number, from 1 on, of 1, 1, 2, 1, 1, 2, 4, 1, ...
-func luby(n int) int64 {
+// lubyNumber returns the nth number, from 1 on, of 1, 1, 2, 1, 1, 2, 4, 1, ...
+func lubyNumber(n int) int64 {
 	for {
 		power := 1 << (bits.Len(uint(n)) - 1) // at most n
 		if n == 2*power-1 {

@@ -15,13 +15,13 @@ func placeByTime(ctx context.Context, buffers []Buffer) []int64 {
 	for i := range whole {
 		whole[i].Gaps = nil
 	}
-	all, offsets := pieces(whole), make([]int64, len(buffers))
+	all, offsets := cutAtGaps(whole), make([]int64, len(buffers))
 	var live []int32 // by offset
 	find := func(offset int64) int {
 		index, _ := slices.BinarySearchFunc(live, offset, func(b int32, o int64) int { return cmp.Compare(offsets[b], o) })
 		return index
 	}
-	for _, e := range events(all) {
+	for _, e := range beginsAndEnds(all) {
 		b := all[e.piece].buffer
 		if !e.begin {
 			index := find(offsets[b])

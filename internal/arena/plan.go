@@ -94,7 +94,7 @@ func Validate(buffers []Buffer, offsets []uint64) (height uint64, err error) {
 			height = max(height, offsets[i]+b.Size)
 		}
 	}
-	all := pieces(buffers)
+	all := cutAtGaps(buffers)
 	for i := range all {
 		offset := int64(offsets[all[i].buffer])
 		all[i].lo, all[i].hi = all[i].lo+offset, all[i].hi+offset
@@ -105,7 +105,7 @@ func Validate(buffers []Buffer, offsets []uint64) (height uint64, err error) {
 // checkOverlaps reports two pieces that overlap in the arena.
 func checkOverlaps(buffers []Buffer, all []piece) error {
 	var live []int32 // pieces by offset
-	for _, e := range events(all) {
+	for _, e := range beginsAndEnds(all) {
 		p := &all[e.piece]
 		index, _ := slices.BinarySearchFunc(live, p.lo, func(i int32, lo int64) int { return cmp.Compare(all[i].lo, lo) })
 		if !e.begin {

@@ -58,7 +58,7 @@ func newProblem(buffers []Buffer) (*problem, bool) {
 		common = gcd(common, align)
 	}
 	p.common = max(common, 1)
-	all := pieces(buffers)
+	all := cutAtGaps(buffers)
 	for i := range buffers {
 		size := int64(buffers[i].Size)
 		if p.plain { // every offset is a multiple of common, also that of the buffer above
@@ -75,7 +75,7 @@ func newProblem(buffers []Buffer) (*problem, bool) {
 	if p.pad > 0 {
 		p.step = 1
 	}
-	changes := events(all)
+	changes := beginsAndEnds(all)
 	p.findLoad(buffers, all, changes)
 	return p, p.cutSections(all, changes)
 }
@@ -153,8 +153,8 @@ type piece struct {
 	lo, hi       int64
 }
 
-// pieces cuts buffers at their gaps. A buffer without a size or a life has none.
-func pieces(buffers []Buffer) []piece {
+// cutAtGaps cuts buffers at their gaps. A buffer without a size or a life has none.
+func cutAtGaps(buffers []Buffer) []piece {
 	var all []piece
 	for i := range buffers {
 		b := &buffers[i]
@@ -181,9 +181,9 @@ type event struct {
 	piece int32
 }
 
-// events returns the begins and ends in the order of time, ends before begins. If several pieces end together, the last
+// beginsAndEnds returns the begins and ends in the order of time, ends before begins. If several pieces end together, the last
 // comes first: a list of pieces by offset then shrinks at its end.
-func events(all []piece) []event {
+func beginsAndEnds(all []piece) []event {
 	list := make([]event, 0, 2*len(all))
 	for i := range all {
 		list = append(list, event{all[i].lower, true, int32(i)}, event{all[i].upper, false, int32(i)})

@@ -50,17 +50,17 @@ func newSearch(p *problem) *search {
 	return &search{state: newState(p), table: make([]uint64, 1<<tableBits)}
 }
 
-// run searches with at most that many steps. The placement is in offset until reset.
+// run searches with at most that many steps. The placement is in offset until undoAll.
 func (x *search) run(capacity, steps int64) outcome {
 	x.steps = steps
-	if !x.start(capacity) {
+	if !x.computeFirstFloors(capacity) {
 		return failed
 	}
-	return x.solve(x.p.order)
+	return x.placeItems(x.p.order)
 }
 
-// reset undoes all steps.
-func (x *search) reset() {
+// undoAll undoes all steps.
+func (x *search) undoAll() {
 	x.undoStepsTo(0)
 	x.undoTo(0)
 }
@@ -79,8 +79,8 @@ func (x *search) undoStepsTo(to int) {
 // itemRange is a range of a list of buffers that shares no section with the other buffers.
 type itemRange struct{ from, to int32 }
 
-// solve places the items that are not yet placed. They are in the order of their first sections.
-func (x *search) solve(items []int32) outcome {
+// placeItems places the items that are not yet placed. They are in the order of their first sections.
+func (x *search) placeItems(items []int32) outcome {
 	base, depth := len(x.items), len(x.taken)
 	defer func() { x.items = x.items[:base] }()
 	for _, b := range items {
@@ -177,10 +177,10 @@ func (x *search) tryChoice(b, t int32, floor int64, items []int32) (r outcome, e
 	depth := len(x.taken)
 	x.taken = append(x.taken, step{b, int32(len(x.trail))})
 	x.low, x.high = int32(len(x.floor)), -1
-	possible := b >= 0 && x.place(b) || b < 0 && x.raiseFloor(t, floor)
+	possible := b >= 0 && x.placeLowest(b) || b < 0 && x.raiseFloor(t, floor)
 	low, high := x.low, x.high
 	if possible {
-		if r = x.solve(items); r == solved {
+		if r = x.placeItems(items); r == solved {
 			return r, false
 		}
 		elsewhere = r == failed && (x.failedHigh < low || x.failedLow > high)
@@ -220,15 +220,15 @@ func (x *search) nextFloor(t int32, places []int32, above int64) int64 {
 // stateKey identifies the state of a part: its unplaced buffers, and the lowest offset of each. All floors follow from
 // these.
 func (x *search) stateKey(items []int32) uint64 {
-	key := scramble(uint64(x.exact))
+	key := spreadBits(uint64(x.exact))
 	for _, b := range items {
-		key += scramble(uint64(x.offset[b])*0x9e3779b97f4a7c15 + uint64(b) + 1)
+		key += spreadBits(uint64(x.offset[b])*0x9e3779b97f4a7c15 + uint64(b) + 1)
 	}
 	return key
 }
 
-// scramble spreads a number over all bits.
-func scramble(h uint64) uint64 {
+// spreadBits spreads a number over all bits.
+func spreadBits(h uint64) uint64 {
 	h = (h ^ h>>32) * 0xd6e8feb86659fd93
 	h = (h ^ h>>32) * 0xd6e8feb86659fd93
 	return h ^ h>>32

@@ -91,7 +91,7 @@ func TestSearchFindsWhatThereIs(t *testing.T) {
 				}
 				x := newSearch(p)
 				x.stop = func() bool { return false }
-				x.prepare(newScales(p, buffers).mixture(p.order, turn%3 == 0, 0.1, random), pick)
+				x.setOrder(newScales(p, buffers).sortByMixture(p.order, turn%3 == 0, 0.1, random), pick)
 				if got := x.run(int64(capacity), 1<<18); got != want {
 					t.Fatalf("%+v: picker %d within %d: outcome %d, want %d", buffers, pick, capacity, got, want)
 				}
@@ -103,7 +103,7 @@ func TestSearchFindsWhatThereIs(t *testing.T) {
 // The lengths of searches are those of Luby, Sinclair and Zuckerman.
 func TestLuby(t *testing.T) {
 	for i, want := range []int64{1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8, 1} {
-		if got := luby(i + 1); got != want {
+		if got := lubyNumber(i + 1); got != want {
 			t.Errorf("%d: %d, want %d", i+1, got, want)
 		}
 	}

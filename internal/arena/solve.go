@@ -44,7 +44,7 @@ func Solve(ctx context.Context, buffers []Buffer, o Options) (*Solution, error) 
 	p, searchable := newProblem(buffers)
 	s := &solver{buffers: buffers, p: p, options: o, bound: p.bound, target: p.bound}
 	s.offerPlacement(placeByTime(ctx, buffers), "as it comes, first fit")
-	if searchable && !s.finished() {
+	if searchable && !s.isFinished() {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -55,18 +55,18 @@ func Solve(ctx context.Context, buffers []Buffer, o Options) (*Solution, error) 
 		case <-ctx.Done():
 		}
 	}
-	return s.solution()
+	return s.bestSolution()
 }
 
 // improve looks for a better placement.
 func (s *solver) improve(ctx context.Context) {
 	s.scales = newScales(s.p, s.buffers)
-	s.heuristics(ctx)
-	s.search(ctx)
+	s.tryHeuristics(ctx)
+	s.runWorkers(ctx)
 }
 
-// solution returns the best placement. Later results of workers are ignored.
-func (s *solver) solution() (*Solution, error) {
+// bestSolution returns the best placement. Later results of workers are ignored.
+func (s *solver) bestSolution() (*Solution, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
@@ -127,8 +127,8 @@ func (s *solver) reportProgress() {
 	}
 }
 
-// finished reports whether nothing is left to search for.
-func (s *solver) finished() bool {
+// isFinished reports whether nothing is left to search for.
+func (s *solver) isFinished() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.finishedLocked()
@@ -140,14 +140,14 @@ func (s *solver) finishedLocked() bool {
 		capacity > 0 && (s.height <= capacity || s.bound > capacity || s.target > capacity)
 }
 
-// heuristics places the buffers in every order, with first fit and best fit.
-func (s *solver) heuristics(ctx context.Context) {
+// tryHeuristics places the buffers in every order, with first fit and best fit.
+func (s *solver) tryHeuristics(ctx context.Context) {
 	for _, o := range orders {
 		for _, best := range []bool{false, true} {
-			if s.finished() {
+			if s.isFinished() {
 				return
 			}
-			offsets, ok := s.p.greedyFit(ctx, s.scales.sorted(s.p.order, o.by, 0, nil), best)
+			offsets, ok := s.p.greedyFit(ctx, s.scales.sortItems(s.p.order, o.by, 0, nil), best)
 			if !ok {
 				return
 			}
@@ -160,24 +160,24 @@ func (s *solver) heuristics(ctx context.Context) {
 	}
 }
 
-// search runs the workers.
-func (s *solver) search(ctx context.Context) {
+// runWorkers runs the workers.
+func (s *solver) runWorkers(ctx context.Context) {
 	workers := s.options.Workers
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	var group sync.WaitGroup
 	for range min(workers, workMax/max(s.p.total, 1)) {
-		if s.finished() {
+		if s.isFinished() {
 			break
 		}
-		group.Go(func() { s.solve(ctx) })
+		group.Go(func() { s.makeAttempts(ctx) })
 	}
 	group.Wait()
 }
 
-// solve makes one attempt after the other.
-func (s *solver) solve(ctx context.Context) {
+// makeAttempts makes one attempt after the other.
+func (s *solver) makeAttempts(ctx context.Context) {
 	x := newSearch(s.p)
 	left := s.options.Steps
 	for {
@@ -189,13 +189,13 @@ func (s *solver) solve(ctx context.Context) {
 			a.steps = min(a.steps, left)
 		}
 		random := rand.New(rand.NewPCG(s.options.Seed, uint64(a.number)))
-		x.prepare(a.sorted(s.scales, s.p.order, random), a.pick)
+		x.setOrder(a.sortItems(s.scales, s.p.order, random), a.pick)
 		x.stop = func() bool { return ctx.Err() != nil || s.bestHeight.Load() <= a.capacity }
 		r := x.run(a.capacity, a.steps)
 		used := max(a.steps-max(x.steps, 0), 1)
 		left -= used
 		s.recordAttempt(x, a, r, used)
-		x.reset()
+		x.undoAll()
 	}
 }
 

@@ -54,8 +54,8 @@ func newState(p *problem) *state {
 	return s
 }
 
-// start computes the first floors. It reports whether all buffers may still fit into the capacity.
-func (s *state) start(capacity int64) bool {
+// computeFirstFloors computes the first floors. It reports whether all buffers may still fit into the capacity.
+func (s *state) computeFirstFloors(capacity int64) bool {
 	s.exact, s.capacity = capacity, roundUp(capacity, s.p.common)/s.p.unit*s.p.unit
 	for t := range s.floor {
 		s.enqueue(int32(t))
@@ -70,8 +70,8 @@ func (s *state) enqueue(t int32) {
 	}
 }
 
-// place places a buffer at its lowest offset. It reports whether the others may still fit.
-func (s *state) place(b int32) bool {
+// placeLowest places a buffer at its lowest offset. It reports whether the others may still fit.
+func (s *state) placeLowest(b int32) bool {
 	s.placed[b] = true
 	offset := s.offset[b]
 	for i, c := range s.p.cells[b] {
@@ -212,8 +212,8 @@ func (s *state) unplace(b int32) {
 	}
 }
 
-// prepare sets the order of the next run.
-func (x *search) prepare(sorted []int32, pick picker) {
+// setOrder sets the order of the next run.
+func (x *search) setOrder(sorted []int32, pick picker) {
 	x.pick = pick
 	if x.rank == nil {
 		x.rank = make([]int32, len(x.p.size))

@@ -61,12 +61,12 @@ func siteName(frames []Frame) string {
 	if at == 0 || first.Function == "" && first.Module == frames[at].Module {
 		return frames[at].Name()
 	}
-	return frames[at].Name() + " via " + first.short()
+	return frames[at].Name() + " via " + first.shortName()
 }
 
-// namingFrame returns the index of the frame after which a call site is named: the program's own frame that is nearest to the call,
-// or else the first one. If that frame has only an offset in a library, the next frame in the library with a name replaces it; if
-// no frame is the program's own, the next frame with a name does.
+// namingFrame returns the index of the frame after which a call site is named: the program's own frame that is nearest to the
+// call, or else the first one. If that frame has only an offset in a library, the next frame in the library with a name
+// replaces it; if no frame is the program's own, the next frame with a name does.
 func namingFrame(frames []Frame) int {
 	nearest := ownFrame(frames)
 	at := max(0, nearest)
@@ -94,8 +94,8 @@ func (f *Frame) isLibrary() bool {
 	return libraries().MatchString(f.File) || libraries().MatchString(f.Module)
 }
 
-// short returns the function, or the module up to its first dot.
-func (f *Frame) short() string {
+// shortName returns the function, or the module up to its first dot.
+func (f *Frame) shortName() string {
 	if f.Function != "" {
 		return f.Function
 	}
@@ -125,9 +125,9 @@ func Module(payload []byte) string {
 	return Base(cmp.Or(f.Module, f.File))
 }
 
-// ownFrame returns the index of the program's own frame that is nearest to the call, -1 if all are of libraries. Wrappers count only
-// if there is no other. A stripped library outside of the usual folders may be the program's own: it counts if no frame farther
-// out has a line.
+// ownFrame returns the index of the program's own frame that is nearest to the call, -1 if all are of libraries. Wrappers
+// count only if there is no other. A stripped library outside of the usual folders may be the program's own: it counts if no
+// frame farther out has a line.
 func ownFrame(frames []Frame) int {
 	passes := func(f *Frame) bool { return f.isLibrary() || f.isWrapper() }
 	at := nearestFrame(frames, passes)
@@ -150,8 +150,8 @@ func isStripped(frames []Frame, f *Frame) bool {
 	})
 }
 
-// nearestFrame returns the index of the nearest frame for which passes is false, -1 if there is none. Generated code is preferred: native
-// code between it and OpenCL, such as a native method of Java, only binds the two.
+// nearestFrame returns the index of the nearest frame for which passes is false, -1 if there is none. Generated code is
+// preferred: native code between it and OpenCL, such as a native method of Java, only binds the two.
 func nearestFrame(frames []Frame, passes func(*Frame) bool) int {
 	binding := -1
 	for i := range frames {
@@ -198,9 +198,9 @@ func (f *Frame) Name() string {
 		return f.Function
 	}
 	if f.File == "" {
-		return joinWords(f.Function, Base(f.place()))
+		return joinWords(f.Function, Base(f.placeText()))
 	}
-	return joinWords(f.source(Base(f.File)), f.Function)
+	return joinWords(f.sourceText(Base(f.File)), f.Function)
 }
 
 // Frames returns the frames of a SITE payload, innermost first, without the wrappers before the first other frame.
@@ -242,8 +242,8 @@ func (f *Frame) isWrapper() bool {
 	return f.Function != "" && wrappers().MatchString(f.Function)
 }
 
-// place returns "module+0xoffset", or the module alone if the offset is unknown.
-func (f *Frame) place() string {
+// placeText returns "module+0xoffset", or the module alone if the offset is unknown.
+func (f *Frame) placeText() string {
 	if f.Offset == 0 {
 		return f.Module
 	}
@@ -253,12 +253,12 @@ func (f *Frame) place() string {
 // Text returns the long form for stacks.
 func (f *Frame) Text() string {
 	if f.File == "" {
-		return joinWords(f.Function, f.place())
+		return joinWords(f.Function, f.placeText())
 	}
-	return joinWords(f.Function, f.source(f.File))
+	return joinWords(f.Function, f.sourceText(f.File))
 }
 
-func (f *Frame) source(file string) string {
+func (f *Frame) sourceText(file string) string {
 	if f.Line == 0 {
 		return file
 	}

@@ -26,7 +26,7 @@ func (n *Names) Wrappers() []Wrapper {
 	creators := map[[2]string]*creator{} // by file and function
 	for _, p := range n.processes {
 		for _, s := range p.sites {
-			own, caller := s.creator()
+			own, caller := s.creatorFrames()
 			if own == nil || own.Function == "" {
 				continue
 			}
@@ -38,9 +38,9 @@ func (n *Names) Wrappers() []Wrapper {
 			}
 			c.several = c.several || c.name != s.Name
 			if caller != nil {
-				place := caller.place()
+				place := caller.placeText()
 				if caller.File != "" { // by file and line, because an unrolled loop has several addresses
-					place = caller.Function + caller.source(caller.File)
+					place = caller.Function + caller.sourceText(caller.File)
 				}
 				c.callers[place] = true
 			}
@@ -56,9 +56,9 @@ func (n *Names) Wrappers() []Wrapper {
 	return found
 }
 
-// creator returns the program's frame that names a call site, and the nearest frame of another function, which calls it. Either may
-// be nil.
-func (s *Site) creator() (own, caller *Frame) {
+// creatorFrames returns the program's frame that names a call site, and the nearest frame of another function, which calls it.
+// Either may be nil.
+func (s *Site) creatorFrames() (own, caller *Frame) {
 	for i := range s.Frames {
 		switch f := &s.Frames[i]; {
 		case own == nil && !f.isLibrary() && !f.isWrapper():
@@ -70,15 +70,15 @@ func (s *Site) creator() (own, caller *Frame) {
 	return own, nil
 }
 
-// Creator returns the program's function that creates memory at the call site of a SITE payload, and the place that calls it. Both
-// are empty if either is unknown.
+// Creator returns the program's function that creates memory at the call site of a SITE payload, and the place that calls it.
+// Both are empty if either is unknown.
 func Creator(payload []byte) (function, caller string) {
 	site := Site{Frames: Frames(payload)}
-	own, from := site.creator()
+	own, from := site.creatorFrames()
 	if own == nil || from == nil || own.Function == "" {
 		return "", ""
 	}
-	return own.Function, from.place() + from.source(from.File)
+	return own.Function, from.placeText() + from.sourceText(from.File)
 }
 
 // WrapperOption is the option that names call sites after the callers of a function.

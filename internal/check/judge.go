@@ -28,10 +28,10 @@ type Result struct {
 }
 
 // Judge tests a run against the rules. A rule that cannot be judged fails, for a rule that silently tests nothing is worse
-// than none; a rule for call sites that matches none fails, too. A damaged recording fails, and a recording with too low figures: it
-// has more live objects than are kept or, unless a rule allows that, it lost events.
+// than none; a rule for call sites that matches none fails, too. A damaged recording fails, and a recording with too low
+// figures: it has more live objects than are kept or, unless a rule allows that, it lost events.
 func (s *Rules) Judge(a *analysis.Analysis) *Result {
-	result := &Result{Passed: true, Verdicts: s.complete(a)}
+	result := &Result{Passed: true, Verdicts: s.judgeCompleteness(a)}
 	run := figures.Recorded(a)
 	for i := range s.list {
 		result.Verdicts = append(result.Verdicts, s.list[i].judge(run)...)
@@ -42,8 +42,8 @@ func (s *Rules) Judge(a *analysis.Analysis) *Result {
 	return result
 }
 
-// complete judges what needs no rule. It returns nothing if all is well.
-func (s *Rules) complete(a *analysis.Analysis) []Verdict {
+// judgeCompleteness judges what needs no rule. It returns nothing if all is well.
+func (s *Rules) judgeCompleteness(a *analysis.Analysis) []Verdict {
 	var verdicts []Verdict
 	if a.Damage != "" {
 		verdicts = append(verdicts, Verdict{Rule: "recording", Why: a.Damage, text: "not whole: " + a.Damage})
@@ -81,8 +81,8 @@ func (r *rule) judge(run *figures.Subject) []Verdict {
 func (r *rule) verdict(tag string, value figures.Value) Verdict {
 	unit := r.figure.Unit
 	v := Verdict{Rule: r.figure.Rule, Tag: units.Clean(tag), Bound: r.bound}
-	sign, bound := "at most", format(unit, r.bound)
-	if r.least() {
+	sign, bound := "at most", formatFigure(unit, r.bound)
+	if r.isLowerBound() {
 		sign = "at least"
 	}
 	if !value.Known() {
@@ -93,12 +93,12 @@ func (r *rule) verdict(tag string, value figures.Value) Verdict {
 	number := value.Number
 	v.Value = &number
 	v.Passed = number <= r.bound
-	if r.least() {
+	if r.isLowerBound() {
 		v.Passed = number >= r.bound
 	}
-	text := format(unit, number)
+	text := formatFigure(unit, number)
 	if text == bound && number != r.bound { // what was rounded away is what matters
-		text, bound = exact(unit, number), exact(unit, r.bound)
+		text, bound = formatExactly(unit, number), formatExactly(unit, r.bound)
 	}
 	v.text = fmt.Sprintf("%s, want %s %s", text, sign, bound)
 	return v

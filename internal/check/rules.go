@@ -32,8 +32,8 @@ type rule struct {
 	tag    *regexp.Regexp // each call site that matches must satisfy the rule; nil: the whole run must
 }
 
-// least reports whether the figure must be at least the bound.
-func (r *rule) least() bool { return r.figure.Better == figures.More }
+// isLowerBound reports whether the figure must be at least the bound.
+func (r *rule) isLowerBound() bool { return r.figure.Better == figures.More }
 
 // Parse reads rules in TOML: keys of the table in Help with their bounds, and [[tag]] sections whose match is a regular
 // expression for call sites. Sizes are texts such as "512MiB", or bytes; rates 0 to 1; times texts such as "1.5s".
@@ -50,7 +50,7 @@ func Parse(text string) (*Rules, error) {
 	delete(all, "tag")
 	rules := &Rules{}
 	patterns := budget.New(patternsMax)
-	if err := rules.add(all, nil); err != nil {
+	if err := rules.addRules(all, nil); err != nil {
 		return nil, err
 	}
 	for i, section := range sections {
@@ -89,7 +89,7 @@ func (s *Rules) addSection(section map[string]any, patterns *budget.Budget) erro
 	if !ok {
 		return errors.New("no match: want match = \"regular expression for call sites\"")
 	}
-	tag, err := compile(pattern, patterns)
+	tag, err := compilePattern(pattern, patterns)
 	if err != nil {
 		return fmt.Errorf("match: %w", err)
 	}
@@ -97,15 +97,15 @@ func (s *Rules) addSection(section map[string]any, patterns *budget.Budget) erro
 	if len(section) == 0 {
 		return errors.New("no rules")
 	}
-	return s.add(section, tag)
+	return s.addRules(section, tag)
 }
 
-// add adds the rules of one section.
-func (s *Rules) add(section map[string]any, tag *regexp.Regexp) error {
+// addRules adds the rules of one section.
+func (s *Rules) addRules(section map[string]any, tag *regexp.Regexp) error {
 	for _, key := range slices.Sorted(maps.Keys(section)) {
 		at := slices.IndexFunc(metrics, func(f *figures.Figure) bool { return f.Rule == key })
 		if at < 0 {
-			return fmt.Errorf("unknown rule %q: %s", key, suggestion(key, tag != nil))
+			return fmt.Errorf("unknown rule %q: %s", key, suggestRules(key, tag != nil))
 		}
 		f := metrics[at]
 		if tag != nil && !f.ForSites() {
@@ -117,12 +117,12 @@ func (s *Rules) add(section map[string]any, tag *regexp.Regexp) error {
 		}
 		s.list = append(s.list, rule{figure: f, bound: bound, tag: tag})
 	}
-	slices.SortStableFunc(s.list, func(a, b rule) int { return cmp.Compare(a.order(), b.order()) })
+	slices.SortStableFunc(s.list, func(a, b rule) int { return cmp.Compare(a.sortKey(), b.sortKey()) })
 	return nil
 }
 
-// order sorts rules as in the table, those for the whole run first.
-func (r *rule) order() int {
+// sortKey sorts rules as in the table, those for the whole run first.
+func (r *rule) sortKey() int {
 	at := slices.Index(metrics, r.figure)
 	if r.tag != nil {
 		at += len(metrics)
@@ -130,8 +130,8 @@ func (r *rule) order() int {
 	return at
 }
 
-// suggestion names rules similar to an unknown one.
-func suggestion(key string, tag bool) string {
+// suggestRules names rules similar to an unknown one.
+func suggestRules(key string, tag bool) string {
 	var known []string
 	for _, f := range metrics {
 		if !tag || f.ForSites() {
@@ -180,8 +180,8 @@ var bounds = [...]struct{ placeholder, want string }{
 	figures.Rate: {"RATE", "a rate from 0 to 1"}, figures.Nanos: {"TIME", "a time such as \"1.5s\""},
 }
 
-// format writes a figure for people.
-func format(unit figures.Unit, value float64) string {
+// formatFigure writes a figure for people.
+func formatFigure(unit figures.Unit, value float64) string {
 	switch unit {
 	case figures.Bytes:
 		if value < 0 {
@@ -197,8 +197,8 @@ func format(unit figures.Unit, value float64) string {
 	}
 }
 
-// exact writes a figure with all digits.
-func exact(unit figures.Unit, value float64) string {
+// formatExactly writes a figure with all digits.
+func formatExactly(unit figures.Unit, value float64) string {
 	text := strconv.FormatFloat(value, 'f', -1, 64)
 	switch unit {
 	case figures.Bytes:

@@ -13,7 +13,8 @@ type Usual struct {
 	classes [65]*class // by powers of two; nil: no call
 }
 
-// class keeps the sizes and times of some calls of a size class: each call at first; whenever there are too many, every other one goes.
+// class keeps the sizes and times of some calls of a size class: each call at first; whenever there are too many, every other
+// one goes.
 type class struct {
 	calls, every uint64
 	sizes, times []float64
@@ -47,24 +48,24 @@ func (u *Usual) Add(size uint64, ns float64) {
 // between two classes (Theil 1950, Sen 1968), weighted by their calls. A class with one call counts only if there is no other.
 // Without calls the line is zero.
 func (u *Usual) Line() Line {
-	points := u.points()
+	points := u.classMedians()
 	var slopes, starts, times, factors []weighted
 	for i, p := range points {
 		for _, q := range points[:i] {
 			slopes = append(slopes, weighted{(p.ns - q.ns) / (p.size - q.size), p.calls * q.calls})
 		}
 	}
-	b := median(slopes)
+	b := weightedMedian(slopes)
 	for _, p := range points {
 		starts = append(starts, weighted{p.ns - b*p.size, p.calls})
 		times = append(times, weighted{p.ns, p.calls})
 		factors = append(factors, weighted{p.ns / max(p.size, 1), p.calls})
 	}
-	switch a := median(starts); {
+	switch a := weightedMedian(starts); {
 	case b < 0:
-		return Line{A: median(times)}
+		return Line{A: weightedMedian(times)}
 	case a < 0: // through the origin
-		return Line{B: median(factors)}
+		return Line{B: weightedMedian(factors)}
 	default:
 		return Line{A: a, B: b}
 	}
@@ -73,7 +74,7 @@ func (u *Usual) Line() Line {
 // point is the median size and time of a class.
 type point struct{ size, ns, calls float64 }
 
-func (u *Usual) points() (list []point) {
+func (u *Usual) classMedians() (list []point) {
 	least := uint64(2)
 	if !slices.ContainsFunc(u.classes[:], func(c *class) bool { return c != nil && c.calls >= 2 }) {
 		least = 1
@@ -93,8 +94,8 @@ func lowerMedian(values []float64) float64 {
 // weighted is a value that counts as much as its weight.
 type weighted struct{ value, weight float64 }
 
-// median returns the least value that, with those below it, has half of the weight; 0 without values.
-func median(list []weighted) float64 {
+// weightedMedian returns the least value that, with those below it, has half of the weight; 0 without values.
+func weightedMedian(list []weighted) float64 {
 	slices.SortFunc(list, func(x, y weighted) int { return cmp.Compare(x.value, y.value) })
 	var all, below float64
 	for _, w := range list {

@@ -64,7 +64,7 @@ func Child(request string) int {
 	}()
 	runtime.LockOSThread() // what a driver keeps for each thread shall not have to be made again
 	last := message{End: true}
-	if err := o.follow(out, stopped.Load); err != nil {
+	if err := o.carryOut(out, stopped.Load); err != nil {
 		last.Failure = err.Error()
 	}
 	if out.Encode(last) != nil {
@@ -73,7 +73,7 @@ func Child(request string) int {
 	return 0
 }
 
-func (o *order) follow(out *json.Encoder, stop func() bool) error {
+func (o *order) carryOut(out *json.Encoder, stop func() bool) error {
 	devices, err := allDevices()
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func (o *order) measure(f found, out *json.Encoder, stop func() bool) error {
 		}
 	}
 	s := &sampler{
-		d: d, sizes: sizes(f.facts.MaxAlloc, o.Most), align: uint64(f.facts.BaseAlign), budget: o.Budget,
+		d: d, sizes: testedSizes(f.facts.MaxAlloc, o.Most), align: uint64(f.facts.BaseAlign), budget: o.Budget,
 		stop:  func() bool { return unread != nil || stop() },
 		tell:  func(s *sample) { tell(message{Sample: s}) },
 		parts: func(create, release float64) { tell(message{Part: &subCost{create, release}}) },

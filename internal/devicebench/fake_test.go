@@ -144,7 +144,7 @@ func (f *fake) run(budget time.Duration, most uint64, stop func() bool) (*measur
 	f.t.Helper()
 	g, result := newGathered(), &measuredFake{}
 	s := &sampler{
-		d: f, sizes: sizes(1<<40, most), align: 128, budget: budget, stop: stop,
+		d: f, sizes: testedSizes(1<<40, most), align: 128, budget: budget, stop: stop,
 		tell: func(s *sample) { g.add(s); result.samples = append(result.samples, s) },
 		parts: func(create, release float64) {
 			g.subCreate, g.subRelease = append(g.subCreate, create), append(g.subRelease, release)
@@ -155,7 +155,7 @@ func (f *fake) run(budget time.Duration, most uint64, stop func() bool) (*measur
 	if f.held != 0 {
 		f.t.Errorf("%d bytes are still held at the end", f.held)
 	}
-	g.conclude(&result.Device)
+	g.fitAndJudge(&result.Device)
 	return result, err
 }
 

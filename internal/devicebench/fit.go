@@ -39,26 +39,26 @@ func median(values []float64) float64 {
 	return (values[middle-1] + values[middle]) / 2
 }
 
-// fitted finds the line through points, ascending by size, or the two where the cost changes its nature.
-func fitted(points []measured) Fit {
+// fitLines finds the line through points, ascending by size, or the two where the cost changes its nature.
+func fitLines(points []measured) Fit {
 	f := Fit{Line: lineThrough(points)}
-	if f.worst(points) > breakError {
-		if broken := broken(points); broken != nil && broken.loss(points)*breakGain < f.loss(points) {
+	if f.worstError(points) > breakError {
+		if broken := fitTwoLines(points); broken != nil && broken.sumOfErrors(points)*breakGain < f.sumOfErrors(points) {
 			f = *broken
 		}
 	}
-	f.R2, f.Error = f.r2(points), f.worst(points)
+	f.R2, f.Error = f.r2(points), f.worstError(points)
 	return f
 }
 
-// broken returns the best two lines, nil where there are too few points.
-func broken(points []measured) *Fit {
+// fitTwoLines returns the best two lines, nil where there are too few points.
+func fitTwoLines(points []measured) *Fit {
 	var best *Fit
 	least := math.Inf(1)
 	for i := segmentMin; i <= len(points)-segmentMin; i++ {
 		f, below := &Fit{Line: lineThrough(points[i:])}, lineThrough(points[:i])
 		f.Below = cost.Below{Bytes: points[i].size, A: below.A, B: below.B}
-		if loss := f.loss(points); loss < least {
+		if loss := f.sumOfErrors(points); loss < least {
 			best, least = f, loss
 		}
 	}
@@ -73,19 +73,19 @@ func lineThrough(points []measured) cost.Line {
 	for i, p := range points {
 		weights[i] = 1 / (p.scale * p.scale)
 	}
-	line := weighted(points, weights)
+	line := fitWeighted(points, weights)
 	for range fitRounds {
 		for i, p := range points {
 			off := math.Abs(line.NS(p.size)-p.ns) / p.scale
 			weights[i] = 1 / (p.scale * p.scale * max(off, exact))
 		}
-		line = weighted(points, weights)
+		line = fitWeighted(points, weights)
 	}
 	return line
 }
 
-// weighted is the least squares line with both figures at least 0.
-func weighted(points []measured, weights []float64) cost.Line {
+// fitWeighted is the least squares line with both figures at least 0.
+func fitWeighted(points []measured, weights []float64) cost.Line {
 	var w, x, y, xx, xy float64
 	for i, p := range points {
 		size := float64(p.size)
@@ -112,8 +112,8 @@ func weighted(points []measured, weights []float64) cost.Line {
 	return line
 }
 
-// loss is the sum of relative errors.
-func (f *Fit) loss(points []measured) float64 {
+// sumOfErrors is the sum of relative errors.
+func (f *Fit) sumOfErrors(points []measured) float64 {
 	sum := 0.0
 	for _, p := range points {
 		sum += max(exact, math.Abs(f.NS(p.size)-p.ns)/p.scale)
@@ -121,8 +121,8 @@ func (f *Fit) loss(points []measured) float64 {
 	return sum
 }
 
-// worst is the largest relative error.
-func (f *Fit) worst(points []measured) float64 {
+// worstError is the largest relative error.
+func (f *Fit) worstError(points []measured) float64 {
 	most := 0.0
 	for _, p := range points {
 		most = max(most, math.Abs(f.NS(p.size)-p.ns)/p.scale)
@@ -180,14 +180,14 @@ const (
 	judgedMin = 256 << 10
 )
 
-// judge looks for the way that most of the larger sizes behave: there the differences are largest. New memory tells it,
+// judgeResidency looks for the way that most of the larger sizes behave: there the differences are largest. New memory tells it,
 // and where there is none, the steady state, in which a cache may hide it.
-func judge(points []Point) Verdict {
+func judgeResidency(points []Point) Verdict {
 	var v Verdict
 	v.judgeCaching(points)
 	from, _ := slices.BinarySearchFunc(points, judgedMin, func(p Point, size uint64) int { return cmp.Compare(p.Size, size) })
 	large := points[from:]
-	if fresh := withFresh(large); len(fresh) > 0 {
+	if fresh := pointsWithFresh(large); len(fresh) > 0 {
 		large = fresh
 	}
 	large = large[len(large)/2:]
@@ -218,7 +218,7 @@ func judge(points []Point) Verdict {
 	return v
 }
 
-func withFresh(points []Point) []Point {
+func pointsWithFresh(points []Point) []Point {
 	var list []Point
 	for _, p := range points {
 		if p.Fresh != nil {
@@ -230,7 +230,7 @@ func withFresh(points []Point) []Point {
 
 func (v *Verdict) judgeCaching(points []Point) {
 	cached := 0
-	for _, p := range withFresh(points) {
+	for _, p := range pointsWithFresh(points) {
 		again, fresh := p.Create+p.Touch, p.Fresh.Create+p.Fresh.Touch
 		if fresh > cheaper*again && fresh-again > worthwhile {
 			cached++

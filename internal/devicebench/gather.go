@@ -49,9 +49,9 @@ func (g *gathered) add(s *sample) {
 	into[s.Size].add(s)
 }
 
-// points returns the medians, ascending by size. A size whose first touch was never seen in the steady state is left
+// medianPoints returns the medians, ascending by size. A size whose first touch was never seen in the steady state is left
 // out.
-func (g *gathered) points() []Point {
+func (g *gathered) medianPoints() []Point {
 	list := []Point{}
 	for _, size := range slices.Sorted(maps.Keys(g.steady)) {
 		c := g.steady[size]
@@ -76,29 +76,29 @@ const (
 	scatter = 0.1
 )
 
-// conclude fits and judges what was gathered.
-func (g *gathered) conclude(d *Device) {
-	d.Points = g.points()
+// fitAndJudge fits and judges what was gathered.
+func (g *gathered) fitAndJudge(d *Device) {
+	d.Points = g.medianPoints()
 	d.SubCreate, d.SubRelease = median(g.subCreate), median(g.subRelease)
-	d.Verdict = judge(d.Points)
-	d.Create = costOf(d.Points, func(p *Point) (float64, float64) { return p.Create, 0 })
-	d.Touch = costOf(d.Points, func(p *Point) (float64, float64) { return p.Touch, scatter * p.Reuse })
-	d.Reuse = costOf(d.Points, func(p *Point) (float64, float64) { return p.Reuse, 0 })
-	d.Release = costOf(d.Points, func(p *Point) (float64, float64) { return p.Release, 0 })
-	if fresh := withFresh(d.Points); len(fresh) > 0 {
+	d.Verdict = judgeResidency(d.Points)
+	d.Create = fitCost(d.Points, func(p *Point) (float64, float64) { return p.Create, 0 })
+	d.Touch = fitCost(d.Points, func(p *Point) (float64, float64) { return p.Touch, scatter * p.Reuse })
+	d.Reuse = fitCost(d.Points, func(p *Point) (float64, float64) { return p.Reuse, 0 })
+	d.Release = fitCost(d.Points, func(p *Point) (float64, float64) { return p.Release, 0 })
+	if fresh := pointsWithFresh(d.Points); len(fresh) > 0 {
 		d.New = &New{
-			Create: costOf(fresh, func(p *Point) (float64, float64) { return p.Fresh.Create, 0 }),
-			Touch:  costOf(fresh, func(p *Point) (float64, float64) { return p.Fresh.Touch, scatter * p.Reuse }),
+			Create: fitCost(fresh, func(p *Point) (float64, float64) { return p.Fresh.Create, 0 }),
+			Touch:  fitCost(fresh, func(p *Point) (float64, float64) { return p.Fresh.Touch, scatter * p.Reuse }),
 		}
 	}
 }
 
-// costOf fits one of the costs of points, which has some noise, ns.
-func costOf(points []Point, cost func(*Point) (ns, noise float64)) Fit {
+// fitCost fits one of the costs of points, which has some noise, ns.
+func fitCost(points []Point, cost func(*Point) (ns, noise float64)) Fit {
 	list := make([]measured, len(points))
 	for i := range points {
 		ns, noise := cost(&points[i])
 		list[i] = measured{points[i].Size, ns, max(ns, noise, grain)}
 	}
-	return fitted(list)
+	return fitLines(list)
 }

@@ -37,7 +37,7 @@ func Parse(text []byte) (*Result, error) {
 
 // Device returns the one device that is meant, by its number, or by a part of its name in any case; "": there is only one.
 func (r *Result) Device(which string) (*Device, error) {
-	chosen, err := choose(r.Devices, which, "")
+	chosen, err := chooseDevices(r.Devices, which, "")
 	switch {
 	case err != nil:
 		return nil, err
@@ -63,9 +63,9 @@ func (d *Device) Costs() cost.Device {
 
 func (d *Device) subBufferCost() cost.Line { return cost.Line{A: d.SubCreate + d.SubRelease} }
 
-// choose returns the devices that are asked for, by number or by a part of their names, and of platforms with a part in
+// chooseDevices returns the devices that are asked for, by number or by a part of their names, and of platforms with a part in
 // theirs. "": all.
-func choose(devices []Device, device, platform string) ([]Device, error) {
+func chooseDevices(devices []Device, device, platform string) ([]Device, error) {
 	number, err := strconv.Atoi(device)
 	numbered := err == nil && device != ""
 	has := func(name, part string) bool { return strings.Contains(strings.ToLower(name), strings.ToLower(part)) }

@@ -51,14 +51,14 @@ var errHangs = errors.New("the driver hangs: it was ended")
 // by then, with Interrupted set and no error. A device that fails has that in its Error, and does not keep the others
 // from being measured. The error is ErrNoDevice where there is none, or says why no driver can be asked.
 func Run(ctx context.Context, o *Options) (*Result, error) {
-	devices, err := list(ctx, o)
+	devices, err := queryDevices(ctx, o)
 	if ctx.Err() != nil {
 		return &Result{Interrupted: true}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	if devices, err = choose(devices, o.Device, o.Platform); err != nil {
+	if devices, err = chooseDevices(devices, o.Device, o.Platform); err != nil {
 		return nil, err
 	}
 	result := &Result{Devices: devices}
@@ -85,10 +85,10 @@ func (o *Options) progress(what string, share float64) {
 	}
 }
 
-// list asks for all devices.
-func list(ctx context.Context, o *Options) ([]Device, error) {
+// queryDevices asks for all devices.
+func queryDevices(ctx context.Context, o *Options) ([]Device, error) {
 	var devices []Device
-	failure, err := o.child(ctx, order{List: true}, cmp.Or(o.patience, patience), func() { o.progress("loading drivers", 0) }, func(m *message) {
+	failure, err := o.runChild(ctx, order{List: true}, cmp.Or(o.patience, patience), func() { o.progress("loading drivers", 0) }, func(m *message) {
 		if m.Device != nil {
 			devices = append(devices, Device{Number: len(devices), Facts: *m.Device})
 		}
@@ -107,7 +107,7 @@ func list(ctx context.Context, o *Options) ([]Device, error) {
 // measure measures one device in a child.
 func (o *Options) measure(ctx context.Context, d *Device, budget time.Duration, watch func()) {
 	g := newGathered()
-	failure, err := o.child(ctx, order{Device: d.Number, Most: o.Most, Budget: budget}, budget+cmp.Or(o.patience, patience), watch, func(m *message) {
+	failure, err := o.runChild(ctx, order{Device: d.Number, Most: o.Most, Budget: budget}, budget+cmp.Or(o.patience, patience), watch, func(m *message) {
 		switch {
 		case m.Sample != nil:
 			g.add(m.Sample)
@@ -118,7 +118,7 @@ func (o *Options) measure(ctx context.Context, d *Device, budget time.Duration, 
 			d.Notes = append(d.Notes, m.Note)
 		}
 	})
-	g.conclude(d)
+	g.fitAndJudge(d)
 	switch {
 	case failure != "":
 		d.Error = strings.ReplaceAll(failure, "\n", "; ")
@@ -127,10 +127,10 @@ func (o *Options) measure(ctx context.Context, d *Device, budget time.Duration, 
 	}
 }
 
-// child runs this program as one that follows an order, and gives each of its messages to take. It returns what a
+// runChild runs this program as one that follows an order, and gives each of its messages to take. It returns what a
 // driver said was wrong, and an error when the process did not come to its end: it crashed or hung. When ctx is done
 // the child is asked to end, and made to if it does not.
-func (o *Options) child(ctx context.Context, what order, wait time.Duration, watch func(), take func(*message)) (failure string, err error) {
+func (o *Options) runChild(ctx context.Context, what order, wait time.Duration, watch func(), take func(*message)) (failure string, err error) {
 	c, err := startChild(what, o.Environment)
 	if err != nil {
 		return "", err
@@ -144,7 +144,7 @@ func (o *Options) child(ctx context.Context, what order, wait time.Duration, wat
 		select {
 		case m, more := <-c.messages:
 			if !more {
-				return failure, c.wait(ended, err)
+				return failure, c.awaitEnd(ended, err)
 			}
 			silent.Reset(wait)
 			ended, failure = ended || m.End, failure+m.Failure
@@ -201,7 +201,7 @@ func startChild(what order, environment []string) (*child, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start a process that asks the driver: %w", err), readEnd.Close(), writes.Close())
 	}
-	go c.listen()
+	go c.readMessages()
 	return c, nil
 }
 
@@ -227,9 +227,9 @@ func (c *child) start() error {
 	return err
 }
 
-// listen reads the child's messages to the last one: another process may hold the pipe open. A line that breaks off is
+// readMessages reads the child's messages to the last one: another process may hold the pipe open. A line that breaks off is
 // left out.
-func (c *child) listen() {
+func (c *child) readMessages() {
 	defer close(c.messages)
 	defer func() { _ = c.readEnd.Close() }() // it was only read
 	lines := json.NewDecoder(bufio.NewReader(c.readEnd))
@@ -251,9 +251,9 @@ func (c *child) kill() {
 	_ = c.readEnd.SetReadDeadline(time.Now().Add(time.Second)) // a pipe has deadlines, unless it is closed by now
 }
 
-// wait waits for the process and says what is wrong with its end, if it did not tell everything: the reason that is
+// awaitEnd waits for the process and says what is wrong with its end, if it did not tell everything: the reason that is
 // known already, or its status and the last that it wrote.
-func (c *child) wait(whole bool, known error) error {
+func (c *child) awaitEnd(whole bool, known error) error {
 	_ = c.stdin.Close() // it may be closed already
 	err := c.cmd.Wait()
 	close(c.over)

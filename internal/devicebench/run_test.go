@@ -289,23 +289,23 @@ func TestText(t *testing.T) {
 	if strings.ContainsAny(text, "\x1b\x07") {
 		t.Errorf("control characters in %q", text)
 	}
-	for line := range strings.Lines(chart(d.Points)) {
+	for line := range strings.Lines(drawChart(d.Points)) {
 		if n := len([]rune(strings.TrimRight(line, "\n"))); n > 60 {
 			t.Errorf("%d columns: %q", n, line)
 		}
 	}
 	for _, letter := range "cutr" {
-		if n := strings.Count(chart(d.Points), string(letter)); n < 8 {
-			t.Errorf("%d of %c in\n%s", n, letter, chart(d.Points))
+		if n := strings.Count(drawChart(d.Points), string(letter)); n < 8 {
+			t.Errorf("%d of %c in\n%s", n, letter, drawChart(d.Points))
 		}
 	}
 }
 
 func TestChartEdges(t *testing.T) {
-	if got := chart([]Point{{Size: 4096, Create: 1}}); got != "" {
+	if got := drawChart([]Point{{Size: 4096, Create: 1}}); got != "" {
 		t.Errorf("one point: %q", got)
 	}
-	nothing := chart([]Point{{Size: 4096}, {Size: 8192}})
+	nothing := drawChart([]Point{{Size: 4096}, {Size: 8192}})
 	if !strings.Contains(nothing, units.Format(8192)) || strings.Contains(nothing, "Inf") {
 		t.Errorf("nothing costs anything:\n%s", nothing)
 	}

@@ -54,21 +54,21 @@ func (s *sampler) run() (err error) {
 			return err
 		}
 	}
-	if err := s.fresh(); err != nil {
+	if err := s.measureFresh(); err != nil {
 		return err
 	}
-	if err := s.ascend(); err != nil {
+	if err := s.measureAscending(); err != nil {
 		return err
 	}
-	return s.repeat()
+	return s.measureRepeatedly()
 }
 
 func (s *sampler) timeLeft() time.Duration { return s.budget - (s.d.now() - s.begun) }
 
-func (s *sampler) over() bool { return s.stop() || s.timeLeft() <= 0 }
+func (s *sampler) isOver() bool { return s.stop() || s.timeLeft() <= 0 }
 
-// expected is what a repetition with a size will need: what it needed last, or what the next smaller size lets expect.
-func (s *sampler) expected(i int) (need time.Duration, known bool) {
+// expectedNeed is what a repetition with a size will need: what it needed last, or what the next smaller size lets expect.
+func (s *sampler) expectedNeed(i int) (need time.Duration, known bool) {
 	if need, known = s.cost[s.sizes[i]]; known {
 		return need, true
 	}
@@ -81,9 +81,9 @@ func (s *sampler) expected(i int) (need time.Duration, known bool) {
 	return firstGuess, false
 }
 
-// affordable reports whether that many repetitions with a size fit into what is left of the time.
-func (s *sampler) affordable(i, n int) bool {
-	need, known := s.expected(i)
+// isAffordable reports whether that many repetitions with a size fit into what is left of the time.
+func (s *sampler) isAffordable(i, n int) bool {
+	need, known := s.expectedNeed(i)
 	left := s.timeLeft()
 	if !known {
 		left /= unknownShare
@@ -102,9 +102,9 @@ func (s *sampler) sampleOnce(one *sample) error {
 	return err
 }
 
-// copies is how many new buffers of a size are held at a time with those of all smaller sizes, which together take
+// copiesHeld is how many new buffers of a size are held at a time with those of all smaller sizes, which together take
 // hardly more than the largest size.
-func (s *sampler) copies(size uint64) int {
+func (s *sampler) copiesHeld(size uint64) int {
 	fit := s.sizes[len(s.sizes)-1] / size
 	if fit < 4 {
 		return 0
@@ -112,8 +112,8 @@ func (s *sampler) copies(size uint64) int {
 	return int(min(max(2, fit/16), freshMost))
 }
 
-// fresh measures memory that the process never had: it keeps whatever it got until it has measured it all.
-func (s *sampler) fresh() (err error) {
+// measureFresh measures memory that the process never had: it keeps whatever it got until it has measured it all.
+func (s *sampler) measureFresh() (err error) {
 	var list []*sample
 	var held []memory
 	defer func() {
@@ -126,12 +126,12 @@ func (s *sampler) fresh() (err error) {
 		}
 	}()
 	for i, size := range s.sizes {
-		copies := s.copies(size)
-		if copies == 0 || !s.affordable(i, freshShare*copies) {
+		copies := s.copiesHeld(size)
+		if copies == 0 || !s.isAffordable(i, freshShare*copies) {
 			return nil
 		}
 		for k := range copies {
-			if s.over() {
+			if s.isOver() {
 				return nil
 			}
 			one := &sample{Size: size, Fresh: true, Poked: k%2 == 1}
@@ -150,49 +150,49 @@ func (s *sampler) fresh() (err error) {
 	return nil
 }
 
-// ascend visits each size once, the smallest first, to learn which there can be and what they cost.
-func (s *sampler) ascend() error {
+// measureAscending visits each size once, the smallest first, to learn which there can be and what they cost.
+func (s *sampler) measureAscending() error {
 	for i := 0; i < len(s.sizes) && !s.stop(); i++ {
-		if i > 0 && !s.affordable(i, 2) {
-			s.shorten(i, "would take more time than there is: give more with --budget")
+		if i > 0 && !s.isAffordable(i, 2) {
+			s.leaveOutFrom(i, "would take more time than there is: give more with --budget")
 			return nil
 		}
-		if err := s.visit(i); err != nil {
+		if err := s.measureSize(i); err != nil {
 			return err
 		}
 	}
-	return s.visitParts()
+	return s.measureParts()
 }
 
-// repeat visits all sizes again and again, each time in another order, so that what changes with time does not look as
+// measureRepeatedly visits all sizes again and again, each time in another order, so that what changes with time does not look as
 // if it changed with size.
-func (s *sampler) repeat() error {
-	for round := uint64(0); !s.over(); round++ {
+func (s *sampler) measureRepeatedly() error {
+	for round := uint64(0); !s.isOver(); round++ {
 		visited := false
 		for _, i := range rand.New(rand.NewPCG(round, 1)).Perm(len(s.sizes)) {
-			if i >= len(s.sizes) || s.n[s.sizes[i]] >= enough || !s.affordable(i, 1) {
+			if i >= len(s.sizes) || s.n[s.sizes[i]] >= enough || !s.isAffordable(i, 1) {
 				continue
 			}
-			if s.over() {
+			if s.isOver() {
 				return nil
 			}
 			visited = true
-			if err := s.visit(i); err != nil {
+			if err := s.measureSize(i); err != nil {
 				return err
 			}
 		}
 		if !visited {
 			return nil
 		}
-		if err := s.visitParts(); err != nil {
+		if err := s.measureParts(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// visit measures a size some times, each create right after a release of the same size.
-func (s *sampler) visit(i int) error {
+// measureSize measures a size some times, each create right after a release of the same size.
+func (s *sampler) measureSize(i int) error {
 	size := s.sizes[i]
 	began := s.d.now()
 	var list []*sample // reported when nothing is measured: the reader needs a processor, too
@@ -202,13 +202,13 @@ func (s *sampler) visit(i int) error {
 		}
 	}()
 	for n := range visitMost {
-		if n > 0 && (s.d.now()-began > visitTime || s.over()) {
+		if n > 0 && (s.d.now()-began > visitTime || s.isOver()) {
 			break
 		}
 		one := &sample{Size: size, Poked: s.n[size]%2 == 1}
 		err := s.sampleOnce(one)
 		if errors.Is(err, errExhausted) && i > 0 {
-			s.shorten(i, fmt.Sprintf("are not to be had: %v", lastOf(err)))
+			s.leaveOutFrom(i, fmt.Sprintf("are not to be had: %v", innermostError(err)))
 			return nil
 		}
 		if err != nil {
@@ -220,14 +220,14 @@ func (s *sampler) visit(i int) error {
 	return nil
 }
 
-// shorten leaves a size out from now on, and all that are larger.
-func (s *sampler) shorten(i int, why string) {
+// leaveOutFrom leaves a size out from now on, and all that are larger.
+func (s *sampler) leaveOutFrom(i int, why string) {
 	s.note(fmt.Sprintf("buffers of %s and more %s", units.FormatLong(s.sizes[i]), why))
 	s.sizes = s.sizes[:i]
 }
 
-// lastOf is the innermost of joined errors: what the driver said.
-func lastOf(err error) error {
+// innermostError is the innermost of joined errors: what the driver said.
+func innermostError(err error) error {
 	for {
 		joined, ok := err.(interface{ Unwrap() []error })
 		if !ok {
@@ -238,8 +238,8 @@ func lastOf(err error) error {
 	}
 }
 
-// visitParts measures parts of a buffer.
-func (s *sampler) visitParts() error {
+// measureParts measures parts of a buffer.
+func (s *sampler) measureParts() error {
 	if s.align == 0 {
 		return nil
 	}
@@ -248,7 +248,7 @@ func (s *sampler) visitParts() error {
 		return err
 	}
 	for range visitMost {
-		if err = s.onePart(whole); err != nil {
+		if err = s.measureOnePart(whole); err != nil {
 			break
 		}
 	}
@@ -256,7 +256,7 @@ func (s *sampler) visitParts() error {
 	return errors.Join(err, released)
 }
 
-func (s *sampler) onePart(whole memory) error {
+func (s *sampler) measureOnePart(whole memory) error {
 	part, create, err := s.d.part(whole, s.align, s.align)
 	if err != nil {
 		return err

@@ -23,17 +23,17 @@ func (r *Result) WriteText(w io.Writer, width int) error {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		r.Devices[i].text(&b, width)
+		r.Devices[i].writeText(&b, width)
 	}
 	_, err := b.WriteTo(w)
 	return err
 }
 
-func (d *Device) text(b *bytes.Buffer, width int) {
+func (d *Device) writeText(b *bytes.Buffer, width int) {
 	fmt.Fprintf(b, "%d: %s (%s), driver %s\n", d.Number, units.Clean(d.Device), units.Clean(d.Platform), units.Clean(d.Driver))
 	units.Pairs(b, d.facts())
 	if len(d.Points) > 0 {
-		b.WriteString("\n" + table(d.Points, width) + "\n" + chart(d.Points) + "\n")
+		b.WriteString("\n" + formatTable(d.Points, width) + "\n" + drawChart(d.Points) + "\n")
 		lines := [][2]string{
 			{"create", d.Create.text()}, {"first touch", d.Touch.text()}, {"reuse", d.Reuse.text()}, {"release", d.Release.text()},
 		}
@@ -102,9 +102,9 @@ func (f *Fit) text() string {
 	return fmt.Sprintf("%s; R² %.3f, at worst %.0f %% off", text, f.R2, 100*f.Error)
 }
 
-// table has a row for each size. New memory has columns of its own where it was measured.
-func table(points []Point, width int) string {
-	fresh := len(withFresh(points)) > 0
+// formatTable has a row for each size. New memory has columns of its own where it was measured.
+func formatTable(points []Point, width int) string {
+	fresh := len(pointsWithFresh(points)) > 0
 	t := units.Table{Align: "r", Indent: "  ", Width: width, Least: []string{"N"}}
 	head := []string{"SIZE", "N", "CREATE", "FIRST TOUCH", "REUSE", "RELEASE"}
 	if fresh {
@@ -150,13 +150,13 @@ var curves = []curve{
 	{'t', "first touch", func(p *Point) float64 { return p.Touch }},
 }
 
-// chart draws the costs by size, both logarithmic. What costs nothing lies on the lowest row; "" for fewer than two
+// drawChart draws the costs by size, both logarithmic. What costs nothing lies on the lowest row; "" for fewer than two
 // points.
-func chart(points []Point) string {
+func drawChart(points []Point) string {
 	if len(points) < 2 {
 		return ""
 	}
-	low, high := decades(points)
+	low, high := costDecades(points)
 	grid := make([][]byte, chartHigh)
 	for y := range grid {
 		grid[y] = []byte(strings.Repeat(" ", chartWide))
@@ -169,11 +169,11 @@ func chart(points []Point) string {
 			grid[chartHigh-1-int(math.Round(y*(chartHigh-1)))][int(math.Round(x*(chartWide-1)))] = c.letter
 		}
 	}
-	return framed(grid, low, high, points)
+	return drawAxes(grid, low, high, points)
 }
 
-// decades returns the powers of ten, of ns, between which all costs lie but those of nothing.
-func decades(points []Point) (low, high float64) {
+// costDecades returns the powers of ten, of ns, between which all costs lie but those of nothing.
+func costDecades(points []Point) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for i := range points {
 		for _, c := range curves {
@@ -189,8 +189,8 @@ func decades(points []Point) (low, high float64) {
 	return low, max(math.Ceil(high), low+1)
 }
 
-// framed writes axes around the plot. A row is labelled where a power of ten lies.
-func framed(grid [][]byte, low, high float64, points []Point) string {
+// drawAxes writes axes around the plot. A row is labelled where a power of ten lies.
+func drawAxes(grid [][]byte, low, high float64, points []Point) string {
 	labels := map[int]string{}
 	for e := low; e <= high; e++ {
 		y := chartHigh - 1 - int(math.Round((e-low)/(high-low)*(chartHigh-1)))

@@ -44,7 +44,7 @@ func openDevice(d cl.Device) (*device, error) {
 	return &device{session, time.Now(), median(list[:])}, nil
 }
 
-func (d *device) net(took time.Duration, err error) (float64, error) {
+func (d *device) netCost(took time.Duration, err error) (float64, error) {
 	if errors.Is(err, cl.MemObjectAllocationFailure) || errors.Is(err, cl.OutOfResources) ||
 		errors.Is(err, cl.OutOfHostMemory) || errors.Is(err, cl.InvalidBufferSize) {
 		err = errors.Join(errExhausted, err)
@@ -54,27 +54,27 @@ func (d *device) net(took time.Duration, err error) (float64, error) {
 
 func (d *device) create(size uint64) (memory, float64, error) {
 	m, took, err := d.session.CreateBuffer(size)
-	ns, err := d.net(took, err)
+	ns, err := d.netCost(took, err)
 	return m, ns, err
 }
 
 func (d *device) part(m memory, origin, size uint64) (memory, float64, error) {
 	part, took, err := m.(cl.Mem).CreateSubBuffer(origin, size)
-	ns, err := d.net(took, err)
+	ns, err := d.netCost(took, err)
 	return part, ns, err
 }
 
-func (d *device) release(m memory) (float64, error) { return d.net(m.(cl.Mem).ReleaseMemObject()) }
+func (d *device) release(m memory) (float64, error) { return d.netCost(m.(cl.Mem).ReleaseMemObject()) }
 
 // pattern is what buffers are filled with: not zero, which a driver might not write at all.
 const pattern = 0x5ca1ab1e
 
 func (d *device) fill(m memory, size uint64) (float64, error) {
-	return d.net(d.session.FillBuffer(m.(cl.Mem), pattern, size))
+	return d.netCost(d.session.FillBuffer(m.(cl.Mem), pattern, size))
 }
 
 func (d *device) poke(m memory) (float64, error) {
-	return d.net(d.session.WriteBuffer(m.(cl.Mem), 0, pattern))
+	return d.netCost(d.session.WriteBuffer(m.(cl.Mem), 0, pattern))
 }
 
 func (d *device) now() time.Duration { return time.Since(d.begun) }

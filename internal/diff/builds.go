@@ -70,8 +70,8 @@ const (
 	chanceMost   = 0.05 // that all runs of one side are above all of the other, if they are alike
 )
 
-// Builds compares the runs of two builds of each program. Base and head are the beginnings of revisions or build ids. Without head, it is
-// each program's latest build; without base, it is the builds before, at most 20.
+// Builds compares the runs of two builds of each program. Base and head are the beginnings of revisions or build ids. Without
+// head, it is each program's latest build; without base, it is the builds before, at most 20.
 type Builds struct {
 	Programs []Program
 	Missing  []string // ranks of jobs of the head that left no recording
@@ -87,9 +87,9 @@ type Program struct {
 	Shifts   []Shift // those that are more first
 }
 
-// Shift is how much more a figure is in the runs of the head, in all or at one call site. Low and High are the interval that has the
-// true shift in 95 of 100 cases (Hodges and Lehmann 1963, from Mann and Whitney's test). With few runs they are the least and the
-// largest difference of two runs.
+// Shift is how much more a figure is in the runs of the head, in all or at one call site. Low and High are the interval that
+// has the true shift in 95 of 100 cases (Hodges and Lehmann 1963, from Mann and Whitney's test). With few runs they are the
+// least and the largest difference of two runs.
 type Shift struct {
 	Figure     *figures.Figure
 	Site       string  // empty: of the run
@@ -104,7 +104,7 @@ type Shift struct {
 func CompareBuilds(runs []BuildRun, sites []BuildSite, base, head string) (*Builds, error) {
 	slices.SortStableFunc(runs, func(a, b BuildRun) int { return cmp.Compare(b.Started, a.Started) })
 	for _, name := range []string{base, head} {
-		if name != "" && !slices.ContainsFunc(runs, func(r BuildRun) bool { return r.is(name) }) {
+		if name != "" && !slices.ContainsFunc(runs, func(r BuildRun) bool { return r.isOfBuild(name) }) {
 			return nil, fmt.Errorf("no run has the revision or build %s: the latest are %s", name, strings.Join(buildsOf(runs, 5), ", "))
 		}
 	}
@@ -118,35 +118,35 @@ func CompareBuilds(runs []BuildRun, sites []BuildSite, base, head string) (*Buil
 	}
 	apps := map[string][]BuildRun{}
 	for i := range runs {
-		if runs[i].name() != "" {
+		if runs[i].buildName() != "" {
 			apps[runs[i].App] = append(apps[runs[i].App], runs[i])
 		}
 	}
 	b := &Builds{Missing: missingRanks(runs, head)}
 	for _, app := range slices.Sorted(maps.Keys(apps)) {
-		before, after := sides(apps[app], base, head)
+		before, after := splitByBuild(apps[app], base, head)
 		if len(before) == 0 || len(after) == 0 {
 			continue
 		}
 		p := Program{App: app, Base: buildsOf(before, buildsBefore), Head: buildsOf(after, buildsBefore), BaseRuns: len(before), HeadRuns: len(after)}
 		p.Shifts = slices.Concat(shiftsOfRuns(before, after), shiftsOfSites(before, after, atSites))
-		slices.SortStableFunc(p.Shifts, func(x, y Shift) int { return rank(&y) - rank(&x) })
+		slices.SortStableFunc(p.Shifts, func(x, y Shift) int { return countIfMore(&y) - countIfMore(&x) })
 		b.Programs = append(b.Programs, p)
 	}
 	return b, nil
 }
 
-func rank(s *Shift) int {
+func countIfMore(s *Shift) int {
 	if s.More {
 		return 1
 	}
 	return 0
 }
 
-// name returns the build: the revision, else the id of the program's file.
-func (r *BuildRun) name() string { return cmp.Or(r.Revision, r.Build) }
+// buildName returns the build: the revision, else the id of the program's file.
+func (r *BuildRun) buildName() string { return cmp.Or(r.Revision, r.Build) }
 
-func (r *BuildRun) is(name string) bool {
+func (r *BuildRun) isOfBuild(name string) bool {
 	return strings.HasPrefix(r.Revision, name) || strings.HasPrefix(r.Build, name)
 }
 
@@ -154,19 +154,19 @@ func (r *BuildRun) is(name string) bool {
 func buildsOf(runs []BuildRun, most int) (names []string) {
 	seen := map[string]bool{}
 	for i := range runs {
-		if name := runs[i].name(); name != "" && !seen[name] && len(names) < most {
+		if name := runs[i].buildName(); name != "" && !seen[name] && len(names) < most {
 			seen[name], names = true, append(names, name)
 		}
 	}
 	return names
 }
 
-// sides returns the runs of one program that are compared, the latest first.
-func sides(runs []BuildRun, base, head string) (before, after []BuildRun) {
-	isHead := func(r *BuildRun) bool { return r.is(head) }
+// splitByBuild returns the runs of one program that are compared, the latest first.
+func splitByBuild(runs []BuildRun, base, head string) (before, after []BuildRun) {
+	isHead := func(r *BuildRun) bool { return r.isOfBuild(head) }
 	if head == "" {
-		latest := runs[0].name()
-		isHead = func(r *BuildRun) bool { return r.name() == latest }
+		latest := runs[0].buildName()
+		isHead = func(r *BuildRun) bool { return r.buildName() == latest }
 	}
 	first := int64(math.MaxInt64)
 	for i := range runs {
@@ -178,10 +178,10 @@ func sides(runs []BuildRun, base, head string) (before, after []BuildRun) {
 	for i := range runs {
 		switch r := &runs[i]; {
 		case isHead(r):
-		case base != "" && r.is(base):
+		case base != "" && r.isOfBuild(base):
 			before = append(before, *r)
-		case base == "" && r.Started <= first && (earlier[r.name()] || len(earlier) < buildsBefore):
-			earlier[r.name()], before = true, append(before, *r)
+		case base == "" && r.Started <= first && (earlier[r.buildName()] || len(earlier) < buildsBefore):
+			earlier[r.buildName()], before = true, append(before, *r)
 		}
 	}
 	return before[:min(len(before), runsMost)], after[:min(len(after), runsMost)]
@@ -189,12 +189,12 @@ func sides(runs []BuildRun, base, head string) (before, after []BuildRun) {
 
 func shiftsOfRuns(before, after []BuildRun) (list []Shift) {
 	for _, f := range runFigures {
-		list = appendShift(list, f.figure, "", amounts(before, f.of), amounts(after, f.of), after)
+		list = appendShift(list, f.figure, "", figuresOf(before, f.of), figuresOf(after, f.of), after)
 	}
 	return list
 }
 
-func amounts(runs []BuildRun, of func(*BuildRun) int64) (values []float64) {
+func figuresOf(runs []BuildRun, of func(*BuildRun) int64) (values []float64) {
 	for i := range runs {
 		values = append(values, float64(of(&runs[i])))
 	}
@@ -217,7 +217,7 @@ func shiftsOfSites(before, after []BuildRun, sites map[string]map[string]*BuildS
 				}
 				return 0
 			}
-			list = appendShift(list, f.figure, name, amounts(before, at), amounts(after, at), after)
+			list = appendShift(list, f.figure, name, figuresOf(before, at), figuresOf(after, at), after)
 		}
 	}
 	return list
@@ -231,14 +231,14 @@ func appendShift(list []Shift, f *figures.Figure, site string, a, b []float64, a
 	if a[0] == b[len(b)-1] && a[len(a)-1] == b[0] {
 		return list
 	}
-	s.Base, s.Head = middle(a), middle(b)
-	s.Delta, s.Low, s.High = shift(a, b)
-	s.More = s.Low > 0 && s.Delta > thresholdRate*s.Base && enough(len(a), len(b))
+	s.Base, s.Head = medianOfSorted(a), medianOfSorted(b)
+	s.Delta, s.Low, s.High = medianShift(a, b)
+	s.More = s.Low > 0 && s.Delta > thresholdRate*s.Base && areEnoughRuns(len(a), len(b))
 	return append(list, s)
 }
 
-// shift returns the median of all differences b - a, and its interval.
-func shift(a, b []float64) (delta, low, high float64) {
+// medianShift returns the median of all differences b - a, and its interval.
+func medianShift(a, b []float64) (delta, low, high float64) {
 	var all []float64
 	for _, x := range a {
 		for _, y := range b {
@@ -248,17 +248,17 @@ func shift(a, b []float64) (delta, low, high float64) {
 	slices.Sort(all)
 	m, n := float64(len(a)), float64(len(b))
 	outside := max(0, int(m*n/2-0.5-1.96*math.Sqrt(m*n*(m+n+1)/12)))
-	return middle(all), all[outside], all[len(all)-1-outside]
+	return medianOfSorted(all), all[outside], all[len(all)-1-outside]
 }
 
-func middle(sorted []float64) float64 {
+func medianOfSorted(sorted []float64) float64 {
 	n := len(sorted)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// enough reports whether m and n runs can show a difference: that all of one side are above all of the other happens by chance in one of
-// as many cases as there are ways to choose m of m + n.
-func enough(m, n int) bool {
+// areEnoughRuns reports whether m and n runs can show a difference: that all of one side are above all of the other happens by
+// chance in one of as many cases as there are ways to choose m of m + n.
+func areEnoughRuns(m, n int) bool {
 	ways := 1.0
 	for i := 1; i <= min(m, n) && ways*chanceMost < 1; i++ {
 		ways *= float64(max(m, n)+i) / float64(i)
@@ -267,13 +267,13 @@ func enough(m, n int) bool {
 }
 
 // Few reports whether the runs are too few to show that anything is more.
-func (p *Program) Few() bool { return !enough(p.BaseRuns, p.HeadRuns) }
+func (p *Program) Few() bool { return !areEnoughRuns(p.BaseRuns, p.HeadRuns) }
 
 // More counts what is more.
 func (b *Builds) More() (n int) {
 	for i := range b.Programs {
 		for k := range b.Programs[i].Shifts {
-			n += rank(&b.Programs[i].Shifts[k])
+			n += countIfMore(&b.Programs[i].Shifts[k])
 		}
 	}
 	return n
@@ -285,7 +285,7 @@ func missingRanks(runs []BuildRun, head string) (list []string) {
 	ranks := map[job]map[string]bool{}
 	for i := range runs {
 		r := &runs[i]
-		if size, err := strconv.Atoi(r.Size); err != nil || size < 2 || size > ranksMost || r.Job == "" || !r.is(head) {
+		if size, err := strconv.Atoi(r.Size); err != nil || size < 2 || size > ranksMost || r.Job == "" || !r.isOfBuild(head) {
 			continue
 		}
 		of := job{r.App, r.Job, r.Size}

@@ -23,7 +23,8 @@ func history(app string, peaks ...[]int64) (runs []BuildRun, sites []BuildSite) 
 	return runs, sites
 }
 
-// TestBuildThatTakesMoreIsFound: what is above all runs of another build is more, if that is no chance; what differs as they do among themselves is not.
+// TestBuildThatTakesMoreIsFound: what is above all runs of another build is more, if that is no chance; what differs as they
+// do among themselves is not.
 func TestBuildThatTakesMoreIsFound(t *testing.T) {
 	one := func(peak int64) []int64 { return []int64{peak} }
 	var twenty [][]int64
@@ -137,10 +138,10 @@ func TestShiftHoldsWhatIsTrue(t *testing.T) {
 		for range 10 {
 			a, b, same = append(a, draw()), append(b, draw()+500), append(same, draw())
 		}
-		if _, low, high := shift(a, b); low <= 500 && 500 <= high {
+		if _, low, high := medianShift(a, b); low <= 500 && 500 <= high {
 			held++
 		}
-		if _, low, _ := shift(a, same); low > 0 {
+		if _, low, _ := medianShift(a, same); low > 0 {
 			said++
 		}
 	}

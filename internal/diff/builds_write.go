@@ -17,7 +17,7 @@ const shiftsShown = 10
 func (b *Builds) WriteText(w io.Writer) error {
 	var out bytes.Buffer
 	for i := range b.Programs {
-		b.Programs[i].write(&out)
+		b.Programs[i].writeText(&out)
 	}
 	for _, text := range b.Missing {
 		fmt.Fprintf(&out, "%s\n", units.Clean(text))
@@ -28,7 +28,7 @@ func (b *Builds) WriteText(w io.Writer) error {
 	return err
 }
 
-func (p *Program) write(out *bytes.Buffer) {
+func (p *Program) writeText(out *bytes.Buffer) {
 	fmt.Fprintf(out, "%s: %s against %s\n", units.Clean(p.App), sideText(p.HeadRuns, p.Head), sideText(p.BaseRuns, p.Base))
 	if p.Few() {
 		fmt.Fprintf(out, "  too few runs to show that a figure is more: 3 and 3 can, or 1 and 19\n")
@@ -45,7 +45,7 @@ func (p *Program) write(out *bytes.Buffer) {
 		if s.More {
 			mark, path = "▲", s.Path
 		}
-		table.Add(s.Figure.Name, s.text(s.Base, false), s.text(s.Head, false), s.interval(), mark+" "+units.Clean(s.Site), units.Clean(path))
+		table.Add(s.Figure.Name, s.formatValue(s.Base, false), s.formatValue(s.Head, false), s.intervalText(), mark+" "+units.Clean(s.Site), units.Clean(path))
 	}
 	out.WriteString(table.String())
 	if left > 0 {
@@ -62,11 +62,13 @@ func sideText(runs int, builds []string) string {
 	return text + units.Count(uint64(len(builds)), "build")
 }
 
-func (s *Shift) text(value float64, signed bool) string { return format(s.Figure.Unit, value, signed) }
+func (s *Shift) formatValue(value float64, signed bool) string {
+	return formatFigure(s.Figure.Unit, value, signed)
+}
 
-// interval writes the difference and where it lies.
-func (s *Shift) interval() string {
-	return fmt.Sprintf("%s (%s to %s)", s.text(s.Delta, true), s.text(s.Low, true), s.text(s.High, true))
+// intervalText writes the difference and where it lies.
+func (s *Shift) intervalText() string {
+	return fmt.Sprintf("%s (%s to %s)", s.formatValue(s.Delta, true), s.formatValue(s.Low, true), s.formatValue(s.High, true))
 }
 
 type shiftJSON struct {
@@ -145,7 +147,7 @@ func (b *Builds) WriteJUnit(w io.Writer) error {
 			c := caseXML{Class: units.Clean(p.App), Name: strings.TrimSpace(s.Figure.Name + " " + units.Clean(s.Site))}
 			if s.More {
 				suite.Failures++
-				c.Failure = &failureXML{fmt.Sprintf("%s, %s before: %s; %s", s.text(s.Head, false), s.text(s.Base, false), s.interval(), units.Clean(s.Path))}
+				c.Failure = &failureXML{fmt.Sprintf("%s, %s before: %s; %s", s.formatValue(s.Head, false), s.formatValue(s.Base, false), s.intervalText(), units.Clean(s.Path))}
 			}
 			suite.Tests++
 			suite.Cases = append(suite.Cases, c)

@@ -80,9 +80,9 @@ type Diff struct {
 // Runs compares run a with run b.
 func Runs(a, b *analysis.Analysis) *Diff {
 	c := newComparison(a, b)
-	d := &Diff{Overall: c.overall(), Notes: notes(a, b)}
-	for _, pair := range match(a.Snapshot.Tags, b.Snapshot.Tags) {
-		d.Tags = append(d.Tags, c.sites(pair))
+	d := &Diff{Overall: c.compareTotals(), Notes: noteDifferences(a, b)}
+	for _, pair := range matchSites(a.Snapshot.Tags, b.Snapshot.Tags) {
+		d.Tags = append(d.Tags, c.compareSite(pair))
 	}
 	var tested []*Change
 	for i := range d.Overall {
@@ -93,23 +93,23 @@ func Runs(a, b *analysis.Analysis) *Diff {
 			tested = append(tested, &d.Tags[i].Changes[j])
 		}
 	}
-	decide(tested)
+	markSignificant(tested)
 	slices.SortStableFunc(d.Tags, func(x, y Tag) int {
-		return cmp.Or(cmp.Compare(y.significant(), x.significant()), cmp.Compare(y.weight(), x.weight()))
+		return cmp.Or(cmp.Compare(y.significance(), x.significance()), cmp.Compare(y.peakChange(), x.peakChange()))
 	})
 	return d
 }
 
-// significant returns 1 if any change is significant, else 0.
-func (t *Tag) significant() int {
+// significance returns 1 if any change is significant, else 0.
+func (t *Tag) significance() int {
 	if slices.ContainsFunc(t.Changes, func(c Change) bool { return c.Significant }) {
 		return 1
 	}
 	return 0
 }
 
-// weight is how much its peak changed.
-func (t *Tag) weight() float64 { return math.Abs(t.Changes[0].Delta()) }
+// peakChange is how much its peak changed.
+func (t *Tag) peakChange() float64 { return math.Abs(t.Changes[0].Delta()) }
 
 // sameWork reports whether both runs made the same number of iterations, so that differences of counts are no chance.
 func sameWork(a, b *analysis.Analysis) bool {
@@ -118,16 +118,16 @@ func sameWork(a, b *analysis.Analysis) bool {
 	return len(pa) > 0 && slices.EqualFunc(pa, pb, func(x, y analysis.Phase) bool { return x.Iterations == y.Iterations })
 }
 
-// unhurried reports whether no request depended on when commands completed: with cooling blocks, two runs of the same
+// isFreeOfTiming reports whether no request depended on when commands completed: with cooling blocks, two runs of the same
 // work may miss differently.
-func unhurried(runs ...*analysis.Analysis) bool {
+func isFreeOfTiming(runs ...*analysis.Analysis) bool {
 	return !slices.ContainsFunc(runs, func(a *analysis.Analysis) bool {
 		t := &a.Snapshot.Totals
 		return t.HazardsAvoided > 0 || t.MissReasons[wire.MissCooling] > 0
 	})
 }
 
-func notes(a, b *analysis.Analysis) []string {
+func noteDifferences(a, b *analysis.Analysis) []string {
 	var list []string
 	for name, pair := range map[string][2]string{
 		"programs":     {a.Snapshot.Program, b.Snapshot.Program},
@@ -167,10 +167,10 @@ func limitNotes(a, b recording.Limits) []string {
 	return list
 }
 
-// overall compares the figures of whole runs.
-func (c *comparison) overall() (list []Change) {
-	for _, f := range c.figures() {
-		list = c.add(list, f, f.Of(c.a), f.Of(c.b))
+// compareTotals compares the figures of whole runs.
+func (c *comparison) compareTotals() (list []Change) {
+	for _, f := range c.comparedFigures() {
+		list = c.addComparison(list, f, f.Of(c.a), f.Of(c.b))
 	}
 	return list
 }
@@ -185,18 +185,18 @@ type comparison struct {
 
 func newComparison(a, b *analysis.Analysis) *comparison {
 	return &comparison{
-		a: figures.Recorded(a), b: figures.Recorded(b), same: sameWork(a, b), timed: !unhurried(a, b),
+		a: figures.Recorded(a), b: figures.Recorded(b), same: sameWork(a, b), timed: !isFreeOfTiming(a, b),
 		pooled: a.Snapshot.Policy != "none" || b.Snapshot.Policy != "none",
 	}
 }
 
-// length returns how long the longer run took, ns.
-func (c *comparison) length() float64 {
+// longerDuration returns how long the longer run took, ns.
+func (c *comparison) longerDuration() float64 {
 	return max(figures.WallTime.Of(c.a).Number, figures.WallTime.Of(c.b).Number)
 }
 
-// figures returns what is compared.
-func (c *comparison) figures() (list []*figures.Figure) {
+// comparedFigures returns what is compared.
+func (c *comparison) comparedFigures() (list []*figures.Figure) {
 	for _, f := range figures.All() {
 		if f.Diff != figures.NoTest && (c.pooled || !f.Pool) {
 			list = append(list, f)
@@ -205,24 +205,24 @@ func (c *comparison) figures() (list []*figures.Figure) {
 	return list
 }
 
-// add compares a figure of both sides, if it means something on both.
-func (c *comparison) add(list []Change, f *figures.Figure, a, b figures.Value) []Change {
+// addComparison compares a figure of both sides, if it means something on both.
+func (c *comparison) addComparison(list []Change, f *figures.Figure, a, b figures.Value) []Change {
 	switch f.Diff {
 	case figures.Amount:
 		if !a.Known() || !b.Known() {
 			return list
 		}
-		return append(list, singleValue(f, a.Number, b.Number))
+		return append(list, compareAmounts(f, a.Number, b.Number))
 	case figures.Duration:
-		return append(list, timed(f, a.Number, b.Number, c.length()))
+		return append(list, compareDurations(f, a.Number, b.Number, c.longerDuration()))
 	case figures.Proportion:
-		return append(list, proportion(f, a, b))
+		return append(list, compareRates(f, a, b))
 	case figures.Events:
-		return append(list, events(f, a, b, c.same))
+		return append(list, compareCounts(f, a, b, c.same))
 	case figures.TimedEvents:
-		return append(list, events(f, a, b, c.same && !c.timed))
+		return append(list, compareCounts(f, a, b, c.same && !c.timed))
 	case figures.Median:
-		return append(list, medians(f, a, b, c.length()))
+		return append(list, compareMedians(f, a, b, c.longerDuration()))
 	default:
 		return list
 	}

@@ -193,7 +193,7 @@ func TestSizesHaveAThreshold(t *testing.T) {
 		{65536, 0, true},
 		{-65536, 65536, true},
 	} {
-		if got := singleValue(figures.PeakInUse, c.a, c.b).Significant; got != c.want {
+		if got := compareAmounts(figures.PeakInUse, c.a, c.b).Significant; got != c.want {
 			t.Errorf("%v and %v: %v", c.a, c.b, got)
 		}
 	}
@@ -223,7 +223,7 @@ func TestMatch(t *testing.T) {
 		return list
 	}
 	var got []string
-	for _, p := range match(
+	for _, p := range matchSites(
 		tags("a.c:1 f", "a.c:10 g", "b.c:5 h", "b.c:6 h", "gone.c:1 x", "main"),
 		tags("a.c:1 f", "a.c:12 g", "b.c:7 h", "b.c:8 h", "main", "new.c:1 y"),
 	) {

@@ -20,8 +20,8 @@ var lineNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 // withoutLine returns a call site without its line, which changes with the code above it.
 func withoutLine(name string) string { return lineNumber().ReplaceAllString(name, " ") }
 
-// match pairs the call sites of two runs: by name, then by function if one call site of it is left on each side.
-func match(a, b []stats.Tag) []pair {
+// matchSites pairs the call sites of two runs: by name, then by function if one call site of it is left on each side.
+func matchSites(a, b []stats.Tag) []pair {
 	var pairs []pair
 	left, names := map[string][]*stats.Tag{}, map[string]*stats.Tag{}
 	for i := range a {
@@ -60,8 +60,8 @@ func match(a, b []stats.Tag) []pair {
 	return pairs
 }
 
-// sites compares the figures of one call site.
-func (c *comparison) sites(p pair) Tag {
+// compareSite compares the figures of one call site.
+func (c *comparison) compareSite(p pair) Tag {
 	t := Tag{Fate: p.fate}
 	before, after := p.a, p.b
 	switch p.fate {
@@ -74,9 +74,9 @@ func (c *comparison) sites(p pair) Tag {
 	case Kept:
 		t.Name = p.b.Name
 	}
-	for _, f := range c.figures() {
+	for _, f := range c.comparedFigures() {
 		if f.ForSites() {
-			t.Changes = c.add(t.Changes, f, siteValue(f, c.a, before), siteValue(f, c.b, after))
+			t.Changes = c.addComparison(t.Changes, f, siteValue(f, c.a, before), siteValue(f, c.b, after))
 		}
 	}
 	return t

@@ -10,25 +10,25 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// singleValue compares two amounts of memory with one value each.
-func singleValue(f *figures.Figure, a, b float64) Change {
+// compareAmounts compares two amounts of memory with one value each.
+func compareAmounts(f *figures.Figure, a, b float64) Change {
 	c := Change{Figure: f, A: a, B: b, Test: Threshold, P: 1}
 	delta := math.Abs(c.Delta())
 	c.Significant = delta >= thresholdBytes && delta > thresholdRate*max(math.Abs(c.A), math.Abs(c.B))
 	return c
 }
 
-// timed compares two durations that were measured once each. The longer run took some ns: of less than a hundredth of them a
-// single slow call may be the cause.
-func timed(f *figures.Figure, a, b, run float64) Change {
+// compareDurations compares two durations that were measured once each. The longer run took some ns: of less than a hundredth
+// of them a single slow call may be the cause.
+func compareDurations(f *figures.Figure, a, b, run float64) Change {
 	c := Change{Figure: f, A: a, B: b, Test: Threshold, P: 1}
 	c.slight = math.Abs(c.Delta()) < thresholdRun*run
 	c.Significant = !c.slight && math.Abs(c.Delta()) > thresholdTime*max(c.A, c.B)
 	return c
 }
 
-// proportion compares two rates, each of a number of requests.
-func proportion(f *figures.Figure, a, b figures.Value) Change {
+// compareRates compares two rates, each of a number of requests.
+func compareRates(f *figures.Figure, a, b figures.Value) Change {
 	c := Change{Figure: f, A: a.Number, B: b.Number, Test: Proportions, P: 1}
 	if a.Of == 0 || b.Of == 0 {
 		return c
@@ -41,8 +41,8 @@ func proportion(f *figures.Figure, a, b figures.Value) Change {
 	return c
 }
 
-// events compares two counts. If both runs did the same work, differences are not by chance.
-func events(f *figures.Figure, a, b figures.Value, same bool) Change {
+// compareCounts compares two counts. If both runs did the same work, differences are not by chance.
+func compareCounts(f *figures.Figure, a, b figures.Value, same bool) Change {
 	c := Change{Figure: f, A: a.Number, B: b.Number, Test: Events, P: 1}
 	switch {
 	case same:
@@ -54,10 +54,10 @@ func events(f *figures.Figure, a, b figures.Value, same bool) Change {
 	return c
 }
 
-// medians compares the median durations of driver calls. The test is of ranks, which one slow call hardly changes. It gives
-// no probability where the ranks do not say what the medians say. The longer run took some ns: a difference that is less than a hundredth
-// of them for all calls is no part of anything.
-func medians(f *figures.Figure, a, b figures.Value, run float64) Change {
+// compareMedians compares the median durations of driver calls. The test is of ranks, which one slow call hardly changes. It
+// gives no probability where the ranks do not say what the medians say. The longer run took some ns: a difference that is less
+// than a hundredth of them for all calls is no part of anything.
+func compareMedians(f *figures.Figure, a, b figures.Value, run float64) Change {
 	c := Change{Figure: f, A: a.Number, B: b.Number, OfA: a.Of, OfB: b.Of, Test: Ranks, P: 1}
 	c.slight = math.Abs(c.Delta())*float64(max(a.Of, b.Of)) < thresholdRun*run
 	if min(a.Of, b.Of) < callsLeast {
@@ -100,9 +100,9 @@ func mannWhitney(a, b *stats.Histogram) float64 {
 // twoSided returns the probability that a standard normal value is at least as far from 0 as z.
 func twoSided(z float64) float64 { return math.Erfc(math.Abs(z) / math.Sqrt2) }
 
-// decide marks the significant changes among those with a probability, by the method of Holm (1979): the probability of
+// markSignificant marks the significant changes among those with a probability, by the method of Holm (1979): the probability of
 // any false one among them is at most level. The others were decided before.
-func decide(changes []*Change) {
+func markSignificant(changes []*Change) {
 	tested := slices.DeleteFunc(slices.Clone(changes), func(c *Change) bool { return c.Test == Exact || c.Test == Threshold })
 	slices.SortStableFunc(tested, func(a, b *Change) int { return cmp.Compare(a.P, b.P) })
 	for i, c := range tested {

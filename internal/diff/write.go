@@ -10,8 +10,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// format writes a figure for people, with a sign where it is a difference.
-func format(u figures.Unit, value float64, signed bool) string {
+// formatFigure writes a figure for people, with a sign where it is a difference.
+func formatFigure(u figures.Unit, value float64, signed bool) string {
 	sign := ""
 	if signed && value > 0 {
 		sign = "+"
@@ -38,28 +38,28 @@ func format(u figures.Unit, value float64, signed bool) string {
 // lacksCalls reports whether it compares with calls that one run does not have.
 func (c *Change) lacksCalls() bool { return c.Test == Ranks && min(c.OfA, c.OfB) == 0 }
 
-// delta returns the change from A to B.
-func (c *Change) delta() string {
+// deltaText returns the change from A to B.
+func (c *Change) deltaText() string {
 	switch {
 	case c.A == c.B:
 		return "="
 	case c.lacksCalls():
 		return ""
 	}
-	return format(c.Figure.Unit, c.Delta(), true)
+	return formatFigure(c.Figure.Unit, c.Delta(), true)
 }
 
-// percent returns the relative change from A to B.
-func (c *Change) percent() string {
+// percentText returns the relative change from A to B.
+func (c *Change) percentText() string {
 	if c.Figure.Unit == figures.Rate || c.A == 0 || c.A == c.B || c.slight || c.Test == Ranks && min(c.OfA, c.OfB) < callsLeast {
 		return ""
 	}
 	return fmt.Sprintf("%+.1f %%", 100*c.Delta()/c.A)
 }
 
-// side returns the value of one run, and how many calls a median is of.
-func (c *Change) side(value float64, of uint64) string {
-	text := format(c.Figure.Unit, value, false)
+// sideText returns the value of one run, and how many calls a median is of.
+func (c *Change) sideText(value float64, of uint64) string {
+	text := formatFigure(c.Figure.Unit, value, false)
 	switch {
 	case c.Test != Ranks:
 		return text
@@ -69,7 +69,7 @@ func (c *Change) side(value float64, of uint64) string {
 	return fmt.Sprintf("%s of %d", text, of)
 }
 
-func (c *Change) mark() string {
+func (c *Change) markText() string {
 	switch {
 	case c.Significant && c.Delta() > 0:
 		return "▲"
@@ -87,8 +87,8 @@ func (d *Diff) WriteText(w io.Writer, a, b string, top, width int) error {
 		fmt.Fprintf(&out, "   %s\n", units.Clean(note))
 	}
 	fmt.Fprintln(&out, "\nOVERALL")
-	changes(&out, d.Overall, false, width)
-	d.tags(&out, top, width)
+	writeChanges(&out, d.Overall, false, width)
+	d.writeSites(&out, top, width)
 	fmt.Fprintf(&out, "\n▲ ▼ significant: counts, rates and medians (of N calls) differ by more than chance (%g %% over all rows), sizes by more than %g %% "+
 		"and %s, times measured once by more than %g %% and %g %% of the run\n", 100*level, 100*thresholdRate,
 		units.FormatLong(thresholdBytes), 100*thresholdTime, 100*thresholdRun)
@@ -98,12 +98,12 @@ func (d *Diff) WriteText(w io.Writer, a, b string, top, width int) error {
 	return nil
 }
 
-// tags lists the call sites that changed.
-func (d *Diff) tags(out *bytes.Buffer, top, width int) {
+// writeSites lists the call sites that changed.
+func (d *Diff) writeSites(out *bytes.Buffer, top, width int) {
 	shown, same := 0, 0
 	for i := range d.Tags {
 		t := &d.Tags[i]
-		if !t.differs() {
+		if !t.hasDifferences() {
 			same++
 			continue
 		}
@@ -119,7 +119,7 @@ func (d *Diff) tags(out *bytes.Buffer, top, width int) {
 		case Kept:
 		}
 		fmt.Fprintf(out, "\n%s\n", name)
-		changes(out, t.Changes, true, width)
+		writeChanges(out, t.Changes, true, width)
 	}
 	if top > 0 && shown > top {
 		fmt.Fprintf(out, "\nand %s\n", units.Plural(uint64(shown-top), "more call site that differs", "more call sites that differ"))
@@ -129,7 +129,7 @@ func (d *Diff) tags(out *bytes.Buffer, top, width int) {
 	}
 }
 
-func (t *Tag) differs() bool {
+func (t *Tag) hasDifferences() bool {
 	if t.Fate != Kept {
 		return true
 	}
@@ -141,8 +141,8 @@ func (t *Tag) differs() bool {
 	return false
 }
 
-// changes writes a table. With only it leaves out equal figures.
-func changes(out *bytes.Buffer, list []Change, only bool, width int) {
+// writeChanges writes a table. With only it leaves out equal figures.
+func writeChanges(out *bytes.Buffer, list []Change, only bool, width int) {
 	table := units.Table{
 		Align: "rrrrrl", Indent: "  ", Width: width, Titles: []string{"figure", "A", "B", "change", "percent", "mark"}, Least: []string{"change", "percent"},
 	}
@@ -151,7 +151,7 @@ func changes(out *bytes.Buffer, list []Change, only bool, width int) {
 		if only && c.A == c.B || c.Test == Ranks && c.OfA+c.OfB == 0 {
 			continue
 		}
-		table.Add(fmt.Sprintf("%20s", c.Figure.Name), c.side(c.A, c.OfA), c.side(c.B, c.OfB), c.delta(), c.percent(), c.mark())
+		table.Add(fmt.Sprintf("%20s", c.Figure.Name), c.sideText(c.A, c.OfA), c.sideText(c.B, c.OfB), c.deltaText(), c.percentText(), c.markText())
 	}
 	out.WriteString(table.String())
 }

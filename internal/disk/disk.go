@@ -78,12 +78,12 @@ func (w *Writer) Write(data []byte) (int, error) {
 	select {
 	case w.queue <- c:
 	case <-w.over:
-		w.noAnswer()
+		w.failUnanswered()
 		return 0, w.Failure()
 	}
 	w.taken += uint64(len(data))
 	if keptUp {
-		w.await(c)
+		w.awaitWrite(c)
 	}
 	if err := w.Failure(); err != nil {
 		return 0, err
@@ -91,8 +91,8 @@ func (w *Writer) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// await waits for a write.
-func (w *Writer) await(c *chunk) {
+// awaitWrite waits for a write.
+func (w *Writer) awaitWrite(c *chunk) {
 	limit := (<-chan time.Time)(forever)
 	if w.begun {
 		timer := time.NewTimer(patience)
@@ -118,8 +118,8 @@ func (w *Writer) Failure() error {
 // fail notes the first error.
 func (w *Writer) fail(err error) { w.failed.CompareAndSwap(nil, &err) }
 
-// noAnswer ends the file as GiveUp has it.
-func (w *Writer) noAnswer() {
+// failUnanswered ends the file as GiveUp has it.
+func (w *Writer) failUnanswered() {
 	w.fail(fmt.Errorf("the disk does not answer, the last %d bytes or more may be missing", w.taken-w.stored.Load()))
 }
 
@@ -137,7 +137,7 @@ func (w *Writer) Close() error {
 	case <-w.closed:
 		return errors.Join(w.Failure(), w.end)
 	case <-w.over:
-		w.noAnswer()
+		w.failUnanswered()
 		return w.Failure()
 	}
 }

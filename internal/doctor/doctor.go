@@ -54,16 +54,16 @@ const (
 // Examine looks at everything.
 func Examine(s *System, o Options) Report {
 	r := &Report{}
-	r.tool(o)
-	r.settings(s, o)
-	r.folders(s)
-	if r.preloading(s) {
-		r.vendors(s)
-		r.opencl(s)
+	r.reportTool(o)
+	r.reportSettings(s, o)
+	r.checkFolders(s)
+	if r.checkPreloading(s) {
+		r.checkVendors(s)
+		r.checkOpenCL(s)
 	}
 	r.addLine(areaKernel, Fact, "", "Linux %s", s.Release())
-	r.attaching(s)
-	r.terminal(s)
+	r.checkAttaching(s)
+	r.checkTerminal(s)
 	r.Usable = true
 	for i := range r.Lines {
 		r.Usable = r.Usable && r.Lines[i].Level != Problem
@@ -97,13 +97,13 @@ func (r *Report) WriteText(w io.Writer) error {
 			fmt.Fprintf(&b, "      -> %s\n", l.Advice)
 		}
 	}
-	b.WriteString("\n" + r.verdict() + "\n")
+	b.WriteString("\n" + r.verdictText() + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// verdict sums the report up.
-func (r *Report) verdict() string {
+// verdictText sums the report up.
+func (r *Report) verdictText() string {
 	counts := map[Level]int{}
 	for i := range r.Lines {
 		counts[r.Lines[i].Level]++

@@ -287,7 +287,7 @@ func TestTerminal(t *testing.T) {
 		"TERM=linux": "the dashboard draws with half blocks", "TERM=vt220": "with this TERM the dashboard draws with ASCII", "TERM=xterm LC_CTYPE=C": `the locale "C" is not UTF-8: the dashboard draws with ASCII`,
 	} {
 		var r Report
-		r.terminal(&System{Environ: append(strings.Fields(environ), "LANG=C.UTF-8"), Terminal: func() (int, int, bool) { return 80, 24, true }})
+		r.checkTerminal(&System{Environ: append(strings.Fields(environ), "LANG=C.UTF-8"), Terminal: func() (int, int, bool) { return 80, 24, true }})
 		if text := fmt.Sprint(r); !strings.Contains(text, want) {
 			t.Errorf("%s: no %q in %s", environ, want, text)
 		}

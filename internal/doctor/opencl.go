@@ -15,10 +15,10 @@ import (
 // harmless is a library that every program has: with it the probe tells only that it runs.
 const harmless = "libc.so.6"
 
-// preloading looks whether the preload library gets into a program, and reports that.
-func (r *Report) preloading(s *System) bool {
-	r.alreadyPreloaded(s)
-	if system := s.text("/etc/ld.so.preload"); system != "" {
+// checkPreloading looks whether the preload library gets into a program, and reports that.
+func (r *Report) checkPreloading(s *System) bool {
+	r.reportPreloaded(s)
+	if system := s.readSmallFile("/etc/ld.so.preload"); system != "" {
 		r.addLine(areaPreload, Warning, "", "/etc/ld.so.preload loads libraries into every program: %s", strings.Join(strings.Fields(system), " "))
 	}
 	out, err := s.Probe(harmless)
@@ -36,8 +36,8 @@ func (r *Report) preloading(s *System) bool {
 	return false
 }
 
-// alreadyPreloaded says what becomes of the libraries that the user preloads.
-func (r *Report) alreadyPreloaded(s *System) {
+// reportPreloaded says what becomes of the libraries that the user preloads.
+func (r *Report) reportPreloaded(s *System) {
 	places := [...]struct {
 		kind session.PreloadKind
 		text string
@@ -60,8 +60,8 @@ func (r *Report) alreadyPreloaded(s *System) {
 	}
 }
 
-// vendors looks at the files that tell ICD loaders of drivers.
-func (r *Report) vendors(s *System) {
+// checkVendors looks at the files that tell ICD loaders of drivers.
+func (r *Report) checkVendors(s *System) {
 	libraries, from := s.drivers()
 	if len(libraries) == 0 {
 		r.addLine(areaOpenCL, Warning, "install a driver; one for any processor: Debian's pocl-opencl-icd", "no driver is registered in %s", from)
@@ -73,7 +73,7 @@ func (r *Report) vendors(s *System) {
 			continue
 		}
 		out, err := s.Probe(d.library)
-		switch why := failure(out, err); {
+		switch why := failureText(out, err); {
 		case why != "":
 			r.addLine(areaOpenCL, Warning, "reinstall that driver, or remove "+d.file, "%s: %s does not load: %s", d.file, d.library, why)
 		default:
@@ -103,7 +103,7 @@ func (s *System) drivers() (list []driver, from string) {
 	for _, path := range paths {
 		library := path
 		if filepath.Ext(path) == ".icd" {
-			library, _, _ = strings.Cut(s.text(path), "\n")
+			library, _, _ = strings.Cut(s.readSmallFile(path), "\n")
 		}
 		list = append(list, driver{path, strings.TrimSpace(library)})
 	}
@@ -113,8 +113,8 @@ func (s *System) drivers() (list []driver, from string) {
 	return list, from
 }
 
-// failure says why a probe did not succeed, "" when it did.
-func failure(out string, err error) string {
+// failureText says why a probe did not succeed, "" when it did.
+func failureText(out string, err error) string {
 	for line := range strings.Lines(out) {
 		if why, found := strings.CutPrefix(strings.TrimSpace(line), "error\t"); found {
 			return why
@@ -129,8 +129,8 @@ func failure(out string, err error) string {
 	return ""
 }
 
-// opencl checks loader, platforms and devices.
-func (r *Report) opencl(s *System) {
+// checkOpenCL checks loader, platforms and devices.
+func (r *Report) checkOpenCL(s *System) {
 	out, err := s.Probe("opencl")
 	devices := 0
 	platform := ""
@@ -138,16 +138,16 @@ func (r *Report) opencl(s *System) {
 		fields := strings.Split(strings.TrimRight(line, "\n"), "\t")
 		switch {
 		case fields[0] == "loader" && len(fields) == 4:
-			r.loader(s, fields)
+			r.checkLoader(s, fields)
 		case fields[0] == "platform" && len(fields) == 3:
 			platform = fields[1]
 			r.addLine(areaOpenCL, OK, "", "platform %s, %s", fields[1], fields[2])
 		case fields[0] == "device" && len(fields) == 7:
 			devices++
-			r.device(platform, fields)
+			r.reportDevice(platform, fields)
 		}
 	}
-	why := failure(out, err)
+	why := failureText(out, err)
 	switch {
 	case strings.Contains(why, "libOpenCL.so.1") && devices == 0:
 		r.addLine(areaOpenCL, Problem, "install an ICD loader; Debian: ocl-icd-libopencl1", "there is no OpenCL: %s", why)
@@ -170,8 +170,8 @@ func (r *Report) opencl(s *System) {
 	}
 }
 
-// loader checks which ICD loader programs get, and whether it supports layers.
-func (r *Report) loader(s *System, fields []string) {
+// checkLoader checks which ICD loader programs get, and whether it supports layers.
+func (r *Report) checkLoader(s *System, fields []string) {
 	path := fields[1]
 	text := "loader " + path
 	if fields[2] != "" {
@@ -189,8 +189,8 @@ func (r *Report) loader(s *System, fields []string) {
 	}
 }
 
-// device reports one device.
-func (r *Report) device(platform string, fields []string) {
+// reportDevice reports one device.
+func (r *Report) reportDevice(platform string, fields []string) {
 	number := func(i int) uint64 {
 		v, err := strconv.ParseUint(fields[i], 10, 64)
 		if err != nil {

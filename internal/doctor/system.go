@@ -64,8 +64,8 @@ func (s *System) variable(name string) string {
 	return ""
 }
 
-// text reads a small file, "" when it cannot be read.
-func (s *System) text(path string) string {
+// readSmallFile reads a small file, "" when it cannot be read.
+func (s *System) readSmallFile(path string) string {
 	b, err := s.ReadFile(path)
 	if err != nil {
 		return ""
@@ -78,8 +78,8 @@ func Here() *System {
 	kernel := rights.Here()
 	return &System{
 		Environ: os.Environ(), ReadFile: os.ReadFile, Glob: filepath.Glob, Stat: os.Stat,
-		Folders: session.Places, Preloaded: session.PreloadKindOf, Probe: askProbe, Memfd: memfd, OpenFiles: kernel.OpenFiles, Release: kernel.Release,
-		Rights: kernel.Examine, Root: os.Geteuid() == 0, Terminal: terminal,
+		Folders: session.Places, Preloaded: session.PreloadKindOf, Probe: askProbe, Memfd: tryMemfd, OpenFiles: kernel.OpenFiles, Release: kernel.Release,
+		Rights: kernel.Examine, Root: os.Geteuid() == 0, Terminal: terminalSize,
 	}
 }
 
@@ -93,7 +93,7 @@ func askProbe(what string) (string, error) {
 	return string(out), err
 }
 
-func memfd() error {
+func tryMemfd() error {
 	fd, err := unix.MemfdCreate("gpumemtop-doctor", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func memfd() error {
 	return unix.Close(fd)
 }
 
-func terminal() (cols, rows int, ok bool) {
+func terminalSize() (cols, rows int, ok bool) {
 	tty, err := os.Open("/dev/tty")
 	if err != nil {
 		return 0, 0, false

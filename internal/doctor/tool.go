@@ -13,8 +13,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/ui"
 )
 
-// tool reports gpumemtop itself.
-func (r *Report) tool(o Options) {
+// reportTool reports gpumemtop itself.
+func (r *Report) reportTool(o Options) {
 	r.addLine(areaTool, Fact, "", "%s", o.Version)
 	r.addLine(areaTool, Fact, "", "policies: %s", strings.Join(o.Policies, ", "))
 	r.addLine(areaTool, Fact, "", "recordings go where -o says, by default to ./gpumemtop.PROGRAM.PID.gmt")
@@ -22,8 +22,8 @@ func (r *Report) tool(o Options) {
 
 const variablePrefix = "GPUMEMTOP_"
 
-// settings reports what the environment and the user's file set.
-func (r *Report) settings(s *System, o Options) {
+// reportSettings reports what the environment and the user's file set.
+func (r *Report) reportSettings(s *System, o Options) {
 	found := o.SettingsFile != ""
 	if found {
 		r.addLine(areaSettings, Fact, "", "%s is read", o.SettingsFile)
@@ -45,7 +45,7 @@ func (r *Report) settings(s *System, o Options) {
 		case name == wire.USDTEnv:
 			r.addLine(areaSettings, Fact, "", "%s is %s, for tools that listen to the library's static probes", name, value)
 		case !known:
-			r.addLine(areaSettings, Warning, nearest(name, o.Settings), "%s sets nothing: gpumemtop knows no such variable", name)
+			r.addLine(areaSettings, Warning, suggestVariable(name, o.Settings), "%s sets nothing: gpumemtop knows no such variable", name)
 		case value == "":
 			r.addLine(areaSettings, Fact, "", "%s is empty, and so is not looked at", name)
 		default:
@@ -60,8 +60,8 @@ func (r *Report) settings(s *System, o Options) {
 	}
 }
 
-// nearest says which variable was meant, if one is near.
-func nearest(name string, settings map[string]string) string {
+// suggestVariable says which variable was meant, if one is near.
+func suggestVariable(name string, settings map[string]string) string {
 	if best := Nearest(name, slices.Sorted(maps.Keys(settings))); best != "" {
 		return "did you mean " + best + "?"
 	}
@@ -73,15 +73,15 @@ func nearest(name string, settings map[string]string) string {
 func Nearest(word string, known []string) string {
 	best, least := "", min(4, (len(word)+1)/2)
 	for _, candidate := range known {
-		if d := distance(word, candidate); d < least {
+		if d := editDistance(word, candidate); d < least {
 			best, least = candidate, d
 		}
 	}
 	return best
 }
 
-// distance counts the letters to insert, remove or replace (Levenshtein).
-func distance(a, b string) int {
+// editDistance counts the letters to insert, remove or replace (Levenshtein).
+func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
@@ -101,8 +101,8 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// folders checks where a session would put what the program needs.
-func (r *Report) folders(s *System) {
+// checkFolders checks where a session would put what the program needs.
+func (r *Report) checkFolders(s *System) {
 	taken := false
 	for _, place := range s.Folders() {
 		switch {
@@ -126,9 +126,9 @@ func (r *Report) folders(s *System) {
 	}
 }
 
-// attaching checks whether running programs can be watched, and what that depends on. Without it programs can
+// checkAttaching checks whether running programs can be watched, and what that depends on. Without it programs can
 // still be run under gpumemtop, so that nothing of this is a problem.
-func (r *Report) attaching(s *System) {
+func (r *Report) checkAttaching(s *System) {
 	report := s.Rights()
 	lost := Warning
 	if report.Obstacle != "" {
@@ -156,8 +156,8 @@ const (
 	allW, allH     = 100, 30
 )
 
-// terminal checks what the dashboard would find.
-func (r *Report) terminal(s *System) {
+// checkTerminal checks what the dashboard would find.
+func (r *Report) checkTerminal(s *System) {
 	cols, rows, ok := s.Terminal()
 	term := s.variable("TERM")
 	switch {
@@ -169,7 +169,7 @@ func (r *Report) terminal(s *System) {
 	case cols < panesW || rows < panesH:
 		r.addLine(areaTerminal, Warning, "make it larger: "+sizeText(panesW, panesH)+", better "+sizeText(allW, allH), "the terminal has %s cells: the dashboard shows numbers only", sizeText(cols, rows))
 	default:
-		r.addLine(areaTerminal, OK, "", "TERM is %s, %s cells, %s", term, sizeText(cols, rows), s.colours())
+		r.addLine(areaTerminal, OK, "", "TERM is %s, %s cells, %s", term, sizeText(cols, rows), s.coloursText())
 	}
 	if ci := s.variable("CI"); ci != "" && ci != "false" && ci != "0" {
 		r.addLine(areaTerminal, Warning, "unset CI", "CI is set: no dashboard")
@@ -201,8 +201,8 @@ func (s *System) locale() string {
 	return "C"
 }
 
-// colours says which colours the dashboard uses.
-func (s *System) colours() string {
+// coloursText says which colours the dashboard uses.
+func (s *System) coloursText() string {
 	switch profile := ui.ColorsOf(s.Environ); {
 	case s.variable("NO_COLOR") != "":
 		return "no colours (NO_COLOR)"

@@ -56,14 +56,14 @@ func (e *UnknownKey) Error() string { return "unknown key " + units.Clean(strcon
 func Decode(text string, into any) ([]Key, error) {
 	b := bytes.TrimPrefix([]byte(text), []byte("\ufeff"))
 	d := &decoder{text: b, into: reflect.TypeOf(into), paths: map[uint64]bool{}, seed: maphash.MakeSeed(), keep: budget.New(valuesMax), line: 1}
-	if err := d.bound(); err != nil {
+	if err := d.checkBounds(); err != nil {
 		return nil, err
 	}
 	toRead := toml.NewDecoder(bytes.NewReader(b))
 	if d.unknown == nil {
 		toRead.DisallowUnknownFields() // it describes each unknown key with the whole text, and so must not find many
 	}
-	err := d.wrong(toRead.Decode(into))
+	err := d.translateError(toRead.Decode(into))
 	if err == nil && d.unknown != nil {
 		err = d.unknown
 	}
@@ -84,18 +84,18 @@ type decoder struct {
 	offset  int
 }
 
-// bound goes through the expressions of the text and refuses what is nested too deeply, or is too much.
-func (d *decoder) bound() error {
+// checkBounds goes through the expressions of the text and refuses what is nested too deeply, or is too much.
+func (d *decoder) checkBounds() error {
 	var p unstable.Parser
 	p.Reset(d.text)
 	for p.NextExpression() {
 		e := p.Expression()
-		parts, at := d.key(e.Key())
-		d.lineAt(at)
+		parts, at := d.readKey(e.Key())
+		d.setLine(at)
 		fits := len(parts) <= nestingMax && d.keep.Charge(valueBytes*int64(len(parts)))
 		if e.Kind == unstable.KeyValue {
 			parts = append(d.table[:len(d.table):len(d.table)], parts...)
-			fits = fits && d.value(parts, e.Value(), 0)
+			fits = fits && d.isValueWithinBounds(parts, e.Value(), 0)
 		} else {
 			d.table = parts
 		}
@@ -112,33 +112,33 @@ func (d *decoder) bound() error {
 			d.keys = append(d.keys, Key{parts, line})
 		}
 		if e.Kind == unstable.KeyValue && len(parts) == 1 && e.Value().Kind == unstable.InlineTable {
-			d.inTable(parts[0], e.Value().Children())
+			d.noteInlineTable(parts[0], e.Value().Children())
 		}
 	}
 	var bad *unstable.ParserError
 	if err := p.Error(); errors.As(err, &bad) {
-		d.lineAt(len(d.text))
+		d.setLine(len(d.text))
 		if len(bad.Highlight) > 0 {
 			d.line, d.offset = 1, 0
-			d.lineAt(int(p.Range(bad.Highlight).Offset))
+			d.setLine(int(p.Range(bad.Highlight).Offset))
 		}
 		return &Error{d.line, units.Clean(bad.Message)}
 	}
 	return nil
 }
 
-// inTable notes the keys of a table in one line.
-func (d *decoder) inTable(name string, children unstable.Iterator) {
+// noteInlineTable notes the keys of a table in one line.
+func (d *decoder) noteInlineTable(name string, children unstable.Iterator) {
 	for children.Next() {
-		parts, at := d.key(children.Node().Key())
-		if d.lineAt(at); len(parts) == 1 {
+		parts, at := d.readKey(children.Node().Key())
+		if d.setLine(at); len(parts) == 1 {
 			d.keys = append(d.keys, Key{[]string{name, parts[0]}, d.line})
 		}
 	}
 }
 
-// key returns the parts of a key, and where the key begins.
-func (d *decoder) key(parts unstable.Iterator) (names []string, at int) {
+// readKey returns the parts of a key, and where the key begins.
+func (d *decoder) readKey(parts unstable.Iterator) (names []string, at int) {
 	at = d.offset
 	for parts.Next() {
 		if len(names) == 0 {
@@ -165,7 +165,7 @@ func (d *decoder) notePath(parts []string) {
 	d.paths[path] = true
 	t := d.into
 	for _, part := range parts {
-		if t = fieldOf(t, part); t == nil && d.unknown == nil {
+		if t = typeOfKey(t, part); t == nil && d.unknown == nil {
 			d.unknown = &UnknownKey{strings.Join(parts, ".")}
 		}
 		if t == nil {
@@ -174,9 +174,9 @@ func (d *decoder) notePath(parts []string) {
 	}
 }
 
-// fieldOf returns the type that a key has in a value of a type; nil: the type has no such key. What is neither a struct nor a map is
-// left to the parser, as is the case of letters.
-func fieldOf(t reflect.Type, key string) reflect.Type {
+// typeOfKey returns the type that a key has in a value of a type; nil: the type has no such key. What is neither a struct nor
+// a map is left to the parser, as is the case of letters.
+func typeOfKey(t reflect.Type, key string) reflect.Type {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
@@ -196,8 +196,8 @@ func fieldOf(t reflect.Type, key string) reflect.Type {
 	}
 }
 
-// value reports whether the value of a key, and those in it, are in bounds.
-func (d *decoder) value(key []string, v *unstable.Node, depth int) bool {
+// isValueWithinBounds reports whether the value of a key, and those in it, are in bounds.
+func (d *decoder) isValueWithinBounds(key []string, v *unstable.Node, depth int) bool {
 	if !d.keep.Charge(valueBytes) || depth == nestingMax && (v.Kind == unstable.Array || v.Kind == unstable.InlineTable) {
 		return false
 	}
@@ -205,15 +205,15 @@ func (d *decoder) value(key []string, v *unstable.Node, depth int) bool {
 	switch v.Kind {
 	case unstable.Array:
 		for children.Next() {
-			if !d.value(key, children.Node(), depth+1) {
+			if !d.isValueWithinBounds(key, children.Node(), depth+1) {
 				return false
 			}
 		}
 	case unstable.InlineTable:
 		for children.Next() {
-			names, _ := d.key(children.Node().Key())
+			names, _ := d.readKey(children.Node().Key())
 			path := append(key[:len(key):len(key)], names...)
-			if len(names) > nestingMax || !d.keep.Charge(valueBytes*int64(len(names))) || !d.value(path, children.Node().Value(), depth+1) {
+			if len(names) > nestingMax || !d.keep.Charge(valueBytes*int64(len(names))) || !d.isValueWithinBounds(path, children.Node().Value(), depth+1) {
 				return false
 			}
 			d.notePath(path)
@@ -223,15 +223,15 @@ func (d *decoder) value(key []string, v *unstable.Node, depth int) bool {
 	return true
 }
 
-// lineAt sets the line of an offset, which is not before the last one.
-func (d *decoder) lineAt(offset int) {
+// setLine sets the line of an offset, which is not before the last one.
+func (d *decoder) setLine(offset int) {
 	offset = max(d.offset, min(offset, len(d.text)))
 	d.line += bytes.Count(d.text[d.offset:offset], []byte("\n"))
 	d.offset = offset
 }
 
-// wrong turns the decoder's errors into ours.
-func (d *decoder) wrong(err error) error {
+// translateError turns the decoder's errors into ours.
+func (d *decoder) translateError(err error) error {
 	var unknown *toml.StrictMissingError
 	var bad *toml.DecodeError
 	switch {

@@ -57,7 +57,7 @@ func (b *Blocks) Add(size uint64, site uint32, time float64) {
 	b.mix.add(size, site)
 	b.countRequest(b.finder.Steady(repeatsLeast))
 	unit := uint64(requestsOfSlice)
-	if b.repeats() {
+	if b.areRepeating() {
 		unit = b.period
 	}
 	if unit != b.unit {
@@ -80,7 +80,7 @@ func (b *Blocks) countRequest(steady uint64) {
 	switch {
 	case steady != 0 && steady == b.period:
 		b.in++
-	case steady != 0 && !b.repeats():
+	case steady != 0 && !b.areRepeating():
 		b.period, b.in, b.out = steady, 1, 0
 	default:
 		b.out++
@@ -90,14 +90,14 @@ func (b *Blocks) countRequest(steady uint64) {
 	}
 }
 
-// repeats reports whether requests repeat.
-func (b *Blocks) repeats() bool { return b.in > 2*b.out }
+// areRepeating reports whether requests repeat.
+func (b *Blocks) areRepeating() bool { return b.in > 2*b.out }
 
 // Plan returns what a block is now.
 func (b *Blocks) Plan() Plan {
 	iterations := 1
-	if !b.repeats() {
-		if reason := b.mix.verdict(); reason != "" {
+	if !b.areRepeating() {
+		if reason := b.mix.whyNotStationary(); reason != "" {
 			return Plan{Reason: reason}
 		}
 		iterations = 0

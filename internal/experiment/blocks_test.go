@@ -184,7 +184,7 @@ func TestMixLevel(t *testing.T) {
 		for i := range windows * mixWindow / 8 {
 			q := next(i)
 			m.add(q.size, q.site)
-			if i > mixLeast && i%mixWindow == 0 && m.verdict() != "" {
+			if i > mixLeast && i%mixWindow == 0 && m.whyNotStationary() != "" {
 				rejected++
 			}
 		}

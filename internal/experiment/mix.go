@@ -39,13 +39,13 @@ func (m *mix) add(size uint64, site uint32) {
 	}
 }
 
-// verdict returns why the mix is no ground for a comparison, "" if it is stationary.
+// whyNotStationary returns why the mix is no ground for a comparison, "" if it is stationary.
 //
 // The test is a chi-square test of the older half of the windows against the newer one, at a level of 0.1 %. Requests
 // depend on those before them, which makes any two windows differ by more than independent ones; so the statistic is
 // divided by what neighbouring windows show (as Rao and Scott, J. Amer. Statist. Assoc. 76, 1981, correct for surveys),
 // without the two that differ most: a step is between two of them.
-func (m *mix) verdict() string {
+func (m *mix) whyNotStationary() string {
 	if m.count < mixLeast {
 		return fmt.Sprintf("requests do not repeat so far, and %d of %d have come that show whether their mix is steady", m.count, mixLeast)
 	}
@@ -63,7 +63,7 @@ func (m *mix) verdict() string {
 	}
 	excess := max(1, (sum-largest)/(mixWindows-2))
 	square, freedom := halves[0].chiSquare(&halves[1])
-	if freedom == 0 || square <= chiSquareMost(freedom)*excess {
+	if freedom == 0 || square <= chiSquareQuantile(freedom)*excess {
 		return ""
 	}
 	from, to := halves[0].usualSize(), halves[1].usualSize()
@@ -95,8 +95,8 @@ func (c *mixCounts) chiSquare(other *mixCounts) (square, freedom float64) {
 	return square, float64(max(0, kinds-1))
 }
 
-// chiSquareMost returns the quantile of chi-square, as Wilson and Hilferty approximate it (Proc. Nat. Acad. Sci. 17, 1931).
-func chiSquareMost(freedom float64) float64 {
+// chiSquareQuantile returns the quantile of chi-square, as Wilson and Hilferty approximate it (Proc. Nat. Acad. Sci. 17, 1931).
+func chiSquareQuantile(freedom float64) float64 {
 	v := 2 / (9 * freedom)
 	return freedom * math.Pow(1-v+mixQuantile*math.Sqrt(v), 3)
 }

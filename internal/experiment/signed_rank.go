@@ -21,12 +21,12 @@ const exactMost = 32
 func signedRank(differences []float64, level float64) (Interval, bool) {
 	n := len(differences)
 	all := n * (n + 1) / 2
-	median := (walsh(differences, (all+1)/2) + walsh(differences, all/2+1)) / 2
+	median := (walshAverage(differences, (all+1)/2) + walshAverage(differences, all/2+1)) / 2
 	out := signedRankCritical(n, level)
 	if out < 0 {
 		return Interval{Median: median}, false
 	}
-	return Interval{median, walsh(differences, out+1), walsh(differences, all-out)}, true
+	return Interval{median, walshAverage(differences, out+1), walshAverage(differences, all-out)}, true
 }
 
 // signedRankCritical returns the largest sum s of the positive ranks among n with P(sum ≤ s) ≤ level/2 where each sign is
@@ -56,15 +56,15 @@ func signedRankCritical(n int, level float64) int {
 	return len(chance) - 1
 }
 
-// walsh returns the k-th smallest Walsh average, from 1, of sorted differences, within a billionth of their range. So
+// walshAverage returns the k-th smallest Walsh average, from 1, of sorted differences, within a billionth of their range. So
 // the time is O(n) rather than O(n²).
-func walsh(sorted []float64, k int) float64 {
+func walshAverage(sorted []float64, k int) float64 {
 	const halvings = 40
 	low, high := sorted[0], sorted[len(sorted)-1]
 	rounding := max((high-low)*1e-9, 1e-12) // a difference below it is none: equal times of a coarse clock give one
 	for range halvings {
 		middle := low + (high-low)/2
-		if walshUpTo(sorted, middle) >= k {
+		if countWalshUpTo(sorted, middle) >= k {
 			high = middle
 		} else {
 			low = middle
@@ -76,8 +76,8 @@ func walsh(sorted []float64, k int) float64 {
 	return high
 }
 
-// walshUpTo returns how many Walsh averages are at most a limit.
-func walshUpTo(sorted []float64, limit float64) int {
+// countWalshUpTo returns how many Walsh averages are at most a limit.
+func countWalshUpTo(sorted []float64, limit float64) int {
 	count, last := 0, len(sorted)-1
 	for i, d := range sorted {
 		for last >= i && d+sorted[last] > 2*limit {
@@ -100,18 +100,18 @@ func median(sorted []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// insert inserts a value into sorted values.
-func insert(sorted []float64, value float64) []float64 {
+// insertSorted inserts a value into sorted values.
+func insertSorted(sorted []float64, value float64) []float64 {
 	place, _ := slices.BinarySearch(sorted, value)
 	return slices.Insert(sorted, place, value)
 }
 
-// Pairs returns the change from other to present, which take times of the same pairs: the median of -0.37 means 37 % less. The interval is
-// that of Wilcoxon's signed-rank test of the logarithms. It returns false if the pairs are too few for the level.
+// Pairs returns the change from other to present, which take times of the same pairs: the median of -0.37 means 37 % less. The
+// interval is that of Wilcoxon's signed-rank test of the logarithms. It returns false if the pairs are too few for the level.
 func Pairs(present, other []float64, level float64) (change Interval, ok bool) {
 	var differences []float64
 	for i := range present {
-		differences = insert(differences, math.Log(present[i]/other[i]))
+		differences = insertSorted(differences, math.Log(present[i]/other[i]))
 	}
 	change, ok = signedRank(differences, level)
 	return Interval{math.Expm1(change.Median), math.Expm1(change.Low), math.Expm1(change.High)}, ok

@@ -14,7 +14,7 @@ func TestSignedRank(t *testing.T) {
 	for n := 1; n < 60; n++ {
 		var d, all []float64
 		for range n {
-			d = insert(d, math.Round(r.NormFloat64()*20)/10) // with ties
+			d = insertSorted(d, math.Round(r.NormFloat64()*20)/10) // with ties
 		}
 		for i := range d {
 			for j := i; j < n; j++ {

@@ -136,7 +136,7 @@ func (t *Trial) Add(b Block) {
 	if t.filled == blocksOfQuadruple {
 		t.filled = 0
 		if t.quadrupleCounts() && len(t.times) < quadruplesMax {
-			t.count()
+			t.countQuadruple()
 		}
 	}
 }
@@ -152,8 +152,8 @@ func (t *Trial) quadrupleCounts() bool {
 	return q[0].Arm != q[1].Arm && q[1].Arm == q[2].Arm && q[3].Arm == q[0].Arm
 }
 
-// count counts the quadruple, and looks if it is time.
-func (t *Trial) count() {
+// countQuadruple counts the quadruple, and looks if it is time.
+func (t *Trial) countQuadruple() {
 	time, driver := 0.0, 0.0
 	for i := range t.quadruple {
 		b := &t.quadruple[i]
@@ -161,10 +161,10 @@ func (t *Trial) count() {
 		time += sign * math.Log(b.Time)
 		driver += sign * b.Driver
 		a := &t.arms[b.Arm]
-		a.times, a.drivers, a.bytes = insert(a.times, b.Time), insert(a.drivers, b.Driver), insert(a.bytes, float64(b.Bytes))
+		a.times, a.drivers, a.bytes = insertSorted(a.times, b.Time), insertSorted(a.drivers, b.Driver), insertSorted(a.bytes, float64(b.Bytes))
 		t.answer.Iterations += b.Iterations
 	}
-	t.times, t.drivers = insert(t.times, time), insert(t.drivers, driver)
+	t.times, t.drivers = insertSorted(t.times, time), insertSorted(t.drivers, driver)
 	t.answer.Blocks += blocksOfQuadruple
 	t.answer.Pairs += 2
 	if len(t.times) == t.next {

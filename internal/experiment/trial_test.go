@@ -144,7 +144,7 @@ func TestIsNarrowSoon(t *testing.T) {
 		if a := trial.Answer(); a.Stop != Precise || !a.Narrow || a.High-a.Low > 0.04*(1+max(0, a.Difference)) {
 			t.Fatalf("stops because %v: %+v", a.Stop, a)
 		}
-		pairs = insert(pairs, float64(trial.Answer().Pairs))
+		pairs = insertSorted(pairs, float64(trial.Answer().Pairs))
 	}
 	if half, most := median(pairs), pairs[runs*9/10]; half > 44 || most > 58 {
 		t.Errorf("half are narrow after %v pairs, nine of ten after %v", half, most)
@@ -166,7 +166,7 @@ func TestIsCertainSoon(t *testing.T) {
 				}
 				trial.Add(b)
 			}
-			pairs = insert(pairs, float64(trial.Answer().Pairs))
+			pairs = insertSorted(pairs, float64(trial.Answer().Pairs))
 		}
 		if got := pairs[runs*9/10]; got > most {
 			t.Errorf("effect %v: nine of ten are certain after %v pairs, want %v", effect, got, most)

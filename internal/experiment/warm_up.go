@@ -21,7 +21,7 @@ func LeaveOut(present, alternative [][]float64) (count int, settled bool) {
 	count, settled = 1, true
 	for _, blocks := range [][][]float64{present, alternative} {
 		profile := warmUpProfile(blocks)
-		most, least := max(1, len(profile)/3), truncation(profile)
+		most, least := max(1, len(profile)/3), countToLeaveOut(profile)
 		count = max(count, min(least, most))
 		settled = settled && (least <= most || isWarm(profile, most))
 	}
@@ -32,7 +32,7 @@ func LeaveOut(present, alternative [][]float64) (count int, settled bool) {
 func isWarm(profile []float64, from int) bool {
 	half := len(profile) / 2
 	rest, end := profile[from:half], profile[half:]
-	noise := math.Sqrt(squares(end) / float64(len(end)*len(rest)))
+	noise := math.Sqrt(sumOfSquares(end) / float64(len(end)*len(rest)))
 	return math.Abs(mean(rest)-mean(end)) <= warmUpLeft+2*noise
 }
 
@@ -50,7 +50,7 @@ func warmUpProfile(blocks [][]float64) []float64 {
 		var relative []float64
 		for i, b := range blocks {
 			if place < len(b) && usual[i] > 0 {
-				relative = insert(relative, b[place]/usual[i])
+				relative = insertSorted(relative, b[place]/usual[i])
 			}
 		}
 		profile[place] = median(relative)
@@ -58,13 +58,13 @@ func warmUpProfile(blocks [][]float64) []float64 {
 	return profile
 }
 
-// truncation returns how many values at the beginning, at most half, are left out so that the standard error of the mean
+// countToLeaveOut returns how many values at the beginning, at most half, are left out so that the standard error of the mean
 // of the others is least.
-func truncation(values []float64) (count int) {
+func countToLeaveOut(values []float64) (count int) {
 	least := math.Inf(1)
 	for out := range len(values)/2 + 1 {
 		rest := values[out:]
-		if e := squares(rest) / float64(len(rest)*len(rest)); e < least {
+		if e := sumOfSquares(rest) / float64(len(rest)*len(rest)); e < least {
 			count, least = out, e
 		}
 	}
@@ -79,8 +79,8 @@ func mean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// squares returns the sum of the squared differences from the mean.
-func squares(values []float64) float64 {
+// sumOfSquares returns the sum of the squared differences from the mean.
+func sumOfSquares(values []float64) float64 {
 	m, sum := mean(values), 0.0
 	for _, v := range values {
 		sum += (v - m) * (v - m)

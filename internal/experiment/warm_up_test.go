@@ -66,7 +66,7 @@ func TestLeavesWarmingUpOut(t *testing.T) {
 				if count < 1 || count > slices/3 {
 					t.Fatalf("%d of %d slices are left out", count, slices)
 				}
-				counts = insert(counts, float64(count))
+				counts = insertSorted(counts, float64(count))
 				remaining := 0.0
 				for place := count; place < slices; place++ {
 					remaining += (c.factor(place) - 1) / float64(slices-count)
@@ -103,7 +103,8 @@ func TestShortBlocks(t *testing.T) {
 	}
 }
 
-// TestWarmCachesDoNotBias runs whole trials of a configuration with a cache that warms up against a configuration without a cache.
+// TestWarmCachesDoNotBias runs whole trials of a configuration with a cache that warms up against a configuration without a
+// cache.
 func TestWarmCachesDoNotBias(t *testing.T) {
 	const runs, slices, effect = 60, cacheSlices, 0.9
 	misses := 0

@@ -47,7 +47,7 @@ func (d *fullDisk) Close() error              { d.closed = true; return nil }
 func startLive(t interface{ Fatal(...any) }, d *fullDisk) *Live {
 	facts := storyFacts()
 	l := newLive(disk.NewWriter(d), &facts, growing)
-	if err := l.begin(&facts); err != nil {
+	if err := l.writeFirstFacts(&facts); err != nil {
 		t.Fatal(err)
 	}
 	return l
@@ -294,7 +294,7 @@ func TestLiveNamesItsFile(t *testing.T) {
 	facts := storyFacts()
 	l = newLive(disk.NewWriter(file), &facts, growing)
 	l.name = path
-	if err := l.begin(&facts); err == nil {
+	if err := l.writeFirstFacts(&facts); err == nil {
 		t.Fatal("a closed file was written")
 	}
 	err = l.Close()

@@ -158,12 +158,12 @@ func TestLane(t *testing.T) {
 		{span{1, 2}, span{90, 90}},   // late
 		{span{95, 95}, span{95, 95}},
 	} {
-		if got := l.fit(test.in); got != test.want {
+		if got := l.nestSpan(test.in); got != test.want {
 			t.Errorf("%d: %v becomes %v, want %v", i, test.in, got, test.want)
 		}
 	}
 	for range 10 * laneDepth {
-		l.fit(span{100, 200})
+		l.nestSpan(span{100, 200})
 	}
 	if len(l.open) > laneDepth {
 		t.Errorf("%d open slices", len(l.open))

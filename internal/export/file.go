@@ -114,7 +114,7 @@ func replaceWhenMade(target, name string, force bool, fn func(beside string) err
 	err := fn(beside)
 	return tempfile.Finish(beside, func() error {
 		if err == nil {
-			err = rename(beside, target, name, force)
+			err = giveFinalName(beside, target, name, force)
 		}
 		if err != nil {
 			// A file that cannot be removed either is not worth a second error.
@@ -138,9 +138,9 @@ func createTemporary(beside, name string) (*os.File, error) {
 	return file, nil
 }
 
-// rename gives the finished file its name. Without force it must not replace a file that has appeared meanwhile, which
+// giveFinalName gives the finished file its name. Without force it must not replace a file that has appeared meanwhile, which
 // only a hard link guarantees; file systems without hard links get a rename.
-func rename(beside, target, name string, force bool) error {
+func giveFinalName(beside, target, name string, force bool) error {
 	if !force {
 		err := os.Link(beside, target)
 		if err == nil {

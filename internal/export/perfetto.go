@@ -74,8 +74,8 @@ func (p *packets) write(field protowire.Number, message []byte) {
 	}
 }
 
-// emit writes an event at a time.
-func (p *packets) emit(ns uint64, event []byte) {
+// writeEventAt writes an event at a time.
+func (p *packets) writeEventAt(ns uint64, event []byte) {
 	if ns >= p.clock {
 		p.head = appendNumber(p.head, packetTimestamp, ns-p.clock)
 		p.clock = ns
@@ -85,7 +85,7 @@ func (p *packets) emit(ns uint64, event []byte) {
 	p.write(packetEvent, event)
 }
 
-func (p *packets) begin(kind, track, ns uint64) {
+func (p *packets) beginEvent(kind, track, ns uint64) {
 	if p.ended.open && p.ended.at <= ns {
 		p.endCall()
 	}
@@ -102,15 +102,15 @@ func appendOn(event []byte, track uint64) []byte {
 
 func (p *packets) endCall() {
 	p.ended.open = false
-	p.emit(p.ended.at, appendOn(appendNumber(p.note[:0], eventType, typeEnd), p.ended.track))
+	p.writeEventAt(p.ended.at, appendOn(appendNumber(p.note[:0], eventType, typeEnd), p.ended.track))
 }
 
-func (p *packets) close() {
+func (p *packets) endEvent() {
 	if p.counting != (trackKey{}) || p.dropped {
 		p.counting = trackKey{}
 		return
 	}
-	p.emit(p.at, p.event)
+	p.writeEventAt(p.at, p.event)
 	p.events++
 	if p.took > 0 {
 		if p.ended.open {
@@ -132,55 +132,55 @@ func (p *packets) finish() error {
 	return p.err
 }
 
-func (p *packets) call(name string, at *place, ns, took uint64) {
+func (p *packets) beginCall(name string, at *place, ns, took uint64) {
 	kind := uint64(typeBegin)
 	if took < longCall { // an end would double the bytes of the call
 		kind, took = typeInstant, 0
 	}
-	p.begin(kind, p.trackOf(at), ns)
+	p.beginEvent(kind, p.trackOf(at), ns)
 	p.took = took
-	p.event = appendNumber(p.event, eventName, p.title(name))
+	p.event = appendNumber(p.event, eventName, p.titleNumber(name))
 }
 
-func (p *packets) open(category category, name string, at *place, ns, id uint64) {
-	p.begin(typeBegin, p.beginLane(lifeKey{at.pid, id, category}, name, ns), ns)
+func (p *packets) openLifetime(category category, name string, at *place, ns, id uint64) {
+	p.beginEvent(typeBegin, p.beginLane(lifeKey{at.pid, id, category}, name, ns), ns)
 	if category != buffers {
-		p.event = appendNumber(p.event, eventCategories, p.category(categories[category]))
+		p.event = appendNumber(p.event, eventCategories, p.categoryNumber(categories[category]))
 	}
-	p.event = appendNumber(p.event, eventName, p.title(name))
+	p.event = appendNumber(p.event, eventName, p.titleNumber(name))
 }
 
-func (p *packets) shut(category category, _ string, at *place, ns, id uint64) {
+func (p *packets) closeLifetime(category category, _ string, at *place, ns, id uint64) {
 	track, known := p.endLane(lifeKey{at.pid, id, category}, ns)
-	p.begin(typeEnd, track, ns)
+	p.beginEvent(typeEnd, track, ns)
 	p.dropped = !known
 }
 
-func (p *packets) instant(category, name, _ string, at *place, ns uint64) {
-	p.begin(typeInstant, p.trackOf(at), ns)
-	p.event = appendNumber(p.event, eventCategories, p.category(category))
-	p.event = appendNumber(p.event, eventName, p.title(name))
+func (p *packets) beginInstant(category, name, _ string, at *place, ns uint64) {
+	p.beginEvent(typeInstant, p.trackOf(at), ns)
+	p.event = appendNumber(p.event, eventCategories, p.categoryNumber(category))
+	p.event = appendNumber(p.event, eventName, p.titleNumber(name))
 }
 
-func (p *packets) counter(name string, at *place, ns uint64) {
+func (p *packets) beginCounter(name string, at *place, ns uint64) {
 	p.counting = trackKey{pid: at.pid, name: name}
 	p.at = ns
 }
 
-// count writes the value of a counter if it has changed.
-func (p *packets) count(key string, bits uint64, value func(event []byte) []byte) {
+// writeCounter writes the value of a counter if it has changed.
+func (p *packets) writeCounter(key string, bits uint64, value func(event []byte) []byte) {
 	p.counting.key = key
 	c := p.counterOf(p.counting)
 	if c.written && c.last == bits {
 		return
 	}
 	c.written, c.last = true, bits
-	p.begin(typeCounter, c.id, p.at)
-	p.emit(p.at, value(p.event))
+	p.beginEvent(typeCounter, c.id, p.at)
+	p.writeEventAt(p.at, value(p.event))
 	p.events++
 }
 
-func (p *packets) flow(id uint64, begins, _ bool) {
+func (p *packets) addFlow(id uint64, begins, _ bool) {
 	field := eventFlows
 	if !begins {
 		field = eventLastFlows
@@ -188,64 +188,64 @@ func (p *packets) flow(id uint64, begins, _ bool) {
 	p.event = appendFixed(p.event, field, id)
 }
 
-func (p *packets) stack(t *tag) {
+func (p *packets) addStack(t *tag) {
 	if t.stackID == 0 && len(t.frames) > 0 {
-		t.stackID = p.callstack(t.frames)
+		t.stackID = p.callstackNumber(t.frames)
 	}
 	if t.stackID > 0 {
 		p.event = appendNumber(p.event, eventStack, t.stackID)
 	}
 }
 
-func (p *packets) args() {}
+func (p *packets) beginArgs() {}
 
 // annotate appends an argument.
 func (p *packets) annotate(key string, value func(note []byte) []byte) {
-	p.note = value(appendNumber(p.note[:0], annotationKey, p.key(key)))
+	p.note = value(appendNumber(p.note[:0], annotationKey, p.keyNumber(key)))
 	p.event = appendBytes(p.event, eventAnnotations, p.note)
 }
 
-func (p *packets) number(key string, n uint64) {
+func (p *packets) addNumber(key string, n uint64) {
 	if p.counting.name != "" {
-		p.count(key, n, func(event []byte) []byte { return appendNumber(event, eventCounter, n) })
+		p.writeCounter(key, n, func(event []byte) []byte { return appendNumber(event, eventCounter, n) })
 		return
 	}
 	p.annotate(key, func(note []byte) []byte { return appendNumber(note, annotationNumber, n) })
 }
 
-func (p *packets) hundredths(key string, n uint64) {
+func (p *packets) addHundredths(key string, n uint64) {
 	bits := math.Float64bits(float64(n) / 100)
-	p.count(key, bits, func(event []byte) []byte { return appendFixed(event, eventDoubleCount, bits) })
+	p.writeCounter(key, bits, func(event []byte) []byte { return appendFixed(event, eventDoubleCount, bits) })
 }
 
-func (p *packets) micros(key string, ns uint64) {
+func (p *packets) addMicros(key string, ns uint64) {
 	bits := math.Float64bits(float64(ns) / 1000)
 	p.annotate(key, func(note []byte) []byte { return appendFixed(note, annotationDouble, bits) })
 }
 
-func (p *packets) status(code int32) {
+func (p *packets) addStatus(code int32) {
 	p.annotate(`"status":`, func(note []byte) []byte { return appendNumber(note, annotationSigned, uint64(code)) })
 }
 
-func (p *packets) truth(key string, value bool) {
+func (p *packets) addBool(key string, value bool) {
 	p.annotate(key, func(note []byte) []byte { return appendNumber(note, annotationTruth, protowire.EncodeBool(value)) })
 }
 
-func (p *packets) plainText(key, text string) {
+func (p *packets) addPlainText(key, text string) {
 	p.annotate(key, func(note []byte) []byte { return appendBytes(note, annotationText, text) })
 }
 
-func (p *packets) text(key, quoted string) { p.plainText(key, plain(quoted)) }
+func (p *packets) addText(key, quoted string) { p.addPlainText(key, unquote(quoted)) }
 
-func (p *packets) facts(object []byte) {
+func (p *packets) addFacts(object []byte) {
 	var members map[string]json.RawMessage
 	_ = json.Unmarshal(object, &members) // cannot fail: it is an object
 	for _, key := range slices.Sorted(maps.Keys(members)) {
 		value := string(members[key])
 		if n, err := strconv.ParseUint(value, 10, 64); err == nil {
-			p.number(`"`+key+`":`, n)
+			p.addNumber(`"`+key+`":`, n)
 		} else {
-			p.text(`"`+key+`":`, value)
+			p.addText(`"`+key+`":`, value)
 		}
 	}
 }

@@ -78,8 +78,8 @@ func newNames(define func(protowire.Number, []byte)) names {
 	}
 }
 
-// plain returns the text of a JSON string, which a colon may follow, and other JSON unchanged.
-func plain(quoted string) string {
+// unquote returns the text of a JSON string, which a colon may follow, and other JSON unchanged.
+func unquote(quoted string) string {
 	var text string
 	if json.Unmarshal([]byte(strings.TrimSuffix(quoted, ":")), &text) != nil {
 		return quoted
@@ -87,46 +87,50 @@ func plain(quoted string) string {
 	return text
 }
 
-// intern defines an entry, whose message has its number in field 1.
-func (n *names) intern(field protowire.Number, id uint64, rest []byte) {
+// defineEntry defines an entry, whose message has its number in field 1.
+func (n *names) defineEntry(field protowire.Number, id uint64, rest []byte) {
 	entry := append(appendNumber(nil, internedID, id), rest...)
 	n.define(packetInterned, appendBytes(nil, field, entry))
 }
 
-// number returns the number of a text, and defines it the first time. said makes the text from its key.
-func (n *names) number(of texts, field protowire.Number, key string, said func(string) string) uint64 {
+// numberOfText returns the number of a text, and defines it the first time. said makes the text from its key.
+func (n *names) numberOfText(of texts, field protowire.Number, key string, said func(string) string) uint64 {
 	id, known := of[key]
 	if !known {
 		id = uint64(len(of)) + 1
 		of[key] = id
-		n.intern(field, id, appendBytes(nil, internedText, said(key)))
+		n.defineEntry(field, id, appendBytes(nil, internedText, said(key)))
 	}
 	return id
 }
 
 func unchanged(text string) string { return text }
 
-// title returns the number of an event's name.
-func (n *names) title(quoted string) uint64 { return n.number(n.titles, internedNames, quoted, plain) }
-
-func (n *names) key(quoted string) uint64 { return n.number(n.keys, internedKeys, quoted, plain) }
-
-func (n *names) category(text string) uint64 {
-	return n.number(n.categories, internedCategories, text, unchanged)
+// titleNumber returns the number of an event's name.
+func (n *names) titleNumber(quoted string) uint64 {
+	return n.numberOfText(n.titles, internedNames, quoted, unquote)
 }
 
-// callstack defines a call stack, innermost frame first.
-func (n *names) callstack(frames []callsite.Frame) uint64 {
+func (n *names) keyNumber(quoted string) uint64 {
+	return n.numberOfText(n.keys, internedKeys, quoted, unquote)
+}
+
+func (n *names) categoryNumber(text string) uint64 {
+	return n.numberOfText(n.categories, internedCategories, text, unchanged)
+}
+
+// callstackNumber defines a call stack, innermost frame first.
+func (n *names) callstackNumber(frames []callsite.Frame) uint64 {
 	var stack []byte
 	for i := range frames { // Perfetto has the outermost first
-		stack = appendNumber(stack, stackFrames, n.frame(&frames[len(frames)-1-i]))
+		stack = appendNumber(stack, stackFrames, n.frameNumber(&frames[len(frames)-1-i]))
 	}
 	n.stacks++
-	n.intern(internedStacks, n.stacks, stack)
+	n.defineEntry(internedStacks, n.stacks, stack)
 	return n.stacks
 }
 
-func (n *names) frame(f *callsite.Frame) uint64 {
+func (n *names) frameNumber(f *callsite.Frame) uint64 {
 	id, known := n.frames[*f]
 	if known {
 		return id
@@ -135,38 +139,38 @@ func (n *names) frame(f *callsite.Frame) uint64 {
 	if function == "" {
 		function = f.Name()
 	}
-	rest := appendNumber(nil, frameFunction, n.number(n.functions, internedFunctions, function, unchanged))
+	rest := appendNumber(nil, frameFunction, n.numberOfText(n.functions, internedFunctions, function, unchanged))
 	if f.Module != "" {
-		rest = appendNumber(appendNumber(rest, frameMapping, n.mapping(f.Module)), frameOffset, f.Offset)
+		rest = appendNumber(appendNumber(rest, frameMapping, n.mappingNumber(f.Module)), frameOffset, f.Offset)
 	}
 	if f.File != "" {
-		rest = appendNumber(rest, frameFile, n.number(n.files, internedFiles, f.File, unchanged))
+		rest = appendNumber(rest, frameFile, n.numberOfText(n.files, internedFiles, f.File, unchanged))
 	}
 	if f.Line > 0 {
 		rest = appendNumber(rest, frameLine, uint64(f.Line))
 	}
 	id = uint64(len(n.frames)) + 1
 	n.frames[*f] = id
-	n.intern(internedFrames, id, rest)
+	n.defineEntry(internedFrames, id, rest)
 	return id
 }
 
-func (n *names) mapping(module string) uint64 {
+func (n *names) mappingNumber(module string) uint64 {
 	id, known := n.mappings[module]
 	if !known {
 		var parts []byte
 		for part := range strings.SplitSeq(strings.Trim(path.Clean("/"+module), "/"), "/") {
-			parts = appendNumber(parts, mappingPath, n.number(n.modules, internedModules, part, unchanged))
+			parts = appendNumber(parts, mappingPath, n.numberOfText(n.modules, internedModules, part, unchanged))
 		}
 		id = uint64(len(n.mappings)) + 1
 		n.mappings[module] = id
-		n.intern(internedMappings, id, parts)
+		n.defineEntry(internedMappings, id, parts)
 	}
 	return id
 }
 
-// describe defines a track, or gives it another name.
-func (n *names) describe(key trackKey, rest func(t *track) []byte) *track {
+// describeTrack defines a track, or gives it another name.
+func (n *names) describeTrack(key trackKey, rest func(t *track) []byte) *track {
 	t := n.tracks[key]
 	if t == nil {
 		t = &track{id: firstThread}
@@ -189,17 +193,17 @@ func (n *names) newTrack() uint64 {
 	return firstThread + n.tracksMade
 }
 
-func (n *names) process(name string, at *place) {
-	process := appendBytes(appendNumber(nil, processPID, at.pid), processName, plain(name))
-	n.describe(trackKey{pid: at.pid, kind: onProcess}, func(*track) []byte { return appendBytes(nil, trackProcess, process) })
+func (n *names) nameProcess(name string, at *place) {
+	process := appendBytes(appendNumber(nil, processPID, at.pid), processName, unquote(name))
+	n.describeTrack(trackKey{pid: at.pid, kind: onProcess}, func(*track) []byte { return appendBytes(nil, trackProcess, process) })
 }
 
-func (n *names) thread(name string, at *place) {
+func (n *names) nameThread(name string, at *place) {
 	thread := appendNumber(appendNumber(nil, threadPID, at.pid), threadTID, at.tid)
 	if name != "" {
-		thread = appendBytes(thread, threadName, plain(name))
+		thread = appendBytes(thread, threadName, unquote(name))
 	}
-	n.describe(trackKey{pid: at.pid, tid: at.tid}, func(*track) []byte { return appendBytes(nil, trackThread, thread) })
+	n.describeTrack(trackKey{pid: at.pid, tid: at.tid}, func(*track) []byte { return appendBytes(nil, trackThread, thread) })
 }
 
 // childOf returns the fields of a named track below that of its process.
@@ -219,12 +223,12 @@ func (n *names) trackOf(at *place) uint64 {
 	if t == nil {
 		switch at.kind {
 		case onThread:
-			n.thread("", at)
+			n.nameThread("", at)
 		case onProcess:
-			n.process(`""`, at)
+			n.nameProcess(`""`, at)
 		case inPool:
 			rest := n.childOf(at.pid, "pool")
-			n.describe(key, func(*track) []byte { return rest })
+			n.describeTrack(key, func(*track) []byte { return rest })
 		}
 		t = n.tracks[key]
 	}
@@ -245,11 +249,11 @@ func (n *names) counterOf(key trackKey) *track {
 	}
 	name := key.name
 	if key.key != `"bytes":` {
-		name += " " + strings.ReplaceAll(plain(key.key), "_", " ")
+		name += " " + strings.ReplaceAll(unquote(key.key), "_", " ")
 	}
 	rest := n.childOf(key.pid, name)
 	rest = appendBytes(rest, trackCounter, appendNumber(nil, counterUnit, unit))
-	return n.describe(key, func(*track) []byte { return rest })
+	return n.describeTrack(key, func(*track) []byte { return rest })
 }
 
 // beginLane returns the track on which a lifetime begins.
@@ -257,7 +261,7 @@ func (n *names) beginLane(of lifeKey, name string, ns uint64) uint64 {
 	key := laneKey{of.pid, of.category, name}
 	group := n.lanes[key]
 	if group == nil {
-		group = &lanes{name: plain(name)}
+		group = &lanes{name: unquote(name)}
 		n.lanes[key] = group
 	}
 	last := len(group.free) - 1

@@ -213,7 +213,7 @@ func TestPerfettoLive(t *testing.T) {
 	facts := storyFacts()
 	var d fullDisk
 	l := newLive(disk.NewWriter(&d), &facts, packed)
-	if err := l.begin(&facts); err != nil {
+	if err := l.writeFirstFacts(&facts); err != nil {
 		t.Fatal(err)
 	}
 	list := misdeeds()

@@ -72,7 +72,7 @@ func Chrome(w io.Writer, src recording.Source, facts Facts, opts TraceOptions) (
 
 // writeTrace writes a run in one format.
 func writeTrace(w io.Writer, src recording.Source, facts *Facts, opts *TraceOptions, style style) (TraceReport, error) {
-	opts.complete()
+	opts.setDefaults()
 	seen, err := surveySource(src, facts)
 	if err != nil {
 		return TraceReport{}, err
@@ -80,14 +80,14 @@ func writeTrace(w io.Writer, src recording.Source, facts *Facts, opts *TraceOpti
 	report := TraceReport{Lost: seen.lost, Damage: recording.DamageOf(src)}
 	if opts.mayDrop() || seen.most > aliveMax && !opts.NoLifetimes {
 		// The first line says what was left out, so write once to nowhere to count it.
-		if report, err = newTrace(io.Discard, seen, opts, report, style).write(src, facts); err != nil {
+		if report, err = newTrace(io.Discard, seen, opts, report, style).writeEvents(src, facts); err != nil {
 			return report, err
 		}
 	}
-	return newTrace(w, seen, opts, report, style).write(src, facts)
+	return newTrace(w, seen, opts, report, style).writeEvents(src, facts)
 }
 
-func (o *TraceOptions) complete() {
+func (o *TraceOptions) setDefaults() {
 	if o.CountersEvery <= 0 {
 		o.CountersEvery = defaultCountersEvery
 	}
@@ -96,9 +96,9 @@ func (o *TraceOptions) complete() {
 	}
 }
 
-// write reads the source once. The first line has the counts of dropped events that x.report has at the start.
-func (x *trace) write(src recording.Source, facts *Facts) (TraceReport, error) {
-	processes := x.seen.sorted()
+// writeEvents reads the source once. The first line has the counts of dropped events that x.report has at the start.
+func (x *trace) writeEvents(src recording.Source, facts *Facts) (TraceReport, error) {
+	processes := x.seen.sortedProcesses()
 	if len(processes) > 0 {
 		x.home = homeOf(processes[0].pid)
 	} else {
@@ -113,7 +113,7 @@ func (x *trace) write(src recording.Source, facts *Facts) (TraceReport, error) {
 		if err != nil {
 			return x.report, err
 		}
-		if x.step(r); x.out.failure() != nil {
+		if x.takeRecord(r); x.out.failure() != nil {
 			break
 		}
 	}
@@ -122,7 +122,7 @@ func (x *trace) write(src recording.Source, facts *Facts) (TraceReport, error) {
 	if err := x.out.finish(); err != nil {
 		return x.report, fmt.Errorf("write the trace: %w", err)
 	}
-	x.report.Events = x.out.written()
+	x.report.Events = x.out.eventCount()
 	return x.report, nil
 }
 
@@ -169,9 +169,9 @@ func (x *trace) writeFacts(f *Facts) error {
 	if err != nil {
 		return fmt.Errorf("write the facts of the run: %w", err)
 	}
-	x.out.instant("run", `"gpumemtop"`, "g", x.home, 0)
+	x.out.beginInstant("run", `"gpumemtop"`, "g", x.home, 0)
 	// Only a limit's name may contain DEL, which JSON permits but Perfetto refuses.
-	x.out.facts(bytes.ReplaceAll(text, []byte{'\x7f'}, []byte{' '}))
-	x.out.close()
+	x.out.addFacts(bytes.ReplaceAll(text, []byte{'\x7f'}, []byte{' '}))
+	x.out.endEvent()
 	return nil
 }

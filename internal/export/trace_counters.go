@@ -46,23 +46,23 @@ func (x *trace) countersAfter(p *running, carried bool) {
 func (x *trace) writeCounters(p *running, ns uint64) {
 	c, g := &p.counters, p.life
 	c.changed, c.started, c.due, c.most = false, true, ns+x.every, max(c.most, g.InUse)
-	x.out.counter("mem", p.home, x.relativeTime(ns))
-	x.out.args()
-	x.out.number(`"in_use":`, uint64(max(g.InUse, 0)))
-	x.out.number(`"cached":`, g.Free())
-	x.out.number(`"cooling":`, uint64(max(g.Cooling, 0)))
+	x.out.beginCounter("mem", p.home, x.relativeTime(ns))
+	x.out.beginArgs()
+	x.out.addNumber(`"in_use":`, uint64(max(g.InUse, 0)))
+	x.out.addNumber(`"cached":`, g.Free())
+	x.out.addNumber(`"cooling":`, uint64(max(g.Cooling, 0)))
 	if x.style == packed {
-		x.out.number(`"reserved":`, heap.Amount(g.Reserved()))
+		x.out.addNumber(`"reserved":`, heap.Amount(g.Reserved()))
 	}
-	x.out.close()
+	x.out.endEvent()
 	x.writeSites(p, ns)
 	if c.moved != c.written && x.style != compact {
 		c.written = c.moved
-		x.out.counter("transfers", p.home, x.relativeTime(ns))
-		x.out.args()
-		x.out.number(`"to_device":`, c.moved[stats.ToDevice])
-		x.out.number(`"to_host":`, c.moved[stats.ToHost])
-		x.out.close()
+		x.out.beginCounter("transfers", p.home, x.relativeTime(ns))
+		x.out.beginArgs()
+		x.out.addNumber(`"to_device":`, c.moved[stats.ToDevice])
+		x.out.addNumber(`"to_host":`, c.moved[stats.ToHost])
+		x.out.endEvent()
 	}
 	x.writeObjects(p, ns)
 	x.writeSpill(p, ns)
@@ -73,10 +73,10 @@ func (x *trace) writeCounters(p *running, ns uint64) {
 	if g.Hits+g.Misses == 0 {
 		return
 	}
-	x.out.counter("hit rate %", p.home, x.relativeTime(ns))
-	x.out.args()
-	x.out.hundredths(`"total":`, hundredthsOfPercent(g.Hits, g.Hits+g.Misses))
-	x.out.close()
+	x.out.beginCounter("hit rate %", p.home, x.relativeTime(ns))
+	x.out.beginArgs()
+	x.out.addHundredths(`"total":`, hundredthsOfPercent(g.Hits, g.Hits+g.Misses))
+	x.out.endEvent()
 }
 
 // writeSites writes the bytes that the largest call sites hold, where they have changed.
@@ -84,9 +84,9 @@ func (x *trace) writeSites(p *running, ns uint64) {
 	for _, t := range p.counted {
 		if t.moved {
 			t.moved = false
-			x.out.counter("in use by "+t.name, p.home, x.relativeTime(ns))
-			x.out.number(`"bytes":`, heap.Amount(t.inUse))
-			x.out.close()
+			x.out.beginCounter("in use by "+t.name, p.home, x.relativeTime(ns))
+			x.out.addNumber(`"bytes":`, heap.Amount(t.inUse))
+			x.out.endEvent()
 		}
 	}
 }
@@ -116,13 +116,13 @@ func (x *trace) noteMachine(p *running, m wire.MachineView) {
 			all += bytes
 		}
 	}
-	x.out.counter("machine "+key.source.String(), p.home, x.relativeTime(max(x.heap.Now(), m.Time())))
-	x.out.args()
-	x.out.number(`"resident":`, all)
+	x.out.beginCounter("machine "+key.source.String(), p.home, x.relativeTime(max(x.heap.Now(), m.Time())))
+	x.out.beginArgs()
+	x.out.addNumber(`"resident":`, all)
 	if key.source == wire.MachineDRM || key.source == wire.MachineNVML {
-		x.out.number(`"drivers_own":`, all-min(uint64(max(p.life.Reserved(), 0)), all))
+		x.out.addNumber(`"drivers_own":`, all-min(uint64(max(p.life.Reserved(), 0)), all))
 	}
-	x.out.close()
+	x.out.endEvent()
 }
 
 // countMove counts what a command moves between host and device.
@@ -159,13 +159,13 @@ func (x *trace) writeSpill(p *running, ns uint64) {
 		return
 	}
 	s.changed = false
-	x.out.counter("spill", p.home, x.relativeTime(ns))
-	x.out.args()
-	x.out.number(`"resident":`, s.resident)
-	x.out.number(`"spilled":`, s.spilled)
-	x.out.number(`"out":`, s.out)
-	x.out.number(`"back":`, s.in)
-	x.out.close()
+	x.out.beginCounter("spill", p.home, x.relativeTime(ns))
+	x.out.beginArgs()
+	x.out.addNumber(`"resident":`, s.resident)
+	x.out.addNumber(`"spilled":`, s.spilled)
+	x.out.addNumber(`"out":`, s.out)
+	x.out.addNumber(`"back":`, s.in)
+	x.out.endEvent()
 }
 
 // objects has how many objects of the counted types a process holds.
@@ -215,12 +215,12 @@ func (x *trace) writeObjects(p *running, ns uint64) {
 		return
 	}
 	o.changed = false
-	x.out.counter("objects", p.home, x.relativeTime(ns))
-	x.out.args()
+	x.out.beginCounter("objects", p.home, x.relativeTime(ns))
+	x.out.beginArgs()
 	for held, live := range o.all {
-		x.out.number(objectKeys[held], live)
+		x.out.addNumber(objectKeys[held], live)
 	}
-	x.out.close()
+	x.out.endEvent()
 }
 
 // writeFragmentation writes waste and external fragmentation if they have changed.
@@ -239,9 +239,9 @@ func (x *trace) writeFragmentation(p *running, ns uint64) {
 		return
 	}
 	c.fragmented, c.waste, c.external = true, waste, external
-	x.out.counter("fragmentation %", p.home, x.relativeTime(ns))
-	x.out.args()
-	x.out.hundredths(`"waste":`, waste)
-	x.out.hundredths(`"external":`, external)
-	x.out.close()
+	x.out.beginCounter("fragmentation %", p.home, x.relativeTime(ns))
+	x.out.beginArgs()
+	x.out.addHundredths(`"waste":`, waste)
+	x.out.addHundredths(`"external":`, external)
+	x.out.endEvent()
 }

@@ -2,45 +2,45 @@ package export
 
 import "io"
 
-// encoder writes the events of a trace in one format. A call such as open or instant begins an event. Then come flow, args and the
-// arguments, and close ends it. Names are JSON strings that are made once; keys end with a colon. Times are ns after the start.
-// finish returns the first error.
+// encoder writes the events of a trace in one format. A call such as open or instant begins an event. Then come flow, args and
+// the arguments, and close ends it. Names are JSON strings that are made once; keys end with a colon. Times are ns after the
+// start. finish returns the first error.
 type encoder interface {
-	// process and thread name a process or thread.
-	process(name string, at *place)
-	thread(name string, at *place)
-	// call begins a call that took some ns.
-	call(name string, at *place, ns, took uint64)
-	// open begins the start of a lifetime, and shut its end; id is one within process and category, in
+	// nameProcess and thread name a process or thread.
+	nameProcess(name string, at *place)
+	nameThread(name string, at *place)
+	// beginCall begins a call that took some ns.
+	beginCall(name string, at *place, ns, took uint64)
+	// openLifetime begins the start of a lifetime, and shut its end; id is one within process and category, in
 	// compact JSON within category and trace.
-	open(category category, name string, at *place, ns, id uint64)
-	shut(category category, name string, at *place, ns, id uint64)
-	// instant begins a moment of a thread; scope says what it concerns: "g" the run, "p" the process.
-	instant(category, name, scope string, at *place, ns uint64)
-	// counter begins a set of values of a process.
-	counter(name string, at *place, ns uint64)
+	openLifetime(category category, name string, at *place, ns, id uint64)
+	closeLifetime(category category, name string, at *place, ns, id uint64)
+	// beginInstant begins a moment of a thread; scope says what it concerns: "g" the run, "p" the process.
+	beginInstant(category, name, scope string, at *place, ns uint64)
+	// beginCounter begins a set of values of a process.
+	beginCounter(name string, at *place, ns uint64)
 
-	// flow ties an event to the others with the same id. The first begins the arrow, the last ends it.
-	flow(id uint64, begins, ends bool)
-	// stack appends the call stack of a tag, if there is one.
-	stack(t *tag)
+	// addFlow ties an event to the others with the same id. The first begins the arrow, the last ends it.
+	addFlow(id uint64, begins, ends bool)
+	// addStack appends the call stack of a tag, if there is one.
+	addStack(t *tag)
 
-	args()
-	number(key string, n uint64)
-	micros(key string, ns uint64)    // as microseconds
-	hundredths(key string, n uint64) // n/100
-	status(code int32)
-	truth(key string, value bool)
-	plainText(key, text string) // text needs no escapes
-	text(key, quoted string)
-	// facts appends all members of a JSON object.
-	facts(object []byte)
-	close()
+	beginArgs()
+	addNumber(key string, n uint64)
+	addMicros(key string, ns uint64)    // as microseconds
+	addHundredths(key string, n uint64) // n/100
+	addStatus(code int32)
+	addBool(key string, value bool)
+	addPlainText(key, text string) // text needs no escapes
+	addText(key, quoted string)
+	// addFacts appends all members of a JSON object.
+	addFacts(object []byte)
+	endEvent()
 
 	flush()
 	finish() error
 	failure() error
-	written() uint64 // events
+	eventCount() uint64 // events
 }
 
 // gatheredMax is how many bytes are gathered before they are written.
@@ -64,7 +64,7 @@ func (o *output) flush() {
 
 func (o *output) failure() error { return o.err }
 
-func (o *output) written() uint64 { return o.events }
+func (o *output) eventCount() uint64 { return o.events }
 
 // category is the kind of a lifetime.
 type category uint8
@@ -104,7 +104,7 @@ const (
 	packed               // Perfetto's format
 )
 
-func (s style) encoder(w io.Writer) encoder {
+func (s style) newEncoder(w io.Writer) encoder {
 	if s == packed {
 		return newPackets(w)
 	}

@@ -24,7 +24,7 @@ func (x *trace) nameProcess(p *surveyed) {
 	if p.program != "" {
 		name = path.Base(p.program)
 	}
-	x.out.process(quote(name), homeOf(p.pid))
+	x.out.nameProcess(quote(name), homeOf(p.pid))
 }
 
 func (x *trace) nameThread(p *surveyed, thread uint32) {
@@ -33,11 +33,11 @@ func (x *trace) nameThread(p *surveyed, thread uint32) {
 	if tid == p.pid {
 		name = "main thread"
 	}
-	x.out.thread(quote(name), placeOf(p.pid, tid))
+	x.out.nameThread(quote(name), placeOf(p.pid, tid))
 }
 
-// lane returns where the calls of a thread show.
-func (x *trace) lane(p *running, thread uint32) *lane {
+// laneOf returns where the calls of a thread show.
+func (x *trace) laneOf(p *running, thread uint32) *lane {
 	if p.lane != nil && p.lane.thread == thread {
 		return p.lane
 	}
@@ -55,15 +55,15 @@ func (x *trace) lane(p *running, thread uint32) *lane {
 
 // beginSlice begins the slice of a call up to its arguments.
 func (x *trace) beginSlice(p *running, r *wire.Record, name string) {
-	l := x.lane(p, r.Thread)
-	s := l.fit(span{r.Start(), r.End()})
+	l := x.laneOf(p, r.Thread)
+	s := l.nestSpan(span{r.Start(), r.End()})
 	x.report.Slices++
-	x.out.call(name, l.at, x.relativeTime(s.start), s.end-s.start)
+	x.out.beginCall(name, l.at, x.relativeTime(s.start), s.end-s.start)
 }
 
 // showsSlice reports whether a call shows, and counts it if not.
 func (x *trace) showsSlice(chosen bool) bool {
-	if !chosen || x.full() {
+	if !chosen || x.isFull() {
 		x.report.DroppedSlices++
 		return false
 	}
@@ -85,7 +85,7 @@ func createName(made wire.Memory) string {
 	return `"create ` + made.String() + `"`
 }
 
-func (x *trace) createSlice(p *running, r *wire.Record) {
+func (x *trace) showCreate(p *running, r *wire.Record) {
 	e := r.AsCreate()
 	t := p.tag(e.Tag())
 	failed := e.Outcome() == wire.OutcomeFailed
@@ -95,15 +95,15 @@ func (x *trace) createSlice(p *running, r *wire.Record) {
 	x.beginSlice(p, r, createName(e.Memory()))
 	if x.opts.Flows && !failed {
 		p.flows[e.Object()] = struct{}{}
-		x.flow(p, e.Object(), true, false)
+		x.addObjectFlow(p, e.Object(), true, false)
 	}
-	x.out.args()
+	x.out.beginArgs()
 	if x.style.isLean() {
-		x.createFew(t, e)
+		x.addFewCreateArgs(t, e)
 	} else {
-		x.createArgs(t, e)
+		x.addCreateArgs(t, e)
 	}
-	x.out.close()
+	x.out.endEvent()
 	x.writeFailedCreate(p, r, t)
 }
 
@@ -115,64 +115,64 @@ func (x *trace) showsCall(t *tag, took uint32) bool {
 	return !x.style.isLean() || t == nil || !t.shown || took >= longCall && x.style == packed
 }
 
-// createFew writes the arguments of a create in lean styles.
-func (x *trace) createFew(t *tag, e wire.CreateView) {
+// addFewCreateArgs writes the arguments of a create in lean styles.
+func (x *trace) addFewCreateArgs(t *tag, e wire.CreateView) {
 	failed := e.Outcome() == wire.OutcomeFailed
 	if failed {
-		x.out.text(`"tag":`, t.quoted)
-		x.out.status(wire.CreateStatus(e))
+		x.out.addText(`"tag":`, t.quoted)
+		x.out.addStatus(wire.CreateStatus(e))
 	}
 	if failed || !t.shown {
-		x.out.plainText(`"outcome":`, e.Outcome().String())
-		x.out.number(`"bytes":`, e.Requested())
-		x.out.stack(t)
+		x.out.addPlainText(`"outcome":`, e.Outcome().String())
+		x.out.addNumber(`"bytes":`, e.Requested())
+		x.out.addStack(t)
 	}
 }
 
-func (x *trace) createArgs(t *tag, e wire.CreateView) {
-	x.out.text(`"tag":`, t.quoted)
-	x.out.plainText(`"outcome":`, e.Outcome().String())
+func (x *trace) addCreateArgs(t *tag, e wire.CreateView) {
+	x.out.addText(`"tag":`, t.quoted)
+	x.out.addPlainText(`"outcome":`, e.Outcome().String())
 	if e.Outcome() == wire.OutcomeMiss {
-		x.out.plainText(`"reason":`, e.Reason().String())
+		x.out.addPlainText(`"reason":`, e.Reason().String())
 	}
 	if e.Outcome() == wire.OutcomeFailed {
-		x.out.status(wire.CreateStatus(e))
+		x.out.addStatus(wire.CreateStatus(e))
 	}
-	x.out.number(`"bytes":`, e.Requested())
-	x.out.number(`"granted":`, e.Served())
-	x.out.number(`"object":`, e.Object())
+	x.out.addNumber(`"bytes":`, e.Requested())
+	x.out.addNumber(`"granted":`, e.Served())
+	x.out.addNumber(`"object":`, e.Object())
 	x.appendDriverTime(e.Cost())
-	x.out.stack(t)
+	x.out.addStack(t)
 }
 
 // appendDriverTime appends the time in the driver. Calls that did not reach the driver have none, which saves a tenth of a line.
 func (x *trace) appendDriverTime(ns uint32) {
 	if ns > 0 {
-		x.out.micros(`"driver_us":`, uint64(ns))
+		x.out.addMicros(`"driver_us":`, uint64(ns))
 	}
 }
 
-// blockFlow appends the arrow that connects the events of a block of the pool.
-func (x *trace) blockFlow(p *running, block uint64, goesOn bool) {
+// addBlockFlow appends the arrow that connects the events of a block of the pool.
+func (x *trace) addBlockFlow(p *running, block uint64, goesOn bool) {
 	if block > 0 {
-		x.flow(p, block, goesOn, !goesOn)
+		x.addObjectFlow(p, block, goesOn, !goesOn)
 	}
 }
 
-// flow appends the arrow of an object, whose id is unique among all processes.
-func (x *trace) flow(p *running, object uint64, begins, ends bool) {
-	x.out.flow(uint64(p.number)<<44^object, begins, ends)
+// addObjectFlow appends the arrow of an object, whose id is unique among all processes.
+func (x *trace) addObjectFlow(p *running, object uint64, begins, ends bool) {
+	x.out.addFlow(uint64(p.number)<<44^object, begins, ends)
 }
 
-// id returns the number of a lifetime; those of the first process stay short.
-func (x *trace) id(p *running, n uint64) uint64 {
+// lifetimeID returns the number of a lifetime; those of the first process stay short.
+func (x *trace) lifetimeID(p *running, n uint64) uint64 {
 	if x.style == compact {
 		return uint64(p.number-1)<<44 ^ n
 	}
 	return n
 }
 
-func (x *trace) releaseSlice(p *running, r *wire.Record) {
+func (x *trace) showRelease(p *running, r *wire.Record) {
 	e := r.AsRelease()
 	o := p.life.Object(e.Object())
 	chosen, t := x.opts.Tag == nil && x.opts.MinSize == 0, (*tag)(nil)
@@ -185,21 +185,21 @@ func (x *trace) releaseSlice(p *running, r *wire.Record) {
 	}
 	x.beginSlice(p, r, `"release"`)
 	if _, open := p.flows[e.Object()]; open && e.References() == 0 && e.Outcome() != wire.OutcomePinned {
-		x.flow(p, e.Object(), false, true)
+		x.addObjectFlow(p, e.Object(), false, true)
 	}
-	x.out.args()
+	x.out.beginArgs()
 	if x.style.isLean() {
-		x.out.close()
+		x.out.endEvent()
 		return
 	}
-	x.out.number(`"object":`, e.Object())
+	x.out.addNumber(`"object":`, e.Object())
 	if e.References() == 0 {
-		x.out.plainText(`"outcome":`, e.Outcome().String())
+		x.out.addPlainText(`"outcome":`, e.Outcome().String())
 	} else {
-		x.out.number(`"references":`, e.References())
+		x.out.addNumber(`"references":`, e.References())
 	}
 	x.appendDriverTime(e.Cost())
-	x.out.close()
+	x.out.endEvent()
 }
 
 func (x *trace) showSync(p *running, r *wire.Record) {
@@ -207,15 +207,15 @@ func (x *trace) showSync(p *running, r *wire.Record) {
 		return
 	}
 	x.beginSlice(p, r, `"`+r.AsSync().Sync().String()+`"`)
-	x.out.args()
+	x.out.beginArgs()
 	if !x.style.isLean() {
-		x.out.number(`"queue":`, r.AsSync().Queue())
+		x.out.addNumber(`"queue":`, r.AsSync().Queue())
 	}
-	x.out.close()
+	x.out.endEvent()
 }
 
-// showProfiled shows how long the device took for a transfer that did not block. The device's clock is not ours, so the transfer is
-// drawn to end when the program learned of its completion, which is the latest possible time.
+// showProfiled shows how long the device took for a transfer that did not block. The device's clock is not ours, so the
+// transfer is drawn to end when the program learned of its completion, which is the latest possible time.
 func (x *trace) showProfiled(p *running, r *wire.Record) {
 	v := r.AsTransfer()
 	t := p.tag(v.Site())
@@ -224,40 +224,40 @@ func (x *trace) showProfiled(p *running, r *wire.Record) {
 	}
 	p.timed++
 	x.report.Slices++
-	end, at, name := max(x.heap.Now(), r.Time), x.lane(p, r.Thread).at, quote(v.Profiled().String()+" on the device")
-	id := x.id(p, p.timed)
-	x.out.open(onDevice, name, at, x.relativeTime(end-min(v.Took(), end)), id)
-	x.out.args()
-	x.out.text(`"tag":`, t.quoted)
-	x.out.number(`"bytes":`, v.Moved())
-	x.out.micros(`"device_us":`, v.Took())
-	x.out.close()
-	x.out.shut(onDevice, name, at, x.relativeTime(end), id)
-	x.out.args()
-	x.out.close()
+	end, at, name := max(x.heap.Now(), r.Time), x.laneOf(p, r.Thread).at, quote(v.Profiled().String()+" on the device")
+	id := x.lifetimeID(p, p.timed)
+	x.out.openLifetime(onDevice, name, at, x.relativeTime(end-min(v.Took(), end)), id)
+	x.out.beginArgs()
+	x.out.addText(`"tag":`, t.quoted)
+	x.out.addNumber(`"bytes":`, v.Moved())
+	x.out.addMicros(`"device_us":`, v.Took())
+	x.out.endEvent()
+	x.out.closeLifetime(onDevice, name, at, x.relativeTime(end), id)
+	x.out.beginArgs()
+	x.out.endEvent()
 }
 
 // showObject begins a lifetime.
 func (x *trace) showObject(p *running, o *heap.Object, t *tag) {
-	x.out.open(categoryOf(o), t.quoted, x.lane(p, o.Thread).at, x.relativeTime(o.Started), x.id(p, o.ID))
+	x.out.openLifetime(categoryOf(o), t.quoted, x.laneOf(p, o.Thread).at, x.relativeTime(o.Started), x.lifetimeID(p, o.ID))
 	switch {
 	case x.style == packed:
-		x.blockFlow(p, o.Block, true)
+		x.addBlockFlow(p, o.Block, true)
 	case x.opts.Flows:
 		_, open := p.flows[o.ID]
 		p.flows[o.ID] = struct{}{}
-		x.flow(p, o.ID, true, open)
+		x.addObjectFlow(p, o.ID, true, open)
 	}
-	x.out.args()
+	x.out.beginArgs()
 	if x.style.isLean() {
-		x.out.number(`"granted":`, o.Granted)
-		x.out.stack(t)
+		x.out.addNumber(`"granted":`, o.Granted)
+		x.out.addStack(t)
 	} else {
-		x.out.number(`"bytes":`, o.Size)
-		x.out.number(`"granted":`, o.Granted)
-		x.out.number(`"object":`, o.ID)
+		x.out.addNumber(`"bytes":`, o.Size)
+		x.out.addNumber(`"granted":`, o.Granted)
+		x.out.addNumber(`"object":`, o.ID)
 	}
-	x.out.close()
+	x.out.endEvent()
 }
 
 // objectEnds say how an object ended.
@@ -272,54 +272,54 @@ func categoryOf(o *heap.Object) category {
 }
 
 func (x *trace) hideObject(p *running, o *heap.Object, t *tag, how heap.How) {
-	x.out.shut(categoryOf(o), t.quoted, x.lane(p, o.Thread).at, x.relativeTime(max(x.heap.Now(), o.Started)), x.id(p, o.ID))
-	x.out.args()
+	x.out.closeLifetime(categoryOf(o), t.quoted, x.laneOf(p, o.Thread).at, x.relativeTime(max(x.heap.Now(), o.Started)), x.lifetimeID(p, o.ID))
+	x.out.beginArgs()
 	if key := objectEnds[how]; key != "" {
-		x.out.truth(key, true)
+		x.out.addBool(key, true)
 	}
-	x.out.close()
+	x.out.endEvent()
 }
 
 func (x *trace) showBlock(p *running, b *heap.Block, t *tag, group *pool) {
-	x.out.open(group.category, group.quoted, x.lane(p, b.Thread).at, x.relativeTime(b.Freed), b.Serial)
-	x.out.args()
+	x.out.openLifetime(group.category, group.quoted, x.laneOf(p, b.Thread).at, x.relativeTime(b.Freed), b.Serial)
+	x.out.beginArgs()
 	if b.State == heap.Slab {
-		x.out.number(`"granted":`, b.Size)
-		x.out.close()
+		x.out.addNumber(`"granted":`, b.Size)
+		x.out.endEvent()
 		return
 	}
-	x.out.number(`"bytes":`, b.Size)
+	x.out.addNumber(`"bytes":`, b.Size)
 	if b.State == heap.Cooling {
-		x.out.truth(`"cooling":`, true)
+		x.out.addBool(`"cooling":`, true)
 	}
-	x.out.text(`"tag":`, t.quoted)
-	x.out.close()
+	x.out.addText(`"tag":`, t.quoted)
+	x.out.endEvent()
 }
 
 // hideBlock ends a block's stay in the pool, or a slab.
 func (x *trace) hideBlock(p *running, b *heap.Block, group *pool, how heap.How) {
-	x.out.shut(group.category, group.quoted, x.lane(p, b.Thread).at, x.relativeTime(max(x.heap.Now(), b.Freed)), b.Serial)
-	x.out.args()
-	x.out.plainText(`"left":`, how.String())
-	x.out.close()
+	x.out.closeLifetime(group.category, group.quoted, x.laneOf(p, b.Thread).at, x.relativeTime(max(x.heap.Now(), b.Freed)), b.Serial)
+	x.out.beginArgs()
+	x.out.addPlainText(`"left":`, how.String())
+	x.out.endEvent()
 }
 
-// poolMoment writes an instant where a block leaves the pool, or a slab comes.
-func (x *trace) poolMoment(p *running, r *wire.Record) {
+// showPoolEvent writes an instant where a block leaves the pool, or a slab comes.
+func (x *trace) showPoolEvent(p *running, r *wire.Record) {
 	ns := x.relativeTime(max(x.heap.Now(), r.Time))
 	if r.Kind == wire.KindSlab {
-		x.out.instant("pool", `"slab"`, "p", p.pool, ns)
-		x.out.args()
-		x.out.number(`"bytes":`, r.AsSlab().Bytes())
-		x.out.close()
+		x.out.beginInstant("pool", `"slab"`, "p", p.pool, ns)
+		x.out.beginArgs()
+		x.out.addNumber(`"bytes":`, r.AsSlab().Bytes())
+		x.out.endEvent()
 		return
 	}
 	e := r.AsEvict()
-	x.out.instant("pool", `"evict: `+e.Reason().String()+`"`, "p", p.pool, ns)
-	x.blockFlow(p, e.Block(), false)
-	x.out.args()
-	x.out.number(`"bytes":`, e.Bytes())
-	x.out.close()
+	x.out.beginInstant("pool", `"evict: `+e.Reason().String()+`"`, "p", p.pool, ns)
+	x.addBlockFlow(p, e.Block(), false)
+	x.out.beginArgs()
+	x.out.addNumber(`"bytes":`, e.Bytes())
+	x.out.endEvent()
 }
 
 // writeMark writes an instant for an event that concerns the whole run.
@@ -328,10 +328,10 @@ func (x *trace) writeMark(r *wire.Record) {
 	if r.Kind != wire.KindLost {
 		at = x.process(r.Process).home
 	}
-	x.out.instant("mark", quote(markText(r)), "g", at, x.relativeTime(max(x.heap.Now(), r.Time)))
-	x.out.args()
-	x.out.plainText(`"kind":`, r.Kind.String())
-	x.out.close()
+	x.out.beginInstant("mark", quote(markText(r)), "g", at, x.relativeTime(max(x.heap.Now(), r.Time)))
+	x.out.beginArgs()
+	x.out.addPlainText(`"kind":`, r.Kind.String())
+	x.out.endEvent()
 }
 
 func markText(r *wire.Record) string {

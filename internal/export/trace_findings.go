@@ -24,16 +24,16 @@ func (x *trace) writeMistake(p *running, r *wire.Record) {
 		return
 	}
 	p.mistakes[key] = struct{}{}
-	x.out.instant("mistake", quote(f.Text(units.FormatLong)), "p", x.lane(p, r.Thread).at, x.relativeTime(max(x.heap.Now(), r.Time)))
-	x.out.args()
-	x.out.plainText(`"kind":`, f.Kind.Key())
-	x.out.text(`"function":`, quote(f.Function))
-	x.out.text(`"tag":`, t.quoted)
-	x.out.number(`"bytes":`, f.Size)
-	x.out.number(`"object":`, e.Object())
-	x.out.status(f.Status)
-	x.out.truth(`"certain":`, f.Certain())
-	x.out.close()
+	x.out.beginInstant("mistake", quote(f.Text(units.FormatLong)), "p", x.laneOf(p, r.Thread).at, x.relativeTime(max(x.heap.Now(), r.Time)))
+	x.out.beginArgs()
+	x.out.addPlainText(`"kind":`, f.Kind.Key())
+	x.out.addText(`"function":`, quote(f.Function))
+	x.out.addText(`"tag":`, t.quoted)
+	x.out.addNumber(`"bytes":`, f.Size)
+	x.out.addNumber(`"object":`, e.Object())
+	x.out.addStatus(f.Status)
+	x.out.addBool(`"certain":`, f.Certain())
+	x.out.endEvent()
 }
 
 // writeKilled writes an instant when SIGKILL ended a process that held memory.
@@ -43,15 +43,15 @@ func (x *trace) writeKilled(p *running, r *wire.Record) {
 		return
 	}
 	text := "killed while it held " + units.FormatLong(held)
-	x.out.instant("failure", quote(text), "p", p.home, x.relativeTime(max(x.heap.Now(), r.Time)))
-	x.out.args()
-	x.out.number(`"in_use":`, held)
-	x.out.number(`"reserved":`, heap.Amount(p.life.Reserved()))
-	x.out.close()
+	x.out.beginInstant("failure", quote(text), "p", p.home, x.relativeTime(max(x.heap.Now(), r.Time)))
+	x.out.beginArgs()
+	x.out.addNumber(`"in_use":`, held)
+	x.out.addNumber(`"reserved":`, heap.Amount(p.life.Reserved()))
+	x.out.endEvent()
 }
 
-// writeFailedCreate writes an instant when a create of a call site fails for the first time for lack of memory, or with another status; a
-// program that tries again and again would hide everything else.
+// writeFailedCreate writes an instant when a create of a call site fails for the first time for lack of memory, or with
+// another status; a program that tries again and again would hide everything else.
 func (x *trace) writeFailedCreate(p *running, r *wire.Record, t *tag) {
 	e := r.AsCreate()
 	if e.Outcome() != wire.OutcomeFailed || e.CarriedOver() {
@@ -68,11 +68,11 @@ func (x *trace) writeFailedCreate(p *running, r *wire.Record, t *tag) {
 		return
 	}
 	x.beginFailure(p, r, t, text)
-	x.out.number(`"bytes":`, e.Requested())
-	x.out.number(`"in_use":`, heap.Amount(x.heap.InUse))
-	x.out.number(`"reserved":`, heap.Amount(x.heap.Reserved()))
-	x.out.status(wire.CreateStatus(e))
-	x.out.close()
+	x.out.addNumber(`"bytes":`, e.Requested())
+	x.out.addNumber(`"in_use":`, heap.Amount(x.heap.InUse))
+	x.out.addNumber(`"reserved":`, heap.Amount(x.heap.Reserved()))
+	x.out.addStatus(wire.CreateStatus(e))
+	x.out.endEvent()
 }
 
 // writeFailedCall writes an instant when a call site's call fails with a status for the first time.
@@ -85,15 +85,15 @@ func (x *trace) writeFailedCall(p *running, r *wire.Record) {
 		call.Tag = t.name
 	}
 	x.beginFailure(p, r, t, call.Sentence(units.FormatLong))
-	x.out.status(call.Status)
-	x.out.close()
+	x.out.addStatus(call.Status)
+	x.out.endEvent()
 }
 
 // beginFailure begins an instant about a failed call, up to the tag in its arguments.
 func (x *trace) beginFailure(p *running, r *wire.Record, t *tag, text string) {
-	x.out.instant("failure", quote(text), "p", x.lane(p, r.Thread).at, x.relativeTime(max(x.heap.Now(), r.Time)))
-	x.out.args()
-	x.out.text(`"tag":`, t.quoted)
+	x.out.beginInstant("failure", quote(text), "p", x.laneOf(p, r.Thread).at, x.relativeTime(max(x.heap.Now(), r.Time)))
+	x.out.beginArgs()
+	x.out.addText(`"tag":`, t.quoted)
 }
 
 // failureOf distinguishes the failed calls of a call site.
@@ -102,7 +102,8 @@ type failureOf struct {
 	status int32
 }
 
-// isNewFailure reports whether a call of the site fails in this way for the first time. If there are many ways, it leaves some out.
+// isNewFailure reports whether a call of the site fails in this way for the first time. If there are many ways, it leaves some
+// out.
 func (t *tag) isNewFailure(f *stats.FailedCall) bool {
 	this := failureOf{f.Call, f.Status}
 	if len(t.failures) == stats.StatusesMax || slices.Contains(t.failures, this) {

@@ -33,14 +33,14 @@ func placeOf(pid, tid uint64) *place {
 	return &place{pid: pid, tid: tid, json: `,"pid":` + strconv.FormatUint(pid, 10) + `,"tid":` + strconv.FormatUint(tid, 10)}
 }
 
-// event begins an event: head is `{"ph":"X","name":` or the like. name is JSON already; ns are relative to the start.
-func (l *lines) event(head, name string, at *place, ns uint64) {
-	l.begin(head, name, at)
-	l.thousandths(`,"ts":`, ns)
+// beginTimedEvent begins an event: head is `{"ph":"X","name":` or the like. name is JSON already; ns are relative to the start.
+func (l *lines) beginTimedEvent(head, name string, at *place, ns uint64) {
+	l.beginEvent(head, name, at)
+	l.appendThousandths(`,"ts":`, ns)
 }
 
-// begin begins an event without a time.
-func (l *lines) begin(head, name string, at *place) {
+// beginEvent begins an event without a time.
+func (l *lines) beginEvent(head, name string, at *place) {
 	separator := ",\n"
 	if l.events == 0 {
 		separator = "[\n"
@@ -53,34 +53,38 @@ func (l *lines) begin(head, name string, at *place) {
 	l.b = append(l.b, at.json...)
 }
 
-func (l *lines) process(name string, at *place) { l.meta(`{"ph":"M","name":"process_name"`, name, at) }
-
-func (l *lines) thread(name string, at *place) { l.meta(`{"ph":"M","name":"thread_name"`, name, at) }
-
-func (l *lines) meta(head, name string, at *place) {
-	l.begin(head, "", at)
-	l.args()
-	l.text(`"name":`, name)
-	l.close()
+func (l *lines) nameProcess(name string, at *place) {
+	l.writeMeta(`{"ph":"M","name":"process_name"`, name, at)
 }
 
-func (l *lines) call(name string, at *place, ns, took uint64) {
+func (l *lines) nameThread(name string, at *place) {
+	l.writeMeta(`{"ph":"M","name":"thread_name"`, name, at)
+}
+
+func (l *lines) writeMeta(head, name string, at *place) {
+	l.beginEvent(head, "", at)
+	l.beginArgs()
+	l.addText(`"name":`, name)
+	l.endEvent()
+}
+
+func (l *lines) beginCall(name string, at *place, ns, took uint64) {
 	head := `{"ph":"X","cat":"call","name":`
 	if l.compact {
 		head = `{"ph":"X","name":`
 	}
-	l.event(head, name, at, ns)
-	l.thousandths(`,"dur":`, took)
+	l.beginTimedEvent(head, name, at, ns)
+	l.appendThousandths(`,"dur":`, took)
 }
 
-func (l *lines) open(category category, name string, at *place, ns, id uint64) {
-	l.event(openHeads[category], name, at, ns)
-	l.id(id)
+func (l *lines) openLifetime(category category, name string, at *place, ns, id uint64) {
+	l.beginTimedEvent(openHeads[category], name, at, ns)
+	l.addLifetimeID(id)
 }
 
-func (l *lines) shut(category category, name string, at *place, ns, id uint64) {
-	l.event(shutHeads[category], name, at, ns)
-	l.id(id)
+func (l *lines) closeLifetime(category category, name string, at *place, ns, id uint64) {
+	l.beginTimedEvent(shutHeads[category], name, at, ns)
+	l.addLifetimeID(id)
 }
 
 // openHeads and shutHeads are the beginnings of the lines for a lifetime's begin and end.
@@ -93,29 +97,29 @@ func lifetimeHeads(phase string) (list [len(categories)]string) {
 	return list
 }
 
-// id appends the number of an async track: within its process, or in the whole trace, which takes 12 bytes less.
-func (l *lines) id(n uint64) {
+// addLifetimeID appends the number of an async track: within its process, or in the whole trace, which takes 12 bytes less.
+func (l *lines) addLifetimeID(n uint64) {
 	if l.compact {
-		l.hex(`,"id":`, n)
+		l.addHex(`,"id":`, n)
 		return
 	}
-	l.hex(`,"id2":{"local":`, n)
+	l.addHex(`,"id2":{"local":`, n)
 	l.b = append(l.b, '}')
 }
 
-func (l *lines) instant(category, name, scope string, at *place, ns uint64) {
-	l.event(`{"ph":"i","cat":"`+category+`","name":`, name, at, ns)
+func (l *lines) beginInstant(category, name, scope string, at *place, ns uint64) {
+	l.beginTimedEvent(`{"ph":"i","cat":"`+category+`","name":`, name, at, ns)
 	l.b = append(l.b, `,"s":"`...)
 	l.b = append(l.b, scope...)
 	l.b = append(l.b, '"')
 }
 
-func (l *lines) counter(name string, at *place, ns uint64) {
-	l.event(`{"ph":"C","name":`, `"`+name+`"`, at, ns)
+func (l *lines) beginCounter(name string, at *place, ns uint64) {
+	l.beginTimedEvent(`{"ph":"C","name":`, `"`+name+`"`, at, ns)
 }
 
-func (l *lines) flow(id uint64, begins, ends bool) {
-	l.hex(`,"bind_id":`, id)
+func (l *lines) addFlow(id uint64, begins, ends bool) {
+	l.addHex(`,"bind_id":`, id)
 	if begins {
 		l.b = append(l.b, `,"flow_out":true`...)
 	}
@@ -124,23 +128,23 @@ func (l *lines) flow(id uint64, begins, ends bool) {
 	}
 }
 
-// stack appends the frames of a tag if they were not written before.
-func (l *lines) stack(t *tag) {
+// addStack appends the frames of a tag if they were not written before.
+func (l *lines) addStack(t *tag) {
 	if !t.stackWritten {
 		t.stackWritten = true
-		l.text(`"stack":`, t.stack)
+		l.addText(`"stack":`, t.stack)
 	}
 }
 
-// args begins the arguments.
-func (l *lines) args() {
+// beginArgs begins the arguments.
+func (l *lines) beginArgs() {
 	if l.bare = true; !l.compact {
 		l.b = append(l.b, `,"args":{`...)
 	}
 }
 
-// key begins an argument.
-func (l *lines) key(key string) {
+// beginArg begins an argument.
+func (l *lines) beginArg(beginArg string) {
 	switch {
 	case !l.bare:
 		l.b = append(l.b, ',')
@@ -148,17 +152,17 @@ func (l *lines) key(key string) {
 		l.b = append(l.b, `,"args":{`...)
 	}
 	l.bare = false
-	l.b = append(l.b, key...)
+	l.b = append(l.b, beginArg...)
 }
 
-func (l *lines) facts(object []byte) {
+func (l *lines) addFacts(object []byte) {
 	l.bare = false
 	l.b = append(l.b, `,"args":`...)
 	l.b = append(l.b, bytes.TrimSuffix(object, []byte("}"))...)
 }
 
-// close ends an event with its arguments.
-func (l *lines) close() {
+// endEvent ends an event with its arguments.
+func (l *lines) endEvent() {
 	if !l.bare || !l.compact {
 		l.b = append(l.b, '}')
 	}
@@ -196,13 +200,13 @@ func (l *lines) flush() {
 	l.output.flush()
 }
 
-func (l *lines) number(key string, n uint64) {
-	l.key(key)
+func (l *lines) addNumber(key string, n uint64) {
+	l.beginArg(key)
 	l.b = strconv.AppendUint(l.b, n, 10)
 }
 
-func (l *lines) status(code int32) {
-	l.key(`"status":`)
+func (l *lines) addStatus(code int32) {
+	l.beginArg(`"status":`)
 	if code == wire.ReturnedNULL {
 		l.b = append(l.b, "null"...)
 		return
@@ -210,46 +214,46 @@ func (l *lines) status(code int32) {
 	l.b = strconv.AppendInt(l.b, int64(code), 10)
 }
 
-// hex appends a number as Perfetto takes ids: in base 16, as a string.
-func (l *lines) hex(key string, n uint64) {
+// addHex appends a number as Perfetto takes ids: in base 16, as a string.
+func (l *lines) addHex(key string, n uint64) {
 	l.b = append(l.b, key...)
 	l.b = append(l.b, `"0x`...)
 	l.b = strconv.AppendUint(l.b, n, 16)
 	l.b = append(l.b, '"')
 }
 
-func (l *lines) plainText(key, text string) {
-	l.key(key)
+func (l *lines) addPlainText(key, text string) {
+	l.beginArg(key)
 	l.b = append(l.b, '"')
 	l.b = append(l.b, text...)
 	l.b = append(l.b, '"')
 }
 
-func (l *lines) text(key, quoted string) {
-	l.key(key)
+func (l *lines) addText(key, quoted string) {
+	l.beginArg(key)
 	l.b = append(l.b, quoted...)
 }
 
-func (l *lines) truth(key string, value bool) {
-	l.key(key)
+func (l *lines) addBool(key string, value bool) {
+	l.beginArg(key)
 	l.b = strconv.AppendBool(l.b, value)
 }
 
-func (l *lines) micros(key string, ns uint64) {
-	l.key(key)
-	l.thousandths("", ns)
+func (l *lines) addMicros(key string, ns uint64) {
+	l.beginArg(key)
+	l.appendThousandths("", ns)
 }
 
-// thousandths appends n/1000 with three decimals.
-func (l *lines) thousandths(key string, n uint64) {
+// appendThousandths appends n/1000 with three decimals.
+func (l *lines) appendThousandths(key string, n uint64) {
 	l.b = append(l.b, key...)
 	l.b = strconv.AppendUint(l.b, n/1000, 10)
 	rest := n % 1000
 	l.b = append(l.b, '.', byte('0'+rest/100), byte('0'+rest/10%10), byte('0'+rest%10))
 }
 
-func (l *lines) hundredths(key string, n uint64) {
-	l.key(key)
+func (l *lines) addHundredths(key string, n uint64) {
+	l.beginArg(key)
 	l.b = strconv.AppendUint(l.b, n/100, 10)
 	l.b = append(l.b, '.', byte('0'+n/10%10), byte('0'+n%10))
 }

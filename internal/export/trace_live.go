@@ -72,8 +72,8 @@ func createLive(name string, facts *Facts, force bool, style style) (*Live, erro
 	}
 	l := newLive(disk.NewWriter(file), facts, style)
 	l.name = name
-	if err = l.begin(facts); err == nil {
-		err = rename(file.Name(), target, name, force)
+	if err = l.writeFirstFacts(facts); err == nil {
+		err = giveFinalName(file.Name(), target, name, force)
 	}
 	if err != nil {
 		_ = os.Remove(file.Name()) // a file that cannot be removed either is not worth a second error
@@ -84,7 +84,7 @@ func createLive(name string, facts *Facts, force bool, style style) (*Live, erro
 
 func newLive(file *disk.Writer, facts *Facts, style style) *Live {
 	options := &TraceOptions{}
-	options.complete()
+	options.setDefaults()
 	seen := &survey{base: facts.ClockNS, begin: facts.ClockNS, attached: facts.Attached, processes: map[uint32]*surveyed{}}
 	l := &Live{file: file, pids: map[uint64]bool{}, modules: map[moduleKey]string{}}
 	l.trace = newTrace(file, seen, options, TraceReport{}, style)
@@ -92,14 +92,14 @@ func newLive(file *disk.Writer, facts *Facts, style style) *Live {
 	return l
 }
 
-// begin writes the facts of the run, because an empty array is no trace.
-func (l *Live) begin(facts *Facts) error {
+// writeFirstFacts writes the facts of the run, because an empty array is no trace.
+func (l *Live) writeFirstFacts(facts *Facts) error {
 	x := l.trace
 	x.home = homeOf(firstFreePID)
 	if err := x.writeFacts(facts); err != nil {
 		return err
 	}
-	x.out.process(`"gpumemtop"`, x.home)
+	x.out.nameProcess(`"gpumemtop"`, x.home)
 	return l.Flush()
 }
 
@@ -107,18 +107,18 @@ func (l *Live) begin(facts *Facts) error {
 func (l *Live) Append(r *wire.Record) error {
 	l.noteNames(r)
 	if l.next == len(l.held) && l.namesKnown(r) {
-		l.trace.step(r)
+		l.trace.takeRecord(r)
 		return l.err()
 	}
 	copied := *r
 	copied.Payload = slices.Clone(r.Payload)
 	l.held = append(l.held, held{copied, l.flushes})
-	l.drain(func(h *held) bool { return len(l.held)-l.next > heldMax || h.record.Time+heldNS <= r.Time })
+	l.writeWaiting(func(h *held) bool { return len(l.held)-l.next > heldMax || h.record.Time+heldNS <= r.Time })
 	return l.err()
 }
 
-// drain writes records that waited, up to the first whose call site has no name and that is not late.
-func (l *Live) drain(late func(*held) bool) {
+// writeWaiting writes records that waited, up to the first whose call site has no name and that is not late.
+func (l *Live) writeWaiting(late func(*held) bool) {
 	for ; l.next < len(l.held); l.next++ {
 		h := &l.held[l.next]
 		if !l.namesKnown(&h.record) {
@@ -127,7 +127,7 @@ func (l *Live) drain(late func(*held) bool) {
 			}
 			l.guessName(&h.record)
 		}
-		l.trace.step(&h.record)
+		l.trace.takeRecord(&h.record)
 		h.record.Payload = nil
 	}
 	if l.next > heldMax/2 || l.next == len(l.held) {
@@ -143,7 +143,7 @@ func (l *Live) noteNames(r *wire.Record) {
 	case wire.KindProcess:
 		if p.pid == 0 {
 			p.noteProcess(r)
-			p.settlePID(l.pids)
+			p.choosePID(l.pids)
 			l.trace.nameProcess(p)
 		}
 	case wire.KindModule:
@@ -214,7 +214,7 @@ func (l *Live) guessName(r *wire.Record) {
 // Flush writes the counters, and all records that do not wait for a name.
 func (l *Live) Flush() error {
 	l.flushes++
-	l.drain(func(h *held) bool { return l.flushes-h.flush >= heldFlushes })
+	l.writeWaiting(func(h *held) bool { return l.flushes-h.flush >= heldFlushes })
 	for _, p := range l.trace.sortedProcesses() {
 		if p.counters.changed {
 			l.trace.writeCounters(p, l.trace.heap.Now())
@@ -236,7 +236,7 @@ func (l *Live) err() error {
 
 // Close completes the trace and closes the file. Objects of processes that have not ended are no leaks.
 func (l *Live) Close() error {
-	l.drain(func(*held) bool { return true })
+	l.writeWaiting(func(*held) bool { return true })
 	l.trace.endLifetimes()
 	_ = l.trace.out.finish() // err returns it
 	if err := l.file.Close(); err != nil && l.trace.out.failure() == nil {

@@ -16,7 +16,7 @@ const aliveMax = 4096
 func (x *trace) chooseTags() {
 	var top map[string]bool
 	if x.opts.Lifetimes > 0 {
-		top = x.seen.largest(x.opts.Lifetimes)
+		top = x.seen.namesOfLargest(x.opts.Lifetimes)
 	}
 	for _, p := range x.seen.processes {
 		p.slabTag()
@@ -35,7 +35,7 @@ const countersOfSites = 8
 
 // chooseCounted chooses the call sites with a counter of their own.
 func (x *trace) chooseCounted() {
-	top, all := x.seen.largest(countersOfSites), uint64(0)
+	top, all := x.seen.namesOfLargest(countersOfSites), uint64(0)
 	for _, p := range x.seen.processes {
 		for _, t := range p.tags {
 			all += t.bytes
@@ -52,14 +52,14 @@ func (x *trace) chooseCounted() {
 	}
 }
 
-func (x *trace) full() bool { return x.opts.MaxEvents > 0 && x.out.written() >= x.opts.MaxEvents }
+func (x *trace) isFull() bool { return x.opts.MaxEvents > 0 && x.out.eventCount() >= x.opts.MaxEvents }
 
 // beginsLifetime reports whether to begin a lifetime; alive counts the open ones of its name.
 func (x *trace) beginsLifetime(t *tag, bytes uint64, alive *int) bool {
 	if x.opts.NoLifetimes {
 		return false
 	}
-	if !t.shown || bytes < x.opts.MinSize || x.full() || *alive >= aliveMax {
+	if !t.shown || bytes < x.opts.MinSize || x.isFull() || *alive >= aliveMax {
 		x.report.DroppedLifetimes++
 		return false
 	}
@@ -105,12 +105,12 @@ func (x *trace) poolOf(p *running, b *heap.Block) (*tag, *pool) {
 	key := poolKey{p.number, slab, b.Size}
 	group := x.pools.bySize[key]
 	if group == nil {
-		group = x.pools.add(key)
+		group = x.pools.addPool(key)
 	}
 	return t, group
 }
 
-func (s *pools) add(key poolKey) *pool {
+func (s *pools) addPool(key poolKey) *pool {
 	if s.byName == nil {
 		s.byName = map[poolName]*pool{}
 	}

@@ -61,7 +61,7 @@ const counterLines = 5
 
 func newTrace(w io.Writer, seen *survey, opts *TraceOptions, report TraceReport, style style) *trace {
 	x := &trace{
-		out: style.encoder(w), style: style, opts: opts, seen: seen, report: report, every: uint64(opts.CountersEvery),
+		out: style.newEncoder(w), style: style, opts: opts, seen: seen, report: report, every: uint64(opts.CountersEvery),
 		processes: map[uint32]*running{}, whole: true,
 	}
 	x.heap = heap.New(heap.Options{}, x)
@@ -102,7 +102,7 @@ func (x *trace) process(number uint32) *running {
 	return p
 }
 
-func (x *trace) step(r *wire.Record) {
+func (x *trace) takeRecord(r *wire.Record) {
 	if x.pending.process != nil {
 		x.showCarried(r)
 	}
@@ -149,9 +149,9 @@ func (x *trace) step(r *wire.Record) {
 func (x *trace) showCall(p *running, r *wire.Record) {
 	switch r.Kind {
 	case wire.KindCreate:
-		x.createSlice(p, r)
+		x.showCreate(p, r)
 	case wire.KindRelease:
-		x.releaseSlice(p, r)
+		x.showRelease(p, r)
 	case wire.KindSync:
 		x.showSync(p, r)
 	case wire.KindTransfer:
@@ -176,7 +176,7 @@ func (x *trace) showCall(p *running, r *wire.Record) {
 		x.writeKilled(p, r)
 	case wire.KindEvict, wire.KindSlab:
 		if x.style == packed {
-			x.poolMoment(p, r)
+			x.showPoolEvent(p, r)
 		}
 	default:
 	}
@@ -281,8 +281,8 @@ func (x *trace) sortedProcesses() []*running {
 	return slices.SortedFunc(maps.Values(x.processes), func(a, b *running) int { return cmp.Compare(a.number, b.number) })
 }
 
-// endLifetimes ends open lifetimes at the last record of each process. They are leaks, unless the run goes on after the source's end.
-// Counters keep their last value, which includes leaks.
+// endLifetimes ends open lifetimes at the last record of each process. They are leaks, unless the run goes on after the
+// source's end. Counters keep their last value, which includes leaks.
 func (x *trace) endLifetimes() {
 	if x.pending.process != nil {
 		x.showCarried(nil)

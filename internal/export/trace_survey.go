@@ -37,7 +37,7 @@ func surveySource(src recording.Source, facts *Facts) (*survey, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.note(r)
+		s.noteRecord(r)
 	}
 	if facts.Since > 0 {
 		s.begin = s.base + uint64(facts.Since)
@@ -46,11 +46,11 @@ func surveySource(src recording.Source, facts *Facts) (*survey, error) {
 		s.begin = max(s.begin, facts.ClockNS)
 	}
 	s.begin = max(s.begin, s.base)
-	s.settlePIDs()
+	s.makePIDsDistinct()
 	return s, nil
 }
 
-func (s *survey) note(r *wire.Record) {
+func (s *survey) noteRecord(r *wire.Record) {
 	s.last = max(s.last, r.Time)
 	if start := r.Start(); !r.CarriedOver() && (s.base == 0 || start < s.base && start > 0) {
 		s.base = start
@@ -140,21 +140,21 @@ func (p *surveyed) noteName(r *wire.Record, name string) {
 	t.setName(name, nil)
 }
 
-// sorted returns the processes by their numbers.
-func (s *survey) sorted() []*surveyed {
+// sortedProcesses returns the processes by their numbers.
+func (s *survey) sortedProcesses() []*surveyed {
 	return slices.SortedFunc(maps.Values(s.processes), func(a, b *surveyed) int { return cmp.Compare(a.number, b.number) })
 }
 
-// settlePIDs makes the pids distinct, because object numbers are only so within a process.
-func (s *survey) settlePIDs() {
+// makePIDsDistinct makes the pids distinct, because object numbers are only so within a process.
+func (s *survey) makePIDsDistinct() {
 	taken := map[uint64]bool{}
-	for _, p := range s.sorted() {
-		p.settlePID(taken)
+	for _, p := range s.sortedProcesses() {
+		p.choosePID(taken)
 	}
 }
 
-// settlePID gives a process another pid when its own is unknown or taken.
-func (p *surveyed) settlePID(taken map[uint64]bool) {
+// choosePID gives a process another pid when its own is unknown or taken.
+func (p *surveyed) choosePID(taken map[uint64]bool) {
 	if p.pid == 0 || p.pid >= firstFreePID || taken[p.pid] {
 		p.pid = firstFreePID + uint64(p.number)
 	}

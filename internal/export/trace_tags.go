@@ -112,8 +112,8 @@ func (p *surveyed) thread(tid uint32) uint64 {
 // addCreated adds what a create was granted to its tag.
 func (p *surveyed) addCreated(e wire.CreateView) { p.tag(e.Tag()).bytes += e.Served() }
 
-// largest returns the names of the n tags with the most bytes, in all processes together.
-func (s *survey) largest(n int) map[string]bool {
+// namesOfLargest returns the names of the n tags with the most bytes, in all processes together.
+func (s *survey) namesOfLargest(n int) map[string]bool {
 	bytes := map[string]uint64{}
 	for _, p := range s.processes {
 		for _, t := range p.tags {

@@ -157,7 +157,7 @@ func countValue(n uint64) Value { return Value{Number: float64(n), Exact: n} }
 
 func rateValue(rate float64, of uint64) Value { return Value{Number: rate, Of: of} }
 
-func unknown(why string) Value { return Value{Why: why} }
+func unknownValue(why string) Value { return Value{Why: why} }
 
 // Title returns the name for a table with little room.
 func (f *Figure) Title() string { return cmp.Or(f.Column, f.Name) }
@@ -192,7 +192,7 @@ func All() []*Figure { return table }
 // table is filled as the rows are initialised, in their order.
 var table []*Figure
 
-func row(f Figure) *Figure {
+func addFigure(f Figure) *Figure {
 	table = append(table, &f)
 	return &f
 }

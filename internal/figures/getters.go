@@ -9,8 +9,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// pooled returns a rate of requests, which is known where there was a pool and a request that it could have served.
-func (s *Subject) pooled(rate float64, requests uint64) Value {
+// poolRate returns a rate of requests, which is known where there was a pool and a request that it could have served.
+func (s *Subject) poolRate(rate float64, requests uint64) Value {
 	v := rateValue(rate, requests)
 	switch {
 	case s.Evidence != nil && s.Run.Policy == "none":
@@ -21,10 +21,10 @@ func (s *Subject) pooled(rate float64, requests uint64) Value {
 	return v
 }
 
-// ofUses returns a figure that needs the commands.
-func (s *Subject) ofUses(n uint64) Value {
+// valueOfUses returns a figure that needs the commands.
+func (s *Subject) valueOfUses(n uint64) Value {
 	if s.Uses == 0 {
-		return unknown(noUses)
+		return unknownValue(noUses)
 	}
 	return countValue(n)
 }
@@ -32,10 +32,10 @@ func (s *Subject) ofUses(n uint64) Value {
 func leakedBytes(l *analysis.Leak) uint64   { return l.Bytes }
 func leakedBuffers(l *analysis.Leak) uint64 { return l.Buffers }
 
-// leaked adds up leaks: those of a call site, or all for "". What processes held when a signal ended them is none.
-func (s *Subject) leaked(site string, of func(*analysis.Leak) uint64) Value {
+// sumLeaks adds up leaks: those of a call site, or all for "". What processes held when a signal ended them is none.
+func (s *Subject) sumLeaks(site string, of func(*analysis.Leak) uint64) Value {
 	if s.State == analysis.GoesOn {
-		return unknown(goesOn)
+		return unknownValue(goesOn)
 	}
 	var sum uint64
 	if s.Run.HeldAtExit() {
@@ -49,8 +49,8 @@ func (s *Subject) leaked(site string, of func(*analysis.Leak) uint64) Value {
 	return countValue(sum)
 }
 
-// leakedObjects counts objects of some types.
-func (s *Subject) leakedObjects(counts func(stats.ObjectType) bool) Value {
+// countLeakedObjects counts objects of some types.
+func (s *Subject) countLeakedObjects(counts func(stats.ObjectType) bool) Value {
 	var sum uint64
 	for i := range s.Run.Objects {
 		if c := &s.Run.Objects[i]; counts(c.Type) {
@@ -60,8 +60,8 @@ func (s *Subject) leakedObjects(counts func(stats.ObjectType) bool) Value {
 	return countValue(sum)
 }
 
-// phases returns the phases in which something repeats.
-func (s *Subject) phases() (list []*analysis.Phase, why string) {
+// repeatingPhases returns the phases in which something repeats.
+func (s *Subject) repeatingPhases() (list []*analysis.Phase, why string) {
 	if s.Whole == nil {
 		return nil, noRecording
 	}
@@ -77,9 +77,9 @@ func (s *Subject) phases() (list []*analysis.Phase, why string) {
 }
 
 func objectGrowth(s *Subject) Value {
-	phases, why := s.phases()
+	phases, why := s.repeatingPhases()
 	if why != "" {
-		return unknown(why)
+		return unknownValue(why)
 	}
 	most := 0.0
 	for _, p := range phases {
@@ -94,10 +94,10 @@ func objectGrowth(s *Subject) Value {
 	return Value{Number: most}
 }
 
-func growth(s *Subject) Value {
-	phases, why := s.phases()
+func bufferGrowth(s *Subject) Value {
+	phases, why := s.repeatingPhases()
 	if why != "" {
-		return unknown(why)
+		return unknownValue(why)
 	}
 	most := math.Inf(-1)
 	for _, p := range phases {
@@ -108,7 +108,7 @@ func growth(s *Subject) Value {
 
 func peakWaste(s *Subject) Value {
 	if s.Whole == nil {
-		return unknown(noRecording)
+		return unknownValue(noRecording)
 	}
 	var granted, requested uint64
 	for i := range s.Whole.Peak.Tags {
@@ -125,17 +125,17 @@ func createCost(a *analysis.Analysis) *analysis.CostCurve  { return &a.CreateCos
 func copyCost(a *analysis.Analysis) *analysis.CostCurve    { return &a.CopyCost }
 func releaseCost(a *analysis.Analysis) *analysis.CostCurve { return &a.ReleaseCost }
 
-// cost returns the median duration of the driver's calls of one kind.
-func (s *Subject) cost(of func(*analysis.Analysis) *analysis.CostCurve) Value {
+// medianCost returns the median duration of the driver's calls of one kind.
+func (s *Subject) medianCost(of func(*analysis.Analysis) *analysis.CostCurve) Value {
 	if s.Whole == nil {
-		return unknown(noRecording)
+		return unknownValue(noRecording)
 	}
 	c := of(s.Whole.Analysis)
 	return Value{Number: float64(c.P50), Of: c.Calls, Times: &c.Times}
 }
 
-// mistakes counts the certain ones, and those beyond the list.
-func mistakes(s *Subject) Value {
+// countMistakes counts the certain ones, and those beyond the list.
+func countMistakes(s *Subject) Value {
 	certain := s.Run.OtherFindings
 	for i := range s.Run.Findings {
 		if s.Run.Findings[i].Certain() {
@@ -145,17 +145,17 @@ func mistakes(s *Subject) Value {
 	return countValue(certain)
 }
 
-// outcomes splits creates by how they were served.
-func outcomes(s *Subject, take func(string, uint64)) {
+// splitOutcomes splits creates by how they were served.
+func splitOutcomes(s *Subject, take func(string, uint64)) {
 	take("hit", s.Hits)
 	take("miss", s.Misses)
 	take("ineligible", s.Unpooled)
 	take("other", s.Creates-min(s.Creates, s.Hits+s.Misses+s.Unpooled))
 }
 
-// statuses splits failures by status. Those for lack of memory are always there, so that the first failure is an increase: mem object
-// allocation failure, out of resources, out of host memory, invalid buffer size.
-func statuses(s *Subject, take func(string, uint64)) {
+// splitStatuses splits failures by status. Those for lack of memory are always there, so that the first failure is an
+// increase: mem object allocation failure, out of resources, out of host memory, invalid buffer size.
+func splitStatuses(s *Subject, take func(string, uint64)) {
 	counts := map[string]uint64{"-4": 0, "-5": 0, "-6": 0, "-61": 0, "other": s.Failures}
 	for _, f := range s.FailedWith {
 		if f.Count > 0 {
@@ -166,13 +166,13 @@ func statuses(s *Subject, take func(string, uint64)) {
 	takeAll(counts, take)
 }
 
-func directions(s *Subject, take func(string, uint64)) {
+func splitDirections(s *Subject, take func(string, uint64)) {
 	for i := range s.Run.Transfers.Directions {
 		take(stats.Direction(i).String(), s.Run.Transfers.Directions[i].Bytes)
 	}
 }
 
-func kinds(s *Subject, take func(string, uint64)) {
+func splitFindings(s *Subject, take func(string, uint64)) {
 	counts := map[string]uint64{}
 	for i := range s.Run.Findings {
 		counts[s.Run.Findings[i].Kind.String()] += s.Run.Findings[i].Count
@@ -180,7 +180,7 @@ func kinds(s *Subject, take func(string, uint64)) {
 	takeAll(counts, take)
 }
 
-func sources(s *Subject, take func(string, uint64)) {
+func splitSources(s *Subject, take func(string, uint64)) {
 	counts := map[string]uint64{}
 	for i := range s.Run.Machine {
 		counts[s.Run.Machine[i].Source.String()] += s.Run.Machine[i].Bytes
@@ -188,7 +188,7 @@ func sources(s *Subject, take func(string, uint64)) {
 	takeAll(counts, take)
 }
 
-func leftOut(s *Subject, take func(string, uint64)) {
+func splitLeftOut(s *Subject, take func(string, uint64)) {
 	take("creates", s.Run.Beyond)
 	take("files", s.Run.Nameless)
 }

@@ -134,8 +134,8 @@ func (k *known) shareText(text string) string {
 	return one
 }
 
-// Read reads all records in folders. It skips a file that is no record and names it in Bad. A process takes some KiB of memory. All
-// together take at most what a session may take: further records are in Bad, too.
+// Read reads all records in folders. It skips a file that is no record and names it in Bad. A process takes some KiB of
+// memory. All together take at most what a session may take: further records are in Bad, too.
 func Read(dirs ...string) (*Log, error) { return read(budget.Session/2, dirs...) }
 
 func read(most int64, dirs ...string) (*Log, error) {
@@ -213,15 +213,15 @@ func (b *buffers) read(path string) record {
 }
 
 func (b *buffers) parse(path string) error {
-	n, err := b.load(path)
+	n, err := b.loadFile(path)
 	if err == nil {
 		err = wire.ParseFlight(b.file[:n], &b.flight)
 	}
 	return err
 }
 
-// load reads a regular file, or enough of it to show that it is too large.
-func (b *buffers) load(path string) (int, error) {
+// loadFile reads a regular file, or enough of it to show that it is too large.
+func (b *buffers) loadFile(path string) (int, error) {
 	file, err := untrusted.Open(path, unix.O_NOFOLLOW)
 	if errors.Is(err, untrusted.ErrNotRegular) {
 		return 0, errors.New("no regular file")
@@ -300,7 +300,7 @@ func collectSites(records []record, k *known) *Log {
 	names := newNamer(k)
 	for p, s := range sites {
 		if !p.all {
-			name := names.name(p.key)
+			name := names.nameOf(p.key)
 			if s.Name, s.Stack = name.name, name.stack; name.leftOut {
 				log.Unnamed++
 			}
@@ -308,13 +308,13 @@ func collectSites(records []record, k *known) *Log {
 		log.Sites = append(log.Sites, *s)
 	}
 	slices.SortFunc(log.Sites, func(a, b Site) int {
-		return cmp.Or(cmp.Compare(a.Program, b.Program), cmp.Compare(a.Job, b.Job), -cmp.Compare(weight(a.All), weight(b.All)),
+		return cmp.Or(cmp.Compare(a.Program, b.Program), cmp.Compare(a.Job, b.Job), -cmp.Compare(countIf(a.All), countIf(b.All)),
 			-cmp.Compare(a.Of(Peak).Max, b.Of(Peak).Max), cmp.Compare(a.Name, b.Name))
 	})
 	return log
 }
 
-func weight(all bool) int {
+func countIf(all bool) int {
 	if all {
 		return 1
 	}
@@ -339,7 +339,7 @@ func newNamer(k *known) *namer {
 	return &namer{k, symbol.New(symbol.Options{Budget: k.keep, Still: true}), map[siteKey]named{}, map[string]string{}}
 }
 
-func (n *namer) name(key siteKey) named {
+func (n *namer) nameOf(key siteKey) named {
 	made, known := n.named[key]
 	if !known {
 		made = n.computeName(key)
@@ -360,7 +360,7 @@ func (n *namer) computeName(key siteKey) named {
 		if len(payload) > 0 && isCLibrary(f.Module) {
 			break // it called main, or started the thread
 		}
-		for _, line := range n.lines(f) {
+		for _, line := range n.frameLines(f) {
 			if next := wire.AppendSiteFrame(nil, line); len(payload)+len(next) <= wire.PayloadMax {
 				payload = append(payload, next...)
 			}
@@ -382,7 +382,7 @@ func (n *namer) computeName(key siteKey) named {
 	return made
 }
 
-func (n *namer) lines(f wire.FlightFrame) (lines []wire.SiteFrame) {
+func (n *namer) frameLines(f wire.FlightFrame) (frameLines []wire.SiteFrame) {
 	if f.Function != "" {
 		return []wire.SiteFrame{{Function: f.Function, File: f.Module, Line: f.Offset, Module: f.Module}}
 	}
@@ -390,11 +390,11 @@ func (n *namer) lines(f wire.FlightFrame) (lines []wire.SiteFrame) {
 		return []wire.SiteFrame{{Module: f.Module, Offset: f.Offset, HasOffset: true}}
 	}
 	for _, r := range n.resolver.Frames(f.Module, f.Offset) {
-		lines = append(lines, wire.SiteFrame{
+		frameLines = append(frameLines, wire.SiteFrame{
 			Function: r.Function, File: r.File, Line: uint64(max(0, r.Line)), Module: f.Module, Offset: f.Offset, HasOffset: true,
 		})
 	}
-	return lines
+	return frameLines
 }
 
 // presentBuild returns the present build id of a file.

@@ -47,7 +47,7 @@ type Heap struct {
 	blocks    table.Arena[Block]
 	blind     uint64   // when uses were last lost: any command may use objects of that time
 	folded    spans    // numbers of processes that made room
-	cooling   []uint64 // scratch of evict
+	cooling   []uint64 // scratch of applyEvict
 	overtaken overtaken
 
 	ended   int        // processes, without those that were folded
@@ -84,7 +84,7 @@ func (h *Heap) switchTo(number uint32) *Process {
 			return nil
 		}
 		full := h.options.ProcessesMax > 0 && len(h.processes) == h.options.ProcessesMax
-		if (full || h.manyLeft()) && !h.makeRoom() && full {
+		if (full || h.haveManyLeft()) && !h.foldLeftProcesses() && full {
 			h.Crowded = true
 			return nil
 		}
@@ -135,7 +135,7 @@ func (h *Heap) Apply(r *wire.Record) *Process {
 		h.Unknown++
 		return nil
 	}
-	if (r.Kind == wire.KindCreate || r.Kind == wire.KindSlab) && h.full() {
+	if (r.Kind == wire.KindCreate || r.Kind == wire.KindSlab) && h.isFull() {
 		h.Beyond++
 		return p
 	}
@@ -144,7 +144,7 @@ func (h *Heap) Apply(r *wire.Record) *Process {
 	}
 	switch r.Kind {
 	case wire.KindCreate:
-		h.create(p, r.Thread, r.AsCreate())
+		h.applyCreate(p, r.Thread, r.AsCreate())
 	case wire.KindRetain:
 		if o := p.Object(r.AsRetain().Object()); o == nil {
 			h.Unknown++
@@ -152,33 +152,33 @@ func (h *Heap) Apply(r *wire.Record) *Process {
 			o.Retained = true
 		}
 	case wire.KindRelease:
-		h.release(p, r.AsRelease())
+		h.applyRelease(p, r.AsRelease())
 	case wire.KindUse:
-		h.use(p, r.AsUse())
+		h.applyUse(p, r.AsUse())
 	case wire.KindQueue:
-		p.queueChanged(r.AsQueue())
+		p.applyQueue(r.AsQueue())
 	case wire.KindAwait:
-		p.await(r.Thread, r.AsAwait())
+		p.noteAwaited(r.Thread, r.AsAwait())
 	case wire.KindSync:
-		p.sync(r)
+		p.applySync(r)
 	case wire.KindCooled:
-		h.cooled(p, r.AsCooled())
+		h.applyCooled(p, r.AsCooled())
 	case wire.KindEvict:
-		h.evict(p, r.AsEvict().Block())
+		h.applyEvict(p, r.AsEvict().Block())
 	case wire.KindSlab:
-		h.slab(p, r.Thread, r.AsSlab())
+		h.applySlab(p, r.Thread, r.AsSlab())
 	case wire.KindExit:
-		h.exit(p, r.Thread == 0)
+		h.applyExit(p, r.Thread == 0)
 	default: // concerns no memory
 	}
 	return p
 }
 
-func (h *Heap) full() bool {
+func (h *Heap) isFull() bool {
 	return h.options.EntriesMax > 0 && h.objects.Len()+h.blocks.Len() >= h.options.EntriesMax
 }
 
-func (h *Heap) create(p *Process, thread uint32, c wire.CreateView) {
+func (h *Heap) applyCreate(p *Process, thread uint32, c wire.CreateView) {
 	if c.Outcome() == wire.OutcomeFailed {
 		return
 	}
@@ -196,7 +196,7 @@ func (h *Heap) create(p *Process, thread uint32, c wire.CreateView) {
 		if !carriedOver { // otherwise the record has more details of the same object
 			h.Unknown++
 		}
-		h.abandon(p, h.objects.At(old), Unknown)
+		h.abandonObject(p, h.objects.At(old), Unknown)
 	}
 	place, o := h.objects.Take()
 	*o = Object{} // in place: a literal with fields would be made on the stack and copied, which stalls
@@ -208,7 +208,7 @@ func (h *Heap) create(p *Process, thread uint32, c wire.CreateView) {
 	o.NeedsBlock, o.SubAllocation, o.Alternative = c.NeedsBlock(), c.SubAllocation(), c.Arm()
 	var b *Block
 	if o.Block != 0 {
-		b = h.acquire(p, o)
+		b = h.giveBlock(p, o)
 		o.at = b.Place
 	}
 	p.objects.Put(o.ID, place)
@@ -220,20 +220,20 @@ func (h *Heap) create(p *Process, thread uint32, c wire.CreateView) {
 	}
 }
 
-// acquire gives a block to an object: out of the pool for a hit, or new. If another object still has the block, its
+// giveBlock gives a block to an object: out of the pool for a hit, or new. If another object still has the block, its
 // release is on the way and its memory is over now.
-func (h *Heap) acquire(p *Process, o *Object) *Block {
+func (h *Heap) giveBlock(p *Process, o *Object) *Block {
 	var b *Block
 	if place := p.blocks.Get(o.Block); place >= 0 {
 		b = h.blocks.At(place)
-		h.vacate(p, b, Reused)
+		h.vacateBlock(p, b, Reused)
 	} else {
 		b = h.newBlock(p, o.Block)
 	}
 	b.reset(p, o.Block, b.Place)
 	b.Size, b.Owner, b.Tag, b.Thread = o.Granted, o.ID, o.Tag, o.Thread
 	b.Scope, b.Access, b.Shape, b.Memory, b.SubAllocation = o.Scope, o.Access, o.Shape, o.Memory, o.SubAllocation
-	h.room(p, b, -1)
+	h.countRoom(p, b, -1)
 	return b
 }
 
@@ -251,22 +251,22 @@ func (b *Block) reset(p *Process, id uint64, place int32) {
 	b.ID, b.Place, b.process = id, place, p.Number
 }
 
-// slab adds a block whose sub-allocations will serve requests.
-func (h *Heap) slab(p *Process, thread uint32, s wire.SlabView) {
+// applySlab adds a block whose sub-allocations will serve requests.
+func (h *Heap) applySlab(p *Process, thread uint32, s wire.SlabView) {
 	if s.Status() != 0 {
 		return
 	}
 	if b := p.Block(s.Block()); b != nil {
 		h.Unknown++
-		h.disown(p, b)
+		h.disownBlock(p, b)
 		h.endBlock(p, b, Unknown)
 	}
 	b := h.newBlock(p, s.Block())
 	b.Size, b.Thread, b.Scope, b.Access, b.State = s.Bytes(), thread, s.Scope(), s.Access(), Slab
-	h.pool(p, b, s.CarriedOver(), s.Time())
+	h.enterPool(p, b, s.CarriedOver(), s.Time())
 }
 
-func (h *Heap) release(p *Process, r wire.ReleaseView) {
+func (h *Heap) applyRelease(p *Process, r wire.ReleaseView) {
 	o := p.Object(r.Object())
 	if o == nil {
 		h.Unknown++
@@ -275,30 +275,30 @@ func (h *Heap) release(p *Process, r wire.ReleaseView) {
 	if r.References() > 0 {
 		return
 	}
-	h.released(p, o, Released)
+	h.noteReleased(p, o, Released)
 	if r.Outcome() == wire.OutcomePinned {
 		return
 	}
 	b := p.blockOf(o)
-	h.free(p, o, Released)
+	h.endUse(p, o, Released)
 	if b != nil {
 		switch outcome := r.Outcome(); {
 		case outcome == wire.OutcomeRefused:
 			b.State = Refused
 		case outcome == wire.OutcomeCooling && !b.Cooled:
 			b.State = Cooling
-			h.pool(p, b, r.CarriedOver(), r.Time())
+			h.enterPool(p, b, r.CarriedOver(), r.Time())
 		case !b.SubAllocation && (outcome == wire.OutcomeCached || outcome == wire.OutcomeCooling):
 			b.State = Cached
-			h.pool(p, b, r.CarriedOver(), r.Time())
+			h.enterPool(p, b, r.CarriedOver(), r.Time())
 		default:
 			h.endBlock(p, b, Evicted)
 		}
 	}
-	h.drop(p, o)
+	h.forgetObject(p, o)
 }
 
-func (h *Heap) cooled(p *Process, c wire.CooledView) {
+func (h *Heap) applyCooled(p *Process, c wire.CooledView) {
 	b := p.Block(c.Block())
 	switch {
 	case b == nil:
@@ -310,9 +310,9 @@ func (h *Heap) cooled(p *Process, c wire.CooledView) {
 	case b.State == Cooling && b.SubAllocation:
 		h.endBlock(p, b, Cooled)
 	case b.State == Cooling:
-		h.count(p, b, -1)
+		h.countInGauges(p, b, -1)
 		b.State = Cached
-		h.count(p, b, 1)
+		h.countInGauges(p, b, 1)
 		for _, x := range h.observers {
 			x.Cooled(p, b)
 		}
@@ -320,8 +320,8 @@ func (h *Heap) cooled(p *Process, c wire.CooledView) {
 	}
 }
 
-// evict ends a block. With the last slab of a class, its cooling sub-allocations end too: their end is not always recorded.
-func (h *Heap) evict(p *Process, id uint64) {
+// applyEvict ends a block. With the last slab of a class, its cooling sub-allocations end too: their end is not always recorded.
+func (h *Heap) applyEvict(p *Process, id uint64) {
 	b := p.Block(id)
 	if b == nil {
 		h.Unknown++

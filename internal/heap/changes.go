@@ -1,7 +1,7 @@
 package heap
 
-// released notes that the program's hold on an object is over.
-func (h *Heap) released(p *Process, o *Object, how How) {
+// noteReleased notes that the program's hold on an object is over.
+func (h *Heap) noteReleased(p *Process, o *Object, how How) {
 	if o.Released {
 		return
 	}
@@ -13,8 +13,8 @@ func (h *Heap) released(p *Process, o *Object, how How) {
 	}
 }
 
-// free ends the program's use of an object's memory.
-func (h *Heap) free(p *Process, o *Object, how How) {
+// endUse ends the program's use of an object's memory.
+func (h *Heap) endUse(p *Process, o *Object, how How) {
 	if o.freed {
 		return
 	}
@@ -25,19 +25,19 @@ func (h *Heap) free(p *Process, o *Object, how How) {
 	}
 }
 
-// abandon ends an object whose end was not recorded, with its block.
-func (h *Heap) abandon(p *Process, o *Object, how How) {
+// abandonObject ends an object whose end was not recorded, with its block.
+func (h *Heap) abandonObject(p *Process, o *Object, how How) {
 	b := p.blockOf(o)
-	h.free(p, o, how)
-	h.released(p, o, how)
+	h.endUse(p, o, how)
+	h.noteReleased(p, o, how)
 	if b != nil {
 		h.endBlock(p, b, how)
 	}
-	h.drop(p, o)
+	h.forgetObject(p, o)
 }
 
-// drop forgets an object.
-func (h *Heap) drop(p *Process, o *Object) {
+// forgetObject forgets an object.
+func (h *Heap) forgetObject(p *Process, o *Object) {
 	p.objects.Remove(o.ID)
 	h.objects.Give(o.Place)
 }
@@ -54,15 +54,15 @@ func (p *Process) blockOf(o *Object) *Block {
 	return nil
 }
 
-// disown ends the memory of the object that has a block.
-func (h *Heap) disown(p *Process, b *Block) {
+// disownBlock ends the memory of the object that has a block.
+func (h *Heap) disownBlock(p *Process, b *Block) {
 	if b.State != InUse {
 		return
 	}
 	if o := p.Object(b.Owner); o != nil && o.Owns && o.Block == b.ID {
-		h.free(p, o, Released)
+		h.endUse(p, o, Released)
 		o.Owns = false
-		h.await(p, o)
+		h.awaitRelease(p, o)
 	}
 }
 
@@ -77,30 +77,30 @@ type overtaken struct {
 
 const overtakenMax = 1024
 
-// await notes an object whose release must still come. If it has not come by the time that the ring is full, it was lost, and await
-// abandons the object: otherwise lost events would add objects for as long as a program runs.
-func (h *Heap) await(p *Process, o *Object) {
+// awaitRelease notes an object whose release must still come. If it has not come by the time that the ring is full, it was
+// lost, and await abandons the object: otherwise lost events would add objects for as long as a program runs.
+func (h *Heap) awaitRelease(p *Process, o *Object) {
 	note := &h.overtaken.latest[h.overtaken.turn]
 	h.overtaken.turn = (h.overtaken.turn + 1) % overtakenMax
 	if note.process != nil {
 		if lost := note.process.Object(note.id); lost != nil {
-			h.abandon(note.process, lost, Unknown)
+			h.abandonObject(note.process, lost, Unknown)
 		}
 	}
 	note.process, note.id = p, o.ID
 }
 
-// vacate ends the present use of a block.
-func (h *Heap) vacate(p *Process, b *Block, how How) {
-	h.disown(p, b)
-	h.unpool(p, b, how)
-	h.room(p, b, 1)
+// vacateBlock ends the present use of a block.
+func (h *Heap) vacateBlock(p *Process, b *Block, how How) {
+	h.disownBlock(p, b)
+	h.leavePool(p, b, how)
+	h.countRoom(p, b, 1)
 }
 
 // endBlock ends a block.
 func (h *Heap) endBlock(p *Process, b *Block, how How) {
-	h.unpool(p, b, how)
-	h.room(p, b, 1)
+	h.leavePool(p, b, how)
+	h.countRoom(p, b, 1)
 	for _, x := range h.observers {
 		x.Gone(p, b)
 	}
@@ -109,25 +109,25 @@ func (h *Heap) endBlock(p *Process, b *Block, how How) {
 	h.blocks.Give(b.Place)
 }
 
-// pool begins a stay in the pool, or a slab. A stay that was carried over began at its time, any other stay begins now.
-func (h *Heap) pool(p *Process, b *Block, carriedOver bool, time uint64) {
+// enterPool begins a stay in the pool, or a slab. A stay that was carried over began at its time, any other stay begins now.
+func (h *Heap) enterPool(p *Process, b *Block, carriedOver bool, time uint64) {
 	h.serial++
 	b.Freed, b.Serial, b.Shown = h.now, h.serial, false
 	if carriedOver {
 		b.Freed = time
 	}
-	h.count(p, b, 1)
+	h.countInGauges(p, b, 1)
 	for _, x := range h.observers {
 		x.Pooled(p, b)
 	}
 }
 
-// unpool ends a stay in the pool, or a slab.
-func (h *Heap) unpool(p *Process, b *Block, how How) {
+// leavePool ends a stay in the pool, or a slab.
+func (h *Heap) leavePool(p *Process, b *Block, how How) {
 	if b.State != Cached && b.State != Cooling && b.State != Slab {
 		return
 	}
-	h.count(p, b, -1)
+	h.countInGauges(p, b, -1)
 	for _, x := range h.observers {
 		x.Unpooled(p, b, how)
 	}
@@ -146,8 +146,8 @@ func (h *Heap) addToGauges(p *Process, o *Object, sign int64) {
 	h.Requested += requested
 }
 
-// count adds a free block or a slab to the gauges, or takes it off.
-func (h *Heap) count(p *Process, b *Block, sign int64) {
+// countInGauges adds a free block or a slab to the gauges, or takes it off.
+func (h *Heap) countInGauges(p *Process, b *Block, sign int64) {
 	bytes := sign * int64(b.Size)
 	switch b.State {
 	case Cached:
@@ -173,8 +173,8 @@ func (h *Heap) count(p *Process, b *Block, sign int64) {
 	}
 }
 
-// room adds the bytes of a sub-allocation to the free bytes of its slab, or takes them off.
-func (h *Heap) room(p *Process, b *Block, sign int64) {
+// countRoom adds the bytes of a sub-allocation to the free bytes of its slab, or takes them off.
+func (h *Heap) countRoom(p *Process, b *Block, sign int64) {
 	if b.SubAllocation {
 		p.Room += sign * int64(b.Size)
 		h.Room += sign * int64(b.Size)

@@ -12,9 +12,9 @@ const Grace = 1_000_000_000
 // never is later than all times.
 const never = math.MaxUint64
 
-// exit handles EXIT. A record from the process itself, which has a thread, means that exit handlers run. One from the
+// applyExit handles EXIT. A record from the process itself, which has a thread, means that exit handlers run. One from the
 // session means that the process is gone.
-func (h *Heap) exit(p *Process, gone bool) {
+func (h *Heap) applyExit(p *Process, gone bool) {
 	p.gone = p.gone || gone
 	if !p.Ended {
 		p.Ended, p.ended = true, h.now
@@ -28,7 +28,7 @@ func (h *Heap) exit(p *Process, gone bool) {
 // ProcessEnded notes that a process is gone. A number that no record mentioned is ignored.
 func (h *Heap) ProcessEnded(number uint32) {
 	if p := h.Lookup(number); p != nil {
-		h.exit(p, true)
+		h.applyExit(p, true)
 	}
 }
 
@@ -43,12 +43,12 @@ func (p *Process) leavesAt() uint64 {
 // endProcesses removes the memory of ended processes that are due, if another process runs.
 func (h *Heap) endProcesses() {
 	if h.now >= h.due && h.ended < len(h.processes) {
-		h.letLeave()
+		h.removeDueMemory()
 	}
 }
 
-// letLeave removes the memory of ended processes that are due.
-func (h *Heap) letLeave() {
+// removeDueMemory removes the memory of ended processes that are due.
+func (h *Heap) removeDueMemory() {
 	if !h.options.EndProcesses {
 		return
 	}
@@ -88,9 +88,9 @@ func (h *Heap) End(p *Process, how How) { h.EndAt(p, how, h.now) }
 func (h *Heap) EndAt(p *Process, how How, time uint64) {
 	h.now = time
 	for _, o := range p.Objects() {
-		h.free(p, o, how)
-		h.released(p, o, how)
-		h.drop(p, o)
+		h.endUse(p, o, how)
+		h.noteReleased(p, o, how)
+		h.forgetObject(p, o)
 	}
 	for _, b := range p.Blocks() {
 		h.endBlock(p, b, Open)

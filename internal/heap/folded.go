@@ -8,14 +8,14 @@ import (
 // foldedShare: 1/foldedShare of all processes make room at once, because each time costs the observers.
 const foldedShare = 16
 
-// manyLeft reports whether more processes have left than may keep a place.
-func (h *Heap) manyLeft() bool {
+// haveManyLeft reports whether more processes have left than may keep a place.
+func (h *Heap) haveManyLeft() bool {
 	return h.options.LeftMax > 0 && h.ended-len(h.leaving) > h.options.LeftMax
 }
 
-// makeRoom folds some of the processes that have left, the oldest. It reports whether there is room.
-func (h *Heap) makeRoom() bool {
-	h.letLeave() // another process runs
+// foldLeftProcesses folds some of the processes that have left, the oldest. It reports whether there is room.
+func (h *Heap) foldLeftProcesses() bool {
+	h.removeDueMemory() // another process runs
 	var list []*Process
 	kept := h.processes[:1]
 	for _, p := range h.processes[1:] {
@@ -51,21 +51,21 @@ type spans []span
 
 type span struct{ first, last uint32 }
 
-// find returns the place of the first range that does not end before a number.
-func (s spans) find(number uint32) int {
+// findRange returns the place of the first range that does not end before a number.
+func (s spans) findRange(number uint32) int {
 	at, _ := slices.BinarySearchFunc(s, number, func(r span, number uint32) int { return cmp.Compare(r.last, number) })
 	return at
 }
 
 func (s spans) has(number uint32) bool {
-	at := s.find(number)
+	at := s.findRange(number)
 	return at < len(s) && s[at].first <= number
 }
 
 // add adds a number that is not there; false: it would take too many ranges.
 func (s *spans) add(number uint32) bool {
 	list := *s
-	at := list.find(number)
+	at := list.findRange(number)
 	above := at < len(list) && list[at].first == number+1
 	below := at > 0 && list[at-1].last == number-1
 	switch {

@@ -15,8 +15,8 @@ const (
 	parentsMax = 4       // an image of a sub-buffer of a buffer has two
 )
 
-// work tracks which commands of a process have surely ended. The driver does not report the end of a command; a wait of the program
-// shows it. So a command is known to have ended once a wait that covers it has ended.
+// work tracks which commands of a process have surely ended. The driver does not report the end of a command; a wait of the
+// program shows it. So a command is known to have ended once a wait that covers it has ended.
 type work struct {
 	queues map[uint64]*queue
 	latest *queue // the last command's
@@ -98,8 +98,9 @@ func (p *Process) seesUses(o *Object) bool {
 	return blind == 0 || o.Started > blind
 }
 
-// use notes that a command uses an object. The record of a blocking command comes at its end, after all records from its duration.
-func (h *Heap) use(p *Process, u wire.UseView) {
+// applyUse notes that a command uses an object. The record of a blocking command comes at its end, after all records from its
+// duration.
+func (h *Heap) applyUse(p *Process, u wire.UseView) {
 	if u.Object() == 0 {
 		p.work.blind = max(p.work.blind, u.Time())
 		return
@@ -109,8 +110,8 @@ func (h *Heap) use(p *Process, u wire.UseView) {
 		h.Unknown++
 		return
 	}
-	q := p.queue(u.Queue())
-	p.touch(o, q, u)
+	q := p.queueOf(u.Queue())
+	p.noteCommandUse(o, q, u)
 	for range parentsMax {
 		if o.Parent == 0 {
 			return
@@ -118,12 +119,12 @@ func (h *Heap) use(p *Process, u wire.UseView) {
 		if o = p.Object(o.Parent); o == nil {
 			return
 		}
-		p.touch(o, q, u)
+		p.noteCommandUse(o, q, u)
 	}
 }
 
-// touch notes a command that uses an object, or a part of it.
-func (p *Process) touch(o *Object, q *queue, u wire.UseView) {
+// noteCommandUse notes a command that uses an object, or a part of it.
+func (p *Process) noteCommandUse(o *Object, q *queue, u wire.UseView) {
 	time := u.Time()
 	if time >= o.Used {
 		o.Used, o.Queue = time, u.Queue()
@@ -152,8 +153,8 @@ func (p *Process) touch(o *Object, q *queue, u wire.UseView) {
 	}
 }
 
-// queue returns a queue by its number, nil if it is unknown or there are too many.
-func (p *Process) queue(number uint64) *queue {
+// queueOf returns a queue by its number, nil if it is unknown or there are too many.
+func (p *Process) queueOf(number uint64) *queue {
 	w := &p.work
 	if number == 0 {
 		return nil
@@ -176,10 +177,10 @@ func (p *Process) queue(number uint64) *queue {
 	return q
 }
 
-func (p *Process) queueChanged(v wire.QueueView) {
+func (p *Process) applyQueue(v wire.QueueView) {
 	switch v.Life() {
 	case wire.LifeCreate:
-		if q := p.queue(v.Queue()); q != nil {
+		if q := p.queueOf(v.Queue()); q != nil {
 			q.inOrder = !v.OutOfOrder()
 		}
 	case wire.LifeEnd: // its commands go on, and nothing shows their end
@@ -189,11 +190,11 @@ func (p *Process) queueChanged(v wire.QueueView) {
 	}
 }
 
-// await notes for which commands a command or a thread waits. The record of that command or wait follows.
-func (p *Process) await(thread uint32, v wire.AwaitView) {
+// noteAwaited notes for which commands a command or a thread waits. The record of that command or wait follows.
+func (p *Process) noteAwaited(thread uint32, v wire.AwaitView) {
 	other := awaited{v.AwaitedQueue(), v.AwaitedTime(), v.Await() == wire.AwaitAll}
 	if v.Queue() != 0 {
-		if q := p.queue(v.Queue()); q != nil && len(q.after) < awaitsMax {
+		if q := p.queueOf(v.Queue()); q != nil && len(q.after) < awaitsMax {
 			q.after = append(q.after, waiting{v.Time(), other})
 		}
 		return
@@ -207,15 +208,15 @@ func (p *Process) await(thread uint32, v wire.AwaitView) {
 	}
 }
 
-// sync notes the commands whose end a wait shows.
-func (p *Process) sync(r *wire.Record) {
+// applySync notes the commands whose end a wait shows.
+func (p *Process) applySync(r *wire.Record) {
 	v := r.AsSync()
 	switch took := v.Duration(); {
 	case took == 0 && v.Sync() != wire.SyncWait: // not measured; an event's status or times, which the program has asked for, need no wait
 	case took == math.MaxUint32:
 		p.work.long = longWait{r.Thread, *r}
 	default:
-		p.waited(r, r.Time+uint64(took))
+		p.completeWaited(r, r.Time+uint64(took))
 	}
 }
 
@@ -225,18 +226,18 @@ func (p *Process) endLongWait(next *wire.Record) {
 		return
 	}
 	p.work.long.thread = 0
-	p.waited(&p.work.long.Record, next.Time)
+	p.completeWaited(&p.work.long.Record, next.Time)
 }
 
-// waited notes the commands that have ended when a wait was over.
-func (p *Process) waited(r *wire.Record, over uint64) {
+// completeWaited notes the commands that have ended when a wait was over.
+func (p *Process) completeWaited(r *wire.Record, over uint64) {
 	v := r.AsSync()
 	switch v.Sync() {
 	case wire.SyncFinish:
-		p.complete(p.work.queues[v.Queue()], r.Time, over)
+		p.completeQueue(p.work.queues[v.Queue()], r.Time, over)
 	case wire.SyncBlocking:
 		if q := p.work.queues[v.Queue()]; q != nil && q.inOrder {
-			p.complete(q, r.Time, over)
+			p.completeQueue(q, r.Time, over)
 		}
 	case wire.SyncWait:
 		if a := &p.work.awaits; a.time == r.Time && a.thread == r.Thread {
@@ -248,8 +249,8 @@ func (p *Process) waited(r *wire.Record, over uint64) {
 	}
 }
 
-// complete notes that all commands of a queue that were enqueued until before have ended.
-func (p *Process) complete(q *queue, before, over uint64) {
+// completeQueue notes that all commands of a queue that were enqueued until before have ended.
+func (p *Process) completeQueue(q *queue, before, over uint64) {
 	if q == nil {
 		return
 	}
@@ -263,11 +264,11 @@ func (p *Process) complete(q *queue, before, over uint64) {
 	if q.begin == len(q.running) || q.begin > runningMax {
 		q.running, q.begin = q.running[:copy(q.running, q.running[q.begin:])], 0
 	}
-	q.passOn(p, before, over)
+	q.completeAwaitedUntil(p, before, over)
 }
 
-// passOn notes that the commands for which a queue's commands up to a time had waited have ended, too.
-func (q *queue) passOn(p *Process, before, over uint64) {
+// completeAwaitedUntil notes that the commands for which a queue's commands up to a time had waited have ended, too.
+func (q *queue) completeAwaitedUntil(p *Process, before, over uint64) {
 	n := 0
 	for n < len(q.after) && q.after[n].time <= before {
 		n++
@@ -292,7 +293,7 @@ func (p *Process) completeAwaited(a awaited, over uint64) {
 		return
 	}
 	if a.all || q.inOrder {
-		p.complete(q, a.time, over)
+		p.completeQueue(q, a.time, over)
 		return
 	}
 	left := q.running[q.begin:]

@@ -24,17 +24,17 @@ func (l *Layout) placeBlocks(number int, items []arenaBuffer, place []allocator.
 	spans := make([][]span, len(items))
 	order := make([]int, len(items))
 	for i := range items {
-		spans[i], order[i] = items[i].spans(len(place)), i
+		spans[i], order[i] = items[i].neededSpans(len(place)), i
 	}
 	bound := blocksBound(items, spans, len(place))
-	best := pack(items, spans, order)
+	best := packFirstFit(items, spans, order)
 	rng := rand.New(rand.NewPCG(1, uint64(len(items))))
 	for left := stepsMax; best.height > bound && left > 0; left -= len(items) {
 		order = slices.Clone(best.order)
 		from := 1 + rng.IntN(len(order)-1)
 		moved, to := order[from], rng.IntN(from)
 		order = slices.Insert(slices.Delete(order, from, from+1), to, moved)
-		if other := pack(items, spans, order); other.height <= best.height {
+		if other := packFirstFit(items, spans, order); other.height <= best.height {
 			best = other
 		}
 	}
@@ -54,15 +54,15 @@ func (l *Layout) placeBlocks(number int, items []arenaBuffer, place []allocator.
 	l.Arenas[number].Bound = max(l.Arenas[number].Bound, bound)
 }
 
-// pack places items in an order, each in the first block that is free when the item needs it and whose size may serve
+// packFirstFit places items in an order, each in the first block that is free when the item needs it and whose size may serve
 // it.
-func pack(items []arenaBuffer, spans [][]span, order []int) packing {
+func packFirstFit(items []arenaBuffer, spans [][]span, order []int) packing {
 	p := packing{order: order, blockOf: make([]int, len(items))}
 	var taken [][]span
 	for _, i := range order {
 		m := &items[i]
 		block := 0
-		for block < len(taken) && (p.sizes[block] < m.size || !m.fitsBlock(p.sizes[block]) || overlap(taken[block], spans[i])) {
+		for block < len(taken) && (p.sizes[block] < m.size || !m.fitsBlock(p.sizes[block]) || haveOverlap(taken[block], spans[i])) {
 			block++
 		}
 		if block == len(taken) {
@@ -89,8 +89,8 @@ func (b *Buffer) fitsBlock(size uint64) bool {
 	return b.BlockMax == 0 || size <= max(b.BlockMax, b.Size)
 }
 
-// overlap reports whether two lists of spans have a time in common.
-func overlap(some, others []span) bool {
+// haveOverlap reports whether two lists of spans have a time in common.
+func haveOverlap(some, others []span) bool {
 	for i := range some {
 		for k := range others {
 			if some[i].lower < others[k].upper && others[k].lower < some[i].upper {

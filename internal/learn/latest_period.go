@@ -25,10 +25,10 @@ func (l *Learner) latestPeriod(length uint64) (buffers []Buffer, alternates bool
 	buffers = make([]Buffer, length)
 	base := l.count - 3*length
 	for i := range length {
-		r := l.request(base + i)
+		r := l.requestOf(base + i)
 		b := Buffer{Tag: r.tag, Class: r.class, Size: r.size, Align: r.align, BlockMax: r.most, Life: 1}
 		for _, later := range []uint64{0, length} { // at least a whole period has passed since both
-			repeat := l.request(base + i + later)
+			repeat := l.requestOf(base + i + later)
 			switch {
 			case repeat.key != r.key:
 				return nil, false
@@ -41,12 +41,12 @@ func (l *Learner) latestPeriod(length uint64) (buffers []Buffer, alternates bool
 		}
 		buffers[i] = b
 	}
-	return rotate(buffers), alternates
+	return rotateToLeastLive(buffers), alternates
 }
 
-// rotate lets a period begin where the fewest bytes are live. Where several requests are equal in that, it begins at a
+// rotateToLeastLive lets a period begin where the fewest bytes are live. Where several requests are equal in that, it begins at a
 // request whose call site makes no other, because the policy finds the start of a period by its call site.
-func rotate(buffers []Buffer) []Buffer {
+func rotateToLeastLive(buffers []Buffer) []Buffer {
 	n := len(buffers)
 	live := make([]int64, n+1) // changes of the live bytes
 	sites := map[allocator.Tag]int{}

@@ -168,9 +168,9 @@ type span struct {
 	size         uint64
 }
 
-// spans returns when a buffer is needed. A buffer that lives on into the next period is also needed at the beginning of
+// neededSpans returns when a buffer is needed. A buffer that lives on into the next period is also needed at the beginning of
 // this one.
-func (m *arenaBuffer) spans(length int) []span {
+func (m *arenaBuffer) neededSpans(length int) []span {
 	lower, upper := int64(m.index), int64(m.index)+int64(m.Life)
 	if over := upper - int64(length); over > 0 {
 		return []span{{0, over, m.size}, {lower, int64(length), m.size}}
@@ -182,7 +182,7 @@ func (m *arenaBuffer) spans(length int) []span {
 // same time.
 func groupSpans(group []arenaBuffer, length int) (all []span, ok bool) {
 	for i := range group {
-		all = append(all, group[i].spans(length)...)
+		all = append(all, group[i].neededSpans(length)...)
 	}
 	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.lower, b.lower) })
 	for i := 1; i < len(all); i++ {

@@ -64,8 +64,8 @@ func (l *Learner) Freed(number uint64) {
 	}
 }
 
-// request returns a remembered request.
-func (l *Learner) request(number uint64) *request { return &l.requests[number%window] }
+// requestOf returns a remembered request.
+func (l *Learner) requestOf(number uint64) *request { return &l.requests[number%window] }
 
 // Layout returns a layout when there is a new one: when the latest three periods are equal and the present layout was
 // not made for them. The first request of the period comes next, or comes soon.
@@ -86,7 +86,7 @@ func (l *Learner) Layout() (*Layout, bool) {
 		return nil, false
 	}
 	for _, known := range l.laidOut {
-		if known.covers(buffers) {
+		if known.coversPeriod(buffers) {
 			l.nextTry = l.count + length*known.wait
 			known.wait *= 2
 			return nil, false
@@ -135,9 +135,9 @@ type knownPeriod struct {
 	wait     uint64   // periods until lives are compared again
 }
 
-// covers reports whether the known period has the same requests, with lives at least as long, wherever the period
+// coversPeriod reports whether the known period has the same requests, with lives at least as long, wherever the period
 // begins.
-func (k *knownPeriod) covers(buffers []Buffer) bool {
+func (k *knownPeriod) coversPeriod(buffers []Buffer) bool {
 	n := len(buffers)
 	if len(k.buffers) != n {
 		return false

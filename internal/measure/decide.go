@@ -39,14 +39,16 @@ func (d *Director) Propose(p *Proposal) bool {
 // Verdict returns the end of the latest proposal that has one.
 func (d *Director) Verdict() *Verdict { return d.verdict.Load() }
 
-// affordable reports whether a task may begin at a time. A proposal waits until the ones before have cost no more than their part of the run.
-func (d *Director) affordable(t *task, now uint64) bool {
+// mayBegin reports whether a task may begin at a time. A proposal waits until the ones before have cost no more than their
+// part of the run.
+func (d *Director) mayBegin(t *task, now uint64) bool {
 	return t.proposal == nil || d.paid <= d.options.Budget*float64(now-min(now, d.started))
 }
 
-// judge reports whether a proposal is adopted, and whether the answer decides that. The present configuration stays unless the whole
-// interval says that the alternative is faster, or the interval is narrow around no difference and the alternative needs less memory.
-func (p *Proposal) judge(a *experiment.Answer) (adopted, decided bool) {
+// judgeAnswer reports whether a proposal is adopted, and whether the answer decides that. The present configuration stays
+// unless the whole interval says that the alternative is faster, or the interval is narrow around no difference and the
+// alternative needs less memory.
+func (p *Proposal) judgeAnswer(a *experiment.Answer) (adopted, decided bool) {
 	switch {
 	case a.Looks == 0:
 		return false, false
@@ -58,41 +60,41 @@ func (p *Proposal) judge(a *experiment.Answer) (adopted, decided bool) {
 	return false, a.Looks >= looksMost
 }
 
-// decide ends the experiment of a proposal once the answer suffices, and reports whether it does.
-func (d *Director) decide(a *experiment.Answer) bool {
+// decideProposal ends the experiment of a proposal once the answer suffices, and reports whether it does.
+func (d *Director) decideProposal(a *experiment.Answer) bool {
 	p := d.task.proposal
 	if p == nil {
 		return false
 	}
-	adopted, decided := p.judge(a)
+	adopted, decided := p.judgeAnswer(a)
 	if !decided {
 		return false
 	}
 	sentence := d.follower.result.sentence()
-	d.end("enough is known")
+	d.endExperiment("enough is known")
 	switch {
 	case !adopted:
-		d.stays(d.process, ": "+sentence)
+		d.sayStays(d.process, ": "+sentence)
 	case a.Certain:
-		d.auto(d.process, fmt.Sprintf("%s%s after %s: with %s %s", switchesWord, p.Name, d.age(), p.Present, sentence))
+		d.sayAuto(d.process, fmt.Sprintf("%s%s after %s: with %s %s", switchesWord, p.Name, d.ageText(), p.Present, sentence))
 	default:
-		d.auto(d.process, fmt.Sprintf("%s%s after %s, for memory: %s; it needs %s", switchesWord, p.Name, d.age(), sentence, p.Memory))
+		d.sayAuto(d.process, fmt.Sprintf("%s%s after %s, for memory: %s; it needs %s", switchesWord, p.Name, d.ageText(), sentence, p.Memory))
 	}
 	d.adopted = adopted
 	d.waitForTask()
 	return true
 }
 
-func (d *Director) age() string { return units.Duration(d.now - min(d.now, d.started)) }
+func (d *Director) ageText() string { return units.Duration(d.now - min(d.now, d.started)) }
 
-// stays says that a proposal was not adopted.
-func (d *Director) stays(process uint32, why string) {
+// sayStays says that a proposal was not adopted.
+func (d *Director) sayStays(process uint32, why string) {
 	if p := d.task.proposal; p != nil {
-		d.auto(process, staysWord+p.Present+why)
+		d.sayAuto(process, staysWord+p.Present+why)
 	}
 }
 
-func (d *Director) auto(process uint32, text string) {
+func (d *Director) sayAuto(process uint32, text string) {
 	d.options.Session.Say(process, d.now, autoWord+text)
 }
 

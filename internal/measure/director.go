@@ -37,7 +37,8 @@ type Session interface {
 	Send(process uint32, text string) (sequence uint64)
 	// Say puts a DIAG into the run.
 	Say(process uint32, time uint64, text string)
-	// Room returns the bytes of device memory that a process may use beside what it uses, and what it uses at most; 0, 0: unknown.
+	// Room returns the bytes of device memory that a process may use beside what it uses, and what it uses at most; 0, 0:
+	// unknown.
 	Room(process uint32) (free, used uint64)
 }
 
@@ -127,7 +128,7 @@ func (d *Director) Take(r *wire.Record) {
 		d.started = r.Time
 	}
 	if d.stage == idle {
-		if d.task = d.asked.Load(); d.task == nil || r.Kind == wire.KindDiag || !d.affordable(d.task, r.Time) {
+		if d.task = d.asked.Load(); d.task == nil || r.Kind == wire.KindDiag || !d.mayBegin(d.task, r.Time) {
 			return
 		}
 		d.turn, d.adopted = 0, false
@@ -138,12 +139,12 @@ func (d *Director) Take(r *wire.Record) {
 	switch r.Kind {
 	case wire.KindCreate:
 		if o := r.AsCreate().Outcome(); (o == wire.OutcomeHit || o == wire.OutcomeMiss) && !r.CarriedOver() {
-			d.request(r)
+			d.takeRequest(r)
 		}
 	case wire.KindLimit:
-		d.answered(r)
+		d.takeAnswer(r)
 	case wire.KindExit:
-		d.exited(r)
+		d.processExited(r)
 	default:
 	}
 }
@@ -153,10 +154,10 @@ func (d *Director) Flush() {
 	switch {
 	case d.stage == idle:
 	case d.asked.Load() != d.task:
-		d.end("it was stopped")
+		d.endExperiment("it was stopped")
 		d.waitForTask()
 	case d.stage == running:
-		d.proceed()
+		d.announceOrEnd()
 	}
 }
 
@@ -166,10 +167,10 @@ func (d *Director) beginSearch() {
 	d.follower = Follower{Started: d.started, Until: d.options.Until}
 }
 
-// request takes a request of the pool.
-func (d *Director) request(r *wire.Record) {
+// takeRequest takes a request of the pool.
+func (d *Director) takeRequest(r *wire.Record) {
 	if d.stage == looking {
-		d.find(r)
+		d.findIterations(r)
 		return
 	}
 	if r.Process != d.process {
@@ -178,14 +179,14 @@ func (d *Director) request(r *wire.Record) {
 	if d.candidates[d.process].requests++; d.stage != running {
 		return
 	}
-	d.pace.add(d.follower.next-1, r.Time-min(uint64(r.AsCreate().Duration()), r.Time), r.Time)
+	d.pace.addRequest(d.follower.next-1, r.Time-min(uint64(r.AsCreate().Duration()), r.Time), r.Time)
 	if d.pace.count%lookAgain == 0 {
-		d.proceed()
+		d.announceOrEnd()
 	}
 }
 
-// find looks for the iterations of the process with the most requests.
-func (d *Director) find(r *wire.Record) {
+// findIterations looks for the iterations of the process with the most requests.
+func (d *Director) findIterations(r *wire.Record) {
 	c := d.candidates[r.Process]
 	if c == nil {
 		if len(d.candidates) == processesMax {
@@ -206,28 +207,28 @@ func (d *Director) find(r *wire.Record) {
 	if c.why = plan.Reason; plan.Slices == 0 || plan.Iterations == 0 && d.task.quiet {
 		return
 	}
-	if why := d.crowded(r.Process); why != "" {
+	if why := d.whyCrowded(r.Process); why != "" {
 		d.refuseAll(r.Process, why, why)
 		d.waitForTask()
 		return
 	}
 	d.process, d.plan = r.Process, plan
-	d.prepare()
+	d.askForAlternative()
 }
 
-// alternative is the one whose turn it is.
-func (d *Director) alternative() string { return d.task.alternatives[d.turn] }
+// currentAlternative is the one whose turn it is.
+func (d *Director) currentAlternative() string { return d.task.alternatives[d.turn] }
 
-// prepare asks the pool for the alternative.
-func (d *Director) prepare() {
+// askForAlternative asks the pool for the alternative.
+func (d *Director) askForAlternative() {
 	d.stage = preparing
-	d.number = d.options.Session.Send(d.process, "arms "+d.alternative())
+	d.number = d.options.Session.Send(d.process, "arms "+d.currentAlternative())
 }
 
 // nextAlternative goes on with the next alternative, if there is one.
 func (d *Director) nextAlternative() {
 	if d.turn++; d.turn < len(d.task.alternatives) {
-		d.prepare()
+		d.askForAlternative()
 		return
 	}
 	d.waitForTask()
@@ -250,23 +251,23 @@ func (d *Director) mostRequests() (most uint64) {
 	return most
 }
 
-// answered takes the pool's word.
-func (d *Director) answered(r *wire.Record) {
+// takeAnswer takes the pool's word.
+func (d *Director) takeAnswer(r *wire.Record) {
 	if r.Process != d.process {
 		return
 	}
 	refused, ours := r.AsLimit().Status() != 0, r.AsLimit().Sequence() == d.number
 	switch {
 	case d.stage == preparing && refused && ours:
-		d.notOne(d.process, d.alternative(), string(wire.ParseText(r.Payload)))
+		d.refuseOne(d.process, d.currentAlternative(), string(wire.ParseText(r.Payload)))
 		d.nextAlternative()
 	case d.stage == preparing && ours && d.follower.Following():
 		d.stage, d.last, d.arm, d.spent, d.pace = running, Plan{}, experiment.Present, 0, newPace(&d.plan)
 		d.options.Seed++
 		d.order = experiment.NewOrder(d.options.Seed)
 		d.options.Session.Say(d.process, d.now, startWord+d.comparedText())
-	case d.stage == running && !refused && changes(r):
-		d.end("the configuration was changed")
+	case d.stage == running && !refused && changesPresent(r):
+		d.endExperiment("the configuration was changed")
 		d.waitForTask()
 	case d.stage == running && refused:
 		d.ahead = min(2*d.ahead, aheadMost) // the change came too late: its block does not count
@@ -274,9 +275,9 @@ func (d *Director) answered(r *wire.Record) {
 	}
 }
 
-// changes reports whether an accepted LIMIT is about the present configuration: not of experiments, nor what the pool learned of
-// the program or of its neighbours.
-func changes(r *wire.Record) bool {
+// changesPresent reports whether an accepted LIMIT is about the present configuration: not of experiments, nor what the pool
+// learned of the program or of its neighbours.
+func changesPresent(r *wire.Record) bool {
 	name, _ := wire.ParseLimit(r.Payload)
 	switch string(name) {
 	case wire.ArmsSetting, wire.ArmSetting, wire.PeriodSetting, wire.RelieveSetting:
@@ -287,7 +288,7 @@ func changes(r *wire.Record) bool {
 
 // comparedText says what is compared.
 func (d *Director) comparedText() string {
-	text := "the present configuration and " + d.alternative()
+	text := "the present configuration and " + d.currentAlternative()
 	if d.plan.Iterations > 0 {
 		text += fmt.Sprintf(", in iterations of %d requests", d.pace.period)
 	} else {
@@ -299,8 +300,8 @@ func (d *Director) comparedText() string {
 	return text
 }
 
-// exited ends the experiment with its process. Where an alternative was not measured, another process may do.
-func (d *Director) exited(r *wire.Record) {
+// processExited ends the experiment with its process. Where an alternative was not measured, another process may do.
+func (d *Director) processExited(r *wire.Record) {
 	const late = "the program ended before its turn"
 	switch {
 	case d.stage == looking:
@@ -312,7 +313,7 @@ func (d *Director) exited(r *wire.Record) {
 	case r.Process != d.process:
 	case d.follower.result.Answer.Looks > 0:
 		d.options.Session.Say(d.process, d.now, endWord+"the program ended")
-		d.stays(d.process, ", as the program ended: "+d.follower.result.sentence())
+		d.sayStays(d.process, ", as the program ended: "+d.follower.result.sentence())
 		if d.turn++; d.turn == len(d.task.alternatives) {
 			d.waitForTask()
 			return
@@ -325,49 +326,51 @@ func (d *Director) exited(r *wire.Record) {
 	}
 }
 
-// proceed announces blocks, and ends the experiment when enough is known.
-func (d *Director) proceed() {
-	if !d.pace.known() {
+// announceOrEnd announces blocks, and ends the experiment when enough is known.
+func (d *Director) announceOrEnd() {
+	if !d.pace.isKnown() {
 		return
 	}
 	answer := &d.follower.result.Answer
-	if d.decide(answer) {
+	if d.decideProposal(answer) {
 		return
 	}
 	if answer.Stop == experiment.Precise || answer.Stop == experiment.Full {
-		d.end(answer.Stop.String())
+		d.endExperiment(answer.Stop.String())
 		d.nextAlternative()
 		return
 	}
-	if d.turn+1 < len(d.task.alternatives) && d.overspent(answer) { // others wait
-		d.end(experiment.OverSpent.String())
+	if d.turn+1 < len(d.task.alternatives) && d.hasOverspent(answer) { // others wait
+		d.endExperiment(experiment.OverSpent.String())
 		d.nextAlternative()
 		return
 	}
 	if d.last.Requests == 0 {
-		d.resize()
+		d.resizeSlices()
 	}
-	for d.last.firstAfter() < d.align(d.ahead) {
-		if d.last.Requests > 0 && d.last.Number%4 == 3 && d.waits(answer) {
+	for d.last.firstAfter() < d.firstRequestAfter(d.ahead) {
+		if d.last.Requests > 0 && d.last.Number%4 == 3 && d.mustWait(answer) {
 			d.decideFrom(experiment.Present, d.last.firstAfter())
 			return
 		}
-		d.announce()
+		d.announceBlock()
 	}
 }
 
-// align returns the first request after some ns at which a block may begin.
-func (d *Director) align(ns uint64) uint64 { return d.pace.align(d.follower.next, ns, d.plan.Requests) }
+// firstRequestAfter returns the first request after some ns at which a block may begin.
+func (d *Director) firstRequestAfter(ns uint64) uint64 {
+	return d.pace.alignedRequest(d.follower.next, ns, d.plan.Requests)
+}
 
-// resize makes slices of whole numbers of the iterations that the program makes from one wait to the next, and blocks of these. The
-// plan's own times are those between requests. A program that is ahead of the device makes many requests at once.
-func (d *Director) resize() {
+// resizeSlices makes slices of whole numbers of the iterations that the program makes from one wait to the next, and blocks of
+// these. The plan's own times are those between requests. A program that is ahead of the device makes many requests at once.
+func (d *Director) resizeSlices() {
 	p := &d.plan
 	if p.Iterations == 0 {
 		return
 	}
-	each := d.pace.mean() * float64(d.pace.period) // ns of an iteration
-	iterations := float64(d.pace.iterationsPerWait(uint64(blockLeast / d.pace.mean())))
+	each := d.pace.meanNS() * float64(d.pace.period) // ns of an iteration
+	iterations := float64(d.pace.iterationsPerWait(uint64(blockLeast / d.pace.meanNS())))
 	slices := max(slicesLeast, math.Ceil(blockLeast/(each*iterations)))
 	if slices*each*iterations > blockMost {
 		slices = max(slicesFewest, math.Floor(blockMost/(each*iterations)))
@@ -377,20 +380,20 @@ func (d *Director) resize() {
 	p.Requests = uint64(p.Iterations) * d.pace.period
 }
 
-// waits reports whether a quadruple of blocks is not followed by the next yet. The first quadruple is short and does not count: it
-// shows how long an iteration takes in each arm.
-func (d *Director) waits(a *experiment.Answer) bool {
-	return d.follower.over < warmUps || d.overspent(a) || d.last.Number+1-d.follower.over >= waitingMost
+// mustWait reports whether a quadruple of blocks is not followed by the next yet. The first quadruple is short and does not
+// count: it shows how long an iteration takes in each arm.
+func (d *Director) mustWait(a *experiment.Answer) bool {
+	return d.follower.over < warmUps || d.hasOverspent(a) || d.last.Number+1-d.follower.over >= waitingMost
 }
 
-// announce plans the next block.
-func (d *Director) announce() {
-	p := Plan{Arm: d.order.Next(), From: d.last.firstAfter(), Slices: d.slices(), Requests: d.plan.Requests, Iterations: uint64(d.plan.Iterations)}
+// announceBlock plans the next block.
+func (d *Director) announceBlock() {
+	p := Plan{Arm: d.order.Next(), From: d.last.firstAfter(), Slices: d.slicesPerBlock(), Requests: d.plan.Requests, Iterations: uint64(d.plan.Iterations)}
 	if d.last.Requests > 0 {
 		p.Number = d.last.Number + 1
 	}
-	if p.From < d.align(d.ahead/2) { // the first, one after a rest, or the program has become faster
-		p.From = d.align(d.ahead)
+	if p.From < d.firstRequestAfter(d.ahead/2) { // the first, one after a rest, or the program has become faster
+		p.From = d.firstRequestAfter(d.ahead)
 	}
 	d.decideFrom(p.Arm, p.From)
 	if p.Arm == experiment.Alternative {
@@ -400,8 +403,9 @@ func (d *Director) announce() {
 	d.last = p
 }
 
-// slices returns how many slices a block has. Where one arm is much slower, blocks are shorter, as time in it is what the program pays.
-func (d *Director) slices() uint64 {
+// slicesPerBlock returns how many slices a block has. Where one arm is much slower, blocks are shorter, as time in it is what
+// the program pays.
+func (d *Director) slicesPerBlock() uint64 {
 	fewest := uint64(min(d.plan.Slices, slicesLeast))
 	if d.last.Requests == 0 || d.last.Number+1 < warmUps {
 		return fewest
@@ -418,23 +422,23 @@ func (d *Director) decideFrom(arm experiment.Arm, from uint64) {
 	}
 }
 
-// overspent reports whether the experiment has cost more than its part of the run so far: it then waits.
-func (d *Director) overspent(a *experiment.Answer) bool {
+// hasOverspent reports whether the experiment has cost more than its part of the run so far: it then waits.
+func (d *Director) hasOverspent(a *experiment.Answer) bool {
 	if a.Looks == 0 { // without an interval the answer is worth nothing
 		return false
 	}
-	return d.paid+d.cost(a) > d.options.Budget*float64(d.now-d.started)
+	return d.paid+d.costSoFar(a) > d.options.Budget*float64(d.now-d.started)
 }
 
-// cost returns the ns that the experiment has cost the program so far.
-func (d *Director) cost(a *experiment.Answer) float64 {
+// costSoFar returns the ns that the experiment has cost the program so far.
+func (d *Director) costSoFar(a *experiment.Answer) float64 {
 	return max(0, a.Alternative.Time-a.Present.Time) * float64(d.spent)
 }
 
-// end ends the experiment while the program goes on.
-func (d *Director) end(why string) {
+// endExperiment ends the experiment while the program goes on.
+func (d *Director) endExperiment(why string) {
 	if d.stage == preparing || d.stage == running {
-		d.paid += d.cost(&d.follower.result.Answer)
+		d.paid += d.costSoFar(&d.follower.result.Answer)
 		d.options.Session.Send(d.process, "arms")
 		d.options.Session.Say(d.process, d.now, endWord+why)
 	}

@@ -34,7 +34,8 @@ type Result struct {
 	Answer      experiment.Answer
 }
 
-// Results are those of the experiments of a run, the latest last. Of an alternative that was measured again the latest one counts.
+// Results are those of the experiments of a run, the latest last. Of an alternative that was measured again the latest one
+// counts.
 type Results []Result
 
 // resultsMost bounds how many are remembered.
@@ -81,8 +82,8 @@ func (f *Follower) Results() Results {
 	return append(slices.Clone(f.past), f.result)
 }
 
-// begin remembers the latest result when another begins.
-func (f *Follower) begin(r Result) {
+// keepLatest remembers the latest result when another begins.
+func (f *Follower) keepLatest(r Result) {
 	if f.result != (Result{}) {
 		f.past = append(f.past, f.result)
 	}
@@ -97,7 +98,7 @@ func (f *Follower) begin(r Result) {
 func (f *Follower) See(r *wire.Record, held Held) {
 	switch {
 	case r.Kind == wire.KindLimit:
-		f.answer(r)
+		f.takeAnswer(r)
 		return
 	case r.Kind == wire.KindDiag:
 		f.noteText(r)
@@ -107,7 +108,7 @@ func (f *Follower) See(r *wire.Record, held Held) {
 	}
 	switch r.Kind {
 	case wire.KindCreate:
-		f.create(r, held)
+		f.takeCreate(r, held)
 	case wire.KindRelease:
 		f.cut.driver += uint64(r.AsRelease().Cost())
 	case wire.KindEvict:
@@ -117,13 +118,13 @@ func (f *Follower) See(r *wire.Record, held Held) {
 	case wire.KindLost:
 		f.broken = true
 	case wire.KindExit:
-		f.end("")
+		f.endExperiment("")
 	default: // costs the driver nothing that is known
 	}
 }
 
-// answer takes the pool's word: an experiment begins or ends.
-func (f *Follower) answer(r *wire.Record) {
+// takeAnswer takes the pool's word: an experiment begins or ends.
+func (f *Follower) takeAnswer(r *wire.Record) {
 	name, value := wire.ParseLimit(r.Payload)
 	if string(name) != wire.ArmsSetting || r.AsLimit().Status() != 0 {
 		return
@@ -133,10 +134,10 @@ func (f *Follower) answer(r *wire.Record) {
 	case !ok || strings.HasPrefix(alternative, "+"):
 	case alternative == wire.ArmsOff:
 		if r.Process == f.result.Process {
-			f.end("")
+			f.endExperiment("")
 		}
 	default:
-		f.begin(Result{Alternative: callsite.Clean([]byte(alternative)), Process: r.Process, Running: true})
+		f.keepLatest(Result{Alternative: callsite.Clean([]byte(alternative)), Process: r.Process, Running: true})
 		*f = Follower{
 			Started: f.Started, Until: f.Until, trial: experiment.New(experiment.Options{Until: f.Until}), next: request + 1,
 			past: f.past, result: f.result, decisions: f.decisions,
@@ -157,13 +158,13 @@ func (f *Follower) noteText(r *wire.Record) {
 		return
 	}
 	if why, ok := strings.CutPrefix(text, endWord); ok && r.Process == f.result.Process {
-		f.end(why)
+		f.endExperiment(why)
 	} else if text, ok := strings.CutPrefix(text, notWord); ok {
 		alternative, why, _ := strings.Cut(text, ": ")
-		f.notMeasured(&Result{Alternative: alternative, Process: r.Process, Why: why})
+		f.takeUnmeasured(&Result{Alternative: alternative, Process: r.Process, Why: why})
 	} else if text, ok := strings.CutPrefix(text, autoNotWord); ok {
 		alternative, why, _ := strings.Cut(text, ": ")
-		f.notMeasured(&Result{Alternative: alternative, Process: r.Process, Auto: why})
+		f.takeUnmeasured(&Result{Alternative: alternative, Process: r.Process, Auto: why})
 		f.decisions++
 	} else if text, ok := strings.CutPrefix(text, autoWord); ok && f.result.Process == r.Process {
 		f.result.Auto, f.result.Adopted = text, strings.HasPrefix(text, switchesWord)
@@ -171,30 +172,30 @@ func (f *Follower) noteText(r *wire.Record) {
 	}
 }
 
-// notMeasured takes a result without an answer, unless the user has an answer about that alternative.
-func (f *Follower) notMeasured(r *Result) {
+// takeUnmeasured takes a result without an answer, unless the user has an answer about that alternative.
+func (f *Follower) takeUnmeasured(r *Result) {
 	for _, old := range f.Results() {
 		if old.Alternative == r.Alternative && old.Known() && old.Auto == "" && r.Auto == "" {
 			return
 		}
 	}
 	if f.result.Alternative == r.Alternative && !f.result.Known() {
-		f.end("")
+		f.endExperiment("")
 		f.result.Why, f.result.Auto = r.Why, r.Auto
 		return
 	}
-	f.begin(*r)
+	f.keepLatest(*r)
 }
 
-func (f *Follower) end(why string) {
+func (f *Follower) endExperiment(why string) {
 	f.result.Running, f.plans, f.first, f.cut = false, nil, nil, block{}
 	if f.result.Why == "" {
 		f.result.Why = why
 	}
 }
 
-// create counts a request of the pool, and begins and ends blocks and their slices at it.
-func (f *Follower) create(r *wire.Record, held Held) {
+// takeCreate counts a request of the pool, and begins and ends blocks and their slices at it.
+func (f *Follower) takeCreate(r *wire.Record, held Held) {
 	c := r.AsCreate()
 	if o := c.Outcome(); o != wire.OutcomeHit && o != wire.OutcomeMiss { // the pool was not asked
 		f.cut.driver += uint64(c.Cost())
@@ -204,8 +205,8 @@ func (f *Follower) create(r *wire.Record, held Held) {
 	f.next++
 	entered := r.Time - min(uint64(c.Duration()), r.Time)
 	for len(f.plans) > 0 && number >= f.plans[0].firstAfter() {
-		f.mark(entered)
-		f.close()
+		f.endSlice(entered)
+		f.endBlock()
 	}
 	if len(f.plans) == 0 || number < f.plans[0].From {
 		return
@@ -215,7 +216,7 @@ func (f *Follower) create(r *wire.Record, held Held) {
 		f.cut, f.broken = block{Plan: *p}, false
 	}
 	if (number-p.From)%p.Requests == 0 {
-		f.mark(entered)
+		f.endSlice(entered)
 	}
 	b := &f.cut
 	b.requests++
@@ -223,24 +224,24 @@ func (f *Follower) create(r *wire.Record, held Held) {
 		b.strays++
 	}
 	b.driver += uint64(c.Cost())
-	b.bytes = max(b.bytes, f.bytes(p.Arm, held))
+	b.bytes = max(b.bytes, f.bytesNeeded(p.Arm, held))
 }
 
-// mark ends a slice at a time.
-func (f *Follower) mark(now uint64) {
+// endSlice ends a slice at a time.
+func (f *Follower) endSlice(now uint64) {
 	f.cut.marks, f.cut.drivers = append(f.cut.marks, now), append(f.cut.drivers, f.cut.driver)
 }
 
-// bytes returns what an arm needs: without a pool it needs no more than is in use, whatever the other arm keeps.
-func (f *Follower) bytes(arm experiment.Arm, held Held) int64 {
+// bytesNeeded returns what an arm needs: without a pool it needs no more than is in use, whatever the other arm keeps.
+func (f *Follower) bytesNeeded(arm experiment.Arm, held Held) int64 {
 	if arm == experiment.Alternative && f.result.Alternative == "none" {
 		return held.InUse
 	}
 	return held.Reserved
 }
 
-// close ends the first planned block. The first blocks wait for the rule of what is left out.
-func (f *Follower) close() {
+// endBlock ends the first planned block. The first blocks wait for the rule of what is left out.
+func (f *Follower) endBlock() {
 	b := f.cut
 	if b.Slices == 0 || f.broken || b.strays*strayShare > b.requests || uint64(len(b.marks)) != b.Slices+1 {
 		b.marks = nil
@@ -270,7 +271,7 @@ func (f *Follower) chooseWarmUp() {
 	var times [2][][]float64
 	for i := range f.first {
 		if b := &f.first[i]; b.marks != nil {
-			times[b.Arm] = append(times[b.Arm], b.times())
+			times[b.Arm] = append(times[b.Arm], b.sliceTimes())
 		}
 	}
 	settled := true
@@ -284,8 +285,8 @@ func (f *Follower) chooseWarmUp() {
 	f.first = nil
 }
 
-// times returns the ns of the slices.
-func (b *block) times() []float64 {
+// sliceTimes returns the ns of the slices.
+func (b *block) sliceTimes() []float64 {
 	times := make([]float64, len(b.marks)-1)
 	for i := range times {
 		times[i] = float64(b.marks[i+1] - min(b.marks[i], b.marks[i+1]))
@@ -306,12 +307,12 @@ func (f *Follower) addBlock(b *block) {
 	}
 	f.trial.Add(out)
 	f.result.Answer = f.trial.Answer()
-	reconcile(&f.result.Answer)
+	reconcileTimes(&f.result.Answer)
 }
 
-// reconcile gives the times the ratio of the difference, which is that of neighbouring blocks: medians of all blocks of an arm have
-// another where a run becomes faster or slower.
-func reconcile(a *experiment.Answer) {
+// reconcileTimes gives the times the ratio of the difference, which is that of neighbouring blocks: medians of all blocks of
+// an arm have another where a run becomes faster or slower.
+func reconcileTimes(a *experiment.Answer) {
 	if a.Looks == 0 || a.Difference <= -1 {
 		return
 	}

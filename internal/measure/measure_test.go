@@ -308,7 +308,8 @@ func TestSeveralInALimitedTime(t *testing.T) {
 	}
 }
 
-// TestFasterProposalIsAdopted: what is proposed is adopted if the experiment says that it is faster, or as fast where that is enough.
+// TestFasterProposalIsAdopted: what is proposed is adopted if the experiment says that it is faster, or as fast where that is
+// enough.
 func TestFasterProposalIsAdopted(t *testing.T) {
 	for name, test := range map[string]struct {
 		cost    float64
@@ -408,7 +409,7 @@ func TestAnotherConfigurationEndsAnExperiment(t *testing.T) {
 	for text, want := range map[string]bool{
 		"max_cached_bytes=4096": true, "policy=slab": true, "arm=1 77": false, "period=4000000000": false, "relieve=4096 0 short": false,
 	} {
-		if got := changes(&wire.Record{Payload: []byte(text)}); got != want {
+		if got := changesPresent(&wire.Record{Payload: []byte(text)}); got != want {
 			t.Errorf("%s: %v", text, got)
 		}
 	}

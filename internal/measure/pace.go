@@ -37,8 +37,8 @@ func newPace(p *experiment.Plan) pace {
 	return out
 }
 
-// add takes a request by its number.
-func (p *pace) add(number, entered, left uint64) {
+// addRequest takes a request by its number.
+func (p *pace) addRequest(number, entered, left uint64) {
 	if p.count == 0 {
 		p.base, p.first, p.since, p.left = number, entered, entered, entered
 	}
@@ -55,17 +55,17 @@ func (p *pace) add(number, entered, left uint64) {
 	}
 }
 
-// known reports whether enough was seen to plan blocks.
-func (p *pace) known() bool {
+// isKnown reports whether enough was seen to plan blocks.
+func (p *pace) isKnown() bool {
 	return p.each > 0 && p.left-p.first >= watched && p.count >= 3*p.period
 }
 
-// mean returns the ns of a request.
-func (p *pace) mean() float64 { return max(1, float64(p.left-p.first)/float64(p.count)) }
+// meanNS returns the ns of a request.
+func (p *pace) meanNS() float64 { return max(1, float64(p.left-p.first)/float64(p.count)) }
 
-// iterationsPerWait returns how many iterations pass from one wait of the process to the next, as far as the gaps between its requests show
-// that: 1 where they do not. It notes after which request the process waits. A block between two waits has the time of its own work:
-// elsewhere the program may be ahead of the device. A cycle has at most some requests.
+// iterationsPerWait returns how many iterations pass from one wait of the process to the next, as far as the gaps between its
+// requests show that: 1 where they do not. It notes after which request the process waits. A block between two waits has the
+// time of its own work: elsewhere the program may be ahead of the device. A cycle has at most some requests.
 func (p *pace) iterationsPerWait(most uint64) uint64 {
 	best, count := 0.0, uint64(1)
 	for pass := range 2 { // the least that explains almost as much as any does
@@ -73,7 +73,7 @@ func (p *pace) iterationsPerWait(most uint64) uint64 {
 			if cycle := n * p.period; n > 1 && (cycle > most || cycle*repeatsSeen > uint64(len(p.gaps))) {
 				break
 			}
-			sum, phase := p.explain(n * p.period)
+			sum, phase := p.explainGaps(n * p.period)
 			if best = max(best, sum); pass == 1 && sum >= explained*best {
 				p.phase = p.base + phase
 				return n
@@ -83,8 +83,9 @@ func (p *pace) iterationsPerWait(most uint64) uint64 {
 	return count
 }
 
-// explain returns the mean of the gaps before a request that come back in each round of a cycle of requests, and the place of the longest.
-func (p *pace) explain(cycle uint64) (each float64, longest uint64) {
+// explainGaps returns the mean of the gaps before a request that come back in each round of a cycle of requests, and the place
+// of the longest.
+func (p *pace) explainGaps(cycle uint64) (each float64, longest uint64) {
 	sum, most := uint64(0), uint64(0)
 	var at []uint64
 	for i := range cycle {
@@ -104,8 +105,8 @@ func (p *pace) explain(cycle uint64) (each float64, longest uint64) {
 	return float64(sum) / float64(cycle), longest
 }
 
-// align returns the request that comes some ns after another, or the next that is in phase for a cycle of requests.
-func (p *pace) align(request, ns, cycle uint64) uint64 {
+// alignedRequest returns the request that comes some ns after another, or the next that is in phase for a cycle of requests.
+func (p *pace) alignedRequest(request, ns, cycle uint64) uint64 {
 	soon := request + uint64(float64(ns)/max(p.each, 1))
 	return soon + (p.phase%cycle+cycle-soon%cycle)%cycle
 }

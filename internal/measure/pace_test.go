@@ -7,8 +7,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/experiment"
 )
 
-// TestWaitsOfAProcess: the requests from one wait to the next are found although now and then another request takes long, or a wait is
-// short. Cycles of half and of one and a half as many, in which every other round has a wait, are not taken for it.
+// TestWaitsOfAProcess: the requests from one wait to the next are found although now and then another request takes long, or a
+// wait is short. Cycles of half and of one and a half as many, in which every other round has a wait, are not taken for it.
 func TestWaitsOfAProcess(t *testing.T) {
 	for _, each := range []uint64{1, 2, 3, 4, 5, 8} {
 		for seed := range uint64(20) {
@@ -20,7 +20,7 @@ func TestWaitsOfAProcess(t *testing.T) {
 				if waits := n%each == each-1; waits && random.IntN(20) > 0 || !waits && random.IntN(50) == 0 {
 					gap = uint64(1e6 + random.Float64()*1e6)
 				}
-				p.add(n+1, now+gap, now+gap+500)
+				p.addRequest(n+1, now+gap, now+gap+500)
 				now += gap + 500
 			}
 			if got := p.iterationsPerWait(100); got != each {

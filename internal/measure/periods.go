@@ -37,7 +37,7 @@ func (p *Periods) Take(r *wire.Record) {
 	switch r.Kind {
 	case wire.KindCreate:
 		if c := r.AsCreate(); (c.Outcome() == wire.OutcomeHit || c.Outcome() == wire.OutcomeMiss) && !c.CarriedOver() {
-			p.request(r)
+			p.takeRequest(r)
 		}
 	case wire.KindExit:
 		delete(p.processes, r.Process)
@@ -45,7 +45,7 @@ func (p *Periods) Take(r *wire.Record) {
 	}
 }
 
-func (p *Periods) request(r *wire.Record) {
+func (p *Periods) takeRequest(r *wire.Record) {
 	x := p.processes[r.Process]
 	if x == nil {
 		if len(p.processes) >= processesMax {

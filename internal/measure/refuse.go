@@ -9,9 +9,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// crowded says why a process has too little memory for two arms; empty: it has enough. Beside what it uses, another arm may use as
-// much again.
-func (d *Director) crowded(process uint32) string {
+// whyCrowded says why a process has too little memory for two arms; empty: it has enough. Beside what it uses, another arm may
+// use as much again.
+func (d *Director) whyCrowded(process uint32) string {
 	free, used := d.options.Session.Room(process)
 	if free >= used {
 		return ""
@@ -25,12 +25,12 @@ func (d *Director) refuseAll(process uint32, why, whyLater string) {
 		if i > 0 {
 			why = whyLater
 		}
-		d.notOne(process, alternative, why)
+		d.refuseOne(process, alternative, why)
 	}
 }
 
-// notOne says why one alternative is not measured.
-func (d *Director) notOne(process uint32, alternative, why string) {
+// refuseOne says why one alternative is not measured.
+func (d *Director) refuseOne(process uint32, alternative, why string) {
 	if d.task.quiet {
 		return
 	}

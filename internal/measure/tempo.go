@@ -10,8 +10,8 @@ const (
 	startShare = 10      // a tenth of the creates is the start, in which caches fill
 )
 
-// Tempo takes the time of the iterations of a whole run, in the process with the most creates, without the start and the end of the
-// run. Pool or no pool, a program makes the same creates, so runs with different configurations compare.
+// Tempo takes the time of the iterations of a whole run, in the process with the most creates, without the start and the end
+// of the run. Pool or no pool, a program makes the same creates, so runs with different configurations compare.
 type Tempo struct{ processes map[uint32]*tempo }
 
 // tempo is what a Tempo knows of a process.
@@ -38,10 +38,10 @@ func (t *Tempo) Take(r *wire.Record) {
 		p = &tempo{every: 1}
 		t.processes[r.Process] = p
 	}
-	p.create(r)
+	p.takeCreate(r)
 }
 
-func (p *tempo) create(r *wire.Record) {
+func (p *tempo) takeCreate(r *wire.Record) {
 	c := r.AsCreate()
 	p.blocks.Add(c.Requested(), c.Tag(), float64(r.Time))
 	if p.count%p.every == 0 {

@@ -51,11 +51,11 @@ func (r *Result) Text() string {
 	}
 	switch {
 	case r.Running && r.Known():
-		return fmt.Sprintf("measuring%s: %s, %s so far", with, r.blocks(), r.Change())
+		return fmt.Sprintf("measuring%s: %s, %s so far", with, r.blocksText(), r.Change())
 	case r.Running:
-		return fmt.Sprintf("measuring%s: %s so far", with, r.blocks())
+		return fmt.Sprintf("measuring%s: %s so far", with, r.blocksText())
 	case !r.Known() && r.Why == "":
-		return fmt.Sprintf("nothing%s: an answer needs more than %s", with, r.blocks())
+		return fmt.Sprintf("nothing%s: an answer needs more than %s", with, r.blocksText())
 	case !r.Known():
 		return fmt.Sprintf("nothing%s: %s", with, r.Why)
 	}
@@ -70,7 +70,7 @@ func (r *Result) sentence() string {
 	if !a.Certain {
 		text = fmt.Sprintf("no certain difference: %s %s than %s", r.timedUnit(), r.Change(), r.Other())
 	}
-	text += fmt.Sprintf(" (%s, %s %s)", r.blocks(), units.Grouped(uint64(a.Iterations)), r.countedUnits())
+	text += fmt.Sprintf(" (%s, %s %s)", r.blocksText(), units.Grouped(uint64(a.Iterations)), r.countedUnits())
 	if r.Warming {
 		text += "; caches may still fill in them"
 	}
@@ -117,10 +117,10 @@ func (r *Result) Costs() uint64 {
 	return a.Present.Bytes - min(a.Present.Bytes, a.Alternative.Bytes)
 }
 
-func (r *Result) blocks() string { return units.Count(uint64(r.Answer.Blocks), "block") }
+func (r *Result) blocksText() string { return units.Count(uint64(r.Answer.Blocks), "block") }
 
-// Change writes the difference with its interval: "37 ± 3 % less", or "8 % less (1 to 22)" where the interval reaches much farther to
-// one side, but not to 0.
+// Change writes the difference with its interval: "37 ± 3 % less", or "8 % less (1 to 22)" where the interval reaches much
+// farther to one side, but not to 0.
 func (r *Result) Change() string { return Change(r.Answer.Difference, r.Answer.Low, r.Answer.High) }
 
 // Change writes a difference, as a part of 1, with the ends of its interval.
@@ -132,13 +132,13 @@ func Change(difference, low, high float64) string {
 	}
 	if (low > 0 || high < 0) && half >= math.Abs(difference) {
 		low, high = math.Abs(low), math.Abs(high)
-		return fmt.Sprintf("%s %% %s (%s to %s)", percent(math.Abs(difference)), word, percent(min(low, high)), percent(max(low, high)))
+		return fmt.Sprintf("%s %% %s (%s to %s)", formatPercent(math.Abs(difference)), word, formatPercent(min(low, high)), formatPercent(max(low, high)))
 	}
-	return fmt.Sprintf("%s ± %s %% %s", percent(math.Abs(difference)), percent(half), word)
+	return fmt.Sprintf("%s ± %s %% %s", formatPercent(math.Abs(difference)), formatPercent(half), word)
 }
 
-// percent writes a part of 1 with two digits, or whole percents.
-func percent(part float64) string {
+// formatPercent writes a part of 1 with two digits, or whole percents.
+func formatPercent(part float64) string {
 	switch p := 100 * part; {
 	case p < 0.995:
 		return fmt.Sprintf("%.2g", p)

@@ -37,9 +37,9 @@ func (e exposition) add(of *description, value float64, shared []string, own ...
 	family.Metric = append(family.Metric, m)
 }
 
-// sorted returns families by name, and their values by labels. Prometheus refuses two values with the same labels, so the
+// sortedFamilies returns families by name, and their values by labels. Prometheus refuses two values with the same labels, so the
 // first added value stays.
-func (e exposition) sorted() []*dto.MetricFamily {
+func (e exposition) sortedFamilies() []*dto.MetricFamily {
 	for _, family := range e {
 		slices.SortStableFunc(family.Metric, compareLabels)
 		family.Metric = slices.CompactFunc(family.Metric, func(a, b *dto.Metric) bool { return compareLabels(a, b) == 0 })

@@ -26,13 +26,13 @@ func newCollector(source func() *stats.Snapshot, run Run) *collector {
 	return &collector{source: source, run: run, series: map[uint32][]string{}}
 }
 
-// negotiate returns the format that a client wants.
-func negotiate(header http.Header) expfmt.Format {
+// negotiateFormat returns the format that a client wants.
+func negotiateFormat(header http.Header) expfmt.Format {
 	return expfmt.NegotiateAccept(header, expfmt.DefaultOpenMetricsAcceptedFormats()...)
 }
 
 func (c *collector) write(w io.Writer, format expfmt.Format) error {
-	return encode(w, format, c.collect())
+	return encode(w, format, c.collectMetrics())
 }
 
 func encode(w io.Writer, format expfmt.Format, families []*dto.MetricFamily) error {
@@ -51,8 +51,8 @@ func encode(w io.Writer, format expfmt.Format, families []*dto.MetricFamily) err
 // textfileAge is the age at which figures of a program's earlier run are removed.
 const textfileAge = 24 * time.Hour
 
-// WriteTextfile writes the last figures into a folder for Prometheus' node_exporter, into a file with a name of its own that appears
-// when it is complete. It removes old figures of the program.
+// WriteTextfile writes the last figures into a folder for Prometheus' node_exporter, into a file with a name of its own that
+// appears when it is complete. It removes old figures of the program.
 func WriteTextfile(folder string, pid int, last *stats.Snapshot, run Run) error {
 	name := "gpumemtop." + filepath.Base(run.Program) + "."
 	path := filepath.Join(folder, name+strconv.Itoa(pid)+".prom")
@@ -83,8 +83,8 @@ func WriteTextfile(folder string, pid int, last *stats.Snapshot, run Run) error 
 // pushTimeout bounds the wait at the end of a run.
 const pushTimeout = 5 * time.Second
 
-// Push sends the last figures to Prometheus' Pushgateway. Each process has a group of its own, by program, host, pid and rank; the
-// figures of the run are in the group of this session.
+// Push sends the last figures to Prometheus' Pushgateway. Each process has a group of its own, by program, host, pid and rank;
+// the figures of the run are in the group of this session.
 func Push(gateway string, last *stats.Snapshot, run Run) error {
 	ctx, cancel := context.WithTimeout(context.Background(), pushTimeout)
 	defer cancel()
@@ -103,7 +103,7 @@ func Push(gateway string, last *stats.Snapshot, run Run) error {
 			group += "/session/" + strconv.Itoa(os.Getpid())
 		}
 		if first == nil {
-			first = replaceGroup(ctx, strings.TrimSuffix(gateway, "/")+group, out.sorted())
+			first = replaceGroup(ctx, strings.TrimSuffix(gateway, "/")+group, out.sortedFamilies())
 		}
 	})
 	return first

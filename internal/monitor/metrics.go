@@ -1,4 +1,5 @@
-// Package monitor gives a run's figures to monitoring systems: over HTTP while it lasts, and as a file or a push at its end. It reads snapshots and never makes the program wait.
+// Package monitor gives a run's figures to monitoring systems: over HTTP while it lasts, and as a file or a push at its end.
+// It reads snapshots and never makes the program wait.
 package monitor
 
 import (
@@ -26,8 +27,8 @@ const (
 // labelNames are the labels of each metric. An empty label counts as none for Prometheus, which uses job itself.
 var labelNames = []string{"program", "pid", "device", "jobid", "step", "rank", "pod", "container"}
 
-// describe returns the metric of a figure, with labels besides those of all metrics.
-func describe(name string, f *figures.Figure, more ...string) description {
+// describeFigure returns the metric of a figure, with labels besides those of all metrics.
+func describeFigure(name string, f *figures.Figure, more ...string) description {
 	help, kind := f.Sentence(), dto.MetricType_GAUGE
 	if strings.HasSuffix(name, "_total") {
 		kind = dto.MetricType_COUNTER
@@ -47,15 +48,15 @@ var measures = func() (list []measure) {
 		switch {
 		case f.Metric == "":
 		case f.By == "":
-			list = append(list, measure{describe(f.Metric, f), f})
+			list = append(list, measure{describeFigure(f.Metric, f), f})
 		default:
-			list = append(list, measure{describe(f.Metric, f, f.By), f})
+			list = append(list, measure{describeFigure(f.Metric, f, f.By), f})
 		}
 	}
 	return list
 }()
 
-var siteInUse = describe("site_"+figures.InUse.Metric, figures.InUse, "site")
+var siteInUse = describeFigure("site_"+figures.InUse.Metric, figures.InUse, "site")
 
 // Run identifies a run for monitoring systems, besides its snapshots.
 type Run struct {
@@ -72,15 +73,15 @@ type collector struct {
 	series map[uint32][]string // values of labelNames by number of a process, 0: of the run. They never change after their first use
 }
 
-// collect returns the metrics for Prometheus' formats.
-func (c *collector) collect() []*dto.MetricFamily {
+// collectMetrics returns the metrics for Prometheus' formats.
+func (c *collector) collectMetrics() []*dto.MetricFamily {
 	out := exposition{}
 	c.eachProcess(func(s *stats.Snapshot, p *stats.Process, labels []string) { out.addPart(s, p, labels) })
-	return out.sorted()
+	return out.sortedFamilies()
 }
 
-// eachProcess calls take for each process that has metrics, and then with nil for the run. The latest process comes first, because it counts
-// if two have the same labels. Before the first process there are no metrics.
+// eachProcess calls take for each process that has metrics, and then with nil for the run. The latest process comes first,
+// because it counts if two have the same labels. Before the first process there are no metrics.
 func (c *collector) eachProcess(take func(s *stats.Snapshot, p *stats.Process, labels []string)) {
 	s := c.source()
 	if s == nil || len(s.Processes) == 0 {
@@ -94,7 +95,7 @@ func (c *collector) eachProcess(take func(s *stats.Snapshot, p *stats.Process, l
 		})
 	}
 	for _, p := range slices.Backward(s.Processes[max(0, len(s.Processes)-processesMax):]) {
-		if labels := c.labels(s, &p); labels != nil {
+		if labels := c.labelValues(s, &p); labels != nil {
 			take(s, &p, labels)
 		}
 	}
@@ -154,8 +155,8 @@ func addInfo(s *stats.Snapshot, labels []string, out exposition) {
 	out.add(&info, 1, labels, values...)
 }
 
-// labels returns the values of labelNames for a process; nil: it has no metrics yet, because its device is unknown.
-func (c *collector) labels(s *stats.Snapshot, p *stats.Process) []string {
+// labelValues returns the values of labelNames for a process; nil: it has no metrics yet, because its device is unknown.
+func (c *collector) labelValues(s *stats.Snapshot, p *stats.Process) []string {
 	labels := c.series[p.Number]
 	if p.Number == 0 || labels == nil && (p.Device != "" || p.Totals.Creates > 0 || p.Ended > 0) {
 		labels = c.labelsOf(s, p)

@@ -152,7 +152,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestSameNumberAgain: a process that runs its program again has a number twice, and each series is there once, with the latest value.
+// TestSameNumberAgain: a process that runs its program again has a number twice, and each series is there once, with the
+// latest value.
 func TestSameNumberAgain(t *testing.T) {
 	s := snapshot(2, 0)
 	s.Processes[1].PID = s.Processes[0].PID
@@ -170,7 +171,7 @@ func TestSeriesKeepTheirIdentity(t *testing.T) {
 	series := map[string]bool{}
 	look := func(want int) {
 		t.Helper()
-		for _, f := range c.collect() {
+		for _, f := range c.collectMetrics() {
 			for _, m := range f.GetMetric() {
 				series[f.GetName()+fmt.Sprint(m.GetLabel())] = true
 			}
@@ -427,7 +428,7 @@ func TestTooMuchIsNotRead(t *testing.T) {
 func TestWhoAsksTooOftenWaits(t *testing.T) {
 	p, begin := newPace(), time.Now()
 	for range answersBurst {
-		p.wait(t.Context())
+		p.awaitTurn(t.Context())
 	}
 	if took := time.Since(begin); p.next.Before(begin) || p.next.After(begin.Add(took+answersPause)) {
 		t.Errorf("after a burst, which took %v, the next turn comes after %v", took, p.next.Sub(begin))
@@ -439,7 +440,7 @@ func TestWhoAsksTooOftenWaits(t *testing.T) {
 		waiting.Go(func() {
 			client, leave := context.WithTimeout(t.Context(), 20*time.Millisecond)
 			defer leave()
-			if p.wait(client) {
+			if p.awaitTurn(client) {
 				t.Error("one was served before its turn")
 			}
 		})
@@ -449,7 +450,7 @@ func TestWhoAsksTooOftenWaits(t *testing.T) {
 		t.Errorf("those who left have put the next turn off by %v", p.next.Sub(last))
 	}
 	p.next = time.Now().Add(answersPause)
-	if begin := time.Now(); !p.wait(t.Context()) || time.Since(begin) < answersPause/2 {
+	if begin := time.Now(); !p.awaitTurn(t.Context()) || time.Since(begin) < answersPause/2 {
 		t.Errorf("a turn came after %v", time.Since(begin))
 	}
 }
@@ -663,7 +664,7 @@ func TestShippedFiles(t *testing.T) {
 	s := snapshot(1, 2)
 	s.Machine = []stats.MachineFigure{{Bytes: 1}}
 	known := map[string]bool{}
-	for _, f := range newCollector(func() *stats.Snapshot { return s }, Run{}).collect() {
+	for _, f := range newCollector(func() *stats.Snapshot { return s }, Run{}).collectMetrics() {
 		known[f.GetName()] = true
 	}
 	for _, name := range []string{"grafana.json", "alerts.yml", "alerts_test.yml"} {

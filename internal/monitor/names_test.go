@@ -16,7 +16,7 @@ func TestNames(t *testing.T) {
 	s.Machine = []stats.MachineFigure{{Source: wire.MachineRSS, Bytes: 1}}
 	source := func() *stats.Snapshot { return s }
 	var list strings.Builder
-	for _, f := range newCollector(source, Run{}).collect() {
+	for _, f := range newCollector(source, Run{}).collectMetrics() {
 		list.WriteString(f.GetName() + " " + strings.ToLower(f.GetType().String()))
 		for _, l := range f.GetMetric()[0].GetLabel() {
 			list.WriteString(" " + l.GetName())

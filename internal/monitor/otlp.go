@@ -23,8 +23,9 @@ import (
 // OTLPFromEnvironment as an address means that OpenTelemetry's variables name the endpoint.
 const OTLPFromEnvironment = "env"
 
-// OTLP sends metrics to an OpenTelemetry collector over HTTP, at the interval of OTEL_METRIC_EXPORT_INTERVAL, by default each minute. Endpoint, headers, certificates, compression and attributes of the resource come from the standard variables, too. It
-// sends the protocol's messages without OpenTelemetry's exporter, which links all of gRPC.
+// OTLP sends metrics to an OpenTelemetry collector over HTTP, at the interval of OTEL_METRIC_EXPORT_INTERVAL, by default each
+// minute. Endpoint, headers, certificates, compression and attributes of the resource come from the standard variables, too.
+// It sends the protocol's messages without OpenTelemetry's exporter, which links all of gRPC.
 type OTLP struct {
 	settings otlpSettings
 	metrics  *collector
@@ -88,7 +89,7 @@ func (o *OTLP) Finish(last *stats.Snapshot) error {
 func (o *OTLP) send(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pushTimeout)
 	defer cancel()
-	body, err := proto.Marshal(o.message(time.Now()))
+	body, err := proto.Marshal(o.newMessage(time.Now()))
 	if err != nil {
 		return err
 	}
@@ -116,16 +117,16 @@ func (o *OTLP) send(ctx context.Context) error {
 	return nil
 }
 
-// message gives Prometheus' metrics to OpenTelemetry, each process as a resource. Its wire form is that of an
+// newMessage gives Prometheus' metrics to OpenTelemetry, each process as a resource. Its wire form is that of an
 // ExportMetricsServiceRequest, whose package brings gRPC.
-func (o *OTLP) message(now time.Time) *metrics.MetricsData {
+func (o *OTLP) newMessage(now time.Time) *metrics.MetricsData {
 	data := &metrics.MetricsData{}
 	o.metrics.eachProcess(func(s *stats.Snapshot, p *stats.Process, labels []string) {
 		out := exposition{}
 		out.addPart(s, p, labels)
 		var list []*metrics.Metric
-		for _, f := range out.sorted() {
-			list = append(list, o.metric(f, now))
+		for _, f := range out.sortedFamilies() {
+			list = append(list, o.toOTLP(f, now))
 		}
 		scope := &metrics.ScopeMetrics{Scope: &common.InstrumentationScope{Name: "gpumemtop"}, Metrics: list}
 		who := describeResource(labels[0], o.metrics.run.Version, p)
@@ -134,10 +135,10 @@ func (o *OTLP) message(now time.Time) *metrics.MetricsData {
 	return data
 }
 
-func (o *OTLP) metric(f *dto.MetricFamily, now time.Time) *metrics.Metric {
+func (o *OTLP) toOTLP(f *dto.MetricFamily, now time.Time) *metrics.Metric {
 	// OpenTelemetry's names have no _total; translators to Prometheus add it.
 	m := &metrics.Metric{Name: strings.TrimSuffix(f.GetName(), "_total"), Description: f.GetHelp(), Unit: unitOf(f.GetName())}
-	points := o.points(f, now)
+	points := o.dataPoints(f, now)
 	if f.GetType() == dto.MetricType_COUNTER {
 		m.Data = &metrics.Metric_Sum{Sum: &metrics.Sum{
 			DataPoints: points, IsMonotonic: true, AggregationTemporality: metrics.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE,
@@ -148,7 +149,7 @@ func (o *OTLP) metric(f *dto.MetricFamily, now time.Time) *metrics.Metric {
 	return m
 }
 
-func (o *OTLP) points(f *dto.MetricFamily, now time.Time) []*metrics.NumberDataPoint {
+func (o *OTLP) dataPoints(f *dto.MetricFamily, now time.Time) []*metrics.NumberDataPoint {
 	points := make([]*metrics.NumberDataPoint, 0, len(f.GetMetric()))
 	for _, m := range f.GetMetric() {
 		value := m.GetGauge().GetValue()
@@ -159,7 +160,7 @@ func (o *OTLP) points(f *dto.MetricFamily, now time.Time) []*metrics.NumberDataP
 		point.Value = &metrics.NumberDataPoint_AsDouble{AsDouble: value}
 		for _, l := range m.GetLabel() {
 			if l.GetValue() != "" { // an empty label counts as none
-				point.Attributes = append(point.Attributes, attribute(l.GetName(), l.GetValue()))
+				point.Attributes = append(point.Attributes, newAttribute(l.GetName(), l.GetValue()))
 			}
 		}
 		points = append(points, point)
@@ -167,7 +168,7 @@ func (o *OTLP) points(f *dto.MetricFamily, now time.Time) []*metrics.NumberDataP
 	return points
 }
 
-func attribute(key, value string) *common.KeyValue {
+func newAttribute(key, value string) *common.KeyValue {
 	return &common.KeyValue{Key: key, Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: value}}}
 }
 

@@ -127,7 +127,7 @@ func describeResource(program, version string, p *stats.Process) *resource.Resou
 	}
 	for _, key := range slices.Sorted(maps.Keys(known)) {
 		if known[key] != "" {
-			r.Attributes = append(r.Attributes, attribute(key, known[key]))
+			r.Attributes = append(r.Attributes, newAttribute(key, known[key]))
 		}
 	}
 	return r

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// pace makes clients that ask too often wait for their turn. An answer takes a third of a millisecond of processor time, most of it
-// to wake up, and all clients together should take less than a hundredth of a core.
+// pace makes clients that ask too often wait for their turn. An answer takes a third of a millisecond of processor time, most
+// of it to wake up, and all clients together should take less than a hundredth of a core.
 type pace struct {
 	http.Handler
 	pause time.Duration // between answers, after a burst of requests
@@ -24,13 +24,13 @@ func newPace() pace { return pace{pause: answersPause, line: make(chan struct{},
 
 // ServeHTTP implements http.Handler.
 func (p *pace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if p.wait(r.Context()) {
+	if p.awaitTurn(r.Context()) {
 		p.Handler.ServeHTTP(w, r)
 	}
 }
 
-// wait returns true when it is the request's turn, or false when the client has left, which takes no turn from others.
-func (p *pace) wait(client context.Context) bool {
+// awaitTurn returns true when it is the request's turn, or false when the client has left, which takes no turn from others.
+func (p *pace) awaitTurn(client context.Context) bool {
 	select {
 	case p.line <- struct{}{}:
 	case <-client.Done():

@@ -26,8 +26,8 @@ const (
 	valueTypes
 )
 
-// serveProfile writes memory by call site for pprof: at=now, or at=peak for each call site's own peak. With seconds=N it writes the
-// change within that time.
+// serveProfile writes memory by call site for pprof: at=now, or at=peak for each call site's own peak. With seconds=N it
+// writes the change within that time.
 func (s *Server) serveProfile(w http.ResponseWriter, r *http.Request) {
 	at, after := r.FormValue("at"), r.FormValue("seconds")
 	if at != "" && at != "now" && at != "peak" {
@@ -51,7 +51,7 @@ func (s *Server) serveProfile(w http.ResponseWriter, r *http.Request) {
 	var b bytes.Buffer
 	err := profileOf(s.source(), before, at == "peak").Write(&b)
 	w.Header().Set("Content-Disposition", `attachment; filename="opencl.pb.gz"`)
-	reply(w, "application/octet-stream", b.Bytes(), err)
+	writeReply(w, "application/octet-stream", b.Bytes(), err)
 }
 
 // WriteProfile writes memory in use at a snapshot for go tool pprof.
@@ -79,9 +79,9 @@ func profileOf(s, before *stats.Snapshot, peak bool) *profile.Profile {
 	places := map[string]*profile.Location{}
 	for i := range s.Tags {
 		t := &s.Tags[i]
-		values := valuesOf(t)
+		values := sampleValues(t)
 		if last := earlier[t.ID]; last != nil {
-			for k, v := range valuesOf(last) {
+			for k, v := range sampleValues(last) {
 				values[k] -= v
 			}
 		}
@@ -93,7 +93,7 @@ func profileOf(s, before *stats.Snapshot, peak bool) *profile.Profile {
 	return p
 }
 
-func valuesOf(t *stats.Tag) [valueTypes]int64 {
+func sampleValues(t *stats.Tag) [valueTypes]int64 {
 	return [valueTypes]int64{
 		allocObjects: int64(t.Creates), inUseObjects: int64(t.Live), inUseSpace: int64(t.InUse), peakSpace: int64(t.PeakInUse),
 	}

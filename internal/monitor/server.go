@@ -160,8 +160,8 @@ func (s *Server) Close() error {
 	return s.http.Close()
 }
 
-// writeNew returns a text of the latest snapshot. It writes it only if there is none yet and no earlier text is fresh.
-func (s *Server) writeNew(form string, write func(*stats.Snapshot, io.Writer) error) ([]byte, error) {
+// textOfLatest returns a text of the latest snapshot. It writes it only if there is none yet and no earlier text is fresh.
+func (s *Server) textOfLatest(form string, write func(*stats.Snapshot, io.Writer) error) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.source()
@@ -177,14 +177,14 @@ func (s *Server) writeNew(form string, write func(*stats.Snapshot, io.Writer) er
 }
 
 func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
-	format := negotiate(r.Header)
-	text, err := s.writeNew(string(format), func(_ *stats.Snapshot, out io.Writer) error { return s.metrics.write(out, format) })
-	reply(w, string(format), text, err)
+	format := negotiateFormat(r.Header)
+	text, err := s.textOfLatest(string(format), func(_ *stats.Snapshot, out io.Writer) error { return s.metrics.write(out, format) })
+	writeReply(w, string(format), text, err)
 }
 
 func (s *Server) serveSummary(w http.ResponseWriter, _ *http.Request) {
-	text, err := s.writeNew("summary", s.summary)
-	reply(w, "application/json", text, err)
+	text, err := s.textOfLatest("summary", s.summary)
+	writeReply(w, "application/json", text, err)
 }
 
 func (s *Server) serveIndex(w http.ResponseWriter, _ *http.Request) {
@@ -194,10 +194,10 @@ func (s *Server) serveIndex(w http.ResponseWriter, _ *http.Request) {
 <li><a href="/debug/pprof/opencl">/debug/pprof/opencl</a>: memory by call site, for go tool pprof; at=peak, seconds=N
 </ul>
 `
-	reply(w, "text/html; charset=utf-8", []byte(page), nil)
+	writeReply(w, "text/html; charset=utf-8", []byte(page), nil)
 }
 
-func reply(w http.ResponseWriter, form string, text []byte, err error) {
+func writeReply(w http.ResponseWriter, form string, text []byte, err error) {
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

@@ -61,7 +61,7 @@ type gram struct {
 
 const gramBase = 0x9e3779b97f4a7c15 | 1
 
-func (f *Finder) key(number uint64) uint64 { return f.keys[number&uint64(len(f.keys)-1)] }
+func (f *Finder) keyAt(number uint64) uint64 { return f.keys[number&uint64(len(f.keys)-1)] }
 
 // Add appends the key of the next create.
 func (f *Finder) Add(key uint64) {
@@ -71,7 +71,7 @@ func (f *Finder) Add(key uint64) {
 		g := &f.grams[i]
 		g.hash = g.hash*gramBase + key
 		if number >= length {
-			g.hash -= g.power * f.key(number-length)
+			g.hash -= g.power * f.keyAt(number-length)
 		}
 	}
 	f.keys[number&uint64(len(f.keys)-1)] = key
@@ -82,7 +82,7 @@ func (f *Finder) Add(key uint64) {
 		g := &f.grams[i]
 		place := &g.latest[g.hash*gramBase>>32&uint64(len(g.latest)-1)]
 		if !steady && *place > 0 {
-			f.propose(f.count - *place)
+			f.addCandidate(f.count - *place)
 		}
 		*place = f.count
 	}
@@ -116,18 +116,18 @@ func (f *Finder) advanceCandidates(key uint64) {
 	kept := f.candidates[:0]
 	for i := range f.candidates {
 		c := f.candidates[i]
-		if c.advance(f.count, key == f.key(f.count-1-c.Period)) {
+		if c.matchNext(f.count, key == f.keyAt(f.count-1-c.Period)) {
 			kept = append(kept, c)
 		} else if c.confirmed {
-			f.store(c.Stretch)
+			f.keepStretch(c.Stretch)
 		}
 	}
 	f.candidates = kept
 }
 
-// advance advances a candidate: matches says whether the latest create matches. It returns false if the candidate is to
+// matchNext advances a candidate: matches says whether the latest create matches. It returns false if the candidate is to
 // be removed.
-func (c *candidate) advance(count uint64, matches bool) bool {
+func (c *candidate) matchNext(count uint64, matches bool) bool {
 	if !matches {
 		c.run = 0
 		c.pending++
@@ -159,8 +159,8 @@ func (f *Finder) Steady(least uint64) uint64 {
 	return best.Period
 }
 
-// propose adds a candidate, unless no create matches. The creates that match already count.
-func (f *Finder) propose(period uint64) {
+// addCandidate adds a candidate, unless no create matches. The creates that match already count.
+func (f *Finder) addCandidate(period uint64) {
 	for i := range f.candidates {
 		c := &f.candidates[i]
 		if period == c.Period || c.run >= c.Period && period%c.Period == 0 {
@@ -169,14 +169,14 @@ func (f *Finder) propose(period uint64) {
 	}
 	c := candidate{Stretch: Stretch{Period: period}}
 	oldest := f.count - min(f.count, uint64(len(f.keys)))
-	for n := f.count; n > oldest+period && f.key(n-1) == f.key(n-1-period); n-- {
+	for n := f.count; n > oldest+period && f.keyAt(n-1) == f.keyAt(n-1-period); n-- {
 		c.run++
 	}
 	if c.run == 0 {
 		return
 	}
 	c.run--
-	c.advance(f.count, true)
+	c.matchNext(f.count, true)
 	if len(f.candidates) < candidatesMax {
 		f.candidates = append(f.candidates, c)
 		return
@@ -189,8 +189,8 @@ func (f *Finder) propose(period uint64) {
 	}
 }
 
-// store keeps a stretch that has ended. If there are too many, it drops the one with the lowest score.
-func (f *Finder) store(s Stretch) {
+// keepStretch keeps a stretch that has ended. If there are too many, it drops the one with the lowest score.
+func (f *Finder) keepStretch(s Stretch) {
 	if len(f.found) < stretchesMax {
 		f.found = append(f.found, s)
 		return
@@ -210,7 +210,7 @@ func (f *Finder) store(s Stretch) {
 func (f *Finder) Finish() []Stretch {
 	for i := range f.candidates {
 		if f.candidates[i].confirmed {
-			f.store(f.candidates[i].Stretch)
+			f.keepStretch(f.candidates[i].Stretch)
 		}
 	}
 	slices.SortStableFunc(f.found, func(a, b Stretch) int {

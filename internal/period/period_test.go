@@ -134,7 +134,7 @@ func TestCandidateEnds(t *testing.T) {
 		want    bool
 	}{{25, false, true}, {26, false, false}, {25, true, true}, {26, true, false}} {
 		broken := candidate{Stretch: Stretch{End: 10, Period: 3}, confirmed: true}
-		if got := broken.advance(c.count, c.matches); got != c.want {
+		if got := broken.matchNext(c.count, c.matches); got != c.want {
 			t.Errorf("at %d, matches %v: %v", c.count, c.matches, got)
 		}
 	}
@@ -165,11 +165,11 @@ func TestSteadyOfSeveral(t *testing.T) {
 func TestProposes(t *testing.T) {
 	twos := added(1, 2, 1, 2, 1, 2)
 	twos.candidates = []candidate{{Stretch: Stretch{Period: 2}, run: 2}}
-	if twos.propose(4); len(twos.candidates) != 1 {
+	if twos.addCandidate(4); len(twos.candidates) != 1 {
 		t.Errorf("a multiple: %v", twos.candidates)
 	}
 	twos.candidates[0].run = 1
-	if twos.propose(4); len(twos.candidates) != 2 {
+	if twos.addCandidate(4); len(twos.candidates) != 2 {
 		t.Errorf("a multiple of what does not match: %v", twos.candidates)
 	}
 	back := added(slices.Concat(repeat(6, 1, 2, 1), []uint64{9}, repeat(2, 1, 2, 1))...) // the last two 1 would be a period of 2
@@ -185,22 +185,22 @@ func TestKeepsTheBest(t *testing.T) {
 	for n := range uint64(candidatesMax) {
 		full.candidates = append(full.candidates, candidate{Stretch: Stretch{Period: 20 + n}, run: 9, confirmed: n != 4})
 	}
-	if full.propose(3); len(full.candidates) != candidatesMax || slices.ContainsFunc(full.candidates, func(c candidate) bool { return c.Period == 3 }) {
+	if full.addCandidate(3); len(full.candidates) != candidatesMax || slices.ContainsFunc(full.candidates, func(c candidate) bool { return c.Period == 3 }) {
 		t.Errorf("a candidate with the same run: %v", full.candidates)
 	}
 	full.candidates[4].run = 8
-	if full.propose(3); len(full.candidates) != candidatesMax || full.candidates[4].Period != 3 || full.candidates[4].run != 9 {
+	if full.addCandidate(3); len(full.candidates) != candidatesMax || full.candidates[4].Period != 3 || full.candidates[4].run != 9 {
 		t.Errorf("a better candidate: %v", full.candidates)
 	}
 	var f Finder
 	for n := range uint64(stretchesMax) {
-		f.store(Stretch{First: 1000 * n, End: 1000*n + 100 + (n+9)%stretchesMax, Period: 2})
+		f.keepStretch(Stretch{First: 1000 * n, End: 1000*n + 100 + (n+9)%stretchesMax, Period: 2})
 	}
-	f.store(Stretch{First: 50_000, End: 50_100, Period: 3})
+	f.keepStretch(Stretch{First: 50_000, End: 50_100, Period: 3})
 	if len(f.found) != stretchesMax || f.found[7].Period != 2 {
 		t.Errorf("a stretch with the same score: %v", f.found)
 	}
-	f.store(Stretch{First: 50_000, End: 50_101, Period: 3})
+	f.keepStretch(Stretch{First: 50_000, End: 50_101, Period: 3})
 	if len(f.found) != stretchesMax || f.found[7].Period != 3 {
 		t.Errorf("a better stretch: %v", f.found)
 	}

@@ -54,7 +54,7 @@ type maker struct {
 	sites []Site                   // by tag - 1
 }
 
-func (m *maker) tag(s Site) allocator.Tag {
+func (m *maker) tagOf(s Site) allocator.Tag {
 	tag, known := m.tags[s.key()]
 	if !known {
 		m.sites = append(m.sites, s)
@@ -68,9 +68,9 @@ func (m *maker) tag(s Site) allocator.Tag {
 func (m *maker) commonPhases(r *Run) (phases [][]learn.Buffer) {
 	for _, buffers := range r.Layout.Phases {
 		hasNoFrames := func(b *learn.Buffer) bool { return len(r.Sites[b.Tag].Frames) == 0 }
-		kept := without(buffers, hasNoFrames)
+		kept := leaveOut(buffers, hasNoFrames)
 		for i := range kept {
-			kept[i].Tag = m.tag(r.Sites[kept[i].Tag])
+			kept[i].Tag = m.tagOf(r.Sites[kept[i].Tag])
 		}
 		if len(kept) > 0 {
 			phases = append(phases, kept)
@@ -79,8 +79,8 @@ func (m *maker) commonPhases(r *Run) (phases [][]learn.Buffer) {
 	return phases
 }
 
-// without leaves requests out of a period. The lives of the others count only the requests that stay.
-func without(buffers []learn.Buffer, leftOut func(*learn.Buffer) bool) (kept []learn.Buffer) {
+// leaveOut leaves requests out of a period. The lives of the others count only the requests that stay.
+func leaveOut(buffers []learn.Buffer, leftOut func(*learn.Buffer) bool) (kept []learn.Buffer) {
 	n := len(buffers)
 	stayBefore := make([]uint64, 2*n+1) // how many stay before a request of two periods
 	for i := range 2 * n {
@@ -123,8 +123,8 @@ func commonToBoth(phases, others [][]learn.Buffer) (common [][]learn.Buffer) {
 func commonRequests(first, second []learn.Buffer) []learn.Buffer {
 	excluded := map[allocator.Tag]bool{}
 	isExcluded := func(b *learn.Buffer) bool { return excluded[b.Tag] }
-	sizes := bySite(first)
-	for tag, list := range bySite(second) {
+	sizes := sizesBySite(first)
+	for tag, list := range sizesBySite(second) {
 		excluded[tag] = !slices.Equal(sizes[tag], list)
 		delete(sizes, tag)
 	}
@@ -132,7 +132,7 @@ func commonRequests(first, second []learn.Buffer) []learn.Buffer {
 		excluded[tag] = true
 	}
 	for {
-		a, b := without(first, isExcluded), without(second, isExcluded)
+		a, b := leaveOut(first, isExcluded), leaveOut(second, isExcluded)
 		if len(a) == 0 {
 			return nil
 		}
@@ -147,8 +147,8 @@ func commonRequests(first, second []learn.Buffer) []learn.Buffer {
 	}
 }
 
-// bySite returns the sizes that each call site requests, ascending.
-func bySite(buffers []learn.Buffer) map[allocator.Tag][]uint64 {
+// sizesBySite returns the sizes that each call site requests, ascending.
+func sizesBySite(buffers []learn.Buffer) map[allocator.Tag][]uint64 {
 	sizes := map[allocator.Tag][]uint64{}
 	for i := range buffers {
 		sizes[buffers[i].Tag] = append(sizes[buffers[i].Tag], buffers[i].Size)

@@ -23,7 +23,7 @@ func (s *Site) key() string { return strings.Join(s.Frames, "\n") }
 func SiteOf(r *wire.Record) (s Site, tag allocator.Tag, ok bool) {
 	switch {
 	case r.Kind == wire.KindSite:
-		s.Frames = frames(r.Payload)
+		s.Frames = frameAddresses(r.Payload)
 	case r.Kind == wire.KindTag && r.AsTag().Mode() == wire.TagsSize:
 		s.Frames = []string{"size " + strconv.FormatUint(r.AsTag().Value(), 10)}
 	}
@@ -34,8 +34,8 @@ func SiteOf(r *wire.Record) (s Site, tag allocator.Tag, ok bool) {
 // framesMax is how many frames identify a call site.
 const framesMax = 64
 
-// frames returns the addresses of a SITE record, each once: inlined functions have the address of their caller.
-func frames(payload []byte) (list []string) {
+// frameAddresses returns the addresses of a SITE record, each once: inlined functions have the address of their caller.
+func frameAddresses(payload []byte) (list []string) {
 	for f := range wire.ParseSite(payload) {
 		place := callsite.Base(f.Module) + "+0x" + strconv.FormatUint(f.Offset, 16)
 		if !f.HasOffset {

@@ -139,7 +139,7 @@ func (p *Plan) check() error {
 					i+1, k+1, place.Phase, place.Request, place.Arena)
 			}
 			current := sitePlace{place, i}
-			if k > 0 && compare(last, current) >= 0 {
+			if k > 0 && comparePlaces(last, current) >= 0 {
 				return fmt.Errorf("site %d, place %d: request %d comes behind request %d: want them in order", i+1, k+1, place.Request, last.Request)
 			}
 			last = current
@@ -163,7 +163,7 @@ type sitePlace struct {
 	site int
 }
 
-func compare(a, b sitePlace) int {
+func comparePlaces(a, b sitePlace) int {
 	return cmp.Or(cmp.Compare(a.Phase, b.Phase), cmp.Compare(a.Request, b.Request))
 }
 
@@ -174,6 +174,6 @@ func (p *Plan) placesInOrder() (list []sitePlace) {
 			list = append(list, sitePlace{place, i})
 		}
 	}
-	slices.SortStableFunc(list, compare)
+	slices.SortStableFunc(list, comparePlaces)
 	return list
 }

@@ -53,7 +53,7 @@ func Run(src recording.Source, start uint64, p *Profile) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		f.apply(r)
+		f.takeRecord(r)
 	}
 	totals := map[string]uint64{}
 	for _, policy := range pools {
@@ -66,7 +66,7 @@ func Run(src recording.Source, start uint64, p *Profile) (*Result, error) {
 		}
 		totals[policy] = result.PeakReserved
 	}
-	return f.result(totals), nil
+	return f.makeResult(totals), nil
 }
 
 // pools are the policies whose memory is compared with that of a program without a pool.
@@ -107,7 +107,7 @@ type object struct {
 	id      uint64
 }
 
-func (f *fold) apply(r *wire.Record) {
+func (f *fold) takeRecord(r *wire.Record) {
 	f.names.Add(r)
 	switch r.Kind {
 	case wire.KindCreate:
@@ -195,8 +195,8 @@ func (f *fold) placeOf(s occurrence) *Place {
 	return &Place{Site: f.names.Process(s.process).Site(s.tag).Name, Time: s.time - min(f.start, s.time)}
 }
 
-// result makes the checks.
-func (f *fold) result(totals map[string]uint64) *Result {
+// makeResult makes the checks.
+func (f *fold) makeResult(totals map[string]uint64) *Result {
 	r := &Result{Device: f.profile, Verdict: Fits, Checks: []Check{
 		f.checkLargest(), f.checkOrigins(), f.checkMemory(totals), f.checkImages(), f.checkConstants(),
 	}}

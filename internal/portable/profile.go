@@ -84,15 +84,15 @@ func Parse(text string) (*Profile, error) {
 		if index < 0 {
 			return nil, &UnknownKey{key}
 		}
-		if err := fields[index].set(p, all[key]); err != nil {
+		if err := fields[index].setField(p, all[key]); err != nil {
 			return nil, fmt.Errorf("%s: %w", key, err)
 		}
 	}
 	return p, p.check()
 }
 
-// set sets a value.
-func (f *field) set(p *Profile, value any) error {
+// setField sets a value.
+func (f *field) setField(p *Profile, value any) error {
 	text, isText := value.(string)
 	number, isNumber := value.(int64)
 	switch {

@@ -158,7 +158,7 @@ func TestOverviewMovesNothing(t *testing.T) {
 // lastFrame returns where the last frame begins.
 func lastFrame(t testing.TB, path string) int64 {
 	t.Helper()
-	w := opened(t, path).walk()
+	w := opened(t, path).newWalker()
 	for w.nextFrame() {
 		continue
 	}
@@ -208,7 +208,7 @@ func TestDefinitionsCutOff(t *testing.T) {
 		}
 	}
 	summarized(t, path, Header{}, records, 10)
-	w := opened(t, path).walk()
+	w := opened(t, path).newWalker()
 	var places []int64
 	for w.nextFrame() {
 		if w.head.kind == frameDefinitions {
@@ -264,17 +264,17 @@ func TestLaterAdditions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range records {
-		w.events.append(&records[i])
+		w.events.appendRecord(&records[i])
 		if i%5 != 4 {
 			continue
 		}
 		s := numbered(uint64(i/5 + 1))
 		w.addToIndex(&s)
-		longer := append(s.append(nil), 1, 2, 3, 4, 5, 6, 7, 8)
+		longer := append(s.appendFrame(nil), 1, 2, 3, 4, 5, 6, 7, 8)
 		binary.LittleEndian.PutUint32(longer[4:], uint32(len(longer)-skippableHead))
 		binary.LittleEndian.PutUint32(longer[skippableHead:], crc32.Checksum(longer[skippableHead+4:], castagnoli))
 		writeRaw(w, w.events.head, zip.EncodeAll(w.events.raw, longer), len(w.events.raw))
-		w.events.clear()
+		w.events.beginNext()
 		writeRaw(w, frameHead{kind: 77, events: 12}, []byte("not even packed"), 3)
 	}
 	if err := w.Close(Footer{}); err != nil {
@@ -331,7 +331,7 @@ func TestUnknownFramesAnywhere(t *testing.T) {
 	unknown = unknown[before : before+headSize+int64(len("not even packed"))]
 	r := opened(t, path)
 	mixed := slices.Clone(whole[:r.first])
-	for walk := r.walk(); walk.nextFrame(); {
+	for walk := r.newWalker(); walk.nextFrame(); {
 		mixed = append(mixed, unknown...)
 		mixed = append(mixed, whole[walk.offset:walk.after]...)
 	}

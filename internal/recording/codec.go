@@ -53,19 +53,19 @@ func newState(version int) codecState {
 	return codecState{newest: wire.KindGauge}
 }
 
-// slot returns the last event of a kind. Kinds that the version does not know share one with KindNone: a target may
+// lastOfKind returns the last event of a kind. Kinds that the version does not know share one with KindNone: a target may
 // write anything, and it must not cost the events around it.
-func (s *codecState) slot(kind wire.Kind) *wire.Event {
+func (s *codecState) lastOfKind(kind wire.Kind) *wire.Event {
 	if kind > s.newest {
 		kind = wire.KindNone
 	}
 	return &s.last[kind]
 }
 
-// append adds one record to b. A payload longer than wire.PayloadMax is cut.
-func (s *codecState) append(b []byte, r *wire.Record) []byte {
-	last := s.slot(r.Kind)
-	mask, delta := s.mask(r, last)
+// appendRecord adds one record to b. A payload longer than wire.PayloadMax is cut.
+func (s *codecState) appendRecord(b []byte, r *wire.Record) []byte {
+	last := s.lastOfKind(r.Kind)
+	mask, delta := s.changedFields(r, last)
 	b = appendUvarint(b, uint64(r.Kind))
 	b = appendUvarint(b, mask)
 	b = appendUvarint(b, delta)
@@ -107,7 +107,7 @@ func (s *codecState) append(b []byte, r *wire.Record) []byte {
 		b = binary.AppendUvarint(b, uint64(len(payload)))
 		b = append(b, payload...)
 	}
-	s.advance(r, last)
+	s.noteRecord(r, last)
 	return b
 }
 
@@ -140,16 +140,16 @@ func appendByte(b []byte, present uint64, v uint8) []byte {
 	return b
 }
 
-// mask marks the fields that differ from what the reader will expect.
-func (s *codecState) mask(r *wire.Record, last *wire.Event) (mask, delta uint64) {
+// changedFields marks the fields that differ from what the reader will expect.
+func (s *codecState) changedFields(r *wire.Record, last *wire.Event) (changedFields, delta uint64) {
 	delta = r.Time - s.time
 	if int64(delta) < 0 {
 		delta = s.time - r.Time
-		mask |= hasBackwards
+		changedFields |= hasBackwards
 	}
 	set := func(differs bool, bit uint64) {
 		if differs {
-			mask |= bit
+			changedFields |= bit
 		}
 	}
 	set(r.Process != s.proc, hasProcess)
@@ -170,7 +170,7 @@ func (s *codecState) mask(r *wire.Record, last *wire.Event) (mask, delta uint64)
 		set(r.Status != last.Status, hasStatus)
 		set(r.Access != last.Access, hasAccess)
 	}
-	return mask, delta
+	return changedFields, delta
 }
 
 // sameAttributes reports whether two events have the same attributes. Those of one kind mostly do, and one branch for all of them
@@ -196,7 +196,7 @@ func expectedGranted(kind wire.Kind, size uint64) uint64 {
 	return 0
 }
 
-func (s *codecState) advance(r *wire.Record, last *wire.Event) {
+func (s *codecState) noteRecord(r *wire.Record, last *wire.Event) {
 	s.time, s.thread, s.proc = r.Time, r.Thread, r.Process
 	*last = r.Event
 	if r.Kind == wire.KindCreate {
@@ -210,7 +210,7 @@ type decoder struct {
 	bad bool
 }
 
-func (d *decoder) uvarint(most uint64) uint64 {
+func (d *decoder) readUvarint(most uint64) uint64 {
 	v, n := binary.Uvarint(d.b)
 	if n <= 0 || v > most {
 		d.bad = true
@@ -220,7 +220,7 @@ func (d *decoder) uvarint(most uint64) uint64 {
 	return v
 }
 
-func (d *decoder) varint() int64 {
+func (d *decoder) readVarint() int64 {
 	v, n := binary.Varint(d.b)
 	if n <= 0 {
 		d.bad = true
@@ -230,7 +230,7 @@ func (d *decoder) varint() int64 {
 	return v
 }
 
-func (d *decoder) byte() uint8 {
+func (d *decoder) readByte() uint8 {
 	if len(d.b) == 0 {
 		d.bad = true
 		return 0
@@ -249,19 +249,19 @@ const (
 // decodeRecord reads one record off the front of b and returns the rest. The payload is part of b.
 func (s *codecState) decodeRecord(b []byte, r *wire.Record) ([]byte, error) {
 	d := decoder{b: b}
-	kind := wire.Kind(d.uvarint(max16))
-	last := s.slot(kind)
-	mask := d.uvarint(hasAccess<<1 - 1)
-	delta := d.uvarint(max64)
+	kind := wire.Kind(d.readUvarint(max16))
+	last := s.lastOfKind(kind)
+	mask := d.readUvarint(hasAccess<<1 - 1)
+	delta := d.readUvarint(max64)
 	if mask&hasBackwards != 0 {
 		delta = -delta
 	}
 	*r = wire.Record{Event: *last, Process: s.proc, Thread: s.thread}
 	r.Kind, r.Time, r.Duration, r.Cost = kind, s.time+delta, 0, 0
-	d.common(mask, r)
-	d.object(mask, r, s.object, last.Link)
+	d.readCommon(mask, r)
+	d.readObject(mask, r, s.object, last.Link)
 	if kind.HasPayload() {
-		n := int(d.uvarint(wire.PayloadMax))
+		n := int(d.readUvarint(wire.PayloadMax))
 		if n > len(d.b) {
 			return nil, errEvent
 		}
@@ -270,62 +270,62 @@ func (s *codecState) decodeRecord(b []byte, r *wire.Record) ([]byte, error) {
 	if d.bad {
 		return nil, errEvent
 	}
-	s.advance(r, last)
+	s.noteRecord(r, last)
 	return d.b, nil
 }
 
-func (d *decoder) common(mask uint64, r *wire.Record) {
+func (d *decoder) readCommon(mask uint64, r *wire.Record) {
 	if mask&hasProcess != 0 {
-		r.Process = uint32(d.uvarint(max32))
+		r.Process = uint32(d.readUvarint(max32))
 	}
 	if mask&hasThread != 0 {
-		r.Thread = uint32(d.uvarint(max32))
+		r.Thread = uint32(d.readUvarint(max32))
 	}
 	if mask&hasDuration != 0 {
-		r.Duration = uint32(d.uvarint(max32))
+		r.Duration = uint32(d.readUvarint(max32))
 	}
 	if mask&hasCost != 0 {
-		r.Cost = uint32(d.uvarint(max32))
+		r.Cost = uint32(d.readUvarint(max32))
 	}
 	if mask&hasOp != 0 {
-		r.Op = d.byte()
+		r.Op = d.readByte()
 	}
 	if mask&hasOutcome != 0 {
-		r.Outcome = wire.Outcome(d.byte())
+		r.Outcome = wire.Outcome(d.readByte())
 	}
 	if mask&hasReason != 0 {
-		r.Reason = d.byte()
+		r.Reason = d.readByte()
 	}
 	if mask&hasFlags != 0 {
-		r.Flags = d.byte()
+		r.Flags = d.readByte()
 	}
 	if mask&hasScope != 0 {
-		r.Scope = uint16(d.uvarint(max16))
+		r.Scope = uint16(d.readUvarint(max16))
 	}
 	if mask&hasStatus != 0 {
-		r.Status = int16(max(math.MinInt16, min(d.varint(), math.MaxInt16))) // version 1 had 32 bits
+		r.Status = int16(max(math.MinInt16, min(d.readVarint(), math.MaxInt16))) // version 1 had 32 bits
 	}
 	if mask&hasTag != 0 {
-		r.Tag = uint32(d.uvarint(max32))
+		r.Tag = uint32(d.readUvarint(max32))
 	}
 }
 
-func (d *decoder) object(mask uint64, r *wire.Record, latest, link uint64) {
+func (d *decoder) readObject(mask uint64, r *wire.Record, latest, link uint64) {
 	r.Object = expectedObject(r.Kind, latest)
 	if mask&hasObject != 0 {
-		r.Object = latest + uint64(d.varint())
+		r.Object = latest + uint64(d.readVarint())
 	}
 	if mask&hasSize != 0 {
-		r.Size = d.uvarint(max64)
+		r.Size = d.readUvarint(max64)
 	}
 	r.Granted = expectedGranted(r.Kind, r.Size)
 	if mask&hasGranted != 0 {
-		r.Granted = r.Size + uint64(d.varint())
+		r.Granted = r.Size + uint64(d.readVarint())
 	}
 	if mask&hasLink != 0 {
-		r.Link = link + uint64(d.varint())
+		r.Link = link + uint64(d.readVarint())
 	}
 	if mask&hasAccess != 0 {
-		r.Access = uint16(d.uvarint(max16))
+		r.Access = uint16(d.readUvarint(max16))
 	}
 }

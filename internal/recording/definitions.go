@@ -13,15 +13,15 @@ import (
 // record's payload is valid during the call only. Damaged frames are left out silently. It does not change what
 // Next reads. An error of fn ends it and comes back as it is; others are of the file system.
 func (r *Reader) Definitions(fn func(*wire.Record) error) error {
-	f := r.fork()
+	f := r.forkReader()
 	if r.header.Version < 3 {
-		return f.defineAll(fn)
+		return f.definitionsAmongEvents(fn)
 	}
 	missing := int64(-1) // offset of an event frame whose definitions have not come: a crash may have prevented them
-	w := r.walk()
+	w := r.newWalker()
 	for w.nextFrame() {
 		if w.head.kind == frameDefinitions {
-			given, err := f.define(w.offset, fn)
+			given, err := f.definitionsAt(w.offset, fn)
 			if err != nil {
 				return err
 			}
@@ -33,7 +33,7 @@ func (r *Reader) Definitions(fn func(*wire.Record) error) error {
 		if w.head.kind > frameDefinitions {
 			continue // a later gpumemtop may put it anywhere
 		}
-		if _, err := f.define(missing, fn); err != nil {
+		if _, err := f.definitionsAt(missing, fn); err != nil {
 			return err
 		}
 		missing = -1
@@ -44,19 +44,19 @@ func (r *Reader) Definitions(fn func(*wire.Record) error) error {
 	if w.err != nil {
 		return w.err
 	}
-	_, err := f.define(missing, fn)
+	_, err := f.definitionsAt(missing, fn)
 	return err
 }
 
-// define gives the definitions in the frame at an offset, if there is one; false when the frame is damaged.
-func (r *Reader) define(offset int64, fn func(*wire.Record) error) (bool, error) {
+// definitionsAt gives the definitions in the frame at an offset, if there is one; false when the frame is damaged.
+func (r *Reader) definitionsAt(offset int64, fn func(*wire.Record) error) (bool, error) {
 	if offset < 0 {
 		return false, nil
 	}
 	r.offset = offset
 	head, err := r.readFrame()
 	if err == nil {
-		err = r.unpack(&head)
+		err = r.unpackFrame(&head)
 	}
 	if errors.Is(err, errFrame) || errors.Is(err, io.EOF) {
 		return false, nil
@@ -80,8 +80,8 @@ func (r *Reader) define(offset int64, fn func(*wire.Record) error) (bool, error)
 	return true, nil
 }
 
-// defineAll gives the definitions among all events.
-func (r *Reader) defineAll(fn func(*wire.Record) error) error {
+// definitionsAmongEvents gives the definitions among all events.
+func (r *Reader) definitionsAmongEvents(fn func(*wire.Record) error) error {
 	var rec wire.Record
 	for {
 		err := r.Next(&rec)

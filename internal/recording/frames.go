@@ -14,21 +14,21 @@ func (r *Reader) nextFrame() error {
 		start := r.offset
 		head, err := r.readFrame()
 		if err == nil && head.kind == frameEvents {
-			if err = r.unpack(&head); err == nil {
+			if err = r.unpackFrame(&head); err == nil {
 				r.frames++
 				r.events += uint64(head.events)
 				r.latest = max(r.latest, head.lastNS)
 				r.state = newState(r.header.Version)
 				r.rest, r.left = r.raw, head.events
-				return r.tooDense()
+				return r.tooDenseError()
 			}
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			r.conclude()
+			r.noteMissingFrames()
 			return io.EOF
 		case errors.Is(err, errFrame):
-			if !r.resync(start) {
+			if !r.findNextFrame(start) {
 				return io.EOF
 			}
 		case err != nil:
@@ -37,8 +37,8 @@ func (r *Reader) nextFrame() error {
 	}
 }
 
-// conclude notes, at the end, missing frames although none is damaged.
-func (r *Reader) conclude() {
+// noteMissingFrames notes, at the end, missing frames although none is damaged.
+func (r *Reader) noteMissingFrames() {
 	switch {
 	case r.damage != "":
 	case r.footer == nil:
@@ -56,12 +56,12 @@ func (r *Reader) progressText() string {
 	return fmt.Sprintf(" at %.3f s", float64(r.latest-r.header.ClockNS)/1e9)
 }
 
-// resync looks for the next frame after a damaged or truncated one at start.
-func (r *Reader) resync(start int64) bool {
+// findNextFrame looks for the next frame after a damaged or truncated one at start.
+func (r *Reader) findNextFrame(start int64) bool {
 	if r.search == nil {
-		r.search = r.walk()
+		r.search = r.newWalker()
 	}
-	if r.search.after = start; r.search.skip() {
+	if r.search.after = start; r.search.skipDamage() {
 		r.offset = r.search.after
 		r.noteDamage("%d bytes behind frame %d are damaged", r.offset-start, r.frames)
 		return true
@@ -119,8 +119,8 @@ func (r *Reader) readHead(head *frameHead, b []byte, offset int64) bool {
 	return head.decode(b) && (head.sound || r.header.Version < 3) && offset+head.length() <= r.size
 }
 
-// unpack unpacks the frame that readFrame read into raw.
-func (r *Reader) unpack(head *frameHead) error {
+// unpackFrame unpacks the frame that readFrame read into raw.
+func (r *Reader) unpackFrame(head *frameHead) error {
 	raw, err := r.zip.DecodeAll(r.packed, r.raw[:0])
 	if err != nil || len(raw) != int(head.raw) {
 		return errFrame

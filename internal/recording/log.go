@@ -30,13 +30,13 @@ func (l *Log) Append(r *wire.Record) {
 		b := newBatch(frameDefinitions)
 		l.open = &b
 	}
-	l.open.append(r)
+	l.open.appendRecord(r)
 	if len(l.open.raw) < logRaw {
 		return
 	}
 	f := frame{l.open.head.events, packer().EncodeAll(l.open.raw, nil)}
 	l.frames, l.bytes = append(l.frames, f), l.bytes+len(f.packed)
-	l.open.clear()
+	l.open.beginNext()
 }
 
 // Bytes returns how many bytes the records take.

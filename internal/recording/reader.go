@@ -54,20 +54,20 @@ func Open(path string) (*Reader, error) {
 	if err != nil {
 		return nil, openError(path, err)
 	}
-	r, err := open(file, path)
+	r, err := openFile(file, path)
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return r, nil
 }
 
-func open(file *os.File, path string) (*Reader, error) {
+func openFile(file *os.File, path string) (*Reader, error) {
 	info, err := file.Stat()
 	switch {
 	case err != nil:
 		return nil, openError(path, err)
 	case info.IsDir():
-		return nil, fmt.Errorf("%s %w: it is %s", path, ErrNotRecording, folder(path))
+		return nil, fmt.Errorf("%s %w: it is %s", path, ErrNotRecording, describeFolder(path))
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s %w: that is a file that can be sought, which a pipe or a device cannot", path, ErrNotRecording)
 	}
@@ -84,8 +84,8 @@ func open(file *os.File, path string) (*Reader, error) {
 	return r, nil
 }
 
-// folder says what a folder is.
-func folder(path string) string {
+// describeFolder says what a folder is.
+func describeFolder(path string) string {
 	for table, part := range map[string]string{"runs": "app=*", "buffers": "host=*", "events": "host=*"} {
 		if found, err := fs.Glob(os.DirFS(filepath.Join(path, table)), part); err == nil && len(found) > 0 {
 			return foreign.Tables
@@ -114,7 +114,7 @@ func (r *Reader) readHeader() error {
 	r.offset = int64(len(magic))
 	head, err := r.readFrame()
 	if err == nil {
-		err = r.unpack(&head)
+		err = r.unpackFrame(&head)
 	}
 	if err != nil || head.kind != frameHeader {
 		return fmt.Errorf("%s %w: its header is cut off or damaged", r.path, ErrNotRecording)
@@ -162,9 +162,9 @@ func (r *Reader) readFooter() {
 		head, err := r.readFrame()
 		if err == nil && head.kind <= frameDefinitions {
 			var footer Footer
-			if head.kind == frameFooter && r.unpack(&head) == nil && json.Unmarshal(r.raw, &footer) == nil {
+			if head.kind == frameFooter && r.unpackFrame(&head) == nil && json.Unmarshal(r.raw, &footer) == nil {
 				r.footer = &footer
-				r.index = r.fitting(footer.Index)
+				r.index = r.indexIfFitting(footer.Index)
 			}
 			return
 		}
@@ -227,15 +227,15 @@ func (r *Reader) SeekTime(ns uint64) error {
 		}
 		frames += int(e.Frames)
 	}
-	err := r.scan(ns)
+	err := r.skipFramesBefore(ns)
 	r.leapt = r.offset != r.first
 	return err
 }
 
-// scan steps over frames whose events are all before a time, by their heads alone. It stops at a damaged head: Next
+// skipFramesBefore steps over frames whose events are all before a time, by their heads alone. It stops at a damaged head: Next
 // steps over that and notes the damage.
-func (r *Reader) scan(ns uint64) error {
-	w := r.walk()
+func (r *Reader) skipFramesBefore(ns uint64) error {
+	w := r.newWalker()
 	for {
 		var head frameHead
 		b := w.bytesAt(r.offset, headSize)
@@ -266,15 +266,15 @@ func (r *Reader) Next(rec *wire.Record) error {
 			if rec.Kind != wire.KindCreate && rec.Process == r.process {
 				return nil
 			}
-			return r.count(rec)
+			return r.countRecord(rec)
 		}
 		r.noteDamage("frame %d holds %d events less than it says", r.frames, r.left)
 		r.left = 0
 	}
 }
 
-// The number of creates, events and processes that a file may hold: a base, and more for each byte. Recordings of programs stay far
-// below. So the size of a file bounds the memory of its reader: without that, a file of 9 KB could take gigabytes.
+// The number of creates, events and processes that a file may hold: a base, and more for each byte. Recordings of programs
+// stay far below. So the size of a file bounds the memory of its reader: without that, a file of 9 KB could take gigabytes.
 const (
 	freeCreates     = 1 << 16
 	createsPerByte  = 8 // a loop of creates and releases, alone on a processor, makes 2.7
@@ -284,8 +284,8 @@ const (
 	bytesPerProcess = 32 // the least program makes 900
 )
 
-// count counts a create or the record of another process.
-func (r *Reader) count(rec *wire.Record) error {
+// countRecord counts a create or the record of another process.
+func (r *Reader) countRecord(rec *wire.Record) error {
 	if rec.Kind == wire.KindCreate {
 		r.asked++
 	}
@@ -293,11 +293,11 @@ func (r *Reader) count(rec *wire.Record) error {
 		r.process = rec.Process
 		r.processes[rec.Process] = struct{}{}
 	}
-	return r.tooDense()
+	return r.tooDenseError()
 }
 
-// tooDense returns the error for a file that holds too much for its size.
-func (r *Reader) tooDense() error {
+// tooDenseError returns the error for a file that holds too much for its size.
+func (r *Reader) tooDenseError() error {
 	creates, events, processes := freeCreates+r.size*createsPerByte, freeEvents+r.size*eventsPerByte, freeProcesses+r.size/bytesPerProcess
 	if r.asked > creates || int64(r.events) > events || int64(len(r.processes)) > processes {
 		return fmt.Errorf("read recording %s: its %d bytes hold more than %d creates, %d events or %d processes: no program makes such a recording",

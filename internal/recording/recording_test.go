@@ -301,7 +301,7 @@ func TestLongRecording(t *testing.T) {
 		w.addToIndex(&Summary{rng.Uint64() >> 8, rng.Uint64() >> 8, rng.Uint64() >> 8, rng.Uint64() >> 24, rng.Uint64() >> 24, rng.Uint64() >> 24, rng.Uint64() >> 24, rng.Uint64() >> 24})
 		w.offset += 80
 	}
-	w.events.clear()
+	w.events.beginNext()
 	w.offset -= frames * 80
 	if err := w.Close(Footer{Status: 4}); err != nil {
 		t.Fatal(err)
@@ -614,7 +614,7 @@ func FuzzDecode(f *testing.F) {
 	s := newState(Version)
 	var b []byte
 	for _, r := range sample(20) {
-		b = s.append(b, &r)
+		b = s.appendRecord(b, &r)
 	}
 	f.Add(b)
 	f.Add([]byte{10, 0xff, 0xff, 0x03})

@@ -41,8 +41,8 @@ const (
 	summaryMax     = 4096 // that a reader takes for one
 )
 
-// append adds the summary's frame to b.
-func (s *Summary) append(b []byte) []byte {
+// appendFrame adds the summary's frame to b.
+func (s *Summary) appendFrame(b []byte) []byte {
 	start := len(b)
 	b = binary.LittleEndian.AppendUint32(b, skippableMagic)
 	b = binary.LittleEndian.AppendUint32(b, summarySize-skippableHead)
@@ -103,30 +103,30 @@ const indexMax = 8192
 // frames.
 func addEntry(index []IndexEntry, one IndexEntry) []IndexEntry {
 	if n := len(index); n > 1 && index[n-1].Frames < index[0].Frames {
-		index[n-1].join(&one)
+		index[n-1].joinNext(&one)
 		return index
 	}
 	if len(index) == indexMax {
-		index = halve(index)
+		index = halveIndex(index)
 	}
 	return append(index, one)
 }
 
-// halve joins the entries of an index in pairs.
-func halve(index []IndexEntry) []IndexEntry {
+// halveIndex joins the entries of an index in pairs.
+func halveIndex(index []IndexEntry) []IndexEntry {
 	short := index[:0]
 	for i := 0; i < len(index); i += 2 {
 		e := index[i]
 		if i+1 < len(index) {
-			e.join(&index[i+1])
+			e.joinNext(&index[i+1])
 		}
 		short = append(short, e)
 	}
 	return short
 }
 
-// join adds the frames of the entry that follows.
-func (e *IndexEntry) join(next *IndexEntry) {
+// joinNext adds the frames of the entry that follows.
+func (e *IndexEntry) joinNext(next *IndexEntry) {
 	e.Frames, e.Events = e.Frames+next.Frames, e.Events+next.Events
 	e.FirstNS, e.LastNS = min(e.FirstNS, next.FirstNS), max(e.LastNS, next.LastNS)
 	if e.Summary == nil || next.Summary == nil {

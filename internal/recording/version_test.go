@@ -16,8 +16,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestEarlierVersionsAreRead reads recordings that the last gpumemtop of each version wrote. In version 1 SLAB and GAUGE were unknown
-// kinds, which shared their last values with NONE, and a status had 32 bits.
+// TestEarlierVersionsAreRead reads recordings that the last gpumemtop of each version wrote. In version 1 SLAB and GAUGE were
+// unknown kinds, which shared their last values with NONE, and a status had 32 bits.
 func TestEarlierVersionsAreRead(t *testing.T) {
 	one := []wire.Kind{10, 21, 12, 22, 300, 1, 0, 16, 18}
 	two := []wire.Kind{1, 3, 10, 21, 12, 22, 300, 5, 0, 9, 18}
@@ -168,7 +168,7 @@ func TestLaterVersionIsToldFromNoRecording(t *testing.T) {
 		}
 		restart(t, w, path, 0)
 		w.write(fileMagic[:])
-		writeRaw(w, frameHead{kind: frameHeader}, store([]byte(header), nil), len(header))
+		writeRaw(w, frameHead{kind: frameHeader}, storeFrame([]byte(header), nil), len(header))
 		if err := w.Close(Footer{}); err != nil {
 			t.Fatal(err)
 		}

@@ -42,14 +42,14 @@ func (r *Reader) Blocks() ([]Block, error) {
 // buildIndex makes an index from the heads.
 func (r *Reader) buildIndex() ([]IndexEntry, error) {
 	var index []IndexEntry
-	w := r.walk()
+	w := r.newWalker()
 	for w.nextFrame() {
 		if w.head.kind != frameEvents {
 			continue
 		}
 		e := IndexEntry{w.offset, 1, uint64(w.head.events), w.head.firstNS, w.head.lastNS, nil}
 		var s Summary
-		if s.decode(w.start()) {
+		if s.decode(w.payloadStart()) {
 			e.Summary = &s
 		}
 		index = addEntry(index, e)
@@ -60,9 +60,9 @@ func (r *Reader) buildIndex() ([]IndexEntry, error) {
 // looksMost bounds the entries of an index that are compared with the file: each may cost a seek of the disk.
 const looksMost = 64
 
-// fitting returns an index if it fits the file, else nil: a footer may be another recording's. Of a long index it checks samples:
-// errors in other entries show when these are used.
-func (r *Reader) fitting(index []IndexEntry) []IndexEntry {
+// indexIfFitting returns an index if it fits the file, else nil: a footer may be another recording's. Of a long index it
+// checks samples: errors in other entries show when these are used.
+func (r *Reader) indexIfFitting(index []IndexEntry) []IndexEntry {
 	var events uint64
 	before := r.first - 1
 	every := len(index)/looksMost + 1
@@ -104,9 +104,9 @@ func (r *Reader) Torn() (Torn, bool, error) {
 		return Torn{}, false, nil
 	}
 	var t Torn
-	end, w := r.first, r.walk()
+	end, w := r.first, r.newWalker()
 	for w.nextFrame() {
-		if w.offset+w.head.length() == r.size && !r.intact(w.offset) {
+		if w.offset+w.head.length() == r.size && !r.isIntact(w.offset) {
 			break // the kernel may have lost a part of what was written last
 		}
 		end = w.offset + w.head.length()
@@ -118,17 +118,17 @@ func (r *Reader) Torn() (Torn, bool, error) {
 	return t, true, w.err
 }
 
-// fork returns a reader of the same file at its start, which shares no changing state.
-func (r *Reader) fork() *Reader {
+// forkReader returns a reader of the same file at its start, which shares no changing state.
+func (r *Reader) forkReader() *Reader {
 	return &Reader{
 		file: r.file, path: r.path, size: r.size, header: r.header, footer: r.footer, first: r.first, index: r.index,
 		offset: r.first, zip: r.zip, processes: map[uint32]struct{}{},
 	}
 }
 
-// intact reports whether the frame at an offset is whole.
-func (r *Reader) intact(offset int64) bool {
-	f := r.fork()
+// isIntact reports whether the frame at an offset is whole.
+func (r *Reader) isIntact(offset int64) bool {
+	f := r.forkReader()
 	f.offset = offset
 	_, err := f.readFrame()
 	return err == nil
@@ -149,30 +149,30 @@ type walker struct {
 	err    error // of the file system; ends the walk
 }
 
-func (r *Reader) walk() *walker { return &walker{r: r, after: r.first} }
+func (r *Reader) newWalker() *walker { return &walker{r: r, after: r.first} }
 
-// nextFrame goes to the next frame whose head is sound, and skips damage. In versions 1 and 2 only the checksum of the whole frame
-// shows whether the head is sound.
+// nextFrame goes to the next frame whose head is sound, and skips damage. In versions 1 and 2 only the checksum of the whole
+// frame shows whether the head is sound.
 func (w *walker) nextFrame() bool {
 	for w.after < w.r.size {
 		b := w.bytesAt(w.after, headSize)
 		if w.err != nil {
 			return false
 		}
-		if w.r.readHead(&w.head, b, w.after) && (w.r.header.Version >= 3 || w.r.intact(w.after)) {
+		if w.r.readHead(&w.head, b, w.after) && (w.r.header.Version >= 3 || w.r.isIntact(w.after)) {
 			w.offset = w.after
 			w.after += w.head.length()
 			return true
 		}
-		if !w.skip() {
+		if !w.skipDamage() {
 			return false
 		}
 	}
 	return false
 }
 
-// skip looks for the next possible head after a damaged one.
-func (w *walker) skip() bool {
+// skipDamage looks for the next possible head after a damaged one.
+func (w *walker) skipDamage() bool {
 	for at := w.after + 1; at < w.r.size; {
 		b := w.bytesAt(at, len(frameMagic))
 		if len(b) < len(frameMagic) || w.err != nil {
@@ -188,8 +188,8 @@ func (w *walker) skip() bool {
 	return false
 }
 
-// start returns the beginning of the frame's payload: all of its summary, if it has one.
-func (w *walker) start() []byte {
+// payloadStart returns the beginning of the frame's payload: all of its summary, if it has one.
+func (w *walker) payloadStart() []byte {
 	at, most := w.offset+headSize, int(w.head.packed)
 	n := summaryLength(w.bytesAt(at, min(skippableHead, most)))
 	return w.bytesAt(at, min(n, most))

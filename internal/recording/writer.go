@@ -41,19 +41,19 @@ func newBatch(kind frameType) batch {
 	return batch{head: frameHead{kind: kind}, state: newState(Version)}
 }
 
-// append adds a record, which refers to those before it.
-func (f *batch) append(r *wire.Record) {
+// appendRecord adds a record, which refers to those before it.
+func (f *batch) appendRecord(r *wire.Record) {
 	if f.head.events == 0 {
 		f.head.firstNS, f.head.lastNS = r.Time, r.Time
 	}
-	f.raw = f.state.append(f.raw, r)
+	f.raw = f.state.appendRecord(f.raw, r)
 	f.head.events++
 	f.head.firstNS = min(f.head.firstNS, r.Time)
 	f.head.lastNS = max(f.head.lastNS, r.Time)
 }
 
-// clear starts the next frame.
-func (f *batch) clear() {
+// beginNext starts the next frame.
+func (f *batch) beginNext() {
 	f.raw = f.raw[:0]
 	f.head = frameHead{kind: f.head.kind}
 	f.state = newState(Version)
@@ -86,7 +86,7 @@ func Create(path string, h Header, force bool) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create recording: %w: use -o to name a file that can be written", err)
 	}
-	if err := claim(file); err != nil {
+	if err := claimFile(file); err != nil {
 		return nil, errors.Join(fmt.Errorf("create recording: %s: %w", path, err), file.Close())
 	}
 	w := &Writer{file: disk.NewWriter(file), events: newBatch(frameEvents), definitions: newBatch(frameDefinitions)}
@@ -104,8 +104,8 @@ func Create(path string, h Header, force bool) (*Writer, error) {
 	return w, nil
 }
 
-// claim makes a file this writer's alone, and empty, until it is closed.
-func claim(file *os.File) error {
+// claimFile makes a file this writer's alone, and empty, until it is closed.
+func claimFile(file *os.File) error {
 	switch err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return errors.New("another gpumemtop is writing it: use -o to name another")
@@ -124,9 +124,9 @@ func (w *Writer) Append(r *wire.Record) error {
 	if w.err != nil {
 		return w.err
 	}
-	w.events.append(r)
+	w.events.appendRecord(r)
 	if r.Defines() {
-		w.definitions.append(r)
+		w.definitions.appendRecord(r)
 	}
 	if len(w.events.raw) >= cutRaw || w.events.head.events >= cutEvents {
 		return w.Flush()
@@ -148,16 +148,16 @@ func (w *Writer) Flush() error {
 	w.addToIndex(summary)
 	w.packed = w.packed[:0]
 	if w.definitions.head.events == 0 {
-		w.pack(head, summary, w.events.raw)
+		w.packFrame(head, summary, w.events.raw)
 	} else {
 		// Both frames go out in one call: a crash leaves both or none.
 		head.flags |= flagDefines
-		w.pack(head, summary, w.events.raw)
-		w.pack(&w.definitions.head, nil, w.definitions.raw)
-		w.definitions.clear()
+		w.packFrame(head, summary, w.events.raw)
+		w.packFrame(&w.definitions.head, nil, w.definitions.raw)
+		w.definitions.beginNext()
 	}
 	w.write(w.packed)
-	w.events.clear()
+	w.events.beginNext()
 	return w.err
 }
 
@@ -190,12 +190,12 @@ func (w *Writer) writeJSON(kind frameType, v any) {
 		return
 	}
 	w.packed = w.packed[:0]
-	w.pack(&frameHead{kind: kind}, nil, data)
+	w.packFrame(&frameHead{kind: kind}, nil, data)
 	w.write(w.packed)
 }
 
-// pack appends a frame to the bytes that are written next.
-func (w *Writer) pack(head *frameHead, summary *Summary, raw []byte) {
+// packFrame appends a frame to the bytes that are written next.
+func (w *Writer) packFrame(head *frameHead, summary *Summary, raw []byte) {
 	if len(raw) > maxFrameRaw && w.err == nil {
 		w.err = fmt.Errorf("write recording: a frame of %d bytes is more than a reader takes", len(raw))
 		return
@@ -204,10 +204,10 @@ func (w *Writer) pack(head *frameHead, summary *Summary, raw []byte) {
 	var b [headSize]byte
 	w.packed = append(w.packed, b[:]...)
 	if summary != nil {
-		w.packed = summary.append(w.packed)
+		w.packed = summary.appendFrame(w.packed)
 	}
 	if (head.kind == frameHeader || head.kind == frameFooter) && len(raw) <= storedMax {
-		w.packed = store(raw, w.packed)
+		w.packed = storeFrame(raw, w.packed)
 	} else {
 		w.packed = packer().EncodeAll(raw, w.packed)
 	}
@@ -217,12 +217,12 @@ func (w *Writer) pack(head *frameHead, summary *Summary, raw []byte) {
 	copy(w.packed[start:], b[:])
 }
 
-// storedMax is the longest header or footer that is stored: the packer has 256 KiB of tables, and a short run waits for the first use
-// of each page.
+// storedMax is the longest header or footer that is stored: the packer has 256 KiB of tables, and a short run waits for the
+// first use of each page.
 const storedMax = 4 << 10
 
-// store adds a frame of zstd with one block, which is not compressed (RFC 8878 §3.1.1).
-func store(raw, to []byte) []byte {
+// storeFrame adds a frame of zstd with one block, which is not compressed (RFC 8878 §3.1.1).
+func storeFrame(raw, to []byte) []byte {
 	const (
 		magic     = 0xfd2fb528
 		whole     = 0xa0 // one segment, whose length has four bytes

@@ -51,7 +51,7 @@ func Dial(path string, until time.Time) (*Client, error) {
 	c := &Client{conn: conn, until: until, from: bufio.NewReader(conn)}
 	c.bounded = &io.LimitedReader{R: c.from, N: aboutMax}
 	c.answers = gob.NewDecoder(byteReader{c})
-	if uid, known := peerOf(conn); !known || int(uid) != os.Geteuid() && os.Geteuid() != 0 {
+	if uid, known := userAtPeer(conn); !known || int(uid) != os.Geteuid() && os.Geteuid() != 0 {
 		return nil, errors.Join(fmt.Errorf("the session belongs to user %d", uid), conn.Close())
 	}
 	if err = conn.SetDeadline(until); err == nil {
@@ -84,8 +84,8 @@ func (r byteReader) ReadByte() (byte, error) {
 // Close ends the connection.
 func (c *Client) Close() { _ = c.conn.Close() }
 
-// ask sends a line and returns the answer. After an error the connection cannot be used.
-func (c *Client) ask(line string) (a Answer, err error) {
+// askServer sends a line and returns the answer. After an error the connection cannot be used.
+func (c *Client) askServer(line string) (a Answer, err error) {
 	if c.err == nil {
 		until := time.Now().Add(answerTime)
 		if !c.until.IsZero() {
@@ -117,7 +117,7 @@ func (c *Client) Look() *stats.Snapshot {
 	if c.curve {
 		line += " curve"
 	}
-	a, err := c.ask(line)
+	a, err := c.askServer(line)
 	if err != nil {
 		if c.last.State.State == stats.Running { // whether and how it ended is unknown
 			c.last.State.State, c.last.State.Status = stats.Exited, -1
@@ -157,26 +157,26 @@ func (c *Client) Curve() *view.Curve {
 
 // Do asks for a change: "limit NAME VALUE", "policy NAME" or "adopt NAME". It returns the request's sequence number.
 func (c *Client) Do(line string) (sequence uint64, err error) {
-	a, err := c.change(line)
+	a, err := c.askForChange(line)
 	return a.Sequence, err
 }
 
 // Record starts a recording of the session, or stops the present one, and returns what to show.
 func (c *Client) Record() (string, error) {
-	a, err := c.change("record")
+	a, err := c.askForChange("record")
 	return a.Text, err
 }
 
 // Measure begins an experiment of the session, or ends the present one, and returns what to show.
 func (c *Client) Measure() (string, error) {
-	a, err := c.change("measure")
+	a, err := c.askForChange("measure")
 	return a.Text, err
 }
 
-func (c *Client) change(line string) (Answer, error) {
+func (c *Client) askForChange(line string) (Answer, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	a, err := c.ask(line)
+	a, err := c.askServer(line)
 	if err == nil && a.Error != "" {
 		err = errors.New(a.Error)
 	}

@@ -98,11 +98,11 @@ func Serve(path string, host Host) (*Server, error) {
 		return nil, errors.Join(err, listener.Close())
 	}
 	s := &Server{host: host, listener: listener, closing: make(chan struct{}), conns: map[*net.UnixConn]bool{}}
-	s.clients.Go(s.accept)
+	s.clients.Go(s.acceptClients)
 	return s, nil
 }
 
-func (s *Server) accept() {
+func (s *Server) acceptClients() {
 	for {
 		conn, err := s.listener.AcceptUnix()
 		if errors.Is(err, net.ErrClosed) {
@@ -112,12 +112,12 @@ func (s *Server) accept() {
 			time.Sleep(10 * time.Millisecond) // mostly because too many files are open
 			continue
 		}
-		if !s.admit(conn) {
+		if !s.mayStay(conn) {
 			_ = conn.Close()
 			continue
 		}
 		s.clients.Go(func() {
-			s.serve(conn)
+			s.serveClient(conn)
 			s.mu.Lock()
 			delete(s.conns, conn)
 			s.mu.Unlock()
@@ -126,9 +126,9 @@ func (s *Server) accept() {
 	}
 }
 
-// admit reports whether a connection may stay.
-func (s *Server) admit(conn *net.UnixConn) bool {
-	uid, known := peerOf(conn)
+// mayStay reports whether a connection may stay.
+func (s *Server) mayStay(conn *net.UnixConn) bool {
+	uid, known := userAtPeer(conn)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !known || uid != 0 && int(uid) != os.Geteuid() || len(s.conns) >= clientsMax {
@@ -138,8 +138,8 @@ func (s *Server) admit(conn *net.UnixConn) bool {
 	return true
 }
 
-// peerOf returns the user at the other end.
-func peerOf(conn *net.UnixConn) (uid uint32, known bool) {
+// userAtPeer returns the user at the other end.
+func userAtPeer(conn *net.UnixConn) (uid uint32, known bool) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return 0, false
@@ -152,8 +152,8 @@ func peerOf(conn *net.UnixConn) (uid uint32, known bool) {
 	return uid, known && err == nil
 }
 
-// serve answers until the client leaves or the session ends.
-func (s *Server) serve(conn *net.UnixConn) {
+// serveClient answers until the client leaves or the session ends.
+func (s *Server) serveClient(conn *net.UnixConn) {
 	answers := gob.NewEncoder(conn)
 	lines := bufio.NewReaderSize(conn, lineMax)
 	send := func(what any) bool {
@@ -173,7 +173,7 @@ func (s *Server) serve(conn *net.UnixConn) {
 		if err != nil {
 			return
 		}
-		answer := s.answer(strings.TrimSuffix(string(line), "\n"))
+		answer := s.answerLine(strings.TrimSuffix(string(line), "\n"))
 		if answer.Snapshot == last {
 			answer.Snapshot = nil
 		} else if answer.Snapshot != nil {
@@ -220,7 +220,7 @@ func parseRequest(line string) (request, error) {
 	return r, nil
 }
 
-func (s *Server) answer(line string) (a Answer) {
+func (s *Server) answerLine(line string) (a Answer) {
 	select {
 	case <-s.closing:
 		a.Final = true

@@ -68,7 +68,7 @@ func (b *Batch) Finish() { b.ops = b.resolver.finish(b.ops) }
 
 // Play lets a member play what was read since Clear. Each member plays exactly once between two calls of Clear. The
 // error reports that the policy could not be made.
-func (b *Batch) Play(member int) error { return b.members[member].play(b.ops) }
+func (b *Batch) Play(member int) error { return b.members[member].playSteps(b.ops) }
 
 // Events returns how many events that concern a policy were read since Clear.
 func (b *Batch) Events() int { return len(b.ops) }
@@ -80,7 +80,7 @@ func (b *Batch) Keep(l *Loaded) { l.appendOps(b.ops) }
 func (b *Batch) Copy(l *Loaded) *Loaded {
 	s := b.resolver.script
 	s.classes, s.changes, s.processNumbers = slices.Clone(s.classes), slices.Clone(s.changes), slices.Clone(s.processNumbers)
-	return &Loaded{script: s, chunks: slices.Clone(l.chunks), events: l.events, device: b.resolver.costs.device()}
+	return &Loaded{script: s, chunks: slices.Clone(l.chunks), events: l.events, device: b.resolver.costs.deviceCosts()}
 }
 
 // Clear forgets what was read, after all members have played it.
@@ -104,7 +104,7 @@ func (b *Batch) Reserved(member int) uint64 { return b.members[member].reserved 
 // from.
 func (b *Batch) Device() (d cost.Device, creates, releases uint64) {
 	p := &b.resolver.costs
-	return p.device(), p.createFit().Calls, p.releases.Calls
+	return p.deviceCosts(), p.createFit().Calls, p.releases.Calls
 }
 
 // Buffers returns how many buffers live now.

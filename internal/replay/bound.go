@@ -89,14 +89,14 @@ func leastSplit(l *cost.Line, bytes uint64) float64 {
 	return min(l.A, l.Below.A) + min(l.B, l.Below.B)*float64(bytes)
 }
 
-func (c *group) add(size uint64) {
+func (c *group) addBuffer(size uint64) {
 	c.live++
 	c.bytes += size
 	c.peak = max(c.peak, c.bytes)
 	c.maxTree.add(c.sizeIndex(size), 1)
 }
 
-func (c *group) remove(size uint64) {
+func (c *group) removeBuffer(size uint64) {
 	c.live--
 	c.bytes -= size
 	c.maxTree.add(c.sizeIndex(size), -1)
@@ -115,7 +115,7 @@ func (l *Loaded) groupsByClass() (byClass, groups []*group) {
 	for _, ops := range l.chunks {
 		for i := range ops {
 			step := &ops[i]
-			if !step.code.creates() {
+			if !step.code.givesBuffer() {
 				continue
 			}
 			c := byClass[step.class]
@@ -167,10 +167,10 @@ func (l *Loaded) playGroups() (groups []*group, peak uint64) {
 			step := &ops[i]
 			switch step.code {
 			case opCreate, opDecide:
-				walk.create(step, byClass[step.class], l.script.classes[step.class].process)
+				walk.createBuffer(step, byClass[step.class], l.script.classes[step.class].process)
 			case opWait:
 				for _, d := range walk.racing[step.slot] {
-					d.group.remove(d.size)
+					d.group.removeBuffer(d.size)
 				}
 				walk.racing[step.slot] = walk.racing[step.slot][:0]
 			case opDrop:
@@ -178,7 +178,7 @@ func (l *Loaded) playGroups() (groups []*group, peak uint64) {
 					c.ended = true
 				}
 			case opFree, opFreeEarly, opCool, opCooled, opLose, opForget:
-				walk.release(step)
+				walk.releaseBuffer(step)
 			case opGone:
 				walk.slots[step.slot].state = empty
 			case opExit:
@@ -190,9 +190,9 @@ func (l *Loaded) playGroups() (groups []*group, peak uint64) {
 	return groups, uint64(walk.peak)
 }
 
-func (g *groupWalk) create(step *op, c *group, process uint32) {
+func (g *groupWalk) createBuffer(step *op, c *group, process uint32) {
 	g.slots[step.slot] = groupBuffer{c, step.size, process, inUse}
-	c.add(step.size)
+	c.addBuffer(step.size)
 	g.addHeld(process, int64(step.size))
 }
 
@@ -203,24 +203,24 @@ func (g *groupWalk) addHeld(process uint32, bytes int64) {
 	g.peak = max(g.peak, g.held)
 }
 
-// release updates a buffer as simulation.release does.
-func (g *groupWalk) release(step *op) {
+// releaseBuffer updates a buffer as simulation.releaseBuffer does.
+func (g *groupWalk) releaseBuffer(step *op) {
 	d := &g.slots[step.slot]
 	switch {
 	case d.state == cooling && step.code == opCooled:
-		d.group.remove(d.size)
+		d.group.removeBuffer(d.size)
 	case d.state == cooling:
 		g.racing[d.process] = append(g.racing[d.process], *d)
 	case d.state == inUse && step.code == opFree:
 		g.addHeld(d.process, -int64(d.size))
-		d.group.remove(d.size)
+		d.group.removeBuffer(d.size)
 	case d.state == inUse && step.code == opFreeEarly:
 		g.addHeld(d.process, -int64(d.size))
 		g.racing[d.process] = append(g.racing[d.process], *d)
 	case d.state == inUse && step.code == opForget:
 		g.addHeld(d.process, -int64(d.size))
 		d.group.unfit++
-		d.group.remove(d.size)
+		d.group.removeBuffer(d.size)
 	case d.state == inUse && step.code == opCool:
 		g.addHeld(d.process, -int64(d.size))
 		d.state = cooling

@@ -26,7 +26,7 @@ func (c *Comparison) Exact() bool { return c.Requests == c.Same && c.Evictions =
 // decision with the recorded one. Errors are those of Replay.
 func Compare(src recording.Source, o Options) (*Comparison, error) {
 	o.AsRecorded = true
-	s, err := newSingle(o)
+	s, err := newSingleBatch(o)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func Compare(src recording.Source, o Options) (*Comparison, error) {
 	if err := s.finish(); err != nil {
 		return nil, err
 	}
-	w.finish()
+	w.finishComparison()
 	return &w.Comparison, nil
 }
 
@@ -81,7 +81,7 @@ func (c *comparer) compareServed(slot uint32, decided *allocator.Decision) {
 	d := decision{decided.Hit, decided.Reason, decided.Size, decided.Slab != 0, uint64(decided.Block)}
 	if want, known := c.recorded[slot]; known {
 		delete(c.recorded, slot)
-		c.compare(&want, d)
+		c.compareDecision(&want, d)
 		return
 	}
 	c.decided[slot] = d
@@ -159,11 +159,11 @@ func (c *comparer) compareCreate(p *recordedProcess, record *wire.Record) {
 	if d, known := c.decided[slot]; known {
 		delete(c.decided, slot)
 		delete(c.recorded, slot)
-		c.compare(&want, d)
+		c.compareDecision(&want, d)
 	}
 }
 
-func (c *comparer) compare(want *recordedDecision, d decision) {
+func (c *comparer) compareDecision(want *recordedDecision, d decision) {
 	if want.block == 0 {
 		d.block = 0
 	}
@@ -179,8 +179,8 @@ func (c *comparer) noteUnserved(want *recordedDecision) {
 	c.noteDifference(want.process, want.time, fmt.Sprintf("the request %d was %s; here it found no memory but its own", want.object, want.decision))
 }
 
-// finish counts the requests that the simulation did not serve, and compares evictions.
-func (c *comparer) finish() {
+// finishComparison counts the requests that the simulation did not serve, and compares evictions.
+func (c *comparer) finishComparison() {
 	for slot := range c.single.resolver.script.slots {
 		if want, there := c.recorded[slot]; there {
 			c.noteUnserved(&want)

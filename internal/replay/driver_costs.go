@@ -55,10 +55,10 @@ func (p *driverCosts) createFit() *cost.Usual {
 	return &p.creates
 }
 
-// device returns the driver costs in the recording. Slabs cost what blocks cost; first touches cannot be seen in a
+// deviceCosts returns the driver costs in the recording. Slabs cost what blocks cost; first touches cannot be seen in a
 // recording. The release of a sub-allocation is timed together with the pool's own work, so it is assumed to take as
 // long as the create, as gpumemtop probe measures.
-func (p *driverCosts) device() cost.Device {
+func (p *driverCosts) deviceCosts() cost.Device {
 	d := cost.Device{Create: p.createFit().Line(), Release: p.releases.Line(), Part: cost.Line{A: 2 * p.parts.Line().A}}
 	d.AssumePart()
 	return d

@@ -66,7 +66,7 @@ func loadMost(src recording.Source, most int) (*Loaded, error) {
 		return nil, err
 	}
 	l.appendOps(r.finish(nil))
-	l.script, l.device = r.script, r.costs.device()
+	l.script, l.device = r.script, r.costs.deviceCosts()
 	return l, err
 }
 
@@ -109,7 +109,7 @@ func (l *Loaded) RunContext(ctx context.Context, o Options) (*Result, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := p.play(ops); err != nil {
+		if err := p.playSteps(ops); err != nil {
 			return nil, err
 		}
 	}

@@ -19,7 +19,7 @@ func (p *simulatedProcess) beginDecision(req *allocator.Request, step *op) {
 		p.openDecisions = map[uint32]*openDecision{}
 	}
 	o := &openDecision{request: *req}
-	p.decide(req, &o.decision)
+	p.decideRequest(req, &o.decision)
 	if o.committed = step.code == opTry && o.decision.Hit && o.decision.Slab == 0; o.committed {
 		p.policy.Commit(o.decision)
 	}
@@ -28,7 +28,7 @@ func (p *simulatedProcess) beginDecision(req *allocator.Request, step *op) {
 
 // continueDecision takes the next step of an open decision.
 func (s *simulation) continueDecision(step *op) {
-	p := s.find(s.script.classes[step.class].process)
+	p := s.findProcess(s.script.classes[step.class].process)
 	if p == nil || p.openDecisions[step.slot] == nil {
 		return // the simulated policy is not the recorded one
 	}
@@ -65,12 +65,12 @@ func (o *openDecision) commit(p *simulatedProcess, slot uint32) {
 	s := p.simulation
 	o.createSlab(p)
 	if !o.decision.Hit && o.decision.Slab == 0 {
-		p.reserve(o.decision.Size)
+		p.takeMemory(o.decision.Size)
 	}
 	for len(s.buffers) <= int(slot) {
 		s.buffers = append(s.buffers, simulatedBuffer{})
 	}
-	p.commit(&o.request, &o.decision, &s.buffers[slot], slot)
+	p.commitBlock(&o.request, &o.decision, &s.buffers[slot], slot)
 	s.addInUse(&s.buffers[slot])
 }
 

@@ -16,7 +16,7 @@ func TestReplayRandom(t *testing.T) {
 		for seed := range uint64(15) {
 			rng := rand.New(rand.NewPCG(seed, uint64(i)))
 			o := Options{Policy: policy, Capacity: rng.Uint64N(2) * 1 << 22, AsRecorded: seed%3 == 0}
-			r, err := newSingle(o)
+			r, err := newSingleBatch(o)
 			if err != nil {
 				t.Fatal(err)
 			}

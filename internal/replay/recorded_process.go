@@ -58,7 +58,7 @@ func (r *resolver) processOf(number uint32) *recordedProcess {
 
 // processGone ends a process and frees its tables: many processes may run one after the other.
 func (r *resolver) processGone(record *wire.Record, p *recordedProcess, ops []op) []op {
-	time := policyTime(record.Time)
+	time := toPolicyTime(record.Time)
 	slots := slices.AppendSeq(slices.Collect(maps.Values(p.objects)), maps.Values(p.cooling))
 	for _, d := range p.refused {
 		slots = append(slots, d.slot)

@@ -49,7 +49,7 @@ type Options struct {
 //
 // The error is that of the source, or reports an invalid policy or setting.
 func Replay(src recording.Source, o Options) (*Result, error) {
-	s, err := newSingle(o)
+	s, err := newSingleBatch(o)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func Replay(src recording.Source, o Options) (*Result, error) {
 // single is a batch of one member, which plays each record at once.
 type single struct{ *Batch }
 
-func newSingle(o Options) (single, error) {
+func newSingleBatch(o Options) (single, error) {
 	b := NewBatch()
 	_, err := b.Add(o)
 	return single{b}, err

@@ -25,7 +25,7 @@ func newResolver() *resolver { return &resolver{processes: map[uint32]*recordedP
 func (r *resolver) resolve(record *wire.Record, ops []op) []op {
 	if record.Kind == wire.KindLost {
 		r.script.facts.lost += record.AsLost().Events()
-		return r.eventsLost(ops)
+		return r.dropNumbers(ops)
 	}
 	e := &record.Event
 	if !Matters(e) { // callers may leave such records out
@@ -33,7 +33,7 @@ func (r *resolver) resolve(record *wire.Record, ops []op) []op {
 	}
 	p := r.processOf(record.Process)
 	if n := len(p.order.pending); n > 0 && n%overdueEvery == 0 {
-		ops = r.emitOverdue(p, policyTime(e.Time), ops)
+		ops = r.emitOverdue(p, toPolicyTime(e.Time), ops)
 	}
 	if t := p.order.threads[record.Thread]; t != nil && len(t.deferred) > 0 && e.Kind != wire.KindOrder {
 		ops = r.emitDeferred(p, t, ops)
@@ -64,13 +64,13 @@ func (r *resolver) resolve(record *wire.Record, ops []op) []op {
 		}
 		return ops
 	case wire.KindSync:
-		return r.emit(&p.order, 0, ops, op{code: opWait, time: policyTime(e.Time), slot: p.number})
+		return r.emitInOrder(&p.order, 0, ops, op{code: opWait, time: toPolicyTime(e.Time), slot: p.number})
 	}
 	return ops
 }
 
-// policyTime converts a time to the type that policies use.
-func policyTime(time uint64) int64 { return int64(min(time, math.MaxInt64)) }
+// toPolicyTime converts a time to the type that policies use.
+func toPolicyTime(time uint64) int64 { return int64(min(time, math.MaxInt64)) }
 
 // resolveContext handles CONTEXT: when the application's last reference or queue is gone, the context's classes end.
 // They stay known for buffers that still live, until another context has the same number.
@@ -85,10 +85,10 @@ func (r *resolver) resolveContext(p *recordedProcess, e wire.ContextView, ops []
 		if p.order.next != 0 && !p.order.unnumbered {
 			break // ORDER records end the classes one by one
 		}
-		ops = append(ops, op{code: opEnd, time: policyTime(e.Time()), slot: p.number})
+		ops = append(ops, op{code: opEnd, time: toPolicyTime(e.Time()), slot: p.number})
 		for _, key := range p.keys {
 			if key.Scope() == scope {
-				ops = append(ops, op{code: opDrop, time: policyTime(e.Time()), class: p.classes[key]})
+				ops = append(ops, op{code: opDrop, time: toPolicyTime(e.Time()), class: p.classes[key]})
 			}
 		}
 	default: // the context continues to live
@@ -135,7 +135,7 @@ func (r *resolver) resolveCreate(p *recordedProcess, record *wire.Record, ops []
 	r.costs.addCreate(e)
 	t := p.order.threads[record.Thread]
 	if e.Pooled() && !e.CarriedOver() {
-		t = p.order.thread(record.Thread)
+		t = p.order.threadOf(record.Thread)
 	}
 	ops, marks := r.emitAttempts(p, t, e, ops)
 	switch e.Outcome() {
@@ -148,12 +148,12 @@ func (r *resolver) resolveCreate(p *recordedProcess, record *wire.Record, ops []
 			return ops
 		}
 		step := op{
-			code: opFail, time: policyTime(e.Start()), size: max(e.Requested(), 1), class: r.classOf(p, e.Class()), tag: allocator.Tag(e.Tag()), mark: marks,
+			code: opFail, time: toPolicyTime(e.Start()), size: max(e.Requested(), 1), class: r.classOf(p, e.Class()), tag: allocator.Tag(e.Tag()), mark: marks,
 		}
 		if t != nil {
 			step.mark |= numbered
 		}
-		return r.emit(&p.order, 0, ops, step)
+		return r.emitInOrder(&p.order, 0, ops, step)
 	default:
 		if e.CarriedOver() {
 			f.carriedOver++
@@ -170,7 +170,7 @@ func (r *resolver) resolveCreate(p *recordedProcess, record *wire.Record, ops []
 		f.needsBlock++
 	}
 	return r.emitRequest(p, t, e, ops, op{
-		code: opCreate, time: policyTime(e.Start()), size: max(e.Requested(), 1), slot: slot, class: class, tag: allocator.Tag(e.Tag()), mark: marks,
+		code: opCreate, time: toPolicyTime(e.Start()), size: max(e.Requested(), 1), slot: slot, class: class, tag: allocator.Tag(e.Tag()), mark: marks,
 	})
 }
 
@@ -219,17 +219,17 @@ func (r *resolver) resolveRelease(p *recordedProcess, record *wire.Record, ops [
 	r.costs.addRelease(e)
 	number, outcome := uint64(0), e.Outcome()
 	if outcome == wire.OutcomeCached || outcome == wire.OutcomeCooling || outcome == wire.OutcomeRefused {
-		if t := p.order.thread(record.Thread); t != nil {
+		if t := p.order.threadOf(record.Thread); t != nil {
 			number = t.nextDecision()
 		}
 	}
 	slot, known := p.objects[e.Object()]
 	if !known || e.References() > 0 || outcome == wire.OutcomePinned {
-		return r.emit(&p.order, number, ops)
+		return r.emitInOrder(&p.order, number, ops)
 	}
 	delete(p.objects, e.Object())
 	races := e.WouldRace()
-	step := op{time: policyTime(e.Time()), slot: slot}
+	step := op{time: toPolicyTime(e.Time()), slot: slot}
 	switch {
 	case outcome == wire.OutcomeCooling:
 		step.code = opCool
@@ -248,13 +248,13 @@ func (r *resolver) resolveRelease(p *recordedProcess, record *wire.Record, ops [
 	if outcome == wire.OutcomeDriver && e.Block() != 0 {
 		step.mark = unseen
 	}
-	return r.emit(&p.order, number, ops, step)
+	return r.emitInOrder(&p.order, number, ops, step)
 }
 
 // resolveCooled handles COOLED of a recorded block.
 func (r *resolver) resolveCooled(p *recordedProcess, record *wire.Record, ops []op) []op {
 	e := record.AsCooled()
-	step := op{code: opNone, time: policyTime(e.Time())} // unless the block is known
+	step := op{code: opNone, time: toPolicyTime(e.Time())} // unless the block is known
 	if slot, known := p.cooling[e.Block()]; known {
 		delete(p.cooling, e.Block())
 		step.code, step.slot = opCooled, slot
@@ -266,7 +266,7 @@ func (r *resolver) resolveCooled(p *recordedProcess, record *wire.Record, ops []
 	if step.code != opCooled {
 		return ops
 	}
-	return r.emit(&p.order, 0, ops, step)
+	return r.emitInOrder(&p.order, 0, ops, step)
 }
 
 // resolveEvict handles EVICT, which says why a release was refused. A block that the program left unfit for reuse is
@@ -275,7 +275,7 @@ func (r *resolver) resolveEvict(p *recordedProcess, e wire.EvictView, ops []op) 
 	addTimed(&r.costs.releases, e.Bytes(), e.Cost())
 	if slot, known := p.cooling[e.Block()]; known {
 		delete(p.cooling, e.Block())
-		ops = r.emit(&p.order, 0, ops, op{code: opLose, time: policyTime(e.Time()), slot: slot})
+		ops = r.emitInOrder(&p.order, 0, ops, op{code: opLose, time: toPolicyTime(e.Time()), slot: slot})
 	}
 	d, known := p.refused[e.Block()]
 	if !known {
@@ -289,7 +289,7 @@ func (r *resolver) resolveEvict(p *recordedProcess, e wire.EvictView, ops []op) 
 	case d.races:
 		step.code = opFreeEarly
 	}
-	return r.emit(&p.order, d.number, ops, step)
+	return r.emitInOrder(&p.order, d.number, ops, step)
 }
 
 // resolveLimit handles LIMIT: a changed limit, as NAME=VALUE, or the bytes that the pool was trimmed to.
@@ -298,7 +298,7 @@ func (r *resolver) resolveLimit(p *recordedProcess, record *wire.Record, ops []o
 		return ops // the change failed
 	}
 	number := uint64(0)
-	if t := p.order.thread(record.Thread); t != nil {
+	if t := p.order.threadOf(record.Thread); t != nil {
 		number = t.nextDecision()
 	}
 	var c change
@@ -308,7 +308,7 @@ func (r *resolver) resolveLimit(p *recordedProcess, record *wire.Record, ops []o
 	} else {
 		keep, err := strconv.ParseUint(string(name), 10, 64)
 		if err != nil {
-			return r.emit(&p.order, number, ops)
+			return r.emitInOrder(&p.order, number, ops)
 		}
 		c.keep = keep
 	}
@@ -316,5 +316,5 @@ func (r *resolver) resolveLimit(p *recordedProcess, record *wire.Record, ops []o
 		r.script.facts.switches++
 	}
 	r.script.changes = append(r.script.changes, c)
-	return r.emit(&p.order, number, ops, op{code: opChange, time: policyTime(record.Time), slot: p.number, class: uint32(len(r.script.changes) - 1)})
+	return r.emitInOrder(&p.order, number, ops, op{code: opChange, time: toPolicyTime(record.Time), slot: p.number, class: uint32(len(r.script.changes) - 1)})
 }

@@ -71,11 +71,11 @@ const (
 	opReturn // the block that was found could not be used
 )
 
-// creates reports whether a step gives a slot a buffer, for policies other than the recorded one.
-func (c code) creates() bool { return c == opCreate || c == opDecide }
+// givesBuffer reports whether a step gives a slot a buffer, for policies other than the recorded one.
+func (c code) givesBuffer() bool { return c == opCreate || c == opDecide }
 
-// ends reports whether a step empties a slot.
-func (c code) ends() bool {
+// emptiesSlot reports whether a step empties a slot.
+func (c code) emptiesSlot() bool {
 	switch c {
 	case opFree, opFreeEarly, opCooled, opLose, opForget, opGone, opAbort, opReturn:
 		return true

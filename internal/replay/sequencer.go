@@ -12,7 +12,7 @@ import (
 // some time after it was made, and records are sorted by time: where two threads asked at nearly the same time, only
 // the numbers of the decisions give the order (enum gmtorder of event.h).
 //
-//	records ──► emit(number, steps) ──► number == next ──► ops ──► simulations
+//	records ──► emitInOrder(number, steps) ──► number == next ──► ops ──► simulations
 //	                  └──► pending[number] ──► when its turn comes, or flush
 type sequencer struct {
 	next    uint64 // number of the next decision; 0: none was recorded yet
@@ -58,12 +58,12 @@ type attempt struct {
 	class               wire.Class
 }
 
-// thread returns a thread, nil if numbers cannot be used.
-func (s *sequencer) thread(thread uint32) *threadOrder {
+// threadOf returns a thread, nil if numbers cannot be used.
+func (s *sequencer) threadOf(threadOf uint32) *threadOrder {
 	if s.unnumbered {
 		return nil
 	}
-	t := s.threads[thread]
+	t := s.threads[threadOf]
 	s.unnumbered = t == nil
 	return t
 }
@@ -74,7 +74,7 @@ func (s *sequencer) threadOrNew(thread uint32) *threadOrder {
 	if s.next != 0 && !s.unnumbered && s.threads[thread] == nil {
 		s.threads[thread] = newThreadOrder()
 	}
-	return s.thread(thread)
+	return s.threadOf(thread)
 }
 
 func newThreadOrder() *threadOrder {
@@ -99,12 +99,12 @@ func (t *threadOrder) nextDecision() uint64 {
 	}
 }
 
-// emit appends the steps of the decision with that number to ops, or keeps them until its turn. Steps without a number
+// emitInOrder appends the steps of the decision with that number to ops, or keeps them until its turn. Steps without a number
 // are queued after everything pending.
-func (r *resolver) emit(s *sequencer, number uint64, ops []op, steps ...op) []op {
+func (r *resolver) emitInOrder(s *sequencer, number uint64, ops []op, steps ...op) []op {
 	switch {
 	case s.unnumbered:
-		return r.appendOps(r.flush(s, ops), steps)
+		return r.appendOps(r.emitPending(s, ops), steps)
 	case number == 0 && len(s.pending) == 0:
 		return r.appendOps(ops, steps)
 	case number == 0:
@@ -116,7 +116,7 @@ func (r *resolver) emit(s *sequencer, number uint64, ops []op, steps ...op) []op
 		if len(s.pending) <= mostWaiting {
 			return ops
 		}
-		return r.flush(s, ops)
+		return r.emitPending(s, ops)
 	}
 	ops = r.appendOps(ops, steps)
 	if number < s.next {
@@ -136,15 +136,15 @@ func (r *resolver) emit(s *sequencer, number uint64, ops []op, steps ...op) []op
 // appendOps appends steps to ops and frees the slots of buffers that end with them.
 func (r *resolver) appendOps(ops, steps []op) []op {
 	for i := range steps {
-		if steps[i].code.ends() {
+		if steps[i].code.emptiesSlot() {
 			r.free = append(r.free, steps[i].slot)
 		}
 	}
 	return append(ops, steps...)
 }
 
-// flush appends all pending steps, in the order of their numbers.
-func (r *resolver) flush(s *sequencer, ops []op) []op {
+// emitPending appends all pending steps, in the order of their numbers.
+func (r *resolver) emitPending(s *sequencer, ops []op) []op {
 	if len(s.pending) == 0 {
 		return ops
 	}
@@ -169,13 +169,13 @@ func (r *resolver) finishProcess(p *recordedProcess, ops []op) []op {
 	for _, thread := range slices.Sorted(maps.Keys(p.order.threads)) {
 		ops = r.emitDeferred(p, p.order.threads[thread], ops)
 	}
-	return r.flush(&p.order, ops)
+	return r.emitPending(&p.order, ops)
 }
 
 // emitDeferred emits the coolings that a thread recorded before their decisions had numbers.
 func (r *resolver) emitDeferred(p *recordedProcess, t *threadOrder, ops []op) []op {
 	for _, step := range t.deferred {
-		ops = r.emit(&p.order, t.nextDecision(), ops, step)
+		ops = r.emitInOrder(&p.order, t.nextDecision(), ops, step)
 	}
 	t.deferred = t.deferred[:0]
 	return ops
@@ -192,8 +192,8 @@ func (r *resolver) emitOverdue(p *recordedProcess, now int64, ops []op) []op {
 	return ops
 }
 
-// eventsLost ends the use of numbers, because events are missing.
-func (r *resolver) eventsLost(ops []op) []op {
+// dropNumbers ends the use of numbers, because events are missing.
+func (r *resolver) dropNumbers(ops []op) []op {
 	ops = r.finish(ops)
 	for _, p := range r.processes {
 		p.order.unnumbered = true
@@ -233,7 +233,7 @@ func (r *resolver) resolveOrder(p *recordedProcess, record *wire.Record, ops []o
 		return ops
 	}
 	t.separate[number] = true
-	step := op{time: policyTime(e.Time()), slot: p.number, mark: numbered}
+	step := op{time: toPolicyTime(e.Time()), slot: p.number, mark: numbered}
 	switch e.Order() {
 	case wire.OrderAbort, wire.OrderReturn:
 		t.noteAttempt(e)
@@ -245,14 +245,14 @@ func (r *resolver) resolveOrder(p *recordedProcess, record *wire.Record, ops []o
 	case wire.OrderDrop:
 		class, known := p.classes[e.Class()]
 		if !known {
-			return r.emit(s, number, ops)
+			return r.emitInOrder(s, number, ops)
 		}
 		step.code = opEnd
-		return r.emit(s, number, ops, step, op{code: opDrop, time: step.time, class: class})
+		return r.emitInOrder(s, number, ops, step, op{code: opDrop, time: step.time, class: class})
 	default:
-		return r.emit(s, number, ops)
+		return r.emitInOrder(s, number, ops)
 	}
-	return r.emit(s, number, ops, step)
+	return r.emitInOrder(s, number, ops, step)
 }
 
 // noteAttempt notes a decision that was given up.
@@ -269,10 +269,10 @@ func (t *threadOrder) noteAttempt(e wire.OrderView) {
 // final decision.
 func (r *resolver) emitAttempts(p *recordedProcess, t *threadOrder, e wire.CreateView, ops []op) ([]op, mark) {
 	if t == nil || len(t.attempts) == 0 {
-		return ops, blockMark(e)
+		return ops, markOfBlock(e)
 	}
 	step := op{
-		time: policyTime(e.Start()), size: max(e.Requested(), 1), tag: allocator.Tag(e.Tag()), mark: numbered | blockMark(e),
+		time: toPolicyTime(e.Start()), size: max(e.Requested(), 1), tag: allocator.Tag(e.Tag()), mark: numbered | markOfBlock(e),
 	}
 	for _, attempt := range t.attempts {
 		if attempt.class.Shape() == 0 {
@@ -280,16 +280,16 @@ func (r *resolver) emitAttempts(p *recordedProcess, t *threadOrder, e wire.Creat
 		}
 		step.class = r.classOf(p, attempt.class)
 		step.slot, step.code = r.newSlot(), opTry
-		ops = r.emit(&p.order, attempt.decision, ops, step)
+		ops = r.emitInOrder(&p.order, attempt.decision, ops, step)
 		step.code = opGrown
 		if attempt.slab != 0 {
-			ops = r.emit(&p.order, attempt.slab, ops, step)
+			ops = r.emitInOrder(&p.order, attempt.slab, ops, step)
 		}
 		step.code = opAbort
 		if attempt.returned {
 			step.code = opReturn
 		}
-		ops = r.emit(&p.order, attempt.end, ops, step)
+		ops = r.emitInOrder(&p.order, attempt.end, ops, step)
 		step.mark |= retried
 	}
 	t.attempts = t.attempts[:0]
@@ -299,13 +299,13 @@ func (r *resolver) emitAttempts(p *recordedProcess, t *threadOrder, e wire.Creat
 // emitRequest emits a served request: one decision, and one or two more when the slab and the block were created.
 func (r *resolver) emitRequest(p *recordedProcess, t *threadOrder, e wire.CreateView, ops []op, step op) []op {
 	if t == nil {
-		return r.emit(&p.order, 0, ops, step)
+		return r.emitInOrder(&p.order, 0, ops, step)
 	}
 	step.mark |= numbered
 	s := &p.order
 	decision := t.nextDecision()
 	if e.Outcome() == wire.OutcomeHit && !e.SubAllocation() {
-		return r.emit(s, decision, ops, step)
+		return r.emitInOrder(s, decision, ops, step)
 	}
 	grown := uint64(0)
 	if t.slabNext {
@@ -313,24 +313,24 @@ func (r *resolver) emitRequest(p *recordedProcess, t *threadOrder, e wire.Create
 	}
 	commit := t.nextDecision()
 	if grown == 0 && commit == decision+1 || grown == decision+1 && commit == decision+2 { // no other thread decided in between
-		ops = r.emit(s, decision, ops, step)
+		ops = r.emitInOrder(s, decision, ops, step)
 		if grown != 0 {
-			ops = r.emit(s, grown, ops)
+			ops = r.emitInOrder(s, grown, ops)
 		}
-		return r.emit(s, commit, ops)
+		return r.emitInOrder(s, commit, ops)
 	}
 	step.code = opDecide
-	ops = r.emit(s, decision, ops, step)
+	ops = r.emitInOrder(s, decision, ops, step)
 	if grown != 0 {
 		step.code = opGrown
-		ops = r.emit(s, grown, ops, step)
+		ops = r.emitInOrder(s, grown, ops, step)
 	}
 	step.code = opCommit
-	return r.emit(s, commit, ops, step)
+	return r.emitInOrder(s, commit, ops, step)
 }
 
-// blockMark returns the mark of a request that no sub-allocation could have served.
-func blockMark(e wire.CreateView) mark {
+// markOfBlock returns the mark of a request that no sub-allocation could have served.
+func markOfBlock(e wire.CreateView) mark {
 	if e.NeedsBlock() {
 		return needsBlock
 	}

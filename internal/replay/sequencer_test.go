@@ -136,17 +136,17 @@ func TestMissingDecisionIsLeftOut(t *testing.T) {
 	r := newResolver()
 	s := &sequencer{next: firstNumber, pending: map[uint64][]op{}}
 	for i := range uint64(mostWaiting) {
-		if ops := r.emit(s, firstNumber+1+i, nil, op{}); ops != nil {
+		if ops := r.emitInOrder(s, firstNumber+1+i, nil, op{}); ops != nil {
 			t.Fatalf("%d wait, and one is emitted", i)
 		}
 	}
-	if ops := r.emit(s, firstNumber+1+mostWaiting, nil, op{}); len(ops) != mostWaiting+1 || len(s.pending) != 0 {
+	if ops := r.emitInOrder(s, firstNumber+1+mostWaiting, nil, op{}); len(ops) != mostWaiting+1 || len(s.pending) != 0 {
 		t.Errorf("%d are emitted, %d wait", len(ops), len(s.pending))
 	}
-	if ops := r.emit(s, s.next+1, nil, op{}); ops != nil {
+	if ops := r.emitInOrder(s, s.next+1, nil, op{}); ops != nil {
 		t.Error("order ends where one is missing")
 	}
-	if ops := r.emit(s, s.next, nil, op{}); len(ops) != 2 {
+	if ops := r.emitInOrder(s, s.next, nil, op{}); len(ops) != 2 {
 		t.Errorf("%d in order again", len(ops))
 	}
 }
@@ -270,7 +270,7 @@ func TestRefusalAtTheTimeOfTheRelease(t *testing.T) {
 		ops = r.resolve(&s.Records[i], ops)
 	}
 	ops = r.finish(ops)
-	if last := ops[len(ops)-1]; last.code != opFree || last.time != policyTime(asked) {
+	if last := ops[len(ops)-1]; last.code != opFree || last.time != toPolicyTime(asked) {
 		t.Errorf("%+v, want a free at %d", ops, asked)
 	}
 }

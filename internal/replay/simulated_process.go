@@ -54,12 +54,12 @@ const (
 	cooling
 )
 
-// serve asks the policy and does as the shim does. If a slab does not fit, nothing is evicted for it, and the request
+// serveRequest asks the policy and does as the shim does. If a slab does not fit, nothing is evicted for it, and the request
 // gets a block of its own. If the driver has no memory for a block, evictions make room. If that is not enough, the
 // request is served without rounding and without the policy.
-func (p *simulatedProcess) serve(req *allocator.Request, buffer *simulatedBuffer, slot uint32) bool {
+func (p *simulatedProcess) serveRequest(req *allocator.Request, buffer *simulatedBuffer, slot uint32) bool {
 	var decision allocator.Decision
-	p.decide(req, &decision)
+	p.decideRequest(req, &decision)
 	if decision.SlabSize != 0 && decision.Slab != 0 {
 		p.growIfItFits(req, &decision)
 	}
@@ -67,12 +67,12 @@ func (p *simulatedProcess) serve(req *allocator.Request, buffer *simulatedBuffer
 		p.policy.Abort(decision)
 		return decision.Size != req.Size && p.serveDirectly(req, buffer)
 	}
-	p.commit(req, &decision, buffer, slot)
+	p.commitBlock(req, &decision, buffer, slot)
 	return true
 }
 
-// commit gives a buffer the block that was decided.
-func (p *simulatedProcess) commit(req *allocator.Request, decision *allocator.Decision, buffer *simulatedBuffer, slot uint32) {
+// commitBlock gives a buffer the block that was decided.
+func (p *simulatedProcess) commitBlock(req *allocator.Request, decision *allocator.Decision, buffer *simulatedBuffer, slot uint32) {
 	p.policy.Commit(*decision)
 	p.countServed(req, decision, slot)
 	buffer.process, buffer.block, buffer.granted, buffer.requested = p, decision.Block, decision.Size, req.Size
@@ -110,18 +110,18 @@ func (p *simulatedProcess) releaseToDriver(buffer *simulatedBuffer) {
 
 // growIfItFits creates the slab of a decision, or decides again without a slab.
 func (p *simulatedProcess) growIfItFits(req *allocator.Request, decision *allocator.Decision) {
-	if p.fits(decision.SlabSize) {
+	if p.hasRoomFor(decision.SlabSize) {
 		p.createSlab(decision)
 		return
 	}
 	p.policy.Abort(*decision)
 	req.Align = 0
-	p.decide(req, decision)
+	p.decideRequest(req, decision)
 }
 
 // createSlab creates the slab of a decision.
 func (p *simulatedProcess) createSlab(decision *allocator.Decision) {
-	p.reserve(decision.SlabSize)
+	p.takeMemory(decision.SlabSize)
 	p.simulation.work.Creates.Add(decision.SlabSize)
 	p.slabSize = decision.SlabSize
 	p.policy.Grown(*decision)
@@ -150,22 +150,22 @@ func (p *simulatedProcess) countServed(req *allocator.Request, decision *allocat
 	}
 }
 
-// decide asks the policy, and returns the blocks that it evicts to the driver.
-func (p *simulatedProcess) decide(req *allocator.Request, decision *allocator.Decision) {
+// decideRequest asks the policy, and returns the blocks that it evicts to the driver.
+func (p *simulatedProcess) decideRequest(req *allocator.Request, decision *allocator.Decision) {
 	p.evictions = p.policy.DecideInto(decision, req, p.evictions[:0])
 	if len(p.evictions) > 0 {
 		p.returnEvictions()
 	}
 }
 
-// fits reports whether the driver has that much memory.
-func (p *simulatedProcess) fits(size uint64) bool {
+// hasRoomFor reports whether the driver has that much memory.
+func (p *simulatedProcess) hasRoomFor(size uint64) bool {
 	capacity := p.simulation.options.Capacity
 	return capacity == 0 || p.followsRecording || size <= capacity && p.reserved <= capacity-size
 }
 
-// reserve takes memory from the driver, which has it.
-func (p *simulatedProcess) reserve(size uint64) {
+// takeMemory takes memory from the driver, which has it.
+func (p *simulatedProcess) takeMemory(size uint64) {
 	p.reserved += size
 	p.simulation.reserved += size
 	p.simulation.result.DriverCreates++
@@ -176,14 +176,14 @@ func (p *simulatedProcess) allocate(size uint64) bool {
 	if !p.makeRoom(size) {
 		return false
 	}
-	p.reserve(size)
+	p.takeMemory(size)
 	return true
 }
 
 // makeRoom lets the policy evict blocks until the driver has that much memory. It evicts nothing for a size that can
 // never fit.
 func (p *simulatedProcess) makeRoom(size uint64) bool {
-	for !p.fits(size) {
+	for !p.hasRoomFor(size) {
 		capacity := p.simulation.options.Capacity
 		if size > capacity {
 			return false
@@ -205,13 +205,13 @@ func (p *simulatedProcess) retryFailed(req *allocator.Request) {
 		return // without a capacity nothing fails, and nothing is evicted
 	}
 	var decision allocator.Decision
-	p.decide(req, &decision)
+	p.decideRequest(req, &decision)
 	found := decision.Hit
 	if decision.SlabSize != 0 && decision.Slab != 0 {
-		if found = p.fits(decision.SlabSize); !found {
+		if found = p.hasRoomFor(decision.SlabSize); !found {
 			p.policy.Abort(decision)
 			req.Align = 0
-			p.decide(req, &decision)
+			p.decideRequest(req, &decision)
 			found = decision.Hit
 		}
 	}
@@ -241,8 +241,8 @@ func (p *simulatedProcess) returnEvictions() {
 	p.evictions = p.evictions[:0]
 }
 
-// free frees a buffer's block.
-func (p *simulatedProcess) free(buffer *simulatedBuffer, busy bool, time int64) {
+// freeBuffer frees a buffer's block.
+func (p *simulatedProcess) freeBuffer(buffer *simulatedBuffer, busy bool, time int64) {
 	p.simulation.subtractInUse(buffer)
 	p.evictions = p.policy.Free(buffer.block, busy, time, p.evictions[:0])
 	p.returnEvictions()

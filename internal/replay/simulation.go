@@ -36,26 +36,26 @@ func newSimulation(o Options, script *script) (*simulation, error) {
 	return s, nil
 }
 
-// play plays steps in order.
-func (s *simulation) play(ops []op) error {
+// playSteps plays steps in order.
+func (s *simulation) playSteps(ops []op) error {
 	for i := range ops {
 		step := &ops[i]
 		switch step.code {
 		case opCreate, opFail, opDecide, opTry:
-			if err := s.create(step); err != nil {
+			if err := s.createBuffer(step); err != nil {
 				return err
 			}
 		case opWait:
-			if p := s.find(step.slot); p != nil && len(p.racing) > 0 {
+			if p := s.findProcess(step.slot); p != nil && len(p.racing) > 0 {
 				p.coolAll(step.time)
 			}
 		case opEnd:
-			if p := s.find(step.slot); p != nil {
+			if p := s.findProcess(step.slot); p != nil {
 				p.fullest = p.fullestStats()
 			}
 		case opDrop:
 			c := &s.script.classes[step.class]
-			if p := s.find(c.process); p != nil {
+			if p := s.findProcess(c.process); p != nil {
 				p.dropClass(c.request.Class)
 			}
 		case opChange:
@@ -69,21 +69,21 @@ func (s *simulation) play(ops []op) error {
 		case opExit:
 			s.endProcess(step.slot)
 		case opExpire, opDrain:
-			if p := s.find(step.slot); p != nil {
+			if p := s.findProcess(step.slot); p != nil {
 				p.expireOrDrain(step)
 			}
 		case opNone:
 		case opGrown, opCommit, opAbort, opReturn:
 			s.continueDecision(step)
 		default:
-			s.release(step)
+			s.releaseBuffer(step)
 		}
 	}
 	return nil
 }
 
-// find returns a process, nil if no policy was asked for it yet.
-func (s *simulation) find(number uint32) *simulatedProcess {
+// findProcess returns a process, nil if no policy was asked for it yet.
+func (s *simulation) findProcess(number uint32) *simulatedProcess {
 	if int(number) < len(s.processes) {
 		return s.processes[number]
 	}
@@ -92,7 +92,7 @@ func (s *simulation) find(number uint32) *simulatedProcess {
 
 // findOrStart returns a process. A new process gets a policy of its own.
 func (s *simulation) findOrStart(number uint32) (*simulatedProcess, error) {
-	if p := s.find(number); p != nil {
+	if p := s.findProcess(number); p != nil {
 		return p, nil
 	}
 	policy, err := allocator.New(s.options.Policy, s.options.Settings)
@@ -122,7 +122,7 @@ func (s *simulation) forgetBuffer(slot uint32) {
 
 // endProcess ends a process. Its figures still count.
 func (s *simulation) endProcess(number uint32) {
-	p := s.find(number)
+	p := s.findProcess(number)
 	if p == nil {
 		return
 	}
@@ -143,8 +143,8 @@ func (s *simulation) dropLeftBehind() {
 	}
 }
 
-// create serves a request.
-func (s *simulation) create(step *op) error {
+// createBuffer serves a request.
+func (s *simulation) createBuffer(step *op) error {
 	c := &s.script.classes[step.class]
 	p, err := s.findOrStart(c.process)
 	if err != nil {
@@ -159,7 +159,7 @@ func (s *simulation) create(step *op) error {
 	}
 	switch {
 	case step.code == opCreate, step.code == opDecide && !p.followsRecording:
-		s.serve(p, &req, step.slot)
+		s.serveRequest(p, &req, step.slot)
 	case step.code == opFail && !p.followsRecording:
 		p.retryFailed(&req)
 	case step.code == opDecide || step.code == opTry && p.followsRecording:
@@ -168,13 +168,13 @@ func (s *simulation) create(step *op) error {
 	return nil
 }
 
-// serve serves a request, and stores its buffer in the slot.
-func (s *simulation) serve(p *simulatedProcess, req *allocator.Request, slot uint32) {
+// serveRequest serves a request, and stores its buffer in the slot.
+func (s *simulation) serveRequest(p *simulatedProcess, req *allocator.Request, slot uint32) {
 	for len(s.buffers) <= int(slot) {
 		s.buffers = append(s.buffers, simulatedBuffer{})
 	}
 	buffer := &s.buffers[slot]
-	if !p.serve(req, buffer, slot) {
+	if !p.serveRequest(req, buffer, slot) {
 		*buffer = simulatedBuffer{}
 		s.result.Failures++
 		return
@@ -194,8 +194,8 @@ func (s *simulation) addInUse(buffer *simulatedBuffer) {
 	s.result.PeakReserved = max(s.result.PeakReserved, s.reserved)
 }
 
-// release frees a buffer, or begins its cooling.
-func (s *simulation) release(step *op) {
+// releaseBuffer frees a buffer, or begins its cooling.
+func (s *simulation) releaseBuffer(step *op) {
 	if int(step.slot) >= len(s.buffers) { // the recording contradicts itself
 		return
 	}
@@ -218,12 +218,12 @@ func (s *simulation) release(step *op) {
 	}
 	switch step.code {
 	case opFree:
-		p.free(buffer, false, step.time)
+		p.freeBuffer(buffer, false, step.time)
 	case opFreeEarly:
-		p.free(buffer, true, step.time)
+		p.freeBuffer(buffer, true, step.time)
 		p.racing = append(p.racing, racingBlock{buffer.block, buffer.number})
 	case opCool:
-		p.free(buffer, true, step.time)
+		p.freeBuffer(buffer, true, step.time)
 		buffer.state = cooling
 		return
 	case opForget:

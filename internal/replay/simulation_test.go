@@ -219,7 +219,7 @@ func TestSimulationCanBeAskedAnyTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newSingle(o)
+	s, err := newSingleBatch(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ func (l *Loaded) Split() (first, second *Loaded) {
 		left -= n
 		before = append(before, ops[:n]...)
 		if n < len(ops) && second.events == 0 {
-			second.appendOps(stillLive(before, l.script.slots))
+			second.appendOps(createsOfLive(before, l.script.slots))
 		}
 		second.appendOps(ops[n:])
 	}
@@ -28,8 +28,8 @@ func (l *Loaded) withoutEvents() *Loaded {
 	return &Loaded{script: s, device: l.device}
 }
 
-// stillLive returns the creates of buffers that were not released.
-func stillLive(ops []op, slots uint32) []op {
+// createsOfLive returns the creates of buffers that were not released.
+func createsOfLive(ops []op, slots uint32) []op {
 	created := make([]int, slots) // 1 + index of the create of a slot's buffer; 0: no buffer
 	for i := range ops {
 		switch ops[i].code {
@@ -42,7 +42,7 @@ func stillLive(ops []op, slots uint32) []op {
 	}
 	var still []op
 	for i := range ops {
-		if ops[i].code.creates() && created[ops[i].slot] == i+1 {
+		if ops[i].code.givesBuffer() && created[ops[i].slot] == i+1 {
 			still = append(still, ops[i])
 		}
 	}
@@ -53,7 +53,7 @@ func stillLive(ops []op, slots uint32) []op {
 func (l *Loaded) countRequests() {
 	for _, ops := range l.chunks {
 		for i := range ops {
-			if ops[i].code.creates() {
+			if ops[i].code.givesBuffer() {
 				l.script.facts.requests++
 			}
 		}

@@ -33,7 +33,7 @@ type acceptor struct {
 	settled   chan struct{} // closed when the connection of stopAccepting has been accepted
 }
 
-func listen(path string, join func(*peer), warn func(string)) (*acceptor, error) {
+func listenForProcesses(path string, join func(*peer), warn func(string)) (*acceptor, error) {
 	listener, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
 	if err != nil {
 		return nil, fmt.Errorf("open session socket: %w", err)
@@ -44,8 +44,8 @@ func listen(path string, join func(*peer), warn func(string)) (*acceptor, error)
 	}, nil
 }
 
-// serve accepts connections until the listener is closed.
-func (a *acceptor) serve() {
+// acceptProcesses accepts connections until the listener is closed.
+func (a *acceptor) acceptProcesses() {
 	warned := false
 	for {
 		conn, err := a.listener.AcceptUnix()
@@ -55,24 +55,24 @@ func (a *acceptor) serve() {
 		if err != nil {
 			// The process stays in the queue. It is accepted once another process has ended.
 			if !warned {
-				a.warn(acceptText(err))
+				a.warn(acceptErrorText(err))
 			}
 			warned = true
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
 		warned = false
-		if credentials(conn).Pid == int32(os.Getpid()) {
+		if peerCredentials(conn).Pid == int32(os.Getpid()) {
 			_ = conn.Close()
 			close(a.settled)
 			return
 		}
-		a.hellos.Go(func() { a.receive(conn) })
+		a.hellos.Go(func() { a.receiveProcess(conn) })
 	}
 }
 
-// acceptText says why a process has to wait.
-func acceptText(err error) string {
+// acceptErrorText says why a process has to wait.
+func acceptErrorText(err error) string {
 	if errors.Is(err, unix.EMFILE) {
 		return "processes are not watched while too many files are open: ulimit -n allows more"
 	}
@@ -92,17 +92,17 @@ func (a *acceptor) stopAccepting() []string {
 	}
 	_ = a.listener.Close()
 	a.hellos.Wait()
-	return a.outsiders.finish()
+	return a.outsiders.reasons()
 }
 
-func (a *acceptor) receive(conn *net.UnixConn) {
+func (a *acceptor) receiveProcess(conn *net.UnixConn) {
 	select {
 	case a.slots <- struct{}{}:
 	default:
 		a.refuse(conn, errors.New("too many at a time"))
 		return
 	}
-	p, err := greet(conn)
+	p, err := receiveHello(conn)
 	if err != nil {
 		<-a.slots
 		a.refuse(conn, err)
@@ -129,9 +129,9 @@ func alignRegion(mem []byte) (*wire.Region, error) {
 	return region, err
 }
 
-// greet reads a hello with its descriptor and maps the region. Nothing in it is trusted.
-func greet(conn *net.UnixConn) (*peer, error) {
-	who := credentials(conn)
+// receiveHello reads a hello with its descriptor and maps the region. Nothing in it is trusted.
+func receiveHello(conn *net.UnixConn) (*peer, error) {
+	who := peerCredentials(conn)
 	if int(who.Uid) != os.Geteuid() && int(who.Uid) != os.Getuid() {
 		return nil, fmt.Errorf("it belongs to user %d", who.Uid)
 	}
@@ -145,7 +145,7 @@ func greet(conn *net.UnixConn) (*peer, error) {
 		return nil, err
 	}
 	var region *wire.Region
-	if guarded(func() { region, err = alignRegion(mem) }) != 0 {
+	if faultOf(func() { region, err = alignRegion(mem) }) != 0 {
 		err = errors.New("its shared memory went away")
 	}
 	if err != nil {
@@ -161,11 +161,11 @@ func greet(conn *net.UnixConn) (*peer, error) {
 	return p, nil
 }
 
-// credentials returns who made a connection, unknown ids if the kernel does not say.
-func credentials(conn *net.UnixConn) unix.Ucred {
+// peerCredentials returns who made a connection, unknown ids if the kernel does not say.
+func peerCredentials(conn *net.UnixConn) unix.Ucred {
 	unknown := unix.Ucred{Uid: ^uint32(0), Gid: ^uint32(0)}
 	var who *unix.Ucred
-	err := control(conn, func(fd int) (err error) {
+	err := withDescriptor(conn, func(fd int) (err error) {
 		who, err = unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 		return err
 	})

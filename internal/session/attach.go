@@ -117,10 +117,10 @@ func (a *Attached) Wait() Watch {
 // run is the session's goroutine.
 func (a *Attached) run() {
 	defer close(a.done)
-	for !a.stopping() {
-		_, err := a.feed.Poll(tickNS, a.deliver)
+	for !a.isStopping() {
+		_, err := a.feed.Poll(tickNS, a.deliverRecord)
 		a.applySites()
-		a.chores()
+		a.doChores()
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -129,32 +129,32 @@ func (a *Attached) run() {
 			break
 		}
 	}
-	a.letGo()
+	a.detachFeed()
 	now := a.clock()
 	a.clock = func() uint64 { return now } // only names of call sites may follow
 	a.model.Finish(now)
 	a.completeIntake()
 }
 
-func (a *Attached) stopping() bool {
+func (a *Attached) isStopping() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.stopped
 }
 
-// letGo detaches the feed and takes in its remaining records: a release that was seen must not be missing from the
+// detachFeed detaches the feed and takes in its remaining records: a release that was seen must not be missing from the
 // recording.
-func (a *Attached) letGo() {
+func (a *Attached) detachFeed() {
 	err := a.feed.Detach()
 	for {
-		n, pollErr := a.feed.Poll(0, a.deliver)
+		n, pollErr := a.feed.Poll(0, a.deliverRecord)
 		if pollErr != nil && !errors.Is(pollErr, io.EOF) && a.err == nil {
 			err = errors.Join(err, pollErr)
 		}
 		if n == 0 || pollErr != nil {
 			break
 		}
-		a.chores()
+		a.doChores()
 	}
 	a.mu.Lock()
 	a.closed = true
@@ -162,8 +162,8 @@ func (a *Attached) letGo() {
 	a.err = errors.Join(a.err, err, a.feed.Close())
 }
 
-// deliver takes a record of the feed.
-func (a *Attached) deliver(r *wire.Record) {
+// deliverRecord takes a record of the feed.
+func (a *Attached) deliverRecord(r *wire.Record) {
 	switch {
 	case r.Kind == wire.KindProcess:
 		a.running[r.Process] = true
@@ -172,7 +172,7 @@ func (a *Attached) deliver(r *wire.Record) {
 		a.writeExit(r.Process, statusOf(r.AsExit()), r.Time)
 		return
 	}
-	a.accept(r)
+	a.acceptRecord(r)
 }
 
 // statusOf reads how a feed says that a process ended.

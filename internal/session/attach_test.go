@@ -223,13 +223,13 @@ func TestSitesInContainers(t *testing.T) {
 	})
 	s.open = func(process uint32, path string) string { return fmt.Sprintf("/root/of/%d%s", process, path) }
 	s.buildID = func(path string) string { return "id of " + path }
-	id, _ := s.answer(&wire.Record{Process: 2, Event: wire.Event{Kind: wire.KindModule, Object: 3}, Payload: []byte("/bin/blur")})
+	id, _ := s.answerRequest(&wire.Record{Process: 2, Event: wire.Event{Kind: wire.KindModule, Object: 3}, Payload: []byte("/bin/blur")})
 	if want := "/bin/blur\x00id of /root/of/2/bin/blur"; string(id.Payload) != want {
 		t.Errorf("module %q, want %q", id.Payload, want)
 	}
 	frame := make([]byte, wire.SizeofFrame)
 	frame[0], frame[8] = 3, 16
-	site, _ := s.answer(&wire.Record{Process: 2, Event: wire.Event{Kind: wire.KindTag, Op: uint8(wire.TagsCaller)}, Payload: frame})
+	site, _ := s.answerRequest(&wire.Record{Process: 2, Event: wire.Event{Kind: wire.KindTag, Op: uint8(wire.TagsCaller)}, Payload: frame})
 	if want := "in /root/of/2/bin/blur\t\t\t/bin/blur+0x10\n"; string(site.Payload) != want {
 		t.Errorf("site %q, want %q", site.Payload, want)
 	}

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bell is the futex by which the target's processes report that a ring is half full. It lies at the start of the settings file, which
-// all of them map. Its value never changes, so the processes need no right to write there.
+// bell is the futex by which the target's processes report that a ring is half full. It lies at the start of the settings
+// file, which all of them map. Its value never changes, so the processes need no right to write there.
 type bell struct {
 	mem   []byte
 	value uint32
@@ -44,15 +44,15 @@ func (b *bell) listen(wake func()) {
 	b.start.Do(func() {
 		go func() {
 			defer close(b.ended)
-			for b.wait() && !b.over.Load() {
+			for b.awaitRing() && !b.over.Load() {
 				wake()
 			}
 		}()
 	})
 }
 
-// wait returns true when the bell rings, false when waiting has failed for good.
-func (b *bell) wait() bool {
+// awaitRing returns true when the bell rings, false when waiting has failed for good.
+func (b *bell) awaitRing() bool {
 	const futexWait = 0
 	_, _, err := unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(b.futex())), futexWait, uintptr(b.value), 0, 0, 0)
 	return err == 0 || err == unix.EINTR

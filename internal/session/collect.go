@@ -70,22 +70,22 @@ func (c *collector) runSoon(fn func()) {
 	c.mu.Lock()
 	c.todo = append(c.todo, fn)
 	c.mu.Unlock()
-	c.nudge()
+	c.wakeUp()
 }
 
-func (c *collector) nudge() {
+func (c *collector) wakeUp() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
 	}
 }
 
-// finish reads all rings to their end, completes recording and model, and ends run.
-func (c *collector) finish(status Status) {
+// requestEnd reads all rings to their end, completes recording and model, and ends run.
+func (c *collector) requestEnd(status Status) {
 	c.mu.Lock()
 	c.stop = &status
 	c.mu.Unlock()
-	c.nudge()
+	c.wakeUp()
 	<-c.done
 }
 
@@ -96,16 +96,16 @@ func (c *collector) run() {
 	defer timer.Stop()
 	pause := pollMin
 	for {
-		todo, stop := c.orders()
+		todo, stop := c.takeOrders()
 		for _, fn := range todo {
 			fn()
 		}
 		if stop != nil {
-			c.complete(*stop)
+			c.completeSession(*stop)
 			return
 		}
-		n := c.pass()
-		c.chores()
+		n := c.readRings()
+		c.doChores()
 		switch { // a poll wakes Go's scheduler for a while, which costs more than a few events do
 		case n >= passMax:
 			continue
@@ -116,7 +116,7 @@ func (c *collector) run() {
 		default:
 			pause = min(pause*3/2, pollMax)
 		}
-		timer.Reset(c.pause(pause))
+		timer.Reset(c.nextPause(pause))
 		select {
 		case <-timer.C:
 		case <-c.wake:
@@ -124,15 +124,15 @@ func (c *collector) run() {
 	}
 }
 
-// pause lengthens the poll while there is nothing to poll.
-func (c *collector) pause(poll time.Duration) time.Duration {
+// nextPause lengthens the poll while there is nothing to poll.
+func (c *collector) nextPause(poll time.Duration) time.Duration {
 	if len(c.peers) == 0 {
 		return tickNS
 	}
 	return poll
 }
 
-func (c *collector) orders() ([]func(), *Status) {
+func (c *collector) takeOrders() ([]func(), *Status) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	todo := c.todo
@@ -140,8 +140,8 @@ func (c *collector) orders() ([]func(), *Status) {
 	return todo, c.stop
 }
 
-// pass reads every ring once and returns how many events it delivered.
-func (c *collector) pass() int {
+// readRings reads every ring once and returns how many events it delivered.
+func (c *collector) readRings() int {
 	c.applySites()
 	now := c.clock()
 	until := now - min(now, settleNS)
@@ -150,18 +150,18 @@ func (c *collector) pass() int {
 		c.sweep = now + sweepNS
 	}
 	n := 0
-	c.guard(func() {
+	c.runGuarded(func() {
 		for _, p := range c.peers {
 			// We ask before we read the rings: all events from before the end of the process are then in them.
 			if (all || p.hungUp.Load()) && p.isGone() {
 				p.readToEnd(math.MaxUint64)
 			}
 			if len(p.outbox) > 0 {
-				p.post()
+				p.postMessages()
 			}
-			p.scan(&c.merge, until)
+			p.offerRings(&c.merge, until)
 		}
-		n = c.merge.run(until, passMax, c.deliver)
+		n = c.merge.deliverMerged(until, passMax, c.deliverEvent)
 		if n < passMax {
 			c.read = until
 		}
@@ -176,23 +176,23 @@ func (c *collector) pass() int {
 	return n
 }
 
-// guard runs fn. If a process takes its memory away while fn reads it, guard removes that process.
-func (c *collector) guard(fn func()) {
-	fault := guarded(fn)
+// runGuarded runs fn. If a process takes its memory away while fn reads it, runGuarded removes that process.
+func (c *collector) runGuarded(fn func()) {
+	fault := faultOf(fn)
 	if fault == 0 {
 		return
 	}
 	for _, p := range c.peers {
 		if isMapped(p.mem, fault) {
-			c.remove(p)
+			c.removeProcess(p)
 			return
 		}
 	}
 	panic(fmt.Sprintf("fault at %#x in no process's memory", fault))
 }
 
-// deliver takes one event from a ring. Kinds that only the session writes are forgeries.
-func (c *collector) deliver(p *peer, r *wire.Record) {
+// deliverEvent takes one event from a ring. Kinds that only the session writes are forgeries.
+func (c *collector) deliverEvent(p *peer, r *wire.Record) {
 	r.ClearCarriedOver() // it would say that something happened before the recording
 	switch r.Kind {
 	case wire.KindExit:
@@ -200,12 +200,12 @@ func (c *collector) deliver(p *peer, r *wire.Record) {
 	case wire.KindNone, wire.KindProcess, wire.KindSite, wire.KindLost, wire.KindMachine:
 		return
 	}
-	c.accept(r)
+	c.acceptRecord(r)
 }
 
 func (c *collector) reportLosses(now uint64) {
 	for _, p := range c.peers {
-		if events, uses := p.losses(); events > 0 {
+		if events, uses := p.newLosses(); events > 0 {
 			c.applyAndRecord(&wire.Record{Process: p.number, Event: wire.LostFields{Time: now, Events: events, Uses: uses}.Event()})
 		}
 	}
@@ -224,14 +224,14 @@ func (c *collector) addProcess(p *peer) {
 		Time: c.clock(), PID: uint64(p.pid), Parent: uint64(p.parent), RankNumber: wire.RankNumber(p.place.Rank),
 	}.Record(wire.AppendProcess(nil, p.command))
 	r.Process = p.number
-	c.accept(&r) // sites look for its generated code
+	c.acceptRecord(&r) // sites look for its generated code
 	if p.place != (wire.Place{}) {
 		r = p.place.Record(c.clock())
 		r.Process = p.number
-		c.accept(&r)
+		c.acceptRecord(&r)
 	}
-	c.guard(func() {
-		p.region.AskUses(c.recording())
+	c.runGuarded(func() {
+		p.region.AskUses(c.isRecording())
 		for _, change := range c.changed {
 			p.send(change.message)
 		}
@@ -266,12 +266,12 @@ const earlyMax = 1024
 // event would then get the wrong time.
 func (c *collector) recordUse(number uint32, function string) {
 	time := c.clock()
-	if c.pass() < passMax {
+	if c.readRings() < passMax {
 		time = c.read
 	}
 	r := wire.DiagFields{Time: time, Diag: wire.DiagUseAfterFork}.Record([]byte(function))
 	r.Process = number
-	c.accept(&r)
+	c.acceptRecord(&r)
 }
 
 // recordEarly records the reports on a process that came before the process itself.
@@ -300,15 +300,15 @@ func (c *collector) setLimit(name, value string, number uint64) error {
 
 // sendToAll sends a change to every process, and keeps it for those that come later.
 func (c *collector) sendToAll(latest change) {
-	c.remember(latest)
+	c.keepChange(latest)
 	for _, p := range slices.Clone(c.peers) { // guard may remove one
-		c.guard(func() { p.send(latest.message) })
+		c.runGuarded(func() { p.send(latest.message) })
 	}
 }
 
-// remember keeps the latest change of each limit, in the order in which they were made first. A policy begins with its
+// keepChange keeps the latest change of each limit, in the order in which they were made first. A policy begins with its
 // own limits: what was changed before it no longer matters.
-func (c *collector) remember(latest change) {
+func (c *collector) keepChange(latest change) {
 	if latest.name == "" {
 		c.changed = append(c.changed[:0], latest)
 		return
@@ -322,26 +322,26 @@ func (c *collector) remember(latest change) {
 	c.changed = append(c.changed, latest)
 }
 
-// recording reports whether a Switched records now.
-func (c *collector) recording() bool {
+// isRecording reports whether a Switched records now.
+func (c *collector) isRecording() bool {
 	switched, ok := c.recorder.(Switched)
 	return ok && switched.Path() != ""
 }
 
-// toggle starts or stops a Switched, once everything until now was delivered.
-func (c *collector) toggle() (string, error) {
+// toggleRecording starts or stops a Switched, once everything until now was delivered.
+func (c *collector) toggleRecording() (string, error) {
 	switched, ok := c.recorder.(Switched)
 	if !ok {
 		return "", errors.New("this session records everything, or nothing, from its start: see -o")
 	}
 	c.applySamples()
 	now := c.clock()
-	for c.pass() == passMax && c.clock() < now+tickNS { // a flood may never end
+	for c.readRings() == passMax && c.clock() < now+tickNS { // a flood may never end
 	}
 	text, err := switched.Toggle(now - min(now, settleNS))
 	for _, p := range slices.Clone(c.peers) {
-		c.guard(func() { p.region.AskUses(c.recording()) })
+		c.runGuarded(func() { p.region.AskUses(c.isRecording()) })
 	}
-	c.flush()
+	c.flushRecorder()
 	return text, err
 }

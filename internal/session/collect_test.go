@@ -87,14 +87,14 @@ func TestCollectorMergesByTime(t *testing.T) {
 			target.put(rapid.SampledFrom([]int{0, 1, 2, 31}).Draw(rt, "ring"), create(time, object), "")
 			if rapid.IntRange(0, 9).Draw(rt, "pass") == 0 {
 				*now = time
-				c.pass()
+				c.readRings()
 			}
 		}
 		for _, target := range targets {
 			_ = target.conn.Close()
 		}
 		*now = time + sweepNS
-		c.complete(Status{})
+		c.completeSession(Status{})
 		got := slices.DeleteFunc(kept.records, func(r wire.Record) bool { return r.Kind != wire.KindCreate })
 		if len(got) != total {
 			rt.Fatalf("%d of %d events came out", len(got), total)
@@ -138,10 +138,10 @@ func TestCollectorFindsEveryRing(t *testing.T) {
 	c, now := testCollector(kept)
 	target := newFakeTarget(t)
 	c.addProcess(target.peer(7))
-	c.pass()
+	c.readRings()
 	target.put(wire.Rings-1, create(1, 1), "")
 	*now += sweepNS
-	if n := c.pass(); n != 1 {
+	if n := c.readRings(); n != 1 {
 		t.Errorf("a sweep found %d events in the last ring, want 1", n)
 	}
 }
@@ -153,11 +153,11 @@ func TestCollectorHoldsBackTheFuture(t *testing.T) {
 	c.addProcess(target.peer(7))
 	target.put(0, create(*now-settleNS, 1), "")
 	target.put(0, create(*now+1, 2), "")
-	if n := c.pass(); n != 1 {
+	if n := c.readRings(); n != 1 {
 		t.Errorf("first pass delivered %d events, want 1: the other is not due", n)
 	}
 	*now += 1 + settleNS
-	if n := c.pass(); n != 1 {
+	if n := c.readRings(); n != 1 {
 		t.Errorf("second pass delivered %d events, want 1", n)
 	}
 }
@@ -175,7 +175,7 @@ func TestCollectorEndOfProcess(t *testing.T) {
 	for _, p := range slices.Clone(c.peers) {
 		p.hungUp.Store(true)
 	}
-	c.pass()
+	c.readRings()
 	want := "1:process 2:process 1:create 1:exit 2:create 2:lost 1:exit 2:exit"
 	if got := kept.kinds(); got != want {
 		t.Errorf("recorded %s\n   want %s", got, want)
@@ -203,7 +203,7 @@ func TestCollectorRecordsWhatItKnows(t *testing.T) {
 	leaver.put(0, wire.Event{Time: 5, Kind: wire.KindCreate, Object: 1, Size: 100, Granted: 100}, "")
 	leaver.put(0, wire.Event{Time: 6, Kind: wire.KindExit, Status: -1}, "")
 	c.peers[0].hungUp.Store(true)
-	c.pass()
+	c.readRings()
 	replayed := stats.New(stats.Options{})
 	for i := range kept.records {
 		replayed.Apply(&kept.records[i])
@@ -221,16 +221,16 @@ func TestCollectorKnowsWhoIsGone(t *testing.T) {
 	c.addProcess(parent.leased(8))
 	_ = closer.conn.Close()
 	c.peers[0].hungUp.Store(true)
-	c.pass()
+	c.readRings()
 	closer.put(0, create(*now-settleNS, 1), "")
 	parent.vanish()
 	*now += sweepNS
-	c.pass()
+	c.readRings()
 	if s := c.model.Publish(); s.Totals.Creates != 1 || len(c.peers) != 1 || c.peers[0].pid != 7 {
 		t.Errorf("%d creates, %d processes left; want 1 of the one that closed its socket", s.Totals.Creates, len(c.peers))
 	}
 	closer.vanish()
-	c.pass()
+	c.readRings()
 	if len(c.peers) != 0 {
 		t.Error("a process that is gone stays")
 	}
@@ -308,7 +308,7 @@ func TestCollectorStatusOfTheProgram(t *testing.T) {
 	c.addProcess(daemon.peer(9))
 	program.put(0, wire.Event{Time: 6, Kind: wire.KindExit, Status: -1}, "")
 	_ = program.conn.Close()
-	c.complete(Status{Signal: 11})
+	c.completeSession(Status{Signal: 11})
 	last := kept.records[len(kept.records)-1]
 	if last.Process != 1 || last.Kind != wire.KindExit || last.Status != 139 || last.Thread != 0 {
 		t.Errorf("last record %+v, want the program's EXIT with status 139", last)
@@ -338,7 +338,7 @@ func TestCollectorTellsTheExit(t *testing.T) {
 		_ = program.conn.Close()
 		*now += 1e6 // the end is noticed late
 		for c.sweep = 0; len(c.peers) > 0; c.sweep = 0 {
-			c.pass()
+			c.readRings()
 		}
 		if !before {
 			c.programEnded(Status{Signal: 9}, end)
@@ -349,7 +349,7 @@ func TestCollectorTellsTheExit(t *testing.T) {
 			t.Errorf("status known first: %v: %+v, %d failures", before, p, len(s.PostMortems))
 		}
 		*now += 30e9 // the dashboard is left
-		c.complete(Status{Signal: 9})
+		c.completeSession(Status{Signal: 9})
 		if last := c.model.Published(); last.Wall() != s.Wall() || last.Time-s.Time < 30e9 {
 			t.Errorf("status known first: %v: %d ns, at the end of the session %d", before, s.Wall(), last.Wall())
 		}
@@ -393,11 +393,11 @@ func TestCollectorSurvivesHostileTargets(t *testing.T) {
 			for i := range uint64(50) {
 				good.put(0, create(*now, i+1), "")
 				*now += sweepNS
-				c.pass()
+				c.readRings()
 			}
 			_ = bad.conn.Close()
 			_ = good.conn.Close()
-			c.complete(Status{})
+			c.completeSession(Status{})
 			creates := 0
 			for i := range kept.records {
 				if r := &kept.records[i]; r.Process == 2 && r.Kind == wire.KindCreate {
@@ -430,7 +430,7 @@ func TestCollectorNamesSites(t *testing.T) {
 	frame := append([]byte{3, 0, 0, 0, 0, 0, 0, 0}, 0x10, 0, 0, 0, 0, 0, 0, 0)
 	target.put(0, wire.Event{Time: 2, Kind: wire.KindTag, Tag: 5, Op: uint8(wire.TagsStack)}, string(frame))
 	_ = target.conn.Close()
-	c.complete(Status{})
+	c.completeSession(Status{})
 	last := kept.records[len(kept.records)-1]
 	checkModule(t, kept.records[len(kept.records)-2], "/bin/blur\x00c0ffee")
 	if want := "make tmp\tblur.c\t88\t/bin/blur+0x10\n"; last.Kind != wire.KindSite || last.Tag != 5 || string(last.Payload) != want {
@@ -469,7 +469,7 @@ func TestKeeperHearsOfEnds(t *testing.T) {
 			target.put(0, wire.Event{Time: 2, Kind: wire.KindTag, Tag: 5, Op: uint8(wire.TagsStack)}, string(make([]byte, wire.SizeofFrame)))
 			_ = target.conn.Close()
 		}
-		c.complete(Status{Code: 3})
+		c.completeSession(Status{Code: 3})
 		want := []string{
 			fmt.Sprintf("2: exit status -1, named %v", resolve != nil), fmt.Sprintf("1: exit status 3, named %v", resolve != nil),
 		}
@@ -487,7 +487,7 @@ func TestCollectorFullDisk(t *testing.T) {
 	for i := range uint64(20) {
 		target.put(0, create(*now-settleNS, i+1), "")
 	}
-	c.pass()
+	c.readRings()
 	if !errors.Is(c.failure, errFull) || len(kept.records) != 3 {
 		t.Errorf("failure %v after %d records, want %v after 3", c.failure, len(kept.records), errFull)
 	}
@@ -510,7 +510,7 @@ func TestCollectorLimits(t *testing.T) {
 	if err := c.setLimit(strings.Repeat("x", 200), "1", 3); err == nil {
 		t.Error("a name that fits no message was accepted")
 	}
-	todo, _ := c.orders()
+	todo, _ := c.takeOrders()
 	for _, fn := range todo {
 		fn()
 	}
@@ -536,7 +536,7 @@ func TestSitePayloadKeepsWholeLines(t *testing.T) {
 		return []symbol.Frame{{Function: strings.Repeat("f", 1000)}}
 	})
 	r := wire.Record{Event: wire.Event{Op: uint8(wire.TagsStack)}, Payload: make([]byte, 32*wire.SizeofFrame)}
-	site, ok := s.site(&r)
+	site, ok := s.nameFrames(&r)
 	if !ok || len(site.Payload) > wire.PayloadMax || !bytes.HasSuffix(site.Payload, []byte("\n")) {
 		t.Errorf("site of %d bytes, ok %v", len(site.Payload), ok)
 	}
@@ -554,8 +554,8 @@ func TestSitesShareTheBudget(t *testing.T) {
 		for i := range uint64(each) {
 			module, tag := wire.ModuleFields{Module: i + 1}.Record(path), wire.TagFields{Mode: wire.TagsStack, Tag: uint32(i)}.Record(frames)
 			module.Process, tag.Process = p, p
-			s.answer(&module)
-			if site, ok := s.answer(&tag); ok {
+			s.answerRequest(&module)
+			if site, ok := s.answerRequest(&tag); ok {
 				texts += len(site.Payload)
 			}
 		}
@@ -565,12 +565,12 @@ func TestSitesShareTheBudget(t *testing.T) {
 		t.Errorf("%d bytes of modules and tags and %d of names are kept, %d charged; said %d times", kept, texts, keep.Used(), said)
 	}
 	exit := wire.ExitFields{}.Event()
-	if !s.request(&wire.Record{Process: 1, Event: exit}) {
+	if !s.takeRequest(&wire.Record{Process: 1, Event: exit}) {
 		t.Error("the end of a process finds no room")
 	}
 	s.finish()
 	for p := range uint32(processes) {
-		s.answer(&wire.Record{Process: p, Event: exit})
+		s.answerRequest(&wire.Record{Process: p, Event: exit})
 		for _, site := range s.nameAgain(p) {
 			texts += len(site.Payload)
 		}
@@ -582,7 +582,7 @@ func TestSitesShareTheBudget(t *testing.T) {
 		t.Errorf("%d bytes are charged in the end, for %d of names", keep.Used(), texts)
 	}
 	for range leftMax {
-		s.answer(&wire.Record{Process: processes, Event: exit})
+		s.answerRequest(&wire.Record{Process: processes, Event: exit})
 	}
 	if keep.Used() > int64(wire.PayloadMax*each) { // of what was named last, after its process had ended
 		t.Errorf("%d bytes are charged once the model has forgotten the processes", keep.Used())
@@ -596,12 +596,12 @@ func TestSitesInScripts(t *testing.T) {
 		wire.ModuleFields{Module: 1}.Record([]byte("/lib/_cl.so")),
 		wire.ModuleFields{Module: 2, Script: true}.Record([]byte("a b.py\x00Solver.step")),
 	} {
-		if got, ok := s.answer(&r); ok && r.AsModule().Script() {
+		if got, ok := s.answerRequest(&r); ok && r.AsModule().Script() {
 			t.Errorf("an answer to a script: %+v", got)
 		}
 	}
 	tag := wire.TagFields{Mode: wire.TagsStack, Tag: 7}.Record(wire.AppendFrame(wire.AppendFrame(nil, wire.Frame{Module: 1, Offset: 16}), wire.Frame{Module: 2, Offset: 42}))
-	site, ok := s.answer(&tag)
+	site, ok := s.answerRequest(&tag)
 	if want := "native\t\t\t/lib/_cl.so+0x0\nSolver.step\ta b.py\t42\ta b.py\n"; !ok || string(site.Payload) != want {
 		t.Errorf("%q, want %q", site.Payload, want)
 	}
@@ -616,11 +616,11 @@ func TestSitesInGeneratedCode(t *testing.T) {
 	defer os.Remove(path)
 	s := newSites(symbol.New(symbol.Options{}).Frames)
 	process := wire.ProcessFields{PID: uint64(os.Getpid())}.Record([]byte("node"))
-	if _, ok := s.answer(&process); ok {
+	if _, ok := s.answerRequest(&process); ok {
 		t.Error("an answer to a process")
 	}
 	tag := wire.TagFields{Mode: wire.TagsStack, Tag: 7}.Record(wire.AppendFrame(wire.AppendFrame(nil, wire.Frame{Offset: 0x7f0018}), wire.Frame{Offset: 0x99}))
-	site, ok := s.answer(&tag)
+	site, ok := s.answerRequest(&tag)
 	if want := "step\t/home/a b/solve.js\t42\t+0x7f0018\n\t\t\t+0x99\n"; !ok || string(site.Payload) != want {
 		t.Errorf("%q, want %q", site.Payload, want)
 	}
@@ -633,7 +633,7 @@ func TestReportsOfChildrenWait(t *testing.T) {
 	c.childUses(7, "clCreateBuffer")
 	c.childUses(8, "clCreateBuffer")
 	run := func() {
-		todo, _ := c.orders()
+		todo, _ := c.takeOrders()
 		for _, fn := range todo {
 			fn()
 		}
@@ -650,7 +650,8 @@ func TestReportsOfChildrenWait(t *testing.T) {
 	}
 }
 
-// What a child does is recorded after what its parent wrote before: a later record would put forward the time of the parent's peak.
+// What a child does is recorded after what its parent wrote before: a later record would put forward the time of the parent's
+// peak.
 func TestReportsOfChildrenComeInOrder(t *testing.T) {
 	kept := &memoryRecorder{}
 	c, now := testCollector(kept)
@@ -662,7 +663,7 @@ func TestReportsOfChildrenComeInOrder(t *testing.T) {
 	target.put(0, create(created, 1), "")
 	*now += 5_000_000
 	c.childUses(7, "clCreateBuffer")
-	todo, _ := c.orders()
+	todo, _ := c.takeOrders()
 	for _, fn := range todo {
 		fn()
 	}

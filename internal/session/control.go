@@ -46,7 +46,7 @@ func (s *Session) SetPlan(process uint32, plan *allocator.Layout) error {
 func (s *Session) ToggleRecording() (text string, err error) {
 	answered := make(chan struct{})
 	s.collector.runSoon(func() {
-		text, err = s.collector.toggle()
+		text, err = s.collector.toggleRecording()
 		close(answered)
 	})
 	select {
@@ -109,7 +109,9 @@ func (s *Session) Type(keys []byte) error {
 }
 
 // FullScreen reports whether the program draws on the whole screen, which only a terminal of its own can show.
-func (s *Session) FullScreen() bool { return s.streams.output != nil && s.streams.output.fullScreen() }
+func (s *Session) FullScreen() bool {
+	return s.streams.output != nil && s.streams.output.isFullScreen()
+}
 
 // Resize tells the program's terminal its size in cells.
 func (s *Session) Resize(cols, rows int) { s.streams.resize(cols, rows) }

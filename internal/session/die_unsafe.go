@@ -13,10 +13,10 @@ type sigaction struct {
 	mask                     uint64
 }
 
-// dieBy ends this process by a signal, like the program that it stands for, so that a shell or a parent sees the
+// dieBySignal ends this process by a signal, like the program that it stands for, so that a shell or a parent sees the
 // same. The Go runtime keeps handlers of its own for SIGSEGV and the like even after signal.Reset, hence the system
 // call. It leaves no core file: the program's own is the one of interest. It returns only if the signal does not kill.
-func dieBy(sig unix.Signal) {
+func dieBySignal(sig unix.Signal) {
 	var standard sigaction
 	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&standard)), 0, unsafe.Sizeof(standard.mask), 0, 0)
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})

@@ -65,9 +65,9 @@ const roomNeeded = 4 << 20
 func newFolder(places []string, files map[string]content) (*folder, error) {
 	var reasons []string
 	for _, place := range places {
-		f, err := folderIn(place)
+		f, err := makeFolderIn(place)
 		if err == nil {
-			if err = f.fill(files); err == nil {
+			if err = f.writeFiles(files); err == nil {
 				return f, nil
 			}
 			_, removed := f.remove()
@@ -79,7 +79,7 @@ func newFolder(places []string, files map[string]content) (*folder, error) {
 		strings.Join(reasons, "; "))
 }
 
-func folderIn(place string) (*folder, error) {
+func makeFolderIn(place string) (*folder, error) {
 	// The owner of a link could point it elsewhere after the checks.
 	place, err := filepath.EvalSymlinks(place)
 	if err != nil {
@@ -133,8 +133,8 @@ func preloadObstacle(place string) error {
 	return checkPlace(place)
 }
 
-// checkPlace returns an error that names who else could replace files in a place: the owner of the folder or of a folder above it, or
-// all users who may write there, unless its sticky bit forbids them to rename files of others.
+// checkPlace returns an error that names who else could replace files in a place: the owner of the folder or of a folder above
+// it, or all users who may write there, unless its sticky bit forbids them to rename files of others.
 func checkPlace(place string) error {
 	path, err := filepath.EvalSymlinks(place)
 	if err != nil {
@@ -225,7 +225,7 @@ func NewView() (path string, remove func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	return f.join(viewName), func() { _, _ = f.remove() }, nil
+	return f.pathOf(viewName), func() { _, _ = f.remove() }, nil
 }
 
 // Owner returns the process id of the session with a socket, as the name of its folder has it.
@@ -247,27 +247,28 @@ func isAbandoned(path string) bool {
 	return errors.Is(unix.Kill(pid, 0), unix.ESRCH)
 }
 
-// fill writes the files, and begins to write those that are late.
-func (f *folder) fill(files map[string]content) error {
+// writeFiles writes the files, and begins to write those that are late.
+func (f *folder) writeFiles(files map[string]content) error {
 	for name, file := range files {
 		if file.late {
 			continue
 		}
-		if err := file.write(f.join(name)); err != nil {
+		if err := file.write(f.pathOf(name)); err != nil {
 			return fmt.Errorf("write runtime folder: %w", err)
 		}
 	}
 	f.late.Go(func() {
 		for name, file := range files {
 			if file.late {
-				f.lateErr = errors.Join(f.lateErr, file.writeLate(f.join(name)))
+				f.lateErr = errors.Join(f.lateErr, file.writeLate(f.pathOf(name)))
 			}
 		}
 	})
 	return nil
 }
 
-// writeLate gives the file its name when it is complete. If writing fails, an empty file gets the name, so that no process waits on.
+// writeLate gives the file its name when it is complete. If writing fails, an empty file gets the name, so that no process
+// waits on.
 func (c content) writeLate(path string) error {
 	part := path + ".part"
 	err := c.write(part)
@@ -293,25 +294,25 @@ func (c content) write(path string) error {
 	return errors.Join(err, to.Close(), os.Chmod(path, c.mode)) // whatever the umask is
 }
 
-func (f *folder) join(name string) string { return filepath.Join(f.path, name) }
+func (f *folder) pathOf(name string) string { return filepath.Join(f.path, name) }
 
-// remove deletes the folder. The library stays while processes use it, since programs that they start load it, too; a later session
-// removes it. Calling remove again does nothing.
+// remove deletes the folder. The library stays while processes use it, since programs that they start load it, too; a later
+// session removes it. Calling remove again does nothing.
 func (f *folder) remove() (kept bool, err error) {
 	if f.lock == nil {
 		return false, nil
 	}
 	f.late.Wait()
-	kept = isLoaded(f.join(wire.ShimName))
+	kept = isLoaded(f.pathOf(wire.ShimName))
 	for pause := time.Millisecond; kept && pause < 100*time.Millisecond; pause *= 2 { // processes that were killed are ending
 		time.Sleep(pause)
-		kept = isLoaded(f.join(wire.ShimName))
+		kept = isLoaded(f.pathOf(wire.ShimName))
 	}
 	if !kept {
 		err = os.RemoveAll(f.path)
 	} else {
 		for _, name := range []string{wire.ConfigName, wire.CoreName, wire.SocketName, wire.OutsidersName, viewName} {
-			if gone := os.Remove(f.join(name)); !errors.Is(gone, fs.ErrNotExist) {
+			if gone := os.Remove(f.pathOf(name)); !errors.Is(gone, fs.ErrNotExist) {
 				err = errors.Join(err, gone)
 			}
 		}
@@ -321,8 +322,8 @@ func (f *folder) remove() (kept bool, err error) {
 	return kept, err
 }
 
-// isLoaded reports whether a process has a library loaded: the kernel grants a write lease only on files that no other process has
-// open or mapped (fcntl(2)).
+// isLoaded reports whether a process has a library loaded: the kernel grants a write lease only on files that no other process
+// has open or mapped (fcntl(2)).
 func isLoaded(library string) bool {
 	f, err := os.OpenFile(library, os.O_RDWR|unix.O_NOFOLLOW, 0)
 	if err != nil {

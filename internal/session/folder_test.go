@@ -23,7 +23,7 @@ func TestFolderIsPrivateAndGoesAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if data, err := os.ReadFile(f.join("file")); string(data) != "x" {
+	if data, err := os.ReadFile(f.pathOf("file")); string(data) != "x" {
 		t.Errorf("the file holds %q: %v", data, err)
 	}
 	info, err := os.Stat(f.path)
@@ -56,10 +56,10 @@ func TestLateFiles(t *testing.T) {
 	}
 	close(begin)
 	f.late.Wait()
-	names, err := filepath.Glob(f.join("*"))
-	good, _ := os.ReadFile(f.join("good"))
-	bad, _ := os.ReadFile(f.join("bad"))
-	if !slices.Equal(names, []string{f.join("bad"), f.join("good")}) || string(good) != "x" || len(bad) != 0 {
+	names, err := filepath.Glob(f.pathOf("*"))
+	good, _ := os.ReadFile(f.pathOf("good"))
+	bad, _ := os.ReadFile(f.pathOf("bad"))
+	if !slices.Equal(names, []string{f.pathOf("bad"), f.pathOf("good")}) || string(good) != "x" || len(bad) != 0 {
 		t.Errorf("%v, %q, %q, %v", names, good, bad, err)
 	}
 	if _, err := f.remove(); !errors.Is(err, defect) {
@@ -196,7 +196,7 @@ func TestEnvironment(t *testing.T) {
 			[]string{"LD_PRELOAD=" + shim + ":/lib/a.so", "OPENCL_LAYERS=c.so:" + shim, wire.SessionEnv + "=/run/x"},
 		},
 	} {
-		if got := environment(c.base, "/run/x"); !slices.Equal(got, c.want) {
+		if got := targetEnvironment(c.base, "/run/x"); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}

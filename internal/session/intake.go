@@ -72,16 +72,16 @@ func newIntake(m *stats.Model, recorder Recorder, path string) intake {
 	}
 }
 
-// accept applies a record, and asks sites and sampler for more about it.
-func (in *intake) accept(r *wire.Record) {
+// acceptRecord applies a record, and asks sites and sampler for more about it.
+func (in *intake) acceptRecord(r *wire.Record) {
 	if r.Kind != wire.KindModule || !r.AsModule().Script() { // it is part of call sites' names, which are recorded
 		in.applyAndRecord(r)
 	}
 	switch r.Kind {
 	case wire.KindProcess, wire.KindTag, wire.KindModule:
-		in.sites.request(r)
+		in.sites.takeRequest(r)
 	case wire.KindDevice:
-		in.placeOf(r)
+		in.noteDevicePlace(r)
 	case wire.KindEvict:
 		switch e := r.AsEvict(); {
 		case in.places == nil:
@@ -94,15 +94,15 @@ func (in *intake) accept(r *wire.Record) {
 	}
 }
 
-// sampleOf begins or ends the sampling of a process.
-func (in *intake) sampleOf(r *wire.Record) {
+// updateSampling begins or ends the sampling of a process.
+func (in *intake) updateSampling(r *wire.Record) {
 	switch {
 	case in.sampler == nil:
 	case r.Kind == wire.KindProcess:
-		in.sampler.watch(r.Process, int(r.AsProcess().PID()))
+		in.sampler.addProcess(r.Process, int(r.AsProcess().PID()))
 	case r.Kind == wire.KindExit && r.Thread == 0:
-		in.sampler.forget(r.Process)
-		in.placeGone(r.Process)
+		in.sampler.removeProcess(r.Process)
+		in.forgetProcess(r.Process)
 	}
 }
 
@@ -119,7 +119,7 @@ func (in *intake) applySamples() {
 // applyAndRecord applies a record and then records it: the recording asks the model for a summary of all records in it.
 func (in *intake) applyAndRecord(r *wire.Record) {
 	if r.Kind == wire.KindProcess || r.Kind == wire.KindExit {
-		in.sampleOf(r)
+		in.updateSampling(r)
 	}
 	in.model.Apply(r)
 	if in.recorder != nil {
@@ -158,7 +158,7 @@ func (in *intake) writeExit(process uint32, status Status, time uint64) {
 	in.model.ProcessEnded(process, stats.End{Status: status.Code, Signal: status.Signal, OOMKillsNumber: kills}, time)
 	in.applyAndRecord(&wire.Record{Process: process, Event: wire.ExitFields{Time: time, Status: int16(status.Shell()), OOMKillsNumber: kills}.Event()})
 	in.leaving[process] = status
-	if !in.sites.request(&wire.Record{Process: process, Event: wire.ExitFields{}.Event()}) {
+	if !in.sites.takeRequest(&wire.Record{Process: process, Event: wire.ExitFields{}.Event()}) {
 		in.noteLeft(process)
 	}
 }
@@ -172,20 +172,20 @@ func (in *intake) noteLeft(process uint32) {
 	}
 }
 
-// chores does the periodic work: snapshots, names, samples and flushes.
-func (in *intake) chores() {
+// doChores does the periodic work: snapshots, names, samples and flushes.
+func (in *intake) doChores() {
 	in.applySamples()
 	now := in.clock()
 	if now >= in.due.flush {
 		in.due.flush = now + flushNS
-		in.flush()
+		in.flushRecorder()
 	}
 	if now >= in.due.tick {
 		in.due.tick = now + tickNS
 		if in.tap != nil {
 			in.tap.Flush()
 		}
-		in.publish(now)
+		in.publishSnapshot(now)
 		in.offerPools()
 		in.timeReleases(now)
 	}
@@ -195,8 +195,8 @@ func (in *intake) chores() {
 // of a second with 100,000 call sites.
 const publishShare = 20
 
-// publish publishes a snapshot, unless the last one cost so much that it is too early.
-func (in *intake) publish(now uint64) {
+// publishSnapshot publishes a snapshot, unless the last one cost so much that it is too early.
+func (in *intake) publishSnapshot(now uint64) {
 	if now < in.due.publish {
 		return
 	}
@@ -209,7 +209,7 @@ func (in *intake) publish(now uint64) {
 	in.due.publish = now + min(publishShare*cost, rareNS)
 }
 
-func (in *intake) flush() {
+func (in *intake) flushRecorder() {
 	if in.recorder == nil {
 		return
 	}
@@ -234,8 +234,8 @@ func (in *intake) completeIntake() {
 	for process := range in.leaving { // names of their call sites did not come in time
 		in.noteLeft(process)
 	}
-	in.chores()
-	in.flush()
+	in.doChores()
+	in.flushRecorder()
 	if in.tap != nil {
 		in.tap.Close()
 	}

@@ -26,8 +26,8 @@ func takeLease(fd int) lease {
 	return lease(own)
 }
 
-// held reports whether the process has its region; false without a lease.
-func (l lease) held() bool {
+// isHeld reports whether the process has its region; false without a lease.
+func (l lease) isHeld() bool {
 	return l != noLease && unix.Flock(int(l), unix.LOCK_SH|unix.LOCK_NB) == unix.EWOULDBLOCK
 }
 

@@ -16,7 +16,7 @@ type source struct {
 	read   uint32
 }
 
-func (s *source) before(t *source) bool {
+func (s *source) isBefore(t *source) bool {
 	if s.record.Time != t.record.Time {
 		return s.record.Time < t.record.Time
 	}
@@ -55,9 +55,9 @@ func (m *merge) offerFirst(s *source, until uint64) bool {
 	return true
 }
 
-// run hands at most budget events to sink, in order, and returns how many there were. What is left over stays at
+// deliverMerged hands at most budget events to sink, in order, and returns how many there were. What is left over stays at
 // the front for the next run.
-func (m *merge) run(until uint64, budget int, sink func(*peer, *wire.Record)) int {
+func (m *merge) deliverMerged(until uint64, budget int, sink func(*peer, *wire.Record)) int {
 	n := 0
 	for ; n < budget && len(m.heap) > 0; n++ {
 		s := m.heap[0]
@@ -69,7 +69,7 @@ func (m *merge) run(until uint64, budget int, sink func(*peer, *wire.Record)) in
 		if s.readNext(limit) {
 			m.siftDown(0)
 		} else {
-			m.pop()
+			m.popFirst()
 		}
 	}
 	for _, s := range m.heap {
@@ -78,7 +78,7 @@ func (m *merge) run(until uint64, budget int, sink func(*peer, *wire.Record)) in
 	return n
 }
 
-func (m *merge) pop() {
+func (m *merge) popFirst() {
 	s := m.heap[0]
 	s.queued = false
 	s.cursor.Release()
@@ -90,8 +90,8 @@ func (m *merge) pop() {
 	}
 }
 
-// drop removes all rings of a process.
-func (m *merge) drop(p *peer) {
+// dropProcess removes all rings of a process.
+func (m *merge) dropProcess(p *peer) {
 	kept := m.heap[:0]
 	for _, s := range m.heap {
 		if s.peer != p {
@@ -108,7 +108,7 @@ func (m *merge) drop(p *peer) {
 func (m *merge) siftUp(i int) {
 	for i > 0 {
 		parent := (i - 1) / 2
-		if !m.heap[i].before(m.heap[parent]) {
+		if !m.heap[i].isBefore(m.heap[parent]) {
 			return
 		}
 		m.heap[i], m.heap[parent] = m.heap[parent], m.heap[i]
@@ -122,10 +122,10 @@ func (m *merge) siftDown(i int) {
 		if child >= len(m.heap) {
 			return
 		}
-		if right := child + 1; right < len(m.heap) && m.heap[right].before(m.heap[child]) {
+		if right := child + 1; right < len(m.heap) && m.heap[right].isBefore(m.heap[child]) {
 			child = right
 		}
-		if !m.heap[child].before(m.heap[i]) {
+		if !m.heap[child].isBefore(m.heap[i]) {
 			return
 		}
 		m.heap[i], m.heap[child] = m.heap[child], m.heap[i]

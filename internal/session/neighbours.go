@@ -14,9 +14,10 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// A program that finds no memory asks, through its session, the pools of this user's other programs on the device: those of its own
-// session, then those of each other session, over a socket in its folder. A message is what is needed in bytes and the device's identities;
-// the answer is what went back to the driver. Every wait is bounded, and no session answers an ask by asking: two that ask each other go on.
+// A program that finds no memory asks, through its session, the pools of this user's other programs on the device: those of
+// its own session, then those of each other session, over a socket in its folder. A message is what is needed in bytes and the
+// device's identities; the answer is what went back to the driver. Every wait is bounded, and no session answers an ask by
+// asking: two that ask each other go on.
 
 const (
 	neighboursName = "relief"
@@ -37,17 +38,17 @@ func hearNeighbours(path string, give func(need uint64, identities []string) uin
 		return nil, fmt.Errorf("open session socket: %w", err)
 	}
 	n := &neighbours{listener, give}
-	go n.serve()
+	go n.serveNeighbours()
 	return n, nil
 }
 
-func (n *neighbours) serve() {
+func (n *neighbours) serveNeighbours() {
 	for {
 		conn, err := n.listener.AcceptUnix()
 		if err != nil {
 			return
 		}
-		n.answer(conn)
+		n.answerNeighbour(conn)
 	}
 }
 
@@ -57,10 +58,10 @@ func (n *neighbours) close() {
 	}
 }
 
-// answer takes an ask of a session of this user.
-func (n *neighbours) answer(conn *net.UnixConn) {
+// answerNeighbour takes an ask of a session of this user.
+func (n *neighbours) answerNeighbour(conn *net.UnixConn) {
 	defer conn.Close() //nolint:errcheck // the other end notices
-	if who := credentials(conn); int(who.Uid) != os.Geteuid() {
+	if who := peerCredentials(conn); int(who.Uid) != os.Geteuid() {
 		return
 	}
 	var text [askMax]byte
@@ -98,7 +99,7 @@ func askNeighbour(socket, message string, until time.Time) uint64 {
 		return 0
 	}
 	defer conn.Close() //nolint:errcheck // the answer is there, or comes too late
-	if who := credentials(conn.(*net.UnixConn)); int(who.Uid) != os.Geteuid() {
+	if who := peerCredentials(conn.(*net.UnixConn)); int(who.Uid) != os.Geteuid() {
 		return 0
 	}
 	_ = conn.SetDeadline(until)
@@ -144,7 +145,7 @@ func (c *collector) collectFromPools(need uint64, identities []string, except ui
 			return given
 		}
 		time.Sleep(pollMin)
-		c.nudge()
+		c.wakeUp()
 	}
 	return c.sampler.relief.sumPaid() - before
 }
@@ -165,7 +166,7 @@ func (c *collector) askPools(need uint64, identities []string, except uint32) (a
 	for _, p := range pools {
 		if part := min(need-asked, p.cached); part > 0 {
 			c.sampler.relief.noteAsked(p.process, part)
-			c.relieve(p.process, wire.Relief{Asked: part, Why: wire.ReliefAsked})
+			c.askForRelief(p.process, wire.Relief{Asked: part, Why: wire.ReliefAsked})
 			asked += part
 		}
 	}
@@ -192,7 +193,7 @@ func (c *collector) handleShortage(p *peer) {
 		}
 		c.runSoon(func() {
 			if slices.Contains(c.peers, p) {
-				c.guard(func() { p.region.Relieved(ask, given > 0) })
+				c.runGuarded(func() { p.region.Relieved(ask, given > 0) })
 			}
 		})
 	}()

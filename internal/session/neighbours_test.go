@@ -22,7 +22,7 @@ func TestNeighboursAnswer(t *testing.T) {
 		}
 		defer f.remove() //nolint:errcheck // it is empty
 		folders = append(folders, f.path)
-		n, err := hearNeighbours(f.join(neighboursName), func(need uint64, identities []string) uint64 {
+		n, err := hearNeighbours(f.pathOf(neighboursName), func(need uint64, identities []string) uint64 {
 			if sameDevice(identities, []string{"uuid of " + t.Name()}) { // a session that is no part of this test asks about another device
 				heard = append(heard, filepath.Base(f.path)+" "+strings.Join(identities, "+"))
 				return need / 2
@@ -53,7 +53,7 @@ func TestPlaceOf(t *testing.T) {
 	device := func(name, identity string, unified bool) {
 		r := wire.DeviceFields{Unified: unified}.Record([]byte(name + "\x00driver\x00" + identity))
 		r.Process = 3
-		in.placeOf(&r)
+		in.noteDevicePlace(&r)
 	}
 	device("A", "pci 0000:03:00.0 uuid 01", false)
 	device("A", "pci 0000:03:00.0 uuid 01", false)

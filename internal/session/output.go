@@ -42,8 +42,8 @@ type output struct {
 
 func newOutput(out, err io.Writer) *output { return &output{to: [2]io.Writer{out, err}} }
 
-// write takes a chunk of a stream, which is not empty. Before reveal it never waits; afterwards it may wait for the terminal.
-func (o *output) write(stream int, chunk []byte) {
+// takeChunk takes a chunk of a stream, which is not empty. Before reveal it never waits; afterwards it may wait for the terminal.
+func (o *output) takeChunk(stream int, chunk []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.last = chunk[len(chunk)-1]
@@ -52,11 +52,11 @@ func (o *output) write(stream int, chunk []byte) {
 		_, _ = o.to[stream].Write(chunk) // closed by its reader: the program would not learn of it either
 		return
 	}
-	o.spool.add(stream, chunk)
+	o.spool.appendChunk(stream, chunk)
 	if stream == stdout {
 		o.noteScreen(chunk)
 	}
-	o.split(stream, chunk)
+	o.splitLines(stream, chunk)
 }
 
 // alternate are the sequences that take the alternate screen, without their last letter: h takes it, l gives it back (xterm's
@@ -83,15 +83,15 @@ func (o *output) noteScreen(chunk []byte) {
 	}
 }
 
-// fullScreen reports whether the program has the alternate screen.
-func (o *output) fullScreen() bool {
+// isFullScreen reports whether the program has the alternate screen.
+func (o *output) isFullScreen() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.screen
 }
 
-// split cuts a chunk into lines.
-func (o *output) split(stream int, chunk []byte) {
+// splitLines cuts a chunk into lines.
+func (o *output) splitLines(stream int, chunk []byte) {
 	for len(chunk) > 0 {
 		end := bytes.IndexByte(chunk, '\n')
 		part, whole := chunk, end >= 0
@@ -100,12 +100,12 @@ func (o *output) split(stream int, chunk []byte) {
 		}
 		room := lineMax - len(o.partial[stream])
 		if len(part) > room {
-			o.extend(stream, part[:room])
+			o.extendLine(stream, part[:room])
 			o.finishLine(stream)
 			chunk = chunk[room:]
 			continue
 		}
-		o.extend(stream, part)
+		o.extendLine(stream, part)
 		if !whole {
 			return
 		}
@@ -114,8 +114,8 @@ func (o *output) split(stream int, chunk []byte) {
 	}
 }
 
-// extend adds to the unfinished line of a stream. What follows a carriage return overwrites what was before it.
-func (o *output) extend(stream int, part []byte) {
+// extendLine adds to the unfinished line of a stream. What follows a carriage return overwrites what was before it.
+func (o *output) extendLine(stream int, part []byte) {
 	line := append(o.partial[stream], part...)
 	if at := bytes.LastIndexByte(bytes.TrimRight(line, "\r"), '\r'); at >= 0 {
 		line = line[:copy(line, line[at+1:])]
@@ -170,8 +170,8 @@ func (o *output) reveal(replay bool) error {
 	return o.spool.replay(o.to)
 }
 
-// openLine reports whether what was shown ends in the middle of a line.
-func (o *output) openLine() bool {
+// endsInOpenLine reports whether what was shown ends in the middle of a line.
+func (o *output) endsInOpenLine() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.shown && o.last != '\n'

@@ -30,7 +30,7 @@ func TestOutputLosesNothing(t *testing.T) {
 			size := rapid.SampledFrom([]int{1, 10, 5000, 300_000}).Draw(t, "size")
 			chunk := bytes.Repeat([]byte{byte('a' + i%26)}, size)
 			want[stream].Write(chunk)
-			o.write(stream, chunk)
+			o.takeChunk(stream, chunk)
 		}
 		if err := o.reveal(true); err != nil {
 			t.Fatal(err)
@@ -49,7 +49,7 @@ func TestOutputKeepsOrderAcrossStreams(t *testing.T) {
 	want := ""
 	for i := range 3000 { // beyond what is kept in memory
 		text := fmt.Sprintf("%d %s\n", i, strings.Repeat("x", 1000))
-		o.write(i%2, []byte(text))
+		o.takeChunk(i%2, []byte(text))
 		want += text
 	}
 	if o.spool.file == nil {
@@ -65,7 +65,7 @@ func TestOutputWithoutDiskIsKeptInMemory(t *testing.T) {
 	var both bytes.Buffer
 	o := newOutput(&both, &both)
 	for range 3 {
-		o.write(stdout, bytes.Repeat([]byte("x"), 700_000))
+		o.takeChunk(stdout, bytes.Repeat([]byte("x"), 700_000))
 	}
 	if err := o.reveal(true); err != nil || both.Len() != 2_100_000 {
 		t.Errorf("%d bytes, %v; want 2100000", both.Len(), err)
@@ -77,8 +77,8 @@ func TestOutputOneStreamClosed(t *testing.T) {
 	_ = r.Close()
 	var errors bytes.Buffer
 	o := newOutput(w, &errors)
-	o.write(stdout, []byte("lost\n"))
-	o.write(stderr, []byte("kept\n"))
+	o.takeChunk(stdout, []byte("lost\n"))
+	o.takeChunk(stderr, []byte("kept\n"))
 	if err := o.reveal(true); err == nil || errors.String() != "kept\n" {
 		t.Errorf("stderr got %q, error %v", errors.String(), err)
 	}
@@ -95,23 +95,23 @@ func TestOutputLines(t *testing.T) {
 		}
 	}
 	open := func(text string) view.OutputLine { return view.OutputLine{Text: text, Open: true} }
-	o.write(stdout, []byte("one\ntw"))
-	o.write(stderr, []byte("bad\n"))
+	o.takeChunk(stdout, []byte("one\ntw"))
+	o.takeChunk(stderr, []byte("bad\n"))
 	look(view.OutputLine{Text: "one"}, view.OutputLine{Text: "bad", Stderr: true}, open("tw"))
-	o.write(stdout, []byte("o? "))
-	o.write(stderr, []byte("w"))
+	o.takeChunk(stdout, []byte("o? "))
+	o.takeChunk(stderr, []byte("w"))
 	look(open("two? "), view.OutputLine{Text: "w", Stderr: true, Open: true})
 	look(open("two? "), view.OutputLine{Text: "w", Stderr: true, Open: true})
-	o.write(stdout, []byte("\n"))
-	o.write(stderr, []byte("\n"))
+	o.takeChunk(stdout, []byte("\n"))
+	o.takeChunk(stderr, []byte("\n"))
 	look(view.OutputLine{Text: "two? "}, view.OutputLine{Text: "w", Stderr: true})
-	o.write(stdout, bytes.Repeat([]byte("y"), lineMax+1))
-	o.write(stdout, []byte("\n"))
+	o.takeChunk(stdout, bytes.Repeat([]byte("y"), lineMax+1))
+	o.takeChunk(stdout, []byte("\n"))
 	if lines, _ := o.linesSince(next); len(lines) != 2 || len(lines[0].Text) != lineMax {
 		t.Errorf("%d lines of a long one, want 2", len(lines))
 	}
 	for range linesMax + 5 {
-		o.write(stdout, []byte("z\n"))
+		o.takeChunk(stdout, []byte("z\n"))
 	}
 	if lines, next := o.linesSince(0); len(lines) != linesMax || next != uint64(linesMax)+11 {
 		t.Errorf("%d lines up to %d, want %d up to %d", len(lines), next, linesMax, linesMax+11)
@@ -125,7 +125,7 @@ func TestProgressIsOneLine(t *testing.T) {
 	} {
 		o := newOutput(io.Discard, io.Discard)
 		for _, chunk := range chunks {
-			o.write(stdout, []byte(chunk))
+			o.takeChunk(stdout, []byte(chunk))
 		}
 		lines, next := o.linesSince(0)
 		if len(lines) != 2 || strings.Trim(lines[0].Text, "\r") != "done" || lines[1].Text != "next" || next != 1 {
@@ -134,7 +134,7 @@ func TestProgressIsOneLine(t *testing.T) {
 	}
 	o := newOutput(io.Discard, io.Discard)
 	for i := range 100_000 {
-		o.write(stdout, fmt.Appendf(nil, "\r%d %%", i))
+		o.takeChunk(stdout, fmt.Appendf(nil, "\r%d %%", i))
 	}
 	if lines, next := o.linesSince(0); next != 0 || len(lines) != 1 || lines[0].Text != "99999 %" {
 		t.Errorf("%d lines, the last %q", next, lines[0].Text)
@@ -151,17 +151,17 @@ func TestFullScreen(t *testing.T) {
 			o := newOutput(io.Discard, io.Discard)
 			for _, chunk := range []string{text[:cut], text[cut:]} {
 				if chunk != "" {
-					o.write(stdout, []byte(chunk))
+					o.takeChunk(stdout, []byte(chunk))
 				}
 			}
-			if o.fullScreen() != want {
+			if o.isFullScreen() != want {
 				t.Errorf("%q cut at %d: %v", text, cut, !want)
 			}
 		}
 	}
 	o := newOutput(io.Discard, io.Discard)
-	o.write(stderr, []byte("\x1b[?1049h"))
-	if o.fullScreen() {
+	o.takeChunk(stderr, []byte("\x1b[?1049h"))
+	if o.isFullScreen() {
 		t.Error("stderr takes the screen")
 	}
 }

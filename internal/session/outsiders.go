@@ -15,9 +15,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// outsiders receives reports of processes that are not watched: a process became another user's, locked itself out, as with landlock, or
-// started a program without the library, because it cannot reach the library, or because the library is for another machine. Forked
-// children that use OpenCL also report here.
+// outsiders receives reports of processes that are not watched: a process became another user's, locked itself out, as with
+// landlock, or started a program without the library, because it cannot reach the library, or because the library is for
+// another machine. Forked children that use OpenCL also report here.
 type outsiders struct {
 	forked func(pid int, function string) // the process that is watched, and what its child called
 	conns  []*net.UnixConn
@@ -35,7 +35,7 @@ func hearOutsiders(path string, forked func(pid int, function string)) (*outside
 		conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
 		if err == nil {
 			s.conns = append(s.conns, conn)
-			err = control(conn, func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PASSCRED, 1) })
+			err = withDescriptor(conn, func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PASSCRED, 1) })
 		}
 		if err == nil && name == path {
 			err = os.Chmod(path, 0o222) // to send takes the right to write
@@ -69,7 +69,7 @@ func (s *outsiders) readReports(conn *net.UnixConn) {
 			if report, forked := strings.CutPrefix(string(text[:n]), wire.OutsiderForked); forked && err == nil {
 				s.passReport(who.Uid, strings.TrimRight(report, "\x00"))
 			} else if err == nil {
-				s.note(who.Uid, strings.TrimRight(string(text[:n]), "\x00"))
+				s.noteReason(who.Uid, strings.TrimRight(string(text[:n]), "\x00"))
 			}
 		}
 	}
@@ -83,8 +83,8 @@ func (s *outsiders) passReport(uid uint32, report string) {
 	}
 }
 
-// note keeps the first reason of each kind.
-func (s *outsiders) note(uid uint32, program string) {
+// noteReason keeps the first reason of each kind.
+func (s *outsiders) noteReason(uid uint32, program string) {
 	kind, why := "user", fmt.Sprintf("it belongs to user %d", uid)
 	foreign, isForeign := strings.CutPrefix(program, wire.OutsiderForeign)
 	if answer, isAnswer := strings.CutPrefix(program, wire.OutsiderAsked); isAnswer {
@@ -125,9 +125,9 @@ func (s *outsiders) noteAnswer(answer string) {
 	}
 }
 
-// finish returns why processes that have reported so far are not watched, and ends readReports: it sends a message of our own, which
-// comes after theirs.
-func (s *outsiders) finish() []string {
+// reasons returns why processes that have reported so far are not watched, and ends readReports: it sends a message of our
+// own, which comes after theirs.
+func (s *outsiders) reasons() []string {
 	for _, conn := range s.conns {
 		if own, err := net.DialUnix("unixgram", nil, conn.LocalAddr().(*net.UnixAddr)); err == nil {
 			_ = own.SetWriteDeadline(time.Now().Add(helloTimeout))

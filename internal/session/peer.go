@@ -45,8 +45,8 @@ type peer struct {
 	lostUses uint64
 }
 
-// scan offers rings to the merge and returns how many events came to the front.
-func (p *peer) scan(m *merge, until uint64) int {
+// offerRings offers rings to the merge and returns how many events came to the front.
+func (p *peer) offerRings(m *merge, until uint64) int {
 	if p.ended {
 		until = p.limit
 	}
@@ -74,13 +74,13 @@ func (p *peer) readToEnd(limit uint64) {
 // isGone asks the kernel whether the process is gone, without waiting for watch to notice.
 func (p *peer) isGone() bool {
 	if p.lease != noLease {
-		return !p.lease.held()
+		return !p.lease.isHeld()
 	}
 	if p.hungUp.Load() {
 		return true
 	}
 	poll := []unix.PollFd{{Events: unix.POLLRDHUP}}
-	err := control(p.conn, func(fd int) error {
+	err := withDescriptor(p.conn, func(fd int) error {
 		poll[0].Fd = int32(fd)
 		_, err := unix.Poll(poll, 0)
 		if errors.Is(err, unix.EINTR) { // by a signal that came first, as Go's own do: nothing has happened
@@ -91,8 +91,8 @@ func (p *peer) isGone() bool {
 	return err != nil || poll[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
 }
 
-// losses returns what the rings dropped since the last call.
-func (p *peer) losses() (events, uses uint64) {
+// newLosses returns what the rings dropped since the last call.
+func (p *peer) newLosses() (events, uses uint64) {
 	lost, lostUses, _ := p.region.Lost()
 	// Counters that go backwards are a broken peer's doing.
 	if lost > p.lost {
@@ -127,11 +127,11 @@ func (p *peer) send(message []byte) {
 	if len(p.outbox) < outboxMax {
 		p.outbox = append(p.outbox, message)
 	}
-	p.post()
+	p.postMessages()
 }
 
-// post moves messages that wait to the mailbox, as far as that has room.
-func (p *peer) post() {
+// postMessages moves messages that wait to the mailbox, as far as that has room.
+func (p *peer) postMessages() {
 	posted := 0
 	for posted < len(p.outbox) && p.region.Post(p.outbox[posted]) {
 		posted++
@@ -153,32 +153,32 @@ func (p *peer) close() {
 func (c *collector) removeEnded(now uint64) {
 	var gone []*peer
 	for _, p := range c.peers {
-		if p.ended && !c.pending(p) {
+		if p.ended && !c.hasPending(p) {
 			gone = append(gone, p)
 		}
 	}
 	for _, p := range gone {
-		c.guard(func() {
-			if events, uses := p.losses(); events > 0 {
+		c.runGuarded(func() {
+			if events, uses := p.newLosses(); events > 0 {
 				c.applyAndRecord(&wire.Record{Process: p.number, Event: wire.LostFields{Time: now, Events: events, Uses: uses}.Event()})
 			}
 		})
-		c.remove(p)
+		c.removeProcess(p)
 	}
 }
 
-// pending reports whether events of a process are still to be delivered.
-func (c *collector) pending(p *peer) bool {
+// hasPending reports whether events of a process are still to be delivered.
+func (c *collector) hasPending(p *peer) bool {
 	return slices.ContainsFunc(c.merge.heap, func(s *source) bool { return s.peer == p })
 }
 
-// remove ends the watch over a process. The exit of the program itself is put off until its status is known.
-func (c *collector) remove(p *peer) {
+// removeProcess ends the watch over a process. The exit of the program itself is put off until its status is known.
+func (c *collector) removeProcess(p *peer) {
 	i := slices.Index(c.peers, p)
 	if i < 0 {
 		return // its memory went away while it was being ended
 	}
-	c.merge.drop(p)
+	c.merge.dropProcess(p)
 	c.peers = slices.Delete(c.peers, i, i+1)
 	p.close()
 	c.leave()
@@ -201,8 +201,8 @@ func (c *collector) programEnded(status Status, time uint64) {
 	c.recordExit()
 }
 
-// recordExit records the exit of the program itself once its status is known and its rings are empty: a program that a signal ended
-// wrote no EXIT.
+// recordExit records the exit of the program itself once its status is known and its rings are empty: a program that a signal
+// ended wrote no EXIT.
 func (c *collector) recordExit() {
 	p := c.waiting
 	if p == nil || c.status == nil || slices.ContainsFunc(c.peers, func(q *peer) bool { return q.pid == p.pid }) {
@@ -234,8 +234,8 @@ func outlivedText(name string) string {
 		"' watches them, and with GPUMEMTOP_LOG in place of gpumemtop each leaves a flight log at its end"
 }
 
-// complete drains all rings, including those of processes that still run, and ends the intake.
-func (c *collector) complete(status Status) {
+// completeSession drains all rings, including those of processes that still run, and ends the intake.
+func (c *collector) completeSession(status Status) {
 	now := c.clock()
 	for _, p := range c.peers {
 		p.stays = p.pid != c.child() && !p.isGone()
@@ -249,7 +249,7 @@ func (c *collector) complete(status Status) {
 		}
 	}
 	for drained := false; !drained; {
-		drained = c.pass() == 0
+		drained = c.readRings() == 0
 	}
 	c.clock = func() uint64 { return now } // the time that writing takes is not part of the run
 	c.programEnded(status, now)

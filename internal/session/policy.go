@@ -54,8 +54,8 @@ func policyTexts(name string, settings []allocator.Setting) []policyText {
 	return texts
 }
 
-// sizing lists the limits that determine the sizes of blocks. They come first: a policy that gets them late gives up blocks that it
-// would have kept; and max_part must lie between page_bytes and heap_bytes.
+// sizing lists the limits that determine the sizes of blocks. They come first: a policy that gets them late gives up blocks
+// that it would have kept; and max_part must lie between page_bytes and heap_bytes.
 var sizing = []string{"page_bytes", "heap_bytes", "max_part", "min_block", "mantissa_bits", "bucket_sizes"}
 
 // firstSizes sorts settings: those in sizing come first.
@@ -87,7 +87,7 @@ func (c *collector) setPlan(process uint32, plan *allocator.Layout, next func() 
 			if p.number != process || len(p.outbox)+len(messages) > outboxMax {
 				continue
 			}
-			c.guard(func() {
+			c.runGuarded(func() {
 				for _, message := range messages {
 					p.send(message)
 				}

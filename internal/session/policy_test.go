@@ -95,7 +95,7 @@ func TestCollectorPolicies(t *testing.T) {
 	if _, err := c.setPolicy("nonsense", nil, next); err == nil || !strings.Contains(err.Error(), "want one of") {
 		t.Errorf("an unknown policy: %v", err)
 	}
-	todo, _ := c.orders()
+	todo, _ := c.takeOrders()
 	for _, fn := range todo {
 		fn()
 	}
@@ -145,7 +145,7 @@ func TestPlans(t *testing.T) {
 	if err := c.setLimit("max_age", "3", next()); err != nil {
 		t.Fatal(err)
 	}
-	todo, _ := c.orders()
+	todo, _ := c.takeOrders()
 	for _, fn := range todo {
 		fn()
 	}
@@ -154,7 +154,7 @@ func TestPlans(t *testing.T) {
 	for got == nil {
 		message, ok := first.message()
 		if !ok {
-			if c.pass(); len(c.peers) != 2 || len(c.peers[0].outbox) == 0 && got != nil {
+			if c.readRings(); len(c.peers) != 2 || len(c.peers[0].outbox) == 0 && got != nil {
 				t.Fatal("the plan does not come")
 			}
 			if message, ok = first.message(); !ok {
@@ -170,7 +170,7 @@ func TestPlans(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c.pass()
+	c.readRings()
 	if message, _ := first.message(); len(got.Places) != 300 || message.Text != "limit max_age=3" {
 		t.Errorf("%d places, then %q", len(got.Places), message.Text)
 	}

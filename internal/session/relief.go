@@ -12,11 +12,11 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Memory that a pool keeps idle may be what another program lacks. While little of a device's memory is free, or of the host's or a
-// control group's where that is the device's, the pools give back their oldest blocks until there is headroom again: a tenth, and at
-// least 256 MiB unless that is more than a quarter. What they do not have then they owe: it goes when the program releases it, so that
-// the others find what they would without a pool. Where hardly anything is others', only blocks go that were idle for a second: the
-// program alone would suffer.
+// Memory that a pool keeps idle may be what another program lacks. While little of a device's memory is free, or of the host's
+// or a control group's where that is the device's, the pools give back their oldest blocks until there is headroom again: a
+// tenth, and at least 256 MiB unless that is more than a quarter. What they do not have then they owe: it goes when the
+// program releases it, so that the others find what they would without a pool. Where hardly anything is others', only blocks
+// go that were idle for a second: the program alone would suffer.
 
 const (
 	headroomShare = 10
@@ -29,8 +29,8 @@ const (
 	idleRest    = uint64(wire.ReliefIdleNS) // between messages about idle blocks
 )
 
-// headroom returns how many bytes shall be free.
-func headroom(total uint64) uint64 {
+// headroomOf returns how many bytes shall be free.
+func headroomOf(total uint64) uint64 {
 	return max(total/headroomShare, min(headroomLeast, total/smallShare))
 }
 
@@ -94,7 +94,7 @@ func (r *relief) askPools(now uint64, looks []look) {
 		over, alone, room := true, true, uint64(math.MaxUint64)
 		for _, m := range l.shared {
 			s := short[m.Name]
-			room = min(room, m.Free-min(m.Free, headroom(m.Total)))
+			room = min(room, m.Free-min(m.Free, headroomOf(m.Total)))
 			over = over && s.over
 			if s.lacks == 0 {
 				continue
@@ -155,13 +155,13 @@ func (r *relief) shortages(now uint64, looks []look) map[string]*shortage {
 	}
 	for name, s := range found {
 		m := free[name]
-		want := headroom(m.Total)
+		want := headroomOf(m.Total)
 		used := m.Total - min(m.Free, m.Total)
 		s.alone = used-min(used, ours[name]) < want/othersLeast
 		s.spare, s.over = want/spareShare, m.Free >= want+want/spareShare
 		if m.Free < want {
 			s.lacks = want - m.Free
-		} else if r.stalls[name].long(now, m.Stalled) {
+		} else if r.stalls[name].isLong(now, m.Stalled) {
 			s.lacks, s.over = want/2, false
 		}
 		r.stalls[name] = stall{now, m.Stalled}
@@ -170,8 +170,8 @@ func (r *relief) shortages(now uint64, looks []look) map[string]*shortage {
 	return found
 }
 
-// long reports whether processes waited for memory for much of the time since an earlier look.
-func (s stall) long(now, stalled uint64) bool {
+// isLong reports whether processes waited for memory for much of the time since an earlier look.
+func (s stall) isLong(now, stalled uint64) bool {
 	return s.time != 0 && stalled > s.stalled && stallShare*(stalled-s.stalled) > now-s.time
 }
 
@@ -186,8 +186,8 @@ func (r *relief) notePaid(process uint32, bytes uint64) {
 	}
 }
 
-// noteAsked notes that a pool was asked for bytes that another program needs. The next askPools ends the part of this debt that the
-// pool does not have.
+// noteAsked notes that a pool was asked for bytes that another program needs. The next askPools ends the part of this debt
+// that the pool does not have.
 func (r *relief) noteAsked(process uint32, bytes uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -201,16 +201,16 @@ func (r *relief) sumPaid() uint64 {
 	return r.given
 }
 
-// forget forgets a process that is gone.
-func (r *relief) forget(process uint32) {
+// forgetProcess forgets a process that is gone.
+func (r *relief) forgetProcess(process uint32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.owed, process)
 	delete(r.room, process)
 }
 
-// lookAt reads the state of the memory that each pool shares. open are the processes whose figures can be read.
-func lookAt(open map[uint32]*sampled, pools []poolOf) (looks []look) {
+// lookAtMemory reads the state of the memory that each pool shares. open are the processes whose figures can be read.
+func lookAtMemory(open map[uint32]*sampled, pools []poolOf) (looks []look) {
 	for _, pool := range pools {
 		if p := open[pool.process]; p != nil {
 			looks = append(looks, look{pool, p.reader.Load().Shared(pool.place.devices, pool.place.host)})
@@ -219,8 +219,8 @@ func lookAt(open map[uint32]*sampled, pools []poolOf) (looks []look) {
 	return looks
 }
 
-// placeOf notes where the memory of a device is.
-func (in *intake) placeOf(r *wire.Record) {
+// noteDevicePlace notes where the memory of a device is.
+func (in *intake) noteDevicePlace(r *wire.Record) {
 	if in.places == nil {
 		return
 	}
@@ -240,12 +240,12 @@ func (in *intake) placeOf(r *wire.Record) {
 	in.places[r.Process] = at
 }
 
-// placeGone forgets a process that is gone.
-func (in *intake) placeGone(process uint32) {
+// forgetProcess forgets a process that is gone.
+func (in *intake) forgetProcess(process uint32) {
 	if in.places != nil {
 		delete(in.places, process)
 		delete(in.timed, process)
-		in.sampler.relief.forget(process)
+		in.sampler.relief.forgetProcess(process)
 	}
 }
 
@@ -273,18 +273,18 @@ func (in *intake) offerPools() {
 // enableRelief makes the collector ask pools for memory when memory is short.
 func (c *collector) enableRelief() {
 	c.places, c.timed = map[uint32]place{}, map[uint32]*timed{}
-	c.sampler.relief = newRelief(func(process uint32, relief wire.Relief) { c.runSoon(func() { c.relieve(process, relief) }) })
+	c.sampler.relief = newRelief(func(process uint32, relief wire.Relief) { c.runSoon(func() { c.askForRelief(process, relief) }) })
 }
 
-// relieve asks the pool of a process for memory.
-func (c *collector) relieve(process uint32, relief wire.Relief) {
+// askForRelief asks the pool of a process for memory.
+func (c *collector) askForRelief(process uint32, relief wire.Relief) {
 	message, err := wire.Control{Sequence: c.next(), Text: relief.Message()}.Encode()
 	if err != nil {
 		return // it is short
 	}
 	for _, p := range slices.Clone(c.peers) { // guard may remove one
 		if p.number == process {
-			c.guard(func() { p.send(message) })
+			c.runGuarded(func() { p.send(message) })
 		}
 	}
 }

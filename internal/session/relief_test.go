@@ -22,7 +22,7 @@ const (
 // TestHeadroom: a tenth, at least 256 MiB, at most a quarter of a small device.
 func TestHeadroom(t *testing.T) {
 	for total, want := range map[uint64]uint64{80 * gib: 8 * gib, 2 * gib: 256 * mib, 400 * mib: 100 * mib, 0: 0} {
-		if got := headroom(total); got != want {
+		if got := headroomOf(total); got != want {
 			t.Errorf("of %d: %d, want %d", total, got, want)
 		}
 	}
@@ -50,8 +50,8 @@ func lookOf(process uint32, cached, reserved uint64, shared []machine.Shared) lo
 	return look{poolOf{process: process, cached: cached, reserved: reserved}, shared}
 }
 
-// TestReliefAsksForWhatIsMissing: nothing while there is headroom; then the pools with the most give first, and what they do not have
-// all of them owe; an eighth of the headroom goes besides.
+// TestReliefAsksForWhatIsMissing: nothing while there is headroom; then the pools with the most give first, and what they do
+// not have all of them owe; an eighth of the headroom goes besides.
 func TestReliefAsksForWhatIsMissing(t *testing.T) {
 	for _, c := range []struct {
 		free uint64
@@ -78,8 +78,8 @@ func TestReliefAsksForWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestRoomAroundAPool: what is free beyond the headroom, of the memory that has least; unknown before the first look, where nothing can be
-// read, and of a process that is gone.
+// TestRoomAroundAPool: what is free beyond the headroom, of the memory that has least; unknown before the first look, where
+// nothing can be read, and of a process that is gone.
 func TestRoomAroundAPool(t *testing.T) {
 	r, _ := asks()
 	if _, known := r.roomOf(1); known {
@@ -87,7 +87,7 @@ func TestRoomAroundAPool(t *testing.T) {
 	}
 	host := machine.Shared{Name: "host", Total: 64 * gib, Free: 32 * gib}
 	r.askPools(tick, []look{lookOf(1, 0, gib, append(card(gib), host)), lookOf(2, 0, gib, nil), lookOf(3, 0, gib, card(100*mib))})
-	for process, want := range map[uint32]uint64{1: gib - headroom(4*gib), 3: 0} {
+	for process, want := range map[uint32]uint64{1: gib - headroomOf(4*gib), 3: 0} {
 		if got, known := r.roomOf(process); got != want || !known {
 			t.Errorf("process %d: %d, want %d", process, got, want)
 		}
@@ -95,7 +95,7 @@ func TestRoomAroundAPool(t *testing.T) {
 	if _, known := r.roomOf(2); known {
 		t.Error("known though nothing can be read")
 	}
-	r.forget(1)
+	r.forgetProcess(1)
 	if _, known := r.roomOf(1); known {
 		t.Error("a process is not forgotten")
 	}
@@ -122,7 +122,7 @@ func TestReliefOwed(t *testing.T) {
 		}
 		r.notePaid(1, c.paid)
 	}
-	if r.forget(1); len(r.owed) > 0 {
+	if r.forgetProcess(1); len(r.owed) > 0 {
 		t.Error("a process is not forgotten")
 	}
 }
@@ -233,16 +233,16 @@ func TestNeighboursCreates(t *testing.T) {
 		for seed := range uint64(1000) {
 			p := newPooled(t, seed)
 			total := 700*mib + p.dice.Uint64N(2*gib)
-			least := headroom(total) / othersLeast // its context
+			least := headroomOf(total) / othersLeast // its context
 			neighbour := least
 			for round := range uint64(60) {
 				taken := uint64(0)
 				for range p.dice.IntN(6) {
 					before := p.reserved()
-					p.step(headroom(total)-taken, total-neighbour-before)
+					p.step(headroomOf(total)-taken, total-neighbour-before)
 					taken += max(p.reserved(), before) - before
 				}
-				size := p.dice.Uint64N(headroom(total) - taken + 1)
+				size := p.dice.Uint64N(headroomOf(total) - taken + 1)
 				if p.dice.IntN(6) == 0 {
 					neighbour = least
 				} else if neighbour+size+p.inUse <= total { // it would not fail bare

@@ -59,8 +59,8 @@ func newSampler() *sampler {
 	}
 }
 
-// watch adds a process. It never waits.
-func (s *sampler) watch(process uint32, pid int) {
+// addProcess adds a process. It never waits.
+func (s *sampler) addProcess(process uint32, pid int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -71,18 +71,19 @@ func (s *sampler) watch(process uint32, pid int) {
 		s.started = true
 		go s.run()
 	}
-	s.nudge()
+	s.wakeUp()
 }
 
-// forget removes a process that is gone.
-func (s *sampler) forget(process uint32) {
+// removeProcess removes a process that is gone.
+func (s *sampler) removeProcess(process uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.processes, process)
 	s.ready = slices.DeleteFunc(s.ready, func(r wire.Record) bool { return r.Process == process })
 }
 
-// oomKills returns 1 + how many processes of its control group the kernel has ended for lack of memory since the process came; 0: unknown.
+// oomKills returns 1 + how many processes of its control group the kernel has ended for lack of memory since the process came;
+// 0: unknown.
 func (s *sampler) oomKills(process uint32) uint64 {
 	s.mu.Lock()
 	p := s.processes[process]
@@ -111,10 +112,10 @@ func (s *sampler) finish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	s.nudge()
+	s.wakeUp()
 }
 
-func (s *sampler) nudge() {
+func (s *sampler) wakeUp() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -141,7 +142,7 @@ func (s *sampler) run() {
 			}
 			timer.Reset(max(pause, usual))
 		case pools := <-s.pools:
-			s.relief.askPools(s.clock(), lookAt(open, pools))
+			s.relief.askPools(s.clock(), lookAtMemory(open, pools))
 		case <-s.wake: // without, wait for the next round
 			arrived, more := s.openAndClose(open)
 			if !more {

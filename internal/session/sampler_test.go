@@ -33,7 +33,7 @@ func await(t *testing.T, s *sampler, what string, wanted func(*wire.Record) bool
 func TestSampler(t *testing.T) {
 	const size = 64 << 20
 	s := newSampler()
-	s.watch(3, os.Getpid())
+	s.addProcess(3, os.Getpid())
 	var first uint64
 	await(t, s, "the first", func(r *wire.Record) bool {
 		first = r.AsMachine().Resident()
@@ -50,11 +50,11 @@ func TestSampler(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	s.watch(4, child.Process.Pid)
+	s.addProcess(4, child.Process.Pid)
 	await(t, s, "another process", func(r *wire.Record) bool { return r.Process == 4 && r.AsMachine().Unread() == 0 })
 	_ = child.Process.Kill()
 	_ = child.Wait()
-	s.forget(4)
+	s.removeProcess(4)
 	s.addRecord(4, 1, s.machine.Open(os.Getpid()).Figures()[0])
 	for _, r := range s.takeReady() {
 		if r.Process == 4 {
@@ -62,7 +62,7 @@ func TestSampler(t *testing.T) {
 		}
 	}
 	s.finish()
-	s.watch(5, os.Getpid())
+	s.addProcess(5, os.Getpid())
 	if s.processes[5] != nil {
 		t.Error("a process is watched after the end")
 	}

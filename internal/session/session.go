@@ -93,7 +93,7 @@ type Result struct {
 // Start starts the program. An error wraps ErrNotFound or ErrNotExecutable when it is the program's; nothing is
 // left behind then. Afterwards Wait must be called.
 func Start(options Options) (*Session, error) {
-	s := &Session{options: complete(options), ended: make(chan struct{})}
+	s := &Session{options: withDefaults(options), ended: make(chan struct{})}
 	// From here on a signal must not end us before the runtime folder is removed.
 	s.signals = Catch()
 	err := s.prepare()
@@ -102,14 +102,14 @@ func Start(options Options) (*Session, error) {
 	}
 	if err != nil {
 		stopCatching(s.signals)
-		return nil, errors.Join(err, s.abandon())
+		return nil, errors.Join(err, s.undoStart())
 	}
-	go s.forward(s.signals)
-	go s.reap()
+	go s.forwardSignals(s.signals)
+	go s.awaitProgram()
 	return s, nil
 }
 
-func complete(o Options) Options {
+func withDefaults(o Options) Options {
 	if o.Stdin == nil {
 		o.Stdin = inherited.Stream(os.Stdin)
 	}
@@ -146,22 +146,22 @@ func (s *Session) prepare() error {
 	c.child, c.published = s.PID, s.options.Published
 	c.next = func() uint64 { return s.sequence.Add(1) }
 	if s.options.Config.Pooling && !s.options.Config.NoRelief {
-		if err := s.relieve(c); err != nil {
+		if err := s.startRelief(c); err != nil {
 			return err
 		}
 	}
-	if s.bell, err = openBell(s.folder.join(wire.ConfigName)); err != nil {
+	if s.bell, err = openBell(s.folder.pathOf(wire.ConfigName)); err != nil {
 		return err
 	}
 	join := func(p *peer) {
-		s.bell.listen(c.nudge)
+		s.bell.listen(c.wakeUp)
 		c.runSoon(func() { c.addProcess(p) })
-		go p.watch(c.nudge)
+		go p.watch(c.wakeUp)
 	}
-	if s.acceptor, err = listen(s.folder.join(wire.SocketName), join, s.options.Warn); err != nil {
+	if s.acceptor, err = listenForProcesses(s.folder.pathOf(wire.SocketName), join, s.options.Warn); err != nil {
 		return err
 	}
-	if s.acceptor.outsiders, err = hearOutsiders(s.folder.join(wire.OutsidersName), c.childUses); err != nil {
+	if s.acceptor.outsiders, err = hearOutsiders(s.folder.pathOf(wire.OutsidersName), c.childUses); err != nil {
 		return err
 	}
 	c.leave = s.acceptor.freeSlot
@@ -172,11 +172,12 @@ func (s *Session) prepare() error {
 	return nil
 }
 
-// relieve makes the pools exchange memory with other programs: they give back memory that others lack, and ask for memory that others keep.
-func (s *Session) relieve(c *collector) (err error) {
+// startRelief makes the pools exchange memory with other programs: they give back memory that others lack, and ask for memory
+// that others keep.
+func (s *Session) startRelief(c *collector) (err error) {
 	c.enableRelief()
 	c.folder = s.folder.path
-	s.neighbours, err = hearNeighbours(s.folder.join(neighboursName), func(need uint64, identities []string) uint64 {
+	s.neighbours, err = hearNeighbours(s.folder.pathOf(neighboursName), func(need uint64, identities []string) uint64 {
 		return c.collectFromPools(need, identities, 0)
 	})
 	return err
@@ -204,7 +205,7 @@ func (s *Session) folderFiles() (map[string]content, error) {
 func (s *Session) makeStreams() (*streams, error) {
 	files := [3]*os.File{s.options.Stdin, s.options.Stdout, s.options.Stderr}
 	if !s.options.Capture {
-		return keepStreams(files), nil
+		return passStreams(files), nil
 	}
 	return captureStreams(files, s.options.Cols, s.options.Rows)
 }
@@ -214,7 +215,7 @@ func (s *Session) start() error {
 	env := os.Environ()
 	if !s.options.Bare && !linkerRefuses(path) {
 		s.warnOfLoaders()
-		env = environment(env, s.folder.path)
+		env = targetEnvironment(env, s.folder.path)
 		if needsLibrary(path, "libasan.so") {
 			env = letSanitizerStart(env)
 		}
@@ -227,19 +228,19 @@ func (s *Session) start() error {
 		Args: append([]string{s.options.Name}, s.options.Command[1:]...),
 		Env:  env,
 	}
-	s.streams.attach(s.cmd)
+	s.streams.attachTo(s.cmd)
 	// Listening began before: a program that connects at once waits in the queue.
 	if err := inherited.Masked(s.cmd.Start); err != nil {
 		return startError(path, err)
 	}
-	s.streams.started()
-	go s.acceptor.serve()
+	s.streams.beginReading()
+	go s.acceptor.acceptProcesses()
 	go s.collector.run()
 	return nil
 }
 
-// abandon undoes a start that failed.
-func (s *Session) abandon() error {
+// undoStart undoes a start that failed.
+func (s *Session) undoStart() error {
 	if s.streams != nil {
 		s.streams.close()
 	}
@@ -263,13 +264,13 @@ func (s *Session) abandon() error {
 	return nil
 }
 
-// reap waits for the program.
-func (s *Session) reap() {
+// awaitProgram waits for the program.
+func (s *Session) awaitProgram() {
 	_ = s.cmd.Wait() // what it says is in ProcessState
 	time := Now()
 	s.status = newStatus(s.cmd.ProcessState)
 	s.collector.runSoon(func() { s.collector.programEnded(s.status, time) })
-	s.streams.drain()
+	s.streams.readRest()
 	close(s.ended)
 }
 
@@ -283,7 +284,7 @@ func (s *Session) Wait() (Result, error) {
 		s.options.Warn("a process is not watched: " + why)
 	}
 	s.collector.runSoon(func() { s.collector.model.Asked(s.acceptor.outsiders.asked) })
-	s.collector.finish(s.status)
+	s.collector.requestEnd(s.status)
 	s.bell.close()
 	stopCatching(s.signals)
 	err := s.Reveal(true)
@@ -298,7 +299,7 @@ func (s *Session) Wait() (Result, error) {
 	s.streams.close()
 	return Result{
 		Status: s.status, Unwatched: unwatched, Snapshot: s.collector.model.Published(), Recording: s.collector.failure,
-		OpenLine: s.streams.output != nil && s.streams.output.openLine(),
+		OpenLine: s.streams.output != nil && s.streams.output.endsInOpenLine(),
 	}, err
 }
 
@@ -306,7 +307,7 @@ func (s *Session) Wait() (Result, error) {
 func (s *Session) Ended() <-chan struct{} { return s.ended }
 
 // ViewPath returns where the socket for other terminals may be, until Wait.
-func (s *Session) ViewPath() string { return s.folder.join(viewName) }
+func (s *Session) ViewPath() string { return s.folder.pathOf(viewName) }
 
 // PID returns the program's process id.
 func (s *Session) PID() int { return s.cmd.Process.Pid }

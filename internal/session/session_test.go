@@ -428,7 +428,7 @@ func TestRefusalsAreReportedOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "socket")
 	var warnings []string
 	var mu sync.Mutex
-	a, err := listen(path, func(*peer) { t.Error("joined") }, func(text string) {
+	a, err := listenForProcesses(path, func(*peer) { t.Error("joined") }, func(text string) {
 		mu.Lock()
 		defer mu.Unlock()
 		warnings = append(warnings, text)
@@ -446,7 +446,7 @@ func TestRefusalsAreReportedOnce(t *testing.T) {
 		if err = errors.Join(err, end.Close(), unix.Close(pair[1])); err != nil {
 			t.Fatal(err)
 		}
-		a.receive(conn.(*net.UnixConn))
+		a.receiveProcess(conn.(*net.UnixConn))
 	}
 	_ = a.listener.Close()
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "a process is not watched") {
@@ -472,7 +472,7 @@ for i in range(20): s.sendto(b"\0", name); s.sendto(b"\33[31m" * 1000, name)`, n
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	got := s.finish()
+	got := s.reasons()
 	if !slices.Equal(children, []string{"7clCreateBuffer"}) {
 		t.Errorf("children %q", children)
 	}

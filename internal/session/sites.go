@@ -67,15 +67,15 @@ func newSites(resolve resolver) *sites {
 	return s
 }
 
-// request asks for the name of a TAG or the build id of a MODULE, or for an EXIT to come back; a PROCESS gets no answer. It copies
-// the record and never waits. It returns false when there will be no answer.
-func (s *sites) request(r *wire.Record) bool {
+// takeRequest asks for the name of a TAG or the build id of a MODULE, or for an EXIT to come back; a PROCESS gets no answer.
+// It copies the record and never waits. It returns false when there will be no answer.
+func (s *sites) takeRequest(r *wire.Record) bool {
 	if s.resolve == nil {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.queue) >= sitesMax || !s.fits(waiting(r)) {
+	if len(s.queue) >= sitesMax || !s.chargeBudget(bytesOfRequest(r)) {
 		return false
 	}
 	copied := *r
@@ -89,21 +89,23 @@ func (s *sites) request(r *wire.Record) bool {
 	return true
 }
 
-// cost is what a record or a module takes with some text.
-func cost(text int) int64 { return 128 + int64(text) }
+// bytesWithText is what a record or a module takes with some text.
+func bytesWithText(text int) int64 { return 128 + int64(text) }
 
-// waiting is what a request takes until it is answered. Those that begin and end a process are always taken.
-func waiting(r *wire.Record) int64 {
+// bytesOfRequest is what a request takes until it is answered. Those that begin and end a process are always taken.
+func bytesOfRequest(r *wire.Record) int64 {
 	if r.Kind == wire.KindTag || r.Kind == wire.KindModule {
-		return cost(len(r.Payload))
+		return bytesWithText(len(r.Payload))
 	}
 	return 0
 }
 
-func (m *module) cost() int64 { return cost(len(m.path) + len(m.opened) + len(m.function)) }
+func (m *module) bytesTaken() int64 {
+	return bytesWithText(len(m.path) + len(m.opened) + len(m.function))
+}
 
-// fits charges bytes to the budget.
-func (s *sites) fits(bytes int64) bool {
+// chargeBudget charges bytes to the budget.
+func (s *sites) chargeBudget(bytes int64) bool {
 	if s.names.Budget.Charge(bytes) {
 		return true
 	}
@@ -119,10 +121,10 @@ func (s *sites) fits(bytes int64) bool {
 func (s *sites) keepModule(key moduleKey, m *module) bool {
 	old := s.modules[key]
 	if old != (module{}) {
-		s.names.Budget.Release(old.cost())
+		s.names.Budget.Release(old.bytesTaken())
 		delete(s.modules, key)
 	}
-	if len(s.modules) == sitesMax || !s.fits(m.cost()) {
+	if len(s.modules) == sitesMax || !s.chargeBudget(m.bytesTaken()) {
 		return false
 	}
 	s.modules[key] = *m
@@ -169,7 +171,7 @@ type module struct {
 func (s *sites) run() {
 	defer close(s.done)
 	for {
-		batch := s.wait()
+		batch := s.nextRequests()
 		if batch == nil {
 			for process := range s.unnamed { // the process outlives the session
 				s.addReady(s.nameAgain(process))
@@ -180,10 +182,10 @@ func (s *sites) run() {
 			if batch[i].Kind == wire.KindExit {
 				s.addReady(s.nameAgain(batch[i].Process))
 			}
-			if answer, ok := s.answer(&batch[i]); ok {
+			if answer, ok := s.answerRequest(&batch[i]); ok {
 				s.addReady([]wire.Record{answer})
 			}
-			s.names.Budget.Release(waiting(&batch[i]))
+			s.names.Budget.Release(bytesOfRequest(&batch[i]))
 		}
 	}
 }
@@ -198,7 +200,7 @@ func (s *sites) addReady(answers []wire.Record) {
 // nameAgain names tags whose code had no name when they were made.
 func (s *sites) nameAgain(process uint32) (named []wire.Record) {
 	for _, tag := range s.takeUnnamed(process) {
-		if r, ok := s.site(&tag); ok {
+		if r, ok := s.nameFrames(&tag); ok {
 			named = append(named, r)
 		}
 	}
@@ -211,13 +213,13 @@ func (s *sites) takeUnnamed(process uint32) []wire.Record {
 	tags := s.unnamed[process]
 	delete(s.unnamed, process)
 	for i := range tags {
-		s.names.Budget.Release(cost(len(tags[i].Payload)))
+		s.names.Budget.Release(bytesWithText(len(tags[i].Payload)))
 	}
 	return tags
 }
 
-// answer returns what comes back for a record.
-func (s *sites) answer(r *wire.Record) (wire.Record, bool) {
+// answerRequest returns what comes back for a record.
+func (s *sites) answerRequest(r *wire.Record) (wire.Record, bool) {
 	switch r.Kind {
 	case wire.KindProcess:
 		s.generated[r.Process].Close()
@@ -235,11 +237,11 @@ func (s *sites) answer(r *wire.Record) (wire.Record, bool) {
 		if !s.keepModule(key, &m) || r.AsModule().Script() {
 			return wire.Record{}, false
 		}
-		return s.module(r, m)
+		return s.buildIDRecord(r, m)
 	case wire.KindExit:
 		maps.DeleteFunc(s.modules, func(k moduleKey, m module) bool {
 			if k.process == r.Process {
-				s.names.Budget.Release(m.cost())
+				s.names.Budget.Release(m.bytesTaken())
 			}
 			return k.process == r.Process
 		})
@@ -252,12 +254,12 @@ func (s *sites) answer(r *wire.Record) (wire.Record, bool) {
 		delete(s.texts, r.Process)
 		return *r, true
 	default:
-		return s.site(r)
+		return s.nameFrames(r)
 	}
 }
 
-// module returns a MODULE with the build id of a module, if it has one.
-func (s *sites) module(r *wire.Record, m module) (wire.Record, bool) {
+// buildIDRecord returns a MODULE with the build id of a module, if it has one.
+func (s *sites) buildIDRecord(r *wire.Record, m module) (wire.Record, bool) {
 	id := s.buildID(m.opened)
 	payload, fits := wire.AppendModuleBuild(nil, m.path, id)
 	if id == "" || !fits {
@@ -268,8 +270,8 @@ func (s *sites) module(r *wire.Record, m module) (wire.Record, bool) {
 	return named, true
 }
 
-// wait returns the next requests, nil when there will be none.
-func (s *sites) wait() []wire.Record {
+// nextRequests returns the next requests, nil when there will be none.
+func (s *sites) nextRequests() []wire.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.queue) == 0 && !s.closed {
@@ -280,8 +282,8 @@ func (s *sites) wait() []wire.Record {
 	return batch
 }
 
-// site names the frames of a tag. Tags of other kinds than call sites name themselves.
-func (s *sites) site(r *wire.Record) (wire.Record, bool) {
+// nameFrames names the frames of a tag. Tags of other kinds than call sites name themselves.
+func (s *sites) nameFrames(r *wire.Record) (wire.Record, bool) {
 	mode := r.AsTag().Mode()
 	if mode != wire.TagsCaller && mode != wire.TagsStack {
 		return wire.Record{}, false
@@ -293,7 +295,7 @@ func (s *sites) site(r *wire.Record) (wire.Record, bool) {
 		if len(payload) > 0 && isCLibrary(m.path) {
 			break // it called main, or started the thread
 		}
-		lines := s.lines(m, frame.Offset)
+		lines := s.linesOfFrame(m, frame.Offset)
 		if frame.Module == 0 {
 			var known bool
 			lines, known = s.generatedLine(r.Process, frame.Offset)
@@ -305,10 +307,10 @@ func (s *sites) site(r *wire.Record) (wire.Record, bool) {
 			}
 		}
 	}
-	if unnamed && len(s.unnamed[r.Process]) < unnamedMax && s.fits(cost(len(r.Payload))) {
+	if unnamed && len(s.unnamed[r.Process]) < unnamedMax && s.chargeBudget(bytesWithText(len(r.Payload))) {
 		s.unnamed[r.Process] = append(s.unnamed[r.Process], *r)
 	}
-	if len(payload) == 0 || !s.fits(int64(len(payload))) { // which the model keeps
+	if len(payload) == 0 || !s.chargeBudget(int64(len(payload))) { // which the model keeps
 		return wire.Record{}, false
 	}
 	s.texts[r.Process] += int64(len(payload))
@@ -317,18 +319,18 @@ func (s *sites) site(r *wire.Record) (wire.Record, bool) {
 	return site, true
 }
 
-// lines returns the lines of a SITE for a frame.
-func (s *sites) lines(m module, offset uint64) (lines [][]byte) {
+// linesOfFrame returns the lines of a SITE for a frame.
+func (s *sites) linesOfFrame(m module, offset uint64) (linesOfFrame [][]byte) {
 	if m.opened == "" && m.function != "" {
 		return [][]byte{wire.AppendSiteFrame(nil, wire.SiteFrame{Function: m.function, File: m.path, Line: offset, Module: m.path})}
 	}
 	for _, named := range s.resolve(m.opened, offset) {
-		lines = append(lines, wire.AppendSiteFrame(nil, wire.SiteFrame{
+		linesOfFrame = append(linesOfFrame, wire.AppendSiteFrame(nil, wire.SiteFrame{
 			Function: named.Function, File: named.File, Line: uint64(max(0, named.Line)),
 			Module: m.path, Offset: named.Offset, HasOffset: true,
 		}))
 	}
-	return lines
+	return linesOfFrame
 }
 
 // generatedLine names code outside of all modules, which a language's runtime generated, if the name is known.

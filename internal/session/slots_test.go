@@ -14,16 +14,16 @@ func TestEventsCountWhenTheyHappened(t *testing.T) {
 	start := *now
 	at := func(tenths uint64) uint64 { return start + tenths*uint64(time.Second)/10 }
 	*now = at(1)
-	c.pass()
+	c.readRings()
 	for n := range uint64(5) {
 		target.put(0, create(at(n+1)+1, n+1), "")
 	}
 	*now = at(6)
-	c.chores()
-	c.pass()
+	c.doChores()
+	c.readRings()
 	*now = at(10)
-	c.pass()
-	c.chores()
+	c.readRings()
+	c.doChores()
 	s := c.model.Published()
 	if s.Time != at(10)-settleNS || s.Window.Creates != 5 {
 		t.Errorf("at %d, %d creates in the last second", s.Time-start, s.Window.Creates)

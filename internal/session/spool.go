@@ -22,8 +22,8 @@ type spool struct {
 
 const spoolHead = 5 // stream, then length in four bytes
 
-// add appends a chunk; it is copied.
-func (s *spool) add(stream int, chunk []byte) {
+// appendChunk appends a chunk; it is copied.
+func (s *spool) appendChunk(stream int, chunk []byte) {
 	var head [spoolHead]byte
 	head[0] = byte(stream)
 	binary.LittleEndian.PutUint32(head[1:], uint32(len(chunk)))

@@ -46,7 +46,7 @@ func (s Status) String() string {
 // Exit ends this process the way the target ended: with its status, or by its signal (the contract of strace(1)).
 func (s Status) Exit() {
 	if s.Signal != 0 {
-		dieBy(syscall.Signal(s.Signal))
+		dieBySignal(syscall.Signal(s.Signal))
 	}
 	os.Exit(s.Shell())
 }
@@ -68,20 +68,20 @@ func Catch() chan os.Signal {
 	return signals
 }
 
-// forward passes signals on until the channel is closed.
-func (s *Session) forward(signals <-chan os.Signal) {
+// forwardSignals passes signals on until the channel is closed.
+func (s *Session) forwardSignals(signals <-chan os.Signal) {
 	for sig := range signals {
-		if s.streams.output == nil && fromKeyboard(sig) {
+		if s.streams.output == nil && isFromKeyboard(sig) {
 			continue
 		}
 		s.Signal(sig)
 	}
 }
 
-// fromKeyboard reports whether a signal is one that the terminal sends to its whole foreground process group. The
+// isFromKeyboard reports whether a signal is one that the terminal sends to its whole foreground process group. The
 // target is in ours when no stream is captured, so it has that signal already; a second one would mean "at once" to
 // many programs.
-func fromKeyboard(sig os.Signal) bool {
+func isFromKeyboard(sig os.Signal) bool {
 	if sig != syscall.SIGINT && sig != syscall.SIGQUIT {
 		return false
 	}

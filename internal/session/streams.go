@@ -36,8 +36,8 @@ func Terminal(f *os.File) bool {
 	return err == nil
 }
 
-// keepStreams leaves everything as it is.
-func keepStreams(files [3]*os.File) *streams { return &streams{files: files} }
+// passStreams leaves everything as it is.
+func passStreams(files [3]*os.File) *streams { return &streams{files: files} }
 
 // captureStreams replaces each stream that is a terminal by a terminal of ours.
 func captureStreams(files [3]*os.File, cols, rows int) (*streams, error) {
@@ -46,9 +46,9 @@ func captureStreams(files [3]*os.File, cols, rows int) (*streams, error) {
 	for i, f := range files {
 		wanted[i] = Terminal(f)
 	}
-	err := s.open(0, wanted[0] || wanted[1], cols, rows)
+	err := s.openTerminals(0, wanted[0] || wanted[1], cols, rows)
 	if err == nil {
-		err = s.open(1, wanted[2], cols, rows)
+		err = s.openTerminals(1, wanted[2], cols, rows)
 	}
 	if err != nil {
 		s.close()
@@ -62,7 +62,7 @@ func captureStreams(files [3]*os.File, cols, rows int) (*streams, error) {
 	return s, nil
 }
 
-func (s *streams) open(which int, wanted bool, cols, rows int) error {
+func (s *streams) openTerminals(which int, wanted bool, cols, rows int) error {
 	if !wanted {
 		return nil
 	}
@@ -85,9 +85,9 @@ func rawOutput(slave *os.File) error {
 	return unix.IoctlSetTermios(int(slave.Fd()), unix.TCSETS, t)
 }
 
-// attach gives a command its streams. With captured ones it becomes the leader of a session of its own, so that
+// attachTo gives a command its streams. With captured ones it becomes the leader of a session of its own, so that
 // neither the keys of our terminal nor our suspension reach it.
-func (s *streams) attach(cmd *exec.Cmd) {
+func (s *streams) attachTo(cmd *exec.Cmd) {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.files[0], s.files[1], s.files[2]
 	if s.output == nil {
 		return
@@ -101,8 +101,8 @@ func (s *streams) attach(cmd *exec.Cmd) {
 	}
 }
 
-// started closes our copies of the target's files and begins to read.
-func (s *streams) started() {
+// beginReading closes our copies of the target's files and begins to read.
+func (s *streams) beginReading() {
 	for which, master := range s.masters {
 		if master == nil {
 			continue
@@ -112,19 +112,19 @@ func (s *streams) started() {
 		s.readers = append(s.readers, done)
 		go func() {
 			defer close(done)
-			s.read(master, which)
+			s.copyOutput(master, which)
 		}()
 	}
 }
 
-// read copies a terminal's output until its last holder closes it, which shows as EIO, or until drain sets a
+// copyOutput copies a terminal's output until its last holder closes it, which shows as EIO, or until drain sets a
 // deadline and nothing more comes.
-func (s *streams) read(master *os.File, stream int) {
+func (s *streams) copyOutput(master *os.File, stream int) {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := master.Read(buffer)
 		if n > 0 {
-			s.output.write(stream, buffer[:n])
+			s.output.takeChunk(stream, buffer[:n])
 		}
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			s.readNow(master, stream, buffer)
@@ -138,7 +138,7 @@ func (s *streams) read(master *os.File, stream int) {
 
 // readNow copies what is there without waiting.
 func (s *streams) readNow(master *os.File, stream int, buffer []byte) {
-	_ = control(master, func(fd int) error {
+	_ = withDescriptor(master, func(fd int) error {
 		for {
 			n, err := unix.Read(fd, buffer)
 			if errors.Is(err, unix.EINTR) {
@@ -147,14 +147,14 @@ func (s *streams) readNow(master *os.File, stream int, buffer []byte) {
 			if n <= 0 || err != nil {
 				return err
 			}
-			s.output.write(stream, buffer[:n])
+			s.output.takeChunk(stream, buffer[:n])
 		}
 	})
 }
 
-// drain reads the rest after the target's end. Descendants that live on may keep the terminals open; what they print
+// readRest reads the rest after the target's end. Descendants that live on may keep the terminals open; what they print
 // later is not waited for.
-func (s *streams) drain() {
+func (s *streams) readRest() {
 	for i, done := range s.readers {
 		select {
 		case <-done:
@@ -200,7 +200,7 @@ func openTerminal() (master, slave *os.File, err error) {
 		return nil, nil, err
 	}
 	var number uint32
-	err = control(master, func(fd int) error {
+	err = withDescriptor(master, func(fd int) error {
 		if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
 			return fmt.Errorf("unlock terminal: %w", err)
 		}
@@ -219,11 +219,11 @@ func openTerminal() (master, slave *os.File, err error) {
 // setSize sets a terminal's size in cells.
 func setSize(master *os.File, cols, rows int) error {
 	size := unix.Winsize{Col: uint16(min(cols, 1<<15)), Row: uint16(min(rows, 1<<15))}
-	return control(master, func(fd int) error { return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &size) })
+	return withDescriptor(master, func(fd int) error { return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &size) })
 }
 
-// control calls fn with the descriptor of a file or connection without changing its mode.
-func control(f syscall.Conn, fn func(fd int) error) error {
+// withDescriptor calls fn with the descriptor of a file or connection without changing its mode.
+func withDescriptor(f syscall.Conn, fn func(fd int) error) error {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return err

@@ -45,14 +45,14 @@ func TestTapHearsOfEverything(t *testing.T) {
 	c.addProcess(target.peer(7))
 	target.put(0, create(1, 1), "")
 	*now += sweepNS
-	c.pass()
-	c.chores()
+	c.readRings()
+	c.doChores()
 	if g := c.model.Published().Ghosts; g == nil || g.Events != 2 || l.closed != 0 {
 		t.Errorf("while it runs: %+v", g)
 	}
 	_ = target.conn.Close()
 	*now += sweepNS
-	c.complete(Status{})
+	c.completeSession(Status{})
 	if g := c.model.Published().Ghosts; g == nil || g.Waiting != 1 {
 		t.Errorf("at the end: %+v", g)
 	}

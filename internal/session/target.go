@@ -37,7 +37,7 @@ func Find(name string) (string, error) {
 		}
 		return "", fmt.Errorf("%w: %s: check the path", ErrNotFound, name)
 	}
-	if found := inPath(name); found != "" {
+	if found := nonExecutableInPath(name); found != "" {
 		return "", fmt.Errorf("%w: %s: %s", ErrNotExecutable, found, whyNotExecutable(found))
 	}
 	return "", fmt.Errorf("%w: %s: check the spelling, or give its path, like ./%s", ErrNotFound, name, name)
@@ -50,8 +50,8 @@ func whyNotExecutable(path string) string {
 	return "chmod +x it first"
 }
 
-// inPath finds a file that LookPath passed over because it is not executable.
-func inPath(name string) string {
+// nonExecutableInPath finds a file that LookPath passed over because it is not executable.
+func nonExecutableInPath(name string) string {
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 		path := filepath.Join(dir, name)
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
@@ -87,7 +87,7 @@ func Obstacle(path string) string {
 	if gives := launchers[name]; gives != "" {
 		return "it gives its program " + gives + "; put gpumemtop behind it, as in " + name + " gpumemtop ./app"
 	}
-	if why := privileged(path); why != "" {
+	if why := whyPrivileged(path); why != "" {
 		return why
 	}
 	f, err := openProgram(path)
@@ -98,7 +98,7 @@ func Obstacle(path string) string {
 	switch why := foreignReason(f); {
 	case why != "":
 		return "it " + why
-	case interpreter(f) == "":
+	case dynamicLinkerOf(f) == "":
 		return "it is linked statically"
 	}
 	return ""
@@ -137,8 +137,8 @@ func firstLine(path string) (string, error) {
 	return line, nil
 }
 
-// interpreter returns the dynamic linker that a program names, "" without one.
-func interpreter(f *elf.File) string {
+// dynamicLinkerOf returns the dynamic linker that a program names, "" without one.
+func dynamicLinkerOf(f *elf.File) string {
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
 			name := make([]byte, min(p.Filesz, 4096))
@@ -155,7 +155,7 @@ func foreignReason(f *elf.File) string {
 	switch {
 	case f.Class != elf.ELFCLASS64 || f.Machine != ourMachine():
 		return "is built for another kind of processor (" + machineName(&f.FileHeader) + ")"
-	case strings.HasPrefix(filepath.Base(interpreter(f)), "ld-musl-"):
+	case strings.HasPrefix(filepath.Base(dynamicLinkerOf(f)), "ld-musl-"):
 		return "uses another C library (musl)"
 	}
 	return ""
@@ -199,9 +199,9 @@ func hidesLeakCheck(path string) bool {
 	return has("__lsan_is_turned_off") && !has("__lsan_disable") // a checker in a program defines the first and not the second
 }
 
-// privileged says whether the kernel would give the program rights that the caller lacks, which makes the dynamic
+// whyPrivileged says whether the kernel would give the program rights that the caller lacks, which makes the dynamic
 // linker ignore preload libraries with a path.
-func privileged(path string) string {
+func whyPrivileged(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
 		return ""
@@ -244,10 +244,10 @@ func machineName(h *elf.FileHeader) string {
 // layersEnv lists the layers that ICD loaders load, the outermost last.
 const layersEnv = "OPENCL_LAYERS"
 
-// environment returns the target's environment: ours, with the shim before all preloaded libraries except wrappers of OpenCL, and
-// after the loader layers that the user wants, and without the shim of an outer session. The shim has the same path as a preloaded
-// library and as a layer, so that a loader finds the library that is already loaded.
-func environment(base []string, dir string) []string {
+// targetEnvironment returns the target's environment: ours, with the shim before all preloaded libraries except wrappers of
+// OpenCL, and after the loader layers that the user wants, and without the shim of an outer session. The shim has the same
+// path as a preloaded library and as a layer, so that a loader finds the library that is already loaded.
+func targetEnvironment(base []string, dir string) []string {
 	shim := filepath.Join(dir, wire.ShimName)
 	preload, layers := []string{shim}, []string{}
 	env := make([]string, 0, len(base)+3)
@@ -275,9 +275,9 @@ func environment(base []string, dir string) []string {
 	return append(env, "LD_PRELOAD="+strings.Join(preload, ":"), layersEnv+"="+strings.Join(layers, ":"), wire.SessionEnv+"="+dir)
 }
 
-// letSanitizerStart lets a program that is linked against an address sanitizer start: the sanitizer demands to be the first library, and
-// a preload library comes before it. The sanitizer misses nothing: the functions of ours that come before its own call those of
-// the C library.
+// letSanitizerStart lets a program that is linked against an address sanitizer start: the sanitizer demands to be the first
+// library, and a preload library comes before it. The sanitizer misses nothing: the functions of ours that come before its own
+// call those of the C library.
 func letSanitizerStart(env []string) []string {
 	const variable, option = "ASAN_OPTIONS=", "verify_asan_link_order=0"
 	for i, entry := range env {

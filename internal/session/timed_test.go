@@ -28,7 +28,7 @@ func newTiming(free uint64) *timing {
 			x.wasTimed(record.AsEvict(), process)
 		}
 	})
-	x.sampler.relief.askPools(1, []look{lookOf(1, 0, gib, []machine.Shared{{Name: "host", Total: 64 * gib, Free: headroom(64*gib) + free}})})
+	x.sampler.relief.askPools(1, []look{lookOf(1, 0, gib, []machine.Shared{{Name: "host", Total: 64 * gib, Free: headroomOf(64*gib) + free}})})
 	return x
 }
 
@@ -42,7 +42,8 @@ func (x *timing) hit(number int, size uint64) {
 	}
 }
 
-// TestSomeReleasesAreTimed: eight of each size class, those with the most hits first, in a run that lasts; larger blocks more rarely.
+// TestSomeReleasesAreTimed: eight of each size class, those with the most hits first, in a run that lasts; larger blocks more
+// rarely.
 func TestSomeReleasesAreTimed(t *testing.T) {
 	x := newTiming(gib)
 	x.hit(3, 4096)

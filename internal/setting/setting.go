@@ -26,12 +26,12 @@ func Text(policy string, s allocator.Setting) (name, value string) {
 }
 
 // Configuration writes a configuration for people: "slab max_part=1M".
-func Configuration(c *replay.Configuration) string { return configuration(c, "", " ") }
+func Configuration(c *replay.Configuration) string { return joinSettings(c, "", " ") }
 
 // Flags writes a configuration as flags: "--policy slab --set max_part=1M".
-func Flags(c *replay.Configuration) string { return configuration(c, "--policy ", " --set ") }
+func Flags(c *replay.Configuration) string { return joinSettings(c, "--policy ", " --set ") }
 
-func configuration(c *replay.Configuration, before, between string) string {
+func joinSettings(c *replay.Configuration, before, between string) string {
 	text := before + c.Policy
 	for _, s := range c.Settings {
 		name, value := Text(c.Policy, s)

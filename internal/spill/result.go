@@ -37,7 +37,7 @@ var shares = [...]uint64{90, 75, 50}
 // Run simulates a recording. bandwidth, in bytes per second each way, replaces the rates in the recording; 0 uses the
 // recording's. Errors are those of the source.
 func Run(src recording.Source, bandwidth uint64) (*Result, error) {
-	f, err := read(src)
+	f, err := readTraces(src)
 	if err != nil {
 		return nil, err
 	}
@@ -53,13 +53,13 @@ func Run(src recording.Source, bandwidth uint64) (*Result, error) {
 		}
 	}
 	for _, percent := range shares {
-		r.Estimates = append(r.Estimates, f.estimate(r, percent))
+		r.Estimates = append(r.Estimates, f.estimateAtShare(r, percent))
 	}
 	return r, nil
 }
 
-// estimate simulates all processes with a share of the peak.
-func (f *fold) estimate(r *Result, percent uint64) Estimate {
+// estimateAtShare simulates all processes with a share of the peak.
+func (f *fold) estimateAtShare(r *Result, percent uint64) Estimate {
 	e := Estimate{Percent: percent, Memory: r.Peak * percent / 100, Fits: true}
 	for _, t := range f.processes {
 		moves, best, fits := t.simulateBoth(e.Memory)

@@ -83,25 +83,25 @@ func (t *trace) simulate(capacity uint64, order Order, next []int32) (Moves, boo
 		d.states[i].clean = t.objects[i].copied
 	}
 	for i := range t.steps {
-		if !d.step(i, &t.steps[i]) {
+		if !d.playStep(i, &t.steps[i]) {
 			return d.moves, false
 		}
 	}
 	return d.moves, true
 }
 
-func (d *simulatedDevice) step(i int, s *step) bool {
+func (d *simulatedDevice) playStep(i int, s *step) bool {
 	o, state := &d.trace.objects[s.object], &d.states[s.object]
 	switch s.kind {
 	case stepUse:
 		state.command = d.command
-		if !o.fixed && !state.resident && !d.load(s.object) {
+		if !o.fixed && !state.resident && !d.loadObject(s.object) {
 			return false
 		}
 		if s.writes {
 			state.contents, state.clean = true, false
 		}
-		d.enqueue(i, s.object)
+		d.queueForSpill(i, s.object)
 	case stepRun:
 		d.command++
 		for _, e := range d.setAside {
@@ -123,8 +123,8 @@ func (d *simulatedDevice) step(i int, s *step) bool {
 	return true
 }
 
-// enqueue notes when an object should be spilled.
-func (d *simulatedDevice) enqueue(i int, object int32) {
+// queueForSpill notes when an object should be spilled.
+func (d *simulatedDevice) queueForSpill(i int, object int32) {
 	state := &d.states[object]
 	if state.key = uint64(i); d.order == Farthest {
 		state.key = math.MaxUint32 - uint64(d.next[i])
@@ -134,8 +134,8 @@ func (d *simulatedDevice) enqueue(i int, object int32) {
 	}
 }
 
-// load gives an object device memory.
-func (d *simulatedDevice) load(object int32) bool {
+// loadObject gives an object device memory.
+func (d *simulatedDevice) loadObject(object int32) bool {
 	o, state := &d.trace.objects[object], &d.states[object]
 	if !d.makeRoom(o.size) {
 		return false
@@ -162,13 +162,13 @@ func (d *simulatedDevice) makeRoom(bytes uint64) bool {
 			d.setAside = append(d.setAside, e)
 			continue
 		}
-		d.evict(e.object)
+		d.spillObject(e.object)
 	}
 	d.used += bytes
 	return true
 }
 
-func (d *simulatedDevice) evict(object int32) {
+func (d *simulatedDevice) spillObject(object int32) {
 	o, state := &d.trace.objects[object], &d.states[object]
 	if state.contents && !state.clean {
 		d.moves.Out += o.size

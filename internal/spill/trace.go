@@ -83,7 +83,7 @@ type rate struct {
 // rateBytesMin is the size from which a transfer shows the rate of the link.
 const rateBytesMin = 64 << 10
 
-func (r *rate) add(bytes uint64, ns uint32) {
+func (r *rate) addTransfer(bytes uint64, ns uint32) {
 	if bytes == 0 || ns == 0 {
 		return
 	}
@@ -94,8 +94,8 @@ func (r *rate) add(bytes uint64, ns uint32) {
 	}
 }
 
-// read makes the traces. Errors are those of the source. Memory grows with the uses.
-func read(src recording.Source) (*fold, error) {
+// readTraces makes the traces. Errors are those of the source. Memory grows with the uses.
+func readTraces(src recording.Source) (*fold, error) {
 	f := &fold{names: callsite.NewNames(), processes: map[uint32]*trace{}}
 	h := heap.New(heap.Options{EndProcesses: true}, f)
 	for r, err := range recording.Records(src) {
@@ -144,9 +144,9 @@ func (f *fold) addUse(r *wire.Record) {
 	u, t := r.AsUse(), f.traceOf(r.Process)
 	switch u.Command() {
 	case wire.CommandWrite:
-		f.rates[0].add(u.Bytes(), u.Duration())
+		f.rates[0].addTransfer(u.Bytes(), u.Duration())
 	case wire.CommandRead:
-		f.rates[1].add(u.Bytes(), u.Duration())
+		f.rates[1].addTransfer(u.Bytes(), u.Duration())
 	default:
 	}
 	object, known := t.live[u.Object()]

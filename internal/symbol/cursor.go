@@ -18,8 +18,8 @@ func cursorAt(section []byte, offset uint64) cursor {
 	return cursor{rest: section[offset:]}
 }
 
-// take returns the next n bytes, nil if there are fewer.
-func (c *cursor) take(n uint64) []byte {
+// nextBytes returns the next n bytes, nil if there are fewer.
+func (c *cursor) nextBytes(n uint64) []byte {
 	if n > uint64(len(c.rest)) {
 		c.rest, c.short = nil, true
 		return nil
@@ -29,26 +29,26 @@ func (c *cursor) take(n uint64) []byte {
 	return taken
 }
 
-// number reads a little-endian number of up to 8 bytes.
-func (c *cursor) number(size uint64) uint64 {
+// readNumber reads a little-endian number of up to 8 bytes.
+func (c *cursor) readNumber(size uint64) uint64 {
 	var b [8]byte
-	copy(b[:], c.take(min(size, 8)))
+	copy(b[:], c.nextBytes(min(size, 8)))
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// length reads the length of a unit, which says the size of offsets in it, too.
-func (c *cursor) length() (length, offsetSize uint64) {
+// readUnitLength reads the length of a unit, which says the size of offsets in it, too.
+func (c *cursor) readUnitLength() (readUnitLength, offsetSize uint64) {
 	const long = 0xffffffff
-	if length = c.number(4); length == long {
-		return c.number(8), 8
+	if readUnitLength = c.readNumber(4); readUnitLength == long {
+		return c.readNumber(8), 8
 	}
-	return length, 4
+	return readUnitLength, 4
 }
 
-// leb reads a number of variable length, and returns how many bits it has in the file.
-func (c *cursor) leb() (value uint64, bits uint) {
+// readLEB reads a number of variable length, and returns how many bits it has in the file.
+func (c *cursor) readLEB() (value uint64, bits uint) {
 	for {
-		b := c.number(1)
+		b := c.readNumber(1)
 		if bits < 64 {
 			value |= b & 0x7f << bits
 		}
@@ -59,21 +59,21 @@ func (c *cursor) leb() (value uint64, bits uint) {
 	}
 }
 
-func (c *cursor) unsigned() uint64 {
-	value, _ := c.leb()
+func (c *cursor) readUnsigned() uint64 {
+	value, _ := c.readLEB()
 	return value
 }
 
-func (c *cursor) signed() int64 {
-	value, bits := c.leb()
+func (c *cursor) readSigned() int64 {
+	value, bits := c.readLEB()
 	if bits < 64 && value>>(bits-1) != 0 {
 		value |= ^uint64(0) << bits
 	}
 	return int64(value)
 }
 
-// text reads up to a NUL, without copying.
-func (c *cursor) text() []byte {
+// readText reads up to a NUL, without copying.
+func (c *cursor) readText() []byte {
 	text, rest, whole := bytes.Cut(c.rest, []byte{0})
 	c.rest = rest
 	if !whole {

@@ -92,7 +92,7 @@ func readDebug(f *elf.File, keep *budget.Budget) *debugInfo {
 		line: sections["line"], lineStr: sections["line_str"], str: sections["str"],
 		lines: map[int64]*lineTable{}, keep: keep, work: budget.New(work),
 	}
-	if len(sections["info"]) == 0 || !d.survey(sections["info"], sections["abbrev"]) {
+	if len(sections["info"]) == 0 || !d.surveyUnits(sections["info"], sections["abbrev"]) {
 		return nil
 	}
 	var err error
@@ -140,8 +140,8 @@ func entryCost(e *dwarf.Entry) int64 {
 	return bytes
 }
 
-// skip passes over the children of an entry. It does not recurse as debug/dwarf does, which could exhaust the stack.
-func (d *debugInfo) skip(reader *dwarf.Reader, e *dwarf.Entry) bool {
+// skipChildren passes over the children of an entry. It does not recurse as debug/dwarf does, which could exhaust the stack.
+func (d *debugInfo) skipChildren(reader *dwarf.Reader, e *dwarf.Entry) bool {
 	for depth := 0; ; {
 		sibling, ok := e.Val(dwarf.AttrSibling).(dwarf.Offset)
 		switch {
@@ -161,8 +161,8 @@ func (d *debugInfo) skip(reader *dwarf.Reader, e *dwarf.Entry) bool {
 	}
 }
 
-// ranges returns the code ranges of a unit's entry. Many entries may share one list.
-func (d *debugInfo) ranges(u *unit, e *dwarf.Entry) [][2]uint64 {
+// codeRanges returns the code ranges of a unit's entry. Many entries may share one list.
+func (d *debugInfo) codeRanges(u *unit, e *dwarf.Entry) [][2]uint64 {
 	if e.AttrField(dwarf.AttrRanges) != nil && !d.work.Charge(u.cost) {
 		return nil
 	}
@@ -173,8 +173,8 @@ func (d *debugInfo) ranges(u *unit, e *dwarf.Entry) [][2]uint64 {
 	return ranges
 }
 
-// index reads the code ranges of all units.
-func (d *debugInfo) index() {
+// indexUnits reads the code ranges of all units.
+func (d *debugInfo) indexUnits() {
 	d.indexed = true
 	reader := d.data.Reader()
 	for _, u := range d.units {
@@ -184,7 +184,7 @@ func (d *debugInfo) index() {
 			return
 		}
 		u.cost = entryCost(e)
-		if ranges := d.ranges(u, e); d.keep.Charge(int64(rangeBytes * len(ranges))) {
+		if ranges := d.codeRanges(u, e); d.keep.Charge(int64(rangeBytes * len(ranges))) {
 			u.ranges = ranges
 		}
 	}
@@ -194,10 +194,10 @@ func inRanges(ranges [][2]uint64, address uint64) bool {
 	return slices.ContainsFunc(ranges, func(r [2]uint64) bool { return r[0] <= address && address < r[1] })
 }
 
-// frames returns the functions at an address, innermost first.
-func (d *debugInfo) frames(address uint64) []Frame {
+// framesAt returns the functions at an address, innermost first.
+func (d *debugInfo) framesAt(address uint64) []Frame {
 	if !d.indexed {
-		d.index()
+		d.indexUnits()
 	}
 	at := slices.IndexFunc(d.units, func(u *unit) bool { return inRanges(u.ranges, address) })
 	if at < 0 {
@@ -212,12 +212,12 @@ func (d *debugInfo) frames(address uint64) []Frame {
 	var frames []Frame
 	function, calls := d.inlinedAt(u, address, work)
 	for _, call := range slices.Backward(calls) {
-		place.Function = d.name(call, work)
+		place.Function = d.nameOfEntry(call, work)
 		frames = append(frames, place)
 		place = u.callSite(call)
 	}
 	if function != nil {
-		place.Function = d.name(function, work)
+		place.Function = d.nameOfEntry(function, work)
 	}
 	if place == (Frame{}) && len(frames) == 0 {
 		return nil
@@ -254,14 +254,14 @@ func (d *debugInfo) readUnit(u *unit) {
 			}
 			continue
 		}
-		ranges := d.ranges(u, e)
+		ranges := d.codeRanges(u, e)
 		if !d.keep.Charge(int64(spanBytes * len(ranges))) {
 			break
 		}
 		for _, r := range ranges {
 			u.functions = append(u.functions, codeSpan{low: r[0], high: r[1], entry: e.Offset})
 		}
-		if !d.skip(reader, e) {
+		if !d.skipChildren(reader, e) {
 			break
 		}
 	}
@@ -280,13 +280,13 @@ func (u *unit) callSite(call *dwarf.Entry) Frame {
 	return f
 }
 
-// name returns the name of a function or inlined call, which is often at the entry that it refers to.
-func (d *debugInfo) name(e *dwarf.Entry, work *budget.Budget) string {
+// nameOfEntry returns the name of a function or inlined call, which is often at the entry that it refers to.
+func (d *debugInfo) nameOfEntry(e *dwarf.Entry, work *budget.Budget) string {
 	plain := ""
 	reader := d.data.Reader()
 	for range originMax {
 		if linkage, ok := e.Val(dwarf.AttrLinkageName).(string); ok && linkage != "" {
-			return demangled(linkage)
+			return shortDemangled(linkage)
 		}
 		if name, ok := e.Val(dwarf.AttrName).(string); ok && plain == "" {
 			plain = name

@@ -22,7 +22,7 @@ func (d *debugInfo) inlinedAt(u *unit, address uint64, work *budget.Budget) (fun
 		return nil, nil
 	}
 	at := u.functions[i].entry
-	if function = d.entry(at, work); function == nil {
+	if function = d.entryAt(at, work); function == nil {
 		return nil, nil
 	}
 	list, known := u.inlines[at]
@@ -36,7 +36,7 @@ func (d *debugInfo) inlinedAt(u *unit, address uint64, work *budget.Budget) (fun
 			k = n.end
 			continue
 		}
-		if e := d.entry(n.entry, work); n.call && e != nil {
+		if e := d.entryAt(n.entry, work); n.call && e != nil {
 			calls = append(calls, e)
 		}
 		k++
@@ -44,7 +44,7 @@ func (d *debugInfo) inlinedAt(u *unit, address uint64, work *budget.Budget) (fun
 	return function, calls
 }
 
-func (d *debugInfo) entry(at dwarf.Offset, work *budget.Budget) *dwarf.Entry {
+func (d *debugInfo) entryAt(at dwarf.Offset, work *budget.Budget) *dwarf.Entry {
 	reader := d.data.Reader()
 	reader.Seek(at)
 	return nextEntry(reader, work)
@@ -67,11 +67,11 @@ func (d *debugInfo) readInlines(u *unit, at dwarf.Offset) (list []inline) {
 			list[open[len(open)-1]].end = len(list)
 			open = open[:len(open)-1]
 		case e.Tag != dwarf.TagInlinedSubroutine && e.Tag != dwarf.TagLexDwarfBlock:
-			if !d.skip(reader, e) {
+			if !d.skipChildren(reader, e) {
 				return closeInlines(list, open)
 			}
 		default:
-			ranges := d.ranges(u, e)
+			ranges := d.codeRanges(u, e)
 			if !d.keep.Charge(int64(inlineBytes + rangeBytes*len(ranges))) {
 				return closeInlines(list, open)
 			}

@@ -51,8 +51,8 @@ func newJitDump(pid int) *jitDump {
 	return &jitDump{pid: pid, folder: folder}
 }
 
-// find looks for the file among the mappings of the process, or in its folder if it has ended.
-func (d *jitDump) find() {
+// findFile looks for the file among the mappings of the process, or in its folder if it has ended.
+func (d *jitDump) findFile() {
 	if d.path != "" || d.tries >= jitTries {
 		return
 	}
@@ -74,9 +74,9 @@ func (d *jitDump) find() {
 	}
 }
 
-// update reads what was added to the file. An incomplete record is read later.
-func (d *jitDump) update(m *PerfMap) {
-	d.find()
+// readAdded reads what was added to the file. An incomplete record is read later.
+func (d *jitDump) readAdded(m *PerfMap) {
+	d.findFile()
 	if d.path == "" || d.broken {
 		return
 	}
@@ -90,7 +90,7 @@ func (d *jitDump) update(m *PerfMap) {
 
 func (d *jitDump) readRecords(src io.Reader, m *PerfMap) {
 	in := bufio.NewReader(src)
-	if d.read == 0 && !d.header(in) {
+	if d.read == 0 && !d.readHeader(in) {
 		return
 	}
 	for !m.noteIfFull() {
@@ -111,12 +111,12 @@ func (d *jitDump) readRecords(src io.Reader, m *PerfMap) {
 			return
 		}
 		d.read += size
-		d.record(id, record[jitPrefix:], m)
+		d.takeRecord(id, record[jitPrefix:], m)
 	}
 }
 
-// header reads the head of the file. False: it is incomplete, or the file is no jitdump.
-func (d *jitDump) header(in *bufio.Reader) bool {
+// readHeader reads the head of the file. False: it is incomplete, or the file is no jitdump.
+func (d *jitDump) readHeader(in *bufio.Reader) bool {
 	head, err := in.Peek(jitHeader)
 	if err != nil {
 		return false
@@ -133,8 +133,8 @@ func (d *jitDump) header(in *bufio.Reader) bool {
 	return true
 }
 
-// record takes a record without its prefix. It ignores records that name no code.
-func (d *jitDump) record(id uint32, b []byte, m *PerfMap) {
+// takeRecord takes a record without its prefix. It ignores records that name no code.
+func (d *jitDump) takeRecord(id uint32, b []byte, m *PerfMap) {
 	word := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 	switch {
 	case id == jitLoad && len(b) > 40:

@@ -56,12 +56,12 @@ type program struct {
 // readLines reads a line table, or as much as there is room for.
 func (d *debugInfo) readLines(offset uint64, folder string) *lineTable {
 	p := program{cursor: cursorAt(d.line, offset), table: &lineTable{}, keep: d.keep, folder: []byte(folder)}
-	size, offsetSize := p.length()
-	p.rest = p.take(size)
-	if !d.work.Charge(int64(len(p.rest))) || !p.header(d, offsetSize) {
+	size, offsetSize := p.readUnitLength()
+	p.rest = p.nextBytes(size)
+	if !d.work.Charge(int64(len(p.rest))) || !p.readHeader(d, offsetSize) {
 		return p.table
 	}
-	for p.reset(); len(p.rest) > 0 && !p.short && p.step(); {
+	for p.beginSequence(); len(p.rest) > 0 && !p.short && p.runInstruction(); {
 	}
 	// Where one sequence ends and another begins, the beginning counts, so it must be the later row.
 	slices.SortStableFunc(p.table.rows, func(a, b row) int {
@@ -70,27 +70,29 @@ func (d *debugInfo) readLines(offset uint64, folder string) *lineTable {
 	return p.table
 }
 
-func (p *program) header(d *debugInfo, offsetSize uint64) bool {
-	p.table.version = int(p.number(2))
+func (p *program) readHeader(d *debugInfo, offsetSize uint64) bool {
+	p.table.version = int(p.readNumber(2))
 	if p.table.version >= 5 {
-		p.take(2) // sizes of an address and a segment
+		p.nextBytes(2) // sizes of an address and a segment
 	}
 	instructions := cursorAt(p.rest, offsetSize)
-	size := p.number(offsetSize)
-	instructions.take(size)
-	p.minLength, p.opsMax = p.number(1), 1
+	size := p.readNumber(offsetSize)
+	instructions.nextBytes(size)
+	p.minLength, p.opsMax = p.readNumber(1), 1
 	if p.table.version >= 4 {
-		p.opsMax = p.number(1)
+		p.opsMax = p.readNumber(1)
 	}
-	p.take(1) // whether rows are statements
-	p.lineBase, p.lineRange, p.firstUser = int64(int8(p.number(1))), int64(p.number(1)), int64(p.number(1))
-	p.lengths = p.take(uint64(max(0, p.firstUser-1)))
+	p.nextBytes(1) // whether rows are statements
+	p.lineBase, p.lineRange, p.firstUser = int64(int8(p.readNumber(1))), int64(p.readNumber(1)), int64(p.readNumber(1))
+	p.lengths = p.nextBytes(uint64(max(0, p.firstUser-1)))
 	if p.short || instructions.short || p.table.version < 2 || p.table.version > 5 || p.lineRange == 0 || p.opsMax == 0 {
 		return false
 	}
-	read := p.names
+	read := p.readNames
 	if p.table.version >= 5 {
-		read = func() bool { return p.entries(d, offsetSize, p.addFolder) && p.entries(d, offsetSize, p.addFile) }
+		read = func() bool {
+			return p.readEntries(d, offsetSize, p.addFolder) && p.readEntries(d, offsetSize, p.addFile)
+		}
 	}
 	if !read() || p.short {
 		return false
@@ -99,12 +101,12 @@ func (p *program) header(d *debugInfo, offsetSize uint64) bool {
 	return true
 }
 
-// names reads folders and files as before DWARF 5: numbers begin at 1.
-func (p *program) names() bool {
+// readNames reads folders and files as before DWARF 5: numbers begin at 1.
+func (p *program) readNames() bool {
 	p.addFolder(p.folder, 0)
 	p.addFile(nil, 0)
 	for {
-		folder := p.text()
+		folder := p.readText()
 		if len(folder) == 0 {
 			break
 		}
@@ -113,7 +115,7 @@ func (p *program) names() bool {
 		}
 	}
 	for {
-		name := p.text()
+		name := p.readText()
 		if len(name) == 0 {
 			return !p.short
 		}
@@ -125,9 +127,9 @@ func (p *program) names() bool {
 
 // readFileEntry reads what comes after the name of a file.
 func (p *program) readFileEntry(name []byte) bool {
-	folder := p.unsigned()
-	p.unsigned() // time of modification
-	p.unsigned() // size of the file
+	folder := p.readUnsigned()
+	p.readUnsigned() // time of modification
+	p.readUnsigned() // size of the file
 	return p.addFile(name, folder)
 }
 
@@ -145,19 +147,19 @@ func (p *program) addFile(name []byte, folder uint64) (ok bool) {
 	return ok
 }
 
-// entries reads a list of DWARF 5: the format of its entries, their number, and the entries.
-func (p *program) entries(d *debugInfo, offsetSize uint64, add func(name []byte, folder uint64) bool) bool {
+// readEntries reads a list of DWARF 5: the format of its entries, their number, and the entries.
+func (p *program) readEntries(d *debugInfo, offsetSize uint64, add func(name []byte, folder uint64) bool) bool {
 	const content, folderIndex = 1, 2 // DW_LNCT_path, DW_LNCT_directory_index
 	type field struct{ content, form uint64 }
-	fields := make([]field, p.number(1))
+	fields := make([]field, p.readNumber(1))
 	for i := range fields {
-		fields[i] = field{p.unsigned(), p.unsigned()}
+		fields[i] = field{p.readUnsigned(), p.readUnsigned()}
 	}
-	for n := p.unsigned(); n > 0 && !p.short; n-- {
+	for n := p.readUnsigned(); n > 0 && !p.short; n-- {
 		var name []byte
 		var folder uint64
 		for _, f := range fields {
-			text, value, ok := p.value(d, f.form, offsetSize)
+			text, value, ok := p.readValue(d, f.form, offsetSize)
 			if !ok {
 				return false
 			}
@@ -175,99 +177,99 @@ func (p *program) entries(d *debugInfo, offsetSize uint64, add func(name []byte,
 	return true
 }
 
-// value reads a field in one of the forms that entries may have.
-func (p *program) value(d *debugInfo, form, offsetSize uint64) (text []byte, value uint64, ok bool) {
+// readValue reads a field in one of the forms that entries may have.
+func (p *program) readValue(d *debugInfo, form, offsetSize uint64) (text []byte, readValue uint64, ok bool) {
 	switch form {
 	case 0x08: // DW_FORM_string
-		text = p.text()
+		text = p.readText()
 	case 0x0e: // DW_FORM_strp
-		named := cursorAt(d.str, p.number(offsetSize))
-		text = named.text()
+		named := cursorAt(d.str, p.readNumber(offsetSize))
+		text = named.readText()
 	case 0x1f: // DW_FORM_line_strp
-		named := cursorAt(d.lineStr, p.number(offsetSize))
-		text = named.text()
+		named := cursorAt(d.lineStr, p.readNumber(offsetSize))
+		text = named.readText()
 	case 0x0b: // DW_FORM_data1
-		value = p.number(1)
+		readValue = p.readNumber(1)
 	case 0x05: // DW_FORM_data2
-		value = p.number(2)
+		readValue = p.readNumber(2)
 	case 0x06: // DW_FORM_data4
-		value = p.number(4)
+		readValue = p.readNumber(4)
 	case 0x07: // DW_FORM_data8
-		value = p.number(8)
+		readValue = p.readNumber(8)
 	case 0x1e: // DW_FORM_data16
-		p.take(16)
+		p.nextBytes(16)
 	case 0x0f: // DW_FORM_udata
-		value = p.unsigned()
+		readValue = p.readUnsigned()
 	case 0x09: // DW_FORM_block
-		p.take(p.unsigned())
+		p.nextBytes(p.readUnsigned())
 	default:
 		return nil, 0, false
 	}
-	return text, value, d.work.Charge(int64(len(text)))
+	return text, readValue, d.work.Charge(int64(len(text)))
 }
 
-// reset begins a sequence.
-func (p *program) reset() {
+// beginSequence begins a sequence.
+func (p *program) beginSequence() {
 	p.address, p.op, p.file, p.line, p.begins = 0, 0, 1, 1, true
 }
 
-// step runs an instruction. False: there is no room for its row.
-func (p *program) step() bool {
-	switch code := int64(p.number(1)); {
+// runInstruction runs an instruction. False: there is no room for its row.
+func (p *program) runInstruction() bool {
+	switch code := int64(p.readNumber(1)); {
 	case code >= p.firstUser:
-		p.advance(uint64((code - p.firstUser) / p.lineRange))
+		p.advanceAddress(uint64((code - p.firstUser) / p.lineRange))
 		p.line += p.lineBase + (code-p.firstUser)%p.lineRange
-		return p.emit(false)
+		return p.addRow(false)
 	case code == 0:
-		return p.extended()
+		return p.runExtended()
 	case code == 1: // DW_LNS_copy
-		return p.emit(false)
+		return p.addRow(false)
 	case code == 2: // DW_LNS_advance_pc
-		p.advance(p.unsigned())
+		p.advanceAddress(p.readUnsigned())
 	case code == 3: // DW_LNS_advance_line
-		p.line += p.signed()
+		p.line += p.readSigned()
 	case code == 4: // DW_LNS_set_file
-		p.file = int64(p.unsigned())
+		p.file = int64(p.readUnsigned())
 	case code == 8: // DW_LNS_const_add_pc
-		p.advance(uint64((255 - p.firstUser) / p.lineRange))
+		p.advanceAddress(uint64((255 - p.firstUser) / p.lineRange))
 	case code == 9: // DW_LNS_fixed_advance_pc
-		p.address += p.number(2)
+		p.address += p.readNumber(2)
 	default:
 		for range p.lengths[code-1] {
-			p.unsigned()
+			p.readUnsigned()
 		}
 	}
 	return true
 }
 
-func (p *program) extended() bool {
-	size := p.unsigned()
-	arguments := cursor{rest: p.take(size)}
-	switch arguments.number(1) {
+func (p *program) runExtended() bool {
+	size := p.readUnsigned()
+	arguments := cursor{rest: p.nextBytes(size)}
+	switch arguments.readNumber(1) {
 	case 1: // DW_LNE_end_sequence
-		ok := p.emit(true)
-		p.reset()
+		ok := p.addRow(true)
+		p.beginSequence()
 		return ok
 	case 2: // DW_LNE_set_address
-		p.address = arguments.number(uint64(len(arguments.rest)))
+		p.address = arguments.readNumber(uint64(len(arguments.rest)))
 	case 3: // DW_LNE_define_file
 		instructions := p.cursor
 		p.cursor = arguments
-		ok := p.readFileEntry(p.text())
+		ok := p.readFileEntry(p.readText())
 		p.cursor = instructions
 		return ok
 	}
 	return true
 }
 
-func (p *program) advance(by uint64) {
+func (p *program) advanceAddress(by uint64) {
 	op := p.op + by
 	p.address += p.minLength * (op / p.opsMax)
 	p.op = op % p.opsMax
 }
 
-// emit adds a row. Sequences that begin at 0 belong to functions that the linker dropped.
-func (p *program) emit(end bool) (ok bool) {
+// addRow adds a row. Sequences that begin at 0 belong to functions that the linker dropped.
+func (p *program) addRow(end bool) (ok bool) {
 	r := row{address: p.address, file: noFile, line: int32(max(math.MinInt32, min(p.line, math.MaxInt32)))}
 	first := int64(0)
 	if p.table.version < 5 {

@@ -109,8 +109,9 @@ func openObject(path string) (*object, error) {
 // close closes the file. An error cannot have lost anything, since the file was only read.
 func (o *object) close() { _ = o.file.Close() }
 
-// lowestAddress returns the lowest mapped address in the file: that of the first loaded segment, rounded down to its page. It is 0 in
-// shared objects and position independent programs, and the linked address in others. dli_fbase is the same place in memory.
+// lowestAddress returns the lowest mapped address in the file: that of the first loaded segment, rounded down to its page. It
+// is 0 in shared objects and position independent programs, and the linked address in others. dli_fbase is the same place in
+// memory.
 func lowestAddress(f *elf.File) uint64 {
 	const page = 4096 // the smallest; linkers align the first segment to the largest anyway
 	lowest, found := uint64(0), false
@@ -142,8 +143,8 @@ func (m *module) readFunctions(f *elf.File, kind elf.SectionType) {
 	}
 	var list []function
 	for c := (cursor{rest: symbols}); len(c.rest) > 0; {
-		name, info, _, section := c.number(4), byte(c.number(1)), c.number(1), elf.SectionIndex(c.number(2))
-		s := function{name: uint32(name), address: c.number(8), size: c.number(8)}
+		name, info, _, section := c.readNumber(4), byte(c.readNumber(1)), c.readNumber(1), elf.SectionIndex(c.readNumber(2))
+		s := function{name: uint32(name), address: c.readNumber(8), size: c.readNumber(8)}
 		s.rank = symbolRank(info, s.size)
 		if isFunction(info) && section != elf.SHN_UNDEF && len(m.nameOf(&s)) > 0 {
 			var fits bool
@@ -204,9 +205,9 @@ func symbolRank(info byte, size uint64) uint8 {
 	return r
 }
 
-// function returns the mangled name of the function at an address, empty if no symbol covers it. A symbol without a size
+// functionAt returns the mangled name of the function at an address, empty if no symbol covers it. A symbol without a size
 // (assembly) covers the code up to the next one, within a bound.
-func (m *module) function(address uint64) string {
+func (m *module) functionAt(address uint64) string {
 	const assembly = 4096
 	i := sort.Search(len(m.functions), func(i int) bool { return m.functions[i].address > address }) - 1
 	if i < 0 {
@@ -219,22 +220,22 @@ func (m *module) function(address uint64) string {
 	return string(m.nameOf(f))
 }
 
-// frames resolves an address relative to the lowest mapped one, innermost first; nil: unknown.
-func (m *module) frames(offset uint64) (frames []Frame) {
+// framesAt resolves an address relative to the lowest mapped one, innermost first; nil: unknown.
+func (m *module) framesAt(offset uint64) (framesAt []Frame) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	address := m.base + offset
-	name := demangled(m.function(address))
-	frames = m.debugFrames(address)
+	name := shortDemangled(m.functionAt(address))
+	framesAt = m.debugFrames(address)
 	switch {
-	case len(frames) == 0 && name == "":
+	case len(framesAt) == 0 && name == "":
 		return nil
-	case len(frames) == 0:
+	case len(framesAt) == 0:
 		return []Frame{{Function: name}}
 	case name != "":
-		frames[len(frames)-1].Function = name
+		framesAt[len(framesAt)-1].Function = name
 	}
-	return frames
+	return framesAt
 }
 
 // isIncomplete reports whether parts of the module were left out, or may be.
@@ -254,14 +255,14 @@ func (m *module) debugFrames(address uint64) (frames []Frame) {
 			m.debug, frames = nil, nil
 		}
 	}()
-	return m.debug.frames(address)
+	return m.debug.framesAt(address)
 }
 
 // clones matches the suffixes that compilers give to parts and copies of functions.
 var clones = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\.(cold|constprop|part|isra|lto_priv)(\.\d+)?)+$`) })
 
-// demangled returns the short form of a symbol's name.
-func demangled(name string) string {
+// shortDemangled returns the short form of a symbol's name.
+func shortDemangled(name string) string {
 	const lengthMax = 10 // as a power of two: names of templates can expand without end
 	return demangle.Filter(clones().ReplaceAllString(name, ""), demangle.NoParams, demangle.NoClones,
 		demangle.MaxLength(lengthMax))

@@ -81,8 +81,8 @@ func (m *PerfMap) noteIfFull() bool {
 	return true
 }
 
-// startTime returns a time shortly before a process began (proc(5), /proc/PID/stat, field 22). The zero time: it has ended, or the
-// kernel does not say.
+// startTime returns a time shortly before a process began (proc(5), /proc/PID/stat, field 22). The zero time: it has ended, or
+// the kernel does not say.
 func startTime(pid int) time.Time {
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
@@ -98,10 +98,10 @@ func startTime(pid int) time.Time {
 // Frame returns the function of a return address. It is empty if the file does not exist yet or does not name the function.
 func (m *PerfMap) Frame(address uint64) Frame {
 	address-- // the call is the instruction before
-	p := m.at(address)
+	p := m.pieceAt(address)
 	if p == nil {
-		m.update()
-		p = m.at(address)
+		m.readAdded()
+		p = m.pieceAt(address)
 	}
 	if p == nil {
 		return Frame{}
@@ -131,9 +131,9 @@ func parseGenerated(name string) Frame {
 	return Frame{Function: name}
 }
 
-// at returns the latest piece at an address, nil if there is none.
-func (m *PerfMap) at(address uint64) *piece {
-	m.sort()
+// pieceAt returns the latest piece at an address, nil if there is none.
+func (m *PerfMap) pieceAt(address uint64) *piece {
+	m.sortPieces()
 	at, _ := slices.BinarySearchFunc(m.pieces, address, func(p piece, address uint64) int {
 		if p.start <= address {
 			return -1
@@ -149,10 +149,10 @@ func (m *PerfMap) at(address uint64) *piece {
 	return found
 }
 
-// update reads what was added to the files.
-func (m *PerfMap) update() {
+// readAdded reads what was added to the files.
+func (m *PerfMap) readAdded() {
 	if m.dump != nil {
-		m.dump.update(m)
+		m.dump.readAdded(m)
 	}
 	file := openTrusted(m.path)
 	if file == nil {
@@ -216,7 +216,7 @@ func (m *PerfMap) addPiece(p piece) {
 	}
 }
 
-func (m *PerfMap) sort() {
+func (m *PerfMap) sortPieces() {
 	if m.unsorted {
 		m.unsorted = false
 		slices.SortFunc(m.pieces, func(a, b piece) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.order, b.order)) })

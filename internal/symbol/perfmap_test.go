@@ -89,7 +89,8 @@ func TestPerfMapOfOthers(t *testing.T) {
 	}
 }
 
-// TestPerfMapsShareABudget: many processes that each generate little code take no more together. Names are left out then, and a line says so.
+// TestPerfMapsShareABudget: many processes that each generate little code take no more together. Names are left out then, and
+// a line says so.
 func TestPerfMapsShareABudget(t *testing.T) {
 	const least = 40 << 10
 	whole := budget.New(least)
@@ -161,7 +162,7 @@ func FuzzPerfMap(f *testing.F) {
 		parts.parseBytes([]byte(text[:split]))
 		parts.parseBytes([]byte(text[split:]))
 		find := func(m *PerfMap) string {
-			if p := m.at(address); p != nil {
+			if p := m.pieceAt(address); p != nil {
 				return p.name
 			}
 			return ""

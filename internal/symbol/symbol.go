@@ -68,7 +68,7 @@ type identity struct {
 	changed time.Time
 }
 
-func (a identity) same(b identity) bool {
+func (a identity) equals(b identity) bool {
 	return os.SameFile(a.info, b.info) && a.size == b.size && a.changed.Equal(b.changed)
 }
 
@@ -85,9 +85,9 @@ func New(o Options) *Resolver {
 // one has the machine's frame. offset is the address minus the module's lowest mapped address (dli_fbase). There is at least
 // one frame, and all have the same Module and Offset. If the module is no readable regular file in ELF, they have nothing else.
 func (r *Resolver) Frames(module string, offset uint64) []Frame {
-	frames := r.find(module, offset)
+	frames := r.findFrames(module, offset)
 	if r.makeRoom() {
-		frames = r.find(module, offset)
+		frames = r.findFrames(module, offset)
 	}
 	if len(frames) == 0 {
 		frames = []Frame{{}}
@@ -98,24 +98,24 @@ func (r *Resolver) Frames(module string, offset uint64) []Frame {
 	return frames
 }
 
-// find returns the frames of a return address, as far as known.
-func (r *Resolver) find(path string, offset uint64) (frames []Frame) {
-	if m := r.module(path); m != nil && offset > 0 {
+// findFrames returns the frames of a return address, as far as known.
+func (r *Resolver) findFrames(path string, offset uint64) (frames []Frame) {
+	if m := r.moduleOf(path); m != nil && offset > 0 {
 		// The call is the instruction before the one it returns to.
-		frames = m.frames(offset - 1)
+		frames = m.framesAt(offset - 1)
 		r.sayLeftOut(path, m)
 	}
 	return frames
 }
 
-// module returns the module of a file, nil if it is no regular file.
-func (r *Resolver) module(path string) *module {
+// moduleOf returns the module of a file, nil if it is no regular file.
+func (r *Resolver) moduleOf(path string) *module {
 	if r.still {
 		r.mu.Lock()
 		e, known := r.modules[path]
 		r.mu.Unlock()
 		if known {
-			return r.read(path, e)
+			return r.readModule(path, e)
 		}
 	}
 	info, err := untrusted.Stat(path)
@@ -125,23 +125,23 @@ func (r *Resolver) module(path string) *module {
 	id := identity{info: info, size: info.Size(), changed: info.ModTime()}
 	r.mu.Lock()
 	e := r.modules[path]
-	if e == nil || !e.id.same(id) {
-		r.drop(path)
+	if e == nil || !e.id.equals(id) {
+		r.dropModule(path)
 		for other := range r.modules {
 			if len(r.modules) < modulesMax {
 				break
 			}
-			r.drop(other)
+			r.dropModule(other)
 		}
 		e = &entry{id: id}
 		r.modules[path] = e
 	}
 	r.mu.Unlock()
-	return r.read(path, e)
+	return r.readModule(path, e)
 }
 
-// read reads an entry's module, if it has not been read.
-func (r *Resolver) read(path string, e *entry) *module {
+// readModule reads an entry's module, if it has not been read.
+func (r *Resolver) readModule(path string, e *entry) *module {
 	e.once.Do(func() {
 		var m *module
 		if untrusted.Within(path, loadPatience, func() { m = readModule(path, r.root, r.budget) }) {
@@ -151,8 +151,8 @@ func (r *Resolver) read(path string, e *entry) *module {
 	return e.module
 }
 
-// drop forgets a module, which others may still use.
-func (r *Resolver) drop(path string) {
+// dropModule forgets a module, which others may still use.
+func (r *Resolver) dropModule(path string) {
 	if e := r.modules[path]; e != nil {
 		e.once.Do(func() {})
 		if e.module != nil {
@@ -173,7 +173,7 @@ func (r *Resolver) makeRoom() bool {
 	r.refused = refused
 	r.cleared++
 	for path := range r.modules {
-		r.drop(path)
+		r.dropModule(path)
 	}
 	return true
 }

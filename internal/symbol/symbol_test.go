@@ -364,7 +364,7 @@ func TestDemangled(t *testing.T) {
 		"main": "main", "main.cold": "main", "f.part.0.isra.12": "f", "main.main": "main.main",
 		"_ZN4pool4makeIiEET_S1_": "pool::make<int>", "_ZN4pool4takeEPKci.cold": "pool::take", "_Z": "_Z", "": "",
 	} {
-		if got := demangled(name); got != want {
+		if got := shortDemangled(name); got != want {
 			t.Errorf("demangled(%q) = %q, want %q", name, got, want)
 		}
 	}

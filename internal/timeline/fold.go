@@ -14,10 +14,10 @@ import (
 // lookEvery is how many events are folded between two looks at everything else.
 const lookEvery = 4096
 
-// fold folds the whole recording and keeps pictures on the way.
-func (v *Viewer) fold(ctx context.Context, reader *recording.Reader) {
+// foldRecording folds the whole recording and keeps pictures on the way.
+func (v *Viewer) foldRecording(ctx context.Context, reader *recording.Reader) {
 	defer reader.Close() //nolint:errcheck // only read
-	m, slabs := v.model()
+	m, slabs := v.newModel()
 	v.keepSnapshot(m)
 	started, events := v.options.Now(), 0
 	var record wire.Record
@@ -28,7 +28,7 @@ func (v *Viewer) fold(ctx context.Context, reader *recording.Reader) {
 				return
 			}
 			v.offset.Store(reader.Offset())
-			v.measure(events, v.options.Now().Sub(started).Seconds())
+			v.noteRate(events, v.options.Now().Sub(started).Seconds())
 		}
 		if err = reader.Next(&record); err != nil {
 			break
@@ -40,11 +40,11 @@ func (v *Viewer) fold(ctx context.Context, reader *recording.Reader) {
 		m.Apply(&record)
 		events++
 	}
-	v.finish(ctx, m, reader, err)
+	v.keepLast(ctx, m, reader, err)
 }
 
-// model returns a model of the recording that has seen nothing yet, and what it has the map of slabs from.
-func (v *Viewer) model() (*stats.Model, slabs) {
+// newModel returns a model of the recording that has seen nothing yet, and what it has the map of slabs from.
+func (v *Viewer) newModel() (*stats.Model, slabs) {
 	m := stats.New(v.options.Model(v.header))
 	var s slabs
 	if v.options.Slabs != nil {
@@ -71,19 +71,19 @@ func (v *Viewer) keepSnapshot(m *stats.Model) {
 	s := m.Snapshot()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.kept.add(s)
+	v.kept.keepNext(s)
 }
 
-// keepUntil takes the pictures of all instants before a time, unless the viewer is closed: with many call sites each takes a while.
-// Only the folding changes what is kept.
+// keepUntil takes the pictures of all instants before a time, unless the viewer is closed: with many call sites each takes a
+// while. Only the folding changes what is kept.
 func (v *Viewer) keepUntil(ctx context.Context, m *stats.Model, time uint64) {
-	for next := v.kept.next(); time > next && ctx.Err() == nil; next = v.kept.next() {
+	for next := v.kept.nextTime(); time > next && ctx.Err() == nil; next = v.kept.nextTime() {
 		m.Tick(next)
 		v.keepSnapshot(m)
 	}
 }
 
-func (v *Viewer) measure(events int, seconds float64) {
+func (v *Viewer) noteRate(events int, seconds float64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if seconds > 0 && events > 0 {
@@ -91,8 +91,8 @@ func (v *Viewer) measure(events int, seconds float64) {
 	}
 }
 
-// finish takes the last picture.
-func (v *Viewer) finish(ctx context.Context, m *stats.Model, reader *recording.Reader, err error) {
+// keepLast takes the last picture.
+func (v *Viewer) keepLast(ctx context.Context, m *stats.Model, reader *recording.Reader, err error) {
 	if v.whole {
 		v.keepUntil(ctx, m, v.footer.EndedNS)
 		m.Tick(v.footer.EndedNS)
@@ -107,8 +107,8 @@ func (v *Viewer) finish(ctx context.Context, m *stats.Model, reader *recording.R
 	}
 }
 
-// workOut folds up to times that are wanted exactly.
-func (v *Viewer) workOut(ctx context.Context) {
+// foldToWantedTimes folds up to times that are wanted exactly.
+func (v *Viewer) foldToWantedTimes(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -131,7 +131,7 @@ func (v *Viewer) exactSnapshot(ctx context.Context, at uint64) *stats.Snapshot {
 		return nil
 	}
 	defer reader.Close() //nolint:errcheck // only read
-	m, slabs := v.model()
+	m, slabs := v.newModel()
 	var record wire.Record
 	for n := 0; ; n++ {
 		if n%lookEvery == 0 && (ctx.Err() != nil || v.wanted.Load() != at) {

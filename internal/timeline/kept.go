@@ -35,8 +35,8 @@ func newKept(from, until uint64) kept {
 	return k
 }
 
-// next is the time of the next picture. There is none behind the largest time, which a damaged event may have.
-func (k *kept) next() uint64 {
+// nextTime is the time of the next picture. There is none behind the largest time, which a damaged event may have.
+func (k *kept) nextTime() uint64 {
 	high, ahead := bits.Mul64(uint64(len(k.list)), k.step)
 	if high != 0 || k.from+ahead < k.from {
 		return math.MaxUint64
@@ -44,27 +44,27 @@ func (k *kept) next() uint64 {
 	return k.from + ahead
 }
 
-// add keeps the picture of next.
-func (k *kept) add(s *stats.Snapshot) {
+// keepNext keeps the picture of nextTime.
+func (k *kept) keepNext(s *stats.Snapshot) {
 	k.list = append(k.list, s)
-	k.rows += rowsOf(s)
+	k.rows += sizeInRows(s)
 	for len(k.list) > keptMost || k.rows > keptRows && len(k.list) > keptFew {
-		k.halve()
+		k.halveKept()
 	}
 }
 
-func (k *kept) halve() {
+func (k *kept) halveKept() {
 	short := make([]*stats.Snapshot, 0, keptMost)
 	k.rows = 0
 	for i := 0; i < len(k.list); i += 2 {
 		short = append(short, k.list[i])
-		k.rows += rowsOf(k.list[i])
+		k.rows += sizeInRows(k.list[i])
 	}
 	k.list, k.step = short, 2*k.step
 }
 
-// rowsOf is how large a picture is.
-func rowsOf(s *stats.Snapshot) int {
+// sizeInRows is how large a picture is.
+func sizeInRows(s *stats.Snapshot) int {
 	n := len(s.Tags)
 	for i := range s.Processes {
 		n += 1 + len(s.Processes[i].Tags)
@@ -75,7 +75,7 @@ func rowsOf(s *stats.Snapshot) int {
 	return n
 }
 
-func (k *kept) last() *stats.Snapshot {
+func (k *kept) lastKept() *stats.Snapshot {
 	if len(k.list) == 0 {
 		return nil
 	}

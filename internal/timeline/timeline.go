@@ -70,8 +70,8 @@ func New(reader *recording.Reader, path string, o Options) *Viewer {
 	v.rough = newRough(v.header, o)
 	v.until = max(v.header.ClockNS, v.footer.EndedNS, v.rough.coveredUntil())
 	v.kept = newKept(v.header.ClockNS, v.until)
-	go v.fold(ctx, reader)
-	go v.workOut(ctx)
+	go v.foldRecording(ctx, reader)
+	go v.foldToWantedTimes(ctx)
 	return v
 }
 
@@ -100,30 +100,30 @@ func (v *Viewer) Moment(at uint64) view.Moment {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	m := view.Moment{
-		From: v.header.ClockNS, Until: v.until, Step: v.kept.step, Latest: v.latest(), Damage: v.damage, Done: v.final != nil,
+		From: v.header.ClockNS, Until: v.until, Step: v.kept.step, Latest: v.latestSnapshot(), Damage: v.damage, Done: v.final != nil,
 		Read: float64(v.offset.Load()) / float64(v.size),
 	}
 	if m.Done {
 		m.Read = 1
 	}
-	m.History = v.history(m.Latest)
-	v.show(&m, min(max(at, m.From), m.Until))
+	m.History = v.samplesOfRun(m.Latest)
+	v.showTime(&m, min(max(at, m.From), m.Until))
 	if m.Shown != nil && !m.Rough {
 		m.Known = m.Shown.Time
 	}
 	return m
 }
 
-// latest is as far as the folding has come, nil before its first picture.
-func (v *Viewer) latest() *stats.Snapshot {
+// latestSnapshot is as far as the folding has come, nil before its first picture.
+func (v *Viewer) latestSnapshot() *stats.Snapshot {
 	if v.final != nil {
 		return v.final
 	}
-	return v.kept.last()
+	return v.kept.lastKept()
 }
 
-// history returns samples of the whole run: of the summaries until there are better ones.
-func (v *Viewer) history(latest *stats.Snapshot) []stats.Sample {
+// samplesOfRun returns samples of the whole run: of the summaries until there are better ones.
+func (v *Viewer) samplesOfRun(latest *stats.Snapshot) []stats.Sample {
 	switch {
 	case v.final == nil && len(v.rough.samples) > 0:
 		return v.rough.samples
@@ -133,8 +133,8 @@ func (v *Viewer) history(latest *stats.Snapshot) []stats.Sample {
 	return nil
 }
 
-// show finds what to show of a time within the recording.
-func (v *Viewer) show(m *view.Moment, at uint64) {
+// showTime finds what to show of a time within the recording.
+func (v *Viewer) showTime(m *view.Moment, at uint64) {
 	switch {
 	case m.Latest == nil:
 		m.Shown, m.Rough = v.rough.roughSnapshot(at, nil), len(v.rough.samples) > 0

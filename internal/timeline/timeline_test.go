@@ -161,7 +161,7 @@ func TestARestingCursorIsWorkedOutExactly(t *testing.T) {
 	clock := &handClock{now: time.Unix(1, 0)}
 	v := open(t, path, Options{Now: clock.Now})
 	m := await(t, v, 0, allRead)
-	v.measure(1_000_000, 1) // events in a second
+	v.noteRate(1_000_000, 1) // events in a second
 	at := m.From + 100*m.Step + 12345
 	for range 100 {
 		m = v.Moment(at)
@@ -179,7 +179,7 @@ func TestARestingCursorIsWorkedOutExactly(t *testing.T) {
 		t.Errorf("exactly:\n%s", diff)
 	}
 	// Where that takes long the nearest is shown, with the reason.
-	v.measure(1, 1)
+	v.noteRate(1, 1)
 	v.Moment(at + 1)
 	clock.pass(time.Minute)
 	if m = v.Moment(at + 1); !strings.HasPrefix(m.Note, "the nearest kept instant is shown: the exact one takes ") {
@@ -225,7 +225,7 @@ func TestSummariesAnswerFirst(t *testing.T) {
 			t.Errorf("at %d: %+v\n%s", at, m, diff)
 		}
 	}
-	v.kept.add(&stats.Snapshot{Time: started, Tags: []stats.Tag{{Name: "a"}}})
+	v.kept.keepNext(&stats.Snapshot{Time: started, Tags: []stats.Tag{{Name: "a"}}})
 	if m := v.Moment(started + 14e9); !m.Rough || m.Known != started || len(m.Shown.Tags) != 1 || m.Shown.Totals.Hits != 3 || m.Note == "" {
 		t.Errorf("with a picture of the start: %+v", m)
 	}
@@ -259,13 +259,13 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 		tags := rapid.SampledFrom([]int{0, 10, 3000}).Draw(t, "tags")
 		s := &stats.Snapshot{Tags: make([]stats.Tag, tags)}
 		for range rapid.IntRange(1, 1200).Draw(t, "pictures") {
-			at := k.next()
+			at := k.nextTime()
 			if at == math.MaxUint64 {
 				break
 			}
 			picture := *s
 			picture.Time = at
-			k.add(&picture)
+			k.keepNext(&picture)
 			if n := len(k.list); n > keptMost || n > keptFew && k.rows > keptRows {
 				t.Fatalf("%d pictures with %d rows", n, k.rows)
 			}

@@ -49,8 +49,8 @@ func splitFront(points []Point, present *replay.Configuration) (front, rest []Po
 	return front, rest
 }
 
-// ranked returns the points that are not assumed, and the assumed ones.
-func ranked(points []Point) (known, assumed []Point) {
+// splitByAssumed returns the points that are not assumed, and the assumed ones.
+func splitByAssumed(points []Point) (known, assumed []Point) {
 	for i := range points {
 		if points[i].Assumed() {
 			assumed = append(assumed, points[i])
@@ -101,7 +101,7 @@ func recommend(front []Point, none *Point, most uint64) (*Point, Reason) {
 	if p != nil && none.DriverNS-p.DriverNS >= closeSaving*(none.DriverNS-front[0].DriverNS) {
 		return p, Close
 	}
-	return knee(front), Knee
+	return kneeOf(front), Knee
 }
 
 // leastMemory returns the point with the least memory among those that save nearly as much as the best within that much
@@ -123,9 +123,9 @@ func leastMemory(front []Point, none *Point, most uint64) *Point {
 	return best
 }
 
-// knee returns the point of a front that is farthest below the line between its ends, with logarithmic axes that are
+// kneeOf returns the point of a front that is farthest below the line between its ends, with logarithmic axes that are
 // scaled so that the ends are 1 apart on each.
-func knee(front []Point) *Point {
+func kneeOf(front []Point) *Point {
 	first, last := &front[0], &front[len(front)-1]
 	distance := func(p *Point) float64 {
 		return logPosition(first.DriverNS, last.DriverNS, p.DriverNS) +

@@ -58,7 +58,7 @@ func (r *Result) Columns() []Column {
 // Add adds another recording's column.
 func (c *Column) Add(other *Column) {
 	for i := range c.Scores {
-		c.Scores[i] = total([]Score{c.Scores[i], other.Scores[i]})
+		c.Scores[i] = sumScores([]Score{c.Scores[i], other.Scores[i]})
 	}
 	c.Cannot = append(c.Cannot, other.Cannot...)
 	c.Bound.Whole += other.Bound.Whole
@@ -98,15 +98,15 @@ func Gather(list []replay.Configuration, columns []Column, ending Ending, o Opti
 		for i := range columns {
 			p.On = append(p.On, columns[i].Scores[index])
 		}
-		p.Score = total(p.On)
+		p.Score = sumScores(p.On)
 		s.points = append(s.points, p)
 		s.seen[c.String()] = len(s.points)
 	}
 	if o.Present != nil {
-		present := canonical(*o.Present)
+		present := normalForm(*o.Present)
 		s.options.Present = &present
 	}
-	return s.result(context.Background())
+	return s.newResult(context.Background())
 }
 
 // Configurations returns the configurations that were tried, in order.

@@ -60,7 +60,7 @@ func (s *search) tryDefaults(ctx context.Context) {
 	for _, name := range allocator.Names() {
 		list = append(list, replay.Configuration{Policy: name})
 	}
-	list = alternate([][]replay.Configuration{list}, len(list)) // each once
+	list = takeAlternating([][]replay.Configuration{list}, len(list)) // each once
 	s.options.Most = max(s.options.Most, len(list))
 	s.tryNew(ctx, list)
 }
@@ -69,7 +69,7 @@ func (s *search) tryDefaults(ctx context.Context) {
 func (s *search) tryAmounts(ctx context.Context) {
 	var list []replay.Configuration
 	for _, name := range allocator.Names() {
-		for _, a := range axes(name, s.bound.Peak) {
+		for _, a := range limitAxes(name, s.bound.Peak) {
 			if !isAmount(&a.limit) {
 				continue
 			}
@@ -83,9 +83,9 @@ func (s *search) tryAmounts(ctx context.Context) {
 	s.tryNew(ctx, list)
 }
 
-// refine tries neighbours of the front, then neighbours of the front without those points, and so on, one batch at a
+// tryNeighbours tries neighbours of the front, then neighbours of the front without those points, and so on, one batch at a
 // time, because each batch may change the front. It leaves the given number of configurations for later.
-func (s *search) refine(ctx context.Context, left int) {
+func (s *search) tryNeighbours(ctx context.Context, left int) {
 	for s.tryNew(ctx, nil) && len(s.points) < s.options.Most-left {
 		fresh := s.nextBatch(min(batch, s.options.Most-left-len(s.points)))
 		if len(fresh) == 0 {
@@ -99,7 +99,7 @@ func (s *search) refine(ctx context.Context, left int) {
 // nextBatch returns up to most configurations to try: neighbours of the points of the outermost front that has untried
 // ones, alternating among the points. Assumed points come last.
 func (s *search) nextBatch(most int) []replay.Configuration {
-	known, assumed := ranked(s.points)
+	known, assumed := splitByAssumed(s.points)
 	for _, rest := range [][]Point{known, assumed} {
 		for len(rest) > 0 {
 			var layer []Point
@@ -108,7 +108,7 @@ func (s *search) nextBatch(most int) []replay.Configuration {
 			for i := range layer {
 				lists = append(lists, s.untried(layer[i].Configuration))
 			}
-			if fresh := alternate(lists, most); len(fresh) > 0 {
+			if fresh := takeAlternating(lists, most); len(fresh) > 0 {
 				return fresh
 			}
 		}
@@ -131,8 +131,8 @@ func (s *search) untried(c replay.Configuration) []replay.Configuration {
 	return list
 }
 
-// alternate takes one configuration from each list in turn, each configuration once, at most most.
-func alternate(lists [][]replay.Configuration, most int) (taken []replay.Configuration) {
+// takeAlternating takes one configuration from each list in turn, each configuration once, at most most.
+func takeAlternating(lists [][]replay.Configuration, most int) (taken []replay.Configuration) {
 	seen := map[string]bool{}
 	for index, more := 0, true; more; index++ {
 		more = false
@@ -150,17 +150,17 @@ func alternate(lists [][]replay.Configuration, most int) (taken []replay.Configu
 	return taken
 }
 
-// simplify tries the points of the front with one limit less, while that finds new configurations, so that a limit
+// trySimpler tries the points of the front with one limit less, while that finds new configurations, so that a limit
 // without effect is not recommended.
-func (s *search) simplify(ctx context.Context) {
+func (s *search) trySimpler(ctx context.Context) {
 	for more := true; more; {
-		known, _ := ranked(s.points)
+		known, _ := splitByAssumed(s.points)
 		front, _ := s.splitFront(known)
 		var lists [][]replay.Configuration
 		for i := range front {
 			lists = append(lists, s.withoutOneLimit(&front[i].Configuration))
 		}
-		list := alternate(lists, batch)
+		list := takeAlternating(lists, batch)
 		more = s.tryNew(ctx, list) && len(list) > 0
 	}
 }
@@ -191,7 +191,7 @@ func (s *search) pointOf(c *replay.Configuration) *Point {
 	return &s.points[s.seen[c.String()]-1]
 }
 
-func (s *search) result(ctx context.Context) (*Result, error) {
+func (s *search) newResult(ctx context.Context) (*Result, error) {
 	none := s.pointOf(&noPool)
 	if none == nil {
 		return nil, ErrNothing
@@ -203,10 +203,10 @@ func (s *search) result(ctx context.Context) (*Result, error) {
 	if ctx.Err() != nil {
 		r.Ending = Cut
 	}
-	known, _ := ranked(s.points)
+	known, _ := splitByAssumed(s.points)
 	r.Front, _ = s.splitFront(known)
 	all, _ := s.splitFront(s.points)
-	_, r.Assumed = ranked(all)
+	_, r.Assumed = splitByAssumed(all)
 	r.Recommended, r.Reason = recommend(r.Front, none, s.options.MaxMemory)
 	return r, nil
 }

@@ -22,8 +22,8 @@ type axis struct {
 // isAmount reports whether a limit is an amount of memory, whose good values depend on how much memory the program has.
 func isAmount(l *allocator.Limit) bool { return l.Kind == allocator.Bytes && l.Max > 1<<40 }
 
-// axes returns the limits of a policy that can be varied. peak is how many bytes the program has at one time.
-func axes(policy string, peak uint64) []axis {
+// limitAxes returns the limits of a policy that can be varied. peak is how many bytes the program has at one time.
+func limitAxes(policy string, peak uint64) []axis {
 	d, _ := allocator.Describe(policy)
 	var list []axis
 	for i := range d.Limits {
@@ -51,7 +51,7 @@ func triedValues(l *allocator.Limit, peak uint64) (values []string) {
 	switch {
 	case isAmount(l):
 		for _, part := range []float64{1. / 8, 1. / 4, 1. / 2, 1, 2, 4} {
-			numbers(toPages(part * float64(peak)))
+			numbers(roundUpToPages(part * float64(peak)))
 		}
 	case l.Kind == allocator.Bytes:
 		for v := 256.; v <= min(l.Max, float64(max(peak, pageBytes))); v *= 4 {
@@ -75,8 +75,8 @@ func triedValues(l *allocator.Limit, peak uint64) (values []string) {
 	return slices.Compact(values) // counts begin with 0 anyway
 }
 
-// toPages rounds an amount of memory up to pages.
-func toPages(bytes float64) float64 { return max(1, math.Ceil(bytes/pageBytes)) * pageBytes }
+// roundUpToPages rounds an amount of memory up to pages.
+func roundUpToPages(bytes float64) float64 { return max(1, math.Ceil(bytes/pageBytes)) * pageBytes }
 
 // powersOfFactor returns sizes from 1 KiB to 256 MiB.
 func powersOfFactor(factor uint64) string {
@@ -93,12 +93,12 @@ func withLimit(c replay.Configuration, name, value string) (replay.Configuration
 	if _, err := allocator.New(next.Policy, next.Settings); err != nil {
 		return replay.Configuration{}, false
 	}
-	return canonical(next), true
+	return normalForm(next), true
 }
 
-// canonical returns a configuration in its normal form: limits in the order of the policy, without those at their
+// normalForm returns a configuration in its normal form: limits in the order of the policy, without those at their
 // defaults.
-func canonical(c replay.Configuration) replay.Configuration {
+func normalForm(c replay.Configuration) replay.Configuration {
 	d, _ := allocator.Describe(c.Policy)
 	next := replay.Configuration{Policy: c.Policy}
 	for i := range d.Limits {
@@ -116,7 +116,7 @@ func canonical(c replay.Configuration) replay.Configuration {
 // it is an amount of memory, a value close to the present one.
 func neighbours(c replay.Configuration, peak uint64) []replay.Configuration {
 	var list []replay.Configuration
-	for _, a := range axes(c.Policy, peak) {
+	for _, a := range limitAxes(c.Policy, peak) {
 		values := append([]string{a.limit.Text}, a.values...)
 		if isAmount(&a.limit) {
 			values = append(values, nearbyAmounts(c, a.limit.Name)...)
@@ -130,8 +130,8 @@ func neighbours(c replay.Configuration, peak uint64) []replay.Configuration {
 	return list
 }
 
-// nearbyAmounts returns amounts about 20 % and 40 % below and above the amount that a configuration sets, or nil if the configuration
-// does not set the limit.
+// nearbyAmounts returns amounts about 20 % and 40 % below and above the amount that a configuration sets, or nil if the
+// configuration does not set the limit.
 func nearbyAmounts(c replay.Configuration, name string) (values []string) {
 	for _, s := range c.Settings {
 		bytes, err := strconv.ParseFloat(s.Value, 64)
@@ -139,7 +139,7 @@ func nearbyAmounts(c replay.Configuration, name string) (values []string) {
 			continue
 		}
 		for _, power := range []float64{-0.5, -0.25, 0.25, 0.5} {
-			values = append(values, strconv.FormatFloat(toPages(bytes*math.Exp2(power)), 'f', -1, 64))
+			values = append(values, strconv.FormatFloat(roundUpToPages(bytes*math.Exp2(power)), 'f', -1, 64))
 		}
 	}
 	return values

@@ -60,12 +60,12 @@ func (f *testbed) play(ctx context.Context, c replay.Configuration) *Point {
 		}
 		p.On = append(p.On, score)
 	}
-	p.Score = total(p.On)
+	p.Score = sumScores(p.On)
 	return p
 }
 
-// total sums up scores.
-func total(scores []Score) (sum Score) {
+// sumScores sums up scores.
+func sumScores(scores []Score) (sum Score) {
 	for i := range scores {
 		s := &scores[i]
 		sum.DriverNS += s.DriverNS

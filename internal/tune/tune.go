@@ -45,7 +45,8 @@ func (s *Score) HitRate() float64 {
 	return float64(s.Hits) / float64(s.Requests)
 }
 
-// Assumed reports whether the driver time follows from an assumed cost. Such a score is shown, but neither ranked nor recommended.
+// Assumed reports whether the driver time follows from an assumed cost. Such a score is shown, but neither ranked nor
+// recommended.
 func (s *Score) Assumed() bool { return s.AssumedNS > 0 }
 
 // Point is a configuration that was tried.
@@ -103,10 +104,10 @@ func Search(ctx context.Context, tapes []*replay.Loaded, o Options) (*Result, er
 	}
 	s.tryDefaults(ctx)
 	s.tryAmounts(ctx)
-	s.refine(ctx, s.options.Most/8)
-	s.simplify(ctx)
-	s.refine(ctx, 0)
-	return s.result(ctx)
+	s.tryNeighbours(ctx, s.options.Most/8)
+	s.trySimpler(ctx)
+	s.tryNeighbours(ctx, 0)
+	return s.newResult(ctx)
 }
 
 func newSearch(tapes []*replay.Loaded, o Options) (*search, error) {
@@ -121,7 +122,7 @@ func newSearch(tapes []*replay.Loaded, o Options) (*search, error) {
 		if _, err := allocator.New(o.Present.Policy, o.Present.Settings); err != nil {
 			return nil, fmt.Errorf("the present configuration: %w", err)
 		}
-		present := canonical(*o.Present)
+		present := normalForm(*o.Present)
 		s.options.Present = &present
 	}
 	return s, s.findCosts()

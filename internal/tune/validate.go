@@ -66,26 +66,26 @@ func (r *Result) Folds(ctx context.Context) []Fold {
 		if chosen == nil || best == nil { // no configuration keeps to the memory
 			continue
 		}
-		folds = append(folds, r.fold(held, pointFor(points, chosen), best, pointFor(points, &Point{Configuration: noPool})))
+		folds = append(folds, r.makeFold(held, pointFor(points, chosen), best, pointFor(points, &Point{Configuration: noPool})))
 	}
 	return folds
 }
 
-func (r *Result) fold(held int, chosen, best, none *Point) Fold {
+func (r *Result) makeFold(held int, chosen, best, none *Point) Fold {
 	f := Fold{Held: held, Chosen: *chosen, Best: *best, None: none.Score}
-	f.Slower = exceeds(chosen.DriverNS, best.DriverNS, slowerByNS)
-	f.Larger = exceeds(float64(chosen.PeakReserved), float64(best.PeakReserved), largerByBytes) && !exceeds(best.DriverNS, chosen.DriverNS, slowerByNS)
+	f.Slower = isClearlyMore(chosen.DriverNS, best.DriverNS, slowerByNS)
+	f.Larger = isClearlyMore(float64(chosen.PeakReserved), float64(best.PeakReserved), largerByBytes) && !isClearlyMore(best.DriverNS, chosen.DriverNS, slowerByNS)
 	if r.options.MaxMemory > 0 && chosen.PeakReserved > r.options.MaxMemory {
 		f.Larger = true
 	}
 	return f
 }
 
-func exceeds(a, b, by float64) bool { return a > slowerFactor*b && a > b+by }
+func isClearlyMore(a, b, by float64) bool { return a > slowerFactor*b && a > b+by }
 
 // chooseBy returns the recommendation by some points.
 func (r *Result) chooseBy(points []Point) *Point {
-	known, _ := ranked(points)
+	known, _ := splitByAssumed(points)
 	front, _ := splitFront(known, r.options.Present)
 	best, _ := recommend(front, pointFor(points, &Point{Configuration: noPool}), r.options.MaxMemory)
 	return best
@@ -99,7 +99,7 @@ func onRecordings(points []Point, columns []int) []Point {
 		for _, index := range columns {
 			parts[i].On = append(parts[i].On, points[i].On[index])
 		}
-		parts[i].Score = total(parts[i].On)
+		parts[i].Score = sumScores(parts[i].On)
 	}
 	return parts
 }

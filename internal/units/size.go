@@ -42,7 +42,7 @@ func factorOf(unit string) (float64, bool) {
 
 // Format writes a size short, for tables: "12", "64.0K", "1.43G". It keeps three digits or more.
 func Format(n uint64) string {
-	value, unit := scale(n)
+	value, unit := inLargestUnit(n)
 	if unit == "" {
 		return strconv.FormatUint(n, 10)
 	}
@@ -51,7 +51,7 @@ func Format(n uint64) string {
 
 // FormatLong writes a size with its full unit, for sentences: "12 B", "1.43 GiB".
 func FormatLong(n uint64) string {
-	value, unit := scale(n)
+	value, unit := inLargestUnit(n)
 	if unit == "" {
 		return strconv.FormatUint(n, 10) + " B"
 	}
@@ -61,16 +61,16 @@ func FormatLong(n uint64) string {
 // Apart writes two sizes as FormatLong does, and with more decimals where different sizes would look equal.
 func Apart(a, b uint64) (first, second string) {
 	first, second = FormatLong(a), FormatLong(b)
-	x, unit := scale(a)
-	y, _ := scale(b)
+	x, unit := inLargestUnit(a)
+	y, _ := inLargestUnit(b)
 	for digits := 2; x != y && first == second; digits++ {
 		first, second = strconv.FormatFloat(x, 'f', digits, 64)+" "+unit+"iB", strconv.FormatFloat(y, 'f', digits, 64)+" "+unit+"iB"
 	}
 	return first, second
 }
 
-// scale returns n in the largest unit that leaves at least 1. What would round up to 1024 takes the next unit.
-func scale(n uint64) (float64, string) {
+// inLargestUnit returns n in the largest unit that leaves at least 1. What would round up to 1024 takes the next unit.
+func inLargestUnit(n uint64) (float64, string) {
 	value, power := float64(n), 0
 	for value >= 1023.95 && power < len(units) {
 		value /= 1024

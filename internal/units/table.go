@@ -43,7 +43,7 @@ func (t *Table) String() string {
 	var b strings.Builder
 	lacks := t.drop()
 	widths := t.widths()
-	last := t.cutLast(widths)
+	last := t.cutLastColumn(widths)
 	for _, row := range t.rows {
 		var line strings.Builder
 		line.WriteString(t.Indent)
@@ -103,8 +103,8 @@ func (t *Table) room(widths []int) int {
 	return room
 }
 
-// cutLast returns what stands for the cells of the last column where there is too little room for them.
-func (t *Table) cutLast(widths []int) map[string]string {
+// cutLastColumn returns what stands for the cells of the last column where there is too little room for them.
+func (t *Table) cutLastColumn(widths []int) map[string]string {
 	short := map[string]string{}
 	if t.Width == 0 || len(widths) == 0 {
 		return short

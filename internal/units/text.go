@@ -58,7 +58,7 @@ func CutNames(names []string, most int) []string {
 	for i, name := range names {
 		cut[i] = CutName(name, most)
 	}
-	for _, alike := range groups(cut) {
+	for _, alike := range placesOfRepeated(cut) {
 		common := Clean(names[alike[0]])
 		for _, i := range alike[1:] {
 			common = commonStart(common, Clean(names[i]))
@@ -68,7 +68,7 @@ func CutNames(names []string, most int) []string {
 			cut[i] = start + Cut(strings.TrimPrefix(Clean(names[i]), common), most-Width(start))
 		}
 	}
-	for _, alike := range groups(cut) {
+	for _, alike := range placesOfRepeated(cut) {
 		for number, i := range alike {
 			suffix := fmt.Sprintf(" #%d", number+1)
 			cut[i] = CutName(cut[i], most-len(suffix)) + suffix
@@ -77,8 +77,8 @@ func CutNames(names []string, most int) []string {
 	return cut
 }
 
-// groups returns the places of texts that are several times there.
-func groups(texts []string) map[string][]int {
+// placesOfRepeated returns the places of texts that are several times there.
+func placesOfRepeated(texts []string) map[string][]int {
 	places := map[string][]int{}
 	for i, text := range texts {
 		places[text] = append(places[text], i)

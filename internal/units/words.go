@@ -118,16 +118,16 @@ func DurationLong(ns float64) string {
 	}{{1e9, " s"}, {1e6, " ms"}, {1e3, " µs"}} {
 		switch {
 		case ns >= 99.95e9:
-			return hours(int64(math.Round(ns / 1e9)))
+			return formatHours(int64(math.Round(ns / 1e9)))
 		case ns >= 0.9995*unit.ns:
-			return digits(ns/unit.ns) + unit.name
+			return formatThreeDigits(ns/unit.ns) + unit.name
 		}
 	}
 	return strconv.FormatFloat(ns, 'f', 0, 64) + " ns"
 }
 
-// hours writes a long duration in its two largest units.
-func hours(s int64) string {
+// formatHours writes a long duration in its two largest units.
+func formatHours(s int64) string {
 	switch {
 	case s < 3600:
 		return fmt.Sprintf("%dm %02ds", s/60, s%60)
@@ -137,8 +137,8 @@ func hours(s int64) string {
 	return fmt.Sprintf("%dd %02dh", s/86400, s/3600%24)
 }
 
-// digits writes three digits.
-func digits(v float64) string {
+// formatThreeDigits writes three digits.
+func formatThreeDigits(v float64) string {
 	switch {
 	case v >= 99.95:
 		return strconv.FormatFloat(v, 'f', 0, 64)

@@ -21,7 +21,7 @@ func ParseFlight(b []byte, f *Flight) error {
 		return errors.New("no record of a flight log")
 	case f.Version != flightVersion || f.Size != SizeofFlight:
 		return fmt.Errorf("version %d of a record, want %d", f.Version, flightVersion)
-	case f.Sum != f.sum():
+	case f.Sum != f.checksum():
 		return errors.New("damaged: its checksum is wrong")
 	}
 	for i := range f.Sites {
@@ -39,12 +39,12 @@ func ParseFlight(b []byte, f *Flight) error {
 // AppendFlight writes a record, with its checksum.
 func AppendFlight(b []byte, f *Flight) []byte {
 	f.Magic, f.Version, f.Size = flightMagic, flightVersion, SizeofFlight
-	f.Sum = f.sum()
+	f.Sum = f.checksum()
 	return append(b, unsafe.Slice((*byte)(unsafe.Pointer(f)), SizeofFlight)...)
 }
 
-// sum is FNV-1a over words.
-func (f *Flight) sum() uint64 {
+// checksum is FNV-1a over words.
+func (f *Flight) checksum() uint64 {
 	sum := uint64(0xcbf29ce484222325)
 	for _, word := range unsafe.Slice((*uint64)(unsafe.Pointer(f)), unsafe.Offsetof(f.Sum)/8) {
 		sum = (sum ^ word) * 0x100000001b3

@@ -52,9 +52,9 @@ type Config struct {
 func (c Config) Encode() ([]byte, error) {
 	raw := rawConfig{
 		Magic: magic, Version: Version, Tagmode: uint32(c.Tags), Stackdepth: uint32(min(max(c.StackDepth, 1), StackMax)),
-		Waitms: uint32(c.Wait.Milliseconds()), Uses: uint32(c.Uses), Transfers: uint32(c.Transfers), Pooling: flag(c.Pooling),
-		Ungated: flag(c.Ungated), Scrub: uint32(c.Scrub), Spill: flag(c.Spill), Eager: uint64(flag(c.Eager)), Devicememory: c.DeviceMemory, Answerfree: uint64(flag(c.AnswerFree)), Copymin: c.CopyMin,
-		Neighbours: uint64(flag(c.Pooling && !c.NoRelief)),
+		Waitms: uint32(c.Wait.Milliseconds()), Uses: uint32(c.Uses), Transfers: uint32(c.Transfers), Pooling: boolToWord(c.Pooling),
+		Ungated: boolToWord(c.Ungated), Scrub: uint32(c.Scrub), Spill: boolToWord(c.Spill), Eager: uint64(boolToWord(c.Eager)), Devicememory: c.DeviceMemory, Answerfree: uint64(boolToWord(c.AnswerFree)), Copymin: c.CopyMin,
+		Neighbours: uint64(boolToWord(c.Pooling && !c.NoRelief)),
 	}
 	if err := putText(raw.Policy[:], c.Policy); err != nil {
 		return nil, fmt.Errorf("policy: %w", err)
@@ -130,7 +130,7 @@ func putText(dst []uint8, text string) error {
 	return nil
 }
 
-func flag(b bool) uint32 {
+func boolToWord(b bool) uint32 {
 	if b {
 		return 1
 	}

@@ -14,7 +14,7 @@ import (
 
 // AppendProcess writes the payload of a PROCESS: a program and its arguments, cut to PayloadMax bytes.
 func AppendProcess(b []byte, command []string) []byte {
-	return cut(append(b, strings.Join(command, "\x00")...), len(b))
+	return cutPayload(append(b, strings.Join(command, "\x00")...), len(b))
 }
 
 // ParseProcess returns the program of a PROCESS and its arguments.
@@ -27,7 +27,7 @@ func ParseProcess(payload []byte) (program []byte, arguments iter.Seq[[]byte]) {
 }
 
 // AppendModule writes the payload of a MODULE: a path, cut to PayloadMax bytes.
-func AppendModule(b []byte, path string) []byte { return cut(append(b, path...), len(b)) }
+func AppendModule(b []byte, path string) []byte { return cutPayload(append(b, path...), len(b)) }
 
 // AppendModuleBuild writes the payload of a module's second MODULE, with its build id in hexadecimal; false when it does
 // not fit.
@@ -74,8 +74,8 @@ const (
 	ArmsOff     = "off"  // the value of ArmsSetting at the end
 )
 
-// ParseArms reads the value of ArmsSetting: the alternative like a value of PolicySetting, ArmsOff, or "+name=value", and how many
-// requests the program has made. It also reads the value of ArmSetting: the number of the arm, and of its first request.
+// ParseArms reads the value of ArmsSetting: the alternative like a value of PolicySetting, ArmsOff, or "+name=value", and how
+// many requests the program has made. It also reads the value of ArmSetting: the number of the arm, and of its first request.
 func ParseArms(value string) (what string, request uint64, ok bool) {
 	what, number, _ := strings.Cut(value, ",request=")
 	request, err := strconv.ParseUint(number, 10, 64)
@@ -85,8 +85,8 @@ func ParseArms(value string) (what string, request uint64, ok bool) {
 	return what, request, true
 }
 
-// PeriodSetting is the name that ParseLimit returns where the pool learned from the session how long an iteration of the program takes,
-// in ns; 0: it no longer repeats.
+// PeriodSetting is the name that ParseLimit returns where the pool learned from the session how long an iteration of the
+// program takes, in ns; 0: it no longer repeats.
 const PeriodSetting = "period"
 
 // RelieveSetting is the name that ParseLimit returns where the pool gave memory back for other programs; the value is a Relief.
@@ -231,5 +231,5 @@ func parsePair(payload []byte) (first, second []byte) {
 	return first, second
 }
 
-// cut bounds the payload that starts at from.
-func cut(b []byte, from int) []byte { return b[:min(len(b), from+PayloadMax)] }
+// cutPayload bounds the payload that starts at from.
+func cutPayload(b []byte, from int) []byte { return b[:min(len(b), from+PayloadMax)] }

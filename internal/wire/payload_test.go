@@ -105,7 +105,7 @@ func FuzzPayloads(f *testing.F) {
 		for word := range arguments {
 			again = append(again, string(word))
 		}
-		if got := AppendProcess(nil, again); !bytes.Equal(got, cut(bytes.TrimSuffix(payload, []byte{0}), 0)) {
+		if got := AppendProcess(nil, again); !bytes.Equal(got, cutPayload(bytes.TrimSuffix(payload, []byte{0}), 0)) {
 			t.Errorf("PROCESS %q comes back as %q", payload, got)
 		}
 		path, id := ParseModule(payload)
@@ -141,8 +141,8 @@ func FuzzPayloads(f *testing.F) {
 	})
 }
 
-// TestFieldsShareNoBits packs and reads back every column of every kind, alone: no two of a kind share bits, except dependent ones,
-// where only one is set.
+// TestFieldsShareNoBits packs and reads back every column of every kind, alone: no two of a kind share bits, except dependent
+// ones, where only one is set.
 func TestFieldsShareNoBits(t *testing.T) {
 	for kind, view := range allViews {
 		fields := reflect.New(reflect.TypeOf(view(&Event{}))).Elem()

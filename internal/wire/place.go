@@ -29,8 +29,8 @@ type Place struct {
 // AppEnv names the program in place of its file.
 const AppEnv = "GPUMEMTOP_APP"
 
-// placeVariables are those that say a place, the first that is set. A launcher that a batch system starts gives ranks of its own: its
-// variables come first. gmt_flight_begin has the same ones.
+// placeVariables are those that say a place, the first that is set. A launcher that a batch system starts gives ranks of its
+// own: its variables come first. gmt_flight_begin has the same ones.
 var placeVariables = [...][]string{
 	{AppEnv},
 	{"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PMIX_NAMESPACE", "PMI_JOBID"},
@@ -40,8 +40,8 @@ var placeVariables = [...][]string{
 	{"POD_UID"},
 }
 
-// fields returns those of placeVariables, then the others.
-func (p *Place) fields() []*string {
+// fieldPointers returns those of placeVariables, then the others.
+func (p *Place) fieldPointers() []*string {
 	return []*string{&p.App, &p.Job, &p.Step, &p.Rank, &p.Size, &p.Pod, &p.Container, &p.Born, &p.Build}
 }
 
@@ -51,7 +51,7 @@ const placeMax = 128
 // ReadPlace returns the place of a process. read returns a file of its folder in /proc, nil where that cannot be read.
 func ReadPlace(read func(file string) []byte) (p Place) {
 	environment := append([]byte{0}, read("environ")...)
-	fields := p.fields()
+	fields := p.fieldPointers()
 	for i, names := range placeVariables {
 		for _, name := range names {
 			_, after, _ := bytes.Cut(environment, []byte("\x00"+name+"="))
@@ -92,14 +92,14 @@ const bornWord = 19
 
 var (
 	// Kubernetes: kubepods…/pod<uid>/<id>, or with systemd kubepods-besteffort-pod<uid with _>.slice/cri-containerd-<id>.scope.
-	podPattern       = pattern(`pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})`)
-	containerPattern = pattern(`(?:^|[/-])([0-9a-f]{64})(?:\.scope)?(?:/|$)`)
+	podPattern       = lazyPattern(`pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})`)
+	containerPattern = lazyPattern(`(?:^|[/-])([0-9a-f]{64})(?:\.scope)?(?:/|$)`)
 	// Slurm: …/job_<id>/step_<id>/…
-	slurmPattern = pattern(`/job_(\d+)(?:/step_([^/]+))?`)
+	slurmPattern = lazyPattern(`/job_(\d+)(?:/step_([^/]+))?`)
 )
 
-// pattern compiles when it is first used: few runs look.
-func pattern(text string) func() *regexp.Regexp {
+// lazyPattern compiles when it is first used: few runs look.
+func lazyPattern(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
 
@@ -124,7 +124,7 @@ func (p *Place) readCgroup(text string) {
 
 // Or returns the place, with what it lacks from another one.
 func (p Place) Or(other Place) Place {
-	mine, others := p.fields(), other.fields()
+	mine, others := p.fieldPointers(), other.fieldPointers()
 	for i := range mine {
 		*mine[i] = cmp.Or(*mine[i], *others[i])
 	}
@@ -133,7 +133,7 @@ func (p Place) Or(other Place) Place {
 
 // Common returns what two places share.
 func (p Place) Common(other Place) Place {
-	mine, others := p.fields(), other.fields()
+	mine, others := p.fieldPointers(), other.fieldPointers()
 	for i := range mine {
 		if *mine[i] != *others[i] {
 			*mine[i] = ""
@@ -145,7 +145,7 @@ func (p Place) Common(other Place) Place {
 // Record returns the DIAG that gives the place of a process.
 func (p Place) Record(time uint64) Record {
 	var words []string
-	for _, field := range p.fields() {
+	for _, field := range p.fieldPointers() {
 		words = append(words, *field)
 	}
 	return DiagFields{Time: time, Diag: DiagPlace}.Record([]byte(strings.Join(words, "\t")))
@@ -154,7 +154,7 @@ func (p Place) Record(time uint64) Record {
 // ParsePlace reads what Record wrote; fields may come behind the known ones.
 func ParsePlace(payload []byte) (p Place) {
 	words := strings.Split(string(payload), "\t")
-	for i, field := range p.fields() {
+	for i, field := range p.fieldPointers() {
 		if i < len(words) {
 			*field = words[i]
 		}

@@ -89,7 +89,7 @@ func (r *Region) Lost() (lost, uses, waits uint64) {
 }
 
 // AskUses says whether USE and SYNC events are wanted from now on, of a target whose configuration has UsesAsked.
-func (r *Region) AskUses(wanted bool) { atomic.StoreUint32(&r.head.Uses, flag(wanted)) }
+func (r *Region) AskUses(wanted bool) { atomic.StoreUint32(&r.head.Uses, boolToWord(wanted)) }
 
 // Lacks returns how many bytes the target lacks, and the number of its ask, 0 before the first.
 func (r *Region) Lacks() (bytes uint64, ask uint32) {
@@ -99,7 +99,7 @@ func (r *Region) Lacks() (bytes uint64, ask uint32) {
 
 // Relieved answers an ask: whether there may be more memory now.
 func (r *Region) Relieved(ask uint32, some bool) {
-	atomic.StoreUint32(&r.head.Relieved, flag(some))
+	atomic.StoreUint32(&r.head.Relieved, boolToWord(some))
 	atomic.StoreUint32(&r.head.Answered, ask)
 }
 
@@ -125,7 +125,7 @@ func (c *Cursor) Next(rec *Record, until uint64) bool {
 		}
 		rec.Event = c.events[c.next%ringEvents]
 		if c.shift != 0 {
-			rec.Event = rec.shifted(c.shift)
+			rec.Event = rec.withShiftedTimes(c.shift)
 		}
 		if rec.Time > until {
 			return false
@@ -144,8 +144,8 @@ func (c *Cursor) Next(rec *Record, until uint64) bool {
 	}
 }
 
-// shifted returns the event with times of another clock, which is behind by that many ns.
-func (e *Event) shifted(by uint64) Event {
+// withShiftedTimes returns the event with times of another clock, which is behind by that many ns.
+func (e *Event) withShiftedTimes(by uint64) Event {
 	moved := *e
 	moved.Time -= by
 	if e.Kind == KindAwait && e.Size != 0 {

@@ -14,11 +14,11 @@ type extent struct {
 	scattered bool   // with other bytes between them, or at an unknown place
 }
 
-// contiguous is bytes without gaps.
-func contiguous(offset, bytes uint64) extent { return extent{offset: offset, bytes: bytes} }
+// contiguousExtent is bytes without gaps.
+func contiguousExtent(offset, bytes uint64) extent { return extent{offset: offset, bytes: bytes} }
 
-// unplaced is bytes at an unknown place.
-func unplaced(bytes uint64) extent { return extent{bytes: bytes, scattered: true} }
+// unplacedExtent is bytes at an unknown place.
+func unplacedExtent(bytes uint64) extent { return extent{bytes: bytes, scattered: true} }
 
 // access is a command's use of memory.
 type access struct {
@@ -49,17 +49,17 @@ type command struct {
 	access  [accessesMax]access
 }
 
-// begin handles an enqueue that returned a status. end must follow.
-func (c *command) begin(s *wire.Sample, op wire.Command) {
-	c.beginWith(s, op, int32(s.Result) != 0, int32(s.Result))
+// beginCommand handles an enqueue that returned a status. end must follow.
+func (c *command) beginCommand(s *wire.Sample, op wire.Command) {
+	c.beginCommandWith(s, op, int32(s.Result) != 0, int32(s.Result))
 }
 
 // beginMap handles an enqueue that returned a pointer. Its error is a later argument.
 func (c *command) beginMap(s *wire.Sample) {
-	c.beginWith(s, wire.CommandMap, s.Result == 0, 0)
+	c.beginCommandWith(s, wire.CommandMap, s.Result == 0, 0)
 }
 
-func (c *command) beginWith(s *wire.Sample, op wire.Command, failed bool, err int32) {
+func (c *command) beginCommandWith(s *wire.Sample, op wire.Command, failed bool, err int32) {
 	c.sample, c.op, c.failed, c.status = s, op, failed, err
 	c.kernel, c.unknown, c.more, c.count = 0, false, false, 0
 	if failed {
@@ -77,7 +77,7 @@ func (c *command) likelyContext() *context {
 	return c.queue.likely
 }
 
-func (c *command) add(a access) {
+func (c *command) addAccess(a access) {
 	if c.count == accessesMax {
 		c.more = true
 		return
@@ -86,9 +86,9 @@ func (c *command) add(a access) {
 	c.count++
 }
 
-// uses notes that a command names memory. If we do not know it, kind is what it must be; least is the size that the
+// noteUse notes that a command names memory. If we do not know it, kind is what it must be; least is the size that the
 // command implies.
-func (c *command) uses(handle uint64, kind wire.Memory, flags uint8, x extent, least uint64) {
+func (c *command) noteUse(handle uint64, kind wire.Memory, flags uint8, x extent, least uint64) {
 	m := c.memories.byHandle[handle]
 	switch {
 	case m == nil:
@@ -96,7 +96,7 @@ func (c *command) uses(handle uint64, kind wire.Memory, flags uint8, x extent, l
 			return
 		}
 		if c.failed {
-			c.unknown = c.unknown || c.memories.freed(handle) == nil
+			c.unknown = c.unknown || c.memories.findFreed(handle) == nil
 			return
 		}
 		if m = c.memories.carryOver(c.sample, handle, evidence{kind, c.likelyContext(), least}); m == nil {
@@ -109,21 +109,21 @@ func (c *command) uses(handle uint64, kind wire.Memory, flags uint8, x extent, l
 	case m.firstCall.time > c.sample.Entered: // the handle was another object's when the command was called
 		return
 	}
-	c.add(access{memory: m, extent: x, flags: flags})
+	c.addAccess(access{memory: m, extent: x, flags: flags})
 }
 
-func (c *command) usesBuffer(handle uint64, flags uint8, x extent, least uint64) {
-	c.uses(handle, wire.MemoryBuffer, flags, x, least)
+func (c *command) noteBufferUse(handle uint64, flags uint8, x extent, least uint64) {
+	c.noteUse(handle, wire.MemoryBuffer, flags, x, least)
 }
 
-// usesImage notes a command on a region of an image. The driver decides where its elements lie, unless they are all of
+// noteImageUse notes a command on a region of an image. The driver decides where its elements lie, unless they are all of
 // the image.
-func (c *command) usesImage(handle uint64, flags uint8, region []byte, least uint64) {
-	x := unplaced(c.imageBytes(handle, region))
+func (c *command) noteImageUse(handle uint64, flags uint8, region []byte, least uint64) {
+	x := unplacedExtent(c.imageBytes(handle, region))
 	if m := c.memories.byHandle[handle]; x.bytes > 0 && x.bytes == m.size {
-		x = contiguous(0, x.bytes)
+		x = contiguousExtent(0, x.bytes)
 	}
-	c.uses(handle, wire.MemoryImage, flags, x, least)
+	c.noteUse(handle, wire.MemoryImage, flags, x, least)
 }
 
 // imageBytes returns the bytes of a region of an image, 0 if its format is unknown.
@@ -132,34 +132,34 @@ func (c *command) imageBytes(handle uint64, region []byte) uint64 {
 	if m == nil {
 		return 0
 	}
-	return mulSaturating(volume(region), uint64(m.element))
+	return mulSaturating(regionVolume(region), uint64(m.element))
 }
 
-// usesAll notes a list of memory. Only a migration is known to concern all bytes of each.
-func (c *command) usesAll(count uint64, kind wire.Memory) {
+// noteListUse notes a list of memory. Only a migration is known to concern all bytes of each.
+func (c *command) noteListUse(count uint64, kind wire.Memory) {
 	list := c.sample.Copy(0)
 	c.more = uint32(count) > uint32(copiedHandles(list, uint32(count))) // the rest was not copied
 	for i := range copiedHandles(list, uint32(count)) {
-		x := unplaced(0)
+		x := unplacedExtent(0)
 		if c.op == wire.CommandMigrate {
-			x = allOf(c.memories.byHandle[wordAt(list, i)])
+			x = wholeExtent(c.memories.byHandle[wordAt(list, i)])
 		}
-		c.uses(wordAt(list, i), kind, 0, x, 0)
+		c.noteUse(wordAt(list, i), kind, 0, x, 0)
 	}
 }
 
-// allOf returns all bytes of memory, as far as they are known.
-func allOf(m *memory) extent {
+// wholeExtent returns all bytes of memory, as far as they are known.
+func wholeExtent(m *memory) extent {
 	if m == nil || m.carried {
-		return unplaced(0)
+		return unplacedExtent(0)
 	}
-	return contiguous(0, m.size)
+	return contiguousExtent(0, m.size)
 }
 
-// usesPointer notes shared memory that begins at an address. An unknown address may be any host memory.
-func (c *command) usesPointer(address uint64, flags uint8, x extent) {
+// notePointerUse notes shared memory that begins at an address. An unknown address may be any host memory.
+func (c *command) notePointerUse(address uint64, flags uint8, x extent) {
 	if m := c.memories.byHandle[address]; m != nil && isPointerKind(m.kind) {
-		c.add(access{memory: m, extent: x, flags: flags})
+		c.addAccess(access{memory: m, extent: x, flags: flags})
 	}
 }
 
@@ -180,8 +180,8 @@ func (c *command) writeEvents(blocking bool) {
 	}
 	for i := range c.count {
 		in := c.queue.context
-		if root := c.access[i].memory.root(); in != nil && root.context != nil && in != root.context {
-			c.finding(s, wire.DiagWrongContext, root, c.kernel, 0)
+		if root := c.access[i].memory.rootMemory(); in != nil && root.context != nil && in != root.context {
+			c.writeFinding(s, wire.DiagWrongContext, root, c.kernel, 0)
 			break // a command is one mistake, however many arguments are of another context
 		}
 	}
@@ -214,17 +214,17 @@ func (c *command) writeUses() {
 		if c.op == wire.CommandCopy {
 			e.Tag = site
 		}
-		c.write(c.sample, e.Event())
+		c.writeEvent(c.sample, e.Event())
 	}
 }
 
 // writeUnknownUse writes that a command uses memory that we do not know.
 func (c *command) writeUnknownUse(s *wire.Sample, op wire.Command, queue uint64) {
-	c.write(s, wire.UseFields{Command: op, Scattered: true, Queue: queue}.Event())
+	c.writeEvent(s, wire.UseFields{Command: op, Scattered: true, Queue: queue}.Event())
 }
 
-// replay handles the replay of a command buffer, whose commands and queue we do not know.
-func (c *command) replay(s *wire.Sample) {
+// handleReplay handles the replay of a command buffer, whose commands and queue we do not know.
+func (c *command) handleReplay(s *wire.Sample) {
 	if int32(s.Result) == 0 {
 		c.writeUnknownUse(s, wire.CommandOther, 0)
 	}
@@ -234,7 +234,7 @@ func (c *command) replay(s *wire.Sample) {
 func (c *command) reportRefusal() {
 	if c.unknown && c.status == invalidMemory {
 		c.writeRecord(c.sample, wire.DiagFields{
-			Diag: wire.DiagUnknownMemory, Status: status(c.status),
+			Diag: wire.DiagUnknownMemory, Status: cutStatus(c.status),
 		}.Record([]byte(c.function)))
 	}
 	if c.status != invalidContext && c.status != 0 || c.queue == nil || c.queue.context == nil {
@@ -242,25 +242,25 @@ func (c *command) reportRefusal() {
 	}
 	for i := range c.count {
 		if m := c.access[i].memory; m.context != nil && m.context != c.queue.context {
-			c.finding(c.sample, wire.DiagWrongContext, m, 0, c.status)
+			c.writeFinding(c.sample, wire.DiagWrongContext, m, 0, c.status)
 			break
 		}
 	}
 }
 
-// runKernel handles clEnqueueNDRangeKernel and clEnqueueTask.
-func (c *command) runKernel(s *wire.Sample) {
-	c.begin(s, wire.CommandKernel)
+// handleRunKernel handles clEnqueueNDRangeKernel and clEnqueueTask.
+func (c *command) handleRunKernel(s *wire.Sample) {
+	c.beginCommand(s, wire.CommandKernel)
 	if c.failed {
-		c.usesArguments(c.kernels.byHandle[s.Argument[1]])
+		c.noteArgumentUses(c.kernels.byHandle[s.Argument[1]])
 	} else {
-		c.usesArguments(c.kernels.kernelOf(s, s.Argument[1]))
+		c.noteArgumentUses(c.kernels.kernelOf(s, s.Argument[1]))
 	}
 	c.writeEvents(false)
 }
 
-// usesArguments notes the memory among a kernel's arguments. A released one is no mistake, since the kernel need not use it.
-func (c *command) usesArguments(k *kernel) {
+// noteArgumentUses notes the memory among a kernel's arguments. A released one is no mistake, since the kernel need not use it.
+func (c *command) noteArgumentUses(k *kernel) {
 	if k == nil {
 		return
 	}
@@ -269,12 +269,12 @@ func (c *command) usesArguments(k *kernel) {
 		if value == 0 {
 			continue
 		}
-		m := c.memories.byHandle[unmarked(value)]
+		m := c.memories.byHandle[withoutMarks(value)]
 		if m == nil && !c.failed && value&isMarked == 0 {
 			m = c.carryOverArgument(value)
 		}
 		if m != nil {
-			c.add(access{memory: m, argument: uint32(i) + 1, flags: m.kernelAccess()})
+			c.addAccess(access{memory: m, argument: uint32(i) + 1, flags: m.kernelAccess()})
 		}
 	}
 }
@@ -296,7 +296,7 @@ func (m *memory) kernelAccess() uint8 {
 }
 
 func (c *command) carryOverArgument(handle uint64) *memory {
-	if g := c.memories.freed(handle); g != nil && (!g.mayLive || !g.heldByKernel) || c.isOtherObject(handle) {
+	if g := c.memories.findFreed(handle); g != nil && (!g.mayLive || !g.heldByKernel) || c.isOtherObject(handle) {
 		return nil
 	}
 	return c.memories.carryOver(c.sample, handle, evidence{kind: wire.MemoryBuffer, context: c.likelyContext()})
@@ -308,16 +308,16 @@ func (c *command) isOtherObject(handle uint64) bool {
 		c.kernels.byHandle[handle] != nil || c.contexts.byHandle[handle] != nil
 }
 
-// runNative handles host code in a queue.
-func (c *command) runNative(s *wire.Sample) {
-	c.begin(s, wire.CommandNative)
-	c.usesAll(s.Argument[4], wire.MemoryBuffer)
+// handleRunNative handles host code in a queue.
+func (c *command) handleRunNative(s *wire.Sample) {
+	c.beginCommand(s, wire.CommandNative)
+	c.noteListUse(s.Argument[4], wire.MemoryBuffer)
 	c.writeEvents(false)
 }
 
-func (c *command) migrate(s *wire.Sample) {
-	c.begin(s, wire.CommandMigrate)
-	c.usesAll(s.Argument[1], wire.MemoryBuffer)
+func (c *command) handleMigrate(s *wire.Sample) {
+	c.beginCommand(s, wire.CommandMigrate)
+	c.noteListUse(s.Argument[1], wire.MemoryBuffer)
 	c.migrates(s.Argument[3])
 	c.writeEvents(false)
 }
@@ -327,19 +327,19 @@ func (c *command) migrates(flags uint64) {
 	const contentUndefined = 1 << 1 // CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED
 	for i := range c.access[:c.count] {
 		if flags&contentUndefined != 0 {
-			c.access[i].extent = unplaced(0)
+			c.access[i].extent = unplacedExtent(0)
 		}
 	}
 }
 
-// acquireGL handles commands that acquire memory from OpenGL.
-func (c *command) acquireGL(s *wire.Sample) { c.shareGL(s, wire.CommandAcquire) }
+// handleAcquireGL handles commands that acquire memory from OpenGL.
+func (c *command) handleAcquireGL(s *wire.Sample) { c.shareGL(s, wire.CommandAcquire) }
 
-// releaseGL handles commands that release memory to OpenGL.
-func (c *command) releaseGL(s *wire.Sample) { c.shareGL(s, wire.CommandRelease) }
+// handleReleaseGL handles commands that release memory to OpenGL.
+func (c *command) handleReleaseGL(s *wire.Sample) { c.shareGL(s, wire.CommandRelease) }
 
 func (c *command) shareGL(s *wire.Sample, op wire.Command) {
-	c.begin(s, op)
-	c.usesAll(s.Argument[1], wire.MemoryExternal)
+	c.beginCommand(s, op)
+	c.noteListUse(s.Argument[1], wire.MemoryExternal)
 	c.writeEvents(false)
 }

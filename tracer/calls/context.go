@@ -25,29 +25,29 @@ type contexts struct {
 // sleepingMax bounds the sleeping contexts that can wake, as in the shim.
 const sleepingMax = 64
 
-// asleep reports whether neither the program nor its queues keep the context. Memory may still lead to it and wake it.
-func (c *context) asleep() bool { return c.released && c.queues == 0 }
+// isAsleep reports whether neither the program nor its queues keep the context. Memory may still lead to it and wake it.
+func (c *context) isAsleep() bool { return c.released && c.queues == 0 }
 
-// scope returns the context's number for events, 0 if it is unknown.
-func (c *context) scope() uint16 {
+// scopeNumber returns the context's number for events, 0 if it is unknown.
+func (c *context) scopeNumber() uint16 {
 	if c == nil {
 		return 0
 	}
 	return uint16(c.number)
 }
 
-func (cs *contexts) create(s *wire.Sample) {
+func (cs *contexts) handleCreate(s *wire.Sample) {
 	old := cs.byHandle[s.Result]
 	if s.Result == 0 || old != nil && old.reportedWithin(s) || old == nil && len(cs.byHandle) >= objectsMax {
 		return
 	}
 	cs.memories.endPrevious(s, s.Result)
 	if old != nil {
-		cs.ledger.uncount(&old.object)
+		cs.ledger.countEnded(&old.object)
 	}
 	cs.last++
 	c := &context{object: newObject(s, cs.last), handle: s.Result}
-	cs.ledger.count(s, &c.object, wire.HeldContext)
+	cs.ledger.countCreated(s, &c.object, wire.HeldContext)
 	cs.byHandle[s.Result] = c
 	cs.writeLife(s, c, wire.LifeCreate, false)
 }
@@ -66,12 +66,12 @@ func (cs *contexts) contextOf(s *wire.Sample, handle uint64) *context {
 }
 
 func (cs *contexts) writeLife(s *wire.Sample, c *context, life wire.Life, carriedOver bool) {
-	cs.write(s, wire.ContextFields{Life: life, CarriedOver: carriedOver, Scope: c.scope(), Context: c.number}.Event())
+	cs.writeEvent(s, wire.ContextFields{Life: life, CarriedOver: carriedOver, Scope: c.scopeNumber(), Context: c.number}.Event())
 }
 
-func (cs *contexts) retain(s *wire.Sample) {
+func (cs *contexts) handleRetain(s *wire.Sample) {
 	if c := cs.contextOf(s, s.Argument[0]); c != nil {
-		if cs.wake(s, c); !c.released {
+		if cs.wakeContext(s, c); !c.released {
 			c.references++
 		}
 		c.released = false
@@ -79,39 +79,39 @@ func (cs *contexts) retain(s *wire.Sample) {
 	}
 }
 
-func (cs *contexts) release(s *wire.Sample) {
+func (cs *contexts) handleRelease(s *wire.Sample) {
 	c := cs.contextOf(s, s.Argument[0])
 	if c == nil {
 		return
 	}
-	if !c.released && c.release() {
-		cs.ledger.uncount(&c.object)
+	if !c.released && c.dropReference() {
+		cs.ledger.countEnded(&c.object)
 		c.released, c.counts = true, nil
-		if cs.sleep(s, c) {
+		if cs.endIfUnkept(s, c) {
 			return
 		}
 	}
 	cs.writeLife(s, c, wire.LifeRelease, false)
 }
 
-// sleep ends a context once nothing keeps it, as the shim does.
-func (cs *contexts) sleep(s *wire.Sample, c *context) bool {
-	if !c.asleep() || cs.byHandle[c.handle] != c {
+// endIfUnkept ends a context once nothing keeps it, as the shim does.
+func (cs *contexts) endIfUnkept(s *wire.Sample, c *context) bool {
+	if !c.isAsleep() || cs.byHandle[c.handle] != c {
 		return false
 	}
 	cs.writeLife(s, c, wire.LifeEnd, false)
 	cs.sleeps++
 	oldest := &cs.sleeping[cs.sleeps%sleepingMax]
-	if o := *oldest; o != nil && o.asleep() && o.slept == cs.sleeps-sleepingMax && cs.byHandle[o.handle] == o {
+	if o := *oldest; o != nil && o.isAsleep() && o.slept == cs.sleeps-sleepingMax && cs.byHandle[o.handle] == o {
 		delete(cs.byHandle, o.handle)
 	}
 	c.slept, *oldest = cs.sleeps, c
 	return true
 }
 
-// wake begins a sleeping context again.
-func (cs *contexts) wake(s *wire.Sample, c *context) {
-	if c.asleep() {
+// wakeContext begins a sleeping context again.
+func (cs *contexts) wakeContext(s *wire.Sample, c *context) {
+	if c.isAsleep() {
 		cs.writeLife(s, c, wire.LifeCreate, c.carried)
 	}
 }

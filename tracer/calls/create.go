@@ -34,8 +34,8 @@ type creates struct {
 	contexts *contexts
 }
 
-// add notes the object that a create call has returned, and writes its CREATE.
-func (cr *creates) add(s *wire.Sample, c *creation) {
+// addCreation notes the object that a create call has returned, and writes its CREATE.
+func (cr *creates) addCreation(s *wire.Sample, c *creation) {
 	if old := cr.memories.byHandle[s.Result]; s.Result != 0 && old != nil {
 		if !old.carried && old.firstCall.isNested(s) {
 			return
@@ -44,7 +44,7 @@ func (cr *creates) add(s *wire.Sample, c *creation) {
 	}
 	parent := cr.parentOf(s, c)
 	e := wire.CreateFields{
-		Memory: c.kind, Access: uint16(c.flags), Requested: c.size, Status: status(c.status),
+		Memory: c.kind, Access: uint16(c.flags), Requested: c.size, Status: cutStatus(c.status),
 		Duration: callDuration(s), Cost: callDuration(s), Outcome: wire.OutcomeFailed, OffPage: c.offPage,
 	}
 	if parent != nil {
@@ -60,26 +60,26 @@ func (cr *creates) add(s *wire.Sample, c *creation) {
 		in = cr.contexts.contextOf(s, c.context)
 	}
 	if in != nil {
-		e.Scope = in.scope()
+		e.Scope = in.scopeNumber()
 	} else if parent != nil {
 		in = parent.context
 	}
 	e.Tag = cr.tags.Tag(s, c.size)
-	if s.Result == 0 || cr.complete(s, c, parent, in, &e) {
-		cr.write(s, e.Event())
+	if s.Result == 0 || cr.completeCreate(s, c, parent, in, &e) {
+		cr.writeEvent(s, e.Event())
 	}
 }
 
-// complete adds the new memory and completes its CREATE. It returns false if there is no room.
-func (cr *creates) complete(s *wire.Sample, c *creation, parent *memory, in *context, e *wire.CreateFields) bool {
-	m := cr.memories.add(s, s.Result)
+// completeCreate adds the new memory and completes its CREATE. It returns false if there is no room.
+func (cr *creates) completeCreate(s *wire.Sample, c *creation, parent *memory, in *context, e *wire.CreateFields) bool {
+	m := cr.memories.addMemory(s, s.Result)
 	if m == nil {
 		return false
 	}
 	m.kind, m.context, m.size, m.tag = c.kind, in, e.Requested, e.Tag
 	m.scope, m.access, m.element = e.Scope, e.Access, uint8(c.element)
 	if parent != nil {
-		m.adopt(parent)
+		m.becomeChildOf(parent)
 	}
 	e.Object, e.Outcome, e.Status = m.number, wire.OutcomeDriver, 0
 	if c.eligible {
@@ -88,33 +88,33 @@ func (cr *creates) complete(s *wire.Sample, c *creation, parent *memory, in *con
 	return true
 }
 
-func (cr *creates) buffer(s *wire.Sample) {
-	cr.bufferOf(s, &wire.PoolRequest{Flags: s.Argument[1], Size: s.Argument[2], Contents: s.Argument[3] != 0}, s.Argument[3])
+func (cr *creates) handleBuffer(s *wire.Sample) {
+	cr.addBuffer(s, &wire.PoolRequest{Flags: s.Argument[1], Size: s.Argument[2], Contents: s.Argument[3] != 0}, s.Argument[3])
 }
 
-func (cr *creates) bufferWithProperties(s *wire.Sample) {
-	cr.bufferOf(s, &wire.PoolRequest{
+func (cr *creates) handleBufferWithProperties(s *wire.Sample) {
+	cr.addBuffer(s, &wire.PoolRequest{
 		Properties: s.Argument[1] != 0, Flags: s.Argument[2], Size: s.Argument[3], Contents: s.Argument[4] != 0,
 	}, s.Argument[4])
 }
 
-// bufferOf notes whether a pool could have served the buffer. The limit of the device is unknown.
-func (cr *creates) bufferOf(s *wire.Sample, r *wire.PoolRequest, host uint64) {
+// addBuffer notes whether a pool could have served the buffer. The limit of the device is unknown.
+func (cr *creates) addBuffer(s *wire.Sample, r *wire.PoolRequest, host uint64) {
 	r.Memory, r.Smallest = wire.MemoryBuffer, wire.CopyMin
-	cr.add(s, &creation{
+	cr.addCreation(s, &creation{
 		context: s.Argument[0], flags: r.Flags, size: r.Size, status: s.Error, eligible: r.Ineligible() == wire.IneligibleNone,
 		offPage: r.Flags&wire.UseHostPtr != 0 && host%wire.Page != 0,
 	})
 }
 
-func (cr *creates) subBuffer(s *wire.Sample) {
+func (cr *creates) handleSubBuffer(s *wire.Sample) {
 	c := creation{kind: wire.MemorySubBuffer, flags: s.Argument[1], status: s.Error, share: s.Argument[0]}
 	if region := s.Copy(0); region != nil && uint32(s.Argument[2]) == regionType {
 		c.size = wordAt(region, 1)
 		c.origin = wordAt(region, 0) + 1
 		c.least = addSaturating(wordAt(region, 0), c.size)
 	}
-	cr.add(s, &c)
+	cr.addCreation(s, &c)
 }
 
 // parentOf returns the memory that a new object shares, nil if it has memory of its own.
@@ -137,14 +137,14 @@ func (cr *creates) parentOf(s *wire.Sample, c *creation) *memory {
 	return m
 }
 
-func (cr *creates) pipe(s *wire.Sample) {
+func (cr *creates) handlePipe(s *wire.Sample) {
 	c := creation{kind: wire.MemoryPipe, context: s.Argument[0], flags: s.Argument[1], status: s.Error}
 	if s.Result != 0 {
 		c.size = uint64(uint32(s.Argument[2])) * uint64(uint32(s.Argument[3]))
 	}
-	cr.add(s, &c)
+	cr.addCreation(s, &c)
 }
 
-func (cr *creates) fromGL(s *wire.Sample) {
-	cr.add(s, &creation{kind: wire.MemoryExternal, context: s.Argument[0], flags: s.Argument[1], status: s.Error})
+func (cr *creates) handleFromGL(s *wire.Sample) {
+	cr.addCreation(s, &creation{kind: wire.MemoryExternal, context: s.Argument[0], flags: s.Argument[1], status: s.Error})
 }

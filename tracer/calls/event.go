@@ -29,10 +29,10 @@ func (es *events) countReturned(s *wire.Sample) {
 	} else if int32(s.Result) != 0 {
 		return
 	}
-	es.add(s, s.Event)
+	es.addEvent(s, s.Event)
 }
 
-func (es *events) add(s *wire.Sample, handle uint64) {
+func (es *events) addEvent(s *wire.Sample, handle uint64) {
 	l := es.ledger
 	old, known := es.byHandle[handle]
 	switch {
@@ -40,36 +40,36 @@ func (es *events) add(s *wire.Sample, handle uint64) {
 		return
 	case known: // the earlier event's release was missed
 		old.counts.released++
-		l.change(old.counts)
+		l.markChanged(old.counts)
 	case len(es.byHandle) == eventsMax:
 		c := l.countsOf(wire.HeldEvent, l.tags.Site(s))
 		c.untracked++
-		l.change(c)
+		l.markChanged(c)
 		return
 	}
 	c := l.countsOf(wire.HeldEvent, l.tags.Site(s))
 	c.created++
-	l.change(c)
+	l.markChanged(c)
 	es.byHandle[handle] = event{counts: c, references: 1, thread: s.Tid, time: s.Time}
 }
 
 // ignoreCommand handles commands whose event alone matters.
 func (es *events) ignoreCommand(*wire.Sample) {}
 
-func (es *events) create(s *wire.Sample) {
+func (es *events) handleCreate(s *wire.Sample) {
 	if s.Result != 0 {
-		es.add(s, s.Result)
+		es.addEvent(s, s.Result)
 	}
 }
 
-func (es *events) retain(s *wire.Sample) {
+func (es *events) handleRetain(s *wire.Sample) {
 	if e, known := es.byHandle[s.Argument[0]]; known {
 		e.references++
 		es.byHandle[s.Argument[0]] = e
 	}
 }
 
-func (es *events) release(s *wire.Sample) {
+func (es *events) handleRelease(s *wire.Sample) {
 	l := es.ledger
 	e, known := es.byHandle[s.Argument[0]]
 	if !known {
@@ -82,5 +82,5 @@ func (es *events) release(s *wire.Sample) {
 	}
 	delete(es.byHandle, s.Argument[0])
 	e.counts.released++
-	l.change(e.counts)
+	l.markChanged(e.counts)
 }

@@ -5,7 +5,7 @@ import "fmt"
 // ImageBytes returns the size of an image from its format and descriptor.
 func ImageBytes(format, desc []byte) uint64 {
 	d := descOf(desc)
-	return d.bytes(elementSize(format))
+	return d.imageBytes(elementSize(format))
 }
 
 // Check returns the first inconsistency of a tracker.

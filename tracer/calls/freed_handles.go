@@ -30,8 +30,8 @@ func (ms *memories) rememberFreed(s *wire.Sample, m *memory) {
 	g.object, g.size, g.tag, g.kind, g.mayLive = m.number, m.size, m.tag, m.kind, !ms.referencesKnown(m)
 }
 
-// freed returns what we remember of a freed handle, nil if nothing.
-func (ms *memories) freed(handle uint64) *freedHandle {
+// findFreed returns what we remember of a freed handle, nil if nothing.
+func (ms *memories) findFreed(handle uint64) *freedHandle {
 	if ms.freedHandles == nil || handle == 0 {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (ms *memories) freed(handle uint64) *freedHandle {
 // checkFreed reports whether a handle's memory has certainly ended, and writes a finding since the program names it. If it
 // ended while the call ran there is no finding: the driver may have seen it alive.
 func (ms *memories) checkFreed(s *wire.Sample, handle uint64, code wire.Diag) bool {
-	g := ms.freed(handle)
+	g := ms.findFreed(handle)
 	if g == nil || g.mayLive && g.freedAt <= s.Entered {
 		return false
 	}

@@ -35,8 +35,8 @@ func descOf(copied []byte) (d description) {
 	}
 }
 
-// bytes returns the size of an image as PoCL reports it for CL_MEM_SIZE; other drivers may pad.
-func (d *description) bytes(element uint64) uint64 {
+// imageBytes returns the size of an image as PoCL reports it for CL_MEM_SIZE; other drivers may pad.
+func (d *description) imageBytes(element uint64) uint64 {
 	row := d.row
 	if row == 0 {
 		row = mulSaturating(d.width, element)
@@ -76,11 +76,11 @@ func elementSize(copied []byte) uint64 {
 	order, channel := binary.LittleEndian.Uint32(copied), binary.LittleEndian.Uint32(copied[4:])
 	switch channel {
 	case 0x10D0, 0x10D2, 0x10D7, 0x10DA: // SNORM_INT8, UNORM_INT8, SIGNED_INT8, UNSIGNED_INT8
-		return channels(order)
+		return channelCount(order)
 	case 0x10D1, 0x10D3, 0x10D8, 0x10DB, 0x10DD: // the same with INT16, HALF_FLOAT
-		return 2 * channels(order)
+		return 2 * channelCount(order)
 	case 0x10D9, 0x10DC, 0x10DE: // SIGNED_INT32, UNSIGNED_INT32, FLOAT
-		return 4 * channels(order)
+		return 4 * channelCount(order)
 	case 0x10D4, 0x10D5: // UNORM_SHORT_565, UNORM_SHORT_555
 		return 2
 	case 0x10D6, 0x10DF, 0x10E0: // UNORM_INT_101010, UNORM_INT24 with 8 bits of stencil, UNORM_INT_101010_2
@@ -90,7 +90,7 @@ func elementSize(copied []byte) uint64 {
 	}
 }
 
-func channels(order uint32) uint64 {
+func channelCount(order uint32) uint64 {
 	switch order {
 	case 0x10B0, 0x10B1, 0x10B8, 0x10B9, 0x10BA, 0x10BD: // R, A, INTENSITY, LUMINANCE, Rx, DEPTH
 		return 1
@@ -103,38 +103,38 @@ func channels(order uint32) uint64 {
 	}
 }
 
-func (cr *creates) image(s *wire.Sample) { cr.imageOf(s, 1, s.Error) }
+func (cr *creates) handleImage(s *wire.Sample) { cr.addImage(s, 1, s.Error) }
 
-// imageWithProperties: the error is the seventh argument.
-func (cr *creates) imageWithProperties(s *wire.Sample) { cr.imageOf(s, 2, 0) }
+// handleImageWithProperties: the error is the seventh argument.
+func (cr *creates) handleImageWithProperties(s *wire.Sample) { cr.addImage(s, 2, 0) }
 
-func (cr *creates) imageOf(s *wire.Sample, flags int, err int32) {
+func (cr *creates) addImage(s *wire.Sample, flags int, err int32) {
 	c := creation{
 		kind: wire.MemoryImage, context: s.Argument[0], flags: s.Argument[flags], element: elementSize(s.Copy(0)), status: err,
 	}
 	desc := descOf(s.Copy(1))
-	c.share, c.least = desc.memory, desc.bytes(c.element)
+	c.share, c.least = desc.memory, desc.imageBytes(c.element)
 	if s.Result != 0 {
 		c.size = c.least
 	}
-	cr.add(s, &c)
+	cr.addCreation(s, &c)
 }
 
-func (cr *creates) image2D(s *wire.Sample) {
+func (cr *creates) handleImage2D(s *wire.Sample) {
 	desc := description{kind: image2D, width: s.Argument[3], height: s.Argument[4], row: s.Argument[5]}
-	cr.oldImage(s, &desc)
+	cr.addOldImage(s, &desc)
 }
 
-// image3D: the pitches of the host memory are later arguments.
-func (cr *creates) image3D(s *wire.Sample) {
+// handleImage3D: the pitches of the host memory are later arguments.
+func (cr *creates) handleImage3D(s *wire.Sample) {
 	desc := description{kind: image3D, width: s.Argument[3], height: s.Argument[4], depth: s.Argument[5]}
-	cr.oldImage(s, &desc)
+	cr.addOldImage(s, &desc)
 }
 
-func (cr *creates) oldImage(s *wire.Sample, desc *description) {
+func (cr *creates) addOldImage(s *wire.Sample, desc *description) {
 	c := creation{kind: wire.MemoryImage, context: s.Argument[0], flags: s.Argument[1], element: elementSize(s.Copy(0))}
 	if s.Result != 0 {
-		c.size = desc.bytes(c.element)
+		c.size = desc.imageBytes(c.element)
 	}
-	cr.add(s, &c)
+	cr.addCreation(s, &c)
 }

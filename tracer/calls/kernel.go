@@ -38,13 +38,13 @@ const (
 	isMarked  = isPointer | isSettled
 )
 
-// unmarked returns an argument without its marks. Addresses of a device's own memory may be in the upper half.
-func unmarked(value uint64) uint64 { return uint64(int64(value<<2) >> 2) }
+// withoutMarks returns an argument without its marks. Addresses of a device's own memory may be in the upper half.
+func withoutMarks(value uint64) uint64 { return uint64(int64(value<<2) >> 2) }
 
-func (ks *kernels) create(s *wire.Sample) { ks.add(s, s.Result, string(textOf(s))) }
+func (ks *kernels) handleCreate(s *wire.Sample) { ks.addKernel(s, s.Result, string(textOf(s))) }
 
-// createAll handles clCreateKernelsInProgram, which does not say the names of the kernels.
-func (ks *kernels) createAll(s *wire.Sample) {
+// handleCreateAll handles clCreateKernelsInProgram, which does not say the names of the kernels.
+func (ks *kernels) handleCreateAll(s *wire.Sample) {
 	list, made := s.Copy(0), uint32(s.Argument[1])
 	if int32(s.Result) != 0 {
 		return
@@ -53,11 +53,11 @@ func (ks *kernels) createAll(s *wire.Sample) {
 		made = min(made, uint32(wordAt(count, 0)))
 	}
 	for i := range copiedHandles(list, made) {
-		ks.add(s, wordAt(list, i), unnamedKernel)
+		ks.addKernel(s, wordAt(list, i), unnamedKernel)
 	}
 }
 
-func (ks *kernels) clone(s *wire.Sample) {
+func (ks *kernels) handleClone(s *wire.Sample) {
 	if s.Result == 0 {
 		return
 	}
@@ -65,24 +65,24 @@ func (ks *kernels) clone(s *wire.Sample) {
 	if source == nil {
 		return
 	}
-	if k := ks.add(s, s.Result, source.name); k != nil && ks.arguments+len(source.arguments) <= argumentsMax {
+	if k := ks.addKernel(s, s.Result, source.name); k != nil && ks.arguments+len(source.arguments) <= argumentsMax {
 		k.arguments = slices.Clone(source.arguments)
 		ks.arguments += len(k.arguments)
 	}
 }
 
-// add adds a kernel. It returns nil if the kernel is known already or there is no room.
-func (ks *kernels) add(s *wire.Sample, handle uint64, name string) *kernel {
+// addKernel adds a kernel. It returns nil if the kernel is known already or there is no room.
+func (ks *kernels) addKernel(s *wire.Sample, handle uint64, name string) *kernel {
 	old := ks.byHandle[handle]
 	if handle == 0 || old != nil && old.reportedWithin(s) || old == nil && len(ks.byHandle) >= objectsMax {
 		return nil
 	}
 	ks.memories.endPrevious(s, handle)
-	ks.remove(handle)
+	ks.removeKernel(handle)
 	ks.last++
 	k := &kernel{object: newObject(s, ks.last), name: name}
 	ks.byHandle[handle] = k
-	ks.ledger.count(s, &k.object, wire.HeldKernel)
+	ks.ledger.countCreated(s, &k.object, wire.HeldKernel)
 	ks.writeName(s, k)
 	return k
 }
@@ -110,29 +110,29 @@ func (ks *kernels) writeName(s *wire.Sample, k *kernel) {
 	ks.writeRecord(s, wire.KernelFields{Kernel: k.number, CarriedOver: k.carried}.Record([]byte(k.name)))
 }
 
-func (ks *kernels) remove(handle uint64) {
+func (ks *kernels) removeKernel(handle uint64) {
 	if k := ks.byHandle[handle]; k != nil {
 		ks.arguments -= len(k.arguments)
-		ks.ledger.uncount(&k.object)
+		ks.ledger.countEnded(&k.object)
 		delete(ks.byHandle, handle)
 		ks.latest = nil
 	}
 }
 
-func (ks *kernels) retain(s *wire.Sample) {
+func (ks *kernels) handleRetain(s *wire.Sample) {
 	if k := ks.kernelOf(s, s.Argument[0]); k != nil {
 		k.references++
 	}
 }
 
-func (ks *kernels) release(s *wire.Sample) {
-	if k := ks.kernelOf(s, s.Argument[0]); k != nil && k.release() {
-		ks.remove(s.Argument[0])
+func (ks *kernels) handleRelease(s *wire.Sample) {
+	if k := ks.kernelOf(s, s.Argument[0]); k != nil && k.dropReference() {
+		ks.removeKernel(s.Argument[0])
 	}
 }
 
-// setArgument handles clSetKernelArg. Its value was copied only if it looks like an object of the driver.
-func (ks *kernels) setArgument(s *wire.Sample) {
+// handleSetArgument handles clSetKernelArg. Its value was copied only if it looks like an object of the driver.
+func (ks *kernels) handleSetArgument(s *wire.Sample) {
 	var handle uint64
 	if value := s.Copy(0); value != nil {
 		handle = wordAt(value, 0) &^ isMarked
@@ -145,15 +145,15 @@ func (ks *kernels) setArgument(s *wire.Sample) {
 	case ks.memories.byHandle[handle] != nil:
 		handle |= isSettled
 	default:
-		if g := ks.memories.freed(handle); g != nil {
+		if g := ks.memories.findFreed(handle); g != nil {
 			g.heldByKernel = g.freedAt <= s.Entered
 		}
 	}
-	ks.set(s, handle)
+	ks.setArgumentValue(s, handle)
 }
 
-// setPointer handles clSetKernelArgSVMPointer and the equivalents of extensions.
-func (ks *kernels) setPointer(s *wire.Sample) {
+// handleSetPointer handles clSetKernelArgSVMPointer and the equivalents of extensions.
+func (ks *kernels) handleSetPointer(s *wire.Sample) {
 	if int32(s.Result) != 0 {
 		return
 	}
@@ -161,10 +161,10 @@ func (ks *kernels) setPointer(s *wire.Sample) {
 	if address != 0 {
 		address = address&^isMarked | isPointer
 	}
-	ks.set(s, address)
+	ks.setArgumentValue(s, address)
 }
 
-func (ks *kernels) set(s *wire.Sample, value uint64) {
+func (ks *kernels) setArgumentValue(s *wire.Sample, value uint64) {
 	k, index := ks.kernelOf(s, s.Argument[0]), int(uint32(s.Argument[1]))
 	if k == nil || index >= indicesMax {
 		return

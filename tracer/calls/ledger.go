@@ -44,7 +44,7 @@ func (l *ledger) countsOf(held wire.Held, tag uint32) *counts {
 	return c
 }
 
-func (l *ledger) change(c *counts) {
+func (l *ledger) markChanged(c *counts) {
 	c.most = max(c.most, c.created-c.released)
 	if !c.changed {
 		c.changed = true
@@ -55,25 +55,25 @@ func (l *ledger) change(c *counts) {
 	}
 }
 
-// count counts an object that a call created.
-func (l *ledger) count(s *wire.Sample, o *object, held wire.Held) {
+// countCreated counts an object that a call created.
+func (l *ledger) countCreated(s *wire.Sample, o *object, held wire.Held) {
 	o.counts = l.countsOf(held, l.tags.Site(s))
 	o.counts.created++
-	l.change(o.counts)
+	l.markChanged(o.counts)
 }
 
-// uncount counts the end of an object. Objects from before we attached are not counted.
-func (l *ledger) uncount(o *object) {
+// countEnded counts the end of an object. Objects from before we attached are not counted.
+func (l *ledger) countEnded(o *object) {
 	if c := o.counts; c != nil {
 		c.released++
-		l.change(c)
+		l.markChanged(c)
 	}
 }
 
 // writeChanged writes the counts that have changed. Those of events follow a hundred times a second at most, the others at once.
 func (l *ledger) writeChanged(s *wire.Sample) {
 	for _, c := range l.changed {
-		l.write(s, wire.ObjectFields{
+		l.writeEvent(s, wire.ObjectFields{
 			Held: c.held, Tag: c.tag, Created: c.created, Released: c.released, Most: c.most, Untracked: c.untracked,
 		}.Event())
 		c.changed, c.most = false, c.created-c.released

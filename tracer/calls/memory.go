@@ -39,8 +39,8 @@ type memories struct {
 // depthMax bounds the depth: an image of a sub-buffer has 2.
 const depthMax = 8
 
-// add adds memory under a handle. It returns nil if there is no room.
-func (ms *memories) add(s *wire.Sample, handle uint64) *memory {
+// addMemory adds memory under a handle. It returns nil if there is no room.
+func (ms *memories) addMemory(s *wire.Sample, handle uint64) *memory {
 	if len(ms.byHandle) >= memoriesMax {
 		return nil
 	}
@@ -56,8 +56,8 @@ func (ms *memories) add(s *wire.Sample, handle uint64) *memory {
 	return m
 }
 
-// adopt makes memory a child of a parent, whose memory it shares.
-func (m *memory) adopt(parent *memory) {
+// becomeChildOf makes memory a child of a parent, whose memory it shares.
+func (m *memory) becomeChildOf(parent *memory) {
 	m.parent, m.depth = parent, parent.depth+1
 	parent.children++
 }
@@ -65,8 +65,8 @@ func (m *memory) adopt(parent *memory) {
 // referencesKnown reports whether we have seen all references to memory.
 func (ms *memories) referencesKnown(m *memory) bool { return !m.carried && m.losses == ms.losses }
 
-// root returns the object that has the memory which m shares.
-func (m *memory) root() *memory {
+// rootMemory returns the object that has the memory which m shares.
+func (m *memory) rootMemory() *memory {
 	for m.parent != nil {
 		m = m.parent
 	}
@@ -79,13 +79,13 @@ func isPointerKind(kind wire.Memory) bool {
 }
 
 func (ms *memories) writeRelease(s *wire.Sample, m *memory, left uint32, outcome wire.Outcome, carriedOver bool) {
-	ms.write(s, wire.ReleaseFields{
+	ms.writeEvent(s, wire.ReleaseFields{
 		Memory: m.kind, Outcome: outcome, CarriedOver: carriedOver, Scope: m.scope, Tag: m.tag, Object: m.number,
 		Requested: m.size, References: uint64(left),
 	}.Event())
 }
 
-func (ms *memories) retain(s *wire.Sample) {
+func (ms *memories) handleRetain(s *wire.Sample) {
 	handle := s.Argument[0]
 	m := ms.byHandle[handle]
 	if m == nil {
@@ -97,12 +97,12 @@ func (ms *memories) retain(s *wire.Sample) {
 		}
 	}
 	m.references++
-	ms.write(s, wire.RetainFields{
+	ms.writeEvent(s, wire.RetainFields{
 		Memory: m.kind, Scope: m.scope, Tag: m.tag, Object: m.number, Requested: m.size, References: uint64(m.references),
 	}.Event())
 }
 
-func (ms *memories) release(s *wire.Sample) {
+func (ms *memories) handleRelease(s *wire.Sample) {
 	m := ms.byHandle[s.Argument[0]]
 	switch {
 	case m == nil:
@@ -114,8 +114,8 @@ func (ms *memories) release(s *wire.Sample) {
 		ms.releaseLast(s, m)
 	default:
 		if ms.referencesKnown(m) {
-			ms.finding(s, wire.DiagDoubleRelease, m, 0, 0)
-			ms.write(s, wire.ReleaseFields{}.Event())
+			ms.writeFinding(s, wire.DiagDoubleRelease, m, 0, 0)
+			ms.writeEvent(s, wire.ReleaseFields{}.Event())
 		}
 	}
 }
@@ -124,10 +124,10 @@ func (ms *memories) release(s *wire.Sample) {
 func (ms *memories) releaseUnknown(s *wire.Sample) {
 	handle := s.Argument[0]
 	if handle == 0 || ms.checkFreed(s, handle, wire.DiagDoubleRelease) {
-		ms.write(s, wire.ReleaseFields{}.Event())
+		ms.writeEvent(s, wire.ReleaseFields{}.Event())
 		return
 	}
-	if g := ms.freed(handle); g != nil { // it had another reference; its release was written before
+	if g := ms.findFreed(handle); g != nil { // it had another reference; its release was written before
 		g.heldByKernel = false
 		return
 	}
@@ -144,7 +144,7 @@ func (ms *memories) releaseLast(s *wire.Sample, m *memory) {
 		return
 	}
 	if m.maps > 0 && m.mapLosses == ms.losses {
-		ms.finding(s, wire.DiagStillMapped, m, 0, 0)
+		ms.writeFinding(s, wire.DiagStillMapped, m, 0, 0)
 	}
 	ms.writeRelease(s, m, 0, wire.OutcomeDriver, false)
 	ms.forgetMemory(s, m)
@@ -155,7 +155,7 @@ func (ms *memories) forgetMemory(s *wire.Sample, m *memory) {
 	for {
 		parent := m.parent
 		ms.rememberFreed(s, m)
-		ms.remove(m)
+		ms.removeMemory(m)
 		if parent == nil {
 			return
 		}
@@ -168,8 +168,8 @@ func (ms *memories) forgetMemory(s *wire.Sample, m *memory) {
 	}
 }
 
-// remove removes memory from the tracker. An entry that children still point to is not reused.
-func (ms *memories) remove(m *memory) {
+// removeMemory removes memory from the tracker. An entry that children still point to is not reused.
+func (ms *memories) removeMemory(m *memory) {
 	if ms.byHandle[m.handle] == m {
 		delete(ms.byHandle, m.handle)
 	}

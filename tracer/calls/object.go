@@ -11,9 +11,9 @@ type object struct {
 	counts     *counts
 }
 
-// release drops a reference and reports whether the object has ended. A carried object may have had more references than
+// dropReference drops a reference and reports whether the object has ended. A carried object may have had more references than
 // we know of.
-func (o *object) release() bool {
+func (o *object) dropReference() bool {
 	if o.references > 1 {
 		o.references--
 		return false

@@ -11,37 +11,37 @@ type pointers struct {
 	command  *command
 }
 
-// allocateSVM handles clSVMAlloc, which fails without a status.
-func (p *pointers) allocateSVM(s *wire.Sample) {
+// handleAllocateSVM handles clSVMAlloc, which fails without a status.
+func (p *pointers) handleAllocateSVM(s *wire.Sample) {
 	c := creation{kind: wire.MemorySVM, context: s.Argument[0], flags: s.Argument[1], size: s.Argument[2], status: allocationFailure}
 	if alignment := uint32(s.Argument[3]); c.size == 0 || alignment&(alignment-1) != 0 {
 		c.status = invalidValue
 	}
-	p.creates.add(s, &c)
+	p.creates.addCreation(s, &c)
 }
 
-// allocateHost has a flag that buffers have for such memory, as in the shim.
-func (p *pointers) allocateHost(s *wire.Sample) {
-	p.creates.add(s, &creation{kind: wire.MemoryUSMHost, context: s.Argument[0], flags: wire.AllocHostPtr, size: s.Argument[2], status: s.Error})
+// handleAllocateHost has a flag that buffers have for such memory, as in the shim.
+func (p *pointers) handleAllocateHost(s *wire.Sample) {
+	p.creates.addCreation(s, &creation{kind: wire.MemoryUSMHost, context: s.Argument[0], flags: wire.AllocHostPtr, size: s.Argument[2], status: s.Error})
 }
 
-func (p *pointers) allocateDevice(s *wire.Sample) {
+func (p *pointers) handleAllocateDevice(s *wire.Sample) {
 	p.allocateUSM(s, wire.MemoryUSMDevice, s.Argument[3])
 }
 
-func (p *pointers) allocateShared(s *wire.Sample) {
+func (p *pointers) handleAllocateShared(s *wire.Sample) {
 	p.allocateUSM(s, wire.MemoryUSMShared, s.Argument[3])
 }
 
 func (p *pointers) allocateUSM(s *wire.Sample, kind wire.Memory, size uint64) {
-	p.creates.add(s, &creation{kind: kind, context: s.Argument[0], size: size, status: s.Error})
+	p.creates.addCreation(s, &creation{kind: kind, context: s.Argument[0], size: size, status: s.Error})
 }
 
-// free ends shared memory.
-func (p *pointers) free(s *wire.Sample, address uint64, in *context) {
+// endMemoryAt ends shared memory.
+func (p *pointers) endMemoryAt(s *wire.Sample, address uint64, in *context) {
 	m := p.memories.byHandle[address]
 	if m == nil {
-		if address == 0 || p.memories.freed(address) != nil {
+		if address == 0 || p.memories.findFreed(address) != nil {
 			return
 		}
 		if m = p.memories.carryOver(s, address, evidence{kind: wire.MemorySVM, context: in}); m == nil {
@@ -55,13 +55,13 @@ func (p *pointers) free(s *wire.Sample, address uint64, in *context) {
 	}
 }
 
-func (p *pointers) freeOne(s *wire.Sample) {
-	p.free(s, s.Argument[1], p.contexts.byHandle[s.Argument[0]])
+func (p *pointers) handleFree(s *wire.Sample) {
+	p.endMemoryAt(s, s.Argument[1], p.contexts.byHandle[s.Argument[0]])
 }
 
-// freeAll handles clEnqueueSVMFree. Its list may be gone when it returns. With a callback the program itself frees the
+// handleFreeAll handles clEnqueueSVMFree. Its list may be gone when it returns. With a callback the program itself frees the
 // memory.
-func (p *pointers) freeAll(s *wire.Sample) {
+func (p *pointers) handleFreeAll(s *wire.Sample) {
 	if s.Argument[3] != 0 {
 		return
 	}
@@ -71,68 +71,68 @@ func (p *pointers) freeAll(s *wire.Sample) {
 	}
 	addresses := s.Copy(0)
 	for i := range copiedHandles(addresses, uint32(s.Argument[1])) {
-		p.free(s, wordAt(addresses, i), in)
+		p.endMemoryAt(s, wordAt(addresses, i), in)
 	}
 }
 
 // Commands on shared memory. clEnqueueSVMMemcpy and clEnqueueMemcpyINTEL have the same first arguments, as do
 // clEnqueueSVMMemFill and clEnqueueMemFillINTEL.
 
-func (p *pointers) copy(s *wire.Sample) {
+func (p *pointers) handleCopy(s *wire.Sample) {
 	c := p.command
-	c.begin(s, wire.CommandCopy)
+	c.beginCommand(s, wire.CommandCopy)
 	to, from, size := s.Argument[2], s.Argument[3], s.Argument[4]
-	c.usesPointer(from, reads, contiguous(0, size))
-	c.usesPointer(to, writes, contiguous(0, size))
+	c.notePointerUse(from, reads, contiguousExtent(0, size))
+	c.notePointerUse(to, writes, contiguousExtent(0, size))
 	if c.count == 1 { // the other side is the program's
 		c.op = wire.CommandWrite
 		if c.access[0].flags&reads != 0 {
 			c.op = wire.CommandRead
 		}
 	}
-	c.writeEvents(blocking(s, 1))
+	c.writeEvents(isBlocking(s, 1))
 }
 
-func (p *pointers) fill(s *wire.Sample) {
+func (p *pointers) handleFill(s *wire.Sample) {
 	c := p.command
-	c.begin(s, wire.CommandFill)
-	c.usesPointer(s.Argument[1], writes, contiguous(0, s.Argument[4]))
+	c.beginCommand(s, wire.CommandFill)
+	c.notePointerUse(s.Argument[1], writes, contiguousExtent(0, s.Argument[4]))
 	c.writeEvents(false)
 }
 
-func (p *pointers) mapRange(s *wire.Sample) {
+func (p *pointers) handleMap(s *wire.Sample) {
 	c := p.command
-	c.begin(s, wire.CommandMap)
-	c.usesPointer(s.Argument[3], mapFlags(s.Argument[2]), contiguous(0, s.Argument[4]))
-	c.writeEvents(blocking(s, 1))
+	c.beginCommand(s, wire.CommandMap)
+	c.notePointerUse(s.Argument[3], mapFlags(s.Argument[2]), contiguousExtent(0, s.Argument[4]))
+	c.writeEvents(isBlocking(s, 1))
 }
 
-func (p *pointers) unmap(s *wire.Sample) {
+func (p *pointers) handleUnmap(s *wire.Sample) {
 	c := p.command
-	c.begin(s, wire.CommandUnmap)
-	c.usesPointer(s.Argument[1], 0, unplaced(0))
+	c.beginCommand(s, wire.CommandUnmap)
+	c.notePointerUse(s.Argument[1], 0, unplacedExtent(0))
 	c.writeEvents(false)
 }
 
-func (p *pointers) migrateAll(s *wire.Sample) {
+func (p *pointers) handleMigrateAll(s *wire.Sample) {
 	c := p.command
-	c.begin(s, wire.CommandMigrate)
+	c.beginCommand(s, wire.CommandMigrate)
 	list, sizes := s.Copy(0), s.Copy(1)
 	for i := range copiedHandles(list, uint32(s.Argument[1])) {
-		x := allOf(p.memories.byHandle[wordAt(list, i)])
+		x := wholeExtent(p.memories.byHandle[wordAt(list, i)])
 		if i < copiedHandles(sizes, uint32(s.Argument[1])) && wordAt(sizes, i) > 0 {
-			x = contiguous(0, wordAt(sizes, i))
+			x = contiguousExtent(0, wordAt(sizes, i))
 		}
-		c.usesPointer(wordAt(list, i), 0, x)
+		c.notePointerUse(wordAt(list, i), 0, x)
 	}
 	c.migrates(s.Argument[4])
 	c.writeEvents(false)
 }
 
-func (p *pointers) migrate(s *wire.Sample) {
+func (p *pointers) handleMigrate(s *wire.Sample) {
 	c := p.command
-	c.begin(s, wire.CommandMigrate)
-	c.usesPointer(s.Argument[1], 0, contiguous(0, s.Argument[2]))
+	c.beginCommand(s, wire.CommandMigrate)
+	c.notePointerUse(s.Argument[1], 0, contiguousExtent(0, s.Argument[2]))
 	c.migrates(s.Argument[3])
 	c.writeEvents(false)
 }

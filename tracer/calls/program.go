@@ -8,28 +8,28 @@ type programs struct {
 	byHandle map[uint64]*object
 }
 
-func (ps *programs) create(s *wire.Sample) {
+func (ps *programs) handleCreate(s *wire.Sample) {
 	old := ps.byHandle[s.Result]
 	if s.Result == 0 || old != nil && old.reportedWithin(s) || old == nil && len(ps.byHandle) >= objectsMax {
 		return
 	}
 	if old != nil {
-		ps.ledger.uncount(old)
+		ps.ledger.countEnded(old)
 	}
 	o := newObject(s, 0)
 	ps.byHandle[s.Result] = &o
-	ps.ledger.count(s, &o, wire.HeldProgram)
+	ps.ledger.countCreated(s, &o, wire.HeldProgram)
 }
 
-func (ps *programs) retain(s *wire.Sample) {
+func (ps *programs) handleRetain(s *wire.Sample) {
 	if o := ps.byHandle[s.Argument[0]]; o != nil {
 		o.references++
 	}
 }
 
-func (ps *programs) release(s *wire.Sample) {
-	if o := ps.byHandle[s.Argument[0]]; o != nil && o.release() {
+func (ps *programs) handleRelease(s *wire.Sample) {
+	if o := ps.byHandle[s.Argument[0]]; o != nil && o.dropReference() {
 		delete(ps.byHandle, s.Argument[0])
-		ps.ledger.uncount(o)
+		ps.ledger.countEnded(o)
 	}
 }

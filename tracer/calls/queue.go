@@ -27,31 +27,31 @@ const (
 	queueOnDevice   = 1 << 2 // CL_QUEUE_ON_DEVICE, which is never in order
 )
 
-func (qs *queues) create(s *wire.Sample) { qs.add(s, s.Argument[2]) }
+func (qs *queues) handleCreate(s *wire.Sample) { qs.addQueue(s, s.Argument[2]) }
 
-func (qs *queues) createWithProperties(s *wire.Sample) {
+func (qs *queues) handleCreateWithProperties(s *wire.Sample) {
 	list := s.Copy(0)
 	for i := 0; i+1 < min(len(list), propertiesBytes)/8 && wordAt(list, i) != 0; i += 2 {
 		if wordAt(list, i) == queueProperties {
-			qs.add(s, wordAt(list, i+1))
+			qs.addQueue(s, wordAt(list, i+1))
 			return
 		}
 	}
-	qs.add(s, 0)
+	qs.addQueue(s, 0)
 }
 
-func (qs *queues) add(s *wire.Sample, properties uint64) {
+func (qs *queues) addQueue(s *wire.Sample, properties uint64) {
 	old := qs.byHandle[s.Result]
 	if s.Result == 0 || old != nil && old.reportedWithin(s) || old == nil && len(qs.byHandle) >= objectsMax {
 		return
 	}
 	qs.memories.endPrevious(s, s.Result)
 	if old != nil {
-		qs.ledger.uncount(&old.object)
+		qs.ledger.countEnded(&old.object)
 	}
 	in := qs.contexts.contextOf(s, s.Argument[0])
 	if in != nil {
-		qs.contexts.wake(s, in)
+		qs.contexts.wakeContext(s, in)
 		in.queues++
 	}
 	qs.last++
@@ -60,7 +60,7 @@ func (qs *queues) add(s *wire.Sample, properties uint64) {
 		outOfOrder: properties&(queueOutOfOrder|queueOnDevice) != 0,
 	}
 	qs.byHandle[s.Result] = q
-	qs.ledger.count(s, &q.object, wire.HeldQueue)
+	qs.ledger.countCreated(s, &q.object, wire.HeldQueue)
 	qs.writeLife(s, q, wire.LifeCreate, false)
 }
 
@@ -78,45 +78,45 @@ func (qs *queues) queueOf(s *wire.Sample, handle uint64) *queue {
 }
 
 func (qs *queues) writeLife(s *wire.Sample, q *queue, life wire.Life, carriedOver bool) {
-	qs.write(s, wire.QueueFields{
-		Life: life, OutOfOrder: q.outOfOrder, CarriedOver: carriedOver, Scope: q.likely.scope(), Queue: q.number,
+	qs.writeEvent(s, wire.QueueFields{
+		Life: life, OutOfOrder: q.outOfOrder, CarriedOver: carriedOver, Scope: q.likely.scopeNumber(), Queue: q.number,
 	}.Event())
 }
 
-func (qs *queues) retain(s *wire.Sample) {
+func (qs *queues) handleRetain(s *wire.Sample) {
 	if q := qs.queueOf(s, s.Argument[0]); q != nil {
 		q.references++
 		qs.writeLife(s, q, wire.LifeRetain, false)
 	}
 }
 
-func (qs *queues) release(s *wire.Sample) {
+func (qs *queues) handleRelease(s *wire.Sample) {
 	q := qs.queueOf(s, s.Argument[0])
 	if q == nil {
 		return
 	}
-	if !q.release() {
+	if !q.dropReference() {
 		qs.writeLife(s, q, wire.LifeRelease, false)
 		return
 	}
 	delete(qs.byHandle, s.Argument[0])
-	qs.ledger.uncount(&q.object)
+	qs.ledger.countEnded(&q.object)
 	qs.writeLife(s, q, wire.LifeEnd, false)
 	if q.context != nil {
 		q.context.queues--
-		qs.contexts.sleep(s, q.context)
+		qs.contexts.endIfUnkept(s, q.context)
 	}
 }
 
 func (qs *queues) writeSync(s *wire.Sample, op wire.Sync, q *queue) {
 	e := wire.SyncFields{Sync: op, Duration: callDuration(s)}
 	if q != nil {
-		e.Scope, e.Queue = q.likely.scope(), q.number
+		e.Scope, e.Queue = q.likely.scopeNumber(), q.number
 	}
-	qs.write(s, e.Event())
+	qs.writeEvent(s, e.Event())
 }
 
-func (qs *queues) finish(s *wire.Sample) {
+func (qs *queues) handleFinish(s *wire.Sample) {
 	q := qs.byHandle[s.Argument[0]]
 	if int32(s.Result) == 0 {
 		q = qs.queueOf(s, s.Argument[0])
@@ -124,8 +124,8 @@ func (qs *queues) finish(s *wire.Sample) {
 	qs.writeSync(s, wire.SyncFinish, q)
 }
 
-func (qs *queues) flush(s *wire.Sample) {
+func (qs *queues) handleFlush(s *wire.Sample) {
 	qs.writeSync(s, wire.SyncFlush, qs.queueOf(s, s.Argument[0]))
 }
 
-func (qs *queues) wait(s *wire.Sample) { qs.writeSync(s, wire.SyncWait, nil) }
+func (qs *queues) handleWait(s *wire.Sample) { qs.writeSync(s, wire.SyncWait, nil) }

@@ -10,21 +10,21 @@ type samplers struct {
 	byHandle map[uint64]*object
 }
 
-func (ss *samplers) create(s *wire.Sample) {
+func (ss *samplers) handleCreate(s *wire.Sample) {
 	if s.Result == 0 {
 		return
 	}
 	ss.memories.endPrevious(s, s.Result)
 	if old := ss.byHandle[s.Result]; old != nil {
-		ss.ledger.uncount(old)
+		ss.ledger.countEnded(old)
 		delete(ss.byHandle, s.Result)
 	}
-	if o := ss.enter(s.Result, newObject(s, 0)); o != nil {
-		ss.ledger.count(s, o, wire.HeldSampler)
+	if o := ss.addSampler(s.Result, newObject(s, 0)); o != nil {
+		ss.ledger.countCreated(s, o, wire.HeldSampler)
 	}
 }
 
-func (ss *samplers) enter(handle uint64, o object) *object {
+func (ss *samplers) addSampler(handle uint64, o object) *object {
 	if handle == 0 || len(ss.byHandle) >= objectsMax {
 		return nil
 	}
@@ -36,18 +36,18 @@ func (ss *samplers) samplerOf(s *wire.Sample) *object {
 	if o := ss.byHandle[s.Argument[0]]; o != nil {
 		return o
 	}
-	return ss.enter(s.Argument[0], carriedObject(s, 0))
+	return ss.addSampler(s.Argument[0], carriedObject(s, 0))
 }
 
-func (ss *samplers) retain(s *wire.Sample) {
+func (ss *samplers) handleRetain(s *wire.Sample) {
 	if o := ss.samplerOf(s); o != nil {
 		o.references++
 	}
 }
 
-func (ss *samplers) release(s *wire.Sample) {
-	if o := ss.samplerOf(s); o != nil && o.release() {
+func (ss *samplers) handleRelease(s *wire.Sample) {
+	if o := ss.samplerOf(s); o != nil && o.dropReference() {
 		delete(ss.byHandle, s.Argument[0])
-		ss.ledger.uncount(o)
+		ss.ledger.countEnded(o)
 	}
 }

@@ -107,8 +107,8 @@ func callDuration(s *wire.Sample) uint32 {
 	return uint32(min(s.Time-min(s.Entered, s.Time), math.MaxUint32))
 }
 
-// status cuts a cl_int to the size of an event's field, as the shim does.
-func status(code int32) int16 {
+// cutStatus cuts a cl_int to the size of an event's field, as the shim does.
+func cutStatus(code int32) int16 {
 	return int16(max(min(code, math.MaxInt16), math.MinInt16))
 }
 

@@ -2,11 +2,11 @@ package calls
 
 import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
 
-// blocking reads a cl_bool argument, the lower half of the register.
-func blocking(s *wire.Sample, i int) bool { return uint32(s.Argument[i]) != 0 }
+// isBlocking reads a cl_bool argument, the lower half of the register.
+func isBlocking(s *wire.Sample, i int) bool { return uint32(s.Argument[i]) != 0 }
 
-// volume returns the bytes of a region of a buffer, or the elements of one of an image.
-func volume(region []byte) uint64 {
+// regionVolume returns the bytes of a region of a buffer, or the elements of one of an image.
+func regionVolume(region []byte) uint64 {
 	if region == nil {
 		return 0
 	}
@@ -16,7 +16,7 @@ func volume(region []byte) uint64 {
 // rectangleEnd returns the size that a buffer with a rectangle in it has at least, or the elements of an image. The pitches,
 // which we do not see, can only make it larger.
 func rectangleEnd(origin, region []byte) uint64 {
-	if region == nil || volume(region) == 0 {
+	if region == nil || regionVolume(region) == 0 {
 		return 0
 	}
 	w, h, d := wordAt(region, 0), wordAt(region, 1), wordAt(region, 2)
@@ -33,9 +33,9 @@ func rectangleEnd(origin, region []byte) uint64 {
 func rectangle(origin, region []byte) extent {
 	switch {
 	case origin == nil || region == nil, wordAt(region, 1) != 1 || wordAt(region, 2) != 1, wordAt(origin, 1) != 0 || wordAt(origin, 2) != 0:
-		return unplaced(volume(region))
+		return unplacedExtent(regionVolume(region))
 	default:
-		return contiguous(wordAt(origin, 0), wordAt(region, 0))
+		return contiguousExtent(wordAt(origin, 0), wordAt(region, 0))
 	}
 }
 
@@ -44,18 +44,18 @@ func rectangle(origin, region []byte) extent {
 // not: before OpenCL 2.0 it may return as soon as the host's data is copied.
 func bufferTransfer(op wire.Command, flags uint8, offset, blockingAt int) func(*command, *wire.Sample) {
 	return func(c *command, s *wire.Sample) {
-		c.begin(s, op)
+		c.beginCommand(s, op)
 		at, size := s.Argument[offset], s.Argument[offset+1]
-		c.usesBuffer(s.Argument[1], flags, contiguous(at, size), addSaturating(at, size))
-		c.writeEvents(blockingAt > 0 && blocking(s, blockingAt))
+		c.noteBufferUse(s.Argument[1], flags, contiguousExtent(at, size), addSaturating(at, size))
+		c.writeEvents(blockingAt > 0 && isBlocking(s, blockingAt))
 	}
 }
 
-func (c *command) copyBuffer(s *wire.Sample) {
-	c.begin(s, wire.CommandCopy)
+func (c *command) handleCopyBuffer(s *wire.Sample) {
+	c.beginCommand(s, wire.CommandCopy)
 	from, to, size := s.Argument[3], s.Argument[4], s.Argument[5]
-	c.usesBuffer(s.Argument[1], reads, contiguous(from, size), addSaturating(from, size))
-	c.usesBuffer(s.Argument[2], writes, contiguous(to, size), addSaturating(to, size))
+	c.noteBufferUse(s.Argument[1], reads, contiguousExtent(from, size), addSaturating(from, size))
+	c.noteBufferUse(s.Argument[2], writes, contiguousExtent(to, size), addSaturating(to, size))
 	c.writeEvents(false)
 }
 
@@ -64,51 +64,51 @@ func (c *command) copyBuffer(s *wire.Sample) {
 // rectTransfer returns the handler of a command on a rectangle of a buffer. Reads may block.
 func rectTransfer(op wire.Command, flags uint8) func(*command, *wire.Sample) {
 	return func(c *command, s *wire.Sample) {
-		c.begin(s, op)
+		c.beginCommand(s, op)
 		region := s.Copy(0)
-		c.usesBuffer(s.Argument[1], flags, rectangle(s.Copy(1), region), rectangleEnd(s.Copy(1), region))
-		c.writeEvents(op == wire.CommandRead && blocking(s, 2))
+		c.noteBufferUse(s.Argument[1], flags, rectangle(s.Copy(1), region), rectangleEnd(s.Copy(1), region))
+		c.writeEvents(op == wire.CommandRead && isBlocking(s, 2))
 	}
 }
 
 // imageTransfer returns the handler of a command on a region of an image. Reads may block.
 func imageTransfer(op wire.Command, flags uint8) func(*command, *wire.Sample) {
 	return func(c *command, s *wire.Sample) {
-		c.begin(s, op)
-		c.usesImage(s.Argument[1], flags, s.Copy(0), rectangleEnd(s.Copy(1), s.Copy(0)))
-		c.writeEvents(op == wire.CommandRead && blocking(s, 2))
+		c.beginCommand(s, op)
+		c.noteImageUse(s.Argument[1], flags, s.Copy(0), rectangleEnd(s.Copy(1), s.Copy(0)))
+		c.writeEvents(op == wire.CommandRead && isBlocking(s, 2))
 	}
 }
 
-func (c *command) copyRect(s *wire.Sample) {
-	c.begin(s, wire.CommandCopy)
+func (c *command) handleCopyRect(s *wire.Sample) {
+	c.beginCommand(s, wire.CommandCopy)
 	region := s.Copy(0)
-	c.usesBuffer(s.Argument[1], reads, rectangle(s.Copy(1), region), rectangleEnd(s.Copy(1), region))
-	c.usesBuffer(s.Argument[2], writes, rectangle(nil, region), rectangleEnd(nil, region))
+	c.noteBufferUse(s.Argument[1], reads, rectangle(s.Copy(1), region), rectangleEnd(s.Copy(1), region))
+	c.noteBufferUse(s.Argument[2], writes, rectangle(nil, region), rectangleEnd(nil, region))
 	c.writeEvents(false)
 }
 
-func (c *command) copyImage(s *wire.Sample) {
-	c.begin(s, wire.CommandCopy)
+func (c *command) handleCopyImage(s *wire.Sample) {
+	c.beginCommand(s, wire.CommandCopy)
 	region := s.Copy(0)
-	c.usesImage(s.Argument[1], reads, region, rectangleEnd(nil, region))
-	c.usesImage(s.Argument[2], writes, region, rectangleEnd(nil, region))
+	c.noteImageUse(s.Argument[1], reads, region, rectangleEnd(nil, region))
+	c.noteImageUse(s.Argument[2], writes, region, rectangleEnd(nil, region))
 	c.writeEvents(false)
 }
 
-func (c *command) copyImageToBuffer(s *wire.Sample) {
-	c.begin(s, wire.CommandCopy)
+func (c *command) handleCopyImageToBuffer(s *wire.Sample) {
+	c.beginCommand(s, wire.CommandCopy)
 	region := s.Copy(0)
-	c.usesImage(s.Argument[1], reads, region, rectangleEnd(s.Copy(1), region))
-	c.usesBuffer(s.Argument[2], writes, contiguous(s.Argument[5], c.imageBytes(s.Argument[1], region)), addSaturating(s.Argument[5], volume(region)))
+	c.noteImageUse(s.Argument[1], reads, region, rectangleEnd(s.Copy(1), region))
+	c.noteBufferUse(s.Argument[2], writes, contiguousExtent(s.Argument[5], c.imageBytes(s.Argument[1], region)), addSaturating(s.Argument[5], regionVolume(region)))
 	c.writeEvents(false)
 }
 
-func (c *command) copyBufferToImage(s *wire.Sample) {
-	c.begin(s, wire.CommandCopy)
+func (c *command) handleCopyBufferToImage(s *wire.Sample) {
+	c.beginCommand(s, wire.CommandCopy)
 	region := s.Copy(0)
-	c.usesBuffer(s.Argument[1], reads, contiguous(s.Argument[3], c.imageBytes(s.Argument[2], region)), addSaturating(s.Argument[3], volume(region)))
-	c.usesImage(s.Argument[2], writes, region, rectangleEnd(s.Copy(1), region))
+	c.noteBufferUse(s.Argument[1], reads, contiguousExtent(s.Argument[3], c.imageBytes(s.Argument[2], region)), addSaturating(s.Argument[3], regionVolume(region)))
+	c.noteImageUse(s.Argument[2], writes, region, rectangleEnd(s.Copy(1), region))
 	c.writeEvents(false)
 }
 
@@ -128,24 +128,24 @@ func mapFlags(asked uint64) (flags uint8) {
 	return flags
 }
 
-func (c *command) mapBuffer(s *wire.Sample) {
+func (c *command) handleMapBuffer(s *wire.Sample) {
 	c.beginMap(s)
 	offset, size := s.Argument[4], s.Argument[5]
-	c.usesBuffer(s.Argument[1], mapFlags(s.Argument[3]), contiguous(offset, size), addSaturating(offset, size))
+	c.noteBufferUse(s.Argument[1], mapFlags(s.Argument[3]), contiguousExtent(offset, size), addSaturating(offset, size))
 	c.countMapping(1)
-	c.writeEvents(blocking(s, 2))
+	c.writeEvents(isBlocking(s, 2))
 }
 
-func (c *command) mapImage(s *wire.Sample) {
+func (c *command) handleMapImage(s *wire.Sample) {
 	c.beginMap(s)
-	c.usesImage(s.Argument[1], mapFlags(s.Argument[3]), s.Copy(0), rectangleEnd(s.Copy(1), s.Copy(0)))
+	c.noteImageUse(s.Argument[1], mapFlags(s.Argument[3]), s.Copy(0), rectangleEnd(s.Copy(1), s.Copy(0)))
 	c.countMapping(1)
-	c.writeEvents(blocking(s, 2))
+	c.writeEvents(isBlocking(s, 2))
 }
 
-func (c *command) unmap(s *wire.Sample) {
-	c.begin(s, wire.CommandUnmap)
-	c.usesBuffer(s.Argument[1], 0, unplaced(0), 0)
+func (c *command) handleUnmap(s *wire.Sample) {
+	c.beginCommand(s, wire.CommandUnmap)
+	c.noteBufferUse(s.Argument[1], 0, unplacedExtent(0), 0)
 	c.countMapping(-1)
 	c.writeEvents(false)
 }

@@ -12,12 +12,12 @@ type evidence struct {
 // carryOver adds memory that existed before we attached. Its context is the one that the call suggests, which is not
 // reliable enough for findings. It returns nil if there is no room.
 func (ms *memories) carryOver(s *wire.Sample, handle uint64, seen evidence) *memory {
-	m := ms.add(s, handle)
+	m := ms.addMemory(s, handle)
 	if m == nil {
 		return nil
 	}
-	m.kind, m.size, m.scope, m.carried = seen.kind, seen.size, seen.context.scope(), true
-	if g := ms.freed(handle); g != nil && g.mayLive { // it lives after all
+	m.kind, m.size, m.scope, m.carried = seen.kind, seen.size, seen.context.scopeNumber(), true
+	if g := ms.findFreed(handle); g != nil && g.mayLive { // it lives after all
 		m.kind, m.size = max(g.kind, m.kind), max(g.size, m.size) // MemoryBuffer is the weakest guess
 	}
 	m.tag = ms.tags.Unknown()
@@ -26,14 +26,14 @@ func (ms *memories) carryOver(s *wire.Sample, handle uint64, seen evidence) *mem
 }
 
 func (ms *memories) writeCarried(s *wire.Sample, m *memory) {
-	ms.write(s, wire.CreateFields{
+	ms.writeEvent(s, wire.CreateFields{
 		Memory: m.kind, Outcome: wire.OutcomeDriver, CarriedOver: true, Scope: m.scope, Tag: m.tag, Object: m.number,
 		Requested: m.size, Granted: m.size,
 	}.Event())
 }
 
-// growthParts: carried memory grows by at least 1/growthParts of its size, so that a program that walks through it does not grow it
-// with each command.
+// growthParts: carried memory grows by at least 1/growthParts of its size, so that a program that walks through it does not
+// grow it with each command.
 const growthParts = 16
 
 // noteSize notes that memory has at least size bytes. Carried memory is then carried over again with the new size, under the

@@ -10,8 +10,8 @@ type writer struct {
 	function string      // name of the current call's function
 }
 
-// write passes on an event of a call.
-func (w *writer) write(s *wire.Sample, e wire.Event) { w.writeRecord(s, wire.Record{Event: e}) }
+// writeEvent passes on an event of a call.
+func (w *writer) writeEvent(s *wire.Sample, e wire.Event) { w.writeRecord(s, wire.Record{Event: e}) }
 
 // writeRecord passes on a record of a call.
 func (w *writer) writeRecord(s *wire.Sample, r wire.Record) {
@@ -20,9 +20,9 @@ func (w *writer) writeRecord(s *wire.Sample, r wire.Record) {
 	w.put(&w.record)
 }
 
-// finding writes a mistake that concerns known memory.
-func (w *writer) finding(s *wire.Sample, code wire.Diag, m *memory, kernel uint64, err int32) {
+// writeFinding writes a mistake that concerns known memory.
+func (w *writer) writeFinding(s *wire.Sample, code wire.Diag, m *memory, kernel uint64, err int32) {
 	w.writeRecord(s, wire.DiagFields{
-		Diag: code, Scope: m.scope, Tag: m.tag, Object: m.number, Bytes: m.size, Kernel: kernel, Status: status(err),
+		Diag: code, Scope: m.scope, Tag: m.tag, Object: m.number, Bytes: m.size, Kernel: kernel, Status: cutStatus(err),
 	}.Record([]byte(w.function)))
 }

@@ -29,11 +29,11 @@ import (
 // then 50,000 without.
 const ringBytes = 64 << 20
 
-// stackLimit returns how full a ring may be, in bytes, for calls to come with their stacks: losing a stack is better than
+// fillLimitForStacks returns how full a ring may be, in bytes, for calls to come with their stacks: losing a stack is better than
 // losing a call. An eighth is reserved for calls without. In 64 MiB that holds a tenth of a second at 500,000 calls a
 // second, as long as a busy machine may keep us from reading. Stacks may fill the rest, so that a short delay costs no
 // call sites.
-func stackLimit(ringBytes int) uint64 { return uint64(ringBytes) / 8 * 7 }
+func fillLimitForStacks(ringBytes int) uint64 { return uint64(ringBytes) / 8 * 7 }
 
 // Options say what to report.
 type Options struct {
@@ -92,7 +92,7 @@ func New(o Options) (*Kernel, error) {
 		o.Types = btf.NewCache()
 	}
 	k := &Kernel{options: o, links: map[*Link]struct{}{}}
-	err := k.load()
+	err := k.loadPrograms()
 	k.options.Types = nil // they take megabytes
 	if err != nil {
 		_ = k.Close()
@@ -192,10 +192,10 @@ func (k *Kernel) Shortened() uint64 { return k.shortened.Load() }
 
 // Lifecycle reports whether the kernel reports forks, execs and exits of watched processes.
 func (k *Kernel) Lifecycle() bool {
-	return k.attached(processProgForked) && k.attached(processProgExecuted) && k.attached(processProgExited)
+	return k.isAttached(processProgForked) && k.isAttached(processProgExecuted) && k.isAttached(processProgExited)
 }
 
-func (k *Kernel) attached(program string) bool {
+func (k *Kernel) isAttached(program string) bool {
 	for _, l := range k.life {
 		if l.program == program {
 			return true

@@ -31,13 +31,13 @@ type Link struct {
 // attaches all or nothing. If one function is the reason, the error is a *ProbeError; if the process or the file is gone,
 // it wraps ErrGone.
 func (k *Kernel) Attach(file string, pid int, probes []Probe) (*Link, error) {
-	entries, returns, err := k.split(probes)
+	entries, returns, err := k.splitByReturn(probes)
 	if err != nil {
 		return nil, err
 	}
 	executable, err := link.OpenExecutable(file)
 	if err != nil {
-		return nil, explain("open "+file, err)
+		return nil, explainError("open "+file, err)
 	}
 	a := attachment{kernel: k, executable: executable, file: file, pid: pid}
 	// Entries are attached first and closed last, so that no return is probed without its entry: see enter in bpf/calls.bpf.c.
@@ -50,14 +50,14 @@ func (k *Kernel) Attach(file string, pid int, probes []Probe) (*Link, error) {
 		return nil, errors.Join(err, closeAll(before))
 	}
 	l := &Link{kernel: k, parts: append(after, before...)}
-	if !k.register(l) {
+	if !k.registerLink(l) {
 		return nil, errors.Join(fmt.Errorf("probe %s: %w", file, os.ErrClosed), closeAll(l.takeParts()))
 	}
 	return l, nil
 }
 
-// split returns which probes need an entry and a return program.
-func (k *Kernel) split(probes []Probe) (entries, returns []Probe, err error) {
+// splitByReturn returns which probes need an entry and a return program.
+func (k *Kernel) splitByReturn(probes []Probe) (entries, returns []Probe, err error) {
 	for _, p := range probes {
 		if int(p.Function) >= len(k.options.Shapes) {
 			return nil, nil, fmt.Errorf("probe function %d: only %d are known", p.Function, len(k.options.Shapes))
@@ -74,7 +74,7 @@ func (k *Kernel) split(probes []Probe) (entries, returns []Probe, err error) {
 	return entries, returns, nil
 }
 
-func (k *Kernel) register(l *Link) bool {
+func (k *Kernel) registerLink(l *Link) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.links == nil {
@@ -132,7 +132,7 @@ func (a *attachment) attach(probes []Probe, returns bool) ([]io.Closer, error) {
 	// The error does not name the function, so try them one at a time.
 	parts, one := a.attachEach(probes, func(p Probe) (link.Link, error) { return a.attachMulti([]Probe{p}, returns) })
 	if one == nil {
-		one = explain("probe "+a.file, err)
+		one = explainError("probe "+a.file, err)
 	}
 	return nil, errors.Join(one, closeAll(parts))
 }
@@ -143,18 +143,18 @@ func (a *attachment) attachEach(probes []Probe, attach func(Probe) (link.Link, e
 	for _, p := range probes {
 		part, err := attach(p)
 		if err != nil {
-			return nil, errors.Join(a.explain(p, err), closeAll(parts))
+			return nil, errors.Join(a.explainError(p, err), closeAll(parts))
 		}
 		parts = append(parts, part)
 	}
 	return parts, nil
 }
 
-func (a *attachment) explain(p Probe, err error) error {
+func (a *attachment) explainError(p Probe, err error) error {
 	if isGone(err) { // not the fault of a function
-		return explain("probe "+a.file, err)
+		return explainError("probe "+a.file, err)
 	}
-	return &ProbeError{File: a.file, Function: p.Function, Offset: p.Offset, Err: explain("attach", err)}
+	return &ProbeError{File: a.file, Function: p.Function, Offset: p.Offset, Err: explainError("attach", err)}
 }
 
 func (a *attachment) attachSingle(p Probe, returns bool) (link.Link, error) {

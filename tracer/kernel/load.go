@@ -15,8 +15,9 @@ import (
 // initialNamespace is the inode of the initial pid namespace (PROC_PID_INIT_INO of include/linux/proc_ns.h).
 const initialNamespace = 0xEFFFFFFC
 
-// raiseLockedMemory lets maps be made where the kernel charges them to RLIMIT_MEMLOCK: before 5.11, and without memory cgroups. Where
-// it is refused but needed, making a map says so. Cilium's package rlimit would try at each start of gpumemtop, with bpf(2).
+// raiseLockedMemory lets maps be made where the kernel charges them to RLIMIT_MEMLOCK: before 5.11, and without memory
+// cgroups. Where it is refused but needed, making a map says so. Cilium's package rlimit would try at each start of gpumemtop,
+// with bpf(2).
 func raiseLockedMemory() {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit) != nil || limit.Cur == unix.RLIM_INFINITY {
@@ -29,15 +30,15 @@ func raiseLockedMemory() {
 	}
 }
 
-func (k *Kernel) load() error {
+func (k *Kernel) loadPrograms() error {
 	raiseLockedMemory()
-	device, inode, err := namespace()
+	device, inode, err := pidNamespace()
 	if err != nil {
 		return err
 	}
 	constants := map[string]any{
 		callsVarWatchall: k.options.WatchAll, callsVarStacks: k.options.Stacks,
-		callsVarStacklimit: stackLimit(k.options.RingBytes), processVarFollow: k.options.Follow,
+		callsVarStacklimit: fillLimitForStacks(k.options.RingBytes), processVarFollow: k.options.Follow,
 		callsVarNamespacedev: device, callsVarNamespaceino: inode,
 	}
 	if err := k.loadCalls(constants); err != nil {
@@ -53,8 +54,8 @@ func (k *Kernel) load() error {
 	return err
 }
 
-// namespace identifies our pid namespace as the kernel does. Zeros mean the initial one.
-func namespace() (device, inode uint64, err error) {
+// pidNamespace identifies our pid namespace as the kernel does. Zeros mean the initial one.
+func pidNamespace() (device, inode uint64, err error) {
 	var s unix.Stat_t
 	if err := unix.Stat("/proc/self/ns/pid", &s); err != nil {
 		return 0, 0, fmt.Errorf("find the pid namespace: %w", &os.PathError{Op: "stat", Path: "/proc/self/ns/pid", Err: err})
@@ -81,13 +82,13 @@ func (k *Kernel) loadCalls(constants map[string]any) error {
 	}
 	k.multi = !k.options.single && features.HaveBPFLinkUprobeMulti() == nil
 	if k.calls, err = k.loadCollection(spec, k.multi); err != nil {
-		return explain("load the eBPF programs for calls", err)
+		return explainError("load the eBPF programs for calls", err)
 	}
 	if k.multi && !filtersProcesses(k.calls.Programs[callsProgEnter]) {
 		k.calls.Close()
 		k.multi = false
 		if k.calls, err = k.loadCollection(spec, false); err != nil {
-			return explain("load the eBPF programs for calls", err)
+			return explainError("load the eBPF programs for calls", err)
 		}
 	}
 	return nil

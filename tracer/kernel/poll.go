@@ -46,7 +46,7 @@ func (k *Kernel) Poll(wait time.Duration, sink func(*wire.Sample)) (int, error) 
 	}
 	p, n := k.poller, 0
 	for ; n < Batch; n++ {
-		record, end := k.ring.next()
+		record, end := k.ring.oldestRecord()
 		if record == nil {
 			break
 		}
@@ -55,7 +55,7 @@ func (k *Kernel) Poll(wait time.Duration, sink func(*wire.Sample)) (int, error) 
 			k.shortened.Add(uint64(p.sample.Shortened))
 			sink(&p.sample)
 		}
-		k.ring.release(end)
+		k.ring.freeUpTo(end)
 		if err != nil {
 			return n, fmt.Errorf("read the ring: %w", err)
 		}
@@ -74,26 +74,26 @@ func (k *Kernel) Wake() {
 // awaitRecords waits until reading the ring is worthwhile. If the oldest record is not complete, no others can be read
 // however many there are: its writer was interrupted, and may be waiting for the processor that we would take from it.
 func (k *Kernel) awaitRecords(wait time.Duration) error {
-	much := k.ring.pending() >= min(wakeBytes, uint64(k.options.RingBytes)/8)
-	if wait <= 0 || much && !k.ring.busy() {
+	much := k.ring.unreadBytes() >= min(wakeBytes, uint64(k.options.RingBytes)/8)
+	if wait <= 0 || much && !k.ring.isOldestIncomplete() {
 		return nil
 	}
 	early := pollInterval - time.Since(k.poller.looked)
 	if early > 0 {
-		if woken, err := k.poller.sleep(min(early, wait)); woken || err != nil {
+		if woken, err := k.poller.sleepUntilReadable(min(early, wait)); woken || err != nil {
 			return err
 		}
 		wait -= early
 	}
-	if k.ring.pending() > 0 || wait <= 0 {
+	if k.ring.unreadBytes() > 0 || wait <= 0 {
 		return nil
 	}
-	_, err := k.poller.sleep(wait, k.ring.fd)
+	_, err := k.poller.sleepUntilReadable(wait, k.ring.fd)
 	return err
 }
 
-// sleep returns after the time, when a descriptor is readable, or when Wake is called.
-func (p *poller) sleep(wait time.Duration, fds ...int) (woken bool, err error) {
+// sleepUntilReadable returns after the time, when a descriptor is readable, or when Wake is called.
+func (p *poller) sleepUntilReadable(wait time.Duration, fds ...int) (woken bool, err error) {
 	polled := []unix.PollFd{{Fd: int32(p.wake), Events: unix.POLLIN}}
 	for _, fd := range fds {
 		polled = append(polled, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})

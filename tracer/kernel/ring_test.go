@@ -28,12 +28,12 @@ func TestRing(t *testing.T) {
 	r := fakeRing(64)
 	next := func(want string) {
 		t.Helper()
-		record, end := r.next()
+		record, end := r.oldestRecord()
 		if string(record) != want {
 			t.Fatalf("the next record is %q, want %q", record, want)
 		}
 		if record != nil {
-			r.release(end)
+			r.freeUpTo(end)
 		}
 	}
 	next("")
@@ -44,8 +44,8 @@ func TestRing(t *testing.T) {
 		next("first")
 		next("second one")
 		next("")
-		if r.pending() != 0 {
-			t.Fatalf("%d bytes pending in an empty ring", r.pending())
+		if r.unreadBytes() != 0 {
+			t.Fatalf("%d bytes pending in an empty ring", r.unreadBytes())
 		}
 	}
 	r.put(recordBusy, "half written")
@@ -72,7 +72,7 @@ func TestPollRestsWhileARecordIsWritten(t *testing.T) {
 		if n, err := k.Poll(time.Hour, func(*wire.Sample) {}); n != want || err != nil {
 			t.Fatalf("%d calls, %v; want %d", n, err, want)
 		}
-		woken, err := p.sleep(0)
+		woken, err := p.sleepUntilReadable(0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,12 +32,12 @@ func openRing(m *ebpf.Map) (*ring, error) {
 	size, page := int(m.MaxEntries()), os.Getpagesize()
 	positions, err := unix.Mmap(m.FD(), 0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
-		return nil, explain("map the ring's position", err)
+		return nil, explainError("map the ring's position", err)
 	}
 	records, err := unix.Mmap(m.FD(), int64(page), page+2*size, unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
 		_ = unix.Munmap(positions)
-		return nil, explain("map the ring", err)
+		return nil, explainError("map the ring", err)
 	}
 	return &ring{
 		fd: m.FD(), positions: positions, records: records,
@@ -50,23 +50,23 @@ func (r *ring) close() error {
 	return errors.Join(unix.Munmap(r.positions), unix.Munmap(r.records))
 }
 
-// pending returns how many bytes are unread.
-func (r *ring) pending() uint64 { return atomic.LoadUint64(r.head) - atomic.LoadUint64(r.tail) }
+// unreadBytes returns how many bytes are unread.
+func (r *ring) unreadBytes() uint64 { return atomic.LoadUint64(r.head) - atomic.LoadUint64(r.tail) }
 
-// header returns the header word of the record at a position.
-func (r *ring) header(position uint64) uint32 {
+// headerAt returns the header word of the record at a position.
+func (r *ring) headerAt(position uint64) uint32 {
 	return atomic.LoadUint32((*uint32)(unsafe.Pointer(&r.data[position&r.mask])))
 }
 
-// busy reports whether the oldest record is not complete. The ring must not be empty.
-func (r *ring) busy() bool { return r.header(*r.tail)&recordBusy != 0 }
+// isOldestIncomplete reports whether the oldest record is not complete. The ring must not be empty.
+func (r *ring) isOldestIncomplete() bool { return r.headerAt(*r.tail)&recordBusy != 0 }
 
-// next returns the oldest record and its end, to be passed to release when the record is no longer used. It returns nil
+// oldestRecord returns the oldest record and its end, to be passed to release when the record is no longer used. It returns nil
 // if there is none or it is not complete.
-func (r *ring) next() (record []byte, end uint64) {
+func (r *ring) oldestRecord() (record []byte, end uint64) {
 	tail := *r.tail // only we write it
 	for tail < atomic.LoadUint64(r.head) {
-		at, header := tail&r.mask, r.header(tail)
+		at, header := tail&r.mask, r.headerAt(tail)
 		if header&recordBusy != 0 {
 			return nil, 0
 		}
@@ -75,10 +75,10 @@ func (r *ring) next() (record []byte, end uint64) {
 		if header&recordDiscarded == 0 {
 			return r.data[at+recordHeader:][:size:size], tail
 		}
-		r.release(tail)
+		r.freeUpTo(tail)
 	}
 	return nil, 0
 }
 
-// release frees the ring up to end.
-func (r *ring) release(end uint64) { atomic.StoreUint64(r.tail, end) }
+// freeUpTo frees the ring up to end.
+func (r *ring) freeUpTo(end uint64) { atomic.StoreUint64(r.tail, end) }

@@ -16,14 +16,14 @@ func Explain(err error) error {
 	if errors.Is(err, unix.ENOMEM) { // the kernel charges maps to our control group
 		return fmt.Errorf("attach needs some 80 MiB of memory in the kernel: raise the limit of this container or service: %w", err)
 	}
-	if !denied(err) && !unsupported(err) {
+	if !isDenied(err) && !isUnsupported(err) {
 		return err
 	}
-	return Examine().explain(err)
+	return Examine().explainError(err)
 }
 
-// denied reports whether a right is missing. A program that the verifier rejects fails with EACCES, too.
-func denied(err error) bool {
+// isDenied reports whether a right is missing. A program that the verifier rejects fails with EACCES, too.
+func isDenied(err error) bool {
 	var rejected *ebpf.VerifierError
 	if err == nil || errors.As(err, &rejected) || strings.Contains(err.Error(), "CAP_") {
 		return false
@@ -31,15 +31,15 @@ func denied(err error) bool {
 	return errors.Is(err, fs.ErrPermission)
 }
 
-func unsupported(err error) bool {
+func isUnsupported(err error) bool {
 	return errors.Is(err, ebpf.ErrNotSupported) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP)
 }
 
-func (r *Report) explain(err error) error {
+func (r *Report) explainError(err error) error {
 	if refusal := r.Refusal(); refusal != nil {
 		return fmt.Errorf("%w: %w", refusal, err)
 	}
-	if !denied(err) {
+	if !isDenied(err) {
 		return fmt.Errorf("this kernel (Linux %s) lacks a feature: %w", r.Kernel, err)
 	}
 	var missing string
@@ -55,5 +55,5 @@ func (r *Report) explain(err error) error {
 	if missing == "" || r.system.heldCapabilities().has(bits[missing]) {
 		return fmt.Errorf("refused although the capabilities are held, by the file's permissions, a seccomp filter or a security module: %w", err)
 	}
-	return fmt.Errorf("%s is missing: %s: %w", missing, r.system.howToGrant(append(r.least(), missing)...), err)
+	return fmt.Errorf("%s is missing: %s: %w", missing, r.system.howToGrant(append(r.leastCapabilities(), missing)...), err)
 }

@@ -46,8 +46,8 @@ type examination struct {
 	results map[Check]error
 }
 
-// check runs a check once, and returns what its result means.
-func (x *examination) check(q Check) (State, error) {
+// checkOnce runs a check once, and returns what its result means.
+func (x *examination) checkOnce(q Check) (State, error) {
 	err, known := x.results[q]
 	if !known {
 		err = x.Check(q)
@@ -65,71 +65,71 @@ func (x *examination) check(q Check) (State, error) {
 	return Unknown, err
 }
 
-func (x *examination) add(f Feature) { x.Features = append(x.Features, f) }
+func (x *examination) addFeature(f Feature) { x.Features = append(x.Features, f) }
 
 // examine fills in the report.
 func (x *examination) examine() {
 	if x.Architecture != "amd64" {
-		x.add(Feature{Name: FeatureKernel, State: No, Detail: "attach has been tried on amd64 only, and this is " + x.Architecture, Needed: true})
+		x.addFeature(Feature{Name: FeatureKernel, State: No, Detail: "attach has been tried on amd64 only, and this is " + x.Architecture, Needed: true})
 		return
 	}
-	x.kernel()
-	if !x.ownProc() { // it shows the rights of another process, or nothing
+	x.checkKernel()
+	if !x.hasOwnProc() { // it shows the rights of another process, or nothing
 		return
 	}
-	x.Multi = x.multi()
-	x.capability(FeatureBPF, unix.CAP_BPF, "maps and programs cannot be loaded", true)
-	x.capability(FeaturePerfmon, unix.CAP_PERFMON, "programs that read a process's memory cannot be loaded", true)
-	x.capability(FeaturePtrace, unix.CAP_SYS_PTRACE, "processes of other users, and those with rights that gpumemtop lacks, cannot be inspected", false)
-	x.capability(FeatureRestore, unix.CAP_CHECKPOINT_RESTORE, "a library that was deleted or replaced since a program loaded it cannot be opened (another user's takes CAP_DAC_READ_SEARCH, too)", false)
+	x.Multi = x.canUseMultiUprobes()
+	x.checkCapability(FeatureBPF, unix.CAP_BPF, "maps and programs cannot be loaded", true)
+	x.checkCapability(FeaturePerfmon, unix.CAP_PERFMON, "programs that read a process's memory cannot be loaded", true)
+	x.checkCapability(FeaturePtrace, unix.CAP_SYS_PTRACE, "processes of other users, and those with rights that gpumemtop lacks, cannot be inspected", false)
+	x.checkCapability(FeatureRestore, unix.CAP_CHECKPOINT_RESTORE, "a library that was deleted or replaced since a program loaded it cannot be opened (another user's takes CAP_DAC_READ_SEARCH, too)", false)
 	x.addChecked(FeatureMaps, CheckMaps, "arrays, hashes, LRU hashes and ring buffers")
 	x.addChecked(FeaturePrograms, CheckPrograms, "programs of type kprobe")
 	x.addChecked(FeatureHelpers, CheckHelpers, "the functions that programs call, such as bpf_get_attach_cookie")
-	x.uprobes()
-	x.lifecycle()
-	x.surroundings()
+	x.checkUprobes()
+	x.checkLifecycle()
+	x.checkSurroundings()
 }
 
-func (x *examination) kernel() {
+func (x *examination) checkKernel() {
 	f := Feature{Name: FeatureKernel, State: Yes, Detail: "Linux " + x.Kernel, Needed: true}
 	if !atLeast(x.Kernel, 5, 15) {
 		// A distribution may have backported what we need.
-		if helpers, _ := x.check(CheckHelpers); helpers != Yes {
+		if helpers, _ := x.checkOnce(CheckHelpers); helpers != Yes {
 			f.State, f.Detail = No, "Linux "+x.Kernel+" is too old: bpf_get_attach_cookie came with 5.15"
 		}
 	}
-	x.add(f)
+	x.addFeature(f)
 }
 
-func (x *examination) capability(name string, bit int, loss string, needed bool) {
+func (x *examination) checkCapability(name string, bit int, loss string, needed bool) {
 	f := Feature{Name: name, State: Yes, Detail: name + " is held", Needed: needed}
 	switch {
 	case !x.held.has(bit):
 		f.State, f.Detail = No, name+" is not held: "+loss
 		if !needed {
-			f.Advice = x.howToGrant(append(x.least(), name)...)
+			f.Advice = x.howToGrant(append(x.leastCapabilities(), name)...)
 		}
 	case !x.initialNamespace("user", initialUsers):
 		f.State, f.Detail = No, name+" is held in a user namespace only, where it has no effect on the kernel: "+loss
 	}
-	x.add(f)
+	x.addFeature(f)
 }
 
 // addChecked reports on a feature that attach needs.
 func (x *examination) addChecked(name string, q Check, what string) {
 	f := Feature{Name: name, Detail: name + ": " + what, Needed: true}
 	var err error
-	switch f.State, err = x.check(q); f.State {
+	switch f.State, err = x.checkOnce(q); f.State {
 	case No:
 		f.Detail = fmt.Sprintf("%s: some of %s are missing: %v", name, what, err)
 	case Unknown:
-		f.Detail = fmt.Sprintf("%s: cannot check %s: %v", name, what, reason(err))
+		f.Detail = fmt.Sprintf("%s: cannot check %s: %v", name, what, errnoText(err))
 	}
-	x.add(f)
+	x.addFeature(f)
 }
 
-// reason returns the error number's text, without what a library adds to it.
-func reason(err error) string {
+// errnoText returns the error number's text, without what a library adds to it.
+func errnoText(err error) string {
 	var number unix.Errno
 	if errors.As(err, &number) {
 		return number.Error()
@@ -137,27 +137,27 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// multi reports whether multi-uprobe links can be used. Without the rights to check, it goes by the version.
-func (x *examination) multi() bool {
-	switch links, _ := x.check(CheckMulti); links {
+// canUseMultiUprobes reports whether multi-uprobe links can be used. Without the rights to check, it goes by the version.
+func (x *examination) canUseMultiUprobes() bool {
+	switch links, _ := x.checkOnce(CheckMulti); links {
 	case Yes:
-		perProcess, _ := x.check(CheckMultiProcess)
+		perProcess, _ := x.checkOnce(CheckMultiProcess)
 		return perProcess == Yes
 	case Unknown:
-		programs, _ := x.check(CheckPrograms)
+		programs, _ := x.checkOnce(CheckPrograms)
 		return programs == Unknown && atLeast(x.Kernel, 6, 6)
 	}
 	return false
 }
 
-// uprobes reports on the two kinds of probes: one must work.
-func (x *examination) uprobes() {
-	multi, err := x.check(CheckMulti)
+// checkUprobes reports on the two kinds of probes: one must work.
+func (x *examination) checkUprobes() {
+	multi, err := x.checkOnce(CheckMulti)
 	perProcess := multi
 	if multi == Yes {
-		perProcess, err = x.check(CheckMultiProcess)
+		perProcess, err = x.checkOnce(CheckMultiProcess)
 	}
-	x.add(x.anyUprobes(multi))
+	x.addFeature(x.anyUprobes(multi))
 	f := Feature{Name: FeatureMulti, State: perProcess, Detail: "multi-uprobe links: many functions are probed at once"}
 	const single = "single uprobes are used: attaching takes longer, and needs CAP_SYS_ADMIN on most kernels"
 	switch {
@@ -166,9 +166,9 @@ func (x *examination) uprobes() {
 	case perProcess == No:
 		f.Detail = "no multi-uprobe links, which came with Linux 6.6: " + single
 	case perProcess == Unknown:
-		f.Detail = "cannot check multi-uprobe links: " + reason(err)
+		f.Detail = "cannot check multi-uprobe links: " + errnoText(err)
 	}
-	x.add(f)
+	x.addFeature(f)
 }
 
 // anyUprobes reports on uprobes in general. Multi links need no file in /sys; single ones do, or a mounted tracefs.
@@ -184,8 +184,8 @@ func (x *examination) anyUprobes(multi State) Feature {
 	return f
 }
 
-// lifecycle reports on the programs for forks, execs and exits. In another pid namespace they report unknown pids.
-func (x *examination) lifecycle() {
+// checkLifecycle reports on the programs for forks, execs and exits. In another pid namespace they report unknown pids.
+func (x *examination) checkLifecycle() {
 	f := Feature{Name: FeatureLifecycle, Detail: "the kernel reports forks, execs, exits and new libraries"}
 	const loss = "gpumemtop finds forks, execs, exits and new libraries by scanning /proc, and can miss short programs"
 	var err error
@@ -197,37 +197,37 @@ func (x *examination) lifecycle() {
 	case !x.Exists(kernelTypes):
 		f.State, f.Detail, f.Advice = No, loss+" (no kernel types: "+kernelTypes+")", "use a kernel with CONFIG_DEBUG_INFO_BTF"
 	default:
-		if f.State, err = x.check(CheckLifecycle); err != nil {
-			f.Detail = fmt.Sprintf("%s (programs on tracepoints: %v)", loss, reason(err))
+		if f.State, err = x.checkOnce(CheckLifecycle); err != nil {
+			f.Detail = fmt.Sprintf("%s (programs on tracepoints: %v)", loss, errnoText(err))
 		}
 	}
-	x.add(f)
+	x.addFeature(f)
 }
 
-// surroundings reports what limits the visible processes, and what looks like a limit and is none.
-func (x *examination) surroundings() {
+// checkSurroundings reports what limits the visible processes, and what looks like a limit and is none.
+func (x *examination) checkSurroundings() {
 	if !x.initialNamespace("pid", initialProcesses) {
-		x.add(Feature{FeatureNamespace, No, "this is a pid namespace: processes outside of it are not visible", "in a container: docker run --pid=host", false})
+		x.addFeature(Feature{FeatureNamespace, No, "this is a pid namespace: processes outside of it are not visible", "in a container: docker run --pid=host", false})
 	}
 	if x.hidesProcesses() && !x.held.has(unix.CAP_SYS_PTRACE) {
-		x.add(Feature{FeatureHidden, No, "/proc is mounted with hidepid: other users' processes are not visible", "CAP_SYS_PTRACE shows them", false})
+		x.addFeature(Feature{FeatureHidden, No, "/proc is mounted with hidepid: other users' processes are not visible", "CAP_SYS_PTRACE shows them", false})
 	}
 	if profile := x.appArmorProfile(); profile != "" {
-		x.add(Feature{FeatureConfined, No, "the AppArmor profile " + profile + " is in force: processes outside of it cannot be inspected", "in a container: docker run --security-opt apparmor=unconfined", false})
+		x.addFeature(Feature{FeatureConfined, No, "the AppArmor profile " + profile + " is in force: processes outside of it cannot be inspected", "in a container: docker run --security-opt apparmor=unconfined", false})
 	}
 	if x.KillsFiltered {
-		x.add(Feature{FeatureFilters, No, "programs with a seccomp filter cannot be watched, since this kernel would kill them; nor can programs that start later", "use Linux 6.12.14, 6.13.3 or later", false})
+		x.addFeature(Feature{FeatureFilters, No, "programs with a seccomp filter cannot be watched, since this kernel would kill them; nor can programs that start later", "use Linux 6.12.14, 6.13.3 or later", false})
 	}
 	if x.Lockdown != "" {
-		x.add(Feature{FeatureLockdown, Yes, "lockdown is " + x.Lockdown + ": it permits attach, which only reads the memory of processes", "", false})
+		x.addFeature(Feature{FeatureLockdown, Yes, "lockdown is " + x.Lockdown + ": it permits attach, which only reads the memory of processes", "", false})
 	}
 	var found []string
 	for _, name := range []string{"unprivileged_bpf_disabled", "perf_event_paranoid"} {
-		if v := x.text("/proc/sys/kernel/" + name); v != "" {
+		if v := x.readSmallFile("/proc/sys/kernel/" + name); v != "" {
 			found = append(found, "kernel."+name+" is "+v)
 		}
 	}
 	if len(found) > 0 {
-		x.add(Feature{FeatureSettings, Yes, strings.Join(found, ", ") + ": the capabilities decide, not this", "", false})
+		x.addFeature(Feature{FeatureSettings, Yes, strings.Join(found, ", ") + ": the capabilities decide, not this", "", false})
 	}
 }

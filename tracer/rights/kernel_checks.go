@@ -42,7 +42,7 @@ var (
 	helpers  = []asm.BuiltinFunc{asm.FnProbeReadUser, asm.FnRingbufReserve, asm.FnGetAttachCookie, asm.FnGetNsCurrentPidTgid}
 )
 
-func (s *System) check(q Check) error {
+func (s *System) runCheck(q Check) error {
 	switch q {
 	case CheckMaps:
 		for _, t := range mapTypes {
@@ -63,11 +63,11 @@ func (s *System) check(q Check) error {
 	case CheckMulti:
 		return features.HaveBPFLinkUprobeMulti()
 	case CheckMultiProcess:
-		return multiProcess()
+		return tryMultiProcess()
 	case CheckSingle:
 		return s.openUprobe()
 	case CheckLifecycle:
-		return lifecycle(s.Types)
+		return tryLifecycle(s.Types)
 	}
 	return fmt.Errorf("unknown check %s", q)
 }
@@ -80,9 +80,9 @@ func loadEmptyProgram(spec ebpf.ProgramSpec, types *btf.Cache) (*ebpf.Collection
 		ebpf.CollectionOptions{Programs: ebpf.ProgramOptions{LogDisabled: true}, Cache: types})
 }
 
-// multiProcess tests as libbpf does: kernels with commit 46ba0e49b642 (Linux 6.10) reject a negative pid as such, those
+// tryMultiProcess tests as libbpf does: kernels with commit 46ba0e49b642 (Linux 6.10) reject a negative pid as such, those
 // before it look for that process. Neither makes a link.
-func multiProcess() error {
+func tryMultiProcess() error {
 	loaded, err := loadEmptyProgram(ebpf.ProgramSpec{Type: ebpf.Kprobe, AttachType: ebpf.AttachTraceUprobeMulti}, nil)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ const uprobeUnit = "/sys/bus/event_source/devices/uprobe/type"
 // openUprobe opens a uprobe without a file. The kernel checks rights first (perf_uprobe_event_init in kernel/events/core.c);
 // if they suffice it reports that the file is missing.
 func (s *System) openUprobe() error {
-	kind, err := strconv.ParseUint(s.text(uprobeUnit), 10, 32)
+	kind, err := strconv.ParseUint(s.readSmallFile(uprobeUnit), 10, 32)
 	if err != nil {
 		return fmt.Errorf("no %s: %w", uprobeUnit, ebpf.ErrNotSupported)
 	}
@@ -124,7 +124,7 @@ func (s *System) openUprobe() error {
 	return os.NewSyscallError("perf_event_open", err)
 }
 
-func lifecycle(types *btf.Cache) error {
+func tryLifecycle(types *btf.Cache) error {
 	loaded, err := loadEmptyProgram(ebpf.ProgramSpec{Type: ebpf.Tracing, AttachType: ebpf.AttachTraceRawTp, AttachTo: "sched_process_exec"}, types)
 	if err != nil {
 		return err

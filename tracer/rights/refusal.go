@@ -12,9 +12,9 @@ import (
 // obstacle is what prevents attach, and what to do.
 type obstacle struct{ what, advice string }
 
-// refuse returns the most basic obstacle, nil if there is none, and sets Missing.
-func (x *examination) refuse() *obstacle {
-	for _, find := range []func() *obstacle{x.otherMachine, x.foreignProc, x.noSystemCall, x.userNamespace, x.withoutRights, x.fewFiles, x.loading, x.probing} {
+// findObstacle returns the most basic obstacle, nil if there is none, and sets Missing.
+func (x *examination) findObstacle() *obstacle {
+	for _, find := range []func() *obstacle{x.machineObstacle, x.procObstacle, x.systemCallObstacle, x.userNamespaceObstacle, x.rightsObstacle, x.fileLimitObstacle, x.loadingObstacle, x.probingObstacle} {
 		if o := find(); o != nil {
 			return o
 		}
@@ -25,7 +25,7 @@ func (x *examination) refuse() *obstacle {
 // instead is possible everywhere.
 const instead = "start the program under gpumemtop instead"
 
-func (x *examination) otherMachine() *obstacle {
+func (x *examination) machineObstacle() *obstacle {
 	if x.Architecture != "amd64" {
 		return &obstacle{"has been tried on amd64 only, and this is " + x.Architecture, instead}
 	}
@@ -36,14 +36,14 @@ func (x *examination) otherMachine() *obstacle {
 		"needs Linux 5.15 or later (bpf_get_attach_cookie), and this is " + x.Kernel,
 		"use a newer kernel, or " + instead,
 	}
-	if state, _ := x.check(CheckHelpers); state == Unknown {
+	if state, _ := x.checkOnce(CheckHelpers); state == Unknown {
 		o.advice += "; run sudo gpumemtop doctor to see whether its distribution has added what is needed"
 	}
 	return o
 }
 
-func (x *examination) foreignProc() *obstacle {
-	if x.ownProc() {
+func (x *examination) procObstacle() *obstacle {
+	if x.hasOwnProc() {
 		return nil
 	}
 	return &obstacle{
@@ -52,8 +52,8 @@ func (x *examination) foreignProc() *obstacle {
 	}
 }
 
-func (x *examination) noSystemCall() *obstacle {
-	_, err := x.check(CheckMaps)
+func (x *examination) systemCallObstacle() *obstacle {
+	_, err := x.checkOnce(CheckMaps)
 	switch {
 	case !errors.Is(err, unix.ENOSYS):
 		return nil
@@ -69,20 +69,20 @@ func (x *examination) noSystemCall() *obstacle {
 // unfiltered is the advice on a seccomp filter.
 const unfiltered = "run it outside of this sandbox, or in a container with: --security-opt seccomp=unconfined"
 
-func (x *examination) userNamespace() *obstacle {
+func (x *examination) userNamespaceObstacle() *obstacle {
 	if x.initialNamespace("user", initialUsers) {
 		return nil
 	}
-	x.Missing = x.least()
+	x.Missing = x.leastCapabilities()
 	return &obstacle{
 		"does not work in a user namespace, such as that of a rootless container, whose root has no rights over the kernel",
 		"run it outside, through sudo",
 	}
 }
 
-// withoutRights checks the two capabilities that the programs need, and CAP_SYS_ADMIN, which includes both, if single
+// rightsObstacle checks the two capabilities that the programs need, and CAP_SYS_ADMIN, which includes both, if single
 // uprobes need it.
-func (x *examination) withoutRights() *obstacle {
+func (x *examination) rightsObstacle() *obstacle {
 	if x.held.has(unix.CAP_BPF) && x.held.has(unix.CAP_PERFMON) {
 		return nil
 	}
@@ -90,19 +90,19 @@ func (x *examination) withoutRights() *obstacle {
 		return x.missingObstacle("CAP_SYS_ADMIN, for single uprobes (the multi-uprobe links of newer kernels need only CAP_BPF and CAP_PERFMON)", admin)
 	}
 	var missing []string
-	for _, name := range x.least() {
+	for _, name := range x.leastCapabilities() {
 		if !x.held.has(bits[name]) {
 			missing = append(missing, name)
 		}
 	}
-	return x.missingObstacle(list(missing), missing...)
+	return x.missingObstacle(joinNames(missing), missing...)
 }
 
 // leastFiles is how many open files attach to one program takes: some 50, and pipes to the processes that query drivers.
 const leastFiles = 64
 
-// fewFiles comes before the checks: most fail in odd ways if no file can be opened.
-func (x *examination) fewFiles() *obstacle {
+// fileLimitObstacle comes before the checks: most fail in odd ways if no file can be opened.
+func (x *examination) fileLimitObstacle() *obstacle {
 	n := x.OpenFiles()
 	if n == 0 || n >= leastFiles {
 		return nil
@@ -115,8 +115,8 @@ func (x *examination) fewFiles() *obstacle {
 
 const admin = "CAP_SYS_ADMIN"
 
-// least are the capabilities that attach cannot do without.
-func (r *Report) least() []string {
+// leastCapabilities are the capabilities that attach cannot do without.
+func (r *Report) leastCapabilities() []string {
 	if r.Multi {
 		return []string{FeatureBPF, FeaturePerfmon}
 	}
@@ -125,7 +125,7 @@ func (r *Report) least() []string {
 
 func (x *examination) missingObstacle(what string, missing ...string) *obstacle {
 	x.Missing = missing
-	return &obstacle{"needs " + what, x.howToGrant(x.least()...)}
+	return &obstacle{"needs " + what, x.howToGrant(x.leastCapabilities()...)}
 }
 
 // bits are the numbers of the capabilities that may be missing.
@@ -137,7 +137,7 @@ var bits = map[string]int{
 // unobtainable returns the capabilities that no process started from here can have.
 func (s *System) unobtainable(names []string) []string {
 	var out []string
-	bound := withImplied(s.capabilities("CapBnd"))
+	bound := withImplied(s.readCapabilities("CapBnd"))
 	for _, name := range names {
 		if !bound.has(bits[name]) {
 			out = append(out, name)
@@ -150,21 +150,21 @@ func (s *System) unobtainable(names []string) []string {
 func (s *System) howToGrant(names ...string) string {
 	switch out := s.unobtainable(names); {
 	case out != nil && s.seemsContainer():
-		return s.dockerRun(names)
+		return s.dockerCommand(names)
 	case out != nil:
-		return "no process started from here can have " + list(out) + " (capability bounding set), so start it outside of this service or sandbox"
-	case s.status("NoNewPrivs") == "1":
+		return "no process started from here can have " + joinNames(out) + " (capability bounding set), so start it outside of this service or sandbox"
+	case s.statusField("NoNewPrivs") == "1":
 		return "neither sudo nor setcap has an effect here (no_new_privs), so start it outside of this service or sandbox"
 	}
 	if s.seemsContainer() { // most have no sudo
-		return "run it through sudo or docker exec -u 0, or give them once, as root, with: " + s.setcap(names)
+		return "run it through sudo or docker exec -u 0, or give them once, as root, with: " + s.setcapCommand(names)
 	}
-	return "run it through sudo, or give them once with: sudo " + s.setcap(names)
+	return "run it through sudo, or give them once with: sudo " + s.setcapCommand(names)
 }
 
-// dockerRun returns the command that starts a container with capabilities. Since version 23 (moby/moby pull request
+// dockerCommand returns the command that starts a container with capabilities. Since version 23 (moby/moby pull request
 // 43987), Docker's own seccomp profile permits bpf and perf_event_open with CAP_BPF and CAP_PERFMON.
-func (s *System) dockerRun(names []string) string {
+func (s *System) dockerCommand(names []string) string {
 	words := []string{"start the container with: docker run"}
 	for _, name := range withPtrace(names) {
 		words = append(words, "--cap-add "+strings.TrimPrefix(name, "CAP_"))
@@ -186,8 +186,8 @@ func withPtrace(names []string) []string {
 	return append(slices.Clone(names), FeaturePtrace)
 }
 
-// setcap returns the command that gives our file capabilities.
-func (s *System) setcap(names []string) string {
+// setcapCommand returns the command that gives our file capabilities.
+func (s *System) setcapCommand(names []string) string {
 	path, err := s.Executable()
 	if err != nil {
 		path = "/path/to/gpumemtop"
@@ -195,10 +195,10 @@ func (s *System) setcap(names []string) string {
 	return "setcap " + strings.ToLower(strings.Join(withPtrace(names), ",")) + "+ep " + path
 }
 
-// loading returns why maps and programs cannot be loaded although the capabilities are held.
-func (x *examination) loading() *obstacle {
+// loadingObstacle returns why maps and programs cannot be loaded although the capabilities are held.
+func (x *examination) loadingObstacle() *obstacle {
 	for _, q := range []Check{CheckMaps, CheckPrograms, CheckHelpers} {
-		switch state, err := x.check(q); {
+		switch state, err := x.checkOnce(q); {
 		case state == Yes:
 		case x.Lockdown == "confidentiality":
 			return &obstacle{
@@ -211,18 +211,18 @@ func (x *examination) loading() *obstacle {
 				"use one with CONFIG_BPF_EVENTS, 5.15 or later, or " + instead,
 			}
 		case x.hasFilter():
-			return &obstacle{fmt.Sprintf("needs bpf(), which a seccomp filter refuses (%v) although the capabilities are held", reason(err)), unfiltered}
+			return &obstacle{fmt.Sprintf("needs bpf(), which a seccomp filter refuses (%v) although the capabilities are held", errnoText(err)), unfiltered}
 		default:
-			return &obstacle{fmt.Sprintf("needs bpf(), which is refused (%v) although the capabilities are held", reason(err)), "look for a security module, such as SELinux, and its log"}
+			return &obstacle{fmt.Sprintf("needs bpf(), which is refused (%v) although the capabilities are held", errnoText(err)), "look for a security module, such as SELinux, and its log"}
 		}
 	}
 	return nil
 }
 
-// probing returns why functions cannot be probed although programs can be loaded. Multi-uprobe links need no right of their
-// own. Single uprobes need CAP_SYS_ADMIN since commit ba677dbe77af (Linux 6.16 and stable kernels), before that
+// probingObstacle returns why functions cannot be probed although programs can be loaded. Multi-uprobe links need no right of
+// their own. Single uprobes need CAP_SYS_ADMIN since commit ba677dbe77af (Linux 6.16 and stable kernels), before that
 // CAP_PERFMON.
-func (x *examination) probing() *obstacle {
+func (x *examination) probingObstacle() *obstacle {
 	if x.Multi {
 		return nil
 	}
@@ -236,17 +236,17 @@ func (x *examination) probing() *obstacle {
 		}
 		return &obstacle{"needs uprobes, which " + kernel + " was built without", "use one with CONFIG_UPROBE_EVENTS, or " + instead}
 	}
-	state, err := x.check(CheckSingle)
+	state, err := x.checkOnce(CheckSingle)
 	switch {
 	case state == Yes:
 		return nil
-	case !x.capabilities("CapEff").has(unix.CAP_SYS_ADMIN):
+	case !x.readCapabilities("CapEff").has(unix.CAP_SYS_ADMIN):
 		return x.missingObstacle("CAP_SYS_ADMIN here, for single uprobes, as this kernel has no multi-uprobe links that know processes", admin)
 	case state == No: // there is a tracefs
 		return nil
 	}
 	return &obstacle{
-		fmt.Sprintf("needs perf_event_open(), which is refused (%v) although the capabilities are held", reason(err)),
+		fmt.Sprintf("needs perf_event_open(), which is refused (%v) although the capabilities are held", errnoText(err)),
 		"look for a seccomp filter or a security module",
 	}
 }

@@ -55,10 +55,10 @@ func Examine() *Report { return Here().Examine() }
 // Examine examines a machine.
 func (s *System) Examine() *Report {
 	r := &Report{Kernel: s.Release(), system: s}
-	r.Lockdown, r.KillsFiltered = s.lockdown(), killsFiltered(r.Kernel)
+	r.Lockdown, r.KillsFiltered = s.lockdownMode(), killsFiltered(r.Kernel)
 	x := &examination{System: s, Report: r, held: s.heldCapabilities()}
 	x.examine()
-	if o := x.refuse(); o != nil {
+	if o := x.findObstacle(); o != nil {
 		r.Obstacle, r.Advice = "attach "+o.what, o.advice
 	}
 	return r
@@ -80,8 +80,8 @@ func (r *Report) Feature(name string) Feature {
 	return Feature{Name: name, State: Unknown}
 }
 
-// list joins names: a, b and c.
-func list(names []string) string {
+// joinNames joins names: a, b and c.
+func joinNames(names []string) string {
 	if n := len(names); n > 1 {
 		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
 	}

@@ -207,7 +207,7 @@ func TestEachRefusalHasOneSentence(t *testing.T) {
 			case err != nil && strings.Contains(err.Error(), "\n"):
 				t.Errorf("more than one line: %v", err)
 			}
-			if got := list(r.Missing); got != test.missing {
+			if got := joinNames(r.Missing); got != test.missing {
 				t.Errorf("missing %q, want %q", got, test.missing)
 			}
 		})
@@ -285,7 +285,7 @@ func TestExplain(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			m := newMachine()
 			test.spoil(m)
-			err := m.Examine().explain(test.err)
+			err := m.Examine().explainError(test.err)
 			if err == nil || !strings.Contains(err.Error(), test.want) || !errors.Is(err, test.err) {
 				t.Errorf("got %v, want %q in it", err, test.want)
 			}

@@ -29,23 +29,23 @@ type System struct {
 	// Check runs a check. An error that wraps ebpf.ErrNotSupported means that the kernel lacks the feature; any other that
 	// it could not be checked, mostly for lack of rights.
 	Check func(Check) error
-	// Types are the kernel's types. Decoding them takes tens of milliseconds, so programs that are loaded after the examination use
-	// these. nil: they are decoded again.
+	// Types are the kernel's types. Decoding them takes tens of milliseconds, so programs that are loaded after the
+	// examination use these. nil: they are decoded again.
 	Types *btf.Cache
 }
 
 // Here returns this machine.
 func Here() *System {
 	s := &System{
-		Architecture: runtime.GOARCH, PID: os.Getpid(), Release: release, ReadFile: os.ReadFile, Readlink: os.Readlink,
-		Getenv: os.Getenv, Executable: os.Executable, OpenFiles: openFiles, Types: btf.NewCache(),
+		Architecture: runtime.GOARCH, PID: os.Getpid(), Release: kernelRelease, ReadFile: os.ReadFile, Readlink: os.Readlink,
+		Getenv: os.Getenv, Executable: os.Executable, OpenFiles: openFilesLimit, Types: btf.NewCache(),
 		Exists: func(path string) bool { _, err := os.Stat(path); return err == nil },
 	}
-	s.Check = s.check
+	s.Check = s.runCheck
 	return s
 }
 
-func release() string {
+func kernelRelease() string {
 	var name unix.Utsname
 	if unix.Uname(&name) != nil {
 		return ""
@@ -53,7 +53,7 @@ func release() string {
 	return unix.ByteSliceToString(name.Release[:])
 }
 
-func openFiles() uint64 {
+func openFilesLimit() uint64 {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
 		return 0
@@ -61,8 +61,8 @@ func openFiles() uint64 {
 	return limit.Cur
 }
 
-// text reads a small file. It returns "" on failure.
-func (s *System) text(path string) string {
+// readSmallFile reads a small file. It returns "" on failure.
+func (s *System) readSmallFile(path string) string {
 	b, err := s.ReadFile(path)
 	if err != nil {
 		return ""
@@ -70,9 +70,9 @@ func (s *System) text(path string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// status returns a field of /proc/self/status.
-func (s *System) status(field string) string {
-	for line := range strings.Lines(s.text("/proc/self/status")) {
+// statusField returns a field of /proc/self/status.
+func (s *System) statusField(field string) string {
+	for line := range strings.Lines(s.readSmallFile("/proc/self/status")) {
 		if value, found := strings.CutPrefix(line, field+":"); found {
 			return strings.TrimSpace(value)
 		}
@@ -85,17 +85,17 @@ type capabilities uint64
 
 func (c capabilities) has(bit int) bool { return c&(1<<bit) != 0 }
 
-func (s *System) capabilities(field string) capabilities {
-	v, err := strconv.ParseUint(s.status(field), 16, 64)
+func (s *System) readCapabilities(field string) capabilities {
+	v, err := strconv.ParseUint(s.statusField(field), 16, 64)
 	if err != nil {
 		return 0
 	}
 	return capabilities(v)
 }
 
-// heldCapabilities returns the effective capabilities, including those that CAP_SYS_ADMIN implies (bpf_capable and similar functions
-// of include/linux/capability.h).
-func (s *System) heldCapabilities() capabilities { return withImplied(s.capabilities("CapEff")) }
+// heldCapabilities returns the effective capabilities, including those that CAP_SYS_ADMIN implies (bpf_capable and similar
+// functions of include/linux/capability.h).
+func (s *System) heldCapabilities() capabilities { return withImplied(s.readCapabilities("CapEff")) }
 
 func withImplied(c capabilities) capabilities {
 	if c.has(unix.CAP_SYS_ADMIN) {
@@ -124,20 +124,20 @@ func (s *System) seemsContainer() bool {
 }
 
 // hasFilter reports whether a seccomp filter is in force on us (SECCOMP_MODE_FILTER).
-func (s *System) hasFilter() bool { return s.status("Seccomp") == "2" }
+func (s *System) hasFilter() bool { return s.statusField("Seccomp") == "2" }
 
 // appArmorProfile returns the AppArmor profile in force on us, or "".
 func (s *System) appArmorProfile() string {
-	profile, found := strings.CutSuffix(strings.TrimRight(s.text("/proc/self/attr/current"), "\x00\n"), " (enforce)")
+	profile, found := strings.CutSuffix(strings.TrimRight(s.readSmallFile("/proc/self/attr/current"), "\x00\n"), " (enforce)")
 	if !found {
 		return ""
 	}
 	return profile
 }
 
-// lockdown returns the mode in brackets of "none [integrity] confidentiality".
-func (s *System) lockdown() string {
-	_, rest, _ := strings.Cut(s.text("/sys/kernel/security/lockdown"), "[")
+// lockdownMode returns the mode in brackets of "none [integrity] confidentiality".
+func (s *System) lockdownMode() string {
+	_, rest, _ := strings.Cut(s.readSmallFile("/sys/kernel/security/lockdown"), "[")
 	mode, _, found := strings.Cut(rest, "]")
 	if !found {
 		return ""
@@ -145,8 +145,8 @@ func (s *System) lockdown() string {
 	return mode
 }
 
-// ownProc reports whether /proc exists and has the pids of our namespace.
-func (s *System) ownProc() bool {
+// hasOwnProc reports whether /proc exists and has the pids of our namespace.
+func (s *System) hasOwnProc() bool {
 	self, err := s.Readlink("/proc/self")
 	return err == nil && self == strconv.Itoa(s.PID)
 }
@@ -158,7 +158,7 @@ func (s *System) sysMounted() bool { return s.Exists("/sys/kernel") }
 // several mounts the last counts.
 func (s *System) hidesProcesses() bool {
 	hidden := false
-	for line := range strings.Lines(s.text("/proc/self/mountinfo")) {
+	for line := range strings.Lines(s.readSmallFile("/proc/self/mountinfo")) {
 		mount, super, found := strings.Cut(strings.TrimSpace(line), " - proc ")
 		fields := strings.Fields(mount)
 		if !found || len(fields) < 5 || fields[4] != "/proc" {
@@ -173,12 +173,12 @@ func (s *System) hidesProcesses() bool {
 
 // atLeast reports whether a release such as 6.1.0-37-amd64 has at least a version.
 func atLeast(release string, major, minor int) bool {
-	v, ok := version(release)
+	v, ok := parseRelease(release)
 	return ok && slices.Compare(v[:2], []int{major, minor}) >= 0
 }
 
-// version returns the three numbers at the beginning of a release; the last may be missing.
-func version(release string) (v [3]int, ok bool) {
+// parseRelease returns the three numbers at the beginning of a release; the last may be missing.
+func parseRelease(release string) (v [3]int, ok bool) {
 	rest := release
 	for i := range v {
 		digits := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
@@ -196,7 +196,7 @@ func version(release string) (v [3]int, ok bool) {
 // Since 6.11 that makes a system call, which such a filter forbids; since commit cf6cb56ef244 (Linux 6.14, 6.13.3 and
 // 6.12.14) filters do not apply to it.
 func killsFiltered(release string) bool {
-	v, ok := version(release)
+	v, ok := parseRelease(release)
 	if !ok || v[0] != 6 {
 		return false
 	}

@@ -11,11 +11,11 @@ type cursor struct {
 	short bool
 }
 
-func (c *cursor) left() int { return len(c.data) - c.at }
+func (c *cursor) bytesLeft() int { return len(c.data) - c.at }
 
-// take returns the next n bytes, nil if there are fewer.
-func (c *cursor) take(n uint64) []byte {
-	if n > uint64(c.left()) {
+// nextBytes returns the next n bytes, nil if there are fewer.
+func (c *cursor) nextBytes(n uint64) []byte {
+	if n > uint64(c.bytesLeft()) {
 		c.short, c.at = true, len(c.data)
 		return nil
 	}
@@ -25,28 +25,28 @@ func (c *cursor) take(n uint64) []byte {
 }
 
 func (c *cursor) u8() uint8 {
-	if b := c.take(1); b != nil {
+	if b := c.nextBytes(1); b != nil {
 		return b[0]
 	}
 	return 0
 }
 
 func (c *cursor) u16() uint16 {
-	if b := c.take(2); b != nil {
+	if b := c.nextBytes(2); b != nil {
 		return binary.LittleEndian.Uint16(b)
 	}
 	return 0
 }
 
 func (c *cursor) u32() uint32 {
-	if b := c.take(4); b != nil {
+	if b := c.nextBytes(4); b != nil {
 		return binary.LittleEndian.Uint32(b)
 	}
 	return 0
 }
 
 func (c *cursor) u64() uint64 {
-	if b := c.take(8); b != nil {
+	if b := c.nextBytes(8); b != nil {
 		return binary.LittleEndian.Uint64(b)
 	}
 	return 0
@@ -84,11 +84,11 @@ func (c *cursor) sleb() int64 {
 	}
 }
 
-// block reads a length and that many bytes.
-func (c *cursor) block() []byte { return c.take(c.uleb()) }
+// readBlock reads a length and that many bytes.
+func (c *cursor) readBlock() []byte { return c.nextBytes(c.uleb()) }
 
-// text reads up to a NUL.
-func (c *cursor) text() string {
+// readText reads up to a NUL.
+func (c *cursor) readText() string {
 	from := c.at
 	for c.u8() != 0 {
 	}
@@ -110,11 +110,11 @@ const (
 	relativeToHeader  = 0x30 // .eh_frame_hdr only
 )
 
-// pointer reads a pointer in an encoding. header is the address of .eh_frame_hdr, 0 outside of it. It treats encodings
+// readPointer reads a pointer in an encoding. header is the address of .eh_frame_hdr, 0 outside of it. It treats encodings
 // that no linker for amd64 writes as missing data.
-func (c *cursor) pointer(encoding uint8, header uint64) uint64 {
+func (c *cursor) readPointer(encoding uint8, header uint64) uint64 {
 	place := c.start + uint64(c.at)
-	value := c.value(encoding)
+	value := c.readValue(encoding)
 	switch encoding & (pointerBase | pointerIndirect) {
 	case relativeToNothing:
 		return value
@@ -129,8 +129,8 @@ func (c *cursor) pointer(encoding uint8, header uint64) uint64 {
 	return 0
 }
 
-// value reads the number in a pointer.
-func (c *cursor) value(encoding uint8) uint64 {
+// readValue reads the number in a pointer.
+func (c *cursor) readValue(encoding uint8) uint64 {
 	switch encoding & pointerForm {
 	case 0x00, 0x04, 0x0c: // address-sized, unsigned and signed 8 bytes
 		return c.u64()

@@ -31,8 +31,8 @@ func (o *operands) pop() uint64 {
 	return o.values[o.n]
 }
 
-// pick pushes a copy of the value at a depth below the top.
-func (o *operands) pick(depth uint8) {
+// pushCopy pushes a copy of the value at a depth below the top.
+func (o *operands) pushCopy(depth uint8) {
 	if int(depth) >= o.n {
 		o.bad = true
 		return
@@ -90,12 +90,12 @@ const (
 	opNop        = 0x96
 )
 
-// compute evaluates an expression whose stack begins with first, as in libgcc, for the CFA and for registers.
-func (m *machine) compute(code []byte, first uint64) (uint64, bool) {
+// evaluateExpression evaluates an expression whose stack begins with first, as in libgcc, for the CFA and for registers.
+func (m *machine) evaluateExpression(code []byte, first uint64) (uint64, bool) {
 	c := &cursor{data: code}
 	o := &operands{}
 	o.push(first)
-	for steps := 0; c.left() > 0; steps++ {
+	for steps := 0; c.bytesLeft() > 0; steps++ {
 		if steps == stepsMax {
 			return 0, false
 		}
@@ -105,17 +105,17 @@ func (m *machine) compute(code []byte, first uint64) (uint64, bool) {
 		case op >= opReg0 && op <= opBreg31 || op == opRegx || op == opBregx:
 			m.pushRegister(c, o, op)
 		case op == opDeref:
-			m.deref(o, 8)
+			m.pushLoaded(o, 8)
 		case op == opDerefSize:
-			m.deref(o, uint64(c.u8()))
+			m.pushLoaded(o, uint64(c.u8()))
 		case op == opSkip || op == opBra:
-			jump(c, o, op)
+			executeJump(c, o, op)
 		case op <= opConsts:
 			pushConstant(c, o, op)
 		case op <= opRot:
-			shuffle(c, o, op)
+			executeShuffle(c, o, op)
 		default:
-			calculate(c, o, op)
+			executeUnary(c, o, op)
 		}
 		if o.bad || c.short {
 			return 0, false
@@ -149,10 +149,10 @@ func (m *machine) pushRegister(c *cursor, o *operands, op uint8) {
 	o.push(value + offset)
 }
 
-func (m *machine) deref(o *operands, size uint64) {
+func (m *machine) pushLoaded(o *operands, size uint64) {
 	switch size {
 	case 1, 2, 4, 8:
-		value, ok := m.load(o.pop(), size)
+		value, ok := m.loadFromStack(o.pop(), size)
 		o.bad = o.bad || !ok
 		o.push(value)
 	default:
@@ -160,7 +160,7 @@ func (m *machine) deref(o *operands, size uint64) {
 	}
 }
 
-func jump(c *cursor, o *operands, op uint8) {
+func executeJump(c *cursor, o *operands, op uint8) {
 	by := int(int16(c.u16()))
 	if op == opBra && o.pop() == 0 {
 		return
@@ -198,16 +198,16 @@ func pushConstant(c *cursor, o *operands, op uint8) {
 	}
 }
 
-func shuffle(c *cursor, o *operands, op uint8) {
+func executeShuffle(c *cursor, o *operands, op uint8) {
 	switch op {
 	case opDup:
-		o.pick(0)
+		o.pushCopy(0)
 	case opDrop:
 		o.pop()
 	case opOver:
-		o.pick(1)
+		o.pushCopy(1)
 	case opPick:
-		o.pick(c.u8())
+		o.pushCopy(c.u8())
 	case opSwap:
 		a, b := o.pop(), o.pop()
 		o.push(a)
@@ -222,8 +222,8 @@ func shuffle(c *cursor, o *operands, op uint8) {
 	}
 }
 
-// calculate executes operations on one operand.
-func calculate(c *cursor, o *operands, op uint8) {
+// executeUnary executes operations on one operand.
+func executeUnary(c *cursor, o *operands, op uint8) {
 	switch op {
 	case opNop:
 	case opAbs:
@@ -237,19 +237,19 @@ func calculate(c *cursor, o *operands, op uint8) {
 		o.push(o.pop() + c.uleb())
 	default:
 		b, a := o.pop(), o.pop()
-		o.combine(op, a, b)
+		o.executeBinary(op, a, b)
 	}
 }
 
-func numberOf(b bool) uint64 {
+func boolToNumber(b bool) uint64 {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// combine executes operations on two operands. Like libgcc it takes numbers as signed, except for shifts.
-func (o *operands) combine(op uint8, a, b uint64) {
+// executeBinary executes operations on two operands. Like libgcc it takes numbers as signed, except for shifts.
+func (o *operands) executeBinary(op uint8, a, b uint64) {
 	x, y := int64(a), int64(b)
 	switch op {
 	case opAnd:
@@ -271,17 +271,17 @@ func (o *operands) combine(op uint8, a, b uint64) {
 	case opShra:
 		o.push(uint64(x >> b))
 	case opEq:
-		o.push(numberOf(x == y))
+		o.push(boolToNumber(x == y))
 	case opNe:
-		o.push(numberOf(x != y))
+		o.push(boolToNumber(x != y))
 	case opGe:
-		o.push(numberOf(x >= y))
+		o.push(boolToNumber(x >= y))
 	case opGt:
-		o.push(numberOf(x > y))
+		o.push(boolToNumber(x > y))
 	case opLe:
-		o.push(numberOf(x <= y))
+		o.push(boolToNumber(x <= y))
 	case opLt:
-		o.push(numberOf(x < y))
+		o.push(boolToNumber(x < y))
 	default: // division, and others that amd64 unwind information does not use
 		o.bad = true
 	}

@@ -44,8 +44,8 @@ func (f *Files) Close() error {
 	return nil
 }
 
-// image returns the ELF file at a path, nil if the file is not ELF. ok is false if it could not be examined.
-func (f *Files) image(path string) (i *image, ok bool) {
+// imageAt returns the ELF file at a path, nil if the file is not ELF. ok is false if it could not be examined.
+func (f *Files) imageAt(path string) (i *image, ok bool) {
 	info, err := untrusted.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, false
@@ -83,8 +83,8 @@ func (f *Files) addFile(id identity, file *os.File) *image {
 	return i
 }
 
-// virtual returns the vdso, the ELF file that the kernel maps into every process.
-func (f *Files) virtual() *image {
+// vdsoImage returns the vdso, the ELF file that the kernel maps into every process.
+func (f *Files) vdsoImage() *image {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.asked {
@@ -113,7 +113,7 @@ func openVDSO() *image {
 	}
 	const vdsoEntry = 33 // AT_SYSINFO_EHDR
 	c := cursor{data: auxiliary}
-	for c.left() > 0 {
+	for c.bytesLeft() > 0 {
 		kind, value := c.u64(), c.u64()
 		if kind != vdsoEntry {
 			continue

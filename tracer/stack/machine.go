@@ -25,8 +25,8 @@ type machine struct {
 	beyond bool   // a read went past the memory
 }
 
-// load reads size bytes of the stack, at most 8.
-func (m *machine) load(address uint64, size uint64) (uint64, bool) {
+// loadFromStack reads size bytes of the stack, at most 8.
+func (m *machine) loadFromStack(address uint64, size uint64) (uint64, bool) {
 	within := address - m.bottom
 	if within > uint64(len(m.memory)) || uint64(len(m.memory))-within < size {
 		m.beyond = m.beyond || address >= m.bottom
@@ -42,7 +42,7 @@ func (m *machine) load(address uint64, size uint64) (uint64, bool) {
 
 // stepToCaller goes to the caller's frame. It returns false if that is unknown.
 func (m *machine) stepToCaller(r *row) bool {
-	cfa, ok := m.evaluate(&r.cfa, 0)
+	cfa, ok := m.evaluateRule(&r.cfa, 0)
 	if r.cfa.how == offsetItself {
 		cfa, ok = m.get(r.cfa.register)
 		cfa += uint64(r.cfa.offset)
@@ -55,7 +55,7 @@ func (m *machine) stepToCaller(r *row) bool {
 	next.known &^= 1 << rip
 	for i := range r.saved {
 		s := &r.saved[i]
-		value, ok := m.evaluate(&s.rule, cfa)
+		value, ok := m.evaluateRule(&s.rule, cfa)
 		if ok {
 			next.set(s.column, value)
 		} else {
@@ -66,23 +66,23 @@ func (m *machine) stepToCaller(r *row) bool {
 	return m.known>>rip&1 != 0
 }
 
-// evaluate applies a rule in the frame with that CFA.
-func (m *machine) evaluate(r *rule, cfa uint64) (uint64, bool) {
+// evaluateRule applies a rule in the frame with that CFA.
+func (m *machine) evaluateRule(r *rule, cfa uint64) (uint64, bool) {
 	switch r.how {
 	case stored:
-		return m.load(cfa+uint64(r.offset), 8)
+		return m.loadFromStack(cfa+uint64(r.offset), 8)
 	case offsetItself:
 		return cfa + uint64(r.offset), true
 	case moved:
 		return m.get(r.register)
 	case storedBy:
-		address, ok := m.compute(r.expression, cfa)
+		address, ok := m.evaluateExpression(r.expression, cfa)
 		if !ok {
 			return 0, false
 		}
-		return m.load(address, 8)
+		return m.loadFromStack(address, 8)
 	case computed:
-		return m.compute(r.expression, cfa)
+		return m.evaluateExpression(r.expression, cfa)
 	}
 	return 0, false
 }

@@ -36,13 +36,13 @@ type modules struct {
 // patienceMax bounds patience.
 const patienceMax = 1 << 16
 
-// at returns the module at an address, nil if nothing is mapped there. changed says that the mappings were read again and
+// moduleAt returns the module at an address, nil if nothing is mapped there. changed says that the mappings were read again and
 // have changed.
-func (m *modules) at(address uint64) (in *module, changed bool) {
-	i, ok := m.search(address)
+func (m *modules) moduleAt(address uint64) (in *module, changed bool) {
+	i, ok := m.searchMapping(address)
 	if !ok {
 		if changed = m.noteMiss(); changed {
-			i, ok = m.search(address)
+			i, ok = m.searchMapping(address)
 		}
 		if !ok {
 			return nil, changed
@@ -50,12 +50,12 @@ func (m *modules) at(address uint64) (in *module, changed bool) {
 		m.patience = 1 // reading paid off, and may again
 	}
 	if m.found[i] == nil {
-		m.found[i] = m.load(i)
+		m.found[i] = m.loadModule(i)
 	}
 	return m.found[i], changed
 }
 
-func (m *modules) search(address uint64) (int, bool) {
+func (m *modules) searchMapping(address uint64) (int, bool) {
 	i, exact := slices.BinarySearchFunc(m.mappings, address, func(p target.Mapping, address uint64) int {
 		return cmp.Compare(p.Start, address)
 	})
@@ -73,11 +73,11 @@ func (m *modules) noteMiss() (changed bool) {
 		return false
 	}
 	m.misses, m.patience = 0, min(max(2*m.patience, 2), patienceMax)
-	return m.read()
+	return m.rereadMappings()
 }
 
-// read reads the mappings and reports whether they have changed.
-func (m *modules) read() bool {
+// rereadMappings reads the mappings and reports whether they have changed.
+func (m *modules) rereadMappings() bool {
 	mappings, ok := m.readMappings()
 	if !ok || slices.Equal(mappings, m.mappings) {
 		return false
@@ -91,8 +91,8 @@ func (m *modules) hasUprobesPage() bool {
 	return slices.ContainsFunc(m.mappings, func(p target.Mapping) bool { return p.Path == uprobesPage })
 }
 
-// renew reads the mappings again and looks up all modules.
-func (m *modules) renew() {
+// renewModules reads the mappings again and looks up all modules.
+func (m *modules) renewModules() {
 	m.misses, m.patience = 0, 0
 	if mappings, ok := m.readMappings(); ok {
 		m.mappings, m.found = mappings, make([]*module, len(mappings))
@@ -105,12 +105,12 @@ func (m *modules) readMappings() (mappings []target.Mapping, ok bool) {
 	return mappings, err == nil && len(mappings) > 0
 }
 
-// load looks up the module of a mapping.
-func (m *modules) load(i int) *module {
+// loadModule looks up the module of a mapping.
+func (m *modules) loadModule(i int) *module {
 	p := &m.mappings[i]
 	switch p.Path {
 	case "[vdso]":
-		return locateImage(m.files.virtual(), p, p.Start)
+		return locateImage(m.files.vdsoImage(), p, p.Start)
 	case uprobesPage:
 		return kernels
 	}
@@ -118,7 +118,7 @@ func (m *modules) load(i int) *module {
 		return nowhere
 	}
 	first := &m.mappings[m.firstOfFile(i)]
-	image, readable := m.image(first)
+	image, readable := m.imageOf(first)
 	switch {
 	case image != nil && !image.foreign:
 		return locateImage(image, p, first.Start)
@@ -128,13 +128,13 @@ func (m *modules) load(i int) *module {
 	return nowhere // executable, but not ELF, so no dynamic linker has loaded it
 }
 
-// image returns the ELF file of a mapping; see [Files.image].
-func (m *modules) image(p *target.Mapping) (i *image, ok bool) {
+// imageOf returns the ELF file of a mapping; see [Files.imageAt].
+func (m *modules) imageOf(p *target.Mapping) (i *image, ok bool) {
 	path, err := m.space.File(*p)
 	if err != nil {
 		return nil, false
 	}
-	return m.files.image(path)
+	return m.files.imageAt(path)
 }
 
 // locateImage determines where an image is. lowest is where it seems to begin.
@@ -143,15 +143,15 @@ func locateImage(image *image, p *target.Mapping, lowest uint64) *module {
 	if image == nil {
 		return module
 	}
-	if bias, ok := image.bias(p); ok {
+	if bias, ok := image.loadBias(p); ok {
 		module.image, module.bias, module.base = image, bias, image.base+bias
 	}
 	return module
 }
 
-// bias returns the difference between addresses in the process and in the file, from the segment that the mapping shows.
+// loadBias returns the difference between addresses in the process and in the file, from the segment that the mapping shows.
 // If two segments share a page of the file, it is the one at which the mapping begins.
-func (i *image) bias(p *target.Mapping) (bias uint64, ok bool) {
+func (i *image) loadBias(p *target.Mapping) (loadBias uint64, ok bool) {
 	begins := false
 	for _, s := range i.segments {
 		page := s.offset &^ (pageSize - 1)
@@ -159,10 +159,10 @@ func (i *image) bias(p *target.Mapping) (bias uint64, ok bool) {
 			continue
 		}
 		if !ok || page == p.Offset && !begins {
-			bias, ok, begins = p.Start-p.Offset+s.offset-s.address, true, page == p.Offset
+			loadBias, ok, begins = p.Start-p.Offset+s.offset-s.address, true, page == p.Offset
 		}
 	}
-	return bias, ok
+	return loadBias, ok
 }
 
 // firstOfFile returns the first of the mappings of one file that belong together: offsets rise with addresses, and only

@@ -73,26 +73,26 @@ type program struct {
 	bad        bool
 }
 
-// row returns the rules of an image for the code at pc, nil if there are none.
-func (i *image) row(pc uint64) *row {
+// rowAt returns the rules of an image for the code at pc, nil if there are none.
+func (i *image) rowAt(pc uint64) *row {
 	if i.header == 0 {
 		return nil
 	}
-	f, ok := i.function(pc)
+	f, ok := i.functionAt(pc)
 	if !ok {
 		return nil
 	}
 	p := program{common: &f.common, at: f.begin}
-	p.run(f.common.initialize, pc)
+	p.executeUntil(f.common.initialize, pc)
 	p.initial, p.at = p.plan, f.begin
-	p.run(f.code, pc)
+	p.executeUntil(f.code, pc)
 	if p.bad || p.cfa.how == kept {
 		return nil
 	}
-	return p.finish()
+	return p.makeRow()
 }
 
-func (p *program) finish() *row {
+func (p *program) makeRow() *row {
 	r := &row{cfa: p.cfa.copyRule(), signal: p.common.signal}
 	for column, rule := range p.rule {
 		if rule.how > lost {
@@ -142,19 +142,19 @@ const (
 	cfaNegativeOffsetExtended = 0x2f
 )
 
-// run executes the instructions that concern code up to pc.
-func (p *program) run(code []byte, pc uint64) {
+// executeUntil executes the instructions that concern code up to pc.
+func (p *program) executeUntil(code []byte, pc uint64) {
 	c := &cursor{data: code}
-	for c.left() > 0 && p.at <= pc && !p.bad {
+	for c.bytesLeft() > 0 && p.at <= pc && !p.bad {
 		op := c.u8()
 		low := op & 0x3f
 		switch op &^ 0x3f {
 		case cfaAdvance:
 			p.at += uint64(low) * p.common.code
 		case cfaOffset:
-			p.set(uint64(low), rule{how: stored, offset: int64(c.uleb()) * p.common.data})
+			p.setRule(uint64(low), rule{how: stored, offset: int64(c.uleb()) * p.common.data})
 		case cfaRestore:
-			p.restore(uint64(low))
+			p.restoreRule(uint64(low))
 		default:
 			p.executeLocation(c, op)
 		}
@@ -190,85 +190,85 @@ func (p *program) executeLocation(c *cursor, op uint8) {
 	case cfaArgsSize:
 		c.uleb()
 	default:
-		p.define(c, op)
+		p.executeCFA(c, op)
 	}
 }
 
-// define executes instructions on the CFA.
-func (p *program) define(c *cursor, op uint8) {
+// executeCFA executes instructions on the CFA.
+func (p *program) executeCFA(c *cursor, op uint8) {
 	switch op {
 	case cfaDefCFA:
-		p.base(c.uleb(), int64(c.uleb()))
+		p.setCFA(c.uleb(), int64(c.uleb()))
 	case cfaDefCFASigned:
-		p.base(c.uleb(), c.sleb()*p.common.data)
+		p.setCFA(c.uleb(), c.sleb()*p.common.data)
 	case cfaDefCFARegister:
-		p.base(c.uleb(), p.cfa.offset)
+		p.setCFA(c.uleb(), p.cfa.offset)
 	case cfaDefCFAOffset:
 		p.cfa.offset = int64(c.uleb())
 	case cfaDefCFAOffsetSigned:
 		p.cfa.offset = c.sleb() * p.common.data
 	case cfaDefCFAExpression:
-		p.cfa = rule{how: computed, expression: p.expression(c)}
+		p.cfa = rule{how: computed, expression: p.readExpression(c)}
 	default:
-		p.register(c, op)
+		p.executeRegister(c, op)
 	}
 }
 
-// register executes instructions on one register, named by their first operand.
-func (p *program) register(c *cursor, op uint8) {
+// executeRegister executes instructions on one register, named by their first operand.
+func (p *program) executeRegister(c *cursor, op uint8) {
 	column, data := c.uleb(), p.common.data
 	switch op {
 	case cfaOffsetExtended:
-		p.set(column, rule{how: stored, offset: int64(c.uleb()) * data})
+		p.setRule(column, rule{how: stored, offset: int64(c.uleb()) * data})
 	case cfaOffsetExtendedSigned:
-		p.set(column, rule{how: stored, offset: c.sleb() * data})
+		p.setRule(column, rule{how: stored, offset: c.sleb() * data})
 	case cfaNegativeOffsetExtended:
-		p.set(column, rule{how: stored, offset: -int64(c.uleb()) * data})
+		p.setRule(column, rule{how: stored, offset: -int64(c.uleb()) * data})
 	case cfaValOffset:
-		p.set(column, rule{how: offsetItself, offset: int64(c.uleb()) * data})
+		p.setRule(column, rule{how: offsetItself, offset: int64(c.uleb()) * data})
 	case cfaValOffsetSigned:
-		p.set(column, rule{how: offsetItself, offset: c.sleb() * data})
+		p.setRule(column, rule{how: offsetItself, offset: c.sleb() * data})
 	case cfaRestoreExtended:
-		p.restore(column)
+		p.restoreRule(column)
 	case cfaUndefined:
-		p.set(column, rule{how: lost})
+		p.setRule(column, rule{how: lost})
 	case cfaSameValue:
-		p.set(column, rule{how: kept})
+		p.setRule(column, rule{how: kept})
 	case cfaRegister:
 		if from := c.uleb(); from < columns {
-			p.set(column, rule{how: moved, register: uint8(from)})
+			p.setRule(column, rule{how: moved, register: uint8(from)})
 		} else {
-			p.set(column, rule{how: lost})
+			p.setRule(column, rule{how: lost})
 		}
 	case cfaExpression:
-		p.set(column, rule{how: storedBy, expression: p.expression(c)})
+		p.setRule(column, rule{how: storedBy, expression: p.readExpression(c)})
 	case cfaValExpression:
-		p.set(column, rule{how: computed, expression: p.expression(c)})
+		p.setRule(column, rule{how: computed, expression: p.readExpression(c)})
 	default:
 		p.bad = true
 	}
 }
 
-// set gives a column its rule. It ignores vector registers and the like.
-func (p *program) set(column uint64, r rule) {
+// setRule gives a column its rule. It ignores vector registers and the like.
+func (p *program) setRule(column uint64, r rule) {
 	if column < columns {
 		p.rule[column] = r
 	}
 }
 
-func (p *program) expression(c *cursor) []byte {
-	code := c.block()
+func (p *program) readExpression(c *cursor) []byte {
+	code := c.readBlock()
 	p.bad = p.bad || len(code) > expressionMax
 	return code
 }
 
-func (p *program) restore(column uint64) {
+func (p *program) restoreRule(column uint64) {
 	if column < columns {
 		p.rule[column] = p.initial.rule[column]
 	}
 }
 
-func (p *program) base(register uint64, offset int64) {
+func (p *program) setCFA(register uint64, offset int64) {
 	if register >= columns {
 		p.bad = true
 		return

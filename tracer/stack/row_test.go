@@ -15,13 +15,13 @@ import (
 
 func rowOf(initial, code []byte, pc uint64) *row {
 	p := program{common: &common{code: 1, data: -8, ra: rip}}
-	p.run(initial, 0)
+	p.executeUntil(initial, 0)
 	p.initial = p.plan
-	p.run(code, pc)
+	p.executeUntil(code, pc)
 	if p.bad {
 		return nil
 	}
-	return p.finish()
+	return p.makeRow()
 }
 
 func TestRows(t *testing.T) {
@@ -89,7 +89,7 @@ func TestExpressions(t *testing.T) {
 		{"no operation", []byte{0xff}, 0, true},
 		{"division", []byte{opLit0, opLit0, 0x1b}, 0, true},
 	} {
-		got, ok := m.compute(test.code, 7)
+		got, ok := m.evaluateExpression(test.code, 7)
 		if ok == test.bad || ok && got != test.want {
 			t.Errorf("%s: %#x, %v; want %#x, bad %v", test.name, got, ok, test.want, test.bad)
 		}
@@ -173,7 +173,7 @@ func FuzzFiles(f *testing.F) {
 		}
 		m := machine{memory: make([]byte, 256), bottom: stackAt}
 		for pc := uint64(0x1000); pc < 0x1400; pc += 3 { // its code, and beyond
-			if r := image.row(pc); r != nil {
+			if r := image.rowAt(pc); r != nil {
 				m.registers = registers{known: 1<<columns - 1}
 				m.set(rsp, stackAt)
 				m.set(rip, pc)

@@ -59,7 +59,7 @@ func (w *Walker) Walk(s *wire.Sample, frames []uint64) []uint64 {
 		return frames
 	}
 	m := &w.machine
-	m.begin(s)
+	m.loadSample(s)
 	// A return address is that of the instruction after the call, which may belong to another function. If a signal
 	// interrupted the caller, it is that of the instruction itself.
 	interrupted := false
@@ -68,7 +68,7 @@ func (w *Walker) Walk(s *wire.Sample, frames []uint64) []uint64 {
 		if !interrupted {
 			at--
 		}
-		row := w.row(at)
+		row := w.rowAt(at)
 		if row == nil {
 			if len(frames) > 1 && w.returnsToKernel(m.value[rip]) {
 				frames = frames[:len(frames)-1]
@@ -97,16 +97,16 @@ func (w *Walker) returnsToKernel(address uint64) bool {
 	if address%uint64(os.Getpagesize()) != 0 {
 		return false
 	}
-	module := w.module(address)
-	if module == nil && !w.modules.hasUprobesPage() && w.modules.read() {
+	module := w.moduleAt(address)
+	if module == nil && !w.modules.hasUprobesPage() && w.modules.rereadMappings() {
 		w.dropRows()
-		module = w.module(address)
+		module = w.moduleAt(address)
 	}
 	return module == kernels
 }
 
-// begin takes the callee-saved registers and the stack.
-func (m *machine) begin(s *wire.Sample) {
+// loadSample takes the callee-saved registers and the stack.
+func (m *machine) loadSample(s *wire.Sample) {
 	*m = machine{memory: s.Memory, bottom: s.Sp}
 	m.set(rip, s.Ip)
 	m.set(rsp, s.Sp)
@@ -124,30 +124,30 @@ func (w *Walker) Truncated() uint64 { return w.truncated }
 // Renew reads the mappings now. Unknown addresses cause this by themselves; call it when one module may have replaced
 // another, or the process may soon be gone. If it is gone, Renew keeps what is known.
 func (w *Walker) Renew() {
-	w.modules.renew()
+	w.modules.renewModules()
 	w.dropRows()
 }
 
-// row returns the rules at a place in the code, nil if there are none.
-func (w *Walker) row(at uint64) *row {
+// rowAt returns the rules at a place in the code, nil if there are none.
+func (w *Walker) rowAt(at uint64) *row {
 	if r, ok := w.rows[at]; ok {
 		return r
 	}
-	module := w.module(at)
+	module := w.moduleAt(at)
 	if module == nil || module.image == nil {
 		return nil
 	}
 	if len(w.rows) >= rowsMax {
 		clear(w.rows)
 	}
-	r := module.image.row(at - module.bias)
+	r := module.image.rowAt(at - module.bias)
 	w.rows[at] = r
 	return r
 }
 
-// module returns the module of an address, nil if nothing is mapped there.
-func (w *Walker) module(address uint64) *module {
-	module, changed := w.modules.at(address)
+// moduleAt returns the module of an address, nil if nothing is mapped there.
+func (w *Walker) moduleAt(address uint64) *module {
+	module, changed := w.modules.moduleAt(address)
 	if changed {
 		w.dropRows()
 	}
@@ -160,7 +160,7 @@ func (w *Walker) dropRows() { w.rows = map[uint64]*row{} }
 // Locate returns the module at an address: its path as the process sees it, and its lowest address, which dladdr calls
 // dli_fbase. ok is false for addresses outside of modules.
 func (w *Walker) Locate(address uint64) (path string, base uint64, ok bool) {
-	module := w.module(address)
+	module := w.moduleAt(address)
 	if module == nil || !module.known {
 		return "", 0, false
 	}

@@ -26,11 +26,11 @@ func (i *image) findTable() {
 	var raw [32]byte
 	c := cursor{data: raw[:i.read(raw[:], i.header)], start: i.header}
 	version, frames, count, pairs := c.u8(), c.u8(), c.u8(), c.u8()
-	c.pointer(frames, i.header)
+	c.readPointer(frames, i.header)
 	if i.header == 0 || version != 1 || count == pointerOmitted || frames == pointerOmitted {
 		return
 	}
-	number := c.pointer(count, i.header)
+	number := c.readPointer(count, i.header)
 	if c.short {
 		return
 	}
@@ -42,23 +42,23 @@ func (i *image) findTable() {
 	}
 }
 
-// pair reads one pair of the table, as addresses in the file.
-func (i *image) pair(index uint64) (function, entry uint64, ok bool) {
+// readTablePair reads one pair of the table, as addresses in the file.
+func (i *image) readTablePair(index uint64) (function, entry uint64, ok bool) {
 	size, form := uint64(8), uint8(0x0b)
 	if i.table.wide {
 		size, form = 16, 0x0c
 	}
 	var raw [16]byte
 	c := cursor{data: raw[:i.read(raw[:size], i.table.first+index*size)]}
-	function, entry = i.header+c.value(form), i.header+c.value(form)
+	function, entry = i.header+c.readValue(form), i.header+c.readValue(form)
 	return function, entry, !c.short
 }
 
-// search returns the address of the last entry that begins at pc or before.
-func (i *image) search(pc uint64) (entry uint64, ok bool) {
+// searchTable returns the address of the last entry that begins at pc or before.
+func (i *image) searchTable(pc uint64) (entry uint64, ok bool) {
 	for low, high := uint64(0), i.table.count; low < high; {
 		middle := low + (high-low)/2
-		function, at, readable := i.pair(middle)
+		function, at, readable := i.readTablePair(middle)
 		if !readable {
 			return 0, false
 		}
@@ -89,8 +89,8 @@ type function struct {
 	code   []byte
 }
 
-// entry reads the length of an entry at an address of .eh_frame, and then its content after the length.
-func (i *image) entry(address uint64, most uint64) (cursor, bool) {
+// readEntry reads the length of an entry at an address of .eh_frame, and then its content after the length.
+func (i *image) readEntry(address uint64, most uint64) (cursor, bool) {
 	var raw [12]byte
 	c := cursor{data: raw[:i.read(raw[:], address)]}
 	length := uint64(c.u32())
@@ -105,13 +105,13 @@ func (i *image) entry(address uint64, most uint64) (cursor, bool) {
 	return cursor{data: body, start: address}, i.read(body, address) == len(body)
 }
 
-// function returns the entry for the code at pc.
-func (i *image) function(pc uint64) (f function, ok bool) {
-	at, ok := i.search(pc)
+// functionAt returns the entry for the code at pc.
+func (i *image) functionAt(pc uint64) (f function, ok bool) {
+	at, ok := i.searchTable(pc)
 	if !ok {
 		return f, false
 	}
-	c, ok := i.entry(at, entryMax)
+	c, ok := i.readEntry(at, entryMax)
 	if !ok {
 		return f, false
 	}
@@ -120,10 +120,10 @@ func (i *image) function(pc uint64) (f function, ok bool) {
 	if f.common, ok = i.readCIE(place - back); !ok || back == 0 {
 		return f, false
 	}
-	f.begin = c.pointer(f.common.pointers, 0)
-	size := c.value(f.common.pointers)
+	f.begin = c.readPointer(f.common.pointers, 0)
+	size := c.readValue(f.common.pointers)
 	if f.common.sized {
-		c.block()
+		c.readBlock()
 	}
 	if c.short || pc-f.begin >= size {
 		return f, false
@@ -133,11 +133,11 @@ func (i *image) function(pc uint64) (f function, ok bool) {
 }
 
 func (i *image) readCIE(address uint64) (c common, ok bool) {
-	in, ok := i.entry(address, cieMax)
+	in, ok := i.readEntry(address, cieMax)
 	if !ok || in.u32() != 0 {
 		return c, false
 	}
-	version, augmentation := in.u8(), in.text()
+	version, augmentation := in.u8(), in.readText()
 	if !slices.Contains([]uint8{1, 3}, version) {
 		return c, false
 	}
@@ -147,15 +147,15 @@ func (i *image) readCIE(address uint64) (c common, ok bool) {
 	} else {
 		c.ra = in.uleb()
 	}
-	if !c.augment(&in, augmentation) || in.short {
+	if !c.readAugmentation(&in, augmentation) || in.short {
 		return c, false
 	}
 	c.initialize = in.data[in.at:]
 	return c, true
 }
 
-// augment reads the data that the letters of augmentation announce. It skips the rest from the first unknown letter on.
-func (c *common) augment(in *cursor, augmentation string) bool {
+// readAugmentation reads the data that the letters of augmentation announce. It skips the rest from the first unknown letter on.
+func (c *common) readAugmentation(in *cursor, augmentation string) bool {
 	if augmentation == "" {
 		return true
 	}
@@ -163,7 +163,7 @@ func (c *common) augment(in *cursor, augmentation string) bool {
 		return false
 	}
 	c.sized = true
-	data := in.block()
+	data := in.readBlock()
 	extra := cursor{data: data, start: in.start + uint64(in.at-len(data))}
 	for _, letter := range augmentation[1:] {
 		switch letter {
@@ -172,7 +172,7 @@ func (c *common) augment(in *cursor, augmentation string) bool {
 		case 'L':
 			extra.u8()
 		case 'P':
-			extra.value(extra.u8())
+			extra.readValue(extra.u8())
 		case 'S':
 			c.signal = true
 		default:

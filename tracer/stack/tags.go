@@ -85,10 +85,10 @@ func (t *Tags) Tag(s *wire.Sample, size uint64) uint32 {
 	if number, ok := t.numbers[string(t.key)]; ok {
 		return number
 	}
-	number := t.next()
+	number := t.nextNumber()
 	if number > 0 {
 		t.numbers[string(t.key)] = number
-		t.define(number, t.mode, frames, value)
+		t.writeDefinition(number, t.mode, frames, value)
 	}
 	return number
 }
@@ -96,9 +96,9 @@ func (t *Tags) Tag(s *wire.Sample, size uint64) uint32 {
 // Unknown returns the tag of objects from before we attached, and defines it at its first use.
 func (t *Tags) Unknown() uint32 {
 	if t.unknown == 0 {
-		if t.unknown = t.next(); t.unknown > 0 {
-			t.define(t.unknown, wire.TagsNone, nil, 0)
-			t.write(wire.SiteFields{Tag: t.unknown}.Record(wire.AppendSiteFrame(nil, wire.SiteFrame{Function: wire.BeforeAttach})))
+		if t.unknown = t.nextNumber(); t.unknown > 0 {
+			t.writeDefinition(t.unknown, wire.TagsNone, nil, 0)
+			t.putRecord(wire.SiteFields{Tag: t.unknown}.Record(wire.AppendSiteFrame(nil, wire.SiteFrame{Function: wire.BeforeAttach})))
 		}
 	}
 	return t.unknown
@@ -112,30 +112,30 @@ func sizeClass(size uint64) uint64 {
 	return 1 << bits.Len64(size-1)
 }
 
-// next returns a free number. When there is none it returns 0, and reports it once.
-func (t *Tags) next() uint32 {
+// nextNumber returns a free number. When there is none it returns 0, and reports it once.
+func (t *Tags) nextNumber() uint32 {
 	if t.last < tagsMax {
 		t.last++
 		return t.last
 	}
 	if !t.full {
 		t.full = true
-		t.write(wire.DiagFields{Diag: wire.DiagTagsFull}.Record([]byte(fullText)))
+		t.putRecord(wire.DiagFields{Diag: wire.DiagTagsFull}.Record([]byte(fullText)))
 	}
 	return 0
 }
 
-// define writes what a number stands for.
-func (t *Tags) define(number uint32, mode wire.TagMode, frames []uint64, value uint64) {
+// writeDefinition writes what a number stands for.
+func (t *Tags) writeDefinition(number uint32, mode wire.TagMode, frames []uint64, value uint64) {
 	t.payload = t.payload[:0]
 	for _, address := range frames {
-		t.payload = wire.AppendFrame(t.payload, t.locate(address))
+		t.payload = wire.AppendFrame(t.payload, t.relativeFrame(address))
 	}
-	t.write(wire.TagFields{Mode: mode, Tag: number, Value: value}.Record(t.payload))
+	t.putRecord(wire.TagFields{Mode: mode, Tag: number, Value: value}.Record(t.payload))
 }
 
-// locate returns an address relative to its module, and writes the MODULE record of a new one.
-func (t *Tags) locate(address uint64) wire.Frame {
+// relativeFrame returns an address relative to its module, and writes the MODULE record of a new one.
+func (t *Tags) relativeFrame(address uint64) wire.Frame {
 	path, base, ok := t.walker.Locate(address)
 	if !ok {
 		return wire.Frame{Offset: address}
@@ -145,7 +145,7 @@ func (t *Tags) locate(address uint64) wire.Frame {
 	if !known && len(t.modules) < modulesMax {
 		number = uint64(len(t.modules)) + 1
 		t.modules[id] = number
-		t.write(wire.ModuleFields{Module: number}.Record(wire.AppendModule(nil, path)))
+		t.putRecord(wire.ModuleFields{Module: number}.Record(wire.AppendModule(nil, path)))
 	}
 	if number == 0 {
 		return wire.Frame{Offset: address}
@@ -153,7 +153,7 @@ func (t *Tags) locate(address uint64) wire.Frame {
 	return wire.Frame{Module: number, Offset: address - base}
 }
 
-func (t *Tags) write(r wire.Record) {
+func (t *Tags) putRecord(r wire.Record) {
 	r.Time, r.Thread = t.time, t.thread
 	t.put(&r)
 }

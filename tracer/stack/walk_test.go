@@ -211,7 +211,7 @@ func TestReplacedFileBesideTheNewOne(t *testing.T) {
 	}
 	w := newWalker(t, p)
 	for i, want := range functions {
-		module := w.module(at[i])
+		module := w.moduleAt(at[i])
 		if module == nil || module.image == nil || module.path != path || want == functions[1-i] {
 			t.Fatalf("module %d is %+v, want %s with %d functions", i, module, path, want)
 		}
@@ -250,12 +250,12 @@ func TestMappingsOfTwoSegmentsInOnePage(t *testing.T) {
 		{0x3000, 0x4000, 0x6000}, // its first page has other permissions
 	} {
 		const at = 0x7f00_0000_0000
-		bias, ok := i.bias(&target.Mapping{Start: at, End: at + test.to - test.from, Offset: test.from, Exec: true})
+		bias, ok := i.loadBias(&target.Mapping{Start: at, End: at + test.to - test.from, Offset: test.from, Exec: true})
 		if !ok || bias+test.address != at {
 			t.Errorf("page %#x is that of address %#x (%v), want %#x", test.from, at-bias, ok, test.address)
 		}
 	}
-	if bias, ok := i.bias(&target.Mapping{End: 0x1000, Offset: 0x4000, Exec: true}); ok {
+	if bias, ok := i.loadBias(&target.Mapping{End: 0x1000, Offset: 0x4000, Exec: true}); ok {
 		t.Errorf("what lies beyond all segments has bias %#x", bias)
 	}
 }
@@ -275,7 +275,7 @@ func TestMappingsAreReadAgainNowAndThen(t *testing.T) {
 	}
 	reads := space.reads
 	w.Locate(codeAt)
-	if m, _ := w.modules.at(codeAt); m == nil || space.reads != reads {
+	if m, _ := w.modules.moduleAt(codeAt); m == nil || space.reads != reads {
 		t.Errorf("mapping %v after new ones, read %d times more", m, space.reads-reads)
 	}
 	w.Locate(0x999999)
@@ -285,7 +285,7 @@ func TestMappingsAreReadAgainNowAndThen(t *testing.T) {
 	space.err = errors.New("gone")
 	w.Locate(0x999999)
 	w.Locate(0x999999)
-	if m, _ := w.modules.at(codeAt); m == nil {
+	if m, _ := w.modules.moduleAt(codeAt); m == nil {
 		t.Error("what was known is forgotten with the process")
 	}
 }
@@ -358,7 +358,7 @@ func TestFilesKnowWhatWasWrittenAnew(t *testing.T) {
 		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if image, ok := files.image(path); !ok || (image != nil) != (i == 1) {
+		if image, ok := files.imageAt(path); !ok || (image != nil) != (i == 1) {
 			t.Errorf("%q: image %v, %v", data, image, ok)
 		}
 	}
@@ -367,12 +367,12 @@ func TestFilesKnowWhatWasWrittenAnew(t *testing.T) {
 		if err := os.WriteFile(name, make([]byte, i), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		files.image(name)
+		files.imageAt(name)
 	}
 	if n := len(files.images); n > filesMax {
 		t.Errorf("%d files are kept", n)
 	}
-	if _, ok := files.image("/dev/null"); ok {
+	if _, ok := files.imageAt("/dev/null"); ok {
 		t.Error("a device was opened")
 	}
 }

@@ -76,7 +76,7 @@ func (c *Catalog) Libraries(p *Process, maps []Mapping) []Library {
 	var contents []*content
 	loader := false
 	for _, m := range filesWithCode(maps) {
-		library, found, err := c.library(p, m)
+		library, found, err := c.readLibrary(p, m)
 		if err == nil && found == nil || err != nil && !namedLikeOpenCL(m.Path) {
 			continue
 		}
@@ -86,14 +86,14 @@ func (c *Catalog) Libraries(p *Process, maps []Mapping) []Library {
 	}
 	for i := range list {
 		if contents[i] != nil {
-			list[i].fill(contents[i], list[i].Loader || !loader)
+			list[i].setFunctions(contents[i], list[i].Loader || !loader)
 		}
 	}
 	return list
 }
 
-// fill sets what to probe in a file: all functions, or only those that no loader has.
-func (l *Library) fill(found *content, all bool) {
+// setFunctions sets what to probe in a file: all functions, or only those that no loader has.
+func (l *Library) setFunctions(found *content, all bool) {
 	l.Functions = found.extensions
 	if all {
 		l.Functions = found.functions
@@ -101,13 +101,13 @@ func (l *Library) fill(found *content, all bool) {
 	l.Missing = found.missing
 }
 
-func (c *Catalog) library(p *Process, m *Mapping) (Library, *content, error) {
+func (c *Catalog) readLibrary(p *Process, m *Mapping) (Library, *content, error) {
 	l := Library{Path: m.Path}
-	path, info, err := p.file(m)
+	path, info, err := p.openableFile(m)
 	if err != nil {
 		return l, nil, err
 	}
-	found, err := c.content(path, info)
+	found, err := c.contentOf(path, info)
 	if err != nil || found == nil {
 		return l, nil, err
 	}
@@ -123,12 +123,12 @@ func (c *Catalog) File(path string) (Library, error) {
 	if err := unix.Stat(path, &info); err != nil {
 		return l, err
 	}
-	found, err := c.content(path, &info)
+	found, err := c.contentOf(path, &info)
 	if err != nil || found == nil {
 		return l, err
 	}
 	l.Identity, l.Loader = found.identity, found.loader
-	l.fill(found, found.loader)
+	l.setFunctions(found, found.loader)
 	return l, nil
 }
 
@@ -171,8 +171,8 @@ func keyOf(info *unix.Stat_t) fileKey {
 	return fileKey{info.Dev, info.Ino, info.Size, info.Ctim.Sec, info.Ctim.Nsec}
 }
 
-// content returns what is in a file, nil if it has no OpenCL functions.
-func (c *Catalog) content(path string, info *unix.Stat_t) (*content, error) {
+// contentOf returns what is in a file, nil if it has no OpenCL functions.
+func (c *Catalog) contentOf(path string, info *unix.Stat_t) (*content, error) {
 	key := keyOf(info)
 	found, known := c.files[key]
 	if known {
@@ -261,7 +261,7 @@ func (c *Catalog) classify(s *symbols, id Identity) *content {
 		}
 		if kind != other {
 			found.loader = kind == loader
-			c.collect(found, s)
+			c.collectFunctions(found, s)
 		}
 	}
 	found = c.withLearned(found)
@@ -271,8 +271,8 @@ func (c *Catalog) classify(s *symbols, id Identity) *content {
 	return found
 }
 
-// collect takes over the functions to be probed, each address once.
-func (c *Catalog) collect(found *content, s *symbols) {
+// collectFunctions takes over the functions to be probed, each address once.
+func (c *Catalog) collectFunctions(found *content, s *symbols) {
 	taken := map[uint64]bool{}
 	for _, name := range c.core {
 		if offset, ok := s.all[name]; ok && !taken[offset] {
@@ -282,7 +282,7 @@ func (c *Catalog) collect(found *content, s *symbols) {
 	}
 	prefixes := s.prefixes()
 	for _, name := range c.extensions {
-		offset, ok := s.extension(name, prefixes)
+		offset, ok := s.extensionOffset(name, prefixes)
 		switch {
 		case !ok && !found.loader:
 			found.missing = append(found.missing, name)
@@ -304,7 +304,7 @@ func (s *symbols) prefixes() []string {
 	return list
 }
 
-func (s *symbols) extension(name string, prefixes []string) (uint64, bool) {
+func (s *symbols) extensionOffset(name string, prefixes []string) (uint64, bool) {
 	for _, prefix := range prefixes {
 		if offset, ok := s.all[prefix+strings.TrimPrefix(name, "cl")]; ok {
 			return offset, true

@@ -261,7 +261,7 @@ func FuzzSymbols(f *testing.F) {
 			return
 		}
 		places := slices.Collect(maps.Values(found.functions))
-		for i, e := range extents(r, places) {
+		for i, e := range functionExtents(r, places) {
 			if e.next == 0 {
 				t.Errorf("the function at %#x ends where it begins", places[i])
 			}

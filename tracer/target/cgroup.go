@@ -13,8 +13,8 @@ import (
 // cgroupMount is a mount of a cgroup hierarchy: the part that it shows, and the folder.
 type cgroupMount struct{ root, folder string }
 
-// cgroup returns a path in the form of /proc/PID/cgroup.
-func (fs procfs) cgroup(path string) (string, error) {
+// cgroupPath returns a path in the form of /proc/PID/cgroup.
+func (fs procfs) cgroupPath(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("empty cgroup: give its path as in /proc/PID/cgroup, or its folder below /sys/fs/cgroup")
 	}

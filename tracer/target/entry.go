@@ -32,7 +32,7 @@ func Entries(path string, functions []uint64) []uint64 {
 		return entries
 	}
 	defer file.Close() //nolint:errcheck // only read
-	for i, e := range extents(file, functions) {
+	for i, e := range functionExtents(file, functions) {
 		size := e.size
 		if size == 0 {
 			size = min(e.next, unsizedMax)
@@ -72,7 +72,7 @@ func cheapestPlace(code []byte, size, limit int) int {
 func candidatePlace(code []byte, limit int) int {
 	fallback := 0
 	for at := 0; at < limit; {
-		inst, ok := decode(code[at:])
+		inst, ok := decodeFirst(code[at:])
 		if !ok {
 			break
 		}
@@ -95,7 +95,7 @@ func candidatePlace(code []byte, limit int) int {
 // returns true if the function cannot be decoded.
 func leadsInto(code []byte, size, place int) bool {
 	for at := 0; at < size; {
-		inst, ok := decode(code[at:])
+		inst, ok := decodeFirst(code[at:])
 		if !ok {
 			return true
 		}
@@ -130,8 +130,8 @@ var misread = [][]byte{
 	{0xc5, 0xfc, 0x77},       // vzeroall
 }
 
-// decode returns the first instruction.
-func decode(code []byte) (inst x86asm.Inst, ok bool) {
+// decodeFirst returns the first instruction.
+func decodeFirst(code []byte) (inst x86asm.Inst, ok bool) {
 	for _, known := range misread {
 		if bytes.HasPrefix(code, known) {
 			return x86asm.Inst{Op: x86asm.NOP, Len: len(known)}, true

@@ -13,8 +13,8 @@ type extent struct {
 	next uint64 // beginning of the next function that is known or asked for
 }
 
-// extents returns the extents of functions, given by their offsets in a file.
-func extents(r io.ReaderAt, functions []uint64) []extent {
+// functionExtents returns the extents of functions, given by their offsets in a file.
+func functionExtents(r io.ReaderAt, functions []uint64) []extent {
 	begins := slices.Compact(slices.Sorted(slices.Values(functions)))
 	known := make([]extent, len(begins))
 	for i := range known {
@@ -44,7 +44,7 @@ func extents(r io.ReaderAt, functions []uint64) []extent {
 // eachFunction visits the functions of an ELF file that have symbols, with their sizes.
 func eachFunction(r io.ReaderAt, visit func(offset, size uint64)) {
 	defer func() { _ = recover() }() // see readSymbols
-	f := parse(r)
+	f := parseELF(r)
 	if f == nil {
 		return
 	}

@@ -25,7 +25,7 @@ func (p *Process) OpenPath(path string) string {
 	}
 	for i := range maps {
 		if m := &maps[i]; m.Path == path && isFile(m) {
-			open, _, err := p.file(m)
+			open, _, err := p.openableFile(m)
 			if err != nil {
 				return ""
 			}
@@ -44,11 +44,11 @@ func (p *Process) OpenPath(path string) string {
 // below. There the inode must match, and the first bytes of the file must match the memory of the process. The error
 // wraps ErrDenied or ErrGone where that is the reason.
 func (p *Process) File(m Mapping) (string, error) {
-	open, _, err := p.file(&m)
+	open, _, err := p.openableFile(&m)
 	return open, err
 }
 
-func (p *Process) file(m *Mapping) (string, *unix.Stat_t, error) {
+func (p *Process) openableFile(m *Mapping) (string, *unix.Stat_t, error) {
 	if !isFile(m) {
 		return "", nil, fmt.Errorf("no file is mapped at %#x", m.Start)
 	}
@@ -57,7 +57,7 @@ func (p *Process) file(m *Mapping) (string, *unix.Stat_t, error) {
 		candidates[0], candidates[1] = candidates[1], candidates[0]
 	}
 	for _, path := range append(candidates, candidates[0]+deleted) {
-		if info := p.matches(m, path); info != nil {
+		if info := p.statusIfSame(m, path); info != nil {
 			return path, info, nil
 		}
 	}
@@ -78,8 +78,8 @@ func (p *Process) file(m *Mapping) (string, *unix.Stat_t, error) {
 	return "", nil, fmt.Errorf("%s is not the file that process %d has loaded, which cannot be opened: restart the program", m.Path, p.PID)
 }
 
-// matches returns the status of the file at a path if it is the file of a mapping, otherwise nil.
-func (p *Process) matches(m *Mapping, path string) *unix.Stat_t {
+// statusIfSame returns the status of the file at a path if it is the file of a mapping, otherwise nil.
+func (p *Process) statusIfSame(m *Mapping, path string) *unix.Stat_t {
 	var info unix.Stat_t
 	if unix.Stat(path, &info) != nil || info.Ino != m.Inode || info.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil

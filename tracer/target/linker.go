@@ -20,11 +20,11 @@ func (c *Catalog) Linker(p *Process, maps []Mapping) (Library, bool) {
 		if name := filepath.Base(m.Path); !strings.HasPrefix(name, "ld-") && !strings.HasPrefix(name, "ld.") && !strings.HasPrefix(name, "ld64.") {
 			continue
 		}
-		path, info, err := p.file(m)
+		path, info, err := p.openableFile(m)
 		if err != nil {
 			continue
 		}
-		if linker, ok := c.linker(m.Path, path, info); ok {
+		if linker, ok := c.linkerAt(m.Path, path, info); ok {
 			return linker, true
 		}
 	}
@@ -42,23 +42,23 @@ func (c *Catalog) KnownLinkers() []Library {
 		if unix.Stat(path, &info) != nil {
 			continue
 		}
-		if linker, ok := c.linker(path, path, &info); ok {
+		if linker, ok := c.linkerAt(path, path, &info); ok {
 			list = append(list, linker)
 		}
 	}
 	return list
 }
 
-// linker returns the dynamic linker that a process sees at path and we open at open.
-func (c *Catalog) linker(path, open string, info *unix.Stat_t) (Library, bool) {
-	offset := c.hook(open, info)
+// linkerAt returns the dynamic linker that a process sees at path and we open at open.
+func (c *Catalog) linkerAt(path, open string, info *unix.Stat_t) (Library, bool) {
+	offset := c.hookOffset(open, info)
 	return Library{
 		Path: path, Open: open, Identity: identify(open, info), Functions: map[string]uint64{LinkerHook: offset},
 	}, offset != 0
 }
 
-// hook returns the offset of LinkerHook in a dynamic linker, 0 if it has none.
-func (c *Catalog) hook(path string, info *unix.Stat_t) uint64 {
+// hookOffset returns the offset of LinkerHook in a dynamic linker, 0 if it has none.
+func (c *Catalog) hookOffset(path string, info *unix.Stat_t) uint64 {
 	if offset, known := c.linkers[keyOf(info)]; known {
 		return offset
 	}
@@ -81,12 +81,12 @@ func findHook(r io.ReaderAt) (offset uint64) {
 			offset = 0
 		}
 	}()
-	f := parse(r)
+	f := parseELF(r)
 	if f == nil {
 		return 0
 	}
 	dynamic := tableOf(f, elf.SHT_DYNSYM)
-	names := read(dynamic.names)
+	names := readSection(dynamic.names)
 	for function := range dynamic.functions(f) {
 		if string(textAt(names, function.name, nameMax)) == LinkerHook {
 			return function.offset

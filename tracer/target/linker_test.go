@@ -56,7 +56,7 @@ func TestOtherLinkers(t *testing.T) {
 	for _, path := range []string{named, filepath.Dir(named), "/dev/null", named + "x"} {
 		var info unix.Stat_t
 		_ = unix.Stat(path, &info) // the last does not exist
-		if offset := NewCatalog(nil, nil).hook(path, &info); offset != 0 {
+		if offset := NewCatalog(nil, nil).hookOffset(path, &info); offset != 0 {
 			t.Errorf("%s has a hook at %#x", path, offset)
 		}
 	}
@@ -71,10 +71,10 @@ func TestReplacedMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := NewCatalog(someCore, nil)
-	if offset := c.hook(later, &info); offset != 0 || len(c.linkers) != 0 {
+	if offset := c.hookOffset(later, &info); offset != 0 || len(c.linkers) != 0 {
 		t.Errorf("a hook at %#x, remembered: %v", offset, c.linkers)
 	}
-	if found, err := c.content(later, &info); found != nil || err != nil || len(c.files) != 0 {
+	if found, err := c.contentOf(later, &info); found != nil || err != nil || len(c.files) != 0 {
 		t.Errorf("%+v, %v, remembered: %v", found, err, c.files)
 	}
 }

@@ -24,13 +24,13 @@ const (
 func (p *Process) Maps() ([]Mapping, error) {
 	list, err := p.maps()
 	if len(list) > 0 {
-		p.remember(list)
+		p.rememberFiles(list)
 	}
 	return list, err
 }
 
-// remember keeps the files with code for OpenPath.
-func (p *Process) remember(list []Mapping) {
+// rememberFiles keeps the files with code for OpenPath.
+func (p *Process) rememberFiles(list []Mapping) {
 	var files []Mapping
 	for i := range list {
 		if list[i].Exec && isFile(&list[i]) {
@@ -50,7 +50,7 @@ func (p *Process) maps() ([]Mapping, error) {
 	}
 	defer file.Close() //nolint:errcheck // only read
 	list, err := parseMaps(file)
-	if vanished(err) || err == nil && !isReadable(file) {
+	if isVanished(err) || err == nil && !isReadable(file) {
 		return nil, goneError(p.PID)
 	}
 	if err != nil {
@@ -59,8 +59,8 @@ func (p *Process) maps() ([]Mapping, error) {
 	return list, nil
 }
 
-// isReadable reports whether a file of mappings still has any: once the process has given up its memory, as it does while it ends,
-// it reads as empty, and what was read before may lack the rest.
+// isReadable reports whether a file of mappings still has any: once the process has given up its memory, as it does while it
+// ends, it reads as empty, and what was read before may lack the rest.
 func isReadable(file *os.File) bool {
 	n, _ := file.ReadAt(make([]byte, 1), 0)
 	return n > 0

@@ -23,8 +23,8 @@ const (
 	keptMax    = 1 << 16   // functions of one file
 )
 
-// parse reads the sections and segments of an ELF file. It returns nil for other files, and for those for other processors.
-func parse(r io.ReaderAt) *elf.File {
+// parseELF reads the sections and segments of an ELF file. It returns nil for other files, and for those for other processors.
+func parseELF(r io.ReaderAt) *elf.File {
 	f, err := untrusted.ELF(r)
 	if err != nil || f.Machine != ourMachine {
 		return nil
@@ -44,16 +44,16 @@ func readSymbols(r io.ReaderAt) (s *symbols) {
 			s = nil
 		}
 	}()
-	f := parse(r)
+	f := parseELF(r)
 	if f == nil {
 		return nil
 	}
 	dynamic, static := tableOf(f, elf.SHT_DYNSYM), tableOf(f, elf.SHT_SYMTAB)
-	if !dynamic.mentions() && !static.mentions() {
+	if !dynamic.mentionsOpenCL() && !static.mentionsOpenCL() {
 		return nil
 	}
 	s = &symbols{dynamic: map[string]uint64{}, all: map[string]uint64{}}
-	addFunctions(f, dynamic, read(f.SectionByType(elf.SHT_GNU_VERSYM)), s.dynamic)
+	addFunctions(f, dynamic, readSection(f.SectionByType(elf.SHT_GNU_VERSYM)), s.dynamic)
 	addFunctions(f, static, nil, s.all)
 	maps.Copy(s.all, s.dynamic)
 	return s
@@ -71,8 +71,8 @@ func tableOf(f *elf.File, kind elf.SectionType) table {
 	return table{section, f.Sections[section.Link]}
 }
 
-// read returns the content of a section, within bounds.
-func read(section *elf.Section) []byte {
+// readSection returns the content of a section, within bounds.
+func readSection(section *elf.Section) []byte {
 	if section == nil || section.Type == elf.SHT_NOBITS {
 		return nil
 	}
@@ -117,8 +117,8 @@ var needles = [][]byte{
 	[]byte("GetPlatformIDs"), []byte("GetExtensionFunctionAddress"),
 }
 
-// mentions reports whether the names contain a needle. It searches a large table piece by piece to save memory.
-func (t table) mentions() bool {
+// mentionsOpenCL reports whether the names contain a needle. It searches a large table piece by piece to save memory.
+func (t table) mentionsOpenCL() bool {
 	if t.symbols == nil || t.names.Type == elf.SHT_NOBITS || t.names.Size > namesMax {
 		return false
 	}
@@ -144,7 +144,7 @@ func (t table) mentions() bool {
 // addFunctions adds the functions of a table that may belong to OpenCL. The highest bit of a symbol's version says that it is
 // not the default version.
 func addFunctions(f *elf.File, t table, versions []byte, into map[string]uint64) {
-	names := read(t.names)
+	names := readSection(t.names)
 	for function := range t.functions(f) {
 		name := textAt(names, function.name, nameMax)
 		if !mayBeOpenCL(name) {
@@ -192,8 +192,8 @@ func fileOffset(f *elf.File, address uint64) (uint64, bool) {
 	return 0, false
 }
 
-// base returns the page of the lowest mapped address, to which offsets of dladdr(3) are relative.
-func base(f *elf.File) uint64 {
+// lowestPage returns the page of the lowest mapped address, to which offsets of dladdr(3) are relative.
+func lowestPage(f *elf.File) uint64 {
 	const page = 4096
 	lowest, found := uint64(0), false
 	for _, p := range f.Progs {

@@ -40,7 +40,7 @@ func TestFileOffset(t *testing.T) {
 			t.Errorf("%#x: %#x, %v", test.address, got, ok)
 		}
 	}
-	if got := base(program()); got != 0x400000 {
+	if got := lowestPage(program()); got != 0x400000 {
 		t.Errorf("its base is %#x", got)
 	}
 }
@@ -184,7 +184,7 @@ func TestNamesAcrossPiecesAreFound(t *testing.T) {
 				text = strings.Replace(text, "Get", "get", 1)
 			}
 			section := &elf.Section{SectionHeader: elf.SectionHeader{FileSize: uint64(len(text))}, ReaderAt: strings.NewReader(text)}
-			if got := (table{section, section}).mentions(); got != found {
+			if got := (table{section, section}).mentionsOpenCL(); got != found {
 				t.Errorf("at %d: %v", at, got)
 			}
 		}

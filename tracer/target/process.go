@@ -71,16 +71,18 @@ func (fs procfs) open(pid int) (*Process, error) {
 
 func goneError(pid int) error { return fmt.Errorf("process %d: %w", pid, ErrGone) }
 
-// vanished reports whether an error of /proc means that the process does not exist. If it ends while a file is open, the
+// isVanished reports whether an error of /proc means that the process does not exist. If it ends while a file is open, the
 // error comes from reading.
-func vanished(err error) bool { return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) }
+func isVanished(err error) bool {
+	return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH)
+}
 
 // absentError says why nothing can be read about a process.
 func (fs procfs) absentError(pid int, err error) error {
 	switch {
 	case errors.Is(err, os.ErrPermission), fs == proc && errors.Is(unix.Kill(pid, 0), unix.EPERM):
 		return fmt.Errorf("process %d: %w: /proc is mounted with hidepid, which hides other users' processes: run as its user, or with CAP_SYS_PTRACE", pid, ErrDenied)
-	case vanished(err):
+	case isVanished(err):
 		return goneError(pid)
 	}
 	return fmt.Errorf("process %d: %w", pid, err)
@@ -89,11 +91,11 @@ func (fs procfs) absentError(pid int, err error) error {
 // deniedError says why we may not inspect a process.
 func (p *Process) deniedError(err error) error {
 	switch {
-	case errors.Is(err, os.ErrPermission) && p.user() == os.Geteuid():
+	case errors.Is(err, os.ErrPermission) && p.userID() == os.Geteuid():
 		return fmt.Errorf("process %d (%s): %w: it has rights that we lack, or is not dumpable (PR_SET_DUMPABLE): run with CAP_SYS_PTRACE", p.PID, p.Comm, ErrDenied)
 	case errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("process %d (%s): %w: it belongs to another user: run as that user, or with CAP_SYS_PTRACE", p.PID, p.Comm, ErrDenied)
-	case vanished(err):
+	case isVanished(err):
 		return goneError(p.PID)
 	}
 	return fmt.Errorf("process %d (%s): %w", p.PID, p.Comm, err)
@@ -103,31 +105,31 @@ func (p *Process) deniedError(err error) error {
 func (p *Process) refusalError(s *status) error {
 	self, err := os.Readlink(string(p.fs) + "/self")
 	switch {
-	case s.ended():
+	case s.hasEnded():
 		return fmt.Errorf("process %d (%s): %w: it has ended, and its parent has not waited for it yet", p.PID, p.Comm, ErrGone)
 	case s.flags&kernelThread != 0:
 		return fmt.Errorf("process %d (%s): %w: it is a kernel thread", p.PID, p.Comm, ErrRefused)
 	case err == nil && self == strconv.Itoa(p.PID):
 		return fmt.Errorf("process %d (%s): %w: it is gpumemtop itself", p.PID, p.Comm, ErrRefused)
-	case p.PID == 1 && p.fs.outermost():
+	case p.PID == 1 && p.fs.isInInitialNamespace():
 		return fmt.Errorf("process 1 (%s): %w: it is the system's first process, which starts all others and uses no GPU", p.Comm, ErrRefused)
 	}
-	leader, err := strconv.Atoi(p.field("Tgid:"))
+	leader, err := strconv.Atoi(p.statusField("Tgid:"))
 	if err == nil && leader != p.PID {
 		return fmt.Errorf("%d (%s) is a thread, and only whole processes can be watched: %w: use its process, %d", p.PID, p.Comm, ErrRefused, leader)
 	}
 	return nil
 }
 
-// outermost reports whether we are in the initial pid namespace (PROC_PID_INIT_INO of include/linux/proc_ns.h). In a
+// isInInitialNamespace reports whether we are in the initial pid namespace (PROC_PID_INIT_INO of include/linux/proc_ns.h). In a
 // container, process 1 may well use the GPU.
-func (fs procfs) outermost() bool {
+func (fs procfs) isInInitialNamespace() bool {
 	space, err := os.Readlink(string(fs) + "/self/ns/pid")
 	return err == nil && space == "pid:[4026531836]"
 }
 
-// field returns the first word after a label of /proc/PID/status, or "".
-func (p *Process) field(label string) string {
+// statusField returns the first word after a label of /proc/PID/status, or "".
+func (p *Process) statusField(label string) string {
 	text, err := os.ReadFile(p.fs.path(p.PID, "status"))
 	if err != nil {
 		return ""
@@ -142,9 +144,9 @@ func (p *Process) field(label string) string {
 	return ""
 }
 
-// user returns the user id of the process, -1 if unknown.
-func (p *Process) user() int {
-	user, err := strconv.Atoi(p.field("Uid:"))
+// userID returns the user id of the process, -1 if unknown.
+func (p *Process) userID() int {
+	user, err := strconv.Atoi(p.statusField("Uid:"))
 	if err != nil {
 		return -1
 	}
@@ -225,12 +227,12 @@ func (p *Process) Runs(other *Process) bool { return p.stack == other.stack }
 
 // Filtered reports whether a seccomp filter is in force on the process, or at least on its first thread
 // (SECCOMP_MODE_FILTER).
-func (p *Process) Filtered() bool { return p.field("Seccomp:") == "2" }
+func (p *Process) Filtered() bool { return p.statusField("Seccomp:") == "2" }
 
 // Same reports whether the process still exists, and its pid was not reused.
 func (p *Process) Same() bool {
 	s, err := p.fs.stat(p.PID)
-	return err == nil && s.started == p.Started && !s.ended()
+	return err == nil && s.started == p.Started && !s.hasEnded()
 }
 
 // Replaced reports whether the process has executed a program since it was opened, which voids what was known of its
@@ -244,8 +246,8 @@ func (p *Process) Replaced() bool {
 func (p *Process) QueriesDrivers() bool { return p.startedWith(wire.ProbeEnv) }
 
 // InSession reports whether a process with these mappings runs under gpumemtop: it has loaded the library, and was started with a
-// session. Attach then sees only what the library asks of the driver. With a flight log, or static probes alone, the library passes
-// all calls on to the loader.
+// session. Attach then sees only what the library asks of the driver. With a flight log, or static probes alone, the library
+// passes all calls on to the loader.
 func (p *Process) InSession(maps []Mapping) bool {
 	return slices.ContainsFunc(maps, func(m Mapping) bool { return m.Inode != 0 && filepath.Base(m.Path) == wire.ShimName }) &&
 		p.startedWith(wire.SessionEnv)

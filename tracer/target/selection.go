@@ -39,7 +39,7 @@ func (s *Selection) check(fs procfs) error {
 		}
 	}
 	for i, path := range s.Cgroups {
-		checked, err := fs.cgroup(path)
+		checked, err := fs.cgroupPath(path)
 		if err != nil {
 			return err
 		}

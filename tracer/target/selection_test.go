@@ -103,12 +103,12 @@ func TestCgroupPaths(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/job/2", tree + "/memory/job/2", "/inner", tree + "/memory/job/1/tasks"} {
-		if got, err := i.root.cgroup(path); err == nil || !strings.Contains(err.Error(), path) {
+		if got, err := i.root.cgroupPath(path); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %q, %v", path, got, err)
 		}
 	}
 	i.put("4242/mountinfo", "22 27 0:21 / /proc rw - proc proc rw\n")
-	if _, err := i.root.cgroup("/job"); err == nil || !strings.Contains(err.Error(), "no cgroups are mounted") {
+	if _, err := i.root.cgroupPath("/job"); err == nil || !strings.Contains(err.Error(), "no cgroups are mounted") {
 		t.Error(err)
 	}
 }

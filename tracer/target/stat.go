@@ -53,8 +53,8 @@ func parseStat(line []byte) (status, error) {
 	return s, nil
 }
 
-// ended reports whether the process has ended. If only its first thread has, it has not.
-func (s *status) ended() bool { return s.state == 'X' || s.state == 'Z' && s.threads <= 1 }
+// hasEnded reports whether the process has ended. If only its first thread has, it has not.
+func (s *status) hasEnded() bool { return s.state == 'X' || s.state == 'Z' && s.threads <= 1 }
 
 func (fs procfs) stat(pid int) (status, error) {
 	line, err := os.ReadFile(fs.path(pid, "stat"))

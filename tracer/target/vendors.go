@@ -54,7 +54,7 @@ func parseExtensions(out []byte) (list []Extension, complaint string) {
 		case fields[0] == "extension" && len(fields) == 4:
 			e := Extension{Name: fields[1], Path: fields[2]}
 			distance, err := strconv.ParseUint(fields[3], 10, 64)
-			if err == nil && e.locate(distance) == nil && !slices.Contains(list, e) {
+			if err == nil && e.findOffset(distance) == nil && !slices.Contains(list, e) {
 				list = append(list, e)
 			}
 		}
@@ -62,8 +62,8 @@ func parseExtensions(out []byte) (list []Extension, complaint string) {
 	return list, complaint
 }
 
-// locate finds the offset in the file that corresponds to a distance from the lowest mapped address.
-func (e *Extension) locate(distance uint64) (err error) {
+// findOffset finds the offset in the file that corresponds to a distance from the lowest mapped address.
+func (e *Extension) findOffset(distance uint64) (err error) {
 	defer func() {
 		if recover() != nil { // see readSymbols
 			err = errors.New("not a library")
@@ -81,11 +81,11 @@ func (e *Extension) locate(distance uint64) (err error) {
 	if err := unix.Fstat(int(file.Fd()), &info); err != nil {
 		return err
 	}
-	parsed := parse(file)
+	parsed := parseELF(file)
 	if parsed == nil {
 		return fmt.Errorf("%s is not a library", e.Path)
 	}
-	offset, ok := fileOffset(parsed, base(parsed)+distance)
+	offset, ok := fileOffset(parsed, lowestPage(parsed)+distance)
 	if !ok {
 		return fmt.Errorf("%s has no code there", e.Path)
 	}
@@ -104,7 +104,7 @@ func (p *Process) Locate(name string, address uint64) (Extension, error) {
 		if address < m.Start || address >= m.End || !m.Exec {
 			continue
 		}
-		path, info, err := p.file(m)
+		path, info, err := p.openableFile(m)
 		if err != nil {
 			return Extension{}, err
 		}

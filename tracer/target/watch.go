@@ -20,13 +20,13 @@ func (w *Watch) Look() (came, went []int, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	came, went = difference(running, w.known), difference(w.known, running)
+	came, went = missingFrom(running, w.known), missingFrom(w.known, running)
 	w.known = running
 	return came, went, nil
 }
 
-// difference returns the elements of a list that are not in another. Both ascend.
-func difference(list, other []int) (rest []int) {
+// missingFrom returns the elements of a list that are not in another. Both ascend.
+func missingFrom(list, other []int) (rest []int) {
 	for _, pid := range list {
 		if _, there := slices.BinarySearch(other, pid); !there {
 			rest = append(rest, pid)
@@ -40,5 +40,5 @@ func Exists(pid int) bool { return proc.exists(pid) }
 
 func (fs procfs) exists(pid int) bool {
 	s, err := fs.stat(pid)
-	return err == nil && !s.ended() || err != nil && !vanished(err)
+	return err == nil && !s.hasEnded() || err != nil && !isVanished(err)
 }

@@ -58,16 +58,16 @@ type team struct {
 // with purpose Alone is a group by itself.
 func (m *Mutex) Lock(purpose int) Member {
 	m.mutex.Lock()
-	t := m.joinable(purpose)
+	t := m.teamToJoin(purpose)
 	if t != nil {
 		t.size++
 	} else {
 		t = m.newTeam(purpose)
-		m.admit(t)
+		m.admitTeam(t)
 	}
 	rank := t.size - 1
 	m.mutex.Unlock()
-	return t.member(rank)
+	return t.awaitEntry(rank)
 }
 
 // newTeam returns a team of one.
@@ -92,8 +92,8 @@ func (m *Mutex) Waiting() int {
 	return n
 }
 
-// joinable returns the waiting team that a caller with a purpose joins, nil if the caller must begin a team.
-func (m *Mutex) joinable(purpose int) *team {
+// teamToJoin returns the waiting team that a caller with a purpose joins, nil if the caller must begin a team.
+func (m *Mutex) teamToJoin(purpose int) *team {
 	for _, t := range m.waiting {
 		if purpose != Alone && t.purpose == purpose {
 			return t
@@ -102,10 +102,10 @@ func (m *Mutex) joinable(purpose int) *team {
 	return nil
 }
 
-// admit lets a team in if the mutex is unlocked. Otherwise the team waits for its turn.
-func (m *Mutex) admit(t *team) {
+// admitTeam lets a team in if the mutex is unlocked. Otherwise the team waits for its turn.
+func (m *Mutex) admitTeam(t *team) {
 	if m.inside == nil {
-		m.enter(t)
+		m.letTeamIn(t)
 		return
 	}
 	if t.entered == nil {
@@ -114,15 +114,15 @@ func (m *Mutex) admit(t *team) {
 	m.waiting = append(m.waiting, t)
 }
 
-func (m *Mutex) enter(t *team) {
+func (m *Mutex) letTeamIn(t *team) {
 	m.inside, t.present = t, t.size
 	if t.entered != nil {
 		close(t.entered)
 	}
 }
 
-// member waits until the team is inside, and returns the member with a rank.
-func (t *team) member(rank int) Member {
+// awaitEntry waits until the team is inside, and returns the member with a rank.
+func (t *team) awaitEntry(rank int) Member {
 	if t.entered != nil {
 		<-t.entered
 	}
@@ -160,7 +160,7 @@ func (t *team) openBarrier() {
 func (m Member) Unlock() {
 	t := m.team
 	t.mutex.Lock()
-	if t.entry != m.entry || m.Size > 1 && !t.leave(m.Rank) {
+	if t.entry != m.entry || m.Size > 1 && !t.leaveTeam(m.Rank) {
 		t.mutex.Unlock()
 		panic("collective: unlock by a member that has left")
 	}
@@ -175,12 +175,12 @@ func (m Member) Unlock() {
 	}
 	t.mutex.Unlock()
 	if last {
-		t.of.handOver(t)
+		t.of.admitNextTeam(t)
 	}
 }
 
-// leave notes that a rank leaves. It returns false if the rank has left before.
-func (t *team) leave(rank int) bool {
+// leaveTeam notes that a rank leaves. It returns false if the rank has left before.
+func (t *team) leaveTeam(rank int) bool {
 	if t.gone == nil {
 		t.gone = make([]uint64, (t.size+63)/64)
 	}
@@ -192,8 +192,8 @@ func (t *team) leave(rank int) bool {
 	return true
 }
 
-// handOver lets the next team in. It keeps the team that has left for reuse, unless that team had to wait.
-func (m *Mutex) handOver(gone *team) {
+// admitNextTeam lets the next team in. It keeps the team that has left for reuse, unless that team had to wait.
+func (m *Mutex) admitNextTeam(gone *team) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.inside = nil
@@ -205,5 +205,5 @@ func (m *Mutex) handOver(gone *team) {
 	}
 	next := m.waiting[0]
 	m.waiting = slices.Delete(m.waiting, 0, 1)
-	m.enter(next)
+	m.letTeamIn(next)
 }

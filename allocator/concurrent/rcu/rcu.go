@@ -57,13 +57,13 @@ func New() *Domain { return &Domain{wake: make(chan struct{}, 1)} }
 // may block, but not for a barrier. Enter retries once for each barrier that increments the epoch meanwhile.
 func (d *Domain) Enter() Reader {
 	for {
-		if r, ok := d.join(d.epoch.Load()); ok {
+		if r, ok := d.joinEpoch(d.epoch.Load()); ok {
 			return r
 		}
 	}
 }
 
-// join counts a reader in an epoch that the reader has read before, and reports whether that epoch is still current.
+// joinEpoch counts a reader in an epoch that the reader has read before, and reports whether that epoch is still current.
 //
 // Between reading the epoch and counting itself, a reader can lose the processor while several barriers run. The next
 // barrier may then not wait for the counter of the old epoch, and would run callbacks while the reader is inside.
@@ -71,7 +71,7 @@ func (d *Domain) Enter() Reader {
 // the epoch has not changed, the barrier that increments it comes later in the one order of all atomic operations, and
 // so sees the count. Otherwise the reader has read nothing yet and starts over; its short stay in the wrong counter can
 // only delay a barrier. So one flip per barrier is enough, as the seed describes.
-func (d *Domain) join(epoch uint64) (Reader, bool) {
+func (d *Domain) joinEpoch(epoch uint64) (Reader, bool) {
 	r := Reader{epoch}
 	d.readers[epoch&1].Add(1)
 	if d.epoch.Load() == epoch {
@@ -131,11 +131,11 @@ func (d *Domain) barrier() {
 	defer d.mutex.Unlock()
 	calls, previous := d.advanceEpoch()
 	d.waitForReaders(previous)
-	d.run(calls)
+	d.runCallbacks(calls)
 }
 
-// run runs callbacks. If one panics, the callbacks after it are the first that the next barrier runs.
-func (d *Domain) run(calls []func()) {
+// runCallbacks runs callbacks. If one panics, the callbacks after it are the first that the next barrier runs.
+func (d *Domain) runCallbacks(calls []func()) {
 	ran := 0
 	defer func() {
 		if ran < len(calls) {

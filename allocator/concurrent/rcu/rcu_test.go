@@ -66,7 +66,7 @@ func TestReaderPreemptedBetweenEpochAndCounter(t *testing.T) {
 		for range barriers {
 			d.Barrier()
 		}
-		r, ok := d.join(read)
+		r, ok := d.joinEpoch(read)
 		if ok != (barriers == 0) {
 			t.Fatalf("after %d barriers the reader of an old epoch is let in: %v", barriers, ok)
 		}
@@ -225,8 +225,8 @@ func TestTooManyExitsPanic(t *testing.T) {
 	d.Exit(r)
 }
 
-// TestReadersSeeNoFreedNode has writers take nodes out of a list that readers walk. Callbacks write to the nodes without any care:
-// the race detector complains if a reader can still see one.
+// TestReadersSeeNoFreedNode has writers take nodes out of a list that readers walk. Callbacks write to the nodes without any
+// care: the race detector complains if a reader can still see one.
 func TestReadersSeeNoFreedNode(t *testing.T) {
 	const nodes, readers, writers = 200, 2, 4
 	d := New()

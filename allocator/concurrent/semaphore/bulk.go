@@ -116,7 +116,7 @@ func (b *Bulk) Signal(n, batch int) {
 		b.lot.wakeAll()
 		return
 	}
-	b.lot.wake(n)
+	b.lot.wakeEnough(n)
 }
 
 func (b *Bulk) signal(n, batch int) {

@@ -88,7 +88,7 @@ func (c *countingSemaphore) TryWait(n int) bool {
 func (c *countingSemaphore) Signal(n int) {
 	mustBeAtLeast(n, 0)
 	c.change(n, 0)
-	c.lot.wake(n)
+	c.lot.wakeEnough(n)
 }
 
 // Grown adds n units and reports that the caller, which Wait asked to grow, has done so or failed. It panics if no

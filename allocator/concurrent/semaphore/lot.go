@@ -57,17 +57,17 @@ func (l *lot) countParked(n, by int) {
 	}
 }
 
-// wake wakes threads that may take the n units that have just come. If each parked thread needs one unit, n threads are
+// wakeEnough wakes threads that may take the n units that have just come. If each parked thread needs one unit, n threads are
 // enough: a thread that finds its unit gone knows that another thread has taken it. If some threads need more, all must
 // look, because n units may not be enough for the thread that wakes first.
-func (l *lot) wake(n int) {
+func (l *lot) wakeEnough(n int) {
 	parked := int(l.parked.Load())
 	if parked == 0 || n == 0 {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if wakesAll(n, int(l.parked.Load()), l.wide) {
+	if mustWakeAll(n, int(l.parked.Load()), l.wide) {
 		l.cond.Broadcast()
 		return
 	}
@@ -76,7 +76,7 @@ func (l *lot) wake(n int) {
 	}
 }
 
-func wakesAll(n, parked, wide int) bool { return wide > 0 || n >= parked }
+func mustWakeAll(n, parked, wide int) bool { return wide > 0 || n >= parked }
 
 // wakeAll wakes all threads.
 func (l *lot) wakeAll() {

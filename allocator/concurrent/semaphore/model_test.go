@@ -219,7 +219,7 @@ func lotStep(s modelState, i int, o op) []modelState {
 	return []modelState{s}
 }
 
-// wakeSome is the part of lot.wake and lot.wakeAll under the mutex, for every choice of sleepers.
+// wakeSome is the part of lot.wakeEnough and lot.wakeAll under the mutex, for every choice of sleepers.
 func wakeSome(s modelState, i int) (next []modelState) {
 	if s.mutex != 0 {
 		return nil
@@ -232,7 +232,7 @@ func wakeSome(s modelState, i int) (next []modelState) {
 		}
 	}
 	wanted := min(int(th.granted), bits.OnesCount(asleep))
-	if th.all || wakesAll(int(th.granted), int(s.parked), int(s.wide)) {
+	if th.all || mustWakeAll(int(th.granted), int(s.parked), int(s.wide)) {
 		wanted = bits.OnesCount(asleep)
 	}
 	finish(th)

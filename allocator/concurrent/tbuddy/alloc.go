@@ -9,25 +9,25 @@ func (t *Tree) Alloc(order int, scatter uint64) (page int, ok bool) {
 	if order < 0 || order > t.height {
 		return 0, false
 	}
-	if t.enter() {
+	if t.beginSoleUse() {
 		defer t.endSoleUse()
 		return t.allocAlone(order, scatter)
 	}
 	for tries := 1; ; tries++ {
 		before := t.moved.Load()
-		if from := t.claim(order); from >= 0 {
-			return t.cutOff(order, from, scatter), true
+		if from := t.claimUnit(order); from >= 0 {
+			return t.cutOffBlock(order, from, scatter), true
 		}
-		if t.listed(1)>>order == 0 && t.moved.Load() == before {
+		if t.listedOrders(1)>>order == 0 && t.moved.Load() == before {
 			return 0, false
 		}
-		relax(tries)
+		yieldSometimes(tries)
 	}
 }
 
-// claim takes a unit of that order, or of a larger order whose block the caller must split, and returns the order. If
+// claimUnit takes a unit of that order, or of a larger order whose block the caller must split, and returns the order. If
 // no order has a unit, it takes back its promises and returns -1.
-func (t *Tree) claim(order int) int {
+func (t *Tree) claimUnit(order int) int {
 	for from := order; from <= t.height; from++ {
 		if t.stocks[from].wait() {
 			return from
@@ -40,18 +40,18 @@ func (t *Tree) claim(order int) int {
 	return -1
 }
 
-// cutOff finds the block of order from that the caller has claimed, and cuts off its first part of the wanted order.
-func (t *Tree) cutOff(order, from int, scatter uint64) int {
+// cutOffBlock finds the block of order from that the caller has claimed, and cuts off its first part of the wanted order.
+func (t *Tree) cutOffBlock(order, from int, scatter uint64) int {
 	if from == order {
-		return t.page(t.seizeAny(order, scatter, heldBit), order)
+		return t.firstPageOf(t.seizeAny(order, scatter, heldBit), order)
 	}
 	i := t.seizeAny(from, scatter, 0)
 	first := i << (from - order)
-	t.split(i, first)
+	t.splitNode(i, first)
 	for cut := order; cut < from; cut++ {
 		t.stocks[cut].signal(1, 1)
 	}
-	return t.page(first, order)
+	return t.firstPageOf(first, order)
 }
 
 // seizeAny seizes an Available node of that order. The caller has reserved a node, so one exists. Other threads may
@@ -60,60 +60,60 @@ func (t *Tree) cutOff(order, from int, scatter uint64) int {
 func (t *Tree) seizeAny(order int, scatter uint64, mark uint32) int {
 	for tries := 1; ; tries++ {
 		i := t.descend(order, scatter)
-		if i != 0 && t.seize(i, order, mark) {
+		if i != 0 && t.seizeNode(i, order, mark) {
 			return i
 		}
 		scatter = scatter*6364136223846793005 + uint64(tries)
-		relax(tries)
+		yieldSometimes(tries)
 	}
 }
 
 // descend follows the lists of orders from the root and returns a node that was Available, 0 if others changed the
 // lists on the way. Each bit of scatter decides one choice between two halves.
 func (t *Tree) descend(order int, scatter uint64) int {
-	if t.listed(1)&available(order) == 0 {
+	if t.listedOrders(1)&availableBit(order) == 0 {
 		return 0
 	}
 	i := 1
 	for range t.height - order {
 		i = 2*i + int(scatter&1)
 		scatter >>= 1
-		if t.listed(i)&available(order) != 0 {
+		if t.listedOrders(i)&availableBit(order) != 0 {
 			continue
 		}
-		if i ^= 1; t.listed(i)&available(order) == 0 {
+		if i ^= 1; t.listedOrders(i)&availableBit(order) == 0 {
 			return 0
 		}
 	}
 	return i
 }
 
-// seize makes node i Busy if it is Available, and marks it.
-func (t *Tree) seize(i, order int, mark uint32) bool {
+// seizeNode makes node i Busy if it is Available, and marks it.
+func (t *Tree) seizeNode(i, order int, mark uint32) bool {
 	t.lock(i / 2)
-	if t.listed(i) != available(order) {
+	if t.listedOrders(i) != availableBit(order) {
 		t.unlock(i / 2)
 		return false
 	}
-	t.set(i, mark)
+	t.setListed(i, mark)
 	t.updateUpwards(i / 2)
 	return true
 }
 
-// split cuts a seized node. The node first, at its beginning, becomes held; the other parts become Available. split
+// splitNode cuts a seized node. The node first, at its beginning, becomes held; the other parts become Available. splitNode
 // works upwards from first, and only at the node itself do the nodes above it list the parts. A thread that finds a
 // part earlier has claimed a block of its order, and may take it.
-func (t *Tree) split(i, first int) {
+func (t *Tree) splitNode(i, first int) {
 	t.lock(first / 2)
-	t.set(first, heldBit)
+	t.setListed(first, heldBit)
 	for part := first; ; part /= 2 {
 		p := part / 2
-		t.set(part+1, available(t.order(part)))
+		t.setListed(part+1, availableBit(t.orderOf(part)))
 		if p == i {
 			t.updateUpwards(p)
 			return
 		}
 		t.lock(p / 2)
-		t.release(p, t.listed(part)|t.listed(part+1))
+		t.setListedAndUnlock(p, t.listedOrders(part)|t.listedOrders(part+1))
 	}
 }

@@ -10,8 +10,8 @@ const (
 	shared               // calls have met: all use the semaphores and locks
 )
 
-// enter reports whether the caller has the tree to itself, until endSoleUse. Otherwise the tree is shared.
-func (t *Tree) enter() bool {
+// beginSoleUse reports whether the caller has the tree to itself, until endSoleUse. Otherwise the tree is shared.
+func (t *Tree) beginSoleUse() bool {
 	for tries := 1; ; tries++ {
 		switch t.mode.Load() {
 		case shared:
@@ -23,7 +23,7 @@ func (t *Tree) enter() bool {
 		case alone:
 			t.mode.CompareAndSwap(alone, called)
 		case called:
-			relax(tries)
+			yieldSometimes(tries)
 		}
 	}
 }
@@ -31,12 +31,12 @@ func (t *Tree) enter() bool {
 // endSoleUse ends the caller's sole use of the tree. If other calls wait, the tree becomes shared.
 func (t *Tree) endSoleUse() {
 	if !t.mode.CompareAndSwap(alone, unmet) {
-		t.share(func(units int) stock { return newBulkStock(units) })
+		t.beginSharing(func(units int) stock { return newBulkStock(units) })
 	}
 }
 
-// share gives each order its semaphore. Until then the caller has the tree to itself.
-func (t *Tree) share(newStock func(units int) stock) {
+// beginSharing gives each order its semaphore. Until then the caller has the tree to itself.
+func (t *Tree) beginSharing(newStock func(units int) stock) {
 	for _, units := range t.counts {
 		t.stocks = append(t.stocks, newStock(units))
 	}
@@ -45,7 +45,7 @@ func (t *Tree) share(newStock func(units int) stock) {
 
 // allocAlone is Alloc for a caller that has the tree to itself.
 func (t *Tree) allocAlone(order int, scatter uint64) (page int, ok bool) {
-	fits := t.listed(1) >> order << order
+	fits := t.listedOrders(1) >> order << order
 	if fits == 0 {
 		return 0, false
 	}
@@ -55,11 +55,11 @@ func (t *Tree) allocAlone(order int, scatter uint64) (page int, ok bool) {
 	t.counts[from]--
 	t.nodes[first].word = heldBit
 	for cut, part := order, first; cut < from; cut, part = cut+1, part/2 {
-		t.nodes[part+1].word = available(cut)
+		t.nodes[part+1].word = availableBit(cut)
 		t.counts[cut]++
 	}
 	t.updateUpwardsAlone(first / 2)
-	return t.page(first, order), true
+	return t.firstPageOf(first, order), true
 }
 
 // freeAlone is Release for a caller that has the tree to itself.
@@ -67,12 +67,12 @@ func (t *Tree) freeAlone(i, order int) (merged int, ok bool) {
 	if t.nodes[i].word&heldBit == 0 {
 		return 0, false
 	}
-	for i > 1 && t.nodes[i^1].word == available(order) {
+	for i > 1 && t.nodes[i^1].word == availableBit(order) {
 		t.nodes[i].word, t.nodes[i^1].word = 0, 0
 		t.counts[order]--
 		i, order = i/2, order+1
 	}
-	t.nodes[i].word = available(order)
+	t.nodes[i].word = availableBit(order)
 	t.counts[order]++
 	t.updateUpwardsAlone(i / 2)
 	return order, true

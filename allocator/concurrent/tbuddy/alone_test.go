@@ -47,7 +47,7 @@ func TestAloneAndSharedAgree(t *testing.T) {
 // TestSecondCallWaitsForTheFirst: a call that comes while another has the tree to itself waits for its end, and then all share.
 func TestSecondCallWaitsForTheFirst(t *testing.T) {
 	tree := New(2)
-	if !tree.enter() {
+	if !tree.beginSoleUse() {
 		t.Fatal("no other thread is here")
 	}
 	done := start(tree)
@@ -91,7 +91,7 @@ type meeting struct {
 
 // hold is called by the first thread, at any time.
 func (m *meeting) hold() {
-	alone := m.tree.enter()
+	alone := m.tree.beginSoleUse()
 	m.here.Store(true)
 	if alone {
 		for m.tree.mode.Load() != called {

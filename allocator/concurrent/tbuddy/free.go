@@ -13,8 +13,8 @@ func (t *Tree) Release(page, order int) (merged int, ok bool) {
 	if order < 0 || order > t.height || page < 0 || page >= t.pages || page&(1<<order-1) != 0 {
 		return 0, false
 	}
-	i := t.node(page, order)
-	if t.enter() {
+	i := t.nodeOf(page, order)
+	if t.beginSoleUse() {
 		defer t.endSoleUse()
 		return t.freeAlone(i, order)
 	}
@@ -23,7 +23,7 @@ func (t *Tree) Release(page, order int) (merged int, ok bool) {
 		t.unlock(i / 2)
 		return 0, false
 	}
-	t.set(i, 0)
+	t.setListed(i, 0)
 	merged = t.mergeAndFree(i, order)
 	t.moved.Add(1)
 	return merged, true
@@ -36,8 +36,8 @@ func (t *Tree) Release(page, order int) (merged int, ok bool) {
 func (t *Tree) mergeAndFree(i, order int) int {
 	promised := 0 // 1: the semaphore of this order expects the block
 	for tries := 1; ; tries++ {
-		if i == 1 || t.listed(i^1) != available(order) {
-			t.set(i, available(order))
+		if i == 1 || t.listedOrders(i^1) != availableBit(order) {
+			t.setListed(i, availableBit(order))
 			t.updateUpwards(i / 2)
 			t.stocks[order].signal(1, promised)
 			return order
@@ -45,10 +45,10 @@ func (t *Tree) mergeAndFree(i, order int) int {
 		t.stocks[order+1].expect()
 		if t.stocks[order].tryWait() {
 			t.moved.Add(1)
-			t.set(i^1, 0)
+			t.setListed(i^1, 0)
 			i /= 2
 			t.lock(i / 2)
-			t.release(i, 0)
+			t.setListedAndUnlock(i, 0)
 			t.stocks[order].signal(0, promised)
 			order, promised = order+1, 1
 			continue
@@ -56,7 +56,7 @@ func (t *Tree) mergeAndFree(i, order int) int {
 		// Another thread has the buddy's unit, and will take the buddy.
 		t.stocks[order+1].signal(0, 1)
 		t.updateUpwards(i / 2)
-		relax(tries)
+		yieldSometimes(tries)
 		t.lock(i / 2)
 	}
 }

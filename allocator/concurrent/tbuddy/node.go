@@ -40,8 +40,8 @@ func (s State) String() string { return [...]string{"Busy", "Partial", "Availabl
 // State returns the state of a block of that order, which begins at that page and lies in the tree. It panics when
 // there is no such block.
 func (t *Tree) State(page, order int) State {
-	n := &t.nodes[t.node(page, order)] // before enter, because node may panic
-	alone := t.enter()
+	n := &t.nodes[t.nodeOf(page, order)] // before enter, because node may panic
+	alone := t.beginSoleUse()
 	listed := n.load() & orders
 	if alone {
 		t.endSoleUse()
@@ -49,16 +49,16 @@ func (t *Tree) State(page, order int) State {
 	switch listed {
 	case 0:
 		return Busy
-	case available(order):
+	case availableBit(order):
 		return Available
 	}
 	return Partial
 }
 
-func available(order int) uint32 { return 1 << order }
+func availableBit(order int) uint32 { return 1 << order }
 
-// listed returns the orders that are Available in node i.
-func (t *Tree) listed(i int) uint32 { return t.nodes[i].load() & orders }
+// listedOrders returns the orders that are Available in node i.
+func (t *Tree) listedOrders(i int) uint32 { return t.nodes[i].load() & orders }
 
 // lock locks node i for a few steps of its owner. A waiting thread yields.
 func (t *Tree) lock(i int) {
@@ -67,22 +67,22 @@ func (t *Tree) lock(i int) {
 		if old := n.load(); old&lockBit == 0 && n.swap(old, old|lockBit) {
 			return
 		}
-		relax(tries)
+		yieldSometimes(tries)
 	}
 }
 
 func (t *Tree) unlock(i int) { atomic.AndUint32(&t.nodes[i].word, ^uint32(lockBit)) }
 
-// relax is called between two tries that wait for other threads. It lets them run at every 16th try.
-func relax(tries int) {
+// yieldSometimes is called between two tries that wait for other threads. It lets them run at every 16th try.
+func yieldSometimes(tries int) {
 	if tries%16 == 0 {
 		runtime.Gosched()
 	}
 }
 
-// set sets which orders node i lists, and whether the node is held. The caller holds the parent's lock. The lock bit of
+// setListed sets which orders node i lists, and whether the node is held. The caller holds the parent's lock. The lock bit of
 // node i may change meanwhile, and stays as it is.
-func (t *Tree) set(i int, value uint32) {
+func (t *Tree) setListed(i int, value uint32) {
 	for n := &t.nodes[i]; ; {
 		if old := n.load(); n.swap(old, old&lockBit|value) {
 			return
@@ -90,20 +90,20 @@ func (t *Tree) set(i int, value uint32) {
 	}
 }
 
-// release sets which orders node i lists, and unlocks the node. The caller holds the parent's lock as well, so no other
-// thread changes the word.
-func (t *Tree) release(i int, list uint32) { t.nodes[i].store(list) }
+// setListedAndUnlock sets which orders node i lists, and unlocks the node. The caller holds the parent's lock as well, so no
+// other thread changes the word.
+func (t *Tree) setListedAndUnlock(i int, list uint32) { t.nodes[i].store(list) }
 
 // updateUpwards updates the list of node p, which the caller has locked, and of the nodes above it, from the lists of their
 // halves. It ends at the first list that does not change, and releases the lock.
 func (t *Tree) updateUpwards(p int) {
 	for p != 0 {
-		list := t.listed(2*p) | t.listed(2*p+1)
-		if list == t.listed(p) {
+		list := t.listedOrders(2*p) | t.listedOrders(2*p+1)
+		if list == t.listedOrders(p) {
 			break
 		}
 		t.lock(p / 2)
-		t.release(p, list)
+		t.setListedAndUnlock(p, list)
 		p /= 2
 	}
 	t.unlock(p)

@@ -189,10 +189,10 @@ func TestMergeIsSeen(t *testing.T) {
 // TestBlockBeingSplitIsNotAllocated: it cannot be freed as a whole.
 func TestBlockBeingSplitIsNotAllocated(t *testing.T) {
 	tree := newShared(4)
-	half := tree.node(0, 1)
+	half := tree.nodeOf(0, 1)
 	tree.lock(half) // so that the thread that takes the root cannot split it
 	taken := start(tree)
-	for tree.listed(1) != 0 {
+	for tree.listedOrders(1) != 0 {
 		runtime.Gosched()
 	}
 	merged, ok := tree.Release(0, 2)
@@ -250,7 +250,7 @@ func TestWaitingFreeKeepsTheLists(t *testing.T) {
 	tries := 0
 	stocks[1].failed = func() {
 		if tries++; tries == 2 {
-			if got := tree.listed(1); got != available(1) {
+			if got := tree.listedOrders(1); got != availableBit(1) {
 				t.Errorf("the root lists %#x while only the upper half is Available", got)
 			}
 			close(g.open)

@@ -13,9 +13,9 @@ type stock interface {
 	expect()
 	// signal adds n blocks, and ends promises, 0 or 1, which these blocks keep or which are broken.
 	signal(n, promises int)
-	// units returns the number of units, atRest whether none are expected or reserved, for Validate.
+	// units returns the number of units, isAtRest whether none are expected or reserved, for Validate.
 	units() int
-	atRest() bool
+	isAtRest() bool
 }
 
 // bulkStock lets as many threads grow as blocks are needed.
@@ -29,7 +29,7 @@ func (s bulkStock) expect()                { s.Expect(1) }
 func (s bulkStock) signal(n, promises int) { s.Signal(n, promises) }
 func (s bulkStock) units() int             { return s.Counts().Units }
 
-func (s bulkStock) atRest() bool {
+func (s bulkStock) isAtRest() bool {
 	c := s.Counts()
 	return c.Expected == 0 && c.Reserved == 0
 }

@@ -30,7 +30,7 @@ func newShared(pages int) *Tree {
 
 func newSharedBy(pages int, newStock func(units int) stock) *Tree {
 	t := New(pages)
-	t.share(newStock)
+	t.beginSharing(newStock)
 	return t
 }
 
@@ -238,15 +238,19 @@ func TestSizesOutOfRange(t *testing.T) {
 // TestValidateSees: a test that cannot fail shows nothing.
 func TestValidateSees(t *testing.T) {
 	for name, spoil := range map[string]func(tree *Tree){
-		"locked":                  func(tree *Tree) { tree.lock(9) },
-		"root's parent":           func(tree *Tree) { tree.lock(0) },
-		"its buddy are Available": func(tree *Tree) { tree.set(2, available(3)); tree.set(3, available(3)); tree.set(1, available(3)) },
-		"neither free nor":        func(tree *Tree) { tree.stocks[4].tryWait(); tree.set(1, 0) },
-		"the semaphore counts":    func(tree *Tree) { tree.stocks[4].tryWait() },
-		"at rest false":           func(tree *Tree) { tree.stocks[2].expect() },
-		"not Busy in a block":     func(tree *Tree) { tree.set(16, heldBit) },
-		"its halves list":         func(tree *Tree) { tree.set(1, available(2)) },
-		"allocated and not Busy":  func(tree *Tree) { tree.set(1, heldBit|1) },
+		"locked":        func(tree *Tree) { tree.lock(9) },
+		"root's parent": func(tree *Tree) { tree.lock(0) },
+		"its buddy are Available": func(tree *Tree) {
+			tree.setListed(2, availableBit(3))
+			tree.setListed(3, availableBit(3))
+			tree.setListed(1, availableBit(3))
+		},
+		"neither free nor":       func(tree *Tree) { tree.stocks[4].tryWait(); tree.setListed(1, 0) },
+		"the semaphore counts":   func(tree *Tree) { tree.stocks[4].tryWait() },
+		"at rest false":          func(tree *Tree) { tree.stocks[2].expect() },
+		"not Busy in a block":    func(tree *Tree) { tree.setListed(16, heldBit) },
+		"its halves list":        func(tree *Tree) { tree.setListed(1, availableBit(2)) },
+		"allocated and not Busy": func(tree *Tree) { tree.setListed(1, heldBit|1) },
 	} {
 		tree := newShared(16)
 		spoil(tree)
@@ -261,7 +265,7 @@ func TestValidateSees(t *testing.T) {
 	}
 	tree = New(3)
 	tree.Alloc(0, 0)
-	tree.set(tree.node(3, 0), available(0))
+	tree.setListed(tree.nodeOf(3, 0), availableBit(0))
 	if err := tree.Validate(); err == nil || !strings.Contains(err.Error(), "beyond the last page") {
 		t.Error(err)
 	}

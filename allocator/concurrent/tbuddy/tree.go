@@ -79,8 +79,8 @@ func New(pages int) *Tree {
 	t.counts = make([]int, t.height+1)
 	for page := 0; page < pages; {
 		order := min(bits.Len(uint(pages-page))-1, bits.TrailingZeros(uint(page)|1<<t.height))
-		i := t.node(page, order)
-		t.nodes[i].word = available(order)
+		i := t.nodeOf(page, order)
+		t.nodes[i].word = availableBit(order)
 		t.updateUpwardsAlone(i / 2)
 		t.counts[order]++
 		page += 1 << order
@@ -97,9 +97,9 @@ func (t *Tree) Height() int { return t.height }
 // LargestFree returns the largest order that has a free block, -1 if no order has one. It costs O(height), and is exact
 // when no other thread allocates or frees.
 func (t *Tree) LargestFree() int {
-	if t.enter() {
+	if t.beginSoleUse() {
 		defer t.endSoleUse()
-		return bits.Len32(t.listed(1)) - 1
+		return bits.Len32(t.listedOrders(1)) - 1
 	}
 	for order := t.height; order >= 0; order-- {
 		if t.stocks[order].units() > 0 {
@@ -112,7 +112,7 @@ func (t *Tree) LargestFree() int {
 // FreePages returns how many pages are free. It costs O(height), and is exact when no other thread allocates or frees.
 func (t *Tree) FreePages() int {
 	pages := 0
-	if t.enter() {
+	if t.beginSoleUse() {
 		defer t.endSoleUse()
 		for order, n := range t.counts {
 			pages += n << order
@@ -125,11 +125,11 @@ func (t *Tree) FreePages() int {
 	return pages
 }
 
-// node returns the node of a block.
-func (t *Tree) node(page, order int) int { return 1<<(t.height-order) + page>>order }
+// nodeOf returns the node of a block.
+func (t *Tree) nodeOf(page, order int) int { return 1<<(t.height-order) + page>>order }
 
-// order returns the order of a node.
-func (t *Tree) order(i int) int { return t.height + 1 - bits.Len(uint(i)) }
+// orderOf returns the order of a node.
+func (t *Tree) orderOf(i int) int { return t.height + 1 - bits.Len(uint(i)) }
 
-// page returns the first page of a node of that order.
-func (t *Tree) page(i, order int) int { return (i - 1<<(t.height-order)) << order }
+// firstPageOf returns the first page of a node of that order.
+func (t *Tree) firstPageOf(i, order int) int { return (i - 1<<(t.height-order)) << order }

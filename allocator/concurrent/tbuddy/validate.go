@@ -12,7 +12,7 @@ func (t *Tree) Validate() error {
 	if t.nodes[0].load() != 0 {
 		v.complain(0, "the root's parent is locked")
 	}
-	v.visit(1, t.height, false)
+	v.checkNode(1, t.height, false)
 	if t.mode.Load() != shared {
 		if !slices.Equal(t.counts, v.free) {
 			v.complain(0, "%v blocks are Available by order, counted as %v", v.free, t.counts)
@@ -20,8 +20,8 @@ func (t *Tree) Validate() error {
 		return errors.Join(v.found...)
 	}
 	for order, s := range t.stocks {
-		if s.units() != v.free[order] || !s.atRest() {
-			v.complain(0, "order %d: %d blocks are Available, the semaphore counts %d, at rest %v", order, v.free[order], s.units(), s.atRest())
+		if s.units() != v.free[order] || !s.isAtRest() {
+			v.complain(0, "order %d: %d blocks are Available, the semaphore counts %d, at rest %v", order, v.free[order], s.units(), s.isAtRest())
 		}
 	}
 	return errors.Join(v.found...)
@@ -37,12 +37,12 @@ func (v *validation) complain(i int, format string, args ...any) {
 	v.found = append(v.found, fmt.Errorf("tbuddy: node %d: "+format, append([]any{i}, args...)...))
 }
 
-// visit checks node i and the nodes below it. taken says that a block around the node is free or allocated as a whole.
-func (v *validation) visit(i, order int, taken bool) {
+// checkNode checks node i and the nodes below it. taken says that a block around the node is free or allocated as a whole.
+func (v *validation) checkNode(i, order int, taken bool) {
 	t := v.tree
 	word := t.nodes[i].load()
-	free, held := word&orders == available(order), word&heldBit != 0
-	page := t.page(i, order)
+	free, held := word&orders == availableBit(order), word&heldBit != 0
+	page := t.firstPageOf(i, order)
 	switch {
 	case word&lockBit != 0:
 		v.complain(i, "locked")
@@ -52,7 +52,7 @@ func (v *validation) visit(i, order int, taken bool) {
 		v.complain(i, "allocated and not Busy: %#x", word)
 	case (free || held) && page+1<<order > t.pages:
 		v.complain(i, "beyond the last page")
-	case free && i > 1 && t.listed(i^1) == available(order):
+	case free && i > 1 && t.listedOrders(i^1) == availableBit(order):
 		v.complain(i, "it and its buddy are Available")
 	}
 	if free {
@@ -65,9 +65,9 @@ func (v *validation) visit(i, order int, taken bool) {
 		}
 		return
 	}
-	if below := t.listed(2*i) | t.listed(2*i+1); !free && below != word&orders {
+	if below := t.listedOrders(2*i) | t.listedOrders(2*i+1); !free && below != word&orders {
 		v.complain(i, "lists orders %#x, its halves list %#x", word&orders, below)
 	}
-	v.visit(2*i, order-1, taken)
-	v.visit(2*i+1, order-1, taken)
+	v.checkNode(2*i, order-1, taken)
+	v.checkNode(2*i+1, order-1, taken)
 }

@@ -16,7 +16,7 @@ type arena struct {
 	lists   [classes]list
 	chunks  chunkList
 	owned   atomic.Int32 // chunks
-	leaving atomic.Int32 // bins that are not yet back in their chunk, and threads that take bins or chunks out: see trim
+	leaving atomic.Int32 // bins that are not yet back in their chunk, and threads that take bins or chunks out: see takeOutEmptyBins
 
 	headers struct { // of chunks that were given back
 		mutex sync.Mutex
@@ -29,7 +29,7 @@ const spareHeaders = 4
 
 func newArena(of *Allocator, number int) *arena {
 	a := &arena{of: of, number: number, readers: rcu.New()}
-	a.chunks.units, a.chunks.usable, a.chunks.drop = semaphore.NewBulk(0), of.geometry.usable(), a.releaseChunk
+	a.chunks.units, a.chunks.usable, a.chunks.drop = semaphore.NewBulk(0), of.geometry.usableBins(), a.releaseChunk
 	for class := range a.lists {
 		l := &a.lists[class]
 		l.class, l.readers, l.units = class, a.readers, semaphore.NewBulk(0)
@@ -40,20 +40,20 @@ func newArena(of *Allocator, number int) *arena {
 // alloc takes a slot of a class. ok is false if there is no memory.
 func (a *arena) alloc(class int) (b *bin, slot int, ok bool) {
 	l := &a.lists[class]
-	if !l.units.Wait(1, l.batch()) {
+	if !l.units.Wait(1, l.promisedSlots()) {
 		if b := a.newBin(class); b != nil {
-			b.open(class)
-			l.relink(b)
-			l.units.Signal(b.capacity(class)-1, l.batch()-1)
-			a.trim(l, nil) // units were signalled: a bin that retire had to leave may go now
+			b.openForClass(class)
+			l.fitPlaceToState(b)
+			l.units.Signal(b.capacity(class)-1, l.promisedSlots()-1)
+			a.takeOutEmptyBins(l, nil) // units were signalled: a bin that retire had to leave may go now
 			return b, 0, true
 		}
-		l.units.Signal(0, l.batch()-1)
+		l.units.Signal(0, l.promisedSlots()-1)
 		if !l.units.TryWait(1) { // another thread may have freed a slot since
 			return nil, 0, false
 		}
 	}
-	b = l.claim()
+	b = l.claimSlot()
 	return b, b.takeSlot(), true
 }
 
@@ -62,14 +62,14 @@ func (a *arena) newBin(class int) *bin {
 	from := sideOf(class)
 	units := a.chunks.units
 	for !units.Wait(1, a.chunks.usable) {
-		if a.takeBack() {
+		if a.returnKeptBins() {
 			units.Signal(0, a.chunks.usable-1)
 			continue
 		}
 		if c := a.allocChunk(); c != nil {
-			b := c.pick(c.nth(from, 0))
+			b := c.takeBinAt(c.nthFreeBin(from, 0))
 			a.leaving.Add(1)
-			a.chunks.add(c)
+			a.chunks.addChunk(c)
 			a.leaving.Add(-1)
 			return b
 		}
@@ -85,24 +85,24 @@ func (a *arena) allocChunk() *chunk {
 		a.owned.Add(-1)
 		return nil
 	}
-	page, ok := a.of.coarse.Alloc(a.of.geometry.order(), uint64(a.number))
+	page, ok := a.of.coarse.Alloc(a.of.geometry.chunkOrder(), uint64(a.number))
 	if !ok {
 		a.owned.Add(-1)
 		return nil
 	}
-	c := a.header(page)
-	a.of.chunks[page/a.of.geometry.bins()].Store(c)
+	c := a.headerFor(page)
+	a.of.chunks[page/a.of.geometry.binsPerChunk()].Store(c)
 	return c
 }
 
-// header returns a header for the chunk that begins at a page: that of a released chunk, or a new one.
-func (a *arena) header(page int) *chunk {
+// headerFor returns a header for the chunk that begins at a page: that of a released chunk, or a new one.
+func (a *arena) headerFor(page int) *chunk {
 	h := &a.headers
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	n := len(h.spare)
 	if n == 0 {
-		return newChunk(a, page, a.of.geometry.bins())
+		return newChunk(a, page, a.of.geometry.binsPerChunk())
 	}
 	c := h.spare[n-1]
 	h.spare = h.spare[:n-1]
@@ -125,7 +125,7 @@ func (a *arena) keepHeader(c *chunk) {
 func (a *arena) releaseChunk(c *chunk) {
 	a.of.chunks[c.page/len(c.bins)].Store(nil)
 	a.owned.Add(-1)
-	a.of.coarse.Free(c.page, a.of.geometry.order())
+	a.of.coarse.Free(c.page, a.of.geometry.chunkOrder())
 	a.of.arrived.Add(1)
 	a.readers.Defer(c.reuse)
 }
@@ -138,28 +138,28 @@ func (a *arena) releaseChunk(c *chunk) {
 func (a *arena) free(c *chunk, number, index, within int) (class int, ok bool) {
 	r := a.readers.Enter()
 	b := &c.bins[index]
-	class, _ = b.load()
+	class, _ = b.loadState()
 	if a.of.chunks[number].Load() != c || class < 0 || within&(1<<class-1) != 0 || within>>class >= b.capacity(class) || !b.freeSlot(within>>class) {
 		a.readers.Exit(r)
 		return 0, false
 	}
 	l := &a.lists[class]
-	_, count := unpack(b.state.Add(1))
+	_, count := unpackState(b.state.Add(1))
 	full := count == b.capacity(class)
 	// The thread that frees the first slot links the bin. If it is late, the thread that frees the last slot links the
 	// bin, because a missed bin is looked for in the list.
 	if count == 1 || full {
-		l.relink(b)
+		l.fitPlaceToState(b)
 	}
 	a.readers.Exit(r)
 	l.units.Signal(1, 0)
 	switch {
 	case !full:
-		a.trim(l, nil)
+		a.takeOutEmptyBins(l, nil)
 	case a.of.wanting.Load() == 0:
 		a.keepBin(l, b)
 	default:
-		a.trim(l, b)
+		a.takeOutEmptyBins(l, b)
 	}
 	return class, true
 }
@@ -167,45 +167,45 @@ func (a *arena) free(c *chunk, number, index, within int) (class int, ok bool) {
 // keepBin keeps a bin without blocks in its list, and sends the previously kept bin to its chunk.
 func (a *arena) keepBin(l *list, b *bin) {
 	if l.kept.Load() == b {
-		a.trim(l, nil)
+		a.takeOutEmptyBins(l, nil)
 		return
 	}
 	a.leaving.Add(1) // the previous bin is not kept any longer, and not yet on its way
-	a.trim(l, l.swapKept(b))
+	a.takeOutEmptyBins(l, l.swapKept(b))
 	a.leaving.Add(-1)
 }
 
-// takeBack sends the kept bins to their chunks, and the bins and chunks that earlier calls had to leave. It reports
+// returnKeptBins sends the kept bins to their chunks, and the bins and chunks that earlier calls had to leave. It reports
 // whether a bin was kept.
-func (a *arena) takeBack() bool {
+func (a *arena) returnKeptBins() bool {
 	found := false
 	for class := range a.lists {
 		l := &a.lists[class]
 		if l.kept.Load() == nil {
-			a.trim(l, nil)
+			a.takeOutEmptyBins(l, nil)
 			continue
 		}
 		a.leaving.Add(1) // as in keepBin
 		b := l.swapKept(nil)
-		a.trim(l, b)
+		a.takeOutEmptyBins(l, b)
 		a.leaving.Add(-1)
 		found = found || b != nil
 	}
 	if a.chunks.missed.Load() {
 		a.leaving.Add(1)
-		a.chunks.sweep()
+		a.chunks.dropMissed()
 		a.leaving.Add(-1)
 	}
 	return found
 }
 
-// trim takes bins without blocks out of a list: b, which may be nil, and the bins that other threads had to leave.
+// takeOutEmptyBins takes bins without blocks out of a list: b, which may be nil, and the bins that other threads had to leave.
 //
 // From the time when the thread takes a bin's units until the bin is back, in the list or in its chunk, no semaphore
 // counts the bin's free slots. So the thread counts in leaving all the while, and so does each bin that it takes out
 // until the bin is in its chunk. An allocation that finds nothing waits for them. What comes back is first counted in
 // arrived, for allocations that look later.
-func (a *arena) trim(l *list, b *bin) {
+func (a *arena) takeOutEmptyBins(l *list, b *bin) {
 	if b == nil && !l.missed.Load() {
 		return
 	}
@@ -218,18 +218,18 @@ func (a *arena) trim(l *list, b *bin) {
 			}
 			l.missed.Store(true) // there may be more
 		}
-		if !a.retire(l, b) {
+		if !a.retireBin(l, b) {
 			return
 		}
 		b = nil
 	}
 }
 
-// retire takes a bin without blocks out of the list and sends it to its chunk, unless a thread allocates from it first.
+// retireBin takes a bin without blocks out of the list and sends it to its chunk, unless a thread allocates from it first.
 // It returns false if other threads hold units, because these may be for slots of this bin. The owners of the units
 // either take slots of this bin and free them, or take slots of other bins, whose units are signalled later: by a free,
 // by a grower, or by another thread that retires a bin. The signalling thread trims afterwards, because it sees missed.
-func (a *arena) retire(l *list, b *bin) bool {
+func (a *arena) retireBin(l *list, b *bin) bool {
 	n := b.capacity(l.class)
 	if !l.units.TryWait(n) {
 		l.missed.Store(true)
@@ -237,13 +237,13 @@ func (a *arena) retire(l *list, b *bin) bool {
 			return false
 		}
 	}
-	if !b.state.CompareAndSwap(stateOf(l.class, n), 0) {
+	if !b.state.CompareAndSwap(packState(l.class, n), 0) {
 		l.units.Signal(n, 0)
 		a.of.arrived.Add(1)
 		return true
 	}
 	a.leaving.Add(1)
-	l.relink(b)
+	l.fitPlaceToState(b)
 	if b.goHome == nil {
 		b.goHome = func() { a.returnToChunk(b) }
 	}

@@ -26,39 +26,39 @@ type bin struct {
 
 const countBits = 32
 
-func stateOf(class, count int) uint64 { return uint64(class+1)<<countBits | uint64(count) }
+func packState(class, count int) uint64 { return uint64(class+1)<<countBits | uint64(count) }
 
-// unpack returns the class and the free counter; class -1: none.
-func unpack(state uint64) (class, count int) {
+// unpackState returns the class and the free counter; class -1: none.
+func unpackState(state uint64) (class, count int) {
 	return int(state>>countBits) - 1, int(state & (1<<countBits - 1))
 }
 
-func (b *bin) load() (class, count int) { return unpack(b.state.Load()) }
+func (b *bin) loadState() (class, count int) { return unpackState(b.state.Load()) }
 
-func (b *bin) capacity(class int) int { return capacity(class, b.index) }
+func (b *bin) capacity(class int) int { return binCapacity(class, b.index) }
 
-// empty says whether the bin has that class and no block.
-func (b *bin) empty(class int) bool { return b.state.Load() == stateOf(class, b.capacity(class)) }
+// isEmpty says whether the bin has that class and no block.
+func (b *bin) isEmpty(class int) bool { return b.state.Load() == packState(class, b.capacity(class)) }
 
-// open gives the bin a class, with its first slot taken. No other thread knows the bin.
-func (b *bin) open(class int) {
+// openForClass gives the bin a class, with its first slot taken. No other thread knows the bin.
+func (b *bin) openForClass(class int) {
 	n := b.capacity(class)
 	for i := range b.used {
 		b.used[i].Store(^uint64(0) << max(0, min(64, n-64*i)))
 	}
 	b.used[0].Or(1)
-	b.state.Store(stateOf(class, n-1))
+	b.state.Store(packState(class, n-1))
 }
 
-// claim decrements the free counter, and returns how many slots are left. ok is false if the bin is exhausted or does
+// claimSlot decrements the free counter, and returns how many slots are left. ok is false if the bin is exhausted or does
 // not have the class.
-func (b *bin) claim(class int) (left int, ok bool) {
+func (b *bin) claimSlot(class int) (left int, ok bool) {
 	for {
-		has, count := b.load()
+		has, count := b.loadState()
 		if has != class || count == 0 {
 			return 0, false
 		}
-		if b.state.CompareAndSwap(stateOf(class, count), stateOf(class, count-1)) {
+		if b.state.CompareAndSwap(packState(class, count), packState(class, count-1)) {
 			return count - 1, true
 		}
 	}

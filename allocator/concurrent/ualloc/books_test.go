@@ -138,7 +138,7 @@ func TestTrimTakesWhatWasMissed(t *testing.T) {
 	for i := range offsets {
 		offsets[i], _, _ = p.Alloc(0, 1024)
 	}
-	if l.units.Wait(1, l.batch()) {
+	if l.units.Wait(1, l.promisedSlots()) {
 		t.Fatal("the bin is not exhausted")
 	}
 	b := a.newBin(7)
@@ -149,12 +149,12 @@ func TestTrimTakesWhatWasMissed(t *testing.T) {
 	p.Free(offsets[1])
 	p.Free(offsets[2])
 	p.Trim()
-	b.open(7)
-	l.relink(b)
-	if got := l.claim(); got != b || got.takeSlot() != 1 {
+	b.openForClass(7)
+	l.fitPlaceToState(b)
+	if got := l.claimSlot(); got != b || got.takeSlot() != 1 {
 		t.Fatal("the slot is not of the new bin")
 	}
-	l.units.Signal(b.capacity(7)-1, l.batch()-1)
+	l.units.Signal(b.capacity(7)-1, l.promisedSlots()-1)
 	p.Trim()
 	if err := p.Validate(); err != nil {
 		t.Error(err)
@@ -189,8 +189,8 @@ func missChunk(t *testing.T) (p *pool, brought *chunk) {
 func TestChunkThatIsAddedReplacesOneThatWasMissed(t *testing.T) {
 	p, brought := missChunk(t)
 	s := &p.arenas[0].chunks
-	first := brought.pick(brought.nth(tailed, 0))
-	s.add(brought)
+	first := brought.takeBinAt(brought.nthFreeBin(tailed, 0))
+	s.addChunk(brought)
 	if got := p.Stats().Chunks; got != 1 {
 		t.Errorf("%d chunks, want the new one", got)
 	}

@@ -53,8 +53,8 @@ func sideOf(class int) side {
 	return plain
 }
 
-// nth returns the index of the free bin that has n free bins before it, seen from a side.
-func (c *chunk) nth(from side, n int) int {
+// nthFreeBin returns the index of the free bin that has n free bins before it, seen from a side.
+func (c *chunk) nthFreeBin(from side, n int) int {
 	if from == plain {
 		n = int(c.count.Load()) - 1 - n
 	}
@@ -70,8 +70,8 @@ func (c *chunk) nth(from side, n int) int {
 	return 64*word + bits.TrailingZeros64(free)
 }
 
-// pick takes a free bin out of the chunk.
-func (c *chunk) pick(index int) *bin {
+// takeBinAt takes a free bin out of the chunk.
+func (c *chunk) takeBinAt(index int) *bin {
 	c.free[index/64].And(^(1 << (index % 64)))
 	c.count.Add(-1)
 	return &c.bins[index]
@@ -99,12 +99,12 @@ func (s *chunkList) takeBin(from side) *bin {
 		skip -= int(c.count.Load())
 		c = c.next
 	}
-	index, next := c.nth(from, skip), c.next
+	index, next := c.nthFreeBin(from, skip), c.next
 	exhausted := skip == int(c.count.Load())-1
 	first := s.head
 	in.Barrier() // all have looked
 
-	b := c.pick(index)
+	b := c.takeBinAt(index)
 	if exhausted {
 		c.linked, c.next, c.previous = false, nil, nil
 	}
@@ -113,15 +113,15 @@ func (s *chunkList) takeBin(from side) *bin {
 			next = c
 		}
 		if next != first {
-			s.cut(next)
+			s.dropBefore(next)
 		}
 	}
 	in.Unlock()
 	return b
 }
 
-// cut makes c the first chunk of the list, because the chunks before it are exhausted. c may be nil.
-func (s *chunkList) cut(c *chunk) {
+// dropBefore makes c the first chunk of the list, because the chunks before it are exhausted. c may be nil.
+func (s *chunkList) dropBefore(c *chunk) {
 	if c != nil {
 		c.previous = nil
 	}
@@ -129,9 +129,9 @@ func (s *chunkList) cut(c *chunk) {
 	s.operations++
 }
 
-// add links a new chunk and signals all of its bins but the caller's. Then add drops empty chunks, as putBin does: a thread
-// whose unit kept a chunk from being dropped can take a bin of the new chunk.
-func (s *chunkList) add(c *chunk) {
+// addChunk links a new chunk and signals all of its bins but the caller's. Then addChunk drops empty chunks, as putBin does: a
+// thread whose unit kept a chunk from being dropped can take a bin of the new chunk.
+func (s *chunkList) addChunk(c *chunk) {
 	in := s.mutex.Lock(collective.Alone)
 	defer in.Unlock()
 	s.push(c)
@@ -139,8 +139,8 @@ func (s *chunkList) add(c *chunk) {
 	s.dropEmpty(nil)
 }
 
-// sweep drops the chunks that were missed, if it can.
-func (s *chunkList) sweep() {
+// dropMissed drops the chunks that were missed, if it can.
+func (s *chunkList) dropMissed() {
 	in := s.mutex.Lock(collective.Alone)
 	defer in.Unlock()
 	s.dropEmpty(nil)

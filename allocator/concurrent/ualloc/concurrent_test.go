@@ -54,8 +54,8 @@ func (o *owners) change(t *testing.T, b block, from, to int32) {
 	}
 }
 
-// TestGoroutinesFreeWhatOthersAllocate has goroutines allocate into shared places and free what others put there. Places limit what is out, so
-// there is always room.
+// TestGoroutinesFreeWhatOthersAllocate has goroutines allocate into shared places and free what others put there. Places limit
+// what is out, so there is always room.
 func TestGoroutinesFreeWhatOthersAllocate(t *testing.T) {
 	const goroutines, places, rounds, steps = 8, 64, 5, 250
 	g := Geometry{Unit: 8, Pages: 12 * chunkBins}
@@ -238,9 +238,9 @@ func TestBinThatIsNotYetLinkedGoesLater(t *testing.T) {
 	p.Free(offsets[1])
 	p.Free(offsets[2])
 	p.Free(offsets[3])
-	l.relink(first)
+	l.fitPlaceToState(first)
 	l.units.Signal(1, 0)
-	a.trim(l, nil)
+	a.takeOutEmptyBins(l, nil)
 	p.Free(offsets[4])
 	p.Free(offsets[5])
 	wantHome(t, p.Allocator, p.coarse)
@@ -252,14 +252,14 @@ func TestOneBinForMany(t *testing.T) {
 	c := newChunk(nil, 0, chunkBins)
 	b := &c.bins[headerBins]
 	for range 100 {
-		b.open(0)
+		b.openForClass(0)
 		var taken [binUnits]atomic.Int32
 		taken[0].Add(1)
 		var all sync.WaitGroup
 		for range goroutines {
 			all.Go(func() {
 				for {
-					if _, ok := b.claim(0); !ok {
+					if _, ok := b.claimSlot(0); !ok {
 						return
 					}
 					taken[b.takeSlot()].Add(1)
@@ -273,7 +273,7 @@ func TestOneBinForMany(t *testing.T) {
 			}
 		}
 	}
-	if _, ok := b.claim(1); ok {
+	if _, ok := b.claimSlot(1); ok {
 		t.Error("a slot of another class was taken")
 	}
 }

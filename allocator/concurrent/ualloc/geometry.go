@@ -46,24 +46,24 @@ type Geometry struct {
 func (g Geometry) Page() uint64 { return binUnits * g.Unit }
 
 // Chunk returns the bytes of a chunk.
-func (g Geometry) Chunk() uint64 { return uint64(g.bins()) * g.Page() }
+func (g Geometry) Chunk() uint64 { return uint64(g.binsPerChunk()) * g.Page() }
 
-func (g Geometry) bins() int {
+func (g Geometry) binsPerChunk() int {
 	if g.Bins == 0 {
 		return chunkBins
 	}
 	return g.Bins
 }
 
-// order returns the order of a chunk, in pages.
-func (g Geometry) order() int { return bits.Len(uint(g.bins())) - 1 }
+// chunkOrder returns the order of a chunk, in pages.
+func (g Geometry) chunkOrder() int { return bits.Len(uint(g.binsPerChunk())) - 1 }
 
-// usable returns how many bins of a chunk are not headers.
-func (g Geometry) usable() int { return g.bins() - headerBins }
+// usableBins returns how many bins of a chunk are not headers.
+func (g Geometry) usableBins() int { return g.binsPerChunk() - headerBins }
 
 // chunkSlots returns how many blocks of one unit a chunk can hold.
 func (g Geometry) chunkSlots() int {
-	return g.usable()*bodyUnits + min(g.usable(), tailedBins)*tailUnits
+	return g.usableBins()*bodyUnits + min(g.usableBins(), tailedBins)*tailUnits
 }
 
 // MaxChunks returns how many chunks an arena has at most: a semaphore must be able to count their slots.
@@ -89,9 +89,9 @@ func (g Geometry) check() error {
 // classOf returns the class of a size from 1 to Largest.
 func (g Geometry) classOf(size uint64) int { return bits.Len64((size - 1) / g.Unit) }
 
-// capacity returns how many blocks of a class the bin with that index holds. Only the first 62 usable bins of a
+// binCapacity returns how many blocks of a class the bin with that index holds. Only the first 62 usable bins of a
 // chunk have tails.
-func capacity(class, index int) int {
+func binCapacity(class, index int) int {
 	n := bodyUnits >> class
 	if index < headerBins+tailedBins {
 		n += tailUnits >> class // 0 for classes that a tail is too small for

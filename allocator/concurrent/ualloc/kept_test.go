@@ -43,7 +43,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 func TestOneBinOfAClassStays(t *testing.T) {
 	p := newPool(t, Geometry{Unit: 8, Pages: 4 * chunkBins}, 1)
 	for class := range classes {
-		for range 2 * capacity(class, headerBins) {
+		for range 2 * binCapacity(class, headerBins) {
 			p.alloc(0, 8<<class)
 		}
 		for len(p.blocks) > 0 {

@@ -3,7 +3,7 @@ package ualloc
 // The methods in this file are for callers that count free memory themselves.
 
 // ChunkPages returns the pages of a chunk. Coarse is asked for chunks only when a small block needs one.
-func (g Geometry) ChunkPages() int { return g.bins() }
+func (g Geometry) ChunkPages() int { return g.binsPerChunk() }
 
 // HeaderPages returns how many pages at a chunk's start are not bins.
 func (g Geometry) HeaderPages() int { return headerBins }
@@ -12,12 +12,12 @@ func (g Geometry) HeaderPages() int { return headerBins }
 // ok is false if no small block can be at the offset.
 func (g Geometry) Bin(offset uint64) (page int, ok bool) {
 	index, _, ok := locateUnit(int(offset % g.Chunk() / g.Unit))
-	return int(offset/g.Chunk())*g.bins() + index, ok && index < g.bins()
+	return int(offset/g.Chunk())*g.binsPerChunk() + index, ok && index < g.binsPerChunk()
 }
 
 // Capacity returns how many blocks of size bytes, from 1 to Largest, the bin at a page holds.
 func (g Geometry) Capacity(page int, size uint64) int {
-	return capacity(g.classOf(size), page%g.bins())
+	return binCapacity(g.classOf(size), page%g.binsPerChunk())
 }
 
 // Round returns the bytes that a small block for a request of size bytes, from 1 to Largest, has.

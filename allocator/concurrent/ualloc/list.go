@@ -24,28 +24,28 @@ type list struct {
 	missed  atomic.Bool         // another bin without a block may be in the list, because units were out when it became empty
 }
 
-// batch returns how many slots a grower promises: those of a bin with a tail. A bin without a tail brings fewer, and
+// promisedSlots returns how many slots a grower promises: those of a bin with a tail. A bin without a tail brings fewer, and
 // some waiting threads then grow in turn. With a smaller promise, threads would give up although slots are on their
 // way.
-func (l *list) batch() int { return capacity(l.class, headerBins) }
+func (l *list) promisedSlots() int { return binCapacity(l.class, headerBins) }
 
-// claim claims a slot of some bin. The caller has a unit, so some bin has a free slot.
-func (l *list) claim() *bin {
+// claimSlot claims a slot of some bin. The caller has a unit, so some bin has a free slot.
+func (l *list) claimSlot() *bin {
 	for {
-		if b := l.search(); b != nil {
+		if b := l.searchBin(); b != nil {
 			return b
 		}
 		runtime.Gosched() // a thread is about to link a bin, or others freed slots in bins that search has passed
 	}
 }
 
-func (l *list) search() *bin {
+func (l *list) searchBin() *bin {
 	r := l.readers.Enter()
 	defer l.readers.Exit(r)
 	for b := l.head.Load(); b != nil; b = b.next.Load() {
-		if left, ok := b.claim(l.class); ok {
+		if left, ok := b.claimSlot(l.class); ok {
 			if left == 0 {
-				l.relink(b)
+				l.fitPlaceToState(b)
 			}
 			return b
 		}
@@ -53,14 +53,14 @@ func (l *list) search() *bin {
 	return nil
 }
 
-// relink makes a bin's place fit its state: in the list if it has the list's class and free slots, else out. A thread
+// fitPlaceToState makes a bin's place fit its state: in the list if it has the list's class and free slots, else out. A thread
 // that moves the free counter from or to 0 calls it afterwards, so the last to come sees the last value. The caller
 // keeps the bin from getting another class: it is in a read section that began when the bin had this one, or has taken
 // the class away and not yet given the bin back.
-func (l *list) relink(b *bin) {
+func (l *list) fitPlaceToState(b *bin) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	class, count := b.load()
+	class, count := b.loadState()
 	belongs := class == l.class && count > 0
 	if belongs == b.linked {
 		return
@@ -99,7 +99,7 @@ func (l *list) unlink(b *bin) {
 // swapKept makes b, which has no block or is nil, the kept bin. It returns the previous kept bin if that must go,
 // because it has no block either; nil: no bin must go.
 func (l *list) swapKept(b *bin) *bin {
-	if old := l.kept.Swap(b); old != nil && old != b && old.empty(l.class) {
+	if old := l.kept.Swap(b); old != nil && old != b && old.isEmpty(l.class) {
 		return old
 	}
 	return nil
@@ -110,7 +110,7 @@ func (l *list) anyEmpty() *bin {
 	r := l.readers.Enter()
 	defer l.readers.Exit(r)
 	for b := l.head.Load(); b != nil; b = b.next.Load() {
-		if b.empty(l.class) && b != l.kept.Load() {
+		if b.isEmpty(l.class) && b != l.kept.Load() {
 			return b
 		}
 	}

@@ -153,7 +153,7 @@ func (p *pool) check() {
 		}
 	}
 	got := p.Stats()
-	pages := p.coarse.free + got.Chunks*p.Geometry().bins() + int(got.LargeBytes/p.Geometry().Page())
+	pages := p.coarse.free + got.Chunks*p.Geometry().binsPerChunk() + int(got.LargeBytes/p.Geometry().Page())
 	if pages != p.Geometry().Pages {
 		p.t.Fatalf("%d pages of %d are accounted for", pages, p.Geometry().Pages)
 	}

@@ -17,7 +17,7 @@ func TestWaitersShareOneListOperation(t *testing.T) {
 	a := p.arenas[0]
 	a.chunks.drop = func(c *chunk) { a.chunks.push(c); a.chunks.units.Signal(usableBins, 0) }
 	for range 3 {
-		a.chunks.add(mustChunk(t, a))
+		a.chunks.addChunk(mustChunk(t, a))
 		a.chunks.units.Signal(1, 0) // the one that the maker would have kept
 	}
 	for _, from := range []side{tailed, plain} {
@@ -82,7 +82,7 @@ func TestBinStaysWhileReadersSeeIt(t *testing.T) {
 	done := make(chan bool)
 	go func() { _, ok := p.Free(b.offset); done <- ok }()
 	until(func() bool { return a.leaving.Load() > 0 && a.lists[3].head.Load() == nil })
-	if class, _ := seen.load(); class >= 0 || c.count.Load() != free {
+	if class, _ := seen.loadState(); class >= 0 || c.count.Load() != free {
 		t.Errorf("class %d, %d bins free; want no class and %d bins", class, c.count.Load(), free)
 	}
 	a.readers.Exit(r)
@@ -114,7 +114,7 @@ func TestBinThatWasMissedGoesLater(t *testing.T) {
 	}
 	var taken []uint64
 	for range 3 {
-		b := l.claim()
+		b := l.claimSlot()
 		taken = append(taken, uint64(b.chunk.page*binUnits+unitOf(7, b.index, b.takeSlot()))*8)
 	}
 	for _, offset := range append(taken, offsets[3]) {
@@ -178,7 +178,7 @@ func TestWaitersGetTheTail(t *testing.T) {
 	p := newPool(t, Geometry{Unit: 8, Pages: chunkBins}, 1)
 	a, l := p.arenas[0], &p.arenas[0].lists[4]
 	p.alloc(0, 8) // makes the chunk
-	if l.units.Wait(1, l.batch()) || !a.chunks.units.TryWait(usableBins-1) {
+	if l.units.Wait(1, l.promisedSlots()) || !a.chunks.units.TryWait(usableBins-1) {
 		t.Fatal("want to grow, with all bins for ourselves")
 	}
 	var got, refused atomic.Int64
@@ -195,9 +195,9 @@ func TestWaitersGetTheTail(t *testing.T) {
 	}
 	until(func() bool { return l.units.Counts().Reserved+int(refused.Load()) == n-1 })
 	b := a.chunks.takeBin(tailed)
-	b.open(4)
-	l.relink(b)
-	l.units.Signal(b.capacity(4)-1, l.batch()-1)
+	b.openForClass(4)
+	l.fitPlaceToState(b)
+	l.units.Signal(b.capacity(4)-1, l.promisedSlots()-1)
 	all.Wait()
 	if got.Load() != n-1 {
 		t.Errorf("%d of %d found room, %d were refused", got.Load(), n-1, refused.Load())

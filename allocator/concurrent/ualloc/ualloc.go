@@ -73,7 +73,7 @@ func New(coarse Coarse, geometry Geometry, arenas int) (*Allocator, error) {
 		geometry: geometry,
 		coarse:   coarse,
 		arenas:   make([]*arena, arenas),
-		chunks:   make([]atomic.Pointer[chunk], (geometry.Pages+geometry.bins()-1)/geometry.bins()),
+		chunks:   make([]atomic.Pointer[chunk], (geometry.Pages+geometry.binsPerChunk()-1)/geometry.binsPerChunk()),
 		large:    make([]atomic.Uint32, geometry.Pages),
 	}
 	for i := range al.arenas {
@@ -93,24 +93,24 @@ func (al *Allocator) Alloc(arena int, size uint64) (offset, granted uint64, ok b
 	if size == 0 || size > uint64(al.geometry.Pages)*al.geometry.Page() {
 		return 0, 0, false
 	}
-	if offset, granted, ok = al.try(arena, size); ok {
+	if offset, granted, ok = al.tryAlloc(arena, size); ok {
 		return offset, granted, true
 	}
-	return al.insist(arena, size)
+	return al.allocInsisting(arena, size)
 }
 
-// insist tries again with all free memory (§3.1: false resource starvation). It takes back the kept bins, keeps no bin
+// allocInsisting tries again with all free memory (§3.1: false resource starvation). It takes back the kept bins, keeps no bin
 // meanwhile, and waits for bins that wait for readers.
-func (al *Allocator) insist(arena int, size uint64) (offset, granted uint64, ok bool) {
+func (al *Allocator) allocInsisting(arena int, size uint64) (offset, granted uint64, ok bool) {
 	al.wanting.Add(1)
 	defer al.wanting.Add(-1)
-	al.takeBack()
+	al.returnKeptBins()
 	for range tries {
 		arrived := al.arrived.Load()
-		if offset, granted, ok = al.try(arena, size); ok {
+		if offset, granted, ok = al.tryAlloc(arena, size); ok {
 			return offset, granted, true
 		}
-		if !al.takeBack() && !al.waitForLent(arrived) && al.arrived.Load() == arrived {
+		if !al.returnKeptBins() && !al.waitForLent(arrived) && al.arrived.Load() == arrived {
 			break
 		}
 	}
@@ -120,16 +120,16 @@ func (al *Allocator) insist(arena int, size uint64) (offset, granted uint64, ok 
 // Trim gives back the kept bins and their chunks: see the package comment. Bins that calls in progress keep may stay.
 // It waits for readers as Free does.
 func (al *Allocator) Trim() {
-	al.takeBack()
+	al.returnKeptBins()
 	al.waitForLent(al.arrived.Load())
 }
 
-// takeBack sends the kept bins of all arenas to their chunks. Unlike Trim it does not wait for bins that other threads
+// returnKeptBins sends the kept bins of all arenas to their chunks. Unlike Trim it does not wait for bins that other threads
 // send there. It reports whether a bin was kept.
-func (al *Allocator) takeBack() bool {
+func (al *Allocator) returnKeptBins() bool {
 	found := false
 	for _, a := range al.arenas {
-		found = a.takeBack() || found
+		found = a.returnKeptBins() || found
 	}
 	return found
 }
@@ -138,7 +138,7 @@ func (al *Allocator) takeBack() bool {
 // would try for as long as other threads allocate and free.
 const tries = 16
 
-func (al *Allocator) try(arena int, size uint64) (offset, granted uint64, ok bool) {
+func (al *Allocator) tryAlloc(arena int, size uint64) (offset, granted uint64, ok bool) {
 	if size > al.geometry.Largest() {
 		return al.allocLarge(arena, size)
 	}

@@ -36,7 +36,7 @@ func TestUnitsAndSlotsAreOneToOne(t *testing.T) {
 		seen := make([]bool, chunkBins*binUnits)
 		slots := 0
 		for index := headerBins; index < chunkBins; index++ {
-			for slot := range capacity(class, index) {
+			for slot := range binCapacity(class, index) {
 				unit := unitOf(class, index, slot)
 				for i := range 1 << class {
 					if seen[unit+i] || (unit+i)%binUnits < headerUnits {

@@ -29,7 +29,7 @@ func (al *Allocator) Stats() Stats {
 		}
 		s.Chunks++
 		for i := range c.bins {
-			if class, count := c.bins[i].load(); class >= 0 {
+			if class, count := c.bins[i].loadState(); class >= 0 {
 				s.Bins++
 				n := c.bins[i].capacity(class) - count
 				if n == 0 {
@@ -59,11 +59,11 @@ func (al *Allocator) Validate() error {
 		if order := al.large[page].Load(); order > 0 {
 			pages = 1 << (order - 1)
 		}
-		if c := al.chunks[page/al.geometry.bins()].Load(); c != nil && page%al.geometry.bins() == 0 {
+		if c := al.chunks[page/al.geometry.binsPerChunk()].Load(); c != nil && page%al.geometry.binsPerChunk() == 0 {
 			if pages > 0 || c.page != page {
 				return fmt.Errorf("page %d is the first of a chunk that says page %d, and of a block of %d pages", page, c.page, pages)
 			}
-			pages = al.geometry.bins()
+			pages = al.geometry.binsPerChunk()
 			owned[c.arena]++
 			if err := c.validate(); err != nil {
 				return fmt.Errorf("chunk at page %d: %w", page, err)
@@ -87,7 +87,7 @@ func (c *chunk) validate() error {
 	for i := range c.bins {
 		b := &c.bins[i]
 		idle := c.free[i/64].Load()>>(i%64)&1 == 1
-		class, count := b.load()
+		class, count := b.loadState()
 		if idle {
 			free++
 		}
@@ -143,18 +143,18 @@ func (s *chunkList) validate(a *arena) error {
 	if linked != 0 {
 		return errors.New("the list of chunks is not that of the chunks that are linked")
 	}
-	return atRest("bins", s.units, units)
+	return checkAtRest("bins", s.units, units)
 }
 
 func (l *list) validate(a *arena) error {
 	units, linked := 0, 0
 	var previous *bin
 	for b := l.head.Load(); b != nil; previous, b = b, b.next.Load() {
-		class, count := b.load()
+		class, count := b.loadState()
 		if class != l.class || b.chunk.arena != a || !b.linked || b.previous != previous {
 			return fmt.Errorf("bin %d of the chunk at page %d stands wrongly in the list", b.index, b.chunk.page)
 		}
-		if b.empty(class) && b != l.kept.Load() {
+		if b.isEmpty(class) && b != l.kept.Load() {
 			return fmt.Errorf("bin %d of the chunk at page %d has no block and is not the one that stays", b.index, b.chunk.page)
 		}
 		units += count
@@ -166,7 +166,7 @@ func (l *list) validate(a *arena) error {
 			continue
 		}
 		for i := range c.bins {
-			if class, _ := c.bins[i].load(); class == l.class && c.bins[i].linked {
+			if class, _ := c.bins[i].loadState(); class == l.class && c.bins[i].linked {
 				linked--
 			}
 		}
@@ -174,10 +174,10 @@ func (l *list) validate(a *arena) error {
 	if linked != 0 {
 		return errors.New("the list is not that of the bins that are linked")
 	}
-	return atRest("slots", l.units, units)
+	return checkAtRest("slots", l.units, units)
 }
 
-func atRest(what string, s *semaphore.Bulk, units int) error {
+func checkAtRest(what string, s *semaphore.Bulk, units int) error {
 	if got, want := s.Counts(), (semaphore.Counts{Units: units}); got != want {
 		return fmt.Errorf("%s: the semaphore has %+v, the list %+v", what, got, want)
 	}

@@ -132,7 +132,7 @@ func Advise(programs []*Program, o Options) (*Report, error) {
 			return nil, err
 		}
 		all = append(all, e)
-		r.Runs = append(r.Runs, e.summary())
+		r.Runs = append(r.Runs, e.runSummary())
 	}
 	r.Advice = append(r.Advice, adviseCopies(all)...)
 	shared, err := adviseShares(all, o)
@@ -142,21 +142,21 @@ func Advise(programs []*Program, o Options) (*Report, error) {
 	r.Advice = append(r.Advice, shared...)
 	r.Advice = append(r.Advice, adviseInPlace(all)...)
 	r.Advice = append(r.Advice, adviseHeld(all)...)
-	r.finish(all)
+	r.addSentences(all)
 	return r, nil
 }
 
-// finish adds the sentences, and makes all advice Unsure if a run lacks something.
-func (r *Report) finish(all []*evidence) {
+// addSentences adds the sentences, and makes all advice Unsure if a run lacks something.
+func (r *Report) addSentences(all []*evidence) {
 	partial := slices.ContainsFunc(all, func(e *evidence) bool { return e.Program.Partial })
 	for i := range r.Advice {
 		a := &r.Advice[i]
-		a.Sentence = a.sentence()
+		a.Sentence = a.chooseSentence()
 		if partial {
 			a.Verdict = Unsure
 		}
 	}
-	r.sort()
+	r.sortAdvice()
 }
 
 // countRecordings returns from how many recordings the given runs come.
@@ -215,7 +215,7 @@ func (p *Program) onOneQueue() bool {
 	return true
 }
 
-func (e *evidence) summary() Run {
+func (e *evidence) runSummary() Run {
 	r := Run{Now: e.Metrics(), Merged: e.mergedMetrics(e.copies, e.reuse), Copies: len(e.copies), Reuse: e.reuse}
 	for i := range e.copies {
 		switch c := &e.copies[i]; {

@@ -149,7 +149,7 @@ func TestSentencesSayWhatToChange(t *testing.T) {
 			Topic: Concat, Sites: []string{"d", "a", "b"}, Copies: []string{"x", "y"}, Count: 2, Bytes: 800, Nested: true,
 		},
 	} {
-		if got := a.sentence(); got != want {
+		if got := a.chooseSentence(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}

@@ -93,7 +93,7 @@ func (a *Analysis) findTouches() {
 			root := a.roots[u.Buffer].root
 			index := next[root]
 			next[root]++
-			a.allTouches[index] = a.touch(i, u)
+			a.allTouches[index] = a.touchOf(i, u)
 			a.latestDone[index] = int32(a.doneAt(i))
 			if index > a.touchStarts[root] {
 				a.latestDone[index] = max(a.latestDone[index], a.latestDone[index-1])
@@ -129,11 +129,11 @@ func (a *Analysis) noteUser(root, step int) {
 		return
 	}
 	a.queues[root] = combineUsers(a.queues[root], int64(s.Queue))
-	a.threads[root] = combineUsers(a.threads[root], s.caller())
+	a.threads[root] = combineUsers(a.threads[root], s.callingThread())
 }
 
-// caller returns the thread that made the call.
-func (s *Step) caller() int64 {
+// callingThread returns the thread that made the call.
+func (s *Step) callingThread() int64 {
 	if s.Thread == 0 {
 		return noUser
 	}
@@ -154,13 +154,13 @@ func (a *Analysis) usedBySeveralThreads(roots ...int) bool {
 func (a *Analysis) noteCreators() {
 	for i := range a.Program.Buffers {
 		if made := a.Program.Buffers[i].Created; made < len(a.Program.Steps) {
-			a.threads[i] = a.Program.Steps[made].caller()
+			a.threads[i] = a.Program.Steps[made].callingThread()
 		}
 	}
 }
 
-// touch translates a use into bytes of its root.
-func (a *Analysis) touch(step int, u Use) touch {
+// touchOf translates a use into bytes of its root.
+func (a *Analysis) touchOf(step int, u Use) touch {
 	s := &a.Program.Steps[step]
 	size := a.Program.Buffers[u.Buffer].Size
 	t := touch{step: int32(step), until: int32(step), reads: u.Reads || !u.Writes, writes: u.Writes || !u.Reads, hi: size}
@@ -182,7 +182,7 @@ func (a *Analysis) touch(step int, u Use) touch {
 func (a *Analysis) extendMaps() {
 	p := a.Program
 	for b := range p.Buffers {
-		touches := a.touches(b)
+		touches := a.touchesOf(b)
 		var open []int
 		closed := 0
 		for i := range touches {
@@ -242,14 +242,14 @@ func (a *Analysis) lastHostRead(from, to int) int {
 	return None
 }
 
-// touches returns the touches of a root, in the order of the steps. Sub-buffers have none.
-func (a *Analysis) touches(root int) []touch {
+// touchesOf returns the touches of a root, in the order of the steps. Sub-buffers have none.
+func (a *Analysis) touchesOf(root int) []touch {
 	return a.allTouches[a.touchStarts[root]:a.touchStarts[root+1]]
 }
 
 // firstTouchFrom returns the index of the first touch of a root at a step or later.
 func (a *Analysis) firstTouchFrom(root, step int) int {
-	touches := a.touches(root)
+	touches := a.touchesOf(root)
 	return sort.Search(len(touches), func(i int) bool { return int(touches[i].step) >= step })
 }
 
@@ -303,9 +303,9 @@ func newEventOrder(p *Program) eventOrder {
 			marks := slices.Clone(o.lists[last[s.Queue]])
 			for _, x := range s.After {
 				for _, m := range o.lists[o.progressOf[x]] {
-					marks = advance(marks, m)
+					marks = addProgress(marks, m)
 				}
-				marks = advance(marks, progress{p.Steps[x].Queue, int32(x)})
+				marks = addProgress(marks, progress{p.Steps[x].Queue, int32(x)})
 			}
 			o.lists = append(o.lists, marks)
 			last[s.Queue] = int32(len(o.lists) - 1)
@@ -315,9 +315,9 @@ func newEventOrder(p *Program) eventOrder {
 	return o
 }
 
-// advance adds a queue's progress to a list. It replaces the progress of the same queue, or the oldest one if the list
+// addProgress adds a queue's progress to a list. It replaces the progress of the same queue, or the oldest one if the list
 // is full.
-func advance(marks []progress, m progress) []progress {
+func addProgress(marks []progress, m progress) []progress {
 	oldest := 0
 	for i := range marks {
 		if marks[i].queue == m.queue {

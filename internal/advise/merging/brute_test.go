@@ -26,7 +26,7 @@ func TestInterferenceStepByStep(t *testing.T) {
 					for s := range live[x] {
 						want = want || live[x][s] && live[y][s]
 					}
-					if overlap(l.Spans[x], l.Spans[y]) != want || overlap(l.Spans[y], l.Spans[x]) != want {
+					if haveOverlap(l.Spans[x], l.Spans[y]) != want || haveOverlap(l.Spans[y], l.Spans[x]) != want {
 						t.Fatalf("seed %d, %s: %d and %d: interfere %v, want %v", seed, form, y, x, !want, want)
 					}
 				}
@@ -67,7 +67,7 @@ func TestContentsAreWhatReadsNeed(t *testing.T) {
 		for root := range p.Buffers {
 			live := a.naive(Uses, root)
 			needed := make([]bool, p.Buffers[root].Size)
-			touches := a.touches(root)
+			touches := a.touchesOf(root)
 			for i := len(touches) - 1; i > 0; i-- {
 				for b := touches[i].lo; b < touches[i].hi; b++ {
 					needed[b] = touches[i].reads || needed[b] && !touches[i].certain
@@ -92,7 +92,7 @@ func TestContentsAreWhatReadsNeed(t *testing.T) {
 
 // defined reports whether a byte was written before a touch.
 func (a *Analysis) defined(root, b, before int) bool {
-	for _, t := range a.touches(root)[:before] {
+	for _, t := range a.touchesOf(root)[:before] {
 		if t.writes && t.lo <= uint64(b) && uint64(b) < t.hi {
 			return true
 		}
@@ -204,7 +204,7 @@ func TestCheckAgainstNaiveCheck(t *testing.T) {
 		for x := range p.Blocks {
 			g := rng.IntN(3)
 			for _, y := range plan.Groups[g] {
-				wrong = wrong || p.interfere(x, y)
+				wrong = wrong || p.haveInterference(x, y)
 			}
 			plan.Groups[g] = append(plan.Groups[g], x)
 		}

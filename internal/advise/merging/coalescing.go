@@ -62,11 +62,11 @@ func (k *checker) chainLength(f *forest, i int) int {
 // fitsAt reports whether the source of a copy can be created at an offset of the destination of a copy further up.
 func (k *checker) fitsAt(c, up *Copy, offset uint64) bool {
 	switch {
-	case k.Program.Buffers[up.Destination].Created >= c.First, !k.aligned(offset):
+	case k.Program.Buffers[up.Destination].Created >= c.First, !k.isAligned(offset):
 		return false
 	case offset != 0 && k.lastHostRead(c.First, up.Step) != None:
 		return false
-	case len(k.disturbers(up.Destination, offset, offset+c.Bytes, c.First, up.Step)) > 0:
+	case len(k.disturbingSteps(up.Destination, offset, offset+c.Bytes, c.First, up.Step)) > 0:
 		return false
 	}
 	return k.unfinishedUse(up.Destination, c.Source, c.sourceContent) == None
@@ -87,7 +87,7 @@ func (f *forest) computeValues(worth func(*Copy) uint64) {
 		c := &f.copies[i]
 		for run := range chainMax + 1 {
 			f.value[i][run] = f.below[i][0]
-			if f.pays(i, run, worth(c)) {
+			if f.isWorthTaking(i, run, worth(c)) {
 				f.value[i][run] = worth(c) + f.below[i][run+1]
 			}
 			if f.next[i] != None {
@@ -97,8 +97,8 @@ func (f *forest) computeValues(worth func(*Copy) uint64) {
 	}
 }
 
-// pays reports whether taking a copy saves more, if run copies in a row above it are taken.
-func (f *forest) pays(i, run int, worth uint64) bool {
+// isWorthTaking reports whether taking a copy saves more, if run copies in a row above it are taken.
+func (f *forest) isWorthTaking(i, run int, worth uint64) bool {
 	c := &f.copies[i]
 	return run < c.reach && run < chainMax && worth+f.below[i][run+1] >= f.below[i][0]
 }
@@ -212,7 +212,7 @@ func (t *pairTally) addCopy(e *evidence, run int, c *Copy) {
 			t.taken++
 		}
 		t.flags = t.flags || c.OtherClass
-		t.nested = t.nested || e.nested(c)
+		t.nested = t.nested || e.isNested(c)
 		t.refilled = t.refilled || len(e.Lives[c.Source].Contents) > 1
 		if c.OtherClass || e.Program.Align == 0 && c.At != 0 || e.usedBySeveralThreads(c.Source, c.Destination, max(c.Into, c.Destination)) {
 			t.caveats++
@@ -226,8 +226,8 @@ func (t *pairTally) addCopy(e *evidence, run int, c *Copy) {
 	}
 }
 
-// nested reports whether a copy's source has sub-buffers, or its destination would become a sub-buffer.
-func (e *evidence) nested(c *Copy) bool {
+// isNested reports whether a copy's source has sub-buffers, or its destination would become a sub-buffer.
+func (e *evidence) isNested(c *Copy) bool {
 	return e.hasParts[c.Source] || c.Taken && c.Into != c.Destination
 }
 

@@ -23,13 +23,13 @@ func adviseConcats(all []*evidence, tallies map[sitePair]*pairTally) []*concatAd
 	for run, e := range all {
 		for _, group := range e.concatGroups() {
 			next := e.newConcat(group)
-			key := next.key()
+			key := next.pairsKey()
 			c := found[key]
 			if c == nil {
 				c = next
 				found[key], order = c, append(order, c)
 			} else {
-				c.merge(next)
+				c.mergeWith(next)
 			}
 			c.runs[run] = true
 		}
@@ -78,8 +78,8 @@ func withAllCopies(concats []*concatAdvice, tallies map[sitePair]*pairTally) []*
 	}
 }
 
-// key is equal for advice about the same pairs, however many parts the buffers have.
-func (c *concatAdvice) key() string {
+// pairsKey is equal for advice about the same pairs, however many parts the buffers have.
+func (c *concatAdvice) pairsKey() string {
 	var names []string
 	for p := range c.pairs {
 		names = append(names, p.copy+"\x00"+p.source+"\x00"+p.destination)
@@ -88,8 +88,8 @@ func (c *concatAdvice) key() string {
 	return strings.Join(names, "\x00")
 }
 
-// merge adds the same advice from another time. If the offsets differ, the advice names none.
-func (c *concatAdvice) merge(other *concatAdvice) {
+// mergeWith adds the same advice from another time. If the offsets differ, the advice names none.
+func (c *concatAdvice) mergeWith(other *concatAdvice) {
 	c.Count += other.Count
 	c.Bytes += other.Bytes
 	c.Nanos += other.Nanos
@@ -113,14 +113,14 @@ func (e *evidence) concatGroups() [][]*Copy {
 			groups[key] = append(groups[key], c)
 		}
 	}
-	maps.DeleteFunc(groups, func(_ [2]int, g []*Copy) bool { return !disjoint(g) })
+	maps.DeleteFunc(groups, func(_ [2]int, g []*Copy) bool { return !sortDisjoint(g) })
 	out := slices.Collect(maps.Values(groups))
 	slices.SortFunc(out, func(x, y []*Copy) int { return cmp.Compare(x[0].Step, y[0].Step) })
 	return out
 }
 
-// disjoint sorts copies by their offsets, and reports whether there are two or more that do not overlap.
-func disjoint(group []*Copy) bool {
+// sortDisjoint sorts copies by their offsets, and reports whether there are two or more that do not overlap.
+func sortDisjoint(group []*Copy) bool {
 	slices.SortFunc(group, func(x, y *Copy) int { return cmp.Or(cmp.Compare(x.To, y.To), cmp.Compare(x.Step, y.Step)) })
 	for i := 1; i < len(group); i++ {
 		if group[i-1].To+group[i-1].Bytes > group[i].To {

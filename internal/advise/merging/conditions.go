@@ -86,7 +86,7 @@ func (a *Analysis) Copies() []Copy {
 		if !a.isRoot(i) && a.Program.Buffers[i].Pinned != Free {
 			k.hasOtherParts[int(a.roots[i].root)] = true
 		}
-		for j, t := range a.touches(i) {
+		for j, t := range a.touchesOf(i) {
 			if t.until > t.step {
 				k.maps[i] = append(k.maps[i], int32(j))
 			}
@@ -145,7 +145,7 @@ func (c *Copy) fail(condition Condition, step int) {
 // checkLastUse checks C1. A full overwrite after the copy begins another content, which may be in other memory.
 func (k *checker) checkLastUse(c *Copy) bool {
 	content := &k.Lives[c.Source].Contents[c.sourceContent]
-	touches := k.touches(c.Source)
+	touches := k.touchesOf(c.Source)
 	if last := int(touches[content.end-1].step); last > c.Step {
 		c.fail(LastUse, int(touches[k.firstTouchFrom(c.Source, c.Step+1)].step))
 		return false
@@ -168,7 +168,7 @@ func (k *checker) checkAllocated(c *Copy) {
 
 // checkUndisturbed checks C3.
 func (k *checker) checkUndisturbed(c *Copy) {
-	found := k.disturbers(c.Destination, c.To, c.To+c.Bytes, c.First, c.Step)
+	found := k.disturbingSteps(c.Destination, c.To, c.To+c.Bytes, c.First, c.Step)
 	if len(found) == 0 {
 		return
 	}
@@ -179,11 +179,11 @@ func (k *checker) checkUndisturbed(c *Copy) {
 	c.Failed = append(c.Failed, f)
 }
 
-// disturbers returns steps in [from, to) that touch bytes of a root, about stepsMax at most. An open map counts as the
-// step that began it. If the budget is used up, disturbers returns from, too.
-func (k *checker) disturbers(root int, lo, hi uint64, from, to int) []int {
+// disturbingSteps returns steps in [from, to) that touch bytes of a root, about stepsMax at most. An open map counts as the
+// step that began it. If the budget is used up, disturbingSteps returns from, too.
+func (k *checker) disturbingSteps(root int, lo, hi uint64, from, to int) []int {
 	var found []int
-	touches := k.touches(root)
+	touches := k.touchesOf(root)
 	for _, m := range k.maps[root] {
 		if t := &touches[m]; int(t.step) < from && int(t.until) >= from && t.lo < hi && lo < t.hi {
 			found = append(found, int(t.step))
@@ -206,7 +206,7 @@ func (k *checker) disturbers(root int, lo, hi uint64, from, to int) []int {
 // touchesIn reports whether a step touches a root.
 func (k *checker) touchesIn(root, step int) bool {
 	i := k.firstTouchFrom(root, step)
-	touches := k.touches(root)
+	touches := k.touchesOf(root)
 	return i < len(touches) && int(touches[i].step) == step
 }
 
@@ -227,7 +227,7 @@ func (k *checker) checkOwnMemory(c *Copy, used int) {
 func (k *checker) checkAddressable(c *Copy, src, dst Use, last bool) {
 	inPieces := src.Extent != Range || dst.Extent != Range || src.Bytes != dst.Bytes
 	switch {
-	case k.Program.Buffers[c.Destination].Pinned != Free, inPieces, !k.coversContent(c, last), !k.aligned(c.To):
+	case k.Program.Buffers[c.Destination].Pinned != Free, inPieces, !k.coversContent(c, last), !k.isAligned(c.To):
 		c.fail(Addressable, None)
 	case c.To != 0 && k.lastHostRead(c.First, c.Step) != None:
 		c.fail(Addressable, k.lastHostRead(c.First, c.Step))
@@ -243,7 +243,7 @@ func (k *checker) coversContent(c *Copy, last bool) bool {
 	if !last || k.hasParts[c.Source] {
 		return false
 	}
-	for _, t := range k.touches(c.Source)[content.begin:content.end] {
+	for _, t := range k.touchesOf(c.Source)[content.begin:content.end] {
 		if t.lo < c.From || t.hi > c.From+c.Bytes {
 			return false
 		}
@@ -251,9 +251,9 @@ func (k *checker) coversContent(c *Copy, last bool) bool {
 	return true
 }
 
-// aligned reports whether a sub-buffer can begin at an offset. If the device's rule is unknown, the advice mentions
+// isAligned reports whether a sub-buffer can begin at an offset. If the device's rule is unknown, the advice mentions
 // that.
-func (k *checker) aligned(offset uint64) bool {
+func (k *checker) isAligned(offset uint64) bool {
 	return k.Program.Align == 0 || offset%k.Program.Align == 0
 }
 
@@ -261,7 +261,7 @@ func (k *checker) aligned(offset uint64) bool {
 // before the copy begins, and earlier uses of the destination end before the source's first use.
 func (k *checker) checkOrder(c *Copy) {
 	content := &k.Lives[c.Source].Contents[c.sourceContent]
-	for _, t := range k.touches(c.Source)[content.begin:content.end] {
+	for _, t := range k.touchesOf(c.Source)[content.begin:content.end] {
 		if int(t.step) < c.Step && !k.endsBefore(int(t.step), c.Step) {
 			c.fail(Order, int(t.step))
 			return
@@ -280,7 +280,7 @@ func (k *checker) unfinishedUse(dst, src, content int) int {
 		return None
 	}
 	first := int32(sources.First)
-	touches := k.touches(dst)
+	touches := k.touchesOf(dst)
 	late := k.latestDone[k.touchStarts[dst]:]
 	for i := k.firstTouchFrom(dst, sources.First) - 1; i >= 0 && late[i] > first; i-- {
 		if k.budget--; k.budget <= 0 {
@@ -298,7 +298,7 @@ func (k *checker) endsBeforeContent(step, src int, content Content) bool {
 	if k.doneAt(step) <= content.First {
 		return true
 	}
-	for _, t := range k.touches(src)[content.begin:content.end] {
+	for _, t := range k.touchesOf(src)[content.begin:content.end] {
 		if k.budget--; k.budget <= 0 || !k.endsBefore(step, int(t.step)) {
 			return false
 		}
@@ -313,7 +313,7 @@ func (k *checker) hoistFor(c *Copy) Hoist {
 		switch {
 		case f.Condition == Allocated && k.lastHostRead(c.First, f.Step) == None:
 			h |= HoistCreate
-		case f.Condition == Undisturbed && k.onlyFilled(c):
+		case f.Condition == Undisturbed && k.isOnlyFilled(c):
 			h |= HoistFill
 		default:
 			return 0
@@ -322,9 +322,9 @@ func (k *checker) hoistFor(c *Copy) Hoist {
 	return h
 }
 
-// onlyFilled reports whether all steps that disturb a copy's destination only fill it with data that are known before.
-func (k *checker) onlyFilled(c *Copy) bool {
-	found := k.disturbers(c.Destination, c.To, c.To+c.Bytes, c.First, c.Step)
+// isOnlyFilled reports whether all steps that disturb a copy's destination only fill it with data that are known before.
+func (k *checker) isOnlyFilled(c *Copy) bool {
+	found := k.disturbingSteps(c.Destination, c.To, c.To+c.Bytes, c.First, c.Step)
 	for _, step := range found {
 		s := &k.Program.Steps[step]
 		known := s.Kind == KindFill || s.Kind == KindWrite || s.Kind == KindCreate

@@ -109,7 +109,7 @@ func TestFigure96NeedsThreeBlocksAsPrinted(t *testing.T) {
 	var pairs []string
 	for x := range l.Spans {
 		for y := range l.Spans[x+1:] {
-			if y += x + 1; overlap(l.Spans[x], l.Spans[y]) {
+			if y += x + 1; haveOverlap(l.Spans[x], l.Spans[y]) {
 				pairs = append(pairs, fmt.Sprintf("%d-%d", x, y))
 			}
 		}

@@ -12,7 +12,7 @@ func adviseShares(all []*evidence, o Options) ([]Advice, error) {
 	var loads []*load
 	for _, e := range all {
 		l, removed := e.lifetimesAfter(e.form, e.copies)
-		runs = append(runs, e.sites(removed, l))
+		runs = append(runs, e.sitesByName(removed, l))
 		holds := e.heldBlocks()
 		load := newLoad(nonEmpty(holds))
 		for root := range removed {
@@ -21,7 +21,7 @@ func adviseShares(all []*evidence, o Options) ([]Advice, error) {
 		loads = append(loads, load)
 	}
 	leaveOutUnused(runs)
-	found, err := shares(runs, loads, o.Max)
+	found, err := findShares(runs, loads, o.Max)
 	var out []Advice
 	for _, s := range found {
 		advice := Advice{
@@ -36,7 +36,7 @@ func adviseShares(all []*evidence, o Options) ([]Advice, error) {
 		}
 		out = append(out, advice)
 	}
-	return append(out, adviseRotations(all, rotations(runs, loads))...), err
+	return append(out, adviseRotations(all, findRotations(runs, loads))...), err
 }
 
 // leaveOutUnused leaves out sites whose buffers nothing uses in any run: no advice keeps what adviseHeld says to do without.
@@ -97,7 +97,7 @@ func (b *bySites) adviceFor(topic Topic, run int, x, y string) *Advice {
 	return advice
 }
 
-func (b *bySites) advice() []Advice {
+func (b *bySites) allAdvice() []Advice {
 	var out []Advice
 	for _, key := range b.order {
 		out = append(out, *b.found[key])
@@ -117,7 +117,7 @@ func adviseInPlace(all []*evidence) []Advice {
 				continue
 			}
 			for _, y := range uses.first {
-				for _, x := range e.readers(step, y) {
+				for _, x := range e.replaceableReads(step, y) {
 					advice := hints.adviceFor(InPlace, run, p.Name(p.Buffers[x].Site), p.Name(p.Buffers[y].Site))
 					if !slices.Contains(uses.last, x) { // x is used later this time
 						advice.Failed = Agreement
@@ -128,20 +128,20 @@ func adviseInPlace(all []*evidence) []Advice {
 			}
 		}
 	}
-	out := slices.DeleteFunc(hints.advice(), func(a Advice) bool { return a.Failed != 0 })
+	out := slices.DeleteFunc(hints.allAdvice(), func(a Advice) bool { return a.Failed != 0 })
 	slices.SortStableFunc(out, func(x, y Advice) int { return slices.Compare(x.Sites, y.Sites) })
 	return out
 }
 
-// readers returns the buffers that a step reads and in whose place another buffer could be written.
-func (e *evidence) readers(step, other int) []int {
+// replaceableReads returns the buffers that a step reads and in whose place another buffer could be written.
+func (e *evidence) replaceableReads(step, other int) []int {
 	var out []int
 	y := &e.Program.Buffers[other]
 	for _, u := range e.Program.Steps[step].Uses {
 		root := int(e.roots[u.Buffer].root)
 		x := &e.Program.Buffers[root]
 		reads := u.Reads || !u.Writes
-		if root != other && reads && e.movable(root) && x.Size == y.Size && x.Class == y.Class && !slices.Contains(out, root) {
+		if root != other && reads && e.isMovable(root) && x.Size == y.Size && x.Class == y.Class && !slices.Contains(out, root) {
 			out = append(out, root)
 		}
 	}
@@ -160,11 +160,11 @@ func (e *evidence) usesByStep() map[int]*firstAndLastUses {
 		return byStep[step]
 	}
 	for i := range e.Lives {
-		if !e.movable(i) {
+		if !e.isMovable(i) {
 			continue
 		}
 		for _, c := range e.Lives[i].Contents {
-			touches := e.touches(i)
+			touches := e.touchesOf(i)
 			if last := &touches[c.end-1]; last.reads && c.end-c.begin > 1 {
 				usesAt(int(last.step)).last = append(usesAt(int(last.step)).last, i)
 			}
@@ -213,7 +213,7 @@ func adviseHeld(all []*evidence) []Advice {
 			}
 		}
 	}
-	return append(early.advice(), late.advice()...)
+	return append(early.allAdvice(), late.allAdvice()...)
 }
 
 // releasedAfter returns the first step after another at which memory is released. A buffer that is first used before
@@ -228,8 +228,8 @@ func (e *evidence) releasedAfter(step int) int {
 	return first
 }
 
-// sort sorts by verdict, best first, then by bytes.
-func (r *Report) sort() {
+// sortAdvice sorts by verdict, best first, then by bytes.
+func (r *Report) sortAdvice() {
 	slices.SortStableFunc(r.Advice, func(x, y Advice) int {
 		return cmp.Or(cmp.Compare(y.Verdict, x.Verdict), cmp.Compare(y.Bytes, x.Bytes))
 	})

@@ -44,11 +44,11 @@ func (a *Analysis) findLives() {
 
 func (a *Analysis) findLife(root int) {
 	l := &a.Lives[root]
-	touches := a.touches(root)
+	touches := a.touchesOf(root)
 	if len(touches) == 0 {
 		return
 	}
-	l.Contents = a.contents(root)
+	l.Contents = a.splitContents(root)
 	l.First = l.Contents[0].First
 	for _, c := range l.Contents {
 		l.Last = max(l.Last, c.Last)
@@ -57,10 +57,10 @@ func (a *Analysis) findLife(root int) {
 	l.End = max(l.End, l.Last+1) // a use after the release keeps the memory alive
 }
 
-// contents splits a root's touches into contents. Writes in a row that together cover the whole buffer count as one
+// splitContents splits a root's touches into contents. Writes in a row that together cover the whole buffer count as one
 // overwrite: the old content is dead from the first of them on.
-func (a *Analysis) contents(root int) []Content {
-	touches := a.touches(root)
+func (a *Analysis) splitContents(root int) []Content {
+	touches := a.touchesOf(root)
 	size := a.Program.Buffers[root].Size
 	var found []Content
 	begin := 0
@@ -73,17 +73,17 @@ func (a *Analysis) contents(root int) []Content {
 		} else {
 			run = cover{}
 		}
-		if run.covers(size) && run.first > begin {
-			found = append(found, a.content(root, begin, run.first))
+		if run.coversAll(size) && run.first > begin {
+			found = append(found, a.contentBetween(root, begin, run.first))
 			begin = run.first
 		}
 		open = max(open, t.until)
 	}
-	return append(found, a.content(root, begin, len(touches)))
+	return append(found, a.contentBetween(root, begin, len(touches)))
 }
 
-func (a *Analysis) content(root, begin, end int) Content {
-	touches := a.touches(root)[begin:end]
+func (a *Analysis) contentBetween(root, begin, end int) Content {
+	touches := a.touchesOf(root)[begin:end]
 	c := Content{First: int(touches[0].step), Last: None, Done: None, begin: begin, end: end}
 	for i := range touches {
 		last := int(touches[i].until)
@@ -108,7 +108,7 @@ func (c *cover) addWrite(i int, t *touch) {
 	c.lo, c.hi = min(c.lo, t.lo), max(c.hi, t.hi)
 }
 
-func (c *cover) covers(size uint64) bool { return c.started && c.lo == 0 && c.hi == size }
+func (c *cover) coversAll(size uint64) bool { return c.started && c.lo == 0 && c.hi == size }
 
 // Form says when two buffers interfere.
 type Form uint8
@@ -182,8 +182,8 @@ func appendSpan(room []Span, start int, s Span) []Span {
 	return append(room, s)
 }
 
-// overlap reports whether two sorted lists of spans have a step in common.
-func overlap(x, y []Span) bool {
+// haveOverlap reports whether two sorted lists of spans have a step in common.
+func haveOverlap(x, y []Span) bool {
 	for len(x) > 0 && len(y) > 0 {
 		switch {
 		case x[0].To <= y[0].From:

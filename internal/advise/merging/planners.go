@@ -30,7 +30,7 @@ next:
 			return nil, false
 		}
 		for _, g := range groups {
-			if p.fits(g, x) && p.hasNoConflict(g, x) {
+			if p.fitsInGroup(g, x) && p.hasNoConflict(g, x) {
 				p.addToGroup(g, x)
 				continue next
 			}
@@ -59,7 +59,7 @@ func (p *Problem) Colour() (plan *Grouping, ok bool) {
 		}
 		var best *group
 		for _, g := range groups {
-			if (best == nil || p.closer(g, best, x)) && p.fits(g, x) && p.hasNoConflict(g, x) {
+			if (best == nil || p.isCloser(g, best, x)) && p.fitsInGroup(g, x) && p.hasNoConflict(g, x) {
 				best = g
 			}
 		}
@@ -72,12 +72,12 @@ func (p *Problem) Colour() (plan *Grouping, ok bool) {
 	return p.grouping("greedy colouring", groups), true
 }
 
-// closer reports whether a group's size is nearer to a block's size than another group's is.
-func (p *Problem) closer(g, than *group, x int) bool {
-	return distance(g.size, p.Blocks[x].Size) < distance(than.size, p.Blocks[x].Size)
+// isCloser reports whether a group's size is nearer to a block's size than another group's is.
+func (p *Problem) isCloser(g, than *group, x int) bool {
+	return absoluteDifference(g.size, p.Blocks[x].Size) < absoluteDifference(than.size, p.Blocks[x].Size)
 }
 
-func distance(x, y uint64) uint64 { return max(x, y) - min(x, y) }
+func absoluteDifference(x, y uint64) uint64 { return max(x, y) - min(x, y) }
 
 // BestFit takes blocks with spans in the order of their begins, as an allocator would, and gives each the free group
 // that is nearest in size. It regards a block as in use from its first span to its last. It is fast for any number of
@@ -87,10 +87,10 @@ func (p *Problem) BestFit() *Grouping {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(p.begin(x), p.begin(y)) })
+	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(p.beginOf(x), p.beginOf(y)) })
 	f := fitter{problem: p, free: map[uint32]*groupList{}}
 	for _, x := range order {
-		f.freeGroups(p.begin(x))
+		f.freeGroups(p.beginOf(x))
 		g := f.takeGroup(x)
 		if g == nil {
 			g = p.newGroup(x)
@@ -98,19 +98,19 @@ func (p *Problem) BestFit() *Grouping {
 		} else {
 			p.addToGroup(g, x)
 		}
-		heap.Push(&f.busy, busyGroup{p.finish(x), g})
+		heap.Push(&f.busy, busyGroup{p.endOf(x), g})
 	}
 	return p.grouping("best fit", f.groups)
 }
 
-func (p *Problem) begin(x int) int {
+func (p *Problem) beginOf(x int) int {
 	if s := p.Blocks[x].Spans; len(s) > 0 {
 		return s[0].From
 	}
 	return 0
 }
 
-func (p *Problem) finish(x int) int {
+func (p *Problem) endOf(x int) int {
 	if s := p.Blocks[x].Spans; len(s) > 0 {
 		return s[len(s)-1].To
 	}
@@ -148,7 +148,7 @@ func (p *Problem) solve(linear *Grouping, bound Bound, byCount bool) *Grouping {
 	reached := best.Bytes == bound.Bytes && !byCount || len(best.Groups) == bound.Blocks && byCount
 	best.Optimal = reached
 	if !reached && len(p.Blocks) <= exactBlocks {
-		best = p.exact(best, byCount)
+		best = p.searchExactly(best, byCount)
 	}
 	return best
 }
@@ -248,7 +248,7 @@ func (f *fitter) takeOfSize(s *groupList, i, x int) *group {
 	stock := s.stock[size]
 	for j := len(stock) - 1; j >= max(0, len(stock)-8); j-- {
 		g := stock[j]
-		if !f.problem.fits(g, x) {
+		if !f.problem.fitsInGroup(g, x) {
 			continue
 		}
 		stock = slices.Delete(stock, j, j+1)
@@ -262,16 +262,16 @@ func (f *fitter) takeOfSize(s *groupList, i, x int) *group {
 	return nil
 }
 
-// exact searches all groupings for a better one, block by block in the order of creation, so that a group's first block
+// searchExactly searches all groupings for a better one, block by block in the order of creation, so that a group's first block
 // is created first and the group's size only grows. If the search takes too much work it gives up; otherwise the result
 // is optimal. There are at most 64 blocks.
-func (p *Problem) exact(best *Grouping, byCount bool) *Grouping {
+func (p *Problem) searchExactly(best *Grouping, byCount bool) *Grouping {
 	s := search{problem: p, byCount: byCount, budget: exactBudget, bytes: best.Bytes, blocks: len(best.Groups)}
 	for x := range p.Blocks {
 		s.order = append(s.order, x)
 		var edges, misfits uint64
 		for y := range p.Blocks {
-			if x != y && p.interfere(x, y) {
+			if x != y && p.haveInterference(x, y) {
 				edges |= 1 << y
 			}
 			if x != y && !p.canShare([]int{y, x}) {
@@ -313,12 +313,12 @@ type bitGroup struct {
 
 // placeFrom places the blocks from order[index] on; bytes are those of the groups so far.
 func (s *search) placeFrom(index int, bytes uint64) {
-	if s.budget--; s.budget <= 0 || !s.promising(bytes) {
+	if s.budget--; s.budget <= 0 || !s.isPromising(bytes) {
 		return
 	}
 	if index == len(s.order) {
 		s.bytes, s.blocks = bytes, len(s.groups)
-		s.keepBest()
+		s.keepAsBest()
 		return
 	}
 	x := s.order[index]
@@ -339,12 +339,12 @@ func (s *search) placeFrom(index int, bytes uint64) {
 	s.groups = s.groups[:len(s.groups)-1]
 }
 
-// promising reports whether the groups so far can still become a better grouping: neither figure ever falls.
-func (s *search) promising(bytes uint64) bool {
+// isPromising reports whether the groups so far can still become a better grouping: neither figure ever falls.
+func (s *search) isPromising(bytes uint64) bool {
 	return isFewer(cmp.Compare(bytes, s.bytes), cmp.Compare(len(s.groups), s.blocks), s.byCount)
 }
 
-func (s *search) keepBest() {
+func (s *search) keepAsBest() {
 	s.found = nil
 	for _, set := range s.groups {
 		g := &group{head: set.head, size: set.size}

@@ -39,12 +39,12 @@ type Grouping struct {
 	Optimal bool
 }
 
-// interfere reports whether two blocks interfere.
-func (p *Problem) interfere(x, y int) bool {
+// haveInterference reports whether two blocks interfere.
+func (p *Problem) haveInterference(x, y int) bool {
 	if p.Edges != nil {
 		return p.Edges[x][y]
 	}
-	return overlap(p.Blocks[x].Spans, p.Blocks[y].Spans)
+	return haveOverlap(p.Blocks[x].Spans, p.Blocks[y].Spans)
 }
 
 // group is a group of blocks while a grouping is made.
@@ -74,13 +74,13 @@ func (p *Problem) hasNoConflict(g *group, x int) bool {
 	return true
 }
 
-// fits reports whether a block's size and class allow it in a group.
-func (p *Problem) fits(g *group, x int) bool {
+// fitsInGroup reports whether a block's size and class allow it in a group.
+func (p *Problem) fitsInGroup(g *group, x int) bool {
 	b, head := &p.Blocks[x], &p.Blocks[g.head]
 	if b.Class != head.Class {
 		return false
 	}
-	if p.older(x, g.head) {
+	if p.isOlder(x, g.head) {
 		return p.canShare(append([]int{x}, g.members...))
 	}
 	return !b.Fixed && (b.Size == g.size && b.Size == head.Size || p.Max && p.canHold(head, b))
@@ -91,8 +91,8 @@ func (p *Problem) canHold(head, b *Block) bool {
 	return b.Size <= head.Size || !head.Fixed && b.Known <= head.Created
 }
 
-// older reports whether block x is created before y.
-func (p *Problem) older(x, y int) bool { return p.compareCreated(x, y) < 0 }
+// isOlder reports whether block x is created before y.
+func (p *Problem) isOlder(x, y int) bool { return p.compareCreated(x, y) < 0 }
 
 // canShare reports whether sizes and classes allow blocks to share one. The first of them is created first.
 func (p *Problem) canShare(members []int) bool {
@@ -110,7 +110,7 @@ func (p *Problem) canShare(members []int) bool {
 func (p *Problem) addToGroup(g *group, x int) {
 	g.members = append(g.members, x)
 	g.size = max(g.size, p.Blocks[x].Size)
-	if p.older(x, g.head) {
+	if p.isOlder(x, g.head) {
 		g.head = x
 	}
 	if p.Edges == nil {
@@ -189,7 +189,7 @@ func (p *Problem) checkGroup(members []int) []Conflict {
 	}
 	for i, x := range members {
 		for _, y := range members[i+1:] {
-			if p.interfere(x, y) {
+			if p.haveInterference(x, y) {
 				found = append(found, Conflict{x, y, "interfere"})
 			}
 		}

@@ -39,23 +39,23 @@ type Footprint struct {
 func (a *Analysis) Reuse(form Form, grow bool, copies []Copy) (*Reuse, error) {
 	l, removed := a.lifetimesAfter(form, copies)
 	p, buffers := a.problemFor(l, grow, removed)
-	bound := a.bound(l, buffers)
+	bound := a.lowerBound(l, buffers)
 	r := &Reuse{Form: form, Max: grow, Bound: Footprint{bound.Blocks, bound.Bytes}}
 	linear, ok := p.Linear()
 	if ok {
-		if err := p.verify(linear); err != nil {
+		if err := p.checkGrouping(linear); err != nil {
 			return nil, err
 		}
 		r.Linear = Footprint{len(linear.Groups), linear.Bytes}
 	}
 	best := p.solve(linear, bound, false)
-	if err := p.verify(best); err != nil {
+	if err := p.checkGrouping(best); err != nil {
 		return nil, err
 	}
 	r.Best, r.Optimal, r.Method = Footprint{len(best.Groups), best.Bytes}, best.Optimal, best.Method
 	a.applyGroups(r, best, buffers, removed)
 	for i := range a.Program.Buffers {
-		if a.isRoot(i) && !a.movable(i) && !removed[i] {
+		if a.isRoot(i) && !a.isMovable(i) && !removed[i] {
 			r.Fixed.Blocks++
 			r.Fixed.Peak += a.Program.Buffers[i].Size
 		}
@@ -97,12 +97,12 @@ func (a *Analysis) moveContents(l *Lifetimes, copies []Copy) {
 		more[c.Into] = a.appendSpans(more[c.Into], &life, l.Form)
 	}
 	for root, spans := range more {
-		l.Spans[root] = union(append(spans, l.Spans[root]...))
+		l.Spans[root] = unionOfSpans(append(spans, l.Spans[root]...))
 	}
 }
 
-// union sorts spans and joins those that meet.
-func union(spans []Span) []Span {
+// unionOfSpans sorts spans and joins those that meet.
+func unionOfSpans(spans []Span) []Span {
 	slices.SortFunc(spans, func(x, y Span) int { return cmp.Compare(x.From, y.From) })
 	var out []Span
 	for _, s := range spans {
@@ -116,7 +116,7 @@ func union(spans []Span) []Span {
 func (a *Analysis) problemFor(l *Lifetimes, grow bool, removed map[int]bool) (*Problem, []int) {
 	var buffers []int
 	for i := range a.Program.Buffers {
-		if a.movable(i) && !removed[i] {
+		if a.isMovable(i) && !removed[i] {
 			buffers = append(buffers, i)
 		}
 	}
@@ -125,27 +125,27 @@ func (a *Analysis) problemFor(l *Lifetimes, grow bool, removed map[int]bool) (*P
 	for i, buffer := range buffers {
 		b := &a.Program.Buffers[buffer]
 		p.Blocks[i] = Block{
-			Size: b.Size, Class: b.Class, Fixed: a.filled(buffer), Created: b.Created,
+			Size: b.Size, Class: b.Class, Fixed: a.isFilledByCreate(buffer), Created: b.Created,
 			Known: a.lastHostRead(0, b.Created) + 1, Spans: l.Spans[buffer],
 		}
 	}
 	return p, buffers
 }
 
-// movable reports whether a buffer's contents could be in another block.
-func (a *Analysis) movable(buffer int) bool {
+// isMovable reports whether a buffer's contents could be in another block.
+func (a *Analysis) isMovable(buffer int) bool {
 	return a.isRoot(buffer) && a.Program.Buffers[buffer].Pinned == Free && a.Lives[buffer].First != None
 }
 
-// filled reports whether a buffer's create brings its data. The data come at once, not after commands that use another
+// isFilledByCreate reports whether a buffer's create brings its data. The data come at once, not after commands that use another
 // block, and as many bytes are read from the host as the block has.
-func (a *Analysis) filled(buffer int) bool {
+func (a *Analysis) isFilledByCreate(buffer int) bool {
 	first := a.Lives[buffer].First
 	return first != None && a.Program.Steps[first].Kind == KindCreate
 }
 
-// bound returns the lower bound for some buffers only.
-func (a *Analysis) bound(l *Lifetimes, buffers []int) Bound {
+// lowerBound returns the lower bound for some buffers only.
+func (a *Analysis) lowerBound(l *Lifetimes, buffers []int) Bound {
 	some := &Lifetimes{Form: l.Form, Spans: make([][]Span, len(l.Spans)), sizes: l.sizes, class: l.class}
 	for _, b := range buffers {
 		some.Spans[b] = l.Spans[b]
@@ -157,17 +157,17 @@ func (a *Analysis) bound(l *Lifetimes, buffers []int) Bound {
 func (a *Analysis) applyGroups(r *Reuse, grouping *Grouping, buffers []int, removed map[int]bool) {
 	holds := a.heldBlocks()
 	load := newLoad(nonEmpty(holds))
-	r.Before = Footprint{a.countRoots(), load.peak()}
+	r.Before = Footprint{a.countRoots(), load.peakBytes()}
 	for root := range removed {
 		load.addBlock(holds[root], -1)
 	}
-	limit := load.peak()
+	limit := load.peakBytes()
 	for _, members := range grouping.Groups {
 		var group []int
 		var block heldBlock
 		for _, m := range members {
 			next := holds[buffers[m]]
-			if len(group) > 0 && load.replace(block, next, limit) {
+			if len(group) > 0 && load.replaceTwoBlocks(block, next, limit) {
 				group, block = append(group, buffers[m]), joinHeld(block, next)
 				continue
 			}
@@ -176,7 +176,7 @@ func (a *Analysis) applyGroups(r *Reuse, grouping *Grouping, buffers []int, remo
 		}
 		r.addGroup(group)
 	}
-	r.After = Footprint{r.Before.Blocks - len(removed) - r.Reuses, load.peak()}
+	r.After = Footprint{r.Before.Blocks - len(removed) - r.Reuses, load.peakBytes()}
 }
 
 func (r *Reuse) addGroup(group []int) {
@@ -186,13 +186,13 @@ func (r *Reuse) addGroup(group []int) {
 	}
 }
 
-// replace puts one block in the place of two, unless the peak would exceed a limit.
-func (l *load) replace(x, y heldBlock, limit uint64) bool {
+// replaceTwoBlocks puts one block in the place of two, unless the peak would exceed a limit.
+func (l *load) replaceTwoBlocks(x, y heldBlock, limit uint64) bool {
 	joined := joinHeld(x, y)
 	l.addBlock(x, -1)
 	l.addBlock(y, -1)
 	l.addBlock(joined, 1)
-	if l.peak() <= limit {
+	if l.peakBytes() <= limit {
 		return true
 	}
 	l.addBlock(joined, -1)
@@ -226,8 +226,8 @@ func (a *Analysis) countRoots() int {
 	return n
 }
 
-// verify returns an error if a grouping is wrong, which would be a defect of this package.
-func (p *Problem) verify(plan *Grouping) error {
+// checkGrouping returns an error if a grouping is wrong, which would be a defect of this package.
+func (p *Problem) checkGrouping(plan *Grouping) error {
 	if found := p.Check(plan); len(found) > 0 {
 		return fmt.Errorf("the plan by %s is wrong in %d places, the first: blocks %s; please report this", plan.Method, len(found), found[0])
 	}
@@ -293,7 +293,7 @@ func (l *load) addRange(node, lo, hi, from, to int, by int64) {
 	l.tree[node].peak = l.tree[node].add + max(l.tree[2*node].peak, l.tree[2*node+1].peak)
 }
 
-func (l *load) peak() uint64 { return uint64(l.tree[1].peak) }
+func (l *load) peakBytes() uint64 { return uint64(l.tree[1].peak) }
 
 // joinHeld returns the block that serves two: as large as the larger one, from the first begin to the last end.
 func joinHeld(x, y heldBlock) heldBlock {

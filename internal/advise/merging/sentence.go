@@ -9,8 +9,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// sentence says in words what to change.
-func (a *Advice) sentence() string {
+// chooseSentence says in words what to change.
+func (a *Advice) chooseSentence() string {
 	switch a.Topic {
 	case Coalesce:
 		return a.coalesceSentence()
@@ -68,7 +68,7 @@ func (a *Advice) coalesceSentence() string {
 	if a.Verdict != NearMiss {
 		return fmt.Sprintf("Make %s in a sub-buffer of %s and drop %s.%s%s%s", src, dst, what, a.flagsHint(), a.nestingHint(), a.refillHint())
 	}
-	return fmt.Sprintf("It would do without %s, if not for %s: %s.%s", what, a.Failed, a.obstacle(), a.remedy())
+	return fmt.Sprintf("It would do without %s, if not for %s: %s.%s", what, a.Failed, a.obstacleText(), a.remedyText())
 }
 
 // flagsHint says what else must change if contexts or flags differ.
@@ -99,8 +99,8 @@ func (a *Advice) refillHint() string {
 	return " The source holds several contents, one after the other: each needs memory of its own, a sub-buffer where it is copied."
 }
 
-// obstacle describes the condition that fails.
-func (a *Advice) obstacle() string {
+// obstacleText describes the condition that fails.
+func (a *Advice) obstacleText() string {
 	switch a.Failed {
 	case LastUse:
 		return "the source is used after the copy"
@@ -122,7 +122,7 @@ func (a *Advice) obstacle() string {
 	}
 }
 
-func (a *Advice) remedy() string {
+func (a *Advice) remedyText() string {
 	const when = "before the source is first used: the host reads nothing in between."
 	switch a.Hoist {
 	case HoistCreate:
@@ -162,13 +162,13 @@ func (a *Advice) placesText() string {
 		if len(bytes[source]) == 1 {
 			word = "byte"
 		}
-		places = append(places, source+" at "+word+" "+joinWords(firstFew(bytes[source])))
+		places = append(places, source+" at "+word+" "+joinWords(firstFewText(bytes[source])))
 	}
-	return strings.Join(firstFew(places), "; ")
+	return strings.Join(firstFewText(places), "; ")
 }
 
-// firstFew returns the first of many words, and how many more there are.
-func firstFew(words []string) []string {
+// firstFewText returns the first of many words, and how many more there are.
+func firstFewText(words []string) []string {
 	if len(words) <= 4 {
 		return words
 	}

@@ -24,9 +24,9 @@ type siteRun struct {
 	known      int // the step at which the size of its first buffer was known
 }
 
-// sites returns what one run did at each call site, by name, with the given lifetimes and without the buffers that
+// sitesByName returns what one run did at each call site, by name, with the given lifetimes and without the buffers that
 // coalescing removes.
-func (a *Analysis) sites(removed map[int]bool, l *Lifetimes) map[string]*siteRun {
+func (a *Analysis) sitesByName(removed map[int]bool, l *Lifetimes) map[string]*siteRun {
 	api := a.Lifetimes(API)
 	out := map[string]*siteRun{}
 	for i := range a.Program.Buffers {
@@ -46,7 +46,7 @@ func (a *Analysis) sites(removed map[int]bool, l *Lifetimes) map[string]*siteRun
 		s.equal = s.equal && b.Size == s.size
 		s.size = max(s.size, b.Size)
 		s.plain = s.plain && b.Pinned == Free && b.Class == s.class
-		s.filled = s.filled || a.filled(i)
+		s.filled = s.filled || a.isFilledByCreate(i)
 		s.thread = combineUsers(s.thread, a.threads[i])
 		s.buffers = append(s.buffers, i)
 		s.spans = append(s.spans, l.Spans[i]...)
@@ -68,13 +68,13 @@ func (a *Analysis) sites(removed map[int]bool, l *Lifetimes) map[string]*siteRun
 	return out
 }
 
-// shares finds call sites whose buffers never interfere in any run. Nothing is shared that would raise the peak of a
+// findShares finds call sites whose buffers never interfere in any run. Nothing is shared that would raise the peak of a
 // run.
-func shares(runs []map[string]*siteRun, loads []*load, grow bool) ([]share, error) {
-	names := candidates(runs)
+func findShares(runs []map[string]*siteRun, loads []*load, grow bool) ([]share, error) {
+	names := candidateSites(runs)
 	p := siteProblem(runs, names, grow)
 	plan := p.Solve(Bound{}, false)
-	if err := p.verify(plan); err != nil {
+	if err := p.checkGrouping(plan); err != nil {
 		return nil, err
 	}
 	var out []share
@@ -91,8 +91,8 @@ func shares(runs []map[string]*siteRun, loads []*load, grow bool) ([]share, erro
 // mostSites bounds how many sites are planned together: those with the largest buffers.
 const mostSites = 1024
 
-// candidates returns the sites that have one buffer at a time in all runs, in the order of their first creates.
-func candidates(runs []map[string]*siteRun) []string {
+// candidateSites returns the sites that have one buffer at a time in all runs, in the order of their first creates.
+func candidateSites(runs []map[string]*siteRun) []string {
 	first, size := map[string]int{}, map[string]uint64{}
 	for _, run := range runs {
 		for name, s := range run {
@@ -150,7 +150,7 @@ func mustDiffer(x, y *siteRun, grow bool) bool {
 		return false
 	}
 	sizes := !grow && (x.size != y.size || !x.equal || !y.equal)
-	return sizes || x.class != y.class || overlap(x.spans, y.spans)
+	return sizes || x.class != y.class || haveOverlap(x.spans, y.spans)
 }
 
 // share is a set of call sites whose buffers share one block in turn.
@@ -175,7 +175,7 @@ type sharing struct {
 func beginSharing(runs []map[string]*siteRun, loads []*load) *sharing {
 	g := &sharing{runs: runs, loads: loads, blocks: make([]heldBlock, len(runs))}
 	for _, l := range loads {
-		g.limits = append(g.limits, l.peak())
+		g.limits = append(g.limits, l.peakBytes())
 	}
 	return g
 }
@@ -187,7 +187,7 @@ func (g *sharing) tryShare(sites ...string) bool {
 	fits := true
 	for i := range g.runs {
 		g.joinSites(i, sites)
-		fits = fits && g.loads[i].peak() <= g.limits[i]
+		fits = fits && g.loads[i].peakBytes() <= g.limits[i]
 	}
 	if fits {
 		g.sites = append(g.sites, sites...)
@@ -244,24 +244,24 @@ func splitShares(runs []map[string]*siteRun, loads []*load, sites []string) []sh
 	var out []share
 	g := beginSharing(runs, loads)
 	if g.tryShare(sites...) { // all at once: a block for fewer sites may be one more
-		return g.finish(out)
+		return g.appendSavings(out)
 	}
 	for _, site := range sites {
 		if g.tryShare(site) {
 			continue
 		}
-		out = g.finish(out)
+		out = g.appendSavings(out)
 		g = beginSharing(runs, loads)
 		g.tryShare(site)
 	}
-	return g.finish(out)
+	return g.appendSavings(out)
 }
 
-// finish appends what the sites save.
-func (g *sharing) finish(out []share) []share {
+// appendSavings appends what the sites save.
+func (g *sharing) appendSavings(out []share) []share {
 	sh := share{sites: g.sites}
 	for i, run := range g.runs {
-		sh.saved = max(sh.saved, g.limits[i]-g.loads[i].peak())
+		sh.saved = max(sh.saved, g.limits[i]-g.loads[i].peakBytes())
 		n, have, thread := 0, 0, int64(noUser)
 		for _, name := range g.sites {
 			if s := run[name]; s != nil {
@@ -299,9 +299,9 @@ type rotation struct {
 	runs           int
 }
 
-// rotations finds sites that have several buffers in use at one time and create more than these, if keeping that few
+// findRotations finds sites that have several buffers in use at one time and create more than these, if keeping that few
 // does not raise the peak of any run. It applies what it finds to the loads.
-func rotations(runs []map[string]*siteRun, loads []*load) []rotation {
+func findRotations(runs []map[string]*siteRun, loads []*load) []rotation {
 	names := map[string]bool{}
 	for _, run := range runs {
 		for name, s := range run {
@@ -332,9 +332,9 @@ func tryRotation(runs []map[string]*siteRun, loads []*load, name string) (r rota
 		r.blocks, r.runs = max(r.blocks, len(groups)), r.runs+1
 		r.saved += len(s.uses) - len(groups)
 		r.severalThreads = r.severalThreads || s.thread == severalUsers
-		before := loads[i].peak()
+		before := loads[i].peakBytes()
 		undo = append(undo, loads[i].replaceGroups(groups))
-		if loads[i].peak() > before {
+		if loads[i].peakBytes() > before {
 			r.saved = 0
 			break
 		}

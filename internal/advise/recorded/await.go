@@ -20,17 +20,17 @@ const awaitedMax = 64
 
 // addAwait adds a command that a command or thread waits for. The records of the waiting command follow.
 func (p *process) addAwait(r *wire.Record) {
-	t, e := p.thread(r.Thread), r.AsAwait()
+	t, e := p.threadOf(r.Thread), r.AsAwait()
 	if t.awaits.time != e.Time() || t.awaits.queue != e.Queue() {
 		p.passAwaits(t)
 		t.awaits = awaits{time: e.Time(), queue: e.Queue()}
 	}
 	t.awaits.any = true
-	t.awaits.steps = latest(append(t.awaits.steps, p.awaitedSteps(e)...))
+	t.awaits.steps = latestSteps(append(t.awaits.steps, p.awaitedSteps(e)...))
 }
 
-// latest returns the latest of many steps.
-func latest(steps []int) []int { return steps[max(0, len(steps)-awaitedMax):] }
+// latestSteps returns the latest of many steps.
+func latestSteps(steps []int) []int { return steps[max(0, len(steps)-awaitedMax):] }
 
 // awaitedSteps returns the steps that have completed when the command of an AWAIT record has. On an in-order queue the
 // last one is enough.
@@ -48,20 +48,20 @@ func (p *process) awaitedSteps(e wire.AwaitView) []int {
 	case q.inOrder || !all:
 		return q.running[n-1 : n]
 	}
-	return latest(q.running[:n])
+	return latestSteps(q.running[:n])
 }
 
 // passAwaits passes what a marker waited for on to the next command on its queue, if the queue is in order.
 func (p *process) passAwaits(t *thread) {
 	if q := p.queues[t.awaits.queue]; q != nil && q.inOrder {
-		q.after = latest(append(q.after, t.awaits.steps...))
+		q.after = latestSteps(append(q.after, t.awaits.steps...))
 	}
 	t.awaits = awaits{}
 }
 
 // precedingSteps returns the steps that have ended when a new command begins.
 func (p *process) precedingSteps(r *wire.Record, q *queue) []int {
-	t := p.thread(r.Thread)
+	t := p.threadOf(r.Thread)
 	var after []int
 	if t.awaits.time == r.Time && t.awaits.queue == r.AsUse().Queue() {
 		after, t.awaits = t.awaits.steps, awaits{}

@@ -24,7 +24,7 @@ func (p *process) addUse(r *wire.Record) {
 		p.unknownUses++
 		return
 	}
-	t := p.thread(r.Thread)
+	t := p.threadOf(r.Thread)
 	current := command{step: t.last.step, time: r.Time, queue: e.Queue(), op: e.Command(), argument: e.ArgumentNumber(), kernel: e.Kernel()}
 	if !t.last.isContinuedBy(&current) || p.program.Buffers[o.buffer].Created > current.step {
 		current.step = p.addCommand(r)
@@ -57,7 +57,7 @@ func (c *command) isContinuedBy(next *command) bool {
 
 // addCommand adds a step for a command.
 func (p *process) addCommand(r *wire.Record) int {
-	t, e := p.thread(r.Thread), r.AsUse()
+	t, e := p.threadOf(r.Thread), r.AsUse()
 	if !t.commands {
 		t.commands = true
 		p.callers++

@@ -83,8 +83,8 @@ func newProcess(b *builder) *process {
 	}
 }
 
-// thread returns a thread, which may be new.
-func (p *process) thread(number uint32) *thread {
+// threadOf returns a thread, which may be new.
+func (p *process) threadOf(number uint32) *thread {
 	t := p.threads[number]
 	if t == nil {
 		t = &thread{number: uint32(len(p.threads) + 1), last: command{step: merging.None}}
@@ -131,10 +131,10 @@ func (p *process) addCreate(r *wire.Record) {
 	}
 	b := merging.Buffer{
 		Size: e.Requested(), Site: e.Tag(), Class: classOf(e), Parent: merging.None, Released: merging.None,
-		Pinned: pinOf(e),
+		Pinned: whyPinned(e),
 	}
 	o := &object{buffer: len(p.program.Buffers), exact: true}
-	step := merging.Step{Kind: merging.KindCreate, Time: r.Time, Thread: p.thread(r.Thread).number}
+	step := merging.Step{Kind: merging.KindCreate, Time: r.Time, Thread: p.threadOf(r.Thread).number}
 	if !heap.HasMemory(e) {
 		p.addPart(e, &b, o)
 	} else if e.Access()&(wire.CopyHostPtr|wire.UseHostPtr) != 0 || b.Pinned == merging.Earlier {
@@ -144,7 +144,7 @@ func (p *process) addCreate(r *wire.Record) {
 		if p.copying[b.Site] == nil {
 			p.copying[b.Site] = &Copying{}
 		}
-		p.copying[b.Site].add(b.Size, e.Cost())
+		p.copying[b.Site].addCreate(b.Size, e.Cost())
 	}
 	p.making[b.Site] += 2 * uint64(max(e.Duration(), e.Cost()))
 	if e.Outcome() != wire.OutcomeHit {
@@ -190,7 +190,7 @@ func classOf(e wire.CreateView) uint32 {
 	return uint32(e.Scope())<<16 | uint32(access)
 }
 
-func pinOf(e wire.CreateView) merging.Pin {
+func whyPinned(e wire.CreateView) merging.Pin {
 	switch kind := e.Memory(); {
 	case e.CarriedOver():
 		return merging.Earlier
@@ -234,9 +234,9 @@ func (p *process) addRelease(r *wire.Record) {
 	}
 }
 
-// finish ends a program. If the recording ends before the process, or steps were dropped, a last step uses all buffers
+// endProgram ends a program. If the recording ends before the process, or steps were dropped, a last step uses all buffers
 // that still live.
-func (p *process) finish(continues bool) {
+func (p *process) endProgram(continues bool) {
 	for _, t := range p.waiting {
 		p.endWait(t)
 	}
@@ -244,7 +244,7 @@ func (p *process) finish(continues bool) {
 	if !p.endless && p.dropped == 0 {
 		return
 	}
-	step := merging.Step{Kind: merging.KindOther, Queue: p.onlyQueue(), Done: merging.None}
+	step := merging.Step{Kind: merging.KindOther, Queue: p.onlyQueueNumber(), Done: merging.None}
 	if n := len(p.program.Steps); n > 0 {
 		step.Time = p.program.Steps[n-1].Time
 	}
@@ -258,8 +258,8 @@ func (p *process) finish(continues bool) {
 	}
 }
 
-// onlyQueue returns the number of the queue that all commands are on, or a number that no queue has.
-func (p *process) onlyQueue() uint32 {
+// onlyQueueNumber returns the number of the queue that all commands are on, or a number that no queue has.
+func (p *process) onlyQueueNumber() uint32 {
 	single := uint32(0)
 	for i := range p.program.Steps {
 		switch q := p.program.Steps[i].Queue; {

@@ -32,7 +32,8 @@ type Run struct {
 	Callers map[uint32][]string
 	// Copying are, by call site, the creates that copied the program's bytes into memory of their own.
 	Copying map[uint32]*Copying
-	// Making is, by call site, what its creates took at most, ns: calls, releases that take as long, and first writes to new memory.
+	// Making is, by call site, what its creates took at most, ns: calls, releases that take as long, and first writes to new
+	// memory.
 	Making map[uint32]uint64
 	NS     uint64 // from the first record of the process to the last
 	// Lacks describes what the recording does not show, and what was left out, one sentence each.
@@ -49,8 +50,8 @@ type Copying struct {
 	live    int
 }
 
-// add counts a create.
-func (c *Copying) add(size uint64, ns uint32) {
+// addCreate counts a create.
+func (c *Copying) addCreate(size uint64, ns uint32) {
 	c.Differ = c.Differ || c.Creates > 0 && size != c.Largest
 	c.Creates++
 	c.NS += uint64(ns)
@@ -77,11 +78,11 @@ func Read(src recording.Source, o Options) ([]Run, error) {
 		}
 		b.addRecord(r)
 	}
-	return b.runs(names, src, most), nil
+	return b.finishRuns(names, src, most), nil
 }
 
-// runs ends the programs.
-func (b *builder) runs(names *callsite.Names, src recording.Source, most int) []Run {
+// finishRuns ends the programs.
+func (b *builder) finishRuns(names *callsite.Names, src recording.Source, most int) []Run {
 	damage := recording.DamageOf(src)
 	var runs []Run
 	for _, number := range slices.Sorted(maps.Keys(b.processes)) {
@@ -89,11 +90,11 @@ func (b *builder) runs(names *callsite.Names, src recording.Source, most int) []
 		if len(p.program.Buffers) == 0 {
 			continue
 		}
-		p.finish(recording.GoesOn(src))
+		p.endProgram(recording.GoesOn(src))
 		p.program.Partial = b.lost > 0 || damage != "" || p.unknownCommands > 0
 		run := Run{
 			Program: &p.program, Process: number, PID: names.Process(number).PID, Name: names.Process(number).Program,
-			Callers: p.nameSites(names.Process(number)), Copying: p.copying, Making: p.making, NS: p.last - p.first, Lacks: p.lacks(b.lost, most),
+			Callers: p.nameSites(names.Process(number)), Copying: p.copying, Making: p.making, NS: p.last - p.first, Lacks: p.missingText(b.lost, most),
 		}
 		if damage != "" {
 			run.Lacks = append([]string{"what is damaged may speak against all advice, so none is safe: " + damage}, run.Lacks...)

@@ -22,7 +22,7 @@ func (p *process) beginWait(r *wire.Record) {
 	if e.Sync() == wire.SyncFlush {
 		return
 	}
-	t := p.thread(r.Thread)
+	t := p.threadOf(r.Thread)
 	t.wait = &wait{record: *r, end: r.Time + uint64(e.Duration()), command: merging.None}
 	if e.Duration() == math.MaxUint32 { // or longer: the thread's next record shows that it is over
 		t.wait.end = math.MaxUint64

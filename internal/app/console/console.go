@@ -76,7 +76,7 @@ func ExitStatus(err error) session.Status {
 }
 
 // Meter returns the progress line on stderr. It is nil, which shows nothing, where stderr is no terminal. Tests replace it.
-var Meter = sync.OnceValue(func() *Line { return lineOn(os.Stderr, os.LookupEnv) })
+var Meter = sync.OnceValue(func() *Line { return newLineOn(os.Stderr, os.LookupEnv) })
 
 // Say writes one line to stderr.
 func Say(format string, a ...any) { SayTo(os.Stderr, fmt.Sprintf(format, a...)) }
@@ -84,16 +84,16 @@ func Say(format string, a ...any) { SayTo(os.Stderr, fmt.Sprintf(format, a...)) 
 // SayTo writes one line, below the progress line if there is one.
 func SayTo(w io.Writer, text string) {
 	Meter().Clear()
-	_, _ = io.WriteString(w, message(w, text))
+	_, _ = io.WriteString(w, messageLine(w, text))
 }
 
-// message is a text as one line, which a terminal breaks between words.
-func message(w io.Writer, text string) string { return Page(w, oneLine(text)) }
+// messageLine is a text as one line, which a terminal breaks between words.
+func messageLine(w io.Writer, text string) string { return Page(w, joinLines(text)) }
 
 // Page returns a text of several lines; a terminal breaks long lines between words.
 func Page(w io.Writer, text string) string {
-	if width, ok := widthOf(w); ok {
-		return wrapPage(text, max(width, narrow))
+	if width, ok := terminalWidth(w); ok {
+		return wrapLines(text, max(width, narrow))
 	}
 	return text
 }
@@ -111,8 +111,8 @@ func (p Paged) Write(text []byte) (int, error) {
 // labelled matches an indent, and a label with the spaces that follow it up to its text.
 var labelled = regexp.MustCompile(`^ *([!-~]( ?[!-~]){0,12}  +|at the end )?`)
 
-// wrapPage breaks lines that are longer than a width. What follows is below the text of its line.
-func wrapPage(text string, width int) string {
+// wrapLines breaks lines that are longer than a width. What follows is below the text of its line.
+func wrapLines(text string, width int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		if ansi.StringWidth(line) > width {
@@ -125,7 +125,7 @@ func wrapPage(text string, width int) string {
 	return b.String()
 }
 
-func oneLine(text string) string {
+func joinLines(text string) string {
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
 	return fmt.Sprintf("gpumemtop: %s\n", strings.Join(lines, "; "))
 }
@@ -138,7 +138,7 @@ type Notes struct {
 }
 
 // Add writes a message, or keeps it until Release.
-func (n *Notes) Add(text string) { n.add(message(os.Stderr, text)) }
+func (n *Notes) Add(text string) { n.add(messageLine(os.Stderr, text)) }
 
 // AddPage is Add for a text of several lines, each with its end.
 func (n *Notes) AddPage(text string) { n.add(Page(os.Stderr, "gpumemtop: "+text)) }
@@ -150,11 +150,11 @@ func (n *Notes) add(text string) {
 		n.waiting = append(n.waiting, text)
 		return
 	}
-	write(text)
+	writeWhole(text)
 }
 
-// write writes a whole text at once, so that it is not mixed with what the program writes.
-func write(text string) {
+// writeWhole writes a whole text at once, so that it is not mixed with what the program writes.
+func writeWhole(text string) {
 	Meter().Clear()
 	_, _ = os.Stderr.WriteString(text)
 }
@@ -171,23 +171,23 @@ func (n *Notes) Release() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, text := range n.waiting {
-		write(text)
+		writeWhole(text)
 	}
 	n.held, n.waiting = false, nil
 }
 
 // WriteJSON writes a result for scripts.
 func WriteJSON(w io.Writer, result any) error {
-	return written(units.WriteJSON(w, result))
+	return wrapWriteError(units.WriteJSON(w, result))
 }
 
 // WriteText writes a result for people.
 func WriteText(w io.Writer, text string) error {
 	_, err := io.WriteString(Paged{Writer: w}, text)
-	return written(err)
+	return wrapWriteError(err)
 }
 
-func written(err error) error {
+func wrapWriteError(err error) error {
 	if err != nil {
 		return fmt.Errorf("write result: %w", err)
 	}
@@ -217,7 +217,7 @@ const narrow, wide = 40, 120
 
 // Columns returns the width of text: that of the terminal, 40 to 120, and 80 without one.
 func Columns(w io.Writer) int {
-	if width, ok := widthOf(w); ok {
+	if width, ok := terminalWidth(w); ok {
 		return max(narrow, min(width, wide))
 	}
 	return usualWidth
@@ -225,16 +225,16 @@ func Columns(w io.Writer) int {
 
 // Within returns the width of a text that may have most columns, 0 for any: no more than the terminal has, if there is one.
 func Within(w io.Writer, most int) int {
-	if width, ok := widthOf(w); ok {
+	if width, ok := terminalWidth(w); ok {
 		return max(narrow, min(width, cmp.Or(most, width)))
 	}
 	return most
 }
 
-// widthOf returns the width of the terminal that w writes to, false if it is none.
-func widthOf(w io.Writer) (int, bool) {
+// terminalWidth returns the width of the terminal that w writes to, false if it is none.
+func terminalWidth(w io.Writer) (int, bool) {
 	if file, ok := w.(*os.File); ok {
-		return columns(file)
+		return fileColumns(file)
 	}
 	return 0, false
 }

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Snapshots with 100,000 call sites are large; so are the symbol tables, and the state of 100,000 buffers. With many of them garbage
-// gets less memory, and none once hardly any event has come for a while.
+// Snapshots with 100,000 call sites are large; so are the symbol tables, and the state of 100,000 buffers. With many of them
+// garbage gets less memory, and none once hardly any event has come for a while.
 const (
 	many        = 20_000
 	someGarbage = 50 // percent of what is in use; Go's own 100 would take 2 MiB more for every program
@@ -37,7 +37,7 @@ func (g *Memory) Limit(things, events, now uint64) {
 	}
 	if !g.started && now > g.first+startNS {
 		g.started = true
-		go dropFile()
+		go dropMappedFile()
 	}
 	if things < many && !g.limited {
 		return
@@ -53,19 +53,19 @@ func (g *Memory) Limit(things, events, now uint64) {
 		g.since = 0
 		go func() { // it takes a tenth of a second
 			debug.FreeOSMemory()
-			dropFile()
+			dropMappedFile()
 		}()
 	}
 }
 
-// dropFile gives back what is mapped of this program's code and constants: Linux maps whole regions of the file around what
+// dropMappedFile gives back what is mapped of this program's code and constants: Linux maps whole regions of the file around what
 // is used. What is needed comes again. Breakpoints are written into such pages, so under a debugger we keep them all.
-func dropFile() {
+func dropMappedFile() {
 	status, _ := os.ReadFile("/proc/self/status")
 	if !strings.Contains(string(status), "TracerPid:\t0\n") {
 		return
 	}
-	for _, s := range ownSegments() {
+	for _, s := range mappedSegments() {
 		_, _, _ = unix.Syscall(unix.SYS_MADVISE, s.start, s.size, unix.MADV_DONTNEED)
 	}
 }
@@ -73,8 +73,8 @@ func dropFile() {
 // segment is a mapped part of this program's file that is only read.
 type segment struct{ start, size uintptr }
 
-// ownSegments returns none when the file does not say where they are.
-func ownSegments() (segments []segment) {
+// mappedSegments returns none when the file does not say where they are.
+func mappedSegments() (segments []segment) {
 	f, err := elf.Open("/proc/self/exe")
 	if err != nil {
 		return nil

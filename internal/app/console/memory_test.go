@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestGarbageGoesWhenItIsCalm: with many call sites or buffers, memory that is not used goes back once no events have come for a while, but
-// not before, and not again.
+// TestGarbageGoesWhenItIsCalm: with many call sites or buffers, memory that is not used goes back once no events have come for
+// a while, but not before, and not again.
 func TestGarbageGoesWhenItIsCalm(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // nothing else frees
 	g := Memory{first: 1}
@@ -49,14 +49,14 @@ func TestGarbageGoesWhenItIsCalm(t *testing.T) {
 // TestProgramsFileIsGivenBack: what is not needed goes, and what is comes again.
 func TestProgramsFileIsGivenBack(t *testing.T) {
 	size := 0
-	for _, s := range ownSegments() {
+	for _, s := range mappedSegments() {
 		if _, _, err := unix.Syscall(unix.SYS_MADVISE, s.start, s.size, unix.MADV_POPULATE_READ); err != 0 {
 			t.Fatal(err)
 		}
 		size += int(s.size)
 	}
 	before := fileResident(t)
-	dropFile()
+	dropMappedFile()
 	// The kernel may have taken a few pages back already.
 	if after := fileResident(t); before < size>>10*9/10 || after >= before {
 		t.Errorf("of %d KB of the file %d were in memory, and %d still are", size>>10, before, after)

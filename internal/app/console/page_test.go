@@ -19,7 +19,7 @@ func TestPagesFit(t *testing.T) {
 		"             long as that of the first\n" +
 		"             line\n" +
 		"  short      one\n"
-	if got := wrapPage(text, 42); got != want {
+	if got := wrapLines(text, 42); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if got := Page(&bytes.Buffer{}, text); got != text {
@@ -37,7 +37,7 @@ func TestPagesIndentBelowTheText(t *testing.T) {
 		"             buffers of one\n" +
 		"   programs differ: \"one with a name\",\n" +
 		"   \"another\"\n"
-	if got := wrapPage(text, 41); got != want {
+	if got := wrapLines(text, 41); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if got := Wrap("which is at most 42.9 %", 2, 24); got != "which is at most\n  42.9 %" {

@@ -40,26 +40,26 @@ func NewLine(out io.Writer, width func() int, now func() time.Time) *Line {
 	return &Line{out: out, width: width, now: now}
 }
 
-// lineOn returns a line on a terminal. It returns nil if the file is no terminal, with TERM=dumb, and under CI. lookup is
+// newLineOn returns a line on a terminal. It returns nil if the file is no terminal, with TERM=dumb, and under CI. lookup is
 // os.LookupEnv except in tests.
-func lineOn(file *os.File, lookup func(string) (string, bool)) *Line {
+func newLineOn(file *os.File, lookup func(string) (string, bool)) *Line {
 	if term, _ := lookup("TERM"); term == "" || term == "dumb" {
 		return nil
 	}
 	if ci, _ := lookup("CI"); ci != "" && ci != "false" && ci != "0" {
 		return nil
 	}
-	if _, ok := columns(file); !ok {
+	if _, ok := fileColumns(file); !ok {
 		return nil
 	}
-	return NewLine(file, func() int { n, _ := columns(file); return n }, time.Now)
+	return NewLine(file, func() int { n, _ := fileColumns(file); return n }, time.Now)
 }
 
 // usualWidth is the width of terminals that do not know their own, such as serial lines and some in containers.
 const usualWidth = 80
 
-// columns returns the width of a terminal, false if the file is none.
-func columns(file *os.File) (int, bool) {
+// fileColumns returns the width of a terminal, false if the file is none.
+func fileColumns(file *os.File) (int, bool) {
 	s, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
 	switch {
 	case err != nil:
@@ -120,7 +120,7 @@ func (l *Line) set(label string, w work) {
 	}
 	l.drawn, l.shown = now, true
 	// A line that cannot be written is not worth an error.
-	_, _ = io.WriteString(l.out, "\r"+l.text(now, w)+"\x1b[K")
+	_, _ = io.WriteString(l.out, "\r"+l.lineText(now, w)+"\x1b[K")
 }
 
 // Clear removes the line before anything else is written. Set shows it again.
@@ -154,14 +154,14 @@ func (l *Line) Hide() {
 // barWidth is the width of the bar, if there is room for one.
 const barWidth = 20
 
-// text returns the line. It is one column narrower than the terminal, so that it never wraps.
-func (l *Line) text(now time.Time, w work) string {
+// lineText returns the line. It is one column narrower than the terminal, so that it never wraps.
+func (l *Line) lineText(now time.Time, w work) string {
 	percent := fmt.Sprintf("%3d %%", int(100*w.share))
 	filled := int(w.share * barWidth)
 	bar := "[" + strings.Repeat("=", filled) + strings.Repeat(" ", barWidth-filled) + "]"
 	label, left, short := units.Clean(l.label)+"  ", w.left, percent+"  "+bar
 	if left == "" {
-		left = l.timeLeft(now, w.share)
+		left = l.timeLeftText(now, w.share)
 	}
 	room := max(0, l.width()-1)
 	if label := strings.TrimRight(label, " "); w.endless && ansi.StringWidth(label) <= room {
@@ -178,8 +178,8 @@ func (l *Line) text(now time.Time, w work) string {
 	return percent[:min(room, len(percent))]
 }
 
-// timeLeft estimates the time left, "" if it is too early for that.
-func (l *Line) timeLeft(now time.Time, share float64) string {
+// timeLeftText estimates the time left, "" if it is too early for that.
+func (l *Line) timeLeftText(now time.Time, share float64) string {
 	spent := now.Sub(l.started)
 	if share < 0.001 || spent < drawnEvery {
 		return ""

@@ -153,7 +153,7 @@ func TestOnlyOnTerminals(t *testing.T) {
 		{"dumb", slave, []string{"TERM", "dumb"}, false},
 		{"no TERM", slave, nil, false},
 	} {
-		if l := lineOn(test.file, environment(test.env...)); (l != nil) != test.want {
+		if l := newLineOn(test.file, environment(test.env...)); (l != nil) != test.want {
 			t.Errorf("%s: a line %v, want %v", test.name, l != nil, test.want)
 		}
 	}
@@ -167,7 +167,7 @@ func TestTerminalWithoutSize(t *testing.T) {
 	}
 	defer master.Close() //nolint:errcheck // a pty
 	defer slave.Close()  //nolint:errcheck // a pty
-	if n, ok := columns(slave); n != usualWidth || !ok {
+	if n, ok := fileColumns(slave); n != usualWidth || !ok {
 		t.Errorf("%d columns, %v", n, ok)
 	}
 }
@@ -181,7 +181,7 @@ func TestTheLineReachesTheTerminal(t *testing.T) {
 	if err := pty.Setsize(slave, &pty.Winsize{Cols: 40, Rows: 5}); err != nil {
 		t.Fatal(err)
 	}
-	l := lineOn(slave, environment("TERM", "xterm"))
+	l := newLineOn(slave, environment("TERM", "xterm"))
 	clock := &handClock{time.Unix(100, 0)}
 	l.now = clock.Now
 	l.Set("reading", 0, 100)

@@ -37,14 +37,14 @@ func Merge(paths []string, output files.Output) error {
 	if err := files.CheckDifferent(paths); err != nil {
 		return err
 	}
-	return merge(paths, output, fanIn())
+	return mergeRecordings(paths, output, maxOpenRecordings())
 }
 
 // fanInMax bounds the recordings that are open together: each keeps an unpacked frame of up to a few MiB.
 const fanInMax = 64
 
-// fanIn returns how many recordings may be open together: at most half of the files that this process may open.
-func fanIn() int {
+// maxOpenRecordings returns how many recordings may be open together: at most half of the files that this process may open.
+func maxOpenRecordings() int {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
 		return fanInMax
@@ -52,9 +52,9 @@ func fanIn() int {
 	return int(max(2, min(limit.Cur/2, fanInMax)))
 }
 
-// merge merges recordings, in groups first if there are more than fanIn.
-func merge(paths []string, output files.Output, fanIn int) error {
-	plan, err := survey(paths)
+// mergeRecordings merges recordings, in groups first if there are more than maxOpenRecordings.
+func mergeRecordings(paths []string, output files.Output, fanIn int) error {
+	plan, err := surveyRecordings(paths)
 	if err != nil {
 		return err
 	}
@@ -79,8 +79,8 @@ func merge(paths []string, output files.Output, fanIn int) error {
 // warningsMax bounds the warnings about damaged recordings.
 const warningsMax = 5
 
-// survey reads all recordings, one after the other, to plan the merge.
-func survey(paths []string) (*edit.Plan, error) {
+// surveyRecordings reads all recordings, one after the other, to plan the merge.
+func surveyRecordings(paths []string) (*edit.Plan, error) {
 	parts := make([]edit.Part, 0, len(paths))
 	damaged := 0
 	for _, path := range paths {

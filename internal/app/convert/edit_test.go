@@ -31,7 +31,7 @@ func TestMergeManyRecordings(t *testing.T) {
 		paths = append(paths, path)
 	}
 	output := files.Output{Path: filepath.Join(dir, "out")}
-	if err := merge(paths, output, most); err != nil {
+	if err := mergeRecordings(paths, output, most); err != nil {
 		t.Fatal(err)
 	}
 	reader, err := recording.Open(output.Path)

@@ -132,7 +132,7 @@ func Export(stdout io.Writer, path string, o *ExportOptions, given func(flag str
 		return read.CheckFormat(o.Format, ExportFormats())
 	}
 	f, j := &formats[at], &exportJob{ExportOptions: o}
-	if err := j.check(f, path, given); err != nil {
+	if err := j.checkOptions(f, path, given); err != nil {
 		return err
 	}
 	if console.IsTerminal(o.Output.Path) {
@@ -150,8 +150,8 @@ func Export(stdout io.Writer, path string, o *ExportOptions, given func(flag str
 	})
 }
 
-// check checks the options before anything is read.
-func (j *exportJob) check(f *format, path string, given func(flag string) bool) error {
+// checkOptions checks the options before anything is read.
+func (j *exportJob) checkOptions(f *format, path string, given func(flag string) bool) error {
 	switch output := j.Output.Path; {
 	case output == "" && f.fill != nil:
 		return fmt.Errorf("no folder to write into: name one with -o for --format %s", f.name)
@@ -263,14 +263,14 @@ func (j *exportJob) writeMemviz(w io.Writer) error {
 }
 
 func (j *exportJob) fillParquet() error {
-	return parquet.Write(j.Output.Path, j.Output.Force, j.in.Source, j.tables())
+	return parquet.Write(j.Output.Path, j.Output.Force, j.in.Source, j.tableOptions())
 }
 
 func (j *exportJob) writeCSV(w io.Writer) error {
-	return csv.Write(w, cmp.Or(j.Table, csv.Tables[0]), j.in.Source, j.tables())
+	return csv.Write(w, cmp.Or(j.Table, csv.Tables[0]), j.in.Source, j.tableOptions())
 }
 
-func (j *exportJob) tables() tables.Options {
+func (j *exportJob) tableOptions() tables.Options {
 	return tables.Options{Header: j.in.Reader.Header(), Since: j.in.Extract.Since, Tag: j.tag}
 }
 

@@ -36,7 +36,7 @@ func ExportLake(paths []string, o *ExportOptions, given func(flag string) bool) 
 	defer func() { err = errors.Join(err, l.Close()) }()
 	paths, skipped := missingRecordings(l, paths)
 	read := 0
-	for i, next := range collectAll(paths) {
+	for i, next := range collectAllRows(paths) {
 		console.Meter().Set("reading "+path.Base(paths[i]), int64(i), int64(len(paths)))
 		if next.err != nil {
 			skipped++
@@ -101,8 +101,8 @@ func checkLake(paths []string, o *ExportOptions, given func(flag string) bool) e
 	return nil
 }
 
-// missingRecordings returns the recordings that a lake lacks, by program, job and time, so that like rows are near each other. Those without a
-// header are named and skipped.
+// missingRecordings returns the recordings that a lake lacks, by program, job and time, so that like rows are near each other.
+// Those without a header are named and skipped.
 func missingRecordings(l *parquet.Lake, paths []string) (list []string, skipped int) {
 	keys := map[string]string{}
 	for _, p := range paths {
@@ -141,15 +141,15 @@ func keyOf(l *parquet.Lake, name string) (string, error) {
 	defer func() { _ = reader.Close() }() // nothing was written
 	h := reader.Header()
 	id, _ := h.IDOf(1)
-	if file := fileOf(name, reader); len(h.Merged) == 0 && !l.Wants(id, int64(file.Events), file.Ending()) {
+	if file := lakeFileOf(name, reader); len(h.Merged) == 0 && !l.Wants(id, int64(file.Events), file.Ending()) {
 		l.Skip(id, file.Path)
 		return "", nil
 	}
 	return strings.Join([]string{path.Base(h.Program), h.Job, h.Created.UTC().Format(time.RFC3339Nano)}, "\x00"), nil
 }
 
-// fileOf says what file a recording lies in, without reading its events.
-func fileOf(name string, reader *recording.Reader) (f lake.File) {
+// lakeFileOf says what file a recording lies in, without reading its events.
+func lakeFileOf(name string, reader *recording.Reader) (f lake.File) {
 	f.Path = absolute(name)
 	if f.Footer, f.Whole = reader.Footer(); len(reader.Header().Merged) > 0 {
 		return f
@@ -176,8 +176,8 @@ type collected struct {
 	err  error
 }
 
-// collectAll reads as many recordings at once as there are processors, and yields them in the order of paths.
-func collectAll(paths []string) func(yield func(int, collected) bool) {
+// collectAllRows reads as many recordings at once as there are processors, and yields them in the order of paths.
+func collectAllRows(paths []string) func(yield func(int, collected) bool) {
 	return func(yield func(int, collected) bool) {
 		ahead := runtime.GOMAXPROCS(0)
 		futures := make([]chan collected, len(paths))
@@ -187,7 +187,7 @@ func collectAll(paths []string) func(yield func(int, collected) bool) {
 			}
 			futures[i] = make(chan collected, 1)
 			go func() {
-				rows, err := collect(paths[i])
+				rows, err := collectRows(paths[i])
 				futures[i] <- collected{rows, err}
 			}()
 		}
@@ -205,7 +205,7 @@ func collectAll(paths []string) func(yield func(int, collected) bool) {
 	}
 }
 
-func collect(name string) ([]*lake.Rows, error) {
+func collectRows(name string) ([]*lake.Rows, error) {
 	if strings.HasSuffix(name, wire.FlightSuffix) {
 		return collectFlight(name)
 	}
@@ -213,7 +213,7 @@ func collect(name string) ([]*lake.Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	file := fileOf(name, reader)
+	file := lakeFileOf(name, reader)
 	rows, err := lake.Collect(reader, reader.Header())
 	file.From(rows)
 	if damage := reader.Damage(); err == nil && damage != "" {

@@ -82,13 +82,13 @@ func Reduce(w io.Writer, dirs []string, o *ReduceOptions) error {
 	if log.Unnamed > 0 {
 		console.Say("the names of %s were left out: there is no room for more", units.Count(uint64(log.Unnamed), "call site"))
 	}
-	r := reduce(log)
+	r := reduceLog(log)
 	if o.Output.Path != "" {
 		if err := o.Output.Write(w, func(w io.Writer) error { return parquet.WriteRows(w, r.Sites) }); err != nil {
 			return err
 		}
 		if o.Output.Path == "-" {
-			return r.incomplete()
+			return r.incompleteError()
 		}
 	}
 	if o.JSON {
@@ -96,18 +96,18 @@ func Reduce(w io.Writer, dirs []string, o *ReduceOptions) error {
 	} else {
 		err = console.WriteText(w, r.text(o.Top, console.Within(w, 0)))
 	}
-	return cmp.Or(err, r.incomplete())
+	return cmp.Or(err, r.incompleteError())
 }
 
-// incomplete gives status 1 where records were skipped.
-func (r *reduced) incomplete() error {
+// incompleteError gives status 1 where records were skipped.
+func (r *reduced) incompleteError() error {
 	if len(r.Skipped) == 0 {
 		return nil
 	}
 	return console.ExitWith(1)
 }
 
-func reduce(log *flight.Log) *reduced {
+func reduceLog(log *flight.Log) *reduced {
 	r := &reduced{Processes: len(log.Processes), Failures: map[string]uint64{}, Findings: map[string]uint64{}, Sites: []reducedSite{}, Skipped: []flight.Bad{}}
 	hosts := map[string]bool{}
 	for i := range log.Processes {

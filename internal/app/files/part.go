@@ -33,7 +33,7 @@ func ReadPart(path string, part Part, read func(*Input) error) error {
 		return err
 	}
 	return Read(path, func(t *Tracked) error {
-		options, err := part.extract(t.Reader)
+		options, err := part.extractOptions(t.Reader)
 		if err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func (p *Part) check() error {
 	return nil
 }
 
-func (p *Part) extract(reader *recording.Reader) (extract.Options, error) {
+func (p *Part) extractOptions(reader *recording.Reader) (extract.Options, error) {
 	var options extract.Options
 	start := reader.Header().ClockNS
 	if p.Since > 0 {
@@ -112,9 +112,9 @@ func matchProcess(processes []*callsite.ProcessNames, want string) (func(uint32)
 	}
 	switch {
 	case len(list) == 0:
-		return nil, fmt.Errorf("no process %s in the recording: %s", want, processList(processes))
+		return nil, fmt.Errorf("no process %s in the recording: %s", want, processListText(processes))
 	case len(list) > 1 && !isNumber && err == nil:
-		return nil, fmt.Errorf("%d processes had the id %s: choose one by number: %s", len(list), want, processList(list))
+		return nil, fmt.Errorf("%d processes had the id %s: choose one by number: %s", len(list), want, processListText(list))
 	}
 	return func(number uint32) bool { return found[number] }, nil
 }
@@ -122,8 +122,8 @@ func matchProcess(processes []*callsite.ProcessNames, want string) (func(uint32)
 // processesShown bounds the processes that an error lists.
 const processesShown = 8
 
-// processList lists the first processes.
-func processList(processes []*callsite.ProcessNames) string {
+// processListText lists the first processes.
+func processListText(processes []*callsite.ProcessNames) string {
 	if len(processes) == 0 {
 		return "it names no processes"
 	}

@@ -28,8 +28,8 @@ type Output struct {
 	Again func(head []byte) bool
 }
 
-// replaces is the one rule on files that exist: a result replaces what Force or Again permit.
-func (o Output) replaces() bool {
+// mayReplace is the one rule on files that exist: a result replaces what Force or Again permit.
+func (o Output) mayReplace() bool {
 	if o.Force || o.Again == nil {
 		return o.Force
 	}
@@ -46,7 +46,7 @@ func (o Output) Write(stdout io.Writer, write func(io.Writer) error) error {
 	if o.Path == "" || o.Path == "-" {
 		return write(stdout)
 	}
-	return export.WriteFile(o.Path, o.replaces(), write)
+	return export.WriteFile(o.Path, o.mayReplace(), write)
 }
 
 // FormatOf returns the format for a file: the one that --format gives, or else what the file's extension stands for. An
@@ -92,7 +92,7 @@ func (o Output) CheckWritable(flag string) error {
 		return fmt.Errorf("--%s %s: it is a folder: name a file", flag, o.Path)
 	case errors.Is(err, fs.ErrNotExist):
 		err = unix.Access(filepath.Dir(o.Path), unix.W_OK)
-	case err == nil && info.Mode().IsRegular() && !o.replaces():
+	case err == nil && info.Mode().IsRegular() && !o.mayReplace():
 		return fmt.Errorf("%s exists: use -f to overwrite it or --%s to name another", o.Path, flag)
 	case err == nil:
 		err = unix.Access(o.Path, unix.W_OK)
@@ -130,12 +130,12 @@ func (o Output) writeThrough(header recording.Header, fill func(edit.Sink) (reco
 	tempfile.Begin(folder)
 	o.Path = filepath.Join(folder, "recording")
 	if err = o.WriteRecording(header, fill); err == nil {
-		err = copyOut(o.Path)
+		err = copyToStdout(o.Path)
 	}
 	return errors.Join(err, tempfile.Finish(folder, func() error { return os.RemoveAll(folder) }))
 }
 
-func copyOut(path string) error {
+func copyToStdout(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err

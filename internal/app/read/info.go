@@ -110,7 +110,7 @@ func newInfoFacts(file string, reader *recording.Reader) (*infoFacts, error) {
 	if err := f.readEnd(reader); err != nil {
 		return nil, err
 	}
-	return f, f.define(reader)
+	return f, f.readDefinitions(reader)
 }
 
 // readEnd reads how the recording ended.
@@ -132,8 +132,8 @@ func (f *infoFacts) secondsSince(ns uint64) float64 {
 	return time.Duration(ns - min(ns, f.Header.ClockNS)).Seconds()
 }
 
-// define reads processes, devices and modules from the definitions, each device and module once.
-func (f *infoFacts) define(reader *recording.Reader) error {
+// readDefinitions reads processes, devices and modules from the definitions, each device and module once.
+func (f *infoFacts) readDefinitions(reader *recording.Reader) error {
 	names := callsite.NewNames()
 	var numbers []uint32
 	devices, modules := map[infoDevice]bool{}, map[string]int{}
@@ -152,7 +152,7 @@ func (f *infoFacts) define(reader *recording.Reader) error {
 				f.Devices = append(f.Devices, d)
 			}
 		case wire.KindModule:
-			f.module(r, modules)
+			f.addModule(r, modules)
 		default:
 		}
 		return nil
@@ -164,9 +164,9 @@ func (f *infoFacts) define(reader *recording.Reader) error {
 	return err
 }
 
-// module adds the module of a MODULE record. A module's second record has its build id. at holds the indices of modules by
+// addModule adds the module of a MODULE record. A module's second record has its build id. at holds the indices of modules by
 // path, and by path and build id.
-func (f *infoFacts) module(r *wire.Record, at map[string]int) {
+func (f *infoFacts) addModule(r *wire.Record, at map[string]int) {
 	name, id := wire.ParseModule(r.Payload)
 	m := infoModule{units.Clean(name), units.Clean(id)}
 	i, known := at[m.Path]
@@ -195,8 +195,8 @@ func hasRoom(more *int, length int) bool {
 	return false
 }
 
-// command returns the program's command line, or the first process's if the recording names no program.
-func (f *infoFacts) command() string {
+// commandLine returns the program's command line, or the first process's if the recording names no program.
+func (f *infoFacts) commandLine() string {
 	words := append([]string{f.Header.Program}, f.Header.Arguments...)
 	if f.Header.Program == "" && len(f.Processes) > 0 {
 		words = append([]string{f.Processes[0].Program}, f.Processes[0].Arguments...)
@@ -208,8 +208,8 @@ func (f *infoFacts) command() string {
 	return text
 }
 
-// ending describes how the recording ended.
-func (f *infoFacts) ending() string {
+// endingText describes how the recording ended.
+func (f *infoFacts) endingText() string {
 	switch {
 	case f.Ended != nil && f.Ended.Cut && f.Header.Attached:
 		return "detached: the watched programs went on"

@@ -92,7 +92,7 @@ func TestInfo(t *testing.T) {
 
 func TestEnding(t *testing.T) {
 	for want, end := range map[string]infoEnd{"exit status 3": {Status: 3}, "SIGSEGV": {Status: -1, Signal: 11}, "unknown": {Status: -1}} {
-		if got := (&infoFacts{Ended: &end}).ending(); !strings.Contains(got, want) {
+		if got := (&infoFacts{Ended: &end}).endingText(); !strings.Contains(got, want) {
 			t.Errorf("%+v: %q, want %q", end, got, want)
 		}
 	}

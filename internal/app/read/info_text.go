@@ -19,9 +19,9 @@ func (f *infoFacts) text() string {
 	var b strings.Builder
 	row := func(name, text string) { fmt.Fprintf(&b, "%-10s%s\n", name, units.Clean(text)) }
 	h := &f.Header
-	row("command", f.command())
+	row("command", f.commandLine())
 	row("id", f.ID)
-	row("recorded", h.Created.Format(time.RFC3339)+onHost(h.Host))
+	row("recorded", h.Created.Format(time.RFC3339)+onHostText(h.Host))
 	policy := h.Policy
 	if h.Auto {
 		policy = "auto: " + policy
@@ -41,37 +41,37 @@ func (f *infoFacts) text() string {
 		row("blocks", fmt.Sprintf("%d, %.1f bytes per event", f.Blocks, float64(f.Bytes)/float64(f.Events)))
 	}
 	row("duration", time.Duration(f.Seconds*1e9).Round(time.Millisecond).String())
-	row("ended", f.ending())
+	row("ended", f.endingText())
 	if f.Torn != nil {
 		row("", "gpumemtop trim "+f.File+" -o NEW writes an intact one")
 	}
 	if f.Ended != nil && f.Ended.Message != "" {
 		row("message", f.Ended.Message)
 	}
-	f.lists(&b)
+	f.writeLists(&b)
 	return b.String()
 }
 
-// lists writes the lists of facts.
-func (f *infoFacts) lists(b *strings.Builder) {
+// writeLists writes the lists of facts.
+func (f *infoFacts) writeLists(b *strings.Builder) {
 	origins := make([]string, len(f.Header.Merged))
 	for i := range origins {
 		o := &f.Header.Merged[i]
-		origins[i] = fmt.Sprintf("%s%s, processes %d to %d", strings.Join(append([]string{o.Program}, o.Arguments...), " "), onHost(o.Host), o.First, o.Last)
+		origins[i] = fmt.Sprintf("%s%s, processes %d to %d", strings.Join(append([]string{o.Program}, o.Arguments...), " "), onHostText(o.Host), o.First, o.Last)
 	}
-	list(b, "merged", origins)
+	writeList(b, "merged", origins)
 	processes := make([]string, len(f.Processes))
 	for i := range processes {
 		p := &f.Processes[i]
-		processes[i] = fmt.Sprintf("#%d pid %d%s: %s", p.Number, p.PID, onHost(p.Host), strings.Join(append([]string{p.Program}, p.Arguments...), " "))
+		processes[i] = fmt.Sprintf("#%d pid %d%s: %s", p.Number, p.PID, onHostText(p.Host), strings.Join(append([]string{p.Program}, p.Arguments...), " "))
 	}
-	list(b, "process", processes)
+	writeList(b, "process", processes)
 	devices := make([]string, len(f.Devices))
 	for i := range devices {
 		d := &f.Devices[i]
-		devices[i] = d.Name + onHost(d.Host) + ", " + units.FormatLong(d.Memory) + ", driver " + d.Driver
+		devices[i] = d.Name + onHostText(d.Host) + ", " + units.FormatLong(d.Memory) + ", driver " + d.Driver
 	}
-	list(b, "device", devices)
+	writeList(b, "device", devices)
 	modules := make([]string, len(f.Modules))
 	for i, m := range f.Modules {
 		modules[i] = m.Path
@@ -79,17 +79,17 @@ func (f *infoFacts) lists(b *strings.Builder) {
 			modules[i] += " " + m.BuildID
 		}
 	}
-	list(b, "module", modules)
+	writeList(b, "module", modules)
 	var variables []string
 	for _, name := range slices.Sorted(maps.Keys(f.Header.Environment)) {
 		variables = append(variables, name+"="+f.Header.Environment[name])
 	}
-	list(b, "variable", variables)
-	list(b, "run", identityTexts(&f.Header.Identity))
+	writeList(b, "variable", variables)
+	writeList(b, "run", identityTexts(&f.Header.Identity))
 }
 
-// list writes the first texts, one in each row.
-func list(b *strings.Builder, name string, texts []string) {
+// writeList writes the first texts, one in each row.
+func writeList(b *strings.Builder, name string, texts []string) {
 	for i, text := range texts {
 		if i == shownMax {
 			fmt.Fprintf(b, "%-10s… and %d more\n", "", len(texts)-shownMax)
@@ -112,7 +112,7 @@ func identityTexts(id *recording.Identity) (texts []string) {
 	return texts
 }
 
-func onHost(host string) string {
+func onHostText(host string) string {
 	if host == "" {
 		return ""
 	}

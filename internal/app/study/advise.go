@@ -57,7 +57,7 @@ func Advise(w io.Writer, paths []string, o *AdviseOptions) error {
 			if err := reader.Add(advise.Recording{Name: path, Source: t, Header: t.Header()}); err != nil || o.Format == "json" {
 				return err
 			}
-			text, err := otherPolicy(t)
+			text, err := adviseOtherPolicy(t)
 			if text != "" {
 				units.Wrap(&policies, width, "- ", path+": "+text)
 			}
@@ -87,8 +87,9 @@ func Advise(w io.Writer, paths []string, o *AdviseOptions) error {
 // adviceWidth is how many columns the text has at most.
 const adviceWidth = 100
 
-// otherPolicy says what the best of some policies would have done in a recording; empty: none is clearly better than the present one.
-func otherPolicy(t *files.Tracked) (string, error) {
+// adviseOtherPolicy says what the best of some policies would have done in a recording; empty: none is clearly better than the
+// present one.
+func adviseOtherPolicy(t *files.Tracked) (string, error) {
 	h := t.Header()
 	present := setting.OfRecording(&h)
 	if present == nil || h.Auto {

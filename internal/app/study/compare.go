@@ -26,7 +26,7 @@ func Compare(o *CompareOptions, command []string) (*Comparison, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	setup, program, err := o.prepare(command)
+	setup, program, err := o.prepareSetup(command)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (o *CompareOptions) check() error {
 	return nil
 }
 
-func (o *CompareOptions) prepare(command []string) (*watch.Setup, *Program, error) {
+func (o *CompareOptions) prepareSetup(command []string) (*watch.Setup, *Program, error) {
 	if o.Setup.Policy == "none" {
 		return nil, nil, errors.New("compare needs a pool: name a policy that has one with --policy")
 	}
@@ -63,11 +63,11 @@ func (o *CompareOptions) prepare(command []string) (*watch.Setup, *Program, erro
 func comparePairs(program *Program, setup *watch.Setup, runs int, budget time.Duration) (*Comparison, error) {
 	pooled := sideOf(setup)
 	r := &Comparison{Command: program.Command, Configuration: pooled.name}
-	err := runPairs(program, [2]side{{name: "bare"}, pooled}, runs, budget, func(pair [2]*Outcome) { r.add(pair[0], pair[1]) })
+	err := runPairs(program, [2]side{{name: "bare"}, pooled}, runs, budget, func(pair [2]*Outcome) { r.addPair(pair[0], pair[1]) })
 	if err != nil {
 		return nil, err
 	}
-	r.finish()
+	r.computeMedians()
 	return r, nil
 }
 

@@ -16,8 +16,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// WatchedComparison is what runs took with two configurations, both watched, and what an experiment in one more run found. Scripts rely
-// on its JSON keys; times are ns, sizes bytes. Lists are by pair.
+// WatchedComparison is what runs took with two configurations, both watched, and what an experiment in one more run found.
+// Scripts rely on its JSON keys; times are ns, sizes bytes. Lists are by pair.
 type WatchedComparison struct {
 	Command           []string         `json:"command"`
 	Configuration     string           `json:"configuration"`
@@ -53,7 +53,7 @@ func CompareAgainst(o *CompareOptions, command []string) (*WatchedComparison, er
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	present, other, err := o.setups()
+	present, other, err := o.bothSetups()
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func CompareAgainst(o *CompareOptions, command []string) (*WatchedComparison, er
 	sides, inside := [2]side{sideOf(other), sideOf(present)}, present.Measure
 	present.Measure = watch.Experiment{}
 	r := &WatchedComparison{Command: command, Configuration: sides[1].name, Against: sides[0].name}
-	if err := runPairs(program, sides, o.Runs, o.Budget, r.add); err != nil {
+	if err := runPairs(program, sides, o.Runs, o.Budget, r.addPair); err != nil {
 		return nil, err
 	}
 	present.Measure = inside
@@ -77,12 +77,12 @@ func CompareAgainst(o *CompareOptions, command []string) (*WatchedComparison, er
 	if err != nil {
 		return nil, err
 	}
-	r.finish(last.measured)
+	r.setResults(last.measured)
 	return r, nil
 }
 
-// setups returns both configurations; the present one has an experiment.
-func (o *CompareOptions) setups() (present, other *watch.Setup, err error) {
+// bothSetups returns both configurations; the present one has an experiment.
+func (o *CompareOptions) bothSetups() (present, other *watch.Setup, err error) {
 	choice, err := o.Setup.Other("against", o.Against)
 	if err != nil {
 		return nil, nil, err
@@ -98,7 +98,7 @@ func (o *CompareOptions) setups() (present, other *watch.Setup, err error) {
 	return present, other, err
 }
 
-func (r *WatchedComparison) add(pair [2]*Outcome) {
+func (r *WatchedComparison) addPair(pair [2]*Outcome) {
 	r.Pairs++
 	r.AgainstTimes, r.Times = append(r.AgainstTimes, float64(pair[0].Wall)), append(r.Times, float64(pair[1].Wall))
 	r.AgainstReserved, r.Reserved = max(r.AgainstReserved, pair[0].Peak), max(r.Reserved, pair[1].Peak)
@@ -115,7 +115,7 @@ func (r *WatchedComparison) add(pair [2]*Outcome) {
 	r.AgainstIterations, r.IterationTimes = append(r.AgainstIterations, each(a)), append(r.IterationTimes, each(b))
 }
 
-func (r *WatchedComparison) finish(inside *measure.Result) {
+func (r *WatchedComparison) setResults(inside *measure.Result) {
 	r.Whole = newChange(r.Times, r.AgainstTimes)
 	r.inside, r.Measured = inside, report.NewMeasured(inside)
 	if len(r.IterationTimes) == 0 {

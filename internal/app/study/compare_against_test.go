@@ -18,7 +18,7 @@ func watchedPairs(pairs int, against, present float64, creates [2]uint64) *Watch
 			ms *= 1 + 0.01*float64(i%3)
 			return &Outcome{Wall: time.Duration(1e9 + 1000*ms*1e6), iterations: measure.Iterations{NS: ms * 1e6 * float64(creates) / 6, Count: 900, Creates: creates}}
 		}
-		r.add([2]*Outcome{side(against, creates[0]), side(present, creates[1])})
+		r.addPair([2]*Outcome{side(against, creates[0]), side(present, creates[1])})
 	}
 	return r
 }
@@ -43,7 +43,7 @@ func TestWholeRunsAndOneRun(t *testing.T) {
 		"few pairs": {2, insideOf(-0.5, 0.02), "by 2 pairs of runs: 6 give an interval. Inside one run it is 50 ± 2.0 % less."},
 	} {
 		r := watchedPairs(c.pairs, 3, 1.5, [2]uint64{6, 3}) // one side's iteration looks like two of the other's
-		r.finish(c.inside)
+		r.setResults(c.inside)
 		if got := r.Text(); !strings.Contains(got, c.want) || !strings.Contains(got, "With futhark a run takes 3") {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}

@@ -13,8 +13,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// OutputComparison says whether a program does the same with the pool, where recycled memory is full of poison, as bare. Scripts rely
-// on its JSON keys.
+// OutputComparison says whether a program does the same with the pool, where recycled memory is full of poison, as bare.
+// Scripts rely on its JSON keys.
 type OutputComparison struct {
 	Command       []string    `json:"command"`
 	Configuration string      `json:"configuration"` // of the pool
@@ -51,7 +51,7 @@ func CompareOutputs(o *CompareOptions, command []string) (*OutputComparison, err
 	if o.Runs < DefaultOutputRuns {
 		return nil, fmt.Errorf("bad value %d for --runs: with --outputs want %d or more, as bare runs are compared with each other", o.Runs, DefaultOutputRuns)
 	}
-	setup, program, err := o.prepare(command)
+	setup, program, err := o.prepareSetup(command)
 	if err != nil {
 		return nil, err
 	}
@@ -62,25 +62,25 @@ func CompareOutputs(o *CompareOptions, command []string) (*OutputComparison, err
 	r := &OutputComparison{Command: command, Configuration: setting.Configuration(&configuration), Pairs: o.Runs, Recycled: ^uint64(0)}
 	var bare, pooled []printed
 	for range o.Runs {
-		without, err := printedBy(program, nil, "bare")
+		without, err := runForOutput(program, nil, "bare")
 		if err != nil {
 			return nil, err
 		}
-		with, err := printedBy(program, setup, r.Configuration+", recycled memory poisoned")
+		with, err := runForOutput(program, setup, r.Configuration+", recycled memory poisoned")
 		switch {
 		case err != nil:
 			return nil, err
 		case with.Nothing != "":
 			return nil, errors.New(with.Nothing + ": there is nothing to compare")
 		}
-		bare, pooled = append(bare, without.printed()), append(pooled, with.printed())
+		bare, pooled = append(bare, without.printedOutput()), append(pooled, with.printedOutput())
 		r.Recycled = min(r.Recycled, with.Hits)
 	}
-	return r, r.judge(bare, pooled)
+	return r, r.findDifference(bare, pooled)
 }
 
-// printedBy runs the program once, however it ends.
-func printedBy(program *Program, setup *watch.Setup, how string) (*Outcome, error) {
+// runForOutput runs the program once, however it ends.
+func runForOutput(program *Program, setup *watch.Setup, how string) (*Outcome, error) {
 	o, err := program.Time(setup)
 	if err == nil {
 		console.Say("run %d: %s: %s, %s on stdout", program.Runs, how, o, units.FormatLong(uint64(len(o.stdout))))
@@ -88,7 +88,7 @@ func printedBy(program *Program, setup *watch.Setup, how string) (*Outcome, erro
 	return o, err
 }
 
-func (o *Outcome) printed() printed {
+func (o *Outcome) printedOutput() printed {
 	p := printed{end: o.String()}
 	if text := bytes.TrimSuffix(o.stdout, []byte("\n")); len(o.stdout) > 0 {
 		p.lines = strings.Split(string(text), "\n")
@@ -96,8 +96,8 @@ func (o *Outcome) printed() printed {
 	return p
 }
 
-// judge looks for the first difference in what does not differ between bare runs.
-func (r *OutputComparison) judge(bare, pooled []printed) error {
+// findDifference looks for the first difference in what does not differ between bare runs.
+func (r *OutputComparison) findDifference(bare, pooled []printed) error {
 	first := bare[0]
 	r.End, r.Lines = first.end, len(first.lines)
 	ignored := make([]bool, len(first.lines))
@@ -121,7 +121,7 @@ func (r *OutputComparison) judge(bare, pooled []printed) error {
 		return errors.New("its output differs between bare runs, in each line: it cannot be compared")
 	}
 	for _, other := range pooled {
-		if d := first.difference(other, ignored); d != nil {
+		if d := first.firstDifference(other, ignored); d != nil {
 			r.Differs, r.Difference = true, d
 			break
 		}
@@ -129,8 +129,8 @@ func (r *OutputComparison) judge(bare, pooled []printed) error {
 	return nil
 }
 
-// difference returns the first, nil if there is none.
-func (p printed) difference(other printed, ignored []bool) *Difference {
+// firstDifference returns the first, nil if there is none.
+func (p printed) firstDifference(other printed, ignored []bool) *Difference {
 	at := func(lines []string, i int) string {
 		if i >= len(lines) {
 			return "(no such line)"

@@ -8,7 +8,7 @@ import (
 func outcomes(texts ...string) (list []printed) {
 	for _, text := range texts {
 		o := Outcome{stdout: []byte(text)}
-		list = append(list, o.printed())
+		list = append(list, o.printedOutput())
 	}
 	return list
 }
@@ -30,7 +30,7 @@ func TestOutputsAreJudged(t *testing.T) {
 		"an end without a line": {[2]string{"a", "a"}, [2]string{"a\n", "a"}, 0, 0, "are the same"},
 	} {
 		r := OutputComparison{Configuration: "futhark", Pairs: 2, Recycled: 3}
-		if err := r.judge(outcomes(c.bare[:]...), outcomes(c.pooled[:]...)); err != nil {
+		if err := r.findDifference(outcomes(c.bare[:]...), outcomes(c.pooled[:]...)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		line := 0
@@ -51,12 +51,12 @@ func TestOutputsThatCannotBeCompared(t *testing.T) {
 		"in each line": outcomes("1\n", "2\n"), "in the number of lines": outcomes("1\n", "1\n2\n"), "its end differs": failed,
 	} {
 		r := OutputComparison{}
-		if err := r.judge(bare, bare); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "cannot be compared") {
+		if err := r.findDifference(bare, bare); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "cannot be compared") {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
 	r := OutputComparison{Pairs: 2}
-	if err := r.judge(outcomes("a\n", "a\n"), failed); err != nil || r.Difference == nil || r.Difference.Pooled != "exit status 1" {
+	if err := r.findDifference(outcomes("a\n", "a\n"), failed); err != nil || r.Difference == nil || r.Difference.Pooled != "exit status 1" {
 		t.Errorf("%v, %+v", err, r.Difference)
 	}
 	if !strings.Contains(r.Text(), "nothing was tried") {

@@ -57,15 +57,15 @@ func newInterval(values []float64) Interval {
 	return in
 }
 
-// add takes one pair.
-func (r *Comparison) add(bare, pooled *Outcome) {
+// addPair takes one pair.
+func (r *Comparison) addPair(bare, pooled *Outcome) {
 	r.Pairs++
 	r.Bare, r.Pooled = append(r.Bare, uint64(bare.Wall)), append(r.Pooled, uint64(pooled.Wall))
 	r.speeds = append(r.speeds, float64(bare.Wall)/float64(max(pooled.Wall, 1)))
 	r.Requested, r.Reserved = max(r.Requested, pooled.Asked), max(r.Reserved, pooled.Peak)
 }
 
-func (r *Comparison) finish() {
+func (r *Comparison) computeMedians() {
 	r.BareMedian, r.PooledMedian = median(r.Bare), median(r.Pooled)
 	r.Speed = newInterval(r.speeds)
 }

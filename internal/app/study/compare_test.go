@@ -57,7 +57,7 @@ func TestText(t *testing.T) {
 		"4.00 times as fast as bare, by a single pair of runs":                   {4},
 	} {
 		r := Comparison{Configuration: "slab", Pairs: len(speeds), speeds: speeds, Bare: []uint64{1}, Pooled: []uint64{1}}
-		r.finish()
+		r.computeMedians()
 		if got := r.Text(); !strings.Contains(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}

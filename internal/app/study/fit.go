@@ -46,7 +46,7 @@ func Fit(o *FitOptions, command []string) (*FitResult, error) {
 		least := Least{Policy: setup.Policy.Name()}
 		bytes, found, err := bisect(result.Peak, result.Resolution, func(bytes uint64) (bool, error) {
 			least.Runs++
-			return s.survives(setup, bytes)
+			return s.survivesWith(setup, bytes)
 		})
 		if err != nil {
 			return nil, err
@@ -113,12 +113,12 @@ func (s *fitSearch) measure(result *FitResult) error {
 	if result.Resolution == 0 {
 		result.Resolution = max(o.Peak/100, resolutionMin)
 	}
-	s.progress("without a limit: it takes " + units.FormatLong(o.Peak))
+	s.sayProgress("without a limit: it takes " + units.FormatLong(o.Peak))
 	return nil
 }
 
-// survives runs the program with some device memory.
-func (s *fitSearch) survives(setup *watch.Setup, bytes uint64) (bool, error) {
+// survivesWith runs the program with some device memory.
+func (s *fitSearch) survivesWith(setup *watch.Setup, bytes uint64) (bool, error) {
 	limited := *setup
 	limited.Memory = bytes
 	o, err := s.program.Run(&limited, "")
@@ -133,11 +133,11 @@ func (s *fitSearch) survives(setup *watch.Setup, bytes uint64) (bool, error) {
 	if pool == "none" {
 		pool = "no pool"
 	}
-	s.progress(fmt.Sprintf("%s, %s: %s", units.FormatLong(bytes), pool, word))
+	s.sayProgress(fmt.Sprintf("%s, %s: %s", units.FormatLong(bytes), pool, word))
 	return o.Survived(), nil
 }
 
-func (s *fitSearch) progress(text string) { console.Say("run %d: %s", s.program.Runs, text) }
+func (s *fitSearch) sayProgress(text string) { console.Say("run %d: %s", s.program.Runs, text) }
 
 // doublings bounds how far beyond the peak the search looks for a first size that works.
 const doublings = 3

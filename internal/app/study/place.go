@@ -60,7 +60,7 @@ func Place(stdout, stderr io.Writer, path string, o *PlaceOptions) error {
 			return err
 		}
 	}
-	p.print(figures)
+	p.writeFigures(figures)
 	return nil
 }
 
@@ -71,10 +71,10 @@ func newPlacement(path string, o *PlaceOptions) (*placement, error) {
 		return nil, fmt.Errorf("bad value %v for --timeout: want a time, or 0s for no limit", o.Timeout)
 	}
 	var err error
-	if p.capacity, err = sizeOf("capacity", o.Capacity, "the smallest arena"); err != nil {
+	if p.capacity, err = parseSizeFlag("capacity", o.Capacity, "the smallest arena"); err != nil {
 		return nil, err
 	}
-	align, err := sizeOf("alignment", o.Alignment, "any offset")
+	align, err := parseSizeFlag("alignment", o.Alignment, "any offset")
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +89,8 @@ func newPlacement(path string, o *PlaceOptions) (*placement, error) {
 	return p, nil
 }
 
-// sizeOf reads a size; without one it is 0. otherwise says what no size means.
-func sizeOf(flag, text, otherwise string) (uint64, error) {
+// parseSizeFlag reads a size; without one it is 0. otherwise says what no size means.
+func parseSizeFlag(flag, text, otherwise string) (uint64, error) {
 	if text == "" {
 		return 0, nil
 	}
@@ -190,8 +190,8 @@ func (p *placement) noFitError() error {
 	return fmt.Errorf("no placement that fits %s was found %s, which does not prove that there is none; the smallest needs %s", within, how, console.ExactSize(s.Height))
 }
 
-// print writes the figures.
-func (p *placement) print(w io.Writer) {
+// writeFigures writes the figures.
+func (p *placement) writeFigures(w io.Writer) {
 	s := p.solution
 	fmt.Fprintf(w, "buffers      %d\nheight       %s\nlower bound  %s\n", len(p.table.Buffers), console.ExactSize(s.Height), console.ExactSize(s.Bound))
 	switch {

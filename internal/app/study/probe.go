@@ -48,14 +48,14 @@ func Probe(stdout io.Writer, o *ProbeOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(o.write(stdout, result), probeError(ctx, result)); err != nil || o.Profile == "" {
+	if err := errors.Join(o.writeFigures(stdout, result), probeError(ctx, result)); err != nil || o.Profile == "" {
 		return err
 	}
 	return o.writeProfile(result)
 }
 
-// profile is the file for the device's limits.
-func (o *ProbeOptions) profile() files.Output {
+// profileOutput is the file for the device's limits.
+func (o *ProbeOptions) profileOutput() files.Output {
 	return files.Output{Path: o.Profile, Force: o.Output.Force}
 }
 
@@ -69,7 +69,7 @@ func (o *ProbeOptions) writeProfile(result *devicebench.Result) error {
 		Name: f.Device, Source: "gpumemtop probe: " + f.Platform + ", driver " + f.Driver, Memory: f.GlobalMemory, Largest: f.MaxAlloc,
 		Align: 8 * uint64(f.BaseAlign), Images: &f.Images, Width: f.ImageWidth, Height: f.ImageHeight, Constant: f.MaxConstant,
 	}
-	return o.profile().Write(nil, limits.Write)
+	return o.profileOutput().Write(nil, limits.Write)
 }
 
 func (o *ProbeOptions) check() (*devicebench.Options, error) {
@@ -96,15 +96,15 @@ func (o *ProbeOptions) check() (*devicebench.Options, error) {
 		if o.Profile == "-" || o.Output.Path != "" && files.SamePlace(o.Profile, o.Output.Path) {
 			return nil, errors.New("--write wants a file of its own, such as card.toml")
 		}
-		if err := o.profile().CheckWritable("write"); err != nil {
+		if err := o.profileOutput().CheckWritable("write"); err != nil {
 			return nil, err
 		}
 	}
 	return options, o.Output.CheckWritable("output")
 }
 
-// write writes the figures, if a device was measured at all before a signal came.
-func (o *ProbeOptions) write(stdout io.Writer, result *devicebench.Result) error {
+// writeFigures writes the figures, if a device was measured at all before a signal came.
+func (o *ProbeOptions) writeFigures(stdout io.Writer, result *devicebench.Result) error {
 	switch {
 	case len(result.Devices) == 0:
 		return nil

@@ -117,7 +117,7 @@ func (p *Program) run(setup *watch.Setup, outputs *watch.Outputs) (*Outcome, err
 	}
 	begun := time.Now() // before that, files were written for the program to find
 	p.Runs++
-	o := &Outcome{timeout: p.await(s)}
+	o := &Outcome{timeout: p.awaitEnd(s)}
 	o.Wall = time.Since(begun)
 	result, err := s.Wait()
 	o.stdout = stdout.lastBytes()
@@ -179,7 +179,7 @@ func (p *Program) start(setup *watch.Setup, stdout, stderr *os.File, outputs *wa
 		return nil, err
 	}
 	options.Recorder, options.Recording = outputs.Recorder, outputs.RecordingName()
-	join := p.tap(setup, &options)
+	join := p.newTap(setup, &options)
 	s, err := session.Start(options)
 	if err != nil {
 		outputs.Discard()
@@ -189,14 +189,14 @@ func (p *Program) start(setup *watch.Setup, stdout, stderr *os.File, outputs *wa
 	return s, nil
 }
 
-// tap lets a run's iterations be timed and its experiment begin, which join gives the session.
-func (p *Program) tap(setup *watch.Setup, options *session.Options) (join func(*session.Session)) {
+// newTap lets a run's iterations be timed and its experiment begin, which join gives the session.
+func (p *Program) newTap(setup *watch.Setup, options *session.Options) (join func(*session.Session)) {
 	if p.tempo != nil && setup != nil {
 		p.tempo = new(measure.Tempo)
 		options.Tap = tempoTap{p.tempo}
 	}
 	if p.live != nil {
-		return p.live.tap(setup, options)
+		return p.live.newTap(setup, options)
 	}
 	if setup == nil || !setup.Measure.Now {
 		return func(*session.Session) {}
@@ -215,8 +215,8 @@ func (tempoTap) Flush() {}
 // Close implements session.Tap.
 func (tempoTap) Close() {}
 
-// await waits for the end of a run. It ends the run when the time is up, which it returns then, or when a signal comes.
-func (p *Program) await(s *session.Session) time.Duration {
+// awaitEnd waits for the end of a run. It ends the run when the time is up, which it returns then, or when a signal comes.
+func (p *Program) awaitEnd(s *session.Session) time.Duration {
 	var timeout <-chan time.Time
 	if p.Timeout > 0 {
 		timer := time.NewTimer(p.Timeout)
@@ -231,7 +231,7 @@ func (p *Program) await(s *session.Session) time.Duration {
 		<-s.Ended()
 		return p.Timeout
 	case sig := <-p.signals:
-		p.stop(sig)
+		p.stopBySignal(sig)
 		s.Terminate()
 		<-s.Ended()
 		return 0
@@ -242,13 +242,13 @@ func (p *Program) await(s *session.Session) time.Duration {
 func (p *Program) Stopped() bool {
 	select {
 	case sig := <-p.signals:
-		p.stop(sig)
+		p.stopBySignal(sig)
 	default:
 	}
 	return p.stopped != 0
 }
 
-func (p *Program) stop(sig os.Signal) {
+func (p *Program) stopBySignal(sig os.Signal) {
 	number, ok := sig.(syscall.Signal)
 	if !ok {
 		number = syscall.SIGINT
@@ -283,11 +283,11 @@ func newTail(most int) (*tail, error) {
 		return nil, fmt.Errorf("open a pipe for the program's output: %w", err)
 	}
 	t := &tail{file: write, read: read, done: make(chan struct{}), most: most}
-	go t.collect()
+	go t.readToEnd()
 	return t, nil
 }
 
-func (t *tail) collect() {
+func (t *tail) readToEnd() {
 	defer close(t.done)
 	buffer := make([]byte, 64<<10)
 	for {

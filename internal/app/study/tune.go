@@ -63,15 +63,15 @@ func TuneRecordings(o *TuneOptions, paths []string) (*TuneResult, error) {
 		s.what = paths[0]
 	}
 	restore := console.Interruptible()
-	err = s.read(paths)
+	err = s.loadRecordings(paths)
 	restore()
 	if err == nil {
-		err = s.run()
+		err = s.runSearch()
 	}
 	if err != nil {
 		return nil, err
 	}
-	return s.finish()
+	return s.finishResult()
 }
 
 // newTuneSearch checks the options.
@@ -107,8 +107,8 @@ func newTuneSearch(o *TuneOptions) (*tuneSearch, error) {
 	return s, o.Output.CheckWritable("write")
 }
 
-// read loads recordings. Unless the user says what is in use now, it is what they were recorded with, if all agree.
-func (s *tuneSearch) read(paths []string) error {
+// loadRecordings loads recordings. Unless the user says what is in use now, it is what they were recorded with, if all agree.
+func (s *tuneSearch) loadRecordings(paths []string) error {
 	given := s.tuning.Present != nil
 	bare := bareTime{known: s.tuning.Fit}
 	for i, path := range paths {
@@ -120,7 +120,7 @@ func (s *tuneSearch) read(paths []string) error {
 			s.recordings = append(s.recordings, tape)
 			s.events += tape.Events()
 			header := t.Header()
-			if err := bare.add(t, &header); err != nil {
+			if err := bare.addRecording(t, &header); err != nil {
 				return fmt.Errorf("%s: %w", path, err)
 			}
 			present := setting.OfRecording(&header)
@@ -149,8 +149,8 @@ type bareTime struct {
 	ns    uint64
 }
 
-// add adds a recording. It lacks the time if there was a pool, or if probes took the time, which miss releases.
-func (b *bareTime) add(src recording.Source, h *recording.Header) error {
+// addRecording adds a recording. It lacks the time if there was a pool, or if probes took the time, which miss releases.
+func (b *bareTime) addRecording(src recording.Source, h *recording.Header) error {
 	if b.known = b.known && h.Policy == "none" && !h.Attached; !b.known {
 		return nil
 	}
@@ -159,8 +159,8 @@ func (b *bareTime) add(src recording.Source, h *recording.Header) error {
 	return err
 }
 
-// run searches until there are enough configurations, the time is up, or a signal comes.
-func (s *tuneSearch) run() error {
+// runSearch searches until there are enough configurations, the time is up, or a signal comes.
+func (s *tuneSearch) runSearch() error {
 	ctx, stop := console.UntilSignal(context.Background())
 	defer stop()
 	timed, cancel := context.WithTimeout(ctx, s.options.Budget)
@@ -182,11 +182,11 @@ func (s *tuneSearch) run() error {
 	}
 	console.Meter().Clear()
 	s.stopped = ctx.Err() != nil
-	return s.explain(ctx, err)
+	return s.explainEnd(ctx, err)
 }
 
-// explain turns the end of a search into an error with a hint, nil if there is a recommendation.
-func (s *tuneSearch) explain(ctx context.Context, err error) error {
+// explainEnd turns the end of a search into an error with a hint, nil if there is a recommendation.
+func (s *tuneSearch) explainEnd(ctx context.Context, err error) error {
 	var sig console.Signaled
 	switch {
 	case errors.Is(err, tune.ErrNoCost):

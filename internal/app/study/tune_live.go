@@ -79,11 +79,11 @@ func TuneLive(o *TuneOptions, command []string) (*LiveResult, error) {
 	if program.Stopped() {
 		console.Say("interrupted: this is the best so far")
 	}
-	return l.finish()
+	return l.writeBest()
 }
 
-// tap lets the tuning follow a run, which join begins.
-func (l *liveTune) tap(setup *watch.Setup, options *session.Options) (join func(*session.Session)) {
+// newTap lets the tuning follow a run, which join begins.
+func (l *liveTune) newTap(setup *watch.Setup, options *session.Options) (join func(*session.Session)) {
 	experiment := setup.Measure
 	experiment.Now = false // each trial is asked for
 	l.begin.Experimenter = watch.NewExperimenter(&experiment, options.Model, options.Tap)
@@ -91,19 +91,19 @@ func (l *liveTune) tap(setup *watch.Setup, options *session.Options) (join func(
 	return func(s *session.Session) {
 		l.session = s
 		l.begin.Join(s)
-		go l.run()
+		go l.tryCandidates()
 	}
 }
 
-// run tries the candidates in turn.
-func (l *liveTune) run() {
+// tryCandidates tries the candidates in turn.
+func (l *liveTune) tryCandidates() {
 	defer close(l.done)
 	select {
 	case <-l.begin.Enough:
 	case <-l.session.Ended():
 		return
 	}
-	candidates, err := l.candidates()
+	candidates, err := l.searchCandidates()
 	select {
 	case <-l.session.Ended():
 		return
@@ -115,21 +115,21 @@ func (l *liveTune) run() {
 	}
 	adopted := 0
 	for i := range candidates {
-		if !l.try(&candidates[i]) {
+		if !l.tryCandidate(&candidates[i]) {
 			return
 		}
 		if l.trials[i].adopted {
 			adopted++
 		}
 	}
-	if adopted > 1 && !l.try(&l.start) { // whether all steps together are one forward
+	if adopted > 1 && !l.tryCandidate(&l.start) { // whether all steps together are one forward
 		return
 	}
 	console.Say("all candidates were tried: the program goes on with %s to its end, or to Ctrl-C", setting.Configuration(&l.best.Configuration))
 }
 
-// candidates searches for configurations to try: no pool, the recommended one, and the best of other policies.
-func (l *liveTune) candidates() (list []tune.Point, err error) {
+// searchCandidates searches for configurations to try: no pool, the recommended one, and the best of other policies.
+func (l *liveTune) searchCandidates() (list []tune.Point, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), l.options.Budget)
 	defer cancel()
 	go func() { // the search ends with the program
@@ -137,14 +137,15 @@ func (l *liveTune) candidates() (list []tune.Point, err error) {
 		cancel()
 	}()
 	l.result, err = tune.Search(ctx, []*replay.Loaded{l.begin.Tape}, l.tuning)
-	if err := l.explain(ctx, err); err != nil {
+	if err := l.explainEnd(ctx, err); err != nil {
 		return nil, err
 	}
-	return l.choose(l.result)
+	return l.chooseCandidates(l.result)
 }
 
-// choose picks candidates from what a search found. The program may have ended, or the budget run out, before it tried what is in use.
-func (l *liveTune) choose(r *tune.Result) (list []tune.Point, err error) {
+// chooseCandidates picks candidates from what a search found. The program may have ended, or the budget run out, before it
+// tried what is in use.
+func (l *liveTune) chooseCandidates(r *tune.Result) (list []tune.Point, err error) {
 	if r.Present == nil {
 		return nil, errors.New("the search ended before it tried the configuration in use: give more with --budget")
 	}
@@ -163,8 +164,8 @@ func (l *liveTune) choose(r *tune.Result) (list []tune.Point, err error) {
 	return list, nil
 }
 
-// try lets an experiment decide on a candidate. It returns false when the program has ended.
-func (l *liveTune) try(candidate *tune.Point) bool {
+// tryCandidate lets an experiment decide on a candidate. It returns false when the program has ended.
+func (l *liveTune) tryCandidate(candidate *tune.Point) bool {
 	c, best := &candidate.Configuration, &l.best.Configuration
 	p := &measure.Proposal{Alternative: watch.ConfigurationText(c.Policy, c.Settings), Name: setting.Configuration(c), Present: setting.Configuration(best)}
 	p.Memory = watch.LessMemory(candidate.PeakReserved, l.best.PeakReserved)
@@ -181,7 +182,7 @@ func (l *liveTune) try(candidate *tune.Point) bool {
 		}
 		ticker.Stop()
 		last := &l.trials[len(l.trials)-1]
-		console.Say("%s: %s", p.Name, last.change())
+		console.Say("%s: %s", p.Name, last.changeText())
 		if !last.adopted {
 			return true
 		}
@@ -208,11 +209,11 @@ func (l *liveTune) noteTrial() bool {
 	return true
 }
 
-// finish writes what is best into a file, if that is wanted and it is better than what was in use.
-func (l *liveTune) finish() (*LiveResult, error) {
+// writeBest writes what is best into a file, if that is wanted and it is better than what was in use.
+func (l *liveTune) writeBest() (*LiveResult, error) {
 	out := newLiveResult(l)
 	if path := l.options.Output.Path; path != "" && out.Better {
-		if err := l.options.Output.Write(os.Stdout, func(w io.Writer) error { return console.WriteText(w, out.file()) }); err != nil {
+		if err := l.options.Output.Write(os.Stdout, func(w io.Writer) error { return console.WriteText(w, out.settingsFileText()) }); err != nil {
 			return nil, err
 		}
 		out.Written = path

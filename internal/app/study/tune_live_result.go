@@ -46,7 +46,7 @@ func newLiveResult(l *liveTune) *LiveResult {
 			Configuration: setting.Configuration(&t.candidate.Configuration), Against: setting.Configuration(&t.against.Configuration),
 			Adopted: t.adopted,
 		}
-		one.Memory, one.MemorySimulated = t.memory()
+		one.Memory, one.MemorySimulated = t.memoryNeeded()
 		if t.result.Known() {
 			t.result.Answer.Present.Bytes = one.Memory
 			one.Measured = report.NewMeasured(t.result).MeasuredAnswer
@@ -58,16 +58,16 @@ func newLiveResult(l *liveTune) *LiveResult {
 	return out
 }
 
-// memory returns what the candidate needs: in an experiment, blocks of the other arm are among it, unless it is no pool.
-func (t *liveTrial) memory() (bytes uint64, simulated bool) {
+// memoryNeeded returns what the candidate needs: in an experiment, blocks of the other arm are among it, unless it is no pool.
+func (t *liveTrial) memoryNeeded() (bytes uint64, simulated bool) {
 	if t.result.Known() && t.candidate.Configuration.Policy == "none" {
 		return t.result.Answer.Present.Bytes, false
 	}
 	return t.candidate.PeakReserved, true
 }
 
-// change says how much more or less time the candidate takes.
-func (t *liveTrial) change() string {
+// changeText says how much more or less time the candidate takes.
+func (t *liveTrial) changeText() string {
 	switch {
 	case !t.result.Known():
 		return "not measured"
@@ -83,19 +83,20 @@ func (t *liveTrial) whyNoInterval() string {
 	return cmp.Or(why, t.result.Why, "the program ended")
 }
 
-// row returns the cells of the table: the candidate, its time, the time of the configuration that it would replace, the change, memory.
-func (t *liveTrial) row() []string {
+// tableRow returns the cells of the table: the candidate, its time, the time of the configuration that it would replace, the
+// change, memory.
+func (t *liveTrial) tableRow() []string {
 	name, other := setting.Configuration(&t.candidate.Configuration), setting.Configuration(&t.against.Configuration)
-	bytes, simulated := t.memory()
+	bytes, simulated := t.memoryNeeded()
 	memory := units.FormatLong(bytes)
 	if simulated {
 		memory += ", simulated"
 	}
 	if !t.result.Known() {
-		return []string{name, "-", other, t.change(), memory}
+		return []string{name, "-", other, t.changeText(), memory}
 	}
 	a := &t.result.Answer
-	return []string{name, units.DurationLong(a.Present.Time), units.DurationLong(a.Alternative.Time) + " with " + other, t.change(), memory}
+	return []string{name, units.DurationLong(a.Present.Time), units.DurationLong(a.Alternative.Time) + " with " + other, t.changeText(), memory}
 }
 
 // timedUnit names what the times are of: an iteration, or the way from one request to the next.
@@ -114,35 +115,35 @@ func (r *LiveResult) WriteText(w io.Writer) error {
 	table := units.Table{Width: text.table, Least: []string{"INSTEAD OF"}}
 	table.Add("TRIED", strings.ToUpper(r.timedUnit()), "INSTEAD OF", "CHANGE", "MEMORY")
 	for i := range r.live.trials {
-		table.Add(r.live.trials[i].row()...)
+		table.Add(r.live.trials[i].tableRow()...)
 	}
 	text.WriteString(table.String())
 	for i := range r.Trials {
 		if why := r.Trials[i].Why; why != "" {
-			text.paragraph("%s: %s.", r.Trials[i].Configuration, why)
+			text.writeParagraph("%s: %s.", r.Trials[i].Configuration, why)
 		}
 	}
 	best := &r.live.best.Configuration
 	switch path := r.live.options.Output.Path; {
 	case !r.Better && path != "":
-		text.paragraph("Nothing tried is better than %s, which was in use: no file is written.", r.Before)
+		text.writeParagraph("Nothing tried is better than %s, which was in use: no file is written.", r.Before)
 	case !r.Better:
-		text.paragraph("Nothing tried is better than %s, which was in use.", r.Before)
+		text.writeParagraph("Nothing tried is better than %s, which was in use.", r.Before)
 	default:
-		text.paragraph("best: %s", setting.Flags(best))
+		text.writeParagraph("best: %s", setting.Flags(best))
 		if r.Written != "" && r.Written != "-" {
-			text.paragraph("It is written to %s.", units.Clean(r.Written))
+			text.writeParagraph("It is written to %s.", units.Clean(r.Written))
 		}
 	}
 	return console.WriteText(w, text.String())
 }
 
-// file writes the best configuration as a settings file, with what was measured.
-func (r *LiveResult) file() string {
+// settingsFileText writes the best configuration as a settings file, with what was measured.
+func (r *LiveResult) settingsFileText() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# gpumemtop tune --live, measured in one run of %s: %s takes\n", units.Clean(r.Of), r.timedUnit())
 	for i := range r.live.trials {
-		row := r.live.trials[i].row()
+		row := r.live.trials[i].tableRow()
 		if why := r.Trials[i].Why; why != "" {
 			fmt.Fprintf(&b, "# not measured with %s: %s\n", row[0], why)
 			continue

@@ -17,12 +17,12 @@ func TestCandidates(t *testing.T) {
 	slab, futhark := point("slab"), point("futhark")
 	found := &tune.Result{Points: []tune.Point{slab, futhark}, None: point("none"), Recommended: &slab, Present: &futhark}
 	l := &liveTune{tuneSearch: &tuneSearch{}}
-	list, err := l.choose(found)
+	list, err := l.chooseCandidates(found)
 	if err != nil || len(list) != 2 || list[0].Configuration.Policy != "none" || list[1].Configuration.Policy != "slab" || l.start.Configuration.Policy != "futhark" {
 		t.Errorf("%v, %v", list, err)
 	}
 	found.Present = nil
-	if list, err := l.choose(found); err == nil || !strings.Contains(err.Error(), "--budget") {
+	if list, err := l.chooseCandidates(found); err == nil || !strings.Contains(err.Error(), "--budget") {
 		t.Errorf("%v, %v", list, err)
 	}
 }
@@ -42,7 +42,7 @@ func TestLiveResult(t *testing.T) {
 	}
 	path := t.TempDir() + "/tuned.toml"
 	l.options.Output = files.Output{Path: path}
-	r, err := l.finish()
+	r, err := l.writeBest()
 	if err != nil || !r.Better || r.Written != path || len(r.Trials) != 2 || r.Trials[1].Why != "too short: it ended" || r.Trials[1].Measured != nil {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -62,12 +62,12 @@ func TestLiveResult(t *testing.T) {
 		"# 1.00 ms with futhark instead of 2.00 ms with none: 50 ± 5.6 % less, taken; 4.00 MiB, simulated\n" +
 		"# not measured with slab: too short: it ended\n" +
 		setting.File("futhark", nil)
-	if got := r.file(); got != wantFile {
+	if got := r.settingsFileText(); got != wantFile {
 		t.Errorf("%s\nwant\n%s", got, wantFile)
 	}
 
 	l.best, l.options.Output.Path = l.start, t.TempDir()+"/not.toml"
-	r, err = l.finish()
+	r, err = l.writeBest()
 	text.Reset()
 	if err == nil {
 		err = r.WriteText(&text)

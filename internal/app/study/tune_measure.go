@@ -32,9 +32,9 @@ func TuneProgram(o *TuneOptions, command []string) (*TuneResult, error) {
 		return nil, err
 	}
 	path := filepath.Join(folder, "before.gmt")
-	before, err := s.trial(program, setup, path)
+	before, err := s.runTrial(program, setup, path)
 	if err == nil {
-		err = s.read([]string{path})
+		err = s.loadRecordings([]string{path})
 	}
 	if err == nil && program.Stopped() {
 		err = program.StopError()
@@ -45,18 +45,18 @@ func TuneProgram(o *TuneOptions, command []string) (*TuneResult, error) {
 	if d := s.recordings[0].Device(); s.learned && !d.PartAssumed { // a run without a pool has no sub-allocations
 		s.tuning.Device.Part, s.tuning.Device.PartAssumed = d.Part, false
 	}
-	if err := s.run(); err != nil {
+	if err := s.runSearch(); err != nil {
 		return nil, err
 	}
 	if !s.stopped && !program.Stopped() {
 		if err := s.runRecommended(program, before, filepath.Join(folder, "after.gmt")); err != nil {
 			return nil, err
 		}
-		if err := s.compare(program); err != nil {
+		if err := s.compareWithBare(program); err != nil {
 			return nil, err
 		}
 	}
-	return s.finish()
+	return s.finishResult()
 }
 
 // newProgramSearch checks the options and finds the program, which is not started yet.
@@ -87,7 +87,7 @@ func (s *tuneSearch) learnCosts(program *Program, setup *watch.Setup, path strin
 	if err != nil {
 		return err
 	}
-	trial, err := s.trial(program, bare, path)
+	trial, err := s.runTrial(program, bare, path)
 	if err != nil {
 		return err
 	}
@@ -105,11 +105,11 @@ func (s *tuneSearch) runRecommended(program *Program, before *Trial, path string
 	if present == nil || present.Configuration.String() == best.Configuration.String() {
 		return nil
 	}
-	setup, err := s.recommended()
+	setup, err := s.recommendedSetup()
 	if err != nil {
 		return err
 	}
-	after, err := s.trial(program, setup, path)
+	after, err := s.runTrial(program, setup, path)
 	if err != nil {
 		return err
 	}
@@ -117,8 +117,8 @@ func (s *tuneSearch) runRecommended(program *Program, before *Trial, path string
 	return nil
 }
 
-// recommended returns how the program runs with the recommendation.
-func (s *tuneSearch) recommended() (*watch.Setup, error) {
+// recommendedSetup returns how the program runs with the recommendation.
+func (s *tuneSearch) recommendedSetup() (*watch.Setup, error) {
 	best, o := s.result.Recommended, s.options.Setup
 	o.PolicyChoice = watch.PolicyChoice{Policy: best.Configuration.Policy}
 	for _, setting := range best.Configuration.Settings {
@@ -127,13 +127,13 @@ func (s *tuneSearch) recommended() (*watch.Setup, error) {
 	return watch.NewSetup(&o)
 }
 
-// compare measures the program bare against the recommendation, unless that is no pool. A signal ends it without a
+// compareWithBare measures the program bare against the recommendation, unless that is no pool. A signal ends it without a
 // result.
-func (s *tuneSearch) compare(program *Program) error {
+func (s *tuneSearch) compareWithBare(program *Program) error {
 	if s.result.Recommended.Configuration.Policy == "none" || program.Stopped() {
 		return nil
 	}
-	setup, err := s.recommended()
+	setup, err := s.recommendedSetup()
 	if err != nil {
 		return err
 	}
@@ -144,8 +144,8 @@ func (s *tuneSearch) compare(program *Program) error {
 	return err
 }
 
-// trial runs the program once and records it.
-func (s *tuneSearch) trial(program *Program, setup *watch.Setup, path string) (*Trial, error) {
+// runTrial runs the program once and records it.
+func (s *tuneSearch) runTrial(program *Program, setup *watch.Setup, path string) (*Trial, error) {
 	configuration := setup.Configuration()
 	console.Say("run %d: with %s", program.Runs+1, setting.Configuration(&configuration))
 	o, err := program.Run(setup, path)

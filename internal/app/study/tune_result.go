@@ -55,8 +55,8 @@ func newMeasured(before, after Trial, predictedBefore, predictedAfter float64) *
 	return m
 }
 
-// finish writes the recommendation into a file, if that is wanted, and returns the result.
-func (s *tuneSearch) finish() (*TuneResult, error) {
+// finishResult writes the recommendation into a file, if that is wanted, and returns the result.
+func (s *tuneSearch) finishResult() (*TuneResult, error) {
 	if s.options.Output.Path != "" {
 		if err := s.options.Output.Write(os.Stdout, s.writeConfiguration); err != nil {
 			return nil, err
@@ -88,7 +88,7 @@ func (r *TuneResult) WriteText(w io.Writer) error {
 	s.writeMeasured(text)
 	if s.compared != nil {
 		text.WriteString("\n")
-		text.paragraph("%s", s.compared.Text())
+		text.writeParagraph("%s", s.compared.Text())
 	}
 	return console.WriteText(w, text.String())
 }
@@ -103,8 +103,8 @@ func newProse(w io.Writer) *prose {
 	return &prose{width: console.Columns(w), table: console.Within(w, 0)}
 }
 
-// paragraph writes one; all lines but the first are indented.
-func (p *prose) paragraph(format string, a ...any) {
+// writeParagraph writes one; all lines but the first are indented.
+func (p *prose) writeParagraph(format string, a ...any) {
 	p.WriteString(console.Wrap(fmt.Sprintf(format, a...), 2, p.width) + "\n")
 }
 
@@ -114,7 +114,7 @@ func (s *tuneSearch) writeTable(b *prose) {
 	table := units.Table{Width: b.table, Least: []string{"REGRET", "HIT RATE"}}
 	table.Add("", "DRIVER", "PEAK RESERVED", "HIT RATE", "REGRET", "CONFIGURATION")
 	row := func(mark string, p *tune.Point, note string) {
-		p = s.asShown(p)
+		p = s.pointAsShown(p)
 		ns, share := r.Regret(p)
 		if s.isMeasured(p) && ns > 0 { // no pool saves nothing, whatever the simulated calls take
 			share = 1
@@ -151,11 +151,11 @@ func (s *tuneSearch) writeTable(b *prose) {
 		tune.Exhausted: "all that exist",
 		tune.Cut:       "as many as the time allowed",
 	}[r.Ending]
-	b.paragraph("Of %d configurations, %s, these are the Pareto front: no other is better both in time and in memory. %s", len(r.Points), how, s.sourceText())
+	b.writeParagraph("Of %d configurations, %s, these are the Pareto front: no other is better both in time and in memory. %s", len(r.Points), how, s.sourceText())
 }
 
-// asShown returns a point as it is shown: without a pool with the time that was measured, if it was.
-func (s *tuneSearch) asShown(p *tune.Point) *tune.Point {
+// pointAsShown returns a point as it is shown: without a pool with the time that was measured, if it was.
+func (s *tuneSearch) pointAsShown(p *tune.Point) *tune.Point {
 	if !s.isMeasured(p) {
 		return p
 	}
@@ -185,7 +185,7 @@ func (s *tuneSearch) noteOf(p *tune.Point) string {
 
 // timeOf writes the driver time of a point, and says if it was measured.
 func (s *tuneSearch) timeOf(p *tune.Point) string {
-	text := units.DurationOf(s.asShown(p).DriverNS)
+	text := units.DurationOf(s.pointAsShown(p).DriverNS)
 	if s.isMeasured(p) {
 		text += " (measured)"
 	}
@@ -222,21 +222,21 @@ func (s *tuneSearch) writeRecommended(b *prose) {
 		tune.Fits:  "It saves nearly as much time as any within --max-memory",
 	}[r.Reason]
 	if r.Reason == tune.Vain {
-		b.paragraph("No tried configuration%s takes less time than no pool, %s.", s.memoryBound(), s.timeOf(&r.None))
+		b.writeParagraph("No tried configuration%s takes less time than no pool, %s.", s.memoryBoundText(), s.timeOf(&r.None))
 	} else {
-		b.paragraph("%s: %s in the driver instead of %s without a pool, with %.2f times its memory.", why,
+		b.writeParagraph("%s: %s in the driver instead of %s without a pool, with %.2f times its memory.", why,
 			units.DurationOf(best.DriverNS), s.timeOf(&r.None), float64(best.PeakReserved)/float64(max(r.None.PeakReserved, 1)))
 	}
-	if text := s.littleToGain(); text != "" {
+	if text := s.littleToGainText(); text != "" {
 		b.WriteString("  ")
-		b.paragraph("%s", text)
+		b.writeParagraph("%s", text)
 	}
 	if p := r.Present; p != nil {
 		if p.Configuration.String() == best.Configuration.String() {
 			b.WriteString("  It is in use now.\n")
 		} else {
 			b.WriteString("  ")
-			b.paragraph("What is in use now, %s, takes %s in the driver. Replayed with %s: %s.", setting.Configuration(&p.Configuration), s.timeOf(p),
+			b.writeParagraph("What is in use now, %s, takes %s in the driver. Replayed with %s: %s.", setting.Configuration(&p.Configuration), s.timeOf(p),
 				setting.Configuration(&best.Configuration), outcomeOf(p).Versus(*outcomeOf(best)))
 		}
 	}
@@ -252,8 +252,8 @@ func outcomeOf(p *tune.Point) *analysis.Outcome {
 // littleShare is the share of a run below which less time in the driver is not worth a change.
 const littleShare = 0.01
 
-// littleToGain says so if the recommendation hardly changes the run: beside what is in use now, or else no pool.
-func (s *tuneSearch) littleToGain() string {
+// littleToGainText says so if the recommendation hardly changes the run: beside what is in use now, or else no pool.
+func (s *tuneSearch) littleToGainText() string {
 	now := s.result.Present
 	if now == nil {
 		now = &s.result.None
@@ -262,15 +262,15 @@ func (s *tuneSearch) littleToGain() string {
 	for _, r := range s.recordings {
 		run += r.Span()
 	}
-	gain := s.asShown(now).DriverNS - s.result.Recommended.DriverNS
+	gain := s.pointAsShown(now).DriverNS - s.result.Recommended.DriverNS
 	if now.Assumed() || s.result.Reason == tune.Vain || gain <= 0 || gain >= littleShare*float64(run) {
 		return ""
 	}
 	return fmt.Sprintf("That saves less than 1 %% of the %s that were recorded: too little to matter.", units.Duration(run))
 }
 
-// memoryBound names the bound on memory.
-func (s *tuneSearch) memoryBound() string {
+// memoryBoundText names the bound on memory.
+func (s *tuneSearch) memoryBoundText() string {
 	if s.tuning.MaxMemory == 0 {
 		return ""
 	}
@@ -288,7 +288,7 @@ func (s *tuneSearch) writeBound(b *prose) {
 	if ns, share := r.Regret(r.Recommended); ns >= 0.5 {
 		more = fmt.Sprintf("%s more than the %s, %.1f %% of what could be saved", units.DurationOf(ns), which, 100*share)
 	}
-	b.paragraph("regret: even a policy that knew the future would take at least %s if each buffer has its own block, %s if buffers are "+
+	b.writeParagraph("regret: even a policy that knew the future would take at least %s if each buffer has its own block, %s if buffers are "+
 		"sub-allocated from slabs, and reserve at least %s. %s takes %s.", units.DurationOf(r.Bound.Whole), units.DurationOf(r.Bound.Carved),
 		units.FormatLong(r.Bound.Peak), setting.Configuration(c), more)
 }
@@ -299,7 +299,7 @@ func (s *tuneSearch) writeFolds(b *prose) {
 		if s.stopped {
 			why = "it was interrupted"
 		}
-		b.paragraph("cross-validation: not done, because %s.", why)
+		b.writeParagraph("cross-validation: not done, because %s.", why)
 		return
 	}
 	bad := 0
@@ -316,17 +316,17 @@ func (s *tuneSearch) writeFolds(b *prose) {
 			verdict = "OVER-FITS"
 			bad++
 		}
-		b.paragraph("cross-validation: chosen without %s, %s takes %s there; that part alone would choose %s: %s.", s.unseenPart(f.Held),
+		b.writeParagraph("cross-validation: chosen without %s, %s takes %s there; that part alone would choose %s: %s.", s.unseenPartText(f.Held),
 			setting.Configuration(&f.Chosen.Configuration), takes(&f.Chosen), same, verdict)
 	}
 	if bad > 0 {
 		b.WriteString("  ")
-		b.paragraph("The choice does not carry over (%d of %d): tune on recordings of everything that the program does.", bad, len(s.folds))
+		b.writeParagraph("The choice does not carry over (%d of %d): tune on recordings of everything that the program does.", bad, len(s.folds))
 	}
 }
 
-// unseenPart names what a choice did not see.
-func (s *tuneSearch) unseenPart(held int) string {
+// unseenPartText names what a choice did not see.
+func (s *tuneSearch) unseenPartText(held int) string {
 	if len(s.recordings) == 1 {
 		return [...]string{"the first half", "the second half"}[held]
 	}
@@ -359,5 +359,5 @@ func (s *tuneSearch) writeMeasured(b *prose) {
 	if m.Differs {
 		warning = " The measurement is far from the prediction: trust the measurement, and repeat it."
 	}
-	b.paragraph("One run each: other work on the machine affects the figures.%s", warning)
+	b.writeParagraph("One run each: other work on the machine affects the figures.%s", warning)
 }

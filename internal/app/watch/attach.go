@@ -83,7 +83,7 @@ func (a *attacher) Check(w *Watch) error {
 	if a.processes, err = findProcesses(o.PIDs); err != nil {
 		return err
 	}
-	if err := inSession(a.processes); err != nil {
+	if err := ownSessionError(a.processes); err != nil {
 		return err
 	}
 	for i := range a.processes {
@@ -135,26 +135,26 @@ func (a *attacher) newSubject() *Subject {
 func (a *attacher) Start() (ended <-chan struct{}, err error) {
 	// Until the end: a second Ctrl-C must not lose the recording.
 	a.signals = session.Catch()
-	feed, err := a.feed(a.selection())
+	feed, err := a.feed(a.tracerOptions())
 	if err != nil {
 		return nil, err
 	}
 	// Now, not earlier: a file that would be overwritten stays when attaching fails.
-	tap, err := a.create(a.subject.ModelOptions())
+	tap, err := a.createOutputs(a.subject.ModelOptions())
 	if err != nil {
 		return nil, errors.Join(err, feed.Detach(), feed.Close())
 	}
-	names := a.subject.Setup.names(&a.notes)
+	names := a.subject.Setup.namingOptions(&a.notes)
 	a.session = session.Attach(session.AttachOptions{
 		Feed: feed, Model: a.model, Resolve: symbol.New(names).Frames, Names: names, Open: feed.Open, Tap: tap,
 		Published: new(console.Memory).Limit,
 		Recorder:  a.outputs.Recorder, Recording: a.outputs.RecordingName(),
 	})
-	a.ctx, a.detach = a.untilDetached()
+	a.ctx, a.detach = a.contextUntilDetached()
 	return a.session.Ended(), nil
 }
 
-func (a *attacher) selection() tracer.Options {
+func (a *attacher) tracerOptions() tracer.Options {
 	o, setup := a.options, a.subject.Setup
 	selection := tracer.Options{
 		Selection: target.Selection{Comms: o.Comms, Cgroups: o.Cgroups, All: o.All, Follow: o.Follow},
@@ -167,9 +167,9 @@ func (a *attacher) selection() tracer.Options {
 	return selection
 }
 
-// untilDetached returns a context whose end ends the session: by a signal, after --duration, when the session fails, or by
+// contextUntilDetached returns a context whose end ends the session: by a signal, after --duration, when the session fails, or by
 // the function that it returns.
-func (a *attacher) untilDetached() (context.Context, context.CancelFunc) {
+func (a *attacher) contextUntilDetached() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	context.AfterFunc(ctx, a.session.Stop)
 	if a.options.Duration > 0 {
@@ -221,7 +221,7 @@ func (a *attacher) selectedText() string {
 // Show implements Source. Leaving the dashboard detaches.
 func (a *attacher) Show() {
 	err := a.screen.Show(a.ctx, ui.Options{
-		Source: a.model.Published, App: a.app, Curve: a.simulations.Curve, Attached: true, ReadOnly: true,
+		Source: a.model.Published, App: a.programState, Curve: a.simulations.Curve, Attached: true, ReadOnly: true,
 	})
 	if err != nil {
 		a.notes.Add(err.Error())
@@ -237,7 +237,10 @@ func (a *attacher) Host() (path string, host remote.Host, remove func()) {
 	}
 	host = remote.Host{
 		About: remote.About{Program: a.subject.Name, Attached: true, Fixed: true},
-		State: func() remote.State { app := a.app(); return remote.State{State: app.State, Status: app.Status} },
+		State: func() remote.State {
+			app := a.programState()
+			return remote.State{State: app.State, Status: app.Status}
+		},
 	}
 	if len(a.processes) == 1 {
 		host.About.Child = a.processes[0].pid
@@ -245,8 +248,8 @@ func (a *attacher) Host() (path string, host remote.Host, remove func()) {
 	return path, host, remove
 }
 
-// app tells the dashboard whether anything is left to watch.
-func (a *attacher) app() ui.App {
+// programState tells the dashboard whether anything is left to watch.
+func (a *attacher) programState() ui.App {
 	app := ui.App{Status: -1}
 	select {
 	case <-a.session.Ended():

@@ -37,8 +37,8 @@ func (r *runner) startController() {
 	go r.controller.run()
 }
 
-// stop leaves the policy to the user from now on.
-func (c *controller) stop() {
+// leaveToUser leaves the policy to the user from now on.
+func (c *controller) leaveToUser() {
 	if c != nil && !c.stopped.Swap(true) {
 		c.measured.Stop()
 		c.auto.Store(&stats.Auto{})
@@ -46,8 +46,8 @@ func (c *controller) stop() {
 	}
 }
 
-// wait waits until the policy no longer changes, when the program has ended.
-func (c *controller) wait() {
+// awaitEnd waits until the policy no longer changes, when the program has ended.
+func (c *controller) awaitEnd() {
 	if c != nil {
 		<-c.done
 	}
@@ -70,7 +70,7 @@ func (c *controller) run() {
 // considerChange proposes another configuration if that may be worth it, and takes it if a trial shows that it is.
 func (c *controller) considerChange() {
 	if c.trial != nil {
-		c.await()
+		c.awaitTrial()
 		return
 	}
 	t := &c.model.Published().Totals
@@ -80,12 +80,12 @@ func (c *controller) considerChange() {
 	})
 	c.simulations.Tap.SetResting(c.decide.Resting())
 	if ok {
-		c.propose(&choice)
+		c.proposeTrial(&choice)
 	}
 }
 
-// propose makes a choice the trial.
-func (c *controller) propose(choice *auto.Choice) {
+// proposeTrial makes a choice the trial.
+func (c *controller) proposeTrial(choice *auto.Choice) {
 	to := choice.Configuration
 	c.choice = to
 	c.trial = &measure.Proposal{
@@ -102,8 +102,8 @@ func LessMemory(peak, other uint64) string {
 	return fmt.Sprintf("%s at its peak instead of %s, simulated", units.FormatLong(peak), units.FormatLong(other))
 }
 
-// await waits until the trial has begun, and then until it is over. While the user measures it waits.
-func (c *controller) await() {
+// awaitTrial waits until the trial has begun, and then until it is over. While the user measures it waits.
+func (c *controller) awaitTrial() {
 	if !c.begun {
 		c.begun = c.measured.Propose(c.trial)
 		return

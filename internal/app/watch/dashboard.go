@@ -65,8 +65,8 @@ const (
 	themeMax = 64 << 10
 )
 
-// policies are those that a run may switch to.
-func policies() []ui.Policy {
+// switchablePolicies are those that a run may switch to.
+func switchablePolicies() []ui.Policy {
 	var list []ui.Policy
 	for _, name := range allocator.Names() {
 		description, _ := allocator.Describe(name)
@@ -158,17 +158,17 @@ func (s *Screen) Close() {
 // plain cancel.
 func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 	o.Input, o.Terminal = s.tty, s.tty
-	o.PostMortem, o.JobControl = postMortem, jobControl()
+	o.PostMortem, o.JobControl = postMortemLines, hasJobControl()
 	o.Judge = &analysis.Live{Still: o.Moment != nil, Attached: o.Attached, Replay: o.Replay}
 	o.Mouse, o.Guide = s.options.Mouse, s.options.Guide
 	o.Write, o.Export = writeNew, func(path string, s *stats.Snapshot) error { return exportSnapshot(path, s, o.Attached) }
-	o.Refresh, o.Charts, o.Own = s.options.Refresh, s.charts(), s.options.own
-	o.State, o.Keep = lastState(), keepState
+	o.Refresh, o.Charts, o.Own = s.options.Refresh, s.chartCharacters(), s.options.own
+	o.State, o.Keep = readLastState(), writeState
 	if o.State.Refresh > 0 && o.Refresh == UsualRefresh() { // no option names another
 		o.Refresh = o.State.Refresh
 	}
-	o.Theme, o.AskTheme = s.options.theme()
-	o.Colors = colors(o.Theme)
+	o.Theme, o.AskTheme = s.options.chosenTheme()
+	o.Colors = terminalColors(o.Theme)
 	_, err := ui.Run(ctx, o)
 	if !errors.Is(err, context.Canceled) {
 		return err
@@ -179,8 +179,8 @@ func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 	return nil
 }
 
-// charts returns the characters to draw with: those asked for, else what the terminal has.
-func (s *Screen) charts() ui.Charts {
+// chartCharacters returns the characters to draw with: those asked for, else what the terminal has.
+func (s *Screen) chartCharacters() ui.Charts {
 	charts := ui.ChartsOf(os.Environ())
 	switch o := &s.options; {
 	case o.ASCII || o.Charts == "ascii":
@@ -197,9 +197,9 @@ func (s *Screen) charts() ui.Charts {
 	return charts
 }
 
-// theme returns the theme, and whether the terminal is asked whether it is dark or light. Until it answers, which it may never do,
-// a variable says so.
-func (o *DashboardOptions) theme() (theme ui.Theme, ask bool) {
+// chosenTheme returns the theme, and whether the terminal is asked whether it is dark or light. Until it answers, which it may
+// never do, a variable says so.
+func (o *DashboardOptions) chosenTheme() (chosenTheme ui.Theme, ask bool) {
 	// rxvt, Konsole and others set it: "foreground;background", colours of the ANSI palette.
 	colors := os.Getenv("COLORFGBG")
 	background, err := strconv.Atoi(colors[strings.LastIndexByte(colors, ';')+1:])
@@ -225,17 +225,17 @@ func (o *DashboardOptions) theme() (theme ui.Theme, ask bool) {
 	return ui.Dark, true
 }
 
-// colors returns the colours that the terminal has for a theme.
-func colors(name ui.Theme) colorprofile.Profile {
+// terminalColors returns the colours that the terminal has for a theme.
+func terminalColors(name ui.Theme) colorprofile.Profile {
 	if name == ui.Mono {
 		return colorprofile.ASCII
 	}
 	return ui.ColorsOf(os.Environ())
 }
 
-// jobControl reports whether a shell waits that can continue our process group once it has stopped: the kernel ignores stop
+// hasJobControl reports whether a shell waits that can continue our process group once it has stopped: the kernel ignores stop
 // signals of the terminal for a group without one (POSIX: orphaned process group).
-func jobControl() bool {
+func hasJobControl() bool {
 	parent, group, session, err := readParents(os.Getpid())
 	for err == nil && parent > 1 {
 		var itsGroup, itsSession int
@@ -257,8 +257,8 @@ func readParents(pid int) (parent, group, session int, err error) {
 	return parent, group, session, err
 }
 
-// postMortem is the page that is also written to stderr.
-func postMortem(p *stats.PostMortem, started uint64) []ui.PostMortemLine {
+// postMortemLines is the page that is also written to stderr.
+func postMortemLines(p *stats.PostMortem, started uint64) []ui.PostMortemLine {
 	page := report.NewPostMortem(p, started)
 	lines := []ui.PostMortemLine{{Text: page.Title}}
 	for _, line := range page.Lines {

@@ -10,8 +10,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/ui"
 )
 
-// stateFile is where the dashboard's state is kept (XDG Base Directory Specification); empty: nowhere.
-func stateFile() string {
+// stateFilePath is where the dashboard's state is kept (XDG Base Directory Specification); empty: nowhere.
+func stateFilePath() string {
 	folder := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(folder) {
 		home, err := os.UserHomeDir()
@@ -23,18 +23,18 @@ func stateFile() string {
 	return filepath.Join(folder, "gpumemtop", "dashboard.json")
 }
 
-// lastState returns how the last dashboard was left; nothing where that is not kept, or cannot be read.
-func lastState() (s ui.State) {
-	text, err := os.ReadFile(stateFile())
+// readLastState returns how the last dashboard was left; nothing where that is not kept, or cannot be read.
+func readLastState() (s ui.State) {
+	text, err := os.ReadFile(stateFilePath())
 	if err != nil || json.Unmarshal(text, &s) != nil {
 		return ui.State{}
 	}
 	return s
 }
 
-// keepState keeps it for the next dashboard, if that is possible. Another dashboard may do so, too.
-func keepState(s ui.State) {
-	path := stateFile()
+// writeState keeps it for the next dashboard, if that is possible. Another dashboard may do so, too.
+func writeState(s ui.State) {
+	path := stateFilePath()
 	if path == "" || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
 		return
 	}

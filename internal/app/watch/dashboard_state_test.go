@@ -13,13 +13,13 @@ import (
 func TestStateIsKept(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", folder)
-	if got := lastState(); got != (ui.State{}) {
+	if got := readLastState(); got != (ui.State{}) {
 		t.Errorf("before there was one: %+v", got)
 	}
 	want := ui.State{Layout: "tuning", Hidden: "57", Sort: "PEAK", Reverse: true, Refresh: time.Second}
-	keepState(ui.State{})
-	keepState(want)
-	if got := lastState(); got != want {
+	writeState(ui.State{})
+	writeState(want)
+	if got := readLastState(); got != want {
 		t.Errorf("kept %+v", got)
 	}
 	path := filepath.Join(folder, "gpumemtop", "dashboard.json")
@@ -29,22 +29,22 @@ func TestStateIsKept(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`{"layout": "tuning", "hidden": 5}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := lastState(); got != (ui.State{}) {
+	if got := readLastState(); got != (ui.State{}) {
 		t.Errorf("of a broken file: %+v", got)
 	}
 	t.Setenv("XDG_STATE_HOME", "/dev/null")
-	keepState(want)
-	if got := lastState(); got != (ui.State{}) {
+	writeState(want)
+	if got := readLastState(); got != (ui.State{}) {
 		t.Errorf("where nothing can be kept: %+v", got)
 	}
 	t.Setenv("XDG_STATE_HOME", "here")
 	t.Setenv("HOME", folder)
-	if got := stateFile(); got != filepath.Join(folder, ".local", "state", "gpumemtop", "dashboard.json") {
+	if got := stateFilePath(); got != filepath.Join(folder, ".local", "state", "gpumemtop", "dashboard.json") {
 		t.Errorf("the file is %s", got)
 	}
 	t.Setenv("HOME", "")
-	keepState(want)
-	if got := lastState(); got != (ui.State{}) {
+	writeState(want)
+	if got := readLastState(); got != (ui.State{}) {
 		t.Errorf("without a home: %+v", got)
 	}
 }

@@ -30,7 +30,7 @@ func TestTheme(t *testing.T) {
 		if err := o.Check(); err != nil {
 			t.Error(err)
 		}
-		if got, ask := o.theme(); got != test.want || ask != test.ask {
+		if got, ask := o.chosenTheme(); got != test.want || ask != test.ask {
 			t.Errorf("%+v: theme %d, asked %v", test, got, ask)
 		}
 	}
@@ -61,7 +61,7 @@ func TestCharts(t *testing.T) {
 	} {
 		t.Setenv("TERM", test.term)
 		s := Screen{tty: pipe, options: DashboardOptions{Charts: test.charts, ASCII: test.ascii, Refresh: DefaultRefresh}}
-		if got := s.charts(); got != test.want {
+		if got := s.chartCharacters(); got != test.want {
 			t.Errorf("%+v: %v", test, got)
 		}
 		if err := s.options.Check(); (err == nil) != (test.wrong == "") || err != nil && !strings.Contains(err.Error(), test.wrong) {
@@ -84,7 +84,7 @@ func TestThemeFile(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v", text, err)
 		}
-		if theme, ask := o.theme(); want == "" && (theme != ui.Light || ask || o.own.Text["dim"] != "#123456") {
+		if theme, ask := o.chosenTheme(); want == "" && (theme != ui.Light || ask || o.own.Text["dim"] != "#123456") {
 			t.Errorf("theme %d, asked %v, %+v", theme, ask, o.own)
 		}
 	}
@@ -114,7 +114,8 @@ func TestUsualRefresh(t *testing.T) {
 	}
 }
 
-// TestColoursAreThoseOfTheEnvironment: a terminal has the colours that its environment says, and at least those of ANSI; mono has none.
+// TestColoursAreThoseOfTheEnvironment: a terminal has the colours that its environment says, and at least those of ANSI; mono
+// has none.
 func TestColoursAreThoseOfTheEnvironment(t *testing.T) {
 	t.Setenv("NO_COLOR", "")
 	for _, test := range []struct {
@@ -128,10 +129,10 @@ func TestColoursAreThoseOfTheEnvironment(t *testing.T) {
 		t.Setenv("TERM", test.term)
 		t.Setenv("COLORTERM", test.all)
 		t.Setenv("TMUX", test.tmux)
-		if got := colors(ui.Dark); got != test.want {
+		if got := terminalColors(ui.Dark); got != test.want {
 			t.Errorf("%+v: %v", test, got)
 		}
-		if got := colors(ui.Mono); got != colorprofile.ASCII {
+		if got := terminalColors(ui.Mono); got != colorprofile.ASCII {
 			t.Errorf("%+v: mono has %v", test, got)
 		}
 	}

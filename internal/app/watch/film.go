@@ -20,8 +20,8 @@ const (
 	filmHeight = 36
 )
 
-// film writes a film of a recording.
-func (o *ViewOptions) film(stdout io.Writer, path string) error {
+// writeFilm writes a film of a recording.
+func (o *ViewOptions) writeFilm(stdout io.Writer, path string) error {
 	if err := o.Dashboard.Check(); err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (o *ViewOptions) film(stdout io.Writer, path string) error {
 	if err != nil {
 		return err
 	}
-	picture, err := film(path, max(after, 0))
+	picture, err := renderFilm(path, max(after, 0))
 	if err != nil {
 		return err
 	}
@@ -39,23 +39,24 @@ func (o *ViewOptions) film(stdout io.Writer, path string) error {
 	})
 }
 
-// film returns a moving picture of the dashboard as it was from a time after the start on.
-func film(path string, after time.Duration) (picture string, err error) {
+// renderFilm returns a moving picture of the dashboard as it was from a time after the start on.
+func renderFilm(path string, after time.Duration) (picture string, err error) {
 	reader, err := recording.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
 	header := reader.Header()
-	snapshots, err := moments(reader, stats.New(modelOptions(header)), header.ClockNS+uint64(after))
+	snapshots, err := filmSnapshots(reader, stats.New(modelOptions(header)), header.ClockNS+uint64(after))
 	if err != nil {
 		return "", err
 	}
 	return ui.Film(snapshots, &analysis.Live{Attached: header.Attached}, filmEvery, filmWidth, filmHeight), nil
 }
 
-// moments returns the snapshots of a film that begins at a time, which CLOCK_MONOTONIC gives: fewer where the recording ends before.
-func moments(source recording.Source, m *stats.Model, next uint64) ([]*stats.Snapshot, error) {
+// filmSnapshots returns the snapshots of a film that begins at a time, which CLOCK_MONOTONIC gives: fewer where the recording
+// ends before.
+func filmSnapshots(source recording.Source, m *stats.Model, next uint64) ([]*stats.Snapshot, error) {
 	var out []*stats.Snapshot
 	var r wire.Record
 	for {

@@ -133,11 +133,11 @@ func parseLimit(policy, name, value string) (allocator.Setting, error) {
 func canonicalValue(l *allocator.Limit, value string) (string, error) {
 	switch l.Kind {
 	case allocator.Bytes:
-		return bytesOf(value)
+		return parseBytes(value)
 	case allocator.Seconds:
-		return secondsOf(value)
+		return parseSeconds(value)
 	case allocator.Switch:
-		return switchOf(value)
+		return parseSwitch(value)
 	case allocator.Choice:
 		word := strings.ToLower(value)
 		if !slices.Contains(l.Choices, word) {
@@ -147,7 +147,7 @@ func canonicalValue(l *allocator.Limit, value string) (string, error) {
 	case allocator.Sizes:
 		var sizes []string
 		for field := range strings.SplitSeq(value, ":") {
-			bytes, err := bytesOf(field)
+			bytes, err := parseBytes(field)
 			if err != nil {
 				return "", err
 			}
@@ -159,7 +159,7 @@ func canonicalValue(l *allocator.Limit, value string) (string, error) {
 	return value, nil
 }
 
-func bytesOf(value string) (string, error) {
+func parseBytes(value string) (string, error) {
 	bytes, err := units.Parse(value)
 	if err != nil {
 		return "", fmt.Errorf("bad size %q", value)
@@ -167,8 +167,8 @@ func bytesOf(value string) (string, error) {
 	return strconv.FormatUint(bytes, 10), nil
 }
 
-// secondsOf reads "30s", "1h30m" or a number of seconds.
-func secondsOf(value string) (string, error) {
+// parseSeconds reads "30s", "1h30m" or a number of seconds.
+func parseSeconds(value string) (string, error) {
 	if seconds, err := strconv.ParseFloat(value, 64); err == nil && !strings.ContainsAny(value, "xX") {
 		return setting.Number(seconds), nil
 	}
@@ -179,7 +179,7 @@ func secondsOf(value string) (string, error) {
 	return setting.Number(d.Seconds()), nil
 }
 
-func switchOf(value string) (string, error) {
+func parseSwitch(value string) (string, error) {
 	switch strings.ToLower(value) {
 	case "on", "true", "yes", "1":
 		return "on", nil

@@ -73,14 +73,14 @@ func (m *Monitor) Start(model *stats.Model) {
 	source := model.Published
 	if m.options.OTLP != "" {
 		var err error
-		if m.otlp, err = monitor.StartOTLP(m.options.OTLP, source, m.run()); err != nil {
+		if m.otlp, err = monitor.StartOTLP(m.options.OTLP, source, m.describeRun()); err != nil {
 			m.notes.Add("--otlp: " + err.Error())
 		}
 	}
 	if m.server == nil {
 		return
 	}
-	m.server.Start(source, m.run(), func(s *stats.Snapshot, w io.Writer) error {
+	m.server.Start(source, m.describeRun(), func(s *stats.Snapshot, w io.Writer) error {
 		summary := report.NewSummary(s)
 		if m.subject.Attached {
 			summary = report.NewWatchSummary(s, 0)
@@ -90,7 +90,7 @@ func (m *Monitor) Start(model *stats.Model) {
 	m.notes.Add("figures are at " + m.server.Address())
 }
 
-func (m *Monitor) run() monitor.Run {
+func (m *Monitor) describeRun() monitor.Run {
 	return monitor.Run{Program: m.subject.Name, Version: m.subject.identity().Revision}
 }
 
@@ -106,12 +106,12 @@ func (m *Monitor) Finish(last *stats.Snapshot) {
 		}
 	}
 	if m.options.Textfile != "" {
-		if err := monitor.WriteTextfile(m.options.Textfile, pid, last, m.run()); err != nil {
+		if err := monitor.WriteTextfile(m.options.Textfile, pid, last, m.describeRun()); err != nil {
 			m.notes.Add("--textfile: " + err.Error())
 		}
 	}
 	if m.options.Push != "" {
-		if err := monitor.Push(m.options.Push, last, m.run()); err != nil {
+		if err := monitor.Push(m.options.Push, last, m.describeRun()); err != nil {
 			m.notes.Add("--push: " + err.Error())
 		}
 	}

@@ -56,8 +56,8 @@ func (d *OnDemand) Append(r *wire.Record) error {
 func (d *OnDemand) Flush() error {
 	switch {
 	case d.writer == nil:
-	case d.ended() && (d.follower.Whole() || time.Now().After(d.patience)):
-		d.close()
+	case d.hasEnded() && (d.follower.Whole() || time.Now().After(d.patience)):
+		d.completeFile()
 	default:
 		if err := d.writer.Flush(); err != nil {
 			d.endPart(err)
@@ -76,13 +76,13 @@ func (d *OnDemand) Bytes() uint64 {
 
 // Path implements session.Switched.
 func (d *OnDemand) Path() string {
-	if d.writer == nil || d.ended() {
+	if d.writer == nil || d.hasEnded() {
 		return ""
 	}
 	return d.path
 }
 
-func (d *OnDemand) ended() bool { return d.footer.EndedNS != 0 }
+func (d *OnDemand) hasEnded() bool { return d.footer.EndedNS != 0 }
 
 // Toggle implements session.Switched: it begins a part, or ends the one that is being recorded.
 func (d *OnDemand) Toggle(until uint64) (text string, err error) {
@@ -93,12 +93,12 @@ func (d *OnDemand) Toggle(until uint64) (text string, err error) {
 		d.patience = time.Now().Add(2 * time.Second)
 		return fmt.Sprintf("recorded %s: %s", units.Duration(now-min(d.since, now)), d.path), d.Flush()
 	}
-	d.close() // one that has ended, and lacks names
+	d.completeFile() // one that has ended, and lacks names
 	name, err := files.ExpandName(onDemandName, d.outputs.subject.Name, time.Now())
 	if err != nil {
 		return "", err
 	}
-	if d.writer, err = recording.Create(name.String(), d.outputs.header(now), false); err != nil {
+	if d.writer, err = recording.Create(name.String(), d.outputs.recordingHeader(now), false); err != nil {
 		d.writer = nil
 		return "", err
 	}
@@ -120,8 +120,8 @@ func (d *OnDemand) endPart(err error) {
 	d.follower.Leave()
 }
 
-// close completes the file, if there is one.
-func (d *OnDemand) close() {
+// completeFile completes the file, if there is one.
+func (d *OnDemand) completeFile() {
 	if d.writer == nil {
 		return
 	}
@@ -136,11 +136,11 @@ func (d *OnDemand) close() {
 
 // Close implements output: it completes a part that is still being recorded when the run ends. It says itself what is missing.
 func (d *OnDemand) Close(footer recording.Footer) error {
-	if !d.ended() {
+	if !d.hasEnded() {
 		footer.Lost = d.footer.Lost
 		d.footer = footer
 	}
-	d.close()
+	d.completeFile()
 	return nil
 }
 

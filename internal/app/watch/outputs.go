@@ -59,7 +59,7 @@ func (s *Subject) arguments() []string {
 func (s *Subject) ModelOptions() stats.Options {
 	return stats.Options{
 		Program: s.program(), Arguments: s.arguments(), Policy: s.Setup.Policy.Name(), Started: session.Now(),
-		App: s.App, Labels: s.Labels, DeviceMemory: s.Setup.Memory, EntriesMax: s.Setup.entriesMax(),
+		App: s.App, Labels: s.Labels, DeviceMemory: s.Setup.Memory, EntriesMax: s.Setup.maxEntries(),
 		Nameless: s.Setup.nameless.Load,
 	}
 }
@@ -91,7 +91,7 @@ func NewOutputs(options OutputOptions, subject *Subject, notes *console.Notes) (
 	if subject.App = units.Clean(options.App); subject.App != "" {
 		_ = os.Setenv(wire.AppEnv, subject.App) // for the program: no value that a setting can have is refused
 	}
-	if err := o.summary().CheckWritable("summary"); err != nil {
+	if err := o.summaryOutput().CheckWritable("summary"); err != nil {
 		return nil, err
 	}
 	if err := o.checkNames(); err != nil {
@@ -100,8 +100,8 @@ func NewOutputs(options OutputOptions, subject *Subject, notes *console.Notes) (
 	return o, o.checkDistinct()
 }
 
-// summary is where the final figures go, also in place of earlier ones.
-func (o *Outputs) summary() files.Output {
+// summaryOutput is where the final figures go, also in place of earlier ones.
+func (o *Outputs) summaryOutput() files.Output {
 	return files.Output{Path: o.options.Summary, Force: o.options.Force, Again: report.IsSummary}
 }
 
@@ -175,7 +175,7 @@ func (o *Outputs) Create(model *stats.Model) error {
 	if !o.Wanted() {
 		return nil
 	}
-	header := o.header(model.Snapshot().Started) // so that a recording takes as long as its summary says
+	header := o.recordingHeader(model.Snapshot().Started) // so that a recording takes as long as its summary says
 	switch {
 	case o.recording == nil:
 	case o.recording.Single():
@@ -211,8 +211,8 @@ func (o *Outputs) createTrace(path string, create func(string, export.Facts, boo
 	return nil
 }
 
-// header returns the header of a recording that begins at a time in ns.
-func (o *Outputs) header(begins uint64) recording.Header {
+// recordingHeader returns the header of a recording that begins at a time in ns.
+func (o *Outputs) recordingHeader(begins uint64) recording.Header {
 	host, err := os.Hostname()
 	if err != nil {
 		host = ""
@@ -240,7 +240,7 @@ func (o *Outputs) header(begins uint64) recording.Header {
 
 // Discard removes the files of a program that did not start.
 func (o *Outputs) Discard() {
-	_ = o.close(recording.Footer{Status: -1})
+	_ = o.closeFiles(recording.Footer{Status: -1})
 	for _, file := range o.files {
 		if file.path != "" {
 			_ = os.Remove(file.path)
@@ -251,10 +251,10 @@ func (o *Outputs) Discard() {
 // Complete completes the files. Programs that were watched go on where cut is set. It returns messages about the files of
 // processes, and about incomplete files.
 func (o *Outputs) Complete(last *stats.Snapshot, exit report.Exit, cut bool) []string {
-	return o.close(recording.Footer{Lost: last.Lost, EndedNS: last.Ended(), Asked: last.Asked, Status: exit.Status, Signal: exit.Signal, Cut: cut})
+	return o.closeFiles(recording.Footer{Lost: last.Lost, EndedNS: last.Ended(), Asked: last.Asked, Status: exit.Status, Signal: exit.Signal, Cut: cut})
 }
 
-func (o *Outputs) close(footer recording.Footer) []string {
+func (o *Outputs) closeFiles(footer recording.Footer) []string {
 	var failures []string
 	for _, file := range o.files {
 		if err := file.Close(footer); err != nil {
@@ -262,7 +262,7 @@ func (o *Outputs) close(footer recording.Footer) []string {
 			failures = append(failures, err.Error())
 		}
 	}
-	return append(o.processes.messages(), failures...)
+	return append(o.processes.endMessages(), failures...)
 }
 
 // Summarize writes the final figures to stderr, and as JSON where that is wanted. about makes them from the last snapshot.
@@ -278,7 +278,7 @@ func (o *Outputs) Summarize(last *stats.Snapshot, about func(*stats.Snapshot) re
 	if o.options.Summary == "" {
 		return
 	}
-	if err := o.summary().Write(os.Stdout, summary.WriteJSON); err != nil {
+	if err := o.summaryOutput().Write(os.Stdout, summary.WriteJSON); err != nil {
 		o.Partial = true
 		o.Notes.Add("--summary: " + err.Error())
 	}
@@ -349,8 +349,8 @@ func (o *outputFile) Close(footer recording.Footer) error {
 	return err
 }
 
-// fail notes an error, if it is one.
-func (o *outputFile) fail(err error) {
+// noteError notes an error, if it is one.
+func (o *outputFile) noteError(err error) {
 	if err != nil {
 		o.err = err
 	}
@@ -363,27 +363,27 @@ type tee []*outputFile
 func (t tee) Append(r *wire.Record) error {
 	for _, o := range t {
 		if o.err == nil {
-			o.fail(o.Append(r))
+			o.noteError(o.Append(r))
 		}
 	}
-	return t.failure()
+	return t.allFailedError()
 }
 
 // Flush implements session.Recorder.
 func (t tee) Flush() error {
 	for _, o := range t {
 		if o.err == nil {
-			o.fail(o.Flush())
+			o.noteError(o.Flush())
 		}
 	}
-	return t.failure()
+	return t.allFailedError()
 }
 
 // Bytes implements session.Recorder: those of the first file.
 func (t tee) Bytes() uint64 { return t[0].Bytes() }
 
-// failure returns an error once all files have failed.
-func (t tee) failure() error {
+// allFailedError returns an error once all files have failed.
+func (t tee) allFailedError() error {
 	var last error
 	for _, o := range t {
 		if last = o.err; last == nil {

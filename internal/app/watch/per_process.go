@@ -59,7 +59,7 @@ func newPerProcess(name files.Name, header recording.Header, m *stats.Model, for
 // Append implements session.Recorder. It never fails.
 func (s *perProcess) Append(r *wire.Record) error {
 	if r.Kind == wire.KindProcess {
-		s.begin(r)
+		s.createFile(r)
 	}
 	f := s.open[r.Process]
 	if f == nil {
@@ -70,25 +70,25 @@ func (s *perProcess) Append(r *wire.Record) error {
 	}
 	f.now = max(f.now, r.Time)
 	if err := f.writer.Append(r); err != nil {
-		s.abandon(r.Process, err)
+		s.abandonFile(r.Process, err)
 	}
 	return nil
 }
 
-// begin creates the file of the process that a PROCESS record announces.
-func (s *perProcess) begin(r *wire.Record) {
+// createFile creates the file of the process that a PROCESS record announces.
+func (s *perProcess) createFile(r *wire.Record) {
 	h := s.header
 	words := strings.Split(string(bytes.TrimSuffix(r.Payload, []byte{0})), "\x00")
 	h.Program, h.Arguments = words[0], words[1:]
 	h.Created, h.ClockNS = h.Created.Add(time.Duration(r.Time-h.ClockNS)), r.Time
 	path, err := s.freeName(int(r.AsProcess().PID()))
 	if err != nil {
-		s.fail(err)
+		s.noteFailure(err)
 		return
 	}
 	w, err := recording.Create(path, h, s.force)
 	if err != nil {
-		s.fail(err)
+		s.noteFailure(err)
 		return
 	}
 	if _, known := s.model.ProcessInterval(r.Process); known {
@@ -122,27 +122,27 @@ func (s *perProcess) freeName(pid int) (string, error) {
 	return "", fmt.Errorf("%s exists, and so do %d others: process %d is not recorded; use -f to overwrite them", wanted, attemptsMax, pid)
 }
 
-func (s *perProcess) fail(err error) {
+func (s *perProcess) noteFailure(err error) {
 	s.failed++
 	if s.first == nil {
 		s.first = err
 	}
 }
 
-// abandon ends a file that can no longer be written. What is in it is complete.
-func (s *perProcess) abandon(process uint32, err error) {
+// abandonFile ends a file that can no longer be written. What is in it is complete.
+func (s *perProcess) abandonFile(process uint32, err error) {
 	f := s.open[process]
 	delete(s.open, process)
 	s.closed += f.writer.Bytes()
 	_ = f.writer.Close(recording.Footer{}) // the same error again
-	s.fail(fmt.Errorf("%s: %w", f.path, err))
+	s.noteFailure(fmt.Errorf("%s: %w", f.path, err))
 }
 
 // Flush implements session.Recorder.
 func (s *perProcess) Flush() error {
 	for process, f := range s.open {
 		if err := f.writer.Flush(); err != nil {
-			s.abandon(process, err)
+			s.abandonFile(process, err)
 		}
 	}
 	return nil
@@ -164,24 +164,24 @@ func (s *perProcess) Ended(process uint32, status session.Status) {
 		return
 	}
 	exit := Exit(status)
-	s.complete(process, f, recording.Footer{Status: exit.Status, Signal: exit.Signal})
+	s.completeFile(process, f, recording.Footer{Status: exit.Status, Signal: exit.Signal})
 }
 
-// complete ends a file.
-func (s *perProcess) complete(process uint32, f *processFile, footer recording.Footer) {
+// completeFile ends a file.
+func (s *perProcess) completeFile(process uint32, f *processFile, footer recording.Footer) {
 	delete(s.open, process)
 	footer.Lost, footer.EndedNS = f.lost, f.now
 	err := f.writer.Close(footer)
 	s.closed += f.writer.Bytes()
 	if err != nil {
-		s.fail(fmt.Errorf("%s: %w", f.path, err))
+		s.noteFailure(fmt.Errorf("%s: %w", f.path, err))
 	}
 }
 
 // Close implements output: it completes the files of processes that are still running. The footer is that of the whole.
 func (s *perProcess) Close(recording.Footer) error {
 	for process, f := range s.open {
-		s.complete(process, f, recording.Footer{Status: -1, Cut: true})
+		s.completeFile(process, f, recording.Footer{Status: -1, Cut: true})
 	}
 	switch {
 	case s.failed == 0:
@@ -192,8 +192,8 @@ func (s *perProcess) Close(recording.Footer) error {
 	return fmt.Errorf("%d processes not recorded completely: %w", s.failed, s.first)
 }
 
-// messages returns what to tell the user at the end about files that were written.
-func (s *perProcess) messages() []string {
+// endMessages returns what to tell the user at the end about files that were written.
+func (s *perProcess) endMessages() []string {
 	switch {
 	case s == nil:
 	case s.files > len(s.names):

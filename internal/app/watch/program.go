@@ -84,7 +84,7 @@ func (r *runner) Start() (ended <-chan struct{}, err error) {
 	about.TransfersOnly = !r.outputs.Wanted()
 	about.Limits, about.LimitsOf = LiveLimits(setup.Policy), stats.DefaultLimits
 	r.simulations.SendPlan = r.sendPlan
-	tap, err := r.create(about)
+	tap, err := r.createOutputs(about)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (r *runner) Start() (ended <-chan struct{}, err error) {
 }
 
 func (r *runner) sessionOptions(tap session.Tap) session.Options {
-	names := r.subject.Setup.names(&r.notes)
+	names := r.subject.Setup.namingOptions(&r.notes)
 	o := session.Options{
 		Command: append([]string{r.path}, r.command[1:]...), Name: r.command[0],
 		Config: r.subject.Setup.WireConfig(r.outputs.Wanted(), r.screen != nil),
@@ -145,8 +145,8 @@ func (r *runner) sendPlan(process uint32, plan *learn.Layout) {
 // leastRequests is how many requests are enough to learn from.
 const leastRequests = 33
 
-// noPlan says why the program has got no plan; it counts only where its policy takes plans, and none was installed.
-func (r *runner) noPlan(last *stats.Snapshot) string {
+// noPlanText says why the program has got no plan; it counts only where its policy takes plans, and none was installed.
+func (r *runner) noPlanText(last *stats.Snapshot) string {
 	asked := last.Totals.Plans.Asked()
 	switch {
 	case r.planned.Load():
@@ -162,7 +162,7 @@ func (r *runner) noPlan(last *stats.Snapshot) string {
 // Wait implements Source.
 func (r *runner) Wait() End {
 	result, err := r.session.Wait()
-	r.controller.wait()
+	r.controller.awaitEnd()
 	if result.OpenLine {
 		_, _ = os.Stderr.WriteString("\n")
 	}
@@ -171,7 +171,7 @@ func (r *runner) Wait() End {
 	}
 	end := End{Last: result.Snapshot, Exit: Exit(result.Status), Err: console.ExitLike(result.Status)}
 	end.Summary = func(last *stats.Snapshot) report.Summary {
-		last.NoPlan = r.noPlan(last)
+		last.NoPlan = r.noPlanText(last)
 		summary := report.NewSummary(last)
 		summary.Exit, summary.NotWatched = end.Exit, result.Unwatched
 		return summary

@@ -17,12 +17,12 @@ import (
 
 // Show implements Source. When the user leaves the dashboard, it lets the program's output through.
 func (r *runner) Show() {
-	ctx, cancel := r.untilSignal()
+	ctx, cancel := r.contextUntilSignal()
 	defer cancel()
 	detached := false
 	err := r.screen.Show(ctx, ui.Options{
 		Source:      r.model.Published,
-		App:         r.app,
+		App:         r.programState,
 		Output:      r.session.Output,
 		Curve:       r.simulations.Curve,
 		Replay:      r.simulations.Replay(),
@@ -33,8 +33,8 @@ func (r *runner) Show() {
 		SetPolicy:   r.setPolicy,
 		Record:      r.session.ToggleRecording,
 		Measure:     r.toggleExperiment,
-		Policies:    policies(),
-		Adopt:       r.adopt,
+		Policies:    switchablePolicies(),
+		Adopt:       r.adoptGhost,
 		Type:        r.session.Type,
 		Signal:      r.session.Signal,
 		Detach:      func() { detached = true }, // the run goes on when the dashboard closes
@@ -54,9 +54,9 @@ func (r *runner) Show() {
 	}
 }
 
-// untilSignal returns a context that ends when the terminal closes, or when another process asks us to end and the program
+// contextUntilSignal returns a context that ends when the terminal closes, or when another process asks us to end and the program
 // has ended.
-func (r *runner) untilSignal() (context.Context, func()) {
+func (r *runner) contextUntilSignal() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
 	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT} {
@@ -80,8 +80,8 @@ func (r *runner) untilSignal() (context.Context, func()) {
 	}
 }
 
-// app returns the state of the program.
-func (r *runner) app() ui.App {
+// programState returns the state of the program.
+func (r *runner) programState() ui.App {
 	app := ui.App{PID: r.session.PID(), Status: -1, FullScreen: r.session.FullScreen()}
 	status, done := r.session.Status()
 	switch {
@@ -100,17 +100,17 @@ func (r *runner) setPolicy(name string) (sequence uint64, err error) {
 	for i := range s.Limits {
 		present = append(present, allocator.Setting{Name: s.Limits[i].Name, Value: s.Limits[i].Text})
 	}
-	r.controller.stop()
+	r.controller.leaveToUser()
 	return r.session.SetPolicy(name, allocator.Carried(s.Policy, present, name))
 }
 
-// adopt switches to the configuration of a ghost.
-func (r *runner) adopt(name string) (sequence uint64, err error) {
+// adoptGhost switches to the configuration of a ghost.
+func (r *runner) adoptGhost(name string) (sequence uint64, err error) {
 	c, known := r.simulations.Ghosts.Configuration(name)
 	if !known {
 		return 0, fmt.Errorf("no simulated configuration %q", name)
 	}
-	r.controller.stop()
+	r.controller.leaveToUser()
 	return r.session.SetPolicy(c.Policy, c.Settings)
 }
 
@@ -119,14 +119,14 @@ func (r *runner) Host() (path string, host remote.Host, remove func()) {
 	host = remote.Host{
 		About: remote.About{Program: r.command[0], Child: r.session.PID(), Fixed: r.options.ReadOnly, Captures: r.screen != nil},
 		State: func() remote.State {
-			app := r.app()
+			app := r.programState()
 			return remote.State{PID: app.PID, State: app.State, Status: app.Status}
 		},
 		Output: r.session.Output, SetLimit: r.session.SetLimit, SetPolicy: r.setPolicy, Record: r.session.ToggleRecording,
 		Measure: r.toggleExperiment,
 	}
 	if r.simulations.Ghosts != nil {
-		host.Adopt = r.adopt
+		host.Adopt = r.adoptGhost
 	}
 	return r.session.ViewPath(), host, func() {}
 }

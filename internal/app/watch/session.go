@@ -29,8 +29,8 @@ type found struct {
 // findTime is how long all sessions together may take to be found.
 const findTime = 5 * time.Second
 
-// findSessions connects to all sessions of this user, side by side. Those of the process ids in silent are there, but do not answer in
-// time, as they are stopped, or are of another version.
+// findSessions connects to all sessions of this user, side by side. Those of the process ids in silent are there, but do not
+// answer in time, as they are stopped, or are of another version.
 func findSessions() (list []found, silent []string) {
 	paths, until := session.Views(), time.Now().Add(findTime)
 	list, silent = make([]found, len(paths)), make([]string, len(paths))
@@ -59,8 +59,8 @@ func hasEnded(err error) bool {
 	return slices.ContainsFunc([]error{unix.ECONNREFUSED, unix.ENOENT, unix.ECONNRESET, io.EOF}, func(e error) bool { return errors.Is(err, e) })
 }
 
-// text names a session.
-func (f *found) text() string {
+// nameText names a session.
+func (f *found) nameText() string {
 	text := fmt.Sprintf("%d %s", f.client.About.PID, callsite.Base(f.client.About.Program))
 	if f.client.About.Child != 0 {
 		text += fmt.Sprintf(" (pid %d)", f.client.About.Child)
@@ -81,8 +81,8 @@ func (f *found) isNamed(name string) bool {
 	return callsite.Base(f.client.About.Program) == name
 }
 
-// choose returns the session of a name, or the only one for "". silent are others, for the error.
-func choose(list []found, silent []string, name string) (*found, error) {
+// chooseSession returns the session of a name, or the only one for "". silent are others, for the error.
+func chooseSession(list []found, silent []string, name string) (*found, error) {
 	var fit []*found
 	for i := range list {
 		if name == "" || list[i].isNamed(name) {
@@ -104,7 +104,7 @@ func choose(list []found, silent []string, name string) (*found, error) {
 	}
 	var names []string
 	for i := range list {
-		names = append(names, list[i].text())
+		names = append(names, list[i].nameText())
 	}
 	if len(fit) == 0 {
 		return nil, fmt.Errorf("no session is %q, only: %s%s", name, strings.Join(names, ", "), others)
@@ -134,7 +134,7 @@ func (s *otherSession) Check(w *Watch) (err error) {
 	var silent []string
 	s.Watch = w
 	s.list, silent = findSessions()
-	s.chosen, err = choose(s.list, silent, s.name)
+	s.chosen, err = chooseSession(s.list, silent, s.name)
 	return err
 }
 
@@ -166,7 +166,7 @@ func viewerOptions(c *remote.Client, readOnly bool) ui.Options {
 	if o.Attached || o.ReadOnly {
 		return o
 	}
-	o.ParseLimit, o.Save, o.Policies = parseLimitValue, saveLimits, policies()
+	o.ParseLimit, o.Save, o.Policies = parseLimitValue, saveLimits, switchablePolicies()
 	o.SetLimit = func(name, value string) (uint64, error) { return c.Do("limit " + name + " " + value) }
 	o.SetPolicy = func(name string) (uint64, error) { return c.Do("policy " + name) }
 	o.Record = func() (string, error) {
@@ -178,9 +178,9 @@ func viewerOptions(c *remote.Client, readOnly bool) ui.Options {
 	return o
 }
 
-// inSession says which session started a process that is to be watched: its calls are served by a pool, and a probe sees
+// ownSessionError says which session started a process that is to be watched: its calls are served by a pool, and a probe sees
 // hardly any.
-func inSession(processes []process) error {
+func ownSessionError(processes []process) error {
 	if len(processes) == 0 {
 		return nil
 	}

@@ -144,7 +144,7 @@ func TestChoose(t *testing.T) {
 		{[]found{train}, []string{"12"}, "12", 0, `no session is "12", only: 10 train (pid 11) (no answer within 5s, or another version: pid 12)`},
 		{[]found{train}, []string{"12"}, "", 10, ""},
 	} {
-		got, err := choose(c.list, c.silent, c.name)
+		got, err := chooseSession(c.list, c.silent, c.name)
 		switch {
 		case c.err != "":
 			if err == nil || !strings.HasPrefix(err.Error(), c.err) {

@@ -142,8 +142,8 @@ func (s *Setup) readBudget(text string) error {
 	return nil
 }
 
-// names are the options for finding names. From now on garbage has no more room than the budget leaves.
-func (s *Setup) names(notes *console.Notes) symbol.Options {
+// namingOptions are the options for finding names. From now on garbage has no more room than the budget leaves.
+func (s *Setup) namingOptions(notes *console.Notes) symbol.Options {
 	debug.SetMemoryLimit(s.Budget)
 	return symbol.Options{Budget: budget.New(s.Budget / 2), Say: func(line string) {
 		s.nameless.Add(1)
@@ -154,8 +154,8 @@ func (s *Setup) names(notes *console.Notes) symbol.Options {
 // entryBytes is what we take for a buffer or a block of the program, with what counts it.
 const entryBytes = 600
 
-// entriesMax is how many buffers and blocks are followed at once.
-func (s *Setup) entriesMax() int { return int(s.Budget / 2 / entryBytes) }
+// maxEntries is how many buffers and blocks are followed at once.
+func (s *Setup) maxEntries() int { return int(s.Budget / 2 / entryBytes) }
 
 // readMemory reads --scrub and --device-memory.
 func (s *Setup) readMemory(o *SetupOptions) error {

@@ -39,11 +39,11 @@ type viewed struct {
 	read    atomic.Pointer[trial.Tape]
 }
 
-// View shows a recording until the user leaves the dashboard, or writes a film of it, to stdout if its path is "-". The error carries
-// a status if a signal ended it.
+// View shows a recording until the user leaves the dashboard, or writes a film of it, to stdout if its path is "-". The error
+// carries a status if a signal ended it.
 func View(stdout io.Writer, o *ViewOptions, path string) error {
 	if o.Film.Path != "" {
-		return o.film(stdout, path)
+		return o.writeFilm(stdout, path)
 	}
 	v := &viewed{path: path, at: o.At}
 	v.noScreen = fmt.Sprintf("view needs a terminal, in the foreground, without TERM=dumb and CI: gpumemtop report %s shows the figures without one", path)
@@ -68,12 +68,13 @@ func (v *viewed) Show() {
 	curve := newCurve(v.path)
 	defer curve.close()
 	v.showUntilSignal(ui.Options{
-		Curve: curve.view, Replay: (&trial.Replayer{Tape: v.tape}).Replay, WhatIf: (&trial.Replayer{Tape: v.tape}).Replay, Moment: v.viewer.Moment, At: at, ReadOnly: true, Attached: v.viewer.Header().Attached,
+		Curve: curve.currentView, Replay: (&trial.Replayer{Tape: v.findingsTape}).Replay, WhatIf: (&trial.Replayer{Tape: v.findingsTape}).Replay, Moment: v.viewer.Moment, At: at, ReadOnly: true, Attached: v.viewer.Header().Attached,
 	})
 }
 
-// tape returns what findings are replayed on. It is read once a finding names something; nil: it is not read yet, or cannot be.
-func (v *viewed) tape() *trial.Tape {
+// findingsTape returns what findings are replayed on. It is read once a finding names something; nil: it is not read yet, or
+// cannot be.
+func (v *viewed) findingsTape() *trial.Tape {
 	v.reading.Do(func() { go v.readTape() })
 	return v.read.Load()
 }
@@ -123,15 +124,15 @@ func openRecording(path string) (*timeline.Viewer, error) {
 	if err != nil {
 		return nil, err
 	}
-	blocks, err := summaries(reader)
+	blocks, err := readSummaries(reader)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read the summaries of %s: %w", path, err), reader.Close())
 	}
-	return timeline.New(reader, path, timeline.Options{Model: modelOptions, Slabs: slabsOf, Blocks: blocks}), nil
+	return timeline.New(reader, path, timeline.Options{Model: modelOptions, Slabs: newSlabMapper, Blocks: blocks}), nil
 }
 
-// summaries returns the blocks with their summaries, nil before format 3, which had none.
-func summaries(reader *recording.Reader) ([]recording.Block, error) {
+// readSummaries returns the blocks with their summaries, nil before format 3, which had none.
+func readSummaries(reader *recording.Reader) ([]recording.Block, error) {
 	list, err := reader.Blocks()
 	if err != nil {
 		return nil, err
@@ -144,8 +145,8 @@ func summaries(reader *recording.Reader) ([]recording.Block, error) {
 	return list, nil
 }
 
-// slabsOf follows the policy of a recording, for a map of its slabs; nil where its limits are none of this version.
-func slabsOf(header recording.Header) *replay.SlabMapper {
+// newSlabMapper follows the policy of a recording, for a map of its slabs; nil where its limits are none of this version.
+func newSlabMapper(header recording.Header) *replay.SlabMapper {
 	c := setting.OfRecording(&header)
 	if c == nil {
 		return nil

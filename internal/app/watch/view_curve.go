@@ -42,8 +42,8 @@ func (m *background) close() {
 	m.ends.Wait()
 }
 
-// view returns the curve, or the progress. It returns at once.
-func (m *background) view() *view.Curve {
+// currentView returns the curve, or the progress. It returns at once.
+func (m *background) currentView() *view.Curve {
 	m.begin.Do(func() { m.ends.Go(m.run) })
 	select {
 	case m.shows <- struct{}{}:
@@ -53,7 +53,7 @@ func (m *background) view() *view.Curve {
 }
 
 func (m *background) run() {
-	c, err := m.measure()
+	c, err := m.measureCurve()
 	switch {
 	case m.ctx.Err() != nil: // the dashboard is closed
 	case err != nil:
@@ -63,7 +63,7 @@ func (m *background) run() {
 	}
 }
 
-func (m *background) measure() (c *curve.Measurement, err error) {
+func (m *background) measureCurve() (c *curve.Measurement, err error) {
 	reader, err := recording.Open(m.path)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ type playedFile struct {
 // Next implements recording.Source.
 func (s *playedFile) Next(r *wire.Record) error {
 	if s.n%files.ProgressEvery == 0 {
-		if err := s.pause(); err != nil {
+		if err := s.publishProgress(); err != nil {
 			return err
 		}
 	}
@@ -98,8 +98,8 @@ func (s *playedFile) Rewind() error {
 	return s.Reader.Rewind()
 }
 
-// pause publishes the progress, and waits while the curve is not shown. An error ends the work.
-func (s *playedFile) pause() error {
+// publishProgress publishes the progress, and waits while the curve is not shown. An error ends the work.
+func (s *playedFile) publishProgress() error {
 	m := s.of
 	share := float64(s.Offset()) / float64(max(s.Size(), 1))
 	m.result.Store(&view.Curve{Why: fmt.Sprintf("playing the recording at other limits: pass %d of %d, %.0f %%", s.pass, curve.Passes, 100*share)})

@@ -21,7 +21,7 @@ import (
 func awaitCurve(t *testing.T, m *background) *view.Curve {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if c := m.view(); c != nil && !strings.HasPrefix(c.Why, "playing") {
+		if c := m.currentView(); c != nil && !strings.HasPrefix(c.Why, "playing") {
 			return c
 		}
 	}
@@ -97,13 +97,13 @@ func TestCurveRests(t *testing.T) {
 	m := newCurve("")
 	file := &playedFile{Reader: &recording.Reader{}, of: m} // never shown
 	ended := make(chan error)
-	go func() { ended <- file.pause() }()
+	go func() { ended <- file.publishProgress() }()
 	m.shows <- struct{}{}
 	if err := <-ended; err != nil || time.Since(file.seen) > time.Hour {
 		t.Errorf("%v, shown at %v: it did not wait", err, file.seen)
 	}
 	file.seen = time.Time{}
-	go func() { ended <- file.pause() }()
+	go func() { ended <- file.publishProgress() }()
 	m.cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)

@@ -79,7 +79,7 @@ func Run(o *Options, source Source) error {
 	defer w.monitor.Close()
 	w.openScreen()
 	defer w.screen.Close()
-	if err := w.simulate(); err != nil {
+	if err := w.chooseSimulations(); err != nil {
 		return err
 	}
 	ended, err := source.Start()
@@ -89,12 +89,12 @@ func Run(o *Options, source Source) error {
 	w.monitor.Start(w.model)
 	stopServing := w.serveOthers()
 	failures := NewFailures(w.model, &w.notes)
-	w.show()
+	w.showDashboard()
 	// Signals end the wait for a disk that does not answer.
 	defer console.AfterThat(ended, disk.GiveUp)()
 	end := source.Wait()
 	stopServing()
-	return w.report(&end, failures)
+	return w.writeReport(&end, failures)
 }
 
 // openScreen opens the terminal, but not where a program and its reader in a pipeline write to it: what the reader prints would
@@ -130,16 +130,16 @@ func (w *Watch) check() error {
 	return err
 }
 
-// simulate chooses what is simulated beside the subject.
-func (w *Watch) simulate() (err error) {
+// chooseSimulations chooses what is simulated beside the subject.
+func (w *Watch) chooseSimulations() (err error) {
 	if w.subject != nil {
 		w.simulations, err = NewSimulations(w.options.Ghosts, w.subject.Setup, w.screen != nil)
 	}
 	return err
 }
 
-// create makes the model, the files and the simulations when a source starts. The tap feeds the simulations.
-func (w *Watch) create(about stats.Options) (tap session.Tap, err error) {
+// createOutputs makes the model, the files and the simulations when a source starts. The tap feeds the simulations.
+func (w *Watch) createOutputs(about stats.Options) (tap session.Tap, err error) {
 	w.model = stats.New(about)
 	if err := w.outputs.Create(w.model); err != nil {
 		return nil, err
@@ -170,8 +170,8 @@ func (w *Watch) serveOthers() (stop func()) {
 	}
 }
 
-// show shows the dashboard, if there is one. Messages wait until the user leaves it.
-func (w *Watch) show() {
+// showDashboard shows the dashboard, if there is one. Messages wait until the user leaves it.
+func (w *Watch) showDashboard() {
 	switch {
 	case w.screen != nil:
 		w.notes.Hold()
@@ -183,8 +183,8 @@ func (w *Watch) show() {
 	}
 }
 
-// report completes the files and writes the figures. It returns the error that Run ends with.
-func (w *Watch) report(end *End, failures *Failures) error {
+// writeReport completes the files and writes the figures. It returns the error that Run ends with.
+func (w *Watch) writeReport(end *End, failures *Failures) error {
 	if w.subject == nil {
 		return end.Err
 	}

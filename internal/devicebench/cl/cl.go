@@ -44,8 +44,8 @@ func (s Status) Error() string {
 	return fmt.Sprintf("OpenCL error %d", int32(s))
 }
 
-// failed says which function returned a status, nil for CL_SUCCESS.
-func failed(function string, status C.cl_int) error {
+// statusError says which function returned a status, nil for CL_SUCCESS.
+func statusError(function string, status C.cl_int) error {
 	if status == C.CL_SUCCESS {
 		return nil
 	}

@@ -25,7 +25,7 @@ const most = 32
 func PlatformIDs() ([]Platform, error) {
 	var ids [most]C.cl_platform_id
 	var count C.cl_uint
-	err := failed("clGetPlatformIDs", C.driver_platforms(most, &ids[0], &count))
+	err := statusError("clGetPlatformIDs", C.driver_platforms(most, &ids[0], &count))
 	if errors.Is(err, PlatformNotFound) {
 		return nil, nil
 	}
@@ -43,7 +43,7 @@ func PlatformIDs() ([]Platform, error) {
 func (p Platform) DeviceIDs() ([]Device, error) {
 	var ids [most]C.cl_device_id
 	var count C.cl_uint
-	err := failed("clGetDeviceIDs", C.driver_devices(p.id, most, &ids[0], &count))
+	err := statusError("clGetDeviceIDs", C.driver_devices(p.id, most, &ids[0], &count))
 	if errors.Is(err, DeviceNotFound) {
 		return nil, nil
 	}

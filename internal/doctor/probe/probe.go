@@ -62,11 +62,11 @@ func Run(ctx context.Context, environment []string) ([]byte, error) {
 	if err := os.WriteFile(path, library, 0o600); err != nil {
 		return nil, fmt.Errorf("write the preload library: %w", err)
 	}
-	return carry(ctx, carriers, append(environment, "LD_PRELOAD="+path))
+	return runFirstCarrier(ctx, carriers, append(environment, "LD_PRELOAD="+path))
 }
 
-// carry runs the first of the carriers that is there and returns what it wrote.
-func carry(ctx context.Context, carriers, environment []string) ([]byte, error) {
+// runFirstCarrier runs the first of the carriers that is there and returns what it wrote.
+func runFirstCarrier(ctx context.Context, carriers, environment []string) ([]byte, error) {
 	carrier := ""
 	for _, path := range carriers {
 		if _, err := os.Stat(path); err == nil && session.Obstacle(path) == "" {

@@ -26,21 +26,21 @@ func script(t *testing.T, text string) []string {
 
 // A driver that hangs or crashes takes its own process with it, and what it said before is kept.
 func TestDriverThatHangsTakesItsOwnProcess(t *testing.T) {
-	out, err := carry(t.Context(), script(t, "echo preloaded $WHAT; echo end"), []string{"WHAT=x"})
+	out, err := runFirstCarrier(t.Context(), script(t, "echo preloaded $WHAT; echo end"), []string{"WHAT=x"})
 	if err != nil || string(out) != "preloaded x\nend\n" {
 		t.Errorf("well: %q, %v", out, err)
 	}
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("no answer"))
 	defer cancel()
-	out, err = carry(ctx, script(t, "echo preloaded; exec sleep 1000"), nil)
+	out, err = runFirstCarrier(ctx, script(t, "echo preloaded; exec sleep 1000"), nil)
 	if err == nil || err.Error() != "no answer" {
 		t.Errorf("hangs: %q, %v", out, err)
 	}
-	out, err = carry(t.Context(), script(t, "echo preloaded; echo trouble >&2; kill -SEGV $$"), nil)
+	out, err = runFirstCarrier(t.Context(), script(t, "echo preloaded; echo trouble >&2; kill -SEGV $$"), nil)
 	if err == nil || !strings.Contains(err.Error(), "segmentation fault") || !strings.HasSuffix(err.Error(), ": trouble") || string(out) != "preloaded\n" {
 		t.Errorf("crashes: %q, %v", out, err)
 	}
-	if _, err = carry(t.Context(), []string{"/nonexistent"}, nil); err == nil {
+	if _, err = runFirstCarrier(t.Context(), []string{"/nonexistent"}, nil); err == nil {
 		t.Error("there is no carrier")
 	}
 }
@@ -55,7 +55,7 @@ func TestImpatientCallerCutsNoDriverShort(t *testing.T) {
 	defer func() { niceness = began }()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if out, err := carry(ctx, script(t, fmt.Sprintf("until [ \"$(nice)\" = %d ]; do :; done; echo end", other)), nil); err != nil || string(out) != "end\n" {
+	if out, err := runFirstCarrier(ctx, script(t, fmt.Sprintf("until [ \"$(nice)\" = %d ]; do :; done; echo end", other)), nil); err != nil || string(out) != "end\n" {
 		t.Errorf("not at niceness %d: %q, %v", other, out, err)
 	}
 }

@@ -91,26 +91,26 @@ func (l *Layout) Block(p *heap.Process, number uint64) *Range {
 func (l *Layout) Place(p *heap.Process, o *heap.Object, part bool) *Range {
 	r := &Range{Size: o.Granted, Process: p.Number, key: keyOf(p, o)}
 	l.ranges[r.key] = r
-	if part && r.Size > 0 && l.carve(r, l.arena(p.Number, o.Scope, o.Access)) {
+	if part && r.Size > 0 && l.placePart(r, l.arenaOf(p.Number, o.Scope, o.Access)) {
 		return r
 	}
 	r.Outside = part
-	r.Addr = l.allocate(r.Size)
+	r.Addr = l.allocateAddress(r.Size)
 	return r
 }
 
 // Slab gives a range to a slab that has none.
 func (l *Layout) Slab(p *heap.Process, b *heap.Block) *Range {
 	r := &Range{
-		Size: b.Size, Process: p.Number, key: rangeKey{p.Number, false, b.ID}, Addr: l.allocate(b.Size),
-		arena: l.arena(p.Number, b.Scope, b.Access), gaps: []gap{{0, b.Size}}, room: b.Size,
+		Size: b.Size, Process: p.Number, key: rangeKey{p.Number, false, b.ID}, Addr: l.allocateAddress(b.Size),
+		arena: l.arenaOf(p.Number, b.Scope, b.Access), gaps: []gap{{0, b.Size}}, room: b.Size,
 	}
 	l.ranges[r.key] = r
 	r.arena.slabs = append(r.arena.slabs, r)
 	return r
 }
 
-func (l *Layout) arena(process uint32, scope, access uint16) *arena {
+func (l *Layout) arenaOf(process uint32, scope, access uint16) *arena {
 	key := arenaKey{process, uint32(scope)<<16 | uint32(access)}
 	a := l.arenas[key]
 	if a == nil {
@@ -126,21 +126,21 @@ func (l *Layout) Give(r *Range) *Range {
 	delete(l.ranges, r.key)
 	switch {
 	case r.arena != nil:
-		return l.giveSlab(r)
+		return l.freeSlab(r)
 	case r.Slab != nil:
 		s := r.Slab
-		s.release(gap{r.Addr - s.Addr, r.Size})
+		s.releasePiece(gap{r.Addr - s.Addr, r.Size})
 		s.parts--
 		if !s.Lingering || s.parts > 0 {
 			return nil
 		}
 		r = s
 	}
-	l.release(r.Addr, r.Size)
+	l.releaseAddress(r.Addr, r.Size)
 	return r
 }
 
-func (l *Layout) giveSlab(r *Range) *Range {
+func (l *Layout) freeSlab(r *Range) *Range {
 	a := r.arena
 	if r.parts > 0 {
 		i := slices.IndexFunc(a.slabs, func(s *Range) bool { return s.parts == 0 && s.Size == r.Size })
@@ -155,17 +155,17 @@ func (l *Layout) giveSlab(r *Range) *Range {
 		r = empty
 	}
 	a.slabs = slices.DeleteFunc(a.slabs, func(s *Range) bool { return s == r })
-	l.release(r.Addr, r.Size)
+	l.releaseAddress(r.Addr, r.Size)
 	return r
 }
 
-// carve finds a place for a part in a slab of its class.
-func (l *Layout) carve(r *Range, a *arena) bool {
+// placePart finds a place for a part in a slab of its class.
+func (l *Layout) placePart(r *Range, a *arena) bool {
 	for _, s := range a.slabs {
 		if s.room < r.Size {
 			continue
 		}
-		if offset, ok := s.allocate(r.Size); ok {
+		if offset, ok := s.allocatePiece(r.Size); ok {
 			r.Slab, r.Addr = s, s.Addr+offset
 			s.parts++
 			return true
@@ -174,8 +174,8 @@ func (l *Layout) carve(r *Range, a *arena) bool {
 	return false
 }
 
-// allocate cuts a piece off the first gap that is large enough.
-func (r *Range) allocate(size uint64) (offset uint64, ok bool) {
+// allocatePiece cuts a piece off the first gap that is large enough.
+func (r *Range) allocatePiece(size uint64) (offset uint64, ok bool) {
 	var widest uint64
 	for i := range r.gaps {
 		g := &r.gaps[i]
@@ -195,8 +195,8 @@ func (r *Range) allocate(size uint64) (offset uint64, ok bool) {
 	return 0, false
 }
 
-// release joins a piece with the gaps beside it.
-func (r *Range) release(g gap) {
+// releasePiece joins a piece with the gaps beside it.
+func (r *Range) releasePiece(g gap) {
 	i, _ := slices.BinarySearchFunc(r.gaps, g.offset, func(g gap, offset uint64) int {
 		if g.offset < offset {
 			return -1
@@ -216,8 +216,8 @@ func (r *Range) release(g gap) {
 	r.room = max(r.room, g.size)
 }
 
-// allocate returns an address for a number of bytes.
-func (l *Layout) allocate(size uint64) uint64 {
+// allocateAddress returns an address for a number of bytes.
+func (l *Layout) allocateAddress(size uint64) uint64 {
 	class := widthBits(size)
 	if n := len(l.free[class]); n > 0 {
 		addr := l.free[class][n-1]
@@ -229,7 +229,7 @@ func (l *Layout) allocate(size uint64) uint64 {
 	return addr
 }
 
-func (l *Layout) release(addr, size uint64) {
+func (l *Layout) releaseAddress(addr, size uint64) {
 	class := widthBits(size)
 	l.free[class] = append(l.free[class], addr)
 }

@@ -23,9 +23,9 @@ func columnNames[T any](columns []column[T]) []string {
 func bufferColumns() []column[tables.Buffer] {
 	type row = *tables.Buffer
 	return []column[tables.Buffer]{
-		{"created_s", func(r row) string { return seconds(r.CreatedNS) }},
-		{"released_s", func(r row) string { return formatOptional(r.ReleasedNS, seconds) }},
-		{"lifetime_s", func(r row) string { return formatOptional(r.Lifetime, seconds) }},
+		{"created_s", func(r row) string { return formatSeconds(r.CreatedNS) }},
+		{"released_s", func(r row) string { return formatOptional(r.ReleasedNS, formatSeconds) }},
+		{"lifetime_s", func(r row) string { return formatOptional(r.Lifetime, formatSeconds) }},
 		{"site", func(r row) string { return safeText(r.Site) }},
 		{"size", func(r row) string { return formatInt(r.Size) }},
 		{"granted", func(r row) string { return formatInt(r.Granted) }},
@@ -61,7 +61,7 @@ func bufferColumns() []column[tables.Buffer] {
 func eventColumns() []column[tables.Event] {
 	type row = *tables.Event
 	return []column[tables.Event]{
-		{"time_s", func(r row) string { return seconds(r.TimeNS) }},
+		{"time_s", func(r row) string { return formatSeconds(r.TimeNS) }},
 		{"time_ns", func(r row) string { return formatInt(r.TimeNS) }},
 		{"kind", func(r row) string { return r.Kind }},
 		{"op", func(r row) string { return r.Op }},
@@ -91,7 +91,7 @@ func eventColumns() []column[tables.Event] {
 func sampleColumns() []column[tables.Sample] {
 	type row = *tables.Sample
 	return []column[tables.Sample]{
-		{"time_s", func(r row) string { return seconds(r.TimeNS) }},
+		{"time_s", func(r row) string { return formatSeconds(r.TimeNS) }},
 		{"time_ns", func(r row) string { return formatInt(r.TimeNS) }},
 		{"step_ns", func(r row) string { return formatInt(r.Step) }},
 		{"in_use", func(r row) string { return formatInt(r.InUse) }},

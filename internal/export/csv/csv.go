@@ -96,8 +96,8 @@ func safeText(s string) string {
 	return s
 }
 
-// seconds writes ns as seconds with 9 decimals.
-func seconds(ns int64) string {
+// formatSeconds writes ns as seconds with 9 decimals.
+func formatSeconds(ns int64) string {
 	sign, n := "", uint64(ns)
 	if ns < 0 {
 		sign, n = "-", -n

@@ -99,7 +99,7 @@ func ofEvents(t rapid.TB, records []wire.Record) (f figures) {
 			f.inUse -= granted[row["object"]]
 		}
 		f.peak = max(f.peak, f.inUse)
-		if row["host"] != "'=node" || row["time_s"] != seconds(amount(t, row, "time_ns")) {
+		if row["host"] != "'=node" || row["time_s"] != formatSeconds(amount(t, row, "time_ns")) {
 			t.Errorf("row %v", row)
 		}
 	}
@@ -191,7 +191,7 @@ func TestLines(t *testing.T) {
 
 func TestSeconds(t *testing.T) {
 	for ns, want := range map[int64]string{0: "0.000000000", 1: "0.000000001", 1_500_000_000: "1.500000000", -1: "-0.000000001", -1 << 63: "-9223372036.854775808"} {
-		if got := seconds(ns); got != want {
+		if got := formatSeconds(ns); got != want {
 			t.Errorf("%d: %s, want %s", ns, got, want)
 		}
 	}

@@ -94,7 +94,7 @@ func (c *collector) addBuffer(number uint32, b *tables.Buffer) error {
 		return nil
 	}
 	p := c.processOf(number)
-	s := p.site(b.Site)
+	s := p.siteOf(b.Site)
 	if len(s.Stack) == 0 {
 		s.Stack = b.Stack
 	}
@@ -130,7 +130,7 @@ func (c *collector) addBuffer(number uint32, b *tables.Buffer) error {
 	return nil
 }
 
-func (p *process) site(name string) *Site {
+func (p *process) siteOf(name string) *Site {
 	s := p.sites[name]
 	if s == nil {
 		s = &Site{Run: p.Run.Run, Site: name}

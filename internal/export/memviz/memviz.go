@@ -50,7 +50,7 @@ func Write(w io.Writer, src recording.Source, o Options) (Report, error) {
 		if err != nil {
 			return Report{}, err
 		}
-		x.step(r)
+		x.takeRecord(r)
 	}
 	return x.finish(w)
 }
@@ -131,7 +131,7 @@ func (x *writer) addEvent(at int, e event) {
 	l.next = (l.next + 1) % len(l.events)
 }
 
-func (x *writer) step(r *wire.Record) {
+func (x *writer) takeRecord(r *wire.Record) {
 	x.quiet = r.CarriedOver()
 	if e := r.AsCreate(); r.Kind == wire.KindCreate && e.Outcome() == wire.OutcomeFailed && x.choice.Has(r.Process, e.Tag()) {
 		x.addFailure(r.Process, e)
@@ -246,7 +246,7 @@ func (x *writer) finish(w io.Writer) (Report, error) {
 		report.Events += l.seen
 		report.Dropped += l.seen - uint64(len(l.events))
 	}
-	if err := x.pickle(w, report); err != nil {
+	if err := x.writePickle(w, report); err != nil {
 		return Report{}, fmt.Errorf("write a snapshot: %w", err)
 	}
 	return report, nil

@@ -37,86 +37,86 @@ type pickler struct {
 
 func newPickler(w io.Writer) *pickler {
 	p := &pickler{w: bufio.NewWriterSize(w, 64<<10), texts: map[string]uint32{}}
-	p.raw(opProto, protoVersion)
+	p.writeBytes(opProto, protoVersion)
 	return p
 }
 
 func (p *pickler) finish() error {
-	p.raw(opStop)
+	p.writeBytes(opStop)
 	return p.w.Flush()
 }
 
-// raw writes bytes; a bufio.Writer keeps its first error for Flush.
-func (p *pickler) raw(b ...byte) { _, _ = p.w.Write(b) }
+// writeBytes writes bytes; a bufio.Writer keeps its first error for Flush.
+func (p *pickler) writeBytes(b ...byte) { _, _ = p.w.Write(b) }
 
 // memoize puts the value that was written last into the memo and returns its place.
 func (p *pickler) memoize() uint32 {
-	p.raw(opMemoize)
+	p.writeBytes(opMemoize)
 	p.memo++
 	return p.memo - 1
 }
 
-// refer writes a reference to a place in the memo.
-func (p *pickler) refer(place uint32) {
+// writeReference writes a reference to a place in the memo.
+func (p *pickler) writeReference(place uint32) {
 	if place < 1<<8 {
-		p.raw(opGet, byte(place))
+		p.writeBytes(opGet, byte(place))
 		return
 	}
-	p.raw(binary.LittleEndian.AppendUint32([]byte{opGetLong}, place)...)
+	p.writeBytes(binary.LittleEndian.AppendUint32([]byte{opGetLong}, place)...)
 }
 
-// text writes valid UTF-8.
-func (p *pickler) text(s string) {
+// writeText writes valid UTF-8.
+func (p *pickler) writeText(s string) {
 	if place, ok := p.texts[s]; ok {
-		p.refer(place)
+		p.writeReference(place)
 		return
 	}
-	p.raw(binary.LittleEndian.AppendUint32([]byte{opText}, uint32(len(s)))...)
+	p.writeBytes(binary.LittleEndian.AppendUint32([]byte{opText}, uint32(len(s)))...)
 	_, _ = p.w.WriteString(s)
 	p.texts[s] = p.memoize()
 }
 
-// number writes a whole number, at most the largest that a double holds.
-func (p *pickler) number(n uint64) {
+// writeNumber writes a whole number, at most the largest that a double holds.
+func (p *pickler) writeNumber(n uint64) {
 	n = min(n, largest)
 	switch {
 	case n < 1<<8:
-		p.raw(opInt1, byte(n))
+		p.writeBytes(opInt1, byte(n))
 	case n < 1<<16:
-		p.raw(opInt2, byte(n), byte(n>>8))
+		p.writeBytes(opInt2, byte(n), byte(n>>8))
 	case n < 1<<31:
-		p.raw(binary.LittleEndian.AppendUint32([]byte{opInt4}, uint32(n))...)
+		p.writeBytes(binary.LittleEndian.AppendUint32([]byte{opInt4}, uint32(n))...)
 	default:
-		p.raw(binary.LittleEndian.AppendUint64([]byte{opLong, 8}, n)...)
+		p.writeBytes(binary.LittleEndian.AppendUint64([]byte{opLong, 8}, n)...)
 	}
 }
 
-// dict writes a dictionary; fill writes keys and values in turn.
-func (p *pickler) dict(fill func()) {
-	p.raw(opDict, opMark)
+// writeDict writes a dictionary; fill writes keys and values in turn.
+func (p *pickler) writeDict(fill func()) {
+	p.writeBytes(opDict, opMark)
 	fill()
-	p.raw(opSetItems)
+	p.writeBytes(opSetItems)
 }
 
-func (p *pickler) textItem(key, value string) { p.text(key); p.text(value) }
+func (p *pickler) writeTextItem(key, value string) { p.writeText(key); p.writeText(value) }
 
-func (p *pickler) numberItem(key string, n uint64) { p.text(key); p.number(n) }
+func (p *pickler) writeNumberItem(key string, n uint64) { p.writeText(key); p.writeNumber(n) }
 
-// list writes a list of unknown length; fill calls item before each element that it writes. The viewer
+// writeList writes a list of unknown length; fill calls item before each element that it writes. The viewer
 // passes the elements of an APPENDS as arguments of one call, so each APPENDS has only a few.
-func (p *pickler) list(fill func(item func())) {
-	p.raw(opList)
+func (p *pickler) writeList(fill func(item func())) {
+	p.writeBytes(opList)
 	n := 0
 	fill(func() {
 		if n%chunk == 0 {
 			if n > 0 {
-				p.raw(opAppends)
+				p.writeBytes(opAppends)
 			}
-			p.raw(opMark)
+			p.writeBytes(opMark)
 		}
 		n++
 	})
 	if n > 0 {
-		p.raw(opAppends)
+		p.writeBytes(opAppends)
 	}
 }

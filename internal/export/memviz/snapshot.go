@@ -44,25 +44,25 @@ type out struct {
 	stacks map[siteKey]uint32 // places in the memo
 }
 
-// pickle writes everything.
-func (x *writer) pickle(w io.Writer, report Report) error {
+// writePickle writes everything.
+func (x *writer) writePickle(w io.Writer, report Report) error {
 	p := &out{pickler: newPickler(w), x: x, stacks: map[siteKey]uint32{}}
-	p.dict(func() {
-		p.text("segments")
-		p.list(func(item func()) {
-			for _, s := range x.segments() {
+	p.writeDict(func() {
+		p.writeText("segments")
+		p.writeList(func(item func()) {
+			for _, s := range x.sortedSegments() {
 				item()
-				p.segment(s)
+				p.writeSegment(s)
 			}
 		})
-		p.text("device_traces")
-		p.list(func(item func()) {
+		p.writeText("device_traces")
+		p.writeList(func(item func()) {
 			for _, l := range x.traces {
 				item()
-				p.trace(l)
+				p.writeTrace(l)
 			}
 		})
-		p.text("gpumemtop")
+		p.writeText("gpumemtop")
 		p.writeReport(report)
 	})
 	return p.finish()
@@ -70,16 +70,16 @@ func (x *writer) pickle(w io.Writer, report Report) error {
 
 // writeReport writes facts for which the format has no place. The viewer ignores them.
 func (p *out) writeReport(report Report) {
-	p.dict(func() {
-		p.textItem("program", units.Clean(p.x.options.Header.Program))
-		p.textItem("policy", units.Clean(p.x.options.Header.Policy))
-		p.numberItem("events", report.Events)
-		p.numberItem("events_dropped", report.Dropped)
-		p.text("devices")
-		p.list(func(item func()) {
+	p.writeDict(func() {
+		p.writeTextItem("program", units.Clean(p.x.options.Header.Program))
+		p.writeTextItem("policy", units.Clean(p.x.options.Header.Policy))
+		p.writeNumberItem("events", report.Events)
+		p.writeNumberItem("events_dropped", report.Dropped)
+		p.writeText("devices")
+		p.writeList(func(item func()) {
 			for _, l := range p.x.traces {
 				item()
-				p.text(p.deviceName(l))
+				p.writeText(p.deviceName(l))
 			}
 		})
 	})
@@ -94,50 +94,50 @@ func (p *out) deviceName(l *list) string {
 	return name
 }
 
-func (p *out) trace(l *list) {
-	p.list(func(item func()) {
+func (p *out) writeTrace(l *list) {
+	p.writeList(func(item func()) {
 		for _, part := range [...][]event{l.events[l.next:], l.events[:l.next]} {
 			for i := range part {
 				item()
-				p.event(l, &part[i])
+				p.writeEvent(l, &part[i])
 			}
 		}
 		item()
-		p.event(l, &event{action: snapshot, time: p.x.heap.Now()})
+		p.writeEvent(l, &event{action: snapshot, time: p.x.heap.Now()})
 	})
 }
 
-func (p *out) event(l *list, e *event) {
-	p.dict(func() {
-		p.textItem("action", actions[e.action])
-		p.numberItem("addr", e.addr)
+func (p *out) writeEvent(l *list, e *event) {
+	p.writeDict(func() {
+		p.writeTextItem("action", actions[e.action])
+		p.writeNumberItem("addr", e.addr)
 		if e.action == oom {
-			p.numberItem("device_free", e.addr)
+			p.writeNumberItem("device_free", e.addr)
 		}
-		p.numberItem("size", e.size)
-		p.numberItem("stream", 0)
-		p.numberItem("time_us", p.micros(e.time))
+		p.writeNumberItem("size", e.size)
+		p.writeNumberItem("stream", 0)
+		p.writeNumberItem("time_us", p.microsSince1970(e.time))
 		if e.outside {
-			p.textItem("segment_type", outsideSlabs)
+			p.writeTextItem("segment_type", outsideSlabs)
 		}
-		p.text("frames")
-		p.frames(siteKey{l.process, e.tag}, e.action != snapshot && e.action != segmentFree)
+		p.writeText("frames")
+		p.writeFrames(siteKey{l.process, e.tag}, e.action != snapshot && e.action != segmentFree)
 	})
 }
 
-// micros returns a time in µs since 1970.
-func (p *out) micros(ns uint64) uint64 {
+// microsSince1970 returns a time in µs since 1970.
+func (p *out) microsSince1970(ns uint64) uint64 {
 	h := &p.x.options.Header
 	return uint64(max(h.Created.UnixMicro(), 0)) + (max(ns, h.ClockNS)-h.ClockNS)/1000
 }
 
-// frames writes a call stack, as a reference except for the first time.
-func (p *out) frames(key siteKey, known bool) {
+// writeFrames writes a call stack, as a reference except for the first time.
+func (p *out) writeFrames(key siteKey, known bool) {
 	if !known {
 		key = siteKey{}
 	}
 	if place, ok := p.stacks[key]; ok {
-		p.refer(place)
+		p.writeReference(place)
 		return
 	}
 	var frames []callsite.Frame
@@ -147,20 +147,20 @@ func (p *out) frames(key siteKey, known bool) {
 			frames = []callsite.Frame{{Function: site.Name}}
 		}
 	}
-	p.list(func(item func()) {
+	p.writeList(func(item func()) {
 		for i := range frames {
 			item()
-			p.dict(func() {
-				p.textItem("name", common.FrameName(&frames[i]))
-				p.textItem("filename", frames[i].File)
-				p.numberItem("line", uint64(max(frames[i].Line, 0)))
+			p.writeDict(func() {
+				p.writeTextItem("name", common.FrameName(&frames[i]))
+				p.writeTextItem("filename", frames[i].File)
+				p.writeNumberItem("line", uint64(max(frames[i].Line, 0)))
 			})
 		}
 	})
 	p.stacks[key] = p.memoize()
 }
 
-func (p *out) segment(s *segment) {
+func (p *out) writeSegment(s *segment) {
 	var allocated, requested, held uint64
 	for i := range s.blocks {
 		switch b := &s.blocks[i]; b.state {
@@ -170,51 +170,51 @@ func (p *out) segment(s *segment) {
 			held += b.size
 		}
 	}
-	p.dict(func() {
-		p.numberItem("device", uint64(s.list))
-		p.numberItem("address", s.addr)
-		p.numberItem("total_size", s.size)
-		p.numberItem("allocated_size", allocated)
-		p.numberItem("active_size", held)
-		p.numberItem("requested_size", requested)
-		p.numberItem("stream", 0)
-		p.textItem("segment_type", s.kind)
-		p.text("blocks")
-		p.blocks(s)
+	p.writeDict(func() {
+		p.writeNumberItem("device", uint64(s.list))
+		p.writeNumberItem("address", s.addr)
+		p.writeNumberItem("total_size", s.size)
+		p.writeNumberItem("allocated_size", allocated)
+		p.writeNumberItem("active_size", held)
+		p.writeNumberItem("requested_size", requested)
+		p.writeNumberItem("stream", 0)
+		p.writeTextItem("segment_type", s.kind)
+		p.writeText("blocks")
+		p.writeBlocks(s)
 	})
 }
 
-// blocks writes the pieces of a segment without gaps.
-func (p *out) blocks(s *segment) {
+// writeBlocks writes the pieces of a segment without gaps.
+func (p *out) writeBlocks(s *segment) {
 	process := p.x.traces[s.list].process
-	p.list(func(item func()) {
+	p.writeList(func(item func()) {
 		at := s.addr
 		for i := range s.blocks {
 			b := &s.blocks[i]
 			if b.addr > at {
 				item()
-				p.block(&block{addr: at, size: b.addr - at, state: inactive})
+				p.writeBlock(&block{addr: at, size: b.addr - at, state: inactive})
 			}
 			item()
 			b.site.process = process
-			p.block(b)
+			p.writeBlock(b)
 			at = b.addr + b.size
 		}
 		if end := s.addr + s.size; end > at {
 			item()
-			p.block(&block{addr: at, size: end - at, state: inactive})
+			p.writeBlock(&block{addr: at, size: end - at, state: inactive})
 		}
 	})
 }
 
-func (p *out) block(b *block) {
-	p.dict(func() {
-		p.numberItem("address", b.addr)
-		p.numberItem("size", b.size)
-		p.numberItem("requested_size", b.requested)
-		p.textItem("state", b.state)
-		p.text("frames")
-		p.frames(b.site, b.state == active)
+func (p *out) writeBlock(b *block) {
+	p.writeDict(func() {
+		p.writeNumberItem("address", b.addr)
+		p.writeNumberItem("size", b.size)
+		p.writeNumberItem("requested_size", b.requested)
+		p.writeTextItem("state", b.state)
+		p.writeText("frames")
+		p.writeFrames(b.site, b.state == active)
 	})
 }
 
@@ -225,8 +225,8 @@ const (
 	evictedSlab  = "evicted slab"  // which lingers because parts are in it
 )
 
-// segments returns the memory that the driver has given, by address.
-func (x *writer) segments() []*segment {
+// sortedSegments returns the memory that the driver has given, by address.
+func (x *writer) sortedSegments() []*segment {
 	found := map[*common.Range]*segment{}
 	of := func(r *common.Range) *segment {
 		s := found[r]
@@ -244,11 +244,11 @@ func (x *writer) segments() []*segment {
 	}
 	for _, p := range x.heap.Processes() {
 		for _, b := range p.Blocks() {
-			x.gather(of, x.layout.Block(p, b.ID), x.describe(p, b))
+			x.addToSegment(of, x.layout.Block(p, b.ID), x.describeBlock(p, b))
 		}
 		for _, o := range p.Objects() {
 			if o.Owns && o.Block == 0 {
-				x.gather(of, x.layout.Object(p, o), x.memoryOf(p, o))
+				x.addToSegment(of, x.layout.Object(p, o), x.describeMemory(p, o))
 			}
 		}
 	}
@@ -259,8 +259,8 @@ func (x *writer) segments() []*segment {
 	return segments
 }
 
-// gather adds a block to the segment where it lies. A slab itself is no block.
-func (x *writer) gather(of func(*common.Range) *segment, r *common.Range, b block) {
+// addToSegment adds a block to the segment where it lies. A slab itself is no block.
+func (x *writer) addToSegment(of func(*common.Range) *segment, r *common.Range, b block) {
 	switch {
 	case r == nil:
 		return
@@ -281,17 +281,17 @@ func (x *writer) gather(of func(*common.Range) *segment, r *common.Range, b bloc
 	s.blocks = append(s.blocks, b)
 }
 
-// describe returns a block with its state; gather changes that if its release is pending.
-func (x *writer) describe(p *heap.Process, b *heap.Block) block {
+// describeBlock returns a block with its state; gather changes that if its release is pending.
+func (x *writer) describeBlock(p *heap.Process, b *heap.Block) block {
 	if b.State == heap.InUse {
 		if o := p.Object(b.Owner); o != nil && o.Owns && o.Block == b.ID {
-			return x.memoryOf(p, o)
+			return x.describeMemory(p, o)
 		}
 	}
 	return block{state: inactive}
 }
 
-func (x *writer) memoryOf(p *heap.Process, o *heap.Object) block {
+func (x *writer) describeMemory(p *heap.Process, o *heap.Object) block {
 	if !x.choice.Has(p.Number, o.Tag) {
 		return block{state: inactive}
 	}

@@ -43,10 +43,10 @@ func Write(w io.Writer, src recording.Source, o Options) error {
 		if err != nil {
 			return err
 		}
-		x.step(r)
+		x.takeRecord(r)
 	}
 	x.quiet, x.rest = false, true
-	x.reserveFirst()
+	x.reserveFirstRank()
 	for _, p := range x.heap.Processes() {
 		x.heap.End(p, heap.Leaked)
 	}
@@ -75,13 +75,13 @@ type writer struct {
 	rest   bool           // the source has ended: buffers that end now were left
 }
 
-func (x *writer) step(r *wire.Record) {
+func (x *writer) takeRecord(r *wire.Record) {
 	x.quiet = r.Kind != wire.KindSlab && r.CarriedOver()
 	x.heap.Apply(r)
 }
 
-// reserveFirst reserves rank 0 for buffers from before.
-func (x *writer) reserveFirst() {
+// reserveFirstRank reserves rank 0 for buffers from before.
+func (x *writer) reserveFirstRank() {
 	if x.before && x.rank == 0 {
 		x.rank = 1
 	}
@@ -95,7 +95,7 @@ func (x *writer) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	if x.quiet {
 		x.before = true
 	} else {
-		x.reserveFirst()
+		x.reserveFirstRank()
 	}
 	x.lower[key{p.Number, o.ID}] = x.rank
 	if !x.quiet {
@@ -114,7 +114,7 @@ func (x *writer) Freed(p *heap.Process, o *heap.Object, _ heap.How) {
 	if x.quiet { // the carried record was of a block in the pool
 		return
 	}
-	x.reserveFirst()
+	x.reserveFirstRank()
 	b := append(x.b[:0], 'p')
 	b = strconv.AppendUint(b, uint64(p.Number), 10)
 	b = append(b, 'b')

@@ -77,8 +77,8 @@ func (f *folder) create(to string) (*os.File, error) {
 	return file, nil
 }
 
-// find returns the folder's files of some recordings.
-func (f *folder) find(recordings map[string]bool) ([]string, error) {
+// filesOfRecordings returns the folder's files of some recordings.
+func (f *folder) filesOfRecordings(recordings map[string]bool) ([]string, error) {
 	var found []string
 	for _, table := range tableNames {
 		files, err := fs.Glob(f.root.FS(), table+"/host=*/process=*/*.parquet")
@@ -94,18 +94,18 @@ func (f *folder) find(recordings map[string]bool) ([]string, error) {
 	return found, nil
 }
 
-// commit moves the new files to their places, after old ones were moved out of the way. It does all or nothing.
-func (f *folder) commit(old []string, force bool) error {
+// commitFiles moves the new files to their places, after old ones were moved out of the way. It does all or nothing.
+func (f *folder) commitFiles(old []string, force bool) error {
 	return tempfile.Finish(f.stagePath(), func() error {
-		err := f.swap(old, force)
+		err := f.swapFiles(old, force)
 		if err != nil {
-			err = errors.Join(err, f.restore())
+			err = errors.Join(err, f.restoreOldFiles())
 		}
 		return err
 	})
 }
 
-func (f *folder) swap(old []string, force bool) error {
+func (f *folder) swapFiles(old []string, force bool) error {
 	for i, file := range old {
 		aside := move{file, path.Join(f.stage, fmt.Sprint("old", i))}
 		if err := f.root.Rename(aside.from, aside.to); err != nil {
@@ -120,7 +120,7 @@ func (f *folder) swap(old []string, force bool) error {
 		}
 	}
 	for _, m := range f.saved {
-		f.prune(m.from)
+		f.removeEmptyFolders(m.from)
 	}
 	return nil
 }
@@ -157,12 +157,12 @@ func (f *folder) undoMoves(moves []move) {
 		if i < len(moves)-1 {
 			_ = f.root.Remove(m.to) // it cannot be removed: nothing more can be done
 		}
-		f.prune(m.to)
+		f.removeEmptyFolders(m.to)
 	}
 }
 
-// restore moves the old files back.
-func (f *folder) restore() error {
+// restoreOldFiles moves the old files back.
+func (f *folder) restoreOldFiles() error {
 	for _, m := range f.saved {
 		err := f.root.MkdirAll(path.Dir(m.from), 0o777)
 		if err == nil {
@@ -175,8 +175,8 @@ func (f *folder) restore() error {
 	return nil
 }
 
-// prune removes the folders above a file that are empty.
-func (f *folder) prune(file string) {
+// removeEmptyFolders removes the folders above a file that are empty.
+func (f *folder) removeEmptyFolders(file string) {
 	for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
 		if f.root.Remove(dir) != nil {
 			return // not empty, or not there

@@ -26,16 +26,16 @@ type noted struct {
 	Recordings readCommit `json:"recordings"`
 }
 
-// amount orders versions of a recording: by the number of events, and if that is equal, a whole version after a torn one.
-func amount(events int64, ending string) int64 {
+// versionRank orders versions of a recording: by the number of events, and if that is equal, a whole version after a torn one.
+func versionRank(events int64, ending string) int64 {
 	if ending == lake.Torn {
 		return 2 * events
 	}
 	return 2*events + 1
 }
 
-// readKnown reads which recordings the lake has. With force, a recording that is there is wanted, too.
-func (l *Lake) readKnown(force bool) error {
+// readKnownRecordings reads which recordings the lake has. With force, a recording that is there is wanted, too.
+func (l *Lake) readKnownRecordings(force bool) error {
 	l.unread = map[string]readCommit{}
 	notes := l.readNotes()
 	names, _ := fs.Glob(l.folder.root.FS(), commits)
@@ -47,7 +47,7 @@ func (l *Lake) readKnown(force bool) error {
 				if _, err := l.folder.root.Stat(name); err == nil {
 					continue // no commit
 				}
-				return l.readKnown(force) // it has just been compacted
+				return l.readKnownRecordings(force) // it has just been compacted
 			} else if err != nil {
 				return err
 			}
@@ -84,7 +84,7 @@ func (l *Lake) readCommit(name string) (readCommit, error) {
 	}](l, name+"/"+Runs+".parquet")
 	recordings := readCommit{}
 	for _, r := range rows {
-		recordings[r.Recording] = knownAs{amount(r.Events, r.Ending), r.Path}
+		recordings[r.Recording] = knownAs{versionRank(r.Events, r.Ending), r.Path}
 	}
 	return recordings, err
 }

@@ -72,7 +72,7 @@ func OpenLake(dir string, force bool, now func() time.Time) (*Lake, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.readKnown(force); err != nil {
+	if err := l.readKnownRecordings(force); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
@@ -85,12 +85,12 @@ func openStage(dir string, now func() time.Time) (*Lake, error) {
 		return nil, err
 	}
 	l := &Lake{folder: f, now: now, known: map[string]knownAs{}, adding: map[string]knownAs{}}
-	l.sweep()
+	l.removeDeadStages()
 	if l.lock, err = f.root.Create(path.Join(f.stage, lockName)); err == nil {
 		_ = unix.Flock(int(l.lock.Fd()), unix.LOCK_EX) // a file system without locks keeps what killed writers leave
 	}
 	l.runs.rows = parquet.SchemaOf(reflect.New(runType).Interface())
-	for i, t := range l.tables() {
+	for i, t := range l.allTables() {
 		if err == nil {
 			err = t.start(f, lakeNames[i])
 		}
@@ -117,8 +117,8 @@ const lockName = ".lock"
 // staleAge is the age from which on a stage may be removed: the writer of a younger one may not have its lock yet.
 var staleAge = time.Minute
 
-// sweep removes stages whose writers are gone.
-func (l *Lake) sweep() {
+// removeDeadStages removes stages whose writers are gone.
+func (l *Lake) removeDeadStages() {
 	stages, _ := fs.Glob(l.folder.root.FS(), ".gpumemtop-*.tmp")
 	for _, stage := range stages {
 		if stage == l.folder.stage {
@@ -139,7 +139,7 @@ func (l *Lake) sweep() {
 // Wants reports whether a recording is to be added: the lake does not have it, or has fewer events of it.
 func (l *Lake) Wants(recording string, events int64, ending string) bool {
 	known, there := l.known[recording]
-	return !there || known.Amount < amount(events, ending)
+	return !there || known.Amount < versionRank(events, ending)
 }
 
 // Add writes the rows of a recording, or of several that were merged, except those of recordings that are not wanted.
@@ -169,7 +169,7 @@ func (l *Lake) Add(rows []*lake.Rows) error {
 	}
 	for _, r := range rows {
 		if id := r.Run.Recording; wanted[id] {
-			l.adding[id] = knownAs{amount(r.Run.Events, r.Run.Ending), r.Run.Path}
+			l.adding[id] = knownAs{versionRank(r.Run.Events, r.Run.Ending), r.Run.Path}
 			l.known[id] = knownAs{math.MaxInt64, r.Run.Path} // at most once in a commit
 		}
 	}
@@ -192,12 +192,12 @@ func (l *Lake) Commit() (Added, error) {
 	if l.added.New+l.added.Replaced == 0 {
 		return l.added, nil
 	}
-	return l.added, l.publish(l.commitName, l.noteCommits)
+	return l.added, l.nameCommit(l.commitName, l.noteCommits)
 }
 
-// publish gives the commit its name, once its files are on the disk. note may then note what it has.
-func (l *Lake) publish(commit func() string, note func(lock *os.File, name string)) error {
-	for _, t := range l.tables() {
+// nameCommit gives the commit its name, once its files are on the disk. note may then note what it has.
+func (l *Lake) nameCommit(commit func() string, note func(lock *os.File, name string)) error {
+	for _, t := range l.allTables() {
 		if err := t.finish(); err != nil {
 			return fmt.Errorf("write into %s: %w", l.folder.dir, err)
 		}
@@ -249,7 +249,7 @@ func (l *Lake) commitName() string {
 
 // Close removes what was not committed.
 func (l *Lake) Close() error {
-	for _, t := range l.tables() {
+	for _, t := range l.allTables() {
 		t.abandon()
 	}
 	if l.lock != nil {
@@ -258,7 +258,7 @@ func (l *Lake) Close() error {
 	return l.folder.close()
 }
 
-func (l *Lake) tables() []anyLakeTable {
+func (l *Lake) allTables() []anyLakeTable {
 	return []anyLakeTable{&l.runs, &l.sites, &l.samples, &l.misses, &l.findings, &l.transfers}
 }
 

@@ -53,7 +53,7 @@ func write(f *folder, force bool, src recording.Source, o tables.Options) error 
 	for _, p := range run.Processes() {
 		recordings[p.Recording] = true
 	}
-	old, err := f.find(recordings)
+	old, err := f.filesOfRecordings(recordings)
 	switch {
 	case err != nil:
 		return err
@@ -67,7 +67,7 @@ func write(f *folder, force bool, src recording.Source, o tables.Options) error 
 			return err
 		}
 	}
-	return f.commit(old, force)
+	return f.commitFiles(old, force)
 }
 
 // groupProcesses divides processes into groups whose tables are written at the same time.
@@ -107,7 +107,7 @@ func (w *writers) write(run *tables.Run, src recording.Source, group []*tables.F
 			return err
 		}
 	}
-	for _, k := range w.kinds() {
+	for _, k := range w.allKinds() {
 		k.run()
 	}
 	wanted := func(process uint32) bool { return w.events.open[process] != nil }
@@ -136,7 +136,7 @@ func (w *writers) open(p *tables.Facts) error {
 
 // finish completes the files.
 func (w *writers) finish() error {
-	kinds := w.kinds()
+	kinds := w.allKinds()
 	for _, k := range kinds {
 		k.finish()
 	}
@@ -149,7 +149,7 @@ func (w *writers) finish() error {
 
 // abandon closes the files that are still open.
 func (w *writers) abandon() {
-	for _, k := range w.kinds() {
+	for _, k := range w.allKinds() {
 		k.abandon()
 	}
 }
@@ -162,6 +162,6 @@ type anyKind interface {
 	abandon()
 }
 
-func (w *writers) kinds() []anyKind {
+func (w *writers) allKinds() []anyKind {
 	return []anyKind{&w.events, &w.buffers, &w.blocks, &w.samples, &w.processes, &w.tags, &w.transfers, &w.objects}
 }

@@ -22,22 +22,22 @@ const noValue = "__HIVE_DEFAULT_PARTITION__"
 // org.apache.hadoop.hive.common.FileUtils).
 const escaped = "\"#%'*/:=?\\{[]^"
 
-// partition returns the name of the folder for all rows in which a column has a value. No value makes it lead to another
+// partitionFolder returns the name of the folder for all rows in which a column has a value. No value makes it lead to another
 // folder. Values too long for a name are cut, and end in a checksum.
-func partition(column, value string) string {
+func partitionFolder(column, value string) string {
 	if value == "" {
 		return column + "=" + noValue
 	}
-	name := column + "=" + escape(value)
+	name := column + "=" + escapeValue(value)
 	if len(name) <= nameMax {
 		return name
 	}
 	sum := sha256.Sum256([]byte(value))
 	const tail = 1 + 16 // ~ and 8 bytes of the checksum in hexadecimal
-	return shorten(name, nameMax-tail) + "~" + hex.EncodeToString(sum[:8])
+	return shortenName(name, nameMax-tail) + "~" + hex.EncodeToString(sum[:8])
 }
 
-func escape(value string) string {
+func escapeValue(value string) string {
 	var b strings.Builder
 	for i, r := range value {
 		size := utf8.RuneLen(r)
@@ -53,8 +53,8 @@ func escape(value string) string {
 	return b.String()
 }
 
-// unescape returns the value of a partition from its folder's name.
-func unescape(value string) string {
+// unescapeValue returns the value of a partition from its folder's name.
+func unescapeValue(value string) string {
 	if value == noValue {
 		return ""
 	}
@@ -64,8 +64,8 @@ func unescape(value string) string {
 	return value
 }
 
-// shorten cuts a name to at most some bytes, but not inside an escape or a character.
-func shorten(name string, most int) string {
+// shortenName cuts a name to at most some bytes, but not inside an escape or a character.
+func shortenName(name string, most int) string {
 	name = name[:most]
 	if at := strings.LastIndexByte(name, '%'); at > most-3 {
 		return name[:at]
@@ -83,6 +83,6 @@ func pathOf(table string, p *tables.Facts) string {
 	if p.PID == 0 {
 		process = fmt.Sprint(p.Original)
 	}
-	return path.Join(table, partition("host", p.Host), partition("process", process),
+	return path.Join(table, partitionFolder("host", p.Host), partitionFolder("process", process),
 		fmt.Sprintf("%s-%d.parquet", p.Recording, p.Original))
 }

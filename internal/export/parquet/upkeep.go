@@ -36,12 +36,12 @@ func Compact(dir string, oldest time.Time, now func() time.Time) (kept Kept, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	var c contents
-	if err := l.withLock(func(*os.File) (err error) { c, err = l.contents(); return err }); err != nil {
+	if err := l.withLock(func(*os.File) (err error) { c, err = l.readContents(); return err }); err != nil {
 		return kept, err
 	}
 	keep := map[string]string{}
 	for run, r := range c.runs {
-		if r.counts(&c) && !r.started.Before(oldest) {
+		if r.isInLastCommit(&c) && !r.started.Before(oldest) {
 			keep[run] = r.part
 		}
 	}
@@ -51,14 +51,14 @@ func Compact(dir string, oldest time.Time, now func() time.Time) (kept Kept, err
 		return kept, nil
 	}
 	if len(keep) > 0 {
-		err = l.rewrite(keep, &c)
+		err = l.rewriteRuns(keep, &c)
 	} else {
 		kept.Files = 0
 	}
 	if err != nil {
 		return kept, fmt.Errorf("compact %s: %w", dir, err)
 	}
-	return kept, l.remove(&c)
+	return kept, l.removeRewritten(&c)
 }
 
 // Rows returns the rows of a lake's table that count, with the columns in the tags of T. run returns the run of a row.
@@ -77,9 +77,9 @@ func Rows[T any](dir, table string, run func(*T) string) (list []T, err error) {
 		if err != nil {
 			return nil, err
 		}
-		part, _ := partOf(table, file)
+		part, _ := partAndCommit(table, file)
 		for i := range rows {
-			if r, known := c.runs[run(&rows[i])]; known && r.part == part && r.counts(&c) {
+			if r, known := c.runs[run(&rows[i])]; known && r.part == part && r.isInLastCommit(&c) {
 				list = append(list, rows[i])
 			}
 		}
@@ -94,7 +94,7 @@ func openContents(dir string) (l *Lake, c contents, err error) {
 		return nil, c, err
 	}
 	l = &Lake{folder: &folder{dir: dir, root: root}}
-	if c, err = l.contents(); err != nil {
+	if c, err = l.readContents(); err != nil {
 		return nil, c, errors.Join(err, root.Close())
 	}
 	return l, c, nil
@@ -109,7 +109,7 @@ func Files(dir string) ([]string, error) {
 	defer func() { _ = l.folder.root.Close() }()
 	counted := 0
 	for _, r := range c.runs {
-		if r.counts(&c) {
+		if r.isInLastCommit(&c) {
 			counted++
 		}
 	}
@@ -140,11 +140,11 @@ type run struct {
 	started                 time.Time
 }
 
-// counts reports whether the run is in the last commit that has its recording.
-func (r *run) counts(c *contents) bool { return c.last[r.recording] == r.commit }
+// isInLastCommit reports whether the run is in the last commit that has its recording.
+func (r *run) isInLastCommit(c *contents) bool { return c.last[r.recording] == r.commit }
 
-// partOf returns the part of a path that one writer's files share, and their commit if there is one.
-func partOf(table, file string) (part, commit string) {
+// partAndCommit returns the part of a path that one writer's files share, and their commit if there is one.
+func partAndCommit(table, file string) (part, commit string) {
 	if strings.HasPrefix(file, table+"/") {
 		return strings.TrimPrefix(file, table+"/"), ""
 	}
@@ -158,14 +158,14 @@ func (l *Lake) filesOf(table string) (files []string, old int) {
 	return append(files, present...), len(files)
 }
 
-// contents reads which runs the lake has.
-func (l *Lake) contents() (c contents, err error) {
+// readContents reads which runs the lake has.
+func (l *Lake) readContents() (c contents, err error) {
 	c.runs, c.last = map[string]run{}, map[string]string{}
 	var files []string
 	files, c.old = l.filesOf(Runs)
 	c.files = len(lakeNames) * len(files)
 	for _, file := range files {
-		part, commit := partOf(Runs, file)
+		part, commit := partAndCommit(Runs, file)
 		if commit != "" {
 			c.parts = append(c.parts, commit)
 		}
@@ -202,10 +202,10 @@ func readRuns[T any](l *Lake, name string) (rows []T, err error) {
 	return rows, nil
 }
 
-// rewrite writes the rows of runs, each from its part, into a commit that comes after those that were read and before those
+// rewriteRuns writes the rows of runs, each from its part, into a commit that comes after those that were read and before those
 // that are added meanwhile.
-func (l *Lake) rewrite(keep map[string]string, c *contents) error {
-	for i, t := range l.tables() {
+func (l *Lake) rewriteRuns(keep map[string]string, c *contents) error {
+	for i, t := range l.allTables() {
 		files, _ := l.filesOf(lakeNames[i])
 		for _, file := range files {
 			if err := l.copyRows(t, lakeNames[i], file, keep); err != nil {
@@ -213,7 +213,7 @@ func (l *Lake) rewrite(keep map[string]string, c *contents) error {
 			}
 		}
 	}
-	return l.publish(func() string {
+	return l.nameCommit(func() string {
 		if len(c.parts) == 0 {
 			return l.commitName()
 		}
@@ -225,7 +225,7 @@ func (l *Lake) rewrite(keep map[string]string, c *contents) error {
 
 // copyRows copies the rows of the runs to keep.
 func (l *Lake) copyRows(to anyLakeTable, table, name string, keep map[string]string) error {
-	part, commit := partOf(table, name)
+	part, commit := partAndCommit(table, name)
 	file, err := l.folder.root.Open(name)
 	if err != nil {
 		return err
@@ -264,7 +264,7 @@ func valuesOf(part string, schema *parquet.Schema) map[int]parquet.Value {
 	for folder := range strings.SplitSeq(path.Dir(part), "/") {
 		key, value, _ := strings.Cut(folder, "=")
 		leaf, _ := schema.Lookup(key)
-		values[leaf.ColumnIndex] = parquet.ValueOf(unescape(value)).Level(0, 0, leaf.ColumnIndex)
+		values[leaf.ColumnIndex] = parquet.ValueOf(unescapeValue(value)).Level(0, 0, leaf.ColumnIndex)
 	}
 	return values
 }
@@ -291,9 +291,9 @@ func valueAt(row parquet.Row, column int) parquet.Value {
 	return row[slices.IndexFunc(row, func(v parquet.Value) bool { return v.Column() == column })]
 }
 
-// remove removes what was rewritten: each commit at once. Of files from before commits, those of runs go last, because readers
-// look for these.
-func (l *Lake) remove(c *contents) error {
+// removeRewritten removes what was rewritten: each commit at once. Of files from before commits, those of runs go last,
+// because readers look for these.
+func (l *Lake) removeRewritten(c *contents) error {
 	for _, name := range append(slices.Clone(c.parts), l.oldFolders(c)...) {
 		stage := fmt.Sprintf(".gpumemtop-%016x.tmp", rand.Uint64())
 		if lock, err := l.folder.root.Create(path.Join(name, lockName)); err == nil { // so that the next writer removes it if we are killed

@@ -166,7 +166,7 @@ func TestCompactAndExpire(t *testing.T) {
 func TestCompactAnEarlierForm(t *testing.T) {
 	dir := t.TempDir()
 	put := func(table string, rows any, write func(f *os.File) error) {
-		folder := filepath.Join(dir, table, partition("app", "a/b"), partition("job", "none"), partition("date", "2026-03-01"))
+		folder := filepath.Join(dir, table, partitionFolder("app", "a/b"), partitionFolder("job", "none"), partitionFolder("date", "2026-03-01"))
 		if err := os.MkdirAll(folder, 0o777); err != nil {
 			t.Fatal(err)
 		}

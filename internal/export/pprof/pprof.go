@@ -1,5 +1,6 @@
 // Package pprof writes the memory of a recording as a profile for go tool pprof, Speedscope and others: call stacks with
-// the bytes that they created, had in use and left in the pool. The format is that of github.com/google/pprof, proto/profile.proto.
+// the bytes that they created, had in use and left in the pool. The format is that of github.com/google/pprof,
+// proto/profile.proto.
 package pprof
 
 import (
@@ -38,10 +39,10 @@ func Write(w io.Writer, src recording.Source, o Options) error {
 		if err != nil {
 			return err
 		}
-		c.step(r)
+		c.takeRecord(r)
 	}
 	c.countAll()
-	p := c.profile()
+	p := c.makeProfile()
 	if err := p.CheckValid(); err != nil {
 		return fmt.Errorf("make a profile: %w", err)
 	}
@@ -96,8 +97,8 @@ type sampleKey struct {
 	bytes        uint64
 }
 
-// bucket returns the power of two that a size belongs to.
-func bucket(size uint64) uint64 {
+// sizeBucket returns the power of two that a size belongs to.
+func sizeBucket(size uint64) uint64 {
 	if size == 0 {
 		return 0
 	}
@@ -119,7 +120,7 @@ type collector struct {
 	when     uint64 // it was taken
 }
 
-func (c *collector) step(r *wire.Record) {
+func (c *collector) takeRecord(r *wire.Record) {
 	c.at++
 	if c.options.At.timed && r.Time > c.deadline {
 		c.countAll()
@@ -138,7 +139,7 @@ func (c *collector) valuesOf(p *heap.Process, tag uint32, scope uint16, size uin
 		return nil
 	}
 	return c.valuesOfKey(sampleKey{
-		process: p.Number, tag: tag, device: c.names.Process(p.Number).Device(scope), bytes: bucket(size),
+		process: p.Number, tag: tag, device: c.names.Process(p.Number).Device(scope), bytes: sizeBucket(size),
 	})
 }
 

@@ -47,8 +47,8 @@ func compareKeys(a, b sampleKey) int {
 		cmp.Compare(a.bytes, b.bytes))
 }
 
-// profile makes a profile of the samples.
-func (c *collector) profile() *profile.Profile {
+// makeProfile makes a profile of the samples.
+func (c *collector) makeProfile() *profile.Profile {
 	b := &book{
 		profile:   &profile.Profile{DefaultSampleType: "inuse_space"},
 		functions: map[functionKey]*profile.Function{}, locations: map[locationKey]*profile.Location{},
@@ -60,11 +60,11 @@ func (c *collector) profile() *profile.Profile {
 	} {
 		b.profile.SampleType = append(b.profile.SampleType, &profile.ValueType{Type: t[0], Unit: t[1]})
 	}
-	c.describe(b.profile)
-	label := c.labels()
+	c.addComments(b.profile)
+	label := c.labelsOfSamples()
 	for _, key := range slices.SortedFunc(maps.Keys(c.samples), compareKeys) {
 		v := c.samples[key]
-		sample := &profile.Sample{Value: v[:], Label: label(key), Location: c.stack(b, key)}
+		sample := &profile.Sample{Value: v[:], Label: label(key), Location: c.locationsOf(b, key)}
 		if key.bytes > 0 {
 			sample.NumLabel = map[string][]int64{"bytes": {int64(min(key.bytes, 1<<62))}}
 			sample.NumUnit = map[string][]string{"bytes": {"bytes"}}
@@ -74,8 +74,8 @@ func (c *collector) profile() *profile.Profile {
 	return b.profile
 }
 
-// describe adds the run and the moment as comments.
-func (c *collector) describe(p *profile.Profile) {
+// addComments adds the run and the moment as comments.
+func (c *collector) addComments(p *profile.Profile) {
 	h := &c.options.Header
 	after := time.Duration(max(c.when, h.ClockNS) - h.ClockNS)
 	p.DurationNanos = int64(max(c.heap.Now(), h.ClockNS) - h.ClockNS)
@@ -93,29 +93,29 @@ func (c *collector) describe(p *profile.Profile) {
 	}
 }
 
-// stack returns the locations of a sample, innermost first.
-func (c *collector) stack(b *book, key sampleKey) []*profile.Location {
+// locationsOf returns the locations of a sample, innermost first.
+func (c *collector) locationsOf(b *book, key sampleKey) []*profile.Location {
 	if key.slabs {
-		return []*profile.Location{b.location(locationKey{functionKey: functionKey{name: callsite.Slabs}})}
+		return []*profile.Location{b.locationOf(locationKey{functionKey: functionKey{name: callsite.Slabs}})}
 	}
 	p := c.names.Process(key.process)
 	site := p.Site(key.tag)
 	if len(site.Frames) == 0 {
-		return []*profile.Location{b.location(locationKey{functionKey: functionKey{name: site.Name}})}
+		return []*profile.Location{b.locationOf(locationKey{functionKey: functionKey{name: site.Name}})}
 	}
 	stack := make([]*profile.Location, len(site.Frames))
 	for i := range site.Frames {
 		f := &site.Frames[i]
-		stack[i] = b.location(locationKey{
+		stack[i] = b.locationOf(locationKey{
 			functionKey{common.FrameName(f), f.File}, mappingKey{f.Module, p.BuildID(f.Module)}, f.Line, f.Offset,
 		})
 	}
 	return stack
 }
 
-// location returns the location of a frame. Functions have no system name: pprof would demangle it, and cut template
+// locationOf returns the location of a frame. Functions have no system name: pprof would demangle it, and cut template
 // arguments off names that are correct.
-func (b *book) location(key locationKey) *profile.Location {
+func (b *book) locationOf(key locationKey) *profile.Location {
 	if l := b.locations[key]; l != nil {
 		return l
 	}
@@ -129,7 +129,7 @@ func (b *book) location(key locationKey) *profile.Location {
 		ID: uint64(len(b.profile.Location) + 1), Line: []profile.Line{{Function: f, Line: int64(key.line)}},
 	}
 	if key.path != "" {
-		l.Mapping = b.mapping(key.mappingKey)
+		l.Mapping = b.mappingOf(key.mappingKey)
 		if key.offset < moduleSpan {
 			l.Address = l.Mapping.Start + key.offset
 		}
@@ -139,8 +139,8 @@ func (b *book) location(key locationKey) *profile.Location {
 	return l
 }
 
-// mapping returns a module. It claims to have functions, so that pprof does not look for names itself.
-func (b *book) mapping(key mappingKey) *profile.Mapping {
+// mappingOf returns a module. It claims to have functions, so that pprof does not look for names itself.
+func (b *book) mappingOf(key mappingKey) *profile.Mapping {
 	if m := b.mappings[key]; m != nil {
 		return m
 	}
@@ -154,8 +154,8 @@ func (b *book) mapping(key mappingKey) *profile.Mapping {
 	return m
 }
 
-// labels returns the labels of samples. Processes, devices and hosts are labels only if there are several.
-func (c *collector) labels() func(sampleKey) map[string][]string {
+// labelsOfSamples returns the labels of samples. Processes, devices and hosts are labels only if there are several.
+func (c *collector) labelsOfSamples() func(sampleKey) map[string][]string {
 	processes := c.names.Processes()
 	hosts := map[string]bool{}
 	devices := false

@@ -37,14 +37,14 @@ func Write(w io.Writer, src recording.Source, o Options) error {
 	}
 	x := &writer{choice: choice, w: bufio.NewWriterSize(w, 64<<10), header: o.Header, layout: common.NewLayout()}
 	x.heap = heap.New(heap.Options{EndProcesses: true}, x)
-	x.line(Header)
+	x.writeLine(Header)
 	for r, err := range recording.Records(src) {
 		if err != nil {
 			return err
 		}
-		x.step(r)
+		x.takeRecord(r)
 	}
-	x.begin()
+	x.writeEarlierObjects()
 	if err := x.w.Flush(); err != nil {
 		return fmt.Errorf("write a log of RMM: %w", err)
 	}
@@ -64,25 +64,25 @@ type writer struct {
 	thread uint32
 }
 
-func (x *writer) step(r *wire.Record) {
+func (x *writer) takeRecord(r *wire.Record) {
 	x.thread = r.Thread
 	switch r.Kind {
 	case wire.KindCreate, wire.KindRelease, wire.KindSlab, wire.KindExit:
 		if !r.CarriedOver() {
-			x.begin()
+			x.writeEarlierObjects()
 		}
 	default:
 	}
 	x.heap.Advance(r.Time) // also for records that the session wrote late
 	e := r.AsCreate()
 	if r.Kind == wire.KindCreate && e.Outcome() == wire.OutcomeFailed && heap.HasMemory(e) && x.choice.Has(r.Process, e.Tag()) {
-		x.write("allocate failure", nil, e.Requested())
+		x.writeAction("allocate failure", nil, e.Requested())
 	}
 	x.heap.Apply(r)
 }
 
-// begin writes the objects from before the source, once.
-func (x *writer) begin() {
+// writeEarlierObjects writes the objects from before the source, once.
+func (x *writer) writeEarlierObjects() {
 	if x.begun {
 		return
 	}
@@ -91,7 +91,7 @@ func (x *writer) begin() {
 	for _, p := range x.heap.Processes() {
 		for _, o := range p.Objects() {
 			x.thread = o.Thread
-			x.allocate(p, o)
+			x.writeAllocation(p, o)
 		}
 	}
 	x.thread = thread
@@ -111,13 +111,13 @@ func (x *writer) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 		x.layout.Place(p, o, o.Block != 0 && o.SubAllocation)
 	}
 	if x.begun {
-		x.allocate(p, o)
+		x.writeAllocation(p, o)
 	}
 }
 
-func (x *writer) allocate(p *heap.Process, o *heap.Object) {
+func (x *writer) writeAllocation(p *heap.Process, o *heap.Object) {
 	if o.Owns && x.choice.Has(p.Number, o.Tag) {
-		x.write("allocate", x.layout.Object(p, o), o.Size)
+		x.writeAction("allocate", x.layout.Object(p, o), o.Size)
 	}
 }
 
@@ -128,7 +128,7 @@ func (x *writer) Freed(p *heap.Process, o *heap.Object, _ heap.How) {
 		return
 	}
 	if x.begun && x.choice.Has(p.Number, o.Tag) {
-		x.write("free", r, o.Size)
+		x.writeAction("free", r, o.Size)
 	}
 	if o.Block == 0 {
 		x.layout.Give(r)
@@ -149,13 +149,13 @@ func (x *writer) Gone(p *heap.Process, b *heap.Block) {
 	}
 }
 
-func (x *writer) line(text string) {
+func (x *writer) writeLine(text string) {
 	_, _ = x.w.WriteString(text) // a bufio.Writer keeps its first error for Flush
 	_ = x.w.WriteByte('\n')
 }
 
-// write writes a line. All streams are the default one: the replay benchmark accepts no other.
-func (x *writer) write(action string, at *common.Range, size uint64) {
+// writeAction writes a line. All streams are the default one: the replay benchmark accepts no other.
+func (x *writer) writeAction(action string, at *common.Range, size uint64) {
 	b := strconv.AppendUint(x.b[:0], uint64(x.thread), 10)
 	b = append(b, ',')
 	b = x.header.Created.Add(time.Duration(max(x.heap.Now(), x.header.ClockNS)-x.header.ClockNS)).AppendFormat(b, "15:04:05.000000")

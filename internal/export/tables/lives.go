@@ -16,17 +16,17 @@ func (w *walk) Freed(l *heap.Process, o *heap.Object, how heap.How) {
 	if w.sink.Buffer == nil || w.err != nil {
 		return
 	}
-	site := w.run.site(p.Number, o.Tag)
+	site := w.run.wantedSite(p.Number, o.Tag)
 	if site == nil {
 		return
 	}
 	row := &w.buffer
-	created := w.run.since(o.Started)
+	created := w.run.sinceStart(o.Started)
 	*row = Buffer{
 		Recording: p.Recording, Number: int32(p.Original), Object: int64(o.ID), Memory: o.Memory.String(),
 		Owns: o.Owns, Tag: int64(o.Tag), Site: site.Name, Stack: site.Stack, Thread: int64(o.Thread),
-		Context: int32(o.Scope), Access: int32(o.Access), Flags: flagWords()[flagsOf(o)], Carried: o.CarriedOver,
-		Size: clamp(o.Size), Granted: clamp(o.Granted), Block: int64(o.Block), Parent: int64(o.Parent),
+		Context: int32(o.Scope), Access: int32(o.Access), Flags: flagWords()[createFlags(o)], Carried: o.CarriedOver,
+		Size: clampToSigned(o.Size), Granted: clampToSigned(o.Granted), Block: int64(o.Block), Parent: int64(o.Parent),
 		Outcome: o.Outcome.String(), Created: w.run.sinceEpoch(created), CreatedNS: created, Uses: used,
 		Duration: int64(o.Duration), Cost: int64(o.Cost), Ending: how.String(), Leaked: how == heap.Leaked,
 	}
@@ -34,16 +34,16 @@ func (w *walk) Freed(l *heap.Process, o *heap.Object, how heap.How) {
 		row.Reason = o.Reason.String()
 	}
 	if used > 0 {
-		row.FirstUse, row.LastUse = pointerTo(max(created, w.run.since(o.First))), pointerTo(w.run.since(o.Used))
+		row.FirstUse, row.LastUse = pointerTo(max(created, w.run.sinceStart(o.First))), pointerTo(w.run.sinceStart(o.Used))
 	}
 	if time, known := l.IdleSince(o); known {
-		row.IdleSince = pointerTo(w.run.since(time))
+		row.IdleSince = pointerTo(w.run.sinceStart(time))
 	} else if l.Untouched(o) {
 		row.IdleSince = pointerTo(created)
 	}
-	row.EndedNS = w.run.since(p.end(w.run))
+	row.EndedNS = w.run.sinceStart(p.endedAt(w.run))
 	if how == heap.Released {
-		w.released(row, o)
+		w.setRelease(row, o)
 		row.EndedNS = *row.ReleasedNS
 	}
 	w.noteError(w.sink.Buffer(p.Number, row))
@@ -55,8 +55,8 @@ func (w *walk) isCarriedRelease(o *heap.Object) bool {
 	return o.CarriedOver && w.record.Kind == wire.KindRelease && w.record.CarriedOver()
 }
 
-func (w *walk) released(row *Buffer, o *heap.Object) {
-	end := w.run.since(w.heap.Now())
+func (w *walk) setRelease(row *Buffer, o *heap.Object) {
+	end := w.run.sinceStart(w.heap.Now())
 	row.Released, row.ReleasedNS = pointerTo(w.run.sinceEpoch(end)), pointerTo(end)
 	row.Lifetime = pointerTo(end - row.CreatedNS)
 	if e := w.record.AsRelease(); w.record.Kind == wire.KindRelease && e.Object() == o.ID {
@@ -70,19 +70,19 @@ func (w *walk) Unpooled(l *heap.Process, b *heap.Block, how heap.How) {
 		return
 	}
 	p := w.process(l.Number)
-	site := w.run.site(p.Number, b.Tag)
+	site := w.run.wantedSite(p.Number, b.Tag)
 	if site == nil {
 		return
 	}
 	row := &w.stay
-	began := w.run.since(b.Freed)
+	began := w.run.sinceStart(b.Freed)
 	*row = Stay{
 		Recording: p.Recording, Number: int32(p.Original), Block: int64(b.ID), State: states[b.State], Part: b.SubAllocation,
 		Tag: int64(b.Tag), Site: site.Name, Thread: int64(b.Thread), Context: int32(b.Scope), Access: int32(b.Access),
-		Owner: int64(b.Owner), Size: clamp(b.Size), Began: w.run.sinceEpoch(began), BeganNS: began, Ending: how.String(),
+		Owner: int64(b.Owner), Size: clampToSigned(b.Size), Began: w.run.sinceEpoch(began), BeganNS: began, Ending: how.String(),
 	}
 	if how != heap.Open && how != heap.Unknown {
-		end := w.run.since(w.heap.Now())
+		end := w.run.sinceStart(w.heap.Now())
 		row.Ended, row.EndedNS, row.Stayed = pointerTo(w.run.sinceEpoch(end)), pointerTo(end), pointerTo(end-began)
 	}
 	if e := w.record.AsEvict(); how == heap.Evicted && w.record.Kind == wire.KindEvict && e.Block() == b.ID {

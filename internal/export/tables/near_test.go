@@ -22,7 +22,7 @@ func TestTimeNearThePeakEqualsASecondPass(t *testing.T) {
 			steps[len(steps)-1].to = now
 			level = max(0, level+random.Int64N(2001)-990)
 			peak = max(peak, level)
-			n.note(level, now, true)
+			n.noteLevel(level, now, true)
 		}
 		want := uint64(0)
 		for _, s := range steps {
@@ -33,15 +33,15 @@ func TestTimeNearThePeakEqualsASecondPass(t *testing.T) {
 		if level > peak-peak/10 {
 			want += 100
 		}
-		if got := n.end(now + 100); got != want || want == 0 {
+		if got := n.timeNearPeak(now + 100); got != want || want == 0 {
 			t.Errorf("seed %d: %d ns, want %d", seed, got, want)
 		}
 	}
 	var carried near
-	carried.note(1000, 5, false) // comes before a part of a recording
-	carried.note(100, 5, false)
-	carried.note(100, 7, true)
-	if got := carried.end(25); got != 20 || carried.peak != 100 {
+	carried.noteLevel(1000, 5, false) // comes before a part of a recording
+	carried.noteLevel(100, 5, false)
+	carried.noteLevel(100, 7, true)
+	if got := carried.timeNearPeak(25); got != 20 || carried.peak != 100 {
 		t.Errorf("%d ns near %d", got, carried.peak)
 	}
 }
@@ -53,7 +53,7 @@ func TestNearWithManyLevels(t *testing.T) {
 	for range 200_000 {
 		level := 1 << 30 * (90 + random.Int64N(int64(11+now/2e6))) / 100
 		level += random.Int64N(1 << 20)
-		n.note(level, now, true)
+		n.noteLevel(level, now, true)
 		step := 1 + random.Uint64N(100)
 		levels[level] += step
 		if now += step; len(n.levels) > levelsMost {
@@ -69,7 +69,7 @@ func TestNearWithManyLevels(t *testing.T) {
 			most += ns
 		}
 	}
-	if got := n.end(now); got < least || got > most || most > least*101/100 || n.grain == 0 || n.grain > n.peak/2000 {
+	if got := n.timeNearPeak(now); got < least || got > most || most > least*101/100 || n.grain == 0 || n.grain > n.peak/2000 {
 		t.Errorf("%d ns, want %d to %d; entries of %d", got, least, most, n.grain)
 	}
 }

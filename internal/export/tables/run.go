@@ -48,8 +48,8 @@ type Facts struct {
 	status        *int64
 }
 
-// end returns when the process ended; if unknown, when the recording did.
-func (p *Facts) end(r *Run) uint64 { return cmp.Or(p.ended, r.last) }
+// endedAt returns when the process ended; if unknown, when the recording did.
+func (p *Facts) endedAt(r *Run) uint64 { return cmp.Or(p.ended, r.last) }
 
 // samplesMax is how many samples a process has at most.
 const samplesMax = 1000
@@ -61,7 +61,7 @@ func Look(src recording.Source, o Options) (*Run, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.note(record)
+		r.noteRecord(record)
 	}
 	if err := src.Rewind(); err != nil {
 		return nil, fmt.Errorf("go to the start of the recording: %w", err)
@@ -70,7 +70,7 @@ func Look(src recording.Source, o Options) (*Run, error) {
 	return r, nil
 }
 
-func (r *Run) note(record *wire.Record) {
+func (r *Run) noteRecord(record *wire.Record) {
 	if r.first == 0 {
 		r.first = record.Time
 	}
@@ -135,8 +135,8 @@ func (r *Run) Processes() []*Facts {
 // Names returns the names in the recording.
 func (r *Run) Names() *callsite.Names { return r.names }
 
-// site returns a call site, nil if it is not wanted.
-func (r *Run) site(process, tag uint32) *callsite.Site {
+// wantedSite returns a call site, nil if it is not wanted.
+func (r *Run) wantedSite(process, tag uint32) *callsite.Site {
 	s := r.names.Process(process).Site(tag)
 	if r.options.Tag != nil && !r.options.Tag.MatchString(s.Name) {
 		return nil
@@ -144,12 +144,12 @@ func (r *Run) site(process, tag uint32) *callsite.Site {
 	return s
 }
 
-// since returns ns since the start; times before it are negative.
-func (r *Run) since(time uint64) int64 {
+// sinceStart returns ns since the start; times before it are negative.
+func (r *Run) sinceStart(time uint64) int64 {
 	if time >= r.first {
-		return clamp(time - r.first)
+		return clampToSigned(time - r.first)
 	}
-	return -clamp(r.first - time)
+	return -clampToSigned(r.first - time)
 }
 
 // sinceEpoch converts ns since the start to ns since 1970, or to the nearest time that can be represented.
@@ -161,7 +161,7 @@ func (r *Run) sinceEpoch(since int64) int64 {
 	return sum
 }
 
-// clamp returns a number, at most the largest signed one, which databases need for subtraction.
-func clamp(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
+// clampToSigned returns a number, at most the largest signed one, which databases need for subtraction.
+func clampToSigned(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 
 func pointerTo(n int64) *int64 { return &n }

@@ -16,9 +16,9 @@ type sampler struct {
 	reported     struct{ hits, misses uint64 } // in earlier samples
 }
 
-// note takes what a process holds after a record. Carried records build up its memory step by step, and only the
+// noteMemory takes what a process holds after a record. Carried records build up its memory step by step, and only the
 // state after the last of them is real.
-func (s *sampler) note(l *heap.Process, carried bool) {
+func (s *sampler) noteMemory(l *heap.Process, carried bool) {
 	s.now, s.hits, s.misses = l.Gauges, l.Hits, l.Misses
 	if carried {
 		return
@@ -54,12 +54,12 @@ func (w *walk) takeSample(p *process) {
 	if w.sink.Sample == nil || w.err != nil {
 		return
 	}
-	since := w.run.since(s.end)
+	since := w.run.sinceStart(s.end)
 	w.sample = Sample{
 		Recording: p.Recording, Number: int32(p.Original), Time: w.run.sinceEpoch(since), TimeNS: since,
-		Step: clamp(w.run.step), InUse: s.now.InUse, Requested: s.now.Requested, PeakInUse: s.peak,
-		Cached: clamp(s.now.Free()), Cooling: s.now.Cooling, SlabFree: s.now.Room,
-		Hits: clamp(s.hits - s.reported.hits), Misses: clamp(s.misses - s.reported.misses),
+		Step: clampToSigned(w.run.step), InUse: s.now.InUse, Requested: s.now.Requested, PeakInUse: s.peak,
+		Cached: clampToSigned(s.now.Free()), Cooling: s.now.Cooling, SlabFree: s.now.Room,
+		Hits: clampToSigned(s.hits - s.reported.hits), Misses: clampToSigned(s.misses - s.reported.misses),
 		ToDevice: s.moved[stats.ToDevice], ToHost: s.moved[stats.ToHost],
 	}
 	s.moved = [2]int64{}

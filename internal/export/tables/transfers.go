@@ -21,16 +21,16 @@ func (w *walk) noteTransfer(p *process, r *wire.Record) {
 		return
 	}
 	if direction <= stats.ToHost {
-		p.times.moved[direction] += clamp(u.Bytes())
+		p.times.moved[direction] += clampToSigned(u.Bytes())
 	}
 	if w.sink.Transfer == nil || w.err != nil {
 		return
 	}
-	since, names := w.run.since(r.Time), w.run.names.Process(p.Number)
+	since, names := w.run.sinceStart(r.Time), w.run.names.Process(p.Number)
 	row := Transfer{
 		Recording: p.Recording, Number: int32(p.Original), Time: w.run.sinceEpoch(since), TimeNS: since, Command: u.Command().String(),
 		Direction: direction.String(), Thread: int64(r.Thread), Context: int32(u.Scope()), Queue: int64(u.Queue()), Object: int64(u.Object()),
-		Bytes: clamp(u.Bytes()),
+		Bytes: clampToSigned(u.Bytes()),
 	}
 	if l := w.heap.Lookup(r.Process); l != nil {
 		if o := l.Object(u.Object()); o != nil && o.Tag > 0 {
@@ -42,7 +42,7 @@ func (w *walk) noteTransfer(p *process, r *wire.Record) {
 		tag = 0
 	}
 	if !u.Scattered() {
-		row.Offset = pointerTo(clamp(u.Offset()))
+		row.Offset = pointerTo(clampToSigned(u.Offset()))
 	}
 	if u.Duration() > 0 {
 		row.Duration = pointerTo(int64(u.Duration()))
@@ -59,14 +59,14 @@ func (w *walk) noteTransfer(p *process, r *wire.Record) {
 
 // addProfiledRow makes the row of a command that the device timed. An earlier row of the same call site has its bytes, too.
 func (w *walk) addProfiledRow(p *process, r *wire.Record) {
-	v, since := r.AsTransfer(), w.run.since(r.Time)
+	v, since := r.AsTransfer(), w.run.sinceStart(r.Time)
 	direction, moves := stats.DirectionOf(v.Profiled())
 	if !moves || w.sink.Transfer == nil || w.err != nil {
 		return
 	}
 	row := Transfer{
 		Recording: p.Recording, Number: int32(p.Original), Time: w.run.sinceEpoch(since), TimeNS: since, Command: v.Profiled().String(),
-		Direction: direction.String(), Thread: int64(r.Thread), Profiled: pointerTo(clamp(v.Took())), ProfiledBytes: pointerTo(clamp(v.Moved())),
+		Direction: direction.String(), Thread: int64(r.Thread), Profiled: pointerTo(clampToSigned(v.Took())), ProfiledBytes: pointerTo(clampToSigned(v.Moved())),
 	}
 	if v.Site() > 0 {
 		row.Site = w.run.names.Process(p.Number).Site(v.Site()).Name
@@ -87,6 +87,6 @@ func (row *Transfer) addHostSide(more wire.TransferView) {
 		row.Pages, row.Cold = pointerTo(int64(more.Pages())), pointerTo(int64(more.Cold()))
 	}
 	if more.Hashed() > 0 {
-		row.Hash, row.Hashed = pointerTo(int64(more.Hash())), pointerTo(clamp(more.Hashed()))
+		row.Hash, row.Hashed = pointerTo(int64(more.Hash())), pointerTo(clampToSigned(more.Hashed()))
 	}
 }

@@ -34,7 +34,7 @@ func (r *Run) Walk(src recording.Source, wanted func(process uint32) bool, sink 
 		if wanted != nil && !wanted(w.record.Process) {
 			continue
 		}
-		if w.step(); w.err != nil {
+		if w.takeRecord(); w.err != nil {
 			return w.err
 		}
 	}
@@ -80,11 +80,11 @@ func (w *walk) process(number uint32) *process {
 	return p
 }
 
-func (w *walk) step() {
+func (w *walk) takeRecord() {
 	r := &w.record
 	p := w.process(r.Process)
 	if w.sink.Event != nil {
-		w.eventRow(p, r)
+		w.addEventRow(p, r)
 	}
 	if r.Kind == wire.KindLost {
 		return
@@ -97,30 +97,30 @@ func (w *walk) step() {
 		w.addObjectRow(p, r)
 	}
 	l := w.heap.Apply(r)
-	p.times.note(l, r.Flags&wire.FlagCarried != 0)
-	p.near.note(l.InUse, min(w.heap.Now(), p.end(w.run)), r.Flags&wire.FlagCarried == 0)
+	p.times.noteMemory(l, r.Flags&wire.FlagCarried != 0)
+	p.near.noteLevel(l.InUse, min(w.heap.Now(), p.endedAt(w.run)), r.Flags&wire.FlagCarried == 0)
 	p.peak = max(p.peak, p.times.peak)
 	if r.Kind == wire.KindUse && l.Object(r.Object) != nil {
 		p.uses[r.Object]++
 	}
 }
 
-func (w *walk) eventRow(p *process, r *wire.Record) {
+func (w *walk) addEventRow(p *process, r *wire.Record) {
 	e := &r.Event
-	since := w.run.since(r.Time)
+	since := w.run.sinceStart(r.Time)
 	row := &w.event
 	*row = Event{
 		Recording: p.Recording, Number: int32(p.Original), Time: w.run.sinceEpoch(since), TimeNS: since, Kind: e.Kind.String(),
-		Op: opWord(e), Outcome: outcomeWord(e), Reason: reasonWord(e), Flags: flagWords()[flagsIn(e)],
+		Op: opWord(e), Outcome: outcomeWord(e), Reason: reasonWord(e), Flags: flagWords()[eventFlags(e)],
 		Carried: e.Flags&wire.FlagCarried != 0, Thread: int64(r.Thread), Context: int32(e.Scope),
 		Access: int32(e.Access), Status: int32(e.Status), Tag: int64(e.Tag), Object: int64(e.Object),
-		Link: int64(e.Link), Size: clamp(e.Size), Granted: clamp(e.Granted), Duration: int64(e.Duration),
+		Link: int64(e.Link), Size: clampToSigned(e.Size), Granted: clampToSigned(e.Granted), Duration: int64(e.Duration),
 		Cost: int64(e.Cost),
 	}
 	if e.Kind == wire.KindUse {
 		addUseColumns(row, e)
 	} else if origin, known := e.Origin(); known {
-		row.Granted, row.Offset = 0, pointerTo(clamp(origin))
+		row.Granted, row.Offset = 0, pointerTo(clampToSigned(origin))
 	}
 	if hasTag(e) {
 		row.Site = w.run.names.Process(p.Number).Site(e.Tag).Name
@@ -135,15 +135,15 @@ func (w *walk) eventRow(p *process, r *wire.Record) {
 }
 
 func (w *walk) addObjectRow(p *process, r *wire.Record) {
-	v, since := r.AsObject(), w.run.since(r.Time)
-	site := w.run.site(p.Number, v.Tag())
+	v, since := r.AsObject(), w.run.sinceStart(r.Time)
+	site := w.run.wantedSite(p.Number, v.Tag())
 	if site == nil {
 		return
 	}
 	w.noteError(w.sink.Held(p.Number, &Held{
 		Recording: p.Recording, Number: int32(p.Original), Time: w.run.sinceEpoch(since), TimeNS: since, Type: v.Held().String(),
-		Tag: int64(v.Tag()), Site: site.Name, Created: clamp(v.Created()), Released: clamp(v.Released()),
-		Live: clamp(v.Created() - min(v.Released(), v.Created())), Most: clamp(v.Most()), Carried: v.CarriedOver(),
+		Tag: int64(v.Tag()), Site: site.Name, Created: clampToSigned(v.Created()), Released: clampToSigned(v.Released()),
+		Live: clampToSigned(v.Created() - min(v.Released(), v.Created())), Most: clampToSigned(v.Most()), Carried: v.CarriedOver(),
 	}))
 }
 
@@ -161,7 +161,7 @@ func addUseColumns(row *Event, e *wire.Event) {
 	}
 	row.Granted = 0
 	if e.Granted > 0 || !row.Scattered {
-		row.Offset = pointerTo(clamp(e.Granted))
+		row.Offset = pointerTo(clampToSigned(e.Granted))
 	}
 }
 
@@ -184,26 +184,26 @@ func (w *walk) finish() error {
 		w.endSamples(p)
 		w.heap.End(l, how)
 		if w.sink.Process != nil && w.err == nil && l.Number != 0 {
-			w.noteError(w.sink.Process(l.Number, w.run.processRow(p, l, left)))
+			w.noteError(w.sink.Process(l.Number, w.run.newProcessRow(p, l, left)))
 		}
 	}
 	if w.sink.Tag != nil {
-		w.tagRows()
+		w.addTagRows()
 	}
 	return w.err
 }
 
-// processRow makes a row of a process; left is what it had in use at the end.
-func (r *Run) processRow(p *process, l *heap.Process, left int64) *Process {
+// newProcessRow makes a row of a process; left is what it had in use at the end.
+func (r *Run) newProcessRow(p *process, l *heap.Process, left int64) *Process {
 	h, names := &r.options.Header, r.names.Process(p.Number)
-	started, last := r.since(p.started), r.since(p.last)
+	started, last := r.sinceStart(p.started), r.sinceStart(p.last)
 	row := &Process{
 		Recording: p.Recording, Number: int32(p.Original), PID: int64(names.PID), Parent: int64(names.Parent),
 		Hostname: units.Clean(p.Host), Program: names.Program, Arguments: names.Arguments,
-		Policy: h.Policy, Limits: h.Limits, Labels: h.IdentityOf(p.Number).Labels, Tags: h.Tags, Scrub: h.Scrub, DeviceMemory: clamp(h.DeviceMemory),
+		Policy: h.Policy, Limits: h.Limits, Labels: h.IdentityOf(p.Number).Labels, Tags: h.Tags, Scrub: h.Scrub, DeviceMemory: clampToSigned(h.DeviceMemory),
 		Started: r.sinceEpoch(started), StartedNS: started, Last: r.sinceEpoch(last), LastNS: last, Exited: p.exited, Status: p.status,
-		Records: clamp(p.Records), Hits: clamp(l.Hits), Misses: clamp(l.Misses), PeakInUse: p.peak, InUse: left,
-		LostEvents: clamp(r.lost), NearPeak: clamp(p.near.end(p.end(r))), Identity: names.Identity(h), App: names.App(h),
+		Records: clampToSigned(p.Records), Hits: clampToSigned(l.Hits), Misses: clampToSigned(l.Misses), PeakInUse: p.peak, InUse: left,
+		LostEvents: clampToSigned(r.lost), NearPeak: clampToSigned(p.near.timeNearPeak(p.endedAt(r))), Identity: names.Identity(h), App: names.App(h),
 	}
 	for i := range h.Merged {
 		if o := &h.Merged[i]; p.Number >= o.First && p.Number <= o.Last {
@@ -212,16 +212,16 @@ func (r *Run) processRow(p *process, l *heap.Process, left int64) *Process {
 	}
 	if len(names.Devices) > 0 {
 		d := &names.Devices[0]
-		row.Device, row.DeviceID, row.Driver, row.DeviceBytes = d.Name, d.Identity, d.Driver, clamp(d.Global)
+		row.Device, row.DeviceID, row.Driver, row.DeviceBytes = d.Name, d.Identity, d.Driver, clampToSigned(d.Global)
 	}
 	return row
 }
 
-func (w *walk) tagRows() {
+func (w *walk) addTagRows() {
 	for _, number := range slices.Sorted(maps.Keys(w.processes)) {
 		p := w.process(number)
 		for tag := range w.run.names.Process(number).Tags() {
-			site := w.run.site(number, tag)
+			site := w.run.wantedSite(number, tag)
 			if site == nil || w.err != nil {
 				continue
 			}

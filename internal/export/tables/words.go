@@ -24,16 +24,16 @@ var flagWords = sync.OnceValue(func() *[256]string {
 	return &words
 })
 
-// flagsIn returns the flags of an event that have words.
-func flagsIn(e *wire.Event) uint8 {
+// eventFlags returns the flags of an event that have words.
+func eventFlags(e *wire.Event) uint8 {
 	if e.Kind == wire.KindRelease {
 		return e.Flags &^ wire.FlagExposed
 	}
 	return e.Flags
 }
 
-// flagsOf returns the flags of the CREATE of an object.
-func flagsOf(o *heap.Object) uint8 {
+// createFlags returns the flags of the CREATE of an object.
+func createFlags(o *heap.Object) uint8 {
 	return wire.CreateFields{
 		NeedsBlock: o.NeedsBlock, SubAllocation: o.SubAllocation, CarriedOver: o.CarriedOver,
 	}.Event().Flags

@@ -25,7 +25,7 @@ func (s *Sizes) Add(size uint64) {
 	*entry = sizeCount{size: size, count: 1, at: len(s.heap)}
 	s.index.Put(size, place)
 	s.heap = append(s.heap, place)
-	s.up(len(s.heap) - 1)
+	s.siftUp(len(s.heap) - 1)
 }
 
 // Remove takes one of a size out. A size that is not there is ignored.
@@ -39,11 +39,11 @@ func (s *Sizes) Remove(size uint64) {
 		return
 	}
 	at, last := e.at, len(s.heap)-1
-	s.swap(at, last)
+	s.swapEntries(at, last)
 	s.heap = s.heap[:last]
 	if at < last {
-		s.down(at)
-		s.up(at)
+		s.siftDown(at)
+		s.siftUp(at)
 	}
 	s.index.Remove(size)
 	s.entries.Give(place)
@@ -62,41 +62,41 @@ func (s *Sizes) Largest() uint64 {
 	if len(s.heap) == 0 {
 		return 0
 	}
-	return s.size(0)
+	return s.sizeAt(0)
 }
 
-func (s *Sizes) size(at int) uint64 { return s.entries.At(s.heap[at]).size }
+func (s *Sizes) sizeAt(at int) uint64 { return s.entries.At(s.heap[at]).size }
 
-func (s *Sizes) swap(a, b int) {
+func (s *Sizes) swapEntries(a, b int) {
 	s.heap[a], s.heap[b] = s.heap[b], s.heap[a]
 	s.entries.At(s.heap[a]).at = a
 	s.entries.At(s.heap[b]).at = b
 }
 
-func (s *Sizes) up(at int) {
+func (s *Sizes) siftUp(at int) {
 	for at > 0 {
 		parent := (at - 1) / 2
-		if s.size(parent) >= s.size(at) {
+		if s.sizeAt(parent) >= s.sizeAt(at) {
 			return
 		}
-		s.swap(parent, at)
+		s.swapEntries(parent, at)
 		at = parent
 	}
 }
 
-func (s *Sizes) down(at int) {
+func (s *Sizes) siftDown(at int) {
 	for {
 		child := 2*at + 1
 		if child >= len(s.heap) {
 			return
 		}
-		if right := child + 1; right < len(s.heap) && s.size(right) > s.size(child) {
+		if right := child + 1; right < len(s.heap) && s.sizeAt(right) > s.sizeAt(child) {
 			child = right
 		}
-		if s.size(at) >= s.size(child) {
+		if s.sizeAt(at) >= s.sizeAt(child) {
 			return
 		}
-		s.swap(at, child)
+		s.swapEntries(at, child)
 		at = child
 	}
 }

@@ -32,7 +32,7 @@ func (t *Table) Get(key uint64) int32 {
 	if t.count == 0 {
 		return -1
 	}
-	for i := t.searchStart(key); ; i = t.after(i) {
+	for i := t.searchStart(key); ; i = t.nextSlot(i) {
 		s := &t.slots[i]
 		if s.place == 0 {
 			return -1
@@ -62,10 +62,10 @@ func (t *Table) Remove(key uint64) {
 		if t.slots[hole].place == 0 {
 			return
 		}
-		hole = t.after(hole)
+		hole = t.nextSlot(hole)
 	}
 	t.count--
-	for i := t.after(hole); t.slots[i].place != 0; i = t.after(i) {
+	for i := t.nextSlot(hole); t.slots[i].place != 0; i = t.nextSlot(i) {
 		if t.distance(i, t.searchStart(t.slots[i].key)) >= t.distance(i, hole) {
 			t.slots[hole] = t.slots[i]
 			hole = i
@@ -107,7 +107,7 @@ func (t *Table) grow() {
 func (t *Table) insert(s slot) {
 	i := t.searchStart(s.key)
 	for t.slots[i].place != 0 {
-		i = t.after(i)
+		i = t.nextSlot(i)
 	}
 	t.slots[i] = s
 }
@@ -122,7 +122,7 @@ func (t *Table) searchStart(key uint64) int {
 	return int(key * (golden&^low | t.Seed&low | 1) >> (t.shift & 63))
 }
 
-func (t *Table) after(i int) int { return (i + 1) & (len(t.slots) - 1) }
+func (t *Table) nextSlot(i int) int { return (i + 1) & (len(t.slots) - 1) }
 
 // distance counts the steps from slot a back to slot b.
 func (t *Table) distance(a, b int) int { return (a - b) & (len(t.slots) - 1) }

@@ -26,7 +26,7 @@ func (s *renumbered) Next(r *wire.Record) error {
 	if err := s.Source.Next(r); err != nil {
 		return err
 	}
-	r.Process, r.Time = s.part.number(r.Process), s.part.moved(r.Time)
+	r.Process, r.Time = s.part.mergedNumber(r.Process), s.part.toCommonClock(r.Time)
 	return nil
 }
 
@@ -37,7 +37,7 @@ func (p *Plan) startOf(process uint32) uint64 {
 	if process == 0 || i == len(p.parts) {
 		return 0
 	}
-	return p.parts[i].start()
+	return p.parts[i].beginOnClock()
 }
 
 // Merge writes all records of sources, as Renumbered gives them or an earlier Merge wrote them, into a sink, by their
@@ -46,7 +46,7 @@ func (p *Plan) Merge(to Sink, sources []recording.Source) error {
 	q := make(queue, 0, len(sources))
 	for i := range sources {
 		h := &head{src: sources[i], startOf: p.startOf, place: i}
-		more, err := h.next()
+		more, err := h.readNext()
 		if err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func (p *Plan) Merge(to Sink, sources []recording.Source) error {
 		if err := to.Append(&h.record); err != nil {
 			return err
 		}
-		more, err := h.next()
+		more, err := h.readNext()
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ type head struct {
 	record  wire.Record
 }
 
-func (h *head) next() (bool, error) {
+func (h *head) readNext() (bool, error) {
 	err := h.src.Next(&h.record)
 	if errors.Is(err, io.EOF) {
 		return false, nil

@@ -67,7 +67,7 @@ func NewPlan(parts []Part) (*Plan, error) {
 			return nil, fmt.Errorf("the recordings number more processes than a recording can have: %d", base)
 		}
 	}
-	p.align()
+	p.alignClocks()
 	return p, nil
 }
 
@@ -75,15 +75,15 @@ func NewPlan(parts []Part) (*Plan, error) {
 // set and slewed meanwhile.
 const bootSlack = 10 * time.Second
 
-// booted is the wall time at which a recording's clock was 0.
-func (p *Part) booted() time.Time { return p.header.Created.Add(-time.Duration(p.header.ClockNS)) }
+// bootTime is the wall time at which a recording's clock was 0.
+func (p *Part) bootTime() time.Time { return p.header.Created.Add(-time.Duration(p.header.ClockNS)) }
 
-func (p *Part) sameClock(o *Part) bool {
-	return p.header.Host == o.header.Host && p.booted().Sub(o.booted()).Abs() <= bootSlack
+func (p *Part) hasSameClock(o *Part) bool {
+	return p.header.Host == o.header.Host && p.bootTime().Sub(o.bootTime()).Abs() <= bootSlack
 }
 
-// align finds the shifts.
-func (p *Plan) align() {
+// alignClocks finds the shifts.
+func (p *Plan) alignClocks() {
 	order := make([]*Part, len(p.parts))
 	for i := range p.parts {
 		order[i] = &p.parts[i]
@@ -94,7 +94,7 @@ func (p *Plan) align() {
 	first := order[0]
 	var leaders []*Part // of each clock, the recording that began first
 	for _, part := range order {
-		at := slices.IndexFunc(leaders, func(l *Part) bool { return l.sameClock(part) })
+		at := slices.IndexFunc(leaders, func(l *Part) bool { return l.hasSameClock(part) })
 		if at < 0 {
 			later := uint64(part.header.Created.Sub(first.header.Created))
 			part.shift = first.header.ClockNS + later - part.header.ClockNS
@@ -105,11 +105,11 @@ func (p *Plan) align() {
 	}
 }
 
-// start is when a recording begins on the common clock.
-func (p *Part) start() uint64 { return p.moved(p.header.ClockNS) }
+// beginOnClock is when a recording begins on the common clock.
+func (p *Part) beginOnClock() uint64 { return p.toCommonClock(p.header.ClockNS) }
 
-// moved converts a time to the common clock; earlier times than its start are 0.
-func (p *Part) moved(t uint64) uint64 {
+// toCommonClock converts a time to the common clock; earlier times than its start are 0.
+func (p *Part) toCommonClock(t uint64) uint64 {
 	moved := t + p.shift
 	if int64(p.shift) < 0 && moved > t {
 		return 0
@@ -117,17 +117,17 @@ func (p *Part) moved(t uint64) uint64 {
 	return moved
 }
 
-// earliest returns the part that begins first.
-func (p *Plan) earliest() *Part {
-	first := slices.MinFunc(p.parts, func(a, b Part) int { return cmp.Compare(a.start(), b.start()) })
+// earliestPart returns the part that begins first.
+func (p *Plan) earliestPart() *Part {
+	first := slices.MinFunc(p.parts, func(a, b Part) int { return cmp.Compare(a.beginOnClock(), b.beginOnClock()) })
 	return &first
 }
 
 // Header returns the header of the merged recording.
 func (p *Plan) Header() recording.Header {
 	h := p.parts[0].header
-	first := p.earliest()
-	h.Created, h.ClockNS, h.Merged = first.header.Created, first.start(), nil
+	first := p.earliestPart()
+	h.Created, h.ClockNS, h.Merged = first.header.Created, first.beginOnClock(), nil
 	h.Program = commonValue(p.parts, "programs", func(h *recording.Header) string { return h.Program })
 	h.Host = commonValue(p.parts, "hosts", func(h *recording.Header) string { return h.Host })
 	h.Policy = commonValue(p.parts, "policies", func(h *recording.Header) string { return h.Policy })
@@ -178,13 +178,13 @@ func (p *Part) origins() []recording.Origin {
 	}
 	list := slices.Clone(p.header.Merged)
 	for i := range list {
-		list[i].First, list[i].Last = p.number(list[i].First), p.number(min(list[i].Last, p.highest))
+		list[i].First, list[i].Last = p.mergedNumber(list[i].First), p.mergedNumber(min(list[i].Last, p.highest))
 	}
 	return list
 }
 
-// number returns the number of a process of the part in the merged recording; 0: unknown.
-func (p *Part) number(process uint32) uint32 {
+// mergedNumber returns the number of a process of the part in the merged recording; 0: unknown.
+func (p *Part) mergedNumber(process uint32) uint32 {
 	if process == 0 {
 		return 0
 	}
@@ -203,12 +203,12 @@ func (p *Plan) Footer() recording.Footer {
 			status = -1
 			torn++
 		}
-		if badness(status, signal) > badness(footer.Status, footer.Signal) {
+		if endBadness(status, signal) > endBadness(footer.Status, footer.Signal) {
 			footer.Status, footer.Signal = status, signal
 		}
 		footer.Lost += part.lost
 		footer.Cut = footer.Cut || part.footer.Cut || !part.whole
-		footer.EndedNS = max(footer.EndedNS, part.moved(part.ended))
+		footer.EndedNS = max(footer.EndedNS, part.toCommonClock(part.ended))
 		if m := part.footer.Message; m != "" && len(messages) < messagesMax && !slices.Contains(messages, m) {
 			messages = append(messages, m)
 		}
@@ -223,8 +223,8 @@ func (p *Plan) Footer() recording.Footer {
 // messagesMax bounds the messages of the parts that are kept.
 const messagesMax = 10
 
-// badness orders ends from best to worst: status 0, unknown, another status, a signal.
-func badness(status, signal int) int {
+// endBadness orders ends from best to worst: status 0, unknown, another status, a signal.
+func endBadness(status, signal int) int {
 	switch {
 	case signal != 0:
 		return 1<<20 + signal

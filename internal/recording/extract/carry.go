@@ -21,31 +21,31 @@ func carryOver(list []wire.Record, process *heap.Process, since uint64) []wire.R
 	for _, b := range blocks {
 		if b.State == heap.Cached || b.State == heap.Cooling {
 			create := pooledCreate(b)
-			list = append(list, record(number, b.Thread, create.Event()), release(number, b.Thread, &create, outcomes[b.State]))
+			list = append(list, newRecord(number, b.Thread, create.Event()), releaseRecord(number, b.Thread, &create, outcomes[b.State]))
 		}
 	}
 	for _, o := range process.Objects() {
 		create := objectCreate(o)
-		list = append(list, record(number, o.Thread, create.Event()))
+		list = append(list, newRecord(number, o.Thread, create.Event()))
 		if o.Released {
-			list = append(list, release(number, o.Thread, &create, wire.OutcomePinned))
+			list = append(list, releaseRecord(number, o.Thread, &create, wire.OutcomePinned))
 		}
 	}
 	for _, b := range blocks {
 		if b.State == heap.InUse && b.Cooled {
 			cooled := wire.CooledFields{Time: since, SubAllocation: b.SubAllocation, Bytes: b.Size, Block: b.ID}
-			list = append(list, record(number, b.Thread, cooled.Event()))
+			list = append(list, newRecord(number, b.Thread, cooled.Event()))
 		}
 	}
 	return list
 }
 
-func record(process, thread uint32, e wire.Event) wire.Record {
+func newRecord(process, thread uint32, e wire.Event) wire.Record {
 	return wire.Record{Process: process, Thread: thread, Event: e}
 }
 
 func slabRecord(process uint32, b *heap.Block) wire.Record {
-	return record(process, b.Thread, wire.SlabFields{
+	return newRecord(process, b.Thread, wire.SlabFields{
 		Time: b.Freed, CarriedOver: true, Scope: b.Scope, Access: b.Access, Bytes: b.Size, Block: b.ID,
 	}.Event())
 }
@@ -69,9 +69,9 @@ func objectCreate(o *heap.Object) wire.CreateFields {
 	}
 }
 
-// release returns the record of the end of an object that create describes.
-func release(process, thread uint32, create *wire.CreateFields, outcome wire.Outcome) wire.Record {
-	return record(process, thread, wire.ReleaseFields{
+// releaseRecord returns the record of the end of an object that create describes.
+func releaseRecord(process, thread uint32, create *wire.CreateFields, outcome wire.Outcome) wire.Record {
+	return newRecord(process, thread, wire.ReleaseFields{
 		Time: create.Time, Outcome: outcome, SubAllocation: create.SubAllocation, CarriedOver: true, Object: create.Object,
 		Block: create.Block,
 	}.Event())

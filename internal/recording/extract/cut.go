@@ -30,8 +30,8 @@ type Options struct {
 	Process      func(uint32) bool // by number in the session; nil: all
 }
 
-// Range returns the part of a source. It reads the records before Since twice after each Rewind; its memory grows with the objects
-// and blocks at Since, and with call sites.
+// Range returns the part of a source. It reads the records before Since twice after each Rewind; its memory grows with the
+// objects and blocks at Since, and with call sites.
 func Range(src recording.Source, o Options) recording.Source {
 	if o.Since == 0 && o.Until == 0 && o.Process == nil {
 		return src
@@ -71,8 +71,8 @@ type site struct{ process, tag uint32 }
 // unnamed are call sites without their names.
 type unnamed map[site]bool
 
-// note tracks which call sites lack a name after a record.
-func (u unnamed) note(r *wire.Record) {
+// noteRecord tracks which call sites lack a name after a record.
+func (u unnamed) noteRecord(r *wire.Record) {
 	switch r.Kind {
 	case wire.KindTag:
 		if mode := r.AsTag().Mode(); mode == wire.TagsCaller || mode == wire.TagsStack {
@@ -84,8 +84,8 @@ func (u unnamed) note(r *wire.Record) {
 	}
 }
 
-// missing reports whether a record after the part has a name that the part lacks.
-func (u unnamed) missing(r *wire.Record) bool {
+// isMissingName reports whether a record after the part has a name that the part lacks.
+func (u unnamed) isMissingName(r *wire.Record) bool {
 	return r.Kind == wire.KindSite && u[site{r.Process, r.DefinedTag()}]
 }
 
@@ -111,7 +111,7 @@ func (p *part) Cut() bool { return p.stage == behind || recording.GoesOn(p.src) 
 // Next implements recording.Source.
 func (p *part) Next(r *wire.Record) error {
 	for {
-		given, err := p.step(r)
+		given, err := p.takeRecord(r)
 		if err != nil {
 			return err
 		}
@@ -122,15 +122,15 @@ func (p *part) Next(r *wire.Record) error {
 	}
 }
 
-// step processes one record and reports whether Next returns it.
-func (p *part) step(r *wire.Record) (bool, error) {
+// takeRecord processes one record and reports whether Next returns it.
+func (p *part) takeRecord(r *wire.Record) (bool, error) {
 	if len(p.queue) > 0 {
 		*r, p.queue = p.queue[0], p.queue[1:]
 		return true, nil
 	}
 	switch p.stage {
 	case outside:
-		return false, p.survey(r)
+		return false, p.noteEndedProcess(r)
 	case before:
 		return p.readBefore(r)
 	case within:
@@ -145,10 +145,10 @@ func (p *part) noteUnnamed(r *wire.Record) {
 	if r.Kind.Late() {
 		r.Time = min(r.Time, p.options.Until)
 	}
-	p.unnamed.note(r)
+	p.unnamed.noteRecord(r)
 }
 
-func (p *part) wanted(r *wire.Record) bool {
+func (p *part) isWanted(r *wire.Record) bool {
 	if r.Kind == wire.KindLost && r.Process == 0 {
 		return true
 	}
@@ -165,9 +165,9 @@ func (p *part) emitWithin(r *wire.Record) (bool, error) {
 	case r.Kind.Late(): // what follows it may have been before
 	default:
 		p.stage = behind
-		return p.unnamed.missing(r), nil
+		return p.unnamed.isMissingName(r), nil
 	}
-	return p.wanted(r), nil
+	return p.isWanted(r), nil
 }
 
 // emitNames returns records after the part that name call sites of the part.
@@ -178,11 +178,11 @@ func (p *part) emitNames(r *wire.Record) (bool, error) {
 	if err := p.src.Next(r); err != nil {
 		return false, err
 	}
-	return p.unnamed.missing(r), nil
+	return p.unnamed.isMissingName(r), nil
 }
 
-// survey finds the processes that end before the part, and rewinds the source.
-func (p *part) survey(r *wire.Record) error {
+// noteEndedProcess finds the processes that end before the part, and rewinds the source.
+func (p *part) noteEndedProcess(r *wire.Record) error {
 	p.stage, p.gone, p.old = before, map[uint32]bool{}, newOld(heap.New(heap.Options{}))
 	last := map[uint32]uint64{} // time of the last word of those that exit
 	for {
@@ -219,13 +219,13 @@ func (p *part) readBefore(r *wire.Record) (bool, error) {
 	case err != nil && !ended:
 		return false, fmt.Errorf("look for the start: %w", err)
 	case ended:
-		p.enter()
+		p.queueCarriedOver()
 		return false, nil
 	case r.Time >= p.options.Since && !r.Kind.Late(): // after a late record, earlier records may follow
-		p.enter()
+		p.queueCarriedOver()
 		p.beginPart(r)
 		return false, nil
-	case !p.wanted(r):
+	case !p.isWanted(r):
 		return false, nil
 	}
 	if r.Defines() {
@@ -237,19 +237,19 @@ func (p *part) readBefore(r *wire.Record) (bool, error) {
 	return false, nil
 }
 
-// enter begins the part: it queues the records that are carried over.
-func (p *part) enter() {
+// queueCarriedOver begins the part: it queues the records that are carried over.
+func (p *part) queueCarriedOver() {
 	p.stage = within
-	p.queue = append(p.queue, p.old.records(p.options.Since, func(process uint32) bool { return p.gone[process] })...)
+	p.queue = append(p.queue, p.old.firstRecords(p.options.Since, func(process uint32) bool { return p.gone[process] })...)
 	p.old = nil
 }
 
 // beginPart processes the first record in the part.
 func (p *part) beginPart(r *wire.Record) {
-	give := p.wanted(r)
+	give := p.isWanted(r)
 	if r.Time > p.options.Until {
 		p.stage = behind
-		give = p.unnamed.missing(r)
+		give = p.unnamed.isMissingName(r)
 	}
 	if give {
 		p.queue = append(p.queue, cloneRecord(r))

@@ -10,9 +10,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Follower follows a run that goes on, so that parts of it can begin and end at any time. Such a part has the same records as one of
-// Range. Take costs O(1); memory grows with the names, which are kept compressed, and by a bit for each process that is gone. One
-// goroutine uses it.
+// Follower follows a run that goes on, so that parts of it can begin and end at any time. Such a part has the same records as
+// one of Range. Take costs O(1); memory grows with the names, which are kept compressed, and by a bit for each process that is
+// gone. One goroutine uses it.
 type Follower struct {
 	old    *old
 	names  recording.Log
@@ -65,11 +65,11 @@ func (f *Follower) Take(r *wire.Record) bool {
 		f.forget(r.Process)
 	}
 	p := f.part
-	if p == nil || p.absent.has(r.Process) || p.until != math.MaxUint64 && !p.unnamed.missing(r) {
+	if p == nil || p.absent.has(r.Process) || p.until != math.MaxUint64 && !p.unnamed.isMissingName(r) {
 		return false
 	}
 	r.Time = min(r.Time, p.until)
-	p.unnamed.note(r)
+	p.unnamed.noteRecord(r)
 	return true
 }
 
@@ -106,13 +106,13 @@ func (f *Follower) Begin(since uint64, give func(*wire.Record) error) error {
 		if p.absent.has(r.Process) {
 			return nil
 		}
-		p.unnamed.note(r)
+		p.unnamed.noteRecord(r)
 		return give(r)
 	})
 	if err != nil {
 		return fmt.Errorf("begin a part: %w", err)
 	}
-	list := f.old.records(since, p.absent.has)
+	list := f.old.firstRecords(since, p.absent.has)
 	for i := range list {
 		if err := give(&list[i]); err != nil {
 			return err

@@ -37,9 +37,9 @@ func newOld(memory *heap.Heap) *old {
 // limitsMax bounds the limits that are kept: a policy has a few dozen, in a handful of processes.
 const limitsMax = 1024
 
-// limit keeps a change that the target took: the latest of each limit since the latest policy, which began with its own,
+// keepLimit keeps a change that the target took: the latest of each limit since the latest policy, which began with its own,
 // and the latest period, which every policy heeds.
-func (o *old) limit(r *wire.Record) {
+func (o *old) keepLimit(r *wire.Record) {
 	if r.AsLimit().Status() != 0 {
 		return
 	}
@@ -61,8 +61,8 @@ func (o *old) limit(r *wire.Record) {
 	}
 }
 
-// figure keeps a MACHINE record, the latest of each source.
-func (o *old) figure(r *wire.Record) {
+// keepFigure keeps a MACHINE record, the latest of each source.
+func (o *old) keepFigure(r *wire.Record) {
 	m := r.AsMachine()
 	o.figures = slices.DeleteFunc(o.figures, func(f wire.Record) bool {
 		had := f.AsMachine()
@@ -73,8 +73,8 @@ func (o *old) figure(r *wire.Record) {
 	}
 }
 
-// count keeps an OBJECT, marked as carried over. Their number is bounded by the call sites of the part.
-func (o *old) count(r *wire.Record) {
+// keepCount keeps an OBJECT, marked as carried over. Their number is bounded by the call sites of the part.
+func (o *old) keepCount(r *wire.Record) {
 	key := counted{r.Process, r.AsObject().Tag(), r.AsObject().Held()}
 	latest := r.AsObject().Fields()
 	if before, known := o.counts[key]; known { // records of several threads may come in another order
@@ -101,7 +101,7 @@ func cloneRecord(r *wire.Record) wire.Record {
 func (o *old) noteOld(r *wire.Record) bool {
 	switch r.Kind {
 	case wire.KindLimit:
-		o.limit(r)
+		o.keepLimit(r)
 	case wire.KindExit:
 		if _, known := o.exits[r.Process]; !known {
 			o.exits[r.Process] = *r
@@ -109,17 +109,17 @@ func (o *old) noteOld(r *wire.Record) bool {
 	case wire.KindGauge:
 		o.gauges[r.Process] = *r
 	case wire.KindMachine:
-		o.figure(r)
+		o.keepFigure(r)
 	case wire.KindObject:
-		o.count(r)
+		o.keepCount(r)
 	default:
 		return false
 	}
 	return true
 }
 
-// records returns the first records of a part after the names.
-func (o *old) records(since uint64, gone func(process uint32) bool) (list []wire.Record) {
+// firstRecords returns the first records of a part after the names.
+func (o *old) firstRecords(since uint64, gone func(process uint32) bool) (list []wire.Record) {
 	for _, process := range o.heap.Processes() {
 		if !gone(process.Number) {
 			list = carryOver(list, process, since)

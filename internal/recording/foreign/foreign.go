@@ -31,13 +31,13 @@ func Of(r io.Reader) Kind {
 	for _, p := range packers {
 		if bytes.HasPrefix(start, []byte(p.magic)) {
 			packed := io.LimitReader(io.MultiReader(bytes.NewReader(start), r), packedMax)
-			return p.packedKind(find(newHead(p.unpack(packed))))
+			return p.packedKind(findKind(newHead(p.unpack(packed))))
 		}
 	}
-	return find(newHead(start))
+	return findKind(newHead(start))
 }
 
-func find(h *head) Kind {
+func findKind(h *head) Kind {
 	for i := range kinds {
 		if kinds[i].is(h) {
 			return kinds[i]

@@ -29,10 +29,10 @@ const Tables = "a folder of Parquet tables: " + readsTables + fromBefore
 // the wide.
 var kinds = []Kind{
 	{name: empty, is: func(h *head) bool { return len(h.raw) == 0 }},
-	{name: packedRecording, is: begins("GMTREC\r\n")},
+	{name: packedRecording, is: beginsWith("GMTREC\r\n")},
 	{name: "a program", advice: "to watch it, put gpumemtop before its command line", is: isProgram},
-	{name: "a core dump of a program", advice: "debuggers read it", is: begins("\x7fELF")},
-	{name: "an Apache Parquet table", advice: readsTables + fromBefore, is: begins("PAR1")},
+	{name: "a core dump of a program", advice: "debuggers read it", is: beginsWith("\x7fELF")},
+	{name: "an Apache Parquet table", advice: readsTables + fromBefore, is: beginsWith("PAR1")},
 	{name: "a file of memray", advice: "memray stats and memray flamegraph read it", is: isMemray},
 	{name: "a snapshot of PyTorch's memory", advice: viewsMemory, is: isPickledSnapshot},
 	{name: "a pickle of Python", advice: "Python reads it", is: isPickle},
@@ -47,19 +47,19 @@ var kinds = []Kind{
 	{name: "a report that gpumemtop wrote", advice: "browsers show it" + fromBefore, is: isPage("gpumemtop</title>")},
 	{name: "a page about PyTorch's memory", advice: "browsers show it", is: isPage("memoryviz")},
 	{name: "a page of HTML", advice: "browsers show it", is: isPage("")},
-	{name: "a report that gpumemtop wrote", advice: "it is for people" + fromBefore, is: begins("# gpumemtop:")},
-	{name: "a flight log", advice: "gpumemtop reduce reads it", is: begins("GGMTLOG1")}, // GMT_FLIGHT_MAGIC
-	{name: "a plan of a program's memory", advice: "--plan reads it", is: begins("# Where this program's buffers go: gpumemtop --plan")},
-	{name: "a CSV table that gpumemtop wrote", advice: "spreadsheets and pandas read it" + fromBefore, is: begins("host,pid,process,")},
+	{name: "a report that gpumemtop wrote", advice: "it is for people" + fromBefore, is: beginsWith("# gpumemtop:")},
+	{name: "a flight log", advice: "gpumemtop reduce reads it", is: beginsWith("GGMTLOG1")}, // GMT_FLIGHT_MAGIC
+	{name: "a plan of a program's memory", advice: "--plan reads it", is: beginsWith("# Where this program's buffers go: gpumemtop --plan")},
+	{name: "a CSV table that gpumemtop wrote", advice: "spreadsheets and pandas read it" + fromBefore, is: beginsWith("host,pid,process,")},
 	{name: "a problem of MiniMalloc", advice: canImport + ", gpumemtop plan solves it", format: "minimalloc", is: isMiniMalloc},
-	{name: "a file of heaptrack", advice: "heaptrack_print and heaptrack_gui read it", is: matches(heaptrackStart)},
-	{name: "a log of onetrace or unitrace", advice: recordsCalls, is: matches(onetraceLine)},
+	{name: "a file of heaptrack", advice: "heaptrack_print and heaptrack_gui read it", is: matchesPattern(heaptrackStart)},
+	{name: "a log of onetrace or unitrace", advice: recordsCalls, is: matchesPattern(onetraceLine)},
 	{
 		name: "a log of the Intercept Layer for OpenCL Applications", advice: canImport + " if it has calls", format: "clintercept",
-		is: matches(interceptLine),
+		is: matchesPattern(interceptLine),
 	},
 	{name: "a log of RMM", advice: canImport, format: "rmm", is: isRMM},
-	{name: "a script", advice: "to watch it, put gpumemtop before its command line", is: begins("#!")},
+	{name: "a script", advice: "to watch it, put gpumemtop before its command line", is: beginsWith("#!")},
 }
 
 // head is how a file begins.
@@ -75,11 +75,11 @@ func newHead(raw []byte) *head {
 		h.text = strings.TrimLeft(string(raw), "\ufeff \t\r\n")
 	}
 	line, _, _ := strings.Cut(h.text, "\n")
-	h.line = fields(line)
+	h.line = lowerCaseFields(line)
 	return h
 }
 
-func fields(line string) []string {
+func lowerCaseFields(line string) []string {
 	list := strings.Split(strings.ToLower(line), ",")
 	for i := range list {
 		list[i] = strings.Trim(list[i], " \t\r\"")
@@ -87,11 +87,11 @@ func fields(line string) []string {
 	return list
 }
 
-func begins(with string) func(*head) bool {
+func beginsWith(with string) func(*head) bool {
 	return func(h *head) bool { return bytes.HasPrefix(h.raw, []byte(with)) || strings.HasPrefix(h.text, with) }
 }
 
-func matches(pattern *regexp.Regexp) func(*head) bool {
+func matchesPattern(pattern *regexp.Regexp) func(*head) bool {
 	return func(h *head) bool { return pattern.MatchString(h.text) }
 }
 
@@ -106,13 +106,13 @@ var (
 
 // isProgram reports whether a file is of ELF, and can be executed or loaded: its type, at 16, is ET_EXEC or ET_DYN.
 func isProgram(h *head) bool {
-	return begins("\x7fELF")(h) && len(h.raw) > 17 && slices.Contains([]byte{2, 3}, h.raw[16]|h.raw[17])
+	return beginsWith("\x7fELF")(h) && len(h.raw) > 17 && slices.Contains([]byte{2, 3}, h.raw[16]|h.raw[17])
 }
 
 // isMemray finds memray's magic, which stands uncompressed at the front of a frame of LZ4, too (bloomberg/memray, records.h).
 func isMemray(h *head) bool {
 	start := h.raw[:min(len(h.raw), 64)]
-	return begins("memray\x00")(h) || begins("\x04\x22\x4d\x18")(h) && bytes.Contains(start, []byte("memray\x00"))
+	return beginsWith("memray\x00")(h) || beginsWith("\x04\x22\x4d\x18")(h) && bytes.Contains(start, []byte("memray\x00"))
 }
 
 // isPickle looks for the opcode PROTO with a version, which protocols from 2 begin with (PEP 3154).
@@ -173,21 +173,21 @@ func isMiniMalloc(h *head) bool {
 // isRMM looks for RMM's header, or a line that has its columns: lines of others may be before it.
 func isRMM(h *head) bool {
 	for line := range strings.Lines(h.text) {
-		if rmmHeader(line) || rmmLine(line) {
+		if isRMMHeader(line) || isRMMLine(line) {
 			return true
 		}
 	}
 	return false
 }
 
-// rmmHeader reports whether a line names the columns of RMM's log.
-func rmmHeader(line string) bool {
-	list := fields(line)
+// isRMMHeader reports whether a line names the columns of RMM's log.
+func isRMMHeader(line string) bool {
+	list := lowerCaseFields(line)
 	return slices.Contains(list, "action") && slices.Contains(list, "pointer")
 }
 
-// rmmLine reports whether a line has the columns of RMM's log in the order in which RMM writes them.
-func rmmLine(line string) bool {
-	list := fields(line)
+// isRMMLine reports whether a line has the columns of RMM's log in the order in which RMM writes them.
+func isRMMLine(line string) bool {
+	list := lowerCaseFields(line)
 	return len(list) == 6 && slices.Contains([]string{"allocate", "allocate failure", "free", "deallocate"}, list[2])
 }

@@ -16,8 +16,8 @@ import (
 // callNS is the assumed duration of a line in a log without times, ns.
 const callNS = 1_000
 
-// A call in the Intercept Layer's log (intel/opencl-intercept-layer: docs/controls.md, CallLogging) is two lines, with the arguments
-// and with the result.
+// A call in the Intercept Layer's log (intel/opencl-intercept-layer: docs/controls.md, CallLogging) is two lines, with the
+// arguments and with the result.
 var (
 	callLine = regexp.MustCompile(`^\s*(?:Time: (\d{1,15}) )?((?:TID = \d+ )?(?:TNum = \d+ )?)(>>>>|<<<<) (cl\w+)(.*)$`)
 	callSize = regexp.MustCompile(`, size = (\d+)(?:,|$)`)
@@ -78,11 +78,11 @@ func (s *intercept) Header() recording.Header { return importedHeader(s.facts) }
 
 // Footer implements Source.
 func (s *intercept) Footer() recording.Footer {
-	return recording.Footer{EndedNS: s.last, Message: "imported from a log of the Intercept Layer for OpenCL Applications", Cut: s.table.cut || s.endsWithin()}
+	return recording.Footer{EndedNS: s.last, Message: "imported from a log of the Intercept Layer for OpenCL Applications", Cut: s.table.cut || s.endsWithinCall()}
 }
 
-// endsWithin reports whether the program ended, or the log, while a call had not returned.
-func (s *intercept) endsWithin() bool {
+// endsWithinCall reports whether the program ended, or the log, while a call had not returned.
+func (s *intercept) endsWithinCall() bool {
 	for _, t := range s.threads {
 		if t.within > 0 {
 			return true
@@ -94,7 +94,7 @@ func (s *intercept) endsWithin() bool {
 // Remarks implements Source.
 func (s *intercept) Remarks() []string {
 	list := s.table.remarks()
-	if s.endsWithin() {
+	if s.endsWithinCall() {
 		list = append(list, fmt.Sprintf("ends within a call: line %d", s.entered))
 	}
 	if !s.timed && s.table.taken > 0 {
@@ -113,13 +113,13 @@ func (s *intercept) Remarks() []string {
 // Next implements Source.
 func (s *intercept) Next(r *wire.Record) error {
 	for len(s.queue) == 0 {
-		line, err := s.table.text()
+		line, err := s.table.nextText()
 		if err != nil {
 			return err
 		}
 		s.table.taken++
 		if err := s.readLine(line); err != nil {
-			s.table.refuse(err)
+			s.table.refuseLine(err)
 		}
 	}
 	*r, s.queue = s.queue[0], s.queue[1:]
@@ -137,7 +137,7 @@ func (s *intercept) readLine(line string) error {
 		return fmt.Errorf("a call without a result")
 	}
 	s.setTime(part[1])
-	t := s.thread(part[2])
+	t := s.threadOf(part[2])
 	if part[3] == ">>>>" {
 		t.within++
 		s.entered = s.table.number
@@ -158,7 +158,7 @@ func (s *intercept) setTime(us string) {
 	s.last = max(s.last, at)
 }
 
-func (s *intercept) thread(words string) *interceptThread {
+func (s *intercept) threadOf(words string) *interceptThread {
 	if s.threads[words] == nil {
 		if !s.table.hasRoom(liveBytes + len(words)) {
 			return &interceptThread{}
@@ -195,7 +195,7 @@ func (s *intercept) endCall(t *interceptThread, name, rest string) {
 	t.calls = slices.Delete(t.calls, at, at+1)
 	switch b := s.live[call.handle]; {
 	case strings.HasPrefix(name, "clCreateBuffer"):
-		s.created(t, call.size, gave, callCode.FindStringSubmatch(rest))
+		s.noteCreated(t, call.size, gave, callCode.FindStringSubmatch(rest))
 	case b == nil: // of an image or a sub-buffer
 	case name == "clRetainMemObject":
 		b.references++
@@ -206,7 +206,7 @@ func (s *intercept) endCall(t *interceptThread, name, rest string) {
 	}
 }
 
-func (s *intercept) created(t *interceptThread, size, handle uint64, code []string) {
+func (s *intercept) noteCreated(t *interceptThread, size, handle uint64, code []string) {
 	switch {
 	case handle != 0 && s.table.hasRoom(liveBytes):
 		s.endBuffer(handle, t.number)

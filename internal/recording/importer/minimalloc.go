@@ -52,13 +52,13 @@ func openMiniMalloc(r io.Reader, facts Facts) (Source, error) {
 	width := len(fields)
 	columns, err := arena.ReadColumns(fields)
 	if err != nil {
-		return nil, s.table.wrong("%w", err)
+		return nil, s.table.lineError("%w", err)
 	}
 	s.table.taken = 0
 	for {
 		fields, err := s.table.nextLine()
 		if err == io.EOF { //nolint:errorlint // the table returns io.EOF itself
-			return s, s.order()
+			return s, s.sortEvents()
 		}
 		if err != nil {
 			return nil, err
@@ -71,11 +71,11 @@ func openMiniMalloc(r io.Reader, facts Facts) (Source, error) {
 			err = fmt.Errorf("upper %d is before lower %d", b.Upper, b.Lower)
 		}
 		if err != nil {
-			s.table.refuse(err)
+			s.table.refuseLine(err)
 			continue
 		}
 		if s.table.hasRoom(bufferBytes + len(b.ID)) {
-			s.add(b)
+			s.addBuffer(b)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func openMiniMalloc(r io.Reader, facts Facts) (Source, error) {
 // bufferBytes is the memory that a buffer takes with its two events, while lists grow.
 const bufferBytes = 512
 
-func (s *mini) add(b arena.Buffer) {
+func (s *mini) addBuffer(b arena.Buffer) {
 	at := len(s.buffers)
 	b.ID = strings.Clone(b.ID) // does not keep the whole line
 	s.buffers = append(s.buffers, b)
@@ -94,8 +94,8 @@ func (s *mini) add(b arena.Buffer) {
 	s.events = append(s.events, miniEvent{b.Lower, miniBegin, at}, miniEvent{b.Upper, end, at})
 }
 
-// order sorts the events. Steps count from 0, or from the first one if that is negative.
-func (s *mini) order() error {
+// sortEvents sorts the events. Steps count from 0, or from the first one if that is negative.
+func (s *mini) sortEvents() error {
 	slices.SortStableFunc(s.events, func(a, b miniEvent) int {
 		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.phase, b.phase))
 	})
@@ -109,7 +109,7 @@ func (s *mini) order() error {
 	return nil
 }
 
-func (s *mini) time(step int64) uint64 { return start + uint64(step-s.origin)*stepNS }
+func (s *mini) timeOfStep(step int64) uint64 { return start + uint64(step-s.origin)*stepNS }
 
 // Header implements Source.
 func (s *mini) Header() recording.Header { return importedHeader(s.facts) }
@@ -118,7 +118,7 @@ func (s *mini) Header() recording.Header { return importedHeader(s.facts) }
 func (s *mini) Footer() recording.Footer {
 	footer := recording.Footer{EndedNS: start, Message: "imported from a problem of MiniMalloc", Cut: s.table.cut}
 	if n := len(s.events); n > 0 {
-		footer.EndedNS = s.time(s.events[n-1].time)
+		footer.EndedNS = s.timeOfStep(s.events[n-1].time)
 	}
 	return footer
 }
@@ -134,7 +134,7 @@ func (s *mini) Next(r *wire.Record) error {
 		}
 		e := s.events[s.next]
 		s.next++
-		b, number, at := &s.buffers[e.buffer], uint64(e.buffer+1), s.time(e.time)
+		b, number, at := &s.buffers[e.buffer], uint64(e.buffer+1), s.timeOfStep(e.time)
 		if e.phase == miniBegin {
 			s.queue = append(s.queue, nameRecord(at, uint32(number), "buffer "+b.ID), createRecord(at, number, b.Size, uint32(number), 1))
 		} else {

@@ -64,8 +64,8 @@ func openRMM(r io.Reader, facts Facts) (Source, error) {
 	}, nil
 }
 
-// header takes the names of the columns.
-func (s *rmm) header(fields []string) error {
+// readColumnNames takes the names of the columns.
+func (s *rmm) readColumnNames(fields []string) error {
 	columns := make([]int, len(rmmColumns))
 	for i, name := range rmmColumns {
 		columns[i] = slices.IndexFunc(fields, func(f string) bool { return strings.EqualFold(f, name) })
@@ -106,7 +106,7 @@ func (s *rmm) Next(r *wire.Record) error {
 			return err
 		}
 		if err := s.readLine(fields); err != nil {
-			s.table.refuse(err)
+			s.table.refuseLine(err)
 		}
 	}
 	*r, s.queue = s.queue[0], s.queue[1:]
@@ -124,7 +124,7 @@ func (s *rmm) field(fields []string, column int) string {
 // readLine takes a line. With an error it has changed nothing.
 func (s *rmm) readLine(fields []string) error {
 	if slices.ContainsFunc(fields, func(f string) bool { return strings.EqualFold(f, "action") }) {
-		return s.header(fields)
+		return s.readColumnNames(fields)
 	}
 	action := rmmActions[strings.ToLower(s.field(fields, 2))]
 	if action == 0 {
@@ -141,17 +141,17 @@ func (s *rmm) readLine(fields []string) error {
 	if s.table.open && len(fields) < s.width {
 		return fmt.Errorf("%d columns: want %d", len(fields), s.width) // the size may be cut off, too
 	}
-	since, ok := s.clock.read(s.field(fields, 1))
+	since, ok := s.clock.sinceFirst(s.field(fields, 1))
 	if !ok {
 		return fmt.Errorf("time %.40q: want HH:MM:SS.microseconds, or seconds", s.field(fields, 1))
 	}
 	at := uint64(max(start+since, 0))
 	s.last = max(s.last, at)
-	s.apply(action, at, pointer, size, s.thread(s.field(fields, 0)), s.tag(at, s.field(fields, 5)))
+	s.applyAction(action, at, pointer, size, s.threadNumber(s.field(fields, 0)), s.tagNumber(at, s.field(fields, 5)))
 	return nil
 }
 
-func (s *rmm) apply(action rmmAction, at, pointer, size uint64, thread, tag uint32) {
+func (s *rmm) applyAction(action rmmAction, at, pointer, size uint64, thread, tag uint32) {
 	was, known := s.live[pointer]
 	if action != rmmFailure && known { // the log lacks the free of the former buffer
 		if action == rmmAllocate {
@@ -176,16 +176,16 @@ func (s *rmm) apply(action rmmAction, at, pointer, size uint64, thread, tag uint
 	}
 }
 
-// thread numbers the threads from 1, because the log's ids may have too many bits.
-func (s *rmm) thread(word string) uint32 {
+// threadNumber numbers the threads from 1, because the log's ids may have too many bits.
+func (s *rmm) threadNumber(word string) uint32 {
 	if s.threads[word] == 0 && s.table.hasRoom(liveBytes+len(word)) {
 		s.threads[strings.Clone(word)] = uint32(len(s.threads) + 1)
 	}
 	return s.threads[word]
 }
 
-// tag numbers the streams from 1. They stand for call sites, which the log lacks.
-func (s *rmm) tag(at uint64, stream string) uint32 {
+// tagNumber numbers the streams from 1. They stand for call sites, which the log lacks.
+func (s *rmm) tagNumber(at uint64, stream string) uint32 {
 	if stream == "" {
 		return 0
 	}
@@ -217,8 +217,8 @@ const day = int64(24 * time.Hour)
 // secondsMax bounds times, so that sums do not overflow.
 const secondsMax = 1 << 33
 
-// read returns the ns from the first time to another one.
-func (c *rmmClock) read(text string) (int64, bool) {
+// sinceFirst returns the ns from the first time to another one.
+func (c *rmmClock) sinceFirst(text string) (int64, bool) {
 	ns, ofDay, ok := parseTime(text)
 	if !ok {
 		return 0, false

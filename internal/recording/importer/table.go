@@ -10,8 +10,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// table reads the lines of a CSV file. The log of a program that failed may be cut off, and contain lines of other programs, which
-// table skips and counts.
+// table reads the lines of a CSV file. The log of a program that failed may be cut off, and contain lines of other programs,
+// which table skips and counts.
 type table struct {
 	in     *bufio.Reader
 	of     string // the rows that the file should have
@@ -38,7 +38,7 @@ func newTable(r io.Reader, of, want string, facts Facts) *table {
 // imported.
 func (t *table) nextLine() ([]string, error) {
 	for {
-		line, err := t.text()
+		line, err := t.nextText()
 		if err != nil {
 			return nil, err
 		}
@@ -47,17 +47,17 @@ func (t *table) nextLine() ([]string, error) {
 			t.taken++
 			return t.fields, nil
 		}
-		t.skip(errors.New("a comma or a quote within quotes: want plain fields"))
+		t.skipLine(errors.New("a comma or a quote within quotes: want plain fields"))
 	}
 }
 
-// text reads the next line that is not blank.
-func (t *table) text() (string, error) {
+// nextText reads the next line that is not blank.
+func (t *table) nextText() (string, error) {
 	for !t.open {
-		text, err := t.line()
+		text, err := t.readLine()
 		switch {
 		case errors.Is(err, errLong):
-			t.skip(err)
+			t.skipLine(err)
 			continue
 		case err != nil:
 			return "", err
@@ -72,8 +72,8 @@ func (t *table) text() (string, error) {
 
 var errLong = fmt.Errorf("a line of more than %d bytes", lineMax)
 
-// line reads a line. It sets open for a last line without an end, which a truncated gzip file may have, too.
-func (t *table) line() (string, error) {
+// readLine reads a line. It sets open for a last line without an end, which a truncated gzip file may have, too.
+func (t *table) readLine() (string, error) {
 	line, err := t.in.ReadSlice('\n')
 	text, long := string(line), false
 	for errors.Is(err, bufio.ErrBufferFull) {
@@ -105,15 +105,15 @@ func (t *table) hasRoom(bytes int) bool {
 	return t.full == nil
 }
 
-// refuse counts the latest line as skipped, and notes what is wrong with it.
-func (t *table) refuse(why error) {
+// refuseLine counts the latest line as skipped, and notes what is wrong with it.
+func (t *table) refuseLine(why error) {
 	t.taken--
-	t.skip(why)
+	t.skipLine(why)
 }
 
-func (t *table) skip(why error) {
+func (t *table) skipLine(why error) {
 	if t.why == nil {
-		t.why = t.wrong("%w", why)
+		t.why = t.lineError("%w", why)
 	}
 	if t.open {
 		t.cut, t.torn = true, true
@@ -137,7 +137,7 @@ func (t *table) endError() error {
 	return fmt.Errorf("%w: %d of %d lines are not of %s: --format imports the others", t.why, t.skipped.count, t.skipped.count+t.taken, t.of)
 }
 
-func (t *table) wrong(format string, args ...any) error {
+func (t *table) lineError(format string, args ...any) error {
 	return fmt.Errorf("line %d: %w", t.number, fmt.Errorf(format, args...))
 }
 

@@ -52,13 +52,13 @@ type Footer struct {
 // Header writes the first line. The version is that of records as they are written here.
 func (w *Writer) Header(h recording.Header) error {
 	h.Version = recording.Version
-	return w.json(firstLine{Schema, h})
+	return w.writeJSON(firstLine{Schema, h})
 }
 
 // Footer writes the last line, and everything to the writer below.
 func (w *Writer) Footer(f recording.Footer) error {
 	line := lastLine{Footer{w.events, f.Lost, f.EndedNS, f.Status, f.Signal, f.Message, f.Cut}}
-	if err := w.json(line); err != nil {
+	if err := w.writeJSON(line); err != nil {
 		return err
 	}
 	if err := w.to.Flush(); err != nil {
@@ -67,7 +67,7 @@ func (w *Writer) Footer(f recording.Footer) error {
 	return nil
 }
 
-func (w *Writer) json(line any) error {
+func (w *Writer) writeJSON(line any) error {
 	encoder := json.NewEncoder(w.to)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(line); err != nil {
@@ -81,18 +81,18 @@ func (w *Writer) Append(r *wire.Record) error {
 	w.events++
 	b := append(w.line[:0], `{"time":`...)
 	b = strconv.AppendUint(b, r.Time, 10)
-	b = word(b, "kind", spoken().kinds, uint64(r.Kind), true)
+	b = appendWord(b, "kind", spoken().kinds, uint64(r.Kind), true)
 	b = appendNumber(b, "process", uint64(r.Process))
 	b = appendNumber(b, "thread", uint64(r.Thread))
 	if r.Kind == wire.KindUse && r.Duration > 0 {
-		b = strconv.AppendUint(key(b, "argument"), uint64(r.Duration)-1, 10)
+		b = strconv.AppendUint(appendKey(b, "argument"), uint64(r.Duration)-1, 10)
 	} else {
 		b = appendNumber(b, "duration", uint64(r.Duration))
 	}
 	b = appendNumber(b, "cost", uint64(r.Cost))
-	b = word(b, "op", spoken().ops[r.Kind], uint64(r.Op), false)
-	b = word(b, "outcome", spoken().outcomes, uint64(r.Outcome), false)
-	b = word(b, "reason", spoken().reasons[r.Kind], uint64(r.Reason), false)
+	b = appendWord(b, "op", spoken().ops[r.Kind], uint64(r.Op), false)
+	b = appendWord(b, "outcome", spoken().outcomes, uint64(r.Outcome), false)
+	b = appendWord(b, "reason", spoken().reasons[r.Kind], uint64(r.Reason), false)
 	b = appendNumber(b, "flags", uint64(r.Flags))
 	if r.Kind == wire.KindCreate && r.AsCreate().Arm() { // for people: a reader has the flag
 		b = append(b, `,"arm":1`...)
@@ -111,8 +111,8 @@ func (w *Writer) Append(r *wire.Record) error {
 		b = strconv.AppendUint(append(b, `,"size":`...), r.Size, 10)
 	}
 	if origin, known := r.Origin(); known {
-		b = strconv.AppendUint(key(b, "offset"), origin, 10)
-	} else if placed(r) {
+		b = strconv.AppendUint(appendKey(b, "offset"), origin, 10)
+	} else if hasPlace(r) {
 		b = appendNumber(b, "offset", r.Granted)
 	} else {
 		b = appendNumber(b, "granted", r.Granted)
@@ -128,8 +128,8 @@ func (w *Writer) Append(r *wire.Record) error {
 	return nil
 }
 
-// placed reports whether a record has the place in an object where a command works.
-func placed(r *wire.Record) bool {
+// hasPlace reports whether a record has the place in an object where a command works.
+func hasPlace(r *wire.Record) bool {
 	op := wire.Command(r.Op)
 	return r.Kind == wire.KindUse && op != wire.CommandKernel && op != wire.CommandNative
 }
@@ -138,20 +138,20 @@ func appendNumber(b []byte, name string, v uint64) []byte {
 	if v == 0 {
 		return b
 	}
-	return strconv.AppendUint(key(b, name), v, 10)
+	return strconv.AppendUint(appendKey(b, name), v, 10)
 }
 
-func key(b []byte, name string) []byte {
+func appendKey(b []byte, name string) []byte {
 	b = append(append(b, `,"`...), name...)
 	return append(b, `":`...)
 }
 
-// word writes a value of an enum, as a number when it has no word.
-func word(b []byte, name string, w *words, v uint64, always bool) []byte {
+// appendWord writes a value of an enum, as a number when it has no word.
+func appendWord(b []byte, name string, w *words, v uint64, always bool) []byte {
 	if v == 0 && !always {
 		return b
 	}
-	b = key(b, name)
+	b = appendKey(b, name)
 	if w != nil {
 		if text, ok := w.to(v); ok {
 			return append(append(append(b, '"'), text...), '"')

@@ -47,7 +47,7 @@ type line struct {
 
 // appendPayload writes a payload as a structure if that says exactly the same, or as text, or as base64.
 func appendPayload(b []byte, r *wire.Record) []byte {
-	p := structured(r)
+	p := parsePayload(r)
 	if p == nil || !bytes.Equal(p.bytes(), r.Payload) {
 		if text := string(r.Payload); utf8.ValidString(text) {
 			p = &payload{Text: &text}
@@ -66,8 +66,8 @@ func appendPayload(b []byte, r *wire.Record) []byte {
 	return append(append(b, ','), object[1:]...)
 }
 
-// structured returns what a payload consists of, nil when it is none of what its kind has.
-func structured(r *wire.Record) *payload {
+// parsePayload returns what a payload consists of, nil when it is none of what its kind has.
+func parsePayload(r *wire.Record) *payload {
 	if r.Kind == wire.KindTag {
 		return framesOf(r.Payload)
 	}
@@ -84,7 +84,7 @@ func structured(r *wire.Record) *payload {
 	case wire.KindSite:
 		p := &payload{}
 		for text := range strings.Lines(text) {
-			p.Site = append(p.Site, lineOf(strings.TrimSuffix(text, "\n")))
+			p.Site = append(p.Site, parseFrameLine(strings.TrimSuffix(text, "\n")))
 		}
 		return p
 	default:
@@ -103,8 +103,8 @@ func framesOf(b []byte) *payload {
 	return p
 }
 
-// lineOf reads "function TAB file TAB line TAB module+0xoffset".
-func lineOf(text string) line {
+// parseFrameLine reads "function TAB file TAB line TAB module+0xoffset".
+func parseFrameLine(text string) line {
 	fields := strings.SplitN(text, "\t", 4)
 	for len(fields) < 4 {
 		fields = append(fields, "")
@@ -160,8 +160,8 @@ func (l *line) text() string {
 	return l.Function + "\t" + l.File + "\t" + number + "\t" + place + "\n"
 }
 
-// read returns the payload that a line gives a record of a kind.
-func (p *payload) read(kind wire.Kind) ([]byte, error) {
+// readPayload returns the payload that a line gives a record of a kind.
+func (p *payload) readPayload(kind wire.Kind) ([]byte, error) {
 	given := 0
 	for _, is := range []bool{p.Arguments != nil, p.Device != nil, p.Frames != nil, p.Site != nil, p.Text != nil, p.Base64 != nil} {
 		if is {

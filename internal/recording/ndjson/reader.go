@@ -42,13 +42,13 @@ func NewReader(r io.Reader) (*Reader, error) {
 		Header *recording.Header `json:"header"`
 	}
 	if err := json.Unmarshal(text, &first); err != nil {
-		return nil, n.wrong(explain(err))
+		return nil, n.lineError(explainError(err))
 	}
 	switch {
 	case first.Header == nil:
-		return nil, n.wrong(`want "schema" and "header" first`)
+		return nil, n.lineError(`want "schema" and "header" first`)
 	case first.Schema != Schema:
-		return nil, n.wrong(fmt.Sprintf("schema %d: want %d", first.Schema, Schema))
+		return nil, n.lineError(fmt.Sprintf("schema %d: want %d", first.Schema, Schema))
 	}
 	n.header, n.last = *first.Header, first.Header.ClockNS
 	return n, nil
@@ -92,17 +92,17 @@ func (n *Reader) endError() error {
 		n.cut = true
 	case errors.Is(err, bufio.ErrTooLong):
 		n.number++
-		return n.wrong(fmt.Sprintf("more than %d bytes: want a record per line", LineMax))
+		return n.lineError(fmt.Sprintf("more than %d bytes: want a record per line", LineMax))
 	case err != nil:
 		return fmt.Errorf("read lines: %w", err)
 	}
 	return io.EOF
 }
 
-func (n *Reader) wrong(what string) error { return fmt.Errorf("line %d: %s", n.number, what) }
+func (n *Reader) lineError(what string) error { return fmt.Errorf("line %d: %s", n.number, what) }
 
-// explain says what is wrong with a line in our words.
-func explain(err error) string {
+// explainError says what is wrong with a line in our words.
+func explainError(err error) string {
 	var value *json.UnmarshalTypeError
 	if errors.As(err, &value) {
 		return fmt.Sprintf("%s cannot be a %s: see docs/EXPORTS.md", value.Field, value.Value)
@@ -143,7 +143,7 @@ func (n *Reader) Next(r *wire.Record) error {
 		return err
 	}
 	if n.footer != nil {
-		return n.wrong("want nothing behind the footer")
+		return n.lineError("want nothing behind the footer")
 	}
 	var l record
 	if err := json.Unmarshal(text, &l); err != nil {
@@ -152,15 +152,15 @@ func (n *Reader) Next(r *wire.Record) error {
 			n.cut = true
 			return n.endError()
 		}
-		return n.wrong(explain(err))
+		return n.lineError(explainError(err))
 	}
 	if l.Footer != nil {
 		f := l.Footer
 		n.footer = &recording.Footer{Lost: f.Lost, EndedNS: f.EndedNS, Status: f.Status, Signal: f.Signal, Message: f.Message, Cut: f.Cut}
 		return n.Next(r)
 	}
-	if err := l.into(r); err != nil {
-		return n.wrong(err.Error())
+	if err := l.fillRecord(r); err != nil {
+		return n.lineError(err.Error())
 	}
 	if n.header.Version > 0 { // else the lines are hand-written, in the present version
 		recording.Upgrade(n.header.Version, r)
@@ -169,11 +169,11 @@ func (n *Reader) Next(r *wire.Record) error {
 	return nil
 }
 
-func (l *record) into(r *wire.Record) error {
+func (l *record) fillRecord(r *wire.Record) error {
 	if l.Kind == nil {
 		return errors.New(`want a "kind"`)
 	}
-	kind, err := value("kind", l.Kind, spoken().kinds, 1<<16-1)
+	kind, err := readValue("kind", l.Kind, spoken().kinds, 1<<16-1)
 	if err != nil {
 		return err
 	}
@@ -181,20 +181,20 @@ func (l *record) into(r *wire.Record) error {
 		Time: l.Time, Duration: l.Duration, Cost: l.Cost, Kind: wire.Kind(kind), Flags: l.Flags, Scope: l.Scope,
 		Access: l.Access, Status: l.Status, Tag: l.Tag, Object: l.Object, Granted: l.Granted, Link: l.Link,
 	}}
-	op, err := value("op", l.Op, spoken().ops[r.Kind], 1<<8-1)
+	op, err := readValue("op", l.Op, spoken().ops[r.Kind], 1<<8-1)
 	if err != nil {
 		return err
 	}
-	outcome, err := value("outcome", l.Outcome, spoken().outcomes, 1<<8-1)
+	outcome, err := readValue("outcome", l.Outcome, spoken().outcomes, 1<<8-1)
 	if err != nil {
 		return err
 	}
-	reason, err := value("reason", l.Reason, spoken().reasons[r.Kind], 1<<8-1)
+	reason, err := readValue("reason", l.Reason, spoken().reasons[r.Kind], 1<<8-1)
 	if err != nil {
 		return err
 	}
 	r.Op, r.Outcome, r.Reason = uint8(op), wire.Outcome(outcome), uint8(reason)
-	if r.Payload, err = l.read(r.Kind); err != nil {
+	if r.Payload, err = l.readPayload(r.Kind); err != nil {
 		return err
 	}
 	switch {
@@ -216,7 +216,7 @@ func (l *record) readPlace(r *wire.Record) error {
 	}
 	if l.Offset != nil {
 		switch {
-		case placed(r):
+		case hasPlace(r):
 			r.Granted = *l.Offset
 		case r.Kind == wire.KindCreate && wire.Memory(r.Op) == wire.MemorySubBuffer && *l.Offset < math.MaxUint64:
 			r.Granted = *l.Offset + 1
@@ -227,8 +227,8 @@ func (l *record) readPlace(r *wire.Record) error {
 	return nil
 }
 
-// value reads a word of an enum, or a number up to most.
-func value(name string, text json.RawMessage, w *words, most uint64) (uint64, error) {
+// readValue reads a word of an enum, or a number up to most.
+func readValue(name string, text json.RawMessage, w *words, most uint64) (uint64, error) {
 	if len(text) == 0 {
 		return 0, nil
 	}

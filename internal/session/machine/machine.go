@@ -131,8 +131,8 @@ func (m *Machine) Open(pid int) *Process {
 	return p
 }
 
-// countedKills returns how many OOM kills the control group of a process has counted, and the file that says so; empty: none does.
-// text is /proc/PID/cgroup. The counter of version 2 is in memory.events, that of version 1 in memory.oom_control (Linux:
+// countedKills returns how many OOM kills the control group of a process has counted, and the file that says so; empty: none
+// does. text is /proc/PID/cgroup. The counter of version 2 is in memory.events, that of version 1 in memory.oom_control (Linux:
 // Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst).
 func (m *Machine) countedKills(text []byte) (uint64, string) {
 	for _, way := range []struct{ mark, below, file string }{
@@ -165,8 +165,8 @@ func readKills(name string) (uint64, bool) {
 	return parseKills(text)
 }
 
-// OOMKills returns how many processes of its control group the kernel has ended for lack of memory since Open; false: unknown. It may
-// be called while another goroutine asks for figures.
+// OOMKills returns how many processes of its control group the kernel has ended for lack of memory since Open; false: unknown.
+// It may be called while another goroutine asks for figures.
 func (p *Process) OOMKills() (uint64, bool) {
 	if p.kills == "" {
 		return 0, false
@@ -201,7 +201,7 @@ func (p *Process) Figures() []Figure {
 	if p.nvidia {
 		list = append(list, p.machine.askNVIDIA(p.pid)...)
 	}
-	return p.deviceMemory(list)
+	return p.appendDeviceMemory(list)
 }
 
 // appendUnread adds a figure that could not be read, unless the process is gone.
@@ -215,7 +215,7 @@ func appendUnread(list []Figure, source wire.Machine, why int16) []Figure {
 // appendDRM adds up the DRM files of the process by device. A file that was duplicated or inherited counts once.
 func (p *Process) appendDRM(list []Figure) []Figure {
 	if now := p.machine.now(); now.Sub(p.scanned) >= p.rest {
-		p.scan()
+		p.scanDescriptors()
 		took := p.machine.now().Sub(now)
 		p.machine.scans += took
 		p.scanned, p.rest = now, max(scanEvery, scanShare*took)
@@ -238,7 +238,7 @@ func (p *Process) appendDRM(list []Figure) []Figure {
 	}
 	devices := map[uint64]uint64{}
 	for k, resident := range clients {
-		devices[k.device] = addCapped(devices[k.device], resident)
+		devices[k.device] = saturatingSum(devices[k.device], resident)
 	}
 	return appendFigures(list, wire.MachineDRM, devices)
 }
@@ -250,8 +250,8 @@ func appendFigures(list []Figure, source wire.Machine, devices map[uint64]uint64
 	return list
 }
 
-// scan looks which descriptors are files of DRM or of NVIDIA's driver.
-func (p *Process) scan() {
+// scanDescriptors looks which descriptors are files of DRM or of NVIDIA's driver.
+func (p *Process) scanDescriptors() {
 	p.files, p.nvidia, p.unread = p.files[:0], false, 0
 	folder, err := p.root.Open("fd")
 	if err != nil {
@@ -285,8 +285,8 @@ func (p *Process) scan() {
 	}
 }
 
-// deviceMemory adds what the control group has, for the first of its processes in each round.
-func (p *Process) deviceMemory(list []Figure) []Figure {
+// appendDeviceMemory adds what the control group has, for the first of its processes in each round.
+func (p *Process) appendDeviceMemory(list []Figure) []Figure {
 	if p.group == "" || p.machine.groupsRead[p.group] {
 		return list
 	}

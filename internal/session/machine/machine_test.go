@@ -259,7 +259,7 @@ func BenchmarkRound(b *testing.B) {
 	defer p.Close()
 	b.Run("scan", func(b *testing.B) {
 		for b.Loop() {
-			p.scan()
+			p.scanDescriptors()
 		}
 	})
 	b.Run("figures", func(b *testing.B) {

@@ -37,8 +37,8 @@ func (m *Machine) askNVIDIA(pid int) []Figure {
 	return m.named[pid]
 }
 
-// load loads the library at the first call; 0, or an errno.
-func (n *nvml) load() int16 {
+// loadLibrary loads the library at the first call; 0, or an errno.
+func (n *nvml) loadLibrary() int16 {
 	if !n.asked {
 		library := C.CString(n.library)
 		defer C.free(unsafe.Pointer(library))
@@ -47,10 +47,10 @@ func (n *nvml) load() int16 {
 	return n.failed
 }
 
-// memory returns how much memory the device at a PCI address has, and how much of it is free.
-func (n *nvml) memory(device uint64) (total, free uint64, ok bool) {
+// deviceMemory returns how much memory the device at a PCI address has, and how much of it is free.
+func (n *nvml) deviceMemory(device uint64) (total, free uint64, ok bool) {
 	var all, unused C.ulonglong
-	if n.load() != 0 || C.nvml_memory(C.ulonglong(device), &all, &unused) != 0 {
+	if n.loadLibrary() != 0 || C.nvml_memory(C.ulonglong(device), &all, &unused) != 0 {
 		return 0, 0, false
 	}
 	return uint64(all), uint64(unused), true
@@ -63,7 +63,7 @@ func (n *nvml) figuresByPID() map[int][]Figure {
 		figures[0] = []Figure{{Source: wire.MachineNVML, Unread: number}}
 		return figures
 	}
-	if number := n.load(); number != 0 {
+	if number := n.loadLibrary(); number != 0 {
 		return fail(number)
 	}
 	count := int(C.nvml_uses(&n.uses[0], usesMax))

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// pagesOf reads /proc/PID/statm: the resident pages, and those of them that are neither of a file nor shared. These leave out code, the
-// rings of gpumemtop, and buffers of a kernel's driver that the process maps.
+// pagesOf reads /proc/PID/statm: the resident pages, and those of them that are neither of a file nor shared. These leave out
+// code, the rings of gpumemtop, and buffers of a kernel's driver that the process maps.
 func pagesOf(statm []byte) (anonymous, resident uint64, ok bool) {
 	fields := bytes.Fields(statm)
 	if len(fields) < 3 || string(fields[0]) == "0" { // it has ended, and its parent does not know yet
@@ -33,8 +33,8 @@ type client struct {
 	measures bool // the driver says something of memory
 }
 
-// memoryKeys are the keys of memory, the best last. "drm-memory-" is an older name of "drm-resident-"; what "drm-total-" counts need not
-// be there yet. Keys that begin with "amd-" name parts of regions.
+// memoryKeys are the keys of memory, the best last. "drm-memory-" is an older name of "drm-resident-"; what "drm-total-"
+// counts need not be there yet. Keys that begin with "amd-" name parts of regions.
 var memoryKeys = []string{"drm-total-", "drm-memory-", "drm-resident-"}
 
 // panthorKey counts what the kernel allocated itself for a client: queues, heaps. drm-resident- leaves it out (Linux 6.15:
@@ -70,7 +70,7 @@ func parseClient(fdinfo []byte) (c client, ok bool) {
 		noteRegion(regions, key, value)
 	}
 	for _, a := range regions {
-		c.resident = addCapped(c.resident, a.bytes)
+		c.resident = saturatingSum(c.resident, a.bytes)
 	}
 	c.measures = len(regions) > 0
 	return c, c.driver != ""
@@ -163,14 +163,14 @@ func parseDeviceMemory(text []byte) map[uint64]uint64 {
 			}
 		}
 		if _, known := devices[device]; known || len(devices) < devicesMax {
-			devices[device] = addCapped(devices[device], n)
+			devices[device] = saturatingSum(devices[device], n)
 		}
 	}
 	return devices
 }
 
-// parseGroup reads /proc/PID/cgroup and returns the path behind a mark: "0::/" is that of the version 2 group, ":memory:/" that of
-// version 1. It returns false if there is none that we can see.
+// parseGroup reads /proc/PID/cgroup and returns the path behind a mark: "0::/" is that of the version 2 group, ":memory:/"
+// that of version 1. It returns false if there is none that we can see.
 func parseGroup(text []byte, mark string) (string, bool) {
 	for line := range strings.Lines(string(text)) {
 		before, path, found := strings.Cut(strings.TrimSuffix(line, "\n"), mark)
@@ -195,8 +195,8 @@ func parseKills(text []byte) (uint64, bool) {
 	return 0, false
 }
 
-// addCapped returns a sum, or the largest number.
-func addCapped(a, b uint64) uint64 {
+// saturatingSum returns a sum, or the largest number.
+func saturatingSum(a, b uint64) uint64 {
 	if sum, carry := bits.Add64(a, b, 0); carry == 0 {
 		return sum
 	}

@@ -19,9 +19,9 @@ type Shared struct {
 	Stalled uint64
 }
 
-// Shared returns the memory of devices, by their PCI addresses, as far as it can be read; and with host that of the host and of the
-// control groups that bound the process. amdgpu says it in sysfs, NVIDIA in its library, and for xe the control groups add up to it, where
-// they have the controller dmem; i915 says nothing that all may read.
+// Shared returns the memory of devices, by their PCI addresses, as far as it can be read; and with host that of the host and
+// of the control groups that bound the process. amdgpu says it in sysfs, NVIDIA in its library, and for xe the control groups
+// add up to it, where they have the controller dmem; i915 says nothing that all may read.
 func (p *Process) Shared(devices []uint64, host bool) []Shared {
 	var list []Shared
 	for _, device := range devices {
@@ -32,14 +32,14 @@ func (p *Process) Shared(devices []uint64, host bool) []Shared {
 	if !host {
 		return list
 	}
-	here, known := p.machine.host()
+	here, known := p.machine.hostMemory()
 	if known {
 		list = append(list, here)
 	} else {
 		here.Total = math.MaxUint64
 	}
 	for _, g := range p.limited {
-		if s, ok := g.shared(here.Total); ok {
+		if s, ok := g.memoryLeft(here.Total); ok {
 			list = append(list, s)
 		}
 	}
@@ -57,7 +57,7 @@ func (m *Machine) deviceShared(device uint64, nvidia bool) (Shared, bool) {
 	used, ok2 := readNumber(filepath.Join(folder, "mem_info_vram_used"))
 	free := total - min(used, total)
 	if nvidia && !ok {
-		total, free, ok = m.nvml.memory(device)
+		total, free, ok = m.nvml.deviceMemory(device)
 		ok2 = ok
 	}
 	if !ok {
@@ -67,8 +67,9 @@ func (m *Machine) deviceShared(device uint64, nvidia bool) (Shared, bool) {
 	return Shared{Name: name, Total: total, Free: free}, ok && ok2
 }
 
-// groupsShared reads the memory of a device as the control groups have it: the top says how much there is, and the groups below what they
-// use (Linux: Documentation/admin-guide/cgroup-v2.rst). Processes at the top and the kernel itself are not counted.
+// groupsShared reads the memory of a device as the control groups have it: the top says how much there is, and the groups
+// below what they use (Linux: Documentation/admin-guide/cgroup-v2.rst). Processes at the top and the kernel itself are not
+// counted.
 func (m *Machine) groupsShared(device uint64) (total, free uint64, ok bool) {
 	total = parseDeviceMemory(readText(filepath.Join(m.groups, "dmem.capacity")))[device]
 	groups, err := filepath.Glob(filepath.Join(m.groups, "*", "dmem.current"))
@@ -77,16 +78,16 @@ func (m *Machine) groupsShared(device uint64) (total, free uint64, ok bool) {
 	}
 	used := uint64(0)
 	for _, file := range groups {
-		used = addCapped(used, parseDeviceMemory(readText(file))[device])
+		used = saturatingSum(used, parseDeviceMemory(readText(file))[device])
 	}
 	return total, total - min(used, total), true
 }
 
-// host reads what is left of this machine's memory.
-func (m *Machine) host() (Shared, bool) {
+// hostMemory reads what is left of this machine's memory.
+func (m *Machine) hostMemory() (Shared, bool) {
 	text := readText(filepath.Join(m.proc, "meminfo"))
-	total, ok := numberBehind(text, "MemTotal:")
-	free, ok2 := numberBehind(text, "MemAvailable:")
+	total, ok := numberAfter(text, "MemTotal:")
+	free, ok2 := numberAfter(text, "MemAvailable:")
 	return Shared{Name: "host", Total: total << 10, Free: free << 10}, ok && ok2
 }
 
@@ -132,9 +133,9 @@ func (m *Machine) groupsOf(text []byte) (list []group) {
 	return list
 }
 
-// shared reads what a group leaves below the lowest of its limits; false: it has none below a number of bytes. The long memory.stat is
+// memoryLeft reads what a group leaves below the lowest of its limits; false: it has none below a number of bytes. The long memory.stat is
 // read only for a group that has one: all this is asked for ten times a second.
-func (g *group) shared(below uint64) (Shared, bool) {
+func (g *group) memoryLeft(below uint64) (Shared, bool) {
 	total := below
 	for _, name := range g.limits {
 		if limit, ok := readNumber(filepath.Join(g.folder, name)); ok { // "max" is no number
@@ -150,7 +151,7 @@ func (g *group) shared(below uint64) (Shared, bool) {
 	}
 	stat := readText(filepath.Join(g.folder, "memory.stat"))
 	for _, name := range g.cached {
-		cached, _ := numberBehind(stat, name)
+		cached, _ := numberAfter(stat, name)
 		used -= min(cached, used)
 	}
 	s := Shared{Name: g.folder, Total: total, Free: total - min(used, total)}
@@ -160,8 +161,8 @@ func (g *group) shared(below uint64) (Shared, bool) {
 	return s, true
 }
 
-// parseStalled returns the total of a pressure file's first line, in ns: "some avg10=0.00 avg60=0.00 avg300=0.00 total=12" says it in
-// µs (Linux: Documentation/accounting/psi.rst).
+// parseStalled returns the total of a pressure file's first line, in ns: "some avg10=0.00 avg60=0.00 avg300=0.00 total=12"
+// says it in µs (Linux: Documentation/accounting/psi.rst).
 func parseStalled(text []byte) uint64 {
 	line, _, _ := bytes.Cut(text, []byte("\n"))
 	_, total, found := strings.Cut(string(line), "total=")
@@ -172,8 +173,8 @@ func parseStalled(text []byte) uint64 {
 	return micros * 1000
 }
 
-// numberBehind returns the number behind a name at the beginning of a line.
-func numberBehind(text []byte, name string) (uint64, bool) {
+// numberAfter returns the number behind a name at the beginning of a line.
+func numberAfter(text []byte, name string) (uint64, bool) {
 	for line := range bytes.Lines(text) {
 		if fields := bytes.Fields(line); len(fields) > 1 && string(fields[0]) == name {
 			n, err := strconv.ParseUint(string(fields[1]), 10, 64)

@@ -18,14 +18,15 @@ var files embed.FS
 var ErrNotBuilt = errors.New("this gpumemtop was built without its libraries: build it with make")
 
 // Shim returns the preload library. The error is ErrNotBuilt when it was not there at build time.
-func Shim() (io.Reader, error) { return open(files, "libgpumemtop.so") }
+func Shim() (io.Reader, error) { return openEmbedded(files, "libgpumemtop.so") }
 
 // Core returns the Go core that the preload library loads for pooling policies. The error is ErrNotBuilt when it was
 // not there at build time.
-func Core() (io.Reader, error) { return open(files, "libgpumemtop-core.so") }
+func Core() (io.Reader, error) { return openEmbedded(files, "libgpumemtop-core.so") }
 
-// open returns a reader that needs no closing: these files are in memory, and a copy of all would cost a short run a millisecond.
-func open(from fs.FS, name string) (io.Reader, error) {
+// openEmbedded returns a reader that needs no closing: these files are in memory, and a copy of all would cost a short run a
+// millisecond.
+func openEmbedded(from fs.FS, name string) (io.Reader, error) {
 	file, err := from.Open("lib/" + name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNotBuilt

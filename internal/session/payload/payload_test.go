@@ -10,14 +10,14 @@ import (
 
 func TestReadSaysWhenNotBuilt(t *testing.T) {
 	built := fstest.MapFS{"lib/libgpumemtop.so": {Data: []byte("\x7fELF")}}
-	file, err := open(built, "libgpumemtop.so")
+	file, err := openEmbedded(built, "libgpumemtop.so")
 	if err != nil {
 		t.Fatalf("a file that is there: %v", err)
 	}
 	if data, err := io.ReadAll(file); err != nil || string(data) != "\x7fELF" {
 		t.Errorf("read of a file that is there: %q, %v", data, err)
 	}
-	if _, err := open(fstest.MapFS{}, "libgpumemtop.so"); !errors.Is(err, ErrNotBuilt) {
+	if _, err := openEmbedded(fstest.MapFS{}, "libgpumemtop.so"); !errors.Is(err, ErrNotBuilt) {
 		t.Errorf("read of a file that is not there: %v, want ErrNotBuilt", err)
 	}
 }

@@ -88,7 +88,7 @@ func New(baseName string, mayRest bool) *Controller {
 // in several windows in a row, and reserves little more memory than the base; or a configuration that takes no more
 // time and reserves a quarter less. Decide may be called at any rate, but after a choice only when Tried was called.
 func (c *Controller) Decide(o Observation) (Choice, bool) {
-	choice, ok := c.decide(&o)
+	choice, ok := c.chooseNext(&o)
 	if ok {
 		choice.Current, c.trial = c.current, choice.Name
 	}
@@ -108,13 +108,13 @@ func (c *Controller) Tried(adopted bool) {
 	c.rest.last, c.rest.length, c.rest.leaderless, c.rest.goodStreak = Observation{}, 0, 0, 0
 }
 
-func (c *Controller) decide(o *Observation) (Choice, bool) {
+func (c *Controller) chooseNext(o *Observation) (Choice, bool) {
 	if c.current != NoPool && o.Requests > 0 && o.Time >= c.noPoolDue {
 		c.noPoolDue, c.noPoolWait = o.Time+c.noPoolWait, 2*c.noPoolWait
 		return Choice{Configuration: replay.Configuration{Policy: NoPool}, Name: NoPool}, true
 	}
 	if c.rest.active {
-		if c.rest.ends(o) {
+		if c.rest.isOver(o) {
 			c.last = nil
 		}
 		return Choice{}, false
@@ -122,7 +122,7 @@ func (c *Controller) decide(o *Observation) (Choice, bool) {
 	if o.Results == nil {
 		return Choice{}, false
 	}
-	if c.last == nil || c.baseSince(c.last.Results) != c.baseSince(o.Results) {
+	if c.last == nil || c.startOfBaseGhost(c.last.Results) != c.startOfBaseGhost(o.Results) {
 		c.last = o
 		return Choice{}, false
 	}
@@ -137,15 +137,15 @@ func (c *Controller) decide(o *Observation) (Choice, bool) {
 	if !c.isWarm(&w, o) || c.passWindow() {
 		return Choice{}, false
 	}
-	choice, ok := c.choose(&w, o)
+	choice, ok := c.chooseAfterWindow(&w, o)
 	if !ok {
 		c.restIfIdle(&w, o)
 	}
 	return choice, ok
 }
 
-// choose returns the configuration to try after a window, if any.
-func (c *Controller) choose(w *window, o *Observation) (Choice, bool) {
+// chooseAfterWindow returns the configuration to try after a window, if any.
+func (c *Controller) chooseAfterWindow(w *window, o *Observation) (Choice, bool) {
 	if o.Results.Assumed {
 		return Choice{}, false
 	}
@@ -197,7 +197,7 @@ func newWindow(c *Controller, o *Observation) (w window, whole bool) {
 		elapsed: float64(o.Time-c.last.Time) / requests, real: float64(o.PoolNS-c.last.PoolNS) / requests, baseRow: -1, currentRow: -1,
 		driver: driverShare(c.last, o), misses: float64(o.Misses-c.last.Misses) / requests,
 	}
-	since := c.baseSince(o.Results)
+	since := c.startOfBaseGhost(o.Results)
 	for i := range o.Results.Rows {
 		result := &o.Results.Rows[i]
 		index := slices.IndexFunc(c.last.Results.Rows, func(b ghost.Result) bool { return b.Name == result.Name })
@@ -228,7 +228,7 @@ func newWindow(c *Controller, o *Observation) (w window, whole bool) {
 // returnToBase returns the base if the program really takes longer than it would under the base. The expected time is
 // what the program took under the base then, plus the change of the base ghost's time since.
 func (c *Controller) returnToBase(w *window) (Choice, bool) {
-	if c.current == c.baseName || w.baseRow < 0 || c.bans[c.baseName].active() {
+	if c.current == c.baseName || w.baseRow < 0 || c.bans[c.baseName].isActive() {
 		return Choice{}, false
 	}
 	expected := max(0, c.reference.real+w.baseNS()-c.reference.base)
@@ -239,11 +239,11 @@ func (c *Controller) returnToBase(w *window) (Choice, bool) {
 	if c.worseStreak++; c.worseStreak < streakFirst {
 		return Choice{}, false
 	}
-	return w.choice(w.baseRow), true
+	return w.choiceOfRow(w.baseRow), true
 }
 
-// choice proposes the configuration of a row.
-func (w *window) choice(row int) Choice {
+// choiceOfRow proposes the configuration of a row.
+func (w *window) choiceOfRow(row int) Choice {
 	r := w.rows[row].result
 	choice := Choice{Configuration: r.Configuration, Name: r.Name}
 	if w.currentRow >= 0 {
@@ -266,7 +266,7 @@ func (c *Controller) leaderAfterStreak(w *window) (Choice, bool) {
 	if c.streak++; c.streak < c.streakMin {
 		return Choice{}, false
 	}
-	return w.choice(best), true
+	return w.choiceOfRow(best), true
 }
 
 // bestRow returns the index of the ghost that takes the least time and is worth a trial. If there is none, it returns
@@ -280,7 +280,7 @@ func (c *Controller) bestRow(w *window) int {
 	peakMax := peakFactorMax * float64(w.rows[w.baseRow].result.PeakReserved)
 	leastPeak := lessMemoryMax * float64(w.rows[w.currentRow].result.PeakReserved)
 	for i, r := range w.rows {
-		if c.bans[r.result.Name].active() || r.result.Assumed || float64(r.result.PeakReserved) > peakMax {
+		if c.bans[r.result.Name].isActive() || r.result.Assumed || float64(r.result.PeakReserved) > peakMax {
 			continue
 		}
 		if r.ns <= successorTimeMax*current && current-r.ns >= savingMin*w.elapsed && (best < 0 || r.ns < w.rows[best].ns) {
@@ -305,4 +305,4 @@ func (c *Controller) banConfiguration(name string) {
 	b.left, b.next = b.next, 2*b.next
 }
 
-func (b *ban) active() bool { return b != nil && b.left > 0 }
+func (b *ban) isActive() bool { return b != nil && b.left > 0 }

@@ -37,9 +37,9 @@ func driverShare(from, to *Observation) float64 {
 	return float64(to.AvoidableNS-from.AvoidableNS) / float64(to.Time-from.Time)
 }
 
-// ends reports whether a rest ends: the driver takes a much larger share of the time than when it began, or the rest
+// isOver reports whether a rest ends: the driver takes a much larger share of the time than when it began, or the rest
 // was long enough.
-func (r *rest) ends(o *Observation) bool {
+func (r *rest) isOver(o *Observation) bool {
 	if r.last.Time == 0 {
 		r.last = *o
 	}
@@ -55,8 +55,8 @@ func (r *rest) ends(o *Observation) bool {
 	return true
 }
 
-// start lets the ghosts rest, for a while or until the driver takes a larger share of the time.
-func (r *rest) start(o *Observation, part float64, forAWhile bool) {
+// begin lets the ghosts rest, for a while or until the driver takes a larger share of the time.
+func (r *rest) begin(o *Observation, part float64, forAWhile bool) {
 	r.active, r.last, r.shareAtStart, r.until, r.wakeStreak = true, *o, part, 0, 0
 	if forAWhile {
 		r.length = min(max(restFirst, 2*r.length), restMost)
@@ -76,7 +76,7 @@ func (c *Controller) isWarm(w *window, o *Observation) bool {
 		return false // the next window is the first warm one
 	}
 	if r.warmupLeft--; r.warmupLeft == 0 {
-		r.start(o, w.driver, true)
+		r.begin(o, w.driver, true)
 	}
 	return false
 }
@@ -97,15 +97,15 @@ func (c *Controller) restIfIdle(w *window, o *Observation) {
 	switch {
 	case !r.allowed || away && r.goodStreak < streakFirst:
 	case w.driver < idleShare:
-		r.start(o, w.driver, away)
+		r.begin(o, w.driver, away)
 	case r.leaderless >= leaderlessMax:
-		r.start(o, w.driver, true)
+		r.begin(o, w.driver, true)
 	}
 }
 
-// baseSince returns when the base's ghost started, 0: with the program. Only ghosts that started at the same time are
+// startOfBaseGhost returns when the base's ghost started, 0: with the program. Only ghosts that started at the same time are
 // compared.
-func (c *Controller) baseSince(b *ghost.Results) uint64 {
+func (c *Controller) startOfBaseGhost(b *ghost.Results) uint64 {
 	for i := range b.Rows {
 		if b.Rows[i].Name == c.baseName {
 			return b.Rows[i].Since

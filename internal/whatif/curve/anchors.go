@@ -30,8 +30,8 @@ type anchor struct {
 
 func newAnchors() anchors { return anchors{next: choiceFirst} }
 
-// reset removes all anchors, because the policy has changed.
-func (a *anchors) reset(batch *replay.Batch) {
+// startOver removes all anchors, because the policy has changed.
+func (a *anchors) startOver(batch *replay.Batch) {
 	a.removeAll(batch)
 	*a = newAnchors()
 }
@@ -44,8 +44,8 @@ func (a *anchors) removeAll(batch *replay.Batch) {
 	a.all = nil
 }
 
-// pause removes all anchors. Limits are chosen again after a multiple of the given number of requests.
-func (a *anchors) pause(batch *replay.Batch, requests float64) {
+// pauseAnchors removes all anchors. Limits are chosen again after a multiple of the given number of requests.
+func (a *anchors) pauseAnchors(batch *replay.Batch, requests float64) {
 	a.removeAll(batch)
 	a.resting, a.next = true, min(a.next, requests*restFactor)
 }
@@ -57,8 +57,8 @@ func (a *anchors) canRest(requests float64, time uint64, rate int) bool {
 		requests*1e9 > float64(rate)*float64(time-a.since)
 }
 
-// choose chooses limits, after the given number of requests. An anchor whose limit is chosen again keeps its pool.
-func (a *anchors) choose(batch *replay.Batch, s *Snapshot, policy string, settings []allocator.Setting, requests float64) {
+// chooseLimits chooses limits, after the given number of requests. An anchor whose limit is chosen again keeps its pool.
+func (a *anchors) chooseLimits(batch *replay.Batch, s *Snapshot, policy string, settings []allocator.Setting, requests float64) {
 	var stay []anchor
 	for _, limit := range s.anchorLimits() {
 		if i := slices.IndexFunc(a.all, func(anchor anchor) bool { return anchor.limit == limit }); i >= 0 {
@@ -111,7 +111,7 @@ func (a *anchors) points(batch *replay.Batch) []Point {
 			})
 		}
 	}
-	slices.SortFunc(points, byLimit)
+	slices.SortFunc(points, compareLimits)
 	return points
 }
 

@@ -115,7 +115,7 @@ func (c *Curve) Request(class uint32, size, most uint64) uint64 {
 		return 0
 	}
 	if n := len(h.marks); n > 0 && h.marks[n-1].height == uint64(h.height) {
-		c.uncache(h.marks[n-1].order, from.size, &c.tally)
+		c.uncacheBlock(h.marks[n-1].order, from.size, &c.tally)
 		h.marks = h.marks[:n-1]
 	}
 	h.height--
@@ -132,7 +132,7 @@ func (c *Curve) latestPile(p pileKey, hash, most uint64) (from pileKey, found *p
 		return from, found
 	}
 	heaps := c.classes[p.class]
-	i, _ := slices.BinarySearchFunc(heaps, p.size+1, bySize)
+	i, _ := slices.BinarySearchFunc(heaps, p.size+1, compareSize)
 	for _, h := range heaps[i:min(i+sizesSearchedMax, len(heaps))] {
 		if h.size >= most {
 			break
@@ -154,7 +154,7 @@ func (c *Curve) pileOf(p pileKey, hash uint64) *pile {
 	return *near
 }
 
-func bySize(h *pile, size uint64) int { return cmp.Compare(h.size, size) }
+func compareSize(h *pile, size uint64) int { return cmp.Compare(h.size, size) }
 
 // topAge returns how many blocks were freed before the top block, or 0 if that is forgotten.
 func (h *pile) topAge() uint64 {
@@ -176,7 +176,7 @@ func (c *Curve) Free(class uint32, size uint64, time int64) {
 		h = &pile{pileKey: p}
 		c.piles[p] = h
 		heaps := c.classes[class]
-		i, _ := slices.BinarySearchFunc(heaps, p.size, bySize)
+		i, _ := slices.BinarySearchFunc(heaps, p.size, compareSize)
 		c.classes[class] = slices.Insert(heaps, i, h)
 	}
 	h.height++
@@ -186,7 +186,7 @@ func (c *Curve) Free(class uint32, size uint64, time int64) {
 	}
 	h.ages = append(h.ages, c.frees)
 	if c.samplesHeight(hash, h.height) {
-		h.marks = append(h.marks, mark{c.cache(p.size), uint64(h.height)})
+		h.marks = append(h.marks, mark{c.cacheBlock(p.size), uint64(h.height)})
 	}
 	c.limitCost(time)
 }
@@ -195,7 +195,7 @@ func (c *Curve) Free(class uint32, size uint64, time int64) {
 func (c *Curve) Drop(class uint32) {
 	for _, h := range c.classes[class] {
 		for _, m := range h.marks {
-			c.uncache(m.order, h.size, nil)
+			c.uncacheBlock(m.order, h.size, nil)
 		}
 		delete(c.piles, h.pileKey)
 	}

@@ -43,16 +43,16 @@ func (n *node) add(sum, most float64) {
 	n.sum += sum
 }
 
-func (d *depths) leaves() int { return len(d.nodes) / 2 }
+func (d *depths) leafCount() int { return len(d.nodes) / 2 }
 
-// push caches a block on top of all others; its order is above theirs. The other blocks are then deeper by weight; the
+// pushBlock caches a block on top of all others; its order is above theirs. The other blocks are then deeper by weight; the
 // depth of the new block is own. At most most slots are used, a power of two.
-func (d *depths) push(order uint64, own, weight float64, most int) {
-	if len(d.slots) == d.leaves() {
+func (d *depths) pushBlock(order uint64, own, weight float64, most int) {
+	if len(d.slots) == d.leafCount() {
 		d.makeRoom(most)
 	}
 	d.nodes[1].add(weight, weight)
-	leaf := d.leaves() + len(d.slots)
+	leaf := d.leafCount() + len(d.slots)
 	d.pushDown(leaf, 0)
 	d.nodes[leaf] = node{own, own}
 	d.slots = append(d.slots, slot{order, 1, weight})
@@ -71,11 +71,11 @@ func (d *depths) slotOf(order uint64) int {
 	return low
 }
 
-// pop removes a block, and returns its greatest depth. Blocks that were cached before it are then less deep by weight.
+// popBlock removes a block, and returns its greatest depth. Blocks that were cached before it are then less deep by weight.
 // On average half of the blocks in its own slot are among them.
-func (d *depths) pop(order uint64, weight float64) float64 {
+func (d *depths) popBlock(order uint64, weight float64) float64 {
 	i := d.slotOf(order)
-	leaf := d.leaves() + i
+	leaf := d.leafCount() + i
 	d.pushDown(leaf, -weight)
 	s := &d.slots[i]
 	s.blocks--
@@ -103,7 +103,7 @@ func (d *depths) pushDown(to int, before float64) {
 
 // pushAllDown adds everything that waits to the leaves.
 func (d *depths) pushAllDown() {
-	for index := 1; index < d.leaves(); index++ {
+	for index := 1; index < d.leafCount(); index++ {
 		n := d.nodes[index]
 		d.nodes[2*index].add(n.sum, n.peak)
 		d.nodes[2*index+1].add(n.sum, n.peak)
@@ -119,7 +119,7 @@ func (d *depths) makeRoom(most int) {
 	var values []node
 	for i, s := range d.slots {
 		if s.blocks > 0 {
-			slots, values = append(slots, s), append(values, d.nodes[d.leaves()+i])
+			slots, values = append(slots, s), append(values, d.nodes[d.leafCount()+i])
 		}
 	}
 	leaves := leavesMin
@@ -165,8 +165,8 @@ func (d *depths) clearBlocks() {
 	}
 }
 
-// restore adds a block to its slot again.
-func (d *depths) restore(order uint64, weight float64) {
+// restoreBlock adds a block to its slot again.
+func (d *depths) restoreBlock(order uint64, weight float64) {
 	s := &d.slots[d.slotOf(order)]
 	s.blocks++
 	s.bytes += weight
@@ -181,7 +181,7 @@ func (d *depths) recomputeDepths(stands float64) {
 		if s.blocks == 1 {
 			own = s.bytes / stands
 		}
-		d.nodes[d.leaves()+i].sum = above + own
+		d.nodes[d.leafCount()+i].sum = above + own
 		above += s.bytes
 	}
 }

@@ -42,12 +42,12 @@ func TestDepthsAreThoseOfAList(t *testing.T) {
 			full := 20 + 300*int(step/1000%2) // blocks about which it swings
 			if len(l) == 0 || rng.IntN(2*full) > len(l) {
 				size := 1 + rng.Uint64N(1<<rng.UintN(20))
-				d.push(step, float64(size), float64(size), 1024)
+				d.pushBlock(step, float64(size), float64(size), 1024)
 				l.push(step, size)
 				continue
 			}
 			b := l.pop(rng.IntN(len(l)))
-			if got := d.pop(b.order, float64(b.size)); got != float64(b.most) {
+			if got := d.popBlock(b.order, float64(b.size)); got != float64(b.most) {
 				t.Fatalf("seed %d, step %d: greatest depth %g, want %d", seed, step, got, b.most)
 			}
 		}
@@ -63,18 +63,18 @@ func TestDepthsJoined(t *testing.T) {
 	for step := range uint64(20_000) {
 		if len(l) == 0 || rng.IntN(6000) > len(l) {
 			size := 1 + rng.Uint64N(1<<rng.UintN(20))
-			d.push(step, float64(size), float64(size), 1024)
+			d.pushBlock(step, float64(size), float64(size), 1024)
 			l.push(step, size)
 			continue
 		}
 		b := l.pop(rng.IntN(len(l)))
-		off := math.Abs(max(d.pop(b.order, float64(b.size)), float64(b.size))/float64(b.most) - 1)
+		off := math.Abs(max(d.popBlock(b.order, float64(b.size)), float64(b.size))/float64(b.most) - 1)
 		wrong, pops = wrong+off, pops+1
 	}
-	if mean := wrong / pops; mean > 0.02 || mean == 0 || d.leaves() > 1024 {
-		t.Errorf("%.4f off on average, %d slots for %d blocks", mean, d.leaves(), len(l))
+	if mean := wrong / pops; mean > 0.02 || mean == 0 || d.leafCount() > 1024 {
+		t.Errorf("%.4f off on average, %d slots for %d blocks", mean, d.leafCount(), len(l))
 	} else {
-		t.Logf("%.4f off on average, %d slots for %d blocks", mean, d.leaves(), len(l))
+		t.Logf("%.4f off on average, %d slots for %d blocks", mean, d.leafCount(), len(l))
 	}
 }
 
@@ -82,24 +82,24 @@ func TestDepthsJoined(t *testing.T) {
 func TestRecomputeDepths(t *testing.T) {
 	var d depths
 	for i := range uint64(6) {
-		d.push(i, 10, 10, 64)
+		d.pushBlock(i, 10, 10, 64)
 	}
-	d.pop(5, 10) // the others have been deeper by it
+	d.popBlock(5, 10) // the others have been deeper by it
 	d.clearBlocks()
 	for i := range uint64(3) {
-		d.restore(2*i, 20)
+		d.restoreBlock(2*i, 20)
 	}
 	d.recomputeDepths(2)
-	if got := d.pop(4, 20); got != 20 { // it once had block 5 above it
+	if got := d.popBlock(4, 20); got != 20 { // it once had block 5 above it
 		t.Errorf("the newest: %g", got)
 	}
-	d.push(6, 10, 20, 64)
-	d.push(7, 10, 20, 64)
+	d.pushBlock(6, 10, 20, 64)
+	d.pushBlock(7, 10, 20, 64)
 	// Above the oldest are now three that stand for two each.
-	if got := d.pop(0, 20); got != 70 {
+	if got := d.popBlock(0, 20); got != 70 {
 		t.Errorf("the oldest: %g", got)
 	}
-	if got := d.pop(2, 20); got != 50 {
+	if got := d.popBlock(2, 20); got != 50 {
 		t.Errorf("the one above it: %g", got)
 	}
 }

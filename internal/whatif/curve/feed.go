@@ -60,11 +60,11 @@ func newFeed(policy string, settings []allocator.Setting, o Options) (*feed, err
 	return f, nil
 }
 
-// apply passes a demand to the curves.
-func (f *feed) apply(d *replay.Demand) {
+// passDemand passes a demand to the curves.
+func (f *feed) passDemand(d *replay.Demand) {
 	switch d.Kind {
 	case replay.Requested:
-		f.request(d)
+		f.noteRequest(d)
 	case replay.Dropped:
 		if c := f.curveOf(d.Process); c != nil {
 			c.Drop(d.Class)
@@ -82,7 +82,7 @@ func (f *feed) apply(d *replay.Demand) {
 	}
 }
 
-func (f *feed) request(d *replay.Demand) {
+func (f *feed) noteRequest(d *replay.Demand) {
 	if int(d.Buffer) >= len(f.buffers) {
 		f.buffers = append(f.buffers, make([]buffer, int(d.Buffer)+1-len(f.buffers))...)
 	}
@@ -152,11 +152,11 @@ func (f *feed) curveOf(process uint32) *Curve {
 
 // snapshot returns the curve of all processes.
 func (f *feed) snapshot() *Snapshot {
-	return combined(slices.DeleteFunc(slices.Clone(f.curves), func(c *Curve) bool { return c == nil })...)
+	return combineCurves(slices.DeleteFunc(slices.Clone(f.curves), func(c *Curve) bool { return c == nil })...)
 }
 
-// restart counts from here on.
-func (f *feed) restart() {
+// restartCurves counts from here on.
+func (f *feed) restartCurves() {
 	for _, c := range f.curves {
 		if c != nil {
 			c.Restart()
@@ -164,8 +164,8 @@ func (f *feed) restart() {
 	}
 }
 
-// requests returns how many requests the curves have counted since restart.
-func (f *feed) requests() float64 {
+// countedRequests returns how many requests the curves have counted since restart.
+func (f *feed) countedRequests() float64 {
 	sum := 0.0
 	for _, c := range f.curves {
 		if c != nil {

@@ -87,7 +87,7 @@ func (l *Live) CanSkip() bool { return l.feed == nil || !l.anchors.cold && l.rec
 // Play implements live.Listener.
 func (l *Live) Play(part *live.Part) bool {
 	if l.feed != nil {
-		l.batch.Demands(l.feed.apply)
+		l.batch.Demands(l.feed.passDemand)
 	}
 	l.anchors.play(l.batch)
 	l.records += part.Records
@@ -107,7 +107,7 @@ func (l *Live) Publish(load *live.Load) {
 
 // followPolicy starts a new curve for the present policy, without blocks.
 func (l *Live) followPolicy() error {
-	l.anchors.reset(l.batch)
+	l.anchors.startOver(l.batch)
 	l.feed, l.lastView = nil, nil
 	if !Limited(l.policy) {
 		_, err := allocator.New(l.policy, l.settings)
@@ -146,19 +146,19 @@ func (l *Live) updateAnchors(time uint64) {
 	if l.feed == nil {
 		return
 	}
-	switch requests := l.feed.requests(); {
+	switch requests := l.feed.countedRequests(); {
 	case l.anchors.cold && requests >= l.anchors.warm:
 		l.anchors.startCounting(l.batch, time)
-		l.feed.restart()
+		l.feed.restartCurves()
 	case !l.anchors.cold && requests >= l.anchors.next:
 		s := l.feed.snapshot()
 		if !l.anchors.resting {
 			l.lastView = l.viewOf(s)
 		}
-		l.anchors.choose(l.batch, s, l.policy, l.settings, requests)
+		l.anchors.chooseLimits(l.batch, s, l.policy, l.settings, requests)
 	case l.anchors.canRest(requests, time, l.options.Rate):
 		l.lastView = l.viewOf(l.feed.snapshot())
-		l.anchors.pause(l.batch, requests)
+		l.anchors.pauseAnchors(l.batch, requests)
 	}
 }
 
@@ -167,7 +167,7 @@ func (l *Live) currentView() *view.Curve {
 	if l.feed == nil {
 		return &view.Curve{Policy: l.policy, Missed: l.missed}
 	}
-	if l.lastView != nil && (l.anchors.cold || l.anchors.resting || l.feed.requests() < max(shownMin, min(float64(l.lastView.Requests)/4, shownMax))) {
+	if l.lastView != nil && (l.anchors.cold || l.anchors.resting || l.feed.countedRequests() < max(shownMin, min(float64(l.lastView.Requests)/4, shownMax))) {
 		return l.lastView
 	}
 	return l.viewOf(l.feed.snapshot())
@@ -177,7 +177,7 @@ func (l *Live) currentView() *view.Curve {
 func (l *Live) viewOf(s *Snapshot) *view.Curve {
 	v := &view.Curve{Policy: l.policy, Limits: true, Requests: uint64(s.Requests), Missed: l.missed, LeftOut: l.feed.leftOut}
 	v.Exact = l.anchors.points(l.batch)
-	v.Points = s.corrected(v.Exact)
+	v.Points = s.correctedPoints(v.Exact)
 	v.Error = max(s.leaveOneOutError(v.Exact), s.meanError(v.Exact))
 	through := &Snapshot{Points: v.Points}
 	v.Knee, v.Enough = through.Knee(), through.Enough()

@@ -41,7 +41,7 @@ func Measure(src recording.Source, policy string, settings []allocator.Setting) 
 	if err != nil {
 		return nil, err
 	}
-	m := &Measurement{Policy: policy, Present: limitIn(p.Limits())}
+	m := &Measurement{Policy: policy, Present: cachedBytesLimit(p.Limits())}
 	if !Limited(policy) {
 		return m, nil
 	}
@@ -51,7 +51,7 @@ func Measure(src recording.Source, policy string, settings []allocator.Setting) 
 			return m, err
 		}
 		if pass == 0 { // the peak without a limit is now known
-			limits = halves(m.Exact[len(m.Exact)-1].PeakReserved, limitsAtOnce)
+			limits = halvedLimits(m.Exact[len(m.Exact)-1].PeakReserved, limitsAtOnce)
 			continue
 		}
 		if limits = m.furtherLimits(limitsAtOnce); len(limits) == 0 {
@@ -77,8 +77,8 @@ func Limited(policy string) bool {
 	return slices.ContainsFunc(d.Limits, func(l allocator.Limit) bool { return l.Name == limitName })
 }
 
-// limitIn returns the limit of cached bytes.
-func limitIn(limits []allocator.Limit) uint64 {
+// cachedBytesLimit returns the limit of cached bytes.
+func cachedBytesLimit(limits []allocator.Limit) uint64 {
 	for _, l := range limits {
 		if l.Name == limitName {
 			return uint64(l.Value)
@@ -141,15 +141,15 @@ func (m *Measurement) playAt(src recording.Source, settings []allocator.Setting,
 		r := simulations.Result(i, cost.Device{})
 		m.Exact = append(m.Exact, Point{Limit: limit, HitRate: r.HitRate(), PeakReserved: r.PeakReserved})
 	}
-	slices.SortFunc(m.Exact, byLimit)
+	slices.SortFunc(m.Exact, compareLimits)
 	m.Exact = slices.CompactFunc(m.Exact, func(a, b Point) bool { return a.Limit == b.Limit })
 	return nil
 }
 
-func byLimit(a, b Point) int { return cmp.Compare(a.Limit, b.Limit) }
+func compareLimits(a, b Point) int { return cmp.Compare(a.Limit, b.Limit) }
 
-// halves returns n ascending limits: most, and its halves.
-func halves(most uint64, n int) []uint64 {
+// halvedLimits returns n ascending limits: most, and its halves.
+func halvedLimits(most uint64, n int) []uint64 {
 	limits := make([]uint64, n)
 	for i := range limits {
 		limits[i] = max(most>>(n-1-i), 1)

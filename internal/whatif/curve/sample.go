@@ -31,24 +31,24 @@ func (c *Curve) samplesHeight(pile uint64, height int64) bool {
 	return scramble(pile+uint64(height))&(1<<c.heightShift-1) == 0
 }
 
-// cache caches a measured block, and returns its order.
-func (c *Curve) cache(size uint64) (order uint64) {
+// cacheBlock caches a measured block, and returns its order.
+func (c *Curve) cacheBlock(size uint64) (order uint64) {
 	c.lastOrder++
 	c.measured++
 	c.rate.count++
-	c.stack.push(c.lastOrder, size)
+	c.stack.pushBlock(c.lastOrder, size)
 	return c.lastOrder
 }
 
-// uncache removes a block. If the block serves a request, t counts the limits at which it was still cached; else t is
+// uncacheBlock removes a block. If the block serves a request, t counts the limits at which it was still cached; else t is
 // nil.
-func (c *Curve) uncache(order, size uint64, t *tally) {
+func (c *Curve) uncacheBlock(order, size uint64, t *tally) {
 	c.measured--
-	c.stack.pop(order, size, t)
+	c.stack.popBlock(order, size, t)
 }
 
-// memory returns how many bytes the curve takes at most until the next check, including all slots that it may use.
-func (c *Curve) memory() int {
+// memoryBound returns how many bytes the curve takes at most until the next check, including all slots that it may use.
+func (c *Curve) memoryBound() int {
 	const others = tallyBytes + checkEvery*(pileBytes+markBytes)
 	stack := levelsMax * c.stack.slots * (2*nodeBytes + slotBytes)
 	return others + stack + markBytes*c.measured + pileBytes*len(c.piles)
@@ -63,7 +63,7 @@ func (c *Curve) limitCost(time int64) {
 		if c.rate.count > c.options.Rate && c.heightShift+c.pileShift < shiftMax {
 			c.rate.count = 0
 			c.heightShift++
-			c.thin()
+			c.thinToSample()
 		}
 	}
 	c.cachedSinceCheck++
@@ -71,16 +71,16 @@ func (c *Curve) limitCost(time int64) {
 		return
 	}
 	c.cachedSinceCheck = 0
-	if c.memory() > c.options.Memory {
+	if c.memoryBound() > c.options.Memory {
 		c.dropEmptyPiles()
 	}
-	for c.memory() > c.options.Memory && c.heightShift+c.pileShift < shiftMax {
+	for c.memoryBound() > c.options.Memory && c.heightShift+c.pileShift < shiftMax {
 		if pileBytes*len(c.piles) > c.options.Memory/4 {
 			c.pileShift++
 		} else {
 			c.heightShift++
 		}
-		c.thin()
+		c.thinToSample()
 	}
 }
 
@@ -103,10 +103,10 @@ func (c *Curve) dropEmptyPiles() {
 	}
 }
 
-// thin removes what is no longer in the sample.
-func (c *Curve) thin() {
+// thinToSample removes what is no longer in the sample.
+func (c *Curve) thinToSample() {
 	c.keepSample()
-	c.stack.thin(c.heightShift+c.pileShift, func(yield func(order, size uint64)) {
+	c.stack.thinToSample(c.heightShift+c.pileShift, func(yield func(order, size uint64)) {
 		for p, h := range c.piles {
 			for _, m := range h.marks {
 				yield(m.order, p.size)

@@ -63,8 +63,8 @@ func farthest(a, b *Snapshot) float64 {
 	return most
 }
 
-// TestSampledCurveIsNearTheComplete compares sampled curves with a complete one: for few kinds, where heights are left out because too many
-// blocks come per second, and for very many kinds, where piles are left out because they take too much memory.
+// TestSampledCurveIsNearTheComplete compares sampled curves with a complete one: for few kinds, where heights are left out
+// because too many blocks come per second, and for very many kinds, where piles are left out because they take too much memory.
 func TestSampledCurveIsNearTheComplete(t *testing.T) {
 	racetest.Slow(t)
 	for _, of := range []struct {
@@ -203,7 +203,7 @@ func BenchmarkEvents(b *testing.B) {
 			b.ResetTimer()
 			s.play(b.N, c)
 			b.ReportMetric(float64(c.heightShift+c.pileShift), "halvings")
-			b.ReportMetric(float64(c.memory())/(1<<20), "MiB")
+			b.ReportMetric(float64(c.memoryBound())/(1<<20), "MiB")
 		})
 		b.Run(of.name+"/rate", func(b *testing.B) {
 			s := newStream(1, of.kinds, of.full)

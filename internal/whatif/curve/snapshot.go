@@ -23,11 +23,11 @@ type Snapshot struct {
 // Snapshot returns the curve since the start, or since Restart. It costs about 10 µs.
 func (c *Curve) Snapshot() *Snapshot { return c.tally.snapshot() }
 
-// combined returns the curve of several processes, each with a cache of the same limit.
-func combined(curves ...*Curve) *Snapshot {
+// combineCurves returns the curve of several processes, each with a cache of the same limit.
+func combineCurves(curves ...*Curve) *Snapshot {
 	var sum tally
 	for _, c := range curves {
-		sum.add(&c.tally)
+		sum.addTally(&c.tally)
 	}
 	return sum.snapshot()
 }
@@ -42,13 +42,13 @@ func (t *tally) snapshot() *Snapshot {
 	for i, more := range t.changes[:bucketBeyond] {
 		if more != 0 {
 			hits += more
-			s.Points = append(s.Points, Point{Limit: limitOf(i), HitRate: clamp(hits * scale / t.requests)})
+			s.Points = append(s.Points, Point{Limit: limitOf(i), HitRate: clampToOne(hits * scale / t.requests)})
 		}
 	}
 	return s
 }
 
-func clamp(rate float64) float64 { return max(0, min(rate, 1)) }
+func clampToOne(rate float64) float64 { return max(0, min(rate, 1)) }
 
 // At returns the point at a limit.
 func (s *Snapshot) At(limit uint64) Point {

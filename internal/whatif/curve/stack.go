@@ -27,12 +27,12 @@ type level struct {
 	depths
 }
 
-func (s *stack) weight(size uint64) float64 { return math.Ldexp(float64(size), int(s.shift)) }
+func (s *stack) representedBytes(size uint64) float64 { return math.Ldexp(float64(size), int(s.shift)) }
 
-// push caches a block of at least 1 byte on top; its order is above all others.
-func (s *stack) push(order, size uint64) {
+// pushBlock caches a block of at least 1 byte on top; its order is above all others.
+func (s *stack) pushBlock(order, size uint64) {
 	for i := s.levelOrNew(size); i < len(s.levels); i++ {
-		s.levels[i].push(order, float64(size), s.weight(size), s.slots)
+		s.levels[i].pushBlock(order, float64(size), s.representedBytes(size), s.slots)
 	}
 }
 
@@ -73,16 +73,16 @@ func (s *stack) joinLevels() {
 	s.levels = slices.Delete(s.levels, found-1, found)
 }
 
-// pop removes a block. If the block serves a request, t notes the limits at which it would have been cached; else t is
+// popBlock removes a block. If the block serves a request, t notes the limits at which it would have been cached; else t is
 // nil.
-func (s *stack) pop(order, size uint64, t *tally) {
-	weight, stands := s.weight(size), math.Ldexp(1, int(s.shift))
+func (s *stack) popBlock(order, size uint64, t *tally) {
+	weight, stands := s.representedBytes(size), math.Ldexp(1, int(s.shift))
 	for i := s.levelOf(size); i < len(s.levels); i++ {
 		from, to := float64(s.levels[i].low), bucketBeyond
 		if i+1 < len(s.levels) {
 			to = bucketOf(float64(s.levels[i+1].low))
 		}
-		deepest := s.levels[i].pop(order, weight)
+		deepest := s.levels[i].popBlock(order, weight)
 		if t != nil {
 			t.addHits(bucketOf(max(deepest, from, float64(size))), to, stands)
 		}
@@ -92,16 +92,16 @@ func (s *stack) pop(order, size uint64, t *tally) {
 	}
 }
 
-// thin keeps a sample of the blocks: each yields the blocks that are kept, and each kept block represents 2^shift
+// thinToSample keeps a sample of the blocks: each yields the blocks that are kept, and each kept block represents 2^shift
 // blocks.
-func (s *stack) thin(shift uint, each func(yield func(order, size uint64))) {
+func (s *stack) thinToSample(shift uint, each func(yield func(order, size uint64))) {
 	s.shift = shift
 	for i := range s.levels {
 		s.levels[i].clearBlocks()
 	}
 	each(func(order, size uint64) {
 		for i := s.levelOf(size); i < len(s.levels); i++ {
-			s.levels[i].restore(order, s.weight(size))
+			s.levels[i].restoreBlock(order, s.representedBytes(size))
 		}
 	})
 	for i := range s.levels {

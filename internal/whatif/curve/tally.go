@@ -65,7 +65,7 @@ func (t *tally) addHits(from, to int, weight float64) {
 	}
 }
 
-func (t *tally) add(other *tally) {
+func (t *tally) addTally(other *tally) {
 	t.requests += other.requests
 	t.hits += other.hits
 	t.measuredHits += other.measuredHits

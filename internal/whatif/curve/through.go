@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// corrected returns the curve corrected so that it goes through exact points, which ascend by limit. Between two exact
+// correctedPoints returns the curve corrected so that it goes through exact points, which ascend by limit. Between two exact
 // points the correction is interpolated over the logarithm of the limit. Above the last it is constant; below the first
 // the hit rate is scaled by the first point's ratio. Only exact points show that a larger limit hits less: an estimate
 // is never outside its exact neighbours, and goes from one to the other without turning back.
-func (s *Snapshot) corrected(exact []Point) []Point {
+func (s *Snapshot) correctedPoints(exact []Point) []Point {
 	points := slices.Clone(s.Points)
 	for _, e := range exact {
 		points = append(points, s.At(e.Limit))
@@ -30,21 +30,21 @@ func (s *Snapshot) corrected(exact []Point) []Point {
 	return points
 }
 
-// exactFrom returns the index of the first exact point at or above a limit.
-func exactFrom(limit uint64, exact []Point) (index int, there bool) {
+// firstExactFrom returns the index of the first exact point at or above a limit.
+func firstExactFrom(limit uint64, exact []Point) (index int, there bool) {
 	return slices.BinarySearchFunc(exact, limit, func(e Point, limit uint64) int { return cmp.Compare(e.Limit, limit) })
 }
 
 // rateFalls reports whether the hit rate falls between the exact points around a limit.
 func rateFalls(limit uint64, exact []Point) bool {
-	above, _ := exactFrom(limit, exact)
+	above, _ := firstExactFrom(limit, exact)
 	return above > 0 && above < len(exact) && exact[above].HitRate < exact[above-1].HitRate
 }
 
 // correctedRate returns the hit rate at a limit of the curve through exact points.
 func (s *Snapshot) correctedRate(limit uint64, exact []Point) float64 {
 	rate := s.At(limit).HitRate
-	above, there := exactFrom(limit, exact)
+	above, there := firstExactFrom(limit, exact)
 	off := func(i int) float64 { return exact[i].HitRate - s.At(exact[i].Limit).HitRate }
 	switch {
 	case len(exact) == 0:

@@ -11,7 +11,7 @@ func TestCurveGoesThroughExactPoints(t *testing.T) {
 	s := &Snapshot{Points: []Point{{}, {Limit: 4, HitRate: 0.2}, {Limit: 16, HitRate: 0.4}, {Limit: 256, HitRate: 0.8}}}
 	exact := []Point{{Limit: 16, HitRate: 0.6}, {Limit: 64, HitRate: 0.4}, {Limit: 256, HitRate: 0.7}}
 	want := map[uint64]float64{0: 0, 4: 0.3, 16: 0.6, 32: 0.5, 64: 0.4, 256: 0.7, 1024: 0.7}
-	through := &Snapshot{Points: s.corrected(exact)}
+	through := &Snapshot{Points: s.correctedPoints(exact)}
 	for limit, rate := range want {
 		if got := s.correctedRate(limit, exact); math.Abs(got-rate) > 1e-9 {
 			t.Errorf("limit %d: %g, want %g", limit, got, rate)
@@ -28,7 +28,7 @@ func TestCurveGoesThroughExactPoints(t *testing.T) {
 	if got := s.leaveOneOutError(exact); math.Abs(got-(0.2+0.2+0.1)/3) > 1e-9 {
 		t.Errorf("%g missed", got)
 	}
-	if s.meanError(nil) != 0 || s.leaveOneOutError(nil) != 0 || len(s.corrected(nil)) != len(s.Points) {
+	if s.meanError(nil) != 0 || s.leaveOneOutError(nil) != 0 || len(s.correctedPoints(nil)) != len(s.Points) {
 		t.Error("of no points")
 	}
 }
@@ -38,7 +38,7 @@ func TestCurveGoesThroughExactPoints(t *testing.T) {
 func TestEstimatesAreMonotone(t *testing.T) {
 	s := &Snapshot{Points: []Point{{}, {Limit: 4, HitRate: 0.1}, {Limit: 8, HitRate: 0.9}, {Limit: 16, HitRate: 0.5}}}
 	flat := []Point{{Limit: 4, HitRate: 0.09}, {Limit: 16, HitRate: 0.09}}
-	if got := (&Snapshot{Points: s.corrected(flat)}).At(8).HitRate; got != 0.09 {
+	if got := (&Snapshot{Points: s.correctedPoints(flat)}).At(8).HitRate; got != 0.09 {
 		t.Errorf("%g between 0.09 and 0.09", got)
 	}
 	rng := rand.New(rand.NewPCG(8, 1))
@@ -51,7 +51,7 @@ func TestEstimatesAreMonotone(t *testing.T) {
 		for limit := 1 + rng.Uint64N(100); limit < 2000 && len(exact) < anchorsMax; limit += 1 + rng.Uint64N(500) {
 			exact = append(exact, Point{Limit: limit, HitRate: rng.Float64()})
 		}
-		checkMonotone(t, s.corrected(exact), exact)
+		checkMonotone(t, s.correctedPoints(exact), exact)
 	}
 }
 
@@ -59,7 +59,7 @@ func checkMonotone(t *testing.T, points, exact []Point) {
 	t.Helper()
 	low, before := Point{}, 0.0 // the exact point below
 	for _, p := range points {
-		above, there := exactFrom(p.Limit, exact)
+		above, there := firstExactFrom(p.Limit, exact)
 		high := Point{HitRate: 1}
 		if above < len(exact) {
 			high = exact[above]

@@ -18,12 +18,12 @@ var usualPolicies = []string{"futhark", "futhark-2018", "pow2", "buckets", "mant
 // and the current policy with less and more memory that the program no longer needs. The list may contain the current
 // configuration.
 func Default(current replay.Configuration) []replay.Configuration {
-	list := append(Configurations(current, usualPolicies), proportions(current)...)
+	list := append(Configurations(current, usualPolicies), proportionVariations(current)...)
 	for i, s := range current.Settings {
 		if s.Name != "max_cached_bytes" {
 			continue
 		}
-		for _, scale := range []func(float64) float64{half, doubled} {
+		for _, scale := range []func(float64) float64{halfOf, twice} {
 			if value, ok := scaledLimit(current, s.Name, scale); ok {
 				settings := slices.Clone(current.Settings)
 				settings[i].Value = value
@@ -37,8 +37,8 @@ func Default(current replay.Configuration) []replay.Configuration {
 // tight is a proportion below the usual one of 1.5.
 const tight = 1.1
 
-// proportions returns the current policy with a lower proportion, and without its limits of unneeded memory.
-func proportions(current replay.Configuration) []replay.Configuration {
+// proportionVariations returns the current policy with a lower proportion, and without its limits of unneeded memory.
+func proportionVariations(current replay.Configuration) []replay.Configuration {
 	policy, err := allocator.New(current.Policy, current.Settings)
 	if err != nil {
 		return nil
@@ -77,8 +77,8 @@ func Successors(current replay.Configuration) []replay.Configuration {
 	return list
 }
 
-func half(bytes float64) float64    { return math.Floor(bytes / 2) }
-func doubled(bytes float64) float64 { return bytes * 2 }
+func halfOf(bytes float64) float64 { return math.Floor(bytes / 2) }
+func twice(bytes float64) float64  { return bytes * 2 }
 
 // scaledLimit returns the scaled value of a limit. ok is false if the policy has no such limit or refuses the value.
 func scaledLimit(c replay.Configuration, name string, scale func(float64) float64) (value string, ok bool) {

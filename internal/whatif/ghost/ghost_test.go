@@ -431,7 +431,7 @@ func TestDefault(t *testing.T) {
 		}
 	}
 	for policy, want := range map[string]string{"slab": "slab proportion=1.1, slab", "none": "none"} {
-		if got := names(proportions(replay.Configuration{Policy: policy})); got != want {
+		if got := names(proportionVariations(replay.Configuration{Policy: policy})); got != want {
 			t.Errorf("%s: %s, want %s", policy, got, want)
 		}
 	}
@@ -455,7 +455,7 @@ func TestRank(t *testing.T) {
 	for range len(rows) {
 		rows = append(rows[1:], rows[0])
 		ranked := slices.Clone(rows)
-		rank(ranked)
+		sortBestFirst(ranked)
 		var names []string
 		for i := range ranked {
 			names = append(names, ranked[i].Name)
@@ -483,7 +483,7 @@ func TestRankAsDocumented(t *testing.T) {
 	for i := range rows {
 		ranked = append(ranked, fmt.Sprintf("%s %.3g ms, %d MiB", rows[i].Name, rows[i].DriverNS/1e6, rows[i].PeakReserved/mib))
 	}
-	rank(rows)
+	sortBestFirst(rows)
 	board := stats.Ghosts{Rows: rows}
 	_, part, _ := board.Saving()
 	want := fmt.Sprintf("> Ranked: now %s → %s leads, to now −%.0f %%; then %s, %s and %s\n", strings.Join(ranked, "; "), rows[0].Name, 100*part,

@@ -124,7 +124,7 @@ func (g *Ghosts) playAll(now time.Duration) {
 		now = live.ThreadTime()
 		ghost.recentTime = ghost.recentTime*7/8 + now - before
 		if err != nil {
-			g.stop(ghost, "stopped: "+err.Error())
+			g.stopGhost(ghost, "stopped: "+err.Error())
 		}
 	}
 }
@@ -138,7 +138,7 @@ func (g *Ghosts) switchTo(to replay.Configuration) {
 	}
 	g.current = to
 	if g.added != nil {
-		g.remove(g.added)
+		g.removeGhost(g.added)
 		g.added = nil
 	}
 	if slices.ContainsFunc(g.ghosts, func(ghost *ghost) bool { return ghost.name == name }) {
@@ -150,8 +150,8 @@ func (g *Ghosts) switchTo(to replay.Configuration) {
 	}
 }
 
-// remove removes a ghost and its row.
-func (g *Ghosts) remove(removed *ghost) {
+// removeGhost removes a ghost and its row.
+func (g *Ghosts) removeGhost(removed *ghost) {
 	if removed.row.Stopped == "" {
 		g.batch.Remove(removed.member)
 	}
@@ -184,10 +184,10 @@ func (g *Ghosts) limitMemory() {
 
 // stopSlowest stops the slowest ghost. If no ghost is left, all have stopped for this reason.
 func (g *Ghosts) stopSlowest(reason string) {
-	if ghost := g.slowest(); ghost != nil {
-		g.stop(ghost, reason)
+	if ghost := g.slowestGhost(); ghost != nil {
+		g.stopGhost(ghost, reason)
 	}
-	if g.slowest() == nil {
+	if g.slowestGhost() == nil {
 		g.stopReason = reason
 	}
 }
@@ -199,9 +199,9 @@ func (g *Ghosts) lagReason() string {
 	return fmt.Sprintf("stopped: could not keep up at %.2g million events/s", float64(g.records-first.records)/seconds/1e6)
 }
 
-// slowest returns the active ghost that recently took the most time, nil if none is active. The ghost of the current
+// slowestGhost returns the active ghost that recently took the most time, nil if none is active. The ghost of the current
 // configuration is the last to be chosen: without it the others cannot be compared.
-func (g *Ghosts) slowest() *ghost {
+func (g *Ghosts) slowestGhost() *ghost {
 	var slowest, current *ghost
 	name := configurationName(g.current)
 	for _, ghost := range g.ghosts {
@@ -219,9 +219,9 @@ func (g *Ghosts) slowest() *ghost {
 	return slowest
 }
 
-// stop stops a ghost. Its figures stay in the leaderboard.
-func (g *Ghosts) stop(ghost *ghost, reason string) {
-	device, assumed := g.device()
+// stopGhost stops a ghost. Its figures stay in the leaderboard.
+func (g *Ghosts) stopGhost(ghost *ghost, reason string) {
+	device, assumed := g.driverCosts()
 	g.updateRow(ghost, device, assumed)
 	ghost.row.Stopped = reason
 	g.batch.Remove(ghost.member)
@@ -234,7 +234,7 @@ func (g *Ghosts) stopAll(reason string) {
 	g.stopReason = reason
 	for _, ghost := range g.ghosts {
 		if ghost.row.Stopped == "" {
-			g.stop(ghost, reason)
+			g.stopGhost(ghost, reason)
 		}
 	}
 }
@@ -246,8 +246,8 @@ const timedCallsMin = 16
 // create, 5 µs for a release.
 var assumedDevice = cost.Device{Create: cost.Line{A: 10_000}, Release: cost.Line{A: 5_000}}
 
-// device returns what driver calls cost, as far as the run has shown, and which costs are assumed.
-func (g *Ghosts) device() (cost.Device, assumption) {
+// driverCosts returns what driver calls cost, as far as the run has shown, and which costs are assumed.
+func (g *Ghosts) driverCosts() (cost.Device, assumption) {
 	if d := g.options.Device; d != (cost.Device{}) {
 		return d, assumption{parts: d.PartAssumed}
 	}
@@ -270,8 +270,8 @@ type assumption struct{ creates, releases, parts bool }
 // assumedShare is the least share of a driver time for which assumed costs count.
 const assumedShare = 0.01
 
-// decides reports whether assumed costs matter to a driver time.
-func (a assumption) decides(r *replay.Result) bool {
+// mattersTo reports whether assumed costs matter to a driver time.
+func (a assumption) mattersTo(r *replay.Result) bool {
 	var ns float64
 	if a.creates {
 		ns += r.CreateNS
@@ -292,14 +292,14 @@ func (g *Ghosts) updateRow(ghost *ghost, device cost.Device, assumed assumption)
 	row.Hits, row.Requests, row.Failures = r.Hits, r.Hits+r.Misses, r.Failures
 	row.RecentHits, row.RecentRequests = row.Hits-ghost.counts[0].hits, row.Requests-ghost.counts[0].requests
 	row.PeakReserved, row.Reserved, row.DriverNS = r.PeakReserved, g.batch.Reserved(ghost.member), r.DriverNS
-	row.Assumed = assumed.decides(&r)
+	row.Assumed = assumed.mattersTo(&r)
 	ghost.work = g.batch.Work(ghost.member)
 }
 
 // Publish implements live.Listener: it renews the leaderboard.
 func (g *Ghosts) Publish(load *live.Load) {
 	g.published = time.Now()
-	device, assumed := g.device()
+	device, assumed := g.driverCosts()
 	leaderboard := &stats.Ghosts{
 		Events: g.events, Stopped: g.stopReason, Waiting: load.Waiting, Busy: g.processorShare(), Bytes: load.Bytes,
 		CreateA: device.Create.A, CreateB: device.Create.B, ReleaseA: device.Release.A, ReleaseB: device.Release.B,
@@ -316,7 +316,7 @@ func (g *Ghosts) Publish(load *live.Load) {
 		results.Rows = append(results.Rows, Result{Ghost: ghost.row, Configuration: ghost.configuration, Work: ghost.work})
 	}
 	g.results.Store(results)
-	rank(leaderboard.Rows)
+	sortBestFirst(leaderboard.Rows)
 	g.leaderboard.Store(leaderboard)
 	g.addCheckpoint()
 }

@@ -11,11 +11,11 @@ const (
 	peakFactorMax = 2.0  // a ghost with more than this many times the current peak ranks lower, however fast it is
 )
 
-// rank sorts the best ghost first: the one with the least driver time; among ghosts within one percent of that, the one
+// sortBestFirst sorts the best ghost first: the one with the least driver time; among ghosts within one percent of that, the one
 // with the lowest peak; among peaks within one percent, the current configuration. Then come the ghosts that need more
 // than twice the current peak, or that fail requests which the current configuration serves; then those whose times
 // follow from assumed costs. Last come the ghosts that did not see the whole run.
-func rank(rows []stats.Ghost) {
+func sortBestFirst(rows []stats.Ghost) {
 	current := slices.IndexFunc(rows, func(g stats.Ghost) bool { return g.Present && g.Whole() })
 	group := func(g *stats.Ghost) int {
 		switch {

@@ -73,8 +73,8 @@ func newDispatcher(t *Tap, listeners []Listener) *dispatcher {
 	return &dispatcher{tap: t, batch: replay.NewBatch(), listeners: listeners, active: make([]bool, len(listeners))}
 }
 
-// begin lets all listeners begin, stopped listeners included: their Play reports that they do not continue.
-func (p *dispatcher) begin() {
+// beginListeners lets all listeners begin, stopped listeners included: their Play reports that they do not continue.
+func (p *dispatcher) beginListeners() {
 	p.hasBegun, p.partSize, p.lostEvents, p.workingSince = true, partSizeMin, 0, time.Time{}
 	for i, l := range p.listeners {
 		l.Begin(p.batch, p.missed)
@@ -82,10 +82,10 @@ func (p *dispatcher) begin() {
 	}
 }
 
-// restart begins a new batch.
-func (p *dispatcher) restart() {
+// beginNewBatch begins a new batch.
+func (p *dispatcher) beginNewBatch() {
 	p.batch = p.batch.Restart()
-	p.begin()
+	p.beginListeners()
 }
 
 // run is the dispatcher's goroutine.
@@ -95,17 +95,17 @@ func (p *dispatcher) run() {
 	for m := range p.tap.queue {
 		if m.missed > 0 || m.gap {
 			p.missed += m.missed
-			p.restart()
+			p.beginNewBatch()
 		}
 		p.playBatch(m.records)
 		p.restIfBusy()
 		if m.publish {
-			p.publish(false)
+			p.publishListeners(false)
 		}
 	}
 	p.batch.Finish()
-	p.play(&Part{Final: true})
-	p.publish(true)
+	p.playPart(&Part{Final: true})
+	p.publishListeners(true)
 }
 
 // restIfBusy pauses the listeners if they have worked for more than their share of the time and all can skip.
@@ -131,7 +131,7 @@ func (p *dispatcher) playBatch(batch []wire.Record) {
 	for remaining := batch; len(remaining) > 0 && !p.tap.allStopped.Load(); {
 		remaining = remaining[p.readPart(remaining):]
 		if p.lostEvents >= lostEventsMax {
-			p.restart()
+			p.beginNewBatch()
 		}
 	}
 	if batch == nil {
@@ -167,12 +167,12 @@ func (p *dispatcher) readPart(records []wire.Record) int {
 	if part.Change != nil {
 		p.partSize = partSizeMin
 	}
-	p.play(&part)
+	p.playPart(&part)
 	return part.Records
 }
 
-// play lets the active listeners play a part.
-func (p *dispatcher) play(part *Part) {
+// playPart lets the active listeners play a part.
+func (p *dispatcher) playPart(part *Part) {
 	stopped := true
 	for i, l := range p.listeners {
 		p.active[i] = p.active[i] && l.Play(part)
@@ -182,8 +182,8 @@ func (p *dispatcher) play(part *Part) {
 	p.tap.allStopped.Store(stopped)
 }
 
-// publish lets the listeners publish, if they have begun.
-func (p *dispatcher) publish(final bool) {
+// publishListeners lets the listeners publish, if they have begun.
+func (p *dispatcher) publishListeners(final bool) {
 	if !p.hasBegun {
 		return
 	}

@@ -85,8 +85,8 @@ func TestAllGetAll(t *testing.T) {
 
 // begun makes a tap and a dispatcher that has begun and does not run.
 func begun(depth int, w *witness) (*Tap, *dispatcher) {
-	tap, p := assemble(depth, []Listener{w})
-	p.begin()
+	tap, p := newTap(depth, []Listener{w})
+	p.beginListeners()
 	return tap, p
 }
 
@@ -136,8 +136,8 @@ func TestLeavesOut(t *testing.T) {
 	}
 }
 
-// TestRestingListenerGetsWhatLaterRecordsNeed: a resting listener gets only records that later ones depend on, and begins with a new batch after the
-// pause.
+// TestRestingListenerGetsWhatLaterRecordsNeed: a resting listener gets only records that later ones depend on, and begins with
+// a new batch after the pause.
 func TestRestingListenerGetsWhatLaterRecordsNeed(t *testing.T) {
 	w := &witness{}
 	tap := StartResting(w)
@@ -179,15 +179,15 @@ func TestRestingListenerGetsWhatLaterRecordsNeed(t *testing.T) {
 // TestAllCanSkip: listeners that can all skip the records of a fast stream rest for most of the time.
 func TestAllCanSkip(t *testing.T) {
 	one, other := &witness{canSkip: true}, &witness{}
-	tap, p := assemble(64, []Listener{one, other})
-	p.begin()
+	tap, p := newTap(64, []Listener{one, other})
+	p.beginListeners()
 	take := func() {
 		for i := range uint64(16 * batchSize) {
 			tap.Take(create(i + 1))
 		}
 		for len(tap.queue) > 0 {
 			if m := <-tap.queue; m.gap {
-				p.restart()
+				p.beginNewBatch()
 			} else {
 				p.playBatch(m.records)
 			}
@@ -196,11 +196,11 @@ func TestAllCanSkip(t *testing.T) {
 	}
 	runtime.LockOSThread() // whose time it is
 	defer runtime.UnlockOSThread()
-	if take(); tap.resting() {
+	if take(); tap.isResting() {
 		t.Fatal("one rests that is not canSkip")
 	}
 	other.canSkip = true
-	if take(); !tap.resting() {
+	if take(); !tap.isResting() {
 		t.Fatal("none rests though all are canSkip")
 	}
 	played := one.played
@@ -208,7 +208,7 @@ func TestAllCanSkip(t *testing.T) {
 		t.Errorf("%d parts while they rest, begun %v", one.played-played, one.begun)
 	}
 	tap.Flush()
-	if !tap.resting() {
+	if !tap.isResting() {
 		t.Error("the rest ends at once")
 	}
 	tap.restUntil.Store(1)
@@ -240,7 +240,7 @@ func TestAllStopped(t *testing.T) {
 
 // BenchmarkTake is what it costs the goroutine that collects records, for each that says something to a policy.
 func BenchmarkTake(b *testing.B) {
-	tap, _ := assemble(1, nil)
+	tap, _ := newTap(1, nil)
 	r := create(1)
 	for b.Loop() {
 		tap.Take(r)

@@ -44,9 +44,9 @@ func (m *Mapper) Play(part *Part) bool {
 	}
 	switch err := m.slabs.Play(part.Time, part.Change); {
 	case err != nil:
-		m.stop(err.Error())
+		m.stopMapping(err.Error())
 	case m.partsBehind > partsBehindMax:
-		m.stop("could not keep up")
+		m.stopMapping("could not keep up")
 	}
 	return !m.stopped
 }
@@ -54,8 +54,8 @@ func (m *Mapper) Play(part *Part) bool {
 // CanSkip implements Listener: a policy without slabs needs no map.
 func (m *Mapper) CanSkip() bool { return m.slabs.Idle() }
 
-// stop stops the mapper and keeps its last map.
-func (m *Mapper) stop(reason string) {
+// stopMapping stops the mapper and keeps its last map.
+func (m *Mapper) stopMapping(reason string) {
 	last := stats.HeapMap{}
 	if m.Map() != nil {
 		last = *m.Map()

@@ -43,23 +43,23 @@ type message struct {
 
 // Start lets listeners follow a stream. Close ends it.
 func Start(listeners ...Listener) *Tap {
-	t, p := assemble(queueDepth, listeners)
-	p.begin()
+	t, p := newTap(queueDepth, listeners)
+	p.beginListeners()
 	go p.run()
 	return t
 }
 
 // StartResting is Start for listeners that rest at first: they begin after SetResting(false).
 func StartResting(listeners ...Listener) *Tap {
-	t, p := assemble(queueDepth, listeners)
+	t, p := newTap(queueDepth, listeners)
 	t.restRequested.Store(true)
 	t.gap = true
 	go p.run()
 	return t
 }
 
-// assemble makes a tap and its dispatcher. The dispatcher has not begun and does not run.
-func assemble(depth int, listeners []Listener) (*Tap, *dispatcher) {
+// newTap makes a tap and its dispatcher. The dispatcher has not begun and does not run.
+func newTap(depth int, listeners []Listener) (*Tap, *dispatcher) {
 	t := &Tap{queue: make(chan message, depth), spare: make(chan []wire.Record, spareDepth), done: make(chan struct{})}
 	return t, newDispatcher(t, listeners)
 }
@@ -75,8 +75,8 @@ func (t *Tap) Take(r *wire.Record) {
 	if !replay.Matters(&r.Event) || t.allStopped.Load() {
 		return
 	}
-	if t.resting() && !mustKeep(r.Kind) {
-		t.skip()
+	if t.isResting() && !mustKeep(r.Kind) {
+		t.skipRecord()
 		return
 	}
 	if t.missed > 0 && len(t.queue) > 0 && (!mustKeep(r.Kind) || len(t.batch) == batchSize-1) {
@@ -97,11 +97,11 @@ func (t *Tap) Take(r *wire.Record) {
 	}
 }
 
-// resting reports whether the listeners rest, on request or for a while.
-func (t *Tap) resting() bool { return t.restRequested.Load() || t.restUntil.Load() != 0 }
+// isResting reports whether the listeners rest, on request or for a while.
+func (t *Tap) isResting() bool { return t.restRequested.Load() || t.restUntil.Load() != 0 }
 
-// skip skips a record because the listeners rest. They still get the records before it.
-func (t *Tap) skip() {
+// skipRecord skips a record because the listeners rest. They still get the records before it.
+func (t *Tap) skipRecord() {
 	if t.gap {
 		return
 	}
@@ -122,7 +122,7 @@ func (t *Tap) Flush() {
 	if until := t.restUntil.Load(); until != 0 && time.Now().UnixNano() >= until {
 		t.restUntil.CompareAndSwap(until, 0)
 	}
-	if t.gap && t.resting() {
+	if t.gap && t.isResting() {
 		return // a new batch would cost time
 	}
 	if t.missed == 0 || len(t.queue) == 0 {
@@ -167,7 +167,7 @@ func (t *Tap) emptyBatch() []wire.Record {
 // Close waits until the copied records are played, which takes at most part of a second for a full queue, and stops the
 // listeners. Their published figures stay. It is called once.
 func (t *Tap) Close() {
-	if !t.gap || !t.resting() {
+	if !t.gap || !t.isResting() {
 		t.queue <- message{t.batch, t.missed, t.gap, false}
 	}
 	close(t.queue)

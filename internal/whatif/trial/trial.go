@@ -47,7 +47,7 @@ func newTape(loaded *replay.Loaded, whole bool, capacity uint64) *Tape {
 func (t *Tape) Run(present replay.Configuration, list []analysis.Trial) *analysis.Replays {
 	options := present.HeldOptions()
 	options.AsRecorded = present.Policy == replay.LayoutPolicy // else it would have a layout sooner than the run, or one that the run lacked
-	now, _, err := t.outcome(options)
+	now, _, err := t.replayOutcome(options)
 	if err != nil || now.Requests == 0 {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (t *Tape) Run(present replay.Configuration, list []analysis.Trial) *analysi
 		if _, known := r.Outcomes[trial]; known || options.AsRecorded && c.Policy == present.Policy {
 			continue
 		}
-		o, planned, err := t.outcome(c.HeldOptions())
+		o, planned, err := t.replayOutcome(c.HeldOptions())
 		if err == nil && (planned > 0 || c.Policy != replay.LayoutPolicy) { // else the policy refuses the value, or has no layout
 			r.Outcomes[trial] = o
 		}
@@ -68,8 +68,8 @@ func (t *Tape) Run(present replay.Configuration, list []analysis.Trial) *analysi
 	return r
 }
 
-// outcome replays a configuration. planned are the requests that a layout served.
-func (t *Tape) outcome(options replay.Options) (o analysis.Outcome, planned uint64, err error) {
+// replayOutcome replays a configuration. planned are the requests that a layout served.
+func (t *Tape) replayOutcome(options replay.Options) (o analysis.Outcome, planned uint64, err error) {
 	options.Capacity = t.capacity
 	r, err := t.loaded.Run(options)
 	if err != nil {
@@ -137,8 +137,8 @@ func configuration(s *stats.Snapshot) replay.Configuration {
 	return c
 }
 
-// Live keeps the first steps of a running program. Tape is for any goroutine; the other methods are for package live, whose listener Live
-// is.
+// Live keeps the first steps of a running program. Tape is for any goroutine; the other methods are for package live, whose
+// listener Live is.
 type Live struct {
 	capacity uint64
 	batch    *replay.Batch // nil: the program's first records have not come, or enough were kept

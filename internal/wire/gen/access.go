@@ -37,8 +37,8 @@ static inline double gmt_double_of(uint64_t bits)
 }
 `
 
-// accessors writes the C side of the tables.
-func accessors(kinds []kind) []byte {
+// cAccessors writes the C side of the tables.
+func cAccessors(kinds []kind) []byte {
 	var b bytes.Buffer
 	b.WriteString(accessHead)
 	for i := range kinds {
@@ -47,7 +47,7 @@ func accessors(kinds []kind) []byte {
 		fmt.Fprintf(&b, "\n/* %s: %s. */\nstruct gmt%sfields {\n\tuint64_t time;\n", k.upper, k.doc, lower)
 		for j := range k.columns {
 			c := &k.columns[j]
-			fmt.Fprintf(&b, "\t%s %s; /* %s */\n", c.cType(), snake(c.name), c.comment())
+			fmt.Fprintf(&b, "\t%s %s; /* %s */\n", c.cType(), toSnakeCase(c.name), c.comment())
 		}
 		b.WriteString("};\n")
 		k.cPack(&b, lower)
@@ -55,7 +55,7 @@ func accessors(kinds []kind) []byte {
 		for j := range k.columns {
 			c := &k.columns[j]
 			fmt.Fprintf(&b, "static inline %s gmt%s_%s(const struct gmtevent *e) { return %s; }\n",
-				c.cType(), lower, snake(c.name), k.cRead(c))
+				c.cType(), lower, toSnakeCase(c.name), k.cRead(c))
 		}
 	}
 	b.WriteString("\n#endif\n")
@@ -74,7 +74,7 @@ func (k *kind) cPack(b *bytes.Buffer, lower string) {
 	}
 	for i := range k.columns {
 		c := &k.columns[i]
-		value := "f." + snake(c.name)
+		value := "f." + toSnakeCase(c.name)
 		switch {
 		case c.flag != "" && c.isEnum():
 			add(c.field, fmt.Sprintf("(%s * (GMT_FLAG_%[2]s & -GMT_FLAG_%[2]s) & GMT_FLAG_%[2]s)", value, c.flag))
@@ -147,8 +147,8 @@ func (c *column) cType() string {
 	return c.field.cType()
 }
 
-// snake turns LargestAlloc into largest_alloc, and PID into pid.
-func snake(name string) string {
+// toSnakeCase turns LargestAlloc into largest_alloc, and PID into pid.
+func toSnakeCase(name string) string {
 	var b strings.Builder
 	runes := []rune(name)
 	for i, r := range runes {

@@ -23,8 +23,8 @@ const eligibleTail = `	return IneligibleNone
 func several(bits uint64) bool { return bits&(bits-1) != 0 }
 `
 
-// eligible writes the Go side of eligible.def, and of the struct in eligible.h that its conditions look at.
-func eligible() []byte {
+// eligibleInGo writes the Go side of eligible.def, and of the struct in eligible.h that its conditions look at.
+func eligibleInGo() []byte {
 	header, err := os.ReadFile("eligible.h")
 	if err != nil {
 		log.Fatal(err)
@@ -37,20 +37,20 @@ func eligible() []byte {
 	for _, m := range ruleRE.FindAllStringSubmatch(string(rules), -1) {
 		switch m[1] {
 		case "GROUP":
-			groups += fmt.Sprintf("\tconst %s = %s\n", m[2], inGo(m[3]))
+			groups += fmt.Sprintf("\tconst %s = %s\n", m[2], conditionInGo(m[3]))
 		case "KNOWN":
-			known += fmt.Sprintf("\tcase Memory%s:\n\t\tknown = %s\n", camel(m[2]), inGo(m[3]))
+			known += fmt.Sprintf("\tcase Memory%s:\n\t\tknown = %s\n", toCamelCase(m[2]), conditionInGo(m[3]))
 		case "REASON":
-			conditions += fmt.Sprintf("\tif %s {\n\t\treturn Ineligible%s\n\t}\n", inGo(m[3]), camel(m[2]))
+			conditions += fmt.Sprintf("\tif %s {\n\t\treturn Ineligible%s\n\t}\n", conditionInGo(m[3]), toCamelCase(m[2]))
 			reasons += fmt.Sprintf("GMT_INELIGIBLE_%s = %d, /* %s */\n", m[2], strings.Count(reasons, "\n"), m[4])
 		}
 	}
 	var b bytes.Buffer
 	b.WriteString("// Code generated from eligible.def by internal/wire/gen; DO NOT EDIT.\n\npackage wire\n\nimport \"strconv\"\n")
-	enum(&b, "why the pool must leave a request for memory to the driver.", "ineligible", reasons)
+	goEnum(&b, "why the pool must leave a request for memory to the driver.", "ineligible", reasons)
 	b.WriteString("\n// PoolRequest is a request for memory, as far as the rules look at it.\ntype PoolRequest struct {\n")
 	for _, m := range memberRE.FindAllStringSubmatch(string(header), -1) {
-		fmt.Fprintf(&b, "\t%s %s // %s\n", camel(m[2]), goTypes[m[1]], m[3])
+		fmt.Fprintf(&b, "\t%s %s // %s\n", toCamelCase(m[2]), goTypes[m[1]], m[3])
 	}
 	b.WriteString("}\n\n// Ineligible returns why a pool must leave the request to the driver.\nfunc (r *PoolRequest) Ineligible() Ineligible {\n")
 	b.WriteString(groups + "\tknown, served := uint64(0), true\n\tswitch r.Memory {\n" + known + "\tdefault:\n\t\tserved = false\n\t}\n")
@@ -58,8 +58,8 @@ func eligible() []byte {
 	return b.Bytes()
 }
 
-// inGo turns a condition of C into one of Go.
-func inGo(condition string) string {
+// conditionInGo turns a condition of C into one of Go.
+func conditionInGo(condition string) string {
 	return termRE.ReplaceAllStringFunc(condition, func(term string) string {
 		switch {
 		case term == "~":
@@ -67,7 +67,7 @@ func inGo(condition string) string {
 		case strings.HasPrefix(term, "r."):
 			return "r." + strings.ToUpper(term[2:])
 		default:
-			return camel(strings.TrimPrefix(term, "CL_MEM_"))
+			return toCamelCase(strings.TrimPrefix(term, "CL_MEM_"))
 		}
 	})
 }

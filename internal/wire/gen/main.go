@@ -24,15 +24,15 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	write("types_linux.go", layouts())
-	write("enums.go", enums(string(header)))
+	write("types_linux.go", goLayouts())
+	write("enums.go", goEnums(string(header)))
 	kinds, err := parseTables(string(header))
 	if err != nil {
 		log.Fatalf("event.h: %v", err)
 	}
-	write("views.go", views(kinds))
-	write("eligible.go", eligible())
-	if err := os.WriteFile("event_access.h", accessors(kinds), 0o644); err != nil {
+	write("views.go", goViews(kinds))
+	write("eligible.go", eligibleInGo())
+	if err := os.WriteFile("event_access.h", cAccessors(kinds), 0o644); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -47,8 +47,8 @@ func write(name string, source []byte) {
 	}
 }
 
-// layouts runs cgo -godefs and gives the enumerated fields of Event their types.
-func layouts() []byte {
+// goLayouts runs cgo -godefs and gives the enumerated fields of Event their types.
+func goLayouts() []byte {
 	objects, err := os.MkdirTemp("", "godefs")
 	if err != nil {
 		log.Fatal(err)
@@ -79,16 +79,16 @@ var (
 	widths  = map[string]string{"kind": "uint16", "sight": "uint16"}
 )
 
-func enums(header string) []byte {
+func goEnums(header string) []byte {
 	var b bytes.Buffer
 	b.WriteString(notice + "package wire\n\nimport \"strconv\"\n")
 	for _, m := range enumRE.FindAllStringSubmatch(header, -1) {
-		enum(&b, strings.Join(strings.Fields(m[1]), " "), m[2], m[3])
+		goEnum(&b, strings.Join(strings.Fields(m[1]), " "), m[2], m[3])
 	}
 	return b.Bytes()
 }
 
-func enum(b *bytes.Buffer, doc, name, body string) {
+func goEnum(b *bytes.Buffer, doc, name, body string) {
 	typ := goNames[name]
 	if typ == "" {
 		typ = strings.ToUpper(name[:1]) + name[1:]
@@ -117,7 +117,7 @@ func enum(b *bytes.Buffer, doc, name, body string) {
 			prefix = "Tags"
 		}
 		names = append(names, strings.ToLower(strings.ReplaceAll(v[2], "_", " ")))
-		fmt.Fprintf(b, "\t%s%s %s = %s", prefix, camel(v[2]), typ, v[3])
+		fmt.Fprintf(b, "\t%s%s %s = %s", prefix, toCamelCase(v[2]), typ, v[3])
 		if v[4] != "" {
 			fmt.Fprintf(b, " // %s", v[4])
 		}
@@ -135,7 +135,7 @@ func enum(b *bytes.Buffer, doc, name, body string) {
 	fmt.Fprintf(b, "\tif int(v) < len(names%s)%s {\n\t\treturn names%s[v]\n\t}\n\treturn strconv.Itoa(int(v))\n}\n", typ, named, typ)
 }
 
-func camel(upper string) string {
+func toCamelCase(upper string) string {
 	var b strings.Builder
 	for _, word := range strings.Split(strings.ToLower(upper), "_") {
 		switch word {

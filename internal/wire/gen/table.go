@@ -80,7 +80,7 @@ func parseTables(header string) ([]kind, error) {
 		if !ok {
 			return nil, fmt.Errorf("kind %s has no table", m[1])
 		}
-		k := kind{upper: m[1], name: camel(m[1]), doc: m[2], note: table[2]}
+		k := kind{upper: m[1], name: toCamelCase(m[1]), doc: m[2], note: table[2]}
 		if err := k.parse(table[3]); err != nil {
 			return nil, fmt.Errorf("table of %s: %w", m[1], err)
 		}

@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// views writes the Go side of the tables.
-func views(kinds []kind) []byte {
+// goViews writes the Go side of the tables.
+func goViews(kinds []kind) []byte {
 	var b bytes.Buffer
 	b.WriteString(notice + "package wire\n\nimport \"math\"\n")
 	for i := range kinds {
 		k := &kinds[i]
-		k.view(&b)
+		k.writeView(&b)
 		k.fieldsStruct(&b)
-		k.pack(&b)
-		k.unpack(&b)
+		k.writePack(&b)
+		k.writeUnpack(&b)
 	}
 	return b.Bytes()
 }
 
-func (k *kind) view(b *bytes.Buffer) {
+func (k *kind) writeView(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\n// %sView reads a %s event: %s.\n", k.name, k.upper, k.doc)
 	if k.note != "" {
-		fmt.Fprintf(b, "// %s\n", sentence(k.note))
+		fmt.Fprintf(b, "// %s\n", capitalize(k.note))
 	}
 	if k.payload != "" {
 		fmt.Fprintf(b, "// Payload: %s.\n", k.payload)
@@ -58,7 +58,7 @@ func (k *kind) condition(c *column) string {
 		compare, operator = " != ", " && "
 	}
 	for _, v := range c.values {
-		terms = append(terms, enum.goRead()+compare+enum.typ+camel(v))
+		terms = append(terms, enum.goRead()+compare+enum.typ+toCamelCase(v))
 	}
 	return strings.Join(terms, operator)
 }
@@ -72,9 +72,9 @@ func (k *kind) fieldsStruct(b *bytes.Buffer) {
 	b.WriteString("}\n")
 }
 
-// pack writes the method that makes an event of the fields. Columns that share a field are joined by or: the caller
+// writePack writes the method that makes an event of the fields. Columns that share a field are joined by or: the caller
 // sets the one that holds.
-func (k *kind) pack(b *bytes.Buffer) {
+func (k *kind) writePack(b *bytes.Buffer) {
 	if k.payload == "" {
 		fmt.Fprintf(b, "\n// Event returns the %s event with these fields.\nfunc (f %sFields) Event() Event {\ne := ", k.upper, k.name)
 	} else {
@@ -115,10 +115,10 @@ func (k *kind) pack(b *bytes.Buffer) {
 	b.WriteString("}\n")
 	for _, c := range flags {
 		if c.isEnum() {
-			fmt.Fprintf(b, "e.Flags |= uint8(f.%[1]s) * (Flag%[2]s & -Flag%[2]s) & Flag%[2]s\n", c.name, camel(c.flag))
+			fmt.Fprintf(b, "e.Flags |= uint8(f.%[1]s) * (Flag%[2]s & -Flag%[2]s) & Flag%[2]s\n", c.name, toCamelCase(c.flag))
 			continue
 		}
-		fmt.Fprintf(b, "if f.%s {\ne.Flags |= Flag%s\n}\n", c.name, camel(c.flag))
+		fmt.Fprintf(b, "if f.%s {\ne.Flags |= Flag%s\n}\n", c.name, toCamelCase(c.flag))
 	}
 	if k.payload == "" {
 		b.WriteString("return e\n}\n")
@@ -127,7 +127,7 @@ func (k *kind) pack(b *bytes.Buffer) {
 	}
 }
 
-func (k *kind) unpack(b *bytes.Buffer) {
+func (k *kind) writeUnpack(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\n// Fields returns all fields of the event.\nfunc (v %[1]sView) Fields() %[1]sFields {\nreturn %[1]sFields{Time: v.e.Time", k.name)
 	for i := range k.columns {
 		fmt.Fprintf(b, ", %[1]s: v.%[1]s()", k.columns[i].name)
@@ -166,9 +166,9 @@ func (c *column) goRead() string {
 	case c.low != nil:
 		return fmt.Sprintf("uint64(%s)<<%d | uint64(%s.%s)", value, c.low.bits, e, c.low.goName)
 	case c.flag != "" && c.isEnum():
-		return fmt.Sprintf("%[1]s(%[2]s & Flag%[3]s / (Flag%[3]s & -Flag%[3]s))", c.typ, value, camel(c.flag))
+		return fmt.Sprintf("%[1]s(%[2]s & Flag%[3]s / (Flag%[3]s & -Flag%[3]s))", c.typ, value, toCamelCase(c.flag))
 	case c.flag != "":
-		return fmt.Sprintf("%s&Flag%s != 0", value, camel(c.flag))
+		return fmt.Sprintf("%s&Flag%s != 0", value, toCamelCase(c.flag))
 	case c.typ == "double":
 		return fmt.Sprintf("math.Float64frombits(%s)", value)
 	case c.isEnum() && c.field.goName != "Outcome":
@@ -177,4 +177,4 @@ func (c *column) goRead() string {
 	return value
 }
 
-func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+func capitalize(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
