@@ -6,7 +6,7 @@
 // # Life of a block
 //
 //	Decide ──► Commit ──► (in use) ──► Free ──► cached ──► Decide (hit) …
-//	   └─────► Abort                     └────► cooling ──► Cooled ──► cached
+//	   └─────► Abort                     └────► cooling ──► CoolingEnded ──► cached
 //
 // Each block that leaves the pool is reported as an Eviction, exactly once, and its Block is never seen again.
 package allocator
@@ -64,8 +64,8 @@ func (r *Request) canUse(size uint64) bool { return !exceeds(size, r.Round) || s
 // decisions may be open at once.
 //
 // Slab is not 0 if the block is a sub-allocation. If SlabSize is not 0, the caller first creates the slab and calls
-// Grown; it then creates the sub-buffer and calls Commit, or Abort if any step fails. A decision may name a slab that
-// the caller has yet to create for another open decision: it then waits for Grown or Abort of that decision. After an
+// SlabCreated; it then creates the sub-buffer and calls Commit, or Abort if any step fails. A decision may name a slab that
+// the caller has yet to create for another open decision: it then waits for SlabCreated or Abort of that decision. After an
 // Abort it aborts this decision, too, and calls Decide again.
 type Decision struct {
 	Hit      bool   // needs no new memory from the driver

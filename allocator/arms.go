@@ -49,11 +49,11 @@ func NewArms(present *Pool) *Arms {
 	return &Arms{pools: [2]*Pool{present, present}, active: present}
 }
 
-// Present returns the pool of the present configuration.
-func (a *Arms) Present() *Pool { return a.pools[Present] }
+// PresentPool returns the pool of the present configuration.
+func (a *Arms) PresentPool() *Pool { return a.pools[Present] }
 
-// Requests returns how many requests the program has made.
-func (a *Arms) Requests() uint64 { return a.requests }
+// RequestCount returns how many requests the program has made.
+func (a *Arms) RequestCount() uint64 { return a.requests }
 
 // waitingPool returns the pool of the arm that does not decide.
 func (a *Arms) waitingPool() *Pool {
@@ -124,8 +124,8 @@ func (p *Pool) resume(since, now int64) {
 func (a *Arms) shareDeviceUse() {
 	present, alternative := a.pools[Present], a.pools[Alternative]
 	most := max(a.both.PeakWanted, present.stats.PeakWanted, alternative.stats.PeakWanted)
-	present.others = others{held: alternative.stats.Reserved(), excess: alternative.stats.Excess(), wanted: most}
-	alternative.others = others{held: present.stats.Reserved(), excess: present.stats.Excess(), wanted: most}
+	present.others = others{held: alternative.stats.Reserved(), excess: alternative.stats.ExcessBytes(), wanted: most}
+	alternative.others = others{held: present.stats.Reserved(), excess: present.stats.ExcessBytes(), wanted: most}
 }
 
 // finishCall updates the peaks of both arms after a call, and ends the split if the alternative has no blocks left.
@@ -156,9 +156,9 @@ func (a *Arms) Abort(decision Decision) {
 	}
 }
 
-// Grown is Pool.Grown of the arm that decided.
-func (a *Arms) Grown(decision Decision) {
-	a.pools[decision.Block.Arm()].Grown(decision)
+// SlabCreated is Pool.SlabCreated of the arm that decided.
+func (a *Arms) SlabCreated(decision Decision) {
+	a.pools[decision.Block.Arm()].SlabCreated(decision)
 	if a.split {
 		a.finishCall()
 	}
@@ -175,13 +175,13 @@ func (a *Arms) Free(b Block, busy bool, time int64, out []Eviction) []Eviction {
 	return out
 }
 
-// Cooled is Pool.Cooled of the block's arm.
-func (a *Arms) Cooled(b Block, time int64, out []Eviction) []Eviction {
+// CoolingEnded is Pool.CoolingEnded of the block's arm.
+func (a *Arms) CoolingEnded(b Block, time int64, out []Eviction) []Eviction {
 	p := a.pools[b.Arm()]
 	if !a.split {
-		return p.Cooled(b, time, out)
+		return p.CoolingEnded(b, time, out)
 	}
-	out = p.Cooled(b, a.timeOfArm(p, time), out)
+	out = p.CoolingEnded(b, a.timeOfArm(p, time), out)
 	a.finishCall()
 	return out
 }
@@ -194,23 +194,23 @@ func (a *Arms) Forget(b Block) {
 	}
 }
 
-// Room is Pool.Room of each arm, for the arm's blocks. The waiting arm has no room while its next call may give blocks
+// FreeableBytes is Pool.FreeableBytes of each arm, for the arm's blocks. The waiting arm has no room while its next call may give blocks
 // back.
-func (a *Arms) Room() (room [2]uint64) {
+func (a *Arms) FreeableBytes() (room [2]uint64) {
 	if !a.split {
-		room[Present] = a.active.Room()
+		room[Present] = a.active.FreeableBytes()
 		return room
 	}
 	for arm, p := range a.pools {
-		if p == a.active || p.Due() > a.since {
-			room[arm] = p.Room()
+		if p == a.active || p.NextExpiry() > a.since {
+			room[arm] = p.FreeableBytes()
 		}
 	}
 	return room
 }
 
-// Due is Pool.Due of the active arm: the time of the waiting arm stands still.
-func (a *Arms) Due() int64 { return a.active.Due() }
+// NextExpiry is Pool.NextExpiry of the active arm: the time of the waiting arm stands still.
+func (a *Arms) NextExpiry() int64 { return a.active.NextExpiry() }
 
 // Drain is Pool.Drain for both arms: the waiting arm gives up its cached blocks before the active arm; cooling blocks
 // go last.
@@ -257,10 +257,10 @@ func (a *Arms) Relieve(r wire.Relief, time int64, out []Eviction) []Eviction {
 	return out
 }
 
-// Repeat is Pool.Repeat of both arms.
-func (a *Arms) Repeat(period int64) {
+// SetIteration is Pool.SetIteration of both arms.
+func (a *Arms) SetIteration(period int64) {
 	for _, p := range a.pools {
-		p.Repeat(period)
+		p.SetIteration(period)
 	}
 }
 
@@ -310,29 +310,29 @@ func (a *Arms) SetAlternativeLimit(name, text string, time int64, out []Eviction
 	return p.SetLimit(name, text, a.timeOfArm(p, time), out)
 }
 
-// Switch is Pool.Switch of the present configuration.
-func (a *Arms) Switch(next *Pool, time int64, out []Eviction) []Eviction {
+// SwitchPolicy is Pool.SwitchPolicy of the present configuration.
+func (a *Arms) SwitchPolicy(next *Pool, time int64, out []Eviction) []Eviction {
 	p := a.pools[Present]
-	return p.Switch(next, a.timeOfArm(p, time), out)
+	return p.SwitchPolicy(next, a.timeOfArm(p, time), out)
 }
 
-// Install is Pool.Install of the present configuration.
-func (a *Arms) Install(l Layout, out []Eviction) ([]Eviction, error) {
-	return a.pools[Present].Install(l, out)
+// InstallLayout is Pool.InstallLayout of the present configuration.
+func (a *Arms) InstallLayout(l Layout, out []Eviction) ([]Eviction, error) {
+	return a.pools[Present].InstallLayout(l, out)
 }
 
-// Begin begins an experiment: turns may follow, and until then the present configuration decides. next comes from New;
-// Begin only copies its rule and limits. If an experiment runs, Begin ends it first.
-func (a *Arms) Begin(next *Pool, time int64, out []Eviction) []Eviction {
+// BeginExperiment begins an experiment: turns may follow, and until then the present configuration decides. next comes from New;
+// BeginExperiment only copies its rule and limits. If an experiment runs, BeginExperiment ends it first.
+func (a *Arms) BeginExperiment(next *Pool, time int64, out []Eviction) []Eviction {
 	present := a.pools[Present]
 	if a.pools[Alternative] == present {
 		a.pools[Alternative] = newAlternative(present)
 		a.since = max(present.now, time)
 	}
-	out = a.End(time, out)
+	out = a.EndExperiment(time, out)
 	alternative := a.pools[Alternative]
 	alternative.short, alternative.small, alternative.beyond = present.short, present.small, present.beyond
-	out = alternative.noteDeviceMemory(present.heap, alternative.Switch(next, a.since, out))
+	out = alternative.noteDeviceMemory(present.heap, alternative.SwitchPolicy(next, a.since, out))
 	a.running, a.split = true, true
 	a.finishCall()
 	return out
@@ -342,19 +342,19 @@ func (a *Arms) Begin(next *Pool, time int64, out []Eviction) []Eviction {
 func newAlternative(present *Pool) *Pool {
 	p := newPool(findPolicy("none"))
 	p.arm, p.now, p.dropped = ArmBit, present.now, maps.Clone(present.dropped)
-	p.Repeat(present.period)
+	p.SetIteration(present.period)
 	return p
 }
 
-// End ends the experiment, if one runs. The present configuration then decides all requests.
-func (a *Arms) End(time int64, out []Eviction) []Eviction {
+// EndExperiment ends the experiment, if one runs. The present configuration then decides all requests.
+func (a *Arms) EndExperiment(time int64, out []Eviction) []Eviction {
 	a.turns = a.turns[:0]
 	if !a.running {
 		return out
 	}
 	a.running = false
 	a.activate(Present, time)
-	out = a.pools[Alternative].Switch(newPool(findPolicy("none")), a.since, out)
+	out = a.pools[Alternative].SwitchPolicy(newPool(findPolicy("none")), a.since, out)
 	a.finishCall()
 	return out
 }

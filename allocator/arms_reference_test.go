@@ -45,8 +45,8 @@ func ownEvictions(out []Eviction) (list []Eviction) {
 // TestArmsDecideAsPoolsAlone: the other arm changes nothing, on a device with memory for both. The alternative decides as a
 // pool that went from none to its policy.
 func TestArmsDecideAsPoolsAlone(t *testing.T) {
-	for i, policy := range Names() {
-		for seed, other := range Names() {
+	for i, policy := range PolicyNames() {
+		for seed, other := range PolicyNames() {
 			t.Run(policy+" or "+other, func(t *testing.T) {
 				limits := ""
 				if policy != "none" && seed%2 == 0 {
@@ -62,8 +62,8 @@ func playAlone(t *testing.T, policy, other, limits string, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	arms := NewArms(newPolicy(t, policy, limits))
 	apart := &alone{pools: [2]*Pool{newPolicy(t, policy, limits), newPolicy(t, "none", "")}}
-	arms.Begin(newPolicy(t, other, ""), 0, nil)
-	apart.pools[Alternative].Switch(newPolicy(t, other, ""), 0, nil)
+	arms.BeginExperiment(newPolicy(t, other, ""), 0, nil)
+	apart.pools[Alternative].SwitchPolicy(newPolicy(t, other, ""), 0, nil)
 	var used, cooling []Block
 	same := func(got, want []Eviction) {
 		t.Helper()
@@ -75,7 +75,7 @@ func playAlone(t *testing.T, policy, other, limits string, seed uint64) {
 	for now := range int64(4000) {
 		switch n := r.IntN(20); {
 		case n < 9:
-			if arms.Requests()+1 == next {
+			if arms.RequestCount()+1 == next {
 				arm = r.IntN(2)
 				if err := arms.TakeTurns(arm, next); err != nil {
 					t.Fatal(err)
@@ -95,11 +95,11 @@ func playAlone(t *testing.T, policy, other, limits string, seed uint64) {
 			if mine := (Decision{
 				got.Hit, own(got.Block), got.Size, got.Reason, got.Tag, own(got.Slab), got.Offset, got.SlabSize, got.Route, got.Fresh,
 			}); mine != want {
-				t.Fatalf("request %d: %+v, alone %+v", arms.Requests(), mine, want)
+				t.Fatalf("request %d: %+v, alone %+v", arms.RequestCount(), mine, want)
 			}
 			if got.SlabSize != 0 {
-				arms.Grown(got)
-				apart.pools[arm].Grown(want)
+				arms.SlabCreated(got)
+				apart.pools[arm].SlabCreated(want)
 			}
 			arms.Commit(got)
 			apart.pools[arm].Commit(want)
@@ -115,7 +115,7 @@ func playAlone(t *testing.T, policy, other, limits string, seed uint64) {
 		case n < 19 && len(cooling) > 0:
 			b := cooling[0]
 			cooling = cooling[1:]
-			same(arms.Cooled(b, now, nil), apart.pools[b.Arm()].Cooled(own(b), apart.clock(b.Arm(), now), nil))
+			same(arms.CoolingEnded(b, now, nil), apart.pools[b.Arm()].CoolingEnded(own(b), apart.clock(b.Arm(), now), nil))
 		}
 	}
 	sum := apart.pools[Present].Stats()
@@ -145,14 +145,14 @@ func TestArmsWithoutAnExperimentAreAPool(t *testing.T) {
 			arms.Free(got.Block, false, int64(i), nil)
 			pool.Free(want.Block, false, int64(i), nil)
 		}
-		if got, want := arms.Stats(), pool.Stats(); got.Hits != want.Hits || got.Reserved() != want.Reserved() || arms.Room()[Present] != pool.Room() {
+		if got, want := arms.Stats(), pool.Stats(); got.Hits != want.Hits || got.Reserved() != want.Reserved() || arms.FreeableBytes()[Present] != pool.FreeableBytes() {
 			t.Fatalf("%+v, a pool says %+v", got, want)
 		}
 	}
 	round()
-	arms.Begin(newPolicy(t, "pow2", ""), 200, nil)
+	arms.BeginExperiment(newPolicy(t, "pow2", ""), 200, nil)
 	round() // no turn was scheduled: the present configuration decides
-	arms.End(300, nil)
+	arms.EndExperiment(300, nil)
 	round()
 	if arms.split {
 		t.Error("the alternative is gone, and each call still looks for it")
@@ -170,7 +170,7 @@ func TestTurnOutOfOrderIsRefused(t *testing.T) {
 		}
 	}
 	refused(Alternative, 1)
-	arms.Begin(newPolicy(t, "none", ""), 0, nil)
+	arms.BeginExperiment(newPolicy(t, "none", ""), 0, nil)
 	for range 3 {
 		d := Decision{}
 		arms.DecideInto(&d, &Request{Size: 1, Class: 1}, nil)
@@ -191,14 +191,14 @@ func TestTurnOutOfOrderIsRefused(t *testing.T) {
 // TestArmWithoutAPoolReleasesAtOnce: nothing of it may be noted for later.
 func TestArmWithoutAPoolReleasesAtOnce(t *testing.T) {
 	arms := NewArms(newPolicy(t, "futhark", ""))
-	arms.Begin(newPolicy(t, "none", ""), 0, nil)
+	arms.BeginExperiment(newPolicy(t, "none", ""), 0, nil)
 	if err := arms.TakeTurns(Alternative, 1); err != nil {
 		t.Fatal(err)
 	}
 	var d Decision
 	arms.DecideInto(&d, &Request{Size: 4096, Class: 1}, nil)
 	arms.Commit(d)
-	if room := arms.Room(); room[Alternative] != 0 || room[Present] == 0 {
+	if room := arms.FreeableBytes(); room[Alternative] != 0 || room[Present] == 0 {
 		t.Errorf("room for %v bytes", room)
 	}
 	out := arms.Free(d.Block, true, 1, nil)
@@ -210,16 +210,16 @@ func TestArmWithoutAPoolReleasesAtOnce(t *testing.T) {
 // TestArmsAllocateNothing while turns come and go.
 func TestArmsAllocateNothing(t *testing.T) {
 	arms := NewArms(newPolicy(t, "futhark", ""))
-	arms.Begin(newPolicy(t, "pow2", ""), 0, nil)
+	arms.BeginExperiment(newPolicy(t, "pow2", ""), 0, nil)
 	out := make([]Eviction, 0, 64)
 	cycle := func() {
-		if err := arms.TakeTurns(int(arms.Requests()%2), arms.Requests()+1); err != nil {
+		if err := arms.TakeTurns(int(arms.RequestCount()%2), arms.RequestCount()+1); err != nil {
 			t.Fatal(err)
 		}
 		var d Decision
-		out = arms.DecideInto(&d, &Request{Size: 4096, Class: 1, Time: int64(arms.Requests())}, out[:0])
+		out = arms.DecideInto(&d, &Request{Size: 4096, Class: 1, Time: int64(arms.RequestCount())}, out[:0])
 		arms.Commit(d)
-		out = arms.Free(d.Block, false, int64(arms.Requests()), out[:0])
+		out = arms.Free(d.Block, false, int64(arms.RequestCount()), out[:0])
 	}
 	for range 100 {
 		cycle()
@@ -240,7 +240,7 @@ func TestArmsShareADevice(t *testing.T) {
 		return d
 	}
 	ask(400 * mib)
-	arms.Begin(newPolicy(t, "pow2", ""), 0, nil)
+	arms.BeginExperiment(newPolicy(t, "pow2", ""), 0, nil)
 	if err := arms.TakeTurns(Alternative, 2); err != nil {
 		t.Fatal(err)
 	}

@@ -83,8 +83,8 @@ func (s *stage) decide() {
 	s.release(s.arms.DecideInto(&d, &request, nil), "decide")
 	b := s.blocks[d.Block]
 	switch {
-	case s.arms.Requests() != s.requests:
-		s.Fatalf("%d requests, counted as %d", s.requests, s.arms.Requests())
+	case s.arms.RequestCount() != s.requests:
+		s.Fatalf("%d requests, counted as %d", s.requests, s.arms.RequestCount())
 	case d.Block.Arm() != s.active || d.Slab != 0 && d.Slab.Arm() != s.active:
 		s.Fatalf("request %d: arm %d decided %+v, and it is the turn of %d", s.requests, d.Block.Arm(), d, s.active)
 	case d.Hit && d.Slab == 0 && (b == nil || b.state != cached || b.class != class):
@@ -128,7 +128,7 @@ func (s *stage) carryOut() {
 		}
 		return
 	case d.SlabSize != 0:
-		s.arms.Grown(d)
+		s.arms.SlabCreated(d)
 		s.ever[d.Slab] = true
 		s.blocks[d.Slab] = &staged{size: d.SlabSize, whole: true, state: inUse, class: class}
 	}
@@ -183,7 +183,7 @@ func (s *stage) free() {
 func (s *stage) cool() {
 	if b := s.some(cooling); b != 0 {
 		s.leave(b)
-		s.release(s.arms.Cooled(b, s.now, nil), "cooled")
+		s.release(s.arms.CoolingEnded(b, s.now, nil), "cooled")
 	}
 }
 
@@ -252,21 +252,21 @@ func (s *stage) cachedBlocks() (n int) {
 func (s *stage) experiment() {
 	switch n := s.IntN(10); {
 	case n == 0:
-		s.release(s.arms.End(s.now, nil), "end")
+		s.release(s.arms.EndExperiment(s.now, nil), "end")
 		s.activate(Present)
 		s.turns, s.running = nil, false
 		if got := s.arms.pools[Alternative].stats.BytesCached; s.arms.pools[Alternative] != s.arms.pools[Present] && got != s.arms.pools[Alternative].Stats().InSlabs.Bytes {
 			s.Fatalf("the alternative has ended, and caches %d bytes", got)
 		}
 	case n < 3:
-		name := Names()[s.IntN(len(Names()))]
+		name := PolicyNames()[s.IntN(len(PolicyNames()))]
 		limits := ""
 		if name != "none" && s.IntN(2) == 0 {
 			limits = []string{"max_age=0.00000005", "max_cached_bytes=100000"}[s.IntN(2)]
 		}
 		s.activate(Present)
 		s.turns = nil
-		s.release(s.arms.Begin(newPolicy(s.T, name, limits), s.now, nil), "begin")
+		s.release(s.arms.BeginExperiment(newPolicy(s.T, name, limits), s.now, nil), "begin")
 		s.running = true
 	default:
 		arm, from := s.IntN(2), s.requests+uint64(s.IntN(20))
@@ -320,7 +320,7 @@ func (s *stage) step() {
 			s.release(out, "limit")
 		}
 	case n < 91 && s.IntN(3) == 0:
-		s.release(s.arms.Switch(newPolicy(s.T, Names()[s.IntN(len(Names()))], ""), s.now, nil), "policy")
+		s.release(s.arms.SwitchPolicy(newPolicy(s.T, PolicyNames()[s.IntN(len(PolicyNames()))], ""), s.now, nil), "policy")
 	default:
 		s.experiment()
 	}
@@ -350,7 +350,7 @@ func (s *stage) check() {
 
 // end gives everything back: nothing may be left.
 func (s *stage) end() {
-	s.release(s.arms.End(s.now, nil), "end")
+	s.release(s.arms.EndExperiment(s.now, nil), "end")
 	s.activate(Present)
 	for len(s.open) > 0 {
 		s.carryOut()
@@ -374,7 +374,7 @@ func (s *stage) end() {
 // TestNoBlockServesTheOtherArm plays random programs with random experiments: each turn begins with its request, no block serves the other arm, each
 // is given up once, and nothing is left.
 func TestNoBlockServesTheOtherArm(t *testing.T) {
-	for _, policy := range Names() {
+	for _, policy := range PolicyNames() {
 		for seed := range uint64(12) {
 			t.Run(fmt.Sprintf("%s/%d", policy, seed), func(t *testing.T) {
 				s := newStage(t, policy, seed)
@@ -398,7 +398,7 @@ func TestArmsRelieve(t *testing.T) {
 		return d.Block
 	}
 	waiting := request(1)
-	arms.Begin(newPolicy(t, "futhark", ""), 2, nil)
+	arms.BeginExperiment(newPolicy(t, "futhark", ""), 2, nil)
 	if err := arms.TakeTurns(Alternative, 2); err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 package allocator
 
 // Auto names the policy that starts as AutoBase and switches to what an experiment in the program shows to be better. The session
-// decides when (internal/whatif/auto); New returns AutoBase for it. It is not among Names, because it serves no requests
+// decides when (internal/whatif/auto); New returns AutoBase for it. It is not among PolicyNames, because it serves no requests
 // itself.
 const Auto = "auto"
 

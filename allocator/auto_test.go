@@ -11,12 +11,12 @@ func TestAutoBeginsAsItsBase(t *testing.T) {
 	if err != nil || p.Name() != AutoBase {
 		t.Fatalf("%v, %v", p, err)
 	}
-	d, known := Describe(Auto)
-	base, _ := Describe(AutoBase)
+	d, known := DescribePolicy(Auto)
+	base, _ := DescribePolicy(AutoBase)
 	if !known || d.Name != Auto || d.Summary == base.Summary || !slices.EqualFunc(d.Limits, base.Limits, func(a, b Limit) bool { return a.Name == b.Name && a.Text == b.Text }) {
 		t.Errorf("%+v", d)
 	}
-	if slices.Contains(Names(), Auto) {
+	if slices.Contains(PolicyNames(), Auto) {
 		t.Error("it is among the policies that serve")
 	}
 }

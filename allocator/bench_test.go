@@ -62,7 +62,7 @@ func (s *stock) request(i int) Request {
 func (s *stock) alloc(i int) Block {
 	decision, _ := s.Decide(s.request(i), nil)
 	if decision.SlabSize != 0 {
-		s.Grown(decision)
+		s.SlabCreated(decision)
 	}
 	s.Commit(decision)
 	return decision.Block
@@ -79,7 +79,7 @@ var (
 // thousand.
 func everyStock(b *testing.B, gaps bool, run func(b *testing.B, s *stock)) {
 	b.Helper()
-	for _, name := range Names()[1:] {
+	for _, name := range PolicyNames()[1:] {
 		for _, blocks := range blockCounts {
 			for _, sizes := range slices.Compact([]int{blocks, min(blocks, 1000)}) {
 				b.Run(fmt.Sprintf("%s/sizes=%s/blocks=%d", name, map[bool]string{true: "all", false: "1000"}[sizes == blocks], blocks), func(b *testing.B) {

@@ -21,7 +21,7 @@ type cache struct {
 	mayGive int     // blocks that the present call may still give back, see giveBackExcess
 	beyond  uint64  // bytes that the pool may hold beyond its proportion
 	peaks   peaks
-	period  int64 // ns: see Repeat
+	period  int64 // ns: see SetIteration
 	sizes   knownSizes
 	debt    uint64 // bytes that the pool owes to other programs, see Relieve
 }

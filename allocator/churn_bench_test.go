@@ -11,7 +11,7 @@ func cycle(p *Pool, size uint64, blocks []Block, out []Eviction) []Eviction {
 	for i := range blocks {
 		decision, _ := p.Decide(req, out[:0])
 		if decision.SlabSize != 0 {
-			p.Grown(decision)
+			p.SlabCreated(decision)
 		}
 		p.Commit(decision)
 		blocks[i] = decision.Block

@@ -14,16 +14,16 @@ const mib = 1 << 20
 // sub-allocations of slabs where it has them.
 func everyKind(t *testing.T, test func(t *testing.T, d *driver)) {
 	t.Helper()
-	for _, name := range Names() {
+	for _, name := range PolicyNames() {
 		t.Run(name, func(t *testing.T) { test(t, newDriver(t, name, "")) })
 	}
 	for _, name := range carving() {
 		t.Run(name+" parts", func(t *testing.T) { test(t, newPartDriver(t, name)) })
 	}
-	for i, name := range Names() {
+	for i, name := range PolicyNames() {
 		t.Run(name+" after another", func(t *testing.T) {
 			d := newDriver(t, name, "")
-			d.policy = switched(t, Names()[(i+5)%len(Names())], name)
+			d.policy = switched(t, PolicyNames()[(i+5)%len(PolicyNames())], name)
 			test(t, d)
 		})
 	}
@@ -79,17 +79,17 @@ func TestStrangersAreIgnored(t *testing.T) {
 			if out := d.policy.Free(b, false, 9, nil); len(out) > 0 {
 				t.Errorf("freeing %d evicted %v", b, out)
 			}
-			if out := d.policy.Cooled(b, 9, nil); len(out) > 0 {
+			if out := d.policy.CoolingEnded(b, 9, nil); len(out) > 0 {
 				t.Errorf("cooling %d evicted %v", b, out)
 			}
 			d.policy.Forget(b)
 			d.policy.Commit(Decision{Block: b})
 			d.policy.Abort(Decision{Block: b})
-			d.policy.Grown(Decision{Block: b, Slab: b, SlabSize: mib})
+			d.policy.SlabCreated(Decision{Block: b, Slab: b, SlabSize: mib})
 		}
 		d.policy.Commit(decision)
 		d.policy.Abort(other)
-		d.policy.Cooled(other.Block, 9, nil) // in use, not cooling
+		d.policy.CoolingEnded(other.Block, 9, nil) // in use, not cooling
 		if got := d.policy.Stats(); got != before {
 			t.Errorf("unknown blocks changed %+v to %+v", before, got)
 		}
@@ -296,7 +296,7 @@ func TestDrainEndsWithWhatCools(t *testing.T) {
 		if out := d.policy.Drain(1, nil); len(out) != 0 {
 			t.Fatalf("drained %v, nothing is left but what is in use", out)
 		}
-		if out := d.policy.Cooled(cools.Block, d.now, nil); len(out) != 0 {
+		if out := d.policy.CoolingEnded(cools.Block, d.now, nil); len(out) != 0 {
 			t.Fatalf("what was drained cooled down: %v", out)
 		}
 		if s := d.policy.Stats(); s.BytesInUse != used.Size || s.BytesCooling != 0 {
@@ -362,11 +362,11 @@ func TestHitAllocatesNothing(t *testing.T) {
 			}
 			decision, _ := d.policy.Decide(req, out[:0])
 			if decision.SlabSize != 0 {
-				d.policy.Grown(decision)
+				d.policy.SlabCreated(decision)
 			}
 			d.policy.Commit(decision)
 			out = d.policy.Free(decision.Block, i%3 == 0, int64(i), out[:0])
-			out = d.policy.Cooled(decision.Block, int64(i), out[:0])
+			out = d.policy.CoolingEnded(decision.Block, int64(i), out[:0])
 		}
 		for range 1500 {
 			cycle()
@@ -389,7 +389,7 @@ func TestMissAllocatesNothing(t *testing.T) {
 		cycle := func() {
 			decision, _ := d.policy.Decide(Request{Size: mib, Class: 1, Align: d.align, Pinned: d.pinned}, out[:0])
 			if decision.SlabSize != 0 {
-				d.policy.Grown(decision)
+				d.policy.SlabCreated(decision)
 			}
 			if decision.Block.Index() > 2 || decision.Slab.Index() > 2 {
 				t.Fatalf("%+v, and nothing else is there", decision)

@@ -32,11 +32,11 @@ func TestADroppedClassTakesTheRoomUntilItsLastBlockIsFreed(t *testing.T) {
 		d := newDriver(t, policy, "")
 		mine := d.alloc(1<<12, 1, 1)
 		d.release(d.policy.DropClass(1, nil))
-		if room := d.policy.Room(); room != 0 {
+		if room := d.policy.FreeableBytes(); room != 0 {
 			t.Errorf("%s: a block will be evicted, and there is room for %d bytes", policy, room)
 		}
 		d.free(mine.Block, false)
-		if d.policy.Room() == 0 {
+		if d.policy.FreeableBytes() == 0 {
 			t.Errorf("%s: no block will be evicted, and there is no room", policy)
 		}
 		d.check()
@@ -172,7 +172,7 @@ func TestSlabsShrinkWhereMemoryIsShort(t *testing.T) {
 				t.Fatalf("%s: no slab of %d is left", name, first.SlabSize)
 			}
 			if decision.SlabSize != 0 {
-				p.Grown(decision)
+				p.SlabCreated(decision)
 			}
 			p.Commit(decision)
 		}
@@ -198,7 +198,7 @@ func TestSlabsLeaveRoom(t *testing.T) {
 				whole++
 			}
 			if decision.SlabSize != 0 {
-				d.policy.Grown(decision)
+				d.policy.SlabCreated(decision)
 			}
 			d.policy.Commit(decision)
 		}

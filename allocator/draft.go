@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Texts writes a layout in pieces of at most that many bytes, for Draft.Read: "new", the arenas, the places in their
+// EncodePieces writes a layout in pieces of at most that many bytes, for Draft.ReadPiece: "new", the arenas, the places in their
 // order, and "end" with the number of places. Numbers are hexadecimal.
 //
 //	arenas SIZE:ALIGN:BOUND,...
 //	places ARENA:TAG:SIZE:OFFSET,...
-func (l *Layout) Texts(most int) []string {
+func (l *Layout) EncodePieces(most int) []string {
 	texts := []string{"new"}
 	add := func(verb string, numbers ...uint64) {
 		item := make([]string, len(numbers))
@@ -40,9 +40,9 @@ type Draft struct {
 	begun  bool
 }
 
-// Read reads the next piece. With the last piece it returns the layout. After an error the draft waits for a first
+// ReadPiece reads the next piece. With the last piece it returns the layout. After an error the draft waits for a first
 // piece.
-func (d *Draft) Read(text string) (l *Layout, err error) {
+func (d *Draft) ReadPiece(text string) (l *Layout, err error) {
 	verb, rest, _ := strings.Cut(text, " ")
 	switch {
 	case verb == "new":

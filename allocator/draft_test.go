@@ -10,7 +10,7 @@ import (
 func readAll(texts []string) (*Layout, error) {
 	var d Draft
 	for i, text := range texts {
-		l, err := d.Read(text)
+		l, err := d.ReadPiece(text)
 		if err != nil || (l != nil) != (i == len(texts)-1) {
 			return l, err
 		}
@@ -28,7 +28,7 @@ func TestLayoutsAsText(t *testing.T) {
 		long.Places = append(long.Places, Place{Arena: i % 2, Tag: Tag(1<<32 - 1 - i), Size: 1 << 19, Offset: uint64(i)})
 	}
 	for _, l := range []Layout{{}, threePlaces(), long} {
-		texts := l.Texts(114)
+		texts := l.EncodePieces(114)
 		got, err := readAll(texts)
 		if err != nil || got == nil || !reflect.DeepEqual(*got, l) {
 			t.Fatalf("%v: %+v of %+v, pieces %q", err, got, l, texts)
@@ -60,7 +60,7 @@ func TestBadDrafts(t *testing.T) {
 
 func FuzzDraft(f *testing.F) {
 	l := threePlaces()
-	f.Add(strings.Join(l.Texts(40), "\n"))
+	f.Add(strings.Join(l.EncodePieces(40), "\n"))
 	f.Add("new\narenas 1:1:1,ffff:ffff:0\nplaces f:f:f:f\nend 1")
 	f.Fuzz(func(t *testing.T, text string) {
 		l, err := readAll(strings.Split(text, "\n"))
@@ -68,7 +68,7 @@ func FuzzDraft(f *testing.F) {
 			return
 		}
 		p := newPolicy(t, "arena", "")
-		if _, err := p.Install(*l, nil); (err == nil) != (l.Check() == nil) {
+		if _, err := p.InstallLayout(*l, nil); (err == nil) != (l.Check() == nil) {
 			t.Errorf("%+v: %v", l, err)
 		}
 	})

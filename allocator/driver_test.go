@@ -110,7 +110,7 @@ func (d *driver) decide(size uint64, class Class, tag Tag) Decision {
 func (d *driver) commit(decision Decision, class Class) {
 	d.t.Helper()
 	if decision.SlabSize != 0 {
-		d.policy.Grown(decision)
+		d.policy.SlabCreated(decision)
 		d.blocks[decision.Slab] = &held{size: decision.SlabSize, class: class}
 	}
 	if slab := d.blocks[decision.Slab]; slab != nil {
@@ -160,7 +160,7 @@ func (d *driver) free(b Block, busy bool) []Eviction {
 func (d *driver) cooled(b Block) {
 	d.t.Helper()
 	d.drop(b)
-	d.release(d.policy.Cooled(b, d.now, nil))
+	d.release(d.policy.CoolingEnded(b, d.now, nil))
 }
 
 func (d *driver) forget(b Block) {

@@ -195,7 +195,7 @@ func (d *duel) step() {
 		d.same("free", d.p.Free(b, busy, time, nil), d.r.free(b, busy, time))
 	case op < 55:
 		b, time := d.some(), d.clock()
-		d.same("cooled", d.p.Cooled(b, time, nil), d.r.cooled(b, time))
+		d.same("cooled", d.p.CoolingEnded(b, time, nil), d.r.cooled(b, time))
 	case op < 57:
 		b := d.some()
 		d.p.Forget(b)
@@ -217,7 +217,7 @@ func (d *duel) step() {
 		d.setLimit()
 	case op == 61:
 		period := int64(d.next() % 3 * 10)
-		d.p.Repeat(period)
+		d.p.SetIteration(period)
 		d.r.period = period
 	case op == 62:
 		d.expire()
@@ -265,7 +265,7 @@ func noise(seed uint64, length int) []byte {
 
 // whole lists the policies that hand out whole blocks only.
 func whole() (names []string) {
-	for _, name := range Names() {
+	for _, name := range PolicyNames() {
 		if findPolicy(name).carver == nil {
 			names = append(names, name)
 		}

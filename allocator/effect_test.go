@@ -66,7 +66,7 @@ func (d *driver) story() string {
 
 // TestEveryLimitHasAnEffect in every policy that takes it: some outcome is another one.
 func TestEveryLimitHasAnEffect(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range PolicyNames() {
 		for _, l := range newDriver(t, name, "").policy.Limits() {
 			c, there := effects[l.Name]
 			if !there {

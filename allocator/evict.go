@@ -7,9 +7,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Room returns how many bytes of blocks in use can be freed before Due without an eviction, if no command uses the
+// FreeableBytes returns how many bytes of blocks in use can be freed before NextExpiry without an eviction, if no command uses the
 // blocks.
-func (p *Pool) Room() uint64 {
+func (p *Pool) FreeableBytes() uint64 {
 	l := &p.limits
 	most := p.maxCachedBytes()
 	if p.debt > 0 || p.leaving > 0 || len(p.doomed) > 0 || l.maxPerTag != 0 || l.maxPerBucket != 0 || most < p.stats.BytesCached || p.isOverdue(p.now) {
@@ -107,7 +107,7 @@ func (p *Pool) Trim(keep uint64, out []Eviction) []Eviction {
 }
 
 // Expire gives up blocks that are too old or too many, while the program makes no calls. It returns when to call it
-// again, 0 if no limit depends on the time. Decide, Free and Cooled give up such blocks, too. A call that gives nothing
+// again, 0 if no limit depends on the time. Decide, Free and CoolingEnded give up such blocks, too. A call that gives nothing
 // up changes nothing.
 func (p *Pool) Expire(time int64, out []Eviction) (_ []Eviction, next int64) {
 	out = p.evictDoomed(out)

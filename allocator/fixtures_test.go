@@ -250,8 +250,8 @@ func TestFragmentation(t *testing.T) {
 	s := d.policy.Stats()
 	for name, c := range map[string]struct{ got, want float64 }{
 		"external":                  {1 - float64(s.Largest)/float64(s.BytesCached), 0.667},
-		"quadratic":                 {Quadratic(s.Squares, s.BytesCached), 0.667},
-		"root":                      {Root(s.Squares, s.BytesCached), 0.423},
+		"quadratic":                 {QuadraticFragmentation(s.Squares, s.BytesCached), 0.667},
+		"root":                      {RootFragmentation(s.Squares, s.BytesCached), 0.423},
 		"stranded(512)":             {stranded(d, 512*mib, 9), 1},
 		"stranded(256)":             {stranded(d, 256*mib, 9), 0},
 		"stranded(128)":             {stranded(d, 128*mib, 9), 1}, // twice the request is too wasteful
@@ -261,7 +261,7 @@ func TestFragmentation(t *testing.T) {
 			t.Errorf("%s is %.4f, want %.3f", name, c.got, c.want)
 		}
 	}
-	if Quadratic(0, 0) != 0 || Root(0, 0) != 0 {
+	if QuadraticFragmentation(0, 0) != 0 || RootFragmentation(0, 0) != 0 {
 		t.Error("nothing is free, and something is fragmented")
 	}
 }

@@ -20,12 +20,12 @@ type SlabMap struct {
 	Holes   int    // ranges without a sub-allocation
 	Largest uint64 // bytes of the largest hole
 	Serves  uint64 // the largest request that a slab of its class can serve now; 0: none, or the slab is an arena
-	Cells   string // MapCells bytes, see Cell
+	Cells   string // MapCells bytes, see CellUse
 }
 
-// Cell returns how much of a cell is in use and cooling, 0…15; a cell with any byte in use or cooling has 1 at least.
+// CellUse returns how much of a cell is in use and cooling, 0…15; a cell with any byte in use or cooling has 1 at least.
 // Cells outside of the map are empty.
-func (m *SlabMap) Cell(i int) (inUse, cooling int) {
+func (m *SlabMap) CellUse(i int) (inUse, cooling int) {
 	if i < 0 || i >= len(m.Cells) {
 		return 0, 0
 	}
@@ -35,8 +35,8 @@ func (m *SlabMap) Cell(i int) (inUse, cooling int) {
 // Free returns the bytes in holes.
 func (m *SlabMap) Free() uint64 { return m.Size - m.InUse - m.Cooling }
 
-// Scattered returns the bytes in all holes but the largest.
-func (m *SlabMap) Scattered() uint64 { return m.Free() - m.Largest }
+// ScatteredBytes returns the bytes in all holes but the largest.
+func (m *SlabMap) ScatteredBytes() uint64 { return m.Free() - m.Largest }
 
 // slabRange is a sub-allocation with its place in a slab.
 type slabRange struct {
@@ -58,7 +58,7 @@ func (p *Pool) MapSlabs(n int) []SlabMap {
 		s := &p.slabs.list[number]
 		maps[i] = SlabMap{Number: number, Size: p.entryAt(s.entry).size}
 		if _, maps[i].Arena = s.home.carver.(*carve.Placed); !maps[i].Arena {
-			maps[i].Serves = min(s.home.carver.Space().Largest, p.limits.largestSubAlloc())
+			maps[i].Serves = min(s.home.carver.FreeSpace().Largest, p.limits.largestSubAlloc())
 		}
 		places[number] = i
 	}

@@ -111,8 +111,8 @@ func TestMapOfAnArena(t *testing.T) {
 	if len(maps) != 1 || !maps[0].Arena || maps[0].InUse != second.Size || maps[0].Holes != 1 || maps[0].Largest != mib {
 		t.Fatalf("%+v, want an arena with a MiB free", maps)
 	}
-	begin, _ := maps[0].Cell(0)
-	last, cools := maps[0].Cell(MapCells - 1)
+	begin, _ := maps[0].CellUse(0)
+	last, cools := maps[0].CellUse(MapCells - 1)
 	if begin != 0 || last != 15 || cools != 0 {
 		t.Errorf("%q, want the first third free", maps[0].Cells)
 	}

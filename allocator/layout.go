@@ -193,11 +193,11 @@ func newActiveLayout(l *Layout) *activeLayout {
 	}
 	for _, place := range l.Places {
 		s := active.siteInArena(&active.arenas[place.Arena], place.Tag)
-		number := s.arena.placed.Start(place.Offset)
+		number := s.arena.placed.StartIndex(place.Offset)
 		if s.arena.whole {
 			number = s.arena.blockForPlace(&place)
 		}
-		s.places = append(s.places, sitePlace{s.arena.placed.Round(place.Size), number})
+		s.places = append(s.places, sitePlace{s.arena.placed.RoundUp(place.Size), number})
 		if active.first == nil {
 			active.first = s
 		}
@@ -229,10 +229,10 @@ func (l *activeLayout) siteInArena(a *activeArena, tag Tag) *site {
 	return s
 }
 
-// Install gives the policy a layout. The layout replaces the current one when the program makes the first request of a
+// InstallLayout gives the policy a layout. The layout replaces the current one when the program makes the first request of a
 // period; a layout without places ends the current one at once. If the layout is invalid, or the policy takes no
-// layouts, Install returns an error and changes nothing.
-func (p *Pool) Install(l Layout, out []Eviction) ([]Eviction, error) {
+// layouts, InstallLayout returns an error and changes nothing.
+func (p *Pool) InstallLayout(l Layout, out []Eviction) ([]Eviction, error) {
 	out = p.evictDoomed(out)
 	if p.layouts == nil {
 		return out, fmt.Errorf("policy %s takes no plan: want arena", p.Name())

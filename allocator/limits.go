@@ -28,7 +28,7 @@ type Limit struct {
 	Text     string   // the value as SetLimit takes it
 	Value    float64  // the value as a number: the index among Choices, the number of Sizes
 	Min, Max float64  // inclusive; for Sizes of each size
-	Choices  []string // for Switch and Choice
+	Choices  []string // for SwitchPolicy and Choice
 	Zero     string   // what 0 means, "no limit" or "auto"; empty: 0
 	Help     string   // one line
 }
@@ -173,9 +173,9 @@ func ParseSettings(text string) ([]Setting, error) {
 	return settings, nil
 }
 
-// Recorded returns the value of a limit in a recording whose limits have those values. Versions without the limit
+// RecordedLimit returns the value of a limit in a recording whose limits have those values. Versions without the limit
 // behaved as if it was off. ok is false if the recording does not show the value.
-func Recorded(values map[string]string, name string) (value string, ok bool) {
+func RecordedLimit(values map[string]string, name string) (value string, ok bool) {
 	if value, ok = values[name]; ok || len(values) == 0 {
 		return value, ok
 	}
@@ -228,7 +228,7 @@ func (l *limits) set(i int, policy, text string) error {
 		*field, ok = parseSizes(text, &limit.Limit)
 	}
 	if !ok {
-		return fmt.Errorf("limit %s: %s is out of range: policy %s wants %s", limit.Name, quoted(text), policy, limit.Takes())
+		return fmt.Errorf("limit %s: %s is out of range: policy %s wants %s", limit.Name, quoted(text), policy, limit.ValuesText())
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func refused(l Limit) []string {
 }
 
 func TestEveryLimitTakesItsRange(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range PolicyNames() {
 		for _, l := range newDriver(t, name, "").policy.Limits() {
 			for _, text := range taken(l) {
 				p := newDriver(t, name, "").policy
@@ -76,7 +76,7 @@ func TestEveryLimitTakesItsRange(t *testing.T) {
 
 // TestRefusedValuesChangeNothing also checks that errors say which limit, and what it takes.
 func TestRefusedValuesChangeNothing(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range PolicyNames() {
 		d := newDriver(t, name, "")
 		d.free(d.alloc(mib, 1, 1).Block, false)
 		limits, stats := d.policy.Limits(), d.policy.Stats()
@@ -96,7 +96,7 @@ func TestRefusedValuesChangeNothing(t *testing.T) {
 		}
 		for _, l := range limits {
 			for _, text := range refused(l) {
-				try(l.Name, text, l.Takes())
+				try(l.Name, text, l.ValuesText())
 			}
 		}
 		for i := range limitTable {
@@ -151,11 +151,11 @@ func TestContradictionsAreRefused(t *testing.T) {
 // TestEveryPolicyIsDescribed looks at what help and documentation are made of.
 func TestEveryPolicyIsDescribed(t *testing.T) {
 	_, err := New("best", nil)
-	for _, name := range Names() {
+	for _, name := range PolicyNames() {
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("error %v does not name %s", err, name)
 		}
-		d, ok := Describe(name)
+		d, ok := DescribePolicy(name)
 		if !ok || d.Name != name || d.Summary == "" || d.Source == "" {
 			t.Errorf("%s is not described", name)
 		}
@@ -163,12 +163,12 @@ func TestEveryPolicyIsDescribed(t *testing.T) {
 			t.Errorf("%s is described with limits %v, and has %v", name, d.Limits, p.Limits())
 		}
 		for _, l := range d.Limits {
-			if l.Help == "" || l.Takes() == "" || values[l.Name] == nil {
+			if l.Help == "" || l.ValuesText() == "" || values[l.Name] == nil {
 				t.Errorf("%s has no help, or no values to test it with", l.Name)
 			}
 		}
 	}
-	if _, ok := Describe("best"); ok {
+	if _, ok := DescribePolicy("best"); ok {
 		t.Error("an unknown policy is described")
 	}
 }

@@ -161,7 +161,7 @@ func (s *script) on(t *testing.T, policy string, memory uint64) (failures, hoste
 		switch {
 		case ok:
 			blocks[i+1] = decision.Block
-		case stats.Excess() > held && used()-stats.Excess()+held+step.size <= memory:
+		case stats.ExcessBytes() > held && used()-stats.ExcessBytes()+held+step.size <= memory:
 			ofHost[i+1] = step.size
 			held += step.size
 			hosted++
@@ -220,7 +220,7 @@ func TestNothingFailsThatFits(t *testing.T) {
 // fits runs the program on devices that have those percentages of what it needs.
 func (s *script) fits(t *testing.T, shape string, percents ...uint64) {
 	t.Helper()
-	for _, policy := range Names() {
+	for _, policy := range PolicyNames() {
 		for _, percent := range percents {
 			memory := s.need/100*percent + percent
 			failures, hosted := s.on(t, policy, memory)

@@ -113,7 +113,7 @@ func (l *activeLayout) placeFor(t *blockTable, s *site, req *Request) (index int
 	if s.restarts != l.restarts {
 		s.next, s.restarts = 0, l.restarts
 	}
-	size := a.placed.Round(req.Size)
+	size := a.placed.RoundUp(req.Size)
 	why, index = OtherSize, s.next
 	if exceeds(size, req.Most()) {
 		return -1, OtherClass
@@ -151,7 +151,7 @@ func (a *activeArena) ownerOfPlace(t *blockTable, place *sitePlace) int32 {
 	case a.slabs == 0:
 		return 0
 	}
-	return a.placed.Owner(place.number, place.size)
+	return a.placed.OwnerOf(place.number, place.size)
 }
 
 // indexAfter returns the index of the place after a place of a site; after the last place comes the first.
@@ -205,12 +205,12 @@ func (p *Pool) takePlace(decision *Decision, a *activeArena, place sitePlace, re
 		}
 		size, reason = a.size, p.slabReason(req, a.carved)
 		number := p.newSlab(req, size, a.carved)
-		a.placed.Add(number, size)
+		a.placed.AddSlab(number, size)
 		a.slabs++
 	}
 	decision.Route = wire.RoutePlanned
 	i := p.newEntry()
-	p.fillSubAlloc(decision, i, req, a.placed.Take(place.number, place.size, i))
+	p.fillSubAlloc(decision, i, req, a.placed.TakeRange(place.number, place.size, i))
 	decision.Hit, decision.SlabSize, decision.Reason = size == 0, size, reason
 	p.entryAt(i).reason = reason
 	return out, true

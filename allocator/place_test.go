@@ -33,7 +33,7 @@ func threePlaces() Layout {
 
 func (d *driver) install(l Layout) {
 	d.t.Helper()
-	out, err := d.policy.Install(l, nil)
+	out, err := d.policy.InstallLayout(l, nil)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestBlocksOfADroppedClass(t *testing.T) {
 	d.install(blockPlan())
 	d.blockPeriod()
 	next, _ := New("futhark", nil)
-	d.release(d.policy.Switch(next, d.now, nil))
+	d.release(d.policy.SwitchPolicy(next, d.now, nil))
 	if !d.alloc(2*mib, 1, 9).Hit || d.policy.Validate() != nil {
 		t.Error("a block of the layout was not kept")
 	}
@@ -391,12 +391,12 @@ func TestBadLayouts(t *testing.T) {
 	} {
 		l := threePlaces()
 		change(&l)
-		_, err := newPolicy(t, "arena", "").Install(l, nil)
+		_, err := newPolicy(t, "arena", "").InstallLayout(l, nil)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	if _, err := newPolicy(t, "slab", "").Install(threePlaces(), nil); err == nil {
+	if _, err := newPolicy(t, "slab", "").InstallLayout(threePlaces(), nil); err == nil {
 		t.Error("slab took a layout")
 	}
 }
@@ -426,7 +426,7 @@ func (y *yard) install() {
 			last.Offset, last.Size = 0, min(last.Size, a.Size)
 		}
 	}
-	out, err := y.p.Install(l, nil)
+	out, err := y.p.InstallLayout(l, nil)
 	if (err == nil) != (l.Check() == nil && y.p.Name() == "arena") {
 		y.Fatalf("%+v: %v", l, err)
 	}
@@ -490,7 +490,7 @@ func arenaPool(tb testing.TB, places int) *Pool {
 	for i := range places {
 		l.Places = append(l.Places, Place{Tag: Tag(1 + i), Size: 4000, Offset: uint64(i) * 4096})
 	}
-	if _, err := p.Install(l, nil); err != nil {
+	if _, err := p.InstallLayout(l, nil); err != nil {
 		tb.Fatal(err)
 	}
 	playPeriod(p, places)
@@ -503,7 +503,7 @@ func playPeriod(p *Pool, places int) {
 	for i := range places {
 		decision, _ := p.Decide(Request{Size: 4000, Align: 64, Class: 1, Tag: Tag(1 + i)}, nil)
 		if decision.SlabSize != 0 {
-			p.Grown(decision)
+			p.SlabCreated(decision)
 		}
 		p.Commit(decision)
 		scratchBlocks[i] = decision.Block
@@ -524,7 +524,7 @@ func BenchmarkPlanned(b *testing.B) {
 				case "slab":
 					p = newPolicy(b, "slab", "")
 				case "departed":
-					if _, err := p.Install(Layout{
+					if _, err := p.InstallLayout(Layout{
 						Arenas: []Arena{{Size: mib, Align: 64}}, Places: []Place{{Tag: 1, Size: 64}, {Tag: 1 << 20, Size: 64}},
 					}, nil); err != nil {
 						b.Fatal(err)

@@ -172,8 +172,8 @@ var catalogue = [...]kind{
 // Default is the policy used unless another is named.
 const Default = "futhark"
 
-// Names returns the names of all policies.
-func Names() []string {
+// PolicyNames returns the names of all policies.
+func PolicyNames() []string {
 	names := make([]string, len(catalogue))
 	for i := range catalogue {
 		names[i] = catalogue[i].Name
@@ -223,8 +223,8 @@ func (l *limits) listByName(names []string) []Limit {
 	return obeyed
 }
 
-// Describe returns the description of a policy, and whether there is one of that name.
-func Describe(name string) (Description, bool) {
+// DescribePolicy returns the description of a policy, and whether there is one of that name.
+func DescribePolicy(name string) (Description, bool) {
 	k := findPolicy(name)
 	if k == nil {
 		return Description{}, false
@@ -237,8 +237,8 @@ func Describe(name string) (Description, bool) {
 	return d, true
 }
 
-// Carves reports whether a policy cuts slabs into sub-allocations.
-func Carves(name string) bool {
+// UsesSlabs reports whether a policy cuts slabs into sub-allocations.
+func UsesSlabs(name string) bool {
 	k := findPolicy(name)
 	return k != nil && k.usesSlabs()
 }
@@ -248,7 +248,7 @@ func Carves(name string) bool {
 func New(name string, settings []Setting) (*Pool, error) {
 	k := findPolicy(name)
 	if k == nil {
-		return nil, fmt.Errorf("unknown policy %q: want one of %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("unknown policy %q: want one of %s", name, strings.Join(PolicyNames(), ", "))
 	}
 	p := newPool(k)
 	for _, s := range settings {

@@ -167,7 +167,7 @@ func (p *Pool) Commit(decision Decision) {
 	p.peaks.raisePeak(p.stats.BytesInUse)
 }
 
-// Abort reports that the driver refused a create: the pool forgets the decided block, and its slab as well unless Grown
+// Abort reports that the driver refused a create: the pool forgets the decided block, and its slab as well unless SlabCreated
 // was called for it.
 func (p *Pool) Abort(decision Decision) {
 	i := p.findEntry(decision.Block, decided)
@@ -216,8 +216,8 @@ func (p *Pool) Free(b Block, busy bool, time int64, out []Eviction) []Eviction {
 	return out
 }
 
-// Cooled reports that the last command that used a cooling block has completed. It does nothing for any other block.
-func (p *Pool) Cooled(b Block, time int64, out []Eviction) []Eviction {
+// CoolingEnded reports that the last command that used a cooling block has completed. It does nothing for any other block.
+func (p *Pool) CoolingEnded(b Block, time int64, out []Eviction) []Eviction {
 	i := p.findEntry(b, cooling)
 	if i == 0 {
 		return out

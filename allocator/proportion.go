@@ -15,11 +15,11 @@ const (
 	idleGives    = 32       // blocks that one call of Expire gives back at most
 )
 
-// Due returns when the pool may have to give a block back because of its age, or because a peak no longer counts;
+// NextExpiry returns when the pool may have to give a block back because of its age, or because a peak no longer counts;
 // math.MaxInt64: never. Until then a block that is freed evicts nothing if it fits in Room.
-func (p *Pool) Due() int64 { return p.nextExpiryAt(p.now) }
+func (p *Pool) NextExpiry() int64 { return p.nextExpiryAt(p.now) }
 
-// nextExpiryAt is Due at a time that is not before the pool's.
+// nextExpiryAt is NextExpiry at a time that is not before the pool's.
 func (c *cache) nextExpiryAt(now int64) int64 {
 	due := int64(never)
 	if c.limits.maxAge != 0 {
@@ -84,9 +84,9 @@ func (c *cache) isTooOld(i int32, now int64) bool {
 // periods is for how many iterations of the program a block stays cached, and a peak counts, at least.
 const periods = 3
 
-// Repeat sets how long an iteration of the program takes, in ns; 0: unknown. Blocks stay cached, and peaks count, for
+// SetIteration sets how long an iteration of the program takes, in ns; 0: unknown. Blocks stay cached, and peaks count, for
 // at least three iterations, even if max_age and a minute are less: memory that each iteration needs stays.
-func (p *Pool) Repeat(period int64) {
+func (p *Pool) SetIteration(period int64) {
 	p.period = min(period, math.MaxInt64/(2*periods))
 	p.peaks.setWindow(periods * p.period)
 }

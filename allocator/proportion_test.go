@@ -289,19 +289,19 @@ func TestRoomUntilDue(t *testing.T) {
 	c := newClocked(t, "futhark", "")
 	first, second := c.create(mib, 1), c.create(mib, 2)
 	c.give(first)
-	due := c.policy.Due()
-	if want := c.now + 10*1e9; due != want || c.policy.Room() == 0 {
-		t.Fatalf("due at %d, want %d; room for %d", due, want, c.policy.Room())
+	due := c.policy.NextExpiry()
+	if want := c.now + 10*1e9; due != want || c.policy.FreeableBytes() == 0 {
+		t.Fatalf("due at %d, want %d; room for %d", due, want, c.policy.FreeableBytes())
 	}
 	c.now = due - 2
-	if c.give(second); len(c.reasons) != 0 || c.policy.Due() != due {
-		t.Errorf("%v, due at %d", c.reasons, c.policy.Due())
+	if c.give(second); len(c.reasons) != 0 || c.policy.NextExpiry() != due {
+		t.Errorf("%v, due at %d", c.reasons, c.policy.NextExpiry())
 	}
 	c.now = due
-	if c.temporary(4096, 3); c.reasons[wire.EvictAge] != 1 || c.policy.Due() <= due {
-		t.Errorf("%v, due at %d, was due at %d", c.reasons, c.policy.Due(), due)
+	if c.temporary(4096, 3); c.reasons[wire.EvictAge] != 1 || c.policy.NextExpiry() <= due {
+		t.Errorf("%v, due at %d, was due at %d", c.reasons, c.policy.NextExpiry(), due)
 	}
-	if never := newClocked(t, "futhark-2018", "").policy.Due(); never != 1<<63-1 {
+	if never := newClocked(t, "futhark-2018", "").policy.NextExpiry(); never != 1<<63-1 {
 		t.Errorf("without such limits due at %d", never)
 	}
 }
@@ -340,7 +340,7 @@ func TestIterationsLongerThanTheAge(t *testing.T) {
 			c.sleep(45) // together longer than a minute: the peak is forgotten
 		}
 		if known {
-			c.policy.Repeat(85 * second)
+			c.policy.SetIteration(85 * second)
 		}
 		iteration()
 		hits := c.hits
@@ -350,7 +350,7 @@ func TestIterationsLongerThanTheAge(t *testing.T) {
 		if got := c.hits - hits; (got == 15) != known || !known && got > 0 {
 			t.Errorf("known %v: %d hits, %v", known, got, c.reasons)
 		}
-		c.policy.Repeat(0)
+		c.policy.SetIteration(0)
 		c.sleep(62)
 		for range 4 {
 			c.temporary(4096, 3)

@@ -113,7 +113,7 @@ func TestNoPartAboveRound(t *testing.T) {
 // TestExactRequests: the driver copies as much as it creates, so a new block has just the size; an old one may be
 // larger where the policy takes such.
 func TestExactRequests(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range PolicyNames() {
 		d := newDriver(t, name, "")
 		req := d.request(5000, 1, 1)
 		req.Exact, req.Pinned = true, true

@@ -153,7 +153,7 @@ func (sl *slabs) forgetSlab(number int32) {
 // removeFromList removes a slab from the list. A former carver goes with its last slab.
 func (sl *slabs) removeFromList(number int32) {
 	home := sl.list[number].home
-	home.carver.Remove(number)
+	home.carver.RemoveSlab(number)
 	if home.slabs--; home.slabs == 0 {
 		sl.former = slices.DeleteFunc(sl.former, func(c *carved) bool { return c == home })
 	}

@@ -102,7 +102,7 @@ func (p *Pool) serveFromSlab(decision *Decision, req *Request) bool {
 	if c == nil {
 		return false
 	}
-	if size := c.carver.Round(req.Size); size == 0 || exceeds(size, req.Most()) {
+	if size := c.carver.RoundUp(req.Size); size == 0 || exceeds(size, req.Most()) {
 		return false
 	}
 	c.largest = max(c.largest, req.Size)
@@ -134,7 +134,7 @@ func (p *Pool) decideSlab(decision *Decision, req *Request, c *carved) bool {
 	sizing := carve.Sizing{
 		M: p.limits.maxPart, H: p.limits.heapBytes, K: p.limits.slabsPerHeap, Limit: smallerBound(p.largestSlabSize(req, c), slack), Memory: p.heap,
 	}
-	size, serves := sizing.Choose(c.carver, carve.Hints{Request: c.largest, InUse: max(p.stats.PeakWanted, p.others.wanted)})
+	size, serves := sizing.ChooseSlabSize(c.carver, carve.Hints{Request: c.largest, InUse: max(p.stats.PeakWanted, p.others.wanted)})
 	if req.Size > serves || len(p.slabs.vacant) == 0 && len(p.slabs.list) == carve.MaxSlabs {
 		c.doubleSlabBound()
 		return false
@@ -144,7 +144,7 @@ func (p *Pool) decideSlab(decision *Decision, req *Request, c *carved) bool {
 	}
 	reason := p.slabReason(req, c)
 	number := p.newSlab(req, size, c)
-	c.carver.Add(number, size)
+	c.carver.AddSlab(number, size)
 	c.slabs++
 	part, ok := c.carver.Carve(req.Size)
 	if !ok { // never: Choose promised room
@@ -232,18 +232,18 @@ func (sl *slabs) slabReason(req *Request, c *carved) wire.Miss {
 		return c.blame
 	}
 	for class, other := range sl.classes {
-		if class != req.Class && other.carver.Space().Largest >= req.Size {
+		if class != req.Class && other.carver.FreeSpace().Largest >= req.Size {
 			return wire.MissOtherClass
 		}
 	}
-	if c.carver.Space().Bytes > 0 {
+	if c.carver.FreeSpace().Bytes > 0 {
 		return wire.MissTooSmall
 	}
 	return wire.MissCold
 }
 
-// Grown says that the slab of a decision was created.
-func (p *Pool) Grown(decision Decision) {
+// SlabCreated says that the slab of a decision was created.
+func (p *Pool) SlabCreated(decision Decision) {
 	i := p.findEntry(decision.Block, decided)
 	if i == 0 || !p.entryAt(i).isSubAlloc() {
 		return
@@ -279,13 +279,13 @@ func (sl *slabs) largestCached() (found int32) {
 func (sl *slabs) freeSpaceInSlabs(arenas []activeArena) Space {
 	var all Space
 	for _, c := range sl.classes {
-		all.addFreeRanges(c.carver.Space())
+		all.addFreeRanges(c.carver.FreeSpace())
 	}
 	for _, c := range sl.former {
-		all.addFreeRanges(c.carver.Space())
+		all.addFreeRanges(c.carver.FreeSpace())
 	}
 	for i := range arenas {
-		all.addFreeRanges(arenas[i].carver.Space())
+		all.addFreeRanges(arenas[i].carver.FreeSpace())
 	}
 	all.Bytes = sl.stats.BytesCached - sl.tally.Bytes
 	return all

@@ -100,7 +100,7 @@ func TestSlabSizes(t *testing.T) {
 	}
 }
 
-// TestANewSlabMayPushOutOthers: what is free of it waits in the pool, too. Grown cannot say so, the next call does.
+// TestANewSlabMayPushOutOthers: what is free of it waits in the pool, too. SlabCreated cannot say so, the next call does.
 func TestANewSlabMayPushOutOthers(t *testing.T) {
 	for _, name := range carving() {
 		d := newPartDriver(t, name)

@@ -32,7 +32,7 @@ func TestSizesThatEnd(t *testing.T) {
 		gone("waits", waits.Block, d.set(c.limit, c.value))
 		gone("used", used.Block, d.free(used.Block, false))
 		d.drop(cools.Block)
-		out := d.policy.Cooled(cools.Block, d.now, nil)
+		out := d.policy.CoolingEnded(cools.Block, d.now, nil)
 		gone("cools", cools.Block, out)
 		d.release(out)
 		d.policy.Abort(open)

@@ -42,8 +42,8 @@ type Space struct {
 // Reserved returns the bytes held from the driver: in use, cached and cooling.
 func (s *Stats) Reserved() uint64 { return s.BytesInUse + s.BytesCached + s.BytesCooling }
 
-// Excess returns the bytes held from the driver beyond what the program has asked for.
-func (s *Stats) Excess() uint64 { return s.Reserved() - s.BytesWanted }
+// ExcessBytes returns the bytes held from the driver beyond what the program has asked for.
+func (s *Stats) ExcessBytes() uint64 { return s.Reserved() - s.BytesWanted }
 
 // raisePeaks raises the peaks that a gauge exceeds.
 func (s *Stats) raisePeaks() {
@@ -74,14 +74,14 @@ func (s *Stats) addArm(t *Stats) {
 	s.InSlabs.Ranges, s.InSlabs.Squares = s.InSlabs.Ranges+t.InSlabs.Ranges, s.InSlabs.Squares+t.InSlabs.Squares
 }
 
-// Quadratic returns 1 - Σf²/F² over free sizes f and their sum F, 0 when nothing is free (Sawicki 2022).
-func Quadratic(squares float64, free uint64) float64 {
+// QuadraticFragmentation returns 1 - Σf²/F² over free sizes f and their sum F, 0 when nothing is free (Sawicki 2022).
+func QuadraticFragmentation(squares float64, free uint64) float64 {
 	f := float64(free)
 	return clampFragmentation(squares/f/f, free)
 }
 
-// Root returns 1 - √(Σf²)/F, 0 when nothing is free: Pigweed's definition.
-func Root(squares float64, free uint64) float64 {
+// RootFragmentation returns 1 - √(Σf²)/F, 0 when nothing is free: Pigweed's definition.
+func RootFragmentation(squares float64, free uint64) float64 {
 	return clampFragmentation(math.Sqrt(squares)/float64(free), free)
 }
 

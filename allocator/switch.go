@@ -6,8 +6,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Switch replaces the policy and its limits by those of next, at any time and as often as the caller likes. next comes
-// from New; Switch only copies its rule and limits.
+// SwitchPolicy replaces the policy and its limits by those of next, at any time and as often as the caller likes. next comes
+// from New; SwitchPolicy only copies its rule and limits.
 //
 // A block outside slabs stays if the new policy would have created a block of exactly that size, because creating it
 // again would cost time. Every other block goes back to the driver, because no request would find it: at once if it is
@@ -20,7 +20,7 @@ import (
 //
 // Ids of blocks stay unique, open decisions may still be committed or aborted, dropped classes stay dropped, and
 // counters and peaks continue. Only the record of evicted blocks, which explains misses, begins empty.
-func (p *Pool) Switch(next *Pool, time int64, out []Eviction) []Eviction {
+func (p *Pool) SwitchPolicy(next *Pool, time int64, out []Eviction) []Eviction {
 	out = p.expireBlocks(time, p.evictDoomed(out))
 	p.markStale(next)
 	out = p.evictStale(out)
@@ -28,10 +28,10 @@ func (p *Pool) Switch(next *Pool, time int64, out []Eviction) []Eviction {
 	return p.applyLimits(p.giveBackExcess(0, 0, out))
 }
 
-// Carried returns the settings of policy from that stay in force under policy to: those that differ from their
+// CarriedSettings returns the settings of policy from that stay in force under policy to: those that differ from their
 // defaults, if policy to has the limit as well, and accepts the value together with the settings before it.
-func Carried(from string, present []Setting, to string) (carried []Setting) {
-	was, _ := Describe(from)
+func CarriedSettings(from string, present []Setting, to string) (carried []Setting) {
+	was, _ := DescribePolicy(from)
 	for _, s := range present {
 		isDefault := slices.ContainsFunc(was.Limits, func(l Limit) bool { return l.Name == s.Name && l.Text == s.Value })
 		if isDefault {

@@ -13,7 +13,7 @@ import (
 func switched(tb testing.TB, from, to string) *Pool {
 	tb.Helper()
 	s := newPolicy(tb, from, "")
-	if out := s.Switch(newPolicy(tb, to, ""), 0, nil); len(out) > 0 {
+	if out := s.SwitchPolicy(newPolicy(tb, to, ""), 0, nil); len(out) > 0 {
 		tb.Fatalf("nothing was there, and %v went", out)
 	}
 	return s
@@ -21,7 +21,7 @@ func switched(tb testing.TB, from, to string) *Pool {
 
 // TestReferenceAfterASwitch plays the games of TestReference with policies that were others before.
 func TestReferenceAfterASwitch(t *testing.T) {
-	for _, from := range Names() {
+	for _, from := range PolicyNames() {
 		for seed, to := range whole() {
 			t.Run(from+" to "+to, func(t *testing.T) {
 				runDuelOf(t, switched(t, from, to), noise(uint64(seed), 1500))
@@ -32,7 +32,7 @@ func TestReferenceAfterASwitch(t *testing.T) {
 
 // exchange switches to another policy, with a random limit or none.
 func (y *yard) exchange() {
-	name, time := Names()[y.next()%len(Names())], y.clock()
+	name, time := PolicyNames()[y.next()%len(PolicyNames())], y.clock()
 	to := newPolicy(y, name, "")
 	if limits := to.Limits(); len(limits) > 0 && y.next()%2 == 0 {
 		limit := limits[y.next()%len(limits)].Name
@@ -41,7 +41,7 @@ func (y *yard) exchange() {
 		}
 	}
 	y.pass(time)
-	out := y.p.Switch(to, time, nil)
+	out := y.p.SwitchPolicy(to, time, nil)
 	for _, b := range y.blocks {
 		b.passes = false
 	}
@@ -69,7 +69,7 @@ func newSwitchingYard(tb testing.TB, name string, ops []byte) *yard {
 // TestEveryPolicyTakesOverFromEveryOther goes over from every policy to every other one at random moments: nothing is handed out twice, given up
 // while it is used, or lost, and at the end nothing is left.
 func TestEveryPolicyTakesOverFromEveryOther(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range PolicyNames() {
 		for seed := range uint64(4) {
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
 				newSwitchingYard(t, name, noise(100+seed, 4000)).run()
@@ -79,7 +79,7 @@ func TestEveryPolicyTakesOverFromEveryOther(t *testing.T) {
 }
 
 func FuzzSwitches(f *testing.F) {
-	names := Names()
+	names := PolicyNames()
 	for i := range names {
 		f.Add(byte(i), noise(uint64(i), 400))
 	}
@@ -92,7 +92,7 @@ func FuzzSwitches(f *testing.F) {
 func (d *driver) change(to, limits string) []Eviction {
 	d.t.Helper()
 	d.now++
-	out := d.policy.Switch(newPolicy(d.t, to, limits), d.now, nil)
+	out := d.policy.SwitchPolicy(newPolicy(d.t, to, limits), d.now, nil)
 	d.release(out)
 	return out
 }
@@ -187,7 +187,7 @@ func TestFormerPolicysOrder(t *testing.T) {
 // back later.
 func TestSlabsOfAFormerPolicy(t *testing.T) {
 	for _, from := range carving() {
-		for _, to := range Names() {
+		for _, to := range PolicyNames() {
 			t.Run(from+" to "+to, func(t *testing.T) {
 				d := newPartDriver(t, from)
 				first, second := d.alloc(1000, 1, 1), d.alloc(2000, 1, 1)
@@ -221,7 +221,7 @@ func TestSlabsOfAFormerPolicy(t *testing.T) {
 
 // TestDecisionsAcrossASwitch: a thread that is in the driver while the policy changes carries out its decision.
 func TestDecisionsAcrossASwitch(t *testing.T) {
-	for _, to := range Names() {
+	for _, to := range PolicyNames() {
 		t.Run(to, func(t *testing.T) {
 			d := newPartDriver(t, "slab")
 			refused, _ := d.policy.Decide(d.request(100_000, 2, 1), nil)
@@ -291,7 +291,7 @@ func TestCarried(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := fmt.Sprint(Carried(c.from, present, c.to)); got != c.want {
+		if got := fmt.Sprint(CarriedSettings(c.from, present, c.to)); got != c.want {
 			t.Errorf("%s of %s to %s: %s, want %s", c.present, c.from, c.to, got, c.want)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 // sizesMax bounds a list of sizes.
 const sizesMax = 64
 
-// Takes says which values a limit takes.
-func (l *Limit) Takes() string {
+// ValuesText says which values a limit takes.
+func (l *Limit) ValuesText() string {
 	switch {
 	case l.Choices != nil:
 		return "one of " + strings.Join(l.Choices, ", ")

@@ -113,7 +113,7 @@ func TestTakes(t *testing.T) {
 		{Limit{Kind: Choice, Choices: []string{"a", "b"}}, "one of a, b"},
 		{Limit{Kind: Sizes, Min: 1, Max: tib}, "1 to 64 ascending sizes of 1 to 1099511627776, like 4096:65536"},
 	} {
-		if got := c.limit.Takes(); got != c.want {
+		if got := c.limit.ValuesText(); got != c.want {
 			t.Errorf("%+v takes %q, want %q", c.limit, got, c.want)
 		}
 	}

@@ -58,7 +58,7 @@ func (y *yard) settle() {
 	o := y.open[i]
 	s := y.slabs[o.decision.Slab]
 	if o.decision.SlabSize != 0 && !o.dead && !s.grown && how > 0 {
-		y.p.Grown(o.decision)
+		y.p.SlabCreated(o.decision)
 		s.grown, y.late = true, true
 		y.agree()
 		if how < 3 {
@@ -150,7 +150,7 @@ func (y *yard) letGo(b *yardBlock, busy bool, time int64) {
 
 func (y *yard) cooled(b *yardBlock, time int64) {
 	if b.state != cooling {
-		if out := y.p.Cooled(b.block, time, nil); len(out) != 0 {
+		if out := y.p.CoolingEnded(b.block, time, nil); len(out) != 0 {
 			y.Fatalf("a block that does not cool evicts %v", out)
 		}
 		return
@@ -162,7 +162,7 @@ func (y *yard) cooled(b *yardBlock, time int64) {
 		b.state, b.since = cached, max(y.now, time)
 	}
 	y.pass(time)
-	y.letSome(y.p.Cooled(b.block, time, nil))
+	y.letSome(y.p.CoolingEnded(b.block, time, nil))
 }
 
 func (y *yard) forget(b *yardBlock) {
@@ -362,7 +362,7 @@ func (y *yard) end() {
 
 // carving lists the policies that hand out sub-allocations.
 func carving() (names []string) {
-	for _, name := range Names() {
+	for _, name := range PolicyNames() {
 		if findPolicy(name).carver != nil {
 			names = append(names, name)
 		}

@@ -81,7 +81,7 @@ func (b *bench) countProcessed(list []wire.Sample) (taken, written float64, err 
 		}
 	})
 	create := newCreateSample()
-	book.Call(&create)
+	book.HandleCall(&create)
 	var raw [][]byte
 	for i := range list {
 		raw = append(raw, wire.AppendSample(nil, &list[i]))
@@ -97,7 +97,7 @@ func (b *bench) countProcessed(list []wire.Sample) (taken, written float64, err 
 				}
 				now += 100
 				s.Entered, s.Time = now-50, now
-				book.Call(&s)
+				book.HandleCall(&s)
 				n++
 			}
 		}
@@ -171,7 +171,7 @@ func allProbes(path string) (probes []kernel.Probe, shapes []wire.Shape, err err
 	}
 	for i, name := range names {
 		if offset, ok := library.Functions[name]; ok {
-			probes = append(probes, kernel.Probe{Function: uint16(i), Offset: target.Entries(path, []uint64{offset})[0]})
+			probes = append(probes, kernel.Probe{Function: uint16(i), Offset: target.ProbePlaces(path, []uint64{offset})[0]})
 		}
 	}
 	return probes, shapes, nil

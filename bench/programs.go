@@ -39,7 +39,7 @@ func (b *bench) measurePrograms() error {
 // everyPolicy runs one program bare and under all policies, in turns, and returns notes on runs that could not be measured.
 func (b *bench) everyPolicy(workload []string) (notes []string) {
 	modes := []mode{bare}
-	for _, name := range allocator.Names() {
+	for _, name := range allocator.PolicyNames() {
 		modes = append(modes, mode{name: name, policy: name})
 	}
 	results, failures := make([][]result, len(modes)), make([]error, len(modes))

@@ -81,7 +81,7 @@ func writeLong(path string, size int64) (events uint64, err error) {
 	var sum recording.Summary
 	var held [live]wire.CreateFields
 	var inUse uint64
-	w.Summarize(func() recording.Summary {
+	w.SetSummarizer(func() recording.Summary {
 		s := sum
 		sum = recording.Summary{InUse: inUse}
 		return s

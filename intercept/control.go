@@ -56,7 +56,7 @@ func obeyMessage(message wire.Control, callbacks C.struct_gmt_callbacks) {
 	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
 	C.call_enter(callbacks)
 	received := readClock()
-	reply, n, out, err := core.Control(message.Text, int64(received), scratch[:0])
+	reply, n, out, err := core.ObeyMessage(message.Text, int64(received), scratch[:0])
 	fillEvictions(&evictions, out)
 	C.call_leave(callbacks)
 	result := C.int32_t(0)

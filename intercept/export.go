@@ -115,7 +115,7 @@ func flagToC(set bool) C.uint8_t {
 
 //export gmt_core_grown
 func gmt_core_grown(plan *C.struct_gmt_plan, handle C.uint64_t) C.int64_t {
-	return numberOrError(core.Grown(decisionOf(plan), uint64(handle)))
+	return numberOrError(core.SlabCreated(decisionOf(plan), uint64(handle)))
 }
 
 //export gmt_core_commit
@@ -139,7 +139,7 @@ func gmt_core_free(block C.uint64_t, busy C.uint32_t, time C.int64_t, evictions 
 //export gmt_core_cooled
 func gmt_core_cooled(block C.uint64_t, time C.int64_t, evictions *C.struct_gmt_evictions) C.int64_t {
 	var scratch [few]broker.Eviction
-	out, n, err := core.Cooled(allocator.Block(block), int64(time), scratch[:0])
+	out, n, err := core.CoolingEnded(allocator.Block(block), int64(time), scratch[:0])
 	fillEvictions(evictions, out)
 	return numberOrError(n, err)
 }
@@ -168,7 +168,7 @@ func gmt_core_drop_class(class C.uint32_t, evictions *C.struct_gmt_evictions) C.
 //export gmt_core_more
 func gmt_core_more(evictions *C.struct_gmt_evictions) C.int64_t {
 	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
-	out, err := core.More(scratch[:0])
+	out, err := core.MoreEvictions(scratch[:0])
 	fillEvictions(evictions, out)
 	return numberOrError(0, err)
 }
@@ -181,7 +181,7 @@ func gmt_core_gauge(gauge *C.struct_gmt_gauge) C.int64_t {
 		largest: C.uint64_t(s.InSlabs.Largest),
 		ranges:  C.uint64_t(s.InSlabs.Ranges),
 		squares: C.double(s.InSlabs.Squares),
-		excess:  C.uint64_t(s.Excess()),
+		excess:  C.uint64_t(s.ExcessBytes()),
 	}
 	return numberOrError(0, err)
 }
@@ -230,7 +230,7 @@ func fillEvictions(to *C.struct_gmt_evictions, out []broker.Eviction) {
 			reason: C.uint8_t(e.Reason),
 		}
 	}
-	if len(out) > 0 && core.Pending() {
+	if len(out) > 0 && core.HasPending() {
 		to.more = 1
 	}
 }

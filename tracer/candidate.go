@@ -13,7 +13,7 @@ func (t *Tracer) attachRunning() error {
 	if t.probes.everywhere {
 		t.probeLoaders(allProcesses)
 	}
-	if t.options.Open() {
+	if t.options.MayGrow() {
 		// Dynamic linkers come first: they report what later processes map.
 		for _, linker := range t.catalog.KnownLinkers() {
 			t.probeLibrary(&linker, allProcesses)
@@ -101,7 +101,7 @@ func (t *Tracer) attachPID(pid int) error {
 	if err == nil && found.Unsupported != "" {
 		err = fmt.Errorf("cannot watch process %d: %s", pid, found.Unsupported)
 	}
-	if err == nil && t.killsFiltered != "" && found.Filtered() {
+	if err == nil && t.killsFiltered != "" && found.HasSeccompFilter() {
 		err = fmt.Errorf("cannot watch process %d: %w", pid, killsFilteredError(t.killsFiltered))
 	}
 	if err != nil {
@@ -114,8 +114,8 @@ func (t *Tracer) attachPID(pid int) error {
 	p := t.table.expectProgram(pid)
 	p.view = t.inspectCode(found)
 	t.beginWatching(p, t.lastTime)
-	t.remapped[pid] = true // what it mapped while we attached was not reported
-	if !found.Same() {     // its end would never be reported
+	t.remapped[pid] = true    // what it mapped while we attached was not reported
+	if !found.StillExists() { // its end would never be reported
 		t.noteExit(pid, t.lastTime, unknownStatus)
 		return fmt.Errorf("process %d: %w", pid, target.ErrGone)
 	}
@@ -146,7 +146,7 @@ func (t *Tracer) inspectProcess(pid int) error {
 		t.addCandidate(found, true)
 	case t.selects(found):
 		t.addCandidate(found, false)
-	case t.options.Open() && (p != nil || !t.kernel.Watches(pid)): // else its fork is still to be read
+	case t.options.MayGrow() && (p != nil || !t.kernel.Watches(pid)): // else its fork is still to be read
 		t.ignoreInspected(found)
 	}
 	return nil
@@ -219,7 +219,7 @@ func (t *Tracer) viewOfCaller(p *process) (view, error) {
 		v = t.inspectCode(found) // at once: it may end at any time
 	}
 	parent := p.target
-	if parent == nil || err != nil && !errors.Is(err, target.ErrGone) || err == nil && found.Runs(parent) && found.Same() {
+	if parent == nil || err != nil && !errors.Is(err, target.ErrGone) || err == nil && found.RunsSameProgram(parent) && found.StillExists() {
 		return v, err
 	}
 	child := parent.Child(p.pid, p.parent)

@@ -197,7 +197,7 @@ func (s *probes) addProbes(p *fileProbes, pid int, functions map[uint64]uint16) 
 	}
 	var errs []error
 	offsets := slices.Collect(maps.Keys(functions))
-	entries := target.Entries(p.path, offsets)
+	entries := target.ProbePlaces(p.path, offsets)
 	for len(offsets) > 0 {
 		list := make([]kernel.Probe, len(offsets))
 		for i := range offsets {

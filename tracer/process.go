@@ -48,7 +48,7 @@ func (p *process) hasLost() bool {
 func (p *process) recordLosses() {
 	calls, uses := p.tracer.kernel.Lost(p.pid)
 	if calls > p.lost {
-		p.objects.Lost()
+		p.objects.NoteLost()
 		p.passRecord(&wire.Record{Event: wire.LostFields{Events: calls - p.lost, Uses: uses - p.lostUses}.Event()})
 	}
 	p.lost, p.lostUses = calls, uses
@@ -94,7 +94,7 @@ func (t *Tracer) beginWatching(p *process, time uint64) {
 // unknownStatus.
 func (t *Tracer) recordEnd(p *process, time, status uint64) {
 	p.recordLosses()
-	p.objects.End(time)
+	p.objects.FinishAt(time)
 	exit := wire.ExitFields{Time: time, Status: -1}
 	switch signal := status & 0x7f; {
 	case status == unknownStatus:
@@ -115,10 +115,10 @@ func (t *Tracer) addForked(pid, child int) {
 		return
 	}
 	var v view
-	if t.kernel.Lifecycle() { // else nothing reports when the child executes another program
+	if t.kernel.ReportsLifecycle() { // else nothing reports when the child executes another program
 		v = parent.view
 	}
-	if t.options.Follow || v.target != nil && t.options.Open() {
+	if t.options.Follow || v.target != nil && t.options.MayGrow() {
 		t.table.addChild(parent, child, t.options.Follow, v)
 	}
 }
@@ -149,7 +149,7 @@ func (t *Tracer) noteExec(pid, thread int, time uint64) {
 
 // nameExeced notes the name of a program: it may end before we can read it.
 func (t *Tracer) nameExeced(pid int, name string) {
-	if t.options.Open() {
+	if t.options.MayGrow() {
 		t.names[pid] = name
 	}
 }
@@ -175,7 +175,7 @@ func (t *Tracer) ignoreProcess(pid int) {
 // selected, and nothing would clear a verdict that came after the execve.
 func (t *Tracer) ignoreInspected(p *target.Process) {
 	t.ignoreProcess(p.PID)
-	if p.Replaced() {
+	if p.HasExecuted() {
 		t.setVerdict(p.PID, kernel.Forget)
 	}
 }

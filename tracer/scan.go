@@ -40,15 +40,15 @@ func (t *Tracer) scanIfDue() {
 // container that has just started; those with a known one are probed before they begin. On a kernel without BTF nothing
 // reports that processes start, end or execute a program: we find out late, and miss the calls made meanwhile.
 func (t *Tracer) scanProcesses() {
-	blind := !t.kernel.Lifecycle()
+	blind := !t.kernel.ReportsLifecycle()
 	if blind {
 		for p := range t.table.eachAtLeast(watched) {
-			if p.target.Replaced() {
+			if p.target.HasExecuted() {
 				t.noteExec(p.pid, p.pid, t.scan.last) // the executing thread is unknown
 			}
 		}
 	}
-	if t.options.Open() || t.options.Follow && blind {
+	if t.options.MayGrow() || t.options.Follow && blind {
 		t.scanForNew()
 	}
 	if lost, _ := t.kernel.LostAll(); lost > t.scan.lost {
@@ -67,7 +67,7 @@ func (t *Tracer) scanForEnded() {
 	for p := range t.table.eachAtLeast(expected) {
 		missing := !target.Exists(p.pid)
 		if p.state == watched {
-			missing = !p.target.Same()
+			missing = !p.target.StillExists()
 		}
 		if missing && p.missing && t.scan.drained {
 			t.noteExit(p.pid, t.scan.last, unknownStatus)
@@ -79,7 +79,7 @@ func (t *Tracer) scanForEnded() {
 // scanForNew inspects new processes that may belong to the selection, and clears the verdicts on those that have ended.
 // Without BTF it misses children whose parent ended before the scan.
 func (t *Tracer) scanForNew() {
-	came, went, err := t.scan.pids.Look()
+	came, went, err := t.scan.pids.FindChanges()
 	if err != nil {
 		t.warn(err)
 	}
@@ -91,7 +91,7 @@ func (t *Tracer) scanForNew() {
 		}
 	}
 	for _, pid := range came {
-		if p, err := target.Open(pid); err == nil && !t.kernel.Lifecycle() {
+		if p, err := target.Open(pid); err == nil && !t.kernel.ReportsLifecycle() {
 			t.addForked(p.Parent, pid)
 		}
 		_ = t.inspectProcess(pid) // an error is reported at its first call

@@ -73,7 +73,7 @@ func Start(options Options) (*Tracer, error) {
 	if err := report.Refusal(); err != nil {
 		return nil, err
 	}
-	if report.KillsFiltered && (options.Open() || options.Follow) {
+	if report.KillsFiltered && (options.MayGrow() || options.Follow) {
 		return nil, fmt.Errorf("only -p is possible here: %w", killsFilteredError(report.Kernel))
 	}
 	raisePriority()
@@ -90,15 +90,15 @@ func Start(options Options) (*Tracer, error) {
 	t.put = t.bufferRecord
 	var err error
 	t.kernel, err = kernel.New(kernel.Options{
-		Shapes: callShapes(), WatchAll: options.Open(), Follow: options.Follow,
+		Shapes: callShapes(), WatchAll: options.MayGrow(), Follow: options.Follow,
 		Stacks: options.Tags == wire.TagsStack, Uses: options.Uses, Types: system.Types,
 	})
 	if err != nil {
-		return nil, rights.Explain(err)
+		return nil, rights.ExplainError(err)
 	}
-	t.probes = newProbes(t.kernel, options.Open() || options.Follow)
+	t.probes = newProbes(t.kernel, options.MayGrow() || options.Follow)
 	if err := errors.Join(t.kernel.SetPaused(true), t.attachRunning(), t.kernel.SetPaused(false)); err != nil {
-		return nil, errors.Join(rights.Explain(err), t.Close())
+		return nil, errors.Join(rights.ExplainError(err), t.Close())
 	}
 	return t, nil
 }
@@ -165,7 +165,7 @@ func (t *Tracer) Poll(wait time.Duration, put func(*wire.Record)) (int, error) {
 		_ = t.inspectProcess(pid) // an error is reported at its first call
 	}
 	t.scanIfDue()
-	if len(t.table.byPID) == 0 && !t.options.Open() {
+	if len(t.table.byPID) == 0 && !t.options.MayGrow() {
 		return n, io.EOF
 	}
 	return n, nil
@@ -209,8 +209,8 @@ func (t *Tracer) handleCall(pid int, s *wire.Sample) {
 		return
 	}
 	p.thread = s.Tid
-	p.tags.See(s)
-	p.objects.Call(s)
+	p.tags.SetTimeOf(s)
+	p.objects.HandleCall(s)
 }
 
 // setVerdict decides whether the kernel reports the calls of a process.
@@ -258,7 +258,7 @@ func (t *Tracer) Detach() error {
 
 // warnOfIncompleteStacks says how many call stacks are incomplete.
 func (t *Tracer) warnOfIncompleteStacks() {
-	if n := t.kernel.Shortened(); n > 0 {
+	if n := t.kernel.CallsWithoutStack(); n > 0 {
 		t.options.Warn(fmt.Sprintf("%d calls have only their innermost frame: this machine could not keep up", n))
 	}
 	for p := range t.table.eachAtLeast(watched) {

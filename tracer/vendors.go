@@ -70,7 +70,7 @@ func (t *Tracer) learnExtensions() {
 		if len(a.list) == 0 {
 			return
 		}
-		t.catalog.Learn(a.list)
+		t.catalog.LearnExtensions(a.list)
 		for p := range t.table.eachAtLeast(inspected) {
 			t.attachLibraries(p.target)
 		}

@@ -17,7 +17,7 @@ import (
 // queryingTestDriver makes Options.Ask query the driver for tests.
 func queryingTestDriver(t *testing.T) func(*Options) {
 	t.Helper()
-	shim, err := payload.Shim()
+	shim, err := payload.OpenShim()
 	if err != nil {
 		t.Fatal(err)
 	}

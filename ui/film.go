@@ -8,10 +8,10 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// Film returns a moving picture of the dashboard around a run, and of what changes of limits brought: SVG that loads nothing,
+// RenderFilm returns a moving picture of the dashboard around a run, and of what changes of limits brought: SVG that loads nothing,
 // dark or light as its reader prefers. It shows each snapshot for a time, w by h cells large, and repeats. A reader that shows
 // no motion shows the last snapshot.
-func Film(snapshots []*stats.Snapshot, judge Judge, each time.Duration, w, h int) string {
+func RenderFilm(snapshots []*stats.Snapshot, judge Judge, each time.Duration, w, h int) string {
 	d := newDashboard(Options{ReadOnly: true, Judge: judge}, newTheme(Dark, Braille))
 	d.resize(w, h)
 	f := film{frames: len(snapshots), seen: map[string][]bool{}}

@@ -102,7 +102,7 @@ func TestFilmShowsWhatTheDashboardShows(t *testing.T) {
 		s.Tags = s.Tags[:len(s.Tags)-i%2]
 		snapshots = append(snapshots, &s)
 	}
-	picture := Film(snapshots, &analysis.Live{}, 500*time.Millisecond, 120, 36)
+	picture := RenderFilm(snapshots, &analysis.Live{}, 500*time.Millisecond, 120, 36)
 	d := newDashboard(Options{ReadOnly: true, Judge: &analysis.Live{}}, newTheme(Dark, Braille))
 	d.resize(120, 36)
 	for i, s := range snapshots {
@@ -129,7 +129,7 @@ func TestFilmSaysWhatAChangeBrought(t *testing.T) {
 		s.Limits[0].Value *= float64(1 + min(i/3, 1))
 		snapshots = append(snapshots, &s)
 	}
-	picture, name := Film(snapshots, &analysis.Live{}, time.Second, 120, 36), snapshots[0].Limits[0].Name
+	picture, name := RenderFilm(snapshots, &analysis.Live{}, time.Second, 120, 36), snapshots[0].Limits[0].Name
 	for frame, want := range map[int]string{3: "✓ " + name + " ", 7: ": hit 0.0 % before, 100.0 % 3 s after"} {
 		if got := frameOf(t, picture, float64(frame)/8); !strings.Contains(got, want) {
 			t.Errorf("frame %d has no %q:\n%s", frame, want, got)
@@ -144,7 +144,7 @@ func TestFilmOfTheReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	picture, today := string(b), Film([]*stats.Snapshot{sampleSnapshot()}, &analysis.Live{}, time.Second, 120, 36)
+	picture, today := string(b), RenderFilm([]*stats.Snapshot{sampleSnapshot()}, &analysis.Live{}, time.Second, 120, 36)
 	if end := strings.Index(today, "</style>"); !strings.HasPrefix(picture, today[:end]) {
 		t.Error("docs/dashboard.svg has other colours: run make screenshot")
 	}

@@ -34,7 +34,7 @@ func (d *dashboard) guideHints(s *stats.Snapshot) []hint {
 	case d.zoom != noPane && last == nil:
 		return nil
 	case running != nil:
-		return []hint{{"", "measuring: " + running.Other() + ", in parts of the run"}, {"E", "end that"}}
+		return []hint{{"", "measuring: " + running.OtherText() + ", in parts of the run"}, {"E", "end that"}}
 	case last != nil && len(last.after) == 0:
 		return []hint{{"", "✓ " + last.label + ": what it changes is known in 3 s"}, {"u", "take it back"}}
 	case last != nil:

@@ -353,7 +353,7 @@ func (d *dashboard) gainFields(s *stats.Snapshot) []field {
 	calls, _ := s.Saving()
 	switch m := s.Measured.Known(); {
 	case m != nil:
-		return append(fields, wordsField(3, "measured", m.Change(), plain), wordsField(4, "", m.Other(), dim))
+		return append(fields, wordsField(3, "measured", m.Change(), plain), wordsField(4, "", m.OtherText(), dim))
 	case !calls && t.Hits > 0 && d.o.Measure != nil && !d.hasEnded() && s.Measured.Running() == nil:
 		hint := wordsField(3, "E", "measures what that gains", dim)
 		hint.key = true

@@ -105,7 +105,7 @@ func drawStrip(r region, m *stats.MappedSlab) {
 		from, until := x*stats.MapCells/n, (x+1)*stats.MapCells/n
 		inUse, cools := 0, 0
 		for i := from; i < until; i++ {
-			a, b := m.Cell(i)
+			a, b := m.CellUse(i)
 			inUse, cools = inUse+a, cools+b
 		}
 		switch {

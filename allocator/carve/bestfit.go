@@ -45,26 +45,26 @@ func NewBestFit(align uint64) Carver {
 	return &bestFit{shift: exponentOf("alignment", align), segments: make([]segment, 1)}
 }
 
-// Round implements Carver.
-func (b *bestFit) Round(size uint64) uint64 {
+// RoundUp implements Carver.
+func (b *bestFit) RoundUp(size uint64) uint64 {
 	align := uint64(1) << b.shift
-	if size > b.UsableOf(^uint64(0)) {
+	if size > b.UsableBytes(^uint64(0)) {
 		return 0
 	}
 	return (max(size, 1) + align - 1) &^ (align - 1)
 }
 
 // SlabSize implements Carver: a slab is any multiple of the alignment.
-func (b *bestFit) SlabSize(want uint64) uint64 { return b.Round(want) }
+func (b *bestFit) SlabSize(want uint64) uint64 { return b.RoundUp(want) }
 
-// UsableOf implements Carver: all of the slab.
-func (b *bestFit) UsableOf(slabSize uint64) uint64 {
+// UsableBytes implements Carver: all of the slab.
+func (b *bestFit) UsableBytes(slabSize uint64) uint64 {
 	return min(min(slabSize, maxBytes)>>b.shift, maxUnits-1) << b.shift
 }
 
-// Add implements Carver.
-func (b *bestFit) Add(slab int32, size uint64) {
-	size = b.UsableOf(size)
+// AddSlab implements Carver.
+func (b *bestFit) AddSlab(slab int32, size uint64) {
+	size = b.UsableBytes(size)
 	if size == 0 {
 		panic(fmt.Sprintf("carve: slab %d is smaller than the alignment", slab))
 	}
@@ -74,8 +74,8 @@ func (b *bestFit) Add(slab int32, size uint64) {
 	b.addFree(s.first)
 }
 
-// Remove implements Carver.
-func (b *bestFit) Remove(slab int32) {
+// RemoveSlab implements Carver.
+func (b *bestFit) RemoveSlab(slab int32) {
 	s := b.slabs.get(slab)
 	if s.parts != 0 {
 		panic(fmt.Sprintf("carve: slab %d is to go and has %d parts", slab, s.parts))
@@ -87,7 +87,7 @@ func (b *bestFit) Remove(slab int32) {
 
 // Carve implements Carver.
 func (b *bestFit) Carve(size uint64) (Part, bool) {
-	size = b.Round(size)
+	size = b.RoundUp(size)
 	if size == 0 {
 		return Part{}, false
 	}
@@ -157,8 +157,8 @@ func (b *bestFit) joinNext(i, after int32) {
 	b.spare = append(b.spare, after)
 }
 
-// Space implements Carver.
-func (b *bestFit) Space() Space {
+// FreeSpace implements Carver.
+func (b *bestFit) FreeSpace() Space {
 	largest := uint64(0)
 	if i := b.order.Last(&b.free); i != 0 {
 		largest = b.segments[i].size

@@ -47,7 +47,7 @@ const pageShift = 9 // a page is 1 << pageShift units
 func NewUAlloc(unit uint64) Carver {
 	fine := exponentOf("unit", unit)
 	u := &binned{unit: unit, fine: fine, shift: fine + pageShift}
-	u.small = make([]firsts, u.classOf(u.geometry(1).Largest())+1)
+	u.small = make([]firsts, u.classOf(u.geometry(1).LargestSmall())+1)
 	return u
 }
 
@@ -59,7 +59,7 @@ func (u *binned) geometry(pages int) ualloc.Geometry {
 func (u *binned) classOf(size uint64) int { return orderOf(size, u.fine) }
 
 // isSmall reports whether bins serve a request.
-func (u *binned) isSmall(size uint64) bool { return size <= u.geometry(1).Largest() }
+func (u *binned) isSmall(size uint64) bool { return size <= u.geometry(1).LargestSmall() }
 
 // pagesOf returns the number of pages of a slab, 0 if it has no room for a chunk. It returns no more pages than ualloc
 // can use.
@@ -75,12 +75,12 @@ func (u *binned) pagesOf(slabSize uint64) int {
 // largestSlab returns the bytes of the largest slab.
 func (u *binned) largestSlab() uint64 { return uint64(u.pagesOf(maxBytes)) << u.shift }
 
-// Round implements Carver.
-func (u *binned) Round(size uint64) uint64 {
+// RoundUp implements Carver.
+func (u *binned) RoundUp(size uint64) uint64 {
 	switch {
 	case u.isSmall(size):
 		return u.geometry(1).Round(max(size, 1))
-	case size > u.UsableOf(maxBytes):
+	case size > u.UsableBytes(maxBytes):
 		return 0
 	}
 	return 1 << (u.shift + orderOf(size, u.shift))
@@ -92,25 +92,27 @@ func (u *binned) SlabSize(want uint64) uint64 {
 		return 0
 	}
 	page := uint64(1) << u.shift
-	return max((want+page-1)&^(page-1), u.geometry(1).Chunk())
+	return max((want+page-1)&^(page-1), u.geometry(1).ChunkBytes())
 }
 
-// UsableOf implements Carver.
-func (u *binned) UsableOf(slabSize uint64) uint64 { return usableBytes(u.pagesOf(slabSize), u.shift) }
+// UsableBytes implements Carver.
+func (u *binned) UsableBytes(slabSize uint64) uint64 {
+	return usableBytes(u.pagesOf(slabSize), u.shift)
+}
 
-// Add implements Carver.
-func (u *binned) Add(slab int32, size uint64) {
+// AddSlab implements Carver.
+func (u *binned) AddSlab(slab int32, size uint64) {
 	count := u.pagesOf(size)
 	if count == 0 {
-		panic(fmt.Sprintf("carve: slab %d has no room for a chunk of %d bytes", slab, u.geometry(1).Chunk()))
+		panic(fmt.Sprintf("carve: slab %d has no room for a chunk of %d bytes", slab, u.geometry(1).ChunkBytes()))
 	}
 	s := u.slabs.addSlab(slab)
 	*s = newBinSlab(u, count)
 	u.updateRanks(slab, *s)
 }
 
-// Remove implements Carver.
-func (u *binned) Remove(slab int32) {
+// RemoveSlab implements Carver.
+func (u *binned) RemoveSlab(slab int32) {
 	s := *u.slabs.get(slab)
 	if s.parts != 0 {
 		panic(fmt.Sprintf("carve: slab %d is to go and has %d parts", slab, s.parts))
@@ -180,9 +182,9 @@ func (u *binned) updateRanks(slab int32, s *binSlab) {
 	}
 }
 
-// Space implements Carver. Ranges are the free blocks of pages, the free slots of bins, and bins without a size. Such a
+// FreeSpace implements Carver. Ranges are the free blocks of pages, the free slots of bins, and bins without a size. Such a
 // bin counts with the bytes of all its slots of the smallest size.
-func (u *binned) Space() Space {
+func (u *binned) FreeSpace() Space {
 	most := largestFreeBlock(&u.large, u.shift)
 	for class := len(u.small) - 1; most == 0 && class >= 0; class-- {
 		if u.small[class].highestRank() != 0 || u.rooms.highestRank() != noRoom {

@@ -48,7 +48,7 @@ func newBinSlab(of *binned, count int) *binSlab {
 	}
 	small, err := ualloc.New(s, s.geometry, 1)
 	if err != nil {
-		panic("carve: " + err.Error()) // never: NewUAlloc and Add meet its conditions
+		panic("carve: " + err.Error()) // never: NewUAlloc and AddSlab meet its conditions
 	}
 	s.small = small
 	return s
@@ -88,7 +88,7 @@ func (s *binSlab) countIdleAsPages(page int) {
 		return
 	}
 	s.countChunk(page, -1)
-	order := orderOf(s.geometry.Chunk(), s.of.shift)
+	order := orderOf(s.geometry.ChunkBytes(), s.of.shift)
 	s.pages.countFreed(order, s.pages.mergedOrder(page, order))
 	s.idle = page
 }
@@ -100,7 +100,7 @@ func (s *binSlab) countIdleAsBins() (page int) {
 		return page
 	}
 	s.idle = -1
-	order := orderOf(s.geometry.Chunk(), s.of.shift)
+	order := orderOf(s.geometry.ChunkBytes(), s.of.shift)
 	s.pages.countTaken(order, s.pages.mergedOrder(page, order))
 	s.countChunk(page, 1)
 	return page
@@ -178,7 +178,7 @@ func (s *binSlab) carveSmall(slab int32, size uint64) (Part, bool) {
 	if !ok {
 		return Part{}, false
 	}
-	page, _ := s.geometry.Bin(offset)
+	page, _ := s.geometry.BinPageOf(offset)
 	if s.idle >= 0 && page/chunkBins == s.idle/chunkBins {
 		s.countIdleAsBins()
 	}
@@ -198,7 +198,7 @@ func (s *binSlab) carveSmall(slab int32, size uint64) (Part, bool) {
 // freeSmall frees a small sub-allocation. It changes the counts of the bin first, because the allocator may then
 // release the whole chunk.
 func (s *binSlab) freeSmall(p Part) bool {
-	page, ok := s.geometry.Bin(p.Offset)
+	page, ok := s.geometry.BinPageOf(p.Offset)
 	if !ok || page >= len(s.bins) || s.bins[page].parts == 0 || p.Size != s.geometry.Unit<<s.bins[page].class {
 		return false
 	}

@@ -30,16 +30,16 @@ type Hints struct {
 	InUse   uint64 // bytes: the most in use at once
 }
 
-// Choose returns the bytes of a new slab for a carver, and the largest request that slabs of that size serve. A larger
+// ChooseSlabSize returns the bytes of a new slab for a carver, and the largest request that slabs of that size serve. A larger
 // request is humongous (seed 004) and gets a block of its own.
 //
 // When not given, M is four times the largest request so far, rounded up to a power of two, between 1 MiB and 64 MiB;
 // slabs then serve requests up to a quarter of M, so one slab has room for several. A given M is itself the largest
 // request. When not given, H is the most bytes in use so far, and never above the device's memory.
 //
-// Choose rounds the slab up to a size that the carver can manage. If the device cannot allocate that much, Choose returns the
+// ChooseSlabSize rounds the slab up to a size that the carver can manage. If the device cannot allocate that much, ChooseSlabSize returns the
 // largest manageable size that the device can allocate, or 0 twice if there is no such size: then every request is humongous.
-func (s Sizing) Choose(c Carver, hints Hints) (slab, serves uint64) {
+func (s Sizing) ChooseSlabSize(c Carver, hints Hints) (slab, serves uint64) {
 	m, serves := s.M, s.M
 	if m == 0 {
 		m = largestResource(hints.Request)
@@ -56,8 +56,8 @@ func (s Sizing) Choose(c Carver, hints Hints) (slab, serves uint64) {
 	if k == 0 {
 		k = DefaultBlocks
 	}
-	slab = slabSizeFor(c, max(BlockSize(m, h, k), c.Round(m)), s.Limit)
-	return slab, min(serves, c.UsableOf(slab))
+	slab = slabSizeFor(c, max(BlockSize(m, h, k), c.RoundUp(m)), s.Limit)
+	return slab, min(serves, c.UsableBytes(slab))
 }
 
 // largestResource returns M for the largest request so far.
@@ -77,7 +77,7 @@ func slabSizeFor(c Carver, size, limit uint64) uint64 {
 	if limit == 0 {
 		limit = maxBytes
 	}
-	most := c.UsableOf(limit)
+	most := c.UsableBytes(limit)
 	if most == 0 {
 		return 0
 	}

@@ -61,9 +61,9 @@ func TestChoose(t *testing.T) {
 		{"the device has nothing", Sizing{Limit: 255}, Hints{}, 0, 0},
 		{"no slab is that large", Sizing{M: 1 << 60}, Hints{}, 1 << 48, 1 << 48},
 	} {
-		c.slab = min(c.slab, best.UsableOf(^uint64(0)))
-		c.serves = min(c.serves, best.UsableOf(^uint64(0)))
-		if slab, serves := c.sizing.Choose(best, c.hints); slab != c.slab || serves != c.serves {
+		c.slab = min(c.slab, best.UsableBytes(^uint64(0)))
+		c.serves = min(c.serves, best.UsableBytes(^uint64(0)))
+		if slab, serves := c.sizing.ChooseSlabSize(best, c.hints); slab != c.slab || serves != c.serves {
 			t.Errorf("%s: slab %d, serves %d; want %d, %d", c.name, slab, serves, c.slab, c.serves)
 		}
 	}
@@ -85,7 +85,7 @@ func TestChooseRounds(t *testing.T) {
 		{"ualloc of 512", NewUAlloc(512), Sizing{}, 8 * m, m / 4},
 		{"ualloc, the device has less than a chunk", NewUAlloc(128), Sizing{Limit: 2*m - 1}, 0, 0},
 	} {
-		if slab, serves := c.sizing.Choose(c.carver, Hints{}); slab != c.slab || serves != c.serves {
+		if slab, serves := c.sizing.ChooseSlabSize(c.carver, Hints{}); slab != c.slab || serves != c.serves {
 			t.Errorf("%s: slab %d, serves %d; want %d, %d", c.name, slab, serves, c.slab, c.serves)
 		}
 	}

@@ -27,8 +27,8 @@ type buddySlab struct {
 // pages, and needs 9 to 17 bytes of host memory for each.
 func NewBuddy(page uint64) Carver { return &buddy{shift: exponentOf("page", page)} }
 
-// Round implements Carver.
-func (b *buddy) Round(size uint64) uint64 {
+// RoundUp implements Carver.
+func (b *buddy) RoundUp(size uint64) uint64 {
 	if size > tbuddy.MaxPages<<b.shift {
 		return 0
 	}
@@ -45,8 +45,8 @@ func (b *buddy) SlabSize(want uint64) uint64 {
 	return (max(want, 1) + page - 1) &^ (page - 1)
 }
 
-// UsableOf implements Carver: the largest power of two of pages.
-func (b *buddy) UsableOf(slabSize uint64) uint64 { return usableBytes(b.pagesIn(slabSize), b.shift) }
+// UsableBytes implements Carver: the largest power of two of pages.
+func (b *buddy) UsableBytes(slabSize uint64) uint64 { return usableBytes(b.pagesIn(slabSize), b.shift) }
 
 // pagesIn returns the pages of a slab.
 func (b *buddy) pagesIn(slabSize uint64) int {
@@ -61,8 +61,8 @@ func usableBytes(pages, shift int) uint64 {
 	return 1 << (shift + bits.Len(uint(pages)) - 1)
 }
 
-// Add implements Carver.
-func (b *buddy) Add(slab int32, size uint64) {
+// AddSlab implements Carver.
+func (b *buddy) AddSlab(slab int32, size uint64) {
 	if b.pagesIn(size) == 0 {
 		panic(fmt.Sprintf("carve: slab %d is smaller than a page", slab))
 	}
@@ -71,8 +71,8 @@ func (b *buddy) Add(slab int32, size uint64) {
 	b.ranks.setRank(slab, s.pages.largestFreeRank())
 }
 
-// Remove implements Carver.
-func (b *buddy) Remove(slab int32) {
+// RemoveSlab implements Carver.
+func (b *buddy) RemoveSlab(slab int32) {
 	s := b.slabs.get(slab)
 	if s.parts != 0 {
 		panic(fmt.Sprintf("carve: slab %d is to go and has %d parts", slab, s.parts))
@@ -114,8 +114,8 @@ func (b *buddy) Free(p Part) (empty bool) {
 	return s.parts == 0
 }
 
-// Space implements Carver.
-func (b *buddy) Space() Space { return b.tally.toSpace(largestFreeBlock(&b.ranks, b.shift)) }
+// FreeSpace implements Carver.
+func (b *buddy) FreeSpace() Space { return b.tally.toSpace(largestFreeBlock(&b.ranks, b.shift)) }
 
 // largestFreeBlock returns the bytes of the largest free block of all slabs, by their ranks.
 func largestFreeBlock(ranks *firsts, shift int) uint64 {

@@ -15,29 +15,29 @@ import (
 )
 
 // Carver hands out sub-allocations. The caller creates slabs and numbers them: from 1, below MaxSlabs. It may use a number
-// again after Remove; a Carver needs memory in proportion to the largest number so far. Methods panic on calls that only a
-// bug in the caller makes, such as Add of a known slab, or Free of a range that was not handed out: otherwise two buffers
+// again after RemoveSlab; a Carver needs memory in proportion to the largest number so far. Methods panic on calls that only a
+// bug in the caller makes, such as AddSlab of a known slab, or Free of a range that was not handed out: otherwise two buffers
 // would get the same bytes.
 type Carver interface {
-	// Round returns the bytes that a sub-allocation for a request of size bytes takes; a size of 0 counts as 1. It returns
+	// RoundUp returns the bytes that a sub-allocation for a request of size bytes takes; a size of 0 counts as 1. It returns
 	// 0 when no sub-allocation of any slab can be that large.
-	Round(size uint64) uint64
+	RoundUp(size uint64) uint64
 
 	// SlabSize returns the bytes of a slab with at least want bytes, rounded up to a size that can be managed; 0 when no
-	// slab can be that large. A slab of SlabSize(Round(size)) bytes serves a request of size bytes. The device may not
-	// create a slab of that size: then UsableOf says how much of a smaller one can be used.
+	// slab can be that large. A slab of SlabSize(RoundUp(size)) bytes serves a request of size bytes. The device may not
+	// create a slab of that size: then UsableBytes says how much of a smaller one can be used.
 	SlabSize(want uint64) uint64
 
-	// UsableOf returns the size of the largest request that an empty slab of slabSize bytes serves; 0 when that is too small
+	// UsableBytes returns the size of the largest request that an empty slab of slabSize bytes serves; 0 when that is too small
 	// for a slab.
-	UsableOf(slabSize uint64) uint64
+	UsableBytes(slabSize uint64) uint64
 
-	// Add adds an empty slab of size bytes, with unknown contents. Bytes that cannot be managed stay unused. It panics
-	// where UsableOf(size) is 0.
-	Add(slab int32, size uint64)
+	// AddSlab adds an empty slab of size bytes, with unknown contents. Bytes that cannot be managed stay unused. It panics
+	// where UsableBytes(size) is 0.
+	AddSlab(slab int32, size uint64)
 
-	// Remove forgets a slab that has no sub-allocations.
-	Remove(slab int32)
+	// RemoveSlab forgets a slab that has no sub-allocations.
+	RemoveSlab(slab int32)
 
 	// Carve finds room for a request of size bytes; false: no slab has room.
 	Carve(size uint64) (Part, bool)
@@ -46,8 +46,8 @@ type Carver interface {
 	// Slab, Offset and Size.
 	Free(p Part) (empty bool)
 
-	// Space describes the free ranges. It costs at most O(log n), for Placed O(n).
-	Space() Space
+	// FreeSpace describes the free ranges. It costs at most O(log n), for Placed O(n).
+	FreeSpace() Space
 
 	// Validate checks every invariant, for tests. It is slow.
 	Validate() error

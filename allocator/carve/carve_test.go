@@ -10,7 +10,7 @@ import (
 // TestThreeHoles is the example of METRICS: three free ranges of 256 bytes with sub-allocations between them.
 func TestThreeHoles(t *testing.T) {
 	c := NewBestFit(16)
-	c.Add(1, 6*256)
+	c.AddSlab(1, 6*256)
 	var parts [6]Part
 	for i := range parts {
 		parts[i], _ = c.Carve(256)
@@ -18,7 +18,7 @@ func TestThreeHoles(t *testing.T) {
 	for _, i := range []int{4, 0, 2} {
 		c.Free(parts[i])
 	}
-	if got, want := c.Space(), (Space{Bytes: 768, Largest: 256, Squares: 3 * 256 * 256, Ranges: 3}); got != want {
+	if got, want := c.FreeSpace(), (Space{Bytes: 768, Largest: 256, Squares: 3 * 256 * 256, Ranges: 3}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	if p, ok := c.Carve(512); ok {
@@ -65,7 +65,7 @@ func (w *churn) carve(size uint64) Part {
 	p, ok := w.c.Carve(size)
 	if !ok {
 		w.slabs++
-		w.c.Add(w.slabs, w.slab)
+		w.c.AddSlab(w.slabs, w.slab)
 		p, _ = w.c.Carve(size)
 	}
 	return p
@@ -134,13 +134,13 @@ func TestMisusePanics(t *testing.T) {
 	for i := range kinds {
 		k := &kinds[i]
 		for name, misuse := range map[string]func(c Carver, p Part){
-			"slab 0":             func(c Carver, _ Part) { c.Add(0, 4096) },
-			"slab -1":            func(c Carver, _ Part) { c.Add(-1, 4096) },
-			"too many slabs":     func(c Carver, _ Part) { c.Add(MaxSlabs, 4096) },
-			"added twice":        func(c Carver, p Part) { c.Add(p.Slab, k.slabs[0]) },
-			"too small a slab":   func(c Carver, _ Part) { c.Add(3, 0) },
-			"removed with parts": func(c Carver, p Part) { c.Remove(p.Slab) },
-			"unknown slab":       func(c Carver, _ Part) { c.Remove(7) },
+			"slab 0":             func(c Carver, _ Part) { c.AddSlab(0, 4096) },
+			"slab -1":            func(c Carver, _ Part) { c.AddSlab(-1, 4096) },
+			"too many slabs":     func(c Carver, _ Part) { c.AddSlab(MaxSlabs, 4096) },
+			"added twice":        func(c Carver, p Part) { c.AddSlab(p.Slab, k.slabs[0]) },
+			"too small a slab":   func(c Carver, _ Part) { c.AddSlab(3, 0) },
+			"removed with parts": func(c Carver, p Part) { c.RemoveSlab(p.Slab) },
+			"unknown slab":       func(c Carver, _ Part) { c.RemoveSlab(7) },
 			"part of no slab":    func(c Carver, p Part) { p.Slab = 9; c.Free(p) },
 			"freed twice":        func(c Carver, p Part) { c.Free(p); c.Free(p) },
 			"part moved":         func(c Carver, p Part) { p.Offset += p.Size; c.Free(p) },
@@ -148,12 +148,12 @@ func TestMisusePanics(t *testing.T) {
 			"part off by one":    func(c Carver, p Part) { p.Offset++; c.Free(p) },
 			"part grown":         func(c Carver, p Part) { p.Size *= 2; c.Free(p) },
 			"part shrunk":        func(c Carver, p Part) { p.Size--; c.Free(p) },
-			"part before":        func(c Carver, p Part) { p.Offset = 0; p.Size = c.Round(1); c.Free(p) },
+			"part before":        func(c Carver, p Part) { p.Offset = 0; p.Size = c.RoundUp(1); c.Free(p) },
 		} {
 			for _, size := range []uint64{1, 600} {
 				c := k.create()
-				c.Add(1, k.slabs[0])
-				c.Add(2, k.slabs[0])
+				c.AddSlab(1, k.slabs[0])
+				c.AddSlab(2, k.slabs[0])
 				c.Carve(size + 40)
 				p, _ := c.Carve(size)
 				if said := catch(func() { misuse(c, p) }); !strings.HasPrefix(said, "carve: ") {
@@ -170,8 +170,8 @@ func TestMisusePanics(t *testing.T) {
 		}
 		for align := uint64(1); align <= 1<<20; align *= 2 {
 			c := create(align)
-			if size := c.SlabSize(1); size%align != 0 || c.Round(1) != align || c.UsableOf(size) < align || c.UsableOf(1<<63) > 1<<48 {
-				t.Errorf("%s, alignment %d: slab of %d, part of %d, usable up to %d", name, align, size, c.Round(1), c.UsableOf(1<<63))
+			if size := c.SlabSize(1); size%align != 0 || c.RoundUp(1) != align || c.UsableBytes(size) < align || c.UsableBytes(1<<63) > 1<<48 {
+				t.Errorf("%s, alignment %d: slab of %d, part of %d, usable up to %d", name, align, size, c.RoundUp(1), c.UsableBytes(1<<63))
 			}
 		}
 	}
@@ -181,7 +181,7 @@ func TestMisusePanics(t *testing.T) {
 // whatever the slabs' numbers.
 func TestSmallPartsFillBins(t *testing.T) {
 	c := NewUAlloc(1)
-	c.Add(2, 2*32*512)
+	c.AddSlab(2, 2*32*512)
 	carve := func(size uint64, slab int32) Part {
 		t.Helper()
 		p, ok := c.Carve(size)
@@ -191,7 +191,7 @@ func TestSmallPartsFillBins(t *testing.T) {
 		return p
 	}
 	carve(1, 2)
-	c.Add(1, 32*512)
+	c.AddSlab(1, 32*512)
 	carve(1, 2)            // a slot of the bin that is there
 	carve(100, 2)          // a bin of the chunk that is there
 	large := carve(129, 1) // pages of the lowest slab
@@ -212,8 +212,8 @@ func TestSmallPartsFillBins(t *testing.T) {
 func TestEmptySlabIsWhole(t *testing.T) {
 	c := NewUAlloc(1)
 	const chunk = 32 * 512
-	c.Add(1, 2*chunk)
-	untouched := c.Space()
+	c.AddSlab(1, 2*chunk)
+	untouched := c.FreeSpace()
 	cycle := func() {
 		for class := range 8 {
 			p, _ := c.Carve(1 << class)
@@ -221,7 +221,7 @@ func TestEmptySlabIsWhole(t *testing.T) {
 		}
 	}
 	cycle()
-	if got := c.Space(); got != untouched || got.Largest != c.UsableOf(2*chunk) {
+	if got := c.FreeSpace(); got != untouched || got.Largest != c.UsableBytes(2*chunk) {
 		t.Errorf("an empty slab has %+v, before its first part %+v", got, untouched)
 	}
 	large, ok := c.Carve(2 * chunk)
@@ -239,8 +239,8 @@ func TestEmptySlabIsWhole(t *testing.T) {
 	if err := c.Validate(); err != nil {
 		t.Error(err)
 	}
-	c.Remove(1)
-	if got := c.Space(); got != (Space{}) {
+	c.RemoveSlab(1)
+	if got := c.FreeSpace(); got != (Space{}) {
 		t.Errorf("no slab is left, and space is %+v", got)
 	}
 }
@@ -248,7 +248,7 @@ func TestEmptySlabIsWhole(t *testing.T) {
 // TestOneChunkStays: sub-allocations of a different size in each of many chunks leave one chunk at most.
 func TestOneChunkStays(t *testing.T) {
 	c := NewUAlloc(1)
-	c.Add(1, 8*32*512)
+	c.AddSlab(1, 8*32*512)
 	var parts []Part
 	for class := range 8 {
 		for range 30 * (496>>class + 16>>class) {
@@ -276,8 +276,8 @@ func TestNoSlabWithoutRoomForAChunk(t *testing.T) {
 	for _, unit := range []uint64{8, 128, 512} {
 		c := NewUAlloc(unit)
 		chunk := 32 * 512 * unit
-		if c.SlabSize(1) != chunk || c.UsableOf(chunk) != chunk || c.UsableOf(chunk-1) != 0 || c.SlabSize(chunk+1) != chunk+512*unit {
-			t.Errorf("unit %d: slabs of %d and %d bytes, %d and %d are usable of one chunk and a byte less", unit, c.SlabSize(1), c.SlabSize(chunk+1), c.UsableOf(chunk), c.UsableOf(chunk-1))
+		if c.SlabSize(1) != chunk || c.UsableBytes(chunk) != chunk || c.UsableBytes(chunk-1) != 0 || c.SlabSize(chunk+1) != chunk+512*unit {
+			t.Errorf("unit %d: slabs of %d and %d bytes, %d and %d are usable of one chunk and a byte less", unit, c.SlabSize(1), c.SlabSize(chunk+1), c.UsableBytes(chunk), c.UsableBytes(chunk-1))
 		}
 	}
 }
@@ -296,27 +296,27 @@ func catch(f func()) (said string) {
 func TestSizesAtTheEndsOf64Bits(t *testing.T) {
 	for i := range kinds {
 		c := kinds[i].create()
-		most := c.UsableOf(^uint64(0))
-		if most == 0 || c.Round(most) != most || c.SlabSize(most) < most || c.UsableOf(c.SlabSize(most)) < most {
-			t.Errorf("%s: %d bytes are usable, round to %d and need %d", kinds[i].name, most, c.Round(most), c.SlabSize(most))
+		most := c.UsableBytes(^uint64(0))
+		if most == 0 || c.RoundUp(most) != most || c.SlabSize(most) < most || c.UsableBytes(c.SlabSize(most)) < most {
+			t.Errorf("%s: %d bytes are usable, round to %d and need %d", kinds[i].name, most, c.RoundUp(most), c.SlabSize(most))
 		}
 		for _, size := range []uint64{most + 1, 1 << 62, 1 << 63, ^uint64(0)} {
-			if c.Round(size) != 0 || size > maxBytes && c.SlabSize(size) != 0 {
-				t.Errorf("%s: %d rounds to %d and needs a slab of %d", kinds[i].name, size, c.Round(size), c.SlabSize(size))
+			if c.RoundUp(size) != 0 || size > maxBytes && c.SlabSize(size) != 0 {
+				t.Errorf("%s: %d rounds to %d and needs a slab of %d", kinds[i].name, size, c.RoundUp(size), c.SlabSize(size))
 			}
 			if p, ok := c.Carve(size); ok {
 				t.Errorf("%s: %d got %+v", kinds[i].name, size, p)
 			}
 		}
-		if c.Round(0) != c.Round(1) || c.UsableOf(0) != 0 {
-			t.Errorf("%s: 0 rounds to %d, 1 to %d; of nothing %d is usable", kinds[i].name, c.Round(0), c.Round(1), c.UsableOf(0))
+		if c.RoundUp(0) != c.RoundUp(1) || c.UsableBytes(0) != 0 {
+			t.Errorf("%s: 0 rounds to %d, 1 to %d; of nothing %d is usable", kinds[i].name, c.RoundUp(0), c.RoundUp(1), c.UsableBytes(0))
 		}
 		for want := uint64(1); want < most/4; want = want*3 + 1 {
 			if slab := c.SlabSize(want); slab < want || c.SlabSize(slab) != slab {
 				t.Errorf("%s: a slab for %d has %d, and for that %d", kinds[i].name, want, slab, c.SlabSize(slab))
 			}
-			if slab := c.SlabSize(c.Round(want)); c.UsableOf(slab) < want {
-				t.Errorf("%s: a slab for a part of %d has %d and serves %d", kinds[i].name, want, slab, c.UsableOf(slab))
+			if slab := c.SlabSize(c.RoundUp(want)); c.UsableBytes(slab) < want {
+				t.Errorf("%s: a slab for a part of %d has %d and serves %d", kinds[i].name, want, slab, c.UsableBytes(slab))
 			}
 		}
 	}

@@ -7,8 +7,8 @@ import (
 )
 
 // Placed hands out ranges of one slab that begin at offsets which its caller has named in advance. It is a Carver that
-// finds no room by itself: Carve never succeeds. The time of Owner, Take and Free does not depend on the number of
-// sub-allocations; Space visits each sub-allocation.
+// finds no room by itself: Carve never succeeds. The time of OwnerOf, TakeRange and Free does not depend on the number of
+// sub-allocations; FreeSpace visits each sub-allocation.
 type Placed struct {
 	starts []uint64 // offsets, in order
 	index  table    // indices of starts, by place
@@ -42,13 +42,13 @@ func NewPlaced(align uint64, offsets []uint64) *Placed {
 	return c
 }
 
-// Start returns the number of an offset, for Owner and Take; -1 if NewPlaced did not get the offset.
-func (c *Placed) Start(offset uint64) int {
+// StartIndex returns the number of an offset, for OwnerOf and TakeRange; -1 if NewPlaced did not get the offset.
+func (c *Placed) StartIndex(offset uint64) int {
 	return int(c.index.get(packPlace(1, offset/c.align))) - 1
 }
 
-// Round implements Carver.
-func (c *Placed) Round(size uint64) uint64 {
+// RoundUp implements Carver.
+func (c *Placed) RoundUp(size uint64) uint64 {
 	if size > maxBytes {
 		return 0
 	}
@@ -56,22 +56,22 @@ func (c *Placed) Round(size uint64) uint64 {
 }
 
 // SlabSize implements Carver.
-func (c *Placed) SlabSize(want uint64) uint64 { return c.Round(want) }
+func (c *Placed) SlabSize(want uint64) uint64 { return c.RoundUp(want) }
 
-// UsableOf implements Carver.
-func (c *Placed) UsableOf(slabSize uint64) uint64 { return min(slabSize, maxBytes) &^ (c.align - 1) }
+// UsableBytes implements Carver.
+func (c *Placed) UsableBytes(slabSize uint64) uint64 { return min(slabSize, maxBytes) &^ (c.align - 1) }
 
-// Add implements Carver. There is one slab at a time.
-func (c *Placed) Add(slab int32, size uint64) {
-	size = c.UsableOf(size)
+// AddSlab implements Carver. There is one slab at a time.
+func (c *Placed) AddSlab(slab int32, size uint64) {
+	size = c.UsableBytes(size)
 	if slab < 1 || c.slab != 0 || size == 0 {
 		panic(fmt.Sprintf("carve: slab %d of %d bytes is to be slab %d", slab, size, c.slab))
 	}
 	c.slab, c.size, c.used = slab, size, 0
 }
 
-// Remove implements Carver.
-func (c *Placed) Remove(slab int32) {
+// RemoveSlab implements Carver.
+func (c *Placed) RemoveSlab(slab int32) {
 	if slab != c.slab || c.parts != 0 {
 		panic(fmt.Sprintf("carve: slab %d is to go and has %d parts", slab, c.parts))
 	}
@@ -81,8 +81,8 @@ func (c *Placed) Remove(slab int32) {
 // Carve implements Carver: it finds nothing.
 func (c *Placed) Carve(uint64) (Part, bool) { return Part{}, false }
 
-// Owner returns the owner of one of the size bytes from a start on, 0 if all of them are free.
-func (c *Placed) Owner(start int, size uint64) int32 {
+// OwnerOf returns the owner of one of the size bytes from a start on, 0 if all of them are free.
+func (c *Placed) OwnerOf(start int, size uint64) int32 {
 	if c.ranges[start].end != 0 {
 		return c.ranges[start].owner
 	}
@@ -98,11 +98,11 @@ func (c *Placed) Owner(start int, size uint64) int32 {
 	return 0
 }
 
-// Take hands out a free range of the slab; size is a multiple of the alignment. From then on Owner returns owner, which
+// TakeRange hands out a free range of the slab; size is a multiple of the alignment. From then on OwnerOf returns owner, which
 // is not 0, for bytes of the range.
-func (c *Placed) Take(start int, size uint64, owner int32) Part {
+func (c *Placed) TakeRange(start int, size uint64, owner int32) Part {
 	offset := c.starts[start]
-	if size == 0 || offset+size > c.size || size&(c.align-1) != 0 || c.Owner(start, size) != 0 {
+	if size == 0 || offset+size > c.size || size&(c.align-1) != 0 || c.OwnerOf(start, size) != 0 {
 		panic(fmt.Sprintf("carve: %d bytes at %d are not free", size, offset))
 	}
 	c.taken.set(start)
@@ -115,7 +115,7 @@ func (c *Placed) Take(start int, size uint64, owner int32) Part {
 
 // Free implements Carver.
 func (c *Placed) Free(p Part) (empty bool) {
-	start := c.Start(p.Offset)
+	start := c.StartIndex(p.Offset)
 	if p.Slab != c.slab || start < 0 || c.starts[start] != p.Offset || c.ranges[start].end != p.Offset+p.Size {
 		panic(fmt.Sprintf("carve: %+v comes back and is no part", p))
 	}
@@ -125,8 +125,8 @@ func (c *Placed) Free(p Part) (empty bool) {
 	return c.parts == 0
 }
 
-// Space implements Carver, in O(n). The free ranges are the gaps between sub-allocations.
-func (c *Placed) Space() Space {
+// FreeSpace implements Carver, in O(n). The free ranges are the gaps between sub-allocations.
+func (c *Placed) FreeSpace() Space {
 	var tally Tally
 	largest, end := uint64(0), uint64(0)
 	gap := func(to uint64) {

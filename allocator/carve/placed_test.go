@@ -15,7 +15,7 @@ func TestPlaced(t *testing.T) {
 			all = append(all, at*unit)
 		}
 		c := NewPlaced(unit, all)
-		c.Add(3, units*unit+unit/2)
+		c.AddSlab(3, units*unit+unit/2)
 		var owners [units]int32
 		live := map[int32]Part{}
 		fresh := 0 // unit from which on nothing was taken
@@ -28,11 +28,11 @@ func TestPlaced(t *testing.T) {
 					owner = o
 				}
 			}
-			if got := c.Owner(at, uint64(n*unit)); (got != 0) != (owner != 0) || got != 0 && live[got].Size == 0 {
+			if got := c.OwnerOf(at, uint64(n*unit)); (got != 0) != (owner != 0) || got != 0 && live[got].Size == 0 {
 				t.Fatalf("%d units at %d belong to %d, want %d", n, at, got, owner)
 			}
 			if owner == 0 {
-				live[i] = c.Take(at, uint64(n*unit), i)
+				live[i] = c.TakeRange(at, uint64(n*unit), i)
 				if live[i].Fresh && at < fresh || !live[i].Fresh && at >= fresh {
 					t.Fatalf("%+v, nothing from unit %d on was taken", live[i], fresh)
 				}
@@ -57,7 +57,7 @@ func TestPlaced(t *testing.T) {
 			if err := c.Validate(); err != nil {
 				t.Fatal(err)
 			}
-			if got, want := c.Space(), freeRuns(owners[:], unit); got != want {
+			if got, want := c.FreeSpace(), freeRuns(owners[:], unit); got != want {
 				t.Fatalf("%+v, want %+v", got, want)
 			}
 		}
@@ -83,24 +83,24 @@ func freeRuns(owners []int32, unit uint64) Space {
 
 func TestPlacedMisuse(t *testing.T) {
 	for name, misuse := range map[string]func(c *Placed, part Part){
-		"taken":          func(c *Placed, part Part) { c.Take(c.Start(64), 128, 2) },
-		"taken at 0":     func(c *Placed, part Part) { c.Take(c.Start(0), 128, 2) },
-		"taken behind":   func(c *Placed, part Part) { c.Take(c.Start(128), 64, 2) },
-		"beyond the end": func(c *Placed, part Part) { c.Take(c.Start(960), 128, 2) },
-		"unaligned":      func(c *Placed, part Part) { c.Take(c.Start(512), 32, 2) },
-		"no bytes":       func(c *Placed, part Part) { c.Take(c.Start(512), 0, 2) },
+		"taken":          func(c *Placed, part Part) { c.TakeRange(c.StartIndex(64), 128, 2) },
+		"taken at 0":     func(c *Placed, part Part) { c.TakeRange(c.StartIndex(0), 128, 2) },
+		"taken behind":   func(c *Placed, part Part) { c.TakeRange(c.StartIndex(128), 64, 2) },
+		"beyond the end": func(c *Placed, part Part) { c.TakeRange(c.StartIndex(960), 128, 2) },
+		"unaligned":      func(c *Placed, part Part) { c.TakeRange(c.StartIndex(512), 32, 2) },
+		"no bytes":       func(c *Placed, part Part) { c.TakeRange(c.StartIndex(512), 0, 2) },
 		"a start":        func(*Placed, Part) { NewPlaced(64, []uint64{32}) },
 		"no start":       func(c *Placed, part Part) { part.Offset = 32; c.Free(part) },
 		"freed twice":    func(c *Placed, part Part) { c.Free(part); c.Free(part) },
 		"another part":   func(c *Placed, part Part) { part.Size = 64; c.Free(part) },
 		"another slab":   func(c *Placed, part Part) { part.Slab = 2; c.Free(part) },
-		"in use":         func(c *Placed, part Part) { c.Remove(1) },
-		"two slabs":      func(c *Placed, part Part) { c.Add(2, 1024) },
+		"in use":         func(c *Placed, part Part) { c.RemoveSlab(1) },
+		"two slabs":      func(c *Placed, part Part) { c.AddSlab(2, 1024) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := NewPlaced(64, []uint64{960, 512, 128, 64, 0, 64})
-			c.Add(1, 1024)
-			part := c.Take(c.Start(64), 128, 1)
+			c.AddSlab(1, 1024)
+			part := c.TakeRange(c.StartIndex(64), 128, 1)
 			defer func() {
 				if recover() == nil {
 					t.Error("no panic")

@@ -31,11 +31,11 @@ func newReference(tb testing.TB, k *kind) *reference {
 func (r *reference) add(slab int32, size uint64) {
 	units := size / r.kind.unit
 	r.slabs[slab] = &refSlab{size: size, parts: map[uint64]Part{}, touched: make([]bool, units), taken: make([]bool, units)}
-	r.c.Add(slab, size)
+	r.c.AddSlab(slab, size)
 }
 
 func (r *reference) remove(slab int32) {
-	r.c.Remove(slab)
+	r.c.RemoveSlab(slab)
 	delete(r.slabs, slab)
 }
 
@@ -60,8 +60,8 @@ func (r *reference) carve(size uint64) bool {
 		r.tb.Fatalf("a request of %d got %+v, %v; want slab %d at %d, %v", size, p, got, slab, offset, ok)
 	}
 	if !got {
-		if r.kind.refused != nil && !r.kind.refused(size, r.c.Space()) {
-			r.tb.Fatalf("a request of %d was refused with %+v", size, r.c.Space())
+		if r.kind.refused != nil && !r.kind.refused(size, r.c.FreeSpace()) {
+			r.tb.Fatalf("a request of %d was refused with %+v", size, r.c.FreeSpace())
 		}
 		return false
 	}
@@ -83,8 +83,8 @@ func (r *reference) check(p Part, size uint64) {
 	switch {
 	case s == nil:
 		r.tb.Fatalf("%+v is in no slab", p)
-	case p.Size < size || p.Size == 0 || p.Size != r.c.Round(size):
-		r.tb.Fatalf("a request of %d got %+v, rounded it is %d", size, p, r.c.Round(size))
+	case p.Size < size || p.Size == 0 || p.Size != r.c.RoundUp(size):
+		r.tb.Fatalf("a request of %d got %+v, rounded it is %d", size, p, r.c.RoundUp(size))
 	case p.Offset%unit != 0 || p.Size%unit != 0:
 		r.tb.Fatalf("%+v is no multiple of %d", p, unit)
 	case p.Offset+p.Size > s.size:
@@ -120,7 +120,7 @@ func (r *reference) free(i int) {
 // space compares what the carver says of free ranges with a recount.
 func (r *reference) space() {
 	r.tb.Helper()
-	got := r.c.Space()
+	got := r.c.FreeSpace()
 	free := uint64(0)
 	for _, s := range r.slabs {
 		free += s.size
@@ -151,7 +151,7 @@ func (r *reference) space() {
 // edge asks for the largest that should work and for more than that.
 func (r *reference) edge() {
 	r.tb.Helper()
-	largest := r.c.Space().Largest
+	largest := r.c.FreeSpace().Largest
 	if r.carve(largest + 1) {
 		r.tb.Fatalf("a request of %d was served, the largest is %d", largest+1, largest)
 	}
@@ -169,16 +169,16 @@ func (r *reference) drain() {
 	}
 	var want Space
 	for _, s := range r.slabs {
-		want.Largest = max(want.Largest, r.c.UsableOf(s.size))
+		want.Largest = max(want.Largest, r.c.UsableBytes(s.size))
 	}
-	if got := r.c.Space(); got.Largest != want.Largest || got.Ranges < len(r.slabs) {
+	if got := r.c.FreeSpace(); got.Largest != want.Largest || got.Ranges < len(r.slabs) {
 		r.tb.Fatalf("all is free, and space is %+v in %d slabs; want %d", got, len(r.slabs), want.Largest)
 	}
 	for _, slab := range r.numbers() {
 		r.remove(slab)
 		r.validate()
 	}
-	if got := r.c.Space(); got != (Space{}) {
+	if got := r.c.FreeSpace(); got != (Space{}) {
 		r.tb.Fatalf("no slab is left, and space is %+v", got)
 	}
 }

@@ -64,7 +64,7 @@ func TestValidateFinds(t *testing.T) {
 // damaged returns a carver with a slab and two sub-allocations, in order so far.
 func damaged(t *testing.T, c Carver) Carver {
 	t.Helper()
-	c.Add(1, max(4096, 2*c.SlabSize(1)))
+	c.AddSlab(1, max(4096, 2*c.SlabSize(1)))
 	c.Carve(1)
 	c.Carve(1)
 	if err := c.Validate(); err != nil {

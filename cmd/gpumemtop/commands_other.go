@@ -25,14 +25,14 @@ func newPoliciesCommand() *cobra.Command {
 		Short:       "List policies and their limits",
 		Annotations: map[string]string{usageKey: "gpumemtop policies [NAME...]"},
 		Example:     "  gpumemtop policies\n  gpumemtop policies slab  one of them, with its limits",
-		ValidArgs:   append(allocator.Names(), allocator.Auto),
+		ValidArgs:   append(allocator.PolicyNames(), allocator.Auto),
 	}, fields{}, interruptible(func(cmd *cobra.Command, args []string) error {
 		for _, name := range args {
 			if err := checkPolicyName(name); err != nil {
 				return err
 			}
 		}
-		text, err := watch.DescribePolicies(args, console.Columns(cmd.OutOrStdout()))
+		text, err := watch.DescribePolicies(args, console.TextWidth(cmd.OutOrStdout()))
 		if err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func newDoctorCommand() *cobra.Command {
 			}
 		}
 		return study.Doctor(cmd.OutOrStdout(), format, study.DoctorOptions{
-			Version: "gpumemtop " + versionText(), Policies: allocator.Names(), Settings: variables,
+			Version: "gpumemtop " + versionText(), Policies: allocator.PolicyNames(), Settings: variables,
 			SettingsFile: existingUserFile(os.LookupEnv), Check: checkEnvironment,
 		})
 	}))

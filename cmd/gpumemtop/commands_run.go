@@ -89,7 +89,7 @@ func newRunCommand() *cobra.Command {
 		if len(args) == 0 {
 			return errors.New("no program to run: gpumemtop CMD [ARGS...], or see gpumemtop --help")
 		}
-		return suggestCommand(cmd, args[0], watch.Program(&o, args))
+		return suggestCommand(cmd, args[0], watch.RunProgram(&o, args))
 	}))
 }
 
@@ -117,7 +117,7 @@ func newRecordCommand() *cobra.Command {
 		if o.Outputs.Recording == "" && o.Outputs.Trace == "" && o.Outputs.Perfetto == "" {
 			o.Outputs.Recording = files.DefaultName
 		}
-		return watch.Program(&o, args)
+		return watch.RunProgram(&o, args)
 	}))
 }
 
@@ -164,7 +164,7 @@ func showSession(cmd *cobra.Command, name string, readOnly bool, o *watch.Dashbo
 			return fmt.Errorf("--%s is for watching programs: leave it out with --session", flag)
 		}
 	}
-	return watch.Session(strings.TrimSpace(name), readOnly, o)
+	return watch.ShowSession(strings.TrimSpace(name), readOnly, o)
 }
 
 // refuseProgram is the Args of attach: it explains how to name a process, and how to start a program.
@@ -323,7 +323,7 @@ func compareOutputs(cmd *cobra.Command, o *study.CompareOptions, format string, 
 		return r, err
 	})
 	if err == nil && differs {
-		return console.Exit(console.StatusUnmet, nil)
+		return console.NewExit(console.StatusUnmet, nil)
 	}
 	return err
 }

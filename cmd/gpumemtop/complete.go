@@ -20,12 +20,12 @@ import (
 
 // completions are the values that flags take, by the keys of their settings.
 var completions = map[string][]string{
-	"policy": append(allocator.Names(), allocator.Auto), "policy:fixed": allocator.Names(),
-	"tags": watch.TagNames(), "scrub": watch.ScrubNames(), "ghosts": append([]string{watch.GhostsUsual, watch.GhostsOff}, allocator.Names()...),
-	"measure": append([]string{watch.MeasureOn, watch.MeasureOff}, allocator.Names()...),
-	"against": allocator.Names(), "charts": watch.Charts,
+	"policy": append(allocator.PolicyNames(), allocator.Auto), "policy:fixed": allocator.PolicyNames(),
+	"tags": watch.TagNames(), "scrub": watch.ScrubNames(), "ghosts": append([]string{watch.GhostsUsual, watch.GhostsOff}, allocator.PolicyNames()...),
+	"measure": append([]string{watch.MeasureOn, watch.MeasureOff}, allocator.PolicyNames()...),
+	"against": allocator.PolicyNames(), "charts": watch.Charts,
 	"format": read.TextFormats, "format:report": read.ReportFormats, "format:export": convert.ExportFormats(),
-	"format:import": convert.ImportFormats(), "table": convert.Tables, "form": study.Forms(), "section": read.Sections(), "sizes": study.SizeRules,
+	"format:import": convert.ImportFormats(), "table": convert.Tables, "form": study.FormNames(), "section": read.SectionNames(), "sizes": study.SizeRules,
 }
 
 // recordingReaders are the commands whose arguments are recordings, and nothing else.
@@ -90,7 +90,7 @@ func completeFlagValues(cmd *cobra.Command) {
 	case slices.Contains(recordingReaders, cmd.Name()):
 		cmd.ValidArgsFunction = cobra.FixedCompletions([]string{"gmt"}, cobra.ShellCompDirectiveFilterFileExt)
 	case cmd.Name() == "policies":
-		cmd.ValidArgsFunction = cobra.FixedCompletions(allocator.Names(), cobra.ShellCompDirectiveNoFileComp)
+		cmd.ValidArgsFunction = cobra.FixedCompletions(allocator.PolicyNames(), cobra.ShellCompDirectiveNoFileComp)
 	case commandKind(cmd) == watchesPrograms: // attach takes no arguments
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	case commandKind(cmd) == runsPrograms:
@@ -122,7 +122,7 @@ func completeTheme(_ *cobra.Command, _ []string, typed string) ([]string, cobra.
 // completeLimit completes limits of the chosen policy, and the values of limits that take words.
 func completeLimit(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	policy, _ := cmd.Flags().GetString("policy") // every command with --set has it
-	description, _ := allocator.Describe(policy)
+	description, _ := allocator.DescribePolicy(policy)
 	var offers []string
 	for i := range description.Limits {
 		l := &description.Limits[i]

@@ -72,7 +72,7 @@ func breakExample(line string, width int) string {
 // showHelp writes the help of a command: its purpose, usage and examples, and its settings in groups.
 func showHelp(cmd *cobra.Command) {
 	var b strings.Builder
-	width := min(max(console.Columns(cmd.OutOrStdout()), helpNarrow), helpWide)
+	width := min(max(console.TextWidth(cmd.OutOrStdout()), helpNarrow), helpWide)
 	text := cmd.Long
 	if text == "" {
 		text = cmd.Short

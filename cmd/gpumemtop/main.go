@@ -13,7 +13,7 @@ import (
 )
 
 func main() {
-	inherited.Keep()
+	inherited.KeepIgnored()
 	study.RunDriverChild()
 	root := newRootCommand(os.Args[1:]...)
 	root.SetArgs(os.Args[1:])

@@ -32,7 +32,7 @@ func TestScripts(t *testing.T) {
 			return os.Mkdir(env.WorkDir+"/bin", 0o755)
 		},
 		Condition: func(name string) (bool, error) {
-			_, err := payload.Shim()
+			_, err := payload.OpenShim()
 			return name == "built" && err == nil, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status, "oneline": oneLine},

@@ -54,10 +54,10 @@ const wrapperHelp = "functions that only pass requests on, such as the program's
 // settings is the table.
 var settings = []setting{
 	{name: "policy", value: "NAME", group: groupAllocator, env: true,
-		help: "how buffers are served: " + strings.Join(allocator.Names(), ", ") + ", or " + allocator.Auto +
+		help: "how buffers are served: " + strings.Join(allocator.PolicyNames(), ", ") + ", or " + allocator.Auto +
 			", which switches between them; 'gpumemtop policies' describes them"},
 	{name: "policy", variant: "fixed", value: "NAME", group: groupAllocator, env: true,
-		help: "how buffers are served: " + strings.Join(allocator.Names(), ", ") + "; 'gpumemtop policies' describes them"},
+		help: "how buffers are served: " + strings.Join(allocator.PolicyNames(), ", ") + "; 'gpumemtop policies' describes them"},
 	{name: "set", value: "LIMIT=VALUE", group: groupAllocator, env: true,
 		help: "set a limit of the policy, for example max_cached_bytes=512MiB, max_age=30s or drain_order=all; may be given " +
 			"several times, each limit once"},
@@ -149,7 +149,7 @@ var settings = []setting{
 		help: "chrome: no call or lifetime begins after this many lines, and counters thin out to match; memviz: the last events; " +
 			"0: no bound, or as many as the viewer draws"},
 	{name: "all", variant: "report", group: groupOutput, help: "all sections of a text or Markdown, not only findings, key figures and call sites; json and html have all"},
-	{name: "section", value: "NAME[,NAME]", group: groupOutput, help: "only these sections of a text or Markdown: " + strings.Join(read.Sections(), ", ")},
+	{name: "section", value: "NAME[,NAME]", group: groupOutput, help: "only these sections of a text or Markdown: " + strings.Join(read.SectionNames(), ", ")},
 	{name: "curve", group: groupOutput, expert: true, help: "the hit-rate curve, too: replays the whole recording at other limits of cached bytes"},
 	{name: "top", value: "N", group: groupPart, help: "rows in each table; 0: all"},
 	{name: "min-size", value: "SIZE", group: groupChrome, expert: true, help: "leave out calls on, and lifetimes of, smaller memory; counters stay complete"},

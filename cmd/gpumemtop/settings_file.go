@@ -183,7 +183,7 @@ func fileSetting(name string) (*setting, error) {
 	if flagOnly {
 		return nil, fmt.Errorf("a settings file cannot set %s: give --%s on the command line", name, name)
 	}
-	if near := doctor.Nearest(name, known); near != "" {
+	if near := doctor.NearestWord(name, known); near != "" {
 		return nil, fmt.Errorf("unknown setting %s: did you mean %s?", units.Clean(strconv.Quote(name)), near)
 	}
 	return nil, fmt.Errorf("unknown setting %s: want one of %s", units.Clean(strconv.Quote(name)), strings.Join(known, ", "))

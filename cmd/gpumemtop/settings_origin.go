@@ -132,7 +132,7 @@ func (o *origins) checkPolicy() error {
 	choice := o.policyChoice()
 	if choice.Policy == allocator.Auto && flag.Annotations[keyAnnotation][0] == "policy:fixed" {
 		return fmt.Errorf("%s: policy %s switches policies while a program runs: here it can only be one of %s",
-			o.nameSource("policy"), allocator.Auto, strings.Join(allocator.Names(), ", "))
+			o.nameSource("policy"), allocator.Auto, strings.Join(allocator.PolicyNames(), ", "))
 	}
 	if err := checkPolicyName(choice.Policy); err != nil {
 		return fmt.Errorf("%s: %w", o.nameSource("policy"), err)
@@ -140,7 +140,7 @@ func (o *origins) checkPolicy() error {
 	if o.file == nil || !o.isFromFile("set") {
 		return nil
 	}
-	description, _ := allocator.Describe(choice.Policy)
+	description, _ := allocator.DescribePolicy(choice.Policy)
 	set := o.file.entry("set")
 	together := watch.PolicyChoice{Policy: choice.Policy}
 	for _, value := range set.values {
@@ -149,7 +149,7 @@ func (o *origins) checkPolicy() error {
 		}
 		together.Set = append(together.Set, value.text)
 	}
-	if _, _, err := together.New(); err != nil {
+	if _, _, err := together.NewPool(); err != nil {
 		return fmt.Errorf("%s: %w", o.file.lineName(set.line), err)
 	}
 	return nil
@@ -183,7 +183,7 @@ func (o *origins) unknownLimitError(policy, name string, known []string) error {
 			name, meant.values[0].text, meant.line, policy, o.nameSource("policy"))
 	}
 	hint := "it has " + strings.Join(known, ", ")
-	if near := doctor.Nearest(name, known); near != "" {
+	if near := doctor.NearestWord(name, known); near != "" {
 		hint = "did you mean " + near + "?"
 	} else if len(known) == 0 {
 		hint = "it has none"
@@ -209,7 +209,7 @@ func (o *origins) explainSource(err error) error {
 func printConfig(w io.Writer, command string, o *origins) error {
 	if o.flags.Lookup("policy") != nil { // the file must be readable by us
 		choice := o.policyChoice()
-		if _, _, err := choice.New(); err != nil {
+		if _, _, err := choice.NewPool(); err != nil {
 			return err
 		}
 	}

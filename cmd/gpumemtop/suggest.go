@@ -24,7 +24,7 @@ func suggestCommand(root *cobra.Command, name string, err error) error {
 	}
 	names := commandNames(root)
 	meant := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return len(name) < beginLeast || !strings.HasPrefix(n, name) })
-	if near := doctor.Nearest(name, names); near != "" {
+	if near := doctor.NearestWord(name, names); near != "" {
 		meant = []string{near}
 	}
 	if len(meant) == 0 {
@@ -47,17 +47,17 @@ func commandNames(cmd *cobra.Command) []string {
 // unknownTopicError is the error of help and completion about a word that they do not know.
 func unknownTopicError(cmd *cobra.Command, word string) error {
 	hint := "see " + cmd.CommandPath() + " --help"
-	if near := doctor.Nearest(word, commandNames(cmd)); near != "" {
+	if near := doctor.NearestWord(word, commandNames(cmd)); near != "" {
 		hint = "did you mean " + near + "?"
 	}
-	return console.Exit(console.StatusUnmet, fmt.Errorf("%s has no command %q: %s", cmd.CommandPath(), word, hint))
+	return console.NewExit(console.StatusUnmet, fmt.Errorf("%s has no command %q: %s", cmd.CommandPath(), word, hint))
 }
 
 // suggestFlag names the flag that the user may have meant, "" if none is near.
 func suggestFlag(flags *pflag.FlagSet, name string) string {
 	var names []string
 	flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if near := doctor.Nearest(name, names); near != "" {
+	if near := doctor.NearestWord(name, names); near != "" {
 		return "did you mean --" + near + "? "
 	}
 	return ""
@@ -73,11 +73,11 @@ func suggestValue(flag *pflag.Flag, value string) string {
 
 // checkPolicyName refuses an unknown policy, and suggests a policy with a similar name.
 func checkPolicyName(name string) error {
-	known := append(allocator.Names(), allocator.Auto)
+	known := append(allocator.PolicyNames(), allocator.Auto)
 	if slices.Contains(known, name) {
 		return nil
 	}
-	if near := doctor.Nearest(name, known); near != "" {
+	if near := doctor.NearestWord(name, known); near != "" {
 		return fmt.Errorf("unknown policy %q: did you mean %s?", name, near)
 	}
 	return fmt.Errorf("unknown policy %q: want one of %s", name, strings.Join(known, ", "))
@@ -96,7 +96,7 @@ func warnVariables(environment []string) {
 		if !strings.HasPrefix(name, "GPUMEMTOP_") || slices.Contains(known, name) {
 			continue
 		}
-		if near := doctor.Nearest(name, known); near != "" {
+		if near := doctor.NearestWord(name, known); near != "" {
 			console.Say("%s sets nothing: did you mean %s?", name, near)
 		}
 	}

@@ -101,7 +101,7 @@ func TestEveryPassIsShown(t *testing.T) {
 	}
 	defer reader.Close() //nolint:errcheck // only read
 	out := slowly(t)
-	source := files.Track(reader, "x.gmt")
+	source := files.TrackProgress(reader, "x.gmt")
 	var record wire.Record
 	for range 2 {
 		if err := source.Rewind(); err != nil {

@@ -16,7 +16,7 @@ func TestAnExperiment(t *testing.T) {
 	var room [8]Eviction
 	say := func(message, want string) []Eviction {
 		t.Helper()
-		reply, n, out, err := b.Control(message, 1, room[:0])
+		reply, n, out, err := b.ObeyMessage(message, 1, room[:0])
 		if err != nil || reply != want || n == 0 {
 			t.Fatalf("%q: %q, number %d, %v; want %q", message, reply, n, err, want)
 		}
@@ -70,7 +70,7 @@ func TestARetryIsNoNewRequest(t *testing.T) {
 	if other.resume(false).Waived == 0 {
 		t.Fatal("the other decision waits on")
 	}
-	if n := b.policy.Requests(); n != 2 {
+	if n := b.policy.RequestCount(); n != 2 {
 		t.Errorf("%d requests, want 2", n)
 	}
 }
@@ -81,14 +81,14 @@ func TestMessagesOfExperimentsThatAreRefused(t *testing.T) {
 	var room [8]Eviction
 	refuse := func(message, why string) {
 		t.Helper()
-		if reply, n, _, err := b.Control(message, 1, room[:0]); err == nil || n != 0 || !strings.Contains(err.Error(), why) {
+		if reply, n, _, err := b.ObeyMessage(message, 1, room[:0]); err == nil || n != 0 || !strings.Contains(err.Error(), why) {
 			t.Errorf("%q: %q, number %d, %v; want %q", message, reply, n, err, why)
 		}
 	}
 	refuse("arm 1 1", "no experiment")
 	refuse("arms +max_age=1", "no experiment")
 	refuse("arms nonsense", "unknown policy")
-	if _, _, _, err := b.Control("arms none", 1, room[:0]); err != nil {
+	if _, _, _, err := b.ObeyMessage("arms none", 1, room[:0]); err != nil {
 		t.Fatal(err)
 	}
 	serve(t, b, 7)
@@ -98,7 +98,7 @@ func TestMessagesOfExperimentsThatAreRefused(t *testing.T) {
 	refuse("arm 1 x", "no number of a request")
 	refuse("arm 1", "no number of a request")
 	refuse("arms +max_age=1", "has no limit") // of none
-	if _, _, _, err := b.Control("arm 1 3", 1, room[:0]); err != nil {
+	if _, _, _, err := b.ObeyMessage("arm 1 3", 1, room[:0]); err != nil {
 		t.Fatal(err)
 	}
 	refuse("arm 0 3", "does not come after")
@@ -139,9 +139,9 @@ func FuzzControl(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			requests := b.policy.Requests()
-			_, n, _, err := b.Control(message, 1, make([]Eviction, 0, 64))
-			if errors.Is(err, ErrFailed) || b.policy.Requests() != requests || (err == nil) != (n != 0) {
+			requests := b.policy.RequestCount()
+			_, n, _, err := b.ObeyMessage(message, 1, make([]Eviction, 0, 64))
+			if errors.Is(err, ErrFailed) || b.policy.RequestCount() != requests || (err == nil) != (n != 0) {
 				t.Fatalf("%q: number %d, %v", message, n, err)
 			}
 			if after := b.policy.Stats(); err != nil && after != before {

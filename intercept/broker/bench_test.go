@@ -34,7 +34,7 @@ func (c *client) alloc(slot int) error {
 	}
 	decision, _, _, err := ask(c.core, allocator.Request{Size: size, Align: 256, Class: 1, Tag: c.tag, Pinned: true}, c.out[:0])
 	if err == nil && decision.SlabSize != 0 {
-		_, err = c.core.Grown(decision.Decision, 1)
+		_, err = c.core.SlabCreated(decision.Decision, 1)
 	}
 	if err == nil && (decision.Slab != 0 || !decision.Hit) {
 		_, err = c.core.Commit(decision.Decision, 1)
@@ -59,7 +59,7 @@ func (c *client) run(n int) error {
 
 // keepNothing returns limits under which every request for wholeSlab misses.
 func keepNothing(policy string) string {
-	description, _ := allocator.Describe(policy)
+	description, _ := allocator.DescribePolicy(policy)
 	var limits []string
 	for _, limit := range []struct {
 		name  string
@@ -76,7 +76,7 @@ func keepNothing(policy string) string {
 // program. All requests hit, or all miss and create a block or a slab. The driver, the shim and the clock are left out.
 func BenchmarkServe(b *testing.B) {
 	for _, outcome := range []string{"hit", "miss"} {
-		for _, policy := range allocator.Names() {
+		for _, policy := range allocator.PolicyNames() {
 			if policy == "none" && outcome == "hit" {
 				continue // never hits
 			}

@@ -51,7 +51,7 @@ func New(policy, limits string, ledger *Ledger) (*Broker, error) {
 		return nil, err
 	}
 	b := &Broker{policy: allocator.NewArms(p), ledger: ledger}
-	*ledger = Ledger{Latest: 1, Room: b.policy.Room(), Due: b.policy.Due()}
+	*ledger = Ledger{Latest: 1, Room: b.policy.FreeableBytes(), Due: b.policy.NextExpiry()}
 	return b, nil
 }
 
@@ -86,7 +86,7 @@ func (b *Broker) endCall(err *error) {
 		*err = b.failed
 	}
 	if b.ledger.Room = [2]uint64{}; b.failed == nil {
-		b.ledger.Room, b.ledger.Due = b.policy.Room(), b.policy.Due()
+		b.ledger.Room, b.ledger.Due = b.policy.FreeableBytes(), b.policy.NextExpiry()
 	}
 }
 
@@ -190,14 +190,14 @@ func (b *Broker) objectOf(block allocator.Block) object { return b.held[block.Ar
 // handleOf returns the driver object of a block.
 func (b *Broker) handleOf(block allocator.Block) uint64 { return b.objectOf(block).handle }
 
-// Grown notes that the driver created the slab of a decision.
-func (b *Broker) Grown(decision allocator.Decision, handle uint64) (n Number, err error) {
+// SlabCreated notes that the driver created the slab of a decision.
+func (b *Broker) SlabCreated(decision allocator.Decision, handle uint64) (n Number, err error) {
 	defer b.endCall(&err)
 	if err = b.beginCall(); err != nil {
 		return 0, err
 	}
 	b.noteHandle(decision.Slab, handle)
-	b.policy.Grown(decision)
+	b.policy.SlabCreated(decision)
 	return b.decisionNumber(), nil
 }
 
@@ -253,13 +253,13 @@ func (b *Broker) Free(block allocator.Block, busy bool, time int64, out []Evicti
 	return b.appendEvictions(out), b.decisionNumber(), nil
 }
 
-// Cooled notes that the last command that used a block has completed.
-func (b *Broker) Cooled(block allocator.Block, time int64, out []Eviction) (_ []Eviction, n Number, err error) {
+// CoolingEnded notes that the last command that used a block has completed.
+func (b *Broker) CoolingEnded(block allocator.Block, time int64, out []Eviction) (_ []Eviction, n Number, err error) {
 	defer b.endCall(&err)
 	if err = b.beginCall(); err != nil {
 		return out, 0, err
 	}
-	b.evicted = b.policy.Cooled(block, time, b.evicted)
+	b.evicted = b.policy.CoolingEnded(block, time, b.evicted)
 	return b.appendEvictions(out), b.decisionNumber(), nil
 }
 
@@ -308,8 +308,8 @@ func (b *Broker) Expire(time int64, out []Eviction) (_ []Eviction, n Number, nex
 	return b.appendEvictions(out), n, next, nil
 }
 
-// More returns evictions that exceeded the capacity of an earlier call's out.
-func (b *Broker) More(out []Eviction) (_ []Eviction, err error) {
+// MoreEvictions returns evictions that exceeded the capacity of an earlier call's out.
+func (b *Broker) MoreEvictions(out []Eviction) (_ []Eviction, err error) {
 	defer b.endCall(&err)
 	if err = b.beginCall(); err != nil {
 		return out, err
@@ -317,10 +317,10 @@ func (b *Broker) More(out []Eviction) (_ []Eviction, err error) {
 	return b.appendEvictions(out), nil
 }
 
-// Pending reports whether evictions wait for More.
-func (b *Broker) Pending() bool { return len(b.pending) > 0 }
+// HasPending reports whether evictions wait for MoreEvictions.
+func (b *Broker) HasPending() bool { return len(b.pending) > 0 }
 
-// appendEvictions appends evictions to out up to its capacity. The others wait for More.
+// appendEvictions appends evictions to out up to its capacity. The others wait for MoreEvictions.
 func (b *Broker) appendEvictions(out []Eviction) []Eviction {
 	if len(b.pending) == 0 && len(out)+len(b.evicted) <= cap(out) {
 		for _, e := range b.evicted {

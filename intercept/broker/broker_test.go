@@ -71,7 +71,7 @@ func TestEvictionsCarryObjectsAndOverflowToMore(t *testing.T) {
 		}
 		got, err = b.More(room[:0])
 	}
-	if err != nil || len(want) > 0 || b.Pending() {
+	if err != nil || len(want) > 0 || b.HasPending() {
 		t.Fatalf("err %v, still missing %v", err, want)
 	}
 }
@@ -83,7 +83,7 @@ func TestControl(t *testing.T) {
 		t.Fatal(err)
 	}
 	var room [4]Eviction
-	reply, _, out, err := b.Control("limit max_cached_bytes=1024", 2, room[:0])
+	reply, _, out, err := b.ObeyMessage("limit max_cached_bytes=1024", 2, room[:0])
 	if err != nil || reply != "max_cached_bytes=1024" {
 		t.Fatalf("reply %q, err %v", reply, err)
 	}
@@ -91,7 +91,7 @@ func TestControl(t *testing.T) {
 		t.Fatalf("lowering the cap evicted %+v, want object 7", out)
 	}
 	for _, bad := range []string{"limit max_cached_bytes=-1", "limit nonsense=1", "limit max_cached_bytes=abc", "dance", "trim x", "relieve", "relieve 1", "relieve x short", "relieve 1 why"} {
-		if _, _, _, err := b.Control(bad, 3, room[:0]); err == nil {
+		if _, _, _, err := b.ObeyMessage(bad, 3, room[:0]); err == nil {
 			t.Errorf("%q was accepted", bad)
 		}
 	}
@@ -106,7 +106,7 @@ func TestControlRelieves(t *testing.T) {
 	}
 	for _, given := range []uint64{1 << 20, 0} {
 		r := wire.Relief{Asked: 1, Why: wire.ReliefAsked}
-		reply, _, out, err := b.Control(r.Message(), 2, make([]Eviction, 0, 4))
+		reply, _, out, err := b.ObeyMessage(r.Message(), 2, make([]Eviction, 0, 4))
 		r.Given = given
 		if err != nil || reply != r.Answer() || len(out) != int(min(given, 1)) {
 			t.Errorf("answered %q with %v, %v; want %q", reply, out, err, r.Answer())
@@ -117,7 +117,7 @@ func TestControlRelieves(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := wire.Relief{Asked: 1 << 20, Given: 1 << 20, Why: wire.ReliefTimed}
-	reply, _, out, err := b.Control(r.Message(), 4, make([]Eviction, 0, 4))
+	reply, _, out, err := b.ObeyMessage(r.Message(), 4, make([]Eviction, 0, 4))
 	if err != nil || reply != r.Answer() || len(out) != 1 || out[0].Reason != wire.EvictTimed {
 		t.Errorf("answered %q with %v, %v; want %q", reply, out, err, r.Answer())
 	}
@@ -131,13 +131,13 @@ func TestControlChangesThePolicy(t *testing.T) {
 	}
 	var room [4]Eviction
 	for _, bad := range []string{"policy", "policy nonsense", "policy pow2 max_per_tag=1", "policy pow2 min_block"} {
-		if _, _, out, err := b.Control(bad, 2, room[:0]); err == nil || len(out) > 0 || b.policy.Present().Name() != "futhark" {
+		if _, _, out, err := b.ObeyMessage(bad, 2, room[:0]); err == nil || len(out) > 0 || b.policy.PresentPool().Name() != "futhark" {
 			t.Errorf("%q was accepted", bad)
 		}
 	}
-	reply, _, out, err := b.Control("policy mantissa mantissa_bits=2,max_per_bucket=3", 3, room[:0])
-	if err != nil || reply != "policy=mantissa,mantissa_bits=2,max_per_bucket=3" || b.policy.Present().Name() != "mantissa" {
-		t.Fatalf("reply %q, err %v, policy %s", reply, err, b.policy.Present().Name())
+	reply, _, out, err := b.ObeyMessage("policy mantissa mantissa_bits=2,max_per_bucket=3", 3, room[:0])
+	if err != nil || reply != "policy=mantissa,mantissa_bits=2,max_per_bucket=3" || b.policy.PresentPool().Name() != "mantissa" {
+		t.Fatalf("reply %q, err %v, policy %s", reply, err, b.policy.PresentPool().Name())
 	}
 	if len(out) != 1 || out[0].Handle != 7 || out[0].Reason != wire.EvictPolicy {
 		t.Fatalf("evicted %+v, want object 7, which mantissa would not have made", out)
@@ -145,10 +145,10 @@ func TestControlChangesThePolicy(t *testing.T) {
 	if out, _, err = b.Free(used, false, 4, room[:0]); err != nil || len(out) != 1 || out[0].Handle != 8 {
 		t.Fatalf("evicted %+v (%v), want object 8", out, err)
 	}
-	if reply, _, _, err = b.Control("policy none", 5, room[:0]); err != nil || reply != "policy=none" {
+	if reply, _, _, err = b.ObeyMessage("policy none", 5, room[:0]); err != nil || reply != "policy=none" {
 		t.Fatalf("reply %q, err %v", reply, err)
 	}
-	if _, _, _, err = b.Control("limit min_block=1", 6, room[:0]); err == nil {
+	if _, _, _, err = b.ObeyMessage("limit min_block=1", 6, room[:0]); err == nil {
 		t.Error("a limit of the former policy was accepted")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Control obeys a message of the session and returns the text that acknowledges it. A refused message changes nothing.
+// ObeyMessage obeys a message of the session and returns the text that acknowledges it. A refused message changes nothing.
 //
 //	limit NAME=VALUE               NAME=VALUE
 //	trim BYTES                     BYTES                                       keeps them cached
@@ -23,7 +23,7 @@ import (
 //	arm ARM REQUEST                arm=ARM,request=REQUEST                     from that request on, arm 1 decides, the alternative, or 0
 //
 // COUNT is how many requests the program has made. A turn may begin with the next one.
-func (b *Broker) Control(text string, time int64, out []Eviction) (reply string, n Number, _ []Eviction, err error) {
+func (b *Broker) ObeyMessage(text string, time int64, out []Eviction) (reply string, n Number, _ []Eviction, err error) {
 	defer b.endCall(&err)
 	if err = b.beginCall(); err != nil {
 		return "", 0, out, err
@@ -42,7 +42,7 @@ func (b *Broker) Control(text string, time int64, out []Eviction) (reply string,
 		reply, err = "period="+rest, b.setPeriod(rest)
 	case "policy":
 		reply = "policy=" + strings.Replace(rest, " ", ",", 1)
-		err = b.changePolicy(rest, time, b.policy.Switch)
+		err = b.changePolicy(rest, time, b.policy.SwitchPolicy)
 	case "plan":
 		reply, err = "plan="+rest, b.addLayoutPiece(rest)
 	case "arms":
@@ -86,7 +86,7 @@ func (b *Broker) setPeriod(ns string) error {
 	if err != nil {
 		return fmt.Errorf("period: %q is no number of ns", ns)
 	}
-	b.policy.Repeat(int64(period))
+	b.policy.SetIteration(int64(period))
 	return nil
 }
 
@@ -101,9 +101,9 @@ func (b *Broker) changePolicy(text string, time int64, to func(*allocator.Pool, 
 }
 
 func (b *Broker) addLayoutPiece(piece string) error {
-	layout, err := b.draft.Read(piece)
+	layout, err := b.draft.ReadPiece(piece)
 	if err == nil && layout != nil {
-		b.evicted, err = b.policy.Install(*layout, b.evicted)
+		b.evicted, err = b.policy.InstallLayout(*layout, b.evicted)
 	}
 	return err
 }
@@ -118,11 +118,11 @@ func (b *Broker) controlExperiment(text string, time int64) (reply string, err e
 		b.evicted, err = b.policy.SetAlternativeLimit(name, number, time, b.evicted)
 	case text == "":
 		what = "off"
-		b.evicted = b.policy.End(time, b.evicted)
+		b.evicted = b.policy.EndExperiment(time, b.evicted)
 	default:
-		err = b.changePolicy(text, time, b.policy.Begin)
+		err = b.changePolicy(text, time, b.policy.BeginExperiment)
 	}
-	return fmt.Sprintf("arms=%s,request=%d", what, b.policy.Requests()), err
+	return fmt.Sprintf("arms=%s,request=%d", what, b.policy.RequestCount()), err
 }
 
 func (b *Broker) scheduleTurn(text string) (reply string, err error) {

@@ -81,10 +81,10 @@ func (g *gate) Resume(decision *Decision, req *allocator.Request, n Number, late
 	return n, out, err
 }
 
-func (g *gate) Grown(decision allocator.Decision, handle uint64) (n Number, err error) {
+func (g *gate) SlabCreated(decision allocator.Decision, handle uint64) (n Number, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.Broker.Grown(decision, handle)
+	return g.Broker.SlabCreated(decision, handle)
 }
 
 func (g *gate) Commit(decision allocator.Decision, handle uint64) (n Number, err error) {
@@ -93,36 +93,36 @@ func (g *gate) Commit(decision allocator.Decision, handle uint64) (n Number, err
 	return g.Broker.Commit(decision, handle)
 }
 
-func (g *gate) Cooled(block allocator.Block, time int64, out []Eviction) (_ []Eviction, n Number, err error) {
+func (g *gate) CoolingEnded(block allocator.Block, time int64, out []Eviction) (_ []Eviction, n Number, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.Broker.Cooled(block, time, out)
+	return g.Broker.CoolingEnded(block, time, out)
 }
 
 func (g *gate) More(out []Eviction) (_ []Eviction, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.Broker.More(out)
+	return g.Broker.MoreEvictions(out)
 }
 
-func (g *gate) Control(text string, time int64, out []Eviction) (reply string, n Number, _ []Eviction, err error) {
+func (g *gate) ObeyMessage(text string, time int64, out []Eviction) (reply string, n Number, _ []Eviction, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.Broker.Control(text, time, out)
+	return g.Broker.ObeyMessage(text, time, out)
 }
 
 // freer is a broker that learns at once what was freed, or through its ledger.
 type freer interface {
 	Decide(decision *Decision, req *allocator.Request, out []Eviction) (Number, []Eviction, error)
-	Grown(decision allocator.Decision, handle uint64) (Number, error)
+	SlabCreated(decision allocator.Decision, handle uint64) (Number, error)
 	Commit(decision allocator.Decision, handle uint64) (Number, error)
 	Abort(decision allocator.Decision) (Number, error)
 	Free(block allocator.Block, busy bool, time int64, out []Eviction) ([]Eviction, Number, error)
-	Cooled(block allocator.Block, time int64, out []Eviction) ([]Eviction, Number, error)
+	CoolingEnded(block allocator.Block, time int64, out []Eviction) ([]Eviction, Number, error)
 	Drain(need uint64, out []Eviction) ([]Eviction, Number, error)
 	DropClass(class allocator.Class, out []Eviction) ([]Eviction, Number, error)
 	Expire(time int64, out []Eviction) ([]Eviction, Number, int64, error)
-	Control(text string, time int64, out []Eviction) (string, Number, []Eviction, error)
+	ObeyMessage(text string, time int64, out []Eviction) (string, Number, []Eviction, error)
 	Stats() (allocator.Stats, error)
 }
 
@@ -132,7 +132,7 @@ func experiment(r *rand.Rand, calls int64) string {
 	case 0:
 		return "arms"
 	case 1:
-		return "arms " + allocator.Names()[r.IntN(len(allocator.Names()))]
+		return "arms " + allocator.PolicyNames()[r.IntN(len(allocator.PolicyNames()))]
 	case 2:
 		return "arms +max_age=50ns"
 	}
@@ -165,7 +165,7 @@ func play(b freer, seed uint64) (answers []any) {
 				continue
 			default:
 				if p.SlabSize != 0 {
-					n, err := b.Grown(p.Decision, uint64(now+1))
+					n, err := b.SlabCreated(p.Decision, uint64(now+1))
 					say(n, err)
 				}
 				n, err := b.Commit(p.Decision, uint64(now+1))
@@ -183,7 +183,7 @@ func play(b freer, seed uint64) (answers []any) {
 			used[i] = used[len(used)-1]
 			used = used[:len(used)-1]
 		case what < 94 && len(cooling) > 0:
-			out, n, err := b.Cooled(cooling[0], now, room)
+			out, n, err := b.CoolingEnded(cooling[0], now, room)
 			say(out, n, err)
 			cooling = cooling[1:]
 		case what < 96:
@@ -200,14 +200,14 @@ func play(b freer, seed uint64) (answers []any) {
 			next++
 		case what < 99:
 			limits := []string{"limit max_cached_bytes=100000", "limit max_cached_bytes=max", "trim 5000", "relieve 5000 short", "relieve 0 short", "relieve 5000 idle", "relieve 5000 timed", "limit max_age=0.00000005", "limit max_age=0", "limit proportion=1", "limit proportion=0", "limit outgrown=on", "period 30", "period 0"}
-			reply, n, out, err := b.Control(limits[r.IntN(len(limits))], now, room)
+			reply, n, out, err := b.ObeyMessage(limits[r.IntN(len(limits))], now, room)
 			say(reply, n, out, err)
 		case r.IntN(4) == 0:
-			names := allocator.Names()
-			reply, n, out, err := b.Control("policy "+names[r.IntN(len(names))], now, room)
+			names := allocator.PolicyNames()
+			reply, n, out, err := b.ObeyMessage("policy "+names[r.IntN(len(names))], now, room)
 			say(reply, n, out, err)
 		default:
-			reply, n, out, err := b.Control(experiment(r, now), now, room)
+			reply, n, out, err := b.ObeyMessage(experiment(r, now), now, room)
 			say(reply, n, out, err)
 		}
 	}
@@ -219,7 +219,7 @@ func play(b freer, seed uint64) (answers []any) {
 // TestNoOneSeesTheLedger makes random calls of two brokers that differ only in how they learn what was freed.
 func TestNoOneSeesTheLedger(t *testing.T) {
 	noted, turns := 0, 0
-	for _, policy := range allocator.Names() {
+	for _, policy := range allocator.PolicyNames() {
 		for seed := range uint64(20) {
 			direct, err := New(policy, "", new(Ledger))
 			if err != nil {

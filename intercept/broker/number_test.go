@@ -31,7 +31,7 @@ func TestDecisionsAreNumbered(t *testing.T) {
 	count(b.Abort(request(1).Decision))
 	_, n, err = b.Free(block.Block, true, 2, room)
 	count(n, err)
-	_, n, err = b.Cooled(block.Block, 3, room)
+	_, n, err = b.CoolingEnded(block.Block, 3, room)
 	count(n, err)
 	if again := request(4); !again.Hit || again.Waived != 0 {
 		t.Errorf("%+v, want a hit", again)
@@ -39,14 +39,14 @@ func TestDecisionsAreNumbered(t *testing.T) {
 	count(b.Forget(block.Block))
 	_, n, _, err = b.Expire(5, room) // nothing is too old
 	count(n, err)
-	_, n, _, err = b.Control("trim 0", 6, room)
+	_, n, _, err = b.ObeyMessage("trim 0", 6, room)
 	count(n, err)
 	_, n, err = b.DropClass(1, room)
 	count(n, err)
 	if want := []Number{0, 2, 3, 4, 5, 6, 7, 8, 9, 0, 10, 11}; !slices.Equal(numbers, want) {
 		t.Errorf("numbers %v, want %v", numbers, want)
 	}
-	if _, n, _, err := b.Control("dance", 7, room); n != 0 || err == nil {
+	if _, n, _, err := b.ObeyMessage("dance", 7, room); n != 0 || err == nil {
 		t.Errorf("what was refused has number %d (%v)", n, err)
 	}
 }

@@ -59,7 +59,7 @@ func (w *waiting) resume(late bool) Decision {
 func TestAPlanWaitsForTheSlabThatAnotherThreadCreates(t *testing.T) {
 	b := newBroker(t, "slab", "")
 	first, other := wait(t, b)
-	if _, err := b.Grown(first.Decision, 77); err != nil {
+	if _, err := b.SlabCreated(first.Decision, 77); err != nil {
 		t.Fatal(err)
 	}
 	decision := other.resume(false)
@@ -129,7 +129,7 @@ func TestAPlanDoesNotWaitForEver(t *testing.T) {
 	if decision.Slab != 0 || decision.Hit || decision.Waits {
 		t.Errorf("decision %+v, want a block of its own", decision)
 	}
-	if _, err := b.Grown(first.Decision, 77); err != nil {
+	if _, err := b.SlabCreated(first.Decision, 77); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range []Decision{first, decision} {
@@ -170,13 +170,13 @@ func TestWhatAWaitingPlanEvictsIsThereForOthers(t *testing.T) {
 func TestARefusedMessageLosesNoEvictions(t *testing.T) {
 	b := newBroker(t, "slab", "max_cached_bytes=0")
 	decision := part(t, b)
-	_, grown := b.Grown(decision.Decision, 7)
+	_, grown := b.SlabCreated(decision.Decision, 7)
 	_, made := b.Commit(decision.Decision, 8)
 	_, forgotten := b.Forget(decision.Block)
 	if err := errors.Join(grown, made, forgotten); err != nil {
 		t.Fatal(err)
 	}
-	_, _, out, err := b.Control("limit nonsense=1", 1, make([]Eviction, 0, 4))
+	_, _, out, err := b.ObeyMessage("limit nonsense=1", 1, make([]Eviction, 0, 4))
 	if err == nil || len(out) != 1 || out[0].Handle != 7 {
 		t.Errorf("%v, %v: want an error, and the slab without users", out, err)
 	}

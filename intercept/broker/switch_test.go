@@ -64,7 +64,7 @@ func (d *device) cycle(b *gate, req allocator.Request, cools bool) {
 	handle, shared := decision.Handle, 1
 	if decision.SlabSize != 0 {
 		handle = d.create()
-		if _, err := b.Grown(decision.Decision, handle); err != nil {
+		if _, err := b.SlabCreated(decision.Decision, handle); err != nil {
 			d.Error(err)
 		}
 	}
@@ -85,7 +85,7 @@ func (d *device) cycle(b *gate, req allocator.Request, cools bool) {
 	out, _, err = b.Free(decision.Block, cools, req.Time, room[:0])
 	d.release(b, out, err)
 	if cools {
-		out, _, err = b.Cooled(decision.Block, req.Time, room[:0])
+		out, _, err = b.CoolingEnded(decision.Block, req.Time, room[:0])
 		d.release(b, out, err)
 	}
 }
@@ -112,7 +112,7 @@ func TestHammerWithSwitches(t *testing.T) {
 	over := make(chan struct{})
 	changes := 0
 	changer.Go(func() {
-		names := allocator.Names()
+		names := allocator.PolicyNames()
 		for ; ; changes++ {
 			select {
 			case <-over:
@@ -123,7 +123,7 @@ func TestHammerWithSwitches(t *testing.T) {
 			if changes%3 == 0 && names[changes%len(names)] != "none" {
 				message += " max_cached_bytes=200000"
 			}
-			_, _, out, err := b.Control(message, 0, make([]Eviction, 0, 4))
+			_, _, out, err := b.ObeyMessage(message, 0, make([]Eviction, 0, 4))
 			d.release(b, out, err)
 		}
 	})

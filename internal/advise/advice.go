@@ -67,7 +67,7 @@ func New(o Options) *Reader { return &Reader{options: o, sessions: map[string]se
 // Add reads a recording from its start. Runs of the same program are analysed together. The error is that of the
 // source.
 func (r *Reader) Add(recording Recording) error {
-	runs, err := recorded.Read(recording.Source, recorded.Options{Steps: r.options.Steps})
+	runs, err := recorded.ReadRuns(recording.Source, recorded.Options{Steps: r.options.Steps})
 	if err != nil {
 		return fmt.Errorf("%s: %w", recording.Name, err)
 	}

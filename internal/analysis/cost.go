@@ -48,7 +48,7 @@ func (c *CostCurve) OneSize() bool { return c.B == 0 && c.R2 == 0 }
 // curve returns the fitted line and its points. R² of calls that all took the same time is 1.
 func (c *costs) curve() CostCurve {
 	curve := CostCurve{Calls: c.line.Calls, P50: c.all.Percentile(0.5), P99: c.all.Percentile(0.99), Times: c.all}
-	curve.A, curve.B, curve.R2 = c.line.Unconstrained()
+	curve.A, curve.B, curve.R2 = c.line.LeastSquares()
 	for i := range c.bySize {
 		if p := &c.bySize[i]; p.Calls > 0 {
 			curve.Points = append(curve.Points, CostPoint{

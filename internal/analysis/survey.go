@@ -176,7 +176,7 @@ func (s *survey) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 		return
 	}
 	if f := s.finderOf(streamOf(p.Number, o.Thread)); f != nil {
-		f.Add(period.Key(o.Tag, o.Size))
+		f.Add(period.KeyOfCreate(o.Tag, o.Size))
 	}
 }
 

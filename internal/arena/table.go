@@ -43,7 +43,7 @@ func Read(r io.Reader) (*Table, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read lifetimes: %w", err)
 		}
-		b, err := t.columns.Buffer(row)
+		b, err := t.columns.ReadBuffer(row)
 		if err == nil {
 			err = b.check()
 		}
@@ -55,8 +55,8 @@ func Read(r io.Reader) (*Table, error) {
 	}
 }
 
-// Align sets the alignment, in bytes, of all buffers that have none; 0 changes nothing.
-func (t *Table) Align(align uint64) {
+// SetAlignment sets the alignment, in bytes, of all buffers that have none; 0 changes nothing.
+func (t *Table) SetAlignment(align uint64) {
 	for i := range t.Buffers {
 		if t.Buffers[i].Align == 0 {
 			t.Buffers[i].Align = align
@@ -127,8 +127,8 @@ func ReadColumns(header []string) (Columns, error) {
 	return c, nil
 }
 
-// Buffer reads a line. It does not check whether the buffer can be placed.
-func (c *Columns) Buffer(fields []string) (b Buffer, err error) {
+// ReadBuffer reads a line. It does not check whether the buffer can be placed.
+func (c *Columns) ReadBuffer(fields []string) (b Buffer, err error) {
 	if c.last >= len(fields) {
 		return b, fmt.Errorf("%d columns: want %d", len(fields), c.last+1)
 	}

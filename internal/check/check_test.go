@@ -237,7 +237,7 @@ func FuzzParse(f *testing.F) {
 
 // TestHelpFits: a terminal of 100 columns shows each rule on one line.
 func TestHelpFits(t *testing.T) {
-	for line := range strings.Lines(Help()) {
+	for line := range strings.Lines(HelpText()) {
 		if n := utf8.RuneCountInString(line); n > 100 {
 			t.Errorf("%d columns: %s", n, line)
 		}

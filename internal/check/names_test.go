@@ -10,7 +10,7 @@ import (
 // TestRuleNames compares the rules, their units and whether call sites have them with those that are in use.
 func TestRuleNames(t *testing.T) {
 	var list strings.Builder
-	for line := range strings.Lines(Help()) {
+	for line := range strings.Lines(HelpText()) {
 		if key, rest, is := strings.Cut(line, " = "); is {
 			site := ""
 			if strings.HasSuffix(line, " *\n") {

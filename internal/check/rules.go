@@ -35,7 +35,7 @@ type rule struct {
 // isLowerBound reports whether the figure must be at least the bound.
 func (r *rule) isLowerBound() bool { return r.figure.Better == figures.More }
 
-// Parse reads rules in TOML: keys of the table in Help with their bounds, and [[tag]] sections whose match is a regular
+// Parse reads rules in TOML: keys of the table in HelpText with their bounds, and [[tag]] sections whose match is a regular
 // expression for call sites. Sizes are texts such as "512MiB", or bytes; rates 0 to 1; times texts such as "1.5s".
 // Errors name the key.
 func Parse(text string) (*Rules, error) {
@@ -210,8 +210,8 @@ func formatExactly(unit figures.Unit, value float64) string {
 	}
 }
 
-// Help lists the rules, one per line, and the forms of their bounds.
-func Help() string {
+// HelpText lists the rules, one per line, and the forms of their bounds.
+func HelpText() string {
 	var b strings.Builder
 	for _, f := range metrics {
 		where := ""

@@ -52,7 +52,7 @@ type Device struct {
 	Release Line `json:"release"` // blocks and slabs (clReleaseMemObject)
 	// Part is the create and release of a sub-buffer together: the cost of a sub-allocation.
 	Part Line `json:"part"`
-	// PartAssumed says that Part was not measured: AssumePart set it.
+	// PartAssumed says that Part was not measured: AssumePartCost set it.
 	PartAssumed bool `json:"part_assumed"`
 }
 
@@ -60,10 +60,10 @@ type Device struct {
 // probe).
 const partMin = 200
 
-// AssumePart sets the cost of a sub-allocation if none was measured: that of the create and release of a block without
+// AssumePartCost sets the cost of a sub-allocation if none was measured: that of the create and release of a block without
 // bytes, which include the steps of a sub-buffer's. That is rather too much, but sub-allocations without a cost would
 // make slabs the best of all. A device that costs nothing stays as it is.
-func (d *Device) AssumePart() {
+func (d *Device) AssumePartCost() {
 	known := d.Part != Line{} && !d.PartAssumed
 	if known || (d.Create == Line{}) && (d.Release == Line{}) {
 		return

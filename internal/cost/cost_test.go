@@ -23,7 +23,7 @@ func TestFit(t *testing.T) {
 		t.Errorf("standard deviation %g, want 50", f.StdDev())
 	}
 	falling := fit(0, 300, 100, 100)
-	if a, b, r2 := falling.Unconstrained(); a != 300 || b != -2 || r2 != 1 {
+	if a, b, r2 := falling.LeastSquares(); a != 300 || b != -2 || r2 != 1 {
 		t.Errorf("free line %g + %g size, R² %g", a, b, r2)
 	}
 }
@@ -68,7 +68,7 @@ func TestAssumePart(t *testing.T) {
 		},
 	} {
 		got := c.device
-		if got.AssumePart(); got != c.want {
+		if got.AssumePartCost(); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}

@@ -30,9 +30,9 @@ func (f *Fit) StdDev() float64 {
 	return math.Sqrt(f.times / float64(f.Calls))
 }
 
-// Unconstrained returns the line of least squares, which may be negative somewhere, and the share of the variance that
+// LeastSquares returns the line of least squares, which may be negative somewhere, and the share of the variance that
 // it explains. With fewer than two sizes b and r2 are 0. If all calls took equally long, r2 is 1.
-func (f *Fit) Unconstrained() (a, b, r2 float64) {
+func (f *Fit) LeastSquares() (a, b, r2 float64) {
 	if f.sizes <= 0 {
 		return f.NS, 0, 0
 	}

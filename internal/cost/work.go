@@ -34,10 +34,10 @@ type Tally struct {
 type calls struct{ n, bytes uint64 }
 
 // Add counts a call.
-func (t *Tally) Add(size uint64) { t.AddIn(size, size) }
+func (t *Tally) Add(size uint64) { t.AddPartOf(size, size) }
 
-// AddIn counts a call for some of the bytes of a block. The size of the block decides how they are served.
-func (t *Tally) AddIn(block, bytes uint64) {
+// AddPartOf counts a call for some of the bytes of a block. The size of the block decides how they are served.
+func (t *Tally) AddPartOf(block, bytes uint64) {
 	c := &t.large
 	if block < t.from {
 		c = &t.small

@@ -45,9 +45,9 @@ type subCost struct {
 // toldOn is the descriptor that a child writes to: drivers write what they like to standard output.
 const toldOn = 3
 
-// Child does in this process what the value of ChildEnv asks for, and returns its exit status. It ends early when its
+// RunChild does in this process what the value of ChildEnv asks for, and returns its exit status. It ends early when its
 // standard input does. The process should do nothing else before or after.
-func Child(request string) int {
+func RunChild(request string) int {
 	var o order
 	if err := json.Unmarshal([]byte(request), &o); err != nil {
 		fmt.Fprintf(os.Stderr, "%s is not for you to set: %v\n", ChildEnv, err)

@@ -1,5 +1,5 @@
 // Package devicebench finds out what buffers cost on this machine's OpenCL devices: to create, to touch for the first time,
-// to use again and to release, by size. Drivers run in child processes of this program (Child), so that one that crashes
+// to use again and to release, by size. Drivers run in child processes of this program (RunChild), so that one that crashes
 // or hangs takes nothing else with it; the parent (Run) gathers what they tell, fits lines and judges.
 //
 // A driver may crash, hang, or leak threads and memory. A child reports each figure at once, is killed first when memory
@@ -96,8 +96,8 @@ type Result struct {
 	Interrupted bool `json:"interrupted,omitempty"`
 }
 
-// Measured reports whether there is anything about any device.
-func (r *Result) Measured() bool {
+// HasMeasured reports whether there is anything about any device.
+func (r *Result) HasMeasured() bool {
 	for i := range r.Devices {
 		if len(r.Devices[i].Points) > 0 {
 			return true

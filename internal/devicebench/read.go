@@ -57,7 +57,7 @@ func (d *Device) Costs() cost.Device {
 	costs := cost.Device{
 		Create: d.Create.Line, Touch: d.Touch.Line, Release: d.Release.Line, Part: d.subBufferCost(),
 	}
-	costs.AssumePart()
+	costs.AssumePartCost()
 	return costs
 }
 

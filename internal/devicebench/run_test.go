@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	if how := os.Getenv(misbehave); how != "" {
 		os.Exit(misbehaveLike(how, request))
 	}
-	os.Exit(Child(request))
+	os.Exit(RunChild(request))
 }
 
 // misbehaveLike has three devices; the second goes wrong after its first message.
@@ -183,7 +183,7 @@ func TestRunInterrupted(t *testing.T) {
 
 // A user whose environment has our variable by mistake gets an error.
 func TestChildRefuses(t *testing.T) {
-	if status := Child("yes"); status == 0 {
+	if status := RunChild("yes"); status == 0 {
 		t.Error("no failure")
 	}
 }

@@ -39,7 +39,7 @@ func openDevice(d cl.Device) (*device, error) {
 	}
 	var list [101]float64
 	for i := range list {
-		list[i] = float64(cl.Nothing())
+		list[i] = float64(cl.EmptyCallTime())
 	}
 	return &device{session, time.Now(), median(list[:])}, nil
 }

@@ -266,8 +266,8 @@ func areEnoughRuns(m, n int) bool {
 	return ways*chanceMost >= 1
 }
 
-// Few reports whether the runs are too few to show that anything is more.
-func (p *Program) Few() bool { return !areEnoughRuns(p.BaseRuns, p.HeadRuns) }
+// HasTooFewRuns reports whether the runs are too few to show that anything is more.
+func (p *Program) HasTooFewRuns() bool { return !areEnoughRuns(p.BaseRuns, p.HeadRuns) }
 
 // More counts what is more.
 func (b *Builds) More() (n int) {

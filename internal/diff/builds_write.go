@@ -30,7 +30,7 @@ func (b *Builds) WriteText(w io.Writer) error {
 
 func (p *Program) writeText(out *bytes.Buffer) {
 	fmt.Fprintf(out, "%s: %s against %s\n", units.Clean(p.App), sideText(p.HeadRuns, p.Head), sideText(p.BaseRuns, p.Base))
-	if p.Few() {
+	if p.HasTooFewRuns() {
 		fmt.Fprintf(out, "  too few runs to show that a figure is more: 3 and 3 can, or 1 and 19\n")
 	}
 	table := units.Table{Align: "rrrlll", Indent: "  "}
@@ -99,7 +99,7 @@ func (b *Builds) WriteJSON(w io.Writer) error {
 	programs := []programJSON{}
 	for i := range b.Programs {
 		p := &b.Programs[i]
-		j := programJSON{units.Clean(p.App), p.Base, p.Head, p.BaseRuns, p.HeadRuns, p.Few(), []shiftJSON{}}
+		j := programJSON{units.Clean(p.App), p.Base, p.Head, p.BaseRuns, p.HeadRuns, p.HasTooFewRuns(), []shiftJSON{}}
 		for k := range p.Shifts {
 			s := &p.Shifts[k]
 			j.Changes = append(j.Changes, shiftJSON{

@@ -77,8 +77,8 @@ type Diff struct {
 	Notes []string
 }
 
-// Runs compares run a with run b.
-func Runs(a, b *analysis.Analysis) *Diff {
+// CompareRuns compares run a with run b.
+func CompareRuns(a, b *analysis.Analysis) *Diff {
 	c := newComparison(a, b)
 	d := &Diff{Overall: c.compareTotals(), Notes: noteDifferences(a, b)}
 	for _, pair := range matchSites(a.Snapshot.Tags, b.Snapshot.Tags) {

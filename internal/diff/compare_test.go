@@ -67,7 +67,7 @@ func TestSlowCall(t *testing.T) {
 		run := func(took []uint64) *analysis.Analysis {
 			return &analysis.Analysis{Snapshot: &stats.Snapshot{}, CreateCost: costs(took...)}
 		}
-		d := Runs(run(c.a), run(c.b))
+		d := CompareRuns(run(c.a), run(c.b))
 		var text bytes.Buffer
 		if err := d.WriteText(&text, "a", "b", 0, 0); err != nil {
 			t.Fatal(err)
@@ -98,7 +98,7 @@ func TestSlightTimes(t *testing.T) {
 			return &analysis.Analysis{Snapshot: &stats.Snapshot{Started: 1, Finished: 1 + 1_000_000_000, Totals: stats.Totals{DriverNS: ns}}}
 		}
 		var text bytes.Buffer
-		if err := Runs(run(driver[0]), run(driver[1])).WriteText(&text, "a", "b", 0, 0); err != nil {
+		if err := CompareRuns(run(driver[0]), run(driver[1])).WriteText(&text, "a", "b", 0, 0); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(text.String()) {
@@ -116,7 +116,7 @@ func TestSlightMedians(t *testing.T) {
 			return &analysis.Analysis{Snapshot: &stats.Snapshot{Started: 1, Finished: 1 + 1_000_000_000}, ReleaseCost: costs(took...)}
 		}
 		var text bytes.Buffer
-		if err := Runs(run(slices.Repeat([]uint64{30}, calls)), run(slices.Repeat([]uint64{650}, 14))).WriteText(&text, "a", "b", 0, 0); err != nil {
+		if err := CompareRuns(run(slices.Repeat([]uint64{30}, calls)), run(slices.Repeat([]uint64{650}, 14))).WriteText(&text, "a", "b", 0, 0); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(text.String()) {
@@ -156,7 +156,7 @@ func TestChanceSeldomDiffers(t *testing.T) {
 	const trials = 1000
 	for range trials {
 		a, b := sampled(rng, 0.9, 10000, 5000), sampled(rng, 0.9, 10000, 5000)
-		if len(significant(Runs(a, b))) > 0 {
+		if len(significant(CompareRuns(a, b))) > 0 {
 			wrong++
 		}
 	}
@@ -172,7 +172,7 @@ func TestDifferencesAreFound(t *testing.T) {
 		"creates":       sampled(rng, 0.9, 11000, 5000),
 		"driver create": sampled(rng, 0.9, 10000, 5700),
 	} {
-		got := strings.Join(significant(Runs(sampled(rng, 0.9, 10000, 5000), b)), ",")
+		got := strings.Join(significant(CompareRuns(sampled(rng, 0.9, 10000, 5000), b)), ",")
 		if !strings.Contains(got, want) {
 			t.Errorf("%s differs, found: %q", want, got)
 		}
@@ -206,10 +206,10 @@ func TestSameWorkIsExact(t *testing.T) {
 			Phases:   []analysis.Phase{{Iterations: iterations}},
 		}
 	}
-	if got := significant(Runs(run(10, 100), run(10, 101))); len(got) != 1 || got[0] != "creates" {
+	if got := significant(CompareRuns(run(10, 100), run(10, 101))); len(got) != 1 || got[0] != "creates" {
 		t.Errorf("one create more in as many iterations: %v", got)
 	}
-	if got := significant(Runs(run(10, 100), run(11, 101))); len(got) != 0 {
+	if got := significant(CompareRuns(run(10, 100), run(11, 101))); len(got) != 0 {
 		t.Errorf("one create more in more iterations: %v", got)
 	}
 }
@@ -254,11 +254,11 @@ func TestLimitsThatDiffer(t *testing.T) {
 	run := func(limits recording.Limits) *analysis.Analysis {
 		return &analysis.Analysis{Snapshot: &stats.Snapshot{}, Run: analysis.Run{Header: recording.Header{Limits: limits}}}
 	}
-	got := Runs(run(recording.Limits{"max_age": "0", "min_block": "4096"}), run(recording.Limits{"max_age": "30", "min_block": "4096"})).Notes
+	got := CompareRuns(run(recording.Limits{"max_age": "0", "min_block": "4096"}), run(recording.Limits{"max_age": "30", "min_block": "4096"})).Notes
 	if len(got) != 1 || got[0] != `limit max_age differs: "0" and "30"` {
 		t.Errorf("%q", got)
 	}
-	if got := Runs(run(nil), run(recording.Limits{"max_age": "30"})).Notes; len(got) != 1 {
+	if got := CompareRuns(run(nil), run(recording.Limits{"max_age": "30"})).Notes; len(got) != 1 {
 		t.Errorf("limits of one run only: %q", got)
 	}
 }
@@ -290,7 +290,7 @@ func two() (a, b *analysis.Analysis) {
 }
 
 func TestWrite(t *testing.T) {
-	d := Runs(two())
+	d := CompareRuns(two())
 	var text bytes.Buffer
 	if err := d.WriteText(&text, "before.gmt", "after.gmt", 0, 0); err != nil {
 		t.Fatal(err)
@@ -319,7 +319,7 @@ func TestWrite(t *testing.T) {
 
 func TestWriteJSON(t *testing.T) {
 	var data bytes.Buffer
-	if err := Runs(two()).WriteJSON(&data, "before", "after"); err != nil {
+	if err := CompareRuns(two()).WriteJSON(&data, "before", "after"); err != nil {
 		t.Fatal(err)
 	}
 	var back struct {
@@ -347,7 +347,7 @@ func TestWriteJSON(t *testing.T) {
 // TestEmptyRuns compares runs without any event.
 func TestEmptyRuns(t *testing.T) {
 	empty := &analysis.Analysis{Snapshot: &stats.Snapshot{}}
-	d := Runs(empty, empty)
+	d := CompareRuns(empty, empty)
 	if got := significant(d); len(got) != 0 || len(d.Tags) != 0 {
 		t.Errorf("%v, %v", got, d.Tags)
 	}
@@ -368,7 +368,7 @@ func TestTimingIsChance(t *testing.T) {
 		return &analysis.Analysis{Snapshot: s, Phases: []analysis.Phase{{Iterations: 50}}}
 	}
 	for avoided, want := range map[uint64]bool{0: true, 7: false} {
-		d := Runs(of(10, avoided), of(11, avoided))
+		d := CompareRuns(of(10, avoided), of(11, avoided))
 		for i := range d.Overall {
 			if c := &d.Overall[i]; c.Figure.Name == "driver creates" && c.Significant != want {
 				t.Errorf("%d releases in use: %+v", avoided, c)

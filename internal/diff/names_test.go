@@ -16,7 +16,7 @@ func TestNames(t *testing.T) {
 	a, b := two()
 	a.Phases, b.Phases = []analysis.Phase{{Iterations: 5, Growth: 9, Mean: 9}}, []analysis.Phase{{Iterations: 5, Growth: 7, Mean: 7}}
 	var text bytes.Buffer
-	if err := Runs(a, b).WriteJSON(&text, "a", "b"); err != nil {
+	if err := CompareRuns(a, b).WriteJSON(&text, "a", "b"); err != nil {
 		t.Fatal(err)
 	}
 	type change struct{ Figure, Unit, Test string }

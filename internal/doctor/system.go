@@ -29,7 +29,7 @@ type Options struct {
 	Check func() error
 }
 
-// System is how the machine is looked at. This machine is [Here].
+// System is how the machine is looked at. This machine is [ThisMachine].
 type System struct {
 	Environ  []string // as os.Environ
 	ReadFile func(path string) ([]byte, error)
@@ -73,8 +73,8 @@ func (s *System) readSmallFile(path string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// Here is this machine.
-func Here() *System {
+// ThisMachine is this machine.
+func ThisMachine() *System {
 	kernel := rights.Here()
 	return &System{
 		Environ: os.Environ(), ReadFile: os.ReadFile, Glob: filepath.Glob, Stat: os.Stat,

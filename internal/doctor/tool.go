@@ -62,15 +62,15 @@ func (r *Report) reportSettings(s *System, o Options) {
 
 // suggestVariable says which variable was meant, if one is near.
 func suggestVariable(name string, settings map[string]string) string {
-	if best := Nearest(name, slices.Sorted(maps.Keys(settings))); best != "" {
+	if best := NearestWord(name, slices.Sorted(maps.Keys(settings))); best != "" {
 		return "did you mean " + best + "?"
 	}
 	return "see the table of settings in gpumemtop --help; or unset " + name
 }
 
-// Nearest returns the first of the known words that differ from a word in the fewest letters: in fewer than 4, and
+// NearestWord returns the first of the known words that differ from a word in the fewest letters: in fewer than 4, and
 // fewer than half of its own. It returns "" when there is none.
-func Nearest(word string, known []string) string {
+func NearestWord(word string, known []string) string {
 	best, least := "", min(4, (len(word)+1)/2)
 	for _, candidate := range known {
 		if d := editDistance(word, candidate); d < least {

@@ -30,8 +30,8 @@ type Plan struct {
 	Time       float64 // ns that a slice takes, about
 }
 
-// Block returns the requests of a block.
-func (p Plan) Block() uint64 { return p.Requests * uint64(p.Slices) }
+// BlockRequests returns the requests of a block.
+func (p Plan) BlockRequests() uint64 { return p.Requests * uint64(p.Slices) }
 
 // Blocks finds out what a block is from the requests of a process, in their order. A request takes O(1), and the memory is
 // bounded.
@@ -53,9 +53,9 @@ type Blocks struct {
 
 // Add adds the next request: bytes, number of the call site, and ns since any beginning.
 func (b *Blocks) Add(size uint64, site uint32, time float64) {
-	b.finder.Add(period.Key(site, size))
+	b.finder.Add(period.KeyOfCreate(site, size))
 	b.mix.add(size, site)
-	b.countRequest(b.finder.Steady(repeatsLeast))
+	b.countRequest(b.finder.SteadyPeriod(repeatsLeast))
 	unit := uint64(requestsOfSlice)
 	if b.areRepeating() {
 		unit = b.period

@@ -106,9 +106,9 @@ func insertSorted(sorted []float64, value float64) []float64 {
 	return slices.Insert(sorted, place, value)
 }
 
-// Pairs returns the change from other to present, which take times of the same pairs: the median of -0.37 means 37 % less. The
+// ComparePairs returns the change from other to present, which take times of the same pairs: the median of -0.37 means 37 % less. The
 // interval is that of Wilcoxon's signed-rank test of the logarithms. It returns false if the pairs are too few for the level.
-func Pairs(present, other []float64, level float64) (change Interval, ok bool) {
+func ComparePairs(present, other []float64, level float64) (change Interval, ok bool) {
 	var differences []float64
 	for i := range present {
 		differences = insertSorted(differences, math.Log(present[i]/other[i]))

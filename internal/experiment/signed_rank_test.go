@@ -117,11 +117,11 @@ func TestFactorIsFoundWhateverDrifts(t *testing.T) {
 		drift := 1 + 0.2*float64(i)
 		present, other = append(present, drift*(0.6+0.001*float64(i%2))), append(other, drift)
 	}
-	got, ok := Pairs(present, other, 0.05)
+	got, ok := ComparePairs(present, other, 0.05)
 	if !ok || math.Abs(got.Median+0.4) > 0.001 || math.Abs(got.Low+0.4) > 1e-6 || math.Abs(got.High+0.399) > 1e-6 {
 		t.Errorf("%+v, %v", got, ok)
 	}
-	if _, ok := Pairs(present[:5], other[:5], 0.05); ok {
+	if _, ok := ComparePairs(present[:5], other[:5], 0.05); ok {
 		t.Error("five pairs are too few")
 	}
 }

@@ -17,7 +17,7 @@
 // # Use
 //
 // Blocks follows the requests until its Plan has slices. Two quadruples of Order, timed slice by slice, give what
-// LeaveOut leaves out. The quadruples after that go to a Trial, until Answer.Stop says why it is enough. Quadruples may
+// CountToLeaveOut leaves out. The quadruples after that go to a Trial, until Answer.Stop says why it is enough. Quadruples may
 // be apart, but the blocks of one follow each other.
 package experiment
 

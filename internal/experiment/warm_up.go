@@ -9,7 +9,7 @@ import (
 // half-width.
 const warmUpLeft = 0.005
 
-// LeaveOut returns how many slices are left out at the beginning of each block, in both arms alike, because caches warm up
+// CountToLeaveOut returns how many slices are left out at the beginning of each block, in both arms alike, because caches warm up
 // after a change of arm: at least one, at most a third. The times of slices are in ns, by block: four blocks of each arm
 // or more, of equal length. settled is false if the times still change after a third: then blocks should be longer, or
 // the answer holds some of the warming up.
@@ -17,7 +17,7 @@ const warmUpLeft = 0.005
 // For each place in a block the median over blocks is taken, relative to the blocks' second halves, so that neither drift
 // nor a noisy neighbour looks like warming up. The count minimises the standard error of the mean of what remains (MSER:
 // White, An effective truncation heuristic for bias reduction in simulation output, Simulation 69, 1997).
-func LeaveOut(present, alternative [][]float64) (count int, settled bool) {
+func CountToLeaveOut(present, alternative [][]float64) (count int, settled bool) {
 	count, settled = 1, true
 	for _, blocks := range [][][]float64{present, alternative} {
 		profile := warmUpProfile(blocks)

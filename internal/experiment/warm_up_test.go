@@ -32,7 +32,7 @@ func (c cache) times(r *rand.Rand, usual float64) []float64 {
 	return times
 }
 
-// TestLeavesWarmingUpOut: what is left out leaves less than 1 % of warming up in the mean of a block, or LeaveOut says
+// TestLeavesWarmingUpOut: what is left out leaves less than 1 % of warming up in the mean of a block, or CountToLeaveOut says
 // that the block is too short.
 func TestLeavesWarmingUpOut(t *testing.T) {
 	const slices, runs = cacheSlices, 100
@@ -62,7 +62,7 @@ func TestLeavesWarmingUpOut(t *testing.T) {
 				if seed%2 == 0 { // either arm may be the one that warms up
 					present, alternative = alternative, present
 				}
-				count, settled := LeaveOut(present, alternative)
+				count, settled := CountToLeaveOut(present, alternative)
 				if count < 1 || count > slices/3 {
 					t.Fatalf("%d of %d slices are left out", count, slices)
 				}
@@ -93,12 +93,12 @@ func TestShortBlocks(t *testing.T) {
 		for i := range block {
 			block[i] = cache{1, 0.3}.factor(i)
 		}
-		count, _ := LeaveOut([][]float64{block, block}, [][]float64{block, block})
+		count, _ := CountToLeaveOut([][]float64{block, block}, [][]float64{block, block})
 		if count < 1 || count > n/3 {
 			t.Errorf("%d of %d slices are left out", count, n)
 		}
 	}
-	if count, settled := LeaveOut(nil, nil); count != 1 || !settled {
+	if count, settled := CountToLeaveOut(nil, nil); count != 1 || !settled {
 		t.Errorf("without blocks: %d, %v", count, settled)
 	}
 }
@@ -122,7 +122,7 @@ func TestWarmCachesDoNotBias(t *testing.T) {
 			arm, times := run()
 			first[arm] = append(first[arm], times)
 		}
-		count, _ := LeaveOut(first[Present], first[Alternative])
+		count, _ := CountToLeaveOut(first[Present], first[Alternative])
 		for trial.Answer().Stop == Continue {
 			arm, times := run()
 			trial.Add(Block{Arm: arm, LeftOut: count, Iterations: slices - count, Time: mean(times[count:])})

@@ -83,9 +83,9 @@ func writeDirect(path string, fn func(io.Writer) error) error {
 	return errors.Join(writeContent(file, path, fn), file.Close())
 }
 
-// Beside is WriteFile for an fn that creates the file itself, under the temporary name that it gets. It refuses devices and
+// CreateBeside is WriteFile for an fn that creates the file itself, under the temporary name that it gets. It refuses devices and
 // pipes.
-func Beside(path string, force bool, fn func(beside string) error) error {
+func CreateBeside(path string, force bool, fn func(beside string) error) error {
 	target, direct, err := targetOf(path, force)
 	switch {
 	case err != nil:

@@ -309,7 +309,7 @@ func collectSites(records []record, k *known) *Log {
 	}
 	slices.SortFunc(log.Sites, func(a, b Site) int {
 		return cmp.Or(cmp.Compare(a.Program, b.Program), cmp.Compare(a.Job, b.Job), -cmp.Compare(countIf(a.All), countIf(b.All)),
-			-cmp.Compare(a.Of(Peak).Max, b.Of(Peak).Max), cmp.Compare(a.Name, b.Name))
+			-cmp.Compare(a.SpreadOf(Peak).Max, b.SpreadOf(Peak).Max), cmp.Compare(a.Name, b.Name))
 	})
 	return log
 }

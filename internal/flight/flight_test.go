@@ -69,10 +69,10 @@ func TestRead(t *testing.T) {
 		t.Fatalf("%d processes, %d sites, bad: %v", len(log.Processes), len(log.Sites), log.Bad)
 	}
 	whole, site := &log.Sites[0], &log.Sites[1]
-	if !whole.All || whole.Program != "solver" || whole.Of(flight.Creates) != (flight.Spread{Min: 640, Median: 640, Max: 640}) {
+	if !whole.All || whole.Program != "solver" || whole.SpreadOf(flight.Creates) != (flight.Spread{Min: 640, Median: 640, Max: 640}) {
 		t.Errorf("%+v", whole)
 	}
-	if got, want := site.Of(flight.Peak), (flight.Spread{Min: 1 << 20, Median: 1<<20 + 20, Max: 10<<20 + 3}); got != want {
+	if got, want := site.SpreadOf(flight.Peak), (flight.Spread{Min: 1 << 20, Median: 1<<20 + 20, Max: 10<<20 + 3}); got != want {
 		t.Errorf("peak %+v, want %+v", got, want)
 	}
 	out := site.Outliers()

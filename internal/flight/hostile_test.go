@@ -86,7 +86,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(log, err)
 		}
 		for i := range log.Sites {
-			log.Sites[i].Of(Peak)
+			log.Sites[i].SpreadOf(Peak)
 			log.Sites[i].Outliers()
 		}
 	})

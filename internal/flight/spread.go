@@ -33,8 +33,8 @@ func (s *Site) sortedFigures(figure func(*wire.FlightCounts) uint64) []uint64 {
 	return values
 }
 
-// Of returns a figure over the processes that have the call site.
-func (s *Site) Of(figure func(*wire.FlightCounts) uint64) Spread {
+// SpreadOf returns a figure over the processes that have the call site.
+func (s *Site) SpreadOf(figure func(*wire.FlightCounts) uint64) Spread {
 	values := s.sortedFigures(figure)
 	return Spread{values[0], values[(len(values)-1)/2], values[len(values)-1]}
 }
@@ -51,9 +51,9 @@ func (s *Site) Outliers() []Rank {
 	if len(s.Ranks) < outliersLeast {
 		return nil
 	}
-	median := s.Of(Peak).Median
+	median := s.SpreadOf(Peak).Median
 	away := func(c *wire.FlightCounts) uint64 { return max(c.Peak, median) - min(c.Peak, median) }
-	bound := max(median/outlierShare, outlierDeviation*s.Of(away).Median)
+	bound := max(median/outlierShare, outlierDeviation*s.SpreadOf(away).Median)
 	var found []Rank
 	for i := range s.Ranks {
 		if away(&s.Ranks[i].Counts) > bound {

@@ -47,7 +47,7 @@ func TestBlocksAreShared(t *testing.T) {
 
 // TestBlocksOfALimitedSize: a buffer that no larger block may serve does not share with larger buffers.
 func TestBlocksOfALimitedSize(t *testing.T) {
-	plan := Solve([][]Buffer{{{Tag: 1, Class: 1, Size: 4096, Life: 1}, {Tag: 2, Class: 1, Size: 512, BlockMax: 1024, Life: 1}}})
+	plan := SolveLayout([][]Buffer{{{Tag: 1, Class: 1, Size: 4096, Life: 1}, {Tag: 2, Class: 1, Size: 512, BlockMax: 1024, Life: 1}}})
 	if plan == nil || plan.Size != 4096+512 || plan.Places[0].Offset == plan.Places[1].Offset {
 		t.Errorf("%+v", plan)
 	}

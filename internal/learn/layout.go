@@ -25,10 +25,10 @@ type Layout struct {
 	Bound   uint64            // bytes: arenas cannot be smaller
 }
 
-// Solve places the buffers of a program's phases, one period of each, in arenas that are large enough for every phase,
+// SolveLayout places the buffers of a program's phases, one period of each, in arenas that are large enough for every phase,
 // one arena for each class of requests. It returns nil when no buffer has a place, or when a call site makes requests
 // in several phases.
-func Solve(phases [][]Buffer) *Layout {
+func SolveLayout(phases [][]Buffer) *Layout {
 	if sitesInSeveralPhases(phases) {
 		return nil
 	}

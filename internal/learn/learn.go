@@ -47,7 +47,7 @@ func (l *Learner) AddRequest(r *allocator.Request) (number uint64) {
 	if l.requests == nil {
 		l.requests = make([]request, window)
 	}
-	key := period.Key(uint32(r.Tag)^uint32(r.Class)<<20, r.Size)
+	key := period.KeyOfCreate(uint32(r.Tag)^uint32(r.Class)<<20, r.Size)
 	l.finder.Add(key)
 	number = l.count
 	l.requests[number%window] = request{
@@ -57,8 +57,8 @@ func (l *Learner) AddRequest(r *allocator.Request) (number uint64) {
 	return number
 }
 
-// Freed notes that the memory of a request is free again: the program has released it, and its commands have completed.
-func (l *Learner) Freed(number uint64) {
+// NoteFreed notes that the memory of a request is free again: the program has released it, and its commands have completed.
+func (l *Learner) NoteFreed(number uint64) {
 	if r := &l.requests[number%window]; r.number == number {
 		r.freed = l.count
 	}
@@ -67,13 +67,13 @@ func (l *Learner) Freed(number uint64) {
 // requestOf returns a remembered request.
 func (l *Learner) requestOf(number uint64) *request { return &l.requests[number%window] }
 
-// Layout returns a layout when there is a new one: when the latest three periods are equal and the present layout was
+// NextLayout returns a layout when there is a new one: when the latest three periods are equal and the present layout was
 // not made for them. The first request of the period comes next, or comes soon.
-func (l *Learner) Layout() (*Layout, bool) {
+func (l *Learner) NextLayout() (*Layout, bool) {
 	if l.count < l.nextTry || l.layouts == layoutsMax {
 		return nil, false
 	}
-	length := l.finder.Steady(repeatsMin << (l.layouts / layoutsPerStep))
+	length := l.finder.SteadyPeriod(repeatsMin << (l.layouts / layoutsPerStep))
 	if length == 0 || 4*length > window {
 		return nil, false
 	}
@@ -107,7 +107,7 @@ func (l *Learner) solvePhases(buffers []Buffer) (*Layout, bool) {
 	}
 	l.laidOut[0].repeated = layout.Phases[0]
 	if len(earlier) > 0 {
-		if both := Solve([][]Buffer{layout.Phases[0], earlier[0].repeated}); both != nil {
+		if both := SolveLayout([][]Buffer{layout.Phases[0], earlier[0].repeated}); both != nil {
 			l.laidOut = append(l.laidOut, earlier[0])
 			return both, true
 		}
@@ -118,10 +118,10 @@ func (l *Learner) solvePhases(buffers []Buffer) (*Layout, bool) {
 // solveRepeated makes a layout for a period, or for several in a row if that takes less memory: buffers that outlive a
 // period get different offsets in the next, and more of them fit into each other's ranges.
 func solveRepeated(buffers []Buffer) *Layout {
-	best := Solve([][]Buffer{buffers})
+	best := SolveLayout([][]Buffer{buffers})
 	for times := 2; best != nil && times <= repeatsMax && times*len(buffers) <= repeatedRequestsMax && best.Size > best.Bound; times++ {
 		row := slices.Repeat(buffers, times)
-		if other := Solve([][]Buffer{row}); other != nil && other.Size < best.Size {
+		if other := SolveLayout([][]Buffer{row}); other != nil && other.Size < best.Size {
 			best = other
 		}
 	}

@@ -46,7 +46,7 @@ func (p *learningPool) run(times int, loop []item) {
 		for _, it := range loop {
 			for _, l := range p.ends[p.made] {
 				p.pool.Free(l.block, false, 0, nil)
-				p.Freed(l.number)
+				p.NoteFreed(l.number)
 			}
 			delete(p.ends, p.made)
 			p.request(it)
@@ -61,15 +61,15 @@ func (p *learningPool) request(it item) {
 	req := allocator.Request{Size: it.size, Align: p.align, Class: 1, Tag: it.tag}
 	plan, _ := p.pool.Decide(req, nil)
 	if plan.SlabSize != 0 {
-		p.pool.Grown(plan)
+		p.pool.SlabCreated(plan)
 	}
 	p.pool.Commit(plan)
 	s := p.pool.Stats()
 	p.reserved = max(p.reserved, s.Reserved())
 	p.made++
 	p.ends[p.made-1+it.life] = append(p.ends[p.made-1+it.life], live{plan.Block, p.AddRequest(&req)})
-	if learned, ok := p.Layout(); ok {
-		if _, err := p.pool.Install(learned.Layout, nil); err != nil {
+	if learned, ok := p.NextLayout(); ok {
+		if _, err := p.pool.InstallLayout(learned.Layout, nil); err != nil {
 			p.Fatal(err)
 		}
 		p.plans = append(p.plans, learned)
@@ -201,8 +201,8 @@ func BenchmarkRequest(b *testing.B) {
 	b.ReportAllocs()
 	for i := range b.N {
 		req.Tag = allocator.Tag(1 + i%50)
-		l.Freed(l.AddRequest(&req))
-		l.Layout()
+		l.NoteFreed(l.AddRequest(&req))
+		l.NextLayout()
 	}
 }
 
@@ -234,11 +234,11 @@ func TestTwoRangesWhereOneCosts(t *testing.T) {
 		for i := range buffers {
 			buffers[i] = Buffer{Tag: allocator.Tag(rng.IntN(4)), Class: 1, Size: 256 * (1 + rng.Uint64N(8)), Align: 256, Life: 1 + rng.Uint64N(uint64(len(buffers)))}
 		}
-		plan := Solve([][]Buffer{buffers})
+		plan := SolveLayout([][]Buffer{buffers})
 		for i := range buffers {
 			buffers[i].Tag = allocator.Tag(100 + i)
 		}
-		if alone := Solve([][]Buffer{buffers}); plan.Size > alone.Size || plan.Bound != alone.Bound {
+		if alone := SolveLayout([][]Buffer{buffers}); plan.Size > alone.Size || plan.Bound != alone.Bound {
 			t.Errorf("%d: %d bytes of at least %d, with a site each %d of %d: %+v", seed, plan.Size, plan.Bound, alone.Size, alone.Bound, buffers)
 		}
 	}

@@ -111,8 +111,8 @@ func NewDirector(o Options) *Director {
 // Start lets an experiment begin.
 func (d *Director) Start() { d.asked.Store(&task{alternatives: d.options.Alternatives}) }
 
-// Offer lets one begin that no user asked for.
-func (d *Director) Offer() {
+// OfferExperiment lets one begin that no user asked for.
+func (d *Director) OfferExperiment() {
 	d.asked.CompareAndSwap(nil, &task{alternatives: d.options.Alternatives, quiet: true})
 }
 

@@ -276,7 +276,7 @@ func (f *Follower) chooseWarmUp() {
 	}
 	settled := true
 	if f.leave = 1; len(times[0]) == firstMost/2 && len(times[1]) == firstMost/2 {
-		f.leave, settled = experiment.LeaveOut(times[0], times[1])
+		f.leave, settled = experiment.CountToLeaveOut(times[0], times[1])
 	}
 	f.result.Warming = !settled
 	for i := range f.first {

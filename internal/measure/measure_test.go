@@ -219,7 +219,7 @@ func TestNotMeasured(t *testing.T) {
 // TestUnaskedExperimentWithoutAnswerIsNotMentioned: what no user asked for is not mentioned where nothing was measured.
 func TestUnaskedExperimentWithoutAnswerIsNotMentioned(t *testing.T) {
 	p := newTarget(Until, 100, 200, 300)
-	p.director.Offer()
+	p.director.OfferExperiment()
 	p.run(15)
 	p.exit()
 	if result := p.second.latest(); result != nil || len(p.said) > 0 {

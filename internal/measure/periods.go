@@ -67,7 +67,7 @@ func (p *Periods) takeRequest(r *wire.Record) {
 		}
 		return
 	}
-	x.finder.Add(period.Key(r.AsCreate().Tag(), r.AsCreate().Requested()))
+	x.finder.Add(period.KeyOfCreate(r.AsCreate().Tag(), r.AsCreate().Requested()))
 	if len(x.times) < lookedAt {
 		x.times = append(x.times, 0)
 	}
@@ -78,7 +78,7 @@ func (p *Periods) takeRequest(r *wire.Record) {
 // sendPeriod sends how long an iteration takes, if the pool does not know about that.
 func (p *Periods) sendPeriod(process uint32, x *repeating, now uint64) {
 	ns := uint64(0)
-	if requests := x.finder.Steady(periodCreate); requests > 0 {
+	if requests := x.finder.SteadyPeriod(periodCreate); requests > 0 {
 		last := x.times[(x.count-1)%lookedAt]
 		ns, x.steady = last-min(x.times[(x.count-1-requests)%lookedAt], last), now
 	} else if now-x.steady < periodOver*x.known {

@@ -47,7 +47,7 @@ func (r *Result) Text() string {
 	}
 	with := ""
 	if r.Alternative != "none" && r.Alternative != "" {
-		with = " " + r.Other()
+		with = " " + r.OtherText()
 	}
 	switch {
 	case r.Running && r.Known():
@@ -66,15 +66,15 @@ func (r *Result) Text() string {
 func (r *Result) sentence() string {
 	a := &r.Answer
 	present, alternative := a.Present.Time, a.Alternative.Time
-	text := fmt.Sprintf("%s %s instead of %s %s: %s", r.timedUnit(), units.DurationLong(present), units.DurationLong(alternative), r.Other(), r.Change())
+	text := fmt.Sprintf("%s %s instead of %s %s: %s", r.timedUnit(), units.DurationLong(present), units.DurationLong(alternative), r.OtherText(), r.Change())
 	if !a.Certain {
-		text = fmt.Sprintf("no certain difference: %s %s than %s", r.timedUnit(), r.Change(), r.Other())
+		text = fmt.Sprintf("no certain difference: %s %s than %s", r.timedUnit(), r.Change(), r.OtherText())
 	}
 	text += fmt.Sprintf(" (%s, %s %s)", r.blocksText(), units.Grouped(uint64(a.Iterations)), r.countedUnits())
 	if r.Warming {
 		text += "; caches may still fill in them"
 	}
-	if bytes := r.Costs(); bytes > 0 {
+	if bytes := r.MemoryCost(); bytes > 0 {
 		text += "; it costs " + units.FormatLong(bytes)
 	}
 	return text
@@ -96,8 +96,8 @@ func (r *Result) countedUnits() string {
 	return "iterations"
 }
 
-// Other says what the alternative was.
-func (r *Result) Other() string {
+// OtherText says what the alternative was.
+func (r *Result) OtherText() string {
 	if r.Alternative == "none" {
 		return "without the pool, but watched"
 	}
@@ -108,8 +108,8 @@ func (r *Result) Other() string {
 	return "with " + policy
 }
 
-// Costs returns the bytes of memory that the present configuration takes beyond those that the program uses; 0: none, or unknown.
-func (r *Result) Costs() uint64 {
+// MemoryCost returns the bytes of memory that the present configuration takes beyond those that the program uses; 0: none, or unknown.
+func (r *Result) MemoryCost() uint64 {
 	a := &r.Answer
 	if r.Alternative != "none" {
 		return 0

@@ -115,8 +115,8 @@ func listenUnix(path string) (net.Listener, error) {
 	return l, err
 }
 
-// Moved reports whether the server listens at another port than the one asked for.
-func (s *Server) Moved() bool {
+// HasMoved reports whether the server listens at another port than the one asked for.
+func (s *Server) HasMoved() bool {
 	at, tcp := s.listener.Addr().(*net.TCPAddr)
 	number, err := strconv.Atoi(s.address[strings.LastIndexByte(s.address, ':')+1:])
 	return tcp && err == nil && number > 0 && number != at.Port

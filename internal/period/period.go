@@ -146,10 +146,10 @@ func (c *candidate) matchNext(count uint64, matches bool) bool {
 	return true
 }
 
-// Steady returns the period in which the latest creates have repeated without a difference, for two periods and at
+// SteadyPeriod returns the period in which the latest creates have repeated without a difference, for two periods and at
 // least the given number of creates; 0 if there is none. Of several periods the one with the longest run wins, because
 // an inner loop ends while the outer one continues.
-func (f *Finder) Steady(least uint64) uint64 {
+func (f *Finder) SteadyPeriod(least uint64) uint64 {
 	best := candidate{}
 	for _, c := range f.candidates {
 		if c.confirmed && c.pending == 0 && c.run >= max(2*c.Period, least) && (c.run > best.run || c.run == best.run && c.Period < best.Period) {
@@ -227,8 +227,8 @@ func (f *Finder) Finish() []Stretch {
 	return chosen
 }
 
-// Key returns the key of a create.
-func Key(tag uint32, size uint64) uint64 {
+// KeyOfCreate returns the key of a create.
+func KeyOfCreate(tag uint32, size uint64) uint64 {
 	h := (uint64(tag)+1)*0xff51afd7ed558ccd ^ size*0xc4ceb9fe1a85ec53
 	return h ^ h>>29
 }

@@ -13,7 +13,7 @@ import (
 func find(keys []uint64) []Stretch {
 	var f Finder
 	for _, key := range keys {
-		f.Add(Key(1, key))
+		f.Add(KeyOfCreate(1, key))
 	}
 	return f.Finish()
 }
@@ -88,7 +88,7 @@ func TestPeriodIsSteadyAfterTwoMatches(t *testing.T) {
 		var got []string
 		for _, key := range c.keys {
 			f.Add(key)
-			got = append(got, fmt.Sprint(f.Steady(c.least)))
+			got = append(got, fmt.Sprint(f.SteadyPeriod(c.least)))
 		}
 		if got := strings.Join(got, " "); got != c.want {
 			t.Errorf("%v, at least %d: %s, want %s", c.keys, c.least, got, c.want)
@@ -155,7 +155,7 @@ func TestSteadyOfSeveral(t *testing.T) {
 		{[]candidate{of(3, 13), of(2, 12)}, 3},
 		{[]candidate{of(4, 7)}, 0},
 	} {
-		if got := (&Finder{candidates: c.candidates}).Steady(0); got != c.want {
+		if got := (&Finder{candidates: c.candidates}).SteadyPeriod(0); got != c.want {
 			t.Errorf("%v: %d, want %d", c.candidates, got, c.want)
 		}
 	}
@@ -229,7 +229,7 @@ func TestKeysDiffer(t *testing.T) {
 	seen := map[uint64]bool{0: true}
 	for tag := range uint32(100) {
 		for size := range uint64(100) {
-			key := Key(tag, size)
+			key := KeyOfCreate(tag, size)
 			if seen[key] {
 				t.Fatalf("call site %d, size %d: %d is there twice, or 0", tag, size, key)
 			}
@@ -262,7 +262,7 @@ func TestFindsNoPeriodWhereNothingRepeats(t *testing.T) {
 		var f Finder
 		for range n { // a generator of its own: rapid's would repeat values on purpose
 			seed = seed*6364136223846793005 + 1442695040888963407
-			f.Add(Key(1, seed>>50))
+			f.Add(KeyOfCreate(1, seed>>50))
 		}
 		if got := f.Finish(); len(got) != 0 {
 			t.Fatalf("found %v in noise", got)

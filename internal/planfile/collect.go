@@ -74,8 +74,8 @@ func (c *Collection) programRuns(name, tags string) *programRuns {
 	return p
 }
 
-// Make makes a plan for the program with the most runs, and returns how many other programs there are.
-func (c *Collection) Make() (p *Plan, others int, err error) {
+// MakePlan makes a plan for the program with the most runs, and returns how many other programs there are.
+func (c *Collection) MakePlan() (p *Plan, others int, err error) {
 	if len(c.programs) == 0 {
 		return nil, 0, ErrNothing
 	}
@@ -84,7 +84,7 @@ func (c *Collection) Make() (p *Plan, others int, err error) {
 		return cmp.Or(cmp.Compare(len(a1.runs), len(b1.runs)), cmp.Compare(a1.size, b1.size))
 	})
 	runs := c.programs[name]
-	if p, err = Make(runs.runs); err == nil {
+	if p, err = MakePlan(runs.runs); err == nil {
 		p.Program, p.Build, p.Tags = name, runs.build, runs.tags
 	}
 	return p, len(c.programs) - 1, err

@@ -96,5 +96,5 @@ func readDefinitions(src definer, add func(*wire.Record)) error {
 	return errors.Join(err, src.Rewind())
 }
 
-// Read notes the call sites of a recording, and rewinds it.
-func (f *Finder) Read(src definer) error { return readDefinitions(src, f.noteSite) }
+// ReadSites notes the call sites of a recording, and rewinds it.
+func (f *Finder) ReadSites(src definer) error { return readDefinitions(src, f.noteSite) }

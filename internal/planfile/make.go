@@ -24,8 +24,8 @@ const (
 // ErrNothing says that no plan can be made.
 var ErrNothing = errors.New("nothing repeats in the same way in each recording: no plan can be made; record longer runs, or runs with the same sizes")
 
-// Make makes a plan that is valid for every run. Requests that differ between runs are left out.
-func Make(runs []Run) (*Plan, error) {
+// MakePlan makes a plan that is valid for every run. Requests that differ between runs are left out.
+func MakePlan(runs []Run) (*Plan, error) {
 	m := &maker{tags: map[string]allocator.Tag{}}
 	var phases [][]learn.Buffer
 	for i := range runs {
@@ -39,7 +39,7 @@ func Make(runs []Run) (*Plan, error) {
 	if len(phases) == 0 {
 		return nil, ErrNothing
 	}
-	solved := learn.Solve(phases)
+	solved := learn.SolveLayout(phases)
 	if solved == nil {
 		return nil, ErrNothing
 	}

@@ -36,7 +36,7 @@ func newRun(t *testing.T, first allocator.Tag, phases ...[]request) Run {
 		}
 		all = append(all, buffers)
 	}
-	if r.Layout = learn.Solve(all); r.Layout == nil {
+	if r.Layout = learn.SolveLayout(all); r.Layout == nil {
 		t.Fatal("no plan")
 	}
 	return r
@@ -47,7 +47,7 @@ func newRun(t *testing.T, first allocator.Tag, phases ...[]request) Run {
 func TestPlanHasWhatEachRunRequests(t *testing.T) {
 	one := newRun(t, 1, []request{{"a", 4096, 2}, {"x", 100, 1}, {"b", 8192, 2}, {"c", 512, 0}, {"d", 300, 1}})
 	other := newRun(t, 70, []request{{"b", 8192, 1}, {"c", 512, 1}, {"d", 400, 1}, {"a", 4096, 1}, {"y", 7, 2}})
-	p, err := Make([]Run{one, other})
+	p, err := MakePlan([]Run{one, other})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestPlanHasWhatEachRunRequests(t *testing.T) {
 	if !reflect.DeepEqual(why, want) {
 		t.Errorf("outside %v, want %v", why, want)
 	}
-	if _, err := Make([]Run{one, newRun(t, 1, []request{{"a", 4000, 1}})}); !errors.Is(err, ErrNothing) {
+	if _, err := MakePlan([]Run{one, newRun(t, 1, []request{{"a", 4000, 1}})}); !errors.Is(err, ErrNothing) {
 		t.Errorf("of runs without anything in common: %v", err)
 	}
 }
@@ -77,7 +77,7 @@ func TestPlanHasWhatEachRunRequests(t *testing.T) {
 func TestMakeOrders(t *testing.T) {
 	one := newRun(t, 1, []request{{"a", 1, 1}, {"b", 2, 1}, {"c", 3, 1}, {"d", 4, 1}})
 	other := newRun(t, 1, []request{{"a", 1, 1}, {"c", 3, 1}, {"b", 2, 1}, {"d", 4, 1}})
-	p, err := Make([]Run{one, other})
+	p, err := MakePlan([]Run{one, other})
 	if err != nil || len(p.Sites) != 3 {
 		t.Errorf("%v: %+v, want three sites", err, p)
 	}
@@ -85,7 +85,7 @@ func TestMakeOrders(t *testing.T) {
 
 func TestMakePhases(t *testing.T) {
 	first, second := []request{{"a", 4096, 2}, {"b", 8192, 1}}, []request{{"c", 65536, 1}, {"e", 512, 2}}
-	p, err := Make([]Run{newRun(t, 1, first, second), newRun(t, 5, second, first)})
+	p, err := MakePlan([]Run{newRun(t, 1, first, second), newRun(t, 5, second, first)})
 	if err != nil || len(p.Sites) != 4 || p.Arenas[0].Size != 65536+512 {
 		t.Errorf("%v: %+v", err, p)
 	}
@@ -126,7 +126,7 @@ func TestWrittenPlanGivesTheSameLayout(t *testing.T) {
 		}
 		iteration[0].life = 1
 		r := newRun(t, 1, iteration)
-		p, err := Make([]Run{r})
+		p, err := MakePlan([]Run{r})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +214,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := policy.Install(p.layoutBySiteNumber(), nil); err != nil {
+		if _, err := policy.InstallLayout(p.layoutBySiteNumber(), nil); err != nil {
 			t.Error(err)
 		}
 	})

@@ -44,9 +44,9 @@ type Result struct {
 	Checks  []Check  `json:"checks"`
 }
 
-// Run compares a recording with a profile. It reads the source several times. Memory grows with live buffers and call
+// CompareWithProfile compares a recording with a profile. It reads the source several times. Memory grows with live buffers and call
 // sites, not with records. Errors are those of the source.
-func Run(src recording.Source, start uint64, p *Profile) (*Result, error) {
+func CompareWithProfile(src recording.Source, start uint64, p *Profile) (*Result, error) {
 	f := &fold{profile: p, names: callsite.NewNames(), start: start}
 	f.heap = heap.New(heap.Options{EndProcesses: true}, f)
 	for r, err := range recording.Records(src) {

@@ -13,18 +13,18 @@ const mib = 1 << 20
 
 // TestBuiltIn: each profile can be read, has a limit, names its source, and is read again as it was written.
 func TestBuiltIn(t *testing.T) {
-	if len(Names()) < 12 {
-		t.Errorf("only %d profiles", len(Names()))
+	if len(ProfileNames()) < 12 {
+		t.Errorf("only %d profiles", len(ProfileNames()))
 	}
-	for _, name := range Names() {
-		p, ok := Known(name)
+	for _, name := range ProfileNames() {
+		p, ok := BuiltInProfile(name)
 		if !ok || !strings.Contains(p.Source, "://") && !strings.HasPrefix(p.Source, "gpumemtop probe: ") || p.Memory+p.Largest+p.Align == 0 {
 			t.Errorf("%s: %+v", name, p)
 			continue
 		}
 		again(t, p)
 	}
-	if _, ok := Known("../profile"); ok {
+	if _, ok := BuiltInProfile("../profile"); ok {
 		t.Error("a path is no name")
 	}
 }
@@ -134,7 +134,7 @@ func TestEachLimitIsExact(t *testing.T) {
 		{"constant", Profile{Constant: mib}, 4, Fits, "1.00 MiB of at most 1.00 MiB", ""},
 		{"perhaps constant", Profile{Constant: mib - 1}, 4, Unknown, "as a __constant argument", ""},
 	} {
-		r, err := Run(story(), 0, &c.profile)
+		r, err := CompareWithProfile(story(), 0, &c.profile)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func TestEachLimitIsExact(t *testing.T) {
 
 // TestFirstExceededLimitIsNamed: an error names the limit that was exceeded first, whatever is exceeded most.
 func TestFirstExceededLimitIsNamed(t *testing.T) {
-	r, err := Run(story(), 0, &Profile{Name: "card", Largest: 2 * mib, Memory: 5 * mib, Align: 8192})
+	r, err := CompareWithProfile(story(), 0, &Profile{Name: "card", Largest: 2 * mib, Memory: 5 * mib, Align: 8192})
 	if err != nil {
 		t.Fatal(err)
 	}

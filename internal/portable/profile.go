@@ -55,8 +55,8 @@ var fields = []field{
 	{key: "constant_buffer", number: func(p *Profile) *uint64 { return &p.Constant }, size: true},
 }
 
-// Keys are the keys that a profile can have.
-func Keys() (keys []string) {
+// ProfileKeys are the keys that a profile can have.
+func ProfileKeys() (keys []string) {
 	for i := range fields {
 		keys = append(keys, fields[i].key)
 	}
@@ -164,8 +164,8 @@ func quote(text string) string {
 //go:embed devices/*.toml
 var devices embed.FS
 
-// Names returns the devices whose profiles are built in, sorted.
-func Names() (names []string) {
+// ProfileNames returns the devices whose profiles are built in, sorted.
+func ProfileNames() (names []string) {
 	entries, _ := devices.ReadDir("devices") // it is there: go:embed
 	for _, entry := range entries {
 		names = append(names, strings.TrimSuffix(entry.Name(), ".toml"))
@@ -173,9 +173,9 @@ func Names() (names []string) {
 	return names
 }
 
-// Known returns a built-in profile; ok is false if there is none with that name.
-func Known(name string) (p *Profile, ok bool) {
-	if !slices.Contains(Names(), name) {
+// BuiltInProfile returns a built-in profile; ok is false if there is none with that name.
+func BuiltInProfile(name string) (p *Profile, ok bool) {
+	if !slices.Contains(ProfileNames(), name) {
 		return nil, false
 	}
 	text, err := devices.ReadFile("devices/" + name + ".toml")

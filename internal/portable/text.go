@@ -34,12 +34,12 @@ var verdictTexts = map[Verdict]string{
 	Fits: "it would run", Fails: "it would not run", Unknown: "nothing speaks against it, but not all is known",
 }
 
-// List returns a table of the built-in devices, at most width columns wide.
-func List(width int) string {
+// ProfileTable returns a table of the built-in devices, at most width columns wide.
+func ProfileTable(width int) string {
 	table := units.Table{Width: width, Least: []string{"ALIGNMENT", "LARGEST BUFFER"}}
 	table.Add("DEVICE", "MEMORY", "LARGEST BUFFER", "ALIGNMENT", "WHAT IT IS")
-	for _, name := range Names() {
-		p, _ := Known(name)
+	for _, name := range ProfileNames() {
+		p, _ := BuiltInProfile(name)
 		align := "?"
 		if p.Align > 0 {
 			align = units.FormatLong(p.Align / 8)

@@ -33,7 +33,7 @@ func summarized(t testing.TB, path string, h Header, records []wire.Record, fram
 		t.Fatal(err)
 	}
 	n := uint64(0)
-	w.Summarize(func() Summary { n++; return numbered(n) })
+	w.SetSummarizer(func() Summary { n++; return numbered(n) })
 	for i := range records {
 		if err := w.Append(&records[i]); err != nil {
 			t.Fatal(err)
@@ -385,7 +385,7 @@ func TestTornRecordingSaysHowMuchIsLost(t *testing.T) {
 	records := sample(30)
 	summarized(t, path, Header{ClockNS: records[0].Time}, records, 10)
 	whole := opened(t, path)
-	if _, torn, err := whole.Torn(); torn || err != nil {
+	if _, torn, err := whole.TornEnd(); torn || err != nil {
 		t.Fatalf("whole: %v, %v", torn, err)
 	}
 	blocks, err := whole.Blocks()
@@ -414,7 +414,7 @@ func TestTornRecordingSaysHowMuchIsLost(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := opened(t, path)
-		if got, torn, err := r.Torn(); got != c.want || !torn || err != nil {
+		if got, torn, err := r.TornEnd(); got != c.want || !torn || err != nil {
 			t.Errorf("%d bytes: %+v, %v, %v, want %+v", len(c.data), got, torn, err, c.want)
 		}
 		var rec wire.Record
@@ -434,7 +434,7 @@ func BenchmarkBlocks(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	w.Summarize(func() Summary { return numbered(1) })
+	w.SetSummarizer(func() Summary { return numbered(1) })
 	for w.Bytes() < 64<<20 {
 		for i := range records {
 			if err := w.Append(&records[i]); err != nil {

@@ -106,7 +106,7 @@ func openError(path string, err error) error {
 func (r *Reader) readHeader() error {
 	var magic [len(fileMagic)]byte
 	if _, err := io.ReadFull(r.file, magic[:]); err != nil || magic != fileMagic {
-		if kind := foreign.Of(io.NewSectionReader(r.file, 0, r.size)).String(); kind != "" {
+		if kind := foreign.KindOf(io.NewSectionReader(r.file, 0, r.size)).String(); kind != "" {
 			return fmt.Errorf("%s %w: it is %s", r.path, ErrNotRecording, kind)
 		}
 		return fmt.Errorf("%s %w", r.path, ErrNotRecording)

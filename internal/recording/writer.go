@@ -115,9 +115,9 @@ func claimFile(file *os.File) error {
 	return file.Truncate(0)
 }
 
-// Summarize sets the function that summarizes a block: the events since its last call. Append, Flush and Close call it at the
-// end of each block. Call Summarize before the first Append.
-func (w *Writer) Summarize(summarize func() Summary) { w.summarize = summarize }
+// SetSummarizer sets the function that summarizes a block: the events since its last call. Append, Flush and Close call it at the
+// end of each block. Call SetSummarizer before the first Append.
+func (w *Writer) SetSummarizer(summarize func() Summary) { w.summarize = summarize }
 
 // Append adds a record. It reaches the file with the frame, at the latest with Flush.
 func (w *Writer) Append(r *wire.Record) error {

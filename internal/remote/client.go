@@ -40,7 +40,7 @@ type Client struct {
 	err   error  // the error that ended the connection
 }
 
-// Dial connects to a server. The server must identify itself and answer the first Look before until.
+// Dial connects to a server. The server must identify itself and answer the first AskState before until.
 func Dial(path string, until time.Time) (*Client, error) {
 	dialer := net.Dialer{Deadline: until}
 	dialed, err := dialer.Dial("unix", path)
@@ -109,8 +109,8 @@ func (c *Client) askServer(line string) (a Answer, err error) {
 	return a, nil
 }
 
-// Look asks for the present state and returns the latest snapshot.
-func (c *Client) Look() *stats.Snapshot {
+// AskState asks for the present state and returns the latest snapshot.
+func (c *Client) AskState() *stats.Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	line := fmt.Sprintf("look %d", c.next)
@@ -155,8 +155,8 @@ func (c *Client) Curve() *view.Curve {
 	return c.last.Curve
 }
 
-// Do asks for a change: "limit NAME VALUE", "policy NAME" or "adopt NAME". It returns the request's sequence number.
-func (c *Client) Do(line string) (sequence uint64, err error) {
+// RequestChange asks for a change: "limit NAME VALUE", "policy NAME" or "adopt NAME". It returns the request's sequence number.
+func (c *Client) RequestChange(line string) (sequence uint64, err error) {
 	a, err := c.askForChange(line)
 	return a.Sequence, err
 }

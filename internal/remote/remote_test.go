@@ -90,7 +90,7 @@ func TestClientsSeeTheSame(t *testing.T) {
 		t.Errorf("about %+v", a.About)
 	}
 	for want := range uint64(3) {
-		if got := a.Look(); got.Events != 1 {
+		if got := a.AskState(); got.Events != 1 {
 			t.Errorf("snapshot %+v", got)
 		}
 		lines, next := a.Output(want)
@@ -98,21 +98,21 @@ func TestClientsSeeTheSame(t *testing.T) {
 			t.Errorf("output %v, next %d", lines, next)
 		}
 	}
-	first := a.Look()
-	if a.Look() != first {
+	first := a.AskState()
+	if a.AskState() != first {
 		t.Error("an unchanged snapshot was sent again")
 	}
 	s.shown.Store(&stats.Snapshot{Events: 2})
-	if b.Curve() != nil || b.Look().Events != 2 || b.Curve().Requests != 5 {
+	if b.Curve() != nil || b.AskState().Events != 2 || b.Curve().Requests != 5 {
 		t.Error("no curve, or an old snapshot")
 	}
 	if lines, next := b.Output(0); next != 1 || lines[0].Text != "line 0" {
 		t.Errorf("the other's output %v, next %d", lines, next)
 	}
-	if n, err := a.Do("limit max_age 30"); err != nil || <-s.changes != "max_age=30" || n != 5 {
+	if n, err := a.RequestChange("limit max_age 30"); err != nil || <-s.changes != "max_age=30" || n != 5 {
 		t.Error(n, err)
 	}
-	if n, err := b.Do("policy slab"); err != nil || <-s.changes != "slab" || n != 6 {
+	if n, err := b.RequestChange("policy slab"); err != nil || <-s.changes != "slab" || n != 6 {
 		t.Error(n, err)
 	}
 	if text, err := a.Record(); err != nil || text != "recording" {
@@ -124,7 +124,7 @@ func TestClientsSeeTheSame(t *testing.T) {
 	for line, want := range map[string]string{
 		"policy none": "permission denied", "adopt slab": "no pool to change", "limit": "lacks a name", "look x": "bad request", "dance": "bad request",
 	} {
-		if _, err := a.Do(line); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := a.RequestChange(line); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", line, err, want)
 		}
 	}
@@ -132,18 +132,18 @@ func TestClientsSeeTheSame(t *testing.T) {
 	done := make(chan struct{})
 	go func() { s.server.Close(); close(done) }()
 	time.Sleep(20 * time.Millisecond)
-	a.Look()
+	a.AskState()
 	if got := a.State(); got != (State{PID: 7, State: stats.Exited, Status: 3}) {
 		t.Errorf("the last state is %+v", got)
 	}
-	if got := a.Look(); got == nil || got.Events != 2 || a.State().Status != 3 {
+	if got := a.AskState(); got == nil || got.Events != 2 || a.State().Status != 3 {
 		t.Errorf("after the end %+v, %+v", got, a.State())
 	}
 	<-done
-	if b.Look(); b.State() != (State{PID: 7, State: stats.Exited, Status: -1}) {
+	if b.AskState(); b.State() != (State{PID: 7, State: stats.Exited, Status: -1}) {
 		t.Errorf("who did not look sees %+v", b.State())
 	}
-	if _, err := b.Do("policy slab"); err == nil {
+	if _, err := b.RequestChange("policy slab"); err == nil {
 		t.Error("a change after the end")
 	}
 	if _, err := Dial(s.path, time.Now().Add(answerTime)); err == nil {
@@ -155,7 +155,7 @@ func TestClientsSeeTheSame(t *testing.T) {
 func TestSessionMayLetOthersLookOnly(t *testing.T) {
 	s := newSession(t, About{Fixed: true})
 	defer s.server.Close()
-	if _, err := dial(t, s).Do("limit max_age 3"); err == nil || len(s.changes) > 0 {
+	if _, err := dial(t, s).RequestChange("limit max_age 3"); err == nil || len(s.changes) > 0 {
 		t.Errorf("changed: %v", err)
 	}
 }
@@ -216,7 +216,7 @@ func TestWholeSnapshots(t *testing.T) {
 		}
 		want := value.Interface().(stats.Snapshot)
 		s.shown.Store(&want)
-		if diff := cmp.Diff(&want, c.Look(), cmpopts.EquateEmpty(), cmpopts.EquateNaNs()); diff != "" {
+		if diff := cmp.Diff(&want, c.AskState(), cmpopts.EquateEmpty(), cmpopts.EquateNaNs()); diff != "" {
 			t.Fatal(diff)
 		}
 	}

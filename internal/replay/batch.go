@@ -48,8 +48,8 @@ func (b *Batch) Add(o Options) (member int, err error) {
 // Remove removes a member and frees its memory. Its index is not used again.
 func (b *Batch) Remove(member int) { b.members[member] = nil }
 
-// Matters reports whether records of this kind concern a policy or show a driver cost. Other records need not be read.
-func Matters(e *wire.Event) bool {
+// ConcernsPolicy reports whether records of this kind concern a policy or show a driver cost. Other records need not be read.
+func ConcernsPolicy(e *wire.Event) bool {
 	switch e.Kind {
 	case wire.KindLost, wire.KindDevice, wire.KindContext, wire.KindCreate, wire.KindRelease, wire.KindCooled, wire.KindEvict,
 		wire.KindLimit, wire.KindSlab, wire.KindOrder, wire.KindExit:
@@ -73,11 +73,11 @@ func (b *Batch) Play(member int) error { return b.members[member].playSteps(b.op
 // Events returns how many events that concern a policy were read since Clear.
 func (b *Batch) Events() int { return len(b.ops) }
 
-// Keep adds what was read since Clear to a recording that no one plays yet: what Copy returned stays as it is.
-func (b *Batch) Keep(l *Loaded) { l.appendOps(b.ops) }
+// AppendTo adds what was read since Clear to a recording that no one plays yet: what CopyOf returned stays as it is.
+func (b *Batch) AppendTo(l *Loaded) { l.appendOps(b.ops) }
 
-// Copy returns what Keep gave a recording so far. It may be played while the batch goes on.
-func (b *Batch) Copy(l *Loaded) *Loaded {
+// CopyOf returns what AppendTo gave a recording so far. It may be played while the batch goes on.
+func (b *Batch) CopyOf(l *Loaded) *Loaded {
 	s := b.resolver.script
 	s.classes, s.changes, s.processNumbers = slices.Clone(s.classes), slices.Clone(s.changes), slices.Clone(s.processNumbers)
 	return &Loaded{script: s, chunks: slices.Clone(l.chunks), events: l.events, device: b.resolver.costs.deviceCosts()}
@@ -94,8 +94,8 @@ func (b *Batch) Result(member int, device cost.Device) Result {
 	return s.resultSoFar()
 }
 
-// Work returns the driver calls that a member has made so far.
-func (b *Batch) Work(member int) cost.Work { return b.members[member].work }
+// DriverWork returns the driver calls that a member has made so far.
+func (b *Batch) DriverWork(member int) cost.Work { return b.members[member].work }
 
 // Reserved returns the bytes that a member has reserved now, in all processes.
 func (b *Batch) Reserved(member int) uint64 { return b.members[member].reserved }

@@ -17,14 +17,14 @@ import (
 func playAll(t *testing.T, src recording.Source, batch int, o Options) *Batch {
 	t.Helper()
 	c := NewBatch()
-	for _, name := range allocator.Names() {
+	for _, name := range allocator.PolicyNames() {
 		o.Policy = name
 		if _, err := c.Add(o); err != nil {
 			t.Fatal(err)
 		}
 	}
 	play := func() {
-		for member := range allocator.Names() {
+		for member := range allocator.PolicyNames() {
 			if err := c.Play(member); err != nil {
 				t.Fatal(err)
 			}
@@ -33,7 +33,7 @@ func playAll(t *testing.T, src recording.Source, batch int, o Options) *Batch {
 	}
 	n := 0
 	labtest.Each(t, labtest.Rewound(t, src), func(r *wire.Record) {
-		if Matters(&r.Event) { // a listener is given no others
+		if ConcernsPolicy(&r.Event) { // a listener is given no others
 			c.Read(r)
 		}
 		if n++; n%batch == 0 {
@@ -51,7 +51,7 @@ func TestBatchGivesWhatReplayGives(t *testing.T) {
 		for _, o := range []Options{{}, {Capacity: 2 << 20}} {
 			for _, batch := range []int{1, 64, 1 << 30} {
 				c := playAll(t, reader, batch, o)
-				for member, name := range allocator.Names() {
+				for member, name := range allocator.PolicyNames() {
 					o.Policy, o.Device = name, device
 					want, err := Replay(labtest.Rewound(t, reader), o)
 					if err != nil {

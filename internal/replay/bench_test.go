@@ -14,7 +14,7 @@ func BenchmarkRun(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, policy := range allocator.Names() {
+	for _, policy := range allocator.PolicyNames() {
 		b.Run(policy, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

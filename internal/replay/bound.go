@@ -15,7 +15,7 @@ type Bound struct {
 	Carved float64 // DriverNS of any policy, including those that carve slabs
 }
 
-// Bound returns the lower bounds on a device.
+// LowerBound returns the lower bounds on a device.
 //
 // A block in use or cooling serves no other request, and blocks of one class serve no other class. So when the most
 // buffers of x bytes or more live, at least that many blocks of x bytes or more were created, for every x: the k-th
@@ -23,7 +23,7 @@ type Bound struct {
 // block may hold all buffers; it has at least as many bytes as lived then. Blocks of a context that ends are released,
 // except those that the program never gave back. First touches count per block, without bytes, because a block may
 // serve a small buffer first.
-func (l *Loaded) Bound(d cost.Device) Bound {
+func (l *Loaded) LowerBound(d cost.Device) Bound {
 	groups, peak := l.playGroups()
 	out := Bound{Peak: peak}
 	for _, c := range groups {

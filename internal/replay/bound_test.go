@@ -40,11 +40,11 @@ func load(t *testing.T, src recording.Source) *Loaded {
 func checkBound(t *testing.T, loaded *Loaded, settings func(policy string) []allocator.Setting) {
 	t.Helper()
 	for _, device := range devices {
-		bound := loaded.Bound(device)
+		bound := loaded.LowerBound(device)
 		if bound.Carved > bound.Whole {
 			t.Errorf("bounds %+v: one for all policies is above one for some", bound)
 		}
-		for _, policy := range allocator.Names() {
+		for _, policy := range allocator.PolicyNames() {
 			r, err := loaded.Run(Options{Policy: policy, Settings: settings(policy), Device: device})
 			if err != nil {
 				t.Fatal(err)
@@ -69,7 +69,7 @@ func defaultLimits(string) []allocator.Setting { return nil }
 // randomLimits sets one limit, or none, of a policy.
 func randomLimits(rng *rand.Rand) func(string) []allocator.Setting {
 	return func(policy string) []allocator.Setting {
-		d, _ := allocator.Describe(policy)
+		d, _ := allocator.DescribePolicy(policy)
 		if len(d.Limits) == 0 {
 			return nil
 		}
@@ -127,7 +127,7 @@ func TestBoundIsMet(t *testing.T) {
 	src.End(labtest.Scope)
 	loaded := load(t, src)
 	device := cost.Device{Create: cost.Line{A: 100, B: 1}, Release: cost.Line{A: 10}}
-	bound := loaded.Bound(device)
+	bound := loaded.LowerBound(device)
 	if want := (Bound{Peak: 12288, Whole: 2*110 + 12288, Carved: 110 + 12288}); bound != want {
 		t.Errorf("bound %+v, want %+v", bound, want)
 	}
@@ -146,15 +146,15 @@ func TestBoundOfWhatStays(t *testing.T) {
 	src.Create(1, 1000)
 	src.Create(2, 3000)
 	device := cost.Device{Create: cost.Line{A: 100}, Release: cost.Line{A: 10}}
-	if got := load(t, src).Bound(device); got.Whole != 200 || got.Carved != 100 {
+	if got := load(t, src).LowerBound(device); got.Whole != 200 || got.Carved != 100 {
 		t.Errorf("nothing is released: %+v, want 200 and 100 ns", got)
 	}
 	src.Release(1, wire.OutcomeCached)
 	src.End(labtest.Scope)
-	if got := load(t, src).Bound(device); got.Whole != 210 || got.Carved != 100 {
+	if got := load(t, src).LowerBound(device); got.Whole != 210 || got.Carved != 100 {
 		t.Errorf("one is released: %+v, want 210 and 100 ns", got)
 	}
-	if got := load(t, labtest.New()).Bound(device); got != (Bound{}) {
+	if got := load(t, labtest.New()).LowerBound(device); got != (Bound{}) {
 		t.Errorf("of nothing: %+v", got)
 	}
 }

@@ -19,8 +19,8 @@ type Comparison struct {
 	First                    string // the first difference, in words; empty: none
 }
 
-// Exact reports whether all decisions are equal.
-func (c *Comparison) Exact() bool { return c.Requests == c.Same && c.Evictions == c.SameEvictions }
+// IsExact reports whether all decisions are equal.
+func (c *Comparison) IsExact() bool { return c.Requests == c.Same && c.Evictions == c.SameEvictions }
 
 // Compare plays a recording under the recorded policy, limits and capacity, which the options name, and compares each
 // decision with the recorded one. Errors are those of Replay.

@@ -13,9 +13,9 @@ import (
 // recorded returns the options under which a recording was made. Some have limits that their policy no longer has.
 func recorded(h recording.Header) Options {
 	o := Options{Policy: h.Policy, Capacity: h.DeviceMemory}
-	description, _ := allocator.Describe(h.Policy)
+	description, _ := allocator.DescribePolicy(h.Policy)
 	for _, l := range description.Limits {
-		if value, there := allocator.Recorded(h.Limits, l.Name); there {
+		if value, there := allocator.RecordedLimit(h.Limits, l.Name); there {
 			o.Settings = append(o.Settings, allocator.Setting{Name: l.Name, Value: value})
 		}
 	}
@@ -29,7 +29,7 @@ func TestDecidesAsRecorded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !c.Exact() || c.Requests == 0 || c.First != "" {
+		if !c.IsExact() || c.Requests == 0 || c.First != "" {
 			t.Errorf("%s: %+v", file, c)
 		}
 	}
@@ -63,7 +63,7 @@ func TestCompareFindsDifferences(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Exact() != (want == "") || !strings.Contains(c.First, want) || c.Requests != 2 {
+		if c.IsExact() != (want == "") || !strings.Contains(c.First, want) || c.Requests != 2 {
 			t.Errorf("want %q: %+v", want, c)
 		}
 	}

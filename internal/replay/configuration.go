@@ -36,11 +36,11 @@ func (c Configuration) AfterChange(payload []byte) (changed Configuration, ok bo
 		settings, err := allocator.ParseSettings(limits)
 		return Configuration{Policy: name, Settings: settings}, err == nil
 	}
-	return c.With(string(name), string(value)), true
+	return c.WithLimit(string(name), string(value)), true
 }
 
-// With returns the configuration with a limit at another value, which is not checked.
-func (c Configuration) With(name, value string) Configuration {
+// WithLimit returns the configuration with a limit at another value, which is not checked.
+func (c Configuration) WithLimit(name, value string) Configuration {
 	settings := slices.DeleteFunc(slices.Clone(c.Settings), func(s allocator.Setting) bool { return s.Name == name })
 	return Configuration{Policy: c.Policy, Settings: append(settings, allocator.Setting{Name: name, Value: value})}
 }

@@ -30,7 +30,7 @@ func TestDemandsComeInTheProgramsOrder(t *testing.T) {
 	}
 	var got []demand
 	sizes := map[uint32]uint64{}
-	c.Demands(func(d *Demand) {
+	c.EachDemand(func(d *Demand) {
 		size := d.Request.Size
 		switch d.Kind {
 		case Requested:
@@ -50,5 +50,5 @@ func TestDemandsComeInTheProgramsOrder(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	c.Clear()
-	c.Demands(func(d *Demand) { t.Errorf("after the batch: %+v", d) })
+	c.EachDemand(func(d *Demand) { t.Errorf("after the batch: %+v", d) })
 }

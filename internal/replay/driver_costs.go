@@ -60,6 +60,6 @@ func (p *driverCosts) createFit() *cost.Usual {
 // long as the create, as gpumemtop probe measures.
 func (p *driverCosts) deviceCosts() cost.Device {
 	d := cost.Device{Create: p.createFit().Line(), Release: p.releases.Line(), Part: cost.Line{A: 2 * p.parts.Line().A}}
-	d.AssumePart()
+	d.AssumePartCost()
 	return d
 }

@@ -25,10 +25,10 @@ func (p *simulatedProcess) applyExperiment(c *change, time int64) {
 		name, value, _ := strings.Cut(limit, "=")
 		p.evictions, _ = p.policy.SetAlternativeLimit(name, value, time, p.evictions[:0])
 	case what == wire.ArmsOff:
-		p.evictions = p.policy.End(time, p.evictions[:0])
+		p.evictions = p.policy.EndExperiment(time, p.evictions[:0])
 	default:
 		if next, err := configuredPool(what); err == nil {
-			p.evictions = p.policy.Begin(next, time, p.evictions[:0])
+			p.evictions = p.policy.BeginExperiment(next, time, p.evictions[:0])
 		}
 	}
 	p.returnEvictions()

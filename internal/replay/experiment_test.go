@@ -15,24 +15,24 @@ func (c *crew) experiment(w *worker) {
 	var text string
 	switch n := c.rng.IntN(12); {
 	case n == 0:
-		text = fmt.Sprintf("arms=off,request=%d", c.policy.Requests())
-		evictions = c.policy.End(0, nil)
+		text = fmt.Sprintf("arms=off,request=%d", c.policy.RequestCount())
+		evictions = c.policy.EndExperiment(0, nil)
 	case n < 3:
 		what := []string{"none", "pow2", "pow2,min_block=16384", "futhark-2018", "mantissa,max_cached_bytes=20000"}[c.rng.IntN(5)]
 		next, err := configuredPool(what)
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		text = fmt.Sprintf("arms=%s,request=%d", what, c.policy.Requests())
-		evictions = c.policy.Begin(next, 0, nil)
+		text = fmt.Sprintf("arms=%s,request=%d", what, c.policy.RequestCount())
+		evictions = c.policy.BeginExperiment(next, 0, nil)
 	case n == 3:
-		text = fmt.Sprintf("arms=+max_cached_bytes=9000,request=%d", c.policy.Requests())
+		text = fmt.Sprintf("arms=+max_cached_bytes=9000,request=%d", c.policy.RequestCount())
 		var err error
 		if evictions, err = c.policy.SetAlternativeLimit("max_cached_bytes", "9000", 0, nil); err != nil {
 			return
 		}
 	default:
-		arm, from := c.rng.IntN(2), c.policy.Requests()+1+c.rng.Uint64N(30)
+		arm, from := c.rng.IntN(2), c.policy.RequestCount()+1+c.rng.Uint64N(30)
 		text = fmt.Sprintf("arm=%d,request=%d", arm, from)
 		if c.policy.TakeTurns(arm, from) != nil {
 			return
@@ -63,7 +63,7 @@ func TestExperimentsReplayExactly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !compared.Exact() || compared.Requests != c.object || compared.Evictions == 0 {
+		if !compared.IsExact() || compared.Requests != c.object || compared.Evictions == 0 {
 			t.Fatalf("seed %d: %+v", seed, compared)
 		}
 		for block := range c.sizes {
@@ -90,7 +90,7 @@ func TestARetryIsNoNewRequest(t *testing.T) {
 	s.By(1).Order(wire.OrderAbort, 6, 7).Size = 6                                                 // 6 is the plan
 	s.By(1).Served(2, 1<<32|2, wire.OutcomeMiss, wire.MissCold)                                   // 8 and 9
 	s.By(1).Served(3, allocator.ArmBit|1, wire.OutcomeMiss, wire.MissPolicy).Flags = wire.FlagArm // 10 and 11
-	if c := compared(t, s); !c.Exact() || c.Requests != 3 || c.First != "" {
+	if c := compared(t, s); !c.IsExact() || c.Requests != 3 || c.First != "" {
 		t.Errorf("%+v", c)
 	}
 }

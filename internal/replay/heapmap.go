@@ -17,14 +17,14 @@ func (b *Batch) HeapMap(member int) *stats.HeapMap {
 		if p == nil {
 			continue
 		}
-		present := p.policy.Present()
+		present := p.policy.PresentPool()
 		m.Total += present.Stats().Slabs
 		for _, s := range present.MapSlabs(stats.MappedSlabsMax) {
 			m.Slabs = append(m.Slabs, stats.MappedSlab{Process: b.resolver.script.processNumber(p.number), SlabMap: s})
 		}
 	}
 	slices.SortStableFunc(m.Slabs, func(a, b stats.MappedSlab) int {
-		return cmp.Or(cmp.Compare(b.Scattered(), a.Scattered()), cmp.Compare(b.Free(), a.Free()))
+		return cmp.Or(cmp.Compare(b.ScatteredBytes(), a.ScatteredBytes()), cmp.Compare(b.Free(), a.Free()))
 	})
 	m.Slabs = m.Slabs[:min(len(m.Slabs), stats.MappedSlabsMax)]
 	return m
@@ -57,7 +57,7 @@ func (s *SlabMapper) Join(b *Batch, late bool) {
 
 // joinOrLeave joins the batch if the current policy carves, and leaves it if not.
 func (s *SlabMapper) joinOrLeave(late bool) {
-	if carves := allocator.Carves(s.current.Policy); carves == (s.member >= 0) {
+	if carves := allocator.UsesSlabs(s.current.Policy); carves == (s.member >= 0) {
 		return
 	} else if !carves {
 		s.Leave()
@@ -81,8 +81,8 @@ func (s *SlabMapper) Leave() {
 	}
 }
 
-// Idle reports that the policy does not carve, so that there is nothing to map.
-func (s *SlabMapper) Idle() bool { return s.member < 0 }
+// IsIdle reports that the policy does not carve, so that there is nothing to map.
+func (s *SlabMapper) IsIdle() bool { return s.member < 0 }
 
 // Play plays what the batch has read up to a time. change is the payload of the last record if that changes a limit or
 // the policy, else nil. After an error there is no map.

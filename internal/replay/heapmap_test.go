@@ -27,7 +27,7 @@ func TestMapIsTheRecordedOne(t *testing.T) {
 				want, waits = r.AsGauge().Fields(), 1
 				reports++
 			}
-			if waits == 0 || !Matters(&r.Event) && r.Kind != wire.KindGauge {
+			if waits == 0 || !ConcernsPolicy(&r.Event) && r.Kind != wire.KindGauge {
 				return
 			}
 			free, holes, largest := uint64(0), uint64(0), uint64(0)
@@ -91,7 +91,7 @@ func TestTheMapIsBounded(t *testing.T) {
 				t.Fatalf("%s: %d slabs of %d", file, len(m.Slabs), m.Total)
 			}
 			for i := 1; i < len(m.Slabs); i++ {
-				if m.Slabs[i].Scattered() > m.Slabs[i-1].Scattered() {
+				if m.Slabs[i].ScatteredBytes() > m.Slabs[i-1].ScatteredBytes() {
 					t.Fatalf("%s: slab %d is worse than the one before", file, i)
 				}
 			}

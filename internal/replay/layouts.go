@@ -68,7 +68,7 @@ func (p *simulatedProcess) learnRequest(req *allocator.Request, buffer *simulate
 	if p.simulation.options.GivenLayout != nil {
 		return
 	}
-	if layout, ok := l.Layout(); ok {
+	if layout, ok := l.NextLayout(); ok {
 		p.installLayout(layout)
 	}
 }
@@ -86,7 +86,7 @@ func (p *simulatedProcess) installGiven() {
 func (p *simulatedProcess) installLayout(layout *learn.Layout) {
 	l := p.learning
 	var err error
-	if p.evictions, err = p.policy.Install(layout.Layout, p.evictions[:0]); err != nil {
+	if p.evictions, err = p.policy.InstallLayout(layout.Layout, p.evictions[:0]); err != nil {
 		return
 	}
 	p.returnEvictions()
@@ -102,11 +102,11 @@ func (p *simulatedProcess) readLayoutPiece(piece string) {
 	if !p.simulation.options.AsRecorded {
 		return
 	}
-	layout, err := p.draft.Read(piece)
+	layout, err := p.draft.ReadPiece(piece)
 	if err != nil || layout == nil {
 		return // the recorded policy failed as well, or the recording lacks a piece
 	}
-	if p.evictions, err = p.policy.Install(*layout, p.evictions[:0]); err == nil {
+	if p.evictions, err = p.policy.InstallLayout(*layout, p.evictions[:0]); err == nil {
 		p.returnEvictions()
 	}
 }

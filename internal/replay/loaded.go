@@ -85,8 +85,8 @@ func (l *Loaded) appendOps(ops []op) {
 // Events returns how many events concern a policy. Uses and retains, for example, do not.
 func (l *Loaded) Events() int { return l.events }
 
-// Span returns the ns from the first record to the last.
-func (l *Loaded) Span() uint64 { return l.last - min(l.first, l.last) }
+// DurationNS returns the ns from the first record to the last.
+func (l *Loaded) DurationNS() uint64 { return l.last - min(l.first, l.last) }
 
 // Device returns the driver costs that the recording shows: a line through its creates and one through its releases.
 func (l *Loaded) Device() cost.Device { return l.device }

@@ -40,7 +40,7 @@ func TestLoadedGivesWhatTheRecordingGives(t *testing.T) {
 		if loaded.Events() == 0 {
 			t.Errorf("%s: no events", file)
 		}
-		for _, policy := range allocator.Names() {
+		for _, policy := range allocator.PolicyNames() {
 			checkRuns(t, reader, loaded, Options{Policy: policy, Fit: true})
 			checkRuns(t, reader, loaded, Options{Policy: policy, Capacity: 2 << 20, Device: cost.Device{Touch: cost.Line{B: 0.5}}})
 		}
@@ -56,7 +56,7 @@ func TestLoadedNonsense(t *testing.T) {
 			src.Records = append(src.Records, randomRecord(rng, uint64(n)))
 		}
 		loaded := load(t, src)
-		for _, policy := range allocator.Names() {
+		for _, policy := range allocator.PolicyNames() {
 			checkRuns(t, src, loaded, Options{Policy: policy, Capacity: rng.Uint64N(2) * 1 << 22})
 		}
 	}

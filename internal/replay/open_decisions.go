@@ -96,7 +96,7 @@ func (p *simulatedProcess) switchPolicy(text string, time int64) {
 		p.simulation.result.Switches++
 		return
 	}
-	p.evictions = p.policy.Switch(next, time, p.evictions[:0])
+	p.evictions = p.policy.SwitchPolicy(next, time, p.evictions[:0])
 	p.returnEvictions()
 }
 

@@ -12,7 +12,7 @@ import (
 // TestReplayRandom plays random records through every policy: the policies' invariants hold, and the simulation's
 // counters agree with theirs.
 func TestReplayRandom(t *testing.T) {
-	for i, policy := range allocator.Names() {
+	for i, policy := range allocator.PolicyNames() {
 		for seed := range uint64(15) {
 			rng := rand.New(rand.NewPCG(seed, uint64(i)))
 			o := Options{Policy: policy, Capacity: rng.Uint64N(2) * 1 << 22, AsRecorded: seed%3 == 0}

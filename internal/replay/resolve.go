@@ -28,7 +28,7 @@ func (r *resolver) resolve(record *wire.Record, ops []op) []op {
 		return r.dropNumbers(ops)
 	}
 	e := &record.Event
-	if !Matters(e) { // callers may leave such records out
+	if !ConcernsPolicy(e) { // callers may leave such records out
 		return ops
 	}
 	p := r.processOf(record.Process)

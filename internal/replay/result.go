@@ -69,7 +69,7 @@ type Recorded struct {
 }
 
 // Carves reports whether the policy cuts slabs into sub-allocations.
-func (r *Result) Carves() bool { return allocator.Carves(r.Policy) }
+func (r *Result) Carves() bool { return allocator.UsesSlabs(r.Policy) }
 
 // HitRate returns hits / (hits + misses), 0 without a request.
 func (r *Result) HitRate() float64 { return ratio(r.Hits, r.Hits+r.Misses) }
@@ -98,10 +98,12 @@ func (r *Result) ExternalFragmentation() float64 {
 }
 
 // QuadraticFragmentation returns 1 - Σf²/F² over the same free blocks and ranges.
-func (r *Result) QuadraticFragmentation() float64 { return allocator.Quadratic(r.Squares, r.Free) }
+func (r *Result) QuadraticFragmentation() float64 {
+	return allocator.QuadraticFragmentation(r.Squares, r.Free)
+}
 
 // RootFragmentation returns 1 - √Σf²/F over the same free blocks and ranges.
-func (r *Result) RootFragmentation() float64 { return allocator.Root(r.Squares, r.Free) }
+func (r *Result) RootFragmentation() float64 { return allocator.RootFragmentation(r.Squares, r.Free) }
 
 func ratio(part, whole uint64) float64 {
 	if whole == 0 {

@@ -45,10 +45,10 @@ func compared(t *testing.T, s *labtest.Tape) *Comparison {
 
 // TestNumbersTellTheOrder: the numbers of decisions give the order in which the policy was asked, where times do not.
 func TestNumbersTellTheOrder(t *testing.T) {
-	if c := compared(t, twoThreads(true)); !c.Exact() || c.Requests != 3 || c.First != "" {
+	if c := compared(t, twoThreads(true)); !c.IsExact() || c.Requests != 3 || c.First != "" {
 		t.Errorf("%+v", c)
 	}
-	if c := compared(t, twoThreads(false)); c.Exact() {
+	if c := compared(t, twoThreads(false)); c.IsExact() {
 		t.Errorf("without numbers the hit is found: %+v", c)
 	}
 }
@@ -97,7 +97,7 @@ func TestCooledBeforeItsNumber(t *testing.T) {
 	s.By(2).Served(2, block2, wire.OutcomeMiss, wire.MissCooling) // 5 and 6
 	s.By(1).Order(wire.OrderNext, 4, 7)
 	s.By(1).Served(3, block1, wire.OutcomeHit, wire.MissNone) // 8
-	if c := compared(t, s); !c.Exact() || c.Requests != 3 {
+	if c := compared(t, s); !c.IsExact() || c.Requests != 3 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -159,7 +159,7 @@ func TestThreadBeginsWithCooled(t *testing.T) {
 	s.By(1).Order(wire.OrderNext, 4, 7)
 	s.By(1).Served(2, block2, wire.OutcomeMiss, wire.MissCold) // 7 and 8
 	s.By(2).Served(3, block1, wire.OutcomeHit, wire.MissNone)  // 6
-	if c := compared(t, s); !c.Exact() || c.Requests != 3 {
+	if c := compared(t, s); !c.IsExact() || c.Requests != 3 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -191,7 +191,7 @@ func TestFailedDecisionIsRepeated(t *testing.T) {
 	e.Outcome, e.Status, e.Link = wire.OutcomeFailed, -4, 0
 	s.By(1).Served(3, 1<<32|2, wire.OutcomeMiss, wire.MissDrained) // 8 and 9
 	c := compared(t, s)
-	if !c.Exact() || c.Requests != 2 || c.Evictions != 1 {
+	if !c.IsExact() || c.Requests != 2 || c.Evictions != 1 {
 		t.Errorf("%+v", c)
 	}
 	if r := replay(t, s, "futhark", 0); r.Evictions != 0 || r.Hits != 1 {
@@ -217,7 +217,7 @@ func TestReturnedRange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !c.Exact() || c.Requests != 3 {
+	if !c.IsExact() || c.Requests != 3 {
 		t.Errorf("%+v", c)
 	}
 }

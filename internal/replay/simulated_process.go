@@ -124,7 +124,7 @@ func (p *simulatedProcess) createSlab(decision *allocator.Decision) {
 	p.takeMemory(decision.SlabSize)
 	p.simulation.work.Creates.Add(decision.SlabSize)
 	p.slabSize = decision.SlabSize
-	p.policy.Grown(*decision)
+	p.policy.SlabCreated(*decision)
 }
 
 // countServed counts a served request and its driver calls.
@@ -135,11 +135,11 @@ func (p *simulatedProcess) countServed(req *allocator.Request, decision *allocat
 	case decision.Slab != 0:
 		s.work.Parts.Add(req.Size)
 		if decision.Fresh { // nearly always in the newest slab
-			s.work.Touches.AddIn(p.slabSize, req.Size)
+			s.work.Touches.AddPartOf(p.slabSize, req.Size)
 		}
 	case !decision.Hit:
 		s.work.Creates.Add(decision.Size)
-		s.work.Touches.AddIn(decision.Size, req.Size)
+		s.work.Touches.AddPartOf(decision.Size, req.Size)
 	}
 	if decision.Hit {
 		s.saved.Creates.Add(decision.Size)
@@ -247,15 +247,15 @@ func (p *simulatedProcess) freeBuffer(buffer *simulatedBuffer, busy bool, time i
 	p.evictions = p.policy.Free(buffer.block, busy, time, p.evictions[:0])
 	p.returnEvictions()
 	if p.learning != nil && !busy {
-		p.learning.Freed(buffer.number)
+		p.learning.NoteFreed(buffer.number)
 	}
 }
 
 func (p *simulatedProcess) coolBlock(block allocator.Block, number uint64, time int64) {
-	p.evictions = p.policy.Cooled(block, time, p.evictions[:0])
+	p.evictions = p.policy.CoolingEnded(block, time, p.evictions[:0])
 	p.returnEvictions()
 	if p.learning != nil {
-		p.learning.Freed(number)
+		p.learning.NoteFreed(number)
 	}
 }
 
@@ -311,7 +311,7 @@ func (p *simulatedProcess) applyChange(c *change, time int64) {
 		p.evictions = p.policy.Relieve(relief, time, p.evictions[:0])
 	} else if c.name == wire.PeriodSetting {
 		period, _ := strconv.ParseInt(c.value, 10, 64)
-		p.policy.Repeat(period)
+		p.policy.SetIteration(period)
 	} else if c.name == "" {
 		p.evictions = p.policy.Trim(c.keep, p.evictions[:0])
 	} else if s.isHeld(c.name) {

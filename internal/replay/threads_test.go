@@ -167,7 +167,7 @@ func (c *crew) cool(w *worker) {
 	c.readAll()
 	w.say(wire.Event{Kind: wire.KindCooled, Link: uint64(block), Granted: c.sizes[block]})
 	c.readAll()
-	evictions := c.policy.Cooled(block, 0, nil)
+	evictions := c.policy.CoolingEnded(block, 0, nil)
 	c.decided(w)
 	c.evicted(w, evictions)
 }
@@ -198,13 +198,13 @@ func TestThreadsReplayExactly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !compared.Exact() || compared.Requests != c.object {
+		if !compared.IsExact() || compared.Requests != c.object {
 			t.Fatalf("seed %d: %+v", seed, compared)
 		}
 		for _, batch := range []int{1, 64} {
 			simulations := playAll(t, c.tape, batch, Options{})
 			simulations.Finish()
-			for member, name := range allocator.Names() {
+			for member, name := range allocator.PolicyNames() {
 				if err := simulations.Play(member); err != nil {
 					t.Fatal(err)
 				}

@@ -32,7 +32,7 @@ func BenchmarkWide(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, policy := range allocator.Names()[1:] {
+	for _, policy := range allocator.PolicyNames()[1:] {
 		b.Run(policy, func(b *testing.B) {
 			options := Options{Policy: policy, Settings: []allocator.Setting{{Name: "max_cached_bytes", Value: "1125899906842624"}}}
 			for b.Loop() {

@@ -121,7 +121,7 @@ func asJSON(t *testing.T, reader *recording.Reader, rp bool) map[string]json.Raw
 	header := reader.Header()
 	if rp {
 		o := replay.Options{Policy: header.Policy}
-		description, _ := allocator.Describe(header.Policy)
+		description, _ := allocator.DescribePolicy(header.Policy)
 		for _, l := range description.Limits { // some recordings have limits that their policy no longer has
 			if value, there := header.Limits[l.Name]; there {
 				o.Settings = append(o.Settings, allocator.Setting{Name: l.Name, Value: value})

@@ -92,8 +92,8 @@ func (s *Session) Output(since uint64) ([]view.OutputLine, uint64) {
 // typeTimeout bounds how long a program that does not read its input keeps what is typed.
 const typeTimeout = 100 * time.Millisecond
 
-// Type gives the program keys as its terminal would. The error says why it cannot.
-func (s *Session) Type(keys []byte) error {
+// TypeKeys gives the program keys as its terminal would. The error says why it cannot.
+func (s *Session) TypeKeys(keys []byte) error {
 	master := s.streams.masters[0]
 	if master == nil || s.streams.files[0] != s.streams.slaves[0] {
 		return errors.New("the program's input is no terminal: nothing can be typed into it")
@@ -116,9 +116,9 @@ func (s *Session) FullScreen() bool {
 // Resize tells the program's terminal its size in cells.
 func (s *Session) Resize(cols, rows int) { s.streams.resize(cols, rows) }
 
-// Reveal ends the capture: what was kept is replayed to the real streams, if that is wanted, and everything that
+// EndCapture ends the capture: what was kept is replayed to the real streams, if that is wanted, and everything that
 // follows passes straight through, keys included. Call it when the dashboard has left the screen.
-func (s *Session) Reveal(replay bool) error {
+func (s *Session) EndCapture(replay bool) error {
 	if s.streams.output == nil {
 		return nil
 	}

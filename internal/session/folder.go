@@ -201,8 +201,8 @@ func removeStale(place string) {
 	}
 }
 
-// Views returns the sockets for other terminals of this user's sessions.
-func Views() []string { return socketsNamed(viewName) }
+// ViewSockets returns the sockets for other terminals of this user's sessions.
+func ViewSockets() []string { return socketsNamed(viewName) }
 
 // socketsNamed returns the sockets of a name in the folders of this user's sessions.
 func socketsNamed(name string) []string {
@@ -228,15 +228,15 @@ func NewView() (path string, remove func(), err error) {
 	return f.pathOf(viewName), func() { _, _ = f.remove() }, nil
 }
 
-// Owner returns the process id of the session with a socket, as the name of its folder has it.
-func Owner(socket string) string {
+// OwnerPID returns the process id of the session with a socket, as the name of its folder has it.
+func OwnerPID(socket string) string {
 	number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(filepath.Dir(socket)), folderPrefix), "-")
 	return number
 }
 
 // isAbandoned reports whether a folder is ours by name and owner, and its process does not run.
 func isAbandoned(path string) bool {
-	pid, err := strconv.Atoi(Owner(filepath.Join(path, viewName)))
+	pid, err := strconv.Atoi(OwnerPID(filepath.Join(path, viewName)))
 	if err != nil || pid <= 0 {
 		return false
 	}

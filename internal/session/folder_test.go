@@ -274,7 +274,7 @@ func TestObstacle(t *testing.T) {
 		"musl": "another C library (musl)", "musl script": "another C library (musl)",
 		"foreign": "another kind of processor", "narrow": "another kind of processor (32-bit 386)",
 	} {
-		got := Obstacle(filepath.Join(dir, name))
+		got := PreloadObstacle(filepath.Join(dir, name))
 		if (want == "") != (got == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}

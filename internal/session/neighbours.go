@@ -176,7 +176,7 @@ func (c *collector) askPools(need uint64, identities []string, except uint32) (a
 // handleShortage checks whether a process has found no memory. It then asks other pools for memory, once the record of the
 // process's device has come.
 func (c *collector) handleShortage(p *peer) {
-	need, ask := p.region.Lacks()
+	need, ask := p.region.MissingBytes()
 	if ask == p.ask || c.folder == "" || need == 0 {
 		return
 	}
@@ -193,7 +193,7 @@ func (c *collector) handleShortage(p *peer) {
 		}
 		c.runSoon(func() {
 			if slices.Contains(c.peers, p) {
-				c.runGuarded(func() { p.region.Relieved(ask, given > 0) })
+				c.runGuarded(func() { p.region.AnswerAsk(ask, given > 0) })
 			}
 		})
 	}()

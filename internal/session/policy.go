@@ -75,7 +75,7 @@ func firstSizes(settings []allocator.Setting) []allocator.Setting {
 func (c *collector) setPlan(process uint32, plan *allocator.Layout, next func() uint64) error {
 	const verb = "plan "
 	var messages [][]byte
-	for _, piece := range plan.Texts(wire.ControlMax - len(verb)) {
+	for _, piece := range plan.EncodePieces(wire.ControlMax - len(verb)) {
 		message, err := wire.Control{Sequence: next(), Text: verb + piece}.Encode()
 		if err != nil {
 			return fmt.Errorf("set plan: %w", err)

@@ -22,8 +22,8 @@ var longest = map[string]string{
 // TestPolicyTextsFit sends every policy with all limits at their longest: a process that obeys the messages has them
 // all.
 func TestPolicyTextsFit(t *testing.T) {
-	for _, name := range allocator.Names() {
-		description, _ := allocator.Describe(name)
+	for _, name := range allocator.PolicyNames() {
+		description, _ := allocator.DescribePolicy(name)
 		var settings []allocator.Setting
 		for _, l := range description.Limits {
 			settings = append(settings, allocator.Setting{Name: l.Name, Value: longest[l.Name]})
@@ -166,7 +166,7 @@ func TestPlans(t *testing.T) {
 			t.Fatalf("%q among the pieces of a plan", message.Text)
 		}
 		var err error
-		if got, err = draft.Read(piece); err != nil {
+		if got, err = draft.ReadPiece(piece); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -20,7 +20,7 @@ func FuzzObstacle(f *testing.F) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if why := Obstacle(path); linkerRefuses(path) && why == "" {
+		if why := PreloadObstacle(path); linkerRefuses(path) && why == "" {
 			t.Error("it refuses the library for no reason")
 		}
 	})

@@ -213,7 +213,7 @@ func (r *relief) forgetProcess(process uint32) {
 func lookAtMemory(open map[uint32]*sampled, pools []poolOf) (looks []look) {
 	for _, pool := range pools {
 		if p := open[pool.process]; p != nil {
-			looks = append(looks, look{pool, p.reader.Load().Shared(pool.place.devices, pool.place.host)})
+			looks = append(looks, look{pool, p.reader.Load().SharedMemory(pool.place.devices, pool.place.host)})
 		}
 	}
 	return looks

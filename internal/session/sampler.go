@@ -171,7 +171,7 @@ func (s *sampler) openAndClose(open map[uint32]*sampled) (arrived map[uint32]*sa
 	arrived = map[uint32]*sampled{}
 	for process, p := range s.processes {
 		if !s.closed && open[process] == nil {
-			p.reader.Store(s.machine.Open(p.pid))
+			p.reader.Store(s.machine.OpenProcess(p.pid))
 			open[process], arrived[process] = p, p
 		}
 	}
@@ -183,7 +183,7 @@ func (s *sampler) readAll(open map[uint32]*sampled) (pause time.Duration, change
 	runtime.LockOSThread() // for its CPU time
 	defer runtime.UnlockOSThread()
 	began := threadTime()
-	s.machine.Begin()
+	s.machine.BeginRound()
 	for process, p := range open {
 		now := s.clock()
 		for _, f := range p.reader.Load().Figures() {
@@ -195,7 +195,7 @@ func (s *sampler) readAll(open map[uint32]*sampled) (pause time.Duration, change
 			s.addRecord(process, now, f)
 		}
 	}
-	return sampleShare * max(0, threadTime()-began-s.machine.Scans()), changed
+	return sampleShare * max(0, threadTime()-began-s.machine.ScanTime()), changed
 }
 
 func (s *sampler) addRecord(process uint32, now uint64, f machine.Figure) {

@@ -55,7 +55,7 @@ func TestSampler(t *testing.T) {
 	_ = child.Process.Kill()
 	_ = child.Wait()
 	s.removeProcess(4)
-	s.addRecord(4, 1, s.machine.Open(os.Getpid()).Figures()[0])
+	s.addRecord(4, 1, s.machine.OpenProcess(os.Getpid()).Figures()[0])
 	for _, r := range s.takeReady() {
 		if r.Process == 4 {
 			t.Errorf("a record of a process that is gone: %+v", r)
@@ -72,7 +72,7 @@ func TestSampler(t *testing.T) {
 func TestSamplerRests(t *testing.T) {
 	s := newSampler()
 	p := &sampled{pid: os.Getpid()}
-	p.reader.Store(s.machine.Open(os.Getpid()))
+	p.reader.Store(s.machine.OpenProcess(os.Getpid()))
 	defer p.reader.Load().Close()
 	s.processes[1] = p
 	open := map[uint32]*sampled{1: p}

@@ -28,7 +28,7 @@ import (
 
 // Options describe a session.
 type Options struct {
-	Command []string // program, found by Find, and its arguments
+	Command []string // program, found by FindProgram, and its arguments
 	Name    string   // the program's argv[0]; empty: Command[0]
 	Config  wire.Config
 	Bare    bool // the program gets its environment as it is, so that no process is watched
@@ -95,7 +95,7 @@ type Result struct {
 func Start(options Options) (*Session, error) {
 	s := &Session{options: withDefaults(options), ended: make(chan struct{})}
 	// From here on a signal must not end us before the runtime folder is removed.
-	s.signals = Catch()
+	s.signals = CatchSignals()
 	err := s.prepare()
 	if err == nil {
 		err = s.start()
@@ -130,7 +130,7 @@ func withDefaults(o Options) Options {
 
 // prepare makes folder, sockets and streams, before the target starts.
 func (s *Session) prepare() error {
-	if why := Obstacle(s.options.Command[0]); why != "" && !s.options.Bare {
+	if why := PreloadObstacle(s.options.Command[0]); why != "" && !s.options.Bare {
 		s.options.Warn(fmt.Sprintf("%s cannot be pooled: %s. It runs unwatched", filepath.Base(s.options.Command[0]), why))
 	}
 	files, err := s.folderFiles()
@@ -230,7 +230,7 @@ func (s *Session) start() error {
 	}
 	s.streams.attachTo(s.cmd)
 	// Listening began before: a program that connects at once waits in the queue.
-	if err := inherited.Masked(s.cmd.Start); err != nil {
+	if err := inherited.StartMasked(s.cmd.Start); err != nil {
 		return startError(path, err)
 	}
 	s.streams.beginReading()
@@ -287,7 +287,7 @@ func (s *Session) Wait() (Result, error) {
 	s.collector.requestEnd(s.status)
 	s.bell.close()
 	stopCatching(s.signals)
-	err := s.Reveal(true)
+	err := s.EndCapture(true)
 	kept, removed := s.folder.remove()
 	if kept {
 		s.options.Warn(outlivedText(s.collector.staying))

@@ -27,7 +27,7 @@ import (
 func testOptions(t *testing.T, command ...string) Options {
 	t.Helper()
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
-	path, err := Find(command[0])
+	path, err := FindProgram(command[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestStartErrors(t *testing.T) {
 		{filepath.Join(dir, "nointerpreter"), ErrNotFound},
 	}
 	for _, test := range tests {
-		path, err := Find(test.name)
+		path, err := FindProgram(test.name)
 		if err == nil {
 			o := testOptions(t, "true")
 			o.Command = []string{path}
@@ -330,7 +330,7 @@ func TestRevealPassesKeysOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The relay wants to be in the terminal's foreground, which a test's terminal does not have: feed it directly.
-	if err := s.Reveal(true); err != nil {
+	if err := s.EndCapture(true); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.streams.masters[0].WriteString("keys\n"); err != nil {

@@ -56,9 +56,9 @@ var forwarded = []os.Signal{
 	syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
 }
 
-// Catch starts to receive the signals that we forward to a target. A signal that was ignored when we started stays ignored, also
+// CatchSignals starts to receive the signals that we forward to a target. A signal that was ignored when we started stays ignored, also
 // by the target: nohup(1) and shells that start commands in the background rely on it. signal.Stop ends receiving.
-func Catch() chan os.Signal {
+func CatchSignals() chan os.Signal {
 	signals := make(chan os.Signal, 16)
 	for _, sig := range forwarded {
 		if !signal.Ignored(sig) {
@@ -90,7 +90,7 @@ func isFromKeyboard(sig os.Signal) bool {
 		return false
 	}
 	defer tty.Close() //nolint:errcheck // only asked
-	return Foreground(tty)
+	return IsForeground(tty)
 }
 
 // stopCatching ends forward and gives the signals their usual meaning back.

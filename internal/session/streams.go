@@ -27,8 +27,8 @@ type streams struct {
 	readers []chan struct{} // closed when a master has been read to its end
 }
 
-// Terminal reports whether a file is a terminal.
-func Terminal(f *os.File) bool {
+// IsTerminal reports whether a file is a terminal.
+func IsTerminal(f *os.File) bool {
 	if f == nil {
 		return false
 	}
@@ -44,7 +44,7 @@ func captureStreams(files [3]*os.File, cols, rows int) (*streams, error) {
 	s := &streams{files: files, output: newOutput(files[1], files[2])}
 	var wanted [3]bool
 	for i, f := range files {
-		wanted[i] = Terminal(f)
+		wanted[i] = IsTerminal(f)
 	}
 	err := s.openTerminals(0, wanted[0] || wanted[1], cols, rows)
 	if err == nil {
@@ -242,7 +242,7 @@ type relay struct {
 
 // newRelay starts to copy. Where input is no terminal that we own it does nothing.
 func newRelay(input, master *os.File) *relay {
-	if master == nil || !Terminal(input) || !Foreground(input) {
+	if master == nil || !IsTerminal(input) || !IsForeground(input) {
 		return nil
 	}
 	fd := int(input.Fd())
@@ -268,8 +268,8 @@ func (r *relay) restoreTerminal() {
 	}
 }
 
-// Foreground reports whether this process may use a terminal: others in the background are stopped for it.
-func Foreground(terminal *os.File) bool {
+// IsForeground reports whether this process may use a terminal: others in the background are stopped for it.
+func IsForeground(terminal *os.File) bool {
 	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()
 }

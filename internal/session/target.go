@@ -18,15 +18,15 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Errors of Find and Start that decide the exit status, as env(1) and timeout(1) have it: 127 and 126.
+// Errors of FindProgram and Start that decide the exit status, as env(1) and timeout(1) have it: 127 and 126.
 var (
 	ErrNotFound      = errors.New("program not found")
 	ErrNotExecutable = errors.New("program cannot be executed")
 )
 
-// Find returns the path of a program like a shell would: through PATH unless the name holds a slash. The error wraps
+// FindProgram returns the path of a program like a shell would: through PATH unless the name holds a slash. The error wraps
 // ErrNotFound or ErrNotExecutable.
-func Find(name string) (string, error) {
+func FindProgram(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err == nil || errors.Is(err, exec.ErrDot) {
 		return path, nil
@@ -81,8 +81,8 @@ var launchers = map[string]string{
 	"oclgrind": "an OpenCL library that comes before ours",
 }
 
-// Obstacle says why a program would not load a preload library (ld.so(8)), "" when nothing speaks against it.
-func Obstacle(path string) string {
+// PreloadObstacle says why a program would not load a preload library (ld.so(8)), "" when nothing speaks against it.
+func PreloadObstacle(path string) string {
 	name := filepath.Base(path)
 	if gives := launchers[name]; gives != "" {
 		return "it gives its program " + gives + "; put gpumemtop behind it, as in " + name + " gpumemtop ./app"

@@ -34,9 +34,9 @@ type Estimate struct {
 // shares are the percentages of the peak that are simulated.
 var shares = [...]uint64{90, 75, 50}
 
-// Run simulates a recording. bandwidth, in bytes per second each way, replaces the rates in the recording; 0 uses the
+// SimulateSpill simulates a recording. bandwidth, in bytes per second each way, replaces the rates in the recording; 0 uses the
 // recording's. Errors are those of the source.
-func Run(src recording.Source, bandwidth uint64) (*Result, error) {
+func SimulateSpill(src recording.Source, bandwidth uint64) (*Result, error) {
 	f, err := readTraces(src)
 	if err != nil {
 		return nil, err

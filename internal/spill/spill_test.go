@@ -100,7 +100,7 @@ func TestRun(t *testing.T) {
 	add(kernel(1, 1))
 	add(use(wire.CommandUnmap, 3, 0, 0))
 	add(kernel(1, 1), kernel(2, 2))
-	r, err := Run(tape, 0)
+	r, err := SimulateSpill(tape, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ type HeapMap struct {
 const MapCells = allocator.MapCells
 
 // Carves reports whether the present policy cuts slabs into sub-allocations.
-func (s *Snapshot) Carves() bool { return allocator.Carves(s.Policy) }
+func (s *Snapshot) Carves() bool { return allocator.UsesSlabs(s.Policy) }
 
 // MappedSlab is a slab of a process.
 type MappedSlab struct {

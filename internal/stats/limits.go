@@ -79,11 +79,11 @@ func LimitOf(l *allocator.Limit) Limit {
 // PolicyLimits returns the limits of a policy with the values that a recording has by name, and defaults for the others. An unknown
 // policy has none.
 func PolicyLimits(policy string, values map[string]string) []Limit {
-	description, _ := allocator.Describe(policy)
+	description, _ := allocator.DescribePolicy(policy)
 	var list []Limit
 	for i := range description.Limits {
 		limit := LimitOf(&description.Limits[i])
-		if value, ok := allocator.Recorded(values, limit.Name); ok {
+		if value, ok := allocator.RecordedLimit(values, limit.Name); ok {
 			limit.Set(value)
 		}
 		list = append(list, limit)

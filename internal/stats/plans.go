@@ -77,7 +77,7 @@ func (a *account) raisePlanned() {
 
 // readPlan takes a piece of a plan that a process has got.
 func (m *Model) readPlan(p *process, piece []byte) {
-	layout, err := p.draft.Read(string(piece))
+	layout, err := p.draft.ReadPiece(string(piece))
 	if err != nil || layout == nil || layout.Check() != nil {
 		return // not all of it was recorded
 	}

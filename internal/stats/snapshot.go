@@ -408,10 +408,12 @@ func (t *Totals) ExternalFragmentation() float64 {
 
 // QuadraticFragmentation returns 1 - Σf²/F², f the size of each free block and range and F their sum; 0 when nothing
 // is free.
-func (t *Totals) QuadraticFragmentation() float64 { return allocator.Quadratic(t.Squares, t.Cached) }
+func (t *Totals) QuadraticFragmentation() float64 {
+	return allocator.QuadraticFragmentation(t.Squares, t.Cached)
+}
 
 // RootFragmentation returns 1 - √Σf²/F, 0 when nothing is free.
-func (t *Totals) RootFragmentation() float64 { return allocator.Root(t.Squares, t.Cached) }
+func (t *Totals) RootFragmentation() float64 { return allocator.RootFragmentation(t.Squares, t.Cached) }
 
 func rate(part, whole uint64) float64 {
 	if whole == 0 {

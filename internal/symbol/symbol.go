@@ -144,7 +144,7 @@ func (r *Resolver) moduleOf(path string) *module {
 func (r *Resolver) readModule(path string, e *entry) *module {
 	e.once.Do(func() {
 		var m *module
-		if untrusted.Within(path, loadPatience, func() { m = readModule(path, r.root, r.budget) }) {
+		if untrusted.CallWithin(path, loadPatience, func() { m = readModule(path, r.root, r.budget) }) {
 			e.module = m
 		}
 	})

@@ -94,9 +94,9 @@ const (
 	patience = 2 * time.Second
 )
 
-// Moment returns what is known of a time in ns; any time behind the end stands for the end. It returns at once. A time
+// MomentAt returns what is known of a time in ns; any time behind the end stands for the end. It returns at once. A time
 // that is asked for again and again is worked out exactly, where that does not take long.
-func (v *Viewer) Moment(at uint64) view.Moment {
+func (v *Viewer) MomentAt(at uint64) view.Moment {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	m := view.Moment{

@@ -94,7 +94,7 @@ func open(t testing.TB, path string, o Options) *Viewer {
 func await(t testing.TB, v *Viewer, at uint64, done func(*view.Moment) bool) view.Moment {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; runtime.Gosched() {
-		m := v.Moment(at)
+		m := v.MomentAt(at)
 		if done(&m) {
 			return m
 		}
@@ -145,7 +145,7 @@ func TestEveryMomentIsThatOfTheFold(t *testing.T) {
 		t.Errorf("%d instants", n)
 	}
 	for at := m.From; at <= m.Until; at += 7 * m.Step {
-		got := v.Moment(at)
+		got := v.MomentAt(at)
 		if got.Note != "" || got.Shown.Time != at {
 			t.Fatalf("instant %d shows %d: %s", at, got.Shown.Time, got.Note)
 		}
@@ -164,15 +164,15 @@ func TestARestingCursorIsWorkedOutExactly(t *testing.T) {
 	v.noteRate(1_000_000, 1) // events in a second
 	at := m.From + 100*m.Step + 12345
 	for range 100 {
-		m = v.Moment(at)
+		m = v.MomentAt(at)
 		if m.Note == "" || m.Shown.Time != at-12345 {
 			t.Fatalf("%d shows %d: %q", at, m.Shown.Time, m.Note)
 		}
 	}
-	if m = v.Moment(at + m.Step - 20000); m.Shown.Time <= at {
+	if m = v.MomentAt(at + m.Step - 20000); m.Shown.Time <= at {
 		t.Error("the instant before is shown, the one behind is nearer")
 	}
-	v.Moment(at)
+	v.MomentAt(at)
 	clock.pass(rest)
 	m = await(t, v, at, func(m *view.Moment) bool { return m.Note == "" })
 	if diff := cmp.Diff(until(t, path, at), m.Shown); diff != "" {
@@ -180,9 +180,9 @@ func TestARestingCursorIsWorkedOutExactly(t *testing.T) {
 	}
 	// Where that takes long the nearest is shown, with the reason.
 	v.noteRate(1, 1)
-	v.Moment(at + 1)
+	v.MomentAt(at + 1)
 	clock.pass(time.Minute)
-	if m = v.Moment(at + 1); !strings.HasPrefix(m.Note, "the nearest kept instant is shown: the exact one takes ") {
+	if m = v.MomentAt(at + 1); !strings.HasPrefix(m.Note, "the nearest kept instant is shown: the exact one takes ") {
 		t.Errorf("note %q", m.Note)
 	}
 	if len(v.wants) != 0 {
@@ -220,16 +220,16 @@ func TestSummariesAnswerFirst(t *testing.T) {
 		started + 14e9: {InUse: 50, PeakInUse: 50, PeakInUseTime: started + 5e9, Cached: 5, Hits: 3, Misses: 1, Creates: 4, Releases: 2},
 		math.MaxUint64: {InUse: 70, PeakInUse: 70, PeakInUseTime: started + 15e9, Cached: 7, Cooling: 1, Hits: 33, Misses: 11, Creates: 44, Releases: 22},
 	} {
-		m := v.Moment(at)
+		m := v.MomentAt(at)
 		if diff := cmp.Diff(want, m.Shown.Totals); diff != "" || !m.Rough || m.Done || len(m.History) != 2 || m.Shown.Program != "app" {
 			t.Errorf("at %d: %+v\n%s", at, m, diff)
 		}
 	}
 	v.kept.keepNext(&stats.Snapshot{Time: started, Tags: []stats.Tag{{Name: "a"}}})
-	if m := v.Moment(started + 14e9); !m.Rough || m.Known != started || len(m.Shown.Tags) != 1 || m.Shown.Totals.Hits != 3 || m.Note == "" {
+	if m := v.MomentAt(started + 14e9); !m.Rough || m.Known != started || len(m.Shown.Tags) != 1 || m.Shown.Totals.Hits != 3 || m.Note == "" {
 		t.Errorf("with a picture of the start: %+v", m)
 	}
-	if m := v.Moment(started); m.Rough || m.Note != "" {
+	if m := v.MomentAt(started); m.Rough || m.Note != "" {
 		t.Errorf("the start has been read: %+v", m)
 	}
 }
@@ -248,7 +248,7 @@ func TestTornAndEmptyRecordings(t *testing.T) {
 	if m.Damage != "" || m.From != m.Until || m.Shown == nil {
 		t.Errorf("empty: %+v", m)
 	}
-	v.Moment(0)
+	v.MomentAt(0)
 }
 
 // Memory is bounded by the pictures that are kept, however long the recording is and whatever its times are.

@@ -93,7 +93,7 @@ func (p *Point) document() ScoreDocument {
 		Policy: p.Configuration.Policy, Set: map[string]string{}, DriverNS: p.DriverNS, Peak: p.PeakReserved, HitRate: p.HitRate(), Creates: p.DriverCreates,
 	}
 	for _, s := range p.Configuration.Settings {
-		name, value := setting.Text(d.Policy, s)
+		name, value := setting.NameAndValue(d.Policy, s)
 		d.Set[name] = value
 	}
 	return d

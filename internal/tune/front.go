@@ -70,7 +70,7 @@ func compareSimplicity(a, b *Point, present *replay.Configuration) int {
 		}
 		return len(p.Configuration.Settings)
 	}
-	names := append([]string{noPool.Policy, allocator.Default}, allocator.Names()...)
+	names := append([]string{noPool.Policy, allocator.Default}, allocator.PolicyNames()...)
 	return cmp.Or(
 		cmp.Compare(order(a), order(b)),
 		cmp.Compare(slices.Index(names, a.Configuration.Policy), slices.Index(names, b.Configuration.Policy)),

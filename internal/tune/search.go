@@ -57,7 +57,7 @@ func (s *search) tryDefaults(ctx context.Context) {
 	if s.options.Present != nil {
 		list = append(list, *s.options.Present)
 	}
-	for _, name := range allocator.Names() {
+	for _, name := range allocator.PolicyNames() {
 		list = append(list, replay.Configuration{Policy: name})
 	}
 	list = takeAlternating([][]replay.Configuration{list}, len(list)) // each once
@@ -68,7 +68,7 @@ func (s *search) tryDefaults(ctx context.Context) {
 // tryAmounts tries every policy with different amounts of memory, which matter most.
 func (s *search) tryAmounts(ctx context.Context) {
 	var list []replay.Configuration
-	for _, name := range allocator.Names() {
+	for _, name := range allocator.PolicyNames() {
 		for _, a := range limitAxes(name, s.bound.Peak) {
 			if !isAmount(&a.limit) {
 				continue

@@ -24,7 +24,7 @@ func isAmount(l *allocator.Limit) bool { return l.Kind == allocator.Bytes && l.M
 
 // limitAxes returns the limits of a policy that can be varied. peak is how many bytes the program has at one time.
 func limitAxes(policy string, peak uint64) []axis {
-	d, _ := allocator.Describe(policy)
+	d, _ := allocator.DescribePolicy(policy)
 	var list []axis
 	for i := range d.Limits {
 		l := d.Limits[i]
@@ -89,7 +89,7 @@ func powersOfFactor(factor uint64) string {
 
 // withLimit returns a configuration with a limit at a value, false if that is invalid.
 func withLimit(c replay.Configuration, name, value string) (replay.Configuration, bool) {
-	next := c.With(name, value)
+	next := c.WithLimit(name, value)
 	if _, err := allocator.New(next.Policy, next.Settings); err != nil {
 		return replay.Configuration{}, false
 	}
@@ -99,7 +99,7 @@ func withLimit(c replay.Configuration, name, value string) (replay.Configuration
 // normalForm returns a configuration in its normal form: limits in the order of the policy, without those at their
 // defaults.
 func normalForm(c replay.Configuration) replay.Configuration {
-	d, _ := allocator.Describe(c.Policy)
+	d, _ := allocator.DescribePolicy(c.Policy)
 	next := replay.Configuration{Policy: c.Policy}
 	for i := range d.Limits {
 		l := &d.Limits[i]

@@ -11,7 +11,7 @@ import (
 func TestAxesOfAnyPeak(t *testing.T) {
 	for bit := range 64 {
 		for _, peak := range []uint64{1<<bit - 1, 1 << bit, 1<<bit + 1, math.MaxUint64 - 1<<bit} {
-			for _, policy := range allocator.Names() {
+			for _, policy := range allocator.PolicyNames() {
 				for _, a := range limitAxes(policy, peak) {
 					if len(a.values) > 32 {
 						t.Fatalf("%s: %s has %d values at a peak of %d B", policy, a.limit.Name, len(a.values), peak)

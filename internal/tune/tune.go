@@ -137,11 +137,11 @@ func (s *search) findCosts() error {
 			d = tape.Device()
 		}
 		known = known || d.Create != cost.Line{}
-		if d.AssumePart(); d.PartAssumed {
+		if d.AssumePartCost(); d.PartAssumed {
 			s.partNS = max(s.partNS, d.Part.A)
 		}
 		s.devices = append(s.devices, d)
-		bound := tape.Bound(d)
+		bound := tape.LowerBound(d)
 		s.bound.Whole += bound.Whole
 		s.bound.Carved += bound.Carved
 		s.bound.Peak = max(s.bound.Peak, bound.Peak)
@@ -158,7 +158,7 @@ func (s *search) findCosts() error {
 // BoundOf returns the lower bound, in ns, for policies like that of a configuration: for policies that carve slabs, or
 // for those that give each buffer a block of its own.
 func (r *Result) BoundOf(c *replay.Configuration) float64 {
-	if allocator.Carves(c.Policy) {
+	if allocator.UsesSlabs(c.Policy) {
 		return r.Bound.Carved
 	}
 	return r.Bound.Whole

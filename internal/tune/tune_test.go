@@ -93,7 +93,7 @@ func TestSearchFindsTheFront(t *testing.T) {
 	r := look(t, Options{Most: 2000}, tape)
 	checkFront(t, r)
 	var all []replay.Configuration
-	for _, policy := range allocator.Names() {
+	for _, policy := range allocator.PolicyNames() {
 		plain := replay.Configuration{Policy: policy}
 		all = append(all, plain)
 		for _, one := range neighbours(plain, r.Bound.Peak) {
@@ -149,7 +149,7 @@ func TestScoresOfSeveralRecordings(t *testing.T) {
 
 func TestEndings(t *testing.T) {
 	tape := bursts(t, 3)
-	if r := look(t, Options{Most: 1}, tape); len(r.Points) != len(allocator.Names()) || r.Ending != Enough {
+	if r := look(t, Options{Most: 1}, tape); len(r.Points) != len(allocator.PolicyNames()) || r.Ending != Enough {
 		t.Errorf("%d points, ending %d: want every policy", len(r.Points), r.Ending)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

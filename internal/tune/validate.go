@@ -122,7 +122,7 @@ func (r *Result) playHalves(ctx context.Context) []Point {
 	}
 	first, second := r.testbed.tapes[0].Split()
 	device := r.testbed.devices[0]
-	if first.Events() == 0 || first.Bound(device).Peak == 0 || second.Bound(device).Peak == 0 {
+	if first.Events() == 0 || first.LowerBound(device).Peak == 0 || second.LowerBound(device).Peak == 0 {
 		return nil
 	}
 	list := []replay.Configuration{noPool}

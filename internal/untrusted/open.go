@@ -38,7 +38,7 @@ const (
 func Open(path string, flags int) (*os.File, error) {
 	var file *os.File
 	err := os.ErrDeadlineExceeded
-	if !Within(path, patience, func() { file, err = open(path, flags) }) {
+	if !CallWithin(path, patience, func() { file, err = open(path, flags) }) {
 		return nil, &os.PathError{Op: "open", Path: path, Err: os.ErrDeadlineExceeded}
 	}
 	return file, err
@@ -48,7 +48,7 @@ func Open(path string, flags int) (*os.File, error) {
 func Stat(path string) (os.FileInfo, error) {
 	var info os.FileInfo
 	err := os.ErrDeadlineExceeded
-	if !Within(path, patience, func() { info, err = os.Stat(path) }) {
+	if !CallWithin(path, patience, func() { info, err = os.Stat(path) }) {
 		return nil, &os.PathError{Op: "stat", Path: path, Err: os.ErrDeadlineExceeded}
 	}
 	return info, err
@@ -57,8 +57,8 @@ func Stat(path string) (os.FileInfo, error) {
 // stuck are the folders of paths for which a call is late. Others in them need not wait as long.
 var stuck sync.Map
 
-// Within calls f on a goroutine of its own, for a path. False: f takes too long. Its results must not be used then, ever.
-func Within(path string, patience time.Duration, f func()) bool {
+// CallWithin calls f on a goroutine of its own, for a path. False: f takes too long. Its results must not be used then, ever.
+func CallWithin(path string, patience time.Duration, f func()) bool {
 	folder := filepath.Dir(path)
 	if _, late := stuck.Load(folder); late {
 		return false

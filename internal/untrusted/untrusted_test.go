@@ -49,14 +49,14 @@ func TestOpen(t *testing.T) {
 func TestWithin(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	answer := make(chan struct{})
-	if Within(path, time.Millisecond, func() { <-answer }) {
+	if CallWithin(path, time.Millisecond, func() { <-answer }) {
 		t.Fatal("it has answered")
 	}
-	if Within(path+"b", time.Hour, func() {}) {
+	if CallWithin(path+"b", time.Hour, func() {}) {
 		t.Error("another in the folder was tried")
 	}
 	close(answer)
-	for !Within(path, time.Hour, func() {}) { // the folder answers again
+	for !CallWithin(path, time.Hour, func() {}) { // the folder answers again
 		time.Sleep(time.Millisecond)
 	}
 }

@@ -91,14 +91,14 @@ func (r *Region) Lost() (lost, uses, waits uint64) {
 // AskUses says whether USE and SYNC events are wanted from now on, of a target whose configuration has UsesAsked.
 func (r *Region) AskUses(wanted bool) { atomic.StoreUint32(&r.head.Uses, boolToWord(wanted)) }
 
-// Lacks returns how many bytes the target lacks, and the number of its ask, 0 before the first.
-func (r *Region) Lacks() (bytes uint64, ask uint32) {
+// MissingBytes returns how many bytes the target lacks, and the number of its ask, 0 before the first.
+func (r *Region) MissingBytes() (bytes uint64, ask uint32) {
 	ask = atomic.LoadUint32(&r.head.Asks)
 	return atomic.LoadUint64(&r.head.Lacks), ask
 }
 
-// Relieved answers an ask: whether there may be more memory now.
-func (r *Region) Relieved(ask uint32, some bool) {
+// AnswerAsk answers an ask: whether there may be more memory now.
+func (r *Region) AnswerAsk(ask uint32, some bool) {
 	atomic.StoreUint32(&r.head.Relieved, boolToWord(some))
 	atomic.StoreUint32(&r.head.Answered, ask)
 }
@@ -190,5 +190,5 @@ func (c *Cursor) readPayload(rec *Record, n int) bool {
 // Release gives the space of everything read so far back to the producer.
 func (c *Cursor) Release() { atomic.StoreUint64(&c.ring.Tail, c.next) }
 
-// Broken reports whether the producer left the ring in a state that cannot be read.
-func (c *Cursor) Broken() bool { return c.broken }
+// IsBroken reports whether the producer left the ring in a state that cannot be read.
+func (c *Cursor) IsBroken() bool { return c.broken }

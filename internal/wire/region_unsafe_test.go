@@ -149,7 +149,7 @@ func TestHostileRings(t *testing.T) {
 			r, p := region(t)
 			spoil(p.ring)
 			var rec Record
-			if r.Cursor(3).Next(&rec, 10) || !r.Cursor(3).Broken() {
+			if r.Cursor(3).Next(&rec, 10) || !r.Cursor(3).IsBroken() {
 				t.Errorf("read %+v", rec.Event)
 			}
 			if r.Cursor(3).Next(&rec, 10) {

@@ -24,7 +24,7 @@ func TestArenaLearnsInTheRunningProgram(t *testing.T) {
 	if !strings.Contains(string(result.stderr), "  plan       10 requests of each iteration in") {
 		t.Errorf("no word of a plan:\n%s", result.stderr)
 	}
-	if c := decidedAgain(t, file); !c.Exact() || c.First != "" {
+	if c := decidedAgain(t, file); !c.IsExact() || c.First != "" {
 		t.Errorf("replay: %+v", *c)
 	}
 	reader, err := recording.Open(file)
@@ -95,7 +95,7 @@ func TestPlanFile(t *testing.T) {
 		if foreign := "none: the program has none of the plan's call sites"; plan == "pipeline.toml" && !strings.Contains(string(result.stderr), foreign) {
 			t.Errorf("not %q:\n%s", foreign, result.stderr)
 		}
-		if c := decidedAgain(t, file); !c.Exact() || c.First != "" {
+		if c := decidedAgain(t, file); !c.IsExact() || c.First != "" {
 			t.Errorf("replay: %+v", *c)
 		}
 		again := run(t, command{args: []string{gpumemtop(), "replay", "--plan", at(plan), file}})
@@ -120,7 +120,7 @@ func TestArenaOfBlocks(t *testing.T) {
 	if text := string(result.stderr); !strings.Contains(text, want) || !strings.Contains(text, "then 128.0 MiB for 128.0 MiB requested") {
 		t.Errorf("not %q:\n%s", want, text)
 	}
-	if c := decidedAgain(t, file); !c.Exact() || c.First != "" {
+	if c := decidedAgain(t, file); !c.IsExact() || c.First != "" {
 		t.Errorf("replay: %+v", *c)
 	}
 }

@@ -138,7 +138,7 @@ func (s soak) experiment(t *testing.T, way served, totals *soakTotals) outcome {
 	}
 	alternative, turns, _ := armsOf(t, file, true)
 	totals.alternative, totals.turns = totals.alternative+alternative, totals.turns+turns
-	if c := decidedAgain(t, file); !c.Exact() || c.First != "" {
+	if c := decidedAgain(t, file); !c.IsExact() || c.First != "" {
 		totals.differences++
 		t.Errorf("%s: the replay differs: %+v", s.line(way.String()), *c)
 	}
@@ -179,7 +179,7 @@ func TestExperiments(t *testing.T) {
 				if wrong != "" {
 					t.Fatal(wrong)
 				}
-				if c := decidedAgain(t, file); !c.Exact() || c.First != "" || c.Requests == 0 {
+				if c := decidedAgain(t, file); !c.IsExact() || c.First != "" || c.Requests == 0 {
 					t.Fatalf("%+v", *c)
 				}
 				if alternative == 0 || turns < 10 {

@@ -151,7 +151,7 @@ func TestNoCreateFailsForThePool(t *testing.T) {
 		if strings.Count(string(bare.stdout), ": 0 of ") != 6 {
 			t.Fatalf("%s\n%s", bare, bare.stdout)
 		}
-		for _, policy := range allocator.Names() {
+		for _, policy := range allocator.PolicyNames() {
 			t.Run(policy, func(t *testing.T) {
 				t.Parallel()
 				for _, percent := range card.percents {

@@ -37,7 +37,7 @@ func TestSlabsServeProgramsThatMakeImages(t *testing.T) {
 // Images come from the pool from the second of a shape on, under every policy of whole blocks and beside slabs. Figures are by kind.
 func TestImagesComeFromThePool(t *testing.T) {
 	t.Parallel()
-	for _, policy := range allocator.Names() {
+	for _, policy := range allocator.PolicyNames() {
 		result, sum := runUnder(t, policy, command{args: []string{testProgram("tiles"), "40"}})
 		i := slices.IndexFunc(sum.PerKind, func(s share) bool { return s.Kind == "image" })
 		if result.code != 0 || i < 0 {
@@ -67,7 +67,7 @@ func TestImagesComeFromThePool(t *testing.T) {
 // again, is up to the driver.
 func TestSharedMemoryComesFromThePool(t *testing.T) {
 	t.Parallel()
-	for _, policy := range allocator.Names() {
+	for _, policy := range allocator.PolicyNames() {
 		result, sum := runUnder(t, policy, command{args: []string{testProgram("pointers"), "40"}})
 		i := slices.IndexFunc(sum.PerKind, func(s share) bool { return s.Kind == "svm" })
 		if result.code != 0 || i < 0 {

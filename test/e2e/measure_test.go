@@ -46,7 +46,7 @@ func measure(t *testing.T, flags []string, program ...string) ([]measuredJSON, s
 	if !result.sameEnd(bare) || string(result.stdout) != string(bare.stdout) {
 		t.Fatalf("%s, bare %s\n%s", result, bare, result.stderr)
 	}
-	if c := decidedAgain(t, file); !c.Exact() || c.First != "" {
+	if c := decidedAgain(t, file); !c.IsExact() || c.First != "" {
 		t.Errorf("replay: %+v", *c)
 	}
 	text, err := os.ReadFile(summary)

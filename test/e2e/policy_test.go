@@ -88,7 +88,7 @@ func checkSwitched(t *testing.T, file string, policies []string) {
 	}
 	checkReport(t, file, "policy="+policies[len(policies)-1])
 	checkKnown(t, file)
-	if c := decidedAgain(t, file); !c.Exact() || c.First != "" || c.Requests == 0 {
+	if c := decidedAgain(t, file); !c.IsExact() || c.First != "" || c.Requests == 0 {
 		t.Errorf("played again: %+v", *c)
 	}
 	replay := run(t, command{args: []string{gpumemtop(), "replay", "--policy", "futhark", file}})
@@ -188,7 +188,7 @@ func TestPolicyChangesAgainAndAgain(t *testing.T) {
 				t.Errorf("%d policies, the report says %+v", len(policies), f)
 			}
 			checkKnown(t, dir+"/x.gmt")
-			if c := decidedAgain(t, dir+"/x.gmt"); !c.Exact() || c.First != "" || c.Requests == 0 {
+			if c := decidedAgain(t, dir+"/x.gmt"); !c.IsExact() || c.First != "" || c.Requests == 0 {
 				t.Errorf("played again: %+v", *c)
 			}
 		})

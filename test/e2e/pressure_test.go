@@ -112,7 +112,7 @@ func TestPoolRelievesItsGroup(t *testing.T) {
 	if difference := differs(bare, here); difference != "" || !contains(here.stderr, "gave back  1") && !contains(here.stderr, "gave back  2") {
 		t.Errorf("%s\n%s", difference, here.stderr)
 	}
-	if c := decidedAgain(t, file); !c.Exact() || c.First != "" || c.Requests == 0 || c.Evictions == 0 {
+	if c := decidedAgain(t, file); !c.IsExact() || c.First != "" || c.Requests == 0 || c.Evictions == 0 {
 		t.Errorf("replayed: %+v", c)
 	}
 	if text, err := os.ReadFile(filepath.Join(group, "memory.failcnt")); err == nil {
@@ -177,7 +177,7 @@ func TestNeighbourGives(t *testing.T) {
 	if !contains(kept.stderr, "gave back  256.0 MiB, because other programs lacked memory") {
 		t.Errorf("%s", kept.stderr)
 	}
-	if c := decidedAgain(t, file); !c.Exact() || c.First != "" || c.Requests == 0 || c.Evictions == 0 {
+	if c := decidedAgain(t, file); !c.IsExact() || c.First != "" || c.Requests == 0 || c.Evictions == 0 {
 		t.Errorf("replayed: %+v", c)
 	}
 }

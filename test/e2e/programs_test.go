@@ -154,7 +154,7 @@ func (p *program) compare(t *testing.T) []string {
 	}
 	policies := p.policies
 	if policies == nil {
-		policies = allocator.Names()
+		policies = allocator.PolicyNames()
 	}
 	for _, policy := range policies {
 		file := filepath.Join(t.TempDir(), "x.gmt")
@@ -169,7 +169,7 @@ func (p *program) compare(t *testing.T) []string {
 			t.Errorf("%s: ended with %s, bare with %s\nstderr: %s", policy, result, bare, result.stderr)
 		}
 		p.checkSummary(t, policy, sum)
-		if c := decidedAgain(t, file); !c.Exact() || c.First != "" || c.Requests == 0 && sum.Hits+sum.Misses > 0 {
+		if c := decidedAgain(t, file); !c.IsExact() || c.First != "" || c.Requests == 0 && sum.Hits+sum.Misses > 0 {
 			t.Errorf("%s: a replay: %+v", policy, *c)
 		}
 	}

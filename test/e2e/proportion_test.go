@@ -27,7 +27,7 @@ func outgrows(t *testing.T, args string, flags ...string) outgrown {
 	if text := differs(bare, result); text != "" {
 		t.Fatal(text)
 	}
-	if c := decidedAgain(t, file); !c.Exact() || c.First != "" || c.Requests == 0 {
+	if c := decidedAgain(t, file); !c.IsExact() || c.First != "" || c.Requests == 0 {
 		t.Errorf("replay: %+v", *c)
 	}
 	reader, err := recording.Open(file)

@@ -44,7 +44,7 @@ func (p played) policies() []string {
 	if p.long {
 		return []string{"futhark", "slab"}
 	}
-	return allocator.Names()
+	return allocator.PolicyNames()
 }
 
 // words returns the command line, and what it needs in its environment.
@@ -103,7 +103,7 @@ func checkPlayed(t *testing.T, p played, evictions bool, flags ...string) {
 		t.Fatalf("record: %s\n%s", result, result.stderr)
 	}
 	c := decidedAgain(t, file)
-	if !c.Exact() || c.First != "" || c.Requests == 0 || evictions && c.Evictions == 0 {
+	if !c.IsExact() || c.First != "" || c.Requests == 0 || evictions && c.Evictions == 0 {
 		t.Errorf("%s: %+v", strings.Join(words.args[4:], " "), *c)
 	}
 }

@@ -49,7 +49,7 @@ func (s *soak) soonIdle(t *testing.T) (ways []served) {
 // replayed fails if a replay decides otherwise than a recorded run did.
 func (s *soak) replayed(t *testing.T, way served) {
 	t.Helper()
-	if c := decidedAgain(t, way.flags[2]); !c.Exact() || c.First != "" {
+	if c := decidedAgain(t, way.flags[2]); !c.IsExact() || c.First != "" {
 		t.Errorf("%s: replayed: %+v", s.line(way.String()), *c)
 	}
 }

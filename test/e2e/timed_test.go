@@ -24,7 +24,7 @@ func TestReleasesAreTimed(t *testing.T) {
 		if r.code != 0 {
 			t.Fatalf("%s\n%s", r, r.stderr)
 		}
-		if again := decidedAgain(t, file); !again.Exact() || again.First != "" {
+		if again := decidedAgain(t, file); !again.IsExact() || again.First != "" {
 			t.Errorf("replay: %+v", *again)
 		}
 		reader, err := recording.Open(file)

@@ -14,7 +14,7 @@ func benchTracker(b *testing.B) *calls.Tracker {
 	tracker := calls.NewTracker(&at, func(*wire.Record) {})
 	for i := range uint64(1000) {
 		c := call{name: "clCreateBuffer", result: 0x10000 + 0x100*i, args: []uint64{ctx, 1, 4096, 0}}
-		tracker.Call(c.sample(b, 100, 1))
+		tracker.HandleCall(c.sample(b, 100, 1))
 	}
 	return tracker
 }
@@ -28,8 +28,8 @@ func BenchmarkLife(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		handle := buf + uint64(i&63)*0x80
 		create.Result, release.Argument[0] = handle, handle
-		tracker.Call(create)
-		tracker.Call(release)
+		tracker.HandleCall(create)
+		tracker.HandleCall(release)
 	}
 }
 
@@ -40,7 +40,7 @@ func BenchmarkArgument(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		s.Argument[1] = uint64(i & 7)
-		tracker.Call(s)
+		tracker.HandleCall(s)
 	}
 }
 
@@ -49,11 +49,11 @@ func BenchmarkLaunch(b *testing.B) {
 	tracker := benchTracker(b)
 	for i := range uint64(8) {
 		s := (&call{name: "clSetKernelArg", args: []uint64{kern, i, 8, 9}, copies: [2][]byte{words(0x10000 + 0x100*i)}}).sample(b, 100, 1)
-		tracker.Call(s)
+		tracker.HandleCall(s)
 	}
 	s := (&call{name: "clEnqueueNDRangeKernel", args: []uint64{queue, kern}}).sample(b, 100, 1)
 	b.ReportAllocs()
 	for b.Loop() {
-		tracker.Call(s)
+		tracker.HandleCall(s)
 	}
 }

@@ -146,6 +146,6 @@ func (b *bufferTracker) serves(r *wire.PoolRequest, list uint64) bool {
 	}
 	copy(s.Argument[:], arguments)
 	b.outcome = 0
-	b.tracker.Call(s)
+	b.tracker.HandleCall(s)
 	return b.outcome == wire.OutcomeMiss
 }

@@ -79,10 +79,10 @@ func FuzzTracker(f *testing.F) {
 			if err := wire.DecodeSample(raw, &s); err != nil {
 				t.Fatal(err)
 			}
-			tracker.Call(&s)
+			tracker.HandleCall(&s)
 			calls.ExtensionAddress(&s)
 			if made++; made%64 == 7 {
-				tracker.Lost()
+				tracker.NoteLost()
 			}
 			if err := tracker.Check(); err != nil {
 				t.Fatalf("%s: %v", name(&s), err)
@@ -93,7 +93,7 @@ func FuzzTracker(f *testing.F) {
 			t.Errorf("%d calls, and %d %d %d %d %d objects", made, a, b, c, d, e)
 		}
 		for _, sight := range []wire.Sight{wire.SightFork, wire.SightExit, 77} {
-			tracker.Call(&wire.Sample{Call: wire.Call{Sight: sight, Result: 5}})
+			tracker.HandleCall(&wire.Sample{Call: wire.Call{Sight: sight, Result: 5}})
 		}
 	})
 }
@@ -114,7 +114,7 @@ func TestLeakingProcessDoesNotExhaustUs(t *testing.T) {
 			creates++
 		}
 	})
-	tell := func(c call) { tracker.Call(c.sample(t, 100, 1)) }
+	tell := func(c call) { tracker.HandleCall(c.sample(t, 100, 1)) }
 	for i := range uint64(70000) {
 		tell(call{name: "clCreateContext", result: 1<<32 + i})
 		tell(call{name: "clFinish", args: []uint64{2<<32 + i}})

@@ -84,7 +84,7 @@ func TestRowsOfGrowth(t *testing.T) {
 		p.records[i].Process = 1
 	}
 	src := &records.Tape{Records: p.records}
-	run, err := tables.Look(src, tables.Options{Header: recording.Header{Program: "app", ClockNS: 1000}})
+	run, err := tables.SurveySource(src, tables.Options{Header: recording.Header{Program: "app", ClockNS: 1000}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,7 @@ func replay(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	p := newFromStart(t)
-	if err := readCalls(bytes.NewReader(raw), p.tracker.Call); err != nil {
+	if err := readCalls(bytes.NewReader(raw), p.tracker.HandleCall); err != nil {
 		t.Fatal(err)
 	}
 	got, golden := text(p.records), strings.TrimSuffix(file, ".calls")+".events"

@@ -114,7 +114,7 @@ func (p *sampler) do(c call) {
 	p.t.Helper()
 	p.now += 20
 	p.called[c.name] = true
-	p.tracker.Call(c.sample(p.t, p.now, p.tid))
+	p.tracker.HandleCall(c.sample(p.t, p.now, p.tid))
 	if err := p.tracker.Check(); err != nil {
 		p.t.Fatal(err)
 	}

@@ -56,9 +56,9 @@ func NewTracker(tags Tagger, put func(*wire.Record)) *Tracker {
 	return t
 }
 
-// Call handles a sample of the process. It ignores what makes no sense. If the call was reported at its entry, Call sets
+// HandleCall handles a sample of the process. It ignores what makes no sense. If the call was reported at its entry, Call sets
 // s.Entered to s.Time.
-func (t *Tracker) Call(s *wire.Sample) {
+func (t *Tracker) HandleCall(s *wire.Sample) {
 	if s.Sight != wire.SightCall || int(s.Function) >= len(Functions) {
 		return
 	}
@@ -90,15 +90,15 @@ func (t *Tracker) SeenFromStart() {
 	}
 }
 
-// Lost says that calls of the process were lost. From then on the tracker reports no mistakes that rely on what it saw
+// NoteLost says that calls of the process were lost. From then on the tracker reports no mistakes that rely on what it saw
 // earlier: references, mappings and freed handles.
-func (t *Tracker) Lost() {
+func (t *Tracker) NoteLost() {
 	t.memories.losses++
 	t.memories.freedHandles = nil
 }
 
-// End writes what has not been written yet, at a time: the process ends.
-func (t *Tracker) End(time uint64) {
+// FinishAt writes what has not been written yet, at a time: the process ends.
+func (t *Tracker) FinishAt(time uint64) {
 	t.ledger.writeChanged(&wire.Sample{Call: wire.Call{Time: time}})
 }
 

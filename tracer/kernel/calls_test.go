@@ -263,8 +263,8 @@ func TestFullRingLeavesStacksOut(t *testing.T) {
 	judge(t, k, d.pid, Watch)
 	attach(t, k, 0, create)
 	d.do(fmt.Sprintf("run %d %d", threads, rounds))
-	if lost, _ := k.LostAll(); lost != 0 || k.Shortened() != 0 {
-		t.Errorf("%d calls lost, and %d counted as shortened before any was read", lost, k.Shortened())
+	if lost, _ := k.LostAll(); lost != 0 || k.CallsWithoutStack() != 0 {
+		t.Errorf("%d calls lost, and %d counted as shortened before any was read", lost, k.CallsWithoutStack())
 	}
 	whole, shortened := 0, 0
 	for _, s := range gather(t, k, threads*rounds) {
@@ -279,11 +279,11 @@ func TestFullRingLeavesStacksOut(t *testing.T) {
 	if whole < least || whole > most || whole+shortened != threads*rounds {
 		t.Errorf("%d calls with stacks, want %d to %d; %d shortened, want the rest of %d", whole, least, most, shortened, threads*rounds)
 	}
-	if k.Shortened() != uint64(shortened) {
-		t.Errorf("%d calls counted as shortened, want %d", k.Shortened(), shortened)
+	if k.CallsWithoutStack() != uint64(shortened) {
+		t.Errorf("%d calls counted as shortened, want %d", k.CallsWithoutStack(), shortened)
 	}
 	d.do("run 1 1")
-	if s := gather(t, k, 1)[0]; s.Shortened != 0 || len(s.Memory) == 0 || k.Shortened() != uint64(shortened) {
-		t.Errorf("after reading, the next call has %d bytes of stack, and %d calls count as shortened", len(s.Memory), k.Shortened())
+	if s := gather(t, k, 1)[0]; s.Shortened != 0 || len(s.Memory) == 0 || k.CallsWithoutStack() != uint64(shortened) {
+		t.Errorf("after reading, the next call has %d bytes of stack, and %d calls count as shortened", len(s.Memory), k.CallsWithoutStack())
 	}
 }

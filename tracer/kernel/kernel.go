@@ -186,12 +186,12 @@ func (k *Kernel) LostAll() (calls, uses uint64) {
 	return lost.Calls, lost.Uses
 }
 
-// Shortened returns how many calls came without their stack since New, because the ring was too full. Only their
+// CallsWithoutStack returns how many calls came without their stack since New, because the ring was too full. Only their
 // innermost frame is known.
-func (k *Kernel) Shortened() uint64 { return k.shortened.Load() }
+func (k *Kernel) CallsWithoutStack() uint64 { return k.shortened.Load() }
 
-// Lifecycle reports whether the kernel reports forks, execs and exits of watched processes.
-func (k *Kernel) Lifecycle() bool {
+// ReportsLifecycle reports whether the kernel reports forks, execs and exits of watched processes.
+func (k *Kernel) ReportsLifecycle() bool {
 	return k.isAttached(processProgForked) && k.isAttached(processProgExecuted) && k.isAttached(processProgExited)
 }
 

@@ -194,7 +194,7 @@ func TestUsesAreLeftOut(t *testing.T) {
 func openLifecycle(t *testing.T, o Options) *Kernel {
 	t.Helper()
 	k := open(t, o)
-	if !k.Lifecycle() {
+	if !k.ReportsLifecycle() {
 		skipWithout(t, rights.FeatureLifecycle)
 	}
 	return k

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Explain adds to an error of attach which right, kernel feature or memory is missing, and what to do. It returns other
+// ExplainError adds to an error of attach which right, kernel feature or memory is missing, and what to do. It returns other
 // errors, and those that say so already, unchanged. The result wraps the error.
-func Explain(err error) error {
+func ExplainError(err error) error {
 	if errors.Is(err, unix.ENOMEM) { // the kernel charges maps to our control group
 		return fmt.Errorf("attach needs some 80 MiB of memory in the kernel: raise the limit of this container or service: %w", err)
 	}

@@ -295,7 +295,7 @@ func TestExplain(t *testing.T) {
 
 func TestExplainMemory(t *testing.T) {
 	err := fmt.Errorf("map ring: %w", unix.ENOMEM)
-	if got := Explain(err); !errors.Is(got, err) || !strings.Contains(got.Error(), "80 MiB of memory in the kernel: raise the limit") {
+	if got := ExplainError(err); !errors.Is(got, err) || !strings.Contains(got.Error(), "80 MiB of memory in the kernel: raise the limit") {
 		t.Errorf("got %v", got)
 	}
 }
@@ -303,7 +303,7 @@ func TestExplainMemory(t *testing.T) {
 // Other errors, and those that already give the reason, stay unchanged.
 func TestExplainLeavesOthersAlone(t *testing.T) {
 	for _, err := range []error{nil, errors.New("no such process"), fs.ErrNotExist, fmt.Errorf("run with CAP_SYS_PTRACE: %w", fs.ErrPermission), &ebpf.VerifierError{Cause: unix.EACCES}} {
-		if got := Explain(err); got != err { //nolint:errorlint // the very same
+		if got := ExplainError(err); got != err { //nolint:errorlint // the very same
 			t.Errorf("%v became %v", err, got)
 		}
 	}

@@ -48,8 +48,8 @@ func NewTags(mode wire.TagMode, depth int, walker *Walker, put func(*wire.Record
 	}
 }
 
-// See sets the time and thread of the next records to those of a sample. Tag does so itself.
-func (t *Tags) See(s *wire.Sample) { t.time, t.thread = s.Time, s.Tid }
+// SetTimeOf sets the time and thread of the next records to those of a sample. Tag does so itself.
+func (t *Tags) SetTimeOf(s *wire.Sample) { t.time, t.thread = s.Time, s.Tid }
 
 // Site returns the tag of a call without a size, 0 where sizes make tags.
 func (t *Tags) Site(s *wire.Sample) uint32 {
@@ -61,7 +61,7 @@ func (t *Tags) Site(s *wire.Sample) uint32 {
 
 // Tag returns the tag of a call that asked for size bytes. It is 0 in mode none, and when there are too many.
 func (t *Tags) Tag(s *wire.Sample, size uint64) uint32 {
-	t.See(s)
+	t.SetTimeOf(s)
 	frames, value := t.frames[:0], uint64(0)
 	switch t.mode {
 	case wire.TagsCaller:

@@ -199,7 +199,7 @@ func TestTooManyModules(t *testing.T) {
 func TestUnknown(t *testing.T) {
 	var h heard
 	tags := NewTags(wire.TagsCaller, 1, newWalker(t, jit()), h.put)
-	tags.See(sampleAt(77, 0, 9))
+	tags.SetTimeOf(sampleAt(77, 0, 9))
 	number := tags.Unknown()
 	if again := tags.Unknown(); number == 0 || again != number || len(h) != 2 {
 		t.Fatalf("tags %d and %d, records %+v", number, again, h)

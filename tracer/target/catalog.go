@@ -313,9 +313,9 @@ func (s *symbols) extensionOffset(name string, prefixes []string) (uint64, bool)
 	return 0, false
 }
 
-// Learn adds the addresses of extension functions without a symbol, for known and for later files. It does not change
+// LearnExtensions adds the addresses of extension functions without a symbol, for known and for later files. It does not change
 // what Libraries has returned.
-func (c *Catalog) Learn(list []Extension) {
+func (c *Catalog) LearnExtensions(list []Extension) {
 	inodes := map[uint64]bool{}
 	for _, e := range list {
 		inodes[e.Inode] = true

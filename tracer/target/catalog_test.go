@@ -163,9 +163,9 @@ func TestDriverOfTheSystem(t *testing.T) {
 	}
 	// Learned after the process was inspected, and before.
 	e := Extension{Name: someExtensions[1], Path: driver.Open, Identity: driver.Identity, Offset: 0x1234}
-	c.Learn([]Extension{e})
+	c.LearnExtensions([]Extension{e})
 	fresh := NewCatalog(someCore, someExtensions)
-	fresh.Learn([]Extension{e})
+	fresh.LearnExtensions([]Extension{e})
 	for _, c := range []*Catalog{c, fresh} {
 		l := c.Libraries(p, mapped)[at]
 		if len(l.Functions) != 1 || l.Functions[e.Name] != e.Offset || slices.Contains(l.Missing, e.Name) || len(l.Missing) != len(someExtensions)-1 {
@@ -191,7 +191,7 @@ func TestLearnedOfAnyFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.Offset = 0x1100
-	c.Learn([]Extension{e})
+	c.LearnExtensions([]Extension{e})
 	list := c.Libraries(p, mapped)
 	if len(list) != 1 || list[0].Loader || list[0].Functions[someExtensions[0]] != 0x1100 {
 		t.Errorf("%+v", list)

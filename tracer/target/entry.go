@@ -23,9 +23,9 @@ const (
 	longest     = 15       // bytes of one instruction
 )
 
-// Entries returns where to probe functions of a file, given by their offsets: there, or a few instructions later, where a
+// ProbePlaces returns where to probe functions of a file, given by their offsets: there, or a few instructions later, where a
 // probe costs less and sees the same. Functions that cannot be read or decoded are probed at their beginning.
-func Entries(path string, functions []uint64) []uint64 {
+func ProbePlaces(path string, functions []uint64) []uint64 {
 	entries := slices.Clone(functions)
 	file, err := untrusted.Open(path, 0)
 	if err != nil {

@@ -74,7 +74,7 @@ func TestEntries(t *testing.T) {
 	symbols := labels(t, library)
 	for i, name := range names {
 		begin, want := symbols[fmt.Sprintf("f%d", i)], symbols[fmt.Sprintf("pf%d", i)]
-		if got := Entries(library, []uint64{begin})[0]; begin == 0 || got != want {
+		if got := ProbePlaces(library, []uint64{begin})[0]; begin == 0 || got != want {
 			t.Errorf("%s: probed after %d bytes, want %d", name, got-begin, want-begin)
 		}
 	}
@@ -119,7 +119,7 @@ func TestEntriesOfNeighbours(t *testing.T) {
 		{"named", []uint64{at["c"]}, []uint64{at["c"]}},
 		{"second", []uint64{at["d"], at["d"]}, []uint64{at["d"] + 3, at["d"] + 3}},
 	} {
-		if got := Entries(library, c.ask); fmt.Sprint(got) != fmt.Sprint(c.want) {
+		if got := ProbePlaces(library, c.ask); fmt.Sprint(got) != fmt.Sprint(c.want) {
 			t.Errorf("%s: %#x, want %#x", c.name, got, c.want)
 		}
 	}
@@ -136,7 +136,7 @@ func TestEntriesWithoutSize(t *testing.T) {
 		"-shared", "-fPIC")
 	at := labels(t, library)
 	for name, after := range map[string]uint64{"a": 2, "b": 0, "c": 0, "d": 2} {
-		if got := Entries(library, []uint64{at[name]})[0]; got != at[name]+after {
+		if got := ProbePlaces(library, []uint64{at[name]})[0]; got != at[name]+after {
 			t.Errorf("%s: probed after %d bytes, want %d", name, got-at[name], after)
 		}
 	}
@@ -150,7 +150,7 @@ func TestEntriesOfGiants(t *testing.T) {
 		"-shared", "-fPIC")
 	at := labels(t, library)
 	for name, place := range at {
-		if got := Entries(library, []uint64{place})[0]; got != place {
+		if got := ProbePlaces(library, []uint64{place})[0]; got != place {
 			t.Errorf("%s: probed after %d bytes", name, got-place)
 		}
 	}
@@ -160,13 +160,13 @@ func TestEntriesOfNothing(t *testing.T) {
 	empty := copyOf(t, "/dev/null", "empty")
 	for _, path := range []string{empty, "/dev/zero", t.TempDir(), "/nowhere", os.Args[0]} {
 		places := []uint64{0, 7, 1 << 40, 1 << 63, math.MaxUint64}
-		for i, got := range Entries(path, places) {
+		for i, got := range ProbePlaces(path, places) {
 			if got != places[i] {
 				t.Errorf("%s: %#x for %#x", path, got, places[i])
 			}
 		}
 	}
-	if got := Entries(os.Args[0], nil); len(got) != 0 {
+	if got := ProbePlaces(os.Args[0], nil); len(got) != 0 {
 		t.Errorf("%#x for none", got)
 	}
 }

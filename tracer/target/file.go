@@ -72,7 +72,7 @@ func (p *Process) openableFile(m *Mapping) (string, *unix.Stat_t, error) {
 		return "", nil, fmt.Errorf("%s was deleted or replaced after process %d had loaded it, or is not accessible: %w: CAP_CHECKPOINT_RESTORE opens loaded files (with CAP_DAC_READ_SEARCH, also other users'), or restart the program",
 			m.Path, p.PID, ErrDenied)
 	}
-	if !p.Same() {
+	if !p.StillExists() {
 		return "", nil, goneError(p.PID)
 	}
 	return "", nil, fmt.Errorf("%s is not the file that process %d has loaded, which cannot be opened: restart the program", m.Path, p.PID)

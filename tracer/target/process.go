@@ -63,7 +63,7 @@ func (fs procfs) open(pid int) (*Process, error) {
 	p.Unsupported = p.foreignReason()
 	p.readCommand()
 	p.readGroups()
-	if !p.Same() {
+	if !p.StillExists() {
 		return nil, goneError(pid)
 	}
 	return p, nil
@@ -221,23 +221,23 @@ func (p *Process) Child(pid, parent int) *Process {
 	}
 }
 
-// Runs reports whether the process ran the same program as another one when both were opened, as children do until they
+// RunsSameProgram reports whether the process ran the same program as another one when both were opened, as children do until they
 // execute one. Without the right to see where stacks begin it returns true.
-func (p *Process) Runs(other *Process) bool { return p.stack == other.stack }
+func (p *Process) RunsSameProgram(other *Process) bool { return p.stack == other.stack }
 
-// Filtered reports whether a seccomp filter is in force on the process, or at least on its first thread
+// HasSeccompFilter reports whether a seccomp filter is in force on the process, or at least on its first thread
 // (SECCOMP_MODE_FILTER).
-func (p *Process) Filtered() bool { return p.statusField("Seccomp:") == "2" }
+func (p *Process) HasSeccompFilter() bool { return p.statusField("Seccomp:") == "2" }
 
-// Same reports whether the process still exists, and its pid was not reused.
-func (p *Process) Same() bool {
+// StillExists reports whether the process still exists, and its pid was not reused.
+func (p *Process) StillExists() bool {
 	s, err := p.fs.stat(p.PID)
 	return err == nil && s.started == p.Started && !s.hasEnded()
 }
 
-// Replaced reports whether the process has executed a program since it was opened, which voids what was known of its
+// HasExecuted reports whether the process has executed a program since it was opened, which voids what was known of its
 // memory. It needs the same rights as when Open was called.
-func (p *Process) Replaced() bool {
+func (p *Process) HasExecuted() bool {
 	s, err := p.fs.stat(p.PID)
 	return err == nil && s.started == p.Started && s.stack != p.stack
 }

@@ -78,26 +78,26 @@ func TestOpen(t *testing.T) {
 	if p.Cgroup != "/user.slice/a:b" || !slices.Equal(p.cgroups, []string{"/old", "/user.slice/a:b"}) {
 		t.Errorf("cgroup %q of %q", p.Cgroup, p.cgroups)
 	}
-	if !p.Same() || p.Replaced() || p.Filtered() {
+	if !p.StillExists() || p.HasExecuted() || p.HasSeccompFilter() {
 		t.Error("it has changed")
 	}
-	if i.put("70/status", "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t1\n"); !p.Filtered() {
+	if i.put("70/status", "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t1\n"); !p.HasSeccompFilter() {
 		t.Error("it has a filter of system calls")
 	}
 	i.put("70/stat", strings.Replace(statLine(70, "x", "S", 69, 0, 3, 1234), " 4096 0 0", " 8192 0 0", 1))
-	if !p.Same() || !p.Replaced() {
+	if !p.StillExists() || !p.HasExecuted() {
 		t.Error("its program was not replaced, or its id given away")
 	}
 	i.put("70/stat", statLine(70, "a) b (c", "S", 69, 0, 3, 1235))
-	if p.Same() || p.Replaced() {
+	if p.StillExists() || p.HasExecuted() {
 		t.Error("its id was not given away, or its program replaced")
 	}
 	i.put("70/stat", statLine(70, "x", "Z", 69, 0, 2, 1234))
-	if !p.Same() {
+	if !p.StillExists() {
 		t.Error("it ended with its first thread")
 	}
 	i.put("70/stat", statLine(70, "x", "Z", 69, 0, 1, 1234))
-	if p.Same() {
+	if p.StillExists() {
 		t.Error("it goes on without threads")
 	}
 }
@@ -192,7 +192,7 @@ func TestRunningProcess(t *testing.T) {
 		t.Errorf("%v runs: %v", pids, err)
 	}
 	s.stop()
-	if p.Same() {
+	if p.StillExists() {
 		t.Error("it still runs")
 	}
 	if _, err := Open(pid); !errors.Is(err, ErrGone) {
@@ -228,14 +228,14 @@ func TestAnotherProgramIsExecuted(t *testing.T) {
 	program := holder(t)
 	s := start(t, "/bin/sh", "-c", "echo ready; read line; exec "+program)
 	p, _ := opened(t, s.Process.Pid)
-	if p.Replaced() {
+	if p.HasExecuted() {
 		t.Fatal("replaced from the start")
 	}
 	if _, err := s.input.Write([]byte("\n")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "another program", p.Replaced)
-	if !p.Same() {
+	eventually(t, "another program", p.HasExecuted)
+	if !p.StillExists() {
 		t.Error("it is another process now")
 	}
 }
@@ -302,10 +302,10 @@ func TestEndedProcessIsDescribedByItsParent(t *testing.T) {
 	const first, second = 1<<22 + 1, 1<<22 + 2 // larger than any pid
 	child := p.Child(first, p.PID).Child(second, first)
 	if child.PID != second || child.Parent != first || child.Comm != p.Comm || !slices.Equal(child.Command, p.Command) ||
-		child.Cgroup != p.Cgroup || !child.Runs(p) || child.parent != p {
+		child.Cgroup != p.Cgroup || !child.RunsSameProgram(p) || child.parent != p {
 		t.Errorf("%+v", child)
 	}
-	if maps, err := child.Maps(); !errors.Is(err, ErrGone) || child.Same() || child.Replaced() {
+	if maps, err := child.Maps(); !errors.Is(err, ErrGone) || child.StillExists() || child.HasExecuted() {
 		t.Errorf("it is there, with mappings %v, %v", maps, err)
 	}
 	if got := child.OpenPath(library); got != library {
@@ -317,7 +317,7 @@ func TestEndedProcessIsDescribedByItsParent(t *testing.T) {
 		}
 	}
 	other, _ := opened(t, start(t, holder(t), library).Process.Pid)
-	if other.Runs(p) {
+	if other.RunsSameProgram(p) {
 		t.Error("another process runs in the same program")
 	}
 }

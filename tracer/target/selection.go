@@ -48,8 +48,8 @@ func (s *Selection) check(fs procfs) error {
 	return nil
 }
 
-// Open reports whether later processes can belong to the selection other than as children.
-func (s *Selection) Open() bool { return s.All || len(s.Comms) > 0 || len(s.Cgroups) > 0 }
+// MayGrow reports whether later processes can belong to the selection other than as children.
+func (s *Selection) MayGrow() bool { return s.All || len(s.Comms) > 0 || len(s.Cgroups) > 0 }
 
 // Wants reports whether a process belongs to the selection other than as a child. Comms match the kernel's name, of 15
 // bytes, or the name of the program as it was called.

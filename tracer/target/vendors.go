@@ -25,7 +25,7 @@ type Extension struct {
 }
 
 // QueryDrivers asks the drivers of this machine for the addresses of their extension functions. Most export only what a
-// loader needs, and return the rest from clGetExtensionFunctionAddressForPlatform. Pass the result to [Catalog.Learn].
+// loader needs, and return the rest from clGetExtensionFunctionAddressForPlatform. Pass the result to [Catalog.LearnExtensions].
 //
 // The drivers run in a separate process. run starts it with the preload library (shim/entry/probe.c) and these variables
 // in its environment, ends it when ctx is done, and returns its output, also after a failure. So a driver that crashes or

@@ -18,7 +18,7 @@ import (
 // asker returns a function that runs the query as QueryDrivers expects, with additions to its environment.
 func asker(t *testing.T, more ...string) func(context.Context, []string) ([]byte, error) {
 	t.Helper()
-	shim, err := payload.Shim()
+	shim, err := payload.OpenShim()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestQueryDrivers(t *testing.T) {
 	s := start(t, append([]string{build(t, "asking", askingSource, "-ldl")}, names...)...)
 	p, mapped := opened(t, s.Process.Pid)
 	c := NewCatalog(someCore, names)
-	c.Learn(found)
+	c.LearnExtensions(found)
 	list := c.Libraries(p, mapped)
 	if len(s.addresses) == 0 || len(found) < len(s.addresses) {
 		t.Errorf("%d functions are found, where a program gets %d", len(found), len(s.addresses))

@@ -8,10 +8,10 @@ type Watch struct {
 	known []int  // pids at the latest scan, ascending
 }
 
-// Look returns the pids that are new, and those that are gone, since the previous call; the first call returns all as
+// FindChanges returns the pids that are new, and those that are gone, since the previous call; the first call returns all as
 // new. It reads only the names in /proc, so that it can run several times a second. It misses a pid that was reused
 // between two calls, which takes the kernel all other pids first.
-func (w *Watch) Look() (came, went []int, err error) {
+func (w *Watch) FindChanges() (came, went []int, err error) {
 	fs := w.fs
 	if fs == "" {
 		fs = proc

@@ -32,14 +32,14 @@ func TestWatch(t *testing.T) {
 
 func TestWatchWithoutProc(t *testing.T) {
 	w := Watch{fs: procfs(t.TempDir() + "/none")}
-	if came, went, err := w.Look(); err == nil || came != nil || went != nil {
+	if came, went, err := w.FindChanges(); err == nil || came != nil || went != nil {
 		t.Errorf("%v came, %v went: %v", came, went, err)
 	}
 }
 
 func look(t *testing.T, w *Watch) (came, went []int) {
 	t.Helper()
-	came, went, err := w.Look()
+	came, went, err := w.FindChanges()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,9 +98,9 @@ func (b *Bulk) TryWait(n int) bool {
 	}
 }
 
-// Expect promises n units to waiting threads, as a grower does in Wait. The caller signals them later, as
+// PromiseUnits promises n units to waiting threads, as a grower does in Wait. The caller signals them later, as
 // Signal(n, n), or takes the promise back by Signal(0, n). It panics beyond MaxExpected.
-func (b *Bulk) Expect(n int) {
+func (b *Bulk) PromiseUnits(n int) {
 	mustBeAtLeast(n, 0)
 	b.signal(0, -n)
 }

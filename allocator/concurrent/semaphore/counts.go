@@ -23,9 +23,9 @@ type Counts struct {
 	Reserved int // R: promised to threads that wait
 }
 
-// Spare returns C + E - R, the units that can still be promised. It is below 0 from the failure of a grower until a
+// SpareUnits returns C + E - R, the units that can still be promised. It is below 0 from the failure of a grower until a
 // waiting thread has seen that it must grow itself.
-func (c Counts) Spare() int { return c.Units + c.Expected - c.Reserved }
+func (c Counts) SpareUnits() int { return c.Units + c.Expected - c.Reserved }
 
 // outcome says what a thread in Wait does after one look at the counters.
 type outcome uint8
@@ -45,13 +45,13 @@ func (c Counts) wait(n, batch int, reserved bool) (Counts, outcome) {
 		c.Units -= n
 		c.Reserved -= n
 		return c, took
-	case reserved && c.Spare() < 0:
+	case reserved && c.SpareUnits() < 0:
 		c.Reserved -= n
 		c.Expected += batch - n
 		return c, grows
 	case reserved:
 		return c, stays
-	case c.Spare() < n:
+	case c.SpareUnits() < n:
 		c.Expected += batch - n
 		return c, grows
 	case c.Units >= n:
@@ -64,7 +64,7 @@ func (c Counts) wait(n, batch int, reserved bool) (Counts, outcome) {
 
 // tryWait takes n units that are not promised to a waiting thread.
 func (c Counts) tryWait(n int) (Counts, bool) {
-	if c.Units < n || c.Spare() < n {
+	if c.Units < n || c.SpareUnits() < n {
 		return c, false
 	}
 	c.Units -= n

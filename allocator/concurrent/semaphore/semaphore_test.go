@@ -139,7 +139,7 @@ func TestTryWaitLeavesWhatIsPromised(t *testing.T) {
 // TestExpectHoldsThreads: a thread promises units although it needs none.
 func TestExpectHoldsThreads(t *testing.T) {
 	b := NewBulk(0)
-	b.Expect(1)
+	b.PromiseUnits(1)
 	taken := make(chan bool)
 	go func() { taken <- b.Wait(1, 2) }()
 	until(func() bool { return b.Counts() == Counts{0, 1, 1} })
@@ -159,7 +159,7 @@ func TestCountersDoNotSpill(t *testing.T) {
 		"units: 16777216 ":          func() { NewBulk(MaxUnits).Signal(1, 0) },
 		"units: 16777217 ":          func() { NewBulk(MaxUnits + 2) },
 		"expected units: 2097152 ":  func() { NewBulk(0).Wait(1, MaxExpected+2) },
-		"expected units: 2097153 ":  func() { NewBulk(0).Expect(MaxExpected + 2) },
+		"expected units: 2097153 ":  func() { NewBulk(0).PromiseUnits(MaxExpected + 2) },
 		"expected units: -1 ":       func() { NewBulk(0).Signal(1, 1) },
 		"reserved units: 524288 ":   func() { c := Counts{0, MaxExpected, 0}; c, _ = c.wait(MaxReserved+1, MaxReserved+1, false); c.pack() },
 		"wait for 0 units":          func() { NewBulk(0).Wait(0, 1) },
@@ -270,7 +270,7 @@ func hammer(a accountant, widest int) (made int) {
 func TestSleepersAreWoken(t *testing.T) {
 	const sleepers = 20
 	b := NewBulk(0)
-	b.Expect(sleepers)
+	b.PromiseUnits(sleepers)
 	done := make(chan bool)
 	for range sleepers {
 		go func() { done <- b.Wait(1, 2) }()

@@ -25,7 +25,7 @@ func newBulkStock(units int) bulkStock { return bulkStock{semaphore.NewBulk(unit
 
 func (s bulkStock) wait() bool             { return s.Wait(1, 2) }
 func (s bulkStock) tryWait() bool          { return s.TryWait(1) }
-func (s bulkStock) expect()                { s.Expect(1) }
+func (s bulkStock) expect()                { s.PromiseUnits(1) }
 func (s bulkStock) signal(n, promises int) { s.Signal(n, promises) }
 func (s bulkStock) units() int             { return s.Counts().Units }
 

@@ -42,11 +42,11 @@ type Geometry struct {
 	Bins int
 }
 
-// Page returns the bytes of a page, which is also a bin.
-func (g Geometry) Page() uint64 { return binUnits * g.Unit }
+// PageBytes returns the bytes of a page, which is also a bin.
+func (g Geometry) PageBytes() uint64 { return binUnits * g.Unit }
 
-// Chunk returns the bytes of a chunk.
-func (g Geometry) Chunk() uint64 { return uint64(g.binsPerChunk()) * g.Page() }
+// ChunkBytes returns the bytes of a chunk.
+func (g Geometry) ChunkBytes() uint64 { return uint64(g.binsPerChunk()) * g.PageBytes() }
 
 func (g Geometry) binsPerChunk() int {
 	if g.Bins == 0 {
@@ -69,9 +69,9 @@ func (g Geometry) chunkSlots() int {
 // MaxChunks returns how many chunks an arena has at most: a semaphore must be able to count their slots.
 func (g Geometry) MaxChunks() int { return semaphore.MaxUnits / g.chunkSlots() }
 
-// Largest returns the largest size in bytes that bins serve. A bin would hold only one block of the next size, half a
+// LargestSmall returns the largest size in bytes that bins serve. A bin would hold only one block of the next size, half a
 // page, so larger blocks consist of pages.
-func (g Geometry) Largest() uint64 { return g.Unit << (classes - 1) }
+func (g Geometry) LargestSmall() uint64 { return g.Unit << (classes - 1) }
 
 func (g Geometry) check() error {
 	const most = 1 << 48 // keeps every sum below far from overflow
@@ -80,8 +80,8 @@ func (g Geometry) check() error {
 		return fmt.Errorf("a unit of %d bytes is not a power of two that is useful", g.Unit)
 	case g.Bins != 0 && (g.Bins < 4 || g.Bins > chunkBins || bits.OnesCount(uint(g.Bins)) != 1):
 		return fmt.Errorf("chunks of %d bins", g.Bins)
-	case g.Pages < 1 || uint64(g.Pages) > most/g.Page():
-		return fmt.Errorf("a pool of %d pages of %d bytes", g.Pages, g.Page())
+	case g.Pages < 1 || uint64(g.Pages) > most/g.PageBytes():
+		return fmt.Errorf("a pool of %d pages of %d bytes", g.Pages, g.PageBytes())
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func TestOneBinOfAClassStays(t *testing.T) {
 // No request is refused memory that is only kept for others: pages, a chunk of another arena, a bin of another class.
 func TestWhatStaysIsFree(t *testing.T) {
 	for name, want := range map[string]func(p *pool) bool{
-		"all pages":     func(p *pool) bool { _, ok := p.alloc(1, p.Geometry().Chunk()); return ok },
+		"all pages":     func(p *pool) bool { _, ok := p.alloc(1, p.Geometry().ChunkBytes()); return ok },
 		"a chunk":       func(p *pool) bool { _, ok := p.alloc(1, 1024); return ok },
 		"another class": func(p *pool) bool { _, ok := p.alloc(0, 1024); return ok },
 	} {
@@ -122,7 +122,7 @@ func TestWhatStaysIsFreeForMany(t *testing.T) {
 	for id := range 2 {
 		cycle(func(i int) int { return 2*id + i%2 }, func(i int) uint64 { return 8 << (i % classes) })
 	}
-	cycle(func(int) int { return 0 }, func(int) uint64 { return g.Chunk() })
+	cycle(func(int) int { return 0 }, func(int) uint64 { return g.ChunkBytes() })
 	all.Wait()
 	wantHome(t, al, coarse)
 }

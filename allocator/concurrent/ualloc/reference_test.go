@@ -68,20 +68,20 @@ type block struct{ offset, size uint64 }
 func (n *naive) add(b block, request uint64) error {
 	g := n.geometry
 	want := max(g.Unit, 1<<bits.Len64(request-1))
-	if want > g.Largest() {
-		want = max(want, g.Page())
+	if want > g.LargestSmall() {
+		want = max(want, g.PageBytes())
 	}
-	aligned := b.offset%g.Page() == 0
+	aligned := b.offset%g.PageBytes() == 0
 	switch {
 	case b.size != want:
 		return fmt.Errorf("%d bytes granted for %d, want %d", b.size, request, want)
 	case b.offset%g.Unit != 0:
 		return fmt.Errorf("offset %d is no multiple of the unit", b.offset)
-	case aligned != (request > g.Largest()):
+	case aligned != (request > g.LargestSmall()):
 		return fmt.Errorf("a block for %d bytes at offset %d: page aligned is %v", request, b.offset, aligned)
 	case aligned && b.offset%b.size != 0:
 		return fmt.Errorf("%d bytes of pages at offset %d", b.size, b.offset)
-	case b.offset+b.size > uint64(g.Pages)*g.Page():
+	case b.offset+b.size > uint64(g.Pages)*g.PageBytes():
 		return fmt.Errorf("%d bytes at offset %d are outside of the pool", b.size, b.offset)
 	}
 	i, _ := slices.BinarySearchFunc(n.blocks, b.offset, func(b block, at uint64) int {
@@ -144,7 +144,7 @@ func (p *pool) check() {
 	}
 	var want Stats
 	for _, b := range p.blocks {
-		if b.size <= p.Geometry().Largest() {
+		if b.size <= p.Geometry().LargestSmall() {
 			want.Small++
 			want.SmallBytes += b.size
 		} else {
@@ -153,7 +153,7 @@ func (p *pool) check() {
 		}
 	}
 	got := p.Stats()
-	pages := p.coarse.free + got.Chunks*p.Geometry().binsPerChunk() + int(got.LargeBytes/p.Geometry().Page())
+	pages := p.coarse.free + got.Chunks*p.Geometry().binsPerChunk() + int(got.LargeBytes/p.Geometry().PageBytes())
 	if pages != p.Geometry().Pages {
 		p.t.Fatalf("%d pages of %d are accounted for", pages, p.Geometry().Pages)
 	}

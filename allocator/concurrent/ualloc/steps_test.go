@@ -64,7 +64,7 @@ func mustChunk(t *testing.T, a *arena) *chunk {
 		t.Fatal("no chunk")
 	}
 	// add promises nothing itself: it fulfils what a grower has promised.
-	a.chunks.units.Expect(usableBins - 1)
+	a.chunks.units.PromiseUnits(usableBins - 1)
 	return c
 }
 

@@ -23,7 +23,7 @@
 //
 // Invariants:
 //   - Blocks do not overlap, and start at multiples of the unit.
-//   - A block of at most Largest bytes never starts at a multiple of a page, a larger one always does: an offset says
+//   - A block of at most LargestSmall bytes never starts at a multiple of a page, a larger one always does: an offset says
 //     who owns it (§4).
 //   - A thread that has a unit of a semaphore finds the slot or bin that the unit counts.
 //   - When no call is under way, free counter plus blocks in use is a bin's capacity, and the free counters of a list
@@ -90,7 +90,7 @@ func (al *Allocator) Geometry() Geometry { return al.geometry }
 // this arena nor the coarse allocator has room, the next arenas serve; the seed has no rule for that. ok is false for
 // size 0, and if there is no room; memory that calls in progress are about to free counts as in use.
 func (al *Allocator) Alloc(arena int, size uint64) (offset, granted uint64, ok bool) {
-	if size == 0 || size > uint64(al.geometry.Pages)*al.geometry.Page() {
+	if size == 0 || size > uint64(al.geometry.Pages)*al.geometry.PageBytes() {
 		return 0, 0, false
 	}
 	if offset, granted, ok = al.tryAlloc(arena, size); ok {
@@ -139,7 +139,7 @@ func (al *Allocator) returnKeptBins() bool {
 const tries = 16
 
 func (al *Allocator) tryAlloc(arena int, size uint64) (offset, granted uint64, ok bool) {
-	if size > al.geometry.Largest() {
+	if size > al.geometry.LargestSmall() {
 		return al.allocLarge(arena, size)
 	}
 	class := al.geometry.classOf(size)
@@ -175,19 +175,19 @@ func (al *Allocator) waitForLent(arrived uint64) bool {
 // for example, if the block was freed before and not given out again since. Free may wait for threads that walk the
 // list of a bin that has become empty; these wait for nothing but a list's mutex.
 func (al *Allocator) Free(offset uint64) (granted uint64, ok bool) {
-	page := offset / al.geometry.Page()
+	page := offset / al.geometry.PageBytes()
 	switch {
 	case offset%al.geometry.Unit != 0 || page >= uint64(al.geometry.Pages):
 		return 0, false
-	case offset%al.geometry.Page() == 0:
+	case offset%al.geometry.PageBytes() == 0:
 		return al.freeLarge(int(page))
 	}
-	number := int(offset / al.geometry.Chunk())
+	number := int(offset / al.geometry.ChunkBytes())
 	c := al.chunks[number].Load()
 	if c == nil {
 		return 0, false
 	}
-	index, within, ok := locateUnit(int(offset % al.geometry.Chunk() / al.geometry.Unit))
+	index, within, ok := locateUnit(int(offset % al.geometry.ChunkBytes() / al.geometry.Unit))
 	if !ok || index >= len(c.bins) { // a small chunk has room for more tails than bins
 		return 0, false
 	}
@@ -199,13 +199,13 @@ func (al *Allocator) Free(offset uint64) (granted uint64, ok bool) {
 }
 
 func (al *Allocator) allocLarge(arena int, size uint64) (offset, granted uint64, ok bool) {
-	order := bits.Len64((size - 1) / al.geometry.Page())
+	order := bits.Len64((size - 1) / al.geometry.PageBytes())
 	page, ok := al.coarse.Alloc(order, uint64(arena))
 	if !ok {
 		return 0, 0, false
 	}
 	al.large[page].Store(uint32(order) + 1)
-	return uint64(page) * al.geometry.Page(), al.geometry.Page() << order, true
+	return uint64(page) * al.geometry.PageBytes(), al.geometry.PageBytes() << order, true
 }
 
 func (al *Allocator) freeLarge(page int) (granted uint64, ok bool) {
@@ -214,5 +214,5 @@ func (al *Allocator) freeLarge(page int) (granted uint64, ok bool) {
 		return 0, false
 	}
 	order := int(noted) - 1
-	return al.geometry.Page() << order, al.coarse.Free(page, order)
+	return al.geometry.PageBytes() << order, al.coarse.Free(page, order)
 }

@@ -14,15 +14,15 @@ func TestGeometryOfTheSeed(t *testing.T) {
 		what      string
 		got, want uint64
 	}{
-		{"bin", g.Page(), 4 << 10},
-		{"chunk", g.Chunk(), 512 << 10},
+		{"bin", g.PageBytes(), 4 << 10},
+		{"chunk", g.ChunkBytes(), 512 << 10},
 		{"header", headerUnits * g.Unit, 128},
 		{"tail", tailUnits * g.Unit, 128},
 		{"bytes below the header of a bin", bodyUnits * g.Unit, 3968},
 		{"tails", tailedBins, 62},
 		{"bins in a chunk", chunkBins, 128},
 		{"slots in a bin's bitmap", bitmapWords * 64, 512},
-		{"largest size", g.Largest(), 1 << 10},
+		{"largest size", g.LargestSmall(), 1 << 10},
 	} {
 		if fact.got != fact.want {
 			t.Errorf("%s: %d, want %d", fact.what, fact.got, fact.want)
@@ -135,7 +135,7 @@ func TestChunksOfFewerBins(t *testing.T) {
 		if err := p.Validate(); err != nil {
 			t.Error(err)
 		}
-		for offset := uint64(0); offset < p.Geometry().Chunk(); offset += 8 {
+		for offset := uint64(0); offset < p.Geometry().ChunkBytes(); offset += 8 {
 			p.Free(offset)
 		}
 		p.Trim()

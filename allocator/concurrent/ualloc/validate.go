@@ -44,7 +44,7 @@ func (al *Allocator) Stats() Stats {
 	for page := range al.large {
 		if order := al.large[page].Load(); order > 0 {
 			s.Large++
-			s.LargeBytes += al.geometry.Page() << (order - 1)
+			s.LargeBytes += al.geometry.PageBytes() << (order - 1)
 		}
 	}
 	return s

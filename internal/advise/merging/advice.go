@@ -182,14 +182,14 @@ func analyseRun(p *Program, o Options) (*evidence, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &evidence{Analysis: a, copies: a.Copies(), form: o.Form}
+	e := &evidence{Analysis: a, copies: a.CheckCopies(), form: o.Form}
 	switch {
 	case !p.usesBuffers():
 		e.form = API
 	case o.Form == Completion && p.onOneQueue():
 		e.form = Uses
 	}
-	e.reuse, err = a.Reuse(e.form, o.Max, e.copies)
+	e.reuse, err = a.GroupForReuse(e.form, o.Max, e.copies)
 	return e, err
 }
 

@@ -369,7 +369,7 @@ func TestCoalescingsAppliedChangeNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		copies := a.Copies()
+		copies := a.CheckCopies()
 		for i := range copies {
 			c := &copies[i]
 			if c.Taken {
@@ -416,9 +416,9 @@ func TestReusesAppliedChangeNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		copies := a.Copies()
+		copies := a.CheckCopies()
 		form := []Form{Uses, Completion}[seed%2]
-		r, err := a.Reuse(form, true, copies)
+		r, err := a.GroupForReuse(form, true, copies)
 		if err != nil {
 			t.Fatal(err)
 		}

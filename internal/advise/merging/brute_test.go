@@ -131,11 +131,11 @@ func TestGroupingsAreValidAndTheBestIsExhaustive(t *testing.T) {
 	for seed := range uint64(600) {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		p := randomProblem(rng, 2+rng.IntN(6))
-		linear, _ := p.Linear()
-		colour, _ := p.Colour()
+		linear, _ := p.GroupLinearly()
+		colour, _ := p.GroupByColouring()
 		plans := []*Grouping{linear, colour}
 		if p.Edges == nil {
-			plans = append(plans, p.BestFit())
+			plans = append(plans, p.GroupBestFit())
 		}
 		for _, byCount := range []bool{false, true} {
 			best := p.Solve(Bound{}, byCount)
@@ -149,7 +149,7 @@ func TestGroupingsAreValidAndTheBestIsExhaustive(t *testing.T) {
 			}
 		}
 		for _, plan := range plans {
-			if found := p.Check(plan); len(found) > 0 {
+			if found := p.FindConflicts(plan); len(found) > 0 {
 				t.Fatalf("seed %d: %s: %v in %+v\n%+v", seed, plan.Method, found, plan, p)
 			}
 		}
@@ -173,7 +173,7 @@ func exhaustive(p *Problem, byCount bool) *Grouping {
 				}
 				plan.Bytes += most
 			}
-			if len(p.Check(plan)) == 0 && (best == nil || isBetter(plan, best, byCount)) {
+			if len(p.FindConflicts(plan)) == 0 && (best == nil || isBetter(plan, best, byCount)) {
 				kept := *plan
 				kept.Groups = append([][]int(nil), groups...)
 				best = &kept
@@ -209,7 +209,7 @@ func TestCheckAgainstNaiveCheck(t *testing.T) {
 			plan.Groups[g] = append(plan.Groups[g], x)
 		}
 		found := false
-		for _, c := range p.Check(plan) {
+		for _, c := range p.FindConflicts(plan) {
 			found = found || c.Why == "interfere"
 		}
 		if found != wrong {
@@ -227,7 +227,7 @@ func TestChoiceIsTheBestOfAll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		copies := a.Copies()
+		copies := a.CheckCopies()
 		k := &checker{Analysis: a}
 		var able []*Copy
 		up := map[*Copy]*Copy{}

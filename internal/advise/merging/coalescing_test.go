@@ -89,18 +89,18 @@ func TestChainsKeepTheirLastBlockFromReuse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	copies := a.Copies()
+	copies := a.CheckCopies()
 	if !copies[0].Taken || !copies[1].Taken || copies[0].Into != t2 {
 		t.Fatalf("%+v, want both taken, the first into the last destination", copies)
 	}
-	r, err := a.Reuse(Uses, true, copies)
+	r, err := a.GroupForReuse(Uses, true, copies)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r.Reuses != 0 || r.After.Blocks != 2 {
 		t.Errorf("%+v, want two blocks: %d is in use while %d holds what was made in place", r, other, t2)
 	}
-	if r, err = a.Reuse(Uses, true, nil); err != nil || r.Reuses == 0 {
+	if r, err = a.GroupForReuse(Uses, true, nil); err != nil || r.Reuses == 0 {
 		t.Errorf("%+v, %v, want reuses without the copies", r, err)
 	}
 }

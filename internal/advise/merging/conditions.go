@@ -78,9 +78,9 @@ type checker struct {
 	budget        int          // uses that may still be inspected
 }
 
-// Copies checks each copy between buffers, in the order of the steps, and chooses the copies that together save the
+// CheckCopies checks each copy between buffers, in the order of the steps, and chooses the copies that together save the
 // most bytes.
-func (a *Analysis) Copies() []Copy {
+func (a *Analysis) CheckCopies() []Copy {
 	k := &checker{Analysis: a, maps: make([][]int32, len(a.Program.Buffers)), hasOtherParts: map[int]bool{}, budget: scanBudget}
 	for i := range a.Program.Buffers {
 		if !a.isRoot(i) && a.Program.Buffers[i].Pinned != Free {

@@ -146,7 +146,7 @@ func TestEachConditionRefusesItsCopy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			copies := a.Copies()
+			copies := a.CheckCopies()
 			i := slices.IndexFunc(copies, func(x Copy) bool { return x.Step == step })
 			var got []Condition
 			for _, f := range copies[i].Failed {
@@ -185,7 +185,7 @@ func TestChainStopsWhereAnotherQueueMayStillRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := a.Copies()
+	c := a.CheckCopies()
 	if !c[0].Holds() || !c[1].Holds() || c[0].reach != 1 || c[0].Taken == c[1].Taken {
 		t.Errorf("%+v: want both to hold and one to be taken", c)
 	}
@@ -219,7 +219,7 @@ func TestEventsOrderQueues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c := a.Copies()[0]; c.Holds() != want {
+		if c := a.CheckCopies()[0]; c.Holds() != want {
 			t.Errorf("%s: %+v, want it to hold: %v", events, c.Failed, want)
 		}
 	}

@@ -44,11 +44,11 @@ func groups(p *Grouping) string { return fmt.Sprint(p.Groups) }
 
 func TestCannyLinearScanGivesThePrintedReuses(t *testing.T) {
 	p := canny()
-	plan, ok := p.Linear()
+	plan, ok := p.GroupLinearly()
 	if want := "[[0 2 4] [1 3 6] [5 7] [8] [9]]"; !ok || groups(plan) != want {
 		t.Errorf("groups %v, want %s", plan.Groups, want)
 	}
-	if found := p.Check(plan); len(found) != 0 {
+	if found := p.FindConflicts(plan); len(found) != 0 {
 		t.Errorf("the plan is wrong: %v", found)
 	}
 }
@@ -63,7 +63,7 @@ func TestCannyBestHasFourBlocksWithTheLastApart(t *testing.T) {
 		if !slices.ContainsFunc(plan.Groups, func(g []int) bool { return slices.Equal(g, []int{9}) }) {
 			t.Errorf("m9 is not apart: %v", plan.Groups)
 		}
-		if found := p.Check(plan); len(found) != 0 {
+		if found := p.FindConflicts(plan); len(found) != 0 {
 			t.Errorf("the plan is wrong: %v", found)
 		}
 	}
@@ -72,7 +72,7 @@ func TestCannyBestHasFourBlocksWithTheLastApart(t *testing.T) {
 func TestCannyPrintedHandPlanIsRejected(t *testing.T) {
 	hand := &Grouping{Groups: [][]int{{0, 3}, {1, 4, 6}, {2, 5, 7, 8}, {9}}} // figure 10.9
 	var pairs []string
-	for _, c := range canny().Check(hand) {
+	for _, c := range canny().FindConflicts(hand) {
 		pairs = append(pairs, c.String())
 	}
 	if want := []string{"4 and 6: interfere", "7 and 8: interfere"}; !slices.Equal(pairs, want) {
@@ -117,12 +117,12 @@ func TestFigure96NeedsThreeBlocksAsPrinted(t *testing.T) {
 	if want := []string{"0-1", "0-2", "0-3", "1-2", "2-3"}; !slices.Equal(pairs, want) {
 		t.Errorf("interferences %q, want %q", pairs, want)
 	}
-	if b := l.Bound(); b.Blocks != 3 || b.Bytes != 192 {
+	if b := l.LowerBound(); b.Blocks != 3 || b.Bytes != 192 {
 		t.Errorf("bound %+v, want 3 blocks of 192 bytes", b)
 	}
 	p, _ := a.problemFor(l, false, nil)
-	linear, _ := p.Linear()
-	best := p.Solve(l.Bound(), true)
+	linear, _ := p.GroupLinearly()
+	best := p.Solve(l.LowerBound(), true)
 	if len(linear.Groups) != 3 || len(best.Groups) != 3 || !best.Optimal {
 		t.Errorf("linear %v, best %v (optimal %v), want 3 blocks each", linear.Groups, best.Groups, best.Optimal)
 	}
@@ -133,7 +133,7 @@ func TestFigure96NeedsTwoBlocksByItsTable(t *testing.T) {
 	for i := range p.Blocks {
 		p.Blocks[i] = Block{Size: 64, Created: i}
 	}
-	linear, _ := p.Linear()
+	linear, _ := p.GroupLinearly()
 	best := p.Solve(Bound{}, true)
 	if len(linear.Groups) != 3 || groups(best) != "[[0 2] [1 3]]" || !best.Optimal {
 		t.Errorf("linear %v, best %v (optimal %v), want 3 blocks and [[0 2] [1 3]]", linear.Groups, best.Groups, best.Optimal)

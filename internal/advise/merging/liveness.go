@@ -230,8 +230,8 @@ type Bound struct {
 	Blocks int
 }
 
-// Bound returns the lower bound of these lifetimes.
-func (l *Lifetimes) Bound() Bound {
+// LowerBound returns the lower bound of these lifetimes.
+func (l *Lifetimes) LowerBound() Bound {
 	type load struct {
 		bytes, peak   uint64
 		blocks, count int

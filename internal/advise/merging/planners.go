@@ -19,9 +19,9 @@ const (
 	exactBudget = 1 << 23
 )
 
-// Linear is the thesis' linear scan (figure 5.18): each block, in order, joins the first group that it can reuse. ok is
+// GroupLinearly is the thesis' linear scan (figure 5.18): each block, in order, joins the first group that it can reuse. ok is
 // false if there are too many blocks.
-func (p *Problem) Linear() (plan *Grouping, ok bool) {
+func (p *Problem) GroupLinearly() (plan *Grouping, ok bool) {
 	var groups []*group
 	left := checkBudget
 next:
@@ -40,9 +40,9 @@ next:
 	return p.grouping("linear scan", groups), true
 }
 
-// Colour is greedy colouring by size: the largest block first, each joins the group whose size is nearest to its own.
+// GroupByColouring is greedy colouring by size: the largest block first, each joins the group whose size is nearest to its own.
 // ok is false if there are too many blocks.
-func (p *Problem) Colour() (plan *Grouping, ok bool) {
+func (p *Problem) GroupByColouring() (plan *Grouping, ok bool) {
 	if len(p.Blocks) > colourBlocks {
 		return nil, false
 	}
@@ -79,10 +79,10 @@ func (p *Problem) isCloser(g, than *group, x int) bool {
 
 func absoluteDifference(x, y uint64) uint64 { return max(x, y) - min(x, y) }
 
-// BestFit takes blocks with spans in the order of their begins, as an allocator would, and gives each the free group
+// GroupBestFit takes blocks with spans in the order of their begins, as an allocator would, and gives each the free group
 // that is nearest in size. It regards a block as in use from its first span to its last. It is fast for any number of
 // blocks.
-func (p *Problem) BestFit() *Grouping {
+func (p *Problem) GroupBestFit() *Grouping {
 	order := make([]int, len(p.Blocks))
 	for i := range order {
 		order[i] = i
@@ -120,7 +120,7 @@ func (p *Problem) endOf(x int) int {
 // Solve returns the best grouping that it finds: the fewest bytes, then the fewest blocks; with byCount the other way
 // round. It solves small problems exactly. bound may be zero; a grouping that reaches it is optimal.
 func (p *Problem) Solve(bound Bound, byCount bool) *Grouping {
-	linear, _ := p.Linear()
+	linear, _ := p.GroupLinearly()
 	return p.solve(linear, bound, byCount)
 }
 
@@ -133,10 +133,10 @@ func (p *Problem) solve(linear *Grouping, bound Bound, byCount bool) *Grouping {
 		}
 	}
 	consider(linear)
-	colour, _ := p.Colour()
+	colour, _ := p.GroupByColouring()
 	consider(colour)
 	if p.Edges == nil {
-		consider(p.BestFit())
+		consider(p.GroupBestFit())
 	}
 	if best == nil { // the graph is too large: no blocks share
 		groups := make([]*group, len(p.Blocks))
@@ -165,7 +165,7 @@ func isFewer(bytes, blocks int, byCount bool) bool {
 	return cmp.Or(bytes, blocks) < 0
 }
 
-// fitter is the state of BestFit.
+// fitter is the state of GroupBestFit.
 type fitter struct {
 	problem *Problem
 	groups  []*group

@@ -149,9 +149,9 @@ type Conflict struct {
 
 func (c Conflict) String() string { return fmt.Sprintf("%d and %d: %s", c.X, c.Y, c.Why) }
 
-// Check returns the errors of a grouping: pairs that interfere, sizes that do not fit, blocks that are missing or occur
+// FindConflicts returns the errors of a grouping: pairs that interfere, sizes that do not fit, blocks that are missing or occur
 // twice (as a pair with itself).
-func (p *Problem) Check(plan *Grouping) []Conflict {
+func (p *Problem) FindConflicts(plan *Grouping) []Conflict {
 	var found []Conflict
 	seen := make([]int, len(p.Blocks))
 	for i, members := range plan.Groups {

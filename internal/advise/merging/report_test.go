@@ -201,7 +201,7 @@ func TestChoiceSavesMost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range a.Copies() {
+	for _, c := range a.CheckCopies() {
 		if !c.Holds() || c.Taken != (c.Step == first) {
 			t.Errorf("%+v, want both to hold and the first to be taken", c)
 		}

@@ -33,15 +33,15 @@ type Footprint struct {
 	Peak   uint64 `json:"bytes"`
 }
 
-// Reuse groups one run's buffers in one form, with the sources of taken copies in the places where the copies put them.
+// GroupForReuse groups one run's buffers in one form, with the sources of taken copies in the places where the copies put them.
 // copies may be nil. Pinned and unused buffers count in Before and After only. An error reports a defect of this
 // package: every grouping is checked.
-func (a *Analysis) Reuse(form Form, grow bool, copies []Copy) (*Reuse, error) {
+func (a *Analysis) GroupForReuse(form Form, grow bool, copies []Copy) (*Reuse, error) {
 	l, removed := a.lifetimesAfter(form, copies)
 	p, buffers := a.problemFor(l, grow, removed)
 	bound := a.lowerBound(l, buffers)
 	r := &Reuse{Form: form, Max: grow, Bound: Footprint{bound.Blocks, bound.Bytes}}
-	linear, ok := p.Linear()
+	linear, ok := p.GroupLinearly()
 	if ok {
 		if err := p.checkGrouping(linear); err != nil {
 			return nil, err
@@ -150,7 +150,7 @@ func (a *Analysis) lowerBound(l *Lifetimes, buffers []int) Bound {
 	for _, b := range buffers {
 		some.Spans[b] = l.Spans[b]
 	}
-	return some.Bound()
+	return some.LowerBound()
 }
 
 // applyGroups applies the groups of a grouping, as far as they hold no more memory at one time than before.
@@ -228,7 +228,7 @@ func (a *Analysis) countRoots() int {
 
 // checkGrouping returns an error if a grouping is wrong, which would be a defect of this package.
 func (p *Problem) checkGrouping(plan *Grouping) error {
-	if found := p.Check(plan); len(found) > 0 {
+	if found := p.FindConflicts(plan); len(found) > 0 {
 		return fmt.Errorf("the plan by %s is wrong in %d places, the first: blocks %s; please report this", plan.Method, len(found), found[0])
 	}
 	return nil

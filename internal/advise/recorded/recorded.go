@@ -59,10 +59,10 @@ func (c *Copying) addCreate(size uint64, ns uint32) {
 	c.Most, c.Largest = max(c.Most, c.live), max(c.Largest, size)
 }
 
-// Read reads a recording from its start and returns the processes that created memory, by their numbers. The steps of a
+// ReadRuns reads a recording from its start and returns the processes that created memory, by their numbers. The steps of a
 // program are in the order of the records, except that waits come when they ended: a wait proves nothing to calls of
 // other threads that overlap it. The error is that of the source.
-func Read(src recording.Source, o Options) ([]Run, error) {
+func ReadRuns(src recording.Source, o Options) ([]Run, error) {
 	names, err := callsite.ReadNames(src)
 	if err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func (t *tape) read(number, queue, size uint64) *tape {
 
 func one(t *testing.T, src *tape, o Options) Run {
 	t.Helper()
-	runs, err := Read(src, o)
+	runs, err := ReadRuns(src, o)
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("%v, %d runs", err, len(runs))
 	}
@@ -338,7 +338,7 @@ func FuzzRead(f *testing.F) {
 				Granted: uint64(b[8] % 4 * 8), Duration: uint32(b[9] % 5), Time: uint64(binary.LittleEndian.Uint16(b[10:])), Tag: uint32(b[4] % 3),
 			}})
 		}
-		runs, err := Read(src, Options{Steps: 20})
+		runs, err := ReadRuns(src, Options{Steps: 20})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -44,14 +44,14 @@ func (e *ExitError) Error() string {
 // Unwrap returns the reason.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Exit returns the error that ends gpumemtop with a code, after an error message unless err is nil.
-func Exit(code int, err error) error { return &ExitError{session.Status{Code: code}, err} }
+// NewExit returns the error that ends gpumemtop with a code, after an error message unless err is nil.
+func NewExit(code int, err error) error { return &ExitError{session.Status{Code: code}, err} }
 
-// ExitLike returns the error that ends gpumemtop as a program ended.
-func ExitLike(status session.Status) error { return &ExitError{Status: status} }
+// NewExitLike returns the error that ends gpumemtop as a program ended.
+func NewExitLike(status session.Status) error { return &ExitError{Status: status} }
 
-// ExitWith returns the error that ends gpumemtop with a status, and says nothing.
-func ExitWith(code int) error { return ExitLike(session.Status{Code: code}) }
+// NewSilentExit returns the error that ends gpumemtop with a status, and says nothing.
+func NewSilentExit(code int) error { return NewExitLike(session.Status{Code: code}) }
 
 // IsSilent reports whether there is nothing left to say about an error.
 func IsSilent(err error) bool {
@@ -88,21 +88,21 @@ func SayTo(w io.Writer, text string) {
 }
 
 // messageLine is a text as one line, which a terminal breaks between words.
-func messageLine(w io.Writer, text string) string { return Page(w, joinLines(text)) }
+func messageLine(w io.Writer, text string) string { return WrapPage(w, joinLines(text)) }
 
-// Page returns a text of several lines; a terminal breaks long lines between words.
-func Page(w io.Writer, text string) string {
+// WrapPage returns a text of several lines; a terminal breaks long lines between words.
+func WrapPage(w io.Writer, text string) string {
 	if width, ok := terminalWidth(w); ok {
 		return wrapLines(text, max(width, narrow))
 	}
 	return text
 }
 
-// Paged writes texts as Page returns them: each is written at once.
+// Paged writes texts as WrapPage returns them: each is written at once.
 type Paged struct{ io.Writer }
 
 func (p Paged) Write(text []byte) (int, error) {
-	if _, err := io.WriteString(p.Writer, Page(p.Writer, string(text))); err != nil {
+	if _, err := io.WriteString(p.Writer, WrapPage(p.Writer, string(text))); err != nil {
 		return 0, err //nolint:wrapcheck // a writer's error is the underlying one's
 	}
 	return len(text), nil
@@ -141,7 +141,7 @@ type Notes struct {
 func (n *Notes) Add(text string) { n.add(messageLine(os.Stderr, text)) }
 
 // AddPage is Add for a text of several lines, each with its end.
-func (n *Notes) AddPage(text string) { n.add(Page(os.Stderr, "gpumemtop: "+text)) }
+func (n *Notes) AddPage(text string) { n.add(WrapPage(os.Stderr, "gpumemtop: "+text)) }
 
 func (n *Notes) add(text string) {
 	n.mu.Lock()
@@ -215,16 +215,16 @@ func IsTerminal(output string) bool {
 // narrow and wide bound the width of text.
 const narrow, wide = 40, 120
 
-// Columns returns the width of text: that of the terminal, 40 to 120, and 80 without one.
-func Columns(w io.Writer) int {
+// TextWidth returns the width of text: that of the terminal, 40 to 120, and 80 without one.
+func TextWidth(w io.Writer) int {
 	if width, ok := terminalWidth(w); ok {
 		return max(narrow, min(width, wide))
 	}
 	return usualWidth
 }
 
-// Within returns the width of a text that may have most columns, 0 for any: no more than the terminal has, if there is one.
-func Within(w io.Writer, most int) int {
+// WidthWithin returns the width of a text that may have most columns, 0 for any: no more than the terminal has, if there is one.
+func WidthWithin(w io.Writer, most int) int {
 	if width, ok := terminalWidth(w); ok {
 		return max(narrow, min(width, cmp.Or(most, width)))
 	}

@@ -22,7 +22,7 @@ func TestPagesFit(t *testing.T) {
 	if got := wrapLines(text, 42); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if got := Page(&bytes.Buffer{}, text); got != text {
+	if got := WrapPage(&bytes.Buffer{}, text); got != text {
 		t.Errorf("without a terminal:\n%s", got)
 	}
 }

@@ -45,7 +45,7 @@ func AfterThat(ended <-chan struct{}, fn func()) (restore func()) {
 		case <-over:
 			return
 		}
-		signals := session.Catch()
+		signals := session.CatchSignals()
 		defer signal.Stop(signals)
 		for called := false; ; {
 			select {
@@ -99,7 +99,7 @@ func UntilSignal(parent context.Context, signals ...os.Signal) (ctx context.Cont
 	ctx, cancel := context.WithCancelCause(parent)
 	var caught chan os.Signal
 	if len(signals) == 0 {
-		caught = session.Catch()
+		caught = session.CatchSignals()
 	} else {
 		caught = make(chan os.Signal, 1)
 		signal.Notify(caught, signals...)

@@ -18,7 +18,7 @@ import (
 
 // Trim writes a part of a recording as a recording.
 func Trim(path string, part files.Part, output files.Output) error {
-	if err := output.Check(path); err != nil {
+	if err := output.RequireOtherFile(path); err != nil {
 		return err
 	}
 	return files.ReadPart(path, part, func(in *files.Input) error {
@@ -31,7 +31,7 @@ func Trim(path string, part files.Part, output files.Output) error {
 
 // Merge makes one recording of several.
 func Merge(paths []string, output files.Output) error {
-	if err := output.Check(paths...); err != nil {
+	if err := output.RequireOtherFile(paths...); err != nil {
 		return err
 	}
 	if err := files.CheckDifferent(paths); err != nil {
@@ -88,7 +88,7 @@ func surveyRecordings(paths []string) (*edit.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		part, err := edit.Survey(files.Track(reader, path))
+		part, err := edit.SurveyPart(files.TrackProgress(reader, path))
 		if reader.Damage() != "" {
 			if damaged++; damaged <= warningsMax {
 				files.WarnDamage(path, reader)

@@ -160,7 +160,7 @@ func (j *exportJob) checkOptions(f *format, path string, given func(flag string)
 	case output == "-" && f.fill != nil:
 		return fmt.Errorf("--format %s writes a folder, not standard output: name one with -o", f.name)
 	}
-	if err := j.Output.CheckNot(path); err != nil {
+	if err := j.Output.RefuseInputs(path); err != nil {
 		return err
 	}
 	if f.name == "ndjson" && given("tag") {
@@ -172,7 +172,7 @@ func (j *exportJob) checkOptions(f *format, path string, given func(flag string)
 		}
 	}
 	var err error
-	if j.tag, err = read.Pattern("tag", j.Tag); err != nil || f.check == nil {
+	if j.tag, err = read.ParsePattern("tag", j.Tag); err != nil || f.check == nil {
 		return err
 	}
 	return f.check(j)

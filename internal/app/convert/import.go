@@ -19,7 +19,7 @@ import (
 )
 
 // ImportFormats are the names of the formats that Import reads.
-func ImportFormats() []string { return importer.Names() }
+func ImportFormats() []string { return importer.FormatNames() }
 
 // ImportHelp describes the formats.
 func ImportHelp() string {
@@ -33,11 +33,11 @@ func ImportHelp() string {
 // Import makes a recording from another tool's file. An empty format is detected.
 func Import(path, format string, output files.Output) (err error) {
 	if format != "" {
-		if err := read.CheckFormat(format, importer.Names()); err != nil {
+		if err := read.CheckFormat(format, importer.FormatNames()); err != nil {
 			return err
 		}
 	}
-	if err := output.Check(path); err != nil {
+	if err := output.RequireOtherFile(path); err != nil {
 		return err
 	}
 	file, err := os.Open(path)

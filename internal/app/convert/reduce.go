@@ -94,7 +94,7 @@ func Reduce(w io.Writer, dirs []string, o *ReduceOptions) error {
 	if o.JSON {
 		err = console.WriteJSON(w, r)
 	} else {
-		err = console.WriteText(w, r.text(o.Top, console.Within(w, 0)))
+		err = console.WriteText(w, r.text(o.Top, console.WidthWithin(w, 0)))
 	}
 	return cmp.Or(err, r.incompleteError())
 }
@@ -104,7 +104,7 @@ func (r *reduced) incompleteError() error {
 	if len(r.Skipped) == 0 {
 		return nil
 	}
-	return console.ExitWith(1)
+	return console.NewSilentExit(1)
 }
 
 func reduceLog(log *flight.Log) *reduced {
@@ -133,7 +133,7 @@ func reduceLog(log *flight.Log) *reduced {
 
 func newReducedSite(log *flight.Log, s *flight.Site) reducedSite {
 	of := func(figure func(*wire.FlightCounts) uint64) span {
-		x := s.Of(figure)
+		x := s.SpreadOf(figure)
 		return span{int64(x.Min), int64(x.Median), int64(x.Max)}
 	}
 	site := reducedSite{
@@ -220,10 +220,10 @@ func outliersText(list []outlier) string {
 
 // Library writes the library that goes into programs into a file, for LD_PRELOAD and OPENCL_LAYERS.
 func Library(output files.Output) error {
-	if err := output.Check(); err != nil {
+	if err := output.RequireOtherFile(); err != nil {
 		return err
 	}
-	shim, err := payload.Shim()
+	shim, err := payload.OpenShim()
 	if err != nil {
 		return err
 	}

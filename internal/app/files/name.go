@@ -49,20 +49,20 @@ func ExpandName(template, program string, now time.Time) (Name, error) {
 			return nil, fmt.Errorf("bad file name %q: after a %% want n, p, s, h, t or another %%", template)
 		}
 	}
-	if !name.Single() && filepath.Dir(name.Of(1, 1)) != filepath.Dir(name.Of(2, 1)) {
+	if !name.IsSingle() && filepath.Dir(name.ForProcess(1, 1)) != filepath.Dir(name.ForProcess(2, 1)) {
 		return nil, fmt.Errorf("bad file name %q: %%p belongs in the file's name, not in a folder's", template)
 	}
 	return name, nil
 }
 
-// Single reports whether there is one file for all processes.
-func (n Name) Single() bool { return len(n) == 1 }
+// IsSingle reports whether there is one file for all processes.
+func (n Name) IsSingle() bool { return len(n) == 1 }
 
 // String returns the name, with %p where there is a file for each process.
 func (n Name) String() string { return strings.Join(n, "%p") }
 
-// Of returns the name for the nth process, from 1, with a process id: exec and the kernel use ids again.
-func (n Name) Of(pid, nth int) string {
+// ForProcess returns the name for the nth process, from 1, with a process id: exec and the kernel use ids again.
+func (n Name) ForProcess(pid, nth int) string {
 	name := strings.Join(n, strconv.Itoa(pid))
 	if nth > 1 {
 		extension := filepath.Ext(name)
@@ -71,12 +71,12 @@ func (n Name) Of(pid, nth int) string {
 	return name
 }
 
-// Check refuses a folder that cannot be written to, where files get their names only later.
-func (n Name) Check() error {
-	if n.Single() {
+// CheckFolder refuses a folder that cannot be written to, where files get their names only later.
+func (n Name) CheckFolder() error {
+	if n.IsSingle() {
 		return nil
 	}
-	folder := filepath.Dir(n.Of(1, 1))
+	folder := filepath.Dir(n.ForProcess(1, 1))
 	err := unix.Access(folder, unix.W_OK|unix.X_OK)
 	if info, gone := os.Stat(folder); err == nil && gone == nil && !info.IsDir() {
 		err = errors.New("it is not a folder")

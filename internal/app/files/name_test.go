@@ -13,15 +13,15 @@ import (
 func TestExpand(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	name, err := ExpandName("a-%n-%t-100%%p.gmt", "./dir/app", now)
-	if want := "a-app-20260102-030405-100%p.gmt"; err != nil || name.String() != want || !name.Single() {
+	if want := "a-app-20260102-030405-100%p.gmt"; err != nil || name.String() != want || !name.IsSingle() {
 		t.Errorf("got %q, %v; want %q", name, err, want)
 	}
-	if name, err = ExpandName(DefaultName, "app", now); err != nil || !name.Single() || name.String() != fmt.Sprintf("./gpumemtop.app.%d.gmt", os.Getpid()) {
+	if name, err = ExpandName(DefaultName, "app", now); err != nil || !name.IsSingle() || name.String() != fmt.Sprintf("./gpumemtop.app.%d.gmt", os.Getpid()) {
 		t.Errorf("the default is %q, %v", name, err)
 	}
 	name, err = ExpandName("d/%p.%n.%p.gmt", "app", now)
-	if err != nil || name.Single() || name.Of(12, 1) != "d/12.app.12.gmt" || name.Of(12, 3) != "d/12.app.12.3.gmt" || name.String() != "d/%p.app.%p.gmt" {
-		t.Errorf("got %q, %q, %v", name.Of(12, 1), name, err)
+	if err != nil || name.IsSingle() || name.ForProcess(12, 1) != "d/12.app.12.gmt" || name.ForProcess(12, 3) != "d/12.app.12.3.gmt" || name.String() != "d/%p.app.%p.gmt" {
+		t.Errorf("got %q, %q, %v", name.ForProcess(12, 1), name, err)
 	}
 	for _, bad := range []string{"%", "x%q", "%%%", "d%p/x.gmt", "%p/%p"} {
 		if got, err := ExpandName(bad, "app", now); err == nil || !strings.Contains(err.Error(), strconv.Quote(bad)) {
@@ -41,7 +41,7 @@ func TestFolderOfRecordings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := n.Check(); (err == nil) != good {
+		if err := n.CheckFolder(); (err == nil) != good {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -83,7 +83,7 @@ func FuzzExpandName(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if a, b := name.Of(1, 1), name.Of(2, 1); (a == b) != name.Single() || filepath.Dir(a) != filepath.Dir(b) {
+		if a, b := name.ForProcess(1, 1), name.ForProcess(2, 1); (a == b) != name.IsSingle() || filepath.Dir(a) != filepath.Dir(b) {
 			t.Errorf("%q: %q and %q", template, a, b)
 		}
 	})

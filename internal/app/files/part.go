@@ -32,7 +32,7 @@ func ReadPart(path string, part Part, read func(*Input) error) error {
 	if err := part.check(); err != nil {
 		return err
 	}
-	return Read(path, func(t *Tracked) error {
+	return ReadRecording(path, func(t *Tracked) error {
 		options, err := part.extractOptions(t.Reader)
 		if err != nil {
 			return err

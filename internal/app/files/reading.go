@@ -29,8 +29,8 @@ type Tracked struct {
 	n     int // records in this pass
 }
 
-// Track shows how far a recording has been read.
-func Track(reader *recording.Reader, path string) *Tracked {
+// TrackProgress shows how far a recording has been read.
+func TrackProgress(reader *recording.Reader, path string) *Tracked {
 	return &Tracked{Reader: reader, label: "reading " + filepath.Base(path), pass: 1}
 }
 
@@ -60,13 +60,13 @@ func (t *Tracked) Rewind() error {
 	return t.Reader.Rewind()
 }
 
-// Read opens a recording and lets read read it. Damage is a warning, not an error.
-func Read(path string, read func(*Tracked) error) error {
+// ReadRecording opens a recording and lets read read it. Damage is a warning, not an error.
+func ReadRecording(path string, read func(*Tracked) error) error {
 	reader, err := recording.Open(path)
 	if err != nil {
 		return err
 	}
-	err = read(Track(reader, path))
+	err = read(TrackProgress(reader, path))
 	if err == nil {
 		WarnDamage(path, reader)
 	}

@@ -63,16 +63,16 @@ func FormatOf(path, format string, given bool, extensions map[string][]string) (
 	return formats[0], nil
 }
 
-// Check demands a file other than the inputs.
-func (o Output) Check(inputs ...string) error {
+// RequireOtherFile demands a file other than the inputs.
+func (o Output) RequireOtherFile(inputs ...string) error {
 	if o.Path == "" {
 		return errors.New("no file to write: name one with -o")
 	}
-	return o.CheckNot(inputs...)
+	return o.RefuseInputs(inputs...)
 }
 
-// CheckNot refuses to overwrite an input.
-func (o Output) CheckNot(inputs ...string) error {
+// RefuseInputs refuses to overwrite an input.
+func (o Output) RefuseInputs(inputs ...string) error {
 	for _, input := range inputs {
 		if sameFile(o.Path, input) {
 			return fmt.Errorf("%s is an input: name another file to write", o.Path)
@@ -109,13 +109,13 @@ func (o Output) WriteRecording(header recording.Header, fill func(edit.Sink) (re
 	if o.Path == "-" {
 		return o.writeThrough(header, fill)
 	}
-	return export.Beside(o.Path, o.Force, func(beside string) error {
+	return export.CreateBeside(o.Path, o.Force, func(beside string) error {
 		w, err := recording.Create(beside, header, false)
 		if err != nil {
 			return err
 		}
 		s := summarized{w, stats.New(stats.Options{Started: header.ClockNS})}
-		w.Summarize(s.model.Interval)
+		w.SetSummarizer(s.model.Interval)
 		footer, err := fill(s)
 		return errors.Join(err, w.Close(footer))
 	})

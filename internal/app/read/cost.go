@@ -19,8 +19,8 @@ type CostOptions struct {
 // probeMax bounds a file of a probe, bytes.
 const probeMax = 16 << 20
 
-// Read sets the costs, and returns the name of the device that they are from: empty if they are from the recording.
-func (o *CostOptions) Read(options *replay.Options) (device string, err error) {
+// SetCosts sets the costs, and returns the name of the device that they are from: empty if they are from the recording.
+func (o *CostOptions) SetCosts(options *replay.Options) (device string, err error) {
 	if o.File == "" {
 		options.Fit = true
 		if o.Device != "" {

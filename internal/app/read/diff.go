@@ -27,18 +27,18 @@ func Diff(w io.Writer, before, after, format string, top int) error {
 	if err != nil {
 		return err
 	}
-	d := diff.Runs(a, b)
+	d := diff.CompareRuns(a, b)
 	if format == "json" {
 		return d.WriteJSON(w, before, after)
 	}
-	return d.WriteText(console.Paged{Writer: w}, before, after, top, console.Within(w, 0))
+	return d.WriteText(console.Paged{Writer: w}, before, after, top, console.WidthWithin(w, 0))
 }
 
 // rulesMax bounds a file of rules, bytes.
 const rulesMax = 1 << 20
 
 // RulesHelp describes the rules.
-func RulesHelp() string { return check.Help() }
+func RulesHelp() string { return check.HelpText() }
 
 // Check checks a recording against a file of rules. The error carries console.StatusUnmet if it breaks one.
 func Check(w io.Writer, path, rulesPath, format string) error {
@@ -62,7 +62,7 @@ func Check(w io.Writer, path, rulesPath, format string) error {
 		return err
 	}
 	if !result.Passed {
-		return console.Exit(console.StatusUnmet, nil)
+		return console.NewExit(console.StatusUnmet, nil)
 	}
 	return nil
 }

@@ -121,7 +121,7 @@ func (f *infoFacts) readEnd(reader *recording.Reader) error {
 		f.Ended = &infoEnd{footer.Status, footer.Signal, footer.Message, footer.Cut}
 		return nil
 	}
-	torn, _, err := reader.Torn()
+	torn, _, err := reader.TornEnd()
 	f.Seconds = f.secondsSince(torn.LastNS)
 	f.Torn = &infoTorn{torn.Bytes, f.Seconds}
 	return err

@@ -23,7 +23,7 @@ func infoOf(t *testing.T, cut int64) (*infoFacts, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Summarize(func() recording.Summary { return recording.Summary{Lost: 4} })
+	w.SetSummarizer(func() recording.Summary { return recording.Summary{Lost: 4} })
 	put := func(process uint32, kind wire.Kind, object uint64, payload string) {
 		r := wire.Record{Process: process, Payload: []byte(payload), Event: wire.Event{Kind: kind, Time: 2e9, Object: object, Granted: 1 << 30}}
 		if err := w.Append(&r); err != nil {

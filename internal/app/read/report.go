@@ -65,15 +65,15 @@ func Report(stdout io.Writer, path string, o *ReportOptions, given func(flag str
 	sections, err := sectionsOf(o)
 	var tag *regexp.Regexp
 	if err == nil {
-		tag, err = Pattern("tag", o.Tag)
+		tag, err = ParsePattern("tag", o.Tag)
 	}
 	if err == nil {
-		err = o.Output.CheckNot(path)
+		err = o.Output.RefuseInputs(path)
 	}
 	var costs replay.Options
 	var device string
 	if err == nil {
-		device, err = o.Cost.Read(&costs)
+		device, err = o.Cost.SetCosts(&costs)
 	}
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func Report(stdout io.Writer, path string, o *ReportOptions, given func(flag str
 			}
 		}
 		return o.Output.Write(stdout, func(w io.Writer) error {
-			options.Width = console.Within(w, 100)
+			options.Width = console.WidthWithin(w, 100)
 			return reporters[format](w, a, options)
 		})
 	})
@@ -201,15 +201,15 @@ func WarnNoSite(in *files.Input, tag *regexp.Regexp) error {
 
 // SetWrapper applies --wrapper, which all commands that name call sites share; see callsite.SetWrapper.
 func SetWrapper(text string) error {
-	pattern, err := Pattern("wrapper", text)
+	pattern, err := ParsePattern("wrapper", text)
 	if err == nil {
 		callsite.SetWrapper(pattern)
 	}
 	return err
 }
 
-// Pattern reads the regular expression of a flag, nil when it is empty.
-func Pattern(flag, text string) (*regexp.Regexp, error) {
+// ParsePattern reads the regular expression of a flag, nil when it is empty.
+func ParsePattern(flag, text string) (*regexp.Regexp, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -221,5 +221,5 @@ func Pattern(flag, text string) (*regexp.Regexp, error) {
 	return tag, err
 }
 
-// Sections are the names that ReportOptions.Section takes.
-func Sections() []string { return report.Sections() }
+// SectionNames are the names that ReportOptions.Section takes.
+func SectionNames() []string { return report.Sections() }

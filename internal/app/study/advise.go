@@ -20,8 +20,8 @@ import (
 // SizeRules are the values of --sizes.
 var SizeRules = []string{"any", "equal"}
 
-// Forms returns the values of --form; the index of each is its merging.Form.
-func Forms() []string { return watch.Names(merging.API, merging.Uses) }
+// FormNames returns the values of --form; the index of each is its merging.Form.
+func FormNames() []string { return watch.WordsOf(merging.API, merging.Uses) }
 
 // AdviseOptions say what advice is wanted.
 type AdviseOptions struct {
@@ -50,10 +50,10 @@ func Advise(w io.Writer, paths []string, o *AdviseOptions) error {
 	if o.Plan.Path != "" {
 		return writePlan(w, paths, o.Plan)
 	}
-	reader, width := advise.New(options), console.Within(w, adviceWidth)
+	reader, width := advise.New(options), console.WidthWithin(w, adviceWidth)
 	var policies bytes.Buffer
 	for _, path := range paths {
-		err := files.Read(path, func(t *files.Tracked) error {
+		err := files.ReadRecording(path, func(t *files.Tracked) error {
 			if err := reader.Add(advise.Recording{Name: path, Source: t, Header: t.Header()}); err != nil || o.Format == "json" {
 				return err
 			}
@@ -112,11 +112,11 @@ func (o *AdviseOptions) check() (advise.Options, error) {
 	if err := read.CheckFormat(o.Format, read.TextFormats); err != nil {
 		return options, err
 	}
-	form, err := watch.OneOf("form", o.Form, Forms())
+	form, err := watch.IndexOfWord("form", o.Form, FormNames())
 	if err != nil {
 		return options, err
 	}
-	rule, err := watch.OneOf("sizes", o.Sizes, SizeRules)
+	rule, err := watch.IndexOfWord("sizes", o.Sizes, SizeRules)
 	if err != nil {
 		return options, err
 	}

@@ -11,17 +11,17 @@ import (
 
 // writePlan writes a plan of the program of some recordings.
 func writePlan(w io.Writer, paths []string, to files.Output) error {
-	if err := to.Check(paths...); err != nil {
+	if err := to.RequireOtherFile(paths...); err != nil {
 		return err
 	}
 	var runs planfile.Collection
 	for _, path := range paths {
-		err := files.Read(path, func(t *files.Tracked) error { return runs.Add(t, t.Header().Tags) })
+		err := files.ReadRecording(path, func(t *files.Tracked) error { return runs.Add(t, t.Header().Tags) })
 		if err != nil {
 			return err
 		}
 	}
-	plan, others, err := runs.Make()
+	plan, others, err := runs.MakePlan()
 	if err != nil {
 		return err
 	}

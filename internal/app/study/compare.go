@@ -13,7 +13,7 @@ import (
 // CompareOptions say what to compare.
 type CompareOptions struct {
 	Setup   watch.SetupOptions // with the pool
-	Against string             // another configuration, as watch.PolicyChoice.Other reads it; empty: bare
+	Against string             // another configuration, as watch.PolicyChoice.ParseOther reads it; empty: bare
 	Runs    int                // pairs
 	Budget  time.Duration      // no pair begins after this; 0: no limit
 }
@@ -30,7 +30,7 @@ func Compare(o *CompareOptions, command []string) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer program.Catch()()
+	defer program.CatchSignals()()
 	if _, err := runOnce(program, nil, "bare, to warm up"); err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ type side struct {
 
 func sideOf(setup *watch.Setup) side {
 	configuration := setup.Configuration()
-	return side{setup, setting.Configuration(&configuration)}
+	return side{setup, setting.ConfigurationText(&configuration)}
 }
 
 // runPairs runs a program in pairs, on one side and on the other, in alternating order.
@@ -104,7 +104,7 @@ func runPairs(program *Program, sides [2]side, runs int, budget time.Duration, a
 
 // runOnce runs the program once, with a pool unless setup is nil. A run that fails is an error.
 func runOnce(program *Program, setup *watch.Setup, how string) (*Outcome, error) {
-	o, err := program.Time(setup)
+	o, err := program.RunTimed(setup)
 	switch {
 	case err != nil:
 		return nil, err

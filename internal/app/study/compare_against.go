@@ -62,7 +62,7 @@ func CompareAgainst(o *CompareOptions, command []string) (*WatchedComparison, er
 		return nil, err
 	}
 	program.tempo = new(measure.Tempo)
-	defer program.Catch()()
+	defer program.CatchSignals()()
 	if _, err := runOnce(program, nil, "bare, to warm up"); err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func CompareAgainst(o *CompareOptions, command []string) (*WatchedComparison, er
 
 // bothSetups returns both configurations; the present one has an experiment.
 func (o *CompareOptions) bothSetups() (present, other *watch.Setup, err error) {
-	choice, err := o.Setup.Other("against", o.Against)
+	choice, err := o.Setup.ParseOther("against", o.Against)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -130,7 +130,7 @@ func (r *WatchedComparison) setResults(inside *measure.Result) {
 }
 
 func newChange(present, other []float64) Change {
-	i, known := experiment.Pairs(present, other, 1-wantedConfidence)
+	i, known := experiment.ComparePairs(present, other, 1-wantedConfidence)
 	return Change{i.Median, i.Low, i.High, known}
 }
 
@@ -146,7 +146,7 @@ func (r *WatchedComparison) WriteText(w io.Writer) error {
 		row(strings.TrimSuffix(strings.TrimSuffix(r.timedUnit(), " takes"), " it"), r.AgainstIterations, r.IterationTimes)
 	}
 	table.Add("peak reserved", units.FormatLong(r.AgainstReserved), units.FormatLong(r.Reserved))
-	return console.WriteText(w, table.String()+console.Wrap(r.Text(), 2, console.Columns(w))+"\n")
+	return console.WriteText(w, table.String()+console.Wrap(r.Text(), 2, console.TextWidth(w))+"\n")
 }
 
 // timedUnit says what is timed beside whole runs.

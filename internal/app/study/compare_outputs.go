@@ -55,11 +55,11 @@ func CompareOutputs(o *CompareOptions, command []string) (*OutputComparison, err
 	if err != nil {
 		return nil, err
 	}
-	setup.Poison()
+	setup.PoisonRecycled()
 	program.keeps = true
-	defer program.Catch()()
+	defer program.CatchSignals()()
 	configuration := setup.Configuration()
-	r := &OutputComparison{Command: command, Configuration: setting.Configuration(&configuration), Pairs: o.Runs, Recycled: ^uint64(0)}
+	r := &OutputComparison{Command: command, Configuration: setting.ConfigurationText(&configuration), Pairs: o.Runs, Recycled: ^uint64(0)}
 	var bare, pooled []printed
 	for range o.Runs {
 		without, err := runForOutput(program, nil, "bare")
@@ -81,7 +81,7 @@ func CompareOutputs(o *CompareOptions, command []string) (*OutputComparison, err
 
 // runForOutput runs the program once, however it ends.
 func runForOutput(program *Program, setup *watch.Setup, how string) (*Outcome, error) {
-	o, err := program.Time(setup)
+	o, err := program.RunTimed(setup)
 	if err == nil {
 		console.Say("run %d: %s: %s, %s on stdout", program.Runs, how, o, units.FormatLong(uint64(len(o.stdout))))
 	}
@@ -179,7 +179,7 @@ func (r *OutputComparison) Text() string {
 
 // WriteText writes the result for people.
 func (r *OutputComparison) WriteText(w io.Writer) error {
-	text := console.Wrap(r.Text(), 0, console.Columns(w)) + "\n"
+	text := console.Wrap(r.Text(), 0, console.TextWidth(w)) + "\n"
 	if d := r.Difference; d != nil && d.Line > 0 {
 		text += fmt.Sprintf("  bare      %s\n  poisoned  %s\n", d.Bare, d.Pooled)
 	}

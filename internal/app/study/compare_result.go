@@ -85,7 +85,7 @@ func (r *Comparison) WriteText(w io.Writer) error {
 	table.Add("median time", units.Duration(r.BareMedian), units.Duration(r.PooledMedian))
 	table.Add("peak memory", units.FormatLong(r.Requested), units.FormatLong(r.Reserved))
 	b.WriteString(table.String())
-	b.WriteString(console.Wrap(r.Text(), 2, console.Columns(w)) + "\n")
+	b.WriteString(console.Wrap(r.Text(), 2, console.TextWidth(w)) + "\n")
 	return console.WriteText(w, b.String())
 }
 

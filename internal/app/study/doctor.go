@@ -16,7 +16,7 @@ func Doctor(w io.Writer, format string, options doctor.Options) error {
 	if err := read.CheckFormat(format, read.TextFormats); err != nil {
 		return err
 	}
-	report := doctor.Examine(doctor.Here(), options)
+	report := doctor.Examine(doctor.ThisMachine(), options)
 	write, to := report.WriteText, io.Writer(console.Paged{Writer: w})
 	if format == "json" {
 		write, to = report.WriteJSON, w
@@ -25,7 +25,7 @@ func Doctor(w io.Writer, format string, options doctor.Options) error {
 		return err
 	}
 	if !report.Usable {
-		return console.Exit(console.StatusUnmet, nil)
+		return console.NewExit(console.StatusUnmet, nil)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func Fit(o *FitOptions, command []string) (*FitResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.program.Catch()()
+	defer s.program.CatchSignals()()
 	result := &FitResult{Command: command}
 	if err := s.measure(result); err != nil {
 		return nil, err

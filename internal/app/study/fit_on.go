@@ -47,8 +47,8 @@ func FitOn(w io.Writer, device, format string, paths []string) error {
 	}
 	held, unmet := Held{Device: profile}, false
 	for _, path := range paths {
-		err := files.Read(path, func(t *files.Tracked) error {
-			result, err := portable.Run(t, t.Header().ClockNS, profile)
+		err := files.ReadRecording(path, func(t *files.Tracked) error {
+			result, err := portable.CompareWithProfile(t, t.Header().ClockNS, profile)
 			if err != nil {
 				return err
 			}
@@ -64,7 +64,7 @@ func FitOn(w io.Writer, device, format string, paths []string) error {
 		return err
 	}
 	if unmet {
-		return console.Exit(console.StatusUnmet, nil)
+		return console.NewExit(console.StatusUnmet, nil)
 	}
 	return nil
 }
@@ -86,24 +86,24 @@ func writeDevices(w io.Writer, format string, paths []string) error {
 		return fmt.Errorf("--on %s only lists devices: leave out %q", ListDevices, paths[0])
 	}
 	if format == "text" {
-		return console.WriteText(w, portable.List(console.Within(w, 0)))
+		return console.WriteText(w, portable.ProfileTable(console.WidthWithin(w, 0)))
 	}
 	all := map[string]*portable.Profile{}
-	for _, name := range portable.Names() {
-		all[name], _ = portable.Known(name)
+	for _, name := range portable.ProfileNames() {
+		all[name], _ = portable.BuiltInProfile(name)
 	}
 	return console.WriteJSON(w, all)
 }
 
 // findDevice finds a profile that is built in, or reads a file.
 func findDevice(device string) (*portable.Profile, error) {
-	if p, ok := portable.Known(device); ok {
+	if p, ok := portable.BuiltInProfile(device); ok {
 		return p, nil
 	}
 	text, err := files.ReadBounded(device, portable.ProfileMax)
 	if errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(device, "/.") {
 		near := "--on list shows them"
-		if name := doctor.Nearest(device, portable.Names()); name != "" {
+		if name := doctor.NearestWord(device, portable.ProfileNames()); name != "" {
 			near = "did you mean " + name + "?"
 		}
 		return nil, fmt.Errorf("--on: no device %q is built in, and there is no such file: %s", device, near)
@@ -115,10 +115,10 @@ func findDevice(device string) (*portable.Profile, error) {
 	var unknown *portable.UnknownKey
 	switch {
 	case errors.As(err, &unknown):
-		if near := doctor.Nearest(unknown.Key, portable.Keys()); near != "" {
+		if near := doctor.NearestWord(unknown.Key, portable.ProfileKeys()); near != "" {
 			return nil, fmt.Errorf("--on: %s: %w: did you mean %s?", device, err, near)
 		}
-		return nil, fmt.Errorf("--on: %s: %w: want one of %s", device, err, strings.Join(portable.Keys(), ", "))
+		return nil, fmt.Errorf("--on: %s: %w: want one of %s", device, err, strings.Join(portable.ProfileKeys(), ", "))
 	case err != nil:
 		return nil, fmt.Errorf("--on: %s: %w", device, err)
 	}

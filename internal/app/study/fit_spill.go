@@ -43,8 +43,8 @@ func FitSpill(w io.Writer, bandwidth, format string, paths []string) error {
 	}
 	all := Spilled{}
 	for _, path := range paths {
-		err := files.Read(path, func(t *files.Tracked) error {
-			result, err := spill.Run(t, stated)
+		err := files.ReadRecording(path, func(t *files.Tracked) error {
+			result, err := spill.SimulateSpill(t, stated)
 			all.Recordings = append(all.Recordings, SpilledOne{path, result})
 			return err
 		})
@@ -57,7 +57,7 @@ func FitSpill(w io.Writer, bandwidth, format string, paths []string) error {
 	}
 	var b strings.Builder
 	for i := range all.Recordings {
-		fmt.Fprintf(&b, "%s: %s", units.Clean(all.Recordings[i].File), all.Recordings[i].Text(console.Within(w, 0)))
+		fmt.Fprintf(&b, "%s: %s", units.Clean(all.Recordings[i].File), all.Recordings[i].Text(console.WidthWithin(w, 0)))
 	}
 	return console.WriteText(w, b.String())
 }

@@ -47,7 +47,7 @@ func Place(stdout, stderr io.Writer, path string, o *PlaceOptions) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if p.capacity > 0 && p.solution.Height > p.capacity {
-		return console.Exit(console.StatusUnmet, p.noFitError())
+		return console.NewExit(console.StatusUnmet, p.noFitError())
 	}
 	defer console.Interruptible()()
 	figures := stdout
@@ -78,14 +78,14 @@ func newPlacement(path string, o *PlaceOptions) (*placement, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.Output.CheckNot(path); err != nil {
+	if err := o.Output.RefuseInputs(path); err != nil {
 		return nil, err
 	}
 	defer console.Interruptible()()
 	if p.table, err = readLifetimes(path); err != nil {
 		return nil, err
 	}
-	p.table.Align(align)
+	p.table.SetAlignment(align)
 	return p, nil
 }
 
@@ -114,7 +114,7 @@ func readLifetimes(path string) (*arena.Table, error) {
 		return nil, err
 	}
 	var text bytes.Buffer
-	err = minimalloc.Write(&text, files.Track(reader, path), minimalloc.Options{})
+	err = minimalloc.Write(&text, files.TrackProgress(reader, path), minimalloc.Options{})
 	files.WarnDamage(path, reader)
 	if err := errors.Join(err, reader.Close()); err != nil {
 		return nil, err

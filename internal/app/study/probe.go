@@ -31,7 +31,7 @@ type ProbeOptions struct {
 // RunDriverChild does the work of a process that Probe starts for a driver, and ends. In any other process it does nothing.
 func RunDriverChild() {
 	if request := os.Getenv(devicebench.ChildEnv); request != "" {
-		os.Exit(devicebench.Child(request))
+		os.Exit(devicebench.RunChild(request))
 	}
 }
 
@@ -74,7 +74,7 @@ func (o *ProbeOptions) writeProfile(result *devicebench.Result) error {
 
 func (o *ProbeOptions) check() (*devicebench.Options, error) {
 	options := &devicebench.Options{
-		Device: o.Device, Platform: o.Platform, Budget: o.Budget, Environment: probe.Inherited(os.Environ()),
+		Device: o.Device, Platform: o.Platform, Budget: o.Budget, Environment: probe.WithoutPreloads(os.Environ()),
 		Progress: func(what string, share float64) { console.Meter().SetShare(what, share) },
 	}
 	if err := read.CheckFormat(o.Format, read.TextFormats); err != nil {
@@ -111,7 +111,7 @@ func (o *ProbeOptions) writeFigures(stdout io.Writer, result *devicebench.Result
 	case o.Format == "json":
 		return o.Output.Write(stdout, result.WriteJSON)
 	}
-	return o.Output.Write(stdout, func(w io.Writer) error { return result.WriteText(console.Paged{Writer: w}, console.Within(w, 0)) })
+	return o.Output.Write(stdout, func(w io.Writer) error { return result.WriteText(console.Paged{Writer: w}, console.WidthWithin(w, 0)) })
 }
 
 // probeError returns an error if a signal ended the measurement or no device could be measured. It warns about devices that
@@ -121,8 +121,8 @@ func probeError(ctx context.Context, result *devicebench.Result) error {
 	switch {
 	case errors.As(context.Cause(ctx), &sig):
 		console.Say("interrupted: these are the figures measured so far")
-		return console.ExitLike(sig.Status())
-	case !result.Measured():
+		return console.NewExitLike(sig.Status())
+	case !result.HasMeasured():
 		d := &result.Devices[0]
 		return fmt.Errorf("no device could be measured; %s: %s", d.Device, d.Error)
 	}

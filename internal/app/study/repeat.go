@@ -27,19 +27,19 @@ type Program struct {
 	tempo   *measure.Tempo // of the present run; nil: iterations are not timed
 	live    *liveTune      // what tunes the program as it runs; nil: nothing does
 	path    string         // of the program
-	signals chan os.Signal // that end all runs; nil before Catch
+	signals chan os.Signal // that end all runs; nil before CatchSignals
 	stopped syscall.Signal // the signal that ended all runs, 0: none
 }
 
 // FindProgram finds the program.
 func FindProgram(command []string) (*Program, error) {
-	path, err := session.Find(command[0])
+	path, err := session.FindProgram(command[0])
 	return &Program{Command: command, path: path}, err
 }
 
-// Catch makes signals end the run in progress and all others, until the function that it returns is called.
-func (p *Program) Catch() (restore func()) {
-	p.signals = session.Catch()
+// CatchSignals makes signals end the run in progress and all others, until the function that it returns is called.
+func (p *Program) CatchSignals() (restore func()) {
+	p.signals = session.CatchSignals()
 	return func() { signal.Stop(p.signals) }
 }
 
@@ -94,8 +94,10 @@ func (p *Program) Run(setup *watch.Setup, recording string) (*Outcome, error) {
 	return p.run(setup, outputs)
 }
 
-// Time runs the program once, with a setup, or without gpumemtop's libraries if that is nil.
-func (p *Program) Time(setup *watch.Setup) (*Outcome, error) { return p.run(setup, &watch.Outputs{}) }
+// RunTimed runs the program once, with a setup, or without gpumemtop's libraries if that is nil.
+func (p *Program) RunTimed(setup *watch.Setup) (*Outcome, error) {
+	return p.run(setup, &watch.Outputs{})
+}
 
 // run runs the program, bare if setup is nil.
 func (p *Program) run(setup *watch.Setup, outputs *watch.Outputs) (*Outcome, error) {
@@ -128,7 +130,7 @@ func (p *Program) run(setup *watch.Setup, outputs *watch.Outputs) (*Outcome, err
 	if err != nil {
 		return nil, err
 	}
-	for _, text := range outputs.Complete(result.Snapshot, watch.Exit(result.Status), false) {
+	for _, text := range outputs.Complete(result.Snapshot, watch.ReportedExit(result.Status), false) {
 		console.Say("%s", text)
 	}
 	o.status, o.measured = result.Status, result.Snapshot.Measured.Latest()
@@ -161,7 +163,7 @@ func (p *Program) start(setup *watch.Setup, stdout, stderr *os.File, outputs *wa
 		warn = func(text string) { console.Say("%s", text) }
 	}
 	options := session.Options{
-		Command: append([]string{p.path}, p.Command[1:]...), Name: p.Command[0], Shim: payload.Shim, Core: payload.Core, Warn: warn,
+		Command: append([]string{p.path}, p.Command[1:]...), Name: p.Command[0], Shim: payload.OpenShim, Core: payload.OpenCore, Warn: warn,
 		Published: new(console.Memory).Limit,
 		// Away from our terminal: its keys reach only us, and a run can be ended with all its children.
 		Capture: true, Stdin: input, Stdout: stdout, Stderr: stderr,
@@ -170,9 +172,9 @@ func (p *Program) start(setup *watch.Setup, stdout, stderr *os.File, outputs *wa
 	if options.Bare = setup == nil; !options.Bare {
 		subject := watch.Subject{Command: p.Command, Setup: setup}
 		about = subject.ModelOptions()
-		about.TransfersOnly = !outputs.Wanted()
+		about.TransfersOnly = !outputs.AreRecording()
 		about.Limits = watch.LiveLimits(setup.Policy)
-		options.Config = setup.WireConfig(outputs.Wanted(), false)
+		options.Config = setup.WireConfig(outputs.AreRecording(), false)
 	}
 	options.Model = stats.New(about)
 	if err := outputs.Create(options.Model); err != nil {
@@ -259,7 +261,7 @@ func (p *Program) stopBySignal(sig os.Signal) {
 
 // StopError carries the status that a shell gives to a command that a signal stopped.
 func (p *Program) StopError() error {
-	return console.ExitLike(session.Status{Code: 128 + int(p.stopped)})
+	return console.NewExitLike(session.Status{Code: 128 + int(p.stopped)})
 }
 
 // How many bytes of a program's output are kept: to be shown, and to be compared.

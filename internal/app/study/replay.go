@@ -41,17 +41,17 @@ func Replay(w io.Writer, path string, o *ReplayOptions) error {
 		return err
 	}
 	options.Policy = o.Policy
-	if _, options.Settings, err = o.New(); err != nil {
+	if _, options.Settings, err = o.NewPool(); err != nil {
 		return err
 	}
-	device, err := o.Cost.Read(&options)
+	device, err := o.Cost.SetCosts(&options)
 	if err != nil {
 		return err
 	}
-	return files.Read(path, func(t *files.Tracked) error {
+	return files.ReadRecording(path, func(t *files.Tracked) error {
 		if plan != nil {
 			sites := planfile.NewFinder(plan)
-			if err := sites.Read(t); err != nil {
+			if err := sites.ReadSites(t); err != nil {
 				return err
 			}
 			options.GivenLayout = sites.LayoutFor

@@ -55,7 +55,7 @@ func TuneRecordings(o *TuneOptions, paths []string) (*TuneResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.Output.CheckNot(paths...); err != nil {
+	if err := o.Output.RefuseInputs(paths...); err != nil {
 		return nil, err
 	}
 	s.what = fmt.Sprintf("%d recordings", len(paths))
@@ -93,11 +93,11 @@ func newTuneSearch(o *TuneOptions) (*tuneSearch, error) {
 		}
 	}
 	var cost replay.Options
-	if s.device, err = o.Cost.Read(&cost); err != nil {
+	if s.device, err = o.Cost.SetCosts(&cost); err != nil {
 		return nil, err
 	}
 	s.tuning.Device, s.tuning.Fit = cost.Device, cost.Fit
-	_, settings, err := o.Setup.New()
+	_, settings, err := o.Setup.NewPool()
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (s *tuneSearch) loadRecordings(paths []string) error {
 	given := s.tuning.Present != nil
 	bare := bareTime{known: s.tuning.Fit}
 	for i, path := range paths {
-		err := files.Read(path, func(t *files.Tracked) error {
+		err := files.ReadRecording(path, func(t *files.Tracked) error {
 			tape, err := replay.Load(t)
 			if err != nil {
 				return fmt.Errorf("%s: %w", path, err)
@@ -193,14 +193,14 @@ func (s *tuneSearch) explainEnd(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: give the driver's costs with --device-cost (gpumemtop probe measures them)", err)
 	case errors.Is(err, tune.ErrNothing) && errors.As(context.Cause(ctx), &sig):
 		console.Say("interrupted before one configuration was tried")
-		return console.ExitLike(sig.Status())
+		return console.NewExitLike(sig.Status())
 	case errors.Is(err, tune.ErrNothing):
 		return fmt.Errorf("%w: give more with --budget", err)
 	case err != nil:
 		return err
 	case s.result.Recommended == nil:
 		least := s.result.Front[len(s.result.Front)-1].PeakReserved
-		return console.Exit(console.StatusUnmet,
+		return console.NewExit(console.StatusUnmet,
 			fmt.Errorf("no tried configuration keeps to --max-memory %s: the smallest takes %s", s.options.MaxMemory, console.ExactSize(least)))
 	}
 	if s.stopped {

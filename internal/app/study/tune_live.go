@@ -52,12 +52,12 @@ func TuneLive(o *TuneOptions, command []string) (*LiveResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer program.Catch()()
+	defer program.CatchSignals()()
 	s.tuning.Workers = 1 // the program needs the other processors
 	l := &liveTune{tuneSearch: s, begin: watch.NewBeginning(), done: make(chan struct{})}
 	setup.Measure.Now, setup.Measure.Budget = true, 1 // the library that pools is loaded, and time is what the user wants to give
 	program.live = l
-	ran, err := program.Time(setup)
+	ran, err := program.RunTimed(setup)
 	if l.session != nil {
 		<-l.done
 		l.noteTrial()
@@ -125,7 +125,7 @@ func (l *liveTune) tryCandidates() {
 	if adopted > 1 && !l.tryCandidate(&l.start) { // whether all steps together are one forward
 		return
 	}
-	console.Say("all candidates were tried: the program goes on with %s to its end, or to Ctrl-C", setting.Configuration(&l.best.Configuration))
+	console.Say("all candidates were tried: the program goes on with %s to its end, or to Ctrl-C", setting.ConfigurationText(&l.best.Configuration))
 }
 
 // searchCandidates searches for configurations to try: no pool, the recommended one, and the best of other policies.
@@ -167,8 +167,8 @@ func (l *liveTune) chooseCandidates(r *tune.Result) (list []tune.Point, err erro
 // tryCandidate lets an experiment decide on a candidate. It returns false when the program has ended.
 func (l *liveTune) tryCandidate(candidate *tune.Point) bool {
 	c, best := &candidate.Configuration, &l.best.Configuration
-	p := &measure.Proposal{Alternative: watch.ConfigurationText(c.Policy, c.Settings), Name: setting.Configuration(c), Present: setting.Configuration(best)}
-	p.Memory = watch.LessMemory(candidate.PeakReserved, l.best.PeakReserved)
+	p := &measure.Proposal{Alternative: watch.ConfigurationText(c.Policy, c.Settings), Name: setting.ConfigurationText(c), Present: setting.ConfigurationText(best)}
+	p.Memory = watch.LessMemoryText(candidate.PeakReserved, l.best.PeakReserved)
 	l.pending = &liveTrial{candidate: *candidate, against: l.best, proposal: p}
 	l.begin.Propose(p)
 	for ticker := time.NewTicker(liveEvery); ; {
@@ -203,7 +203,7 @@ func (l *liveTune) noteTrial() bool {
 		return false
 	}
 	if l.pending.adopted, l.pending.result = r.Adopted, r; r.Known() {
-		l.pending.result = r.Turned()
+		l.pending.result = r.Reversed()
 	}
 	l.trials, l.pending = append(l.trials, *l.pending), nil
 	return true

@@ -37,13 +37,13 @@ type LiveTrial struct {
 
 func newLiveResult(l *liveTune) *LiveResult {
 	out := &LiveResult{
-		Of: l.what, Before: setting.Configuration(&l.start.Configuration), Best: setting.Configuration(&l.best.Configuration), live: l,
+		Of: l.what, Before: setting.ConfigurationText(&l.start.Configuration), Best: setting.ConfigurationText(&l.best.Configuration), live: l,
 	}
 	out.Better = out.Best != out.Before
 	for i := range l.trials {
 		t := &l.trials[i]
 		one := LiveTrial{
-			Configuration: setting.Configuration(&t.candidate.Configuration), Against: setting.Configuration(&t.against.Configuration),
+			Configuration: setting.ConfigurationText(&t.candidate.Configuration), Against: setting.ConfigurationText(&t.against.Configuration),
 			Adopted: t.adopted,
 		}
 		one.Memory, one.MemorySimulated = t.memoryNeeded()
@@ -86,7 +86,7 @@ func (t *liveTrial) whyNoInterval() string {
 // tableRow returns the cells of the table: the candidate, its time, the time of the configuration that it would replace, the
 // change, memory.
 func (t *liveTrial) tableRow() []string {
-	name, other := setting.Configuration(&t.candidate.Configuration), setting.Configuration(&t.against.Configuration)
+	name, other := setting.ConfigurationText(&t.candidate.Configuration), setting.ConfigurationText(&t.against.Configuration)
 	bytes, simulated := t.memoryNeeded()
 	memory := units.FormatLong(bytes)
 	if simulated {
@@ -130,7 +130,7 @@ func (r *LiveResult) WriteText(w io.Writer) error {
 	case !r.Better:
 		text.writeParagraph("Nothing tried is better than %s, which was in use.", r.Before)
 	default:
-		text.writeParagraph("best: %s", setting.Flags(best))
+		text.writeParagraph("best: %s", setting.FlagsText(best))
 		if r.Written != "" && r.Written != "-" {
 			text.writeParagraph("It is written to %s.", units.Clean(r.Written))
 		}
@@ -150,6 +150,6 @@ func (r *LiveResult) settingsFileText() string {
 		}
 		fmt.Fprintf(&b, "# %s with %s instead of %s: %s; %s\n", row[1], row[0], row[2], row[3], row[4])
 	}
-	b.WriteString(setting.File(r.live.best.Configuration.Policy, r.live.best.Configuration.Settings))
+	b.WriteString(setting.FileText(r.live.best.Configuration.Policy, r.live.best.Configuration.Settings))
 	return b.String()
 }

@@ -27,7 +27,7 @@ func TuneProgram(o *TuneOptions, command []string) (*TuneResult, error) {
 	}
 	tempfile.Begin(folder)
 	defer func() { _ = tempfile.Finish(folder, func() error { return os.RemoveAll(folder) }) }()
-	defer program.Catch()()
+	defer program.CatchSignals()()
 	if err := s.learnCosts(program, setup, filepath.Join(folder, "bare.gmt")); err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (s *tuneSearch) compareWithBare(program *Program) error {
 // runTrial runs the program once and records it.
 func (s *tuneSearch) runTrial(program *Program, setup *watch.Setup, path string) (*Trial, error) {
 	configuration := setup.Configuration()
-	console.Say("run %d: with %s", program.Runs+1, setting.Configuration(&configuration))
+	console.Say("run %d: with %s", program.Runs+1, setting.ConfigurationText(&configuration))
 	o, err := program.Run(setup, path)
 	if err != nil {
 		return nil, err

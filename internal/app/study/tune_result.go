@@ -73,7 +73,7 @@ func (s *tuneSearch) writeConfiguration(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# gpumemtop tune, of %s: %s in the driver by replay, %s without a pool\n", units.Clean(s.what),
 		units.DurationOf(best.DriverNS), s.timeOf(&s.result.None))
-	b.WriteString(setting.File(best.Configuration.Policy, best.Configuration.Settings))
+	b.WriteString(setting.FileText(best.Configuration.Policy, best.Configuration.Settings))
 	return console.WriteText(w, b.String())
 }
 
@@ -100,7 +100,7 @@ type prose struct {
 }
 
 func newProse(w io.Writer) *prose {
-	return &prose{width: console.Columns(w), table: console.Within(w, 0)}
+	return &prose{width: console.TextWidth(w), table: console.WidthWithin(w, 0)}
 }
 
 // writeParagraph writes one; all lines but the first are indented.
@@ -124,7 +124,7 @@ func (s *tuneSearch) writeTable(b *prose) {
 			regret, note = "-", note+", assumed"
 		}
 		table.Add(mark, units.DurationOf(p.DriverNS), units.FormatLong(p.PeakReserved), units.Percent(p.HitRate(), p.Requests),
-			regret, setting.Configuration(&p.Configuration)+note)
+			regret, setting.ConfigurationText(&p.Configuration)+note)
 	}
 	for i := range r.Front {
 		mark := ""
@@ -214,7 +214,7 @@ func (s *tuneSearch) sourceText() string {
 func (s *tuneSearch) writeRecommended(b *prose) {
 	r := s.result
 	best := r.Recommended
-	fmt.Fprintf(b, "\nrecommended: %s\n", setting.Flags(&best.Configuration))
+	fmt.Fprintf(b, "\nrecommended: %s\n", setting.FlagsText(&best.Configuration))
 	b.WriteString("  ")
 	why := map[tune.Reason]string{
 		tune.Close: "It saves nearly as much time as any, with at most a quarter more memory than without a pool",
@@ -236,8 +236,8 @@ func (s *tuneSearch) writeRecommended(b *prose) {
 			b.WriteString("  It is in use now.\n")
 		} else {
 			b.WriteString("  ")
-			b.writeParagraph("What is in use now, %s, takes %s in the driver. Replayed with %s: %s.", setting.Configuration(&p.Configuration), s.timeOf(p),
-				setting.Configuration(&best.Configuration), outcomeOf(p).Versus(*outcomeOf(best)))
+			b.writeParagraph("What is in use now, %s, takes %s in the driver. Replayed with %s: %s.", setting.ConfigurationText(&p.Configuration), s.timeOf(p),
+				setting.ConfigurationText(&best.Configuration), outcomeOf(p).Versus(*outcomeOf(best)))
 		}
 	}
 	if path := s.options.Output.Path; path != "" && path != "-" {
@@ -260,7 +260,7 @@ func (s *tuneSearch) littleToGainText() string {
 	}
 	var run uint64
 	for _, r := range s.recordings {
-		run += r.Span()
+		run += r.DurationNS()
 	}
 	gain := s.pointAsShown(now).DriverNS - s.result.Recommended.DriverNS
 	if now.Assumed() || s.result.Reason == tune.Vain || gain <= 0 || gain >= littleShare*float64(run) {
@@ -290,7 +290,7 @@ func (s *tuneSearch) writeBound(b *prose) {
 	}
 	b.writeParagraph("regret: even a policy that knew the future would take at least %s if each buffer has its own block, %s if buffers are "+
 		"sub-allocated from slabs, and reserve at least %s. %s takes %s.", units.DurationOf(r.Bound.Whole), units.DurationOf(r.Bound.Carved),
-		units.FormatLong(r.Bound.Peak), setting.Configuration(c), more)
+		units.FormatLong(r.Bound.Peak), setting.ConfigurationText(c), more)
 }
 
 func (s *tuneSearch) writeFolds(b *prose) {
@@ -310,14 +310,14 @@ func (s *tuneSearch) writeFolds(b *prose) {
 		}
 		same, verdict := "the same", "holds"
 		if f.Chosen.Configuration.String() != f.Best.Configuration.String() {
-			same = fmt.Sprintf("%s, with %s", setting.Configuration(&f.Best.Configuration), takes(&f.Best))
+			same = fmt.Sprintf("%s, with %s", setting.ConfigurationText(&f.Best.Configuration), takes(&f.Best))
 		}
 		if f.OverFits() {
 			verdict = "OVER-FITS"
 			bad++
 		}
 		b.writeParagraph("cross-validation: chosen without %s, %s takes %s there; that part alone would choose %s: %s.", s.unseenPartText(f.Held),
-			setting.Configuration(&f.Chosen.Configuration), takes(&f.Chosen), same, verdict)
+			setting.ConfigurationText(&f.Chosen.Configuration), takes(&f.Chosen), same, verdict)
 	}
 	if bad > 0 {
 		b.WriteString("  ")

@@ -26,8 +26,8 @@ var values = map[allocator.Kind]string{
 
 // TestConfigurationIsReadAgain writes each limit of each policy, and reads it as flags are read.
 func TestConfigurationIsReadAgain(t *testing.T) {
-	for _, policy := range allocator.Names() {
-		d, _ := allocator.Describe(policy)
+	for _, policy := range allocator.PolicyNames() {
+		d, _ := allocator.DescribePolicy(policy)
 		for i := range d.Limits {
 			l := &d.Limits[i]
 			value := values[l.Kind]
@@ -65,14 +65,14 @@ func checkReadAgain(t *testing.T, want replay.Configuration) {
 	for name, value := range file.Set {
 		c.Set = append(c.Set, name+"="+value)
 	}
-	got, err := c.Parse()
+	got, err := c.ParseLimits()
 	if err != nil {
 		t.Fatalf("%s\n%v", text.String(), err)
 	}
 	if diff := cmp.Diff(want, replay.Configuration{Policy: c.Policy, Settings: got}); diff != "" {
 		t.Errorf("%s\n%s", text.String(), diff)
 	}
-	if flags := setting.Flags(&want); !strings.HasPrefix(flags, "--policy "+want.Policy) || strings.Count(flags, "--set ") != len(want.Settings) {
+	if flags := setting.FlagsText(&want); !strings.HasPrefix(flags, "--policy "+want.Policy) || strings.Count(flags, "--set ") != len(want.Settings) {
 		t.Errorf("flags: %s", flags)
 	}
 }

@@ -134,7 +134,7 @@ func (a *attacher) newSubject() *Subject {
 // Start implements Source.
 func (a *attacher) Start() (ended <-chan struct{}, err error) {
 	// Until the end: a second Ctrl-C must not lose the recording.
-	a.signals = session.Catch()
+	a.signals = session.CatchSignals()
 	feed, err := a.feed(a.tracerOptions())
 	if err != nil {
 		return nil, err

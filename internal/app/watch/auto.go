@@ -78,7 +78,7 @@ func (c *controller) considerChange() {
 		Time: c.model.Published().Time, Requests: t.Hits + t.Misses, Misses: t.Misses, PoolNS: t.PoolNS, AvoidableNS: t.PoolNS - t.HitNS,
 		Results: c.simulations.Ghosts.Results(),
 	})
-	c.simulations.Tap.SetResting(c.decide.Resting())
+	c.simulations.Tap.SetResting(c.decide.IsResting())
 	if ok {
 		c.proposeTrial(&choice)
 	}
@@ -89,13 +89,13 @@ func (c *controller) proposeTrial(choice *auto.Choice) {
 	to := choice.Configuration
 	c.choice = to
 	c.trial = &measure.Proposal{
-		Alternative: ConfigurationText(to.Policy, to.Settings), Name: choice.Name, Present: choice.Current, Memory: LessMemory(choice.Peak[0], choice.Peak[1]),
+		Alternative: ConfigurationText(to.Policy, to.Settings), Name: choice.Name, Present: choice.Current, Memory: LessMemoryText(choice.Peak[0], choice.Peak[1]),
 	}
 	c.begun = c.measured.Propose(c.trial)
 }
 
-// LessMemory says how much less memory a configuration needs than another, by their simulated peaks; empty: hardly any less.
-func LessMemory(peak, other uint64) string {
+// LessMemoryText says how much less memory a configuration needs than another, by their simulated peaks; empty: hardly any less.
+func LessMemoryText(peak, other uint64) string {
 	if choice := (auto.Choice{Peak: [2]uint64{peak, other}}); !choice.SavesMemory() {
 		return ""
 	}
@@ -123,5 +123,5 @@ func (c *controller) awaitTrial() {
 			v = &measure.Verdict{}
 		}
 	}
-	c.decide.Tried(v.Adopted)
+	c.decide.NoteTrial(v.Adopted)
 }

@@ -30,7 +30,7 @@ func NewBeginning() *Beginning {
 
 // Take implements session.Tap.
 func (b *Beginning) Take(r *wire.Record) {
-	if b.batch != nil && replay.Matters(&r.Event) {
+	if b.batch != nil && replay.ConcernsPolicy(&r.Event) {
 		b.countRequest(r)
 	}
 	b.Experimenter.Take(r)
@@ -45,8 +45,8 @@ func (b *Beginning) countRequest(r *wire.Record) {
 	}
 	if b.Requests >= BeginningRequests && r.Time > b.from+BeginningNS || b.batch.Events() >= beginningMost {
 		var kept replay.Loaded
-		b.batch.Keep(&kept)
-		b.Tape, b.batch = b.batch.Copy(&kept), nil
+		b.batch.AppendTo(&kept)
+		b.Tape, b.batch = b.batch.CopyOf(&kept), nil
 		close(b.Enough)
 	}
 }

@@ -68,8 +68,8 @@ const (
 // switchablePolicies are those that a run may switch to.
 func switchablePolicies() []ui.Policy {
 	var list []ui.Policy
-	for _, name := range allocator.Names() {
-		description, _ := allocator.Describe(name)
+	for _, name := range allocator.PolicyNames() {
+		description, _ := allocator.DescribePolicy(name)
 		list = append(list, ui.Policy{Name: name, Summary: description.Summary})
 	}
 	return list
@@ -140,7 +140,7 @@ func OpenScreen(o DashboardOptions) *Screen {
 		return nil
 	}
 	size, err := unix.IoctlGetWinsize(int(tty.Fd()), unix.TIOCGWINSZ)
-	if err != nil || !session.Foreground(tty) { // the kernel stops background processes that touch it
+	if err != nil || !session.IsForeground(tty) { // the kernel stops background processes that touch it
 		_ = tty.Close()
 		return nil
 	}

@@ -51,7 +51,7 @@ func renderFilm(path string, after time.Duration) (picture string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return ui.Film(snapshots, &analysis.Live{Attached: header.Attached}, filmEvery, filmWidth, filmHeight), nil
+	return ui.RenderFilm(snapshots, &analysis.Live{Attached: header.Attached}, filmEvery, filmWidth, filmHeight), nil
 }
 
 // filmSnapshots returns the snapshots of a film that begins at a time, which CLOCK_MONOTONIC gives: fewer where the recording

@@ -47,8 +47,8 @@ func (c *PolicyChoice) ReadPlan() (*planfile.Plan, error) {
 	return plan, nil
 }
 
-// Parse reads the limits. The allocator checks them against the policy.
-func (c *PolicyChoice) Parse() ([]allocator.Setting, error) {
+// ParseLimits reads the limits. The allocator checks them against the policy.
+func (c *PolicyChoice) ParseLimits() ([]allocator.Setting, error) {
 	settings, err := c.parseSet()
 	if err != nil {
 		return nil, err
@@ -73,13 +73,13 @@ func (c *PolicyChoice) Parse() ([]allocator.Setting, error) {
 	return settings, nil
 }
 
-// New reads the limits and makes the policy.
-func (c *PolicyChoice) New() (*allocator.Pool, []allocator.Setting, error) {
-	if _, known := allocator.Describe(c.Policy); !known {
+// NewPool reads the limits and makes the policy.
+func (c *PolicyChoice) NewPool() (*allocator.Pool, []allocator.Setting, error) {
+	if _, known := allocator.DescribePolicy(c.Policy); !known {
 		_, err := allocator.New(c.Policy, nil)
 		return nil, nil, err
 	}
-	settings, err := c.Parse()
+	settings, err := c.ParseLimits()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -113,7 +113,7 @@ func (c *PolicyChoice) parseSet() ([]allocator.Setting, error) {
 
 // parseLimit turns a value as people write it into the allocator's form. It leaves unknown limits to the allocator.
 func parseLimit(policy, name, value string) (allocator.Setting, error) {
-	description, _ := allocator.Describe(policy)
+	description, _ := allocator.DescribePolicy(policy)
 	i := slices.IndexFunc(description.Limits, func(l allocator.Limit) bool { return l.Name == name })
 	if i < 0 {
 		return allocator.Setting{Name: name, Value: value}, nil
@@ -170,13 +170,13 @@ func parseBytes(value string) (string, error) {
 // parseSeconds reads "30s", "1h30m" or a number of seconds.
 func parseSeconds(value string) (string, error) {
 	if seconds, err := strconv.ParseFloat(value, 64); err == nil && !strings.ContainsAny(value, "xX") {
-		return setting.Number(seconds), nil
+		return setting.NumberText(seconds), nil
 	}
 	d, err := time.ParseDuration(value)
 	if err != nil || d < 0 {
 		return "", fmt.Errorf("bad time %q", value)
 	}
-	return setting.Number(d.Seconds()), nil
+	return setting.NumberText(d.Seconds()), nil
 }
 
 func parseSwitch(value string) (string, error) {
@@ -218,25 +218,25 @@ func isDecimal(text string) bool {
 func valuesText(l *allocator.Limit) string {
 	switch l.Kind {
 	case allocator.Bytes:
-		return fmt.Sprintf("a size from %s to %s", setting.Size(l.Min), setting.Size(l.Max))
+		return fmt.Sprintf("a size from %s to %s", setting.SizeText(l.Min), setting.SizeText(l.Max))
 	case allocator.Seconds:
-		return fmt.Sprintf("a time from %s to %s", setting.Seconds(l.Min), setting.Seconds(l.Max))
+		return fmt.Sprintf("a time from %s to %s", setting.SecondsText(l.Min), setting.SecondsText(l.Max))
 	case allocator.Count:
-		return fmt.Sprintf("a whole number from %s to %s", setting.Number(l.Min), setting.Number(l.Max))
+		return fmt.Sprintf("a whole number from %s to %s", setting.NumberText(l.Min), setting.NumberText(l.Max))
 	case allocator.Switch, allocator.Choice:
 		return "one of " + strings.Join(l.Choices, ", ")
 	case allocator.Sizes:
-		return fmt.Sprintf("ascending sizes from %s to %s with colons between them", setting.Size(l.Min), setting.Size(l.Max))
+		return fmt.Sprintf("ascending sizes from %s to %s with colons between them", setting.SizeText(l.Min), setting.SizeText(l.Max))
 	case allocator.Number:
 	}
-	return fmt.Sprintf("a number from %s to %s", setting.Number(l.Min), setting.Number(l.Max))
+	return fmt.Sprintf("a number from %s to %s", setting.NumberText(l.Min), setting.NumberText(l.Max))
 }
 
 // exampleValue returns a value that a limit takes.
 func exampleValue(l *allocator.Limit) string {
 	switch l.Kind {
 	case allocator.Bytes:
-		return setting.Size(max(l.Min, min(l.Max, 1<<20)))
+		return setting.SizeText(max(l.Min, min(l.Max, 1<<20)))
 	case allocator.Seconds:
 		return "30s"
 	case allocator.Sizes:

@@ -14,11 +14,11 @@ import (
 // with their defaults and the values that they take.
 func DescribePolicies(names []string, width int) (string, error) {
 	if len(names) == 0 {
-		names = append(allocator.Names(), allocator.Auto)
+		names = append(allocator.PolicyNames(), allocator.Auto)
 	}
 	var texts []string
 	for _, name := range names {
-		description, known := allocator.Describe(name)
+		description, known := allocator.DescribePolicy(name)
 		if !known {
 			_, err := allocator.New(name, nil)
 			return "", err
@@ -45,7 +45,7 @@ func policyText(d *allocator.Description, width int) string {
 	fmt.Fprintf(&b, "  %-*s  %-*s  %s\n", names, "LIMIT", defaultWidth, "DEFAULT", "TAKES")
 	for i := range d.Limits {
 		l := &d.Limits[i]
-		row := fmt.Sprintf("  %-*s  %-*s", names, l.Name, defaultWidth, setting.Value(l))
+		row := fmt.Sprintf("  %-*s  %-*s", names, l.Name, defaultWidth, setting.ValueText(l))
 		if len(row) > takesAt {
 			row += "\n" + strings.Repeat(" ", takesAt-2)
 		}
@@ -56,9 +56,9 @@ func policyText(d *allocator.Description, width int) string {
 
 // limitsOfRecording returns the limits of a recording that its policy still has.
 func limitsOfRecording(h *recording.Header) (settings []allocator.Setting) {
-	d, _ := allocator.Describe(h.Policy)
+	d, _ := allocator.DescribePolicy(h.Policy)
 	for i := range d.Limits {
-		if value, ok := allocator.Recorded(h.Limits, d.Limits[i].Name); ok {
+		if value, ok := allocator.RecordedLimit(h.Limits, d.Limits[i].Name); ok {
 			settings = append(settings, allocator.Setting{Name: d.Limits[i].Name, Value: value})
 		}
 	}

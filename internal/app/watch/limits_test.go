@@ -58,7 +58,7 @@ func TestLimitGivenTwice(t *testing.T) {
 		{[]string{"max_age=1,max_waste_ratio=2"}, "2M", ""},
 	} {
 		c := PolicyChoice{Policy: allocator.Default, Set: test.set, MaxCached: test.maxCached}
-		got, err := c.Parse()
+		got, err := c.ParseLimits()
 		if test.want == "" && (err != nil || len(got) != 3) || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%v %s: %v, %v; want %q", test.set, test.maxCached, got, err, test.want)
 		}
@@ -67,15 +67,15 @@ func TestLimitGivenTwice(t *testing.T) {
 
 // TestExamplesAreTaken gives every limit of every policy its own example and its own default, as people see them.
 func TestExamplesAreTaken(t *testing.T) {
-	for _, policy := range allocator.Names() {
-		description, _ := allocator.Describe(policy)
+	for _, policy := range allocator.PolicyNames() {
+		description, _ := allocator.DescribePolicy(policy)
 		for i := range description.Limits {
 			l := &description.Limits[i]
 			shown := stats.LimitOf(l)
 			if value, ok := shown.Number(l.Text); !ok || value != l.Value || shown.TextOf(value) != l.Text {
 				t.Errorf("%s: %s %s is %v, %v in the dashboard, want %v", policy, l.Name, l.Text, value, ok, l.Value)
 			}
-			for _, value := range []string{exampleValue(l), setting.Value(l)} {
+			for _, value := range []string{exampleValue(l), setting.ValueText(l)} {
 				setting, err := parseLimit(policy, l.Name, value)
 				if err != nil {
 					t.Errorf("%s: %v", policy, err)
@@ -93,8 +93,8 @@ func TestExamplesAreTaken(t *testing.T) {
 }
 
 func TestPolicyTextFits(t *testing.T) {
-	for _, policy := range allocator.Names() {
-		description, _ := allocator.Describe(policy)
+	for _, policy := range allocator.PolicyNames() {
+		description, _ := allocator.DescribePolicy(policy)
 		for _, width := range []int{60, 80, 120} {
 			text := policyText(&description, width)
 			for line := range strings.Lines(text) {

@@ -45,8 +45,8 @@ type Experiment struct {
 	Budget       float64 // part of the run's time that it may cost
 }
 
-// New checks the options against the present configuration.
-func (o *MeasureOptions) New(present *PolicyChoice, spill bool) (e Experiment, err error) {
+// NewExperiment checks the options against the present configuration.
+func (o *MeasureOptions) NewExperiment(present *PolicyChoice, spill bool) (e Experiment, err error) {
 	percent, err := strconv.ParseFloat(strings.TrimSuffix(cmp.Or(o.Until, DefaultUntil), "%"), 64)
 	if err != nil || !(percent >= 0.1 && percent <= 50) {
 		return e, fmt.Errorf("bad value %q for --measure-until: want a percentage from 0.1 to 50, for example 2", o.Until)
@@ -102,11 +102,11 @@ func readAlternative(text string, present *PolicyChoice) (string, error) {
 	case MeasureOn, MeasureOff:
 		return "", fmt.Errorf("bad value for --measure: %s stands alone", text)
 	}
-	choice, err := present.Other("measure", text)
+	choice, err := present.ParseOther("measure", text)
 	if err != nil {
 		return "", err
 	}
-	_, settings, err := choice.New()
+	_, settings, err := choice.NewPool()
 	if err != nil {
 		return "", fmt.Errorf("--measure: %w", err)
 	}
@@ -117,8 +117,8 @@ func readAlternative(text string, present *PolicyChoice) (string, error) {
 	return out, nil
 }
 
-// Other reads the value of a flag, a configuration to compare with this one: POLICY, POLICY:LIMIT=VALUE,..., or LIMIT=VALUE,...
-func (c *PolicyChoice) Other(flag, text string) (other PolicyChoice, err error) {
+// ParseOther reads the value of a flag, a configuration to compare with this one: POLICY, POLICY:LIMIT=VALUE,..., or LIMIT=VALUE,...
+func (c *PolicyChoice) ParseOther(flag, text string) (other PolicyChoice, err error) {
 	policy, limits, parted := strings.Cut(text, ":")
 	switch {
 	case strings.Contains(policy, "="): // a colon may be part of a value
@@ -140,7 +140,7 @@ func (c *PolicyChoice) Other(flag, text string) (other PolicyChoice, err error) 
 
 // withLimits returns the choice with other values of limits, "LIMIT=VALUE,...", of a flag.
 func (c *PolicyChoice) withLimits(flag, assignments string) (PolicyChoice, error) {
-	settings, err := c.Parse()
+	settings, err := c.ParseLimits()
 	if err != nil {
 		return *c, err
 	}
@@ -202,7 +202,7 @@ func (r *runner) withExperimenter(next session.Tap) session.Tap {
 	}
 	r.measured = NewExperimenter(&setup.Measure, r.model, next)
 	if !setup.Measure.Now && r.screen != nil && !setup.Auto && setup.Policy.Name() != "none" {
-		time.AfterFunc(offerAfter, r.measured.Offer)
+		time.AfterFunc(offerAfter, r.measured.OfferExperiment)
 	}
 	return r.measured
 }

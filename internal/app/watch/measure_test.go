@@ -40,7 +40,7 @@ func TestMeasureOptions(t *testing.T) {
 		{"on", "nan", PolicyChoice{Policy: "futhark"}, "percentage from 0.1 to 50", false},
 	} {
 		o := MeasureOptions{Alternative: c.value, Until: c.until}
-		e, err := o.New(&c.present, false)
+		e, err := o.NewExperiment(&c.present, false)
 		if err != nil {
 			if !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%q: %v, want %q", c.value, err, c.want)
@@ -52,7 +52,7 @@ func TestMeasureOptions(t *testing.T) {
 		}
 	}
 	o := MeasureOptions{Alternative: "on"}
-	if _, err := o.New(&PolicyChoice{Policy: "none"}, true); err == nil || !strings.Contains(err.Error(), "--spill") {
+	if _, err := o.NewExperiment(&PolicyChoice{Policy: "none"}, true); err == nil || !strings.Contains(err.Error(), "--spill") {
 		t.Errorf("with --spill: %v", err)
 	}
 }

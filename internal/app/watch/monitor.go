@@ -58,7 +58,7 @@ func NewMonitor(o MonitorOptions, subject *Subject, notes *console.Notes) (*Moni
 			notes.Add(err.Error())
 		case err != nil:
 			return nil, err
-		case m.server.Moved():
+		case m.server.HasMoved():
 			notes.Add("--listen " + o.Listen + " is in use")
 		}
 	}

@@ -31,7 +31,7 @@ type OnDemand struct {
 
 // RecordOnDemand lets the user start and stop recordings, where everything is not recorded anyway.
 func (o *Outputs) RecordOnDemand(model *stats.Model) {
-	if !o.Wanted() {
+	if !o.AreRecording() {
 		d := &OnDemand{outputs: o, follower: extract.Follow(model.Heap())}
 		o.Recorder, o.files = d, tee{{output: d}}
 	}
@@ -56,7 +56,7 @@ func (d *OnDemand) Append(r *wire.Record) error {
 func (d *OnDemand) Flush() error {
 	switch {
 	case d.writer == nil:
-	case d.hasEnded() && (d.follower.Whole() || time.Now().After(d.patience)):
+	case d.hasEnded() && (d.follower.IsWhole() || time.Now().After(d.patience)):
 		d.completeFile()
 	default:
 		if err := d.writer.Flush(); err != nil {
@@ -88,7 +88,7 @@ func (d *OnDemand) hasEnded() bool { return d.footer.EndedNS != 0 }
 func (d *OnDemand) Toggle(until uint64) (text string, err error) {
 	now := max(until, d.follower.Latest())
 	if d.Path() != "" {
-		d.follower.End(now)
+		d.follower.EndPart(now)
 		d.footer.Status, d.footer.EndedNS, d.footer.Cut = -1, now, true
 		d.patience = time.Now().Add(2 * time.Second)
 		return fmt.Sprintf("recorded %s: %s", units.Duration(now-min(d.since, now)), d.path), d.Flush()
@@ -103,7 +103,7 @@ func (d *OnDemand) Toggle(until uint64) (text string, err error) {
 		return "", err
 	}
 	d.path, d.since, d.footer = name.String(), now, recording.Footer{}
-	if err := d.follower.Begin(now, d.writer.Append); err != nil {
+	if err := d.follower.BeginPart(now, d.writer.Append); err != nil {
 		err = errors.Join(err, d.writer.Close(recording.Footer{Status: -1, EndedNS: now, Cut: true}))
 		d.writer = nil
 		return "", err
@@ -117,7 +117,7 @@ func (d *OnDemand) endPart(err error) {
 	d.outputs.Notes.Add(fmt.Sprintf("%v: the recording ends there, what is in %s is complete", err, d.path))
 	_ = d.writer.Close(recording.Footer{}) // says the same again
 	d.writer = nil
-	d.follower.Leave()
+	d.follower.ForgetPart()
 }
 
 // completeFile completes the file, if there is one.
@@ -130,7 +130,7 @@ func (d *OnDemand) completeFile() {
 		return
 	}
 	d.writer = nil
-	d.follower.Leave()
+	d.follower.ForgetPart()
 	d.outputs.Notes.Add("the recording is in " + d.path)
 }
 

@@ -35,7 +35,7 @@ func (s *onlyShown) showUntilSignal(o ui.Options) {
 	s.err = s.screen.Show(ctx, o)
 	var sig console.Signaled
 	if errors.As(s.err, &sig) {
-		s.err = console.ExitLike(sig.Status())
+		s.err = console.NewExitLike(sig.Status())
 	}
 }
 

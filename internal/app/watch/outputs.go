@@ -117,7 +117,7 @@ func (o *Outputs) checkNames() error {
 		if o.recording, err = files.ExpandName(o.options.Recording, o.subject.Name, now); err != nil {
 			return err
 		}
-		if err := o.recording.Check(); err != nil {
+		if err := o.recording.CheckFolder(); err != nil {
 			return err
 		}
 	}
@@ -140,7 +140,7 @@ func (o *Outputs) traceName(flag, template string, now time.Time) (string, error
 	}
 	path := name.String()
 	switch {
-	case !name.Single():
+	case !name.IsSingle():
 		return "", fmt.Errorf("--%s writes one trace for all processes: leave %%p out of its name", flag)
 	case strings.HasSuffix(path, ".gz"):
 		return "", fmt.Errorf("%s: a compressed trace that is cut off loses its end: leave .gz out and compress it afterwards", path)
@@ -151,7 +151,7 @@ func (o *Outputs) traceName(flag, template string, now time.Time) (string, error
 // checkDistinct refuses one file under two flags, however its name is written: one would replace the other.
 func (o *Outputs) checkDistinct() error {
 	list := []struct{ flag, path string }{{"--json", o.trace}, {"--perfetto", o.perfetto}, {"--summary", o.options.Summary}}
-	if o.recording.Single() {
+	if o.recording.IsSingle() {
 		list = append(list, struct{ flag, path string }{"-o", o.recording.String()})
 	}
 	for i, file := range list {
@@ -164,27 +164,27 @@ func (o *Outputs) checkDistinct() error {
 	return nil
 }
 
-// Wanted reports whether events are recorded.
-func (o *Outputs) Wanted() bool { return o.recording != nil || o.trace != "" || o.perfetto != "" }
+// AreRecording reports whether events are recorded.
+func (o *Outputs) AreRecording() bool { return o.recording != nil || o.trace != "" || o.perfetto != "" }
 
 // RecordingName is the name of the recording, with %p where each process has a file; empty when there is none.
 func (o *Outputs) RecordingName() string { return o.recording.String() }
 
 // Create creates the files. The model follows the same events as Recorder, before it.
 func (o *Outputs) Create(model *stats.Model) error {
-	if !o.Wanted() {
+	if !o.AreRecording() {
 		return nil
 	}
 	header := o.recordingHeader(model.Snapshot().Started) // so that a recording takes as long as its summary says
 	switch {
 	case o.recording == nil:
-	case o.recording.Single():
+	case o.recording.IsSingle():
 		path := o.recording.String()
 		writer, err := recording.Create(path, header, o.options.Force)
 		if err != nil {
 			return err
 		}
-		writer.Summarize(model.Interval)
+		writer.SetSummarizer(model.Interval)
 		o.files = append(o.files, &outputFile{output: writer, path: path, what: "recording"})
 	default:
 		o.processes = newPerProcess(o.recording, header, model, o.options.Force, o.Notes.Add)
@@ -268,13 +268,13 @@ func (o *Outputs) closeFiles(footer recording.Footer) []string {
 // Summarize writes the final figures to stderr, and as JSON where that is wanted. about makes them from the last snapshot.
 func (o *Outputs) Summarize(last *stats.Snapshot, about func(*stats.Snapshot) report.Summary) {
 	snapshot := *last
-	if !o.recording.Single() {
+	if !o.recording.IsSingle() {
 		snapshot.Recording.Path = "" // no file has that name
 	}
 	summary := about(&snapshot)
 	var text bytes.Buffer
 	_ = summary.WriteText(&text)
-	_, _ = os.Stderr.WriteString(console.Page(os.Stderr, text.String())) // stderr may be closed; the file is written all the same
+	_, _ = os.Stderr.WriteString(console.WrapPage(os.Stderr, text.String())) // stderr may be closed; the file is written all the same
 	if o.options.Summary == "" {
 		return
 	}
@@ -311,8 +311,8 @@ func (o *Outputs) Announce(last *stats.Snapshot, messages []string) {
 	}
 }
 
-// Exit returns a status as summaries and recordings write it.
-func Exit(status session.Status) report.Exit {
+// ReportedExit returns a status as summaries and recordings write it.
+func ReportedExit(status session.Status) report.Exit {
 	if status.Signal != 0 {
 		return report.Exit{Status: -1, Signal: status.Signal}
 	}

@@ -92,7 +92,7 @@ func (s *perProcess) createFile(r *wire.Record) {
 		return
 	}
 	if _, known := s.model.ProcessInterval(r.Process); known {
-		w.Summarize(func() recording.Summary {
+		w.SetSummarizer(func() recording.Summary {
 			interval, _ := s.model.ProcessInterval(r.Process)
 			return interval
 		})
@@ -106,7 +106,7 @@ func (s *perProcess) createFile(r *wire.Record) {
 // freeName returns an unused name for the file of a process id; with force, one that this run has not used.
 func (s *perProcess) freeName(pid int) (string, error) {
 	s.seen[pid]++
-	wanted := s.name.Of(pid, s.seen[pid])
+	wanted := s.name.ForProcess(pid, s.seen[pid])
 	path := wanted
 	for range attemptsMax {
 		_, err := os.Lstat(path)
@@ -117,7 +117,7 @@ func (s *perProcess) freeName(pid int) (string, error) {
 			return path, nil
 		}
 		s.seen[pid]++
-		path = s.name.Of(pid, s.seen[pid])
+		path = s.name.ForProcess(pid, s.seen[pid])
 	}
 	return "", fmt.Errorf("%s exists, and so do %d others: process %d is not recorded; use -f to overwrite them", wanted, attemptsMax, pid)
 }
@@ -163,7 +163,7 @@ func (s *perProcess) Ended(process uint32, status session.Status) {
 	if f == nil {
 		return
 	}
-	exit := Exit(status)
+	exit := ReportedExit(status)
 	s.completeFile(process, f, recording.Footer{Status: exit.Status, Signal: exit.Signal})
 }
 

@@ -46,8 +46,8 @@ type runner struct {
 	started    chan struct{} // closed when session is set, or there is none
 }
 
-// Program runs a program to its end and reports. The error carries the program's status.
-func Program(o *RunOptions, command []string) error {
+// RunProgram runs a program to its end and reports. The error carries the program's status.
+func RunProgram(o *RunOptions, command []string) error {
 	return Run(&o.Options, &runner{options: o, command: command, started: make(chan struct{})})
 }
 
@@ -57,7 +57,7 @@ func (r *runner) Check(w *Watch) error {
 	if err != nil {
 		return err
 	}
-	if r.path, err = session.Find(r.command[0]); err != nil {
+	if r.path, err = session.FindProgram(r.command[0]); err != nil {
 		return err
 	}
 	if setup.Plan != nil {
@@ -68,7 +68,7 @@ func (r *runner) Check(w *Watch) error {
 	if setup.Ungated {
 		w.notes.Add("gating is off: buffers are reused while commands still use them, and results may be wrong")
 	}
-	if err := session.GiveWay(r.path, r.command); err != nil {
+	if err := session.ExecInPlace(r.path, r.command); err != nil {
 		return err
 	}
 	w.subject = &Subject{Command: r.command, Name: r.command[0], Setup: setup}
@@ -81,7 +81,7 @@ func (r *runner) Start() (ended <-chan struct{}, err error) {
 	defer close(r.started)
 	setup := r.subject.Setup
 	about := r.subject.ModelOptions()
-	about.TransfersOnly = !r.outputs.Wanted()
+	about.TransfersOnly = !r.outputs.AreRecording()
 	about.Limits, about.LimitsOf = LiveLimits(setup.Policy), stats.DefaultLimits
 	r.simulations.SendPlan = r.sendPlan
 	tap, err := r.createOutputs(about)
@@ -119,8 +119,8 @@ func (r *runner) sessionOptions(tap session.Tap) session.Options {
 	names := r.subject.Setup.namingOptions(&r.notes)
 	o := session.Options{
 		Command: append([]string{r.path}, r.command[1:]...), Name: r.command[0],
-		Config: r.subject.Setup.WireConfig(r.outputs.Wanted(), r.screen != nil),
-		Shim:   payload.Shim, Core: payload.Core,
+		Config: r.subject.Setup.WireConfig(r.outputs.AreRecording(), r.screen != nil),
+		Shim:   payload.OpenShim, Core: payload.OpenCore,
 		Model: r.model, Tap: tap, Resolve: symbol.New(names).Frames, Names: names,
 		Warn: r.notes.Add, Published: new(console.Memory).Limit,
 		Recorder: r.outputs.Recorder, Recording: r.outputs.RecordingName(),
@@ -169,7 +169,7 @@ func (r *runner) Wait() End {
 	if err != nil {
 		r.notes.Add(err.Error())
 	}
-	end := End{Last: result.Snapshot, Exit: Exit(result.Status), Err: console.ExitLike(result.Status)}
+	end := End{Last: result.Snapshot, Exit: ReportedExit(result.Status), Err: console.NewExitLike(result.Status)}
 	end.Summary = func(last *stats.Snapshot) report.Summary {
 		last.NoPlan = r.noPlanText(last)
 		summary := report.NewSummary(last)

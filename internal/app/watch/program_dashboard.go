@@ -35,7 +35,7 @@ func (r *runner) Show() {
 		Measure:     r.toggleExperiment,
 		Policies:    switchablePolicies(),
 		Adopt:       r.adoptGhost,
-		Type:        r.session.Type,
+		Type:        r.session.TypeKeys,
 		Signal:      r.session.Signal,
 		Detach:      func() { detached = true }, // the run goes on when the dashboard closes
 		Terminate:   r.session.Terminate,
@@ -49,7 +49,7 @@ func (r *runner) Show() {
 	if detached {
 		console.Say("%s (pid %d) goes on; Ctrl-C reaches it", callsite.Base(r.path), r.session.PID())
 	}
-	if err := r.session.Reveal(!r.options.NoReplay); err != nil {
+	if err := r.session.EndCapture(!r.options.NoReplay); err != nil {
 		r.notes.Add(err.Error())
 	}
 }
@@ -101,7 +101,7 @@ func (r *runner) setPolicy(name string) (sequence uint64, err error) {
 		present = append(present, allocator.Setting{Name: s.Limits[i].Name, Value: s.Limits[i].Text})
 	}
 	r.controller.leaveToUser()
-	return r.session.SetPolicy(name, allocator.Carried(s.Policy, present, name))
+	return r.session.SetPolicy(name, allocator.CarriedSettings(s.Policy, present, name))
 }
 
 // adoptGhost switches to the configuration of a ghost.

@@ -32,7 +32,7 @@ const findTime = 5 * time.Second
 // findSessions connects to all sessions of this user, side by side. Those of the process ids in silent are there, but do not
 // answer in time, as they are stopped, or are of another version.
 func findSessions() (list []found, silent []string) {
-	paths, until := session.Views(), time.Now().Add(findTime)
+	paths, until := session.ViewSockets(), time.Now().Add(findTime)
 	list, silent = make([]found, len(paths)), make([]string, len(paths))
 	var all sync.WaitGroup
 	for i, path := range paths {
@@ -40,12 +40,12 @@ func findSessions() (list []found, silent []string) {
 			client, err := remote.Dial(path, until)
 			if err != nil {
 				if !hasEnded(err) {
-					silent[i] = session.Owner(path)
+					silent[i] = session.OwnerPID(path)
 				}
 				return
 			}
 			list[i].client = client
-			if s := client.Look(); s != nil {
+			if s := client.AskState(); s != nil {
 				list[i].processes = s.Processes
 			}
 		})
@@ -121,9 +121,9 @@ type otherSession struct {
 	chosen   *found
 }
 
-// Session shows the dashboard of a session that runs elsewhere, by the name of its program or a process id; "" is the only
+// ShowSession shows the dashboard of a session that runs elsewhere, by the name of its program or a process id; "" is the only
 // one.
-func Session(name string, readOnly bool, o *DashboardOptions) error {
+func ShowSession(name string, readOnly bool, o *DashboardOptions) error {
 	s := &otherSession{name: name, readOnly: readOnly}
 	s.noScreen = "--session needs a terminal, in the foreground, without TERM=dumb, CI and --headless: --listen at the session's start gives figures without one"
 	return Run(&Options{Dashboard: *o}, s)
@@ -151,7 +151,7 @@ func (s *otherSession) Close() {
 // viewerOptions connect the dashboard with a session.
 func viewerOptions(c *remote.Client, readOnly bool) ui.Options {
 	o := ui.Options{
-		Viewer: true, Source: c.Look, Attached: c.About.Attached, ReadOnly: readOnly || c.About.Fixed,
+		Viewer: true, Source: c.AskState, Attached: c.About.Attached, ReadOnly: readOnly || c.About.Fixed,
 		App: func() ui.App {
 			s := c.State()
 			return ui.App{PID: s.PID, State: s.State, Status: s.Status}
@@ -167,14 +167,14 @@ func viewerOptions(c *remote.Client, readOnly bool) ui.Options {
 		return o
 	}
 	o.ParseLimit, o.Save, o.Policies = parseLimitValue, saveLimits, switchablePolicies()
-	o.SetLimit = func(name, value string) (uint64, error) { return c.Do("limit " + name + " " + value) }
-	o.SetPolicy = func(name string) (uint64, error) { return c.Do("policy " + name) }
+	o.SetLimit = func(name, value string) (uint64, error) { return c.RequestChange("limit " + name + " " + value) }
+	o.SetPolicy = func(name string) (uint64, error) { return c.RequestChange("policy " + name) }
 	o.Record = func() (string, error) {
 		text, err := c.Record()
 		return text + " (the session's folder)", err
 	}
 	o.Measure = c.Measure
-	o.Adopt = func(name string) (uint64, error) { return c.Do("adopt " + name) }
+	o.Adopt = func(name string) (uint64, error) { return c.RequestChange("adopt " + name) }
 	return o
 }
 

@@ -75,7 +75,7 @@ type Setup struct {
 // NewSetup checks settings.
 func NewSetup(o *SetupOptions) (*Setup, error) {
 	s := &Setup{Depth: o.Depth, Ungated: o.Ungated, Spill: o.Spill, Eager: o.Eager, Free: o.AnswerFree, NoRelief: o.NoRelief, Hash: o.HashWrites, Auto: o.Policy == allocator.Auto, nameless: new(atomic.Uint64)}
-	mode, err := OneOf("tags", o.Tags, TagNames())
+	mode, err := IndexOfWord("tags", o.Tags, TagNames())
 	if err != nil {
 		return nil, err
 	}
@@ -92,10 +92,10 @@ func NewSetup(o *SetupOptions) (*Setup, error) {
 	if o.Ungated && o.Policy == "none" {
 		return nil, errors.New("--unsafe-no-gating needs a policy with a pool: none reuses nothing")
 	}
-	if s.Policy, s.Settings, err = o.New(); err != nil {
+	if s.Policy, s.Settings, err = o.NewPool(); err != nil {
 		return nil, err
 	}
-	if s.Measure, err = o.Measure.New(&o.PolicyChoice, o.Spill); err != nil {
+	if s.Measure, err = o.Measure.NewExperiment(&o.PolicyChoice, o.Spill); err != nil {
 		return nil, err
 	}
 	if err := s.readBudget(o.MemoryBudget); err != nil {
@@ -159,7 +159,7 @@ func (s *Setup) maxEntries() int { return int(s.Budget / 2 / entryBytes) }
 
 // readMemory reads --scrub and --device-memory.
 func (s *Setup) readMemory(o *SetupOptions) error {
-	kind, err := OneOf("scrub", o.Scrub, ScrubNames())
+	kind, err := IndexOfWord("scrub", o.Scrub, ScrubNames())
 	if err != nil {
 		return err
 	}
@@ -179,8 +179,8 @@ func (s *Setup) readMemory(o *SetupOptions) error {
 	return nil
 }
 
-// Poison fills recycled memory with bytes that arithmetic notices, as --scrub poison does.
-func (s *Setup) Poison() { s.Scrub = wire.ScrubPoison }
+// PoisonRecycled fills recycled memory with bytes that arithmetic notices, as --scrub poison does.
+func (s *Setup) PoisonRecycled() { s.Scrub = wire.ScrubPoison }
 
 // Configuration is the policy with its settings.
 func (s *Setup) Configuration() replay.Configuration {
@@ -218,13 +218,13 @@ func (s *Setup) WireConfig(recorded, onDemand bool) wire.Config {
 }
 
 // ScrubNames are the values of --scrub; the index of each is its wire.Scrub.
-func ScrubNames() []string { return Names(wire.ScrubNone, wire.ScrubAuto) }
+func ScrubNames() []string { return WordsOf(wire.ScrubNone, wire.ScrubAuto) }
 
 // TagNames are the values of --tags; the index of each is its wire.TagMode.
-func TagNames() []string { return Names(wire.TagsNone, wire.TagsThread) }
+func TagNames() []string { return WordsOf(wire.TagsNone, wire.TagsThread) }
 
-// Names are the words for the values of an enumeration that starts at 0.
-func Names[T interface {
+// WordsOf are the words for the values of an enumeration that starts at 0.
+func WordsOf[T interface {
 	~uint8
 	String() string
 }](first, last T) []string {
@@ -235,8 +235,8 @@ func Names[T interface {
 	return names
 }
 
-// OneOf returns the index of a flag's value among the words that it takes.
-func OneOf(flag, value string, words []string) (int, error) {
+// IndexOfWord returns the index of a flag's value among the words that it takes.
+func IndexOfWord(flag, value string, words []string) (int, error) {
 	if at := slices.Index(words, value); at >= 0 {
 		return at, nil
 	}

@@ -56,15 +56,15 @@ func NewSimulations(text string, setup *Setup, dashboard bool) (*Simulations, er
 		return nil, fmt.Errorf("--ghosts off: policy %s decides by what the ghosts would do; take another policy, or leave --ghosts out", allocator.Auto)
 	case text == GhostsOff:
 	case text == GhostsUsual && setup.Auto:
-		s.rivals = ghost.Successors(current)
+		s.rivals = ghost.SuccessorConfigurations(current)
 	case text == GhostsUsual:
-		s.rivals = ghost.Default(current)
+		s.rivals = ghost.DefaultConfigurations(current)
 	default:
 		names := strings.Split(text, ",")
 		for _, name := range names {
-			if _, known := allocator.Describe(name); !known {
+			if _, known := allocator.DescribePolicy(name); !known {
 				return nil, fmt.Errorf("bad value %q for --ghosts: want %s, %s, or some of %s with commas between",
-					name, GhostsUsual, GhostsOff, strings.Join(allocator.Names(), ", "))
+					name, GhostsUsual, GhostsOff, strings.Join(allocator.PolicyNames(), ", "))
 			}
 		}
 		s.rivals = ghost.Configurations(current, names)

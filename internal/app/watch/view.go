@@ -63,12 +63,12 @@ func (v *viewed) Check(w *Watch) (err error) {
 func (v *viewed) Show() {
 	at := uint64(view.LastMoment)
 	if v.after != atEnd {
-		at = v.viewer.Moment(0).From + uint64(v.after)
+		at = v.viewer.MomentAt(0).From + uint64(v.after)
 	}
 	curve := newCurve(v.path)
 	defer curve.close()
 	v.showUntilSignal(ui.Options{
-		Curve: curve.currentView, Replay: (&trial.Replayer{Tape: v.findingsTape}).Replay, WhatIf: (&trial.Replayer{Tape: v.findingsTape}).Replay, Moment: v.viewer.Moment, At: at, ReadOnly: true, Attached: v.viewer.Header().Attached,
+		Curve: curve.currentView, Replay: (&trial.Replayer{Tape: v.findingsTape}).Replay, WhatIf: (&trial.Replayer{Tape: v.findingsTape}).Replay, Moment: v.viewer.MomentAt, At: at, ReadOnly: true, Attached: v.viewer.Header().Attached,
 	})
 }
 

@@ -197,7 +197,7 @@ func (w *Watch) writeReport(end *End, failures *Failures) error {
 	}
 	w.outputs.Announce(end.Last, messages)
 	if end.Err == nil && w.outputs.Partial {
-		return console.Exit(console.StatusFailed, nil)
+		return console.NewExit(console.StatusFailed, nil)
 	}
 	return end.Err
 }

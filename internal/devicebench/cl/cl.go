@@ -62,6 +62,6 @@ var Load = sync.OnceValue(func() error {
 	return nil
 })
 
-// Nothing is the time that a call would seem to take that did nothing: what each of the timed functions measures too
+// EmptyCallTime is the time that a call would seem to take that did nothing: what each of the timed functions measures too
 // much.
-func Nothing() time.Duration { return time.Duration(C.driver_nothing()) }
+func EmptyCallTime() time.Duration { return time.Duration(C.driver_nothing()) }

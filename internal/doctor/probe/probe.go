@@ -40,7 +40,7 @@ func currentNiceness() int {
 // wire.ProbeEnv says which question the probe answers. Run returns what the probe wrote, even with an error: the process was
 // killed, crashed or, when ctx is done, hung; the error is ctx's cause then. Any goroutine may call it.
 func Run(ctx context.Context, environment []string) ([]byte, error) {
-	shim, err := payload.Shim()
+	shim, err := payload.OpenShim()
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func Run(ctx context.Context, environment []string) ([]byte, error) {
 func runFirstCarrier(ctx context.Context, carriers, environment []string) ([]byte, error) {
 	carrier := ""
 	for _, path := range carriers {
-		if _, err := os.Stat(path); err == nil && session.Obstacle(path) == "" {
+		if _, err := os.Stat(path); err == nil && session.PreloadObstacle(path) == "" {
 			carrier = path
 			break
 		}
@@ -78,7 +78,7 @@ func runFirstCarrier(ctx context.Context, carriers, environment []string) ([]byt
 		return nil, fmt.Errorf("none of %s is there and dynamically linked", strings.Join(carriers, ", "))
 	}
 	cmd := exec.CommandContext(ctx, carrier)
-	cmd.Env = append(Inherited(os.Environ()), environment...)
+	cmd.Env = append(WithoutPreloads(os.Environ()), environment...)
 	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL}
 	// Whatever it started goes with it, and cannot hold the pipe open.
 	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
@@ -102,9 +102,9 @@ func runFirstCarrier(ctx context.Context, carriers, environment []string) ([]byt
 	return stdout.Bytes(), err
 }
 
-// Inherited returns an environment without what would load other libraries, or lead to a session: that of a process
+// WithoutPreloads returns an environment without what would load other libraries, or lead to a session: that of a process
 // that asks drivers.
-func Inherited(base []string) []string {
+func WithoutPreloads(base []string) []string {
 	var env []string
 	for _, entry := range base {
 		switch name, _, _ := strings.Cut(entry, "="); name {

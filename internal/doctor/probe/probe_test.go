@@ -61,7 +61,7 @@ func TestImpatientCallerCutsNoDriverShort(t *testing.T) {
 }
 
 func TestInherited(t *testing.T) {
-	got := Inherited([]string{"A=1", "LD_PRELOAD=/x", "OPENCL_LAYERS=/y", "GPUMEMTOP_SESSION=/z", "GPUMEMTOP_PROBE=w", "OCL_ICD_VENDORS=/v"})
+	got := WithoutPreloads([]string{"A=1", "LD_PRELOAD=/x", "OPENCL_LAYERS=/y", "GPUMEMTOP_SESSION=/z", "GPUMEMTOP_PROBE=w", "OCL_ICD_VENDORS=/v"})
 	if !slices.Equal(got, []string{"A=1", "OCL_ICD_VENDORS=/v"}) {
 		t.Errorf("got %q", got)
 	}
@@ -84,7 +84,7 @@ func TestRunsFolder(t *testing.T) {
 
 func built(t *testing.T) {
 	t.Helper()
-	if _, err := payload.Shim(); errors.Is(err, payload.ErrNotBuilt) {
+	if _, err := payload.OpenShim(); errors.Is(err, payload.ErrNotBuilt) {
 		t.Fatal(err) // make builds it before it tests
 	}
 }

@@ -37,8 +37,8 @@ func ReadChoice(src recording.Source, pattern *regexp.Regexp) (*Choice, error) {
 	return NewChoice(names, pattern), nil
 }
 
-// Has reports whether a call site of a process is selected.
-func (c *Choice) Has(process, tag uint32) bool {
+// Includes reports whether a call site of a process is selected.
+func (c *Choice) Includes(process, tag uint32) bool {
 	if c.pattern == nil {
 		return true
 	}

@@ -79,16 +79,16 @@ func keyOf(p *heap.Process, o *heap.Object) rangeKey {
 	return rangeKey{p.Number, true, o.ID}
 }
 
-// Object returns the range of an object that owns memory, nil if it has none yet.
-func (l *Layout) Object(p *heap.Process, o *heap.Object) *Range { return l.ranges[keyOf(p, o)] }
+// RangeOfObject returns the range of an object that owns memory, nil if it has none yet.
+func (l *Layout) RangeOfObject(p *heap.Process, o *heap.Object) *Range { return l.ranges[keyOf(p, o)] }
 
-// Block returns the range of a block, nil if it has none yet.
-func (l *Layout) Block(p *heap.Process, number uint64) *Range {
+// RangeOfBlock returns the range of a block, nil if it has none yet.
+func (l *Layout) RangeOfBlock(p *heap.Process, number uint64) *Range {
 	return l.ranges[rangeKey{p.Number, false, number}]
 }
 
-// Place gives a range to an object that has none.
-func (l *Layout) Place(p *heap.Process, o *heap.Object, part bool) *Range {
+// PlaceObject gives a range to an object that has none.
+func (l *Layout) PlaceObject(p *heap.Process, o *heap.Object, part bool) *Range {
 	r := &Range{Size: o.Granted, Process: p.Number, key: keyOf(p, o)}
 	l.ranges[r.key] = r
 	if part && r.Size > 0 && l.placePart(r, l.arenaOf(p.Number, o.Scope, o.Access)) {
@@ -99,8 +99,8 @@ func (l *Layout) Place(p *heap.Process, o *heap.Object, part bool) *Range {
 	return r
 }
 
-// Slab gives a range to a slab that has none.
-func (l *Layout) Slab(p *heap.Process, b *heap.Block) *Range {
+// PlaceSlab gives a range to a slab that has none.
+func (l *Layout) PlaceSlab(p *heap.Process, b *heap.Block) *Range {
 	r := &Range{
 		Size: b.Size, Process: p.Number, key: rangeKey{p.Number, false, b.ID}, Addr: l.allocateAddress(b.Size),
 		arena: l.arenaOf(p.Number, b.Scope, b.Access), gaps: []gap{{0, b.Size}}, room: b.Size,
@@ -120,9 +120,9 @@ func (l *Layout) arenaOf(process uint32, scope, access uint16) *arena {
 	return a
 }
 
-// Give frees a range. It returns the range if its addresses are free then, nil if it is a part of a slab or a slab that
-// lingers. If a slab lingered only for this part, Give returns the slab.
-func (l *Layout) Give(r *Range) *Range {
+// FreeRange frees a range. It returns the range if its addresses are free then, nil if it is a part of a slab or a slab that
+// lingers. If a slab lingered only for this part, FreeRange returns the slab.
+func (l *Layout) FreeRange(r *Range) *Range {
 	delete(l.ranges, r.key)
 	switch {
 	case r.arena != nil:

@@ -19,17 +19,17 @@ type bench struct {
 }
 
 func (b *bench) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
-	b.layout.Place(p, o, o.SubAllocation)
+	b.layout.PlaceObject(p, o, o.SubAllocation)
 }
 
 func (b *bench) Pooled(p *heap.Process, k *heap.Block) {
 	if k.State == heap.Slab {
-		b.layout.Slab(p, k)
+		b.layout.PlaceSlab(p, k)
 	}
 }
 
 func (b *bench) Gone(p *heap.Process, k *heap.Block) {
-	if r := b.layout.Give(b.layout.Block(p, k.ID)); r != nil {
+	if r := b.layout.FreeRange(b.layout.RangeOfBlock(p, k.ID)); r != nil {
 		b.gone = append(b.gone, r)
 	}
 }
@@ -53,7 +53,9 @@ func newBench() *bench {
 	return b
 }
 
-func (b *bench) at(number uint64) *common.Range { return b.layout.Block(b.heap.Process(1), number) }
+func (b *bench) at(number uint64) *common.Range {
+	return b.layout.RangeOfBlock(b.heap.Process(1), number)
+}
 
 // A slab that goes while parts are in ours takes an empty one's place.
 func TestSlabsChangePlaces(t *testing.T) {
@@ -128,10 +130,10 @@ func TestChoice(t *testing.T) {
 	r.Kind, r.Tag = wire.KindSite, 1
 	names.Add(&r)
 	c := common.NewChoice(names, regexp.MustCompile(`a\.c:7`))
-	if !c.Has(1, 1) || c.Has(2, 1) || c.Has(1, 2) || !c.Has(1, 1) {
+	if !c.Includes(1, 1) || c.Includes(2, 1) || c.Includes(1, 2) || !c.Includes(1, 1) {
 		t.Error("the pattern a.c:7 matches other than tag 1 of process 1")
 	}
-	if c := common.NewChoice(names, nil); !c.Has(1, 2) {
+	if c := common.NewChoice(names, nil); !c.Includes(1, 2) {
 		t.Error("no pattern matches not all")
 	}
 }

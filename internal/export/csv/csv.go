@@ -39,7 +39,7 @@ func Write(w io.Writer, table string, src recording.Source, o tables.Options) er
 	default:
 		return fmt.Errorf("no table %q: want one of %s", table, strings.Join(Tables, ", "))
 	}
-	run, err := tables.Look(src, o)
+	run, err := tables.SurveySource(src, o)
 	if err != nil {
 		return err
 	}

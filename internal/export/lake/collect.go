@@ -23,7 +23,7 @@ const samplesMax = 100
 
 // Collect makes the rows of a recording's processes, by their numbers. Memory grows with live objects and call sites.
 func Collect(src recording.Source, header recording.Header) ([]*Rows, error) {
-	run, err := tables.Look(src, tables.Options{Header: header, Samples: samplesMax})
+	run, err := tables.SurveySource(src, tables.Options{Header: header, Samples: samplesMax})
 	if err != nil {
 		return nil, err
 	}

@@ -133,7 +133,7 @@ func (x *writer) addEvent(at int, e event) {
 
 func (x *writer) takeRecord(r *wire.Record) {
 	x.quiet = r.CarriedOver()
-	if e := r.AsCreate(); r.Kind == wire.KindCreate && e.Outcome() == wire.OutcomeFailed && x.choice.Has(r.Process, e.Tag()) {
+	if e := r.AsCreate(); r.Kind == wire.KindCreate && e.Outcome() == wire.OutcomeFailed && x.choice.Includes(r.Process, e.Tag()) {
 		x.addFailure(r.Process, e)
 	}
 	x.heap.Apply(r)
@@ -156,31 +156,31 @@ func (x *writer) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	if !o.Owns {
 		return
 	}
-	r := x.layout.Object(p, o)
+	r := x.layout.RangeOfObject(p, o)
 	if r != nil && (r.IsSlab() || r.Size != o.Granted) { // the end of the former range's object is not in the recording
 		x.endRange(r)
 		r = nil
 	}
 	if r == nil {
-		r = x.layout.Place(p, o, o.Block != 0 && o.SubAllocation)
+		r = x.layout.PlaceObject(p, o, o.Block != 0 && o.SubAllocation)
 		r.List = x.listOf(p.Number, o.Scope)
 		if r.Slab == nil {
 			x.addSegment(r, segmentAlloc, o.Tag)
 		}
 	}
 	x.completeFree(r)
-	if x.choice.Has(p.Number, o.Tag) {
+	if x.choice.Includes(p.Number, o.Tag) {
 		x.addEvent(r.List, event{action: alloc, addr: r.Addr, size: r.Size, tag: o.Tag})
 	}
 }
 
 // Freed implements heap.Observer.
 func (x *writer) Freed(p *heap.Process, o *heap.Object, _ heap.How) {
-	r := x.layout.Object(p, o)
+	r := x.layout.RangeOfObject(p, o)
 	if !o.Owns || r == nil {
 		return
 	}
-	if x.choice.Has(p.Number, o.Tag) {
+	if x.choice.Includes(p.Number, o.Tag) {
 		x.addEvent(r.List, event{action: freeRequested, addr: r.Addr, size: r.Size, tag: o.Tag})
 		r.Pending, r.Tag = true, o.Tag
 	}
@@ -194,21 +194,23 @@ func (x *writer) Freed(p *heap.Process, o *heap.Object, _ heap.How) {
 func (x *writer) Pooled(p *heap.Process, b *heap.Block) {
 	switch b.State {
 	case heap.Slab:
-		r := x.layout.Slab(p, b)
+		r := x.layout.PlaceSlab(p, b)
 		r.List = x.listOf(p.Number, b.Scope)
 		x.addSegment(r, segmentAlloc, 0)
 	case heap.Cached:
-		x.completeFree(x.layout.Block(p, b.ID))
+		x.completeFree(x.layout.RangeOfBlock(p, b.ID))
 	default: // its release completes when the block has cooled
 	}
 }
 
 // Cooled implements heap.Observer.
-func (x *writer) Cooled(p *heap.Process, b *heap.Block) { x.completeFree(x.layout.Block(p, b.ID)) }
+func (x *writer) Cooled(p *heap.Process, b *heap.Block) {
+	x.completeFree(x.layout.RangeOfBlock(p, b.ID))
+}
 
 // Gone implements heap.Observer.
 func (x *writer) Gone(p *heap.Process, b *heap.Block) {
-	if r := x.layout.Block(p, b.ID); r != nil {
+	if r := x.layout.RangeOfBlock(p, b.ID); r != nil {
 		x.completeFree(r)
 		x.endRange(r)
 	}
@@ -223,7 +225,7 @@ func (x *writer) completeFree(r *common.Range) {
 }
 
 func (x *writer) endRange(r *common.Range) {
-	if gone := x.layout.Give(r); gone != nil {
+	if gone := x.layout.FreeRange(r); gone != nil {
 		x.addSegment(gone, segmentFree, 0)
 	}
 }

@@ -244,11 +244,11 @@ func (x *writer) sortedSegments() []*segment {
 	}
 	for _, p := range x.heap.Processes() {
 		for _, b := range p.Blocks() {
-			x.addToSegment(of, x.layout.Block(p, b.ID), x.describeBlock(p, b))
+			x.addToSegment(of, x.layout.RangeOfBlock(p, b.ID), x.describeBlock(p, b))
 		}
 		for _, o := range p.Objects() {
 			if o.Owns && o.Block == 0 {
-				x.addToSegment(of, x.layout.Object(p, o), x.describeMemory(p, o))
+				x.addToSegment(of, x.layout.RangeOfObject(p, o), x.describeMemory(p, o))
 			}
 		}
 	}
@@ -292,7 +292,7 @@ func (x *writer) describeBlock(p *heap.Process, b *heap.Block) block {
 }
 
 func (x *writer) describeMemory(p *heap.Process, o *heap.Object) block {
-	if !x.choice.Has(p.Number, o.Tag) {
+	if !x.choice.Includes(p.Number, o.Tag) {
 		return block{state: inactive}
 	}
 	return block{state: active, requested: o.Size, site: siteKey{tag: o.Tag}}

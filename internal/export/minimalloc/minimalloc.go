@@ -89,7 +89,7 @@ func (x *writer) reserveFirstRank() {
 
 // Allocated implements heap.Observer.
 func (x *writer) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
-	if !o.Owns || o.Granted == 0 || !x.choice.Has(p.Number, o.Tag) {
+	if !o.Owns || o.Granted == 0 || !x.choice.Includes(p.Number, o.Tag) {
 		return
 	}
 	if x.quiet {

@@ -45,7 +45,7 @@ func Write(dir string, force bool, src recording.Source, o tables.Options) error
 }
 
 func write(f *folder, force bool, src recording.Source, o tables.Options) error {
-	run, err := tables.Look(src, o)
+	run, err := tables.SurveySource(src, o)
 	if err != nil {
 		return err
 	}

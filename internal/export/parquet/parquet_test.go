@@ -85,7 +85,7 @@ func collect(t *testing.T, records []wire.Record, o tables.Options) (c struct {
 }) {
 	t.Helper()
 	src := &randomrun.Tape{Records: records}
-	run, err := tables.Look(src, o)
+	run, err := tables.SurveySource(src, o)
 	if err != nil {
 		t.Fatal(err)
 	}

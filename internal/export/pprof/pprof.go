@@ -135,7 +135,7 @@ func (c *collector) takeRecord(r *wire.Record) {
 }
 
 func (c *collector) valuesOf(p *heap.Process, tag uint32, scope uint16, size uint64) *values {
-	if !c.choice.Has(p.Number, tag) {
+	if !c.choice.Includes(p.Number, tag) {
 		return nil
 	}
 	return c.valuesOfKey(sampleKey{

@@ -75,7 +75,7 @@ func (x *writer) takeRecord(r *wire.Record) {
 	}
 	x.heap.Advance(r.Time) // also for records that the session wrote late
 	e := r.AsCreate()
-	if r.Kind == wire.KindCreate && e.Outcome() == wire.OutcomeFailed && heap.HasMemory(e) && x.choice.Has(r.Process, e.Tag()) {
+	if r.Kind == wire.KindCreate && e.Outcome() == wire.OutcomeFailed && heap.HasMemory(e) && x.choice.Includes(r.Process, e.Tag()) {
 		x.writeAction("allocate failure", nil, e.Requested())
 	}
 	x.heap.Apply(r)
@@ -102,13 +102,13 @@ func (x *writer) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	if !o.Owns {
 		return
 	}
-	r := x.layout.Object(p, o)
+	r := x.layout.RangeOfObject(p, o)
 	if r != nil && (r.IsSlab() || r.Size != o.Granted) { // the end of the former range's object is not in the recording
-		x.layout.Give(r)
+		x.layout.FreeRange(r)
 		r = nil
 	}
 	if r == nil {
-		x.layout.Place(p, o, o.Block != 0 && o.SubAllocation)
+		x.layout.PlaceObject(p, o, o.Block != 0 && o.SubAllocation)
 	}
 	if x.begun {
 		x.writeAllocation(p, o)
@@ -116,36 +116,36 @@ func (x *writer) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 }
 
 func (x *writer) writeAllocation(p *heap.Process, o *heap.Object) {
-	if o.Owns && x.choice.Has(p.Number, o.Tag) {
-		x.writeAction("allocate", x.layout.Object(p, o), o.Size)
+	if o.Owns && x.choice.Includes(p.Number, o.Tag) {
+		x.writeAction("allocate", x.layout.RangeOfObject(p, o), o.Size)
 	}
 }
 
 // Freed implements heap.Observer.
 func (x *writer) Freed(p *heap.Process, o *heap.Object, _ heap.How) {
-	r := x.layout.Object(p, o)
+	r := x.layout.RangeOfObject(p, o)
 	if !o.Owns || r == nil {
 		return
 	}
-	if x.begun && x.choice.Has(p.Number, o.Tag) {
+	if x.begun && x.choice.Includes(p.Number, o.Tag) {
 		x.writeAction("free", r, o.Size)
 	}
 	if o.Block == 0 {
-		x.layout.Give(r)
+		x.layout.FreeRange(r)
 	}
 }
 
 // Pooled implements heap.Observer.
 func (x *writer) Pooled(p *heap.Process, b *heap.Block) {
 	if b.State == heap.Slab {
-		x.layout.Slab(p, b)
+		x.layout.PlaceSlab(p, b)
 	}
 }
 
 // Gone implements heap.Observer.
 func (x *writer) Gone(p *heap.Process, b *heap.Block) {
-	if r := x.layout.Block(p, b.ID); r != nil {
-		x.layout.Give(r)
+	if r := x.layout.RangeOfBlock(p, b.ID); r != nil {
+		x.layout.FreeRange(r)
 	}
 }
 

@@ -12,7 +12,7 @@ func TestHeld(t *testing.T) {
 	site := wire.Record{Event: wire.Event{Time: randomrun.Start, Kind: wire.KindSite, Tag: 1}, Process: 1, Payload: []byte("run\t/a.c\t3\tapp+0x1\n")}
 	counts := wire.ObjectFields{Time: randomrun.Start + 9, Held: wire.HeldEvent, Tag: 1, Created: 5, Released: 3, Most: 4}
 	src := &randomrun.Tape{Records: []wire.Record{site, {Event: counts.Event(), Process: 1}}}
-	run, err := tables.Look(src, options())
+	run, err := tables.SurveySource(src, options())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,8 +54,8 @@ func (p *Facts) endedAt(r *Run) uint64 { return cmp.Or(p.ended, r.last) }
 // samplesMax is how many samples a process has at most.
 const samplesMax = 1000
 
-// Look goes through a source once for its names and sizes, and leaves it rewound.
-func Look(src recording.Source, o Options) (*Run, error) {
+// SurveySource goes through a source once for its names and sizes, and leaves it rewound.
+func SurveySource(src recording.Source, o Options) (*Run, error) {
 	r := &Run{options: o, names: callsite.NewNames(), processes: map[uint32]*Facts{}, first: o.Header.ClockNS}
 	for record, err := range recording.Records(src) {
 		if err != nil {

@@ -36,7 +36,7 @@ type sums struct {
 func add(t rapid.TB, records []wire.Record) map[uint32]*sums {
 	t.Helper()
 	src := &randomrun.Tape{Records: records}
-	run, err := tables.Look(src, options())
+	run, err := tables.SurveySource(src, options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func FuzzWalk(f *testing.F) {
 	f.Add(bytes.Repeat([]byte{1, 1, 10, 0, 2, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 9}, 16))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		src := &randomrun.Tape{Records: exportrun.Nonsense(data)}
-		run, err := tables.Look(src, tables.Options{})
+		run, err := tables.SurveySource(src, tables.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +165,7 @@ func TestSinkErrors(t *testing.T) {
 		"tags":      {Tag: func(uint32, *tables.Tag) error { return fail() }},
 	} {
 		src := &randomrun.Tape{Records: randomrun.Records(1, 4, 1000)}
-		run, err := tables.Look(src, options())
+		run, err := tables.SurveySource(src, options())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,11 +185,11 @@ func (b broken) Rewind() error           { return b.rewind }
 func TestSourceErrors(t *testing.T) {
 	bad := errors.New("bad")
 	for _, src := range []recording.Source{broken{next: bad}, broken{next: io.EOF, rewind: bad}} {
-		if _, err := tables.Look(src, options()); !errors.Is(err, bad) {
+		if _, err := tables.SurveySource(src, options()); !errors.Is(err, bad) {
 			t.Errorf("error %v", err)
 		}
 	}
-	run, err := tables.Look(&randomrun.Tape{}, options())
+	run, err := tables.SurveySource(&randomrun.Tape{}, options())
 	if err != nil {
 		t.Fatal(err)
 	}

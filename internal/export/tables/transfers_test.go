@@ -33,7 +33,7 @@ func TestTransfers(t *testing.T) {
 	put(wire.UseFields{Time: at + 3, Command: wire.CommandKernel, Object: 1, Bytes: 100, Tag: 1}.Event(), "")
 
 	src := &randomrun.Tape{Records: records}
-	run, err := tables.Look(src, options())
+	run, err := tables.SurveySource(src, options())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,8 +27,8 @@ type Part struct {
 	base  uint32 // to be added to its processes' numbers
 }
 
-// Survey reads a recording from its start to its end.
-func Survey(in Recording) (Part, error) {
+// SurveyPart reads a recording from its start to its end.
+func SurveyPart(in Recording) (Part, error) {
 	p := Part{header: in.Header(), ended: in.Header().ClockNS}
 	if err := in.Rewind(); err != nil {
 		return p, fmt.Errorf("go to the start of the recording: %w", err)

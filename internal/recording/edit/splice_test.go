@@ -60,7 +60,7 @@ func newRecording(records []wire.Record, program, host string, later time.Durati
 func merge(t interface{ Fatal(...any) }, list ...*sample) (*sample, []wire.Record) {
 	var parts []edit.Part
 	for _, r := range list {
-		part, err := edit.Survey(r)
+		part, err := edit.SurveyPart(r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -92,9 +92,9 @@ func (f *Follower) forget(process uint32) {
 	}
 }
 
-// Begin begins a part at a time in ns, not earlier than the last record, and calls give with its first records. After an error of
+// BeginPart begins a part at a time in ns, not earlier than the last record, and calls give with its first records. After an error of
 // give there is no part.
-func (f *Follower) Begin(since uint64, give func(*wire.Record) error) error {
+func (f *Follower) BeginPart(since uint64, give func(*wire.Record) error) error {
 	p := &following{until: math.MaxUint64, unnamed: unnamed{}}
 	p.absent.Set(&f.gone.Int)
 	for process, time := range f.exits {
@@ -122,11 +122,11 @@ func (f *Follower) Begin(since uint64, give func(*wire.Record) error) error {
 	return nil
 }
 
-// End ends the part at a time in ns: only names that it lacks may follow.
-func (f *Follower) End(until uint64) { f.part.until = until }
+// EndPart ends the part at a time in ns: only names that it lacks may follow.
+func (f *Follower) EndPart(until uint64) { f.part.until = until }
 
-// Whole reports whether a part that has ended lacks no names.
-func (f *Follower) Whole() bool { return f.part == nil || len(f.part.unnamed) == 0 }
+// IsWhole reports whether a part that has ended lacks no names.
+func (f *Follower) IsWhole() bool { return f.part == nil || len(f.part.unnamed) == 0 }
 
-// Leave forgets the part.
-func (f *Follower) Leave() { f.part = nil }
+// ForgetPart forgets the part.
+func (f *Follower) ForgetPart() { f.part = nil }

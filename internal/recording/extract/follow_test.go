@@ -47,7 +47,7 @@ func TestFollowerGivesWhatRangeGives(t *testing.T) {
 			}
 			got := []wire.Record{}
 			since := records[from].Time
-			if err := follower.Begin(since, func(r *wire.Record) error {
+			if err := follower.BeginPart(since, func(r *wire.Record) error {
 				kept := *r
 				kept.Payload = slices.Clone(r.Payload)
 				got = append(got, kept)
@@ -66,10 +66,10 @@ func TestFollowerGivesWhatRangeGives(t *testing.T) {
 					until = r.Time
 				}
 			}
-			follower.End(until)
+			follower.EndPart(until)
 			want := read(t, extract.Range(&randomrun.Tape{Records: records}, extract.Options{Since: since, Until: until}))
 			more := to
-			for more < len(records) && !follower.Whole() {
+			for more < len(records) && !follower.IsWhole() {
 				more++
 				got = append(got, take(more)...)
 			}
@@ -81,7 +81,7 @@ func TestFollowerGivesWhatRangeGives(t *testing.T) {
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Fatalf("%d to %d of %d records (-range +follower):\n%s", from, to, len(records), diff)
 			}
-			follower.Leave()
+			follower.ForgetPart()
 		}
 	})
 }

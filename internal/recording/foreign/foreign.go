@@ -25,8 +25,8 @@ type Kind struct {
 	is     func(*head) bool
 }
 
-// Of finds the kind of a file, which it reads from the front as far as it must. An unknown one has the zero Kind.
-func Of(r io.Reader) Kind {
+// KindOf finds the kind of a file, which it reads from the front as far as it must. An unknown one has the zero Kind.
+func KindOf(r io.Reader) Kind {
 	start, _ := io.ReadAll(io.LimitReader(r, headMax)) // what cannot be read is not looked at
 	for _, p := range packers {
 		if bytes.HasPrefix(start, []byte(p.magic)) {

@@ -61,7 +61,7 @@ var heads = []struct{ text, want, format string }{
 	{"INFO started, \"ready\"\n1,10:00:00.5,allocate,0x1,8,0x0\n", "a log of RMM: gpumemtop import", "rmm"},
 }
 
-func of(text string) foreign.Kind { return foreign.Of(strings.NewReader(text)) }
+func of(text string) foreign.Kind { return foreign.KindOf(strings.NewReader(text)) }
 
 func TestKinds(t *testing.T) {
 	for _, test := range heads {
@@ -126,7 +126,7 @@ func FuzzOf(f *testing.F) {
 		f.Add([]byte(pack(f, "zstd", test.text)))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		k := foreign.Of(bytes.NewReader(data))
+		k := foreign.KindOf(bytes.NewReader(data))
 		if k.Format() != "" && !strings.Contains(k.String(), "gpumemtop import") {
 			t.Errorf("%q can be imported, which %q does not say", k.Format(), k)
 		}

@@ -56,8 +56,8 @@ var Formats = []Format{
 	{"minimalloc", "CSV of MiniMalloc, a step of time taken for 1 ms", openMiniMalloc},
 }
 
-// Names returns the names of the formats.
-func Names() []string {
+// FormatNames returns the names of the formats.
+func FormatNames() []string {
 	names := make([]string, len(Formats))
 	for i := range Formats {
 		names[i] = Formats[i].Name
@@ -94,7 +94,7 @@ func Open(format string, r io.Reader, facts Facts) (Source, error) {
 	if len(bytes.Trim(head, "\ufeff \t\r\n")) == 0 && err != nil && format == "" {
 		return nil, errors.New("nothing is there: the file has no text")
 	}
-	kind := foreign.Of(bytes.NewReader(head))
+	kind := foreign.KindOf(bytes.NewReader(head))
 	facts.chosen = format != ""
 	format = cmp.Or(format, kind.Format())
 	if format == "" || format != kind.Format() {
@@ -105,7 +105,7 @@ func Open(format string, r io.Reader, facts Facts) (Source, error) {
 			return f.open(in, facts)
 		}
 	}
-	what := "this looks like none of " + strings.Join(Names(), ", ")
+	what := "this looks like none of " + strings.Join(FormatNames(), ", ")
 	if facts.looks != "" {
 		return nil, fmt.Errorf("%s: it is %s", what, facts.looks)
 	}

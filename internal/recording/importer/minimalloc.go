@@ -63,7 +63,7 @@ func openMiniMalloc(r io.Reader, facts Facts) (Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		b, err := columns.Buffer(fields)
+		b, err := columns.ReadBuffer(fields)
 		switch {
 		case err == nil && s.table.open && len(fields) < width:
 			err = fmt.Errorf("%d columns: want %d", len(fields), width)

@@ -184,10 +184,10 @@ var needed = []syscall.Signal{
 	unix.SIGILL, unix.SIGTRAP, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGPROF, unix.SIGURG, unix.SIGCHLD,
 }
 
-// Keep ignores again what was ignored, except the signals that the Go runtime needs: os/signal.Ignored reports them, and
+// KeepIgnored ignores again what was ignored, except the signals that the Go runtime needs: os/signal.Ignored reports them, and
 // programs that are started ignore them, too. It leaves what the runtime opened in place of closed streams to no program. Call it before
 // anything asks for signals.
-func Keep() {
+func KeepIgnored() {
 	for fd := range 3 {
 		if C.closed_descriptors()>>fd&1 != 0 {
 			unix.CloseOnExec(fd)
@@ -211,8 +211,8 @@ func Stream(file *os.File) *os.File {
 // ThreadsLeft makes count threads, 128 at most, to see how many there can be, and ends them.
 func ThreadsLeft(count int) int { return int(C.try_threads(C.int(count))) }
 
-// Masked calls start, which starts a program, with the signals blocked that were blocked for this process.
-func Masked(start func() error) error {
+// StartMasked calls start, which starts a program, with the signals blocked that were blocked for this process.
+func StartMasked(start func() error) error {
 	mask := unix.Sigset_t{Val: [16]uint64{uint64(C.blocked_signals())}}
 	if mask.Val[0] == 0 {
 		return start()

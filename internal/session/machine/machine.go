@@ -71,8 +71,8 @@ func Here() *Machine {
 	return m
 }
 
-// Begin begins a round: what concerns several processes is read once in each.
-func (m *Machine) Begin() {
+// BeginRound begins a round: what concerns several processes is read once in each.
+func (m *Machine) BeginRound() {
 	m.groupsRead, m.named, m.scans = map[string]bool{}, nil, 0
 	for _, name := range []string{"dri", "accel", "nvidiactl"} {
 		if m.devices {
@@ -83,9 +83,9 @@ func (m *Machine) Begin() {
 	}
 }
 
-// Scans returns how long the round has looked for open devices. That bounds its own cost: a process may have any number of
+// ScanTime returns how long the round has looked for open devices. That bounds its own cost: a process may have any number of
 // descriptors.
-func (m *Machine) Scans() time.Duration { return m.scans }
+func (m *Machine) ScanTime() time.Duration { return m.scans }
 
 // Process is a process whose figures are read.
 type Process struct {
@@ -107,8 +107,8 @@ type Process struct {
 	killsBefore uint64 // what it counted when the process was opened
 }
 
-// Open begins to read a process. Close ends it.
-func (m *Machine) Open(pid int) *Process {
+// OpenProcess begins to read a process. Close ends it.
+func (m *Machine) OpenProcess(pid int) *Process {
 	p := &Process{machine: m, pid: pid}
 	root, err := os.OpenRoot(filepath.Join(m.proc, strconv.Itoa(pid)))
 	if err != nil {
@@ -165,7 +165,7 @@ func readKills(name string) (uint64, bool) {
 	return parseKills(text)
 }
 
-// OOMKills returns how many processes of its control group the kernel has ended for lack of memory since Open; false: unknown.
+// OOMKills returns how many processes of its control group the kernel has ended for lack of memory since OpenProcess; false: unknown.
 // It may be called while another goroutine asks for figures.
 func (p *Process) OOMKills() (uint64, bool) {
 	if p.kills == "" {
@@ -175,7 +175,7 @@ func (p *Process) OOMKills() (uint64, bool) {
 	return now - min(p.killsBefore, now), ok
 }
 
-// Close gives back what Open took.
+// Close gives back what OpenProcess took.
 func (p *Process) Close() {
 	if p.root != nil {
 		_ = p.root.Close()

@@ -60,9 +60,9 @@ func (r *recorded) descriptor(pid, number int, target, fdinfo string) {
 
 // figures reads one process once.
 func (r *recorded) figures(pid int) []Figure {
-	p := r.Open(pid)
+	p := r.OpenProcess(pid)
 	defer p.Close()
-	r.Begin()
+	r.BeginRound()
 	return withoutRSS(p.Figures())
 }
 
@@ -75,9 +75,9 @@ func withoutRSS(list []Figure) []Figure {
 func TestRSS(t *testing.T) {
 	r := newRecorded(t)
 	r.write("proc/7/statm", "1000 300 120 4 0 90 0\n")
-	p := r.Open(7)
+	p := r.OpenProcess(7)
 	defer p.Close()
-	r.Begin()
+	r.BeginRound()
 	want := []Figure{{Source: wire.MachineRSS, Bytes: 180 * 4096}, {Source: wire.MachineResident, Bytes: 300 * 4096}}
 	if diff := cmp.Diff(want, p.Figures()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -121,9 +121,9 @@ func TestNewDescriptors(t *testing.T) {
 	r.write("dev/dri/card0", "")
 	r.write("proc/7/statm", "1 1 1")
 	r.descriptor(7, 0, "/dev/null", "")
-	p := r.Open(7)
+	p := r.OpenProcess(7)
 	defer p.Close()
-	count := func() int { r.Begin(); return len(p.Figures()) }
+	count := func() int { r.BeginRound(); return len(p.Figures()) }
 	count()
 	r.descriptor(7, 3, "/dev/dri/renderD128", "i915")
 	now = now.Add(scanEvery - 1)
@@ -131,8 +131,8 @@ func TestNewDescriptors(t *testing.T) {
 		t.Errorf("%d figures before the next scan", n)
 	}
 	now, step = now.Add(1), 10*time.Millisecond
-	if n := count(); n != 3 || r.Scans() < step {
-		t.Errorf("%d figures after the scan, which took %v", n, r.Scans())
+	if n := count(); n != 3 || r.ScanTime() < step {
+		t.Errorf("%d figures after the scan, which took %v", n, r.ScanTime())
 	}
 	if p.rest != scanShare*step {
 		t.Errorf("the next scan after %v", p.rest)
@@ -171,9 +171,9 @@ func TestGroupsCountOnce(t *testing.T) {
 	r.write("proc/9/cgroup", "0::/other.slice\n")
 	rss := Figure{Source: wire.MachineRSS}
 	whole := []Figure{rss, {Source: wire.MachineDMEM, Bytes: 4096}, {Source: wire.MachineDMEM, Device: 0x300, Bytes: 12550144 + 8650752}}
-	seven, eight := r.Open(7), r.Open(8)
+	seven, eight := r.OpenProcess(7), r.OpenProcess(8)
 	for range 2 {
-		r.Begin()
+		r.BeginRound()
 		if diff := cmp.Diff(whole, withoutRSS(seven.Figures())); diff != "" {
 			t.Errorf("the first (-want +got):\n%s", diff)
 		}
@@ -213,10 +213,10 @@ func TestNVML(t *testing.T) {
 func TestHere(t *testing.T) {
 	const size = 64 << 20
 	m := Here()
-	p := m.Open(os.Getpid())
+	p := m.OpenProcess(os.Getpid())
 	defer p.Close()
 	resident := func() uint64 {
-		m.Begin()
+		m.BeginRound()
 		list := p.Figures()
 		if len(list) == 0 || list[0].Source != wire.MachineRSS || list[0].Unread != 0 {
 			t.Fatalf("figures %+v", list)
@@ -255,7 +255,7 @@ func BenchmarkRound(b *testing.B) {
 		}
 		defer f.Close() //nolint:errcheck // only there
 	}
-	p := m.Open(os.Getpid())
+	p := m.OpenProcess(os.Getpid())
 	defer p.Close()
 	b.Run("scan", func(b *testing.B) {
 		for b.Loop() {
@@ -264,7 +264,7 @@ func BenchmarkRound(b *testing.B) {
 	})
 	b.Run("figures", func(b *testing.B) {
 		for b.Loop() {
-			m.Begin()
+			m.BeginRound()
 			if len(p.Figures()) == 0 {
 				b.Fatal("no figures")
 			}
@@ -291,7 +291,7 @@ func TestOOMKills(t *testing.T) {
 		m := newRecorded(t)
 		m.write("proc/7/cgroup", way.group)
 		m.write(way.file, way.other+"oom_kill 2\n")
-		p := m.Open(7)
+		p := m.OpenProcess(7)
 		if n, known := p.OOMKills(); n != 0 || !known {
 			t.Errorf("%s: %d, %v before any", name, n, known)
 		}
@@ -309,7 +309,7 @@ func TestOOMKills(t *testing.T) {
 	}
 	m := newRecorded(t)
 	m.write("proc/7/cgroup", "0::/a/b\n")
-	p := m.Open(7)
+	p := m.OpenProcess(7)
 	defer p.Close()
 	if _, known := p.OOMKills(); known {
 		t.Error("known without a group")

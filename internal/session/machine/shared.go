@@ -19,10 +19,10 @@ type Shared struct {
 	Stalled uint64
 }
 
-// Shared returns the memory of devices, by their PCI addresses, as far as it can be read; and with host that of the host and
+// SharedMemory returns the memory of devices, by their PCI addresses, as far as it can be read; and with host that of the host and
 // of the control groups that bound the process. amdgpu says it in sysfs, NVIDIA in its library, and for xe the control groups
 // add up to it, where they have the controller dmem; i915 says nothing that all may read.
-func (p *Process) Shared(devices []uint64, host bool) []Shared {
+func (p *Process) SharedMemory(devices []uint64, host bool) []Shared {
 	var list []Shared
 	for _, device := range devices {
 		if s, ok := p.machine.deviceShared(device, p.nvidia); ok {

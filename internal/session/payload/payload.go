@@ -17,12 +17,12 @@ var files embed.FS
 // ErrNotBuilt says that this binary was built without make and carries no libraries.
 var ErrNotBuilt = errors.New("this gpumemtop was built without its libraries: build it with make")
 
-// Shim returns the preload library. The error is ErrNotBuilt when it was not there at build time.
-func Shim() (io.Reader, error) { return openEmbedded(files, "libgpumemtop.so") }
+// OpenShim returns the preload library. The error is ErrNotBuilt when it was not there at build time.
+func OpenShim() (io.Reader, error) { return openEmbedded(files, "libgpumemtop.so") }
 
-// Core returns the Go core that the preload library loads for pooling policies. The error is ErrNotBuilt when it was
+// OpenCore returns the Go core that the preload library loads for pooling policies. The error is ErrNotBuilt when it was
 // not there at build time.
-func Core() (io.Reader, error) { return openEmbedded(files, "libgpumemtop-core.so") }
+func OpenCore() (io.Reader, error) { return openEmbedded(files, "libgpumemtop-core.so") }
 
 // openEmbedded returns a reader that needs no closing: these files are in memory, and a copy of all would cost a short run a
 // millisecond.

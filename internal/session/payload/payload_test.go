@@ -24,7 +24,7 @@ func TestReadSaysWhenNotBuilt(t *testing.T) {
 
 // Whatever this build carries, it is a library or an explanation.
 func TestEmbeddedLibraries(t *testing.T) {
-	for name, get := range map[string]func() (io.Reader, error){"Shim": Shim, "Core": Core} {
+	for name, get := range map[string]func() (io.Reader, error){"Shim": OpenShim, "Core": OpenCore} {
 		library, err := get()
 		if errors.Is(err, ErrNotBuilt) {
 			t.Logf("%s: not built", name)

@@ -86,7 +86,7 @@ func New(baseName string, mayRest bool) *Controller {
 // Decide takes an observation and returns the configuration to try, if any. It first proposes no pool. Later it
 // proposes a configuration that would have saved a tenth of the driver time, and a relevant share of the elapsed time,
 // in several windows in a row, and reserves little more memory than the base; or a configuration that takes no more
-// time and reserves a quarter less. Decide may be called at any rate, but after a choice only when Tried was called.
+// time and reserves a quarter less. Decide may be called at any rate, but after a choice only when NoteTrial was called.
 func (c *Controller) Decide(o Observation) (Choice, bool) {
 	choice, ok := c.chooseNext(&o)
 	if ok {
@@ -95,8 +95,8 @@ func (c *Controller) Decide(o Observation) (Choice, bool) {
 	return choice, ok
 }
 
-// Tried notes the result of the trial of the choice. The configuration that lost is banned for a while.
-func (c *Controller) Tried(adopted bool) {
+// NoteTrial notes the result of the trial of the choice. The configuration that lost is banned for a while.
+func (c *Controller) NoteTrial(adopted bool) {
 	loser := c.trial
 	if adopted {
 		loser, c.current = c.current, c.trial

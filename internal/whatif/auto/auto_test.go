@@ -62,7 +62,7 @@ func (c *course) advance(ns, requests uint64, real float64, rows ...float64) {
 	if choice, ok := c.Decide(c.look); ok {
 		word := choice.Configuration.String()
 		slower := word == c.slow || c.slow == "*"
-		if c.Tried(!slower); slower {
+		if c.NoteTrial(!slower); slower {
 			word += " (no)"
 		} else {
 			c.under = word

@@ -26,8 +26,8 @@ type rest struct {
 	warmupLeft      int         // windows in which the ghosts' pools may still fill; 0: they are warm
 }
 
-// Resting reports whether the ghosts need no records. After a rest they start with empty pools.
-func (c *Controller) Resting() bool { return c.rest.active }
+// IsResting reports whether the ghosts need no records. After a rest they start with empty pools.
+func (c *Controller) IsResting() bool { return c.rest.active }
 
 // driverShare returns the driver's share of the time between two observations.
 func driverShare(from, to *Observation) float64 {

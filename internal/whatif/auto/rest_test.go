@@ -20,7 +20,7 @@ func (c *course) beginAnew() {
 func (c *course) until(t *testing.T, rests bool, real float64, rows ...float64) int {
 	t.Helper()
 	for n := range 1000 {
-		if c.Resting() == rests {
+		if c.IsResting() == rests {
 			return n
 		}
 		c.pass(1, real, rows...)
@@ -32,18 +32,18 @@ func (c *course) until(t *testing.T, rests bool, real float64, rows ...float64) 
 func TestRestsWhileTheDriverTakesNoTime(t *testing.T) {
 	c := newCourseThat(true)
 	c.pass(100, idleShare*second*0.9)
-	if !c.Resting() {
+	if !c.IsResting() {
 		t.Error("it asks ghosts though there is nothing to gain")
 	}
 	for range 10 { // single peaks
 		c.pass(1, second/4)
 		c.pass(1, 0)
 	}
-	if !c.Resting() {
+	if !c.IsResting() {
 		t.Error("it asks ghosts because of a moment")
 	}
 	c.pass(wakeObservations, idleShare*second*1.1)
-	if c.Resting() {
+	if c.IsResting() {
 		t.Error("it does not ask the ghosts")
 	}
 	c.expect(t)
@@ -52,7 +52,7 @@ func TestRestsWhileTheDriverTakesNoTime(t *testing.T) {
 func TestNeverRestsWhereSomebodyLooks(t *testing.T) {
 	c := newCourse()
 	for range 100 {
-		if c.pass(1, 0, 0, 0, 0); c.Resting() {
+		if c.pass(1, 0, 0, 0, 0); c.IsResting() {
 			t.Fatal("it rests")
 		}
 	}
@@ -90,13 +90,13 @@ func TestComparesOnlyWarmGhosts(t *testing.T) {
 	c.until(t, false, 50e6)
 	c.beginAnew()
 	for range 10 * warmupWindows {
-		if c.Resting() {
+		if c.IsResting() {
 			break
 		}
 		c.change(0, func(b *ghost.Result) { b.Hits -= windowRequestsMin / 50 })
 		c.pass(1, 50e6, 50e6, 30e6, 20e6)
 	}
-	if !c.Resting() {
+	if !c.IsResting() {
 		t.Error("they do not rest")
 	}
 	c.expect(t)

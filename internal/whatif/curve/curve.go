@@ -101,9 +101,9 @@ func (c *Curve) Restart() {
 	c.tally = tally{}
 }
 
-// Request notes a request for a block of at least size bytes and less than most, or of exactly size bytes if most is
+// NoteRequest notes a request for a block of at least size bytes and less than most, or of exactly size bytes if most is
 // not above size. The block of the class that was freed last serves it: its size is returned, 0 if there is no block.
-func (c *Curve) Request(class uint32, size, most uint64) uint64 {
+func (c *Curve) NoteRequest(class uint32, size, most uint64) uint64 {
 	p := pileKey{class, max(size, 1)}
 	hash := p.hash()
 	if !c.samplesPile(hash) {
@@ -164,8 +164,8 @@ func (h *pile) topAge() uint64 {
 	return h.ages[len(h.ages)-1]
 }
 
-// Free notes at a time (ns, any epoch) that a block of a class and size is free and can serve again.
-func (c *Curve) Free(class uint32, size uint64, time int64) {
+// NoteFree notes at a time (ns, any epoch) that a block of a class and size is free and can serve again.
+func (c *Curve) NoteFree(class uint32, size uint64, time int64) {
 	p := pileKey{class, max(size, 1)}
 	hash := p.hash()
 	if !c.samplesPile(hash) {
@@ -191,8 +191,8 @@ func (c *Curve) Free(class uint32, size uint64, time int64) {
 	c.limitCost(time)
 }
 
-// Drop removes all blocks of a class. It costs a step for each of the class's piles.
-func (c *Curve) Drop(class uint32) {
+// DropClass removes all blocks of a class. It costs a step for each of the class's piles.
+func (c *Curve) DropClass(class uint32) {
 	for _, h := range c.classes[class] {
 		for _, m := range h.marks {
 			c.uncacheBlock(m.order, h.size, nil)

@@ -52,7 +52,7 @@ func play(rng *rand.Rand, events int, sizeOf func() pileKey, c *Curve, caches []
 			p := live[i]
 			live[i] = live[len(live)-1]
 			live = live[:len(live)-1]
-			c.Free(p.class, p.size, int64(step))
+			c.NoteFree(p.class, p.size, int64(step))
 			for _, k := range caches {
 				k.free(p)
 			}
@@ -61,7 +61,7 @@ func play(rng *rand.Rand, events int, sizeOf func() pileKey, c *Curve, caches []
 		p := sizeOf()
 		live = append(live, p)
 		requests++
-		c.Request(p.class, p.size, 0)
+		c.NoteRequest(p.class, p.size, 0)
 		for _, k := range caches {
 			k.request(p)
 		}
@@ -82,7 +82,7 @@ func TestAgainstCaches(t *testing.T) {
 		requests := play(rng, 6000, func() pileKey { return pileKey{rng.Uint32N(2), 1 << (4 + rng.UintN(10))} }, c, caches)
 		s := c.Snapshot()
 		for _, k := range caches {
-			p := s.At(k.limit)
+			p := s.PointAt(k.limit)
 			if rate := float64(k.hits) / float64(requests); math.Abs(p.HitRate-rate) > 1e-9 {
 				t.Errorf("seed %d, limit %d: %.6f, want %.6f", seed, k.limit, p.HitRate, rate)
 			}
@@ -108,7 +108,7 @@ func TestAnySize(t *testing.T) {
 	requests := play(rng, 20000, func() pileKey { return kinds[rng.IntN(len(kinds))] }, c, caches)
 	worst := 0.0
 	for _, k := range caches {
-		off := float64(k.hits)/float64(requests) - c.Snapshot().At(k.limit).HitRate
+		off := float64(k.hits)/float64(requests) - c.Snapshot().PointAt(k.limit).HitRate
 		worst = max(worst, math.Abs(off))
 		if k.limit >= 1<<15 && off > 1e-9 {
 			t.Errorf("limit %d, above all blocks: %g too low", k.limit, off)
@@ -130,15 +130,15 @@ func TestMetricsExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := New(Options{})
-	c.Request(1, 1000, 0)
-	c.Free(1, 1000, 1)
-	c.Request(1, 2000, 0)
-	c.Free(1, 2000, 3)
-	c.Request(1, 1000, 0)
+	c.NoteRequest(1, 1000, 0)
+	c.NoteFree(1, 1000, 1)
+	c.NoteRequest(1, 2000, 0)
+	c.NoteFree(1, 2000, 3)
+	c.NoteRequest(1, 1000, 0)
 	s := c.Snapshot()
 	want := fmt.Sprintf("> Curve: a buffer of 1000 bytes is created and released, then one of 2000, then one of 1000 is created → %.0f hit of %.0f from %d bytes on\n",
 		s.Hits, s.Requests, s.Points[len(s.Points)-1].Limit)
-	if s.At(2999).HitRate != 0 || s.At(3072).HitRate*3 != 1 || !strings.Contains(string(text), want) {
+	if s.PointAt(2999).HitRate != 0 || s.PointAt(3072).HitRate*3 != 1 || !strings.Contains(string(text), want) {
 		t.Errorf("%+v\nnot written: %s", s.Points, want)
 	}
 }
@@ -147,19 +147,19 @@ func TestMetricsExample(t *testing.T) {
 func TestLatestServes(t *testing.T) {
 	c := New(Options{})
 	for _, size := range []uint64{1000, 1900, 1500, 2500} {
-		c.Free(1, size, 0)
+		c.NoteFree(1, size, 0)
 	}
-	c.Free(2, 1200, 0)
+	c.NoteFree(2, 1200, 0)
 	for _, want := range []uint64{1500, 1900, 1000, 0} {
-		if got := c.Request(1, 1000, 2000); got != want {
+		if got := c.NoteRequest(1, 1000, 2000); got != want {
 			t.Errorf("%d serves, want %d", got, want)
 		}
 	}
-	c.Drop(2)
-	if got := c.Request(2, 1200, 2400); got != 0 {
+	c.DropClass(2)
+	if got := c.NoteRequest(2, 1200, 2400); got != 0 {
 		t.Errorf("%d serves of a class that is gone", got)
 	}
-	if got := c.Request(1, 1000, 0); got != 0 {
+	if got := c.NoteRequest(1, 1000, 0); got != 0 {
 		t.Errorf("%d serves where only the size itself may", got)
 	}
 }

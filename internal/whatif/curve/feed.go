@@ -67,7 +67,7 @@ func (f *feed) passDemand(d *replay.Demand) {
 		f.noteRequest(d)
 	case replay.Dropped:
 		if c := f.curveOf(d.Process); c != nil {
-			c.Drop(d.Class)
+			c.DropClass(d.Class)
 		}
 	default:
 		if int(d.Buffer) >= len(f.buffers) {
@@ -75,7 +75,7 @@ func (f *feed) passDemand(d *replay.Demand) {
 		}
 		if b := &f.buffers[d.Buffer]; b.curve != nil {
 			if d.Kind == replay.Freed {
-				b.curve.Free(b.class, b.size, d.Time)
+				b.curve.NoteFree(b.class, b.size, d.Time)
 			}
 			*b = buffer{}
 		}
@@ -97,7 +97,7 @@ func (f *feed) noteRequest(d *replay.Demand) {
 	}
 	size := f.blockSize(d)
 	got := size
-	if served := c.Request(class, size, f.rule.sizeBelow(size)); served > 0 {
+	if served := c.NoteRequest(class, size, f.rule.sizeBelow(size)); served > 0 {
 		got = served
 	}
 	f.buffers[d.Buffer] = buffer{c, class, got}

@@ -87,7 +87,7 @@ func (l *Live) CanSkip() bool { return l.feed == nil || !l.anchors.cold && l.rec
 // Play implements live.Listener.
 func (l *Live) Play(part *live.Part) bool {
 	if l.feed != nil {
-		l.batch.Demands(l.feed.passDemand)
+		l.batch.EachDemand(l.feed.passDemand)
 	}
 	l.anchors.play(l.batch)
 	l.records += part.Records
@@ -180,6 +180,6 @@ func (l *Live) viewOf(s *Snapshot) *view.Curve {
 	v.Points = s.correctedPoints(v.Exact)
 	v.Error = max(s.leaveOneOutError(v.Exact), s.meanError(v.Exact))
 	through := &Snapshot{Points: v.Points}
-	v.Knee, v.Enough = through.Knee(), through.Enough()
+	v.Knee, v.Enough = through.KneePoint(), through.NearlyBestPoint()
 	return v
 }

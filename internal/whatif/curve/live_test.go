@@ -107,7 +107,7 @@ func sound(t *testing.T, v *view.Curve) {
 	}
 	through := Snapshot{Points: v.Points}
 	for _, e := range v.Exact {
-		if got := through.At(e.Limit).HitRate; got != e.HitRate {
+		if got := through.PointAt(e.Limit).HitRate; got != e.HitRate {
 			t.Errorf("the curve has %g at %d, where %g is exact", got, e.Limit, e.HitRate)
 		}
 	}
@@ -366,7 +366,7 @@ func BenchmarkLive(b *testing.B) {
 	src := labtest.Recorded(b, p)
 	var records []wire.Record
 	labtest.Each(b, src, func(r *wire.Record) {
-		if replay.Matters(&r.Event) {
+		if replay.ConcernsPolicy(&r.Event) {
 			records = append(records, wire.Record{Event: r.Event, Process: r.Process, Thread: r.Thread})
 		}
 	})

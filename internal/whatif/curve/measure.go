@@ -58,7 +58,7 @@ func Measure(src recording.Source, policy string, settings []allocator.Setting) 
 			break // the hit rate is the same everywhere
 		}
 	}
-	m.Knee, m.Enough = m.pointAt(m.snapshot().Knee()), m.pointAt(m.snapshot().Enough())
+	m.Knee, m.Enough = m.pointAt(m.snapshot().KneePoint()), m.pointAt(m.snapshot().NearlyBestPoint())
 	return m, nil
 }
 
@@ -73,7 +73,7 @@ const (
 
 // Limited reports whether a policy limits what it caches. Other policies have no curve.
 func Limited(policy string) bool {
-	d, _ := allocator.Describe(policy)
+	d, _ := allocator.DescribePolicy(policy)
 	return slices.ContainsFunc(d.Limits, func(l allocator.Limit) bool { return l.Name == limitName })
 }
 
@@ -89,7 +89,7 @@ func cachedBytesLimit(limits []allocator.Limit) uint64 {
 
 // optionsAt returns the simulation of a policy at a limit.
 func optionsAt(policy string, settings []allocator.Setting, limit uint64) replay.Options {
-	return replay.Configuration{Policy: policy, Settings: settings}.With(limitName, fmt.Sprint(limit)).With(fractionName, "1").HeldOptions()
+	return replay.Configuration{Policy: policy, Settings: settings}.WithLimit(limitName, fmt.Sprint(limit)).WithLimit(fractionName, "1").HeldOptions()
 }
 
 // otherSettings returns the settings that do not limit cached bytes.

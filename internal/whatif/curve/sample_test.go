@@ -40,14 +40,14 @@ func (s *stream) play(events int, curves ...*Curve) {
 			s.live[i] = s.live[len(s.live)-1]
 			s.live = s.live[:len(s.live)-1]
 			for _, c := range curves {
-				c.Free(p.class, p.size, s.time)
+				c.NoteFree(p.class, p.size, s.time)
 			}
 			continue
 		}
 		p := s.kinds[s.zipf.Uint64()]
 		s.live = append(s.live, p)
 		for _, c := range curves {
-			c.Request(p.class, p.size, 0)
+			c.NoteRequest(p.class, p.size, 0)
 		}
 	}
 }
@@ -57,7 +57,7 @@ func farthest(a, b *Snapshot) float64 {
 	most := 0.0
 	for _, s := range []*Snapshot{a, b} {
 		for _, p := range s.Points {
-			most = max(most, math.Abs(a.At(p.Limit).HitRate-b.At(p.Limit).HitRate))
+			most = max(most, math.Abs(a.PointAt(p.Limit).HitRate-b.PointAt(p.Limit).HitRate))
 		}
 	}
 	return most
@@ -102,11 +102,11 @@ func TestCurveKeepsToItsMemory(t *testing.T) {
 		memory := heapBytes()
 		for i := range uint64(200_000) {
 			p := next(i)
-			c.Free(p.class, p.size, 0)
+			c.NoteFree(p.class, p.size, 0)
 		}
 		for i := range uint64(1000) {
 			p := next(i)
-			c.Request(p.class, p.size, 0)
+			c.NoteRequest(p.class, p.size, 0)
 		}
 		if took := heapBytes() - memory; took > MemoryMin {
 			t.Errorf("%s: %d bytes of memory", name, took)
@@ -145,10 +145,10 @@ func TestEachRequestIsHitOrMiss(t *testing.T) {
 			}
 		}
 		for range 500 {
-			c.Free(1, 1000, s.time)
+			c.NoteFree(1, 1000, s.time)
 		}
 		for range 1000 {
-			if c.Request(1, 1000, 0) > 0 {
+			if c.NoteRequest(1, 1000, 0) > 0 {
 				hits++
 			}
 			requests++
@@ -168,25 +168,25 @@ func TestKneeOfSimpleCurves(t *testing.T) {
 	s := &Snapshot{Points: []Point{
 		{}, {Limit: 10, HitRate: 0.5}, {Limit: 20, HitRate: 0.6}, {Limit: 50, HitRate: 0.62}, {Limit: 90, HitRate: 0.8}, {Limit: 95, HitRate: 0.795}, {Limit: 100, HitRate: 0.8},
 	}}
-	if p := s.Knee(); p.Limit != 90 {
+	if p := s.KneePoint(); p.Limit != 90 {
 		t.Errorf("knee %+v", p)
 	}
-	if p := s.Best(); p.Limit != 90 {
+	if p := s.BestPoint(); p.Limit != 90 {
 		t.Errorf("best %+v", p)
 	}
-	if p := s.Enough(); p.Limit != 90 {
+	if p := s.NearlyBestPoint(); p.Limit != 90 {
 		t.Errorf("enough %+v", p)
 	}
 	near := &Snapshot{Points: []Point{{}, {Limit: 10, HitRate: 0.5}, {Limit: 20, HitRate: 0.779}, {Limit: 50, HitRate: 0.781}, {Limit: 90, HitRate: 0.8}}}
-	if p := near.Knee(); p.Limit != 50 {
+	if p := near.KneePoint(); p.Limit != 50 {
 		t.Errorf("within two points: %+v", p)
 	}
 	step := &Snapshot{Points: []Point{{}, {Limit: 64, HitRate: 1}}}
-	if p := step.Knee(); p.Limit != 64 {
+	if p := step.KneePoint(); p.Limit != 64 {
 		t.Errorf("one step: %+v", p)
 	}
 	empty := New(Options{}).Snapshot()
-	if empty.Knee() != (Point{}) || empty.Best() != (Point{}) || empty.Enough() != (Point{}) || empty.At(5) != (Point{Limit: 5}) {
+	if empty.KneePoint() != (Point{}) || empty.BestPoint() != (Point{}) || empty.NearlyBestPoint() != (Point{}) || empty.PointAt(5) != (Point{Limit: 5}) {
 		t.Errorf("of nothing: %+v", empty)
 	}
 }

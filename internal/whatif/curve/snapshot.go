@@ -50,16 +50,16 @@ func (t *tally) snapshot() *Snapshot {
 
 func clampToOne(rate float64) float64 { return max(0, min(rate, 1)) }
 
-// At returns the point at a limit.
-func (s *Snapshot) At(limit uint64) Point {
+// PointAt returns the point at a limit.
+func (s *Snapshot) PointAt(limit uint64) Point {
 	i := sort.Search(len(s.Points), func(i int) bool { return s.Points[i].Limit > limit })
 	p := s.Points[i-1]
 	p.Limit = limit
 	return p
 }
 
-// Best returns the point with the highest hit rate; of equal points the one with the smallest limit.
-func (s *Snapshot) Best() Point { return s.Points[s.firstWithShare(1)] }
+// BestPoint returns the point with the highest hit rate; of equal points the one with the smallest limit.
+func (s *Snapshot) BestPoint() Point { return s.Points[s.firstWithShare(1)] }
 
 // firstWithShare returns the index of the first point with a share of the highest hit rate.
 func (s *Snapshot) firstWithShare(share float64) int {
@@ -70,14 +70,14 @@ func (s *Snapshot) firstWithShare(share float64) int {
 	return slices.IndexFunc(s.Points, func(p Point) bool { return p.HitRate >= share*best })
 }
 
-// Enough returns the first point with at least 99 % of the highest hit rate.
-func (s *Snapshot) Enough() Point { return s.Points[s.firstWithShare(0.99)] }
+// NearlyBestPoint returns the first point with at least 99 % of the highest hit rate.
+func (s *Snapshot) NearlyBestPoint() Point { return s.Points[s.firstWithShare(0.99)] }
 
 // kneeShort is how far the knee is below the highest hit rate at most.
 const kneeShort = 0.02
 
-// Knee returns the first point within two points of hit rate of Best: more memory gains hardly more hits.
-func (s *Snapshot) Knee() Point {
-	least := s.Best().HitRate - kneeShort
+// KneePoint returns the first point within two points of hit rate of BestPoint: more memory gains hardly more hits.
+func (s *Snapshot) KneePoint() Point {
+	least := s.BestPoint().HitRate - kneeShort
 	return s.Points[slices.IndexFunc(s.Points, func(p Point) bool { return p.HitRate >= least })]
 }

@@ -13,7 +13,7 @@ import (
 func (s *Snapshot) correctedPoints(exact []Point) []Point {
 	points := slices.Clone(s.Points)
 	for _, e := range exact {
-		points = append(points, s.At(e.Limit))
+		points = append(points, s.PointAt(e.Limit))
 	}
 	slices.SortFunc(points, func(a, b Point) int { return cmp.Compare(a.Limit, b.Limit) })
 	points = slices.CompactFunc(points, func(a, b Point) bool { return a.Limit == b.Limit })
@@ -43,9 +43,9 @@ func rateFalls(limit uint64, exact []Point) bool {
 
 // correctedRate returns the hit rate at a limit of the curve through exact points.
 func (s *Snapshot) correctedRate(limit uint64, exact []Point) float64 {
-	rate := s.At(limit).HitRate
+	rate := s.PointAt(limit).HitRate
 	above, there := firstExactFrom(limit, exact)
-	off := func(i int) float64 { return exact[i].HitRate - s.At(exact[i].Limit).HitRate }
+	off := func(i int) float64 { return exact[i].HitRate - s.PointAt(exact[i].Limit).HitRate }
 	switch {
 	case len(exact) == 0:
 		return rate
@@ -54,7 +54,7 @@ func (s *Snapshot) correctedRate(limit uint64, exact []Point) float64 {
 	case above == len(exact):
 		return clampRate(rate+off(above-1), exact[above-1].HitRate, 1)
 	case above == 0:
-		if first := s.At(exact[0].Limit).HitRate; first > 0 {
+		if first := s.PointAt(exact[0].Limit).HitRate; first > 0 {
 			rate *= exact[0].HitRate / first
 		}
 		return clampRate(rate, 0, exact[0].HitRate)
@@ -82,7 +82,7 @@ func (s *Snapshot) leaveOneOutError(exact []Point) float64 {
 func (s *Snapshot) meanError(exact []Point) float64 {
 	sum := 0.0
 	for _, e := range exact {
-		sum += math.Abs(s.At(e.Limit).HitRate - e.HitRate)
+		sum += math.Abs(s.PointAt(e.Limit).HitRate - e.HitRate)
 	}
 	return sum / float64(max(len(exact), 1))
 }

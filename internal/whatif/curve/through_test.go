@@ -16,7 +16,7 @@ func TestCurveGoesThroughExactPoints(t *testing.T) {
 		if got := s.correctedRate(limit, exact); math.Abs(got-rate) > 1e-9 {
 			t.Errorf("limit %d: %g, want %g", limit, got, rate)
 		}
-		if got := through.At(limit).HitRate; limit != 32 && math.Abs(got-rate) > 1e-9 {
+		if got := through.PointAt(limit).HitRate; limit != 32 && math.Abs(got-rate) > 1e-9 {
 			t.Errorf("limit %d: the curve has %g, want %g", limit, got, rate)
 		}
 	}
@@ -38,7 +38,7 @@ func TestCurveGoesThroughExactPoints(t *testing.T) {
 func TestEstimatesAreMonotone(t *testing.T) {
 	s := &Snapshot{Points: []Point{{}, {Limit: 4, HitRate: 0.1}, {Limit: 8, HitRate: 0.9}, {Limit: 16, HitRate: 0.5}}}
 	flat := []Point{{Limit: 4, HitRate: 0.09}, {Limit: 16, HitRate: 0.09}}
-	if got := (&Snapshot{Points: s.correctedPoints(flat)}).At(8).HitRate; got != 0.09 {
+	if got := (&Snapshot{Points: s.correctedPoints(flat)}).PointAt(8).HitRate; got != 0.09 {
 		t.Errorf("%g between 0.09 and 0.09", got)
 	}
 	rng := rand.New(rand.NewPCG(8, 1))

@@ -27,7 +27,7 @@ func heard(b *testing.B) []wire.Record {
 	b.Helper()
 	var records []wire.Record
 	labtest.Each(b, labtest.Recorded(b, churn(200_000)), func(r *wire.Record) {
-		if replay.Matters(&r.Event) {
+		if replay.ConcernsPolicy(&r.Event) {
 			records = append(records, wire.Record{Event: r.Event, Process: r.Process, Thread: r.Thread})
 		}
 	})
@@ -56,7 +56,7 @@ func takeAll(b *testing.B, records []wire.Record) (spent time.Duration) {
 // playThrough returns the processor time for reading records, and for playing them through each of the default ghosts.
 func playThrough(b *testing.B, records []wire.Record) []time.Duration {
 	b.Helper()
-	batch, ghosts := replay.NewBatch(), Default(futhark())
+	batch, ghosts := replay.NewBatch(), DefaultConfigurations(futhark())
 	for _, c := range ghosts {
 		if _, err := batch.Add(replay.Options{Policy: c.Policy, Settings: c.Settings, HoldSettings: true}); err != nil {
 			b.Fatal(err)
@@ -94,7 +94,7 @@ func playWithCurve(b *testing.B, records []wire.Record) time.Duration {
 		records[i].Time = uint64(i) * uint64(time.Microsecond)
 	}
 	eighth := replay.Configuration{Policy: "futhark", Settings: []allocator.Setting{{Name: "max_cached_bytes", Value: "67108864"}}}
-	g, err := New(append(Default(futhark()), eighth), Options{Current: futhark()})
+	g, err := New(append(DefaultConfigurations(futhark()), eighth), Options{Current: futhark()})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func BenchmarkGhosts(b *testing.B) {
 		{"Take", len(records), func() time.Duration { return takeAll(b, records) }},
 		{"Read", len(records), func() time.Duration { return playThrough(b, records)[0] }},
 	}
-	for i, c := range Default(futhark()) {
+	for i, c := range DefaultConfigurations(futhark()) {
 		costs = append(costs, costs[0])
 		costs[i+2].name, costs[i+2].measure = c.String(), func() time.Duration { return playThrough(b, records)[i+1] }
 	}

@@ -13,11 +13,11 @@ import (
 // among them.
 var usualPolicies = []string{"futhark", "futhark-2018", "pow2", "buckets", "mantissa", "slab", "buddy", "arena"}
 
-// Default returns the configurations that are worth comparing with the current one: the usual policies, with those
+// DefaultConfigurations returns the configurations that are worth comparing with the current one: the usual policies, with those
 // current limits that each policy has; the current policy with half and twice its cache limit, if that limit is set;
 // and the current policy with less and more memory that the program no longer needs. The list may contain the current
 // configuration.
-func Default(current replay.Configuration) []replay.Configuration {
+func DefaultConfigurations(current replay.Configuration) []replay.Configuration {
 	list := append(Configurations(current, usualPolicies), proportionVariations(current)...)
 	for i, s := range current.Settings {
 		if s.Name != "max_cached_bytes" {
@@ -47,10 +47,10 @@ func proportionVariations(current replay.Configuration) []replay.Configuration {
 	all := current
 	for _, l := range policy.Limits() {
 		if off, there := map[string]string{"proportion": "0", "outgrown": "off", "max_age": "0"}[l.Name]; there {
-			all = all.With(l.Name, off)
+			all = all.WithLimit(l.Name, off)
 		}
 		if l.Name == "proportion" && (l.Value == 0 || l.Value > tight) {
-			list = append(list, current.With(l.Name, strconv.FormatFloat(tight, 'f', -1, 64)))
+			list = append(list, current.WithLimit(l.Name, strconv.FormatFloat(tight, 'f', -1, 64)))
 		}
 	}
 	return append(list, all)
@@ -60,11 +60,11 @@ func proportionVariations(current replay.Configuration) []replay.Configuration {
 // is the user's choice.
 var variations = []allocator.Setting{{Name: "over_limit", Value: "reject-new"}, {Name: "max_waste_ratio", Value: "8"}}
 
-// Successors returns the configurations that auto may switch to: the usual policies, with those current limits that
+// SuccessorConfigurations returns the configurations that auto may switch to: the usual policies, with those current limits that
 // each policy has, and the current policy with each variation whose limit the user has not set. No successor caches
 // more than the user allowed. The list has no pool as well, for comparison, but not the policy of plans, because the
 // trial of another policy gets no plan.
-func Successors(current replay.Configuration) []replay.Configuration {
+func SuccessorConfigurations(current replay.Configuration) []replay.Configuration {
 	usual := slices.DeleteFunc(slices.Clone(usualPolicies), func(name string) bool { return name == replay.LayoutPolicy })
 	list := Configurations(current, append(usual, "none"))
 	for _, variation := range variations {
@@ -101,7 +101,7 @@ func scaledLimit(c replay.Configuration, name string, scale func(float64) float6
 func Configurations(current replay.Configuration, policies []string) []replay.Configuration {
 	var list []replay.Configuration
 	for _, name := range policies {
-		list = append(list, replay.Configuration{Policy: name, Settings: allocator.Carried(current.Policy, current.Settings, name)})
+		list = append(list, replay.Configuration{Policy: name, Settings: allocator.CarriedSettings(current.Policy, current.Settings, name)})
 	}
 	return list
 }
@@ -110,7 +110,7 @@ func Configurations(current replay.Configuration, policies []string) []replay.Co
 // and the form in which the policy shows them, so that equal configurations have equal names. The error reports an
 // invalid policy or setting.
 func normalized(c replay.Configuration) (replay.Configuration, error) {
-	description, known := allocator.Describe(c.Policy)
+	description, known := allocator.DescribePolicy(c.Policy)
 	out := replay.Configuration{Policy: c.Policy}
 	if known && len(c.Settings) == 0 {
 		return out, nil
@@ -130,7 +130,7 @@ func normalized(c replay.Configuration) (replay.Configuration, error) {
 // configurationName returns the name of a normalized configuration: policy and limits, with sizes abbreviated where
 // that is exact.
 func configurationName(c replay.Configuration) string {
-	description, _ := allocator.Describe(c.Policy)
+	description, _ := allocator.DescribePolicy(c.Policy)
 	shown := replay.Configuration{Policy: c.Policy, Settings: slices.Clone(c.Settings)}
 	for i := range shown.Settings {
 		s := &shown.Settings[i]
@@ -158,7 +158,7 @@ func shortBytes(text string) string {
 
 // allSettings returns every limit of a normalized configuration, so that no limit follows the program's.
 func allSettings(c replay.Configuration) []allocator.Setting {
-	description, _ := allocator.Describe(c.Policy)
+	description, _ := allocator.DescribePolicy(c.Policy)
 	all := make([]allocator.Setting, 0, len(description.Limits))
 	for _, l := range description.Limits {
 		value := l.Text

@@ -106,7 +106,7 @@ func follow(t *testing.T, all []replay.Configuration, o Options) (*Ghosts, *live
 func TestGhostsAreReplays(t *testing.T) {
 	for file, reader := range labtest.Recordings(t, "../../replay/testdata") {
 		var all []replay.Configuration
-		for _, name := range allocator.Names() {
+		for _, name := range allocator.PolicyNames() {
 			all = append(all, replay.Configuration{Policy: name})
 		}
 		all = append(all, replay.Configuration{Policy: "pow2", Settings: []allocator.Setting{{Name: "max_cached_bytes", Value: "65536"}}})
@@ -299,7 +299,7 @@ func TestBeginsAnewAfterARest(t *testing.T) {
 // TestLeaderboardIsForAnyGoroutine reads the leaderboard all the time from another goroutine.
 func TestLeaderboardIsForAnyGoroutine(t *testing.T) {
 	racetest.Slow(t)
-	g, tap := follow(t, Default(futhark()), Options{Current: futhark()})
+	g, tap := follow(t, DefaultConfigurations(futhark()), Options{Current: futhark()})
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -420,11 +420,11 @@ func TestDefault(t *testing.T) {
 		}
 		return strings.Join(all, ", ")
 	}
-	if got := names(Default(futhark())); got != strings.Join(usualPolicies, ", ")+", futhark proportion=1.1, futhark max_age=0 proportion=0 outgrown=off" {
+	if got := names(DefaultConfigurations(futhark())); got != strings.Join(usualPolicies, ", ")+", futhark proportion=1.1, futhark max_age=0 proportion=0 outgrown=off" {
 		t.Error(got)
 	}
 	present := replay.Configuration{Policy: "slab", Settings: []allocator.Setting{{Name: "max_cached_bytes", Value: "67108864"}}}
-	got := names(Default(present))
+	got := names(DefaultConfigurations(present))
 	for _, want := range []string{"futhark max_cached_bytes=64M, ", "slab max_cached_bytes=64M, ", "slab max_cached_bytes=32M", "slab max_cached_bytes=128M"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in %q", want, got)

@@ -259,7 +259,7 @@ func (g *Ghosts) driverCosts() (cost.Device, assumption) {
 	if assumed.releases {
 		d.Release = assumedDevice.Release
 	}
-	d.AssumePart()
+	d.AssumePartCost()
 	assumed.parts = d.PartAssumed
 	return d, assumed
 }
@@ -293,7 +293,7 @@ func (g *Ghosts) updateRow(ghost *ghost, device cost.Device, assumed assumption)
 	row.RecentHits, row.RecentRequests = row.Hits-ghost.counts[0].hits, row.Requests-ghost.counts[0].requests
 	row.PeakReserved, row.Reserved, row.DriverNS = r.PeakReserved, g.batch.Reserved(ghost.member), r.DriverNS
 	row.Assumed = assumed.mattersTo(&r)
-	ghost.work = g.batch.Work(ghost.member)
+	ghost.work = g.batch.DriverWork(ghost.member)
 }
 
 // Publish implements live.Listener: it renews the leaderboard.

@@ -24,7 +24,7 @@ func BenchmarkPlanner(b *testing.B) {
 	b.Cleanup(func() { _ = file.Close() })
 	var records []wire.Record
 	labtest.Each(b, labtest.Recorded(b, file), func(r *wire.Record) {
-		if replay.Matters(&r.Event) {
+		if replay.ConcernsPolicy(&r.Event) {
 			records = append(records, *r)
 			records[len(records)-1].Payload = bytes.Clone(r.Payload)
 		}

@@ -52,7 +52,7 @@ func (m *Mapper) Play(part *Part) bool {
 }
 
 // CanSkip implements Listener: a policy without slabs needs no map.
-func (m *Mapper) CanSkip() bool { return m.slabs.Idle() }
+func (m *Mapper) CanSkip() bool { return m.slabs.IsIdle() }
 
 // stopMapping stops the mapper and keeps its last map.
 func (m *Mapper) stopMapping(reason string) {

@@ -72,7 +72,7 @@ func (t *Tap) SetResting(resting bool) { t.restRequested.Store(resting) }
 // records are dropped until the queue is empty; the listeners learn how many. Records that later records depend on are
 // never dropped.
 func (t *Tap) Take(r *wire.Record) {
-	if !replay.Matters(&r.Event) || t.allStopped.Load() {
+	if !replay.ConcernsPolicy(&r.Event) || t.allStopped.Load() {
 		return
 	}
 	if t.isResting() && !mustKeep(r.Kind) {

@@ -55,7 +55,7 @@ func (t *Tape) Run(present replay.Configuration, list []analysis.Trial) *analysi
 	for _, trial := range list {
 		c := replay.Configuration{Policy: trial.Policy}
 		if trial.Limit != "" {
-			c = present.With(trial.Limit, trial.Value)
+			c = present.WithLimit(trial.Limit, trial.Value)
 		}
 		if _, known := r.Outcomes[trial]; known || options.AsRecorded && c.Policy == present.Policy {
 			continue
@@ -176,7 +176,7 @@ func (l *Live) Play(*live.Part) bool {
 	if l.batch == nil {
 		return false
 	}
-	l.batch.Keep(&l.loaded)
+	l.batch.AppendTo(&l.loaded)
 	if l.loaded.Events() >= Most {
 		l.endTape()
 	}
@@ -208,7 +208,7 @@ func (l *Live) stepsOnTape() int {
 
 // makeTape makes a tape of the steps so far. whole says that these are all steps of the run.
 func (l *Live) makeTape(whole bool) {
-	t := newTape(l.batch.Copy(&l.loaded), whole, l.capacity)
+	t := newTape(l.batch.CopyOf(&l.loaded), whole, l.capacity)
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.tape = t
