@@ -25,7 +25,7 @@ func (p program) bad(of ordered) (bad, all int) {
 	return bad, all
 }
 
-func is(value int) func(int) bool { return func(v int) bool { return v == value } }
+func isZero(v int) bool { return v == 0 }
 
 // both says that no thread saw what the other one did first.
 func both(results []int) bool { return results[0] == 0 && results[1] == 0 }
@@ -35,7 +35,7 @@ func locked(word, in, other, out string) program {
 	enter := func(place string) func(of ordered) func(*thread) int {
 		return func(of ordered) func(*thread) int {
 			return func(t *thread) int {
-				t.exchange(word, 1, of(place), is(0))
+				t.exchange(word, 1, of(place), isZero)
 				was := t.load("data", plain)
 				t.store("data", was+1, plain)
 				t.exchange(word, 0, of(out), nil)
@@ -164,7 +164,7 @@ var nextOwner = program{
 				return 1
 			},
 			func(t *thread) int {
-				t.exchange("owner", 2, of("claim a ring"), is(0))
+				t.exchange("owner", 2, of("claim a ring"), isZero)
 				return t.load("waits", plain)
 			},
 		}
@@ -184,12 +184,12 @@ var slept = program{
 		}
 		return []func(*thread) int{
 			func(t *thread) int {
-				t.exchange("state", 1, of("enter"), is(0))
+				t.exchange("state", 1, of("enter"), isZero)
 				return inside(t)
 			},
 			func(t *thread) int {
 				if t.exchange("state", 2, of("enter after a sleep"), nil) != 0 {
-					t.exchange("state", 2, of("enter after a sleep"), is(0))
+					t.exchange("state", 2, of("enter after a sleep"), isZero)
 				}
 				return inside(t)
 			},
@@ -327,7 +327,7 @@ var messagePassing = simple(map[string]int{"x": 0, "y": 0}, func(r []int) bool {
 
 var readsInOrder = simple(map[string]int{"x": 0}, func(r []int) bool { return r[1] == 1 },
 	func(t *thread, o order) int { t.store("x", 1, o); return 0 },
-	func(t *thread, o order) int { return t.load("x", o) - t.load("x", o) })
+	func(t *thread, o order) int { first := t.load("x", o); return first - t.load("x", o) })
 
 var independentReads = simple(map[string]int{"x": 0, "y": 0}, func(r []int) bool { return r[2] == 1 && r[3] == 1 },
 	func(t *thread, o order) int { t.store("x", 1, o); return 0 },

@@ -109,6 +109,7 @@ type fromEvents struct {
 	sites                  map[string]*lake.Site
 	missed                 map[[2]string]*lake.Miss
 	live                   map[uint64]held
+	exited                 bool // by its own word, which is all that a torn recording may have
 }
 
 func (f *fromEvents) site(name string) *lake.Site {
@@ -156,6 +157,8 @@ func (f *fromEvents) add(r *wire.Record, names *callsite.ProcessNames) {
 		if e := r.AsRelease(); e.References() == 0 {
 			f.end(e.Object(), r.Time)
 		}
+	case wire.KindExit:
+		f.exited = true
 	default:
 	}
 }
@@ -172,7 +175,7 @@ func (f *fromEvents) finish(last uint64) {
 	end := cmp.Or(f.account.end, last)
 	f.advance(last)
 	for object, h := range f.live {
-		if s := f.site(h.site); f.account.end > 0 && f.status >= 0 && f.status <= 128 {
+		if s := f.site(h.site); f.exited && f.status >= 0 && f.status <= 128 {
 			s.Leaks++
 			s.Leaked += h.bytes
 		}
