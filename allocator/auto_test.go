@@ -8,7 +8,7 @@ import (
 // TestAutoBeginsAsItsBase: to whatever makes policies it is the base, with the same limits.
 func TestAutoBeginsAsItsBase(t *testing.T) {
 	p, err := New(Auto, []Setting{{"max_waste_ratio", "3"}})
-	if err != nil || p.Name() != AutoBase {
+	if err != nil || p.PolicyName() != AutoBase {
 		t.Fatalf("%v, %v", p, err)
 	}
 	d, known := DescribePolicy(Auto)

@@ -30,7 +30,7 @@ func everyKind(t *testing.T, test func(t *testing.T, d *driver)) {
 }
 
 // caches says whether a policy keeps anything at all.
-func (d *driver) caches() bool { return d.policy.Name() != "none" }
+func (d *driver) caches() bool { return d.policy.PolicyName() != "none" }
 
 func TestSameSizeAgain(t *testing.T) {
 	everyKind(t, func(t *testing.T, d *driver) {
@@ -339,7 +339,7 @@ func TestSameRequestsSamePlans(t *testing.T) {
 				if d.caches() {
 					d.set("drain_order", order)
 				}
-				kind, log := fmt.Sprint(d.policy.Name(), d.align), d.churn(500, classes)
+				kind, log := fmt.Sprint(d.policy.PolicyName(), d.align), d.churn(500, classes)
 				if first, again := logs[kind]; again && first != log {
 					t.Errorf("the same requests are answered differently with classes %d and %s", classes, order)
 				}
@@ -401,7 +401,7 @@ func TestMissAllocatesNothing(t *testing.T) {
 		for range 2000 { // more than are remembered of those that went
 			cycle()
 		}
-		n, tree := testing.AllocsPerRun(100, cycle), d.align != 0 && (d.policy.Name() == "buddy" || d.policy.Name() == "ualloc")
+		n, tree := testing.AllocsPerRun(100, cycle), d.align != 0 && (d.policy.PolicyName() == "buddy" || d.policy.PolicyName() == "ualloc")
 		if n != 0 && !tree {
 			t.Errorf("%v allocations per miss", n)
 		}

@@ -72,9 +72,9 @@ func (d *driver) checkMaps(cools []Block) int {
 			want.Cells += cellOf(list, want.Size, c)
 		}
 		if *m != want {
-			d.t.Fatalf("%s: slab %d:\n%+v, want\n%+v", d.policy.Name(), m.Number, *m, want)
+			d.t.Fatalf("%s: slab %d:\n%+v, want\n%+v", d.policy.PolicyName(), m.Number, *m, want)
 		}
-		if d.policy.Name() == "slab" && m.Serves < m.Largest && m.Largest <= 65536 {
+		if d.policy.PolicyName() == "slab" && m.Serves < m.Largest && m.Largest <= 65536 {
 			d.t.Fatalf("slab %d serves %d and has %d free", m.Number, m.Serves, m.Largest)
 		}
 	}

@@ -235,7 +235,7 @@ func (l *activeLayout) siteInArena(a *activeArena, tag Tag) *site {
 func (p *Pool) InstallLayout(l Layout, out []Eviction) ([]Eviction, error) {
 	out = p.evictDoomed(out)
 	if p.layouts == nil {
-		return out, fmt.Errorf("policy %s takes no plan: want arena", p.Name())
+		return out, fmt.Errorf("policy %s takes no plan: want arena", p.PolicyName())
 	}
 	if err := l.Check(); err != nil {
 		return out, err

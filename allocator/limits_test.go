@@ -159,7 +159,7 @@ func TestEveryPolicyIsDescribed(t *testing.T) {
 		if !ok || d.Name != name || d.Summary == "" || d.Source == "" {
 			t.Errorf("%s is not described", name)
 		}
-		if p := newDriver(t, name, "").policy; !reflect.DeepEqual(d.Limits, p.Limits()) || p.Name() != name {
+		if p := newDriver(t, name, "").policy; !reflect.DeepEqual(d.Limits, p.Limits()) || p.PolicyName() != name {
 			t.Errorf("%s is described with limits %v, and has %v", name, d.Limits, p.Limits())
 		}
 		for _, l := range d.Limits {

@@ -427,7 +427,7 @@ func (y *yard) install() {
 		}
 	}
 	out, err := y.p.InstallLayout(l, nil)
-	if (err == nil) != (l.Check() == nil && y.p.Name() == "arena") {
+	if (err == nil) != (l.Check() == nil && y.p.PolicyName() == "arena") {
 		y.Fatalf("%+v: %v", l, err)
 	}
 	y.release(out, false)

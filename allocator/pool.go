@@ -40,8 +40,8 @@ func newPool(k *kind) *Pool {
 	return p
 }
 
-// Name is the name that --policy takes.
-func (p *Pool) Name() string { return p.kind.Name }
+// PolicyName is the name that --policy takes.
+func (p *Pool) PolicyName() string { return p.kind.Name }
 
 // Decide says how to serve a request. The caller releases the evictions before it calls the driver's create
 // (futhark-2018 evicts a misfit first). The block of a hit leaves the free list at once, so no second decision gets it.
@@ -254,12 +254,12 @@ func (p *Pool) Forget(b Block) {
 // another limit. The error names the limit and the values that it takes.
 func (p *Pool) SetLimit(name, text string, time int64, out []Eviction) ([]Eviction, error) {
 	out = p.evictDoomed(out)
-	i, err := limitIndex(p.Name(), p.names, name)
+	i, err := limitIndex(p.PolicyName(), p.names, name)
 	if err != nil {
 		return out, err
 	}
 	changed := p.limits
-	if err = changed.set(i, p.Name(), text); err != nil {
+	if err = changed.set(i, p.PolicyName(), text); err != nil {
 		return out, err
 	}
 	if err = changed.checkTogether(p.names); err != nil {

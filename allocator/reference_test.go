@@ -53,7 +53,7 @@ type refBlock struct {
 
 func newReference(p *Pool) *reference {
 	r := &reference{
-		policy: p.Name(), limits: map[string]string{}, closed: map[Class]bool{}, seconds: map[int64]uint64{},
+		policy: p.PolicyName(), limits: map[string]string{}, closed: map[Class]bool{}, seconds: map[int64]uint64{},
 	}
 	if p.takesLayouts { // without a layout
 		r.policy, r.takesLayouts, r.room.fiftieths = "futhark", true, 1

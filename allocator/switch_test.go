@@ -265,7 +265,7 @@ func TestCountersGoOn(t *testing.T) {
 		before := d.policy.Stats()
 		out := d.change(to, "")
 		after := d.policy.Stats()
-		if d.policy.Name() != to || after.Hits != before.Hits || after.Misses != before.Misses ||
+		if d.policy.PolicyName() != to || after.Hits != before.Hits || after.Misses != before.Misses ||
 			after.BytesRequested != before.BytesRequested || after.PeakReserved != before.PeakReserved ||
 			after.Evictions != before.Evictions+uint64(len(out)) {
 			t.Errorf("to %s: from %+v to %+v", to, before, after)

@@ -24,7 +24,7 @@ func (l *Limit) ValuesText() string {
 // parseNumber reads a plain decimal within a limit's range.
 func parseNumber(text string, l *Limit) (float64, bool) {
 	value, err := strconv.ParseFloat(text, 64)
-	return value, err == nil && isDecimal(text) && value >= l.Min && value <= l.Max
+	return value, err == nil && isUnsignedDecimal(text) && value >= l.Min && value <= l.Max
 }
 
 func parseWhole[T uint | uint64](text string, l *Limit) (T, bool) {
@@ -56,9 +56,9 @@ func formatSizes(sizes []uint64) string {
 	return strings.Join(texts, ":")
 }
 
-// isDecimal accepts digits with at most one point between them; ParseFloat also takes signs, exponents, hexadecimal,
+// isUnsignedDecimal accepts digits with at most one point between them; ParseFloat also takes signs, exponents, hexadecimal,
 // underscores, "inf" and "nan".
-func isDecimal(s string) bool {
+func isUnsignedDecimal(s string) bool {
 	whole, fraction, pointed := strings.Cut(s, ".")
 	return isDigits(whole) && (!pointed || isDigits(fraction))
 }

@@ -93,7 +93,7 @@ func (y *yard) text(name string) string {
 			return l.Text
 		}
 	}
-	y.Fatalf("%s has no limit %s", y.p.Name(), name)
+	y.Fatalf("%s has no limit %s", y.p.PolicyName(), name)
 	return ""
 }
 
@@ -106,7 +106,7 @@ func (y *yard) limit(name string) float64 {
 }
 
 func (y *yard) cap() uint64 {
-	if y.p.Name() == "none" {
+	if y.p.PolicyName() == "none" {
 		return math.MaxUint64
 	}
 	most := y.limit("max_cached_bytes")
@@ -197,7 +197,7 @@ var timed = []wire.Evict{wire.EvictAge, wire.EvictProportion, wire.EvictOutgrown
 
 // aged returns when something has waited for too long at a time, or a peak is a minute ago.
 func (y *yard) aged(now int64) (next int64) {
-	if y.p.Name() == "none" {
+	if y.p.PolicyName() == "none" {
 		return 0
 	}
 	falls := int64(math.MaxInt64)

@@ -60,7 +60,7 @@ func (y *yard) decidePart(req Request, decision Decision) {
 	rounded := (req.Size + req.Align - 1) / req.Align * req.Align
 	tightest, ok := y.fits(req.Class, rounded)
 	s := y.slabs[decision.Slab]
-	exact := y.p.Name() == "slab" && !y.switches
+	exact := y.p.PolicyName() == "slab" && !y.switches
 	switch {
 	case req.Align == 0 || y.closed[req.Class] || s != nil && s.former:
 		y.Fatalf("request %+v cannot be a part", req)

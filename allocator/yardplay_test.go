@@ -30,7 +30,7 @@ func (y *yard) agree() {
 	if y.switches { // other policies hold more for a moment within a call
 		want.PeakCached, want.PeakReserved = max(want.PeakCached, got.PeakCached), max(want.PeakReserved, got.PeakReserved)
 	}
-	if y.p.Name() == "slab" && !y.switches { // its ranges are exactly the gaps
+	if y.p.PolicyName() == "slab" && !y.switches { // its ranges are exactly the gaps
 		want.Largest, want.Ranges, want.Squares = 0, 0, 0
 		for _, f := range y.free() {
 			want.Largest = max(want.Largest, f)

@@ -165,7 +165,7 @@ func allProbes(path string) (probes []kernel.Probe, shapes []wire.Shape, err err
 	for i := range calls.Functions {
 		names, shapes = append(names, calls.Functions[i].Name), append(shapes, calls.Functions[i].Shape)
 	}
-	library, err := target.NewCatalog(names, nil).File(path)
+	library, err := target.NewCatalog(names, nil).LibraryAt(path)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -29,7 +29,7 @@ func (t *Tracer) attachRunning() error {
 // could probe what it has mapped.
 func (t *Tracer) probeLoaders(pid int) {
 	for _, path := range target.KnownLoaders() {
-		if library, err := t.catalog.File(path); err == nil {
+		if library, err := t.catalog.LibraryAt(path); err == nil {
 			t.probeLibrary(&library, pid)
 		}
 	}

@@ -369,7 +369,7 @@ __asm__(".globl clReleaseMemObject; .type clReleaseMemObject, @function; clRelea
 	p := begin(t, loader)
 	w := watch(t, pids(p))
 	p.do("load " + odd) // the kernel checks instructions only in mapped files
-	library, err := w.catalog.File(odd)
+	library, err := w.catalog.LibraryAt(odd)
 	if err != nil || len(library.Functions) < 3 {
 		t.Fatalf("%+v, %v", library, err)
 	}
@@ -450,7 +450,7 @@ func TestRewrittenFile(t *testing.T) {
 	w := watch(t, target.Selection{All: true})
 	p.do("create 1 60")
 	w.want(p.pid, "process", "create buffer 1 60")
-	library, err := w.catalog.File(copied)
+	library, err := w.catalog.LibraryAt(copied)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -249,11 +249,11 @@ func (d *dashboard) showFrame(f frameMsg) tea.Cmd {
 	if d.live != nil {
 		d.policies.update(d.live)
 	}
-	return d.updateRest(f)
+	return d.updateWithoutSnapshot(f)
 }
 
-// updateRest shows what does not depend on the snapshot, and asks for the next tick.
-func (d *dashboard) updateRest(f frameMsg) tea.Cmd {
+// updateWithoutSnapshot shows what does not depend on the snapshot, and asks for the next tick.
+func (d *dashboard) updateWithoutSnapshot(f frameMsg) tea.Cmd {
 	if d.output.update(f.lines, f.next) {
 		d.dirty = true
 	}

@@ -113,8 +113,8 @@ func arrangeIn(w, h int, zoom paneID, p preset) layout {
 	return l
 }
 
-// placeInRow places panes in a row, by their shares of its width.
-func placeInRow(ids []paneID, boxed bool, r rect, share func(paneID) int) (row []placed) {
+// placePanesInRow places panes in a row, by their shares of its width.
+func placePanesInRow(ids []paneID, boxed bool, r rect, share func(paneID) int) (row []placed) {
 	all := 0
 	for _, id := range ids {
 		all += share(id)
@@ -158,7 +158,7 @@ func (p preset) placePanes(a rect, graphs, lists, output int, boxed bool, share 
 	y := a.y
 	add := func(ids []paneID, h int) {
 		if h > 0 {
-			panes = append(panes, placeInRow(ids, boxed, rect{a.x, y, a.w, h}, share)...)
+			panes = append(panes, placePanesInRow(ids, boxed, rect{a.x, y, a.w, h}, share)...)
 			y += h
 		}
 	}

@@ -97,7 +97,7 @@ func (u *binned) SlabSize(want uint64) uint64 {
 
 // UsableBytes implements Carver.
 func (u *binned) UsableBytes(slabSize uint64) uint64 {
-	return usableBytes(u.pagesOf(slabSize), u.shift)
+	return largestBlockBytes(u.pagesOf(slabSize), u.shift)
 }
 
 // AddSlab implements Carver.

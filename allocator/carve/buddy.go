@@ -46,15 +46,17 @@ func (b *buddy) SlabSize(want uint64) uint64 {
 }
 
 // UsableBytes implements Carver: the largest power of two of pages.
-func (b *buddy) UsableBytes(slabSize uint64) uint64 { return usableBytes(b.pagesIn(slabSize), b.shift) }
+func (b *buddy) UsableBytes(slabSize uint64) uint64 {
+	return largestBlockBytes(b.pagesIn(slabSize), b.shift)
+}
 
 // pagesIn returns the pages of a slab.
 func (b *buddy) pagesIn(slabSize uint64) int {
 	return int(min(slabSize>>b.shift, tbuddy.MaxPages))
 }
 
-// usableBytes returns the bytes of the largest power of two of pages.
-func usableBytes(pages, shift int) uint64 {
+// largestBlockBytes returns the bytes of the largest power of two of pages.
+func largestBlockBytes(pages, shift int) uint64 {
 	if pages == 0 {
 		return 0
 	}

@@ -252,7 +252,7 @@ func printValue(b *strings.Builder, flags *pflag.FlagSet, flag *pflag.Flag, orig
 		return nil
 	}
 	line, err := tomlLine(flag.Name, value)
-	fmt.Fprintf(b, "%s  # %s\n", line, commentText(origin))
+	fmt.Fprintf(b, "%s  # %s\n", line, cleanComment(origin))
 	return err
 }
 
@@ -271,7 +271,7 @@ func flagValue(flags *pflag.FlagSet, flag *pflag.Flag) (any, error) {
 
 // printTable writes a setting that can be given several times.
 func printTable(b *strings.Builder, name string, list []string, origin string) error {
-	fmt.Fprintf(b, "\n[%s]  # %s\n", name, commentText(origin))
+	fmt.Fprintf(b, "\n[%s]  # %s\n", name, cleanComment(origin))
 	for assignment := range strings.SplitSeq(strings.Join(list, ","), ",") {
 		name, value, _ := strings.Cut(assignment, "=")
 		line, err := tomlLine(strings.TrimSpace(name), strings.TrimSpace(value))
@@ -283,8 +283,8 @@ func printTable(b *strings.Builder, name string, list []string, origin string) e
 	return nil
 }
 
-// commentText replaces characters that may not be in a comment of TOML.
-func commentText(text string) string {
+// cleanComment replaces characters that may not be in a comment of TOML.
+func cleanComment(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == utf8.RuneError {
 			return '?'

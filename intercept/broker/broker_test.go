@@ -131,13 +131,13 @@ func TestControlChangesThePolicy(t *testing.T) {
 	}
 	var room [4]Eviction
 	for _, bad := range []string{"policy", "policy nonsense", "policy pow2 max_per_tag=1", "policy pow2 min_block"} {
-		if _, _, out, err := b.ObeyMessage(bad, 2, room[:0]); err == nil || len(out) > 0 || b.policy.PresentPool().Name() != "futhark" {
+		if _, _, out, err := b.ObeyMessage(bad, 2, room[:0]); err == nil || len(out) > 0 || b.policy.PresentPool().PolicyName() != "futhark" {
 			t.Errorf("%q was accepted", bad)
 		}
 	}
 	reply, _, out, err := b.ObeyMessage("policy mantissa mantissa_bits=2,max_per_bucket=3", 3, room[:0])
-	if err != nil || reply != "policy=mantissa,mantissa_bits=2,max_per_bucket=3" || b.policy.PresentPool().Name() != "mantissa" {
-		t.Fatalf("reply %q, err %v, policy %s", reply, err, b.policy.PresentPool().Name())
+	if err != nil || reply != "policy=mantissa,mantissa_bits=2,max_per_bucket=3" || b.policy.PresentPool().PolicyName() != "mantissa" {
+		t.Fatalf("reply %q, err %v, policy %s", reply, err, b.policy.PresentPool().PolicyName())
 	}
 	if len(out) != 1 || out[0].Handle != 7 || out[0].Reason != wire.EvictPolicy {
 		t.Fatalf("evicted %+v, want object 7, which mantissa would not have made", out)

@@ -99,7 +99,7 @@ func (x *run) growingPhase(a *Analysis) (most *Phase) {
 		if p.slope() <= 0 || x.fills(p) {
 			continue
 		}
-		t := x.totalsOf(p)
+		t := x.processTotals(p)
 		if all := p.grown(); all > grown && t.InUse >= all/2 {
 			grown, most = all, p
 		}
@@ -132,7 +132,7 @@ func (x *run) keepingPhase(a *Analysis) (most *Phase) {
 		if !p.Recycles && p.Iterations < keptMany {
 			continue
 		}
-		if all := p.grown(); all > kept && all >= x.totalsOf(p).PeakInUse/2 {
+		if all := p.grown(); all > kept && all >= x.processTotals(p).PeakInUse/2 {
 			kept, most = all, p
 		}
 	}

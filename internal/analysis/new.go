@@ -51,8 +51,8 @@ func eachRecord(src recording.Source, step func(*wire.Record)) error {
 	return nil
 }
 
-// happened reports whether a record is of an event in the part: neither carried over from before it nor a definition.
-func (s *survey) happened(r *wire.Record) bool {
+// happenedInPart reports whether a record is of an event in the part: neither carried over from before it nor a definition.
+func (s *survey) happenedInPart(r *wire.Record) bool {
 	if r.Time < s.since {
 		return false
 	}

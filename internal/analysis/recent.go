@@ -32,7 +32,7 @@ type highest struct {
 
 // apply applies a record.
 func (t *highest) apply(s *survey, r *wire.Record) {
-	happened := s.happened(r)
+	happened := s.happenedInPart(r)
 	if happened && t.quiet {
 		t.quiet = false
 		t.raise(s)

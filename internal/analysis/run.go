@@ -106,7 +106,7 @@ func (x *run) step(r *wire.Record) {
 	if r.Kind == wire.KindEvict {
 		x.evicted(r.Process, r.AsEvict())
 	}
-	if x.survey.happened(r) {
+	if x.survey.happenedInPart(r) {
 		x.moves.beforeHeap(x.heap.Lookup(r.Process), r)
 	}
 	x.model.Apply(r)
@@ -158,7 +158,7 @@ func (i *integral) until(time uint64) float64 { return max(float64(i.now)*float6
 
 // advance moves time to a record.
 func (x *run) advance(r *wire.Record) {
-	if x.survey.happened(r) {
+	if x.survey.happenedInPart(r) {
 		if x.quiet {
 			x.quiet = false
 			x.raise()

@@ -58,7 +58,7 @@ func (s *survey) step(r *wire.Record) {
 	if s.earliest == 0 {
 		s.earliest = r.Time
 	}
-	if s.happened(r) {
+	if s.happenedInPart(r) {
 		if s.events == 0 {
 			s.first = r.Time
 		}

@@ -17,9 +17,9 @@ func processOf(s *stats.Snapshot, number uint32) *stats.Process {
 	return &s.Processes[at]
 }
 
-// totalsOf returns the figures of the process of a phase: the others may have ended before, or go on. Where they are unknown, they are
+// processTotals returns the figures of the process of a phase: the others may have ended before, or go on. Where they are unknown, they are
 // those of the run.
-func (x *run) totalsOf(p *Phase) *stats.Totals {
+func (x *run) processTotals(p *Phase) *stats.Totals {
 	if q := processOf(x.snapshot, p.Process); q != nil {
 		return &q.Totals
 	}

@@ -113,7 +113,7 @@ func Load(root string) ([]File, error) {
 		if !strings.HasSuffix(name, ".go") || strings.HasPrefix(entry.Name(), "_") || strings.HasPrefix(entry.Name(), ".") {
 			return nil
 		}
-		file, err := load(root, name)
+		file, err := parseFile(root, name)
 		if err == nil {
 			files = append(files, file)
 		}
@@ -127,7 +127,7 @@ func skipped(folder string) bool {
 		folder == "build"
 }
 
-func load(root, name string) (File, error) {
+func parseFile(root, name string) (File, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return File{}, fmt.Errorf("read source: %w", err)

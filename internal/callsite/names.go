@@ -163,13 +163,13 @@ func (p *ProcessNames) noteProcess(r *wire.Record) {
 // script that it runs.
 func (p *ProcessNames) App(h *recording.Header) string {
 	id := p.Identity(h)
-	return Label([]byte(cmp.Or(id.App, wire.ProgramName(cmp.Or(p.Program, h.Program), p.Arguments))))
+	return Label([]byte(cmp.Or(id.App, wire.ProgramNameOf(cmp.Or(p.Program, h.Program), p.Arguments))))
 }
 
 // Identity returns the identity of a process's run, with the place of the process.
 func (p *ProcessNames) Identity(h *recording.Header) recording.Identity {
 	id := h.IdentityOf(p.Number)
-	id.Place = p.Place.Or(id.Place)
+	id.Place = p.Place.WithMissingFrom(id.Place)
 	return id
 }
 

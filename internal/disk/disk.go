@@ -16,7 +16,7 @@ import (
 
 const (
 	patience = 50 * time.Millisecond  // how long a write waits for a disk that has kept up
-	grace    = 100 * time.Millisecond // how long everything waits after GiveUp
+	grace    = 100 * time.Millisecond // how long everything waits after StopWaiting
 	waiting  = 64                     // writes that a disk may be behind
 )
 
@@ -26,8 +26,8 @@ var (
 	forever = make(chan time.Time)
 )
 
-// GiveUp ends all waiting for disks in this process, a tenth of a second from now and for good: it is about to end.
-func GiveUp() {
+// StopWaiting ends all waiting for disks in this process, a tenth of a second from now and for good: it is about to end.
+func StopWaiting() {
 	giveUp.Do(func() { time.AfterFunc(grace, func() { close(over) }) })
 }
 
@@ -118,7 +118,7 @@ func (w *Writer) Failure() error {
 // fail notes the first error.
 func (w *Writer) fail(err error) { w.failed.CompareAndSwap(nil, &err) }
 
-// failUnanswered ends the file as GiveUp has it.
+// failUnanswered ends the file as StopWaiting has it.
 func (w *Writer) failUnanswered() {
 	w.fail(fmt.Errorf("the disk does not answer, the last %d bytes or more may be missing", w.taken-w.stored.Load()))
 }

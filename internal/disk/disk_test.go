@@ -98,13 +98,13 @@ func TestDiskStopsAnswering(t *testing.T) {
 	}
 }
 
-// What was written before GiveUp is no failure if the disk answers.
+// What was written before StopWaiting is no failure if the disk answers.
 func TestGiveUpLosesNothingOnADiskThatAnswers(t *testing.T) {
 	over := make(chan struct{})
 	f := &file{space: 100}
 	w := newWriter(f, over)
 	write(t, w, "first")
-	time.AfterFunc(grace, func() { close(over) }) // as GiveUp
+	time.AfterFunc(grace, func() { close(over) }) // as StopWaiting
 	write(t, w, "second")
 	if err := w.Close(); err != nil || string(f.data) != "firstsecond" {
 		t.Errorf("%v, %q", err, f.data)

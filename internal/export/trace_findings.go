@@ -18,7 +18,7 @@ func (x *trace) writeMistake(p *running, r *wire.Record) {
 	if e.Tag() != 0 {
 		f.Tag = t.name
 	}
-	f.About(p.life.Object(e.Object()))
+	f.SetMemoryKind(p.life.Object(e.Object()))
 	key := stats.KeyOf(&f, t)
 	if _, known := p.mistakes[key]; known || !t.chosen || len(p.mistakes) == stats.FindingsMax {
 		return

@@ -241,7 +241,7 @@ func text(field []byte) string { return callsite.Clean(wire.FlightText(field)) }
 // programOf returns the name of the program, as recordings have it.
 func programOf(f *wire.Flight) string {
 	words := strings.Split(string(bytes.TrimRight(f.Arguments[:], "\x00")), "\x00")
-	return units.ProgramName(callsite.Clean([]byte(wire.ProgramName(text(f.Program[:]), words[1:]))))
+	return units.ProgramName(callsite.Clean([]byte(wire.ProgramNameOf(text(f.Program[:]), words[1:]))))
 }
 
 func newProcess(f *wire.Flight) Process {

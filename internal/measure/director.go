@@ -259,7 +259,7 @@ func (d *Director) takeAnswer(r *wire.Record) {
 	refused, ours := r.AsLimit().Status() != 0, r.AsLimit().Sequence() == d.number
 	switch {
 	case d.stage == preparing && refused && ours:
-		d.refuseOne(d.process, d.currentAlternative(), string(wire.ParseText(r.Payload)))
+		d.refuseOne(d.process, d.currentAlternative(), string(wire.TextBeforeNUL(r.Payload)))
 		d.nextAlternative()
 	case d.stage == preparing && ours && d.follower.Following():
 		d.stage, d.last, d.arm, d.spent, d.pace = running, Plan{}, experiment.Present, 0, newPace(&d.plan)

@@ -150,7 +150,7 @@ func (f *Follower) noteText(r *wire.Record) {
 	if r.AsDiag().Diag() != wire.DiagMeasure {
 		return
 	}
-	text := callsite.Clean(wire.ParseText(r.Payload))
+	text := callsite.Clean(wire.TextBeforeNUL(r.Payload))
 	if p, ok := parsePlan(text); ok {
 		if f.result.Running && r.Process == f.result.Process && len(f.plans) < plansMax {
 			f.plans = append(f.plans, p)

@@ -28,8 +28,8 @@ type Arena struct {
 // DepartureName returns the words for an index of Departures.
 func DepartureName(why int) string { return allocator.Departure(why).String() }
 
-// addFigures adds the figures of one process.
-func (a *Arena) addFigures(p *simulatedProcess, s *allocator.Stats) {
+// addProcess adds the figures of one process.
+func (a *Arena) addProcess(p *simulatedProcess, s *allocator.Stats) {
 	a.Planned += s.Planned
 	for why, n := range s.Departures {
 		a.Departures[why] += n

@@ -292,7 +292,7 @@ func (s *simulation) resultSoFar() Result {
 // addProcess adds the figures of one process.
 func (out *Result) addProcess(p *simulatedProcess) {
 	s := p.policy.Stats()
-	out.Arena.addFigures(p, &s)
+	out.Arena.addProcess(p, &s)
 	out.Hits += s.Hits
 	out.Misses += s.Misses
 	for i, n := range s.MissReasons {

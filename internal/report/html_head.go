@@ -136,9 +136,9 @@ func (v *view) pageParts() []htmlFact {
 	var facts []htmlFact
 	switch {
 	case r.Until > 0:
-		facts = append(facts, htmlFact{Name: "part", Text: partText(r.Since) + " to " + partText(r.Until) + " after the start"})
+		facts = append(facts, htmlFact{Name: "part", Text: durationOrZeroText(r.Since) + " to " + durationOrZeroText(r.Until) + " after the start"})
 	case r.Since > 0:
-		facts = append(facts, htmlFact{Name: "part", Text: "from " + partText(r.Since) + " after the start"})
+		facts = append(facts, htmlFact{Name: "part", Text: "from " + durationOrZeroText(r.Since) + " after the start"})
 	}
 	if r.Process != "" {
 		facts = append(facts, htmlFact{Name: "process", Text: name(r.Process) + " only"})
@@ -155,7 +155,7 @@ func (v *view) pageParts() []htmlFact {
 	return facts
 }
 
-func partText(d time.Duration) string { return durationText(uint64(max(d, 0))) }
+func durationOrZeroText(d time.Duration) string { return durationText(uint64(max(d, 0))) }
 
 // warnings lists why figures may be wrong.
 func (v *view) warnings() []string {

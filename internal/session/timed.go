@@ -38,7 +38,7 @@ func (in *intake) timeReleases(now uint64) {
 			continue
 		}
 		t.due = now + timedRest
-		class := in.model.UntimedRelease(process, &t.done)
+		class := in.model.ReleaseClassToTime(process, &t.done)
 		room, known := in.sampler.relief.roomOf(process)
 		if class == 0 || known && room < 2<<class {
 			continue

@@ -73,8 +73,8 @@ func FindingOf(r *wire.Record, kernels *callsite.Kernels) Finding {
 	}
 }
 
-// About notes of what kind the memory is, if it is known.
-func (f *Finding) About(o *heap.Object) {
+// SetMemoryKind notes of what kind the memory is, if it is known.
+func (f *Finding) SetMemoryKind(o *heap.Object) {
 	if o != nil {
 		f.Memory = o.Memory
 	}
@@ -128,7 +128,7 @@ func (m *Model) noteMistake(p *process, r *wire.Record) {
 	f.name = p.shown.Title()
 	f.Process, f.PID, f.Rank, f.First, f.Last = p.shown.Number, p.shown.PID, p.shown.Rank, m.heap.Now(), m.heap.Now()
 	if o := p.heap.Object(r.AsDiag().Object()); o != nil {
-		f.About(o)
+		f.SetMemoryKind(o)
 	} else if r.AsDiag().Tag() != 0 {
 		f.Memory, f.AnyKind = f.site.kinds.onlyKind()
 	}

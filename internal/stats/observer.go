@@ -123,7 +123,7 @@ func (m observer) Folded(list []*heap.Process) {
 		m.spill.fold(p)
 		m.processes.fold(p)
 	}
-	m.sites.foldProcesses(folded)
+	m.sites.dropProcessSites(folded)
 	m.processes.dropFolded()
 	m.objects.fold()
 	m.transfers.compact()

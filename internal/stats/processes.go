@@ -173,7 +173,7 @@ func (p *process) introduce(r *wire.Record, now uint64, app string) {
 		}
 		p.shown.Arguments = append(p.shown.Arguments, callsite.Clean(word))
 	}
-	p.shown.App = cmp.Or(app, callsite.Label([]byte(wire.ProgramName(p.shown.Program, p.shown.Arguments))))
+	p.shown.App = cmp.Or(app, callsite.Label([]byte(wire.ProgramNameOf(p.shown.Program, p.shown.Arguments))))
 }
 
 // locate handles the DIAG of a process's place.

@@ -124,9 +124,9 @@ func (c *costs) untimed(without *[65]bool) (class int) {
 	return class
 }
 
-// UntimedRelease returns the size class, the number of bits of its sizes, of a process whose releases by the driver should be timed, other
+// ReleaseClassToTime returns the size class, the number of bits of its sizes, of a process whose releases by the driver should be timed, other
 // than those in without: with them, the time that the pool saves is better known. 0: there is none.
-func (m *Model) UntimedRelease(process uint32, without *[65]bool) (class int) {
+func (m *Model) ReleaseClassToTime(process uint32, without *[65]bool) (class int) {
 	if p := m.processes.lookup(process); p != nil && !p.folded {
 		return p.own().costs.untimed(without)
 	}

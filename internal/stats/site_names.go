@@ -132,9 +132,9 @@ func (cs *callSites) merge(from, to *siteFigures) {
 	to.kinds |= from.kinds
 }
 
-// foldProcesses gives up the processSites of processes that make room. The sites keep their figures. A site without another process
+// dropProcessSites gives up the processSites of processes that make room. The sites keep their figures. A site without another process
 // keeps one processSite.
-func (cs *callSites) foldProcesses(list []*process) {
+func (cs *callSites) dropProcessSites(list []*process) {
 	touched := map[*site]struct{}{}
 	for _, p := range list {
 		cs.count -= len(p.tags)

@@ -48,14 +48,14 @@ func ParseDevice(payload []byte) (name, driver, identity []byte) {
 	return name, driver, identity
 }
 
-// ParseText returns the text of a KERNEL or DIAG: what stands before the first NUL.
-func ParseText(payload []byte) []byte {
+// TextBeforeNUL returns the text of a KERNEL or DIAG: what stands before the first NUL.
+func TextBeforeNUL(payload []byte) []byte {
 	text, _, _ := bytes.Cut(payload, []byte{0})
 	return text
 }
 
 // ParseLimit returns the setting that a LIMIT answers, PolicySetting or the name of a limit, and its value. Without a value
-// (nil) the name is the bytes that the pool was trimmed to. The payload of a refusal is the error, which ParseText returns.
+// (nil) the name is the bytes that the pool was trimmed to. The payload of a refusal is the error, which TextBeforeNUL returns.
 func ParseLimit(payload []byte) (name, value []byte) {
 	name, value, _ = bytes.Cut(bytes.TrimRight(payload, "\x00"), []byte("="))
 	return name, value

@@ -137,7 +137,7 @@ func FuzzPayloads(f *testing.F) {
 		}
 		ParseLimit(payload)
 		ParseDevice(payload)
-		ParseText(payload)
+		TextBeforeNUL(payload)
 	})
 }
 

@@ -122,8 +122,8 @@ func (p *Place) readCgroup(text string) {
 	}
 }
 
-// Or returns the place, with what it lacks from another one.
-func (p Place) Or(other Place) Place {
+// WithMissingFrom returns the place, with what it lacks from another one.
+func (p Place) WithMissingFrom(other Place) Place {
 	mine, others := p.fieldPointers(), other.fieldPointers()
 	for i := range mine {
 		*mine[i] = cmp.Or(*mine[i], *others[i])
@@ -165,8 +165,8 @@ func ParsePlace(payload []byte) (p Place) {
 // interpreters run scripts, which are the programs then. A version may follow.
 var interpreters = regexp.MustCompile(`^(?:python|pypy|ruby|perl|node|julia|Rscript|lua|luajit|java)[-0-9.]*$`)
 
-// ProgramName returns the name of a program by its file and arguments: the script's where it is an interpreter.
-func ProgramName(program string, arguments []string) string {
+// ProgramNameOf returns the name of a program by its file and arguments: the script's where it is an interpreter.
+func ProgramNameOf(program string, arguments []string) string {
 	return path.Base(cmp.Or(scriptOf(program, arguments), program))
 }
 

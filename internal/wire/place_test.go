@@ -57,7 +57,7 @@ func TestProgramName(t *testing.T) {
 		"a.jar":     {"java", "-Xmx1g", "-jar", "/x/a.jar"},
 		"pypy3":     {"pypy3"},
 	} {
-		if got := ProgramName(words[0], words[1:]); got != want {
+		if got := ProgramNameOf(words[0], words[1:]); got != want {
 			t.Errorf("%q: %q, want %q", words, got, want)
 		}
 	}

@@ -23,8 +23,8 @@ func TestSampleKeepsItsParts(t *testing.T) {
 			t.Errorf("decoded %+v, want %+v", got, want)
 		}
 		for i, c := range want.Copied {
-			if c == 0 && got.Copy(i) != nil || c == 1 && !bytes.Equal(got.Copy(i), copies[i*CallData/2:][:CallData/2]) {
-				t.Errorf("copy %d of %v is %x", i, want.Copied, got.Copy(i))
+			if c == 0 && got.CopiedArgument(i) != nil || c == 1 && !bytes.Equal(got.CopiedArgument(i), copies[i*CallData/2:][:CallData/2]) {
+				t.Errorf("copy %d of %v is %x", i, want.Copied, got.CopiedArgument(i))
 			}
 		}
 	}
@@ -40,7 +40,7 @@ func TestDecodeSampleRefuses(t *testing.T) {
 	}
 	// Copies that are said to be there and are not.
 	s := Sample{Call: Call{Copied: [2]uint8{1, 1}}}
-	if s.Copy(0) != nil || s.Copy(1) != nil {
-		t.Errorf("copies of a sample without any: %x, %x", s.Copy(0), s.Copy(1))
+	if s.CopiedArgument(0) != nil || s.CopiedArgument(1) != nil {
+		t.Errorf("copies of a sample without any: %x, %x", s.CopiedArgument(0), s.CopiedArgument(1))
 	}
 }

@@ -111,8 +111,8 @@ func (s *Sample) Comm() string {
 	return string(text)
 }
 
-// Copy returns what argument number i of the shape's copies pointed to, nil when it could not be read.
-func (s *Sample) Copy(i int) []byte {
+// CopiedArgument returns what argument number i of the shape's copies pointed to, nil when it could not be read.
+func (s *Sample) CopiedArgument(i int) []byte {
 	if s.Copied[i] == 0 || s.Copies == nil {
 		return nil
 	}

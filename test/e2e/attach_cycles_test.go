@@ -185,7 +185,7 @@ type callChecker struct {
 func newCallChecker(t *testing.T, loader string, names ...string) *callChecker {
 	t.Helper()
 	c := &callChecker{names: names, loader: loader}
-	library, err := target.NewCatalog(names, nil).File(c.loader)
+	library, err := target.NewCatalog(names, nil).LibraryAt(c.loader)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,6 +75,6 @@ func IsPlatformQuery(s *wire.Sample) bool {
 
 // textOf returns the first copy as text.
 func textOf(s *wire.Sample) []byte {
-	text, _, _ := bytes.Cut(s.Copy(0), []byte{0})
+	text, _, _ := bytes.Cut(s.CopiedArgument(0), []byte{0})
 	return text
 }

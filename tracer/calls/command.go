@@ -137,7 +137,7 @@ func (c *command) imageBytes(handle uint64, region []byte) uint64 {
 
 // noteListUse notes a list of memory. Only a migration is known to concern all bytes of each.
 func (c *command) noteListUse(count uint64, kind wire.Memory) {
-	list := c.sample.Copy(0)
+	list := c.sample.CopiedArgument(0)
 	c.more = uint32(count) > uint32(copiedHandles(list, uint32(count))) // the rest was not copied
 	for i := range copiedHandles(list, uint32(count)) {
 		x := unplacedExtent(0)

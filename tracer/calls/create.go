@@ -109,7 +109,7 @@ func (cr *creates) addBuffer(s *wire.Sample, r *wire.PoolRequest, host uint64) {
 
 func (cr *creates) handleSubBuffer(s *wire.Sample) {
 	c := creation{kind: wire.MemorySubBuffer, flags: s.Argument[1], status: s.Error, share: s.Argument[0]}
-	if region := s.Copy(0); region != nil && uint32(s.Argument[2]) == regionType {
+	if region := s.CopiedArgument(0); region != nil && uint32(s.Argument[2]) == regionType {
 		c.size = wordAt(region, 1)
 		c.origin = wordAt(region, 0) + 1
 		c.least = addSaturating(wordAt(region, 0), c.size)

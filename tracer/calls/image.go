@@ -110,9 +110,9 @@ func (cr *creates) handleImageWithProperties(s *wire.Sample) { cr.addImage(s, 2,
 
 func (cr *creates) addImage(s *wire.Sample, flags int, err int32) {
 	c := creation{
-		kind: wire.MemoryImage, context: s.Argument[0], flags: s.Argument[flags], element: elementSize(s.Copy(0)), status: err,
+		kind: wire.MemoryImage, context: s.Argument[0], flags: s.Argument[flags], element: elementSize(s.CopiedArgument(0)), status: err,
 	}
-	desc := descOf(s.Copy(1))
+	desc := descOf(s.CopiedArgument(1))
 	c.share, c.least = desc.memory, desc.imageBytes(c.element)
 	if s.Result != 0 {
 		c.size = c.least
@@ -132,7 +132,7 @@ func (cr *creates) handleImage3D(s *wire.Sample) {
 }
 
 func (cr *creates) addOldImage(s *wire.Sample, desc *description) {
-	c := creation{kind: wire.MemoryImage, context: s.Argument[0], flags: s.Argument[1], element: elementSize(s.Copy(0))}
+	c := creation{kind: wire.MemoryImage, context: s.Argument[0], flags: s.Argument[1], element: elementSize(s.CopiedArgument(0))}
 	if s.Result != 0 {
 		c.size = desc.imageBytes(c.element)
 	}

@@ -45,11 +45,11 @@ func (ks *kernels) handleCreate(s *wire.Sample) { ks.addKernel(s, s.Result, stri
 
 // handleCreateAll handles clCreateKernelsInProgram, which does not say the names of the kernels.
 func (ks *kernels) handleCreateAll(s *wire.Sample) {
-	list, made := s.Copy(0), uint32(s.Argument[1])
+	list, made := s.CopiedArgument(0), uint32(s.Argument[1])
 	if int32(s.Result) != 0 {
 		return
 	}
-	if count := s.Copy(1); count != nil {
+	if count := s.CopiedArgument(1); count != nil {
 		made = min(made, uint32(wordAt(count, 0)))
 	}
 	for i := range copiedHandles(list, made) {
@@ -134,7 +134,7 @@ func (ks *kernels) handleRelease(s *wire.Sample) {
 // handleSetArgument handles clSetKernelArg. Its value was copied only if it looks like an object of the driver.
 func (ks *kernels) handleSetArgument(s *wire.Sample) {
 	var handle uint64
-	if value := s.Copy(0); value != nil {
+	if value := s.CopiedArgument(0); value != nil {
 		handle = wordAt(value, 0) &^ isMarked
 	}
 	if int32(s.Result) != 0 {

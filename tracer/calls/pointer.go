@@ -69,7 +69,7 @@ func (p *pointers) handleFreeAll(s *wire.Sample) {
 	if q := p.queues.byHandle[s.Argument[0]]; q != nil {
 		in = q.likely
 	}
-	addresses := s.Copy(0)
+	addresses := s.CopiedArgument(0)
 	for i := range copiedHandles(addresses, uint32(s.Argument[1])) {
 		p.endMemoryAt(s, wordAt(addresses, i), in)
 	}
@@ -117,7 +117,7 @@ func (p *pointers) handleUnmap(s *wire.Sample) {
 func (p *pointers) handleMigrateAll(s *wire.Sample) {
 	c := p.command
 	c.beginCommand(s, wire.CommandMigrate)
-	list, sizes := s.Copy(0), s.Copy(1)
+	list, sizes := s.CopiedArgument(0), s.CopiedArgument(1)
 	for i := range copiedHandles(list, uint32(s.Argument[1])) {
 		x := wholeExtent(p.memories.byHandle[wordAt(list, i)])
 		if i < copiedHandles(sizes, uint32(s.Argument[1])) && wordAt(sizes, i) > 0 {

@@ -30,7 +30,7 @@ const (
 func (qs *queues) handleCreate(s *wire.Sample) { qs.addQueue(s, s.Argument[2]) }
 
 func (qs *queues) handleCreateWithProperties(s *wire.Sample) {
-	list := s.Copy(0)
+	list := s.CopiedArgument(0)
 	for i := 0; i+1 < min(len(list), propertiesBytes)/8 && wordAt(list, i) != 0; i += 2 {
 		if wordAt(list, i) == queueProperties {
 			qs.addQueue(s, wordAt(list, i+1))

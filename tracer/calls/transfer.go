@@ -65,8 +65,8 @@ func (c *command) handleCopyBuffer(s *wire.Sample) {
 func rectTransfer(op wire.Command, flags uint8) func(*command, *wire.Sample) {
 	return func(c *command, s *wire.Sample) {
 		c.beginCommand(s, op)
-		region := s.Copy(0)
-		c.noteBufferUse(s.Argument[1], flags, rectangle(s.Copy(1), region), rectangleEnd(s.Copy(1), region))
+		region := s.CopiedArgument(0)
+		c.noteBufferUse(s.Argument[1], flags, rectangle(s.CopiedArgument(1), region), rectangleEnd(s.CopiedArgument(1), region))
 		c.writeEvents(op == wire.CommandRead && isBlocking(s, 2))
 	}
 }
@@ -75,22 +75,22 @@ func rectTransfer(op wire.Command, flags uint8) func(*command, *wire.Sample) {
 func imageTransfer(op wire.Command, flags uint8) func(*command, *wire.Sample) {
 	return func(c *command, s *wire.Sample) {
 		c.beginCommand(s, op)
-		c.noteImageUse(s.Argument[1], flags, s.Copy(0), rectangleEnd(s.Copy(1), s.Copy(0)))
+		c.noteImageUse(s.Argument[1], flags, s.CopiedArgument(0), rectangleEnd(s.CopiedArgument(1), s.CopiedArgument(0)))
 		c.writeEvents(op == wire.CommandRead && isBlocking(s, 2))
 	}
 }
 
 func (c *command) handleCopyRect(s *wire.Sample) {
 	c.beginCommand(s, wire.CommandCopy)
-	region := s.Copy(0)
-	c.noteBufferUse(s.Argument[1], reads, rectangle(s.Copy(1), region), rectangleEnd(s.Copy(1), region))
+	region := s.CopiedArgument(0)
+	c.noteBufferUse(s.Argument[1], reads, rectangle(s.CopiedArgument(1), region), rectangleEnd(s.CopiedArgument(1), region))
 	c.noteBufferUse(s.Argument[2], writes, rectangle(nil, region), rectangleEnd(nil, region))
 	c.writeEvents(false)
 }
 
 func (c *command) handleCopyImage(s *wire.Sample) {
 	c.beginCommand(s, wire.CommandCopy)
-	region := s.Copy(0)
+	region := s.CopiedArgument(0)
 	c.noteImageUse(s.Argument[1], reads, region, rectangleEnd(nil, region))
 	c.noteImageUse(s.Argument[2], writes, region, rectangleEnd(nil, region))
 	c.writeEvents(false)
@@ -98,17 +98,17 @@ func (c *command) handleCopyImage(s *wire.Sample) {
 
 func (c *command) handleCopyImageToBuffer(s *wire.Sample) {
 	c.beginCommand(s, wire.CommandCopy)
-	region := s.Copy(0)
-	c.noteImageUse(s.Argument[1], reads, region, rectangleEnd(s.Copy(1), region))
+	region := s.CopiedArgument(0)
+	c.noteImageUse(s.Argument[1], reads, region, rectangleEnd(s.CopiedArgument(1), region))
 	c.noteBufferUse(s.Argument[2], writes, contiguousExtent(s.Argument[5], c.imageBytes(s.Argument[1], region)), addSaturating(s.Argument[5], regionVolume(region)))
 	c.writeEvents(false)
 }
 
 func (c *command) handleCopyBufferToImage(s *wire.Sample) {
 	c.beginCommand(s, wire.CommandCopy)
-	region := s.Copy(0)
+	region := s.CopiedArgument(0)
 	c.noteBufferUse(s.Argument[1], reads, contiguousExtent(s.Argument[3], c.imageBytes(s.Argument[2], region)), addSaturating(s.Argument[3], regionVolume(region)))
-	c.noteImageUse(s.Argument[2], writes, region, rectangleEnd(s.Copy(1), region))
+	c.noteImageUse(s.Argument[2], writes, region, rectangleEnd(s.CopiedArgument(1), region))
 	c.writeEvents(false)
 }
 
@@ -138,7 +138,7 @@ func (c *command) handleMapBuffer(s *wire.Sample) {
 
 func (c *command) handleMapImage(s *wire.Sample) {
 	c.beginMap(s)
-	c.noteImageUse(s.Argument[1], mapFlags(s.Argument[3]), s.Copy(0), rectangleEnd(s.Copy(1), s.Copy(0)))
+	c.noteImageUse(s.Argument[1], mapFlags(s.Argument[3]), s.CopiedArgument(0), rectangleEnd(s.CopiedArgument(1), s.CopiedArgument(0)))
 	c.countMapping(1)
 	c.writeEvents(isBlocking(s, 2))
 }

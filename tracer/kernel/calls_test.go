@@ -64,7 +64,7 @@ func TestCopies(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := gather(t, k, 10)
-		if c := got[0].Copy(0); c == nil || binary.LittleEndian.Uint64(c) != handle {
+		if c := got[0].CopiedArgument(0); c == nil || binary.LittleEndian.Uint64(c) != handle {
 			t.Errorf("the memory given to a kernel is %x, want %x", c, handle)
 		}
 		for i, s := range got[1:6] {
@@ -72,14 +72,14 @@ func TestCopies(t *testing.T) {
 				t.Errorf("set %d: function %d, result %d, copied %v, want no copy", i+1, s.Function, s.Result, s.Copied)
 			}
 		}
-		text, _, _ := bytes.Cut(got[6].Copy(1), []byte{0})
-		if string(text) != "sum_of_squares" || got[6].Copy(0) != nil || got[6].Result != 0 {
-			t.Errorf("name: %q and %x, result %d", text, got[6].Copy(0), got[6].Result)
+		text, _, _ := bytes.Cut(got[6].CopiedArgument(1), []byte{0})
+		if string(text) != "sum_of_squares" || got[6].CopiedArgument(0) != nil || got[6].Result != 0 {
+			t.Errorf("name: %q and %x, result %d", text, got[6].CopiedArgument(0), got[6].Result)
 		}
 		checkList(t, &got[7], 3)
 		checkList(t, &got[8], 16)
-		if got[9].Copy(0) != nil {
-			t.Errorf("a list at no address: %x", got[9].Copy(0))
+		if got[9].CopiedArgument(0) != nil {
+			t.Errorf("a list at no address: %x", got[9].CopiedArgument(0))
 		}
 	})
 }
@@ -87,7 +87,7 @@ func TestCopies(t *testing.T) {
 // checkList checks a copy of n values, followed by zeros.
 func checkList(t *testing.T, s *wire.Sample, n int) {
 	t.Helper()
-	c := s.Copy(0)
+	c := s.CopiedArgument(0)
 	for i := 0; i < len(c)/8; i++ {
 		want := uint64(0)
 		if i < n {

@@ -116,8 +116,8 @@ func (c *Catalog) readLibrary(p *Process, m *Mapping) (Library, *content, error)
 	return l, found, nil
 }
 
-// File returns what is in a file that no process need have mapped. Functions is empty if it has no OpenCL functions.
-func (c *Catalog) File(path string) (Library, error) {
+// LibraryAt returns what is in a file that no process need have mapped. Functions is empty if it has no OpenCL functions.
+func (c *Catalog) LibraryAt(path string) (Library, error) {
 	l := Library{Path: path, Open: path}
 	var info unix.Stat_t
 	if err := unix.Stat(path, &info); err != nil {

@@ -31,7 +31,7 @@ func TestLoaderOfTheSystem(t *testing.T) {
 	if len(paths) == 0 {
 		t.Fatal("no loader is known")
 	}
-	known, err := c.File(paths[0])
+	known, err := c.LibraryAt(paths[0])
 	if err != nil || known.Device != list[0].Device || known.Inode != list[0].Inode || !maps.Equal(known.Functions, list[0].Functions) {
 		t.Errorf("%+v, %v", known, err)
 	}
@@ -65,7 +65,7 @@ func TestWhatIsProbed(t *testing.T) {
 	}
 	// The first wanted name counts.
 	list := NewCatalog([]string{"clEnqueueTask", "clReleaseMemObject"}, nil)
-	other, err := list.File(l.Open)
+	other, err := list.LibraryAt(l.Open)
 	if err != nil || len(other.Functions) != 1 || other.Functions["clEnqueueTask"] != l.Functions["clReleaseMemObject"] {
 		t.Errorf("%+v, %v", other, err)
 	}
@@ -234,11 +234,11 @@ func TestFilesThatAreNone(t *testing.T) {
 	c := NewCatalog(someCore, nil)
 	empty := filepath.Join(t.TempDir(), "libOpenCL.so.1")
 	put(t, empty, "")
-	if l, err := c.File(empty); err != nil || len(l.Functions) != 0 {
+	if l, err := c.LibraryAt(empty); err != nil || len(l.Functions) != 0 {
 		t.Errorf("%+v, %v", l, err)
 	}
 	for _, path := range []string{"/dev/null", t.TempDir(), "/none"} {
-		if l, err := c.File(path); err == nil {
+		if l, err := c.LibraryAt(path); err == nil {
 			t.Errorf("%+v", l)
 		}
 	}

@@ -333,7 +333,7 @@ func tryRotation(runs []map[string]*siteRun, loads []*load, name string) (r rota
 		r.saved += len(s.uses) - len(groups)
 		r.severalThreads = r.severalThreads || s.thread == severalUsers
 		before := loads[i].peakBytes()
-		undo = append(undo, loads[i].replaceGroups(groups))
+		undo = append(undo, loads[i].mergeGroups(groups))
 		if loads[i].peakBytes() > before {
 			r.saved = 0
 			break
@@ -374,9 +374,9 @@ func groupSequential(uses []bufferUse) [][]bufferUse {
 	return groups
 }
 
-// replaceGroups puts one block in the place of all that was held for each group, and returns a function that undoes
+// mergeGroups puts one block in the place of all that was held for each group, and returns a function that undoes
 // that.
-func (l *load) replaceGroups(groups [][]bufferUse) (undo func()) {
+func (l *load) mergeGroups(groups [][]bufferUse) (undo func()) {
 	change := func(sign int64) {
 		for _, g := range groups {
 			both := g[0].held

@@ -43,7 +43,7 @@ func Fit(o *FitOptions, command []string) (*FitResult, error) {
 		return nil, err
 	}
 	for _, setup := range s.setups {
-		least := Least{Policy: setup.Policy.Name()}
+		least := Least{Policy: setup.Policy.PolicyName()}
 		bytes, found, err := bisect(result.Peak, result.Resolution, func(bytes uint64) (bool, error) {
 			least.Runs++
 			return s.survivesWith(setup, bytes)
@@ -129,7 +129,7 @@ func (s *fitSearch) survivesWith(setup *watch.Setup, bytes uint64) (bool, error)
 	if !o.Survived() {
 		word = o.String()
 	}
-	pool := setup.Policy.Name()
+	pool := setup.Policy.PolicyName()
 	if pool == "none" {
 		pool = "no pool"
 	}

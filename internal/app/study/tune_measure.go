@@ -78,7 +78,7 @@ func newProgramSearch(o *TuneOptions, command []string) (*tuneSearch, *watch.Set
 // learnCosts runs the program without a pool first, unless the costs are given or that is how it runs anyway. Then the
 // driver serves every allocation. With a pool it serves few, and those are the first ones, which take longest.
 func (s *tuneSearch) learnCosts(program *Program, setup *watch.Setup, path string) error {
-	if !s.tuning.Fit || setup.Policy.Name() == "none" {
+	if !s.tuning.Fit || setup.Policy.PolicyName() == "none" {
 		return nil
 	}
 	o := s.options.Setup

@@ -201,7 +201,7 @@ func (r *runner) withExperimenter(next session.Tap) session.Tap {
 		return next
 	}
 	r.measured = NewExperimenter(&setup.Measure, r.model, next)
-	if !setup.Measure.Now && r.screen != nil && !setup.Auto && setup.Policy.Name() != "none" {
+	if !setup.Measure.Now && r.screen != nil && !setup.Auto && setup.Policy.PolicyName() != "none" {
 		time.AfterFunc(offerAfter, r.measured.OfferExperiment)
 	}
 	return r.measured

@@ -58,7 +58,7 @@ func (s *Subject) arguments() []string {
 // ModelOptions returns what a model knows of the subject before the first event.
 func (s *Subject) ModelOptions() stats.Options {
 	return stats.Options{
-		Program: s.program(), Arguments: s.arguments(), Policy: s.Setup.Policy.Name(), Started: session.Now(),
+		Program: s.program(), Arguments: s.arguments(), Policy: s.Setup.Policy.PolicyName(), Started: session.Now(),
 		App: s.App, Labels: s.Labels, DeviceMemory: s.Setup.Memory, EntriesMax: s.Setup.maxEntries(),
 		Nameless: s.Setup.nameless.Load,
 	}
@@ -232,7 +232,7 @@ func (o *Outputs) recordingHeader(begins uint64) recording.Header {
 	}
 	return recording.Header{
 		Created: time.Now().Add(-time.Duration(session.Now() - begins)), ClockNS: begins, Host: host, Program: o.subject.program(), Arguments: o.subject.arguments(),
-		Policy: setup.Policy.Name(), Limits: values, Auto: setup.Auto, Tags: setup.Tags.String(),
+		Policy: setup.Policy.PolicyName(), Limits: values, Auto: setup.Auto, Tags: setup.Tags.String(),
 		Scrub: scrub, DeviceMemory: setup.Memory, Environment: environment, Attached: o.subject.Attached,
 		Identity: o.subject.identity(),
 	}

@@ -184,11 +184,11 @@ func (s *Setup) PoisonRecycled() { s.Scrub = wire.ScrubPoison }
 
 // Configuration is the policy with its settings.
 func (s *Setup) Configuration() replay.Configuration {
-	return replay.Configuration{Policy: s.Policy.Name(), Settings: s.Settings}
+	return replay.Configuration{Policy: s.Policy.PolicyName(), Settings: s.Settings}
 }
 
 // loadsPool reports whether the library that pools is loaded into the program.
-func (s *Setup) loadsPool() bool { return s.Policy.Name() != "none" || s.Measure.Now }
+func (s *Setup) loadsPool() bool { return s.Policy.PolicyName() != "none" || s.Measure.Now }
 
 // WireConfig returns the settings in the form that the program's shim reads. onDemand: where nothing is recorded, the user may
 // start that later.
@@ -210,7 +210,7 @@ func (s *Setup) WireConfig(recorded, onDemand bool) wire.Config {
 	}
 	return wire.Config{
 		Tags: s.Tags, StackDepth: s.Depth, Pooling: s.loadsPool(), NoRelief: s.NoRelief,
-		Policy: s.Policy.Name(), Limits: strings.Join(texts, ","),
+		Policy: s.Policy.PolicyName(), Limits: strings.Join(texts, ","),
 		Wait: patience, Ungated: s.Ungated, Spill: s.Spill, Eager: s.Eager, CopyMin: copyMin, Scrub: s.Scrub, DeviceMemory: s.Memory, AnswerFree: s.Free,
 		// Most events are uses, and the dashboard needs few of them.
 		Uses: uses, Transfers: transfers,

@@ -77,7 +77,7 @@ func (s *Simulations) Start(model *stats.Model) (session.Tap, error) {
 	var listeners []live.Listener
 	var err error
 	if s.dashboard {
-		policy, settings := pooledConfiguration(s.setup.Policy.Name(), s.setup.Settings)
+		policy, settings := pooledConfiguration(s.setup.Policy.PolicyName(), s.setup.Settings)
 		if s.curve, err = curve.NewLive(policy, settings, curve.Options{}); err != nil {
 			return nil, err
 		}

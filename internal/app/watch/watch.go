@@ -91,7 +91,7 @@ func Run(o *Options, source Source) error {
 	failures := NewFailures(w.model, &w.notes)
 	w.showDashboard()
 	// Signals end the wait for a disk that does not answer.
-	defer console.AfterThat(ended, disk.GiveUp)()
+	defer console.AfterThat(ended, disk.StopWaiting)()
 	end := source.Wait()
 	stopServing()
 	return w.writeReport(&end, failures)

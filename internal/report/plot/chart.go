@@ -89,7 +89,7 @@ func (c *Chart) SVG() string {
 	c.bars(&d)
 	c.points(&d)
 	c.rules(&d)
-	c.marks(&d)
+	c.drawMarks(&d)
 	d.open("line", "class", "cursor", "y1", "0", "y2", "100%", "x1", "-1", "x2", "-1", "visibility", "hidden")
 	d.close("line")
 	d.close("svg")
@@ -197,8 +197,8 @@ func (c *Chart) rules(d *drawing) {
 	}
 }
 
-// marks draws a line with a small head that is easier to point at.
-func (c *Chart) marks(d *drawing) {
+// drawMarks draws a line with a small head that is easier to point at.
+func (c *Chart) drawMarks(d *drawing) {
 	for _, mark := range c.Marks {
 		x := percent(c.X.At(mark.X))
 		d.open("g", "class", "mark "+mark.Class)
