@@ -338,7 +338,7 @@ define show
 	bin/gpumemtop $$headless --guide -f -o build/$@.gmt $(1) || [ $$? -gt 128 ] # stopped by you
 	@echo; bin/gpumemtop report build/$@.gmt --section brief
 	@bin/gpumemtop export build/$@.gmt --format chrome -f -o build/$@.json
-	@echo; echo "recording: build/$@.gmt (all of it: bin/gpumemtop report build/$@.gmt, or view)"
+	@echo; echo "recording: build/$@.gmt (bin/gpumemtop report or view)"
 	@echo "JSON:      build/$@.json (open it at https://ui.perfetto.dev)"
 endef
 
