@@ -109,7 +109,7 @@ func Split(text string, columns int) (first, rest string) {
 	return first, text[len(first):]
 }
 
-// ProgramNameOf returns the last part of a program's path, "-" if the path is empty.
+// ProgramName returns the last part of a program's path, "-" if the path is empty.
 func ProgramName(program string) string {
 	if program == "" {
 		return "-"
