@@ -476,6 +476,9 @@ func TestCreateRefuses(t *testing.T) {
 			t.Errorf("%s: created", bad)
 		}
 	}
+	if _, err := Create(dir, Header{}, false); err == nil || !strings.Contains(err.Error(), "is a folder") {
+		t.Errorf("folder: %v", err)
+	}
 }
 
 // A file that is being written is refused to a second writer, and left as it is.

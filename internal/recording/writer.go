@@ -80,6 +80,9 @@ func Create(path string, h Header, force bool) (*Writer, error) {
 		flags = os.O_WRONLY | os.O_CREATE
 	}
 	file, err := os.OpenFile(path, flags, 0o600)
+	if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
+		return nil, fmt.Errorf("create recording: %s is a folder: use -o to name a file", path)
+	}
 	if errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("%s exists: use -f to overwrite it or -o to name another", path)
 	}

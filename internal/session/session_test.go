@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -223,6 +224,24 @@ func TestStartErrors(t *testing.T) {
 		if !errors.Is(err, test.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want one line of %v", test.name, err, test.want)
 		}
+	}
+}
+
+func TestRecordingIsNoProgram(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.gmt")
+	w, err := recording.Create(path, recording.Header{}, false)
+	if err == nil {
+		err = w.Close(recording.Footer{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := FindProgram(path); !errors.Is(err, ErrNotExecutable) || !strings.HasSuffix(err.Error(), "it is a recording: gpumemtop report "+path) {
+		t.Errorf("%v", err)
+	}
+	t.Chdir(filepath.Dir(path))
+	if _, err := FindProgram("run.gmt"); !errors.Is(err, ErrNotExecutable) {
+		t.Errorf("%v", err)
 	}
 }
 

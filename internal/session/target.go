@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -40,6 +41,9 @@ func FindProgram(name string) (string, error) {
 	if found := nonExecutableInPath(name); found != "" {
 		return "", fmt.Errorf("%w: %s: %s", ErrNotExecutable, found, whyNotExecutable(found))
 	}
+	if isRecording(name) {
+		return "", fmt.Errorf("%w: %s: %s", ErrNotExecutable, name, whyNotExecutable(name))
+	}
 	return "", fmt.Errorf("%w: %s: check the spelling, or give its path, like ./%s", ErrNotFound, name, name)
 }
 
@@ -47,7 +51,19 @@ func whyNotExecutable(path string) string {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return "it is a folder"
 	}
+	if isRecording(path) {
+		return "it is a recording: gpumemtop report " + path
+	}
 	return "chmod +x it first"
+}
+
+func isRecording(path string) bool {
+	reader, err := recording.Open(path)
+	if err != nil {
+		return false
+	}
+	_ = reader.Close() // nothing was written
+	return true
 }
 
 // nonExecutableInPath finds a file that LookPath passed over because it is not executable.
