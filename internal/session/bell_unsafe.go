@@ -58,11 +58,14 @@ func (b *bell) awaitRing() bool {
 	return err == 0 || err == unix.EINTR
 }
 
+// bellPatience is for how long close tries to wake listen.
+const bellPatience = time.Second
+
 // close ends listen, unless the program has shortened the file: no wake reaches who waits for its memory then.
 func (b *bell) close() {
 	b.over.Store(true)
 	b.start.Do(func() { close(b.ended) })
-	for range 10_000 {
+	for began := time.Now(); time.Since(began) < bellPatience; {
 		wakeAll(b.futex()) // which goes unheard while nothing waits yet
 		select {
 		case <-b.ended:
