@@ -82,7 +82,7 @@ var sections = []section{
 		footnotes: "Blocks are used in random order, so that the processor's caches hold the first columns and not the last: a Go map shows\n" +
 			"what that alone costs.",
 	})},
-	{name: "places", title: "What a request costs that a plan serves, one that departs from it, and one of slab, by places of the plan", measure: goBenchmarkSection(parts{
+	{name: "places", title: "What requests cost: served by a plan, against a plan, and under slab; by places of the plan", measure: goBenchmarkSection(parts{
 		pattern: "^BenchmarkPlanned$", duration: "30ms", columns: "/places", units: []string{"ns/op"}, packages: []string{"./allocator"},
 	})},
 	{name: "learning", title: "What learning plans costs: processor ns per record, and as a share of one core while the program ran", measure: goBenchmarkSection(parts{

@@ -1,5 +1,5 @@
 // Package devicebench finds out what buffers cost on this machine's OpenCL devices: to create, to touch for the first time,
-// to use again and to release, by size. Drivers run in child processes of this program (RunChild), so that one that crashes
+// to use again and to release, by size. Drivers run in child processes of this program (RunChild), so that a driver that crashes
 // or hangs takes nothing else with it; the parent (Run) gathers what they tell, fits lines and judges.
 //
 // A driver may crash, hang, or leak threads and memory. A child reports each figure at once, is killed first when memory

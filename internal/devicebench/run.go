@@ -127,7 +127,7 @@ func (o *Options) measure(ctx context.Context, d *Device, budget time.Duration, 
 	}
 }
 
-// runChild runs this program as one that follows an order, and gives each of its messages to take. It returns what a
+// runChild runs this program as a child that follows an order, and gives each of its messages to take. It returns what a
 // driver said was wrong, and an error when the process did not come to its end: it crashed or hung. When ctx is done
 // the child is asked to end, and made to if it does not.
 func (o *Options) runChild(ctx context.Context, what order, wait time.Duration, watch func(), take func(*message)) (failure string, err error) {

@@ -97,7 +97,7 @@ type Torn struct {
 	LastNS uint64 // latest time of an event before, CLOCK_MONOTONIC; 0 when there is none
 }
 
-// TornEnd returns what a recording without a footer lost at its end, false for one that ended in order. It unpacks nothing
+// TornEnd returns what a recording without a footer lost at its end, false if the recording ended in order. It unpacks nothing
 // and does not change what Next reads. Errors are of the file system.
 func (r *Reader) TornEnd() (Torn, bool, error) {
 	if r.footer != nil {

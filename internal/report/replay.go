@@ -71,7 +71,7 @@ func ReplayText(w io.Writer, r *replay.Result, recorded, device string) error {
 		{"hit rate", fmt.Sprintf("%s of %s, steady %s; as recorded with %s %s", units.Percent(r.HitRate(), r.Hits+r.Misses),
 			units.Count(r.Hits+r.Misses, "request"), units.Percent(r.SteadyHitRate(), r.SteadyRequests), units.Clean(recorded), units.Percent(r.RecordedHitRate(), r.Recorded.Hits+r.Recorded.Misses))},
 		{"misses", missText(r)},
-		{"driver", fmt.Sprintf("%s, %d avoided; %d given back by the policy", units.Count(r.DriverCreates, "create"), r.Hits, r.Evictions)},
+		{"driver", fmt.Sprintf("%s of blocks and slabs, %d avoided; %d given back by the policy", units.Count(r.DriverCreates, "create"), r.Hits, r.Evictions)},
 		{"time", timeText(r, recorded, device)},
 		{"memory", fmt.Sprintf("peak %s in use (waste %s), %s reserved", units.FormatLong(r.PeakInUse),
 			units.Percent(r.WasteAtPeak(), r.PeakInUse), units.FormatLong(r.PeakReserved))},

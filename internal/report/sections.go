@@ -81,13 +81,13 @@ func (v *view) settings() section {
 	return s
 }
 
-// severalText says what findings mean where a process uses several devices; empty: none does.
+// severalText says what is unknown where a process uses several devices; empty: none does.
 func severalText(s *stats.Snapshot) string {
 	most := s.MostDevices()
 	if most < 2 {
 		return ""
 	}
-	return fmt.Sprintf("a process uses %d devices: findings compare what it has on all of them with the memory of one", most)
+	return fmt.Sprintf("a process uses %d devices: what each of them holds is not known", most)
 }
 
 // devicesText lists the devices if there are several, and says so if only the numbers within a process distinguish them.

@@ -78,7 +78,7 @@ func (s *Session) forwardSignals(signals <-chan os.Signal) {
 	}
 }
 
-// isFromKeyboard reports whether a signal is one that the terminal sends to its whole foreground process group. The
+// isFromKeyboard reports whether the terminal sends a signal to its whole foreground process group. The
 // target is in ours when no stream is captured, so it has that signal already; a second one would mean "at once" to
 // many programs.
 func isFromKeyboard(sig os.Signal) bool {

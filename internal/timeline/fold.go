@@ -43,7 +43,7 @@ func (v *Viewer) foldRecording(ctx context.Context, reader *recording.Reader) {
 	v.keepLast(ctx, m, reader, err)
 }
 
-// newModel returns a model of the recording that has seen nothing yet, and what it has the map of slabs from.
+// newModel returns a model of the recording that has seen nothing yet, and the source of the model's map of slabs.
 func (v *Viewer) newModel() (*stats.Model, slabs) {
 	m := stats.New(v.options.Model(v.header))
 	var s slabs

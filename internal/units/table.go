@@ -41,8 +41,7 @@ func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
 // String returns the table, one line for each row, without spaces at the ends of lines.
 func (t *Table) String() string {
 	var b strings.Builder
-	lacks := t.drop()
-	widths := t.widths()
+	lacks, widths := t.dropColumns(t.widths())
 	last := t.cutLastColumn(widths)
 	for _, row := range t.rows {
 		var line strings.Builder
@@ -63,17 +62,16 @@ func (t *Table) String() string {
 	return b.String()
 }
 
-// drop removes columns of least worth until the others have room, and returns the titles of what it removed.
-func (t *Table) drop() (lacks []string) {
+// dropColumns removes columns of least worth until the others have room. It returns their titles, and the widths that are left.
+func (t *Table) dropColumns(widths []int) (lacks []string, left []int) {
 	if t.Width == 0 || len(t.rows) == 0 {
-		return nil
+		return nil, widths
 	}
 	titles := t.rows[0]
 	if t.Titles != nil {
 		titles = slices.Clone(t.Titles)
 	}
 	for _, title := range t.Least {
-		widths := t.widths()
 		if last := len(widths) - 1; t.room(widths) >= min(widths[last], 26) {
 			break
 		}
@@ -81,7 +79,7 @@ func (t *Table) drop() (lacks []string) {
 		if at < 0 {
 			continue
 		}
-		lacks, titles = append(lacks, title), slices.Delete(slices.Clone(titles), at, at+1)
+		lacks, titles, widths = append(lacks, title), slices.Delete(slices.Clone(titles), at, at+1), slices.Delete(widths, at, at+1)
 		for i, row := range t.rows {
 			if at < len(row) {
 				t.rows[i] = slices.Delete(slices.Clone(row), at, at+1)
@@ -91,7 +89,7 @@ func (t *Table) drop() (lacks []string) {
 			t.Align = t.Align[:at] + t.Align[at+1:]
 		}
 	}
-	return lacks
+	return lacks, widths
 }
 
 // room returns how many columns are left for the last column.

@@ -221,7 +221,7 @@ static void try_line(void)
 	atomic_flag_clear(&making);
 }
 
-/* The system's clock, but no time before one that lines have reached. */
+/* The system's clock, but at least the time that lines have reached. */
 static uint64_t system_later(void)
 {
 	uint64_t now = system_now(), least = atomic_load_explicit(&reached, memory_order_relaxed);

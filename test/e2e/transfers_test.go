@@ -133,7 +133,7 @@ func TestTransfersBetweenDevices(t *testing.T) {
 			t.Errorf("%s: %+v, %+v", name, b, f.Found)
 		}
 		text := readFile(t, tool(t, "report", "--format", "text", "--section", "settings", file))
-		if !strings.Contains(text, "a process uses 2 devices: findings compare what it has on all of them with the memory") {
+		if !strings.Contains(text, "a process uses 2 devices: what each of them holds is not known") {
 			t.Errorf("%s: which device is meant?\n%s", name, text)
 		}
 	}

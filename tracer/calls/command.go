@@ -325,10 +325,11 @@ func (c *command) handleMigrate(s *wire.Sample) {
 // migrates notes with which flags the command migrates all that it uses: with undefined contents no bytes move.
 func (c *command) migrates(flags uint64) {
 	const contentUndefined = 1 << 1 // CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED
+	if flags&contentUndefined == 0 {
+		return
+	}
 	for i := range c.access[:c.count] {
-		if flags&contentUndefined != 0 {
-			c.access[i].extent = unplacedExtent(0)
-		}
+		c.access[i].extent = unplacedExtent(0)
 	}
 }
 

@@ -93,7 +93,7 @@ func (d *OnDemand) Toggle(until uint64) (text string, err error) {
 		d.patience = time.Now().Add(2 * time.Second)
 		return fmt.Sprintf("recorded %s: %s", units.Duration(now-min(d.since, now)), d.path), d.Flush()
 	}
-	d.completeFile() // one that has ended, and lacks names
+	d.completeFile() // the trace has ended, and lacks names
 	name, err := files.ExpandName(onDemandName, d.outputs.subject.Name, time.Now())
 	if err != nil {
 		return "", err

@@ -77,7 +77,7 @@ func (t *thread) store(location string, value int, o order) {
 	t.next(access{location: location, order: o, value: value})
 }
 
-// exchange returns the former value, and waits for one that fits; any does if fits is nil.
+// exchange returns the former value. It waits for a value that fits; any value does if fits is nil.
 func (t *thread) exchange(location string, value int, o order, fits func(int) bool) int {
 	return t.next(access{location: location, order: o, reads: true, fits: fits, change: func(int) int { return value }})
 }

@@ -134,7 +134,7 @@ var programs = map[string]program{
 	"a line's rate is its own":                                     line("write its rate", "read its rate"),
 	"one thread at a time makes a line":                            locked("making", "make", "make", "made"),
 	"the first reading is there once the clock is on":              passed("off", 1, 0, "on", "is it on"),
-	"no time before one that lines have reached":                   reached,
+	"at least the time that lines have reached":                    reached,
 	"the core learns that the counter may not be read":             crossed("refused", "core_word", "refuse", "is there a core", "core comes", "is it refused", false),
 	"the last pin goes after all uses":                             lastPin("unpin", "unpin a slab"),
 	"the last pin of a slab goes after all uses":                   lastPin("unpin a slab", "unpin"),
@@ -250,7 +250,7 @@ var reached = program{
 	wrong: func(results []int) bool { return results[1] == 1 },
 }
 
-// lastPin has two threads use memory, and the one that takes the last pin end it.
+// lastPin has two threads use memory; the thread that takes the last pin ends it.
 func lastPin(place, other string) program {
 	side := func(t *thread, mine, its string, o order) int {
 		t.store(mine, 1, plain)

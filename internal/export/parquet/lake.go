@@ -195,7 +195,7 @@ func (l *Lake) Commit() (Added, error) {
 	return l.added, l.nameCommit(l.commitName, l.noteCommits)
 }
 
-// nameCommit gives the commit its name, once its files are on the disk. note may then note what it has.
+// nameCommit gives the commit its name, once its files are on the disk. Then note may write down which recordings the commit has.
 func (l *Lake) nameCommit(commit func() string, note func(lock *os.File, name string)) error {
 	for _, t := range l.allTables() {
 		if err := t.finish(); err != nil {

@@ -70,7 +70,7 @@ func makeRuns(t *testing.T, folder string) map[string]*made {
 		t.Fatal(err)
 	}
 	if out, err := exec.CommandContext(t.Context(), "unshare", "-u", "true").CombinedOutput(); err != nil {
-		t.Skipf("no other host's name can be taken here: %v: %s", err, out)
+		t.Fatalf("unshare takes another host's name: run this as root: %v: %s", err, out)
 	}
 	all := map[string]*made{}
 	var mu sync.Mutex
