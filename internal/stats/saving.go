@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -140,14 +141,15 @@ func (m *Model) Measuring() bool { return m.measured.Following() }
 // is nil: there may be thousands of processes, with a few sizes each.
 type timings [65]*timing
 
-// timing keeps the latest figures of one size class.
+// timing keeps figures of one size class. The latest leave out slow first calls, those of all calls a slow end, such as that of calls
+// that the pool makes again while the program is busy.
 type timing struct {
-	ns    [latest]uint32
-	count uint64 // of all calls so far
+	latest, all [kept]uint32 // of the latest calls; of calls drawn from all, each as likely
+	count       uint64       // of all calls so far
 }
 
-// latest is how many figures a size class keeps.
-const latest = 8
+// kept is how many figures of each kind a size class keeps.
+const kept = 8
 
 // enoughTimed is how many calls of a size class are needed to know usual calls from slow first ones: under a pool there are few others,
 // and what these take, with cold caches, was ten times what calls take in a loop.
@@ -166,7 +168,14 @@ func (t *timings) add(size uint64, ns uint32) {
 		c = &timing{}
 		t[bits.Len64(size)] = c
 	}
-	c.ns[c.count%latest] = ns
+	c.latest[c.count%kept] = ns
+	place := c.count
+	if c.count >= kept {
+		place, _ = bits.Mul64(c.count*0x9E3779B97F4A7C15, c.count+1) // the same draw in each run
+	}
+	if place < kept {
+		c.all[place] = ns
+	}
 	c.count++
 }
 
@@ -209,17 +218,21 @@ func nearest(known *[65]uint32, class int) uint32 {
 	return 0
 }
 
-// The parts of the latest figures that within leaves out on each side.
+// The parts of the kept figures that within leaves out on each side.
 const (
 	median   = 2
 	quartile = 4
 )
 
-// within returns the figures that a part of the latest ones, half or a quarter, lies below and above. There must be at least one.
+// within returns the figures that a part of the kept ones, half or a quarter, lies below and above: of the latest and of all calls, the
+// lower below and the higher above. There must be at least one.
 func (c *timing) within(part uint64) (low, high uint32) {
-	sorted := c.ns
-	n := min(c.count, latest)
-	slices.Sort(sorted[:n])
+	n := min(c.count, kept)
 	outside := (n - 1) / part
-	return sorted[outside], sorted[n-1-outside]
+	low = math.MaxUint32
+	for _, sorted := range [2][kept]uint32{c.latest, c.all} {
+		slices.Sort(sorted[:n])
+		low, high = min(low, sorted[outside]), max(high, sorted[n-1-outside])
+	}
+	return low, high
 }

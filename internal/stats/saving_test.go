@@ -86,6 +86,31 @@ func TestSavedIsBounded(t *testing.T) {
 	}
 }
 
+// TestSlowFirstAndLastCalls: neither the first nor the last calls decide, which may be slow for reasons of their own.
+func TestSlowFirstAndLastCalls(t *testing.T) {
+	for name, slow := range map[string]func(call, calls int) bool{
+		"first": func(call, _ int) bool { return call < kept },
+		"last":  func(call, calls int) bool { return call >= calls-kept },
+	} {
+		for _, calls := range []int{6 * kept, 10_000} {
+			var c costs
+			for call := range calls {
+				ns := uint32(400)
+				if slow(call, calls) {
+					ns = 9000
+				}
+				c.creates.add(64, ns)
+				c.releases.add(64, ns)
+			}
+			c.countHit(64, 100)
+			c.countHit(64, 100)
+			if got := c.saved(); got.NS != 2*(400+400-100) {
+				t.Errorf("the %s of %d calls are slow: %+v", name, calls, got)
+			}
+		}
+	}
+}
+
 // TestSavedByARun counts what a stream of records saves: one cold create and release, usual ones, then hits.
 func TestSavedByARun(t *testing.T) {
 	s := newStream(Options{})
