@@ -68,11 +68,13 @@ func (h *Heap) disownBlock(p *Process, b *Block) {
 
 // overtaken are the latest objects whose block served another request before their release was recorded, by another thread.
 type overtaken struct {
-	latest [overtakenMax]struct {
-		process *Process
-		id      uint64
-	}
-	turn int
+	latest [overtakenMax]overtakenObject
+	turn   int
+}
+
+type overtakenObject struct {
+	process *Process
+	id      uint64
 }
 
 const overtakenMax = 1024
@@ -82,12 +84,18 @@ const overtakenMax = 1024
 func (h *Heap) awaitRelease(p *Process, o *Object) {
 	note := &h.overtaken.latest[h.overtaken.turn]
 	h.overtaken.turn = (h.overtaken.turn + 1) % overtakenMax
+	h.abandonOvertaken(note)
+	note.process, note.id = p, o.ID
+}
+
+// abandonOvertaken abandons the object of a note, unless its release has come.
+func (h *Heap) abandonOvertaken(note *overtakenObject) {
 	if note.process != nil {
 		if lost := note.process.Object(note.id); lost != nil {
 			h.abandonObject(note.process, lost, Unknown)
 		}
 	}
-	note.process, note.id = p, o.ID
+	*note = overtakenObject{}
 }
 
 // vacateBlock ends the present use of a block.

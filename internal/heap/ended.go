@@ -15,7 +15,14 @@ const never = math.MaxUint64
 // applyExit handles EXIT. A record from the process itself, which has a thread, means that exit handlers run. One from the
 // session means that the process is gone.
 func (h *Heap) applyExit(p *Process, gone bool) {
-	p.gone = p.gone || gone
+	if gone && !p.gone {
+		p.gone = true
+		for i := range h.overtaken.latest { // whose releases were lost, as they come no more
+			if note := &h.overtaken.latest[i]; note.process == p {
+				h.abandonOvertaken(note)
+			}
+		}
+	}
 	if !p.Ended {
 		p.Ended, p.ended = true, h.now
 		h.ended++

@@ -107,7 +107,8 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// TestLostReleasesAddNothing: while releases are lost, a block that serves again and again leaves no trail of objects.
+// TestLostReleasesAddNothing: while releases are lost, a block that serves again and again leaves no trail of objects, and
+// of those that had it none is a leak.
 func TestLostReleasesAddNothing(t *testing.T) {
 	l := &ledger{open: map[string]bool{}}
 	h := heap.New(heap.Options{}, l)
@@ -134,6 +135,10 @@ func TestLostReleasesAddNothing(t *testing.T) {
 	}
 	if p := h.Lookup(1); h.Live > 1025 || p.InUse != 64 || l.sum.InUse != 64 || len(p.Objects()) > 1025 {
 		t.Errorf("lost releases: %d live, %d bytes in use, of %d objects", h.Live, p.InUse, len(p.Objects()))
+	}
+	h.Apply(&wire.Record{Process: 1, Event: wire.Event{Kind: wire.KindExit}})
+	if p := h.Lookup(1); h.Live != 1 || p.InUse != 64 || len(p.Objects()) != 1 { // no release comes after that
+		t.Errorf("at the end: %d live, %d bytes in use, of %d objects", h.Live, p.InUse, len(p.Objects()))
 	}
 	if len(l.bad) > 0 {
 		t.Errorf("%q", l.bad)
