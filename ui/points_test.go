@@ -166,7 +166,7 @@ func TestTheKneeIsSuggested(t *testing.T) {
 // TestAllIsWell: where nothing is wrong the screen says so, and a program that leaked does not look well at its end.
 func TestAllIsWell(t *testing.T) {
 	d := newTest((&calls{}).options(), 140, 42, sampleSnapshot())
-	shows(t, d, "watching… (judged after 10 s)")
+	shows(t, d, "watching… (judged in 10 s)")
 	s := sampleSnapshot()
 	s.Time += 10e9
 	d.Update(frameMsg{now: testStart.Add(10 * time.Second), snap: s})

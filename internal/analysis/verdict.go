@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"fmt"
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -44,10 +45,19 @@ func (l *Live) judged() bool {
 		return false
 	case allEnded(s):
 		return true
-	case l.Still: // a moment of a recording, which knows what was before
-		return relative(s.Started, s.Time) >= judgedNS
 	}
-	return l.begun > 0 && relative(l.begun, s.Time) >= judgedNS
+	return l.watched() >= judgedNS
+}
+
+// watched returns for how many ns there was something to judge, since the latest change.
+func (l *Live) watched() uint64 {
+	switch s := l.latest; {
+	case l.Still: // a moment of a recording, which knows what was before
+		return relative(s.Started, s.Time)
+	case l.begun > 0:
+		return relative(l.begun, s.Time)
+	}
+	return 0
 }
 
 // sentence says what was judged, and what was not, where nothing was found.
@@ -56,7 +66,7 @@ func (l *Live) sentence() string {
 	case s == nil || s.Totals.Creates == 0:
 		return "no allocation to judge"
 	case !l.judged():
-		return "watching… (judged after 10 s)"
+		return fmt.Sprintf("watching… (judged in %d s)", (judgedNS-l.watched()+999_999_999)/1_000_000_000)
 	case allEnded(s):
 		return "fine: no mistake, all memory released; " + rivalsText(s, "was", "")
 	case l.Still:

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -23,13 +24,13 @@ func TestVerdicts(t *testing.T) {
 			t.Errorf("%s: %v, %q, %+v", when, got, judged, l.Points)
 		}
 	}
-	const watching, fine = "watching… (judged after 10 s)", "fine: no mistake, no growth of late; other policies are not compared"
+	const watching, fine = "watching… (judged in 10 s)", "fine: no mistake, no growth of late; other policies are not compared"
 	says("before the first snapshot", Watching, "no allocation to judge")
 	l.Update(lively(30))
 	says("before the first create", Watching, "no allocation to judge")
 	for seconds := uint64(31); seconds < 41; seconds++ {
 		l.Update(quiet(seconds))
-		says("in the first 10 s", Watching, watching)
+		says("in the first 10 s", Watching, fmt.Sprintf("watching… (judged in %d s)", 41-seconds))
 	}
 	l.Update(quiet(41))
 	says("after 10 s", Fine, fine)
