@@ -330,6 +330,21 @@ func TestLeaksOfEndedProcesses(t *testing.T) {
 	}
 }
 
+// TestLeakHasItsOwnCallers: of the callers of one function, those whose buffers are left.
+func TestLeakHasItsOwnCallers(t *testing.T) {
+	s := newTape()
+	for tag, caller := range []string{"fill", "copy", "scale"} {
+		s.put(wire.Event{Kind: wire.KindSite, Tag: uint32(tag + 1)}, "make\t/src/a.c\t3\tapp+0x10\n"+caller+"\t/src/a.c\t4\tapp+0x20\n")
+	}
+	s.release(s.driver(1, 100), wire.OutcomeDriver)
+	s.driver(2, 50)
+	s.driver(3, 40)
+	s.exit()
+	if a := s.analyse(t); len(a.Leaks) != 1 || a.Leaks[0].Buffers != 2 || strings.Join(a.Leaks[0].Stack, ", ") != "make /src/a.c:3, copy /src/a.c:4" {
+		t.Errorf("%+v", a.Leaks)
+	}
+}
+
 // TestTimesOutOfOrder: names come late, with times of their own, blocking commands come when they are done, and threads'
 // records in stretches. None of that moves what it does not concern.
 func TestTimesOutOfOrder(t *testing.T) {

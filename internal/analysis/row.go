@@ -181,11 +181,14 @@ func (x *run) leaks() []Leak {
 		of      *row
 		process uint32
 	}
-	parts := map[part]leftover{}
+	parts, largest := map[part]leftover{}, map[*row]*site{} // largest: the call stack of a row that left the most
 	for _, s := range x.books.sorted() {
 		if w := x.row(s); s.leaked != (leftover{}) && w.wanted {
 			at := part{w, s.process}
 			parts[at] = s.leaked.plus(parts[at])
+			if s.leaked.buffers > 0 && (largest[w] == nil || s.leaked.bytes > largest[w].leaked.bytes) {
+				largest[w] = s
+			}
 		}
 	}
 	rows := map[*row]*Leak{}
@@ -195,7 +198,8 @@ func (x *run) leaks() []Leak {
 		}
 		of := rows[at.of]
 		if of == nil {
-			of = &Leak{Name: at.of.name, Stack: at.of.stack, Oldest: math.MaxUint64}
+			s := largest[at.of]
+			of = &Leak{Name: at.of.name, Stack: x.survey.names.Process(s.process).Site(s.tag).Stack, Oldest: math.MaxUint64}
 			rows[at.of] = of
 		}
 		of.Buffers, of.Bytes, of.Retained = of.Buffers+l.buffers, of.Bytes+l.bytes, of.Retained+l.retained

@@ -45,6 +45,27 @@ func TestOwnWrappers(t *testing.T) {
 	}
 }
 
+// TestStackOfSeveralCallers: a row shows no caller that only some of its buffers have.
+func TestStackOfSeveralCallers(t *testing.T) {
+	for _, test := range []struct {
+		stacks []string
+		want   []string
+	}{
+		{[]string{"make\ta.c\t3\tx+1\nfill\ta.c\t4\tx+2\nmain\ta.c\t9\tx+3", "make\ta.c\t3\tx+1\ncopy\ta.c\t5\tx+2\nmain\ta.c\t9\tx+3"}, []string{"make a.c:3"}},
+		{[]string{"make\ta.c\t3\tx+1\nmain\ta.c\t8\tx+3", "make\ta.c\t3\tx+1\nmain\ta.c\t8\tx+3\nstart\tb.c\t1\tx+4"}, []string{"make a.c:3", "main a.c:8"}},
+		{[]string{"\t\t\tlibx.so+0x1\nmain\ta.c\t8\tx+3", "\t\t\tlibx.so+0x2\nmain\ta.c\t8\tx+3\nstart\tb.c\t1\tx+4"}, []string{"libx.so+0x1", "main a.c:8"}},
+	} {
+		s := newStream(Options{})
+		for i, stack := range test.stacks {
+			s.miss(uint64(i+1), uint64(i+1), 64, 64, uint32(i+7))
+			s.site(uint32(i+7), stack)
+		}
+		if tags := s.Snapshot().Tags; len(tags) != 1 || !slices.Equal(tags[0].Stack, test.want) {
+			t.Errorf("%+v, want the stack %q", tags, test.want)
+		}
+	}
+}
+
 func TestTagModes(t *testing.T) {
 	s := newStream(Options{})
 	s.feed(wire.Event{Kind: wire.KindTag, Tag: 1, Op: uint8(wire.TagsSize), Link: 64 << 20})

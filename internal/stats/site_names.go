@@ -44,14 +44,33 @@ func (cs *callSites) nameTag(p *process, tag uint32, name string, stack []byte) 
 		cs.named[name] = s.site
 		return
 	}
-	if known.unseen && !s.site.unseen {
-		known.stack, known.module = callsite.Stack(stack), callsite.Module(stack) // rather of a site with memory than of one with other objects
+	switch frames := callsite.Stack(stack); {
+	case known.unseen && !s.site.unseen:
+		known.stack, known.module = frames, callsite.Module(stack) // rather of a site with memory than of one with other objects
+	case !s.site.unseen:
+		known.stack = sharedFrames(known.stack, frames)
 	}
 	known.calledFrom(stack)
 	cs.fold(s, known)
 	if s.into != nil {
 		p.tags[tag] = s.into
 	}
+}
+
+// sharedFrames returns a stack up to the frame at which another stack of the same site leaves it: callers beyond may have no part in
+// what is said of the site.
+func sharedFrames(stack, other []string) []string {
+	for i, frame := range stack {
+		at := slices.Index(other, frame)
+		if at < 0 {
+			continue // a frame of a library, before the one that names the site
+		}
+		end := i
+		for ; end < len(stack) && at < len(other) && stack[end] == other[at]; end, at = end+1, at+1 {
+		}
+		return stack[:end]
+	}
+	return stack
 }
 
 // calledFrom notes who calls the function that creates memory here, at each of its call stacks.
