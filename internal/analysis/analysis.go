@@ -226,6 +226,7 @@ type Phase struct {
 	Kept       int64          `json:"-"`                         // buffers more, likewise
 	AllGrew    bool           `json:"-"`                         // each iteration left more in use
 	Straight   bool           `json:"-"`                         // memory in use rises about evenly all the time
+	FellBack   bool           `json:"-"`                         // as little was in use in the later half of its iterations as at first
 	Releases   bool           `json:"-"`                         // one of its buffers at least was released
 	Recycles   bool           `json:"-"`                         // before the last create of the phase
 }

@@ -116,11 +116,17 @@ func (l *laps) straight() bool {
 	return all > 0
 }
 
+// fellBack reports whether as little was in use in the later half as at first: what iterations left was released meanwhile.
+func (l *laps) fellBack() bool {
+	v := l.levels.values
+	return len(v) > 1 && slices.Min(v[len(v)/2:]) <= v[0]
+}
+
 // slope returns by how much an iteration lets memory grow; 0: it does not. One iteration may release what another has created: where memory
 // rises all the time, the mean tells.
 func (p *Phase) slope() float64 {
 	switch {
-	case p.Iterations < growthIterations:
+	case p.Iterations < growthIterations || p.FellBack:
 		return 0
 	case p.Straight && p.Mean > 0:
 		return float64(p.Mean)
@@ -130,7 +136,10 @@ func (p *Phase) slope() float64 {
 
 // Grown returns by how much memory in use grows with an iteration: the median, and no more than the mean, as what goes again is no growth.
 func (p *Phase) Grown() int64 {
-	if p.Growth > 0 {
+	switch {
+	case p.Growth > 0 && p.FellBack:
+		return 0
+	case p.Growth > 0:
 		return max(min(p.Growth, p.Mean), 0)
 	}
 	return p.Growth
@@ -230,7 +239,7 @@ func (x *run) phase(s *stream, l *laps) Phase {
 		Process: s.process, Thread: s.thread, Start: x.relativeTime(l.began),
 		End: min(max(x.relativeTime(l.mark)+lasts, x.relativeTime(l.ended)), x.relativeTime(max(x.survey.last, l.ended))), Iterations: iterations,
 		Period: lasts, Creates: l.Period, PeakInUse: count(l.peak), Growth: l.growth.median(), Mean: mean,
-		Left: count(l.latest.inUse - l.first.inUse), Kept: l.latest.buffers - l.first.buffers, Straight: l.straight(),
+		Left: count(l.latest.inUse - l.first.inUse), Kept: l.latest.buffers - l.first.buffers, Straight: l.straight(), FellBack: l.fellBack(),
 		Objects: l.objectGrowth(iterations), Releases: l.releases, Recycles: l.recycles,
 		AllGrew: l.grew == l.times.count,
 	}

@@ -49,14 +49,12 @@ func hitRateIsLow(e *Evidence) (Diagnosis, bool) {
 	}, true
 }
 
-// policyNone finds a loop that calls the driver each time, in a run without a pool.
+// policyNone finds a loop that calls the driver each time, in a run without a pool. Creates in a row without a release are no loop that a
+// pool could serve.
 func policyNone(e *Evidence) (Diagnosis, bool) {
 	t := &e.Run.Totals
-	iterations := uint64(0)
-	for i := range e.Whole.Phases {
-		iterations = max(iterations, e.Whole.Phases[i].Iterations)
-	}
-	if e.Run.Policy != "none" || iterations == 0 || t.MissReasons[wire.MissPolicy] < requestsLeast {
+	loops := slices.ContainsFunc(e.Whole.Phases, func(p Phase) bool { return p.Recycles })
+	if e.Run.Policy != "none" || !loops || t.MissReasons[wire.MissPolicy] < requestsLeast {
 		return Diagnosis{}, false
 	}
 	lost := lostTime(e)

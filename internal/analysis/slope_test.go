@@ -25,6 +25,23 @@ func fifths(keep func(i int) bool, end func(s *tape, kept []uint64)) *tape {
 	return s
 }
 
+// threes has one buffer at a time, then three, all from one call site: what is in use at a create depends on which of them it makes.
+func threes() *tape {
+	s := newTape()
+	for i := range 80 {
+		var made []uint64
+		for range 1 + 2*(i/40) {
+			made = append(made, s.driver(1, mib))
+			s.use(made[0])
+		}
+		for _, o := range made {
+			s.release(o, wire.OutcomeDriver)
+		}
+	}
+	s.exit()
+	return s
+}
+
 // TestListThatKeepsEveryFifthGrows: a list that keeps every fifth buffer grows, though most iterations leave nothing.
 func TestListThatKeepsEveryFifthGrows(t *testing.T) {
 	all := func(int) bool { return true }
@@ -43,6 +60,7 @@ func TestListThatKeepsEveryFifthGrows(t *testing.T) {
 		"released at last":   {fifths(all, release), "advice: iterations keep memory: 100 iterations leave 20.0 MiB more in use in 20 more buffers, about 206.9 KiB an iteration, which is released once"},
 		"fills, then stays":  {fifths(func(i int) bool { return i < 50 }, end), ""},
 		"keeps none of them": {fifths(func(int) bool { return false }, end), ""},
+		"then three at once": {threes(), ""},
 	} {
 		found := ""
 		a := test.s.analyse(t)

@@ -10,7 +10,8 @@ import (
 // proposed when the last 1, 4 or 16 keys occurred before, P creates ago; a rolling hash finds that in O(1). From then on a
 // create matches if the one P creates before has the same key. A proposal that matches for two periods, so that three
 // iterations are seen, is a stretch. A stretch survives short interruptions, such as a create in one iteration only, but
-// each lowers its score. So of nested loops the outer one wins: no interruption lowers its score.
+// each lowers its score. So of nested loops the outer one wins: no interruption lowers its score. A stretch ends where
+// another loop begins that has as many creates, most of them with other keys.
 //
 // Limits of the method: an iteration has at most windowMax creates; sizes that differ from iteration to iteration do not
 // repeat; work that threads take from a queue in no fixed order does not repeat either.
@@ -116,13 +117,39 @@ func (f *Finder) advanceCandidates(key uint64) {
 	kept := f.candidates[:0]
 	for i := range f.candidates {
 		c := f.candidates[i]
-		if c.matchNext(f.count, key == f.keyAt(f.count-1-c.Period)) {
+		matches := key == f.keyAt(f.count-1-c.Period)
+		if matches && c.confirmed && c.pending > 0 && c.run+1 >= c.Period && f.isOtherLoop(&c) {
+			old := c.Stretch
+			old.End = min(old.End, f.count-(c.run+1)-c.Period) // the loops may have the first creates in common
+			f.keepStretch(old)
+			c.confirmed, c.missed, c.pending = false, 0, 0
+		}
+		if c.matchNext(f.count, matches) {
 			kept = append(kept, c)
 		} else if c.confirmed {
 			f.keepStretch(c.Stretch)
 		}
 	}
 	f.candidates = kept
+}
+
+// isOtherLoop reports whether most keys of the latest period were not in the last one that matched.
+func (f *Finder) isOtherLoop(c *candidate) bool {
+	if c.End < c.Period || f.count-(c.End-c.Period) > uint64(len(f.keys)) {
+		return false // not remembered
+	}
+	before := map[uint64]int{}
+	for n := c.End - c.Period; n < c.End; n++ {
+		before[f.keyAt(n)]++
+	}
+	common := uint64(0)
+	for n := f.count - c.Period; n < f.count; n++ {
+		if key := f.keyAt(n); before[key] > 0 {
+			before[key]--
+			common++
+		}
+	}
+	return 2*common < c.Period
 }
 
 // matchNext advances a candidate: matches says whether the latest create matches. It returns false if the candidate is to

@@ -38,7 +38,10 @@ func judgements() []judged {
 		deed("memoryIsKept", "every iteration keeps memory", "futhark", "keep"),
 		deed("hitRateIsLow", "the pool serves few requests", "futhark", "sizes"),
 		deed("neverUsed", "most buffers are never used", "none", "loop"),
-		deed("policyNone", "every iteration goes to the driver", "none", "loop"),
+		{
+			rule: "policyNone", title: "every iteration goes to the driver", policy: "none",
+			words: []string{fault("findings"), "loop"}, nearly: []string{fault("findings"), "small"}, driver: pocl,
+		},
 		deed("couldBeHoisted", "buffers could be created once, before the loop", "none", "loop"),
 		deed("createsCopy", "creates that copy take the time", "futhark", "copies"),
 		deed("heldTooLong", "memory is released long after its last use", "futhark", "late", "--device-memory", "16M"),
