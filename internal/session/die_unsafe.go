@@ -21,7 +21,8 @@ func dieBySignal(sig unix.Signal) {
 	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&standard)), 0, unsafe.Sizeof(standard.mask), 0, 0)
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
-	if unix.Kill(os.Getpid(), sig) == nil {
+	self := os.Getpid()
+	if unix.Kill(self, sig) == nil && self != 1 { // which no signal of its own PID namespace kills
 		_ = unix.Nanosleep(&unix.Timespec{Sec: 1}, nil) // another thread may be the one that takes it
 	}
 }

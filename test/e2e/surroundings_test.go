@@ -10,7 +10,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -44,6 +46,27 @@ func TestSignalsAreInherited(t *testing.T) {
 		here := run(t, command{args: slices.Concat(args[:3], []string{gpumemtop()}, words, []string{"--"}, args[3:])})
 		if !bytes.Equal(here.stdout, bare.stdout) {
 			t.Errorf("%s: %s%sbare:\n%s", words, here.stdout, here.stderr, bare.stdout)
+		}
+	}
+}
+
+// As the first process of a PID namespace, which the kernel spares its own signals, gpumemtop ends by them as elsewhere.
+func TestFirstProcess(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "log")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range [][]string{{"--headless", "--", "cat", pipe}, {"import", pipe, "-o", pipe + ".gmt"}} {
+		p := start(t, command{args: slices.Concat([]string{"unshare", "--pid", "--fork", "--mount-proc", gpumemtop()}, words)})
+		writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // when it is read
+		if err != nil {
+			t.Fatal(err)
+		}
+		signalTo(t, descendant(p.cmd.Process.Pid, "gpumemtop"), syscall.SIGTERM)
+		time.Sleep(300 * time.Millisecond)
+		_ = writer.Close()
+		if result := p.wait(); result.code != 128+int(syscall.SIGTERM) {
+			t.Errorf("%s: %s\n%s", words, result, result.stderr)
 		}
 	}
 }
