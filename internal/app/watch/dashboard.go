@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -17,10 +16,10 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
-	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/ui"
 )
 
@@ -91,24 +90,19 @@ func (o *DashboardOptions) Check() error {
 	case o.ASCII && (o.Charts == "braille" || o.Charts == "blocks"):
 		return fmt.Errorf("--ascii and --charts %s contradict each other: leave one out", o.Charts)
 	}
-	if o.Refresh < 20*time.Millisecond || o.Refresh > 10*time.Second {
+	if !mayRefresh(o.Refresh) {
 		return fmt.Errorf("bad value %v for --refresh: want 20ms to 10s", o.Refresh)
 	}
 	return nil
 }
 
+// mayRefresh reports whether the time between two frames neither keeps a processor busy nor lets the dashboard look dead.
+func mayRefresh(t time.Duration) bool { return t >= 20*time.Millisecond && t <= 10*time.Second }
+
 func (o *DashboardOptions) readTheme() error {
-	file, err := os.Open(o.Theme)
+	text, err := files.ReadBounded(o.Theme, themeMax)
 	if err != nil {
 		return fmt.Errorf("read theme: %w", err)
-	}
-	defer file.Close() //nolint:errcheck // it is only read
-	text, err := io.ReadAll(io.LimitReader(file, themeMax+1))
-	switch {
-	case err != nil:
-		return fmt.Errorf("read theme: %w", err)
-	case len(text) > themeMax:
-		return fmt.Errorf("%s: a theme has at most %s", o.Theme, units.FormatLong(themeMax))
 	}
 	if o.own, err = ui.ParseColors(string(text)); err != nil {
 		return fmt.Errorf("%s, %w", o.Theme, err)

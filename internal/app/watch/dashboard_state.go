@@ -2,10 +2,10 @@ package watch
 
 import (
 	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export"
 	"codeberg.org/gpumemtop/gpumemtop/ui"
 )
@@ -23,20 +23,25 @@ func stateFilePath() string {
 	return filepath.Join(folder, "gpumemtop", "dashboard.json")
 }
 
+// stateMax bounds the file, in bytes.
+const stateMax = 4 << 10
+
 // readLastState returns how the last dashboard was left; nothing where that is not kept, or cannot be read.
 func readLastState() (s ui.State) {
-	text, err := os.ReadFile(stateFilePath())
-	if err != nil || json.Unmarshal(text, &s) != nil {
+	text, err := files.ReadBounded(stateFilePath(), stateMax)
+	if err != nil || json.Unmarshal(text, &s) != nil || s.Refresh != 0 && !mayRefresh(s.Refresh) {
 		return ui.State{}
 	}
 	return s
 }
 
-// writeState keeps it for the next dashboard, if that is possible. Another dashboard may do so, too.
+// writeState keeps it for the next dashboard, if that is possible. Another dashboard may do so, too. A pipe at the file's name would
+// wait for a reader, hence CreateBeside.
 func writeState(s ui.State) {
 	path := stateFilePath()
-	if path == "" || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
+	text, err := json.Marshal(s)
+	if err != nil || path == "" || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
 		return
 	}
-	_ = export.WriteFile(path, true, func(w io.Writer) error { return json.NewEncoder(w).Encode(s) })
+	_ = export.CreateBeside(path, true, func(beside string) error { return os.WriteFile(beside, text, 0o600) })
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/charmbracelet/colorprofile"
+	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/ui"
 )
@@ -74,7 +75,7 @@ func TestThemeFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mine.toml")
 	for text, want := range map[string]string{
 		"base = \"light\"\n[text]\ndim = \"#123456\"\n": "", "base = \"pink\"": "bad base \"pink\"", "[text]\ndim = \"red\"\n": "mine.toml, line 2: bad colour",
-		strings.Repeat("#\n", 40<<10): "at most 64",
+		strings.Repeat("#\n", 40<<10): "more than 65536 bytes",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -88,9 +89,14 @@ func TestThemeFile(t *testing.T) {
 			t.Errorf("theme %d, asked %v, %+v", theme, ask, o.own)
 		}
 	}
-	o := DashboardOptions{Theme: path + "/none.toml", Refresh: DefaultRefresh}
-	if o.Check() == nil {
-		t.Error("a file that is not there is taken")
+	pipe := filepath.Join(t.TempDir(), "pipe.toml")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range []string{path + "/none.toml", pipe} {
+		if o := (DashboardOptions{Theme: other, Refresh: DefaultRefresh}); o.Check() == nil {
+			t.Errorf("%s is taken", other)
+		}
 	}
 }
 
