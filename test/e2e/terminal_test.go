@@ -279,6 +279,24 @@ func TestClosedTerminal(t *testing.T) {
 	checkReport(t, dir+"/x.gmt", "stencil.c")
 }
 
+// A program that the closing of the terminal spares ends in its own time, and then gpumemtop does.
+func TestClosedTerminalIsIgnored(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	term := openTerminal(t, 120, 36)
+	term.run(dir, "echo $$ > "+dir+"/shell; trap '' HUP;", gpumemtop(), "-o", dir+"/x.gmt", "--", "sh -c '"+example("stencil")+" 20 1M; sleep 3; echo over > "+dir+"/over'")
+	term.await(`stencil\.c:\d+`)
+	shell, err := strconv.Atoi(strings.TrimSpace(readFile(t, dir+"/shell")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tool := awaitDescendant(t, shell, "gpumemtop")
+	term.tmux("kill-server")
+	waitFor(t, "gpumemtop to end", func() bool { return !alive(tool) })
+	readFile(t, dir+"/over")
+	checkReport(t, dir+"/x.gmt", "stencil.c")
+}
+
 // Nothing is asked of the terminal by commands that do not draw: a terminal that never answers must not delay them.
 func TestVersionWritesNoEscapes(t *testing.T) {
 	term := openTerminal(t, 80, 24)

@@ -151,6 +151,8 @@ func (s *Screen) Close() {
 // Show shows the dashboard until the user leaves it or ctx ends, which is the error context.Cause(ctx) unless that was a
 // plain cancel.
 func (s *Screen) Show(ctx context.Context, o ui.Options) error {
+	ctx, stop := s.untilHangup(ctx)
+	defer stop()
 	o.Input, o.Terminal = s.tty, s.tty
 	o.PostMortem, o.JobControl = postMortemLines, hasJobControl()
 	o.Judge = &analysis.Live{Still: o.Moment != nil, Attached: o.Attached, Replay: o.Replay}
@@ -171,6 +173,26 @@ func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 		return cause
 	}
 	return nil
+}
+
+// untilHangup returns a context that ends when the terminal is gone: after nohup(1) no signal says so.
+func (s *Screen) untilHangup(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(s.tty.Fd())}}, 0); n > 0 { // only POLLHUP and errors are left to report
+				cancel()
+			}
+		}
+	}()
+	return ctx, cancel
 }
 
 // chartCharacters returns the characters to draw with: those asked for, else what the terminal has.
