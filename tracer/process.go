@@ -1,7 +1,9 @@
 package tracer
 
 import (
+	"fmt"
 	"math"
+	"os"
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -34,8 +36,16 @@ func (p *process) passRecord(r *wire.Record) {
 		r.Thread = p.thread
 	}
 	t.lastTime = max(t.lastTime, r.Time)
-	r.Time = t.lastTime
+	r.Time = t.lastTime + t.shift
 	t.put(r)
+}
+
+// clockShift returns how far CLOCK_MONOTONIC of our time namespace is ahead of the kernel's, in ns modulo 2^64: time_namespaces(7).
+func clockShift() uint64 {
+	var seconds, ns int64
+	text, _ := os.ReadFile("/proc/self/timens_offsets") // kernels without time namespaces have no such file
+	_, _ = fmt.Sscanf(string(text), "monotonic %d %d", &seconds, &ns)
+	return uint64(seconds*1e9 + ns)
 }
 
 // hasLost reports whether calls were lost that the tracker does not know of yet.

@@ -52,7 +52,8 @@ type Tracer struct {
 
 	put       func(*wire.Record)
 	buffered  []wire.Record // made between two Polls
-	lastTime  uint64        // of the latest record, ns
+	lastTime  uint64        // of the latest record, ns by the kernel's clock
+	shift     uint64        // of our clock against the kernel's, ns
 	truncated uint64        // stacks of ended processes, see stack.Walker.Truncated
 
 	mu     sync.Mutex
@@ -81,8 +82,9 @@ func Start(options Options) (*Tracer, error) {
 	core, extensions := functionNames()
 	t := &Tracer{
 		options: options, catalog: target.NewCatalog(core, extensions), files: stack.NewFiles(), vendors: newVendors(),
-		remapped: map[int]bool{}, names: map[int]string{}, warned: map[string]bool{}, lastTime: options.Clock(),
+		remapped: map[int]bool{}, names: map[int]string{}, warned: map[string]bool{}, shift: clockShift(),
 	}
+	t.lastTime = options.Clock() - t.shift
 	t.table = newProcessTable(t.setVerdict)
 	if report.KillsFiltered {
 		t.killsFiltered = report.Kernel

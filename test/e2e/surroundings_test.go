@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/rightstest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -430,6 +431,20 @@ func TestTimeNamespace(t *testing.T) {
 	if m := regexp.MustCompile(` after ([0-9]+)\.[0-9]+ s\n`).FindSubmatch(here.stderr); m == nil || len(m[1]) > 3 {
 		t.Errorf("the run took long:\n%s", here.stderr)
 	}
+}
+
+// attach gives times by the clock of its own time namespace, not by that of the kernel, which is 100 s ahead here.
+func TestAttachInATimeNamespace(t *testing.T) {
+	rightstest.Need(t)
+	target := start(t, command{args: []string{example("stencil"), "1000000", "1M"}})
+	here := run(t, command{args: []string{
+		"unshare", "--time", "--monotonic", "-100", gpumemtop(), "attach", "--headless", "--duration", "500ms", "-p", itoa(target.cmd.Process.Pid),
+	}})
+	if here.code != 0 || !regexp.MustCompile(` for [0-9]{1,2}\.[0-9]+ s, which goes on\n`).Match(here.stderr) {
+		t.Errorf("%s\n%s", here, here.stderr)
+	}
+	signalTo(t, target.cmd.Process.Pid, syscall.SIGTERM)
+	target.wait()
 }
 
 // A program that has the kernel kill it for system calls which only we make goes on: unwatched if it did so before its first
