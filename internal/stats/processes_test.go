@@ -208,12 +208,14 @@ func TestDeviceMemoryOfEachProcess(t *testing.T) {
 	}
 }
 
-// TestProcessesAreAcceptedLate: the time of PROCESS is when the process was accepted, after it has called OpenCL.
+// TestProcessesAreAcceptedLate: the time of PROCESS is when the process was accepted, after it has called OpenCL. Nor do the messages of an
+// experiment wait for records that are on their way.
 func TestProcessesAreAcceptedLate(t *testing.T) {
 	s := newStream(Options{})
 	accepted := wire.Event{Kind: wire.KindProcess, Time: s.time + 10_000_000}
 	s.feed(accepted, []byte("program")...)
 	s.feed(wire.Event{Kind: wire.KindDiag, Op: uint8(wire.DiagPlace), Time: accepted.Time}, []byte("\t\t\t\t\t\t\t1\t")...)
+	s.feed(wire.Event{Kind: wire.KindDiag, Op: uint8(wire.DiagMeasure), Time: accepted.Time}, []byte("experiment ends: enough is known")...)
 	s.time = accepted.Time - 10_000_000
 	s.miss(1, 1, 1000, 1000, 1)
 	if got := s.Snapshot(); got.Totals.PeakInUseTime != s.time || got.Disordered != 0 {

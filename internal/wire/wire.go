@@ -47,10 +47,14 @@ func (r *Record) Defines() bool {
 // what happened before their time follow them.
 func (k Kind) Late() bool { return k == KindModule || k == KindSite || k == KindMachine }
 
-// Timed reports whether a record shows that its time has come: not what comes late, nor PROCESS and the place of a process, which
-// are made when gpumemtop accepts a process that has called OpenCL already.
+// Timed reports whether a record shows that its time has come: not what comes late, nor what gpumemtop adds while older records are on
+// their way: PROCESS and the place of a process, when it accepts one that has called OpenCL already, and the messages of an experiment.
 func (r *Record) Timed() bool {
-	return !r.Kind.Late() && r.Kind != KindProcess && (r.Kind != KindDiag || r.AsDiag().Diag() != DiagPlace)
+	if r.Kind == KindDiag {
+		d := r.AsDiag().Diag()
+		return d != DiagPlace && d != DiagMeasure
+	}
+	return !r.Kind.Late() && r.Kind != KindProcess
 }
 
 // Key returns the word for a diagnostic as a key in JSON: "double_release".
