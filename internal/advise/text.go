@@ -170,12 +170,18 @@ func (r *Run) writeBlocks(b *page) {
 	plan := func(name string, d merging.Footprint) []string {
 		return row(name, merging.Footprint{Blocks: d.Blocks + u.Fixed.Blocks, Peak: d.Peak + u.Fixed.Peak})
 	}
-	rows := [][]string{{"", "blocks", "bytes"}, row("now", u.Before), row("as advised", u.After), plan("lower bound", u.Bound)}
+	rows := [][]string{{"", "blocks", "bytes"}, row("now", u.Before), row("as advised", u.After)}
+	fmt.Fprintln(b)
+	b.writeWrapped("", fmt.Sprintf("BLOCKS by %s, %s", lifetimesText(u.Form), sizeRuleText(u.Max)))
+	if least := u.Bound.Peak + u.Fixed.Peak; least > u.Before.Peak { // not all blocks are there at once
+		writeTable(b, rows)
+		b.writeWrapped("", "Blocks are all that are made, bytes the most at once. Blocks that stay to the end would need "+units.FormatLong(least)+" or more.")
+		return
+	}
+	rows = append(rows, plan("lower bound", u.Bound))
 	if u.Linear.Blocks > 0 {
 		rows = append(rows, plan("linear scan", u.Linear))
 	}
-	fmt.Fprintln(b)
-	b.writeWrapped("", fmt.Sprintf("BLOCKS by %s, %s", lifetimesText(u.Form), sizeRuleText(u.Max)))
 	writeTable(b, append(rows, plan(best, u.Best)))
 	b.writeWrapped("", "Blocks are all that are made. Bytes now and as advised are the most at once, those of plans all blocks.")
 }
@@ -208,8 +214,12 @@ func (r *Run) writeGroups(b *page) {
 	shown, left := units.Top(groups, groupsMax)
 	for i := range shown {
 		g := &shown[i]
-		b.writeWrapped("- ", fmt.Sprintf("%s of %s for %s of %s", units.Count(uint64(g.Blocks), "block"),
-			units.FormatLong(g.Bytes), units.Count(uint64(g.Buffers), "buffer"), strings.Join(g.Sites, "; ")))
+		size := " of " + units.FormatLong(g.Bytes)
+		if g.Blocks > 1 {
+			size = fmt.Sprintf(", %s in all,", units.FormatLong(g.Bytes))
+		}
+		b.writeWrapped("- ", fmt.Sprintf("%s%s for %s of %s", units.Count(uint64(g.Blocks), "block"), size,
+			units.Count(uint64(g.Buffers), "buffer"), strings.Join(g.Sites, "; ")))
 	}
 	if left > 0 {
 		fmt.Fprintf(b, "%d more groups of call sites\n", left)

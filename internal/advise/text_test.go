@@ -55,9 +55,10 @@ func TestBestPlan(t *testing.T) {
 		"fewer blocks and bytes": {merging.Footprint{Blocks: 2, Peak: 500}, merging.Footprint{Blocks: 1, Peak: 100}, "best: plan 3 600 B"},
 		"nothing to move":        {merging.Footprint{Blocks: 1, Peak: 10}, merging.Footprint{Blocks: 5, Peak: 990}, "no better: plan 6 1000 B"},
 		"fewer, and larger":      {merging.Footprint{Blocks: 2, Peak: 900}, merging.Footprint{Blocks: 1, Peak: 101}, "fewest blocks: plan 3 1001 B"},
+		"not all at once":        {merging.Footprint{Blocks: 1, Peak: 10}, merging.Footprint{Blocks: 5, Peak: 991}, "at once. Blocks that stay to the end would need 1001 B or more."},
 		"as many, and smaller":   {merging.Footprint{Blocks: 6, Peak: 900}, merging.Footprint{}, "best: plan 6 900 B"},
 	} {
-		run := Run{Found: merging.Run{Reuse: &merging.Reuse{Before: merging.Footprint{Blocks: 6, Peak: 1000}, Best: c.best, Fixed: c.fixed, Method: "plan"}}}
+		run := Run{Found: merging.Run{Reuse: &merging.Reuse{Before: merging.Footprint{Blocks: 6, Peak: 1000}, Best: c.best, Bound: merging.Footprint{Peak: min(c.best.Peak, 10)}, Fixed: c.fixed, Method: "plan"}}}
 		b := page{width: textWidth}
 		if run.writeBlocks(&b); !strings.Contains(strings.Join(strings.Fields(b.String()), " "), c.want) {
 			t.Errorf("%s: no %q in\n%s", name, c.want, b.String())
