@@ -76,6 +76,49 @@ func TestTemporariesAndPhases(t *testing.T) {
 	}
 }
 
+// TestInterruptedIterations: creates between two iterations are no iteration.
+func TestInterruptedIterations(t *testing.T) {
+	for between := range uint64(5) {
+		s := newTape()
+		for i := range 40 {
+			for n := range uint64(5) {
+				s.driver(1, 100+n)
+			}
+			for n := range between {
+				if i == 20 {
+					s.driver(2, 100+n)
+				}
+			}
+		}
+		a := s.analyse(t)
+		if len(a.Phases) == 0 || a.Phases[0].Iterations != 40 {
+			t.Errorf("%d creates between: %+v", between, a.Phases)
+		}
+	}
+}
+
+// TestOtherTimesOfOneProcess: the most in use outside of iterations is known of a run as a whole, so only one of a single process has it.
+func TestOtherTimesOfOneProcess(t *testing.T) {
+	for processes, want := range map[uint32]int{1: 1, 2: 0} {
+		s := newTape()
+		iterate(s)
+		s.process = processes
+		s.driver(3, 100*mib)
+		s.now += 100 * ms
+		s.process = 1
+		s.exit()
+		others := 0
+		for _, p := range s.analyse(t).Phases {
+			if p.Iterations == 0 && p.PeakInUse == 100*mib {
+				others++
+			}
+		}
+		if others != want {
+			t.Errorf("%d processes: %d, want %d", processes, others, want)
+		}
+	}
+}
+
 func TestTemporariesWithoutIterations(t *testing.T) {
 	s := newTape()
 	long := s.driver(1, 64)

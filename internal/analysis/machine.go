@@ -196,7 +196,7 @@ func (x *run) machineGrowth(phases []Phase) (list []Growth) {
 		for i := range phases {
 			p := &phases[i]
 			warm := p.Start + (p.End-p.Start)/4
-			if p.Process == s.process.number && p.Period*p.Iterations < (p.End-p.Start)/2 {
+			if p.Process == s.process.number && !p.Steady() {
 				stalled = stalled || p.Iterations > 0
 				continue
 			}

@@ -156,6 +156,9 @@ func (p *Phase) leftPerIteration() uint64 {
 // grown returns what all iterations left.
 func (p *Phase) grown() uint64 { return uint64(p.slope() * float64(p.Iterations)) }
 
+// Steady reports whether the median is about what an iteration takes. Else most only queue commands, and others wait for these.
+func (p *Phase) Steady() bool { return p.Period*p.Iterations >= (p.End-p.Start)/2 }
+
 // Even reports whether each iteration leaves more, and about as much.
 func (p *Phase) Even() bool {
 	return p.Growth > 0 && p.AllGrew && math.Abs(float64(p.Growth-p.Mean)) <= evenShare*float64(p.Growth)
@@ -216,7 +219,7 @@ func (x *run) phases() []Phase {
 		for _, l := range s.laps {
 			list = append(list, x.phase(s, l))
 		}
-		if i == 0 {
+		if i == 0 && len(x.processes) == 1 { // what was in use meanwhile is known of all processes together
 			list = append(list, x.gaps(s, list)...)
 		}
 		if len(list) >= phasesMax {
@@ -230,7 +233,7 @@ func (x *run) phases() []Phase {
 
 func (x *run) phase(s *stream, l *laps) Phase {
 	lasts := uint64(max(l.times.median(), 0))
-	iterations := (l.End - l.First + l.Period/2) / l.Period
+	iterations := (l.End - l.First - l.Extra + l.Period/2) / l.Period
 	mean := int64(0)
 	if laps := int64(l.times.count); laps > 0 {
 		mean = (l.latest.inUse - l.first.inUse) / laps

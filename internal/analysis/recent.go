@@ -92,7 +92,7 @@ func (x *run) usedLately(a *Analysis) {
 func (x *run) latelyAt(phases []Phase, process uint32, time uint64) (ns uint64, iteration bool) {
 	for i := range phases {
 		p := &phases[i]
-		if p.Process == process && p.Iterations > 0 && p.Period > 0 && time >= p.Start+p.Period && time <= p.End+latelyLate*p.Period {
+		if p.Process == process && p.Iterations > 0 && p.Period > 0 && p.Steady() && time >= p.Start+p.Period && time <= p.End+latelyLate*p.Period {
 			return p.Period, true
 		}
 	}

@@ -28,6 +28,19 @@ func TestLatelyAtThePeak(t *testing.T) {
 	}
 	s = newTape()
 	s.use(s.driver(1, 900))
+	for i := range uint64(12) { // most only queue commands; each third waits for these
+		s.now += i % 3 / 2 * 100 * ms
+		o := s.driver(2, 100)
+		s.use(o)
+		s.release(o, wire.OutcomeDriver)
+	}
+	s.driver(2, 100)
+	s.driver(3, 100)
+	if got, want := s.analyse(t).Peak, (stats.Lately{NS: 100 * ms, Bytes: 200}); got.InUse != 1100 || got.Lately != want {
+		t.Errorf("%+v, want %+v: the median is not what an iteration takes", got, want)
+	}
+	s = newTape()
+	s.use(s.driver(1, 900))
 	s.now += 100 * ms
 	s.driver(2, 100)
 	if got, want := s.analyse(t).Peak.Lately, (stats.Lately{NS: 10 * ms, Bytes: 100}); got != want {

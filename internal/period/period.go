@@ -32,6 +32,7 @@ var gramLengths = [...]uint64{1, 4, 16}
 type Stretch struct {
 	First, End uint64 // creates [first, end) of the thread
 	Period     uint64
+	Extra      uint64 // of these, creates that were no part of an iteration
 	missed     uint64 // creates that did not match
 }
 
@@ -122,7 +123,7 @@ func (f *Finder) advanceCandidates(key uint64) {
 			old := c.Stretch
 			old.End = min(old.End, f.count-(c.run+1)-c.Period) // the loops may have the first creates in common
 			f.keepStretch(old)
-			c.confirmed, c.missed, c.pending = false, 0, 0
+			c.confirmed, c.Extra, c.missed, c.pending = false, 0, 0, 0
 		}
 		if c.matchNext(f.count, matches) {
 			kept = append(kept, c)
@@ -166,6 +167,7 @@ func (c *candidate) matchNext(count uint64, matches bool) bool {
 		c.confirmed, c.First, c.End = true, count-c.run-c.Period, count
 	case c.confirmed && c.run >= c.Period:
 		c.missed += c.pending
+		c.Extra += c.pending - min(c.pending, c.Period) // those of a period do not match because others came before
 		c.End, c.pending = count, 0
 	case c.confirmed && count-c.End > 3*c.Period+createsLeast:
 		return false

@@ -262,7 +262,11 @@ func phaseText(i int, p *analysis.Phase) string {
 	if p.Iterations == 0 {
 		return fmt.Sprintf("phase %d: nothing repeats", i+1)
 	}
-	return fmt.Sprintf("phase %d: %s of %s", i+1, countOf(p.Iterations, "iteration"), durationText(p.Period))
+	text := fmt.Sprintf("phase %d: %s", i+1, countOf(p.Iterations, "iteration"))
+	if p.Steady() {
+		text += " of " + durationText(p.Period)
+	}
+	return text
 }
 
 // markClasses are the kinds of marks that charts show.
