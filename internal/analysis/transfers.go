@@ -53,7 +53,7 @@ type TransferFinding struct {
 	Advice  string       `json:"advice"`  // what to do
 	Certain bool         `json:"certain"` // false: samples of the bytes were equal
 	Waited  bool         `json:"-"`       // calls also waited for commands that were queued before
-	within  float64      // of the time from the first of the calls to the last, in them; of several processes the most
+	within  float64      // of the time from the end of the first of the calls to that of the last, in them; of several processes the most
 	rate    float64      // of Copied: bytes per second of calls that waited for none; 0: there were none
 }
 
@@ -291,10 +291,10 @@ func (f *TransferFinding) text(e *Evidence) string {
 	return fmt.Sprintf("%s at %s: %s", what, f.Name, f.Advice)
 }
 
-// ofWindow says which part of the time from the first call to the last that is, where the finding goes by it.
+// ofWindow says which part of the time the calls took once the first, which may wait for anything, was done, where the finding goes by it.
 func (f *TransferFinding) ofWindow() string {
 	if f.within == 0 || f.Kind == ColdRead {
 		return ""
 	}
-	return ", " + units.Percent(f.Share, f.Count) + " of the time from the first to the last"
+	return ", after the first " + units.Percent(f.Share, f.Count) + " of the time to the last"
 }
