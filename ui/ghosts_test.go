@@ -258,7 +258,7 @@ func autoSnapshot(a *stats.Auto) *stats.Snapshot {
 
 // TestAutoIsSeen checks the header at all sizes with panes, and what auto did in the message line and under the ghosts.
 func TestAutoIsSeen(t *testing.T) {
-	const said = "auto: switches to slab after 3.2s: with futhark it takes longer"
+	const said = "auto: switches to slab 3.2s after the first call: with futhark it takes longer"
 	for _, size := range [][2]int{{140, 45}, {100, 30}, {80, 24}, {60, 20}, {60, 12}} {
 		var adopted []string
 		d := ghostTest(size[0], size[1], autoSnapshot(&stats.Auto{Steers: true}), &adopted, nil)

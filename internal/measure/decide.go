@@ -76,9 +76,9 @@ func (d *Director) decideProposal(a *experiment.Answer) bool {
 	case !adopted:
 		d.sayStays(d.process, ": "+sentence)
 	case a.Certain:
-		d.sayAuto(d.process, fmt.Sprintf("%s%s after %s: with %s %s", switchesWord, p.Name, d.ageText(), p.Present, sentence))
+		d.sayAuto(d.process, fmt.Sprintf("%s%s %s after the first call: with %s %s", switchesWord, p.Name, d.ageText(), p.Present, sentence))
 	default:
-		d.sayAuto(d.process, fmt.Sprintf("%s%s after %s, for memory: %s; it needs %s", switchesWord, p.Name, d.ageText(), sentence, p.Memory))
+		d.sayAuto(d.process, fmt.Sprintf("%s%s %s after the first call, for memory: %s; it needs %s", switchesWord, p.Name, d.ageText(), sentence, p.Memory))
 	}
 	d.adopted = adopted
 	d.waitForTask()

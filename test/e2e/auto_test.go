@@ -26,7 +26,7 @@ func TestAutoTakesWhatIsFaster(t *testing.T) {
 	if len(measured) == 0 || !measured[0].Adopted || measured[0].Alternative != "none" || measured[0].Low <= 0 || measured[0].Blocks < 32 {
 		t.Errorf("%+v\n%s", measured, text)
 	}
-	for _, want := range []string{"auto       switches to none after ", ": with futhark an iteration takes ", "policy     auto: none (before that futhark)"} {
+	for _, want := range []string{"auto       switches to none ", ": with futhark an iteration takes ", "policy     auto: none (before that futhark)"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
