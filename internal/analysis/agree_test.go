@@ -36,7 +36,7 @@ var onlyRecorded = map[string]string{
 	`^blocks are much larger than requested$`:                 "the peak is past; it was judged then: see TestThePeakIsJudgedAlike",
 	`^free memory is fragmented at the peak$`:                 "the peak is past",
 	`^the pool reserves much more than is in use$`:            "a snapshot does not know what was in use when most was reserved",
-	`^the program (has a pool of its own|keeps its buffers)$`: "a snapshot has no sub-buffers by buffer, nor counts of the later half",
+	`^the program (splits buffers itself|keeps its buffers)$`: "a snapshot has no sub-buffers by buffer, nor counts of the later half",
 	`^one function creates memory for several places$`:        "a snapshot has one name for each call site",
 	`^call stacks end inside libraries$`:                      "a snapshot does not know how many frames stacks have at most",
 	`^sub-buffers may be refused on other devices$`:           "a snapshot knows no origins",

@@ -62,8 +62,8 @@ func hasOwnPool(e *Evidence) (Diagnosis, bool) {
 	o := &e.Whole.own
 	if parents := uint64(len(o.parents)); o.parts >= partsLeast && o.parts >= partsEach*parents && parents < parentsMax {
 		return Diagnosis{
-			Severity: Note, Title: "the program has a pool of its own",
-			Text: fmt.Sprintf("it makes %s of %s: what is reused is its own decision, and a pool below it gains little",
+			Severity: Note, Title: "the program splits buffers itself",
+			Text: fmt.Sprintf("it makes %s of %s: which parts are reused is its own decision, and a pool has little to serve",
 				units.Count(o.parts, "sub-buffer"), units.Count(parents, "buffer")),
 		}, true
 	}

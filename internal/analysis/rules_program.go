@@ -75,7 +75,7 @@ func createsCopy(e *Evidence) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	return Diagnosis{
-		Severity: Advice, Title: "creates that copy take the time, and no pool serves them at this size", Share: share(copies, e.Length),
+		Severity: Advice, Title: "creates that copy take the time, and no pool serves them", Share: share(copies, e.Length),
 		Text: fmt.Sprintf("%s with CL_MEM_COPY_HOST_PTR took %s of the %s in driver calls: create once and write instead",
 			units.Count(e.Whole.CopyCost.Calls, "create"), units.Duration(copies), units.Duration(all)),
 	}, true

@@ -52,7 +52,7 @@ func judgements() []judged {
 		deed("wasteIsHigh", "blocks are much larger than requested", "pow2", "waste", "--device-memory", "512M"),
 		deed("poolIsFragmented", "free memory is fragmented at the peak", "futhark", "pieces", "--device-memory", "64M"),
 		deed("reservedBeyondUse", "the pool reserves much more than is in use", "futhark", "larger", "--device-memory", "64M"),
-		deed("hasOwnPool", "the program has a pool of its own", "futhark", "parts"),
+		deed("hasOwnPool", "the program splits buffers itself", "futhark", "parts"),
 		deed("hasOwnPool", "the program keeps its buffers", "futhark", "kept"),
 		deed("originsAreFine", "sub-buffers may be refused on other devices", "futhark", "origins"),
 		deed("hostMemoryIsFine", "drivers may copy the program's own memory", "futhark", "own"),
