@@ -82,7 +82,7 @@ func (x *run) usedLately(a *Analysis) {
 	}
 	for i := range x.snapshot.PostMortems {
 		p := &x.snapshot.PostMortems[i]
-		if ns, iteration := x.latelyAt(a.Phases, p.Process, x.relativeTime(p.Time)); iteration && p.UsesKnown {
+		if ns, iteration := x.latelyAt(a.Phases, p.Process, x.relativeTime(p.Time)); iteration && p.UsesKnown && p.Verdict != stats.VerdictKilled {
 			p.Lately = p.Recency.Lately(ns, p.InUse, true)
 		}
 	}

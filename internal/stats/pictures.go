@@ -146,6 +146,9 @@ func (pms *postMortems) failed(p *process, d PostMortem, tag uint32, at *process
 // killedStatus is the exit status that a recording has for SIGKILL, as in shells.
 const killedStatus = 128 + int(syscall.SIGKILL)
 
+// noticedNS is how much later than it ended a session may notice that a process is gone, on a busy machine.
+const noticedNS = 1_000_000_000
+
 // killed takes a picture of a process that held memory when SIGKILL ended it: the kernel does so when memory is short.
 func (pms *postMortems) killed(p *process, kills uint64) {
 	seen := p.shown.State == Signaled && p.shown.Status == int(syscall.SIGKILL)
@@ -233,7 +236,9 @@ func (pms *postMortems) findHolders(p *process, pm *postMortem) {
 	}
 	if pm.UsesKnown {
 		pm.Recency.Add(p.heap, pm.Time)
-		pm.Lately = pm.Recency.Lately(LatelyNS(pm.Age), pm.InUse, false)
+		if ns := LatelyNS(pm.Age); pm.Verdict != VerdictKilled || ns >= noticedNS {
+			pm.Lately = pm.Recency.Lately(ns, pm.InUse, false)
+		}
 	} else {
 		pm.Untouched, pm.Idle = Part{}, Part{}
 	}

@@ -224,6 +224,20 @@ func TestKilledWhileItHeldMemory(t *testing.T) {
 	}
 }
 
+// When a killed process ended is known to a second: less is no time in which it used nothing.
+func TestKilledLately(t *testing.T) {
+	for age, want := range map[uint64]Lately{3_000_000_000: {}, 5_000_000_000: {NS: 1e9}} {
+		s := newStream(Options{})
+		s.card()
+		s.miss(1, 1, 100*kib, 100*kib, 1)
+		s.feed(wire.UseFields{Command: wire.CommandRead, Object: 1, Bytes: 4, Duration: 1}.Event())
+		s.ProcessEnded(1, End{Signal: 9}, s.time+age)
+		if got := s.Snapshot().PostMortems; len(got) != 1 || got[0].Lately != want || !got[0].UsesKnown {
+			t.Errorf("after %d ns: %+v, want %+v", age, got, want)
+		}
+	}
+}
+
 // What is in use at the end is held, not leaked, where a signal ended every process that has some.
 func TestHeldAtExit(t *testing.T) {
 	holds := Totals{LiveBuffers: 1}
