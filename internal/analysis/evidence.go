@@ -238,9 +238,9 @@ func (e *Evidence) isWorthwhile(bytes float64) bool {
 	return bytes >= matterShare*float64(whole)
 }
 
-// callTime writes the time of calls. That of several threads may be longer than the run.
-func (e *Evidence) callTime(ns uint64) string {
-	if ns > e.Length {
+// callTime writes the time of calls. That of several threads may be longer than the time that passed.
+func (e *Evidence) callTime(ns uint64, several bool) string {
+	if several || ns > e.Length {
 		return units.Duration(ns) + " of all threads together"
 	}
 	return units.Duration(ns)

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -12,6 +13,8 @@ type moves struct {
 	contents []contents // by the places of objects
 	epoch    uint64     // raised by commands that may use any memory
 	found    map[moveKey]*move
+	names    *callsite.Names
+	named    map[namedSite]uint32 // the first tag of that name
 	threads  map[uint64]*mover
 	copies   map[uint64]copied // by process and tag
 	held     int64             // bytes in all of these
@@ -22,6 +25,11 @@ type moves struct {
 
 // copied is buffers that began as copies of host memory.
 type copied struct{ buffers, bytes int64 }
+
+type namedSite struct {
+	process uint32
+	name    string
+}
 
 type moveKey struct {
 	kind    TransferKind
@@ -39,24 +47,52 @@ type move struct {
 
 // window is the time from the end of a first call to that of the last, and how much of it calls took. The first call is left out: it may
 // wait for all that a program does once.
-type window struct{ first, last, busy uint64 }
-
-func (w *window) add(from, to uint64) {
-	switch {
-	case w.last == 0:
-		w.first, w.last = to, to
-	case to > w.last: // threads may be in calls at the same time
-		w.busy += to - max(from, w.last)
-		w.last = to
-	}
+type window struct {
+	first, last, busy uint64
+	gaps              [4]span // the latest times without calls: records of a thread may come late
+	several           bool    // threads were in calls at the same time
 }
 
-// join adds calls of the same process.
-func (w *window) join(o *window) {
+func (w *window) add(from, to uint64) {
 	if w.last == 0 {
+		w.first, w.last = to, to
+		return
+	}
+	more := max(to, w.last) - max(from, w.last)
+	for i := range w.gaps {
+		more += w.gaps[i].fill(from, to)
+	}
+	if from > w.last {
+		copy(w.gaps[1:], w.gaps[:])
+		w.gaps[0] = span{w.last, from}
+	}
+	w.busy, w.last, w.several = w.busy+more, max(to, w.last), w.several || more < to-from
+}
+
+// fill takes a time out of a gap, and returns how much that was. Of a gap on both sides the longer one stays.
+func (s *span) fill(from, to uint64) uint64 {
+	from, to = max(from, s.from), min(to, s.to)
+	if from >= to {
+		return 0
+	}
+	if from-s.from > s.to-to {
+		s.to = from
+	} else {
+		s.from = to
+	}
+	return to - from
+}
+
+// join adds calls that began later. Of those that overlap, the window has what one of the threads was busy.
+func (w *window) join(o *window) {
+	switch {
+	case w.last == 0:
 		*w = *o
-	} else if o.last > 0 {
-		w.first, w.last, w.busy = min(w.first, o.first), max(w.last, o.last), w.busy+o.busy
+	case o.last == 0:
+	case o.first >= w.last:
+		w.last, w.busy, w.several = o.last, w.busy+o.busy, w.several || o.several
+	default:
+		w.first, w.last, w.busy, w.several = min(w.first, o.first), max(w.last, o.last), max(w.busy, o.busy), true
 	}
 }
 
@@ -139,9 +175,11 @@ func (m *moves) noteUse(p *heap.Process, r *wire.Record) {
 		}
 		return
 	}
-	key := moveKey{process: r.Process, tag: u.Tag()}
-	if more, known := m.sides.Of(r); known {
-		key.tag = more.Site()
+	key := moveKey{process: r.Process}
+	if more, known := m.sides.Of(r); !known {
+		key.tag = m.siteOf(r.Process, u.Tag())
+	} else {
+		key.tag = m.siteOf(r.Process, more.Site())
 		m.countColdReads(thread, key, u, more)
 	}
 	m.countAdjoining(thread, key, u)
@@ -188,6 +226,20 @@ func (m *moves) compareWith(p *heap.Process, o *heap.Object, key moveKey, r *wir
 	default:
 		c.changed()
 	}
+}
+
+// siteOf returns the tag that stands for a call site. A compiler may have made several calls of a line, and threads are in them at the
+// same time.
+func (m *moves) siteOf(process, tag uint32) uint32 {
+	site := namedSite{process, m.names.Process(process).Site(tag).Name}
+	one, known := m.named[site]
+	if !known {
+		if m.named == nil {
+			m.named = map[namedSite]uint32{}
+		}
+		one, m.named[site] = tag, tag
+	}
+	return one
 }
 
 func (m *moves) forget(p *heap.Process, o *heap.Object) {

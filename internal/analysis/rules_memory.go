@@ -201,13 +201,13 @@ func (e *Evidence) thrashes(p *stats.Spill) (Diagnosis, bool) {
 	}
 	d := Diagnosis{
 		Severity: Advice, Title: "calls wait for spilled buffers", Share: waited,
-		Text: fmt.Sprintf("%s%s, while buffers moved", e.callTime(p.Stalls.NS), e.ofRun(p.Stalls.NS)),
+		Text: fmt.Sprintf("%s%s, while buffers moved", e.callTime(p.Stalls.NS, false), e.ofRun(p.Stalls.NS)),
 	}
 	if p.WorkingSet > p.PeakResident {
 		needed, held := units.Apart(p.WorkingSet, p.PeakResident)
 		d.Title = "--spill moves the same buffers again and again"
 		d.Text = fmt.Sprintf("to keep nine in ten of those that came back takes %s, and the device held %s: calls waited %s for buffers to move",
-			needed, held, e.callTime(p.Stalls.NS))
+			needed, held, e.callTime(p.Stalls.NS, false))
 		d.Brief = "--spill needs " + needed + ", and has " + held
 	}
 	if len(p.Sites) > 0 {

@@ -67,7 +67,7 @@ func policyNone(e *Evidence) (Diagnosis, bool) {
 	}
 	d := Diagnosis{
 		Severity: Advice, Title: "every iteration goes to the driver", Share: share(lost, e.Length),
-		Text: fmt.Sprintf("%s of poolable buffers took %s%s", units.Count(t.MissReasons[wire.MissPolicy], "create"), e.callTime(lost), probes),
+		Text: fmt.Sprintf("%s of poolable buffers took %s%s", units.Count(t.MissReasons[wire.MissPolicy], "create"), e.callTime(lost, false), probes),
 	}
 	d.try(moreHits, "futhark", "slab", "arena")
 	d.needed = true

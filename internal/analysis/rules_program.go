@@ -94,7 +94,7 @@ func couldBeHoisted(e *Evidence) (Diagnosis, bool) {
 	return Diagnosis{
 		Severity: Advice, Title: "buffers could be created once, before the loop", Tag: top.Name, Share: share(top.DriverNS, e.Length),
 		Text: fmt.Sprintf("%s of %s live within one iteration and took the driver %s%s", units.Count(top.Buffers, "buffer"),
-			top.Name, e.callTime(top.DriverNS), e.ofRun(top.DriverNS)),
+			top.Name, e.callTime(top.DriverNS, false), e.ofRun(top.DriverNS)),
 	}, true
 }
 

@@ -74,7 +74,7 @@ func newRun(o *Options, s *survey) *run {
 		DeviceMemory: o.Header.DeviceMemory, Apart: o.Header.Apart, NodeOf: o.Header.NodeOf,
 		Observers: []heap.Observer{x},
 	})
-	x.heap = x.model.Heap()
+	x.heap, x.moves.names = x.model.Heap(), s.names
 	x.total = &x.heap.Gauges
 	x.line = newTimeline(s, o, x.started)
 	x.clock = s.first

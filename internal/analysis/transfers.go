@@ -54,6 +54,7 @@ type TransferFinding struct {
 	Certain bool         `json:"certain"` // false: samples of the bytes were equal
 	Waited  bool         `json:"-"`       // calls also waited for commands that were queued before
 	within  float64      // of the time from the end of the first of the calls to that of the last, in them; of several processes the most
+	several bool         // threads were in these calls at the same time
 	rate    float64      // of Copied: bytes per second of calls that waited for none; 0: there were none
 }
 
@@ -80,7 +81,6 @@ func (x *run) transfers(a *Analysis) []TransferFinding {
 	rows := map[moveKey]*TransferFinding{}
 	names := map[string]int{}
 	warm := map[*TransferFinding]*stats.Flow{}
-	busy := map[moveKey]*window{} // by row and process
 	sum := func(kind TransferKind, process, tag uint32, f *move) {
 		site := x.survey.names.Process(process).Site(tag)
 		if _, known := names[site.Name]; !known {
@@ -96,12 +96,9 @@ func (x *run) transfers(a *Analysis) []TransferFinding {
 		row.Bytes += f.bytes
 		row.NS += f.ns
 		row.Certain, row.Waited = row.Certain && !f.sampled, row.Waited || f.waited
+		row.several = row.several || f.busy.several || row.Count > f.count // of several processes
+		row.within = max(row.within, f.busy.share())
 		warm[row].Add(&f.warm)
-		key.process = process
-		if busy[key] == nil {
-			busy[key] = new(window)
-		}
-		busy[key].join(&f.busy)
 	}
 	for key, f := range m.found {
 		if key.kind != Copied || unified {
@@ -110,10 +107,6 @@ func (x *run) transfers(a *Analysis) []TransferFinding {
 	}
 	if here := m.mostHere; unified && here.bytes > 0 && float64(here.bytes) >= copyHostShare*float64(a.Peak.InUse) {
 		sum(SecondOne, uint32(m.mostOf>>32), uint32(m.mostOf), &move{count: count(here.buffers), bytes: count(here.bytes)})
-	}
-	for key, w := range busy {
-		key.process = 0
-		rows[key].within = max(rows[key].within, w.share())
 	}
 	var list []TransferFinding
 	for _, row := range rows {
@@ -276,14 +269,15 @@ func (f *TransferFinding) text(e *Evidence) string {
 	if f.Kind == SecondOne {
 		what = units.FormatLong(f.Bytes) + " at most, in memory that host and device share"
 	}
+	took := e.callTime(f.NS, f.several)
 	switch {
 	case f.NS == 0:
 	case f.Kind == Copied: // a map waits for commands as well
 		what += ", a map may save up to " + units.Duration(f.copyingNS()) + " (estimated)" + f.ofWindow()
 	case f.Waited || f.Kind == Blocking || f.Kind == BlockingMap:
-		what += fmt.Sprintf(", %s including waits for earlier commands%s", e.callTime(f.NS), f.ofWindow())
+		what += fmt.Sprintf(", %s including waits for earlier commands%s", took, f.ofWindow())
 	default:
-		what += ", " + e.callTime(f.NS)
+		what += ", " + took
 	}
 	if !f.Certain {
 		what += ", as far as samples of the bytes show (--hash-writes is certain)"

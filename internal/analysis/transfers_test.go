@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -348,5 +349,59 @@ func TestBlockingReadsWait(t *testing.T) {
 		if text := f.text(&Evidence{Run: &stats.Snapshot{}, Length: 10}); strings.Contains(text, said) != want {
 			t.Errorf("%s: %q", kind, text)
 		}
+	}
+}
+
+// Calls of one line are of one call site, though a compiler made two of it, and count once where threads wait at the same time.
+func TestThreadsThatWaitAtTheSameTime(t *testing.T) {
+	for name, test := range map[string]struct {
+		second        uint32 // thread of every other read
+		apart         uint64 // time between two reads
+		share         float64
+		ofAllTogether bool
+	}{
+		"two threads": {12, 5 * ms, 0.75, true},
+		"one thread":  {11, 10 * ms, 1, false},
+	} {
+		s, o := moving(0, false)
+		s.put(wire.Event{Kind: wire.KindSite, Tag: transferTag + 1}, "moved\t/src/moved.c\t7\tapp+0x20\n")
+		start := s.now
+		for i := range uint64(20) {
+			for j := range uint64(2) {
+				s.thread, s.now = []uint32{11, test.second}[j], start+20*ms*i+test.apart*j
+				u := wire.UseFields{Time: s.now, Command: wire.CommandKernel, Object: o, ArgumentNumber: 1, Tag: 1}
+				s.put(u.Event(), "")
+				s.put(wire.TransferFields{Time: u.Time, Site: transferTag + uint32(j), Pageable: true}.Event(), "")
+				u = wire.UseFields{Time: u.Time, Command: wire.CommandRead, Reads: true, Object: o, Bytes: 4, Tag: 1, Duration: 10 * ms}
+				s.put(u.Event(), "")
+			}
+		}
+		s.exit()
+		a := s.analyse(t)
+		if len(a.Transfers) != 1 || a.Transfers[0].Count != 40 || math.Abs(a.Transfers[0].Share-test.share) > 0.02 {
+			t.Fatalf("%s: %+v", name, a.Transfers)
+		}
+		text := a.Transfers[0].text(&Evidence{Run: a.Snapshot, Length: 1000 * ms})
+		if strings.Contains(text, "400ms of all threads together") != test.ofAllTogether {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
+
+// Records of one thread may come after later ones of another.
+func TestWindowsTakeLateCalls(t *testing.T) {
+	var w window
+	for _, call := range []span{{0, 10}, {20, 30}, {60, 70}, {35, 50}, {45, 55}} {
+		w.add(call.from, call.to)
+	}
+	if w.busy != 40 || !w.several {
+		t.Errorf("%+v", w)
+	}
+	w = window{}
+	for _, call := range []span{{0, 10}, {20, 30}, {60, 70}, {35, 50}} {
+		w.add(call.from, call.to)
+	}
+	if w.busy != 35 || w.several {
+		t.Errorf("%+v", w)
 	}
 }
