@@ -100,6 +100,7 @@ func TestStepsOfARun(t *testing.T) {
 	src.add(wire.Event{Kind: wire.KindSync, Op: uint8(wire.SyncFinish), Link: 9, Time: at + 10, Duration: 50})
 	at += 100
 	src.add(wire.Event{Kind: wire.KindSync, Op: uint8(wire.SyncBlocking), Link: 9, Time: at, Duration: 50})
+	src.add(wire.TransferFields{Time: at, Pageable: true, Site: 7}.Event()) // of the read, for which the thread waits
 	use(wire.CommandRead, 1, wire.FlagReads, wire.Event{Size: 8, Granted: 8})
 	src.add(wire.Event{Kind: wire.KindRelease, Object: 1, Time: at + 60})
 	run := one(t, src, Options{})
@@ -113,6 +114,17 @@ func TestStepsOfARun(t *testing.T) {
 	}
 	if b := run.Program.Buffers; b[0].Released != 10 || b[1].Released != merging.None || b[0].Site != 1 {
 		t.Errorf("%+v", b)
+	}
+}
+
+// A TRANSFER of another time is of a command that has completed: it comes when a wait is over.
+func TestATransferAloneEndsAWait(t *testing.T) {
+	src := new(tape).queue(9, 0).create(1, 1)
+	src.add(wire.Event{Kind: wire.KindSync, Op: uint8(wire.SyncBlocking), Link: 9, Time: 5000, Duration: 50})
+	src.add(wire.TransferFields{Time: 5050, Profiled: wire.CommandWrite, Site: 7}.Event())
+	src.add(wire.Event{Kind: wire.KindUse, Op: uint8(wire.CommandRead), Object: 1, Link: 9, Size: 8, Flags: wire.FlagReads, Time: 5050})
+	if got, want := shape(one(t, src, Options{}).Program), "create, wait, read 0r[0+8]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

@@ -34,7 +34,7 @@ func (p *process) beginWait(r *wire.Record) {
 }
 
 // endWaitsBefore ends the waits that are over when a record comes: waits that ended before it, and the wait of the
-// record's own thread, unless that wait belongs to the record's blocking command.
+// record's own thread, unless that wait belongs to the record's blocking command, whose TRANSFER comes first.
 func (p *process) endWaitsBefore(r *wire.Record) {
 	if len(p.waiting) == 0 {
 		return
@@ -42,8 +42,8 @@ func (p *process) endWaitsBefore(r *wire.Record) {
 	still := p.waiting[:0]
 	for _, t := range p.waiting {
 		w, ownWait := t.wait, t.wait.record.Thread == r.Thread
-		blocking := w.record.AsSync().Sync() == wire.SyncBlocking && r.Kind == wire.KindUse && ownWait &&
-			r.Time == w.record.Time && r.AsUse().Queue() == w.record.AsSync().Queue()
+		blocking := w.record.AsSync().Sync() == wire.SyncBlocking && ownWait && r.Time == w.record.Time &&
+			(r.Kind == wire.KindTransfer || r.Kind == wire.KindUse && r.AsUse().Queue() == w.record.AsSync().Queue())
 		if ownWait && w.end == math.MaxUint64 {
 			w.end = r.Time
 		}
