@@ -65,7 +65,7 @@ func TestFailedCreatesInATrace(t *testing.T) {
 	if at := strings.Index(text, `create of a buffer of 48.0 MiB at canny.c:88 blur<\"x\"> failed with CL_INVALID_HOST_PTR (-37): the standard has this code where `); at < 0 {
 		t.Errorf("the refused create is missing in\n%s", text)
 	}
-	const want = `"cat":"failure","name":"out of memory: create of 48.0 MiB at size 2.0M","pid":4242,"tid":101,"ts":2600.000,"s":"p",` +
+	const want = `"cat":"failure","name":"create of 48.0 MiB at size 2.0M failed","pid":4242,"tid":101,"ts":2600.000,"s":"p",` +
 		`"args":{"tag":"size 2.0M","bytes":50331648,"in_use":`
 	if !strings.Contains(text, want) {
 		t.Errorf("%s is missing in\n%s", want, text)

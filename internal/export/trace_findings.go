@@ -62,7 +62,7 @@ func (x *trace) writeFailedCreate(p *running, r *wire.Record, t *tag) {
 	text := call.Sentence(units.FormatLong)
 	if stats.OutOfMemory(e, stats.Device{}) {
 		call.Status = 0 // one instant for each status of the call site
-		text = wire.DiagOutOfMemory.String() + ": create of " + units.FormatLong(e.Requested()) + " at " + t.name
+		text = "create of " + units.FormatLong(e.Requested()) + " at " + t.name + " failed"
 	}
 	if !t.isNewFailure(&call) {
 		return

@@ -139,7 +139,7 @@ func (pms *postMortems) failed(p *process, d PostMortem, tag uint32, at *process
 	}
 	pms.picture(p, pm)
 	pm.judge()
-	pms.marks.add(pm.Time, wire.KindDiag, wire.DiagOutOfMemory.String()+": "+d.Call)
+	pms.marks.add(pm.Time, wire.KindDiag, d.Call+" failed with "+wire.StatusText(int32(d.Status)))
 	pms.list = append(pms.list, pm)
 }
 
@@ -229,7 +229,9 @@ func (pms *postMortems) findHolders(p *process, pm *postMortem) {
 			h.recent += o.Granted
 		}
 		if p.heap.Untouched(o) {
-			pm.Untouched.add(o.Granted)
+			if o.Outcome != wire.OutcomeHit && !o.SubAllocation { // commands may have used memory that had another owner
+				pm.Untouched.add(o.Granted)
+			}
 		} else if since, known := p.heap.IdleSince(o); known && pm.Time-min(since, pm.Time) >= pm.IdleFor() {
 			pm.Idle.add(o.Granted)
 		}

@@ -103,7 +103,11 @@ func TestPostMortem(t *testing.T) {
 	s.feed(wire.Event{Kind: wire.KindEvict, Link: 4, Reason: uint8(wire.EvictDrain), Granted: 200 * kib})
 	s.refuse(400*kib, -4, wire.MemoryBuffer)
 	s.refuse(400*kib, -4, wire.MemoryBuffer)
-	got := s.Snapshot().PostMortems
+	shot := s.Snapshot()
+	got := shot.PostMortems
+	if want := "create of a buffer failed with CL_MEM_OBJECT_ALLOCATION_FAILURE (-4)"; len(shot.Marks) == 0 || shot.Marks[0].Text != want {
+		t.Errorf("marks %v, want %q", shot.Marks, want)
+	}
 	if unused := got[0].Recency.Unused(5500); unused != 400*kib {
 		t.Errorf("%d bytes were not used for 5.5 µs", unused)
 	}
@@ -123,6 +127,21 @@ func TestPostMortem(t *testing.T) {
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestUntouchedMemoryIsNew: commands may have used the memory of a recycled buffer, and of a piece of a slab.
+func TestUntouchedMemoryIsNew(t *testing.T) {
+	s := newStream(Options{})
+	s.miss(1, 1, 100*kib, 100*kib, 1)
+	s.feed(wire.Event{Kind: wire.KindUse, Object: 1})
+	s.release(1, wire.OutcomeCached)
+	s.hit(2, 1, 100*kib, 100*kib, 1)
+	s.miss(3, 3, 10*kib, 10*kib, 1)
+	s.miss(4, 4, kib, kib, 1)
+	s.refuse(400*kib, -4, wire.MemoryBuffer)
+	if got := s.Snapshot().PostMortems[0].Untouched; got != (Part{2, 11 * kib}) {
+		t.Errorf("untouched: %+v", got)
 	}
 }
 
