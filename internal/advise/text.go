@@ -118,7 +118,7 @@ func (p *Program) adviceWorthShowing(most int) []merging.Advice {
 // noAdviceText says why there is no advice. If one function creates all buffers of a program, it is a single call site.
 func (p *Program) noAdviceText() string {
 	if slices.ContainsFunc(p.Runs, func(r Run) bool { return len(r.Found.Reuse.Groups) > 0 }) {
-		return "none: some buffers could share a block, but not all of any call site. Record with --tags stack to separate buffers that one function creates for many callers."
+		return "none: some buffers could share a block, but not all of any call site"
 	}
 	return "none: no copy could be spared, and no block shared"
 }

@@ -191,9 +191,9 @@ func (m *misses) knob(reason wire.Miss, s *stats.Snapshot) Knob {
 
 // released are the limits that give back what the program no longer seems to need, and what switches them off.
 var released = map[wire.Evict]Knob{
-	wire.EvictAge:        {Limit: "max_age", Value: "0", Why: "blocks that had waited for longer were asked for again"},
-	wire.EvictProportion: {Limit: "proportion", Value: "0", Why: "blocks beyond it were asked for again"},
-	wire.EvictOutgrown:   {Limit: "outgrown", Value: "off", Why: "smaller blocks of a call site were asked for again"},
+	wire.EvictAge:        {Limit: "max_age", Value: "0", Why: "fitting blocks were evicted for their age"},
+	wire.EvictProportion: {Limit: "proportion", Value: "0", Why: "fitting blocks were evicted, as the pool held too much beside what was in use"},
+	wire.EvictOutgrown:   {Limit: "outgrown", Value: "off", Why: "fitting blocks were evicted when their call site asked for larger ones"},
 }
 
 // mostly is how many times more blocks than others a limit must have evicted to be named.
