@@ -113,6 +113,9 @@ func TestAttachedStates(t *testing.T) {
 				t.Errorf("no %q in\n%s", want, got)
 			}
 		}
+		if strings.Contains(got, "attached to") == (test.snap == empty) {
+			t.Errorf("attached to nothing, or not:\n%s", got)
+		}
 		if strings.Contains(got, "output") || strings.Contains(got, "interrupt") {
 			t.Errorf("output or interrupt offered:\n%s", got)
 		}

@@ -17,7 +17,7 @@ func (d *dashboard) drawHeader(r region, s *stats.Snapshot) {
 	if r.w < fullW {
 		gap = 2
 	}
-	if r.w >= d.mode.prefixWidth {
+	if r.w >= d.mode.prefixWidth && s.Program != "" {
 		x = r.writeText(x, 0, d.mode.prefix, dim)
 	}
 	room := r.w - x - min(24, r.w/4) - 2

@@ -266,7 +266,8 @@ func (s *tuneSearch) littleToGainText() string {
 	if now.Assumed() || s.result.Reason == tune.Vain || gain <= 0 || gain >= littleShare*float64(run) {
 		return ""
 	}
-	return fmt.Sprintf("That saves less than 1 %% of the %s that were recorded: too little to matter.", units.Duration(run))
+	return fmt.Sprintf("That saves less than 1 %% of the %s that were recorded: too little to matter. "+
+		"First touches of new memory are not counted: gpumemtop compare measures the whole gain.", units.Duration(run))
 }
 
 // memoryBoundText names the bound on memory.
