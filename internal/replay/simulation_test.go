@@ -190,6 +190,22 @@ func TestPriceOfCopies(t *testing.T) {
 	}
 }
 
+// TestFewReleases: what a few slow releases took is no price of releases.
+func TestFewReleases(t *testing.T) {
+	story := labtest.New()
+	for n := range uint64(releasesLeast) {
+		r := story.Create(n+1, 4096)
+		r.Outcome, r.Cost = wire.OutcomeMiss, 300
+		want := cost.Line{A: 300}
+		if story.Release(n+1, wire.OutcomeDriver).Cost = 1_500_000; n+1 == releasesLeast {
+			want.A = 1_500_000
+		}
+		if d := load(t, story).Device(); d.Release != want {
+			t.Errorf("%d releases: %+v", n+1, d)
+		}
+	}
+}
+
 // TestPriceOfParts takes the price of a sub-buffer's create twice where it was timed, and assumes it elsewhere.
 func TestPriceOfParts(t *testing.T) {
 	story := labtest.New()
