@@ -26,7 +26,7 @@ var onlyRecorded = map[string]string{
 	`^every iteration (keeps|may keep) memory$`:               "a snapshot knows no iterations, and not when memory was used last",
 	` (are never released|(may )?grow in number( over .*)?)$`: "a snapshot does not know what was live at half of the run",
 	`^OpenCL objects may be left$`:                            "it is a note on the end alone",
-	`^most buffers are never used$`:                           "a snapshot does not know which buffers commands used",
+	`^most (buffers|memory objects) are never used$`:          "a snapshot does not know which buffers commands used",
 	`^the pool serves few requests$`:                          "a snapshot does not know what the driver took for misses alone",
 	`^every iteration goes to the driver$`:                    "a snapshot knows no iterations",
 	`^creates that copy take the time, `:                      "a snapshot does not know what creates of one kind took",

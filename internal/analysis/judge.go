@@ -107,6 +107,9 @@ var rules = []rule{
 	{anyRun, ghostLeads},
 }
 
+// noun is what sentences call the memory objects of the run.
+func (e *Evidence) noun() string { return stats.Noun(e.Run.Kinds, false) }
+
 func (e *Evidence) has(part need) bool {
 	switch part {
 	case ofMoment:

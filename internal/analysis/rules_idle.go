@@ -113,8 +113,8 @@ func neverUsed(e *Evidence) (Diagnosis, bool) {
 	}
 	top := l.unusedMost
 	d := Diagnosis{
-		Severity: Note, Title: "most buffers are never used", Tag: top.name, Share: share(l.unused, all),
-		Text: fmt.Sprintf("no command used %d of %s that were released", l.unused, units.Count(all, "buffer")),
+		Severity: Note, Title: "most " + e.noun() + "s are never used", Tag: top.name, Share: share(l.unused, all),
+		Text: fmt.Sprintf("no command used %d of %s that were released", l.unused, units.Count(all, e.noun())),
 	}
 	if top.unused < l.unused {
 		d.Text += fmt.Sprintf("; %d of these were created at %s", top.unused, top.name)

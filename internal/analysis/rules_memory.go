@@ -29,7 +29,7 @@ func memoryGrows(e *Evidence) (Diagnosis, bool) {
 		if !r.Even {
 			how = "over the iterations"
 		}
-		d.Title, d.Text, doubted = "memory grows "+how, r.perIteration(bytes, e.inProcess(r.Process)), "memory may grow "+how
+		d.Title, d.Text, doubted = "memory grows "+how, r.perIteration(e.noun(), bytes, e.inProcess(r.Process)), "memory may grow "+how
 		d.placed = e.inProcess(r.Process) != ""
 	}
 	certain := d.Title
@@ -63,13 +63,13 @@ func (r *Rise) fullIn() string {
 }
 
 // iterationsLeaveText says what iterations left, in all and each.
-func iterationsLeaveText(iterations, left uint64, kept int64, each string, even bool) string {
+func iterationsLeaveText(iterations, left uint64, kept int64, noun, each string, even bool) string {
 	if even {
 		return fmt.Sprintf("each of %s leaves %s more in use", units.Count(iterations, "iteration"), each)
 	}
 	text := fmt.Sprintf("%s leave %s more in use", units.Count(iterations, "iteration"), units.FormatLong(left))
 	if kept > 0 {
-		text += " in " + units.Count(uint64(kept), "more buffer")
+		text += " in " + units.Count(uint64(kept), "more "+noun)
 	}
 	return text + ", about " + each + " an iteration"
 }
@@ -77,8 +77,8 @@ func iterationsLeaveText(iterations, left uint64, kept int64, each string, even 
 // foreseen is how many times as many iterations as were seen a sentence foretells.
 const foreseen = 1000
 
-func (r *Rise) perIteration(bytes, in string) string {
-	text := iterationsLeaveText(r.Iterations, r.Left, r.Kept, bytes, r.Even) + in
+func (r *Rise) perIteration(noun, bytes, in string) string {
+	text := iterationsLeaveText(r.Iterations, r.Left, r.Kept, noun, bytes, r.Even) + in
 	if r.Room >= 0 && r.Room <= foreseen*float64(r.Iterations) {
 		text += fmt.Sprintf("; after %s the device is full", units.Count(uint64(r.Room), "more iteration"))
 	}
@@ -96,7 +96,7 @@ func memoryIsKept(e *Evidence) (Diagnosis, bool) {
 	}
 	d := Diagnosis{
 		Severity: Advice, Title: "every iteration keeps memory",
-		Text:  iterationsLeaveText(p.Iterations, p.Left, p.Kept, units.FormatLong(p.leftPerIteration()), p.Even()) + e.inProcess(p.Process) + keptUntil(e, p),
+		Text:  iterationsLeaveText(p.Iterations, p.Left, p.Kept, e.noun(), units.FormatLong(p.leftPerIteration()), p.Even()) + e.inProcess(p.Process) + keptUntil(e, p),
 		Share: share(p.grown(), e.Run.Totals.PeakInUse), placed: e.inProcess(p.Process) != "",
 	}
 	doubted := "every iteration may keep memory"
@@ -122,7 +122,7 @@ func neverReleased(e *Evidence) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	top := &e.Leaks[0]
-	severity, how := Problem, "never released"
+	severity, how, noun := Problem, "never released", stats.Noun(e.Run.Kinds, true)
 	if e.State == BrokenOff {
 		severity, how = Note, "in use where the recording ends"
 	}
@@ -130,7 +130,7 @@ func neverReleased(e *Evidence) (Diagnosis, bool) {
 		severity, how = Note, "held when "+e.Run.AbortedBy()+" ended the program"
 	}
 	d := Diagnosis{
-		Severity: severity, Tag: top.Name, Title: fmt.Sprintf("%s %s", units.Count(buffers, "buffer"), how),
+		Severity: severity, Tag: top.Name, Title: fmt.Sprintf("%s %s", units.Count(buffers, noun), how),
 		Text: units.FormatLong(bytes) + " in all", Share: share(bytes, e.Run.Totals.PeakInUse),
 	}
 	if top.Name != "" && top.Bytes > 0 {
@@ -149,7 +149,7 @@ func neverReleased(e *Evidence) (Diagnosis, bool) {
 		}
 		d.Text += "; " + which + " retained, and released too few times for that"
 	}
-	e.noteIfLost(&d, "releases", fmt.Sprintf("%s perhaps %s", units.Count(buffers, "buffer"), how))
+	e.noteIfLost(&d, "releases", fmt.Sprintf("%s perhaps %s", units.Count(buffers, noun), how))
 	return d, true
 }
 

@@ -92,8 +92,8 @@ func couldBeHoisted(e *Evidence) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	return Diagnosis{
-		Severity: Advice, Title: "buffers could be created once, before the loop", Tag: top.Name, Share: share(top.DriverNS, e.Length),
-		Text: fmt.Sprintf("%s of %s live within one iteration and took the driver %s%s", units.Count(top.Buffers, "buffer"),
+		Severity: Advice, Title: e.noun() + "s could be created once, before the loop", Tag: top.Name, Share: share(top.DriverNS, e.Length),
+		Text: fmt.Sprintf("%s of %s live within one iteration and took the driver %s%s", units.Count(top.Buffers, e.noun()),
 			top.Name, e.callTime(top.DriverNS, false), e.ofRun(top.DriverNS)),
 	}, true
 }
@@ -105,9 +105,9 @@ func heldTooLong(e *Evidence) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	unused, inUse := units.Apart(uint64(idle.Bytes), uint64(idle.InUse))
-	held := fmt.Sprintf("half of %d buffers of %s were held %s or longer after their last use", idle.Buffers, idle.Site, units.Duration(idle.Median))
+	held := fmt.Sprintf("half of %d %ss of %s were held %s or longer after their last use", idle.Buffers, e.noun(), idle.Site, units.Duration(idle.Median))
 	if idle.Buffers == 1 {
-		held = fmt.Sprintf("a buffer of %s was held %s after its last use", idle.Site, units.Duration(idle.Median))
+		held = fmt.Sprintf("one %s of %s was held %s after its last use", e.noun(), idle.Site, units.Duration(idle.Median))
 	}
 	return Diagnosis{
 		Severity: Advice, Title: "memory is released long after its last use", Tag: idle.Site, Share: idle.Share,

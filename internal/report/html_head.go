@@ -294,7 +294,7 @@ func (v *view) tiles() []htmlTile {
 	for i := range v.a.Leaks {
 		buffers, bytes = buffers+v.a.Leaks[i].Buffers, bytes+v.a.Leaks[i].Bytes
 	}
-	leaked := htmlTile{figures.Leaked.Name, "none", "every buffer was released"}
+	leaked := htmlTile{figures.Leaked.Name, "none", "every " + v.noun() + " was released"}
 	if v.a.Grew() {
 		leaked.Note += " at last, but memory grew with the iterations"
 	}
@@ -302,7 +302,7 @@ func (v *view) tiles() []htmlTile {
 	case v.mayContinue() && t.InUse > 0 && (buffers == 0 || v.mayNotLeak()):
 		leaked = htmlTile{"in use at the end", v.amount(figures.InUse), "the program continues and may release all of it"}
 	case buffers > 0:
-		leaked = htmlTile{figures.Leaked.Name, v.sizeText(bytes), countOf(buffers, "buffer") + " at " + countOf(uint64(len(v.a.Leaks)), "call site")}
+		leaked = htmlTile{figures.Leaked.Name, v.sizeText(bytes), countOf(buffers, stats.Noun(v.s.Kinds, true)) + " at " + countOf(uint64(len(v.a.Leaks)), "call site")}
 		if v.s.HeldAtExit() {
 			leaked.Name = "held at exit"
 		} else if v.s.Lost > 0 {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -38,13 +39,13 @@ func NewPostMortem(p *stats.PostMortem, started uint64) PostMortem {
 	add("memory", "%s", memoryLine(p))
 	page.holders(p, add)
 	if p.UsesKnown && p.Idle.Buffers > 0 {
-		add("idle", "%s: not used for %s or longer", heldText(p.Idle), units.Duration(p.IdleFor()))
+		add("idle", "%s: not used for %s or longer", heldText(p, p.Idle), units.Duration(p.IdleFor()))
 	}
 	if text := latelyText(&p.Lately, p.InUse, units.FormatLong); text != "" {
 		add("lately", "%s", text)
 	}
 	if p.UsesKnown && p.Untouched.Buffers > 0 {
-		add("untouched", "%s: no command has used that memory, and a driver may take it only then (with --eager that of buffers and images at once)", heldText(p.Untouched))
+		add("untouched", "%s: no command has used that memory, and a driver may take it only then (with --eager that of buffers and images at once)", heldText(p, p.Untouched))
 	}
 	if p.GivenBack.Buffers > 0 {
 		add("pool", "gave %s in %s back in vain", units.FormatLong(p.GivenBack.Bytes), units.Count(p.GivenBack.Buffers, "block"))
@@ -112,7 +113,7 @@ func latelyText(l *stats.Lately, inUse uint64, bytes func(uint64) string) string
 // memoryLine says how much memory the process has. With --spill there is no pool.
 func memoryLine(p *stats.PostMortem) string {
 	size := units.FormatLong
-	text := fmt.Sprintf("%s in use by %s", size(p.InUse), units.Count(p.Buffers, "buffer"))
+	text := fmt.Sprintf("%s in use by %s", size(p.InUse), units.Count(p.Buffers, cmp.Or(p.Noun, "buffer")))
 	if p.Spilling {
 		return fmt.Sprintf("%s: %s on the device, %s spilled to the host", text, size(p.Resident), size(p.Spilled))
 	}
@@ -130,7 +131,7 @@ func (page *PostMortem) holders(p *stats.PostMortem, add func(label, format stri
 		if h.Buffers > 1 {
 			age = units.Duration(h.Newest) + " to " + age
 		}
-		add(label, "%s, %s old: %s", heldText(h.Part), age, h.Tag)
+		add(label, "%s, %s old: %s", heldText(p, h.Part), age, h.Tag)
 		label = ""
 	}
 	if left += p.MoreHolders; left > 0 {
@@ -295,8 +296,8 @@ func deviceText(p *stats.PostMortem) string {
 	return text
 }
 
-func heldText(p stats.Part) string {
-	return fmt.Sprintf("%s in %s", units.FormatLong(p.Bytes), units.Count(p.Buffers, "buffer"))
+func heldText(p *stats.PostMortem, part stats.Part) string {
+	return fmt.Sprintf("%s in %s", units.FormatLong(part.Bytes), units.Count(part.Buffers, cmp.Or(p.Noun, "buffer")))
 }
 
 // outOfMemoryLines are the first lines of a summary: which call failed and why.

@@ -140,13 +140,13 @@ func (v *view) sizes() section {
 		bins  []analysis.Bin
 		text  func(uint64) string
 	}{
-		{"buffers, by requested size", v.a.Sizes, units.Format},
-		{"buffers that were released, by lifetime", v.a.Lifetimes, units.Duration},
+		{v.noun() + "s, by requested size", v.a.Sizes, units.Format},
+		{v.noun() + "s that were released, by lifetime", v.a.Lifetimes, units.Duration},
 	} {
 		if len(h.bins) == 0 {
 			continue
 		}
-		t := v.table("", 0, number("from"), number("buffers"), number("bytes"), words(""))
+		t := v.table("", 0, number("from"), number(v.noun()+"s"), number("bytes"), words(""))
 		t.heading = h.title
 		var most uint64
 		for i := range h.bins {

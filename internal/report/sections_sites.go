@@ -12,13 +12,16 @@ import (
 
 func fraction(n, whole uint64) float64 { return float64(n) / float64(max(whole, 1)) }
 
+// noun is what the page calls the memory objects of the run.
+func (v *view) noun() string { return stats.Noun(v.s.Kinds, false) }
+
 func (v *view) peak() section {
 	p := &v.a.Peak
 	s := section{ID: "peak", Title: "Call sites at the peak", Intro: "Nothing was ever in use."}
 	if len(p.Tags) == 0 {
 		return s
 	}
-	text := fmt.Sprintf("%s: %s in use by %s", v.clock(p.Time), v.size(p.InUse), v.countText(p.Buffers, "buffer"))
+	text := fmt.Sprintf("%s: %s in use by %s", v.clock(p.Time), v.size(p.InUse), v.countText(p.Buffers, v.noun()))
 	switch {
 	case v.s.Spill != nil: // memory that --spill took from the device was not reserved
 		text += ", on device and host"
@@ -31,7 +34,7 @@ func (v *view) peak() section {
 		s.addFact("lately", lately)
 		s.Intro += " Lately: " + lately + "."
 	}
-	t := v.table("Memory in use at the peak by call site", len(p.Tags), figure(figures.InUse), number("share"), barColumn, number("buffers"),
+	t := v.table("Memory in use at the peak by call site", len(p.Tags), figure(figures.InUse), number("share"), barColumn, number(v.noun()+"s"),
 		figure(figures.Requested).onPage(), figure(figures.Waste).inText(), words("call site").front())
 	for i := range p.Tags[:v.shownRows(len(p.Tags))] {
 		r := &p.Tags[i]
@@ -83,7 +86,7 @@ func (v *view) misses() section {
 }
 
 func (v *view) leaks() section {
-	s := section{ID: "leaks", Title: "Leaks", Intro: "Every buffer was released."}
+	s := section{ID: "leaks", Title: "Leaks", Intro: "Every " + v.noun() + " was released."}
 	list := v.a.Leaks
 	if len(list) == 0 {
 		switch {
@@ -109,7 +112,7 @@ func (v *view) leaks() section {
 	if in := analysis.LeftIn(v.s, list); in != "" {
 		s.Notes = []string{in}
 	}
-	t := v.table("Leaks by call site", len(list), number("buffers"), number("bytes"), barColumn, number("oldest"), words("call site").front())
+	t := v.table("Leaks by call site", len(list), number(stats.Noun(v.s.Kinds, true)+"s"), number("bytes"), barColumn, number("oldest"), words("call site").front())
 	for i := range list[:v.shownRows(len(list))] {
 		l := &list[i]
 		t.add(v.countCell(l.Buffers), v.bytesCell(l.Bytes), barCell(float64(l.Bytes), float64(list[0].Bytes)), v.clockCell(l.Oldest),
@@ -120,7 +123,7 @@ func (v *view) leaks() section {
 }
 
 func (v *view) temporaries() section {
-	s := section{ID: "temporaries", Title: "Temporary buffers", Intro: "No call site has buffers that live for one iteration only."}
+	s := section{ID: "temporaries", Title: "Temporary " + v.noun() + "s", Intro: "No call site has buffers that live for one iteration only."}
 	list := v.a.Temporaries
 	if len(list) == 0 {
 		return s
@@ -214,7 +217,7 @@ func (v *view) lag() section {
 	more := "more "
 	switch {
 	case l.Known > 0:
-		held := fmt.Sprintf("%s of %s, at least %s in all", stats.Spread(l.Known, v.duration(l.P50), v.duration(l.P99)), v.countText(l.Known, "buffer"),
+		held := fmt.Sprintf("%s of %s, at least %s in all", stats.Spread(l.Known, v.duration(l.P50), v.duration(l.P99)), v.countText(l.Known, v.noun()),
 			v.byteSeconds(l.ByteSeconds))
 		s.Intro = fmt.Sprintf("From the end of the last use, as the program's waits show it, to the release: %s. %s had no use at all.", held,
 			v.countText(l.Unused, "released buffer"))
@@ -232,7 +235,7 @@ func (v *view) lag() section {
 		return s
 	}
 	t := v.table("Held after the last use, by call site", len(l.Tags), number("bytes × s"), barColumn,
-		number("buffers"), number("p50"), number("p99"), words("call site").front())
+		number(v.noun()+"s"), number("p50"), number("p99"), words("call site").front())
 	for i := range l.Tags[:v.shownRows(len(l.Tags))] {
 		r, p99 := &l.Tags[i], v.noneCell()
 		if r.Known >= stats.EnoughForP99 {

@@ -279,7 +279,7 @@ func leakLines(s *stats.Snapshot) []string {
 	if in := analysis.LeftIn(s, analysis.Left(s)); in != "" {
 		how += ", " + in
 	}
-	lines := []string{fmt.Sprintf("  %-10s %s (%s) %s", label, units.Count(buffers, "buffer"), sizeText(s, bytes), how)}
+	lines := []string{fmt.Sprintf("  %-10s %s (%s) %s", label, units.Count(buffers, stats.Noun(s.Kinds, true)), sizeText(s, bytes), how)}
 	shown, _ := units.Top(tags, topTags)
 	names := namesOf(shown, func(t **stats.Tag) string { return (*t).Name })
 	for i, tag := range shown {

@@ -257,7 +257,7 @@ func watchedText(run *figures.Subject) (memory, end string) {
 		least = "at least "
 	}
 	return fmt.Sprintf("peak %s%s in use", least, amount(figures.PeakInUse, run)),
-		fmt.Sprintf("%s%s in use by %s", least, amount(figures.InUse, run), units.Count(run.LiveBuffers, "buffer"))
+		fmt.Sprintf("%s%s in use by %s", least, amount(figures.InUse, run), units.Count(run.LiveBuffers, stats.Noun(run.Run.Kinds, true)))
 }
 
 // endedText says how a process ended, if known: only a program's parent learns its exit status.

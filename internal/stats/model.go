@@ -111,7 +111,7 @@ func New(o Options) *Model {
 	if o.Apart == nil || o.DeviceMemory > 0 {
 		o.Apart = func(_, _ uint32) bool { return o.DeviceMemory > 0 }
 	}
-	m.postMortems = postMortems{heap: m.heap, processes: &m.processes, apart: o.Apart, sites: &m.sites, spill: &m.spill, marks: &m.marks}
+	m.postMortems = postMortems{heap: m.heap, processes: &m.processes, apart: o.Apart, sites: &m.sites, spill: &m.spill, shares: &m.shares, marks: &m.marks}
 	if o.Started != 0 {
 		m.begin(o.Started)
 	}

@@ -17,6 +17,7 @@ type postMortems struct {
 	apart     func(a, b uint32) bool // never nil; see Options.Apart
 	sites     *callSites
 	spill     *spill
+	shares    *shares
 	marks     *marks
 	list      []*postMortem
 }
@@ -180,7 +181,7 @@ func (pms *postMortems) picture(p *process, pm *postMortem) {
 	g := p.heap.Gauges
 	pm.InUse, pm.Requested = heap.Amount(g.InUse), heap.Amount(g.Requested)
 	pm.Cached, pm.Cooling, pm.SlabFree = heap.Amount(g.Cached), heap.Amount(g.Cooling), heap.Amount(g.Room)
-	pm.Buffers = heap.Amount(p.heap.Live)
+	pm.Buffers, pm.Noun = heap.Amount(p.heap.Live), Noun(pms.shares.byKind(), true)
 	pm.Others = pms.usedByOthers(p)
 	if pm.Spilling = pms.spill.PeakResident > 0; pm.Spilling {
 		pm.Resident, pm.Spilled = p.spill.resident, p.spill.spilled

@@ -43,6 +43,7 @@ type PostMortem struct {
 	Cooling           uint64   `json:"bytes_cooling"`
 	SlabFree          uint64   `json:"slab_free"`
 	Buffers           uint64   `json:"buffers"`
+	Noun              string   `json:"-"`                  // what these are; empty: buffers, as far as known
 	Resident, Spilled uint64   `json:"-"`                  // with Spilling: the part of it on the device, and the part that only the host has
 	Others            uint64   `json:"reserved_by_others"` // by the other processes
 	Holders           []Holder `json:"held_by"`

@@ -115,7 +115,7 @@ func TestPostMortem(t *testing.T) {
 	age := 4*uint64(time.Second) + 12*1000
 	want := []PostMortem{{
 		Time: got[0].Time, Age: age, Process: 1, Call: "create of a buffer", Status: -4, Tag: "tag 9", Size: 400 * kib, Repeats: 1,
-		InUse: 700 * kib, Requested: 700 * kib, Buffers: 3, UsesKnown: true,
+		InUse: 700 * kib, Requested: 700 * kib, Buffers: 3, Noun: "buffer", UsesKnown: true,
 		Holders: []Holder{
 			{Tag: "a.c:2 grows", Part: Part{2, 600 * kib}, Oldest: 6000, Newest: 5000},
 			{Tag: "a.c:1 old", Part: Part{1, 100 * kib}, Oldest: age - 2000, Newest: age - 2000},

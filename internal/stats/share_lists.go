@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -33,6 +34,28 @@ func (s *shares) byKind() []Kind {
 		}
 	}
 	return list
+}
+
+// Noun returns what sentences call the memory objects of a run, with live those that live: their kind, where all are of one.
+func Noun(list []Kind, live bool) string {
+	word := ""
+	for i := range list {
+		if live && list[i].Live == 0 {
+			continue
+		}
+		if word != "" {
+			return "memory object"
+		}
+		switch kind := list[i].Memory; {
+		case kind <= wire.MemoryPipe:
+			word = kind.Words()
+		case kind >= wire.MemoryExternal:
+			word = "memory object"
+		default:
+			word = strings.ToUpper(kind.Words()[:len("svm")]) + " allocation"
+		}
+	}
+	return cmp.Or(word, "buffer")
 }
 
 // byClass returns the classes.

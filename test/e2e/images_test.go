@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
@@ -31,6 +32,26 @@ func TestSlabsServeProgramsThatMakeImages(t *testing.T) {
 	}
 	if replayed.Requests == 0 || replayed.NeedBlocks == replayed.Requests {
 		t.Errorf("%d of %d requests need a block", replayed.NeedBlocks, replayed.Requests)
+	}
+}
+
+// A report calls images what they are; where there are buffers, too, both are memory objects.
+func TestReportsNameImages(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		words []string
+		want  string
+	}{{[]string{testProgram("tiles"), "40"}, "image"}, {[]string{fault("findings"), "nearly-grow"}, "buffer"}, {[]string{testProgram("conformance")}, "memory object"}} {
+		file := filepath.Join(t.TempDir(), "run.gmt")
+		if r := run(t, command{args: append([]string{gpumemtop(), "record", "--policy", "none", "-o", file}, c.words...)}); r.code != 0 {
+			t.Fatalf("record: %s\n%s", r, r.stderr)
+		}
+		text := readFile(t, tool(t, "report", "--all", file))
+		for _, want := range []string{" in use by ", "\nEvery " + c.want + " was released.", "\n" + c.want + "s, by requested size"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%v: no %q in %s", c.words, want, text)
+			}
+		}
 	}
 }
 
