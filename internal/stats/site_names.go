@@ -57,8 +57,8 @@ func (cs *callSites) nameTag(p *process, tag uint32, name string, stack []byte) 
 	}
 }
 
-// sharedFrames returns a stack up to the frame at which another stack of the same site leaves it: callers beyond may have no part in
-// what is said of the site.
+// sharedFrames returns a stack up to the frame at which another stack of the same site leaves it: callers beyond may be none of those
+// whose buffers a row counts.
 func sharedFrames(stack, other []string) []string {
 	for i, frame := range stack {
 		at := slices.Index(other, frame)
