@@ -17,7 +17,6 @@ const (
 	loseHits   = 0.01 // of the requests, which a trial that gains memory may lose
 	moreMemory = 2    // times the most reserved, which a trial that gains hits may take
 	sameHits   = 0.005
-	sameMemory = 0.01
 )
 
 // Trial is a configuration that a finding would name: another policy, or the present one with another value of a limit.
@@ -215,13 +214,13 @@ func (r *Replays) Gives(t Trial) string {
 // Versus says what another outcome is beside the present one.
 func (o *Outcome) Versus(then Outcome) string {
 	memory := fmt.Sprintf("the same %s reserved at most", units.FormatLong(then.PeakReserved))
-	if now, is := float64(o.PeakReserved), float64(then.PeakReserved); math.Abs(now-is) > sameMemory*now {
+	if then.PeakReserved != o.PeakReserved {
 		a, b := units.Apart(then.PeakReserved, o.PeakReserved)
 		memory = fmt.Sprintf("%s reserved at most instead of %s", a, b)
 	}
-	hits := "the same " + units.Percent(then.rate(), then.Requests) + " hits"
-	if math.Abs(o.rate()-then.rate()) > sameHits {
-		hits = fmt.Sprintf("%s hits instead of %s", units.Percent(then.rate(), then.Requests), units.Percent(o.rate(), o.Requests))
+	now, is := units.Percent(o.rate(), o.Requests), units.Percent(then.rate(), then.Requests)
+	if now == is {
+		return memory + ", the same " + is + " hits"
 	}
-	return memory + ", " + hits
+	return memory + ", " + is + " hits instead of " + now
 }

@@ -25,6 +25,10 @@ func TestFindingNamesWhatGained(t *testing.T) {
 				{Policy: "slab"}: {Hits: 50, Requests: 100, PeakReserved: 15 << 20}, {Policy: "arena"}: {Hits: 50, Requests: 100, PeakReserved: 10 << 20},
 			}, "text; replayed with arena, part: 10.0 MiB reserved at most instead of 20.0 MiB, the same 50.0 % hits",
 		},
+		"few hits lost": {
+			lessMemory, Knob{}, "arena", map[Trial]Outcome{{Policy: "arena"}: {Hits: 496, Requests: 1000, PeakReserved: 10 << 20}},
+			"text; replayed with arena, part: 10.0 MiB reserved at most instead of 20.0 MiB, 49.6 % hits instead of 50.0 %",
+		},
 		"hits lost": {lessMemory, Knob{}, "arena", map[Trial]Outcome{{Policy: "arena"}: {Hits: 40, Requests: 100, PeakReserved: 11 << 20}}, "text"},
 		"all lost":  {lessMemory, Knob{}, "arena", map[Trial]Outcome{{Policy: "arena"}: {Requests: 100, PeakReserved: 10 << 20}}, "text"},
 		"half of it, at a loss": {
