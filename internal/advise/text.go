@@ -118,7 +118,7 @@ func (p *Program) adviceWorthShowing(most int) []merging.Advice {
 // noAdviceText says why there is no advice. If one function creates all buffers of a program, it is a single call site.
 func (p *Program) noAdviceText() string {
 	if slices.ContainsFunc(p.Runs, func(r Run) bool { return len(r.Found.Reuse.Groups) > 0 }) {
-		return "none: some buffers could share a block, but not all of any call site"
+		return "none: buffers could share blocks, as SHARED says, but no simple change makes them"
 	}
 	return "none: no copy could be spared, and no block shared"
 }
@@ -170,7 +170,7 @@ func (r *Run) writeBlocks(b *page) {
 	plan := func(name string, d merging.Footprint) []string {
 		return row(name, merging.Footprint{Blocks: d.Blocks + u.Fixed.Blocks, Peak: d.Peak + u.Fixed.Peak})
 	}
-	rows := [][]string{{"", "blocks", "bytes"}, row("now", u.Before), row("as advised", u.After)}
+	rows := [][]string{{"", "blocks", "bytes"}, row("now", u.Before), row("as shared", u.After)}
 	fmt.Fprintln(b)
 	b.writeWrapped("", fmt.Sprintf("BLOCKS by %s, %s", lifetimesText(u.Form), sizeRuleText(u.Max)))
 	if least := u.Bound.Peak + u.Fixed.Peak; least > u.Before.Peak { // not all blocks are there at once
@@ -183,7 +183,7 @@ func (r *Run) writeBlocks(b *page) {
 		rows = append(rows, plan("linear scan", u.Linear))
 	}
 	writeTable(b, append(rows, plan(best, u.Best)))
-	b.writeWrapped("", "Blocks are all that are made. Bytes now and as advised are the most at once, those of plans all blocks.")
+	b.writeWrapped("", "Blocks are all that are made. Bytes now and as shared are the most at once, those of plans all blocks.")
 }
 
 func lifetimesText(f merging.Form) string {

@@ -264,7 +264,7 @@ func (a *Analysis) Metrics() Metrics {
 func (a *Analysis) mergedMetrics(copies []Copy, r *Reuse) Metrics {
 	m := a.Metrics()
 	m.Peak, m.Reuses = r.After.Peak, r.Reuses
-	_, removed := a.lifetimesAfter(API, copies)
+	_, removed := a.lifetimesAfter(r.Form, copies)
 	drop := func(root int, bytes uint64) {
 		m.Allocated -= bytes
 		if a.Program.Buffers[root].Released != None {

@@ -105,10 +105,11 @@ func (b *bySites) allAdvice() []Advice {
 	return out
 }
 
-// adviseInPlace finds kernels that use one buffer last, reading it, and another of the same size and class first,
-// writing it. Only the kernel's source shows whether each thread reads before others write.
+// adviseInPlace finds kernels that use one buffer last, reading it, and another of the same class, and mostly of the
+// same size, first, writing it. Only the kernel's source shows whether each thread reads before others write.
 func adviseInPlace(all []*evidence) []Advice {
 	hints := newBySites()
+	odd := map[[2]string]int{} // times that such buffers were of two sizes
 	for run, e := range all {
 		p := e.Program
 		byStep := e.usesByStep()
@@ -118,8 +119,15 @@ func adviseInPlace(all []*evidence) []Advice {
 			}
 			for _, y := range uses.first {
 				for _, x := range e.replaceableReads(step, y) {
+					last := slices.Contains(uses.last, x)
+					if p.Buffers[x].Size != p.Buffers[y].Size {
+						if last {
+							odd[[2]string{p.Name(p.Buffers[x].Site), p.Name(p.Buffers[y].Site)}]++
+						}
+						continue
+					}
 					advice := hints.adviceFor(InPlace, run, p.Name(p.Buffers[x].Site), p.Name(p.Buffers[y].Site))
-					if !slices.Contains(uses.last, x) { // x is used later this time
+					if !last { // x is used later this time
 						advice.Failed = Agreement
 					}
 					advice.Count++
@@ -128,7 +136,9 @@ func adviseInPlace(all []*evidence) []Advice {
 			}
 		}
 	}
-	out := slices.DeleteFunc(hints.allAdvice(), func(a Advice) bool { return a.Failed != 0 })
+	out := slices.DeleteFunc(hints.allAdvice(), func(a Advice) bool {
+		return a.Failed != 0 || odd[[2]string{a.Sites[0], a.Sites[len(a.Sites)-1]}] > a.Count
+	})
 	slices.SortStableFunc(out, func(x, y Advice) int { return slices.Compare(x.Sites, y.Sites) })
 	return out
 }
@@ -141,7 +151,7 @@ func (e *evidence) replaceableReads(step, other int) []int {
 		root := int(e.roots[u.Buffer].root)
 		x := &e.Program.Buffers[root]
 		reads := u.Reads || !u.Writes
-		if root != other && reads && e.isMovable(root) && x.Size == y.Size && x.Class == y.Class && !slices.Contains(out, root) {
+		if root != other && reads && e.isMovable(root) && x.Class == y.Class && !slices.Contains(out, root) {
 			out = append(out, root)
 		}
 	}

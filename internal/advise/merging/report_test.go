@@ -305,6 +305,25 @@ func TestInPlaceHoldsEachTime(t *testing.T) {
 	}
 }
 
+// A kernel that reads a buffer for the last time, and writes one of another size in most rounds, cannot write in its place.
+func TestInPlaceIsOfOneSize(t *testing.T) {
+	for _, test := range []struct{ same, odd, want int }{{2, 1, 2}, {1, 2, 0}} {
+		s := newScript()
+		for i := range test.same + test.odd {
+			in := s.create(64, 1)
+			s.fill(in)
+			out := s.create(64+64*uint64(i/test.same), 2)
+			s.step(KindKernel, reads(in), writes(out))
+			s.step(KindRead, reads(out))
+			s.release(in)
+			s.release(out)
+		}
+		if a := about(advise(t, &s.Program), InPlace); a.Count != test.want {
+			t.Errorf("%+v: %+v", test, a)
+		}
+	}
+}
+
 // What is created right before its first use is not held early, even if that makes the peak.
 // Where no command is recorded, nothing is known to be idle.
 func TestWithoutUsesAllIsInUse(t *testing.T) {
@@ -317,11 +336,15 @@ func TestWithoutUsesAllIsInUse(t *testing.T) {
 	if c := about(r, ShareBlock); slices.Contains(c.Sites, "in") && slices.Contains(c.Sites, "out") || r.Runs[0].Reuse.Form != API {
 		t.Errorf("%+v, but in and out are there at once", c)
 	}
-	if about(r, HeldEarly).Bytes != 0 || r.Runs[0].Merged.Peak != 1024 {
+	if about(r, HeldEarly).Bytes != 0 || r.Runs[0].Merged.Peak != 1024 || r.Runs[0].Reuse.Bound != (Footprint{2, 1024}) {
 		t.Errorf("%+v %+v", r.Runs[0], r.Advice)
 	}
 	s.step(KindRead, reads(s.create(512, 2)))
-	if h := about(advise(t, &s.Program), HeldEarly); !h.Unused || !strings.Contains(h.Sentence, "that nothing uses") {
+	r = advise(t, &s.Program)
+	if found := &r.Runs[0]; found.Reuse.Bound != (Footprint{1, 512}) || found.Reuse.After != (Footprint{1, 512}) || found.Merged.Allocated != 512 {
+		t.Errorf("%+v, %+v: one buffer is used", found, found.Reuse)
+	}
+	if h := about(r, HeldEarly); !h.Unused || !strings.Contains(h.Sentence, "that nothing uses") {
 		t.Errorf("%+v, want the first ones unused", h)
 	}
 }

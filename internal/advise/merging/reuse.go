@@ -15,7 +15,7 @@ type Reuse struct {
 	// Bound is a lower bound for this form, Linear is the thesis' linear scan (zero if there are too many buffers for
 	// it), Best is the best grouping. Their Peak is the sum of all blocks, not the peak of a run.
 	Bound, Linear, Best Footprint
-	// Fixed are the blocks that groupings leave alone, and the bytes of all of them: pinned and unused buffers.
+	// Fixed are the blocks that groupings leave alone, and the bytes of all of them: pinned buffers.
 	Fixed   Footprint
 	Optimal bool
 	Method  string
@@ -34,7 +34,7 @@ type Footprint struct {
 }
 
 // GroupForReuse groups one run's buffers in one form, with the sources of taken copies in the places where the copies put them.
-// copies may be nil. Pinned and unused buffers count in Before and After only. An error reports a defect of this
+// copies may be nil. Pinned buffers count in Before and After only, buffers without a use in Before. An error reports a defect of this
 // package: every grouping is checked.
 func (a *Analysis) GroupForReuse(form Form, grow bool, copies []Copy) (*Reuse, error) {
 	l, removed := a.lifetimesAfter(form, copies)
@@ -55,7 +55,7 @@ func (a *Analysis) GroupForReuse(form Form, grow bool, copies []Copy) (*Reuse, e
 	r.Best, r.Optimal, r.Method = Footprint{len(best.Groups), best.Bytes}, best.Optimal, best.Method
 	a.applyGroups(r, best, buffers, removed)
 	for i := range a.Program.Buffers {
-		if a.isRoot(i) && !a.isMovable(i) && !removed[i] {
+		if a.isRoot(i) && a.Program.Buffers[i].Pinned != Free {
 			r.Fixed.Blocks++
 			r.Fixed.Peak += a.Program.Buffers[i].Size
 		}
@@ -63,7 +63,7 @@ func (a *Analysis) GroupForReuse(form Form, grow bool, copies []Copy) (*Reuse, e
 	return r, nil
 }
 
-// lifetimesAfter returns the lifetimes after coalescing, and the buffers that coalescing removes.
+// lifetimesAfter returns the lifetimes after coalescing, and the buffers that coalescing removes or nothing uses.
 func (a *Analysis) lifetimesAfter(form Form, copies []Copy) (*Lifetimes, map[int]bool) {
 	l := a.Lifetimes(form)
 	moved := map[int]int{} // by root: number of contents that are moved
@@ -76,6 +76,11 @@ func (a *Analysis) lifetimesAfter(form Form, copies []Copy) (*Lifetimes, map[int
 	}
 	if form != API {
 		a.moveContents(l, copies)
+	}
+	for i := range a.Lives {
+		if form != API && !a.Program.Partial && a.isRoot(i) && a.Program.Buffers[i].Pinned == Free && a.Lives[i].First == None {
+			removed[i] = true
+		}
 	}
 	maps.DeleteFunc(removed, func(_ int, all bool) bool { return !all })
 	for root := range removed {
@@ -116,7 +121,7 @@ func unionOfSpans(spans []Span) []Span {
 func (a *Analysis) problemFor(l *Lifetimes, grow bool, removed map[int]bool) (*Problem, []int) {
 	var buffers []int
 	for i := range a.Program.Buffers {
-		if a.isMovable(i) && !removed[i] {
+		if a.isRoot(i) && a.Program.Buffers[i].Pinned == Free && len(l.Spans[i]) > 0 {
 			buffers = append(buffers, i)
 		}
 	}
