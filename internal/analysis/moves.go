@@ -234,9 +234,6 @@ func (m *moves) siteOf(process, tag uint32) uint32 {
 	site := namedSite{process, m.names.Process(process).Site(tag).Name}
 	one, known := m.named[site]
 	if !known {
-		if m.named == nil {
-			m.named = map[namedSite]uint32{}
-		}
 		one, m.named[site] = tag, tag
 	}
 	return one

@@ -74,7 +74,7 @@ func newRun(o *Options, s *survey) *run {
 		DeviceMemory: o.Header.DeviceMemory, Apart: o.Header.Apart, NodeOf: o.Header.NodeOf,
 		Observers: []heap.Observer{x},
 	})
-	x.heap, x.moves.names = x.model.Heap(), s.names
+	x.heap, x.moves.names, x.moves.named = x.model.Heap(), s.names, map[namedSite]uint32{}
 	x.total = &x.heap.Gauges
 	x.line = newTimeline(s, o, x.started)
 	x.clock = s.first

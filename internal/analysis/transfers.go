@@ -33,7 +33,7 @@ const (
 	ReadBack    TransferKind = "read back what was just written"
 	Unchanged   TransferKind = "read of what the device never changed"
 	Copied      TransferKind = "copy on unified memory where a map would do"
-	SecondOne   TransferKind = "COPY_HOST_PTR keeps a second copy"
+	SecondOne   TransferKind = "COPY_HOST_PTR makes a second copy"
 	ColdRead    TransferKind = "cold readback"
 	Small       TransferKind = "many small transfers that could be one"
 	Blocking    TransferKind = "blocking read inside the loop"

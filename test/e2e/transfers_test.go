@@ -94,7 +94,7 @@ func TestTransfersThatCouldGo(t *testing.T) {
 	for mode, kind := range map[string]string{
 		"rewrite": "same bytes written again", "readback": "read back what was just written",
 		"unchanged": "read of what the device never changed", "unified": "copy on unified memory where a map would do",
-		"copyhost": "COPY_HOST_PTR keeps a second copy", "cold": "cold readback",
+		"copyhost": "COPY_HOST_PTR makes a second copy", "cold": "cold readback",
 		"small": "many small transfers that could be one", "blocking": "blocking read inside the loop",
 	} {
 		t.Run(mode, func(t *testing.T) {
