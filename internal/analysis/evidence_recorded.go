@@ -85,7 +85,7 @@ func (x *run) largestRise(a *Analysis) *Rise {
 		r.Site = holdsMost(q)
 	}
 	if q.DeviceMemory > q.Totals.PeakInUse && q.Devices <= 1 {
-		r.Room = float64(q.DeviceMemory-q.Totals.PeakInUse) / max(p.slope(), float64(p.Mean))
+		r.Room = float64(q.DeviceMemory-q.Totals.PeakInUse) / r.Bytes
 	}
 	return r
 }

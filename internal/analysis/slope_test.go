@@ -42,6 +42,25 @@ func threes() *tape {
 	return s
 }
 
+// TestFullByWhatAnIterationLeaves: what an iteration leaves fills the device, not what the first one takes besides.
+func TestFullByWhatAnIterationLeaves(t *testing.T) {
+	s := newTape()
+	s.device(128 * mib)
+	scratch := uint64(0)
+	for range 40 {
+		o := s.driver(1, mib)
+		if scratch > 0 {
+			s.release(scratch, wire.OutcomeDriver)
+		}
+		scratch = o
+		s.use(s.driver(2, mib))
+	}
+	const want = "each of 40 iterations leaves 1.00 MiB more in use; after 87 more iterations the device is full" // 128 - 41 MiB
+	if a := s.analyse(t); len(a.Diagnoses) == 0 || !strings.Contains(a.Diagnoses[0].Text, want) {
+		t.Errorf("no %q in %+v", want, a.Diagnoses)
+	}
+}
+
 // TestListThatKeepsEveryFifthGrows: a list that keeps every fifth buffer grows, though most iterations leave nothing.
 func TestListThatKeepsEveryFifthGrows(t *testing.T) {
 	all := func(int) bool { return true }
