@@ -234,7 +234,11 @@ func OwnerPID(socket string) string {
 	return number
 }
 
-// isAbandoned reports whether a folder is ours by name and owner, and its process does not run.
+// lockedWithin is how long a session may take to lock its new folder.
+const lockedWithin = time.Minute
+
+// isAbandoned reports whether a folder is ours by name and owner, and its process does not run or would have locked it long ago: in
+// a container each gpumemtop may be process 1.
 func isAbandoned(path string) bool {
 	pid, err := strconv.Atoi(OwnerPID(filepath.Join(path, viewName)))
 	if err != nil || pid <= 0 {
@@ -244,7 +248,7 @@ func isAbandoned(path string) bool {
 	if unix.Lstat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Geteuid() {
 		return false
 	}
-	return errors.Is(unix.Kill(pid, 0), unix.ESRCH)
+	return errors.Is(unix.Kill(pid, 0), unix.ESRCH) || time.Since(time.Unix(st.Mtim.Unix())) > lockedWithin
 }
 
 // writeFiles writes the files, and begins to write those that are late.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -155,9 +156,14 @@ func TestFolderOfDeadSessionIsRemoved(t *testing.T) {
 	gone := "gpumemtop-" + strconv.Itoa(dead.Process.Pid) + "-00"
 	locked := "gpumemtop-" + strconv.Itoa(dead.Process.Pid) + "-11" // of a session in another pid namespace
 	alive := "gpumemtop-" + strconv.Itoa(os.Getppid()) + "-00"
-	for _, name := range []string{gone, locked, alive, "gpumemtop-notes-x", "other"} {
+	old := "gpumemtop-" + strconv.Itoa(os.Getppid()) + "-22" // of a session that had its process id before
+	for _, name := range []string{gone, locked, alive, old, "gpumemtop-notes-x", "other"} {
 		if err := os.Mkdir(filepath.Join(place, name), 0o700); err != nil {
 			t.Fatal(err)
+		}
+		before := time.Now().Add(-2 * lockedWithin)
+		if name != alive && os.Chtimes(filepath.Join(place, name), before, before) != nil {
+			t.Fatal(name)
 		}
 	}
 	lock, err := lockFolder(filepath.Join(place, locked))
