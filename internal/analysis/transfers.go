@@ -290,5 +290,5 @@ func (f *TransferFinding) ofWindow() string {
 	if f.within == 0 || f.Kind == ColdRead {
 		return ""
 	}
-	return ", after the first " + units.Percent(f.Share, f.Count) + " of the time to the last"
+	return ", " + units.Percent(f.Share, f.Count) + " of the time after the first call"
 }

@@ -345,7 +345,7 @@ func TestSecondOnesAreCounted(t *testing.T) {
 func TestBlockingReadsWait(t *testing.T) {
 	for kind, want := range map[TransferKind]bool{Blocking: true, Small: false} {
 		f := TransferFinding{Kind: kind, Name: "a", Count: 12, NS: 5, Certain: true, Share: 0.125, within: 0.125}
-		const said = "5ns including waits for earlier commands, after the first 12.5 % of the time to the last at a" // the first may have taken all
+		const said = "5ns including waits for earlier commands, 12.5 % of the time after the first call at a" // the first may have taken all
 		if text := f.text(&Evidence{Run: &stats.Snapshot{}, Length: 10}); strings.Contains(text, said) != want {
 			t.Errorf("%s: %q", kind, text)
 		}
