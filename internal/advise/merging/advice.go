@@ -141,7 +141,9 @@ func Advise(programs []*Program, o Options) (*Report, error) {
 	}
 	r.Advice = append(r.Advice, shared...)
 	r.Advice = append(r.Advice, adviseInPlace(all)...)
-	r.Advice = append(r.Advice, adviseHeld(all)...)
+	r.Advice = append(r.Advice, slices.DeleteFunc(adviseHeld(all), func(held Advice) bool { // a site that keeps one buffer has none to release sooner
+		return held.Topic == HeldLate && slices.ContainsFunc(shared, func(a Advice) bool { return a.Topic == CreateOnce && a.Sites[0] == held.Sites[0] })
+	})...)
 	r.addSentences(all)
 	return r, nil
 }

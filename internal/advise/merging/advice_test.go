@@ -105,6 +105,26 @@ func TestEarlierBuffersAreNotCalledHeld(t *testing.T) {
 	}
 }
 
+// TestKeptBufferIsNotReleasedSooner: a program that collects what it uses once gets the advice to keep one buffer, not to release it as well.
+func TestKeptBufferIsNotReleasedSooner(t *testing.T) {
+	s := newScript()
+	var kept []int
+	for range 4 {
+		b := s.create(64, 1)
+		s.step(KindKernel, writes(b))
+		s.Steps[len(s.Steps)-1].Done = len(s.Steps) - 1
+		kept = append(kept, b)
+	}
+	s.create(16, 2) // the peak
+	for _, b := range kept {
+		s.release(b)
+	}
+	r := advise(t, &s.Program)
+	if about(r, CreateOnce).Count != 3 || about(r, HeldLate).Bytes != 0 {
+		t.Errorf("%+v", r.Advice)
+	}
+}
+
 func TestSentencesSayWhatToChange(t *testing.T) {
 	for want, a := range map[string]Advice{
 		"Make part in a sub-buffer of out and drop the copy at copy.c:9 from part to out (8 times, 2.00 KiB).": {
