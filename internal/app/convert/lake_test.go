@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/parquet-go/parquet-go"
+	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -291,6 +292,28 @@ func TestLakeOfNoProcesses(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "lake")); err == nil {
 		t.Error("a folder is made")
+	}
+}
+
+// TestLakeWithPipes: a lake in which a pipe has the name of a file is left as it is, and nothing waits for a writer.
+func TestLakeWithPipes(t *testing.T) {
+	lake := t.TempDir()
+	if err := toLake(lake, false, recorded(t)[0]); err != nil {
+		t.Fatal(err)
+	}
+	runs, _ := filepath.Glob(filepath.Join(lake, "commit=*", "runs.parquet"))
+	for _, name := range []string{filepath.Join(lake, ".lock"), runs[0]} {
+		_ = os.Remove(filepath.Join(lake, ".lock")) // it notes what the runs are
+		_ = os.Remove(name)
+		if err := unix.Mkfifo(name, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := toLake(lake, false, recorded(t)[1]); err == nil || !strings.Contains(err.Error(), filepath.Base(name)+" is no regular file") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if list := filesIn(t, lake); len(list) != 6 {
+		t.Errorf("the lake has %v", list)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"codeberg.org/gpumemtop/gpumemtop/internal/tempfile"
 )
 
@@ -64,6 +66,18 @@ func (f *folder) close() error {
 		_ = tempfile.Finish(f.dir, func() error { return os.Remove(f.dir) }) // fails, as it should, if the folder has files
 	}
 	return err
+}
+
+// open opens a regular file of the folder. Other writers may put a pipe at its name, which would wait for one more.
+func (f *folder) open(name string, flags int) (*os.File, error) {
+	file, err := f.root.OpenFile(name, flags|unix.O_NONBLOCK, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("%s is no regular file", name), err, file.Close())
+	}
+	return file, nil
 }
 
 // create creates a file in the stage for a place in the folder.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 
@@ -63,9 +64,17 @@ func (l *Lake) readKnownRecordings(force bool) error {
 	return nil
 }
 
+// notesMax bounds what is read of them, in bytes.
+const notesMax = 64 << 20
+
 func (l *Lake) readNotes() map[string]readCommit {
 	notes := map[string]readCommit{}
-	text, _ := l.folder.root.ReadFile(lockName)
+	file, err := l.folder.open(lockName, os.O_RDONLY)
+	if err != nil {
+		return notes
+	}
+	text, _ := io.ReadAll(io.LimitReader(file, notesMax))
+	_ = file.Close() // only read
 	for line := range bytes.Lines(text) {
 		var n noted
 		if json.Unmarshal(line, &n) == nil {

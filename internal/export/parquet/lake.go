@@ -103,7 +103,7 @@ func openStage(dir string, now func() time.Time) (*Lake, error) {
 
 // withLock calls do while no other writer commits, so that commits appear in the order of their names.
 func (l *Lake) withLock(do func(lock *os.File) error) error {
-	lock, err := l.folder.root.OpenFile(lockName, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
+	lock, err := l.folder.open(lockName, os.O_RDWR|os.O_CREATE|os.O_APPEND)
 	if err != nil {
 		return fmt.Errorf("write into %s: %w", l.folder.dir, err)
 	}

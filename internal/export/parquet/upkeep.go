@@ -188,7 +188,7 @@ func (l *Lake) readContents() (c contents, err error) {
 
 // readRuns reads columns of a file.
 func readRuns[T any](l *Lake, name string) (rows []T, err error) {
-	file, err := l.folder.root.Open(name)
+	file, err := l.folder.open(name, os.O_RDONLY)
 	if err != nil {
 		return nil, fmt.Errorf("read the lake: %w", err)
 	}
@@ -226,7 +226,7 @@ func (l *Lake) rewriteRuns(keep map[string]string, c *contents) error {
 // copyRows copies the rows of the runs to keep.
 func (l *Lake) copyRows(to anyLakeTable, table, name string, keep map[string]string) error {
 	part, commit := partAndCommit(table, name)
-	file, err := l.folder.root.Open(name)
+	file, err := l.folder.open(name, os.O_RDONLY)
 	if err != nil {
 		return err
 	}
