@@ -112,8 +112,11 @@ func timeStep(length float64) float64 {
 func Times(from, to uint64) Axis {
 	a := Axis{Low: float64(from), High: max(float64(to), float64(from)+1)}
 	step := timeStep(a.High - a.Low)
-	for i := math.Ceil(a.Low / step); i*step <= a.High; i++ {
-		a.Ticks = append(a.Ticks, Tick{i * step, exactTime(i * step)})
+	first := math.Ceil(a.Low / step)
+	for i := range ticksMost + 4 { // beyond 2^53 ns a float64 may not grow by a step
+		if value := (first + float64(i)) * step; value <= a.High {
+			a.Ticks = append(a.Ticks, Tick{value, exactTime(value)})
+		}
 	}
 	return a
 }

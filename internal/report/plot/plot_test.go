@@ -64,6 +64,15 @@ func TestTimeTicks(t *testing.T) {
 	})
 }
 
+// A hostile recording may have times at which a double does not grow by a step.
+func TestTimesFarAway(t *testing.T) {
+	for _, to := range []uint64{0, 1 << 63, math.MaxUint64} {
+		if a := Times(math.MaxUint64, to); len(a.Ticks) > ticksMost+4 {
+			t.Errorf("%d ticks up to %d", len(a.Ticks), to)
+		}
+	}
+}
+
 func TestPlacesStayOnTheAxis(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		linear, logarithmic := Bytes(rapid.Uint64().Draw(t, "most")), LogBytes(rapid.Uint64().Draw(t, "a"), rapid.Uint64().Draw(t, "b"))
