@@ -317,6 +317,24 @@ func TestLakeWithPipes(t *testing.T) {
 	}
 }
 
+// TestLakeWithManyRows: a small file of runs with one row a million times is refused.
+func TestLakeWithManyRows(t *testing.T) {
+	type packed struct {
+		Recording string `parquet:"recording,dict,zstd"`
+		Events    int64  `parquet:"events,delta,zstd"`
+		Ending    string `parquet:"ending,dict,zstd"`
+		Path      string `parquet:"path,dict,zstd"`
+	}
+	name := filepath.Join(t.TempDir(), "commit=1", "runs.parquet")
+	rows := slices.Repeat([]packed{{"0123456789abcdef", 1, "exit", "/x"}}, 1_000_000)
+	if err := errors.Join(os.Mkdir(filepath.Dir(name), 0o700), parquet.WriteFile(name, rows)); err != nil {
+		t.Fatal(err)
+	}
+	if err := toLake(filepath.Dir(filepath.Dir(name)), false, recorded(t)[0]); err == nil || !strings.Contains(err.Error(), "1000000 rows in ") {
+		t.Error(err)
+	}
+}
+
 // captured returns what comes to the standard error meanwhile.
 func captured(t *testing.T, during func()) string {
 	t.Helper()

@@ -194,12 +194,26 @@ func readRuns[T any](l *Lake, name string) (rows []T, err error) {
 	}
 	info, err := file.Stat()
 	if err == nil {
-		rows, err = parquet.Read[T](file, info.Size())
+		rows, err = readRows[T](file, info.Size())
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, fmt.Errorf("read %s: %w", path.Join(l.folder.dir, name), err)
 	}
 	return rows, nil
+}
+
+// rowsPerByte is more than a file of runs has, each with an id: packed, one row repeated fills memory.
+const rowsPerByte = 4
+
+func readRows[T any](r io.ReaderAt, size int64) ([]T, error) {
+	file, err := parquet.OpenFile(r, size)
+	if err != nil {
+		return nil, err
+	}
+	if n := file.NumRows(); n < 0 || n > rowsPerByte*size {
+		return nil, fmt.Errorf("%d rows in %d bytes", n, size)
+	}
+	return parquet.Read[T](r, size)
 }
 
 // rewriteRuns writes the rows of runs, each from its part, into a commit that comes after those that were read and before those
