@@ -31,6 +31,7 @@ type Result struct {
 	Why         string // it ended, or nothing was measured; empty: unknown
 	Auto        string // what auto made of it, in words; empty: it was not auto's
 	Adopted     bool   // auto took the alternative
+	Former      bool   // a setting of the pool has changed since
 	Answer      experiment.Answer
 }
 
@@ -123,10 +124,16 @@ func (f *Follower) See(r *wire.Record, held Held) {
 	}
 }
 
-// takeAnswer takes the pool's word: an experiment begins or ends.
+// takeAnswer takes the pool's word: an experiment begins or ends, or a setting changes.
 func (f *Follower) takeAnswer(r *wire.Record) {
 	name, value := wire.ParseLimit(r.Payload)
-	if string(name) != wire.ArmsSetting || r.AsLimit().Status() != 0 {
+	switch {
+	case r.AsLimit().Status() != 0:
+		return
+	case changesPresent(r):
+		f.supersede(r.Process)
+	}
+	if string(name) != wire.ArmsSetting {
 		return
 	}
 	alternative, request, ok := wire.ParseArms(string(value))
@@ -143,6 +150,14 @@ func (f *Follower) takeAnswer(r *wire.Record) {
 			past: f.past, result: f.result, decisions: f.decisions,
 		}
 	}
+}
+
+// supersede marks what was measured in a process whose settings change.
+func (f *Follower) supersede(process uint32) {
+	for i := range f.past {
+		f.past[i].Former = f.past[i].Former || f.past[i].Process == process
+	}
+	f.result.Former = f.result != (Result{}) && (f.result.Former || f.result.Process == process)
 }
 
 // noteText takes what the session says.

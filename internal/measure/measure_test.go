@@ -250,6 +250,30 @@ func TestStoppedExperimentKeepsItsAnswer(t *testing.T) {
 	}
 }
 
+// TestFormerConfiguration: what was measured before a setting changed is not known of the settings now.
+func TestFormerConfiguration(t *testing.T) {
+	p := newTarget(1e-9, 100, 200, 300)
+	p.director.Start()
+	p.run(3000)
+	p.director.Stop()
+	p.director.Flush()
+	p.run(500)
+	const since = "; settings have changed since"
+	known := func(when string, want bool) {
+		t.Helper()
+		results := p.second.Results()
+		if got := results.Known() != nil; got != want || strings.Contains(results.Latest().Text(), since) == want {
+			t.Errorf("%s: known %v, %s", when, got, results.Latest().Text())
+		}
+	}
+	known("after the experiment", true)
+	p.limit(900, 0, "period=4000000000")
+	p.limit(901, 22, "max_cached_bytes=x")
+	known("after what the pool learned, and a setting that was refused", true)
+	p.limit(902, 0, "max_cached_bytes=4096")
+	known("after another limit", false)
+}
+
 // TestLateChangesAreNoBlocks: changes that come too late are no blocks, and the next are ordered earlier.
 func TestLateChangesAreNoBlocks(t *testing.T) {
 	p := newTarget(1e-9, 100, 200, 300)

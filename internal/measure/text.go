@@ -28,10 +28,10 @@ func (rs Results) Running() *Result {
 }
 
 // Known returns the latest result with an interval, of the comparison with no pool if there is one; nil: there is none. Results
-// before auto changed the configuration are of another one.
+// from before a change of the configuration are of another one.
 func (rs Results) Known() (known *Result) {
 	for i := range rs {
-		if rs[i].Adopted {
+		if rs[i].Adopted || rs[i].Former {
 			known = nil
 		} else if r := &rs[i]; r.Known() && (known == nil || known.Alternative != "none" || r.Alternative == "none") {
 			known = r
@@ -76,6 +76,9 @@ func (r *Result) sentence() string {
 	}
 	if bytes := r.MemoryCost(); bytes > 0 {
 		text += "; it costs " + units.FormatLong(bytes)
+	}
+	if r.Former && !r.Adopted {
+		text += "; settings have changed since"
 	}
 	return text
 }
