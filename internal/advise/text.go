@@ -120,6 +120,10 @@ func (p *Program) noAdviceText() string {
 	if slices.ContainsFunc(p.Runs, func(r Run) bool { return len(r.Found.Reuse.Groups) > 0 }) {
 		return "none: buffers could share blocks, as SHARED says, but no simple change makes them"
 	}
+	fixed := func(b merging.Buffer) bool { return b.Pinned != merging.Free }
+	if slices.ContainsFunc(p.Runs, func(r Run) bool { return slices.ContainsFunc(r.Program.Buffers, fixed) }) {
+		return "none: no copy could be spared, and no block shared. Not tried: to share SVM, images, and memory that the program or another interface provides."
+	}
 	return "none: no copy could be spared, and no block shared"
 }
 

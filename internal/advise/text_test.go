@@ -46,6 +46,18 @@ func TestWorthTime(t *testing.T) {
 	}
 }
 
+// TestNoAdvice: where memory cannot be merged, the text does not claim that none could be shared.
+func TestNoAdvice(t *testing.T) {
+	for pin, want := range map[merging.Pin]bool{merging.Free: false, merging.SVM: true, merging.Image: true} {
+		run := Run{}
+		run.Found.Reuse, run.Program = new(merging.Reuse), &merging.Program{Buffers: []merging.Buffer{{Pinned: pin}}}
+		p := Program{Runs: []Run{run}}
+		if text := p.noAdviceText(); strings.Contains(text, "Not tried") != want {
+			t.Errorf("pinned %v: %s", pin, text)
+		}
+	}
+}
+
 // A plan is called the best only where it beats the program, with all the blocks that it leaves alone.
 func TestBestPlan(t *testing.T) {
 	for name, c := range map[string]struct {
