@@ -79,7 +79,7 @@ const foreseen = 1000
 
 func (r *Rise) perIteration(noun, bytes, in string) string {
 	text := iterationsLeaveText(r.Iterations, r.Left, r.Kept, noun, bytes, r.Even) + in
-	if r.Room >= 0 && r.Room <= foreseen*float64(r.Iterations) {
+	if r.Room >= 1 && r.Room <= foreseen*float64(r.Iterations) {
 		text += fmt.Sprintf("; after %s the device is full", units.Count(uint64(r.Room), "more iteration"))
 	}
 	if r.Site != "" {

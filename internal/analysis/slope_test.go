@@ -149,3 +149,13 @@ func TestKeptToTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestNoIterationLeft: a device with less room than an iteration takes is not said to hold 0 more.
+func TestNoIterationLeft(t *testing.T) {
+	for room, want := range map[float64]bool{0.75: false, 1: true} {
+		r := Rise{Iterations: 16, Room: room}
+		if text := r.perIteration("buffer", "4 MiB", ""); strings.Contains(text, "the device is full") != want {
+			t.Errorf("room for %g: %s", room, text)
+		}
+	}
+}
