@@ -152,7 +152,7 @@ func (v *view) failed() section {
 // Nothing returns the report of a run in which no program had a context. asked lists the devices that programs asked for.
 func Nothing(asked []string) string {
 	if len(asked) == 0 {
-		return "no OpenCL call was seen (calls about platforms are not watched; gpumemtop doctor checks drivers and devices)"
+		return "no OpenCL call was seen (not watched: calls about platforms, or without a shared loader like libOpenCL.so.1; gpumemtop doctor checks drivers and devices)"
 	}
 	return units.Clean("no context was seen: " + strings.Join(asked, ", "))
 }
