@@ -102,7 +102,7 @@ func drawTransferHead(r region, name int, ownSites bool) {
 // drawDirections draws a row for each direction with transfers, and returns the number of rows. Those between host and device
 // also have the bytes of the last second and a chart of the last minute.
 func (p *transfersPane) drawDirections(r region, t *stats.Transfers) (rows int) {
-	for d := stats.ToDevice; d <= stats.Between; d++ {
+	for d := stats.ToDevice; d <= stats.AtCreate; d++ {
 		f := &t.Directions[d]
 		if f.Calls == 0 {
 			continue

@@ -14,7 +14,7 @@ import (
 func moving(s *stats.Snapshot) *stats.Snapshot {
 	t := &s.Transfers
 	t.Unified, t.OwnSites, t.Window = true, true, [2]uint64{120 * mib, 3 * mib}
-	t.Directions = [stats.Between + 1]stats.Flow{
+	t.Directions = [stats.AtCreate + 1]stats.Flow{
 		stats.ToDevice: {Calls: 4000, Bytes: 1200 * mib, Blocking: 4000, TimedBytes: 1200 * mib, NS: 370e6, Pinned: 300 * mib, Pageable: 900 * mib},
 		stats.ToHost:   {Calls: 40, Bytes: 300 * mib, Blocking: 40, TimedBytes: 300 * mib, NS: 150e6, Pageable: 300 * mib, Pages: 160, Cold: 80, Looks: 10},
 		stats.Mapped:   {Calls: 2, Bytes: 4 * mib},

@@ -336,7 +336,7 @@ var (
 // The figures of the program's mistakes and of what was recorded.
 var (
 	Transferred = addFigure(Figure{
-		Name: "transferred", Meaning: "bytes that commands moved", Unit: Bytes, Better: Less, Metric: "transferred_bytes_total", By: "direction",
+		Name: "transferred", Meaning: "bytes that calls moved", Unit: Bytes, Better: Less, Metric: "transferred_bytes_total", By: "direction",
 		Whole: true, parts: splitDirections,
 	})
 	DeviceMemory = addFigure(Figure{

@@ -20,6 +20,7 @@ type TransfersSummary struct {
 	Within   units.Joined   `json:"within"` // within a device's memory, fills and migrations
 	Mapped   units.Joined   `json:"mapped"`
 	Between  units.Joined   `json:"between_devices"` // contents that only other devices had: the driver chose how to move them
+	AtCreate units.Joined   `json:"at_create"`       // by creates with CL_MEM_COPY_HOST_PTR
 	PerSite  []units.Joined `json:"per_site"`        // the most time first, then the most bytes; at most stats.TransferSitesMax
 	Others   uint64         `json:"other_sites"`
 }
@@ -36,7 +37,7 @@ func transfersSummary(t *stats.Transfers) TransfersSummary {
 	of := func(d stats.Direction) units.Joined { return flowJSON(&t.Directions[d]) }
 	s := TransfersSummary{
 		Unified: t.Unified, OwnSites: t.OwnSites, ToDevice: of(stats.ToDevice), ToHost: of(stats.ToHost), Within: of(stats.Within),
-		Mapped: of(stats.Mapped), Between: of(stats.Between), PerSite: []units.Joined{}, Others: t.OtherSites,
+		Mapped: of(stats.Mapped), Between: of(stats.Between), AtCreate: of(stats.AtCreate), PerSite: []units.Joined{}, Others: t.OtherSites,
 	}
 	type site struct {
 		Site    string   `json:"site"`
@@ -53,7 +54,7 @@ func transfersSummary(t *stats.Transfers) TransfersSummary {
 // transfersText says in one line how many bytes were moved; empty: none.
 func transfersText(t *stats.Transfers) string {
 	var parts []string
-	for d, words := range [...]string{"to the device", "read back", "within the device", "mapped", "between devices"} {
+	for d, words := range [...]string{"to the device", "read back", "within the device", "mapped", "between devices", "copied by creates"} {
 		f := &t.Directions[d]
 		if f.Calls == 0 {
 			continue
@@ -106,7 +107,7 @@ func (v *view) transfers() section {
 	if !t.Any() {
 		return section{}
 	}
-	s := section{ID: "transfers", Title: "Transfers", Intro: "What commands moved between host and device. Blocking calls are timed, with their waits for earlier commands; " +
+	s := section{ID: "transfers", Title: "Transfers", Intro: "What commands, and creates that copy, moved between host and device. Blocking calls are timed, with their waits for earlier commands; " +
 		"a device with profiling times the others."}
 	if t.Unified {
 		s.Intro += " Device and host have the same memory."
@@ -152,7 +153,7 @@ func (v *view) flowCells(f *stats.Flow, moves bool) []cell {
 func (v *view) directions(t *stats.Transfers) table {
 	table := v.table("Transfers, by direction", 0, append(slices.Clip(flowColumns), words("direction").front())...)
 	table.heading = "by direction"
-	for d := stats.ToDevice; d <= stats.Between; d++ {
+	for d := stats.ToDevice; d <= stats.AtCreate; d++ {
 		if f := &t.Directions[d]; f.Calls > 0 {
 			table.add(append(v.flowCells(f, d != stats.Mapped), cell{Text: d.String()})...)
 		}

@@ -26,3 +26,15 @@ func TestNoun(t *testing.T) {
 		}
 	}
 }
+
+// TestCreatesCopy: what a create copies is a transfer of its own kind; a create that copies nothing is none.
+func TestCreatesCopy(t *testing.T) {
+	s := newStream(Options{})
+	for object, access := range []uint16{0, wire.CopyHostPtr, wire.CopyHostPtr} {
+		s.feed(wire.Event{Kind: wire.KindCreate, Object: uint64(object + 1), Link: uint64(object + 1), Size: 100, Granted: 128, Tag: 1, Access: access})
+	}
+	got := s.Snapshot().Transfers
+	if f := got.Directions[AtCreate]; f.Calls != 2 || f.Bytes != 200 || len(got.Sites) != 1 || got.Sites[0].What() != "at create" {
+		t.Errorf("%+v", got)
+	}
+}

@@ -18,6 +18,7 @@ func (m observer) Allocated(hp *heap.Process, o *heap.Object, b *heap.Block) {
 	p.shortage.created(o)
 	m.misses.created(p, s, o)
 	m.shares.created(p, o, b)
+	m.transfers.created(p, o)
 	m.objects.countShared(p, o, false)
 	m.totals.held(p, o)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -14,12 +15,13 @@ type Direction uint8
 const (
 	ToDevice Direction = iota
 	ToHost
-	Within  // from device memory to device memory, or a pattern into it
-	Mapped  // made visible to the host: whether bytes move is the driver's choice
-	Between // from one device of a context to another that needs them: the driver's choice, without a command
+	Within   // from device memory to device memory, or a pattern into it
+	Mapped   // made visible to the host: whether bytes move is the driver's choice
+	Between  // from one device of a context to another that needs them: the driver's choice, without a command
+	AtCreate // from the host into memory that a create with CL_MEM_COPY_HOST_PTR makes
 )
 
-var directions = [...]string{"to device", "to host", "within", "mapped", "between devices"}
+var directions = [...]string{"to device", "to host", "within", "mapped", "between devices", "at create"}
 
 // String returns the words that people read.
 func (d Direction) String() string { return directions[d] }
@@ -91,9 +93,9 @@ func (f *Flow) Add(o *Flow) {
 	f.Again += o.Again
 }
 
-// Transfers are the commands that moved memory.
+// Transfers are the commands, and the creates, that moved memory.
 type Transfers struct {
-	Directions [Between + 1]Flow
+	Directions [AtCreate + 1]Flow
 	Sites      []TransferSite // the most time first, then the most bytes, at most TransferSitesMax
 	OtherSites uint64         // that Sites leaves out
 	OwnSites   bool           // sites are the call sites of the commands; otherwise of the creates of the memory
@@ -118,6 +120,9 @@ type TransferSite struct {
 func (s *TransferSite) What() string {
 	if s.Between {
 		return Between.String()
+	}
+	if s.Command == wire.CommandOther {
+		return AtCreate.String()
 	}
 	return s.Command.String()
 }
@@ -180,7 +185,7 @@ type transfers struct {
 	clock      *clock
 	sites      *callSites
 	sides      Sides
-	flows      [Between + 1]Flow
+	flows      [AtCreate + 1]Flow
 	flowsAt    map[transferKey[*processSite]]*Flow
 	own        bool
 	validities []validity // by the places of objects
@@ -231,6 +236,16 @@ func (t *transfers) use(p *process, r *wire.Record) {
 		t.moved.current()[direction] += u.Bytes()
 		t.each[t.second%trendPoints][direction] += u.Bytes()
 	}
+}
+
+// created counts what a create copied. How long that took is not known: the create does more.
+func (t *transfers) created(p *process, o *heap.Object) {
+	if o.Access&wire.CopyHostPtr == 0 || o.CarriedOver || !o.Owns {
+		return
+	}
+	flow := Flow{Calls: 1, Bytes: o.Size}
+	t.flows[AtCreate].Add(&flow)
+	t.site(transferKey[*processSite]{t.sites.siteOf(p, o.Tag), wire.CommandOther, false}, &flow)
 }
 
 // profiled counts the time on the device from a TRANSFER of a command that has completed.

@@ -31,7 +31,7 @@ func TestTransfersCount(t *testing.T) {
 	s.move(wire.UseFields{Command: wire.CommandKernel, Object: 1, Bytes: 1, Tag: 3}, wire.TransferFields{})
 	s.move(wire.UseFields{Command: wire.CommandMigrate, Object: 1, Tag: 3}, wire.TransferFields{}) // of undefined contents
 	got := s.Snapshot().Transfers
-	want := [Between + 1]Flow{
+	want := [AtCreate + 1]Flow{
 		ToDevice: {Calls: 2, Bytes: 1200, Blocking: 2, TimedBytes: 1200, NS: 600, Pinned: 600, Pageable: 600},
 		ToHost:   {Calls: 1, Bytes: 50, Pageable: 50, Pages: 16, Cold: 4, Looks: 1},
 		Within:   {Calls: 1, Bytes: 70},
