@@ -129,14 +129,17 @@ func padded(spans []span, w int) []span {
 // places.
 func alarmItems(s *stats.Snapshot) []item {
 	var items []item
-	short, last := false, uint64(0)
+	failed, last := "", uint64(0)
 	for i := range s.PostMortems {
-		if p := &s.PostMortems[i]; shortOfMemory(*p) {
-			short, last = true, max(last, p.Time)
+		switch p := &s.PostMortems[i]; {
+		case p.OutOfMemory():
+			failed, last = "OUT OF MEMORY", max(last, p.Time)
+		case p.Verdict != stats.VerdictKilled && failed == "":
+			failed, last = "CALL FAILED", p.Time
 		}
 	}
-	if short {
-		items = append(items, item{1, []span{{"OUT OF MEMORY", alarmStyle(s, last)}}})
+	if failed != "" {
+		items = append(items, item{1, []span{{failed, alarmStyle(s, last)}}})
 	}
 	if len(s.Findings) > 0 {
 		latest := slices.MaxFunc(s.Findings, func(a, b stats.Finding) int { return cmp.Compare(a.Last, b.Last) })
@@ -149,11 +152,6 @@ func alarmItems(s *stats.Snapshot) []item {
 		items = append(items, item{1, []span{{"LEFT OUT " + s.LeftOut, badStyle}}})
 	}
 	return items
-}
-
-// shortOfMemory reports whether memory was short: SIGKILL may have come from a person.
-func shortOfMemory(p stats.PostMortem) bool {
-	return p.Verdict != stats.VerdictKilled || p.OOMKillsNumber > 1
 }
 
 // policyItem names the policy in force. A narrow header keeps it longer where the session chooses the policy.

@@ -49,9 +49,13 @@ func TestKilledIsNotOutOfMemory(t *testing.T) {
 	s.PostMortems = []stats.PostMortem{{Time: s.Time, Call: "SIGKILL", Command: true, PID: 7, Verdict: stats.VerdictKilled, OOMKillsNumber: 1}}
 	d := newTest((&calls{}).options(), 160, 36, s)
 	shows(t, d, "SIGKILL ended process 7")
-	hides(t, d, "OUT OF MEMORY")
+	hides(t, d, "OUT OF MEMORY", "CALL FAILED")
 	s.PostMortems[0].OOMKillsNumber = 2
 	shows(t, newTest((&calls{}).options(), 160, 36, s), "OUT OF MEMORY")
+	s.PostMortems[0] = stats.PostMortem{Time: s.Time, Call: "create of a buffer", Size: 1 << 40, Status: -61, Verdict: stats.VerdictTooLarge}
+	d = newTest((&calls{}).options(), 160, 36, s)
+	shows(t, d, "CALL FAILED")
+	hides(t, d, "OUT OF MEMORY")
 }
 
 // The first failure for lack of memory stays on the screen, before what follows from it.

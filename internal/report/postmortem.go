@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
@@ -336,9 +337,12 @@ func (v *view) failures() section {
 	if len(v.s.PostMortems) == 0 {
 		return section{}
 	}
-	s := section{ID: "failures", Title: "Out of memory", Intro: "what memory looked like when a call failed, or when the program was killed"}
-	if v.s.PostMortems[0].Verdict == stats.VerdictKilled { // which comes last
+	s := section{ID: "failures", Title: "Memory at failures", Intro: "what memory looked like when a call failed, or when the program was killed"}
+	switch short := func(p stats.PostMortem) bool { return p.OutOfMemory() }; {
+	case v.s.PostMortems[0].Verdict == stats.VerdictKilled: // which comes last
 		s.Title = "Killed while it held memory"
+	case slices.ContainsFunc(v.s.PostMortems, short):
+		s.Title = "Out of memory"
 	}
 	for i := range v.s.PostMortems {
 		page := NewPostMortem(&v.s.PostMortems[i], v.a.Run.Started)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -216,7 +217,11 @@ func TestPostMortemOfAnyRun(t *testing.T) {
 		if err := HTML(&html, a, Options{}); err != nil {
 			t.Fatal(err)
 		}
-		shown := strings.Contains(text.String(), "OUT OF MEMORY") && strings.Contains(html.String(), "Out of memory")
+		title := "Memory at failures"
+		if slices.ContainsFunc(a.Snapshot.PostMortems, func(p stats.PostMortem) bool { return p.OutOfMemory() }) {
+			title = "Out of memory"
+		}
+		shown := strings.Contains(text.String(), strings.ToUpper(title)) && strings.Contains(html.String(), title)
 		if shown != (len(a.Snapshot.PostMortems) > 0) {
 			t.Errorf("shown %v, there are %d", shown, len(a.Snapshot.PostMortems))
 		}

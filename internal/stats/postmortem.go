@@ -197,5 +197,18 @@ func (p *PostMortem) tooLarge() bool {
 	return p.Status == wire.InvalidBufferSize || p.Status == wire.InvalidImageSize || most > 0 && p.Size > most
 }
 
+// OutOfMemory reports whether memory was short, or may have been: SIGKILL may have come from a person, and no device has room for a
+// create of any size.
+func (p *PostMortem) OutOfMemory() bool {
+	switch p.Verdict {
+	case VerdictTooLarge, VerdictNotMemory:
+		return false
+	case VerdictKilled:
+		return p.OOMKillsNumber > 1
+	default:
+		return true
+	}
+}
+
 // IdleFor returns for how many ns memory must be unused to count as idle.
 func (p *PostMortem) IdleFor() uint64 { return max(p.Age/idleShare, uint64(10*time.Millisecond)) }
