@@ -102,11 +102,12 @@ static void order_behind(struct gmt_queue *queue, struct gmt_queue *fresh)
 	if (!pending_before_handout(queue, context) || !gmt_lock_driver(&queue->lock))
 		return;
 	bool pending = atomic_load(&queue->done) < atomic_load(&queue->handed); /* again: a user event that found none put no marker */
+	cl_command_queue handle = (cl_command_queue)atomic_load(&queue->object.handle);
 	if (pending && !behind_marker(queue, behind)) {
 		gmt_queue_add_marker(queue, false);
-		behind_marker(queue, behind);
+		if (!behind_marker(queue, behind) && handle && !queue->closed && !gmt_gated(context))
+			gmt_driver.clFinish(handle); /* the driver lacks memory for a marker */
 	}
-	cl_command_queue handle = (cl_command_queue)atomic_load(&queue->object.handle);
 	gmt_queue_interfere(queue);
 	if (handle && !queue->closed) /* a closed queue was flushed by its release */
 		gmt_driver.clFlush(handle);

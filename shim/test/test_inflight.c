@@ -344,6 +344,22 @@ TEST(a_second_queue_runs_behind_the_first)
 	end_clean();
 }
 
+TEST(a_second_queue_runs_behind_the_first_without_markers)
+{
+	begin((struct options){0});
+	cl_mem buffer = new_buffer(100);
+	use(world.queue, buffer);
+	OK(clReleaseMemObject(buffer));
+	CHECK(new_buffer(100) == buffer);
+	fake.failmarkers = 1;
+	cl_command_queue second = new_queue(world.context, 0);
+	use(second, buffer);
+	EQUAL(fake.hazards, 0);
+	OK(clReleaseMemObject(buffer));
+	OK(clReleaseCommandQueue(second));
+	end_clean();
+}
+
 TEST(a_new_queue_runs_behind_one_that_is_gone)
 {
 	begin((struct options){0});
