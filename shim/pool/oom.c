@@ -77,7 +77,7 @@ static bool give_back(struct gmt_shortage *s, uint64_t ask)
 	if (some)
 		gmt_evict_all(&evictions);
 	s->seen = atomic_load(&gmt_given_back);
-	return some;
+	return some || number < 0; /* a pool that fails gives back all that it has */
 }
 
 /*

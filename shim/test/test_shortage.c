@@ -259,3 +259,20 @@ TEST(nobody_fails_while_there_is_memory)
 	EQUAL(outcomes(GMT_KIND_CREATE, GMT_OUTCOME_FAILED), 0);
 	end_clean();
 }
+
+/* What it has goes back to the driver, and the create comes again. */
+TEST(a_core_that_fails_for_a_create_leaves_it_memory)
+{
+	char host[BLOCK];
+	cl_int err = 1;
+	setenv("FAKE_CORE_FAIL_AT", "3", 1); /* after a plan and its commit */
+	begin((struct options){0});
+	fake.cap = BLOCK;
+	OK(clReleaseMemObject(new_buffer(BLOCK)));
+	EQUAL(fake.livememory, 1);
+	cl_mem buffer = clCreateBuffer(world.context, CL_MEM_USE_HOST_PTR, BLOCK, host, &err);
+	OK(err);
+	EQUAL(diags(GMT_DIAG_PANIC), 1);
+	OK(clReleaseMemObject(buffer));
+	end_clean();
+}
