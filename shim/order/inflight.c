@@ -166,7 +166,8 @@ bool gmt_uses_hand_out(const struct gmt_uses *uses, struct gmt_context *context)
 	for (uint32_t i = 0; i < uses->count && ordered; i++)
 		ordered = gmt_use_over(&uses->use[i]) || orders_all(uses->use[i].queue, context);
 	for (uint32_t i = 0; i < uses->count && ordered; i++)
-		gmt_raise(&uses->use[i].queue->handed, uses->use[i].position);
+		if (!gmt_use_over(&uses->use[i])) /* else the entry may be a new queue's */
+			gmt_raise(&uses->use[i].queue->handed, uses->use[i].position);
 	gmt_unlock(&context->lock);
 	return ordered;
 }

@@ -344,6 +344,33 @@ TEST(a_second_queue_runs_behind_the_first)
 	end_clean();
 }
 
+/* A hand-out behind the first queue says nothing of a queue that is over, nor of one that has its entry now. */
+TEST(a_queue_is_not_held_up_by_the_entry_of_an_earlier_one)
+{
+	enum { MANY = 40 }; /* so that one has the entry */
+	begin((struct options){0});
+	cl_command_queue second = new_queue(world.context, 0), later[MANY];
+	cl_mem buffer = new_used(world.queue), other = new_buffer(200);
+	use(second, buffer);
+	OK(clFinish(second));
+	OK(clReleaseCommandQueue(second));
+	OK(clReleaseMemObject(buffer));
+	cl_event user = clCreateUserEvent(world.context, NULL);
+	for (int i = 0; i < MANY; i++) {
+		later[i] = new_queue(world.context, 0);
+		OK(clReleaseEvent(fill(later[i], other, 1, &user)));
+	}
+	second = new_queue(world.context, 0);
+	OK(clFinish(second));
+	OK(clSetUserEventStatus(user, CL_COMPLETE));
+	OK(clReleaseEvent(user));
+	for (int i = 0; i < MANY; i++)
+		OK(clReleaseCommandQueue(later[i]));
+	OK(clReleaseCommandQueue(second));
+	OK(clReleaseMemObject(other));
+	end_clean();
+}
+
 TEST(a_second_queue_runs_behind_the_first_without_markers)
 {
 	begin((struct options){0});
