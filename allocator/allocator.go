@@ -38,8 +38,8 @@ type Request struct {
 	Time   int64 // ns, any epoch, the same for all calls, not negative
 }
 
-// Most returns the bytes of the largest block that may be created for the request, 0 if unknown.
-func (r *Request) Most() uint64 {
+// MaxBlockBytes returns the bytes of the largest block that may be created for the request, 0 if unknown.
+func (r *Request) MaxBlockBytes() uint64 {
 	if r.Round != 0 {
 		return r.Round
 	}
@@ -51,8 +51,8 @@ func (r *Request) limitRounding(size uint64) uint64 {
 	switch {
 	case r.Exact:
 		return r.Size
-	case size < r.Size || exceeds(size, r.Most()):
-		return max(r.Most(), r.Size)
+	case size < r.Size || exceeds(size, r.MaxBlockBytes()):
+		return max(r.MaxBlockBytes(), r.Size)
 	}
 	return size
 }

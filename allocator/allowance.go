@@ -39,12 +39,12 @@ func (p *Pool) makeRoom(size uint64, out []Eviction) []Eviction {
 	most := max(p.stats.PeakWanted, p.stats.BytesWanted+size)
 	most += most / allowed * p.layouts.fiftieths
 	passed := 0
-	for i := p.cachedByAge.oldest; i != 0 && passed < passedMax && p.stats.Reserved()+size > most; {
+	for i := p.cachedByAge.oldest; i != 0 && passed < passedMax && p.stats.ReservedBytes()+size > most; {
 		next := p.chain[i].newer
 		if e := p.entryAt(i); e.isSlab || e.class >= ofArena {
 			passed++
 		} else {
-			p.evicted.noteReason(e, regretted)
+			p.evicted.rememberBlock(e, regretted)
 			out = p.evict(i, wire.EvictPolicy, out)
 		}
 		i = next

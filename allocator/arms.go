@@ -86,7 +86,7 @@ func (a *Arms) DecideInto(decision *Decision, request *Request, out []Eviction) 
 // evictions that it owes.
 func (a *Arms) takeTurn(request *Request, out []Eviction) []Eviction {
 	for len(a.turns) > 0 && a.turns[0].from <= a.requests {
-		a.activate(a.turns[0].arm, request.Time)
+		a.activateArm(a.turns[0].arm, request.Time)
 		a.turns = append(a.turns[:0], a.turns[1:]...)
 	}
 	out = a.waitingPool().noteDeviceMemory(request.Heap, a.waitingPool().evictDoomed(out))
@@ -94,19 +94,19 @@ func (a *Arms) takeTurn(request *Request, out []Eviction) []Eviction {
 	return out
 }
 
-// activate makes an arm the active one.
-func (a *Arms) activate(arm int, time int64) {
+// activateArm makes an arm the active one.
+func (a *Arms) activateArm(arm int, time int64) {
 	next := a.pools[arm]
 	if next == a.active {
 		return
 	}
 	now := max(a.active.now, time)
-	next.resume(a.since, now)
+	next.skipPause(a.since, now)
 	a.active, a.since = next, now
 }
 
-// resume continues at time now as if no time had passed since another time.
-func (p *Pool) resume(since, now int64) {
+// skipPause continues at time now as if no time had passed since another time.
+func (p *Pool) skipPause(since, now int64) {
 	for i := p.cachedByAge.oldest; i != 0; i = p.chain[i].newer {
 		p.entryAt(i).since += now - since
 	}
@@ -124,8 +124,8 @@ func (p *Pool) resume(since, now int64) {
 func (a *Arms) shareDeviceUse() {
 	present, alternative := a.pools[Present], a.pools[Alternative]
 	most := max(a.both.PeakWanted, present.stats.PeakWanted, alternative.stats.PeakWanted)
-	present.others = others{held: alternative.stats.Reserved(), excess: alternative.stats.ExcessBytes(), wanted: most}
-	alternative.others = others{held: present.stats.Reserved(), excess: present.stats.ExcessBytes(), wanted: most}
+	present.others = others{held: alternative.stats.ReservedBytes(), excess: alternative.stats.ExcessBytes(), wanted: most}
+	alternative.others = others{held: present.stats.ReservedBytes(), excess: present.stats.ExcessBytes(), wanted: most}
 }
 
 // finishCall updates the peaks of both arms after a call, and ends the split if the alternative has no blocks left.
@@ -234,24 +234,24 @@ func (a *Arms) Drain(need uint64, out []Eviction) []Eviction {
 	return out
 }
 
-// Relieve is Pool.Relieve of both arms together, or Pool.TimeRelease if the message asks for that; during an experiment
+// EvictForOthers is Pool.EvictForOthers of both arms together, or Pool.EvictForTiming if the message asks for that; during an experiment
 // no release is timed. Each arm owes the bytes that both together could not give.
-func (a *Arms) Relieve(r wire.Relief, time int64, out []Eviction) []Eviction {
-	need, idle := r.Asked, r.Idle()
+func (a *Arms) EvictForOthers(r wire.Relief, time int64, out []Eviction) []Eviction {
+	need, idle := r.Asked, r.IdleNS()
 	switch timed := r.Why == wire.ReliefTimed; {
 	case timed && a.split:
 		return out
 	case timed:
-		return a.active.TimeRelease(need, out)
+		return a.active.EvictForTiming(need, out)
 	case !a.split:
-		return a.active.Relieve(need, idle, time, out)
+		return a.active.EvictForOthers(need, idle, time, out)
 	}
 	waiting, before := a.waitingPool(), len(out)
-	out = waiting.Relieve(need, idle, a.since, out)
+	out = waiting.EvictForOthers(need, idle, a.since, out)
 	for _, e := range out[before:] {
 		need -= min(need, e.Size)
 	}
-	out = a.active.Relieve(need, idle, time, out)
+	out = a.active.EvictForOthers(need, idle, time, out)
 	waiting.debt = a.active.debt
 	a.finishCall()
 	return out
@@ -353,7 +353,7 @@ func (a *Arms) EndExperiment(time int64, out []Eviction) []Eviction {
 		return out
 	}
 	a.running = false
-	a.activate(Present, time)
+	a.activateArm(Present, time)
 	out = a.pools[Alternative].SwitchPolicy(newPool(findPolicy("none")), a.since, out)
 	a.finishCall()
 	return out

@@ -121,7 +121,8 @@ func playAlone(t *testing.T, policy, other, limits string, seed uint64) {
 	sum := apart.pools[Present].Stats()
 	rest := apart.pools[Alternative].Stats()
 	got := arms.Stats()
-	if got.Hits != sum.Hits+rest.Hits || got.Misses != sum.Misses+rest.Misses || got.Reserved() != sum.Reserved()+rest.Reserved() ||
+	if got.Hits != sum.Hits+rest.Hits || got.Misses != sum.Misses+rest.Misses ||
+		got.ReservedBytes() != sum.ReservedBytes()+rest.ReservedBytes() ||
 		got.Evictions != sum.Evictions+rest.Evictions || got.PeakReserved > sum.PeakReserved+rest.PeakReserved {
 		t.Errorf("%+v, want the sum of %+v and %+v", got, sum, rest)
 	}
@@ -145,7 +146,7 @@ func TestArmsWithoutAnExperimentAreAPool(t *testing.T) {
 			arms.Free(got.Block, false, int64(i), nil)
 			pool.Free(want.Block, false, int64(i), nil)
 		}
-		if got, want := arms.Stats(), pool.Stats(); got.Hits != want.Hits || got.Reserved() != want.Reserved() || arms.FreeableBytes()[Present] != pool.FreeableBytes() {
+		if got, want := arms.Stats(), pool.Stats(); got.Hits != want.Hits || got.ReservedBytes() != want.ReservedBytes() || arms.FreeableBytes()[Present] != pool.FreeableBytes() {
 			t.Fatalf("%+v, a pool says %+v", got, want)
 		}
 	}

@@ -343,7 +343,8 @@ func (s *stage) check() {
 		}
 	}
 	got := s.arms.Stats()
-	if got.Blocks != want.Blocks || got.Reserved() > want.BytesAllocated || got.Parts != want.Parts || got.PeakReserved < got.Reserved() {
+	if got.Blocks != want.Blocks || got.ReservedBytes() > want.BytesAllocated || got.Parts != want.Parts ||
+		got.PeakReserved < got.ReservedBytes() {
 		s.Fatalf("%d driver objects of %d bytes, %d parts, and the arms have %+v", want.Blocks, want.BytesAllocated, want.Parts, got)
 	}
 }
@@ -366,7 +367,7 @@ func (s *stage) end() {
 		s.release(s.arms.DropClass(c, nil), "drop")
 	}
 	s.check()
-	if got := s.arms.Stats(); len(s.blocks) != 0 || got.Reserved() != 0 || got.Blocks != 0 {
+	if got := s.arms.Stats(); len(s.blocks) != 0 || got.ReservedBytes() != 0 || got.Blocks != 0 {
 		s.Fatalf("%d blocks are left, and of the arms %+v", len(s.blocks), got)
 	}
 }
@@ -405,16 +406,16 @@ func TestArmsRelieve(t *testing.T) {
 	active, late := request(3), request(4)
 	arms.Free(active, false, 5, nil)
 	arms.Free(waiting, false, 6, nil)
-	if out := arms.Relieve(wire.Relief{Asked: 1 << 20, Why: wire.ReliefTimed}, 7, nil); len(out) != 0 {
+	if out := arms.EvictForOthers(wire.Relief{Asked: 1 << 20, Why: wire.ReliefTimed}, 7, nil); len(out) != 0 {
 		t.Errorf("%+v went in an experiment, so that its release is timed", out)
 	}
 	for _, want := range [][]Block{{waiting}, {active}} {
-		out := arms.Relieve(wire.Relief{Asked: 1 << 20, Why: wire.ReliefShort}, 7, nil)
+		out := arms.EvictForOthers(wire.Relief{Asked: 1 << 20, Why: wire.ReliefShort}, 7, nil)
 		if len(out) != 1 || out[0].Block != want[0] || out[0].Reason != wire.EvictRelief {
 			t.Errorf("relieved by %+v, want %v", out, want)
 		}
 	}
-	arms.Relieve(wire.Relief{Asked: 1, Why: wire.ReliefShort}, 8, nil)
+	arms.EvictForOthers(wire.Relief{Asked: 1, Why: wire.ReliefShort}, 8, nil)
 	if out := arms.Free(late, false, 9, nil); len(out) != 1 || out[0].Block != late {
 		t.Errorf("%+v: it was owed", out)
 	}

@@ -57,13 +57,13 @@ func (t *blockTable) entryAt(i int32) *entry { return &t.chunks[uint32(i)/chunk]
 // isSubAlloc reports whether a block is a sub-allocation.
 func (e *entry) isSubAlloc() bool { return e.slab != 0 && !e.isSlab }
 
-// leavesOnReturn reports whether a block goes to the driver when it comes back.
-func (e *entry) leavesOnReturn() bool { return e.passes || e.dropped || e.stale != wire.EvictNone }
+// isEvictedOnReturn reports whether a block goes to the driver when it comes back.
+func (e *entry) isEvictedOnReturn() bool { return e.passes || e.dropped || e.stale != wire.EvictNone }
 
 // blockTable holds all blocks that the pool knows, by the index of their entry, and the classes that were dropped.
 //
 //   - A Block is found as long as its entry has its generation: until it is recycled.
-//   - leaving counts the blocks for which entry.leavesOnReturn is true; only mark, markDropped and recycle change that.
+//   - leaving counts the blocks for which entry.isEvictedOnReturn is true; only mark, markDropped and recycle change that.
 //   - A block is marked as dropped if and only if its class was.
 type blockTable struct {
 	arm     uint32 // ArmBit: the pool is the alternative of Arms
@@ -122,7 +122,7 @@ func (t *blockTable) newEntry() int32 {
 // recycleEntry makes an entry, which is on no list, unused. Its next block has another generation.
 func (t *blockTable) recycleEntry(i int32) {
 	e := t.entryAt(i)
-	if e.leavesOnReturn() {
+	if e.isEvictedOnReturn() {
 		t.leaving--
 	}
 	*e = entry{generation: e.generation + 1}
@@ -134,17 +134,17 @@ func (t *blockTable) recycleEntry(i int32) {
 // markLeaving sets whether a block leaves when it comes back: passes if the policy does not cache it, stale if it is not
 // cached again.
 func (t *blockTable) markLeaving(e *entry, passes bool, stale wire.Evict) {
-	if e.leavesOnReturn() {
+	if e.isEvictedOnReturn() {
 		t.leaving--
 	}
-	if e.passes, e.stale = passes, stale; e.leavesOnReturn() {
+	if e.passes, e.stale = passes, stale; e.isEvictedOnReturn() {
 		t.leaving++
 	}
 }
 
 // markDropped notes that a block's class was dropped.
 func (t *blockTable) markDropped(e *entry) {
-	if !e.leavesOnReturn() {
+	if !e.isEvictedOnReturn() {
 		t.leaving++
 	}
 	e.dropped = true

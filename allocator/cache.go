@@ -43,8 +43,8 @@ func (c *cache) noteDeviceMemory(heap uint64, out []Eviction) []Eviction {
 	return c.shrinkTo(c.maxCachedBytes(), wire.EvictLimit, out)
 }
 
-// doom notes that a block must go with the next call that reports evictions.
-func (c *cache) doom(i int32) {
+// markDoomed notes that a block must go with the next call that reports evictions.
+func (c *cache) markDoomed(i int32) {
 	c.entryAt(i).state = doomed
 	c.doomed = append(c.doomed, i)
 }

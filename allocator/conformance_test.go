@@ -203,10 +203,10 @@ func TestTimeRelease(t *testing.T) {
 			d.free(b, false)
 		}
 		before := d.policy.Stats().BytesCached
-		if out := d.policy.TimeRelease(16*mib, nil); len(out) != 0 {
+		if out := d.policy.EvictForTiming(16*mib, nil); len(out) != 0 {
 			t.Errorf("%+v went for another size", out)
 		}
-		out := d.policy.TimeRelease(mib+1, nil)
+		out := d.policy.EvictForTiming(mib+1, nil)
 		if one := before > 0 && d.align == 0; one != (len(out) == 1) || one && (out[0].Block != blocks[0] || out[0].Reason != wire.EvictTimed) {
 			t.Errorf("%+v went", out)
 		}
@@ -226,7 +226,7 @@ func TestOldestGoesFirst(t *testing.T) {
 			d.free(b, false)
 		}
 		before := d.policy.Stats().BytesCached
-		out := d.policy.Relieve(1, 0, d.now, nil)
+		out := d.policy.EvictForOthers(1, 0, d.now, nil)
 		if len(out) != min(1, int(before)) {
 			t.Fatalf("%d evictions for a byte of %d", len(out), before)
 		}
@@ -236,15 +236,15 @@ func TestOldestGoesFirst(t *testing.T) {
 			}
 		}
 		d.release(out)
-		if out := d.policy.Relieve(1<<40, 1<<40, d.now, nil); len(out) != 0 {
+		if out := d.policy.EvictForOthers(1<<40, 1<<40, d.now, nil); len(out) != 0 {
 			t.Errorf("%d blocks were idle for long", len(out))
 		}
 		used := d.alloc(mib, 1, 9).Block
-		d.release(d.policy.Relieve(1<<40, 0, d.now, nil))
+		d.release(d.policy.EvictForOthers(1<<40, 0, d.now, nil))
 		if d.free(used, false); d.policy.Stats().BytesCached != 0 {
 			t.Errorf("%d bytes are cached while others lack memory", d.policy.Stats().BytesCached)
 		}
-		d.release(d.policy.Relieve(0, 0, d.now, nil))
+		d.release(d.policy.EvictForOthers(0, 0, d.now, nil))
 		d.free(d.alloc(mib, 1, 9).Block, false)
 		if d.caches() && d.policy.Stats().BytesCached == 0 {
 			t.Error("nothing is cached though others have enough")

@@ -191,8 +191,8 @@ func TestSlabsLeaveRoom(t *testing.T) {
 			req.Heap = heap
 			before := d.policy.Stats()
 			decision, _ := d.policy.Decide(req, nil)
-			if decision.SlabSize > heap/16 || decision.SlabSize != 0 && before.Reserved()+decision.SlabSize > heap/4*3 {
-				t.Fatalf("%s: a slab of %d with %d reserved", name, decision.SlabSize, before.Reserved())
+			if decision.SlabSize > heap/16 || decision.SlabSize != 0 && before.ReservedBytes()+decision.SlabSize > heap/4*3 {
+				t.Fatalf("%s: a slab of %d with %d reserved", name, decision.SlabSize, before.ReservedBytes())
 			}
 			if decision.Slab == 0 {
 				whole++

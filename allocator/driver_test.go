@@ -197,7 +197,7 @@ func (d *driver) check() {
 		}
 	}
 	s := d.policy.Stats()
-	if s.Blocks != blocks || s.Reserved() != bytes || s.BytesInUse+s.BytesCooling != used {
+	if s.Blocks != blocks || s.ReservedBytes() != bytes || s.BytesInUse+s.BytesCooling != used {
 		d.t.Fatalf("%d blocks of %d bytes, %d of them not free, and the policy has %+v", blocks, bytes, used, s)
 	}
 }

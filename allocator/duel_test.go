@@ -209,10 +209,10 @@ func (d *duel) step() {
 	case op == 59:
 		need, idle, time := sizes[d.next()%len(sizes)]-1, int64(d.next()%2*20), d.clock()
 		if time%4 == 3 {
-			d.same("time release", d.p.TimeRelease(need, nil), d.r.timeRelease(need))
+			d.same("time release", d.p.EvictForTiming(need, nil), d.r.timeRelease(need))
 			return
 		}
-		d.same("relieve", d.p.Relieve(need, idle, time, nil), d.r.relieve(need, idle, time))
+		d.same("relieve", d.p.EvictForOthers(need, idle, time, nil), d.r.relieve(need, idle, time))
 	case op < 61:
 		d.setLimit()
 	case op == 61:

@@ -66,11 +66,11 @@ func (p *Pool) drainCached(need uint64, out []Eviction) (_ []Eviction, given uin
 	return out, given
 }
 
-// Relieve gives up cached blocks, the oldest first, because other programs lack need bytes. The pool owes what it
+// EvictForOthers gives up cached blocks, the oldest first, because other programs lack need bytes. The pool owes what it
 // cannot give: blocks that become cached go at once until that many bytes went, or until Relieve is called again; a
 // need of 0 ends the debt. With an idle time in ns Relieve gives up only blocks that have been cached for at least that
 // long, and the pool owes nothing.
-func (p *Pool) Relieve(need uint64, idle, time int64, out []Eviction) []Eviction {
+func (p *Pool) EvictForOthers(need uint64, idle, time int64, out []Eviction) []Eviction {
 	owed := len(out)
 	out = p.evictDoomed(out)
 	p.debt = need
@@ -84,12 +84,12 @@ func (p *Pool) Relieve(need uint64, idle, time int64, out []Eviction) []Eviction
 	return out
 }
 
-// timedMost bounds the cached blocks that TimeRelease inspects.
+// timedMost bounds the cached blocks that EvictForTiming inspects.
 const timedMost = 4096
 
-// TimeRelease gives up one cached block, so that the duration of its release becomes known. It takes the oldest cached block
+// EvictForTiming gives up one cached block, so that the duration of its release becomes known. It takes the oldest cached block
 // whose size has the same highest bit as size, and no slab.
-func (p *Pool) TimeRelease(size uint64, out []Eviction) []Eviction {
+func (p *Pool) EvictForTiming(size uint64, out []Eviction) []Eviction {
 	out = p.evictDoomed(out)
 	i := p.cachedByAge.oldest
 	for looked := 0; i != 0 && looked < timedMost; looked++ {

@@ -23,8 +23,8 @@ func newRecentlyEvicted(byTag bool) *recentlyEvicted {
 	return &recentlyEvicted{blocks: newFreeList(byTag), ring: make([]evictedBlock, 1)}
 }
 
-// remember notes an eviction if its reason can explain a miss.
-func (r *recentlyEvicted) remember(e *entry, reason wire.Evict) {
+// rememberEviction notes an eviction if its reason can explain a miss.
+func (r *recentlyEvicted) rememberEviction(e *entry, reason wire.Evict) {
 	var blame wire.Miss
 	switch reason {
 	case wire.EvictLimit, wire.EvictAge, wire.EvictProportion, wire.EvictOutgrown:
@@ -36,11 +36,11 @@ func (r *recentlyEvicted) remember(e *entry, reason wire.Evict) {
 	default:
 		return
 	}
-	r.noteReason(e, blame)
+	r.rememberBlock(e, blame)
 }
 
-// noteReason notes the reason for a miss that the block would have served.
-func (r *recentlyEvicted) noteReason(e *entry, blame wire.Miss) {
+// rememberBlock notes the reason for a miss that the block would have served.
+func (r *recentlyEvicted) rememberBlock(e *entry, blame wire.Miss) {
 	if r.next = r.next%evictedMax + 1; int(r.next) == len(r.ring) {
 		r.ring = append(r.ring, evictedBlock{})
 	}

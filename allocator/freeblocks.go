@@ -30,8 +30,8 @@ type freeBlocks struct {
 	tally carve.Tally
 }
 
-// sortForRule makes free lists that are sorted as a rule needs, and moves the blocks of the former lists to them.
-func (f *freeBlocks) sortForRule(r rule) {
+// rebuildFreeLists makes free lists that are sorted as a rule needs, and moves the blocks of the former lists to them.
+func (f *freeBlocks) rebuildFreeLists(r rule) {
 	tagged := r != nil && r.sortsByTag()
 	f.free, f.coolingBlocks = newFreeList(tagged), newFreeList(tagged)
 	f.evicted = newRecentlyEvicted(tagged)
@@ -70,8 +70,8 @@ func (f *freeBlocks) removeCached(i int32) {
 	f.tally.Add(e.size, -1)
 }
 
-// leaveUse notes that the program no longer uses a block.
-func (f *freeBlocks) leaveUse(i int32) {
+// noteOutOfUse notes that the program no longer uses a block.
+func (f *freeBlocks) noteOutOfUse(i int32) {
 	e := f.entryAt(i)
 	f.stats.BytesInUse -= e.size
 	f.stats.BytesWanted -= e.wanted

@@ -129,7 +129,7 @@ func (s *freeList) add(i int32, e *entry) {
 func (s *freeList) remove(i int32, e *entry) {
 	if c := s.sectionOf(e.class); c.free == 1 {
 		c.free = 0
-		s.removeFilled(c)
+		s.unlistSection(c)
 	} else {
 		c.free--
 	}
@@ -154,8 +154,8 @@ func (s *freeList) forgetRareTag(t *tagged) {
 	s.tags[t.section] = nil
 }
 
-// removeFilled takes a class that has become empty off the list of sections with blocks.
-func (s *freeList) removeFilled(c *section) {
+// unlistSection takes a class that has become empty off the list of sections with blocks.
+func (s *freeList) unlistSection(c *section) {
 	last := s.filled[len(s.filled)-1]
 	s.filled[c.place], last.place = last, c.place
 	s.filled = s.filled[:len(s.filled)-1]

@@ -180,7 +180,7 @@ func (x *index) findOrAddNode(section int32, size uint64) int32 {
 		return on.nodes[place]
 	}
 	if len(on.sizes) == cap(on.sizes) {
-		x.makeRoom(s, rank)
+		x.makeRoomOnStrip(s, rank)
 		return x.findOrAddNode(section, size)
 	}
 	n := x.newNode()

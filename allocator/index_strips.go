@@ -7,9 +7,9 @@ import (
 
 // This file has the growth, division and removal of an index's strips (index.go).
 
-// makeRoom makes room on a full strip. If at most a quarter of its sizes have blocks, it removes the other sizes.
+// makeRoomOnStrip makes room on a full strip. If at most a quarter of its sizes have blocks, it removes the other sizes.
 // Otherwise the strip gets twice the room, or its upper half moves to a new strip. The cost for each new size is small.
-func (x *index) makeRoom(s *ladder, rank int) {
+func (x *index) makeRoomOnStrip(s *ladder, rank int) {
 	strip := s.strips[rank]
 	on := &x.strips[strip]
 	room := len(on.sizes)

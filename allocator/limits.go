@@ -228,7 +228,8 @@ func (l *limits) set(i int, policy, text string) error {
 		*field, ok = parseSizes(text, &limit.Limit)
 	}
 	if !ok {
-		return fmt.Errorf("limit %s: %s is out of range: policy %s wants %s", limit.Name, quoted(text), policy, limit.ValuesText())
+		return fmt.Errorf("limit %s: %s is out of range: policy %s wants %s", limit.Name, quoteUnlessPlain(text), policy,
+			limit.ValuesText())
 	}
 	return nil
 }

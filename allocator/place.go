@@ -115,7 +115,7 @@ func (l *activeLayout) placeFor(t *blockTable, s *site, req *Request) (index int
 	}
 	size := a.placed.RoundUp(req.Size)
 	why, index = OtherSize, s.next
-	if exceeds(size, req.Most()) {
+	if exceeds(size, req.MaxBlockBytes()) {
 		return -1, OtherClass
 	}
 	for n := range min(len(s.places), orderAhead) {
@@ -131,7 +131,7 @@ func (l *activeLayout) placeFor(t *blockTable, s *site, req *Request) (index int
 				return index, 0
 			}
 			if why == OtherSize {
-				why = t.whyTaken(owner)
+				why = t.whyPlaceTaken(owner)
 			}
 		}
 		index = s.indexAfter(index)
@@ -162,8 +162,8 @@ func (s *site) indexAfter(index int) int {
 	return index
 }
 
-// whyTaken returns the departure for a place that an entry takes up.
-func (t *blockTable) whyTaken(owner int32) Departure {
+// whyPlaceTaken returns the departure for a place that an entry takes up.
+func (t *blockTable) whyPlaceTaken(owner int32) Departure {
 	if state := t.entryAt(owner).state; state == cooling || state == doomed {
 		return RangeCooling
 	}
@@ -196,7 +196,7 @@ func (l *activeLayout) beginPeriod(now int64) (since int64) {
 func (p *Pool) takePlace(decision *Decision, a *activeArena, place sitePlace, req *Request, out []Eviction) ([]Eviction, bool) {
 	size, reason := uint64(0), wire.MissNone
 	if a.slabs == 0 {
-		if !p.maySlabBeCreated(a, req) {
+		if !p.admitSlab(a, req) {
 			return p.leaveToBasePolicy(decision, NoArena, out)
 		}
 		if !a.cleared {
@@ -218,7 +218,7 @@ func (p *Pool) takePlace(decision *Decision, a *activeArena, place sitePlace, re
 
 // takeArenaBlock serves a request with an arena's block, which is cached or must be created.
 func (p *Pool) takeArenaBlock(decision *Decision, a *activeArena, b *arenaBlock, req *Request, out []Eviction) ([]Eviction, bool) {
-	if b.size > req.Size && exceeds(b.size, req.Most()) {
+	if b.size > req.Size && exceeds(b.size, req.MaxBlockBytes()) {
 		return p.leaveToBasePolicy(decision, OtherClass, out)
 	}
 	if i := p.entryOf(b.block); i != 0 {
@@ -241,8 +241,8 @@ func (p *Pool) takeArenaBlock(decision *Decision, a *activeArena, b *arenaBlock,
 	return out, true
 }
 
-// maySlabBeCreated reports whether the slab of an arena may be created now.
-func (p *Pool) maySlabBeCreated(a *activeArena, req *Request) bool {
+// admitSlab reports whether the slab of an arena may be created now.
+func (p *Pool) admitSlab(a *activeArena, req *Request) bool {
 	if a.most != 0 { // the driver refused it
 		if a.wait++; a.wait < a.patience {
 			return false

@@ -289,8 +289,8 @@ func TestAnArenaReplacesWhatTheBasePolicyHad(t *testing.T) {
 		}
 	}
 	d.check()
-	if s := d.policy.Stats(); s.Reserved() != 3*mib+other.Size {
-		t.Errorf("%d bytes are reserved", s.Reserved())
+	if s := d.policy.Stats(); s.ReservedBytes() != 3*mib+other.Size {
+		t.Errorf("%d bytes are reserved", s.ReservedBytes())
 	}
 }
 

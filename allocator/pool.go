@@ -29,7 +29,7 @@ type Pool struct {
 func newPool(k *kind) *Pool {
 	p := &Pool{kind: k, small: smallDevice}
 	p.blockTable = newBlockTable()
-	p.sortForRule(k.rule)
+	p.rebuildFreeLists(k.rule)
 	if k.usesSlabs() {
 		p.startCarving()
 	}
@@ -74,7 +74,7 @@ func (p *Pool) serve(decision *Decision, req *Request, out []Eviction) []Evictio
 			return out
 		}
 	}
-	if p.carver != nil && p.serveFromSlab(decision, req) {
+	if p.carver != nil && p.serveBySubAlloc(decision, req) {
 		if decision.SlabSize != 0 {
 			out = p.giveBackExcess(decision.SlabSize, decision.Size, out)
 		}
@@ -182,10 +182,10 @@ func (p *Pool) Abort(decision Decision) {
 		p.recycleEntry(i)
 	case e.dropped || e.stale != wire.EvictNone || p.stats.BytesCached+e.size > p.maxCachedBytes():
 		e.doom = e.stale
-		p.doom(i)
+		p.markDoomed(i)
 	case p.hasTooMany(e, 1):
 		e.doom = wire.EvictTagCap
-		p.doom(i)
+		p.markDoomed(i)
 	default:
 		p.addCached(i)
 		p.stats.raisePeaks()
@@ -200,7 +200,7 @@ func (p *Pool) Free(b Block, busy bool, time int64, out []Eviction) []Eviction {
 	if i == 0 {
 		return out
 	}
-	p.leaveUse(i)
+	p.noteOutOfUse(i)
 	e := p.entryAt(i)
 	switch {
 	case e.passes:
@@ -235,7 +235,7 @@ func (p *Pool) CoolingEnded(b Block, time int64, out []Eviction) []Eviction {
 func (p *Pool) Forget(b Block) {
 	i := p.findEntry(b, inUse)
 	if i != 0 {
-		p.leaveUse(i)
+		p.noteOutOfUse(i)
 	} else if i = p.findEntry(b, cooling); i != 0 {
 		p.leaveCooling(i)
 	} else {

@@ -45,7 +45,7 @@ func (c *clocked) create(size uint64, tag Tag) Block {
 		c.hits++
 	}
 	s := c.policy.Stats()
-	c.peak, c.reserved = max(c.peak, s.BytesInUse), max(c.reserved, s.Reserved())
+	c.peak, c.reserved = max(c.peak, s.BytesInUse), max(c.reserved, s.ReservedBytes())
 	return decision.Block
 }
 
@@ -60,8 +60,8 @@ func (c *clocked) temporary(size uint64, tag Tag) { c.give(c.create(size, tag)) 
 // bounded fails where more is reserved than the default allows.
 func (c *clocked) bounded() {
 	c.t.Helper()
-	if s := c.policy.Stats(); float64(s.Reserved()) > 1.5*float64(c.peak)+smallPool {
-		c.t.Fatalf("%d MiB reserved, the peak is %d", s.Reserved()/mib, c.peak/mib)
+	if s := c.policy.Stats(); float64(s.ReservedBytes()) > 1.5*float64(c.peak)+smallPool {
+		c.t.Fatalf("%d MiB reserved, the peak is %d", s.ReservedBytes()/mib, c.peak/mib)
 	}
 }
 
@@ -125,8 +125,8 @@ func TestVectorThatDoubles(t *testing.T) {
 		t.Errorf("%+v: the former buffer waits", c.policy.Stats())
 	}
 	c.temporary(4<<10, 2)
-	if s := c.policy.Stats(); s.Reserved() != 256*mib+4<<10 || c.reasons[wire.EvictAge] != 1 {
-		t.Errorf("after ten seconds %d MiB reserved, %v", s.Reserved()/mib, c.reasons)
+	if s := c.policy.Stats(); s.ReservedBytes() != 256*mib+4<<10 || c.reasons[wire.EvictAge] != 1 {
+		t.Errorf("after ten seconds %d MiB reserved, %v", s.ReservedBytes()/mib, c.reasons)
 	}
 }
 
@@ -149,8 +149,8 @@ func TestTwoPhases(t *testing.T) {
 	phase(50, 40*mib)
 	most := c.policy.Stats().BytesCached // all of it
 	phase(550, mib)
-	if s := c.policy.Stats(); s.Reserved() != most+8*mib+8*7/2*mib/8 {
-		t.Errorf("%d MiB reserved before the peak is a minute old", s.Reserved()/mib)
+	if s := c.policy.Stats(); s.ReservedBytes() != most+8*mib+8*7/2*mib/8 {
+		t.Errorf("%d MiB reserved before the peak is a minute old", s.ReservedBytes()/mib)
 	}
 	c.peak = 12 * mib
 	c.sleep(10)
@@ -248,11 +248,11 @@ func TestProportionHolds(t *testing.T) {
 			for i := len(times) - 1; i >= 0 && c.now-times[i] <= 60*second; i-- {
 				peak = max(peak, inUse[i])
 			}
-			if over++; float64(s.Reserved()) <= 1.5*float64(peak)+smallPool {
+			if over++; float64(s.ReservedBytes()) <= 1.5*float64(peak)+smallPool {
 				over = 0
 			}
 			if over > 100 {
-				t.Fatalf("seed %d: %d MiB reserved, the peak is %d, for %d requests", seed, s.Reserved()/mib, peak/mib, over)
+				t.Fatalf("seed %d: %d MiB reserved, the peak is %d, for %d requests", seed, s.ReservedBytes()/mib, peak/mib, over)
 			}
 		}
 		c.check()

@@ -47,10 +47,10 @@ func (c *cache) cacheOrDoom(s *slab) {
 	switch {
 	case s.used == e.size: // all of it is lost
 		e.doom = wire.EvictState
-		c.doom(s.entry)
+		c.markDoomed(s.entry)
 	case e.dropped || e.stale != wire.EvictNone || c.stats.BytesCached > c.maxCachedBytes():
 		e.doom = e.stale
-		c.doom(s.entry)
+		c.markDoomed(s.entry)
 	default:
 		c.addCached(s.entry)
 	}

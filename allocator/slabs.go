@@ -92,9 +92,9 @@ func (p *Pool) carverOf(class Class, align uint64) *carved {
 	return c
 }
 
-// serveFromSlab serves a request with a sub-allocation of a slab, and reports whether it did; if necessary the decision creates
+// serveBySubAlloc serves a request with a sub-allocation of a slab, and reports whether it did; if necessary the decision creates
 // the slab. If it reports false, the request gets a block of its own.
-func (p *Pool) serveFromSlab(decision *Decision, req *Request) bool {
+func (p *Pool) serveBySubAlloc(decision *Decision, req *Request) bool {
 	if req.Align == 0 || p.isDropped(req.Class) || exceeds(req.Size, p.limits.largestSubAlloc()) {
 		return false
 	}
@@ -102,7 +102,7 @@ func (p *Pool) serveFromSlab(decision *Decision, req *Request) bool {
 	if c == nil {
 		return false
 	}
-	if size := c.carver.RoundUp(req.Size); size == 0 || exceeds(size, req.Most()) {
+	if size := c.carver.RoundUp(req.Size); size == 0 || exceeds(size, req.MaxBlockBytes()) {
 		return false
 	}
 	c.largest = max(c.largest, req.Size)
@@ -335,7 +335,7 @@ func (sl *slabs) dismissBlock(i int32, reason wire.Evict, out []Eviction) []Evic
 	if e.isSlab {
 		sl.removeSlab(i, reason)
 	} else {
-		sl.evicted.remember(e, reason)
+		sl.evicted.rememberEviction(e, reason)
 	}
 	sl.stats.Evictions++
 	sl.stats.Blocks--

@@ -39,11 +39,11 @@ type Space struct {
 	Squares                float64
 }
 
-// Reserved returns the bytes held from the driver: in use, cached and cooling.
-func (s *Stats) Reserved() uint64 { return s.BytesInUse + s.BytesCached + s.BytesCooling }
+// ReservedBytes returns the bytes held from the driver: in use, cached and cooling.
+func (s *Stats) ReservedBytes() uint64 { return s.BytesInUse + s.BytesCached + s.BytesCooling }
 
 // ExcessBytes returns the bytes held from the driver beyond what the program has asked for.
-func (s *Stats) ExcessBytes() uint64 { return s.Reserved() - s.BytesWanted }
+func (s *Stats) ExcessBytes() uint64 { return s.ReservedBytes() - s.BytesWanted }
 
 // raisePeaks raises the peaks that a gauge exceeds.
 func (s *Stats) raisePeaks() {
@@ -51,7 +51,7 @@ func (s *Stats) raisePeaks() {
 	s.PeakWanted = max(s.PeakWanted, s.BytesWanted)
 	s.PeakCached = max(s.PeakCached, s.BytesCached)
 	s.PeakCooling = max(s.PeakCooling, s.BytesCooling)
-	s.PeakReserved = max(s.PeakReserved, s.Reserved())
+	s.PeakReserved = max(s.PeakReserved, s.ReservedBytes())
 }
 
 // addArm adds the counters and gauges of another arm, but not its peaks.

@@ -75,7 +75,7 @@ func (p *Pool) adoptPolicy(next *Pool) {
 	}
 	p.endLayout()
 	p.kind, p.limits, p.layouts = next.kind, next.limits, next.layouts
-	p.sortForRule(p.rule)
+	p.rebuildFreeLists(p.rule)
 	switch {
 	case p.maySlabsExist():
 		p.slabs.retireCarvers()

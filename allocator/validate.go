@@ -42,7 +42,7 @@ func (sl *slabs) validateStats() error {
 			continue
 		}
 		sl.addToGauges(i, &want)
-		if e.leavesOnReturn() {
+		if e.isEvictedOnReturn() {
 			leaving++
 		}
 		if e.dropped != sl.isDropped(e.class) {

@@ -65,8 +65,8 @@ func isUnsignedDecimal(s string) bool {
 
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// quoted returns a value as an error shows it: in quotes, unless it is one plain word.
-func quoted(text string) string {
+// quoteUnlessPlain returns a value as an error shows it: in quotes, unless it is one plain word.
+func quoteUnlessPlain(text string) string {
 	if text != "" && strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || r == '"' || r > '~' }) < 0 {
 		return text
 	}

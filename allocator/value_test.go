@@ -118,7 +118,7 @@ func TestTakes(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{"": `""`, "a b": `"a b"`, "1e5": "1e5", "\n": `"\n"`, `"`: strconv.Quote(`"`), "é": `"é"`} {
-		if got := quoted(text); got != want {
+		if got := quoteUnlessPlain(text); got != want {
 			t.Errorf("%q is shown as %s, want %s", text, got, want)
 		}
 	}

@@ -13,9 +13,9 @@ const smallDevice = 256 << 20
 // untried is the share of the device's memory that waste and slabs may have while the program still grows.
 const untried = 32
 
-// isSteady reports whether the need of the program has stopped growing: the second half of its requests did not raise the
+// isDemandSteady reports whether the need of the program has stopped growing: the second half of its requests did not raise the
 // peak of the first half.
-func (p *Pool) isSteady() bool { return p.stats.Hits+p.stats.Misses >= 2*p.risen+8 }
+func (p *Pool) isDemandSteady() bool { return p.stats.Hits+p.stats.Misses >= 2*p.risen+8 }
 
 // slackBytes returns how many of the device's bytes may go into the waste of a request, or into a new slab.
 func (p *Pool) slackBytes(req *Request, memory uint64) uint64 {
@@ -27,7 +27,7 @@ func (p *Pool) slackBytes(req *Request, memory uint64) uint64 {
 	}
 	wanted := max(max(p.stats.PeakWanted, p.others.wanted)+p.others.excess, p.others.held+p.stats.BytesWanted+req.Size)
 	most := (memory - min(memory, wanted)) / 2
-	if !p.isSteady() {
+	if !p.isDemandSteady() {
 		most = min(most, memory/untried)
 	}
 	taken := p.stats.BytesInUse - p.stats.BytesWanted
@@ -46,12 +46,12 @@ func (p *Pool) tightenRounding(req *Request) {
 	case p.rule.grantedSize(req, &p.limits) > most:
 		req.Round = req.Size
 	default:
-		req.Round = smallerBound(req.Most(), most)
+		req.Round = smallerBound(req.MaxBlockBytes(), most)
 	}
 }
 
 // noteShortage notes that the driver ran out of memory with the present blocks. Other programs, images and kernels have the
 // rest of the device.
 func (p *Pool) noteShortage() {
-	p.short = smallerBound(p.short, max(p.stats.Reserved()+p.others.held, p.stats.PeakWanted, p.others.wanted))
+	p.short = smallerBound(p.short, max(p.stats.ReservedBytes()+p.others.held, p.stats.PeakWanted, p.others.wanted))
 }

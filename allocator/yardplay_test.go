@@ -24,7 +24,7 @@ func (y *yard) agree() {
 	k.PeakWanted = max(k.PeakWanted, want.BytesWanted)
 	k.PeakCached = max(k.PeakCached, want.BytesCached)
 	k.PeakCooling = max(k.PeakCooling, want.BytesCooling)
-	k.PeakReserved = max(k.PeakReserved, want.Reserved())
+	k.PeakReserved = max(k.PeakReserved, want.ReservedBytes())
 	want.PeakInUse, want.PeakWanted, want.PeakCached = k.PeakInUse, k.PeakWanted, k.PeakCached
 	want.PeakCooling, want.PeakReserved = k.PeakCooling, k.PeakReserved
 	if y.switches { // other policies hold more for a moment within a call
@@ -299,7 +299,7 @@ func (y *yard) step() {
 		}
 	case op == 57:
 		before, need := y.p.Stats().BytesCached, partSizes[y.next()%len(partSizes)]-1
-		out := y.p.Relieve(need, 0, y.clock(), nil)
+		out := y.p.EvictForOthers(need, 0, y.clock(), nil)
 		given := uint64(0)
 		for _, e := range out {
 			given += e.Size
@@ -355,7 +355,7 @@ func (y *yard) end() {
 	if s := &y.p.slabs; len(s.classes)+len(s.former) != 0 {
 		y.Fatalf("%d classes keep their carvers beyond their end, and %d did before", len(s.classes), len(s.former))
 	}
-	if s := y.p.Stats(); len(y.slabs) != 0 || len(y.blocks) != 0 || s.Reserved() != 0 || s.Ranges != 0 {
+	if s := y.p.Stats(); len(y.slabs) != 0 || len(y.blocks) != 0 || s.ReservedBytes() != 0 || s.Ranges != 0 {
 		y.Fatalf("at the end there are %d slabs and %d blocks, stats %+v", len(y.slabs), len(y.blocks), s)
 	}
 }

@@ -25,7 +25,7 @@ func (b *bench) measureAttachIntake() error {
 		calls []wire.Sample
 	}{
 		{"create, release", []wire.Sample{newCreateSample(), newSample("clReleaseMemObject", 0, handle)}},
-		{"argument, launch", []wire.Sample{newArgumentSample(), newSample("clEnqueueNDRangeKernel", 0, 0x300, 0x400)}},
+		{"argument, launch", []wire.Sample{newKernelArgSample(), newSample("clEnqueueNDRangeKernel", 0, 0x300, 0x400)}},
 	} {
 		taken, written, err := b.countProcessed(way.calls)
 		if err != nil {
@@ -49,7 +49,7 @@ func newSample(name string, result uint64, arguments ...uint64) (s wire.Sample) 
 
 func newCreateSample() wire.Sample { return newSample("clCreateBuffer", handle, 0x200, 1, 4096) }
 
-func newArgumentSample() wire.Sample {
+func newKernelArgSample() wire.Sample {
 	s := newSample("clSetKernelArg", 0, 0x400, 0, 8)
 	s.Copied[0] = 1
 	s.Copies = make([]byte, wire.CallData)
@@ -61,8 +61,8 @@ func newArgumentSample() wire.Sample {
 type untagged struct{}
 
 func (untagged) Tag(*wire.Sample, uint64) uint32 { return 0 }
-func (untagged) Site(*wire.Sample) uint32        { return 0 }
-func (untagged) Unknown() uint32                 { return 0 }
+func (untagged) SiteTag(*wire.Sample) uint32     { return 0 }
+func (untagged) UnknownTag() uint32              { return 0 }
 
 // countProcessed processes the same calls again and again for a second, and returns how many calls it processed and how many
 // records they made.

@@ -37,7 +37,7 @@ func (b *bench) measureShares() error {
 	} {
 		var runs []result
 		for range b.runs {
-			r, err := b.inTerminal(append(append(row.flags, "--no-replay", "--"), row.args...))
+			r, err := b.runInTerminal(append(append(row.flags, "--no-replay", "--"), row.args...))
 			if err != nil {
 				return err
 			}
@@ -59,8 +59,8 @@ func (b *bench) measureShares() error {
 	return nil
 }
 
-// inTerminal runs gpumemtop in a terminal of 140 by 42 until it ends.
-func (b *bench) inTerminal(args []string) (result, error) {
+// runInTerminal runs gpumemtop in a terminal of 140 by 42 until it ends.
+func (b *bench) runInTerminal(args []string) (result, error) {
 	var r result
 	cmd := exec.Command(b.gpumemtopPath(), args...)
 	cmd.Env = append(os.Environ(), append(b.env, "TERM=xterm-256color", "CI=", "XDG_STATE_HOME=/dev/null")...)
@@ -71,7 +71,7 @@ func (b *bench) inTerminal(args []string) (result, error) {
 	}
 	defer terminal.Close() //nolint:errcheck // the other side of a pty
 	over, looks := make(chan struct{}), sync.WaitGroup{}
-	looks.Go(func() { r.resident = lastResident(cmd.Process.Pid, over) })
+	looks.Go(func() { r.resident = sampleResident(cmd.Process.Pid, over) })
 	r.bytes, _ = io.Copy(io.Discard, terminal) // until gpumemtop has closed it
 	close(over)
 	looks.Wait()
@@ -82,8 +82,8 @@ func (b *bench) inTerminal(args []string) (result, error) {
 	return r, errors.Join(looked, err, cmd.Wait())
 }
 
-// lastResident looks at the memory of a process five times a second, and returns the last KiB seen.
-func lastResident(pid int, over <-chan struct{}) (kib int64) {
+// sampleResident looks at the memory of a process five times a second, and returns the last KiB seen.
+func sampleResident(pid int, over <-chan struct{}) (kib int64) {
 	for {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 		if fields := strings.Fields(string(text)); len(fields) > 1 && fields[1] != "0" {

@@ -62,8 +62,8 @@ func (r *result) readMemoryFigures() error {
 		if record.Kind == wire.KindCreate {
 			creates = append(creates, record.AsCreate().Duration())
 		}
-		most := recent[p].noteInUse(h.Now(), heap.Amount(p.InUse))
-		r.beyond = max(r.beyond, float64(p.Reserved()-p.Cooling)-proportionMost*float64(most)-proportionRest)
+		most := recent[p].noteInUse(h.Now(), heap.NonNegative(p.InUse))
+		r.beyond = max(r.beyond, float64(p.ReservedBytes()-p.Cooling)-proportionMost*float64(most)-proportionRest)
 	}
 	if slices.Sort(creates); len(creates) > 0 {
 		r.slowCreate = float64(creates[len(creates)*99/100])

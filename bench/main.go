@@ -31,7 +31,7 @@ var sections = []section{
 	{name: "arena", title: "What plans of a program's memory save: peak reserved and time", measure: (*bench).measureArena},
 	{name: "proportion", title: "How much more than what is in use pools hold: peak reserved and time", measure: (*bench).measureProportion},
 	{name: "calls", title: "What calls cost: ns, while recording", measure: (*bench).measureCalls},
-	{name: "sustained", title: "What calls cost in long loops: ns, while recording", measure: (*bench).sustained},
+	{name: "sustained", title: "What calls cost in long loops: ns, while recording", measure: (*bench).measureSustained},
 	{name: "spill", title: "What --spill costs where memory is enough: ns, while recording", measure: (*bench).measureSpill},
 	{name: "peers", title: "What calls cost beside Intel's intercept layer: ns, while recording", measure: (*bench).measurePeers, asked: true},
 	{name: "threads", title: "What a create and its release cost where threads make them at once: ns by the clock, of all together", measure: (*bench).measureThreads},
@@ -159,7 +159,7 @@ func run(runs int, only, pick string) error {
 			return fmt.Errorf("no section %q: there are %s", name, strings.Join(sectionNames(), ", "))
 		}
 	}
-	closeInherited()
+	closeInheritedFiles()
 	b := &bench{root: root, temp: temp, runs: runs, pick: pick, out: tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', tabwriter.AlignRight)}
 	fmt.Printf("%s: %s\n", time.Now().Format(time.DateOnly), b.gpumemtopVersion())
 	fmt.Printf("%s, %d cores, %s; median of %d runs in turns\n", processorName(), runtime.NumCPU(), b.driverName(), runs)
@@ -175,9 +175,9 @@ func run(runs int, only, pick string) error {
 	return nil
 }
 
-// closeInherited closes descriptors that a shell left open, so that the programs do not inherit them: after a high number their
+// closeInheritedFiles closes descriptors that a shell left open, so that the programs do not inherit them: after a high number their
 // descriptor table has room already for the files of a library, and starting costs less than usual.
-func closeInherited() {
+func closeInheritedFiles() {
 	for fd := 3; fd < 256; fd++ {
 		syscall.CloseOnExec(fd)
 	}

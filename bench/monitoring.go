@@ -49,7 +49,7 @@ func (b *bench) measureScrapes() error {
 	shares := make([][]float64, len(rates))
 	for range b.runs {
 		for i, rate := range rates {
-			share, err := scrape(cmd.Process.Pid, address+"metrics", rate)
+			share, err := scrapeRepeatedly(cmd.Process.Pid, address+"metrics", rate)
 			if err != nil {
 				return err
 			}
@@ -64,8 +64,8 @@ func (b *bench) measureScrapes() error {
 	return nil
 }
 
-// scrape scrapes for some seconds, and returns the share of a core that a process used meanwhile.
-func scrape(pid int, url string, rate int) (float64, error) {
+// scrapeRepeatedly scrapes for some seconds, and returns the share of a core that a process used meanwhile.
+func scrapeRepeatedly(pid int, url string, rate int) (float64, error) {
 	const seconds = 5
 	before, err := processorTime(pid)
 	if err != nil {

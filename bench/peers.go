@@ -16,7 +16,7 @@ const layerVariable = "INTEL_LAYER_LIB"
 func (b *bench) measurePeers() error {
 	modes := []mode{bare}
 	if lib := os.Getenv(layerVariable); lib != "" {
-		loader, err := b.loader()
+		loader, err := b.loaderPath()
 		if err != nil {
 			return err
 		}
@@ -37,8 +37,8 @@ func (b *bench) measurePeers() error {
 	return nil
 }
 
-// loader returns the path of the library that programs here are linked with, which Intel's layer calls.
-func (b *bench) loader() (string, error) {
+// loaderPath returns the path of the library that programs here are linked with, which Intel's layer calls.
+func (b *bench) loaderPath() (string, error) {
 	text, err := exec.Command("ldd", b.testProgramPath("callcost")).Output()
 	if err != nil {
 		return "", fmt.Errorf("ldd: %w", err)

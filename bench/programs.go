@@ -24,7 +24,7 @@ func (b *bench) measurePrograms() error {
 	b.printRow("program", "policy", "work ×", "wall ×", "hits", "steady", "peak reserved / requested")
 	var notes []string
 	for _, workload := range workloads {
-		notes = append(notes, b.everyPolicy(workload)...)
+		notes = append(notes, b.measureEveryPolicy(workload)...)
 	}
 	b.flushTable()
 	fmt.Println("\nWork is the time that the program says it took for its loop, wall that from start to end, with the start of gpumemtop,\n" +
@@ -36,8 +36,8 @@ func (b *bench) measurePrograms() error {
 	return nil
 }
 
-// everyPolicy runs one program bare and under all policies, in turns, and returns notes on runs that could not be measured.
-func (b *bench) everyPolicy(workload []string) (notes []string) {
+// measureEveryPolicy runs one program bare and under all policies, in turns, and returns notes on runs that could not be measured.
+func (b *bench) measureEveryPolicy(workload []string) (notes []string) {
 	modes := []mode{bare}
 	for _, name := range allocator.PolicyNames() {
 		modes = append(modes, mode{name: name, policy: name})

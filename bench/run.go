@@ -121,7 +121,7 @@ func (r *result) execute(cmd *exec.Cmd) error {
 		return fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
 	ended, peak := make(chan struct{}), make(chan int64)
-	go watchPeak(cmd.Process.Pid, ended, peak)
+	go watchPeakMemory(cmd.Process.Pid, ended, peak)
 	err := cmd.Wait()
 	r.wall, r.stderr = time.Since(start), stderr.String()
 	r.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
@@ -133,9 +133,9 @@ func (r *result) execute(cmd *exec.Cmd) error {
 	return nil
 }
 
-// watchPeak reads the resident memory of a process now and then until it has ended, and sends the peak. The kernel's own peak
+// watchPeakMemory reads the resident memory of a process now and then until it has ended, and sends the peak. The kernel's own peak
 // (ru_maxrss) includes memory of the parent from before it started the process.
-func watchPeak(pid int, ended <-chan struct{}, peak chan<- int64) {
+func watchPeakMemory(pid int, ended <-chan struct{}, peak chan<- int64) {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
 	var most int64

@@ -86,8 +86,8 @@ func (b *bench) measureCalls() error {
 	return nil
 }
 
-// sustained shows what creates and releases cost in long loops, where the session must keep up: unlike in bursts.
-func (b *bench) sustained() error {
+// measureSustained shows what creates and releases cost in long loops, where the session must keep up: unlike in bursts.
+func (b *bench) measureSustained() error {
 	modes := []mode{bare, {name: "none", policy: "none"}, {name: "futhark", policy: "futhark"}, {name: "slab", policy: "slab"}, {name: "arena", policy: "arena"}}
 	results, err := b.runInTurns(3, modes, b.examplePath("churn"), "-t", "2000000", "64K", "1")
 	if err != nil {

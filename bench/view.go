@@ -29,7 +29,7 @@ func (b *bench) measureView() error {
 	if err != nil {
 		return err
 	}
-	events, err := writeLong(path, size)
+	events, err := writeLongRecording(path, size)
 	if err != nil {
 		return err
 	}
@@ -69,10 +69,10 @@ func (b *bench) affordableFileSize(wanted int64) (int64, error) {
 	return min(wanted, int64(disk.Bavail)*disk.Bsize/4), nil
 }
 
-// writeLong writes a recording of a size: buffers from 200 call sites that come, are used and go, 50 µs apart, as frames
+// writeLongRecording writes a recording of a size: buffers from 200 call sites that come, are used and go, 50 µs apart, as frames
 // of a quarter of a second, so that the index is as long as one gets. Its numbers are random where they can be: events
 // take more room than those of programs, and the size is reached with fewer of them.
-func writeLong(path string, size int64) (events uint64, err error) {
+func writeLongRecording(path string, size int64) (events uint64, err error) {
 	const start, step, frame, live = uint64(1e12), uint64(50_000), uint64(250_000_000), 4096
 	w, err := recording.Create(path, recording.Header{Program: "long", Policy: "none", ClockNS: start, Created: time.Now()}, true)
 	if err != nil {

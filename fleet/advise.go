@@ -43,7 +43,7 @@ type adviseFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
 func (f *adviseFn) ProcessElement(ctx context.Context, app string, packed []byte, emit func(string, []byte)) error {
-	e, err := unpack[*entry](packed)
+	e, err := decodeValue[*entry](packed)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (f *adviseFn) ProcessElement(ctx context.Context, app string, packed []byte
 	if err != nil || !ok {
 		return err
 	}
-	emit(app, pack(e))
+	emit(app, encodeValue(e))
 	return nil
 }
 
@@ -102,7 +102,7 @@ type combineAdviceFn struct{ Work work }
 func (f *combineAdviceFn) ProcessElement(ctx context.Context, app string, values func(*[]byte) bool) error {
 	out := &advised{Application: app, Advice: []*common{}}
 	by := map[string]*common{}
-	err := fold(ctx, &f.Work, values, func(e *entry, r *advisedRecording) {
+	err := eachResult(ctx, &f.Work, values, func(e *entry, r *advisedRecording) {
 		out.Recordings++
 		for _, p := range r.Pieces {
 			key := p.Topic + "\x00" + strings.Join(p.Sites, "\x00")
@@ -112,7 +112,7 @@ func (f *combineAdviceFn) ProcessElement(ctx context.Context, app string, values
 				by[key] = c
 				out.Advice = append(out.Advice, c)
 			}
-			c.countIn(e, p)
+			c.countRecording(e, p)
 		}
 	})
 	if err != nil {
@@ -121,15 +121,15 @@ func (f *combineAdviceFn) ProcessElement(ctx context.Context, app string, values
 	slices.SortStableFunc(out.Advice, func(a, b *common) int {
 		return cmp.Or(cmp.Compare(b.Recordings, a.Recordings), cmp.Compare(b.Bytes, a.Bytes))
 	})
-	return f.Work.found(ctx, app, out)
+	return f.Work.storeResult(ctx, app, out)
 }
 
-// countIn counts that a recording shows a piece of advice.
-func (c *common) countIn(e *entry, p piece) {
+// countRecording counts that a recording shows a piece of advice.
+func (c *common) countRecording(e *entry, p piece) {
 	if c.latest != e.Path {
 		c.latest = e.Path
 		c.Recordings++
-		c.Jobs += c.jobs.add(e)
+		c.Jobs += c.jobs.addJob(e)
 	}
 	c.Total += p.Bytes
 	c.Least = min(c.Least, p.Bytes)

@@ -10,12 +10,12 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/parquet"
 )
 
-// compare compares the runs of two builds in a lake. The status is 1 if a figure is more than before.
-func compare(out io.Writer, arguments []string) (status int, err error) {
+// compareBuilds compares the runs of two builds in a lake. The status is 1 if a figure is more than before.
+func compareBuilds(out io.Writer, arguments []string) (status int, err error) {
 	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	base, head, form := flags.String("base", "", ""), flags.String("head", "", ""), flags.String("format", "text", "")
-	lakes, err := interspersed(flags, arguments)
+	lakes, err := parseInterspersed(flags, arguments)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("compare: %w", err)
@@ -28,11 +28,11 @@ func compare(out io.Writer, arguments []string) (status int, err error) {
 	if !known {
 		return 0, fmt.Errorf("compare: unknown format %q: want text, json or junit", *form)
 	}
-	runs, err := parquet.Rows(lakes[0], parquet.Runs, func(r *diff.BuildRun) string { return r.Run })
+	runs, err := parquet.ReadRows(lakes[0], parquet.Runs, func(r *diff.BuildRun) string { return r.Run })
 	if err != nil {
 		return 0, err
 	}
-	sites, err := parquet.Rows(lakes[0], parquet.Sites, func(s *diff.BuildSite) string { return s.Run })
+	sites, err := parquet.ReadRows(lakes[0], parquet.Sites, func(s *diff.BuildSite) string { return s.Run })
 	if err != nil {
 		return 0, err
 	}
@@ -42,14 +42,14 @@ func compare(out io.Writer, arguments []string) (status int, err error) {
 		return 0, fmt.Errorf("compare: %w", err)
 	case len(b.Programs) == 0:
 		return 0, errors.New("compare: no program has runs of two builds: runs know the revision (GIT_COMMIT and others) and the program's build id")
-	case b.More() > 0:
+	case b.CountMore() > 0:
 		status = 1
 	}
 	return status, write(b, out)
 }
 
-// interspersed parses flags that may come last, and returns the other arguments.
-func interspersed(flags *flag.FlagSet, arguments []string) (others []string, err error) {
+// parseInterspersed parses flags that may come last, and returns the other arguments.
+func parseInterspersed(flags *flag.FlagSet, arguments []string) (others []string, err error) {
 	for rest := arguments; len(rest) > 0; {
 		if err := flags.Parse(rest); err != nil {
 			return nil, err

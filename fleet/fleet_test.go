@@ -51,7 +51,7 @@ func ask(t *testing.T, command, folder string, paths ...string) (document, int) 
 	*format, *state = "json", folder
 	var out bytes.Buffer
 	w := work{Command: command}
-	status, err := w.run(t.Context(), &out, paths)
+	status, err := w.runCommand(t.Context(), &out, paths)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestManyRecordings(t *testing.T) {
 	if n := progress.kept.Load() - again; n < int64(total)-1 { // the one that is cut short is read again
 		t.Errorf("%d of %d by the earlier run", n, total)
 	}
-	if pack2, pack1 := string(pack(second)), string(pack(first)); pack1 != pack2 {
+	if pack2, pack1 := string(encodeValue(second)), string(encodeValue(first)); pack1 != pack2 {
 		t.Errorf("another result the second time")
 	}
 	if left, err := filepath.Glob(kept + "/runs/*/*/*"); err != nil || len(left) > 0 {
@@ -283,7 +283,7 @@ func TestArguments(t *testing.T) {
 		"a lake of tables": {lake}, "no recording is there": {t.TempDir()}, "no recordings": nil, "nosuch/*.gmt: no recording": {"nosuch/*.gmt"},
 	} {
 		w := work{Command: "tune"}
-		if _, err := w.run(context.Background(), os.Stdout, paths); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := w.runCommand(context.Background(), os.Stdout, paths); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", paths, err, want)
 		}
 	}
@@ -297,12 +297,12 @@ func TestUpkeep(t *testing.T) {
 		`bad value "30" for --older-than`: {"expire", "a", "--older-than", "30"}, `bad value "-1h"`: {"expire", "--older-than=-1h", "a"},
 		"not defined: -older-than": {"compact", "--older-than", "3d", "a"}, "no such file": {"compact", "nosuch"},
 	} {
-		if _, err := run(arguments); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := runCommand(arguments); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v: %v, want %q", arguments, err, want)
 		}
 	}
 	for _, arguments := range [][]string{{"compact", folder}, {"files", folder}, {"expire", folder, "--older-than", "30d"}} {
-		if status, err := run(arguments); status != 0 || err != nil {
+		if status, err := runCommand(arguments); status != 0 || err != nil {
 			t.Errorf("%v: %d, %v", arguments, status, err)
 		}
 	}
@@ -335,14 +335,14 @@ func TestCompareBuilds(t *testing.T) {
 		{[]string{"--format", "json"}, 1, `"figure": "peak in use"`},
 	} {
 		var out bytes.Buffer
-		if status, err := compare(&out, append(test.flags, lake)); err != nil || status != test.status || !strings.Contains(out.String(), test.want) {
+		if status, err := compareBuilds(&out, append(test.flags, lake)); err != nil || status != test.status || !strings.Contains(out.String(), test.want) {
 			t.Errorf("%v: %d, %v\n%s", test.flags, status, err, &out)
 		}
 	}
 	for want, arguments := range map[string][]string{
 		"want one lake, not 0": {}, "unknown format \"xml\"": {"--format", "xml", lake}, "no run has the revision or build x: the latest are revision256K": {lake, "--head", "x"},
 	} {
-		if _, err := compare(io.Discard, arguments); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := compareBuilds(io.Discard, arguments); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", arguments, err, want)
 		}
 	}
@@ -373,7 +373,7 @@ func TestRunners(t *testing.T) {
 	folder := t.TempDir()
 	generate(t, folder, 1, 10)
 	*runners.Runner, *jobopts.Endpoint = "flink", "" // Prism leaves its own
-	if _, err := (&work{Command: "report"}).run(context.Background(), os.Stdout, []string{folder}); err == nil || !strings.Contains(err.Error(), "--endpoint") {
+	if _, err := (&work{Command: "report"}).runCommand(context.Background(), os.Stdout, []string{folder}); err == nil || !strings.Contains(err.Error(), "--endpoint") {
 		t.Errorf("flink without an endpoint: %v", err)
 	}
 }
@@ -382,19 +382,19 @@ func TestRunners(t *testing.T) {
 func TestScouts(t *testing.T) {
 	list := []*entry{{Index: 0, Job: "1", Size: 5}, {Index: 1, Job: "1", Size: 9}, {Index: 2, Job: "2", Size: 1}, {Index: 3, Path: "x", Size: 2}}
 	have := ""
-	for _, e := range pick(list, 3) {
+	for _, e := range pickRepresentatives(list, 3) {
 		have += fmt.Sprint(e.Index)
 	}
 	if have != "123" {
 		t.Errorf("scouts %s, want 1, 2 and 3: one of each job", have)
 	}
-	if got := pick([]*entry{{Size: scoutBytes + 1}, {Size: scoutBytes}}, 8); len(got) != 1 {
+	if got := pickRepresentatives([]*entry{{Size: scoutBytes + 1}, {Size: scoutBytes}}, 8); len(got) != 1 {
 		t.Errorf("%d scouts, want one, however large", len(got))
 	}
-	if groups, byJob := jobsOf(list); groups != 3 || !byJob {
+	if groups, byJob := countGroups(list); groups != 3 || !byJob {
 		t.Errorf("%d groups by job %t, want 3", groups, byJob)
 	}
-	if groups, byJob := jobsOf(list[:2]); groups != 2 || byJob {
+	if groups, byJob := countGroups(list[:2]); groups != 2 || byJob {
 		t.Errorf("%d groups by job %t, want the recordings of the only job", groups, byJob)
 	}
 	names := map[string]bool{}
@@ -413,7 +413,7 @@ func TestSharedNamesTheFirst(t *testing.T) {
 	r.addRecording(&entry{Path: "1.gmt"}, &outcome{})
 	r.addRecording(&entry{Path: "2.gmt", Job: "1"}, &outcome{Leaks: []analysis.Leak{leak, leak}})
 	r.addRecording(&entry{Path: "3.gmt", Job: "1"}, &outcome{Leaks: []analysis.Leak{leak}})
-	r.finish()
+	r.computeFigures()
 	if r.Recordings != 3 || r.Jobs != 2 {
 		t.Errorf("%d recordings of %d jobs, want 3 of 2", r.Recordings, r.Jobs)
 	}

@@ -70,7 +70,7 @@ func TestOneIdentity(t *testing.T) {
 	var have []string
 	for _, r := range rows {
 		have = append(have, strings.Join([]string{r.Run.App, fmt.Sprint(r.Run.PID), r.Run.Job, r.Run.Rank, r.Run.Size, r.Run.Device, r.Run.Build}, " "))
-		if id, _ := h.IDOf(1); r.Run.Recording != id || r.Run.Boot != "b007" || r.Run.Born != "4711" || r.Run.DeviceID != fmt.Sprint("uuid ", r.Run.Rank) {
+		if id, _ := h.RecordingIDOf(1); r.Run.Recording != id || r.Run.Boot != "b007" || r.Run.Born != "4711" || r.Run.DeviceID != fmt.Sprint("uuid ", r.Run.Rank) {
 			t.Errorf("%+v", r.Run)
 		}
 	}
@@ -121,7 +121,7 @@ func TestOneIdentity(t *testing.T) {
 
 	w := work{State: store(t.TempDir())}
 	e, err := w.readHeader(t.Context(), 0, path)
-	if id, _ := h.IDOf(1); err != nil || e.App != "train.py" || e.Job != "17" || e.ID != id {
+	if id, _ := h.RecordingIDOf(1); err != nil || e.App != "train.py" || e.Job != "17" || e.ID != id {
 		t.Errorf("fleet: %+v, %v", e, err)
 	}
 }

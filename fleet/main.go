@@ -65,16 +65,16 @@ func main() {
 	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "-") && os.Args[1] != "-h" && os.Args[1] != "--help" {
 		flag.Parse() // workers get their settings as flags
 		beam.Init()
-		fail(errors.New("no command: want tune, advise or report"))
+		exitWithError(errors.New("no command: want tune, advise or report"))
 	}
-	status, err := run(os.Args[1:])
+	status, err := runCommand(os.Args[1:])
 	if err != nil {
-		fail(err)
+		exitWithError(err)
 	}
 	os.Exit(status)
 }
 
-func fail(err error) {
+func exitWithError(err error) {
 	fmt.Fprintln(os.Stderr, "gpumemtop-fleet:", units.Clean(err.Error()))
 	os.Exit(125)
 }
@@ -89,8 +89,8 @@ var (
 	workers        = flag.Int("workers", 0, "goroutines of a worker; 0: one for each core")
 )
 
-// run obeys a command line. The status is 1 where recordings were skipped.
-func run(arguments []string) (status int, err error) {
+// runCommand obeys a command line. The status is 1 where recordings were skipped.
+func runCommand(arguments []string) (status int, err error) {
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), usage)
 		flag.PrintDefaults()
@@ -100,7 +100,7 @@ func run(arguments []string) (status int, err error) {
 		return 0, nil
 	}
 	if arguments[0] == "compare" {
-		return compare(os.Stdout, arguments[1:])
+		return compareBuilds(os.Stdout, arguments[1:])
 	}
 	if slices.Contains(upkeepCommands, arguments[0]) {
 		return 0, maintainLake(os.Stdout, arguments[0], arguments[1:])
@@ -109,11 +109,11 @@ func run(arguments []string) (status int, err error) {
 	if _, ok := commands[w.Command]; !ok {
 		return 0, fmt.Errorf("unknown command %s: want tune, advise, report, compact, expire, files or compare", w.Command)
 	}
-	paths, err := interspersed(flag.CommandLine, arguments[1:])
+	paths, err := parseInterspersed(flag.CommandLine, arguments[1:])
 	if err != nil {
 		return 0, err
 	}
-	return w.run(context.Background(), os.Stdout, paths)
+	return w.runCommand(context.Background(), os.Stdout, paths)
 }
 
 // readFlags reads the flags.
@@ -149,14 +149,14 @@ func (w *work) readFlags() (err error) {
 	return nil
 }
 
-func (w *work) run(ctx context.Context, out io.Writer, arguments []string) (status int, err error) {
+func (w *work) runCommand(ctx context.Context, out io.Writer, arguments []string) (status int, err error) {
 	if err := w.readFlags(); err != nil {
 		return 0, err
 	}
 	if len(arguments) == 0 {
 		return 0, errors.New("no recordings: name files, folders or patterns")
 	}
-	paths, err := expand(ctx, arguments)
+	paths, err := expandArguments(ctx, arguments)
 	if err != nil {
 		return 0, err
 	}
@@ -169,16 +169,16 @@ func (w *work) run(ctx context.Context, out io.Writer, arguments []string) (stat
 		defer os.RemoveAll(folder)
 		w.State = store(folder)
 	}
-	if !remote(string(w.State)) {
-		w.State.sweep()
+	if !isRemote(string(w.State)) {
+		w.State.removeOldFiles()
 	}
 	w.Run = "runs/" + digest(paths, os.Getpid(), time.Now().UnixNano())
 	beam.Init()
-	p, err := build(ctx, *w, paths)
+	p, err := buildPipeline(ctx, *w, paths)
 	if err != nil {
 		return 0, err
 	}
-	if err := answers(ctx); err != nil {
+	if err := checkJobServer(ctx); err != nil {
 		return 0, err
 	}
 	end := showProgress(os.Stderr, w, len(paths))
@@ -189,14 +189,14 @@ func (w *work) run(ctx context.Context, out io.Writer, arguments []string) (stat
 	} else if err != nil {
 		return 0, fmt.Errorf("--runner %s: %w", *runners.Runner, err)
 	}
-	if status, err = w.write(ctx, out); err == nil {
-		err = w.State.clear(ctx, w.Run, "list", "skipped", "part", "jobs", "found")
+	if status, err = w.writeResults(ctx, out); err == nil {
+		err = w.State.removeFolder(ctx, w.Run, "list", "skipped", "part", "jobs", "found")
 	}
 	return status, err
 }
 
-// answers returns an error if the job server of a runner does not answer: Beam would wait for it without a message.
-func answers(ctx context.Context) error {
+// checkJobServer returns an error if the job server of a runner does not answer: Beam would wait for it without a message.
+func checkJobServer(ctx context.Context) error {
 	if *jobopts.Endpoint == "" || *runners.Runner == inside || *runners.Runner == "direct" {
 		return nil
 	}
@@ -208,13 +208,13 @@ func answers(ctx context.Context) error {
 	return c.Close()
 }
 
-// write writes the results, and names the skipped recordings.
-func (w *work) write(ctx context.Context, out io.Writer) (status int, err error) {
-	found, err := w.results(ctx)
+// writeResults writes the results, and names the skipped recordings.
+func (w *work) writeResults(ctx context.Context, out io.Writer) (status int, err error) {
+	found, err := w.readResults(ctx)
 	if err != nil {
 		return 0, err
 	}
-	skips, err := w.skips(ctx)
+	skips, err := w.skippedRecordings(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -244,9 +244,9 @@ func (w *work) write(ctx context.Context, out io.Writer) (status int, err error)
 	return status, nil
 }
 
-// skips returns the skipped recordings, by path.
-func (w *work) skips(ctx context.Context) ([]skip, error) {
-	names, err := w.State.list(ctx, w.Run+"/skipped")
+// skippedRecordings returns the skipped recordings, by path.
+func (w *work) skippedRecordings(ctx context.Context) ([]skip, error) {
+	names, err := w.State.listFiles(ctx, w.Run+"/skipped")
 	list := []skip{}
 	for _, name := range names {
 		var s skip

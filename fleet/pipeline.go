@@ -25,8 +25,8 @@ func init() {
 	beam.RegisterType(reflect.TypeFor[work]())
 }
 
-// build makes the pipeline of a command.
-func build(ctx context.Context, w work, paths []string) (*beam.Pipeline, error) {
+// buildPipeline makes the pipeline of a command.
+func buildPipeline(ctx context.Context, w work, paths []string) (*beam.Pipeline, error) {
 	var lists []string
 	for at := 0; at < len(paths); at += listed {
 		name := fmt.Sprintf("%s/list/%d.json", w.Run, at)
@@ -70,15 +70,15 @@ type lookFn struct{ Work work }
 func (f *lookFn) ProcessElement(ctx context.Context, index int, path string, emit func(string, []byte)) error {
 	e, err := f.Work.readHeader(ctx, index, path)
 	if err != nil {
-		return f.Work.skip(ctx, path, err)
+		return f.Work.noteSkipped(ctx, path, err)
 	}
-	emit(e.App, pack(e))
+	emit(e.App, encodeValue(e))
 	return nil
 }
 
-// pack and unpack encode and decode the data between workers. These are small entries, because a runner may hold all of them until
+// encodeValue and unpack encode and decode the data between workers. These are small entries, because a runner may hold all of them until
 // it ends; results are in the store.
-func pack(value any) []byte {
+func encodeValue(value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {
 		panic(err) // never: the value is plain data
@@ -86,18 +86,18 @@ func pack(value any) []byte {
 	return text
 }
 
-func unpack[T any](text []byte) (value T, err error) {
+func decodeValue[T any](text []byte) (value T, err error) {
 	if err = json.Unmarshal(text, &value); err != nil {
 		err = fmt.Errorf("what another worker sent: %w", err)
 	}
 	return value, err
 }
 
-// entries unpacks all values of a key, by their indices. If several files have the same recording, only the largest counts.
-func (w *work) entries(ctx context.Context, values func(*[]byte) bool) (all []*entry, err error) {
+// decodeEntries unpacks all values of a key, by their indices. If several files have the same recording, only the largest counts.
+func (w *work) decodeEntries(ctx context.Context, values func(*[]byte) bool) (all []*entry, err error) {
 	var text []byte
 	for values(&text) {
-		e, err := unpack[*entry](text)
+		e, err := decodeValue[*entry](text)
 		if err != nil {
 			return nil, err
 		}
@@ -112,16 +112,16 @@ func (w *work) entries(ctx context.Context, values func(*[]byte) bool) (all []*e
 			seen[e.ID+e.Group] = e
 			return false
 		}
-		err = errors.Join(err, w.copied(ctx, e, of))
+		err = errors.Join(err, w.noteCopy(ctx, e, of))
 		return true
 	})
 	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.Index, b.Index) })
 	return all, err
 }
 
-// fold calls take with the results of a key's entries, one at a time, by their indices.
-func fold[T any](ctx context.Context, w *work, values func(*[]byte) bool, take func(*entry, *T)) error {
-	list, err := w.entries(ctx, values)
+// eachResult calls take with the results of a key's entries, one at a time, by their indices.
+func eachResult[T any](ctx context.Context, w *work, values func(*[]byte) bool, take func(*entry, *T)) error {
+	list, err := w.decodeEntries(ctx, values)
 	if err != nil {
 		return err
 	}

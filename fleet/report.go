@@ -43,7 +43,7 @@ type reportFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
 func (f *reportFn) ProcessElement(ctx context.Context, app string, packed []byte, emit func(string, []byte)) error {
-	e, err := unpack[*entry](packed)
+	e, err := decodeValue[*entry](packed)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (f *reportFn) ProcessElement(ctx context.Context, app string, packed []byte
 	if err != nil || !ok {
 		return err
 	}
-	emit(app, pack(e))
+	emit(app, encodeValue(e))
 	return nil
 }
 
@@ -61,14 +61,14 @@ func reportOne(reader *recording.Reader) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	run, data := figures.Recorded(a), report.NewData(a)
-	exact := func(f *figures.Figure) uint64 { return f.Of(run).Exact }
+	run, data := figures.SubjectOfRecording(a), report.NewData(a)
+	exact := func(f *figures.Figure) uint64 { return f.ValueOf(run).Exact }
 	if data.HeldAtExit {
 		data.Leaks = nil // memory of a process that a signal ended is no leak
 	}
 	return &outcome{
 		Hits: exact(figures.Hits), Misses: exact(figures.Misses), PeakInUse: exact(figures.PeakInUse), PeakReserved: exact(figures.PeakReserved),
-		SavedNS: exact(figures.Saved), WallSeconds: figures.WallTime.Of(run).Number / 1e9,
+		SavedNS: exact(figures.Saved), WallSeconds: figures.WallTime.ValueOf(run).Number / 1e9,
 		Leaks: data.Leaks, Findings: data.Findings, Diagnoses: data.Diagnoses,
 	}, nil
 }
@@ -125,11 +125,11 @@ type combineReportsFn struct{ Work work }
 // ProcessElement implements beam.DoFn.
 func (f *combineReportsFn) ProcessElement(ctx context.Context, app string, values func(*[]byte) bool) error {
 	out := newReported(app)
-	if err := fold(ctx, &f.Work, values, out.addRecording); err != nil {
+	if err := eachResult(ctx, &f.Work, values, out.addRecording); err != nil {
 		return err
 	}
-	out.finish()
-	return f.Work.found(ctx, app, out)
+	out.computeFigures()
+	return f.Work.storeResult(ctx, app, out)
 }
 
 func newReported(app string) *reported {
@@ -139,14 +139,14 @@ func newReported(app string) *reported {
 // addRecording counts a recording.
 func (r *reported) addRecording(e *entry, f *outcome) {
 	r.Recordings++
-	r.Jobs += r.jobs.add(e)
+	r.Jobs += r.jobs.addJob(e)
 	r.Hits += f.Hits
 	r.Misses += f.Misses
 	r.SavedNS += f.SavedNS
 	r.WallSeconds += f.WallSeconds
 	r.inUse = append(r.inUse, peak{f.PeakInUse, e.Path})
 	r.reserved = append(r.reserved, peak{f.PeakReserved, e.Path})
-	f.each(func(s shared) {
+	f.eachShared(func(s shared) {
 		key := [3]string{s.Kind, s.What, s.Tag}
 		known := r.by[key]
 		if known == nil {
@@ -163,8 +163,8 @@ func (r *reported) addRecording(e *entry, f *outcome) {
 	})
 }
 
-// finish computes the figures that need all recordings.
-func (r *reported) finish() {
+// computeFigures computes the figures that need all recordings.
+func (r *reported) computeFigures() {
 	if all := r.Hits + r.Misses; all > 0 {
 		r.HitRate = float64(r.Hits) / float64(all)
 	}
@@ -174,7 +174,7 @@ func (r *reported) finish() {
 	})
 }
 
-func (f *outcome) each(take func(shared)) {
+func (f *outcome) eachShared(take func(shared)) {
 	for i := range f.Findings {
 		s := &f.Findings[i]
 		take(shared{Kind: s.Kind.Key(), What: s.Function, Tag: s.Tag, Count: s.Count})

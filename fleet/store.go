@@ -18,8 +18,8 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
 )
 
-// remote reports whether a path is on one of Beam's file systems, such as gs://, rather than in a folder.
-func remote(path string) bool { return strings.Contains(path, "://") }
+// isRemote reports whether a path is on one of Beam's file systems, such as gs://, rather than in a folder.
+func isRemote(path string) bool { return strings.Contains(path, "://") }
 
 // digest returns a name for a result that depends on the parts alone.
 func digest(parts ...any) string {
@@ -36,7 +36,7 @@ type store string
 
 // read fills value from a file of JSON. It reports whether there is one that can be read.
 func (s store) read(ctx context.Context, name string, value any) bool {
-	text, err := readAll(ctx, s.path(name))
+	text, err := readFile(ctx, s.path(name))
 	return err == nil && json.Unmarshal(text, value) == nil
 }
 
@@ -52,7 +52,7 @@ func (s store) readExisting(ctx context.Context, name string, value any) error {
 func (s store) write(ctx context.Context, name string, value any) error {
 	text, err := json.Marshal(value)
 	if err == nil {
-		err = writeAll(ctx, s.path(name), text)
+		err = writeFile(ctx, s.path(name), text)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", s.path(name), err)
@@ -60,9 +60,9 @@ func (s store) write(ctx context.Context, name string, value any) error {
 	return nil
 }
 
-// clear removes a folder, and the files in the folders within, unless the file system cannot remove.
-func (s store) clear(ctx context.Context, folder string, within ...string) error {
-	if !remote(string(s)) {
+// removeFolder removes a folder, and the files in the folders within, unless the file system cannot remove.
+func (s store) removeFolder(ctx context.Context, folder string, within ...string) error {
+	if !isRemote(string(s)) {
 		return os.RemoveAll(s.path(folder))
 	}
 	system, err := filesystem.New(ctx, s.path(folder))
@@ -72,7 +72,7 @@ func (s store) clear(ctx context.Context, folder string, within ...string) error
 	remover, ok := system.(filesystem.Remover)
 	for i := 0; ok && i < len(within) && err == nil; i++ {
 		var names []string
-		names, err = s.list(ctx, folder+"/"+within[i])
+		names, err = s.listFiles(ctx, folder+"/"+within[i])
 		for _, name := range names {
 			err = errors.Join(err, remover.Remove(ctx, s.path(name)))
 		}
@@ -82,12 +82,12 @@ func (s store) clear(ctx context.Context, folder string, within ...string) error
 
 func (s store) path(name string) string { return strings.TrimSuffix(string(s), "/") + "/" + name }
 
-// list returns the names of the files in a folder.
-func (s store) list(ctx context.Context, folder string) ([]string, error) {
+// listFiles returns the names of the files in a folder.
+func (s store) listFiles(ctx context.Context, folder string) ([]string, error) {
 	pattern := s.path(folder) + "/*.json"
 	var paths []string
 	var err error
-	if remote(pattern) {
+	if isRemote(pattern) {
 		paths, err = globRemote(ctx, pattern)
 	} else {
 		paths, err = filepath.Glob(pattern)
@@ -107,8 +107,8 @@ func globRemote(ctx context.Context, pattern string) ([]string, error) {
 	return paths, errors.Join(err, system.Close())
 }
 
-func readAll(ctx context.Context, path string) ([]byte, error) {
-	if !remote(path) {
+func readFile(ctx context.Context, path string) ([]byte, error) {
+	if !isRemote(path) {
 		return os.ReadFile(path)
 	}
 	system, err := filesystem.New(ctx, path)
@@ -119,8 +119,8 @@ func readAll(ctx context.Context, path string) ([]byte, error) {
 	return text, errors.Join(err, system.Close())
 }
 
-func writeAll(ctx context.Context, path string, text []byte) error {
-	if remote(path) {
+func writeFile(ctx context.Context, path string, text []byte) error {
+	if isRemote(path) {
 		system, err := filesystem.New(ctx, path)
 		if err != nil {
 			return err
@@ -144,9 +144,9 @@ func writeAll(ctx context.Context, path string, text []byte) error {
 	return err
 }
 
-// fetch calls use with a recording as a local file: a copy if the recording is on one of Beam's file systems.
-func fetch(ctx context.Context, path string, use func(file string) error) (err error) {
-	if !remote(path) {
+// withLocalCopy calls use with a recording as a local file: a copy if the recording is on one of Beam's file systems.
+func withLocalCopy(ctx context.Context, path string, use func(file string) error) (err error) {
+	if !isRemote(path) {
 		return use(path)
 	}
 	system, err := filesystem.New(ctx, path)
@@ -170,9 +170,9 @@ func fetch(ctx context.Context, path string, use func(file string) error) (err e
 	return use(copied.Name())
 }
 
-// stamp identifies the version of a file, by its size and, if known, the time of its last change.
-func stamp(ctx context.Context, path string) (size int64, version string, err error) {
-	if !remote(path) {
+// fileVersion identifies the version of a file, by its size and, if known, the time of its last change.
+func fileVersion(ctx context.Context, path string) (size int64, version string, err error) {
+	if !isRemote(path) {
 		info, err := os.Stat(path)
 		if err != nil {
 			return 0, "", err
@@ -201,12 +201,12 @@ func stamp(ctx context.Context, path string) (size int64, version string, err er
 	return size, version, nil
 }
 
-// expand returns the recordings that arguments name: files, patterns, and folders with what lies below them, each once, in order.
-func expand(ctx context.Context, arguments []string) ([]string, error) {
+// expandArguments returns the recordings that arguments name: files, patterns, and folders with what lies below them, each once, in order.
+func expandArguments(ctx context.Context, arguments []string) ([]string, error) {
 	var list []string
 	seen := map[string]bool{}
 	for _, a := range arguments {
-		found, err := expandOne(ctx, a)
+		found, err := expandArgument(ctx, a)
 		switch {
 		case err != nil:
 			return nil, err
@@ -223,8 +223,8 @@ func expand(ctx context.Context, arguments []string) ([]string, error) {
 	return list, nil
 }
 
-func expandOne(ctx context.Context, argument string) ([]string, error) {
-	if remote(argument) {
+func expandArgument(ctx context.Context, argument string) ([]string, error) {
+	if isRemote(argument) {
 		return globRemote(ctx, argument)
 	}
 	info, err := os.Stat(argument)
@@ -240,12 +240,12 @@ func expandOne(ctx context.Context, argument string) ([]string, error) {
 		return nil, fmt.Errorf("%s is a lake of tables, which hold no events: give the recordings that it was made of, and ask the lake in SQL (docs/FLEET.md)", argument)
 	}
 	var list []string
-	err = below(argument, map[string]bool{}, func(path string) { list = append(list, path) })
+	err = eachFileBelow(argument, map[string]bool{}, func(path string) { list = append(list, path) })
 	return list, err
 }
 
-// below calls take with files below a folder that may be recordings. It follows links, and reads each folder once.
-func below(folder string, seen map[string]bool, take func(path string)) error {
+// eachFileBelow calls take with files below a folder that may be recordings. It follows links, and reads each folder once.
+func eachFileBelow(folder string, seen map[string]bool, take func(path string)) error {
 	place, err := filepath.EvalSymlinks(folder)
 	if err != nil || seen[place] {
 		return err
@@ -259,7 +259,7 @@ func below(folder string, seen map[string]bool, take func(path string)) error {
 			isDir = err == nil && info.IsDir()
 		}
 		if isDir {
-			err = errors.Join(err, below(path, seen, take))
+			err = errors.Join(err, eachFileBelow(path, seen, take))
 		} else if strings.HasSuffix(path, ".gmt") {
 			take(path)
 		}
@@ -267,8 +267,8 @@ func below(folder string, seen map[string]bool, take func(path string)) error {
 	return err
 }
 
-// sweep removes old files of runs that were killed.
-func (s store) sweep() {
+// removeOldFiles removes old files of runs that were killed.
+func (s store) removeOldFiles() {
 	old, _ := filepath.Glob(s.path("runs/*"))
 	for _, run := range old {
 		parts, _ := filepath.Glob(run + "/*")
@@ -284,8 +284,8 @@ func (s store) sweep() {
 // leftFor is the time without a write after which a run counts as killed.
 const leftFor = 7 * 24 * time.Hour
 
-// count returns how many results of a command are in a folder that is not remote.
-func (s store) count(command string) (n int64) {
+// countResults returns how many results of a command are in a folder that is not remote.
+func (s store) countResults(command string) (n int64) {
 	folders, _ := filepath.Glob(s.path(command + "/*"))
 	for _, folder := range folders {
 		entries, _ := os.ReadDir(folder)

@@ -21,9 +21,9 @@ import (
 // shown bounds the lines of text for one program. JSON has all.
 const shown = 10
 
-// results returns the results of all programs as JSON, in the order of the programs' names.
-func (w *work) results(ctx context.Context) ([][]byte, error) {
-	names, err := w.State.list(ctx, w.Run+"/found")
+// readResults returns the results of all programs as JSON, in the order of the programs' names.
+func (w *work) readResults(ctx context.Context) ([][]byte, error) {
+	names, err := w.State.listFiles(ctx, w.Run+"/found")
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func (w *work) results(ctx context.Context) ([][]byte, error) {
 	var list []named
 	for _, name := range names {
 		n := named{}
-		if n.text, err = readAll(ctx, w.State.path(name)); err == nil {
+		if n.text, err = readFile(ctx, w.State.path(name)); err == nil {
 			err = json.Unmarshal(n.text, &n)
 		}
 		if err != nil {
@@ -65,7 +65,7 @@ func writeJSON(w io.Writer, found [][]byte, skips []skip) error {
 }
 
 func writeTuned(w io.Writer, text []byte) error {
-	t, err := unpack[*tuned](text)
+	t, err := decodeValue[*tuned](text)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func flagsOf(s *tune.ScoreDocument) string {
 }
 
 func writeAdvised(w io.Writer, text []byte) error {
-	a, err := unpack[*advised](text)
+	a, err := decodeValue[*advised](text)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func writeAdvised(w io.Writer, text []byte) error {
 }
 
 func writeReported(w io.Writer, text []byte) error {
-	r, err := unpack[*reported](text)
+	r, err := decodeValue[*reported](text)
 	if err != nil {
 		return err
 	}
@@ -154,10 +154,10 @@ func writeReported(w io.Writer, text []byte) error {
 // showProgress writes every ten seconds, on a terminal every second, how many recordings were processed. The function that it returns
 // ends it.
 func showProgress(w *os.File, of *work, all int) (end func()) {
-	elsewhere := *runners.Runner != inside && !remote(string(of.State)) // then this process sees only the results in the store
+	elsewhere := *runners.Runner != inside && !isRemote(string(of.State)) // then this process sees only the results in the store
 	before := int64(0)
 	if elsewhere {
-		before = of.State.count(of.Command)
+		before = of.State.countResults(of.Command)
 	}
 	every, after := 10*time.Second, "\n"
 	if info, err := w.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
@@ -166,7 +166,7 @@ func showProgress(w *os.File, of *work, all int) (end func()) {
 	line := func() {
 		done, again := progress.done.Load(), progress.kept.Load()
 		if elsewhere && progress.looked.Load() == 0 {
-			fmt.Fprintf(w, "%d of %d done%s", of.State.count(of.Command)-before, all, after)
+			fmt.Fprintf(w, "%d of %d done%s", of.State.countResults(of.Command)-before, all, after)
 			return
 		}
 		fmt.Fprintf(w, "%d of %d looked at, %d done, %d by an earlier run, %d skipped%s", progress.looked.Load(), all, done, again, progress.skipped.Load(), after)

@@ -54,31 +54,31 @@ type planFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
 func (f *planFn) ProcessElement(ctx context.Context, app string, values func(*[]byte) bool, emit func(string, []byte)) error {
-	list, err := f.Work.entries(ctx, values)
+	list, err := f.Work.decodeEntries(ctx, values)
 	if err != nil {
 		return err
 	}
-	o := f.Work.search(list)
-	scouts := pick(list, f.Work.Scouts)
-	name := "plans/" + digest(version, app, versions(scouts), len(list) == 1, o.Most, o.MaxMemory, o.Present) + ".json"
+	o := f.Work.searchOptions(list)
+	scouts := pickRepresentatives(list, f.Work.Scouts)
+	name := "plans/" + digest(version, app, pathsAndVersions(scouts), len(list) == 1, o.Most, o.MaxMemory, o.Present) + ".json"
 	if p := new(plan); !f.Work.State.read(ctx, name, p) {
-		if p, err = f.Work.plan(ctx, scouts, len(list), o); err == nil {
+		if p, err = f.Work.planSearch(ctx, scouts, len(list), o); err == nil {
 			err = f.Work.State.write(ctx, name, p)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	groups, byJob := jobsOf(list)
+	groups, byJob := countGroups(list)
 	for _, e := range list {
 		e.Plan, e.Group, e.Present = name, groupOf(e, groups, byJob), nil
-		emit(e.Path, pack(e))
+		emit(e.Path, encodeValue(e))
 	}
 	return nil
 }
 
-// search returns the options of gpumemtop tune for the same recordings.
-func (w *work) search(list []*entry) tune.Options {
+// searchOptions returns the options of gpumemtop tune for the same recordings.
+func (w *work) searchOptions(list []*entry) tune.Options {
 	o := tune.Options{Fit: true, Most: w.Configurations, MaxMemory: w.MaxMemory, Workers: w.Workers, Present: list[0].Present}
 	for _, e := range list {
 		if e.Present == nil || o.Present == nil || e.Present.String() != o.Present.String() {
@@ -88,8 +88,8 @@ func (w *work) search(list []*entry) tune.Options {
 	return o
 }
 
-// jobsOf returns how many groups the recordings of a program form, and whether a group is a job: so if there are several jobs.
-func jobsOf(list []*entry) (groups int, byJob bool) {
+// countGroups returns how many groups the recordings of a program form, and whether a group is a job: so if there are several jobs.
+func countGroups(list []*entry) (groups int, byJob bool) {
 	jobs := map[string]bool{}
 	alone := 0
 	for _, e := range list {
@@ -108,8 +108,8 @@ func jobsOf(list []*entry) (groups int, byJob bool) {
 // scoutBytes bounds the files of scouts together, since all are in memory at a time.
 const scoutBytes = 64 << 20
 
-// pick chooses recordings that stand for all: the largest of each job, then the next ones, in the order of the list.
-func pick(list []*entry, most int) []*entry {
+// pickRepresentatives chooses recordings that stand for all: the largest of each job, then the next ones, in the order of the list.
+func pickRepresentatives(list []*entry, most int) []*entry {
 	sorted := slices.Clone(list)
 	slices.SortStableFunc(sorted, func(a, b *entry) int { return cmp.Compare(b.Size, a.Size) })
 	turn := map[*entry]int{} // how many recordings of the same job come before it
@@ -131,20 +131,20 @@ func pick(list []*entry, most int) []*entry {
 	return scouts
 }
 
-func versions(list []*entry) (all []string) {
+func pathsAndVersions(list []*entry) (all []string) {
 	for _, e := range list {
 		all = append(all, e.Path, e.Version)
 	}
 	return all
 }
 
-// plan searches as gpumemtop tune does. The error is that of the context.
-func (w *work) plan(ctx context.Context, scouts []*entry, of int, o tune.Options) (*plan, error) {
+// planSearch searches as gpumemtop tune does. The error is that of the context.
+func (w *work) planSearch(ctx context.Context, scouts []*entry, of int, o tune.Options) (*plan, error) {
 	var tapes []*replay.Loaded
 	var whole []*entry // the entry of each tape; nil for a damaged one, which playFn reports
 	for _, e := range scouts {
-		_ = fetch(ctx, e.Path, func(local string) error {
-			tape, damage, err := load(local)
+		_ = withLocalCopy(ctx, e.Path, func(local string) error {
+			tape, damage, err := loadTape(local)
 			if err != nil {
 				return err // recordings that cannot be read are reported the same way
 			}
@@ -174,7 +174,7 @@ func (w *work) plan(ctx context.Context, scouts []*entry, of int, o tune.Options
 	return p, ctx.Err()
 }
 
-func load(path string) (tape *replay.Loaded, damage string, err error) {
+func loadTape(path string) (tape *replay.Loaded, damage string, err error) {
 	reader, err := recording.Open(path)
 	if err != nil {
 		return nil, "", err
@@ -193,7 +193,7 @@ type playFn struct {
 
 // ProcessElement implements beam.DoFn.
 func (f *playFn) ProcessElement(ctx context.Context, _ string, packed []byte, emit func(string, []byte)) error {
-	e, err := unpack[*entry](packed)
+	e, err := decodeValue[*entry](packed)
 	if err != nil {
 		return err
 	}
@@ -210,21 +210,21 @@ func (f *playFn) ProcessElement(ctx context.Context, _ string, packed []byte, em
 				return c, nil
 			}
 		}
-		return f.play(ctx, reader)
+		return f.playRecording(ctx, reader)
 	})
 	if err != nil || !ok {
 		return err
 	}
-	emit(e.Group+"\x00"+e.App, pack(e))
+	emit(e.Group+"\x00"+e.App, encodeValue(e))
 	return nil
 }
 
-func (f *playFn) play(ctx context.Context, reader *recording.Reader) (*column, error) {
+func (f *playFn) playRecording(ctx context.Context, reader *recording.Reader) (*column, error) {
 	tape, err := replay.Load(reader)
 	if err != nil {
 		return nil, err
 	}
-	c, err := tune.Play(ctx, tape, f.plan.Configurations, f.Work.Workers)
+	c, err := tune.PlayRecording(ctx, tape, f.plan.Configurations, f.Work.Workers)
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +238,7 @@ type sumFn struct{ Work work }
 func (f *sumFn) ProcessElement(ctx context.Context, key string, values func(*[]byte) bool, emit func(string, []byte)) error {
 	var first *entry
 	var sum *column
-	err := fold(ctx, &f.Work, values, func(e *entry, c *column) {
+	err := eachResult(ctx, &f.Work, values, func(e *entry, c *column) {
 		if first == nil {
 			first, sum = e, c
 			return
@@ -254,7 +254,7 @@ func (f *sumFn) ProcessElement(ctx context.Context, key string, values func(*[]b
 		first.Result = f.Work.Run + "/jobs/" + digest(key) + ".json"
 		err = f.Work.State.write(ctx, first.Result, sum)
 	}
-	emit(first.App, pack(first))
+	emit(first.App, encodeValue(first))
 	return err
 }
 
@@ -278,7 +278,7 @@ func (f *gatherFn) ProcessElement(ctx context.Context, app string, values func(*
 	out := &tuned{Application: app, OverFitting: []string{}}
 	var columns []tune.Column
 	name := ""
-	err := fold(ctx, &f.Work, values, func(e *entry, c *column) {
+	err := eachResult(ctx, &f.Work, values, func(e *entry, c *column) {
 		name = e.Plan
 		columns = append(columns, c.Column)
 		out.Groups = append(out.Groups, e.Group)
@@ -292,15 +292,15 @@ func (f *gatherFn) ProcessElement(ctx context.Context, app string, values func(*
 	if err := f.Work.State.readExisting(ctx, name, p); err != nil {
 		return err
 	}
-	return f.Work.found(ctx, app, f.Work.gather(ctx, out, p, columns))
+	return f.Work.storeResult(ctx, app, f.Work.recommendFrom(ctx, out, p, columns))
 }
 
-// gather recommends a configuration by the columns of all parts. out names the parts.
-func (w *work) gather(ctx context.Context, out *tuned, p *plan, columns []tune.Column) *tuned {
+// recommendFrom recommends a configuration by the columns of all parts. out names the parts.
+func (w *work) recommendFrom(ctx context.Context, out *tuned, p *plan, columns []tune.Column) *tuned {
 	if out.Error = p.Error; out.Error != "" {
 		return out
 	}
-	r, err := tune.Gather(p.Configurations, columns, p.Ending, tune.Options{MaxMemory: w.MaxMemory, Present: p.Present})
+	r, err := tune.GatherResult(p.Configurations, columns, p.Ending, tune.Options{MaxMemory: w.MaxMemory, Present: p.Present})
 	if err == nil && r.Recommended == nil {
 		err = errors.New("no tried configuration keeps to --max-memory")
 	}

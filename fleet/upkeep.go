@@ -23,18 +23,18 @@ func maintainLake(out io.Writer, command string, arguments []string) error {
 	if command == "expire" {
 		flags.StringVar(&age, "older-than", "", "")
 	}
-	lakes, err := interspersed(flags, arguments)
+	lakes, err := parseInterspersed(flags, arguments)
 	if err != nil {
 		return fmt.Errorf("%s: %w", command, err)
 	}
-	oldest, err := oldestOf(command, age)
+	oldest, err := oldestStart(command, age)
 	switch {
 	case err != nil:
 		return err
 	case len(lakes) != 1:
 		return fmt.Errorf("%s: want one lake, not %d", command, len(lakes))
 	case command == "files":
-		files, err := parquet.Files(lakes[0])
+		files, err := parquet.ListFiles(lakes[0])
 		for _, file := range files {
 			fmt.Fprintln(out, file)
 		}
@@ -47,8 +47,8 @@ func maintainLake(out io.Writer, command string, arguments []string) error {
 	return err
 }
 
-// oldestOf returns the earliest start of a run that stays in the lake.
-func oldestOf(command, age string) (oldest time.Time, err error) {
+// oldestStart returns the earliest start of a run that stays in the lake.
+func oldestStart(command, age string) (oldest time.Time, err error) {
 	if command != "expire" {
 		return oldest, nil
 	}

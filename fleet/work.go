@@ -48,8 +48,8 @@ type entry struct {
 // jobs is a set of job names.
 type jobs map[string]bool
 
-// add returns how many jobs a recording adds: none if its job is known, one if it has none.
-func (j jobs) add(e *entry) int {
+// addJob returns how many jobs a recording adds: none if its job is known, one if it has none.
+func (j jobs) addJob(e *entry) int {
 	if e.Job != "" && j[e.Job] {
 		return 0
 	}
@@ -76,26 +76,26 @@ var (
 // progress counts recordings in this process: all of them, if the runner is in this process.
 var progress struct{ looked, skipped, done, kept atomic.Int64 }
 
-// skip names a recording that cannot be read.
-func (w *work) skip(ctx context.Context, file string, why error) error {
+// noteSkipped names a recording that cannot be read.
+func (w *work) noteSkipped(ctx context.Context, file string, why error) error {
 	skipped.Inc(ctx, 1)
 	progress.skipped.Add(1)
 	text := strings.TrimPrefix(why.Error(), "open ")
 	return w.State.write(ctx, w.Run+"/skipped/"+digest(file)+".json", skip{Path: file, Why: units.Clean(text)})
 }
 
-// damaged names a recording that is not whole.
-func (w *work) damaged(ctx context.Context, file, why string) error {
+// noteDamaged names a recording that is not whole.
+func (w *work) noteDamaged(ctx context.Context, file, why string) error {
 	return w.State.write(ctx, w.Run+"/skipped/"+digest(file)+".json", skip{Path: file, Why: units.Clean(why), Part: true})
 }
 
-// copied names a file with a recording that counts already.
-func (w *work) copied(ctx context.Context, e, of *entry) error {
+// noteCopy names a file with a recording that counts already.
+func (w *work) noteCopy(ctx context.Context, e, of *entry) error {
 	return w.State.write(ctx, w.Run+"/skipped/"+digest(e.Path)+".json", skip{Path: e.Path, Why: "the recording is in " + of.Path, Part: true, Copy: true})
 }
 
-// found stores the result of a program.
-func (w *work) found(ctx context.Context, app string, result any) error {
+// storeResult stores the result of a program.
+func (w *work) storeResult(ctx context.Context, app string, result any) error {
 	return w.State.write(ctx, w.Run+"/found/"+digest(app)+".json", result)
 }
 
@@ -103,21 +103,21 @@ func (w *work) found(ctx context.Context, app string, result any) error {
 func (w *work) readHeader(ctx context.Context, index int, file string) (*entry, error) {
 	e := &entry{Index: index, Path: file}
 	var err error
-	if e.Size, e.Version, err = stamp(ctx, file); err != nil {
+	if e.Size, e.Version, err = fileVersion(ctx, file); err != nil {
 		return nil, err
 	}
-	err = fetch(ctx, file, func(local string) error {
+	err = withLocalCopy(ctx, file, func(local string) error {
 		reader, err := recording.Open(local)
 		if err != nil {
 			return errors.New(strings.ReplaceAll(err.Error(), local, file))
 		}
 		h := reader.Header()
-		e.ID, _ = h.IDOf(1)
-		if e.App, e.Job, err = programOf(reader, &h); err != nil {
+		e.ID, _ = h.RecordingIDOf(1)
+		if e.App, e.Job, err = programAndJob(reader, &h); err != nil {
 			return errors.Join(err, reader.Close())
 		}
 		if w.Command == "tune" {
-			e.Present = setting.OfRecording(&h)
+			e.Present = setting.ConfigurationOfRecording(&h)
 		}
 		return reader.Close()
 	})
@@ -126,8 +126,8 @@ func (w *work) readHeader(ctx context.Context, index int, file string) (*entry, 
 	return e, err
 }
 
-// programOf returns the program and the job of a recording: those of its first process, because the command may have been a launcher.
-func programOf(reader *recording.Reader, h *recording.Header) (app, job string, err error) {
+// programAndJob returns the program and the job of a recording: those of its first process, because the command may have been a launcher.
+func programAndJob(reader *recording.Reader, h *recording.Header) (app, job string, err error) {
 	names, err := callsite.ReadNames(reader)
 	if err != nil {
 		return "", "", err
@@ -139,7 +139,7 @@ func programOf(reader *recording.Reader, h *recording.Header) (app, job string, 
 	if first.Program == "" && h.Program == "" {
 		return "unknown", h.Job, nil
 	}
-	return first.App(h), units.Clean(first.Identity(h).Job), nil
+	return first.AppName(h), units.Clean(first.Identity(h).Job), nil
 }
 
 // reuseOrCompute sets the entry's result to that of an earlier run with the same recording and options, or else computes and stores it. ok is
@@ -153,7 +153,7 @@ func reuseOrCompute[T any](ctx context.Context, w *work, e *entry, options strin
 		return true, nil
 	}
 	damage := ""
-	err = fetch(ctx, e.Path, func(local string) error {
+	err = withLocalCopy(ctx, e.Path, func(local string) error {
 		reader, err := recording.Open(local)
 		if err != nil {
 			return err
@@ -166,13 +166,13 @@ func reuseOrCompute[T any](ctx context.Context, w *work, e *entry, options strin
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
-		return false, w.skip(ctx, e.Path, err)
+		return false, w.noteSkipped(ctx, e.Path, err)
 	}
 	worked.Inc(ctx, 1)
 	progress.done.Add(1)
 	if damage != "" { // without a result the next run reads, and names, it again
 		e.Result = w.Run + "/part/" + digest(e.Path) + ".json"
-		err = w.damaged(ctx, e.Path, damage)
+		err = w.noteDamaged(ctx, e.Path, damage)
 	}
 	return true, errors.Join(err, w.State.write(ctx, e.Result, result))
 }

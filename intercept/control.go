@@ -26,10 +26,10 @@ import (
 // close.
 func obeySession(mailbox *wire.Mailbox, callbacks C.struct_gmt_callbacks) {
 	for {
-		for message, ok := mailbox.Next(); ok; message, ok = mailbox.Next() {
+		for message, ok := mailbox.NextMessage(); ok; message, ok = mailbox.NextMessage() {
 			obeyMessage(message, callbacks)
 		}
-		bell, empty := mailbox.Bell()
+		bell, empty := mailbox.WakeFutex()
 		if !waitOnFutex(bell, empty, expireBlocks(callbacks)) {
 			return
 		}

@@ -19,7 +19,7 @@ func (t *Tracer) attachLibraries(p *target.Process) int {
 	if linker, ok := t.catalog.Linker(p, mappings); ok {
 		t.probeLibrary(&linker, p.PID)
 	}
-	n, inside := 0, p.InSession(mappings)
+	n, inside := 0, p.IsInSession(mappings)
 	libraries := t.catalog.Libraries(p, mappings)
 	for i := range libraries {
 		if inside && t.options.All {
@@ -45,7 +45,7 @@ func (t *Tracer) probeLibrary(library *target.Library, pid int) bool {
 	if err == nil {
 		n, err = t.probes.attachToLibrary(library, pid)
 	}
-	if err != nil && !errors.Is(err, kernel.ErrGone) && (pid == allProcesses || target.Exists(pid)) {
+	if err != nil && !errors.Is(err, kernel.ErrGone) && (pid == allProcesses || target.ProcessExists(pid)) {
 		t.warn(fmt.Errorf("calls into %s are not recorded: %w", library.Path, err))
 	}
 	return n > 0

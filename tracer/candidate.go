@@ -38,13 +38,13 @@ func (t *Tracer) probeLoaders(pid int) {
 // attachSelected probes the libraries of all processes that belong to the selection. They are watched from their next
 // call on.
 func (t *Tracer) attachSelected() error {
-	pids, err := target.Running()
+	pids, err := target.RunningPIDs()
 	if err != nil {
 		return err
 	}
 	var attached target.Selection
 	for _, pid := range pids {
-		if p, err := target.Open(pid); err == nil && t.selects(p) {
+		if p, err := target.Open(pid); err == nil && t.isSelected(p) {
 			t.addCandidate(p, false)
 			attached.PIDs = append(attached.PIDs, pid)
 		}
@@ -62,9 +62,9 @@ func (t *Tracer) attachSelected() error {
 	return err
 }
 
-// selects reports whether a process belongs to the selection by its name or control group. Pids do not count here, since
+// isSelected reports whether a process belongs to the selection by its name or control group. Pids do not count here, since
 // the kernel reuses them; nor do the processes in which we query drivers.
-func (t *Tracer) selects(p *target.Process) bool {
+func (t *Tracer) isSelected(p *target.Process) bool {
 	selection := t.options.Selection
 	selection.PIDs = nil
 	return selection.Wants(p) && !p.QueriesDrivers()
@@ -132,7 +132,7 @@ func killsFilteredError(release string) error {
 func (t *Tracer) inspectProcess(pid int) error {
 	p := t.table.find(pid)
 	if p != nil && p.state == watched {
-		p.walker.Renew()
+		p.walker.RenewMappings()
 		t.attachLibraries(p.target)
 		t.probeReceived(p)
 		return nil
@@ -144,7 +144,7 @@ func (t *Tracer) inspectProcess(pid int) error {
 	switch {
 	case p != nil && p.selected:
 		t.addCandidate(found, true)
-	case t.selects(found):
+	case t.isSelected(found):
 		t.addCandidate(found, false)
 	case t.options.MayGrow() && (p != nil || !t.kernel.Watches(pid)): // else its fork is still to be read
 		t.ignoreInspected(found)
@@ -171,7 +171,7 @@ func (t *Tracer) addCandidate(found *target.Process, selected bool) {
 // platformQueried inspects a process that makes the first OpenCL call of all.
 func (t *Tracer) platformQueried(pid int) {
 	if p := t.table.findWatched(pid); p != nil {
-		p.objects.SeenFromStart()
+		p.objects.NoteSeenFromStart()
 		return
 	}
 	if err := t.inspectProcess(pid); err != nil && !errors.Is(err, target.ErrGone) {
@@ -200,7 +200,7 @@ func (t *Tracer) firstCall(pid int, time uint64) *process {
 	case err != nil:
 		t.ignoreUninspectable(pid, err)
 		return nil
-	case !p.selected && !t.selects(v.target):
+	case !p.selected && !t.isSelected(v.target):
 		t.ignoreInspected(v.target)
 		return nil
 	}
@@ -222,7 +222,7 @@ func (t *Tracer) viewOfCaller(p *process) (view, error) {
 	if parent == nil || err != nil && !errors.Is(err, target.ErrGone) || err == nil && found.RunsSameProgram(parent) && found.StillExists() {
 		return v, err
 	}
-	child := parent.Child(p.pid, p.parent)
+	child := parent.DescribeChild(p.pid, p.parent)
 	return view{child, p.walker.Clone(child)}, nil
 }
 
@@ -233,7 +233,7 @@ func (t *Tracer) describeEnded(p *process) *target.Process {
 	if !known {
 		found.Command[0] = fmt.Sprintf("[%d]", p.pid)
 	}
-	if p.selected || t.selects(found) {
+	if p.selected || t.isSelected(found) {
 		return found
 	}
 	if !known || len(t.options.Cgroups) > 0 {

@@ -47,8 +47,8 @@ func (w *watcher) wantChildOf(p *program, child, parent int, lines ...string) {
 	if string(r.Payload) != command || r.Link != uint64(parent) {
 		w.t.Errorf("the child of %d is %q, forked by %d, want %q, by %d", p.pid, r.Payload, r.Link, command, parent)
 	}
-	if got := w.modules(r.Process); !slices.Equal(got, []string{path}) || w.Open(r.Process, path) != path {
-		w.t.Errorf("its calls come from %q, which is opened as %q", got, w.Open(r.Process, path))
+	if got := w.modules(r.Process); !slices.Equal(got, []string{path}) || w.OpenablePath(r.Process, path) != path {
+		w.t.Errorf("its calls come from %q, which is opened as %q", got, w.OpenablePath(r.Process, path))
 	}
 }
 
@@ -146,7 +146,7 @@ func TestIdleChildren(t *testing.T) {
 	w.wantChildOf(p, last, p.pid, "process", "create buffer 1 333", "exit 3 signal 0")
 	w.until("all children to be gone from the table", func() bool { // and other programs' processes that have just ended
 		for pid, h := range w.table.byPID {
-			if h.parent == p.pid || w.kernel.Watches(pid) && !target.Exists(pid) {
+			if h.parent == p.pid || w.kernel.Watches(pid) && !target.ProcessExists(pid) {
 				return false
 			}
 		}

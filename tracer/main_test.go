@@ -254,7 +254,7 @@ func describe(r *wire.Record) string {
 	switch {
 	case r.Kind == wire.KindProcess:
 		return "process"
-	case r.Kind == wire.KindDiag && r.Defines():
+	case r.Kind == wire.KindDiag && r.IsDefinition():
 		return "" // follows it
 	case r.Kind == wire.KindCreate && r.Flags&wire.FlagCarried != 0:
 		return fmt.Sprintf("carried %d %d", r.Object, r.Size)

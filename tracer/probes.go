@@ -241,9 +241,9 @@ func (s *probes) forgetMapped(pid int) {
 	}
 }
 
-// reattach renews the probes of a process in which another thread than the main one executes a program. Calls made
+// renewProbes renews the probes of a process in which another thread than the main one executes a program. Calls made
 // before they are back are missed.
-func (s *probes) reattach(pid int) {
+func (s *probes) renewProbes(pid int) {
 	if s.everywhere || s.mapped[pid] == nil {
 		s.dropProcess(pid)
 		return

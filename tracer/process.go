@@ -19,7 +19,7 @@ const unknownStatus = math.MaxUint64
 // inspectCode returns a view of the code that a process has mapped.
 func (t *Tracer) inspectCode(found *target.Process) view {
 	v := view{found, stack.New(found, t.files)}
-	v.walker.Renew()
+	v.walker.RenewMappings()
 	return v
 }
 
@@ -50,13 +50,13 @@ func clockShift() uint64 {
 
 // hasLost reports whether calls were lost that the tracker does not know of yet.
 func (p *process) hasLost() bool {
-	calls, _ := p.tracer.kernel.Lost(p.pid)
+	calls, _ := p.tracer.kernel.LostCalls(p.pid)
 	return calls > p.lost
 }
 
 // recordLosses records how many calls of a process found no room in the ring.
 func (p *process) recordLosses() {
-	calls, uses := p.tracer.kernel.Lost(p.pid)
+	calls, uses := p.tracer.kernel.LostCalls(p.pid)
 	if calls > p.lost {
 		p.objects.NoteLost()
 		p.passRecord(&wire.Record{Event: wire.LostFields{Events: calls - p.lost, Uses: uses - p.lostUses}.Event()})
@@ -81,11 +81,11 @@ func (t *Tracer) beginWatching(p *process, time uint64) {
 	t.table.watch(p)
 	p.tracer, p.thread = t, uint32(p.pid)
 	p.number = t.registry.add(p.target)
-	p.lost, p.lostUses = t.kernel.Lost(p.pid)
+	p.lost, p.lostUses = t.kernel.LostCalls(p.pid)
 	p.tags = stack.NewTags(t.options.Tags, t.options.Depth, p.walker, p.passRecord)
 	p.objects = calls.NewTracker(p.tags, p.passRecord)
 	if p.fromStart {
-		p.objects.SeenFromStart()
+		p.objects.NoteSeenFromStart()
 	}
 	payload := wire.AppendProcess(nil, p.target.Command)
 	if len(payload) == 0 {
@@ -114,7 +114,7 @@ func (t *Tracer) recordEnd(p *process, time, status uint64) {
 		exit.Status = int16(status >> 8 & 0xff)
 	}
 	p.passRecord(&wire.Record{Event: exit.Event()})
-	t.truncated += p.walker.Truncated()
+	t.truncated += p.walker.TruncatedCount()
 	t.registry.end(p.number)
 }
 
@@ -152,7 +152,7 @@ func (t *Tracer) noteExec(pid, thread int, time uint64) {
 	if thread == pid {
 		t.probes.forgetMapped(pid)
 	} else {
-		t.probes.reattach(pid)
+		t.probes.renewProbes(pid)
 	}
 	t.remapped[pid] = true // it may have another dynamic linker now
 }

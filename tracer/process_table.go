@@ -151,7 +151,7 @@ func (t *processTable) end(pid int) {
 func (t *processTable) ignore(pid int) {
 	delete(t.byPID, pid)
 	t.setVerdict(pid, kernel.Ignore)
-	if !target.Exists(pid) {
+	if !target.ProcessExists(pid) {
 		t.setVerdict(pid, kernel.Forget) // a later process may get its pid
 	}
 }

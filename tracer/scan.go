@@ -51,7 +51,7 @@ func (t *Tracer) scanProcesses() {
 	if t.options.MayGrow() || t.options.Follow && blind {
 		t.scanForNew()
 	}
-	if lost, _ := t.kernel.LostAll(); lost > t.scan.lost {
+	if lost, _ := t.kernel.LostCallsOfAll(); lost > t.scan.lost {
 		t.scan.lost, t.scan.ends = lost, endScans
 	}
 	if blind || t.scan.ends > 0 {
@@ -65,7 +65,7 @@ func (t *Tracer) scanProcesses() {
 // missing at two scans with everything read in between.
 func (t *Tracer) scanForEnded() {
 	for p := range t.table.eachAtLeast(expected) {
-		missing := !target.Exists(p.pid)
+		missing := !target.ProcessExists(p.pid)
 		if p.state == watched {
 			missing = !p.target.StillExists()
 		}

@@ -54,7 +54,7 @@ type Tracer struct {
 	buffered  []wire.Record // made between two Polls
 	lastTime  uint64        // of the latest record, ns by the kernel's clock
 	shift     uint64        // of our clock against the kernel's, ns
-	truncated uint64        // stacks of ended processes, see stack.Walker.Truncated
+	truncated uint64        // stacks of ended processes, see stack.Walker.TruncatedCount
 
 	mu     sync.Mutex
 	closed bool
@@ -69,7 +69,7 @@ func Start(options Options) (*Tracer, error) {
 	if err := options.Check(); err != nil {
 		return nil, err
 	}
-	system := rights.Here()
+	system := rights.ThisSystem()
 	report := system.Examine()
 	if err := report.Refusal(); err != nil {
 		return nil, err
@@ -222,24 +222,24 @@ func (t *Tracer) setVerdict(pid int, verdict kernel.Verdict) {
 	}
 }
 
-// Watched returns how many processes are watched now: those named by pid, and those that have made a call.
-func (t *Tracer) Watched() int { return t.registry.countWatched() }
+// WatchedCount returns how many processes are watched now: those named by pid, and those that have made a call.
+func (t *Tracer) WatchedCount() int { return t.registry.countWatched() }
 
-// Open returns the path under which we can open a file of a process, given by its number in records and the path that it
+// OpenablePath returns the path under which we can open a file of a process, given by its number in records and the path that it
 // knows. It returns "" if the file is gone. It works for the latest processes that have ended, too.
-func (t *Tracer) Open(number uint32, path string) string {
+func (t *Tracer) OpenablePath(number uint32, path string) string {
 	if p := t.registry.find(number); p != nil {
-		return p.OpenPath(path)
+		return p.OpenablePath(path)
 	}
 	return ""
 }
 
-// Wake ends the wait of a Poll.
-func (t *Tracer) Wake() {
+// WakePoll ends the wait of a Poll.
+func (t *Tracer) WakePoll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.closed {
-		t.kernel.Wake()
+		t.kernel.WakePoll()
 	}
 }
 
@@ -264,7 +264,7 @@ func (t *Tracer) warnOfIncompleteStacks() {
 		t.options.Warn(fmt.Sprintf("%d calls have only their innermost frame: this machine could not keep up", n))
 	}
 	for p := range t.table.eachAtLeast(watched) {
-		t.truncated += p.walker.Truncated()
+		t.truncated += p.walker.TruncatedCount()
 	}
 	if t.truncated > 0 {
 		t.options.Warn(fmt.Sprintf("%d call stacks end early: they are larger than %d KiB", t.truncated, wire.CallStack>>10))

@@ -32,8 +32,8 @@ func pids(list ...*program) target.Selection {
 func TestByPid(t *testing.T) {
 	p, other := begin(t, loader, "create 2 50"), begin(t, loader, "create 1 50")
 	w := watch(t, pids(p))
-	if w.Watched() != 1 {
-		t.Errorf("%d processes are watched", w.Watched())
+	if w.WatchedCount() != 1 {
+		t.Errorf("%d processes are watched", w.WatchedCount())
 	}
 	p.do("create 2 1000")
 	other.do("create 2 1000")
@@ -42,8 +42,8 @@ func TestByPid(t *testing.T) {
 	w.want(p.pid, "process", "create buffer 1 1000", "create buffer 2 1000", "release 2", "release 1",
 		"carried 3 0", "release 3", "carried 4 0", "release 4", "exit 7 signal 0")
 	w.until("the end", func() bool { return w.ended })
-	if got := w.eventsOf(other.pid); len(got) > 0 || w.Watched() != 0 {
-		t.Errorf("events of another process: %q; %d are watched", got, w.Watched())
+	if got := w.eventsOf(other.pid); len(got) > 0 || w.WatchedCount() != 0 {
+		t.Errorf("events of another process: %q; %d are watched", got, w.WatchedCount())
 	}
 }
 
@@ -53,8 +53,8 @@ func TestPollEndsWithTheProcesses(t *testing.T) {
 	w := watch(t, pids(a, b))
 	a.Send("kill 11")
 	w.want(a.pid, "process", "exit 139 signal 11")
-	if w.ended || w.Watched() != 1 {
-		t.Errorf("ended: %v, with %d watched", w.ended, w.Watched())
+	if w.ended || w.WatchedCount() != 1 {
+		t.Errorf("ended: %v, with %d watched", w.ended, w.WatchedCount())
 	}
 	b.End()
 	w.want(b.pid, "process", "exit 137 signal 9")
@@ -218,7 +218,7 @@ func TestDetach(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.Wake()
+	w.WakePoll()
 	if n, err := w.Poll(time.Hour, nil); n != 0 || !errors.Is(err, io.EOF) || w.Detach() != nil {
 		t.Errorf("after Close: %d, %v", n, err)
 	}
@@ -474,22 +474,22 @@ func TestOpen(t *testing.T) {
 	w := watch(t, pids(p))
 	path := built.program
 	for _, number := range []uint32{0, 2, 1 << 31} {
-		if got := w.Open(number, path); got != "" {
+		if got := w.OpenablePath(number, path); got != "" {
 			t.Errorf("process %d opens %q", number, got)
 		}
 	}
-	if got := w.Open(1, path); got != path {
+	if got := w.OpenablePath(1, path); got != path {
 		t.Errorf("opened as %q", got)
 	}
 	p.End()
 	w.until("the end", func() bool { return w.ended })
-	if got := w.Open(1, path); got != path {
+	if got := w.OpenablePath(1, path); got != path {
 		t.Errorf("after the end opened as %q", got)
 	}
 	for range endedMax {
 		w.registry.end(w.registry.add(&target.Process{}))
 	}
-	if got := w.Open(1, path); got != "" || len(w.registry.ended) != endedMax {
+	if got := w.OpenablePath(1, path); got != "" || len(w.registry.ended) != endedMax {
 		t.Errorf("long after the end opened as %q, with %d remembered", got, len(w.registry.ended))
 	}
 }

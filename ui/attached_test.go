@@ -62,7 +62,7 @@ func TestMachineStandsAboveTheChart(t *testing.T) {
 	plain := screen(attachedTest(120, 36, s, App{Status: -1}))
 	s.Machine = []stats.MachineFigure{
 		{Source: wire.MachineRSS, Bytes: 812 * mib, Since: 1},
-		{Source: wire.MachineDRM, Device: 0x300, Bytes: s.Totals.Reserved() + 41*mib, Since: 1},
+		{Source: wire.MachineDRM, Device: 0x300, Bytes: s.Totals.ReservedBytes() + 41*mib, Since: 1},
 	}
 	for _, want := range []string{"machine ", "driver's own 41.0M", " · anonymous 812.0M"} {
 		if text := screen(attachedTest(120, 36, s, App{Status: -1})); !strings.Contains(text, want) || strings.Contains(plain, want) {

@@ -31,7 +31,7 @@ func (d *dashboard) toggleBaseline() {
 
 // sinceText says since when counts are taken.
 func (b *baseline) sinceText() string {
-	return " SINCE " + units.Clock(saturatingDifference(b.at.Started, b.at.Time)) + " "
+	return " SINCE " + units.FormatClock(saturatingDifference(b.at.Started, b.at.Time)) + " "
 }
 
 // sinceBaseline returns a snapshot with the counts since the baseline. A moment before it stays as it is.

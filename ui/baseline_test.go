@@ -63,7 +63,7 @@ func TestSinceTheChange(t *testing.T) {
 	d.Update(frameMsg{now: testStart.Add(4 * time.Second), snap: s})
 	shows(t, d, "99.1   25.0 ")
 	press(d, "t")
-	if _, text := d.tags.cellText(&tagColumns[9], d.tags.current(s)); text != none {
+	if _, text := d.tags.cellText(&tagColumns[9], d.tags.currentTag(s)); text != none {
 		t.Errorf("a file has %s", text)
 	}
 }

@@ -89,7 +89,7 @@ func (c *canvas) encodeRow(b *strings.Builder, row []cell, t *theme) {
 			b.WriteString(sgr)
 			open, opened = sgr, cell.style
 		}
-		t.charts.write(b, cell.text)
+		t.charts.writeCluster(b, cell.text)
 	}
 	if open != "" {
 		b.WriteString(t.reset)

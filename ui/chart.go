@@ -237,9 +237,9 @@ func (r region) drawScale(x, h int, f func(part float64) string) {
 	}
 }
 
-// niceCeiling returns the top of an axis of bytes, at least v. All parts of the axis have the same size: 4, 5, 6 or 7 times a
+// roundAxisTop returns the top of an axis of bytes, at least v. All parts of the axis have the same size: 4, 5, 6 or 7 times a
 // power of two, so that labels are round.
-func niceCeiling(v uint64, parts int) uint64 {
+func roundAxisTop(v uint64, parts int) uint64 {
 	if v > math.MaxUint64/2 {
 		return math.MaxUint64
 	}

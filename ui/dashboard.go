@@ -243,7 +243,7 @@ func (d *dashboard) showFrame(f frameMsg) tea.Cmd {
 	if fresh {
 		d.tags.update(d.shownSnapshot())
 		d.points.judgeSnapshot()
-		d.past.takeSnapshot(d.live)
+		d.past.addSnapshot(d.live)
 		d.ledger.measureLatest(d.live)
 	}
 	if d.live != nil {

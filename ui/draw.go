@@ -29,7 +29,7 @@ func (d *dashboard) drawFrame() string {
 	case numbersOnly:
 		d.drawNumbersOnly(all, s)
 	default:
-		d.drawTop(all.subRegion(0, 0, d.w, l.top), s, l.size)
+		d.drawTopLines(all.subRegion(0, 0, d.w, l.top), s, l.size)
 		if l.verdict {
 			d.points.drawLine(all.subRegion(0, l.top-1, d.w, 1), s)
 		}

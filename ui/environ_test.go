@@ -45,7 +45,8 @@ const consoleFont = "─│┌┐└┘├┤┬┴┼█▓▒░▄▀▌▐�
 func TestCharts(t *testing.T) {
 	for sign := range asciiFor {
 		var b strings.Builder
-		if HalfBlocks.write(&b, sign); !strings.ContainsAny(b.String(), consoleFont) && b.String()[0] >= 0x80 || width(b.String()) != 1 {
+		if HalfBlocks.writeCluster(&b, sign); !strings.ContainsAny(b.String(), consoleFont) && b.String()[0] >= 0x80 ||
+			width(b.String()) != 1 {
 			t.Errorf("%s is %q on the console", sign, b.String())
 		}
 	}

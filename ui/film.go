@@ -12,7 +12,7 @@ import (
 // dark or light as its reader prefers. It shows each snapshot for a time, w by h cells large, and repeats. A reader that shows
 // no motion shows the last snapshot.
 func RenderFilm(snapshots []*stats.Snapshot, judge Judge, each time.Duration, w, h int) string {
-	d := newDashboard(Options{ReadOnly: true, Judge: judge}, newTheme(Dark, Braille))
+	d := newDashboard(Options{ReadOnly: true, Judge: judge}, newTrueColorTheme(Dark, Braille))
 	d.resize(w, h)
 	f := film{frames: len(snapshots), seen: map[string][]bool{}}
 	for i, s := range snapshots {
@@ -28,7 +28,7 @@ func RenderFilm(snapshots []*stats.Snapshot, judge Judge, each time.Duration, w,
 		}
 	}
 	var b strings.Builder
-	openPicture(&b, w, h, styleRules(d.theme)+"@media (prefers-color-scheme:light){\n"+styleRules(newTheme(Light, Braille))+"}\n", "gpumemtop")
+	openPicture(&b, w, h, styleRules(d.theme)+"@media (prefers-color-scheme:light){\n"+styleRules(newTrueColorTheme(Light, Braille))+"}\n", "gpumemtop")
 	f.writeFilm(&b, each)
 	b.WriteString("</svg>\n")
 	return b.String()

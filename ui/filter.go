@@ -68,8 +68,8 @@ func (f *filter) titleSpans() []span {
 // filterable are the panes with rows that a filter selects.
 var filterable = []paneID{paneTags, paneMisses, paneOutput, paneTransfers, paneObjects}
 
-// filterPane returns the pane that is searched: the one that is alone on the screen or in focus, else the tags.
-func (d *dashboard) filterPane() paneID {
+// searchedPane returns the pane that is searched: the one that is alone on the screen or in focus, else the tags.
+func (d *dashboard) searchedPane() paneID {
 	for _, p := range []paneID{d.zoom, d.focus} {
 		if slices.Contains(filterable, p) {
 			return p
@@ -80,7 +80,7 @@ func (d *dashboard) filterPane() paneID {
 
 // askFilter asks for a filter, and applies it while it is typed.
 func (d *dashboard) askFilter() {
-	p := d.filterPane()
+	p := d.searchedPane()
 	before := d.filters[p]
 	d.prompt = &prompt{
 		label: "/", text: before.text,

@@ -177,10 +177,10 @@ func TestGroups(t *testing.T) {
 	press(d, "j", "t")
 	shows(t, d, "tags by file 21", "▸ blur.c ", "≤1.15G")
 	golden.RequireEqual(t, screen(d))
-	group := d.tags.current(d.shownSnapshot())
+	group := d.tags.currentTag(d.shownSnapshot())
 	var sum, last [1]uint64
-	group.Trend.Last(sum[:])
-	s.Tags[0].Trend.Last(last[:])
+	group.Trend.FillLast(sum[:])
+	s.Tags[0].Trend.FillLast(last[:])
 	if group.Live != 20 || sum[0] != last[0]+2 || !slices.Equal(group.Stack, []string{"blur.c:88 make_tmp", "blur.c:90 im2col"}) {
 		t.Errorf("%+v", group)
 	}
@@ -231,11 +231,11 @@ func TestGroupKeepsItsRow(t *testing.T) {
 }
 
 func TestFuzzy(t *testing.T) {
-	if _, ok := fuzzy("qz", "quit"); ok {
+	if _, ok := fuzzyMatch("qz", "quit"); ok {
 		t.Error("z is not in quit")
 	}
-	best, _ := fuzzy("sh", "sort by HOLDS")
-	worst, _ := fuzzy("sh", "list of processes; enter shows one")
+	best, _ := fuzzyMatch("sh", "sort by HOLDS")
+	worst, _ := fuzzyMatch("sh", "list of processes; enter shows one")
 	if best <= worst {
 		t.Errorf("%d, %d", best, worst)
 	}

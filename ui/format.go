@@ -29,8 +29,8 @@ func limitText(l *stats.Limit, v float64) string {
 	switch {
 	case math.IsNaN(v):
 		return none
-	case l.Words():
-		return l.TextOf(v)
+	case l.TakesWords():
+		return l.FormatValue(v)
 	case v == 0 && l.Zero != "":
 		return l.Zero
 	case l.Kind == stats.LimitSizes:
@@ -40,7 +40,7 @@ func limitText(l *stats.Limit, v float64) string {
 	case l.Kind == stats.LimitBytes:
 		return bytesText(uint64(max(v, 0)))
 	case l.Kind == stats.LimitSeconds:
-		return units.Span(v)
+		return units.FormatSpan(v)
 	}
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
@@ -116,7 +116,7 @@ func formatDuration(ns uint64) string {
 	case ns < 120e9:
 		return formatDecimals(v/1e9) + " s"
 	}
-	return units.Clock(ns)
+	return units.FormatClock(ns)
 }
 
 func formatDecimals(v float64) string {

@@ -45,15 +45,15 @@ func (p *ghostsPane) leaderToAdopt() (leader *stats.Ghost, why string) {
 		return nil, "no ghost leads: too few driver calls were measured so far"
 	case leader == nil:
 		return nil, "no ghost leads: none has seen the whole run, or there was no request yet"
-	case g.Present() != nil && g.Present().Policy != d.live.Policy:
+	case g.PresentGhost() != nil && g.PresentGhost().Policy != d.live.Policy:
 		return nil, "the policy has just changed; the ghosts will follow"
 	case leader.Present:
 		return nil, leader.Name + " leads and is in force"
-	case newerDoesBetter(g.Present(), leader):
-		return nil, fmt.Sprintf("the present policy is too new to rank, but has had more hits recently: %s %% hits, %s %s %%", formatRatio(g.Present().RecentHits, g.Present().RecentRequests),
+	case presentDoesBetter(g.PresentGhost(), leader):
+		return nil, fmt.Sprintf("the present policy is too new to rank, but has had more hits recently: %s %% hits, %s %s %%", formatRatio(g.PresentGhost().RecentHits, g.PresentGhost().RecentRequests),
 			leader.Name, formatRatio(leader.RecentHits, leader.RecentRequests))
 	}
-	if why := p.onlyFromStart(); why != "" {
+	if why := p.onlyFromStartText(); why != "" {
 		return nil, why + "; to use the leader: gpumemtop " + leader.Flags() + " ./app"
 	}
 	if why := d.policies.obstacleText(); why != "" {
@@ -71,16 +71,16 @@ func (p *ghostsPane) leaderToAdopt() (leader *stats.Ghost, why string) {
 // elapsedNS is how long the run took so far, ns.
 func (p *ghostsPane) elapsedNS() uint64 { return saturatingDifference(p.d.live.Started, p.d.live.Time) }
 
-// newerDoesBetter reports whether the present configuration has had more hits lately than the leader. It began too late to be
+// presentDoesBetter reports whether the present configuration has had more hits lately than the leader. It began too late to be
 // ranked.
-func newerDoesBetter(present, leader *stats.Ghost) bool {
-	return present != nil && !present.Whole() && present.Stopped == "" && present.RecentRequests > 0 && leader.RecentRequests > 0 &&
+func presentDoesBetter(present, leader *stats.Ghost) bool {
+	return present != nil && !present.CoversRun() && present.Stopped == "" && present.RecentRequests > 0 && leader.RecentRequests > 0 &&
 		present.RecentHitRate() > leader.RecentHitRate()
 }
 
-// onlyFromStart says why this run cannot change its policy, which another run could get from its start. It is empty if the run
+// onlyFromStartText says why this run cannot change its policy, which another run could get from its start. It is empty if the run
 // can.
-func (p *ghostsPane) onlyFromStart() string {
+func (p *ghostsPane) onlyFromStartText() string {
 	switch d := p.d; {
 	case !d.mode.pool:
 		return "attach only watches"
@@ -94,7 +94,7 @@ func (p *ghostsPane) onlyFromStart() string {
 
 // gainText says what the leader would have saved, empty if that is not known.
 func (p *ghostsPane) gainText() string {
-	_, part, known := p.simulatedGhosts().Saving()
+	_, part, known := p.simulatedGhosts().LeaderSaving()
 	if !known {
 		return ""
 	}

@@ -146,7 +146,7 @@ func tagsOfSizes(buckets []stats.Bucket) []stats.Tag {
 func tagsOfKinds(kinds []stats.Kind) []stats.Tag {
 	tags := make([]stats.Tag, 0, len(kinds))
 	for i := range kinds {
-		tags = append(tags, tagOfShare(kinds[i].Memory.Words(), &kinds[i].Share))
+		tags = append(tags, tagOfShare(kinds[i].Memory.SentenceWords(), &kinds[i].Share))
 	}
 	return tags
 }

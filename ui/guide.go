@@ -26,11 +26,11 @@ func (d *dashboard) drawGuide(r region, s *stats.Snapshot) {
 func (d *dashboard) guideHints(s *stats.Snapshot) []hint {
 	quit := hint{"q", "quit: what was found follows"}
 	last := d.ledger.lastUndoable()
-	switch running := s.Measured.Running(); {
+	switch running := s.Measured.RunningResult(); {
 	case d.hasEnded():
 		return []hint{{"", "the program has ended"}, quit, {"!", "what stood out"}}
-	case d.zoom == panePoints && (last == nil || !d.nothingToMend()):
-		return d.guidePoints()
+	case d.zoom == panePoints && (last == nil || !d.hasNoKeyFix()):
+		return d.findingHints()
 	case d.zoom != noPane && last == nil:
 		return nil
 	case running != nil:
@@ -38,10 +38,10 @@ func (d *dashboard) guideHints(s *stats.Snapshot) []hint {
 	case last != nil && len(last.after) == 0:
 		return []hint{{"", "✓ " + last.label + ": what it changes is known in 3 s"}, {"u", "take it back"}}
 	case last != nil:
-		served, _ := last.beforeAndAfter(false)
+		served, _ := last.beforeAndAfterText(false)
 		list := []hint{{"", "✓ " + served}}
-		if m := s.Measured.Known(); m != nil {
-			return append(list, hint{"", "measured: " + m.Change()}, quit)
+		if m := s.Measured.LatestKnown(); m != nil {
+			return append(list, hint{"", "measured: " + m.ChangeText()}, quit)
 		}
 		if d.o.Measure != nil {
 			list = append(list, hint{"E", "measure what it gains"})
@@ -53,14 +53,14 @@ func (d *dashboard) guideHints(s *stats.Snapshot) []hint {
 	return []hint{{"", "the program runs: what it does wrong is named above within seconds"}, {"?", "what all this is"}}
 }
 
-// nothingToMend reports whether no finding can be mended with a key.
-func (d *dashboard) nothingToMend() bool {
+// hasNoKeyFix reports whether no finding can be mended with a key.
+func (d *dashboard) hasNoKeyFix() bool {
 	_, why := d.points.nextApplicable()
 	return why != ""
 }
 
-// guidePoints returns the hints in the list of findings.
-func (d *dashboard) guidePoints() []hint {
+// findingHints returns the hints in the list of findings.
+func (d *dashboard) findingHints() []hint {
 	list := []hint{{"enter", "where it happens"}}
 	for i := range d.points.found {
 		if text := d.points.keysText(&d.points.found[i]); text != "" && text[0] == 'y' {

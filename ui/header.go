@@ -64,7 +64,7 @@ const titleWide = 80
 // is one.
 func (d *dashboard) bannerItems(s *stats.Snapshot) []item {
 	var items []item
-	if m := s.Measured.Running(); m != nil {
+	if m := s.Measured.RunningResult(); m != nil {
 		text := m.Text()
 		if sizeOf(d.w, d.h) == full {
 			text, _, _ = strings.Cut(strings.TrimSuffix(text, " so far"), ", ")
@@ -92,7 +92,7 @@ func (d *dashboard) headerItems(s *stats.Snapshot) []item {
 			items = append(items, item{2, []span{d.stateSpan(s)}})
 		}
 	} else {
-		items = append(items, item{0, []span{d.stateSpan(s)}}, item{2, []span{{units.Clock(d.runTime(s)), plain}}})
+		items = append(items, item{0, []span{d.stateSpan(s)}}, item{2, []span{{units.FormatClock(d.runTime(s)), plain}}})
 	}
 	if pid := d.pidText(s); pid != "" {
 		items = append(items, item{4, []span{{"pid ", dim}, {pid, plain}}})
@@ -115,13 +115,13 @@ func (d *dashboard) headerItems(s *stats.Snapshot) []item {
 		items = append(items, policyItem(s))
 	}
 	if s.Recording.Path != "" {
-		items = append(items, item{3, padded([]span{{"REC ", badStyle}, {bytesText(s.Recording.Bytes), plain}}, width("REC 999.9M"))})
+		items = append(items, item{3, padSpans([]span{{"REC ", badStyle}, {bytesText(s.Recording.Bytes), plain}}, width("REC 999.9M"))})
 	}
 	return items
 }
 
-// padded adds blanks up to a width, so that the items left of the spans do not move.
-func padded(spans []span, w int) []span {
+// padSpans adds blanks up to a width, so that the items left of the spans do not move.
+func padSpans(spans []span, w int) []span {
 	return append(spans, span{strings.Repeat(" ", max(0, w-spansWidth(spans))), plain})
 }
 
@@ -157,9 +157,9 @@ func alarmItems(s *stats.Snapshot) []item {
 // policyItem names the policy in force. A narrow header keeps it longer where the session chooses the policy.
 func policyItem(s *stats.Snapshot) item {
 	if s.Auto != nil && s.Auto.Steers {
-		return item{1, padded([]span{{"auto: ", keyStyle}, {s.Policy, plain}}, width("auto: futhark-2018"))}
+		return item{1, padSpans([]span{{"auto: ", keyStyle}, {s.Policy, plain}}, width("auto: futhark-2018"))}
 	}
-	return item{5, padded([]span{{"policy ", dim}, {s.Policy, plain}}, width("policy futhark-2018"))}
+	return item{5, padSpans([]span{{"policy ", dim}, {s.Policy, plain}}, width("policy futhark-2018"))}
 }
 
 func (d *dashboard) frozenText() string {
@@ -217,7 +217,7 @@ func stateOf(s *stats.Snapshot) App {
 // runTime returns how long the program has run, in ns.
 func (d *dashboard) runTime(s *stats.Snapshot) uint64 {
 	if d.hasEnded() || d.processes.isOneOfSeveral(s) {
-		return s.Wall()
+		return s.WallNS()
 	}
 	return saturatingDifference(s.Started, s.Time)
 }

@@ -149,8 +149,8 @@ func (h *help) move(m motion) {
 	h.top = max(0, min(h.top+m.rowsDown(max(1, h.d.h-4)), len(h.shownLines())-1))
 }
 
-// movesHelp returns the action of a key that moves in the help.
-func movesHelp(m motion) func(*dashboard, string) tea.Cmd {
+// helpMoveAction returns the action of a key that moves in the help.
+func helpMoveAction(m motion) func(*dashboard, string) tea.Cmd {
 	return actionOf(func(d *dashboard) { d.help.move(m) })
 }
 

@@ -67,17 +67,18 @@ var (
 		panes: true, offered: func(d *dashboard) bool { return d.mode.fixedPolicy == "" },
 		obstacle: func(d *dashboard) string { return d.policies.obstacleText() },
 	}
-	withTyping   = whileMissing(func(d *dashboard) bool { return d.o.Type == nil }, "nothing can be typed into the program here")
-	withExport   = whileMissing(func(d *dashboard) bool { return d.o.Export == nil }, "there is nothing to export here")
-	withRecord   = whileMissing(func(d *dashboard) bool { return d.o.Record == nil }, "a recording starts with the session here: -o names its file")
-	withMeasure  = whileMissing(func(d *dashboard) bool { return d.o.Measure == nil }, "nothing can be measured here")
-	withWrite    = whileMissing(func(d *dashboard) bool { return d.o.Write == nil || d.canvas == nil }, "there is nowhere to save here")
+	withTyping  = rulesWhileMissing(func(d *dashboard) bool { return d.o.Type == nil }, "nothing can be typed into the program here")
+	withExport  = rulesWhileMissing(func(d *dashboard) bool { return d.o.Export == nil }, "there is nothing to export here")
+	withRecord  = rulesWhileMissing(func(d *dashboard) bool { return d.o.Record == nil }, "a recording starts with the session here: -o names its file")
+	withMeasure = rulesWhileMissing(func(d *dashboard) bool { return d.o.Measure == nil }, "nothing can be measured here")
+	withWrite   = rulesWhileMissing(func(d *dashboard) bool { return d.o.Write == nil || d.canvas == nil },
+		"there is nowhere to save here")
 	withSettings = rules{obstacle: func(d *dashboard) string { return d.limits.whyUnsavable() }}
 	withPool     = rules{obstacle: func(d *dashboard) string { return textIf(!d.mode.pool, d.mode.noBlocks) }}
 )
 
-// whileMissing returns the rules of a command that is not offered, and only says why, while something is missing.
-func whileMissing(missing func(*dashboard) bool, text string) rules {
+// rulesWhileMissing returns the rules of a command that is not offered, and only says why, while something is missing.
+func rulesWhileMissing(missing func(*dashboard) bool, text string) rules {
 	return rules{obstacle: func(d *dashboard) string { return textIf(missing(d), text) }}
 }
 
@@ -184,7 +185,7 @@ var keymap = []command{
 	{inPool, keys{"a"}, sectionLimits, "policy", "a", "list of the allocator's policies; enter switches to one while the program runs", withPolicies, actionOf(func(d *dashboard) { d.policies.showList() })},
 	{inRun | inOther, keys{"o"}, sectionApp, "output", "o", "output of the program on the whole screen", withPanes, zoomAction(paneOutput)},
 	{inRun, keys{"i"}, sectionApp, "", "i", "type into the program; ctrl+\\ ends", withTyping, actionOf((*dashboard).beginTyping)},
-	{inRun, keys{"ctrl+c"}, sectionApp, "interrupt", "ctrl+c", "SIGINT to the program; again within 2 s SIGTERM, then SIGKILL", always, commandOf((*dashboard).interrupt)},
+	{inRun, keys{"ctrl+c"}, sectionApp, "interrupt", "ctrl+c", "SIGINT to the program; again within 2 s SIGTERM, then SIGKILL", always, commandOf((*dashboard).interruptProgram)},
 	{inAll, keys{"m"}, sectionScreen, "", "m", "post-mortem: why a call failed for lack of memory, and what to try", withPanes, zoomAction(paneFailures)},
 	{inAll, keys{"b"}, sectionScreen, "", "b", "transfers: bytes between host and device, by direction and call site", withPanes, zoomAction(paneTransfers)},
 	{inAll, keys{"n"}, sectionScreen, "", "n", "objects: how many contexts, queues, programs, kernels, events and so on are live, and who creates them", withPanes, zoomAction(paneObjects)},
@@ -210,8 +211,8 @@ var keymap = []command{
 	{inView, keys{"G"}, sectionMove, "", "G", "to the bottom", withPanes, moveAction(moveBottom)},
 	{inAll, keys{"pgup", "ctrl+b"}, sectionMove, "", "pgup", "a page up", withPanes, moveAction(movePageUp)},
 	{inAll, keys{"pgdown", "ctrl+f"}, sectionMove, "", "pgdn", "a page down", withPanes, moveAction(movePageDown)},
-	{inPool | inView, keys{"enter"}, sectionMove, "", "enter", "free list and call stack of the chosen tag", withPanes, actionOf(func(d *dashboard) { d.panes[d.focus].enter() })},
-	{inWatch, keys{"enter"}, sectionMove, "", "enter", "call stack of the chosen tag", withPanes, actionOf(func(d *dashboard) { d.panes[d.focus].enter() })},
+	{inPool | inView, keys{"enter"}, sectionMove, "", "enter", "free list and call stack of the chosen tag", withPanes, actionOf(func(d *dashboard) { d.panes[d.focus].handleEnter() })},
+	{inWatch, keys{"enter"}, sectionMove, "", "enter", "call stack of the chosen tag", withPanes, actionOf(func(d *dashboard) { d.panes[d.focus].handleEnter() })},
 	{inAll, keys{"L"}, sectionScreen, "", "L", "the next layout: all panes, memory, tuning, findings", withPanes, actionOf((*dashboard).nextPreset)},
 	{inAll, keys{"v"}, sectionScreen, "", "v", "hide and show panes by their numbers", withPanes, actionOf((*dashboard).askPanes)},
 	{inAll, keys{"+"}, sectionScreen, "", "+ -", "draw the screen more often, or less often", always, actionOf(func(d *dashboard) { d.changeRefresh(-1) })},
@@ -247,22 +248,22 @@ var (
 		{modes: inAll, keys: keys{"?"}, do: actionOf(func(d *dashboard) { d.help.nextPage() })},
 		{modes: inAll, keys: keys{"esc", "q"}, do: actionOf((*dashboard).closeOverlay)},
 		{modes: inAll &^ inRun, keys: keys{"ctrl+c"}, do: actionOf((*dashboard).closeOverlay)},
-		{modes: inAll, keys: keys{"k", "up"}, do: movesHelp(moveUp)},
-		{modes: inAll, keys: keys{"j", "down"}, do: movesHelp(moveDown)},
-		{modes: inAll, keys: keys{"pgup", "ctrl+b"}, do: movesHelp(movePageUp)},
-		{modes: inAll, keys: keys{"pgdown", "ctrl+f"}, do: movesHelp(movePageDown)},
-		{modes: inAll, keys: keys{"g", "home"}, do: movesHelp(moveTop)},
-		{modes: inAll, keys: keys{"G", "end"}, do: movesHelp(moveBottom)},
+		{modes: inAll, keys: keys{"k", "up"}, do: helpMoveAction(moveUp)},
+		{modes: inAll, keys: keys{"j", "down"}, do: helpMoveAction(moveDown)},
+		{modes: inAll, keys: keys{"pgup", "ctrl+b"}, do: helpMoveAction(movePageUp)},
+		{modes: inAll, keys: keys{"pgdown", "ctrl+f"}, do: helpMoveAction(movePageDown)},
+		{modes: inAll, keys: keys{"g", "home"}, do: helpMoveAction(moveTop)},
+		{modes: inAll, keys: keys{"G", "end"}, do: helpMoveAction(moveBottom)},
 	}
 	promptKeymap = []command{
 		{modes: inAll, keys: keys{"esc"}, do: actionOf((*dashboard).leavePrompt)},
 		{modes: inAll, keys: keys{"enter"}, do: commandOf((*dashboard).enterPrompt)},
 		{modes: inAll, keys: keys{"backspace"}, do: actionOf(func(d *dashboard) { d.prompt.removeLast() })},
 		{modes: inAll, keys: keys{"ctrl+u"}, do: actionOf(func(d *dashboard) { d.prompt.setText("") })},
-		{modes: inAll, keys: keys{"up"}, do: movesPrompt(moveUp)},
-		{modes: inAll, keys: keys{"down"}, do: movesPrompt(moveDown)},
-		{modes: inAll, keys: keys{"pgup"}, do: movesPrompt(movePageUp)},
-		{modes: inAll, keys: keys{"pgdown"}, do: movesPrompt(movePageDown)},
+		{modes: inAll, keys: keys{"up"}, do: promptMoveAction(moveUp)},
+		{modes: inAll, keys: keys{"down"}, do: promptMoveAction(moveDown)},
+		{modes: inAll, keys: keys{"pgup"}, do: promptMoveAction(movePageUp)},
+		{modes: inAll, keys: keys{"pgdown"}, do: promptMoveAction(movePageDown)},
 	}
 	quitKeymap = []command{
 		{modes: inAll, keys: keys{"d"}, do: commandOf((*dashboard).detachAndQuit)},

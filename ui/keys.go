@@ -123,8 +123,8 @@ func (d *dashboard) terminateAndQuit() tea.Cmd {
 
 func (d *dashboard) closeOverlay() { d.overlay = noOverlay }
 
-// interrupt passes ctrl+c on as a signal, a stronger one each time that it follows quickly.
-func (d *dashboard) interrupt() tea.Cmd {
+// interruptProgram passes ctrl+c on as a signal, a stronger one each time that it follows quickly.
+func (d *dashboard) interruptProgram() tea.Cmd {
 	if d.o.Signal == nil || d.hasEnded() {
 		return d.quit(Quit)
 	}
@@ -148,7 +148,7 @@ func (d *dashboard) interrupt() tea.Cmd {
 }
 
 func (d *dashboard) goBack() {
-	switch p := d.filterPane(); {
+	switch p := d.searchedPane(); {
 	case d.filters[p].text != "":
 		d.setFilter(p, filter{})
 	case d.zoom != noPane:

@@ -13,7 +13,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
 
-func chosenName(d *dashboard) string { return d.tags.current(d.shownSnapshot()).Name }
+func chosenName(d *dashboard) string { return d.tags.currentTag(d.shownSnapshot()).Name }
 
 // names returns the tags in screen order.
 func names(d *dashboard) (out []string) {
@@ -87,7 +87,7 @@ func TestCursorFollowsItsTag(t *testing.T) {
 	gone := sampleSnapshot()
 	gone.Tags = gone.Tags[:1]
 	d.Update(frameMsg{now: testStart, snap: gone})
-	if d.tags.current(d.shownSnapshot()) == nil {
+	if d.tags.currentTag(d.shownSnapshot()) == nil {
 		t.Error("no cursor after the tag has gone")
 	}
 }

@@ -25,7 +25,7 @@ var (
 // machineLane is a curve of what the machine reports of processes: on devices or, if it does not say, as anonymous memory.
 func machineLane(s *stats.Snapshot) *lane {
 	l := &lane{name: "anon", style: trendStyle, value: func(s *stats.Sample, _ uint64) float64 { return float64(s.Machine) }}
-	if _, known := stats.OnDevice(s.Machine); known {
+	if _, known := stats.BytesOnDevice(s.Machine); known {
 		l.name = "mach"
 	}
 	return l

@@ -212,12 +212,12 @@ func (d *dashboard) arrangePanes() layout {
 // nextPreset shows the next choice of panes.
 func (d *dashboard) nextPreset() {
 	d.preset, d.hidden, d.zoom = (d.preset+1)%len(presets), [paneCount]bool{}, noPane
-	d.keepFocus()
+	d.ensureFocusVisible()
 	d.sayMessage(dim, "layout: "+presets[d.preset].name)
 }
 
-// keepFocus moves the focus to the tags if its pane is not on the screen.
-func (d *dashboard) keepFocus() {
+// ensureFocusVisible moves the focus to the tags if its pane is not on the screen.
+func (d *dashboard) ensureFocusVisible() {
 	if !slices.Contains(d.visiblePanes(), d.focus) {
 		d.focus = paneTags
 	}
@@ -232,7 +232,7 @@ func (d *dashboard) askPanes() {
 		changed: func(text string) {
 			if n := len(text); n > 0 {
 				d.togglePane(paneID(text[n-1] - '0'))
-				d.keepFocus()
+				d.ensureFocusVisible()
 			}
 			d.prompt.text = ""
 		},

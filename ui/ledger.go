@@ -52,8 +52,8 @@ type change struct {
 	undone bool
 }
 
-// toJudged returns the change as the judge of the run wants it; nil: it is not measured yet, or taken back.
-func (c *change) toJudged() *analysis.Change {
+// toAnalysisChange returns the change as the judge of the run wants it; nil: it is not measured yet, or taken back.
+func (c *change) toAnalysisChange() *analysis.Change {
 	if len(c.after) == 0 || c.undone || c.undoes {
 		return nil
 	}
@@ -107,15 +107,15 @@ func (l *ledger) effectLately(now, begin tally) analysis.Effect {
 func (l *ledger) reportEffect(c *change) {
 	d := l.d
 	if d.o.Judge != nil {
-		d.o.Judge.Changed(c.toJudged())
+		d.o.Judge.SetChange(c.toAnalysisChange())
 	}
-	if c.toJudged() != nil && d.note.text == c.said {
+	if c.toAnalysisChange() != nil && d.note.text == c.said {
 		d.note = note{}
 	}
 }
 
-// noteBefore remembers the hit rate and other figures at the time of a request, before the change acts.
-func (l *ledger) noteBefore(limit string, s *stats.Snapshot) {
+// rememberBefore remembers the hit rate and other figures at the time of a request, before the change acts.
+func (l *ledger) rememberBefore(limit string, s *stats.Snapshot) {
 	if _, waits := l.asked[limit]; !waits {
 		now := tallyOf(s)
 		l.asked[limit] = l.effectLately(now, tally{})
@@ -157,7 +157,7 @@ func (l *ledger) noteChange(s *stats.Snapshot, c change, said string) {
 	c.start, c.said = tallyOf(s), said
 	_, c.undoes = l.undoing[c.limit]
 	delete(l.undoing, c.limit)
-	l.noteBefore(c.limit, s) // of an answer whose request this dashboard did not make
+	l.rememberBefore(c.limit, s) // of an answer whose request this dashboard did not make
 	c.before = l.asked[c.limit]
 	delete(l.asked, c.limit)
 	if last := l.latestUnmeasured(); last != nil && !c.undoes {
@@ -186,7 +186,7 @@ func (l *ledger) addOthersChanges(was, s *stats.Snapshot) {
 	}
 	for i := range min(len(was.Limits), len(s.Limits)) {
 		if from, to := &was.Limits[i], &s.Limits[i]; from.Name == to.Name && from.Value != to.Value {
-			l.noteBefore(to.Name, was)
+			l.rememberBefore(to.Name, was)
 			label := l.d.limits.changeLabel(to, from.Value)
 			l.noteChange(s, change{label: label, limit: to.Name, value: from.Value}, "✓ "+label)
 		}
@@ -255,9 +255,9 @@ func (l *ledger) undoLatest() {
 // whens name the times at which an effect is measured.
 var whens = [...]string{"before", "3 s after", "30 s after"}
 
-// beforeAndAfter write the figures before a change and after it: served has hit rates, cost memory and driver calls. all: at
+// beforeAndAfterText write the figures before a change and after it: served has hit rates, cost memory and driver calls. all: at
 // every time that was measured; else before, and at the last one.
-func (c *change) beforeAndAfter(all bool) (served, cost string) {
+func (c *change) beforeAndAfterText(all bool) (served, cost string) {
 	var hits, cached, calls []string
 	for i, e := range append([]analysis.Effect{c.before}, c.after...) {
 		if !all && 0 < i && i < len(c.after) {
@@ -279,12 +279,12 @@ func (c *change) beforeAndAfter(all bool) (served, cost string) {
 
 // outcomeSign is a sign for what came of a change: amber where less is served since, dim where too few requests show it.
 func (c *change) outcomeSign() (string, style) {
-	switch now := c.toJudged(); {
+	switch now := c.toAnalysisChange(); {
 	case c.undone:
 		return "✓ ", dim
-	case now != nil && now.Worse():
+	case now != nil && now.IsWorse():
 		return "! ", warnStyle
-	case now != nil && !now.Known():
+	case now != nil && !now.IsKnown():
 		return "· ", dim
 	}
 	return "✓ ", plain
@@ -300,7 +300,7 @@ func (l *ledger) latestChangeLine(s *stats.Snapshot) (string, style) {
 		return "", plain
 	}
 	sign, st := c.outcomeSign()
-	served, cost := c.beforeAndAfter(false)
+	served, cost := c.beforeAndAfterText(false)
 	return sign + c.label + ": " + served + " (u undoes); " + cost, st
 }
 
@@ -313,7 +313,7 @@ func (l *ledger) drawChanges(r region) {
 	for i, y := len(l.changes)-1, 1; i >= 0 && y < r.h; i, y = i-1, y+2 {
 		c := l.changes[i]
 		sign, st := c.outcomeSign()
-		served, cost := c.beforeAndAfter(true)
+		served, cost := c.beforeAndAfterText(true)
 		r.writeTextIn(1, y, r.w-2, sign+c.label+": "+served, st)
 		if y+1 < r.h {
 			r.writeTextIn(3, y+1, r.w-4, cost, dim)

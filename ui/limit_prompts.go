@@ -12,7 +12,7 @@ const defaultSettings = "gpumemtop.toml"
 // askValue asks for a value of the chosen limit.
 func (p *limitsPane) askValue() {
 	d := p.d
-	name := d.live.Limits[p.current(d.live.Limits)].Name
+	name := d.live.Limits[p.chosenIndex(d.live.Limits)].Name
 	p.chosen = name
 	d.prompt = &prompt{
 		label: name + " = ", keys: []word{{"enter", "set it"}, {"esc", "back"}},
@@ -36,7 +36,7 @@ func (p *limitsPane) setTyped(name, text string) {
 		d.sayMessage(badStyle, "✗ "+err.Error())
 		return
 	}
-	to, ok := l.Number(value)
+	to, ok := l.ParseValue(value)
 	switch {
 	case !ok:
 		d.sayMessage(badStyle, "✗ "+name+" cannot be "+text)

@@ -19,24 +19,24 @@ const (
 	stepDouble
 )
 
-func (s limitStep) isUp() bool { return s == stepMore || s == stepDouble }
+func (s limitStep) isUpward() bool { return s == stepMore || s == stepDouble }
 
 // nextValue returns the value one step from base.
 func nextValue(l *stats.Limit, base float64, s limitStep, device uint64) float64 {
-	up := s.isUp()
+	up := s.isUpward()
 	switch {
 	case l.Zero == noLimit:
 		return nextOrNone(l, base, s)
 	case l.Kind == stats.LimitSizes:
 		return base
-	case l.Words() && up:
+	case l.TakesWords() && up:
 		return base + 1
-	case l.Words():
+	case l.TakesWords():
 		return base - 1
 	case l.Kind == stats.LimitBytes && up:
-		return moreBytes(l, base, device)
+		return doubleBytes(l, base, device)
 	case l.Kind == stats.LimitBytes:
-		return lessBytes(l, base, device)
+		return halveBytes(l, base, device)
 	}
 	return nextNumber(l, base, s)
 }
@@ -65,7 +65,7 @@ func largestReached(l *stats.Limit) float64 {
 
 // nextOrNone returns the value one step from base, for a limit where 0 means no limit: 0 follows its largest value.
 func nextOrNone(l *stats.Limit, base float64, s limitStep) float64 {
-	up := s.isUp()
+	up := s.isUpward()
 	switch {
 	case base == 0 && up:
 		return 0
@@ -82,9 +82,9 @@ func nextOrNone(l *stats.Limit, base float64, s limitStep) float64 {
 	return max(next, 1)
 }
 
-// moreBytes doubles a size. The step after 0 is a megabyte; a size that already exceeds the device goes to the end of
+// doubleBytes doubles a size. The step after 0 is a megabyte; a size that already exceeds the device goes to the end of
 // the range.
-func moreBytes(l *stats.Limit, base float64, device uint64) float64 {
+func doubleBytes(l *stats.Limit, base float64, device uint64) float64 {
 	switch {
 	case base < smallestBytes && l.Min == 0:
 		return smallestBytes
@@ -94,16 +94,16 @@ func moreBytes(l *stats.Limit, base float64, device uint64) float64 {
 	return base * 2
 }
 
-// lessBytes halves a size. The step below no limit is the size of the device, or 16 GiB if that is unknown; the step below
+// halveBytes halves a size. The step below no limit is the size of the device, or 16 GiB if that is unknown; the step below
 // a megabyte is 0 if the limit may be 0.
-func lessBytes(l *stats.Limit, base float64, device uint64) float64 {
+func halveBytes(l *stats.Limit, base float64, device uint64) float64 {
 	switch {
 	case base >= unlimitedBytes && device > 0:
 		return float64(device)
 	case base >= unlimitedBytes:
 		return 1 << 34
 	case device > 0 && base > float64(device): // which is shown as all of the device
-		return lessBytes(l, float64(device), device)
+		return halveBytes(l, float64(device), device)
 	case base/2 < smallestBytes && l.Min == 0:
 		return 0
 	}
@@ -140,7 +140,7 @@ func isFraction(l *stats.Limit) bool {
 
 func clampLimit(l *stats.Limit, v float64) float64 {
 	switch {
-	case l.Words():
+	case l.TakesWords():
 		return max(0, min(v, float64(len(l.Choices)-1)))
 	case l.Kind == stats.LimitSizes:
 		return v
@@ -159,7 +159,7 @@ func positionInRange(l *stats.Limit, v float64, device uint64) float64 {
 			return 1
 		}
 	}
-	if l.Words() {
+	if l.TakesWords() {
 		low, high = 0, float64(len(l.Choices)-1)
 	}
 	if l.Kind == stats.LimitBytes {

@@ -17,13 +17,13 @@ type item struct {
 func fitItems(items []item, w, gap int) []item {
 	items = slices.Clone(items)
 	for len(items) > 0 && itemsWidth(items, gap) > w {
-		items = leaveOut(items, func(i *item) int { return i.rank })
+		items = dropHighestRank(items, func(i *item) int { return i.rank })
 	}
 	return items
 }
 
-// leaveOut removes the last entry of the highest rank.
-func leaveOut[T any](list []T, rank func(*T) int) []T {
+// dropHighestRank removes the last entry of the highest rank.
+func dropHighestRank[T any](list []T, rank func(*T) int) []T {
 	worst := 0
 	for i := range list {
 		if rank(&list[i]) >= rank(&list[worst]) {

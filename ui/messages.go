@@ -39,7 +39,7 @@ func (d *dashboard) currentMessage(s *stats.Snapshot) (string, style) {
 	}
 	if n := len(s.Marks); n > 0 && saturatingDifference(s.Marks[n-1].Time, s.Time) < markShown {
 		m := &s.Marks[n-1]
-		if !isPoint(s, m.Time) && m.Kind == wire.KindDiag {
+		if !isAmongFindings(s, m.Time) && m.Kind == wire.KindDiag {
 			return "• " + m.Text, warnStyle
 		}
 	}
@@ -52,8 +52,8 @@ func (d *dashboard) currentMessage(s *stats.Snapshot) (string, style) {
 	return d.nothingToReportText(s), dim
 }
 
-// isPoint reports whether a failure or a mistake of that time is among the findings.
-func isPoint(s *stats.Snapshot, time uint64) bool {
+// isAmongFindings reports whether a failure or a mistake of that time is among the findings.
+func isAmongFindings(s *stats.Snapshot, time uint64) bool {
 	return slices.ContainsFunc(s.PostMortems, func(p stats.PostMortem) bool { return p.Time == time }) ||
 		slices.ContainsFunc(s.Findings, func(f stats.Finding) bool { return f.First == time })
 }
@@ -85,7 +85,7 @@ func (d *dashboard) nothingToReportText(s *stats.Snapshot) string {
 		lost = formatCount(s.Lost)
 	}
 	text := formatCount(s.Events) + " events, " + lost + " lost"
-	if !d.mode.pool && s.BeforeAttach() != nil {
+	if !d.mode.pool && s.BeforeAttachTag() != nil {
 		text += "; sizes from before attach are lower bounds"
 	}
 	return text

@@ -119,16 +119,16 @@ var signs = []word{
 var words = []word{
 	{"buffer", "a memory object of the program"},
 	{"tag", "the call site: the place in the program that allocates"},
-	wordOf(figures.Requested, ""),
-	wordOf(figures.InUse, ", now"),
-	wordOf(figures.Held, ": of loops, which hold nothing between two iterations"),
+	wordOfFigure(figures.Requested, ""),
+	wordOfFigure(figures.InUse, ", now"),
+	wordOfFigure(figures.Held, ": of loops, which hold nothing between two iterations"),
 	{"holds", "the most that a tag had in use in the last second; its trend shows the same of each second"},
 	{"mistakes", "of the program, such as releasing a buffer twice; each counts once here, the report lists them all"},
 	{"lost", figures.LostEvents.Meaning},
 }
 
-// wordOf returns the name of a figure with its meaning, to which the dashboard may add.
-func wordOf(f *figures.Figure, more string) word { return word{f.Name, f.Meaning + more} }
+// wordOfFigure returns the name of a figure with its meaning, to which the dashboard may add.
+func wordOfFigure(f *figures.Figure, more string) word { return word{f.Name, f.Meaning + more} }
 
 // poolWords are the terms that only make sense with a pool.
 var poolWords = []word{
@@ -137,11 +137,11 @@ var poolWords = []word{
 	{"class", "context, flags and alignment: blocks serve only requests of their class"},
 	{"hit, miss", "a request served without a driver allocation, or with one"},
 	{"steady", figures.SteadyHitRate.Meaning},
-	wordOf(figures.Cached, ""),
-	wordOf(figures.Idle, ""),
-	wordOf(figures.Cooling, ""),
-	wordOf(figures.Reserved, ""),
-	wordOf(figures.Waste, ""),
+	wordOfFigure(figures.Cached, ""),
+	wordOfFigure(figures.Idle, ""),
+	wordOfFigure(figures.Cooling, ""),
+	wordOfFigure(figures.Reserved, ""),
+	wordOfFigure(figures.Waste, ""),
 	{"fragmentation", figures.ExternalFragmentation.Meaning},
 	{"avoided", "requests served without the driver; the time saved is an estimate where it is clear: usual driver calls of that size, less the pool's own time, without first touches"},
 	{"cold", "miss: no block of this class was free before"},

@@ -229,11 +229,11 @@ func (d *dashboard) chooseRow(p *placed, y int) {
 			continue
 		}
 		pane := d.panes[p.pane]
-		if l, is := pane.(interface{ markChosenRow() *list }); is && (l.markChosenRow().at+y-at < l.markChosenRow().top || y-at >= l.markChosenRow().page) {
+		if l, is := pane.(interface{ asList() *list }); is && (l.asList().at+y-at < l.asList().top || y-at >= l.asList().page) {
 			return
 		}
 		if y == at && p.pane != paneLimits {
-			pane.enter()
+			pane.handleEnter()
 		}
 		for ; at < y; at++ {
 			pane.move(moveDown)

@@ -36,7 +36,7 @@ func TestWheelAndClicks(t *testing.T) {
 		}
 	}
 	clickAt(d, tags.x+5, tags.y+4, tea.MouseLeft)
-	if got := d.tags.current(d.shownSnapshot()).Name; got != "main.c:140 upload" {
+	if got := d.tags.currentTag(d.shownSnapshot()).Name; got != "main.c:140 upload" {
 		t.Errorf("the click chose %s", got)
 	}
 	clickAt(d, tags.x+5, tags.y+4, tea.MouseWheelDown)

@@ -12,8 +12,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// drawTop draws header, numbers, gauge and, at full size, what the pool gains.
-func (d *dashboard) drawTop(r region, s *stats.Snapshot, m size) {
+// drawTopLines draws header, numbers, gauge and, at full size, what the pool gains.
+func (d *dashboard) drawTopLines(r region, s *stats.Snapshot, m size) {
 	d.drawHeader(r, s)
 	drawFields(r.subRegion(1, 1, r.w-2, 1), d.numberFields(s))
 	d.drawGauge(r.subRegion(1, 2, r.w-2, 1), s)
@@ -52,7 +52,7 @@ func fitFields(fields []field, w int) []field {
 		if n <= w || len(fields) == 0 {
 			return fields
 		}
-		fields = leaveOut(fields, func(f *field) int { return f.rank })
+		fields = dropHighestRank(fields, func(f *field) int { return f.rank })
 	}
 }
 
@@ -110,7 +110,7 @@ func shareText(rate float64) string {
 // numberFields are the numbers of the second line.
 func (d *dashboard) numberFields(s *stats.Snapshot) []field {
 	t := &s.Totals
-	sign := leastText(s)
+	sign := sizeSign(s)
 	switch rough := d.cursor.moment.Rough; {
 	case rough:
 		fields := []field{
@@ -125,7 +125,7 @@ func (d *dashboard) numberFields(s *stats.Snapshot) []field {
 		return d.poolFields(s)
 	}
 	fields := []field{
-		bytesField(0, figures.InUse.Name, t.InUse, sign, inUseStyle), bytesField(1, figures.Held.Name, d.mostHeld(s), sign, plain),
+		bytesField(0, figures.InUse.Name, t.InUse, sign, inUseStyle), bytesField(1, figures.Held.Name, d.recentPeak(s), sign, plain),
 		{rank: 3, name: "buffers", value: span{formatCount(t.LiveBuffers), plain}, w: len("9 999 999")},
 		bytesField(2, figures.PeakInUse.Title(), t.PeakInUse, sign, plain), createsField(s), d.peakTimeField(s),
 	}
@@ -135,8 +135,8 @@ func (d *dashboard) numberFields(s *stats.Snapshot) []field {
 	return fields
 }
 
-// mostHeld is the most in use in the last second. In a recording it is what is in use at the time of the cursor.
-func (d *dashboard) mostHeld(s *stats.Snapshot) uint64 {
+// recentPeak is the most in use in the last second. In a recording it is what is in use at the time of the cursor.
+func (d *dashboard) recentPeak(s *stats.Snapshot) uint64 {
 	if d.mode.recording {
 		return s.Totals.InUse
 	}
@@ -147,7 +147,7 @@ func (d *dashboard) mostHeld(s *stats.Snapshot) uint64 {
 // memory.
 func (d *dashboard) poolFields(s *stats.Snapshot) []field {
 	t := &s.Totals
-	sign, wasted, scattered := leastText(s), plain, dim
+	sign, wasted, scattered := sizeSign(s), plain, dim
 	if t.Waste() >= 0.25 {
 		wasted = warnStyle
 	}
@@ -155,8 +155,8 @@ func (d *dashboard) poolFields(s *stats.Snapshot) []field {
 		scattered = plain // without slabs, a free block is not divided, so that it is no fault if many are free
 	}
 	fields := []field{
-		bytesField(0, figures.InUse.Name, t.InUse, sign, inUseStyle), bytesField(3, figures.Held.Name, d.mostHeld(s), sign, plain),
-		bytesField(1, figures.Cached.Name, t.Cached, "", cachedStyle), bytesField(7, figures.Reserved.Name, onDevice(s), "", plain),
+		bytesField(0, figures.InUse.Name, t.InUse, sign, inUseStyle), bytesField(3, figures.Held.Name, d.recentPeak(s), sign, plain),
+		bytesField(1, figures.Cached.Name, t.Cached, "", cachedStyle), bytesField(7, figures.Reserved.Name, reservedOnDevice(s), "", plain),
 		bytesField(5, figures.PeakInUse.Title(), t.PeakInUse, sign, plain),
 	}
 	fields = append(fields, d.hitFields(s)...)
@@ -166,12 +166,12 @@ func (d *dashboard) poolFields(s *stats.Snapshot) []field {
 		createsField(s), bytesField(10, figures.Idle.Name, t.Idle, "", cachedStyle), d.peakTimeField(s))
 }
 
-// onDevice returns the reserved bytes on the device, without those that --spill has moved to the host.
-func onDevice(s *stats.Snapshot) uint64 {
+// reservedOnDevice returns the reserved bytes on the device, without those that --spill has moved to the host.
+func reservedOnDevice(s *stats.Snapshot) uint64 {
 	if s.Spill != nil {
-		return min(s.Spill.Resident, s.Totals.Reserved())
+		return min(s.Spill.Resident, s.Totals.ReservedBytes())
 	}
-	return s.Totals.Reserved()
+	return s.Totals.ReservedBytes()
 }
 
 func createsField(s *stats.Snapshot) field {
@@ -182,14 +182,14 @@ func createsField(s *stats.Snapshot) field {
 func (d *dashboard) peakTimeField(s *stats.Snapshot) field {
 	text := none
 	if t := s.Totals.PeakInUseTime; t > s.Started {
-		text = units.Clock(saturatingDifference(s.Started, t))
+		text = units.FormatClock(saturatingDifference(s.Started, t))
 	}
 	return field{rank: 11, name: "peak at", value: span{text, dim}, w: len("00:00:00")}
 }
 
 // figureSpans are the name and the value of a figure.
 func figureSpans(s *stats.Snapshot, f *figures.Figure, st style) []span {
-	return []span{{f.Title() + " ", dim}, {figureText(f, f.Of(figures.Run(s))), st}}
+	return []span{{f.Title() + " ", dim}, {figureText(f, f.ValueOf(figures.SubjectOfRun(s))), st}}
 }
 
 // figureText writes a value with the few digits that fit.
@@ -209,8 +209,8 @@ func figureText(f *figures.Figure, v figures.Value) string {
 // lateNS is the time that colours and the first hit rate cover, in ns. What was mended earlier is no fault now.
 const lateNS = 10e9
 
-// lateHits counts the hits and misses of the last seconds.
-func lateHits(s *stats.Snapshot) (hits, misses uint64) {
+// recentHits counts the hits and misses of the last seconds.
+func recentHits(s *stats.Snapshot) (hits, misses uint64) {
 	for i := len(s.Minute) - 1; i >= 0 && saturatingDifference(s.Minute[i].Time, s.Time) < lateNS; i-- {
 		hits, misses = saturatingSum(hits, s.Minute[i].Hits), saturatingSum(misses, s.Minute[i].Misses)
 	}
@@ -228,7 +228,7 @@ func (d *dashboard) hitFields(s *stats.Snapshot) []field {
 	t := &s.Totals
 	hits, misses := t.Hits, t.Misses
 	if d.isLiveRun(s) {
-		hits, misses = lateHits(s)
+		hits, misses = recentHits(s)
 	}
 	all := saturatingSum(hits, misses)
 	return []field{
@@ -257,13 +257,13 @@ func alarmStyle(s *stats.Snapshot, at uint64) style {
 // fewRequests are too few for their hit rate to be good or bad.
 const fewRequests = 20
 
-// leastText returns the sign before sizes: ≈ where events are lost, ≥ where sizes of buffers from before attach are known only
+// sizeSign returns the sign before sizes: ≈ where events are lost, ≥ where sizes of buffers from before attach are known only
 // from later uses.
-func leastText(s *stats.Snapshot) string {
+func sizeSign(s *stats.Snapshot) string {
 	switch {
 	case s.Lost > 0:
 		return "≈"
-	case s.BeforeAttach() == nil:
+	case s.BeforeAttachTag() == nil:
 		return ""
 	}
 	return "≥"
@@ -307,7 +307,7 @@ func (d *dashboard) drawGauge(r region, s *stats.Snapshot) {
 		r.writeText(0, 0, withoutLastClauses(fmt.Sprintf("on %d devices together, one with %s: what each of them holds is not known", n, bytesText(whole)), r.w), dim)
 		return
 	}
-	inUse := min(t.InUse, onDevice(s))
+	inUse := min(t.InUse, reservedOnDevice(s))
 	parts := []part{{inUse, "█", inUseStyle}, {saturatingDifference(t.Idle, t.Cached), "▒", cachedStyle}, {t.Idle, "▂", cachedStyle}, {t.Cooling, "░", coolingStyle}}
 	names := []string{figures.InUse.Name, figures.Cached.Name, figures.Idle.Name, figures.Cooling.Name}
 	label := "of " + bytesText(whole)
@@ -337,24 +337,24 @@ func (d *dashboard) gainFields(s *stats.Snapshot) []field {
 		return []field{wordsField(0, "", "at the peak of the interval before this time", dim)}
 	case !d.mode.pool:
 		fields := []field{numberField(1, figures.Creates, s), numberField(2, figures.Releases, s), wordsField(3, "", "no pool: attach only watches", dim)}
-		if before := s.BeforeAttach(); before != nil {
+		if before := s.BeforeAttachTag(); before != nil {
 			fields = append(fields, wordsField(4, "from before attach", plural(before.Live, "buffer"), plain))
 		}
 		return fields
 	}
-	fields := []field{numberField(0, figures.DriverCreates, s), {rank: 1, name: "avoided", value: span{formatCount(t.Avoided()), goodStyle}, w: len("999 999 999")}}
-	if most, known := s.CachedMost(); known {
+	fields := []field{numberField(0, figures.DriverCreates, s), {rank: 1, name: "avoided", value: span{formatCount(t.AvoidedCalls()), goodStyle}, w: len("999 999 999")}}
+	if most, known := s.MaxCachedBytes(); known {
 		text := noLimit
 		if most < unlimitedBytes {
 			text = fewBytes(most)
 		}
 		fields = append(fields, field{rank: 2, name: "cached at most", value: span{text, plain}, w: len(noLimit)})
 	}
-	calls, _ := s.Saving()
-	switch m := s.Measured.Known(); {
+	calls, _ := s.WorthwhileSavings()
+	switch m := s.Measured.LatestKnown(); {
 	case m != nil:
-		return append(fields, wordsField(3, "measured", m.Change(), plain), wordsField(4, "", m.OtherText(), dim))
-	case !calls && t.Hits > 0 && d.o.Measure != nil && !d.hasEnded() && s.Measured.Running() == nil:
+		return append(fields, wordsField(3, "measured", m.ChangeText(), plain), wordsField(4, "", m.OtherText(), dim))
+	case !calls && t.Hits > 0 && d.o.Measure != nil && !d.hasEnded() && s.Measured.RunningResult() == nil:
 		hint := wordsField(3, "E", "measures what that gains", dim)
 		hint.key = true
 		return append(fields, hint)
@@ -370,7 +370,7 @@ func (d *dashboard) gainFields(s *stats.Snapshot) []field {
 
 // numberField is a field with a figure that counts.
 func numberField(rank int, f *figures.Figure, s *stats.Snapshot) field {
-	return field{rank: rank, name: f.Title(), value: span{figureText(f, f.Of(figures.Run(s))), plain}, w: len("99 999 999")}
+	return field{rank: rank, name: f.Title(), value: span{figureText(f, f.ValueOf(figures.SubjectOfRun(s))), plain}, w: len("99 999 999")}
 }
 
 // wordsField is a field as wide as its text.

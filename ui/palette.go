@@ -58,7 +58,7 @@ func (p *palette) matchingEntries(text string) []entry {
 	}
 	var found []scored
 	for _, e := range p.allEntries() {
-		if score, ok := fuzzy(text, e.name); ok {
+		if score, ok := fuzzyMatch(text, e.name); ok {
 			if at := slices.Index(p.used, e.name); at >= 0 && text == "" {
 				score += 1000 - at
 			}
@@ -101,9 +101,9 @@ func (p *palette) allEntries() (entries []entry) {
 	return entries
 }
 
-// fuzzy reports whether a text has the letters of a pattern in their order, in any case. Letters that begin words or follow
+// fuzzyMatch reports whether a text has the letters of a pattern in their order, in any case. Letters that begin words or follow
 // each other score.
-func fuzzy(pattern, text string) (score int, ok bool) {
+func fuzzyMatch(pattern, text string) (score int, ok bool) {
 	letters := []rune(strings.ToLower(strings.ReplaceAll(pattern, " ", "")))
 	at, last := 0, -2
 	before := ' '

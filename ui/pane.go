@@ -43,8 +43,8 @@ type pane interface {
 	draw(r region, s *stats.Snapshot)
 	// move handles a key that moves in the pane.
 	move(m motion)
-	// enter handles the enter key.
-	enter()
+	// handleEnter handles the enter key.
+	handleEnter()
 }
 
 // basePane is for panes without rows of their own: keys move in the tags, and enter opens the free list.
@@ -52,12 +52,12 @@ type basePane struct{ d *dashboard }
 
 func (p basePane) move(m motion) { p.d.tags.move(m) }
 
-func (p basePane) enter() { p.d.free.openSite() }
+func (p basePane) handleEnter() { p.d.free.openSite() }
 
 // list is the cursor in a list that a pane draws.
 type list struct{ at, top, page int }
 
-func (l *list) markChosenRow() *list { return l }
+func (l *list) asList() *list { return l }
 
 // move moves the cursor by a key.
 func (l *list) move(m motion, all int) {

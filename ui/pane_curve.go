@@ -57,7 +57,7 @@ func (p *curvePane) draw(r region, _ *stats.Snapshot) {
 	}
 	marks := p.limitMarks()
 	r.writeAllItems(0, 0, 2, fitItems(append(c.namedPoints(marks), p.poolNote()...), r.w, 2))
-	r.writeAllItems(0, 1, 2, fitItems(c.trustItems(), r.w, 2))
+	r.writeAllItems(0, 1, 2, fitItems(c.reliabilityItems(), r.w, 2))
 	plot := r.subRegion(curveAxis, 2, r.w-curveAxis, r.h-4)
 	p.plotX, p.plotW = plot.x, plot.w
 	if plot.h < 2 || plot.w < 10 {
@@ -87,7 +87,7 @@ func (p *curvePane) draw(r region, _ *stats.Snapshot) {
 // drawError draws how far off the estimates may be, above and below the curve, where that is a row or more.
 func (c plotted) drawError(plot region, x scale) {
 	rows := float64(plot.h - 1)
-	if !c.Known() || c.Error*rows < 1 {
+	if !c.IsKnown() || c.Error*rows < 1 {
 		return
 	}
 	for column := range plot.w {
@@ -147,9 +147,9 @@ func (c plotted) rateText(p view.CurvePoint) string {
 	switch {
 	case c.isExact(p.Limit):
 		return formatPercent(p.HitRate) + " %"
-	case !c.Known() && p.HitRate >= 0.995:
+	case !c.IsKnown() && p.HitRate >= 0.995:
 		return "perhaps 100 %"
-	case !c.Known():
+	case !c.IsKnown():
 		return fmt.Sprintf("≈%.0f %%", 100*p.HitRate)
 	case c.Error >= roundError || p.HitRate+c.Error > 1:
 		low, high := c.errorRange(p)
@@ -192,8 +192,8 @@ func (c plotted) hasDip() bool {
 	return false
 }
 
-// trustItems returns words on how reliable the curve is.
-func (c plotted) trustItems() []item {
+// reliabilityItems returns words on how reliable the curve is.
+func (c plotted) reliabilityItems() []item {
 	items := c.itemsIfExact()
 	if c.hasDip() {
 		items = append(items, item{3, []span{{"a larger limit can hit less here", dim}}})
@@ -311,5 +311,5 @@ func (p *curvePane) chooseLimitAt(column int) {
 	}
 }
 
-// enter does nothing: the pane has no rows.
-func (p *curvePane) enter() {}
+// handleEnter does nothing: the pane has no rows.
+func (p *curvePane) handleEnter() {}

@@ -52,7 +52,7 @@ func (p *curvePane) drawReplayed(r region, l *stats.Limit) {
 	trials := make([]analysis.Trial, len(values))
 	for i, v := range values {
 		trials[i] = analysis.Trial{Policy: s.Policy, Limit: l.Name, Value: strconv.FormatFloat(v, 'f', -1, 64)}
-		if l.Words() {
+		if l.TakesWords() {
 			trials[i].Value = l.Choices[int(v)]
 		}
 	}

@@ -78,4 +78,4 @@ func (p *failuresPane) move(m motion) {
 	p.top = max(0, min(p.top+m.rowsDown(max(1, p.page-1)), p.all-p.page))
 }
 
-func (p *failuresPane) enter() {}
+func (p *failuresPane) handleEnter() {}

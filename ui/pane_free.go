@@ -29,7 +29,7 @@ func (p *freePane) title(s *stats.Snapshot) (title, hint []span) {
 		return title, append(fit, span{"enter", keyStyle}, span{p.d.mode.tagOpens, dim})
 	}
 	title = []span{{"free list ", titleStyle}}
-	if t := p.d.tags.current(s); t != nil {
+	if t := p.d.tags.currentTag(s); t != nil {
 		title = append(title, span{t.Name, dim})
 	}
 	return title, []span{{" esc", keyStyle}, {" back ", dim}}
@@ -48,14 +48,14 @@ func (p *freePane) openSite() {
 	p.site = d.zoom == paneFree
 }
 
-func (p *freePane) enter() { p.openSite() }
+func (p *freePane) handleEnter() { p.openSite() }
 
 func (p *freePane) draw(r region, s *stats.Snapshot) {
 	if !p.site {
 		p.drawSizes(r, s)
 		return
 	}
-	t := p.d.tags.current(s)
+	t := p.d.tags.currentTag(s)
 	if t == nil {
 		r.writeText(1, 0, "no tag", dim)
 		return

@@ -72,9 +72,9 @@ func (p *ghostsPane) noteLines(g *stats.Ghosts, t *ghostTable, w int) []span {
 	switch {
 	case why != "":
 		say(why, dim)
-	case d.live.Auto != nil && d.live.Auto.Steers && g.Worth(p.elapsedNS()):
+	case d.live.Auto != nil && d.live.Auto.Steers && g.IsWorthMention(p.elapsedNS()):
 		say("y switches to "+leader.Name+p.gainText()+", and ends auto", goodStyle)
-	case !g.Worth(p.elapsedNS()):
+	case !g.IsWorthMention(p.elapsedNS()):
 		say(leader.Name+" leads"+p.gainText()+", which is little to gain (y switches)", dim)
 	default:
 		say("y switches to "+leader.Name+p.gainText(), goodStyle)
@@ -104,7 +104,7 @@ func (p *ghostsPane) rowNotes(g *stats.Ghosts, say func(string, style)) {
 		case row.Stopped != "":
 			say(row.Name+" "+row.Stopped, warnStyle)
 		case row.Since != 0:
-			say(row.Name+" started late: figures since "+units.Clock(saturatingDifference(p.d.live.Started, row.Since)), dim)
+			say(row.Name+" started late: figures since "+units.FormatClock(saturatingDifference(p.d.live.Started, row.Since)), dim)
 		}
 	}
 }
@@ -160,7 +160,7 @@ var ghostColumns = []tableColumn[ghostRow]{
 		if g.Assumed {
 			return span{"assumed", dim}
 		}
-		if g.present == nil || !g.present.Compares() || !g.Whole() || g.Present || g.present.DriverNS <= 0 {
+		if g.present == nil || !g.present.IsComparable() || !g.CoversRun() || g.Present || g.present.DriverNS <= 0 {
 			return span{none, dim}
 		}
 		part := g.DriverNS/g.present.DriverNS - 1
@@ -191,7 +191,7 @@ type ghostTable struct {
 
 // newGhostTable returns the table for a width.
 func newGhostTable(g *stats.Ghosts, w int) *ghostTable {
-	t := &ghostTable{present: g.Present(), common: commonSettings(g.Rows)}
+	t := &ghostTable{present: g.PresentGhost(), common: commonSettings(g.Rows)}
 	longest := 0
 	for i := range g.Rows {
 		longest = max(longest, width(t.name(&g.Rows[i])))
@@ -270,7 +270,7 @@ func (t *ghostTable) draw(r region, g *stats.Ghost, place int, chosen bool) {
 	}
 	number := span{strconv.Itoa(place + 1), dim}
 	switch {
-	case !g.Compares():
+	case !g.IsComparable():
 		number.text, st = "", dim
 	case place == 0:
 		nameStyle = strong
@@ -285,8 +285,8 @@ func (t *ghostTable) draw(r region, g *stats.Ghost, place int, chosen bool) {
 	drawCells(r, t.at, t.columns, ghostRow{g, t.present}, st)
 }
 
-// enter shows the policy of the ghost at the cursor among those to switch to; y adopts the ghost that leads.
-func (p *ghostsPane) enter() {
+// handleEnter shows the policy of the ghost at the cursor among those to switch to; y adopts the ghost that leads.
+func (p *ghostsPane) handleEnter() {
 	g, policies := p.simulatedGhosts(), &p.d.policies
 	switch why := policies.obstacleText(); {
 	case why != "":

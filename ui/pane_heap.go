@@ -151,9 +151,9 @@ func heapCaveat(s *stats.Snapshot) string {
 	m := s.Heap
 	switch {
 	case m.Ended != "":
-		return "the map stays as it was at " + units.Clock(saturatingDifference(s.Started, m.Time)) + ": " + m.Ended
+		return "the map stays as it was at " + units.FormatClock(saturatingDifference(s.Started, m.Time)) + ": " + m.Ended
 	case m.Since != 0:
-		return "≈ without what was there at " + units.Clock(saturatingDifference(s.Started, m.Since)) + ", when the policy began to cut slabs or events were missing"
+		return "≈ without what was there at " + units.FormatClock(saturatingDifference(s.Started, m.Since)) + ", when the policy began to cut slabs or events were missing"
 	case s.Lost > 0:
 		return "≈ where parts lie is worked out from the records; lost events are missing in them"
 	}
@@ -162,11 +162,11 @@ func heapCaveat(s *stats.Snapshot) string {
 
 // missingText says why there is no map.
 func (p *heapPane) missingText(s *stats.Snapshot) string {
-	why := s.CarvesNothing()
+	why := s.WhyNothingCarved()
 	switch {
 	case !p.d.mode.pool:
 		return p.d.mode.noBlocks
-	case !s.Carves():
+	case !s.CarvesSlabs():
 		return "policy " + s.Policy + " cuts no slabs: each block is an object of the driver, whose place nothing says"
 	case why != "":
 		return "no slab: " + why
@@ -214,4 +214,4 @@ func (p *heapPane) move(m motion) {
 	}
 }
 
-func (p *heapPane) enter() {}
+func (p *heapPane) handleEnter() {}

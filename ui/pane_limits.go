@@ -44,14 +44,14 @@ func (p *limitsPane) title(*stats.Snapshot) (title, hint []span) {
 	return title, append(hint, span{" ", dim})
 }
 
-// current returns the chosen limit, or the first one if none is chosen or it is gone. limits must not be empty.
-func (p *limitsPane) current(limits []stats.Limit) int {
+// chosenIndex returns the chosen limit, or the first one if none is chosen or it is gone. limits must not be empty.
+func (p *limitsPane) chosenIndex(limits []stats.Limit) int {
 	return max(0, slices.IndexFunc(limits, func(l stats.Limit) bool { return l.Name == p.chosen }))
 }
 
 func (p *limitsPane) move(m motion) {
 	if s := p.d.live; s != nil && len(s.Limits) > 0 {
-		at := p.current(s.Limits) + m.rowsDown(max(1, p.d.tags.page-1))
+		at := p.chosenIndex(s.Limits) + m.rowsDown(max(1, p.d.tags.page-1))
 		p.chosen = s.Limits[max(0, min(at, len(s.Limits)-1))].Name
 	}
 }
@@ -59,7 +59,7 @@ func (p *limitsPane) move(m motion) {
 // adjust requests a new value of the chosen limit.
 func (p *limitsPane) adjust(step limitStep) {
 	d := p.d
-	at := p.current(d.live.Limits)
+	at := p.chosenIndex(d.live.Limits)
 	l := &d.live.Limits[at]
 	if l.Kind == stats.LimitSizes {
 		d.sayMessage(dim, l.Name+" is "+l.Text+": a list cannot be changed here")
@@ -79,7 +79,7 @@ func (p *limitsPane) setBySlider(c *canvas, x, y int) {
 	row, word := c.cells[y*c.w:(y+1)*c.w], c.wordAt(x, y)
 	choice := -1
 	if s := p.d.live; s != nil && len(s.Limits) > 0 {
-		choice = slices.Index(s.Limits[p.current(s.Limits)].Choices, word)
+		choice = slices.Index(s.Limits[p.chosenIndex(s.Limits)].Choices, word)
 	}
 	if text := row[x].text; choice < 0 && text != "◂" && text != "▸" && text != "━" {
 		return
@@ -89,7 +89,7 @@ func (p *limitsPane) setBySlider(c *canvas, x, y int) {
 		return
 	}
 	if choice >= 0 {
-		p.requestValue(p.current(p.d.live.Limits), float64(choice))
+		p.requestValue(p.chosenIndex(p.d.live.Limits), float64(choice))
 		return
 	}
 	begin, end := x, x
@@ -111,7 +111,7 @@ func (p *limitsPane) setBySlider(c *canvas, x, y int) {
 
 // slideTo changes the chosen limit by steps until its mark is nearest to a place on the slider, 0 to 1.
 func (p *limitsPane) slideTo(place float64) {
-	at := p.current(p.d.live.Limits)
+	at := p.chosenIndex(p.d.live.Limits)
 	l, device := &p.d.live.Limits[at], p.d.live.Device.Global
 	from, _ := p.wantedValue(l)
 	to, step := from, stepMore
@@ -148,8 +148,8 @@ func (p *limitsPane) obstacleText() string {
 func (p *limitsPane) requestValue(at int, to float64) {
 	l := &p.d.live.Limits[at]
 	p.chosen = l.Name
-	p.d.ledger.noteBefore(l.Name, p.d.live)
-	sequence, err := p.d.o.SetLimit(l.Name, l.TextOf(to))
+	p.d.ledger.rememberBefore(l.Name, p.d.live)
+	sequence, err := p.d.o.SetLimit(l.Name, l.FormatValue(to))
 	if err != nil {
 		p.d.ledger.noteFailure(l.Name)
 		p.d.sayMessage(badStyle, "✗ "+err.Error())
@@ -207,7 +207,7 @@ func (p *limitsPane) wantedValue(l *stats.Limit) (value float64, pending bool) {
 	switch q := p.asked[l.Name]; {
 	case q != nil && !q.isAnsweredBy(&l.Request):
 		return q.to, true
-	case l.Pending():
+	case l.IsPending():
 		return l.Wanted, true
 	}
 	return l.Value, false
@@ -234,7 +234,7 @@ func (p *limitsPane) draw(r region, _ *stats.Snapshot) {
 		r.writeLines(1, 0, p.d.mode.noLimits, dim)
 		return
 	}
-	at := p.current(s.Limits)
+	at := p.chosenIndex(s.Limits)
 	top := max(0, min(at-r.h+1, len(s.Limits)-r.h))
 	columns := columnsOf(s.Limits, r.w)
 	for y := range min(r.h, len(s.Limits)-top) {
@@ -282,7 +282,7 @@ func (p *limitsPane) drawLimit(r region, c limitColumns, l *stats.Limit, chosen 
 	r.writeTextBefore(right, 0, text, valueStyle)
 	r.writeSpans(right+1, 0, p.pendingSign(l))
 	switch {
-	case c.slider > 0 && l.Words():
+	case c.slider > 0 && l.TakesWords():
 		drawChoices(r.subRegion(right+3, 0, c.slider, 1), l, value)
 	case c.slider > 0 && l.Kind != stats.LimitSizes:
 		drawSlider(r.subRegion(right+3, 0, c.slider, 1), positionInRange(l, value, device), chosen)

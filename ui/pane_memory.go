@@ -21,7 +21,7 @@ func memoryColumns(t *timeline, n, parts int) ([]column, uint64) {
 	for i := range h {
 		largest = max(largest, saturatingSum(h[i].InUse, h[i].Cached, h[i].Cooling))
 	}
-	top := niceCeiling(largest, parts)
+	top := roundAxisTop(largest, parts)
 	t.eachColumn(n, func(c int, samples []stats.Sample) {
 		most := &samples[0]
 		for i := range samples {
@@ -87,17 +87,17 @@ func machineSpans(s *stats.Snapshot) []span {
 		}
 		spans = append(spans, span{name + " ", dim}, span{text, plain})
 	}
-	if bytes, known := stats.OnDevice(s.Machine); known {
-		own, _ := stats.DriversOwn(s.Machine, &s.Totals)
+	if bytes, known := stats.BytesOnDevice(s.Machine); known {
+		own, _ := stats.DriversOwnBytes(s.Machine, &s.Totals)
 		say("machine", bytesText(bytes))
 		say("driver's own", bytesText(own))
 	}
 	for i := range s.Machine {
 		switch f := &s.Machine[i]; {
 		case f.Unread != 0:
-			say(f.Word()+" not readable:", f.Why())
+			say(f.SourceWord()+" not readable:", f.WhyUnread())
 		case f.Source == wire.MachineRSS || f.Source == wire.MachineResident:
-			say(f.Word(), bytesText(f.Bytes))
+			say(f.SourceWord(), bytesText(f.Bytes))
 		case f.Source == wire.MachineDMEM:
 			say("control group", bytesText(f.Bytes))
 		}
@@ -142,7 +142,7 @@ const memoryLabels = 7
 // may be cached, if that is seen as a line.
 func (p memoryPane) drawBounds(chart region, s *stats.Snapshot, columns []column, top float64) {
 	row := func(v float64) int { return max(0, int(math.Ceil((1-v/top)*float64(chart.h)))-1) } // the lowest row that lies above v
-	most, known := s.CachedMost()
+	most, known := s.MaxCachedBytes()
 	line := make([]int, chart.w) // the row of what may be cached; -1: nothing is known there
 	for x := range line {
 		c := &columns[2*x]

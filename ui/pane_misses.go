@@ -34,11 +34,11 @@ func (p missesPane) draw(r region, s *stats.Snapshot) {
 		r.writeItems(1, 0, 2, kinds)
 		r = r.withoutRows(1)
 	}
-	if plans := &s.Totals.Plans; plans.Asked() > 0 && r.h > 2 {
+	if plans := &s.Totals.Plans; plans.PlannableRequests() > 0 && r.h > 2 {
 		used := drawPlans(r, plans)
 		r = r.withoutRows(used)
 	}
-	t := p.d.tags.current(s)
+	t := p.d.tags.currentTag(s)
 	ranked := rankMisses(&s.Totals.MissReasons)
 	if !p.d.mode.pool || len(ranked) == 0 {
 		r.writeLines(1, 0, p.d.mode.noMisses, dim)
@@ -100,7 +100,7 @@ func (p missesPane) drawLatest(r region, s *stats.Snapshot, site string) {
 			return
 		}
 		at := saturatingDifference(s.Started, m.Time)
-		r.writeTextBefore(time, y, units.Clock(at)+"."+strconv.FormatUint(at/1e8%10, 10), dim)
+		r.writeTextBefore(time, y, units.FormatClock(at)+"."+strconv.FormatUint(at/1e8%10, 10), dim)
 		r.writeTextBefore(size, y, bytesText(m.Size), plain)
 		r.writeText(reason, y, m.Reason.String(), missStyle(m.Reason))
 		r.writeNameIn(tag, y, r.w-tag-1, m.Tag, d.side, plain)
@@ -122,7 +122,7 @@ func (d *dashboard) kindItems(s *stats.Snapshot) []item {
 		}
 		others = others || k.Memory != wire.MemoryBuffer
 		items = append(items, item{i, []span{
-			{k.Memory.Words() + " ", dim}, {formatCount(k.Creates), plain}, {" hit ", dim},
+			{k.Memory.SentenceWords() + " ", dim}, {formatCount(k.Creates), plain}, {" hit ", dim},
 			{hitText(k.Hits, k.Misses), d.averageStyle(s, k.Hits, k.Misses)},
 		}})
 	}
@@ -151,7 +151,7 @@ func drawPlans(r region, p *stats.Plans) int {
 	}
 	r.writeText(1, 0, "PLAN", headStyle)
 	r.writeText(6, 0, line, plain)
-	line = formatPercent(p.Share()) + " % as planned"
+	line = formatPercent(p.ServedShare()) + " % as planned"
 	for route := wire.RouteNoPlanYet; route <= wire.RouteNoArena; route++ {
 		if n := p.Routes[route]; n > 0 {
 			line += ", " + formatCount(n) + " " + route.String()

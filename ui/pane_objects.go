@@ -22,16 +22,16 @@ func (p *objectsPane) filteredSites(s *stats.Snapshot) []stats.TypedSite {
 	return applyFilter(&p.d.filters[paneObjects], stats.ObjectSites(s.Objects, 0), func(o *stats.TypedSite) string { return o.Type.String() + " " + o.Tag })
 }
 
-// moreStyle marks what grows.
-func moreStyle(more int64) style {
+// growthStyle marks what grows.
+func growthStyle(more int64) style {
 	if more > 0 {
 		return warnStyle
 	}
 	return dim
 }
 
-// moreText writes by how many a number of objects has grown.
-func moreText(more int64) string {
+// growthText writes by how many a number of objects has grown.
+func growthText(more int64) string {
 	if more == 0 {
 		return "-"
 	}
@@ -59,7 +59,7 @@ func (p *objectsPane) draw(r region, s *stats.Snapshot) {
 		c := &s.Objects[i]
 		drawObjectNumbers(r, y, c.Live, c.Recent, c.Created, plain)
 		r.writeTextBefore(objectsPeak, y, formatTableCount(c.Peak), plain)
-		word := c.Type.Many()
+		word := c.Type.PluralWords()
 		if c.Untracked > 0 {
 			word += " at least"
 		}
@@ -95,9 +95,9 @@ func drawObjectNumbers(r region, y int, live uint64, more int64, created uint64,
 	r.writeTextBefore(objectsLive, y, formatTableCount(live), st)
 	grown := st
 	if st == plain {
-		grown = moreStyle(more)
+		grown = growthStyle(more)
 	}
-	r.writeTextBefore(objectsMore, y, moreText(more), grown)
+	r.writeTextBefore(objectsMore, y, growthText(more), grown)
 	r.writeTextBefore(objectsCreated, y, formatTableCount(created), st)
 }
 
@@ -107,4 +107,4 @@ func (p *objectsPane) move(m motion) {
 	}
 }
 
-func (p *objectsPane) enter() {}
+func (p *objectsPane) handleEnter() {}

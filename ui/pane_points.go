@@ -42,13 +42,13 @@ func (p *pointsPane) judgeSnapshot() {
 		p.found = nil
 		return
 	}
-	p.d.o.Judge.Bends(kneeOf(p.d.curve.curve))
+	p.d.o.Judge.SetKnee(kneeOf(p.d.curve.curve))
 	p.found = p.d.o.Judge.Update(s)
 }
 
 // kneeOf returns the knee of a curve of the policy in force; nil: it has none yet.
 func kneeOf(c *view.Curve) *analysis.Knee {
-	if c == nil || c.Why != "" || !c.Limits || c.Knee.Unlimited() {
+	if c == nil || c.Why != "" || !c.Limits || c.Knee.IsUnlimited() {
 		return nil
 	}
 	return &analysis.Knee{Policy: c.Policy, Limit: c.Knee.Limit}
@@ -67,7 +67,7 @@ func (p *pointsPane) markOf(t *stats.Tag) span {
 	if at := slices.IndexFunc(p.found, func(f analysis.Diagnosis) bool { return f.Tag == t.Name && f.Severity != analysis.Note }); at >= 0 {
 		return span{signOf(p.found[at].Severity), severityStyle(p.found[at].Severity)}
 	}
-	if p.d.mode.pool && p.d.o.Judge != nil && p.d.o.Judge.Suspicious(t) {
+	if p.d.mode.pool && p.d.o.Judge != nil && p.d.o.Judge.IsSuspicious(t) {
 		return span{signOf(analysis.Advice), severityStyle(analysis.Advice)}
 	}
 	return span{}
@@ -105,14 +105,14 @@ func (p *pointsPane) actionText(point *analysis.Diagnosis, named bool) string {
 // the curve has none.
 func (p *pointsPane) promisedRates(l *stats.Limit, to float64) string {
 	c := plotted{p.d.curve.curve}
-	if l.Name != stats.MaxCachedBytes || p.d.curve.missingText() != "" || !c.Known() || c.Policy != p.d.live.Policy {
+	if l.Name != stats.MaxCachedBytes || p.d.curve.missingText() != "" || !c.IsKnown() || c.Policy != p.d.live.Policy {
 		return ""
 	}
 	at := func(limit float64) string {
 		return c.rateText(view.CurvePoint{Limit: uint64(limit), HitRate: c.hitRateAt(limit)})
 	}
 	now := at(l.Value)
-	if hits, misses := lateHits(p.d.live); saturatingSum(hits, misses) >= fewRequests && p.d.isLiveRun(p.d.live) { // which is counted, not estimated
+	if hits, misses := recentHits(p.d.live); saturatingSum(hits, misses) >= fewRequests && p.d.isLiveRun(p.d.live) { // which is counted, not estimated
 		now = formatRatio(hits, saturatingSum(hits, misses)) + " %"
 	}
 	return ": hit " + now + " → " + at(to)
@@ -129,17 +129,17 @@ func (p *pointsPane) title(*stats.Snapshot) (title, hint []span) {
 
 func (p *pointsPane) move(m motion) { p.list.move(m, len(p.found)) }
 
-// current returns the finding at the cursor, nil if there is none.
-func (p *pointsPane) current() *analysis.Diagnosis {
+// currentPoint returns the finding at the cursor, nil if there is none.
+func (p *pointsPane) currentPoint() *analysis.Diagnosis {
 	if p.at >= len(p.found) {
 		return nil
 	}
 	return &p.found[p.at]
 }
 
-// enter goes to the call site, the failure or the pane that the finding is about.
-func (p *pointsPane) enter() {
-	d, point := p.d, p.current()
+// handleEnter goes to the call site, the failure or the pane that the finding is about.
+func (p *pointsPane) handleEnter() {
+	d, point := p.d, p.currentPoint()
 	switch {
 	case point == nil:
 	case point.About == analysis.AboutFailure:
@@ -191,7 +191,7 @@ func (p *pointsPane) drawRow(r region, point *analysis.Diagnosis, chosen bool) {
 // drawDetails draws all of a point: why, what to try, what y does, and where. It returns how many rows it took.
 func (p *pointsPane) drawDetails(r region, s *stats.Snapshot, point *analysis.Diagnosis) int {
 	y := r.writeLines(1, 0, signOf(point.Severity)+" "+point.Title+": "+point.Text, severityStyle(point.Severity))
-	for _, text := range p.remedies(s, point) {
+	for _, text := range p.remedyTexts(s, point) {
 		y = r.writeLines(3, y, text, plain)
 	}
 	if text := p.keysText(point); text != "" {
@@ -208,8 +208,8 @@ func (p *pointsPane) drawDetails(r region, s *stats.Snapshot, point *analysis.Di
 	return y
 }
 
-// remedies returns what else may help than what y does.
-func (p *pointsPane) remedies(s *stats.Snapshot, point *analysis.Diagnosis) (texts []string) {
+// remedyTexts returns what else may help than what y does.
+func (p *pointsPane) remedyTexts(s *stats.Snapshot, point *analysis.Diagnosis) (texts []string) {
 	switch k := &point.Knob; {
 	case k.Limit != "" && p.keysText(point) == "":
 		texts = append(texts, "try: "+k.Limit+"="+k.Value+textIf(k.Why != "", ": "+k.Why))
@@ -253,7 +253,7 @@ func knobOf(s *stats.Snapshot, point *analysis.Diagnosis) (l *stats.Limit, to fl
 	if at < 0 {
 		return nil, 0
 	}
-	to, ok := s.Limits[at].Number(point.Knob.Value)
+	to, ok := s.Limits[at].ParseValue(point.Knob.Value)
 	if !ok {
 		return nil, 0
 	}

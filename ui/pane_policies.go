@@ -31,7 +31,7 @@ func (b *policiesPane) title(*stats.Snapshot) (title, hint []span) {
 
 // requestPolicy asks for a policy, or for a ghost's, with ask, and reports whether that could be asked.
 func (b *policiesPane) requestPolicy(ask func(name string) (uint64, error), name, policy string) bool {
-	b.d.ledger.noteBefore("", b.d.live)
+	b.d.ledger.rememberBefore("", b.d.live)
 	sequence, err := ask(name)
 	if err != nil {
 		b.d.ledger.noteFailure("")
@@ -79,7 +79,7 @@ func (b *policiesPane) pendingPolicy() string {
 	switch {
 	case b.asked != nil && !b.asked.isAnsweredBy(&c.Request):
 		return b.asked.policy
-	case c.Unanswered(b.d.live.Time):
+	case c.IsUnanswered(b.d.live.Time):
 		return ""
 	}
 	return c.Wanted
@@ -111,8 +111,8 @@ func (b *policiesPane) showList() {
 
 func (b *policiesPane) move(m motion) { b.list.move(m, len(b.d.o.Policies)) }
 
-// enter requests the policy at the cursor. The list stays, to show which processes follow.
-func (b *policiesPane) enter() {
+// handleEnter requests the policy at the cursor. The list stays, to show which processes follow.
+func (b *policiesPane) handleEnter() {
 	d := b.d
 	switch why := b.obstacleText(); {
 	case why != "":

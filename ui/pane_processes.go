@@ -38,7 +38,7 @@ func (p *processesPane) narrowToChosen(s *stats.Snapshot) *stats.Snapshot {
 	}
 	p.from, p.narrowed = s, s
 	if i := p.indexOfChosen(s); i >= 0 && len(s.Processes) > 1 {
-		p.narrowed, p.place, p.all = snapshotOf(s, i), i, len(s.Processes)
+		p.narrowed, p.place, p.all = snapshotOfProcess(s, i), i, len(s.Processes)
 	}
 	return p.narrowed
 }
@@ -48,9 +48,9 @@ func (p *processesPane) indexOfChosen(s *stats.Snapshot) int {
 	return slices.IndexFunc(s.Processes, func(process stats.Process) bool { return process.Number == p.number })
 }
 
-// snapshotOf returns a snapshot of one process. Policy, limits, device, recording, marks and losses are those of the
+// snapshotOfProcess returns a snapshot of one process. Policy, limits, device, recording, marks and losses are those of the
 // session.
-func snapshotOf(s *stats.Snapshot, i int) *stats.Snapshot {
+func snapshotOfProcess(s *stats.Snapshot, i int) *stats.Snapshot {
 	p := &s.Processes[i]
 	one := *s
 	one.Started, one.Finished, one.Program, one.Arguments = p.Started, 0, p.Program, p.Arguments
@@ -117,8 +117,8 @@ func (p *processesPane) move(m motion) {
 	}
 }
 
-// enter leaves the list for the process at the cursor.
-func (p *processesPane) enter() {
+// handleEnter leaves the list for the process at the cursor.
+func (p *processesPane) handleEnter() {
 	number := uint32(0)
 	if s := p.d.wholeSnapshot(); s != nil && p.at > 0 && p.at <= len(s.Processes) {
 		number = s.Processes[p.at-1].Number
@@ -129,15 +129,21 @@ func (p *processesPane) enter() {
 
 var processColumns = []tableColumn[*stats.Process]{
 	{title: "PID", width: 8, cell: func(p *stats.Process) span { return span{pidOf(p), plain} }},
-	{title: heading(figures.InUse), width: 8, cell: func(p *stats.Process) span { return span{bytesText(p.Totals.InUse), inUseStyle} }},
+	{title: columnHeading(figures.InUse), width: 8, cell: func(p *stats.Process) span {
+		return span{bytesText(p.Totals.InUse),
+			inUseStyle}
+	}},
 	{title: "HIT%", width: 6, pool: true, cell: func(p *stats.Process) span {
 		return span{formatRatio(p.Totals.Hits, saturatingSum(p.Totals.Hits, p.Totals.Misses)), rateStyle(p.Totals.HitRate(), saturatingSum(p.Totals.Hits, p.Totals.Misses))}
 	}},
-	{title: heading(figures.PeakInUse), width: 8, cell: func(p *stats.Process) span { return span{bytesText(p.Totals.PeakInUse), plain} }},
-	{title: heading(figures.Creates), width: 9, cell: func(p *stats.Process) span { return span{formatTableCount(p.Totals.Creates), plain} }},
-	{title: heading(figures.Cached), width: 8, pool: true, cell: func(p *stats.Process) span { return span{bytesText(p.Totals.Cached), cachedStyle} }},
-	{title: heading(figures.LiveBuffers), width: 7, cell: func(p *stats.Process) span { return span{formatTableCount(p.Totals.LiveBuffers), plain} }},
-	{title: heading(figures.Misses), width: 8, pool: true, cell: func(p *stats.Process) span { return span{formatTableCount(p.Totals.Misses), plain} }},
+	{title: columnHeading(figures.PeakInUse), width: 8, cell: func(p *stats.Process) span {
+		return span{bytesText(p.Totals.PeakInUse),
+			plain}
+	}},
+	{title: columnHeading(figures.Creates), width: 9, cell: func(p *stats.Process) span { return span{formatTableCount(p.Totals.Creates), plain} }},
+	{title: columnHeading(figures.Cached), width: 8, pool: true, cell: func(p *stats.Process) span { return span{bytesText(p.Totals.Cached), cachedStyle} }},
+	{title: columnHeading(figures.LiveBuffers), width: 7, cell: func(p *stats.Process) span { return span{formatTableCount(p.Totals.LiveBuffers), plain} }},
+	{title: columnHeading(figures.Misses), width: 8, pool: true, cell: func(p *stats.Process) span { return span{formatTableCount(p.Totals.Misses), plain} }},
 }
 
 // pidOf returns the id of a process, empty for the row of all.

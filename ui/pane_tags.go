@@ -105,7 +105,7 @@ func (t *tagsPane) move(m motion) {
 	}
 }
 
-func (t *tagsPane) enter() { t.d.free.openSite() }
+func (t *tagsPane) handleEnter() { t.d.free.openSite() }
 
 // chooseTag moves the cursor to a tag, false if there is none of that name.
 func (t *tagsPane) chooseTag(name string) bool {
@@ -176,8 +176,8 @@ func (t *tagsPane) reverseSort() {
 	t.orderRows(t.d.shownSnapshot())
 }
 
-// current returns the chosen tag, nil when there is none.
-func (t *tagsPane) current(s *stats.Snapshot) *stats.Tag {
+// currentTag returns the chosen tag, nil when there is none.
+func (t *tagsPane) currentTag(s *stats.Snapshot) *stats.Tag {
 	if s == nil {
 		return nil
 	}
@@ -296,7 +296,7 @@ func (t *tagsPane) drawRow(r region, tag *stats.Tag, chosen bool, mark span, los
 			switch {
 			case lossy && slices.Contains(gaugeColumns, c.title):
 				text = "≈" + text
-			case t.groups.areSums() && (c.title == "HOLDS" || c.title == heading(figures.PeakInUse)):
+			case t.groups.areSums() && (c.title == "HOLDS" || c.title == columnHeading(figures.PeakInUse)):
 				text = "≤" + text // its sites may have had their most at other times
 			}
 			if chosen {
@@ -313,8 +313,8 @@ func (t *tagsPane) cellText(c *tagColumn, tag *stats.Tag) (style, string) {
 	sites := t.groups.by == bySite && t.d.processes.number == 0
 	if c.title != sinceTitle {
 		if c.title == hitTitle && sites && t.d.o.Judge != nil && t.d.live != nil && t.d.isLiveRun(t.d.live) {
-			late := t.d.o.Judge.Of(tag)
-			return lateStyle(tag, late.Hits, late.Misses), c.text(tag)
+			late := t.d.o.Judge.RecentRequests(tag)
+			return recentStyle(tag, late.Hits, late.Misses), c.text(tag)
 		}
 		return c.style(tag), c.text(tag)
 	}
@@ -327,7 +327,7 @@ func (t *tagsPane) cellText(c *tagColumn, tag *stats.Tag) (style, string) {
 
 // drawStack shows the call stack of the chosen tag.
 func (t *tagsPane) drawStack(r region, s *stats.Snapshot) {
-	tag, title := t.current(s), " call stack "
+	tag, title := t.currentTag(s), " call stack "
 	if t.groups.by != bySite {
 		title = " call sites "
 	}

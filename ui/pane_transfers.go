@@ -28,7 +28,7 @@ func (p *transfersPane) title(s *stats.Snapshot) (title, hint []span) {
 
 // filteredSites are the rows that the filter takes.
 func (p *transfersPane) filteredSites(s *stats.Snapshot) []stats.TransferSite {
-	return applyFilter(&p.d.filters[paneTransfers], s.Transfers.Sites, func(t *stats.TransferSite) string { return t.What() + " " + t.Name })
+	return applyFilter(&p.d.filters[paneTransfers], s.Transfers.Sites, func(t *stats.TransferSite) string { return t.WhatText() + " " + t.Name })
 }
 
 // speedText writes the speed of the transfers whose time is known.
@@ -40,7 +40,7 @@ func (p *transfersPane) draw(r region, s *stats.Snapshot) {
 	t := &s.Transfers
 	list := p.filteredSites(s)
 	sites := len(list)
-	if !t.Any() {
+	if !t.HasAny() {
 		r.writeLines(1, 0, "no command has moved memory", dim)
 		return
 	}
@@ -70,7 +70,7 @@ func (p *transfersPane) draw(r region, s *stats.Snapshot) {
 		r.writeTextBefore(transferBytes, y+i, bytesText(site.Bytes), style)
 		if name == transferName {
 			r.writeTextBefore(transferSpeed, y+i, speedText(&site.Flow), style)
-			r.writeText(transferCommand, y+i, site.What(), style)
+			r.writeText(transferCommand, y+i, site.WhatText(), style)
 		}
 		r.writeNameIn(name, y+i, r.w-name, site.Name, p.d.side, style)
 	}
@@ -118,7 +118,7 @@ func (p *transfersPane) drawDirections(r region, t *stats.Transfers) (rows int) 
 		if all := f.Pinned + f.Pageable; f.Pinned > 0 {
 			items = append(items, item{4, []span{{formatPercent(float64(f.Pinned)/float64(all)) + "%", plain}, {" pinned", dim}}})
 		}
-		if f.Cold > 0 && f.ColdKnown() {
+		if f.Cold > 0 && f.IsColdKnown() {
 			items = append(items, item{5, []span{{formatPercent(float64(f.Cold)/float64(f.Pages)) + "%", warnStyle}, {" into cold pages", dim}}})
 		}
 		x := r.writeAllItems(0, rows, 2, fitItems(items, r.w, 2)) + 2
@@ -136,4 +136,4 @@ func (p *transfersPane) move(m motion) {
 	}
 }
 
-func (p *transfersPane) enter() {}
+func (p *transfersPane) handleEnter() {}

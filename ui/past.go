@@ -25,8 +25,8 @@ type past struct {
 	tags    int               // of them together
 }
 
-// takeSnapshot takes the latest snapshot.
-func (p *past) takeSnapshot(s *stats.Snapshot) {
+// addSnapshot takes the latest snapshot.
+func (p *past) addSnapshot(s *stats.Snapshot) {
 	if n := len(p.moments); n > 0 && saturatingDifference(p.moments[n-1].Time, s.Time) < uint64(pastStep) {
 		return
 	}
@@ -69,8 +69,8 @@ func (p *past) indexAt(time uint64) int {
 	return i
 }
 
-// lookBack moves the time that a live dashboard shows by some moments. After the latest one it is live again.
-func (d *dashboard) lookBack(n int) {
+// moveByMoments moves the time that a live dashboard shows by some moments. After the latest one it is live again.
+func (d *dashboard) moveByMoments(n int) {
 	at := len(d.past.moments)
 	if d.frozen != nil {
 		if at = d.past.indexAt(d.frozen.Time); n < 0 && at >= 0 && d.past.moments[at].Time < d.frozen.Time {
@@ -168,7 +168,7 @@ func (d *dashboard) showEvent(s *stats.Snapshot, at uint64) {
 
 // eventText says what happened at a time.
 func (d *dashboard) eventText(s *stats.Snapshot, time uint64) string {
-	text := units.Clock(saturatingDifference(s.Started, time))
+	text := units.FormatClock(saturatingDifference(s.Started, time))
 	for i, m := range d.marks {
 		if m.time == time {
 			text += "  ★ mark " + formatCount(uint64(i+1))
@@ -195,7 +195,7 @@ func (d *dashboard) changeText(s *stats.Snapshot, text string) string {
 	if at < 0 {
 		return text
 	}
-	v, known := s.Limits[at].Number(value)
+	v, known := s.Limits[at].ParseValue(value)
 	if !known {
 		return text
 	}

@@ -23,8 +23,11 @@ func (w *sizeRow) totalBytes() uint64 {
 }
 
 var sizeColumns = []tableColumn[sizeRow]{
-	{title: heading(figures.InUse), width: 8, rank: 1, cell: func(w sizeRow) span { return span{bytesText(w.share.InUse), inUseStyle} }},
-	{title: heading(figures.Cached), width: 8, pool: true, cell: func(w sizeRow) span { return span{bytesText(w.share.Cached), cachedStyle} }},
+	{title: columnHeading(figures.InUse), width: 8, rank: 1, cell: func(w sizeRow) span {
+		return span{bytesText(w.share.InUse),
+			inUseStyle}
+	}},
+	{title: columnHeading(figures.Cached), width: 8, pool: true, cell: func(w sizeRow) span { return span{bytesText(w.share.Cached), cachedStyle} }},
 	{title: "COOL", width: 8, rank: 5, pool: true, cell: func(w sizeRow) span { return span{bytesText(w.share.Cooling), coolingStyle} }},
 	{title: "BLOCKS", width: 8, rank: 3, pool: true, cell: func(w sizeRow) span { return span{formatCount(w.share.Blocks), plain} }},
 	{title: "REUSE", width: 7, rank: 2, pool: true, cell: func(w sizeRow) span {
@@ -65,7 +68,7 @@ const barMin = 9
 // drawSizes draws the pool by size. The last line says whether the size that was asked for fits.
 func (p *freePane) drawSizes(r region, s *stats.Snapshot) {
 	if p.asked > 0 && r.h > 1 {
-		text, st := sourceFor(s, p.asked)
+		text, st := sourceTextFor(s, p.asked)
 		r.writeTextIn(1, r.h-1, r.w-2, text, st)
 		r = r.subRegion(0, 0, r.w, r.h-1)
 	}
@@ -116,7 +119,7 @@ func (p *freePane) askSize() {
 			case size == 0 || s == nil:
 			default:
 				p.asked = size
-				words, st := sourceFor(s, size)
+				words, st := sourceTextFor(s, size)
 				if d.zoom == paneHeap && len(heapSlabs(s)) > 0 {
 					words, st = fitsSlabs(sumHoles(heapSlabs(s)), size)
 				}
@@ -126,9 +129,9 @@ func (p *freePane) askSize() {
 	}
 }
 
-// sourceFor says where a buffer of a size could come from: the smallest free block or the largest range in a slab that has it,
+// sourceTextFor says where a buffer of a size could come from: the smallest free block or the largest range in a slab that has it,
 // and the device. Which free memory may serve a request also depends on its class and on the policy.
-func sourceFor(s *stats.Snapshot, size uint64) (string, style) {
+func sourceTextFor(s *stats.Snapshot, size uint64) (string, style) {
 	t := &s.Totals
 	text := bytesText(size) + " now: "
 	block, largest := uint64(0), uint64(0)
@@ -153,11 +156,11 @@ func sourceFor(s *stats.Snapshot, size uint64) (string, style) {
 	default:
 		text += "no free block or range, the largest is " + bytesText(max(largest, t.LargestCached))
 	}
-	return withDevice(s, size, text, block > 0 || t.LargestCached >= size)
+	return withDeviceText(s, size, text, block > 0 || t.LargestCached >= size)
 }
 
-// withDevice adds what the device has left.
-func withDevice(s *stats.Snapshot, size uint64, text string, pool bool) (string, style) {
+// withDeviceText adds what the device has left.
+func withDeviceText(s *stats.Snapshot, size uint64, text string, pool bool) (string, style) {
 	t, device := &s.Totals, &s.Device
 	st := goodStyle
 	if !pool {

@@ -154,7 +154,7 @@ func TestEndedProcessOnTheScreen(t *testing.T) {
 	s := crowdSnapshot(4)
 	s.Processes[3].Ended = s.Processes[3].Started + 7e9
 	d.Update(frameMsg{now: testStart, snap: s, app: App{PID: 4700}, hasApp: true})
-	if got := screen(d); !strings.Contains(got, "✗ "+signalName(9)) || !strings.Contains(got, units.Clock(7e9)) {
+	if got := screen(d); !strings.Contains(got, "✗ "+signalName(9)) || !strings.Contains(got, units.FormatClock(7e9)) {
 		t.Errorf("process 4 was killed after 7 s:\n%s", got)
 	}
 	press(d, "esc")

@@ -41,8 +41,8 @@ func (d *dashboard) enterPrompt() tea.Cmd {
 	return command
 }
 
-// movesPrompt returns the action of a key that moves in a list under a prompt.
-func movesPrompt(m motion) func(*dashboard, string) tea.Cmd {
+// promptMoveAction returns the action of a key that moves in a list under a prompt.
+func promptMoveAction(m motion) func(*dashboard, string) tea.Cmd {
 	return actionOf(func(d *dashboard) {
 		if d.prompt.moved != nil {
 			d.prompt.moved(m)

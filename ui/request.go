@@ -19,11 +19,11 @@ func (q *request) answerText(r *stats.Request, now uint64, ended bool) (text str
 	switch known := q.isAnsweredBy(r); {
 	case known && r.Refused != "":
 		return r.Refused, badStyle
-	case known && !r.Pending():
+	case known && !r.IsPending():
 		return "acknowledged", goodStyle
 	case ended:
 		return "the program ended before it answered", warnStyle
-	case known && r.Unanswered(now):
+	case known && r.IsUnanswered(now):
 		if q.late = true; !was {
 			return "the program does not answer", warnStyle
 		}

@@ -138,7 +138,7 @@ func TestRunRestoresTheTerminal(t *testing.T) {
 }
 
 func TestPanicsBecomeErrors(t *testing.T) {
-	g := &guarded{inner: newDashboard(Options{}, newTheme(Dark, Braille))}
+	g := &guarded{inner: newDashboard(Options{}, newTrueColorTheme(Dark, Braille))}
 	g.inner.w, g.inner.h, g.inner.dirty = 80, 24, true
 	g.inner.canvas = &canvas{w: 80, h: 24} // too small a grid: drawing panics
 	if got := g.View().Content; got != "" || g.failure == nil {
@@ -159,7 +159,7 @@ func TestNoTerminal(t *testing.T) {
 var colorful = regexp.MustCompile("\x1b\\[(1;)?[349]")
 
 func TestNoColor(t *testing.T) {
-	d := newDashboard(Options{}, newTheme(Mono, Braille))
+	d := newDashboard(Options{}, newTrueColorTheme(Mono, Braille))
 	d.resize(120, 36)
 	d.Update(frameMsg{now: testStart, snap: sampleSnapshot()})
 	if got := screen(d); colorful.MatchString(d.View().Content) || !strings.Contains(got, "▸ blur.c:88") {

@@ -101,8 +101,8 @@ type theme struct {
 	charts Charts
 }
 
-// newTheme returns a theme of all colours.
-func newTheme(name Theme, charts Charts) *theme {
+// newTrueColorTheme returns a theme of all colours.
+func newTrueColorTheme(name Theme, charts Charts) *theme {
 	return themeOf(&Options{Theme: name, Charts: charts, Colors: colorprofile.TrueColor})
 }
 
@@ -122,7 +122,7 @@ func themeOf(o *Options) *theme {
 	}
 	for k := range t.inks {
 		for i, c := range t.inks[k] {
-			t.open[k][i] = c.sequence(style(i))
+			t.open[k][i] = c.escapeSequence(style(i))
 		}
 	}
 	return t
@@ -153,8 +153,8 @@ func (t *theme) shadeCharts() {
 	}
 }
 
-// sequence returns the opening sequence of a style with these colours, from a rendered letter.
-func (i ink) sequence(st style) string {
+// escapeSequence returns the opening sequence of a style with these colours, from a rendered letter.
+func (i ink) escapeSequence(st style) string {
 	// Terminals draw bold black as grey.
 	s := lipgloss.NewStyle().Bold(bold[st] && i.text != "0").Reverse(filled[st] && i.behind == "")
 	if c := i.text; c != "" {

@@ -16,8 +16,8 @@ type tableColumn[T any] struct {
 	cell  func(T) span
 }
 
-// heading is the title of a column with a figure.
-func heading(f *figures.Figure) string { return strings.ToUpper(f.Title()) }
+// columnHeading is the title of a column with a figure.
+func columnHeading(f *figures.Figure) string { return strings.ToUpper(f.Title()) }
 
 // columnsFor returns the columns that fit w, and their width.
 func columnsFor[T any](all []tableColumn[T], w int, pool bool) (columns []tableColumn[T], used int) {
@@ -30,7 +30,7 @@ func columnsFor[T any](all []tableColumn[T], w int, pool bool) (columns []tableC
 		if used <= w || len(columns) == 0 {
 			return columns, used
 		}
-		columns = leaveOut(columns, func(c *tableColumn[T]) int { return c.rank })
+		columns = dropHighestRank(columns, func(c *tableColumn[T]) int { return c.rank })
 	}
 }
 

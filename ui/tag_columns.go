@@ -35,8 +35,8 @@ const (
 // lowHitRate is a hit rate that is worth a colour.
 const lowHitRate = 0.8
 
-// unlessZero returns a style, or dim for a zero.
-func unlessZero(v func(*stats.Tag) uint64, st style) func(*stats.Tag) style {
+// dimIfZero returns a style, or dim for a zero.
+func dimIfZero(v func(*stats.Tag) uint64, st style) func(*stats.Tag) style {
 	return func(t *stats.Tag) style {
 		if v(t) == 0 {
 			return dim
@@ -46,7 +46,7 @@ func unlessZero(v func(*stats.Tag) uint64, st style) func(*stats.Tag) style {
 }
 
 func numberColumn(title string, width, rank int, v func(*stats.Tag) uint64, text func(uint64) string, st style) tagColumn {
-	return tagColumn{title, width, rank, func(t *stats.Tag) string { return text(v(t)) }, unlessZero(v, st),
+	return tagColumn{title, width, rank, func(t *stats.Tag) string { return text(v(t)) }, dimIfZero(v, st),
 		func(a, b *stats.Tag) int { return cmp.Compare(v(b), v(a)) }, false}
 }
 
@@ -72,9 +72,9 @@ func hitStyle(t *stats.Tag) style {
 	return plain
 }
 
-// lateStyle returns the style of a row's hit rate by its latest requests. The rate itself is of the run, and dim where the two
+// recentStyle returns the style of a row's hit rate by its latest requests. The rate itself is of the run, and dim where the two
 // differ.
-func lateStyle(t *stats.Tag, hits, misses uint64) style {
+func recentStyle(t *stats.Tag, hits, misses uint64) style {
 	switch st := hitStyle(&stats.Tag{Hits: hits, Misses: misses}); {
 	case st == warnStyle, st == hitStyle(t):
 		return st
@@ -86,7 +86,7 @@ func wasteStyle(t *stats.Tag) style {
 	if t.Waste() >= 0.25 {
 		return warnStyle
 	}
-	return unlessZero(func(t *stats.Tag) uint64 { return saturatingDifference(t.Requested, t.InUse) }, plain)(t)
+	return dimIfZero(func(t *stats.Tag) uint64 { return saturatingDifference(t.Requested, t.InUse) }, plain)(t)
 }
 
 // asLowerBound marks the bytes of what was allocated before attach, which are known only from later uses.
@@ -105,18 +105,18 @@ func asLowerBound(c tagColumn) tagColumn {
 var tagColumns = [...]tagColumn{
 	{"TAG (call site)", 0, 0, nil, nil, func(a, b *stats.Tag) int { return cmp.Compare(a.Name, b.Name) }, false},
 	asLowerBound(numberColumn("HOLDS", 8, 0, mostHeldByTag, bytesText, inUseStyle)),
-	asLowerBound(numberColumn(heading(figures.InUse), 8, 10, func(t *stats.Tag) uint64 { return t.InUse }, bytesText, plain)),
-	numberColumn(heading(figures.LiveBuffers), 6, 4, func(t *stats.Tag) uint64 { return t.Live }, formatTableCount, plain),
-	asLowerBound(numberColumn(heading(figures.PeakInUse), 8, 9, func(t *stats.Tag) uint64 { return t.PeakInUse }, bytesText, plain)),
-	forPoolOnly(numberColumn(heading(figures.Cached), 8, 2, func(t *stats.Tag) uint64 { return t.Cached }, bytesText, cachedStyle)),
-	forPoolOnly(numberColumn(heading(figures.Idle), 8, 11, func(t *stats.Tag) uint64 { return t.Idle }, bytesText, cachedStyle)),
+	asLowerBound(numberColumn(columnHeading(figures.InUse), 8, 10, func(t *stats.Tag) uint64 { return t.InUse }, bytesText, plain)),
+	numberColumn(columnHeading(figures.LiveBuffers), 6, 4, func(t *stats.Tag) uint64 { return t.Live }, formatTableCount, plain),
+	asLowerBound(numberColumn(columnHeading(figures.PeakInUse), 8, 9, func(t *stats.Tag) uint64 { return t.PeakInUse }, bytesText, plain)),
+	forPoolOnly(numberColumn(columnHeading(figures.Cached), 8, 2, func(t *stats.Tag) uint64 { return t.Cached }, bytesText, cachedStyle)),
+	forPoolOnly(numberColumn(columnHeading(figures.Idle), 8, 11, func(t *stats.Tag) uint64 { return t.Idle }, bytesText, cachedStyle)),
 	forPoolOnly(numberColumn("FREE", 7, 7, func(t *stats.Tag) uint64 { return t.CachedCount }, formatTableCount, plain)),
 	{hitTitle, 6, 1, func(t *stats.Tag) string { return formatRatio(t.Hits, saturatingSum(t.Hits, t.Misses)) }, hitStyle,
 		func(a, b *stats.Tag) int { return cmp.Compare(b.HitRate(), a.HitRate()) }, true},
 	{sinceTitle, 7, 7, nil, nil, nil, true},
-	forPoolOnly(numberColumn(heading(figures.Misses), 8, 8, func(t *stats.Tag) uint64 { return t.Misses }, formatTableCount, plain)),
+	forPoolOnly(numberColumn(columnHeading(figures.Misses), 8, 8, func(t *stats.Tag) uint64 { return t.Misses }, formatTableCount, plain)),
 	numberColumn("ALLOC/S", 9, 3, func(t *stats.Tag) uint64 { return t.Window }, formatTableCount, plain),
-	{heading(figures.Waste), 7, 5, func(t *stats.Tag) string { return formatPercent(t.Waste()) + "%" }, wasteStyle,
+	{columnHeading(figures.Waste), 7, 5, func(t *stats.Tag) string { return formatPercent(t.Waste()) + "%" }, wasteStyle,
 		func(a, b *stats.Tag) int { return cmp.Compare(b.Waste(), a.Waste()) }, true},
 	{trendTitle, trendWide + 2, 6, nil, nil, nil, false},
 }
@@ -128,7 +128,7 @@ const hitTitle = "HIT%"
 const sinceTitle = "HIT%Δ"
 
 // gaugeColumns are the columns whose values lost events may have made too high or too low.
-var gaugeColumns = []string{"HOLDS", heading(figures.InUse), heading(figures.LiveBuffers), heading(figures.PeakInUse), heading(figures.Cached), heading(figures.Idle), "FREE"}
+var gaugeColumns = []string{"HOLDS", columnHeading(figures.InUse), columnHeading(figures.LiveBuffers), columnHeading(figures.PeakInUse), columnHeading(figures.Cached), columnHeading(figures.Idle), "FREE"}
 
 const sortHeld = 1
 

@@ -82,7 +82,7 @@ func (d *dashboard) rowText() string {
 		}
 		return ""
 	case panePoints:
-		if point := d.points.current(); point != nil {
+		if point := d.points.currentPoint(); point != nil {
 			return strings.TrimSpace(point.Title + ": " + point.Text + "  " + point.Tag)
 		}
 		return ""
@@ -93,7 +93,7 @@ func (d *dashboard) rowText() string {
 		}
 		return ""
 	default:
-		return tagText(d.tags.current(s), d.mode.pool)
+		return tagText(d.tags.currentTag(s), d.mode.pool)
 	}
 }
 

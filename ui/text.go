@@ -109,8 +109,8 @@ var consoleFor = map[string]string{
 	"▪": "■", "▸": "►", "◂": "◄", "✓": "√",
 }
 
-// write writes a cell with the characters that there are.
-func (c Charts) write(b *strings.Builder, cluster string) {
+// writeCluster writes a cell with the characters that there are.
+func (c Charts) writeCluster(b *strings.Builder, cluster string) {
 	switch replaced, ours := asciiFor[cluster]; {
 	case c == ASCII:
 		writeASCII(b, cluster)

@@ -44,7 +44,7 @@ func TestTextHasContrast(t *testing.T) {
 	} {
 		inks := slices.Clone(palettes[theme][:])
 		if theme < fewDark { // and the shades of charts
-			for _, shaded := range newTheme(theme, Braille).inks[1:] {
+			for _, shaded := range newTrueColorTheme(theme, Braille).inks[1:] {
 				inks = append(inks, shaded[:]...)
 			}
 		}
@@ -96,7 +96,7 @@ func TestThemeFollowsTheTerminal(t *testing.T) {
 
 // TestMonoKeepsBoldAndReverse: without colours the cursor is reversed, and what is important is bold.
 func TestMonoKeepsBoldAndReverse(t *testing.T) {
-	m := newTheme(Mono, Braille)
+	m := newTrueColorTheme(Mono, Braille)
 	for st, open := range m.open[shadeCount-1] {
 		if strings.Contains(open, "3") || strings.Contains(open, "4") {
 			t.Errorf("%s has a colour: %q", styleNames[st], open)

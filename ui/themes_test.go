@@ -55,7 +55,7 @@ func TestThemesGolden(t *testing.T) {
 	var b strings.Builder
 	for _, profile := range []colorprofile.Profile{colorprofile.TrueColor, colorprofile.ANSI256, colorprofile.ANSI} {
 		for theme, name := range map[Theme]string{Dark: "dark", Light: "light", HighContrast: "high contrast", Mono: "mono"} {
-			shaded := newTheme(theme, Braille)
+			shaded := newTrueColorTheme(theme, Braille)
 			if profile == colorprofile.ANSI {
 				shaded = themeOf(&Options{Theme: theme, Colors: profile})
 			}
@@ -79,7 +79,7 @@ func TestThemesGolden(t *testing.T) {
 
 // TestNothingAfterAFill: blanks after text with a colour behind it have none.
 func TestNothingAfterAFill(t *testing.T) {
-	c, th := newCanvas(7, 1), newTheme(Dark, Braille)
+	c, th := newCanvas(7, 1), newTrueColorTheme(Dark, Braille)
 	c.wholeRegion().writeSpans(0, 0, span{" A ", bannerStyle}, span{"   x", plain})
 	if got, want := c.encode(th), th.open[0][bannerStyle]+" A "+th.reset+"   x"; got != want {
 		t.Errorf("%q, want %q", got, want)
@@ -91,7 +91,7 @@ func TestNothingAfterAFill(t *testing.T) {
 func TestChartsHaveShades(t *testing.T) {
 	for _, name := range []Theme{Dark, Light} {
 		_, behind := pictureColors(name)
-		inks := newTheme(name, Braille).inks
+		inks := newTrueColorTheme(name, Braille).inks
 		for _, st := range charted {
 			if inks[0][st] != palettes[name][st] {
 				t.Errorf("theme %d, %s: the bottom has %v", name, styleNames[st], inks[0][st])
@@ -103,7 +103,7 @@ func TestChartsHaveShades(t *testing.T) {
 			}
 		}
 	}
-	for _, th := range []*theme{newTheme(Mono, Braille), themeOf(&Options{Colors: colorprofile.ANSI})} {
+	for _, th := range []*theme{newTrueColorTheme(Mono, Braille), themeOf(&Options{Colors: colorprofile.ANSI})} {
 		if th.open[shadeCount-1] != th.open[0] {
 			t.Errorf("theme %d has shades", th.name)
 		}
@@ -119,7 +119,7 @@ func TestChartsHaveShades(t *testing.T) {
 			t.Errorf("no chart has shade %d", k)
 		}
 	}
-	if svg := d.canvas.drawSVG(newTheme(Dark, Braille), "x"); !strings.Contains(svg, `class="s15-3 s15"`) || !strings.Contains(svg, "\n.s15-3{fill:#") {
+	if svg := d.canvas.drawSVG(newTrueColorTheme(Dark, Braille), "x"); !strings.Contains(svg, `class="s15-3 s15"`) || !strings.Contains(svg, "\n.s15-3{fill:#") {
 		t.Error("the picture has no shades")
 	}
 }

@@ -70,7 +70,7 @@ func (d *dashboard) timelineOfRun(s *stats.Snapshot) timeline {
 	}
 	if d.hasEnded() {
 		t.over = true
-		last := s.Ended()
+		last := s.EndTime()
 		at := sort.Search(len(t.samples), func(i int) bool { return t.samples[i].Time > last })
 		t.samples = t.samples[:min(at+1, len(t.samples))] // the sample with the end in it
 	}
@@ -262,5 +262,5 @@ func axisTime(ns uint64) string {
 	case ns%minute == 0 && ns < 2*hour:
 		return formatCount(ns/minute) + "m"
 	}
-	return strings.TrimPrefix(units.Clock(ns), "0")
+	return strings.TrimPrefix(units.FormatClock(ns), "0")
 }

@@ -82,7 +82,7 @@ func (d *dashboard) travelInstants(instants int) {
 	if d.mode.recording {
 		d.cursor.moveBy(instants)
 	} else {
-		d.lookBack(instants)
+		d.moveByMoments(instants)
 	}
 }
 
@@ -175,7 +175,7 @@ func exactTime(ns uint64) string {
 	if ms < 60_000 {
 		return strconv.FormatUint(ms/1000, 10) + "." + rest + " s"
 	}
-	return units.Clock(ns) + "." + rest
+	return units.FormatClock(ns) + "." + rest
 }
 
 // messageText is the message about a recording.

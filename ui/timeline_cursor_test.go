@@ -45,7 +45,7 @@ func sampleRecording() *fakeRecording {
 
 func newViewTest(r *fakeRecording, w, h int, at uint64) *dashboard {
 	o := Options{Moment: r.at, At: at, ReadOnly: true, Judge: &analysis.Live{Still: true}}
-	d := newDashboard(o, newTheme(Dark, Braille))
+	d := newDashboard(o, newTrueColorTheme(Dark, Braille))
 	d.Update(tea.WindowSizeMsg{Width: w, Height: h})
 	d.Update(frameMsg{now: testStart})
 	return d
@@ -215,7 +215,7 @@ func TestNothingEscapesTheView(t *testing.T) {
 			return m
 		}
 		o := Options{Moment: anyMoment, At: anyNumber().Draw(t, "at"), Charts: rapid.SampledFrom([]Charts{Braille, Blocks, HalfBlocks, ASCII}).Draw(t, "charts"), Judge: &analysis.Live{Still: true}}
-		d := newDashboard(o, newTheme(Dark, o.Charts))
+		d := newDashboard(o, newTrueColorTheme(Dark, o.Charts))
 		d.Update(tea.WindowSizeMsg{Width: w, Height: h})
 		d.Update(frameMsg{now: testStart})
 		for _, k := range rapid.SliceOfN(rapid.SampledFrom(keys), 0, 6).Draw(t, "keys") {

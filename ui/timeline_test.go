@@ -74,7 +74,7 @@ func TestPastIsBounded(t *testing.T) {
 		var p past
 		list := make([]stats.Tag, tags)
 		for i := range uint64(5000) {
-			p.takeSnapshot(&stats.Snapshot{Time: i * uint64(pastStep), Tags: list})
+			p.addSnapshot(&stats.Snapshot{Time: i * uint64(pastStep), Tags: list})
 		}
 		if n := len(p.moments); n > pastMoments || n > pastFewest && n*tags > pastTags || n < min(pastFewest/2, pastTags/tags+1) {
 			t.Errorf("%d tags: %d moments", tags, n)
@@ -270,7 +270,7 @@ func TestScales(t *testing.T) {
 	}
 	for _, v := range []uint64{0, 1, 5, 1000, 900 * mib, 1<<63 - 1, math.MaxUint64} {
 		for parts := 1; parts <= 16; parts++ {
-			if top := niceCeiling(v, parts); top < v || v > 64 && v < 1<<62 && top > v+v/3 {
+			if top := roundAxisTop(v, parts); top < v || v > 64 && v < 1<<62 && top > v+v/3 {
 				t.Errorf("%d in %d parts: %d", v, parts, top)
 			}
 		}

@@ -57,7 +57,7 @@ func newTest(o Options, w, h int, s *stats.Snapshot) *dashboard {
 	if o.Judge == nil {
 		o.Judge = &analysis.Live{Still: o.Moment != nil, Replay: gaining}
 	}
-	d := newDashboard(o, newTheme(o.Theme, o.Charts))
+	d := newDashboard(o, newTrueColorTheme(o.Theme, o.Charts))
 	d.Update(tea.WindowSizeMsg{Width: w, Height: h})
 	d.Update(frameMsg{now: testStart, snap: s, lines: sampleOutput(), next: 4})
 	return d

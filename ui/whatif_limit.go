@@ -12,7 +12,7 @@ type curveMark struct {
 
 // limitMarks returns the limit in force, if there is one, and the limit that the user tries.
 func (p *curvePane) limitMarks() (limitMarks []curveMark) {
-	if present, limited := p.d.live.CachedMost(); limited {
+	if present, limited := p.d.live.MaxCachedBytes(); limited {
 		limitMarks = append(limitMarks, curveMark{present, "│", p.d.mode.limitName, strong})
 	}
 	if limit := p.triedLimit(); limit > 0 {
@@ -65,7 +65,7 @@ func (p *curvePane) adjustTried(s limitStep) {
 	if limit == 0 {
 		limit = p.sufficientLimit()
 	}
-	if s.isUp() {
+	if s.isUpward() {
 		limit *= 2
 	} else {
 		limit /= 2

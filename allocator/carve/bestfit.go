@@ -91,7 +91,7 @@ func (b *bestFit) Carve(size uint64) (Part, bool) {
 	if size == 0 {
 		return Part{}, false
 	}
-	i := b.order.AtLeast(&b.free, size)
+	i := b.order.SmallestAtLeast(&b.free, size)
 	if i == 0 {
 		return Part{}, false
 	}

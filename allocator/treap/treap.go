@@ -115,8 +115,8 @@ func (f *Forest) join(a, b int32) (root int32) {
 	return root
 }
 
-// AtLeast returns the first node whose size is size or more, 0 when there is none.
-func (f *Forest) AtLeast(t *Tree, size uint64) (found int32) {
+// SmallestAtLeast returns the first node whose size is size or more, 0 when there is none.
+func (f *Forest) SmallestAtLeast(t *Tree, size uint64) (found int32) {
 	for at := t.Root; at != 0; {
 		n := &f.nodes[at]
 		if n.size >= size {

@@ -60,7 +60,7 @@ func compare(t *testing.T, forest *Forest, tree *Tree, list []item, size uint64)
 	if !slices.Equal(got, want) || tree.Count != len(list) {
 		t.Fatalf("the tree counts %d and holds %v, want %v", tree.Count, got, want)
 	}
-	if got := forest.AtLeast(tree, size); got != fits {
+	if got := forest.SmallestAtLeast(tree, size); got != fits {
 		t.Fatalf("the first of size %d is %d, want %d", size, got, fits)
 	}
 	if got := forest.Last(tree); got != last {

@@ -19,7 +19,7 @@ import (
 func fakeAttach() {
 	cmd := newAttachCommand(startFake)
 	cmd.SetArgs(os.Args[1:])
-	reportError(cmd.Execute(), os.Stderr).Exit()
+	reportError(cmd.Execute(), os.Stderr).ExitLike()
 }
 
 func startFake(o tracer.Options) (watch.Feed, error) {
@@ -111,19 +111,19 @@ func (f *fakeFeed) Detach() error {
 	return nil
 }
 
-func (f *fakeFeed) Watched() int {
+func (f *fakeFeed) WatchedCount() int {
 	if f.mode == "nothing" {
 		return 0
 	}
 	return len(f.pids)
 }
 
-func (f *fakeFeed) Wake() {
+func (f *fakeFeed) WakePoll() {
 	select {
 	case f.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (*fakeFeed) Open(_ uint32, path string) string { return path }
-func (*fakeFeed) Close() error                      { return nil }
+func (*fakeFeed) OpenablePath(_ uint32, path string) string { return path }
+func (*fakeFeed) Close() error                              { return nil }

@@ -25,7 +25,7 @@ func newExportCommand() *cobra.Command {
 		"lake": &asLake, "tag": &o.Tag, "wrapper:read": new(string), "at:export": &o.At, "max-events": &o.MaxEvents, "min-size": &o.MinSize, "counters-every": &o.CountersEvery,
 		"lifetimes": &o.Lifetimes, "no-lifetimes": &o.NoLifetimes, "flows": &o.Flows, "compact": &o.Compact, "output:export": &o.Output.Path,
 		"format:export": &o.Format, "table": &o.Table, "force": &o.Output.Force,
-	}.addFields(partFields(&o.Part)), interruptible(func(cmd *cobra.Command, args []string) error {
+	}.addFields(partFields(&o.Part)), makeInterruptible(func(cmd *cobra.Command, args []string) error {
 		if asLake || len(args) > 1 {
 			return convert.ExportLake(args, &o, cmd.Flags().Changed)
 		}
@@ -45,9 +45,10 @@ func newImportCommand() *cobra.Command {
 		Example: "  gpumemtop import rmm_log.csv -o run.gmt && gpumemtop replay --policy slab run.gmt\n" +
 			"  gpumemtop import --format clintercept clintercept_log.txt -o run.gmt",
 		Args: oneFile,
-	}, recordingOutput(&output).addFields(fields{"format:import": &format}), interruptible(func(_ *cobra.Command, args []string) error {
-		return convert.Import(args[0], format, output)
-	}))
+	}, recordingOutputFields(&output).addFields(fields{"format:import": &format}),
+		makeInterruptible(func(_ *cobra.Command, args []string) error {
+			return convert.Import(args[0], format, output)
+		}))
 }
 
 func newTrimCommand() *cobra.Command {
@@ -62,7 +63,7 @@ func newTrimCommand() *cobra.Command {
 		Annotations: map[string]string{usageKey: "gpumemtop trim [--since TIME] [--until TIME] [--process PID] -o OUT [-f] FILE"},
 		Example:     "  gpumemtop trim run.gmt --since 10s --until 20s -o ten.gmt\n  gpumemtop trim torn.gmt -o whole.gmt",
 		Args:        oneFile,
-	}, recordingOutput(&output).addFields(partFields(&part)), interruptible(func(_ *cobra.Command, args []string) error {
+	}, recordingOutputFields(&output).addFields(partFields(&part)), makeInterruptible(func(_ *cobra.Command, args []string) error {
 		return convert.Trim(args[0], part, output)
 	}))
 }
@@ -79,12 +80,12 @@ func newMergeCommand() *cobra.Command {
 		Annotations: map[string]string{usageKey: "gpumemtop merge -o OUT [-f] FILE FILE..."},
 		Example:     "  mpirun -n 4 gpumemtop record -o rank-%h-%p.gmt ./app\n  gpumemtop merge rank-*.gmt -o all.gmt",
 		Args:        checkArgumentCount(2, 0, "two recordings or more"),
-	}, recordingOutput(&output), interruptible(func(_ *cobra.Command, args []string) error {
+	}, recordingOutputFields(&output), makeInterruptible(func(_ *cobra.Command, args []string) error {
 		return convert.Merge(args, output)
 	}))
 }
 
-func recordingOutput(o *files.Output) fields {
+func recordingOutputFields(o *files.Output) fields {
 	return fields{"output:recording": &o.Path, "force": &o.Force}
 }
 
@@ -100,7 +101,7 @@ func newReduceCommand() *cobra.Command {
 		Example:     "  gpumemtop reduce logs/ -o job.parquet\n  gpumemtop reduce --top 5 logs/",
 		Args:        checkArgumentCount(1, 0, "one folder or more"),
 	}, fields{"output:reduce": &o.Output.Path, "force": &o.Output.Force, "json:reduce": &o.JSON, "top": &o.Top},
-		interruptible(func(cmd *cobra.Command, args []string) error {
+		makeInterruptible(func(cmd *cobra.Command, args []string) error {
 			return convert.Reduce(cmd.OutOrStdout(), args, &o)
 		}))
 }
@@ -120,7 +121,7 @@ func newLibraryCommand() *cobra.Command {
 		Example: "  gpumemtop library -o /shared/libgpumemtop.so\n" +
 			"  GPUMEMTOP_LOG=/shared/logs LD_PRELOAD=/shared/libgpumemtop.so ./app",
 		Args: refuseArguments,
-	}, fields{"output:library": &output.Path, "force": &output.Force}, interruptible(func(*cobra.Command, []string) error {
-		return convert.Library(output)
+	}, fields{"output:library": &output.Path, "force": &output.Force}, makeInterruptible(func(*cobra.Command, []string) error {
+		return convert.WriteLibrary(output)
 	}))
 }

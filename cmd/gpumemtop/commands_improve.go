@@ -33,8 +33,8 @@ func newReplayCommand() *cobra.Command {
 			"  gpumemtop probe --format json -o card.json       on another machine; here, what the run would cost there:\n" +
 			"  gpumemtop replay --device-cost card.json run.gmt",
 		Args: oneFile,
-	}, fields{"capacity": &o.Capacity, "format": &o.Format, "plan": &o.Plan}.addFields(fixedPolicy(&o.PolicyChoice)).addFields(costFields(&o.Cost)),
-		interruptible(func(cmd *cobra.Command, args []string) error { return study.Replay(cmd.OutOrStdout(), args[0], &o) }))
+	}, fields{"capacity": &o.Capacity, "format": &o.Format, "plan": &o.Plan}.addFields(fixedPolicyFields(&o.PolicyChoice)).addFields(costFields(&o.Cost)),
+		makeInterruptible(func(cmd *cobra.Command, args []string) error { return study.Replay(cmd.OutOrStdout(), args[0], &o) }))
 }
 
 func newTuneCommand() *cobra.Command {
@@ -64,7 +64,7 @@ func newTuneCommand() *cobra.Command {
 	}, fields{
 		"live": &live, "budget:tune": &o.Budget, "configurations": &o.Configurations, "max-memory": &o.MaxMemory, "write": &o.Output.Path,
 		"force": &o.Output.Force, "format": &format,
-	}.addFields(fixedPolicy(&o.Setup.PolicyChoice)).addFields(costFields(&o.Cost)), func(cmd *cobra.Command, args []string) error {
+	}.addFields(fixedPolicyFields(&o.Setup.PolicyChoice)).addFields(costFields(&o.Cost)), func(cmd *cobra.Command, args []string) error {
 		o.PresentGiven = slices.ContainsFunc([]string{"policy", "set", "max-cached"}, cmd.Flags().Changed)
 		out := cmd.OutOrStdout()
 		if o.Output.Path == "-" { // standard output gets only the settings
@@ -111,7 +111,7 @@ func newAdviseCommand() *cobra.Command {
 		Args: checkArgumentCount(1, 0, "one recording or more"),
 	}, fields{"wrapper:read": new(string), "form": &o.Form, "sizes": &o.Sizes, "steps": &o.Steps, "max:advise": &o.Most, "format": &o.Format,
 		"write:plan": &o.Plan.Path, "force": &o.Plan.Force},
-		interruptible(func(cmd *cobra.Command, args []string) error { return study.Advise(cmd.OutOrStdout(), args, &o) }))
+		makeInterruptible(func(cmd *cobra.Command, args []string) error { return study.Advise(cmd.OutOrStdout(), args, &o) }))
 }
 
 func newPlanCommand() *cobra.Command {
@@ -130,6 +130,6 @@ func newPlanCommand() *cobra.Command {
 	}, fields{
 		"capacity:plan": &o.Capacity, "alignment": &o.Alignment, "timeout:plan": &o.Timeout, "output:plan": &o.Output.Path, "force": &o.Output.Force,
 	}, func(cmd *cobra.Command, args []string) error {
-		return study.Place(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], &o)
+		return study.PlaceBuffers(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], &o)
 	})
 }

@@ -26,7 +26,7 @@ func newPoliciesCommand() *cobra.Command {
 		Annotations: map[string]string{usageKey: "gpumemtop policies [NAME...]"},
 		Example:     "  gpumemtop policies\n  gpumemtop policies slab  one of them, with its limits",
 		ValidArgs:   append(allocator.PolicyNames(), allocator.Auto),
-	}, fields{}, interruptible(func(cmd *cobra.Command, args []string) error {
+	}, fields{}, makeInterruptible(func(cmd *cobra.Command, args []string) error {
 		for _, name := range args {
 			if err := checkPolicyName(name); err != nil {
 				return err
@@ -70,7 +70,7 @@ func newDoctorCommand() *cobra.Command {
 		Annotations: map[string]string{usageKey: "gpumemtop doctor [--format text|json]"},
 		Example:     "  gpumemtop doctor\n  gpumemtop doctor --format json | jq -r '.lines[].text'",
 		Args:        refuseArguments,
-	}, fields{"format": &format}, interruptible(func(cmd *cobra.Command, _ []string) error {
+	}, fields{"format": &format}, makeInterruptible(func(cmd *cobra.Command, _ []string) error {
 		variables := map[string]string{}
 		for i := range settings {
 			if name := settings[i].envName(); name != "" {
@@ -102,7 +102,7 @@ func newVersionCommand() *cobra.Command {
 		Annotations: map[string]string{usageKey: "gpumemtop version [--json]"},
 		Example:     "  gpumemtop version\n  gpumemtop version --json | jq .recording_format",
 		Args:        refuseArguments,
-	}, fields{"json:version": &asJSON}, interruptible(func(cmd *cobra.Command, _ []string) error {
+	}, fields{"json:version": &asJSON}, makeInterruptible(func(cmd *cobra.Command, _ []string) error {
 		if !asJSON {
 			return console.WriteText(cmd.OutOrStdout(), "gpumemtop version "+versionText()+"\n")
 		}

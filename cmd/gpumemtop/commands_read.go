@@ -41,7 +41,7 @@ func newReportCommand() *cobra.Command {
 	}, fields{
 		"tag": &o.Tag, "all:report": &o.All, "section": &o.Section, "curve": &o.Curve, "top": &o.Top, "output:text": &o.Output.Path, "force": &o.Output.Force, "format:report": &o.Format,
 		"wrapper:read": new(string), "device-cost:touch": &o.Cost.File, "device:cost": &o.Cost.Device,
-	}.addFields(partFields(&o.Part)), interruptible(func(cmd *cobra.Command, args []string) error {
+	}.addFields(partFields(&o.Part)), makeInterruptible(func(cmd *cobra.Command, args []string) error {
 		return read.Report(cmd.OutOrStdout(), args[0], &o, cmd.Flags().Changed)
 	}))
 }
@@ -57,7 +57,7 @@ func newInfoCommand() *cobra.Command {
 		Example: "  gpumemtop info blur.gmt\n" +
 			"  gpumemtop info --format json blur.gmt | jq .processes",
 		Args: oneFile,
-	}, fields{"format": &format}, interruptible(func(cmd *cobra.Command, args []string) error {
+	}, fields{"format": &format}, makeInterruptible(func(cmd *cobra.Command, args []string) error {
 		return read.Info(cmd.OutOrStdout(), args[0], format)
 	}))
 }
@@ -73,9 +73,10 @@ func newDiffCommand() *cobra.Command {
 		Example: "  gpumemtop diff before.gmt after.gmt\n" +
 			"  gpumemtop diff --top 5 --wrapper '^my_alloc$' before.gmt after.gmt",
 		Args: checkArgumentCount(2, 2, "two recordings"),
-	}, fields{"wrapper:read": new(string), "top": &top, "format": &format}, interruptible(func(cmd *cobra.Command, args []string) error {
-		return read.Diff(cmd.OutOrStdout(), args[0], args[1], format, top)
-	}))
+	}, fields{"wrapper:read": new(string), "top": &top, "format": &format},
+		makeInterruptible(func(cmd *cobra.Command, args []string) error {
+			return read.Diff(cmd.OutOrStdout(), args[0], args[1], format, top)
+		}))
 }
 
 func newCheckCommand() *cobra.Command {
@@ -93,7 +94,7 @@ func newCheckCommand() *cobra.Command {
 		Example: "  gpumemtop record -o ci.gmt -- ./blur && gpumemtop check ci.gmt --rules memory.toml\n" +
 			"  gpumemtop check ci.gmt --rules memory.toml --format json | jq .rules",
 		Args: oneFile,
-	}, fields{"wrapper:read": new(string), "rules": &rules, "format": &format}, interruptible(func(cmd *cobra.Command, args []string) error {
+	}, fields{"wrapper:read": new(string), "rules": &rules, "format": &format}, makeInterruptible(func(cmd *cobra.Command, args []string) error {
 		return read.Check(cmd.OutOrStdout(), args[0], rules, format)
 	}))
 }

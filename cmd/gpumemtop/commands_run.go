@@ -27,8 +27,8 @@ func defaultDashboard() watch.DashboardOptions {
 	return watch.DashboardOptions{Refresh: watch.UsualRefresh(), Theme: watch.Themes[0], Charts: watch.Charts[0], Mouse: true, NoColor: os.Getenv("NO_COLOR") != ""}
 }
 
-// fixedPolicy returns the settings of commands whose policy does not change.
-func fixedPolicy(c *watch.PolicyChoice) fields {
+// fixedPolicyFields returns the settings of commands whose policy does not change.
+func fixedPolicyFields(c *watch.PolicyChoice) fields {
 	return fields{"policy:fixed": &c.Policy, "set": &c.Set, "max-cached": &c.MaxCached}
 }
 
@@ -219,7 +219,7 @@ func newFitCommand() *cobra.Command {
 			"  gpumemtop fit --on adreno-740 blur.gmt             would it run there?",
 		Args: cobra.ArbitraryArgs,
 	}, fields{"on": &device, "spill:fit": &spill, "bandwidth": &bandwidth, "resolution": &o.Resolution, "timeout:fit": &o.Timeout, "format": &format}.
-		addFields(fixedPolicy(&o.Setup.PolicyChoice)).addFields(siteFields(&o.Setup)), func(cmd *cobra.Command, args []string) error {
+		addFields(fixedPolicyFields(&o.Setup.PolicyChoice)).addFields(siteFields(&o.Setup)), func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().Changed("on") {
 			return fitOnDevice(cmd, device, format, args)
 		}
@@ -241,7 +241,7 @@ func fitOnDevice(cmd *cobra.Command, device, format string, args []string) error
 	if err := refuseRunFlags(cmd, "on", "spill", "bandwidth"); err != nil {
 		return err
 	}
-	defer console.Interruptible()()
+	defer console.CatchInterrupts()()
 	return study.FitOn(cmd.OutOrStdout(), device, format, args)
 }
 
@@ -250,7 +250,7 @@ func fitSpill(cmd *cobra.Command, bandwidth, format string, args []string) error
 	if err := refuseRunFlags(cmd, "spill"); err != nil {
 		return err
 	}
-	defer console.Interruptible()()
+	defer console.CatchInterrupts()()
 	return study.FitSpill(cmd.OutOrStdout(), bandwidth, format, args)
 }
 
@@ -292,7 +292,7 @@ func newCompareCommand() *cobra.Command {
 			"  gpumemtop compare --outputs ./blur 4096            does it depend on memory that it never wrote?",
 		Args: cobra.ArbitraryArgs,
 	}, fields{"runs": &o.Runs, "budget:compare": &o.Budget, "against": &o.Against, "outputs": &outputs, "format": &format}.
-		addFields(fixedPolicy(&o.Setup.PolicyChoice)).addFields(siteFields(&o.Setup)), func(cmd *cobra.Command, args []string) error {
+		addFields(fixedPolicyFields(&o.Setup.PolicyChoice)).addFields(siteFields(&o.Setup)), func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return errors.New("no program to compare: gpumemtop compare CMD [ARGS...]")
 		}

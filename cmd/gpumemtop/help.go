@@ -94,15 +94,15 @@ func showHelp(cmd *cobra.Command) {
 	writeCommands(&b, cmd, width)
 	writeSettings(&b, cmd, width)
 	if commandKind(cmd) != "" {
-		b.WriteString("\n" + console.Wrap("Every setting except "+strings.Join(withoutVariable(cmd.Flags()), ", ")+" can also come from the environment, "+
+		b.WriteString("\n" + console.Wrap("Every setting except "+strings.Join(flagsWithoutVariable(cmd.Flags()), ", ")+" can also come from the environment, "+
 			"--stack-depth from GPUMEMTOP_STACK_DEPTH and so on, or from a file, see --config.", 0, width) + "\n")
 	}
 	_, _ = io.WriteString(cmd.OutOrStdout(), b.String())
 }
 
-// withoutVariable returns the flags that have no variable, because they would be dangerous in an environment, or belong to one
+// flagsWithoutVariable returns the flags that have no variable, because they would be dangerous in an environment, or belong to one
 // command.
-func withoutVariable(flags *pflag.FlagSet) []string {
+func flagsWithoutVariable(flags *pflag.FlagSet) []string {
 	var names []string
 	for _, s := range settingsOf(flags) {
 		if !s.env {
@@ -148,7 +148,7 @@ func writeSettings(b *strings.Builder, cmd *cobra.Command, width int) {
 			default:
 				b.WriteString(title)
 				title = ""
-				writeRow(b, flagWidth, s.flag(), s.help+defaultText(flags.Lookup(s.name)), width)
+				writeRow(b, flagWidth, s.flagWithValue(), s.help+defaultText(flags.Lookup(s.name)), width)
 			}
 		}
 	}
@@ -166,8 +166,8 @@ func writeRow(b *strings.Builder, indent int, name, help string, width int) {
 	b.WriteString(console.Wrap(help, indent+2, width) + "\n")
 }
 
-// flag returns the flag with its value: "-o, --output FILE".
-func (s *setting) flag() string {
+// flagWithValue returns the flag with its value: "-o, --output FILE".
+func (s *setting) flagWithValue() string {
 	text := "--" + s.name
 	if s.short != "" {
 		text = "-" + s.short + ", " + text

@@ -42,7 +42,7 @@ func TestHelpAll(t *testing.T) {
 		}
 		whole := helpOf(t, cmd)
 		for _, s := range settingsOf(cmd.Flags()) {
-			if in := strings.Contains(short, "  "+s.flag()); in == s.expert || !strings.Contains(whole, "  "+s.flag()) {
+			if in := strings.Contains(short, "  "+s.flagWithValue()); in == s.expert || !strings.Contains(whole, "  "+s.flagWithValue()) {
 				t.Errorf("%s: --%s is in --help: %t", cmd.Name(), s.name, in)
 			}
 		}

@@ -13,11 +13,11 @@ import (
 )
 
 func main() {
-	inherited.KeepIgnored()
+	inherited.IgnoreAgain()
 	study.RunDriverChild()
 	root := newRootCommand(os.Args[1:]...)
 	root.SetArgs(os.Args[1:])
-	reportError(root.Execute(), os.Stderr).Exit()
+	reportError(root.Execute(), os.Stderr).ExitLike()
 }
 
 // reportError reports an error and returns the status to end with.

@@ -19,7 +19,7 @@ import (
 func newRootCommand(words ...string) *cobra.Command {
 	root := newRunCommand()
 	root.Version = versionText() // Cobra writes "gpumemtop version" before it. A template would make the linker keep every method
-	all := len(words) == 0 || slices.ContainsFunc(words, listsCommands)
+	all := len(words) == 0 || slices.ContainsFunc(words, needsAllCommands)
 	for _, group := range commandGroups() {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
 		for _, c := range group.commands {
@@ -68,8 +68,8 @@ func commandGroups() []commandGroup {
 	}
 }
 
-// listsCommands reports whether a word is a command that may need all commands, such as help and completion.
-func listsCommands(word string) bool {
+// needsAllCommands reports whether a word is a command that may need all commands, such as help and completion.
+func needsAllCommands(word string) bool {
 	return word == "help" || word == "completion" || word == cobra.ShellCompRequestCmd || word == cobra.ShellCompNoDescRequestCmd
 }
 
@@ -136,10 +136,10 @@ func newCommand(cmd *cobra.Command, fields fields, do action) *cobra.Command {
 	return cmd
 }
 
-// interruptible lets signals end an action as console.Interruptible does.
-func interruptible(do action) action {
+// makeInterruptible lets signals end an action as console.CatchInterrupts does.
+func makeInterruptible(do action) action {
 	return func(cmd *cobra.Command, args []string) error {
-		defer console.Interruptible()()
+		defer console.CatchInterrupts()()
 		return do(cmd, args)
 	}
 }

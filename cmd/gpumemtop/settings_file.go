@@ -172,7 +172,7 @@ func parseEntry(keys []document.Key, name string, value any, line int) (entry, e
 
 // fileSetting finds the setting of a key.
 func fileSetting(name string) (*setting, error) {
-	known, flagOnly := fileSettings(), false
+	known, flagOnly := settingNamesOfFile(), false
 	for i := range settings {
 		s := &settings[i]
 		if s.name == name && s.mayBeInFile() {
@@ -189,8 +189,8 @@ func fileSetting(name string) (*setting, error) {
 	return nil, fmt.Errorf("unknown setting %s: want one of %s", units.Clean(strconv.Quote(name)), strings.Join(known, ", "))
 }
 
-// fileSettings are the names of the settings that a file can have.
-func fileSettings() []string {
+// settingNamesOfFile are the names of the settings that a file can have.
+func settingNamesOfFile() []string {
 	var names []string
 	for i := range settings {
 		if s := &settings[i]; s.mayBeInFile() && !slices.Contains(names, s.name) {

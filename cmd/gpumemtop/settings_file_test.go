@@ -66,7 +66,7 @@ max_age = 2.5
 		t.Errorf("limits %q", c.Setup.Set)
 	}
 	choice := watch.PolicyChoice{Policy: allocator.Default}
-	_, err = settleFile(t, fixedPolicy(&choice), "headless = true\nset = [\"max_age=1,min_block=4K\", \"max_waste_ratio=2\"]")
+	_, err = settleFile(t, fixedPolicyFields(&choice), "headless = true\nset = [\"max_age=1,min_block=4K\", \"max_waste_ratio=2\"]")
 	if err != nil || len(choice.Set) != 2 {
 		t.Errorf("%v; a replay got %+v", err, choice)
 	}

@@ -158,7 +158,7 @@ func (o *origins) checkPolicy() error {
 // checkLimit checks one value of the file's limits by itself.
 func (o *origins) checkLimit(description *allocator.Description, text string) error {
 	choice := o.policyChoice()
-	parsed, err := choice.ParseOne(text)
+	parsed, err := choice.ParseOneLimit(text)
 	if err != nil {
 		return err
 	}

@@ -119,7 +119,7 @@ func TestEveryPassIsShown(t *testing.T) {
 func TestMessagesClearTheLine(t *testing.T) {
 	out := slowly(t)
 	for i := range int64(3) {
-		console.Meter().Set("reading", i, 3)
+		console.Meter().SetProgress("reading", i, 3)
 	}
 	console.SayTo(out, "something is wrong")
 	if !strings.HasSuffix(out.String(), "\r\x1b[Kgpumemtop: something is wrong\n") {

@@ -34,7 +34,7 @@ bool inside;           /* of idle.c */
 bool in_driver;        /* ghost: the listener is in a call of the driver for a context */
 bool all_posted;
 
-/* Region.Post; the caller wakes the target */
+/* Region.PostMessage; the caller wakes the target */
 active proctype session()
 {
 	byte message = 1;
@@ -65,7 +65,7 @@ active proctype listener()
 {
 	byte message, seen, next;
 	do
-	:: next != posted -> /* Mailbox.Next */
+	:: next != posted -> /* Mailbox.NextMessage */
 #if FAULT == 3
 		taken = next + 1;
 #endif

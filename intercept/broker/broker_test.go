@@ -106,10 +106,10 @@ func TestControlRelieves(t *testing.T) {
 	}
 	for _, given := range []uint64{1 << 20, 0} {
 		r := wire.Relief{Asked: 1, Why: wire.ReliefAsked}
-		reply, _, out, err := b.ObeyMessage(r.Message(), 2, make([]Eviction, 0, 4))
+		reply, _, out, err := b.ObeyMessage(r.MessageText(), 2, make([]Eviction, 0, 4))
 		r.Given = given
-		if err != nil || reply != r.Answer() || len(out) != int(min(given, 1)) {
-			t.Errorf("answered %q with %v, %v; want %q", reply, out, err, r.Answer())
+		if err != nil || reply != r.AnswerText() || len(out) != int(min(given, 1)) {
+			t.Errorf("answered %q with %v, %v; want %q", reply, out, err, r.AnswerText())
 		}
 	}
 	b = newBroker(t, "futhark", "")
@@ -117,9 +117,9 @@ func TestControlRelieves(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := wire.Relief{Asked: 1 << 20, Given: 1 << 20, Why: wire.ReliefTimed}
-	reply, _, out, err := b.ObeyMessage(r.Message(), 4, make([]Eviction, 0, 4))
-	if err != nil || reply != r.Answer() || len(out) != 1 || out[0].Reason != wire.EvictTimed {
-		t.Errorf("answered %q with %v, %v; want %q", reply, out, err, r.Answer())
+	reply, _, out, err := b.ObeyMessage(r.MessageText(), 4, make([]Eviction, 0, 4))
+	if err != nil || reply != r.AnswerText() || len(out) != 1 || out[0].Reason != wire.EvictTimed {
+		t.Errorf("answered %q with %v, %v; want %q", reply, out, err, r.AnswerText())
 	}
 }
 

@@ -73,11 +73,11 @@ func (b *Broker) relievePools(text string, time int64) (reply string, err error)
 	if !ok {
 		return "", fmt.Errorf("relieve: %q is no number of bytes with a reason", text)
 	}
-	b.evicted = b.policy.Relieve(r, time, b.evicted)
+	b.evicted = b.policy.EvictForOthers(r, time, b.evicted)
 	for _, e := range b.evicted {
 		r.Given += e.Size
 	}
-	return r.Answer(), nil
+	return r.AnswerText(), nil
 }
 
 // setPeriod gives the pools the time that an iteration takes.

@@ -134,7 +134,7 @@ func TestHammerWithSwitches(t *testing.T) {
 		out, _, err := b.DropClass(c, make([]Eviction, 0, 4))
 		d.release(b, out, err)
 	}
-	if s, err := b.Stats(); err != nil || s.Blocks != 0 || s.Reserved() != 0 || len(d.uses) != 0 || changes == 0 {
+	if s, err := b.Stats(); err != nil || s.Blocks != 0 || s.ReservedBytes() != 0 || len(d.uses) != 0 || changes == 0 {
 		t.Errorf("after %d changes %d objects are left, and of the policy %+v (%v)", changes, len(d.uses), s, err)
 	}
 	if err := b.policy.Validate(); err != nil {

@@ -65,7 +65,7 @@ func (p *Program) writeAdvice(b *page, most int) {
 	if len(p.Advice) == 0 {
 		b.writeWrapped("", p.noAdviceText())
 	}
-	shown, _ := units.Top(p.adviceWorthShowing(most), most)
+	shown, _ := units.KeepTop(p.adviceWorthShowing(most), most)
 	left := len(p.Advice) - len(shown)
 	if len(shown) == 0 && left > 0 {
 		fmt.Fprintln(b, "none that matters: each is below 1 % of the run's time and of the peak")
@@ -215,7 +215,7 @@ func (r *Run) writeGroups(b *page) {
 		return
 	}
 	fmt.Fprint(b, "\nSHARED\n")
-	shown, left := units.Top(groups, groupsMax)
+	shown, left := units.KeepTop(groups, groupsMax)
 	for i := range shown {
 		g := &shown[i]
 		size := " of " + units.FormatLong(g.Bytes)

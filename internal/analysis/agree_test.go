@@ -61,7 +61,7 @@ func recordedTitles(a *Analysis) (titles []string) {
 // liveTitles are the titles of the list, without mistakes and failures: a report has sections for these.
 func liveTitles(l *Live) (titles []string) {
 	known := map[string]bool{}
-	for _, d := range mistakes(&Evidence{Run: l.latest, Attached: l.Attached}) {
+	for _, d := range listMistakes(&Evidence{Run: l.latest, Attached: l.Attached}) {
 		known[d.Title] = true
 	}
 	for i := range l.Points {
@@ -124,7 +124,7 @@ func agree(t rapid.TB, name string, h *recording.Header, list []wire.Record) (ti
 		t.Errorf("%s:\nreport %q\nlive   %q", name, want, got)
 	}
 	count := slices.ContainsFunc(a.Diagnoses, func(d Diagnosis) bool { return strings.Contains(d.Title, " of the program") })
-	if each := len(mistakes(&Evidence{Run: live.latest})) > 0; count != each {
+	if each := len(listMistakes(&Evidence{Run: live.latest})) > 0; count != each {
 		t.Errorf("%s: mistakes in the report: %v, in the list: %v", name, count, each)
 	}
 	return want

@@ -106,7 +106,7 @@ type Miss struct {
 type Reason string
 
 // MarshalText makes a key of the words: "too_small".
-func (r Reason) MarshalText() ([]byte, error) { return []byte(units.Key(string(r))), nil }
+func (r Reason) MarshalText() ([]byte, error) { return []byte(units.JSONKey(string(r))), nil }
 
 // Knob is a limit to change. Limit is empty if no limit helps.
 type Knob struct {
@@ -277,17 +277,17 @@ type Frame struct {
 	Children []*Frame `json:"children"` // the most Peak first, then the most Total
 }
 
-// fillLists replaces nil lists by empty ones, here and in all that v holds of this package, so that JSON has no null.
-func fillLists(v reflect.Value) {
+// replaceNilLists replaces nil lists by empty ones, here and in all that v holds of this package, so that JSON has no null.
+func replaceNilLists(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			fillLists(v.Elem())
+			replaceNilLists(v.Elem())
 		}
 	case reflect.Struct:
 		if v.Type().PkgPath() == reflect.TypeFor[Analysis]().PkgPath() {
 			for i := range v.NumField() {
-				fillLists(v.Field(i))
+				replaceNilLists(v.Field(i))
 			}
 		}
 	case reflect.Slice:
@@ -296,7 +296,7 @@ func fillLists(v reflect.Value) {
 		}
 		if kind := v.Type().Elem().Kind(); kind == reflect.Struct || kind == reflect.Pointer {
 			for i := range v.Len() {
-				fillLists(v.Index(i))
+				replaceNilLists(v.Index(i))
 			}
 		}
 	}

@@ -176,21 +176,21 @@ func TestCostCurve(t *testing.T) {
 		size := random.Uint64N(1 << 30)
 		c.addCall(size, uint32(2000+size/1000))
 	}
-	if got := c.curve(); math.Abs(got.A-2000) > 2 || math.Abs(got.B-0.001) > 1e-6 || got.R2 < 0.999999 || got.Calls != 100_000 {
+	if got := c.fitCurve(); math.Abs(got.A-2000) > 2 || math.Abs(got.B-0.001) > 1e-6 || got.R2 < 0.999999 || got.Calls != 100_000 {
 		t.Errorf("%+v, want 2000 + 0.001 × size", got)
-	} else if !got.Fits() || got.OneSize() {
+	} else if !got.LineFits() || got.HasOneSize() {
 		t.Error("the line does not fit")
 	}
 	c = costs{}
 	c.addCall(64, 100)
 	c.addCall(64, 200)
 	c.addCall(64, 0) // not measured
-	if got := c.curve(); got.A != 150 || got.B != 0 || got.R2 != 0 || got.Calls != 2 || got.Points[0].StdDev != 50 || got.Points[0].P50 != 102 || got.Fits() || !got.OneSize() {
+	if got := c.fitCurve(); got.A != 150 || got.B != 0 || got.R2 != 0 || got.Calls != 2 || got.Points[0].StdDev != 50 || got.Points[0].P50 != 102 || got.LineFits() || !got.HasOneSize() {
 		t.Errorf("one size: %+v", got)
 	}
 	c.addCall(128, 200)
 	c.addCall(1024, 90)
-	if got := c.curve(); got.Fits() || got.OneSize() {
+	if got := c.fitCurve(); got.LineFits() || got.HasOneSize() {
 		t.Errorf("of no use: %+v", got)
 	}
 }
@@ -198,7 +198,7 @@ func TestCostCurve(t *testing.T) {
 func TestSampler(t *testing.T) {
 	var s sampler
 	for n := range int64(200_000) {
-		s.add(n)
+		s.addValue(n)
 	}
 	if m := s.median(); m < 98_000 || m > 102_000 || len(s.values) > samplesMax {
 		t.Errorf("median %d of %d values", m, len(s.values))

@@ -32,7 +32,7 @@ type site struct {
 // leftover is what a process never released.
 type leftover struct{ buffers, bytes, oldest, retained uint64 }
 
-func (b *books) site(process, tag uint32) *site {
+func (b *books) siteOf(process, tag uint32) *site {
 	place := &b.cache[(tag^process<<4)&255]
 	if s := *place; s != nil && s.tag == tag && s.process == process {
 		return s
@@ -50,8 +50,8 @@ func (b *books) site(process, tag uint32) *site {
 	return s
 }
 
-// sorted returns the sites by process and tag.
-func (b *books) sorted() []*site {
+// sortedSites returns the sites by process and tag.
+func (b *books) sortedSites() []*site {
 	return slices.SortedFunc(maps.Values(b.sites), func(a, b *site) int {
 		return cmp.Or(cmp.Compare(a.process, b.process), cmp.Compare(a.tag, b.tag))
 	})
@@ -66,23 +66,23 @@ type peak struct {
 	reserved int64
 }
 
-// touch must be called before a call site changes.
-func (k *peak) touch(s *site) {
+// saveBeforeChange must be called before a call site changes.
+func (k *peak) saveBeforeChange(s *site) {
 	if s.epoch != k.epoch {
 		s.epoch, s.saved = k.epoch, s.held
 	}
 }
 
-// raise must be called with the sum of all call sites after each change.
-func (k *peak) raise(now uint64, inUse, reserved int64) {
+// raisePeak must be called with the sum of all call sites after each change.
+func (k *peak) raisePeak(now uint64, inUse, reserved int64) {
 	if inUse > k.inUse {
 		k.epoch++
 		k.time, k.inUse, k.reserved = now, inUse, reserved
 	}
 }
 
-// at returns what a call site held at the peak.
-func (k *peak) at(s *site) held {
+// heldAtPeak returns what a call site held at the peak.
+func (k *peak) heldAtPeak(s *site) held {
 	switch {
 	case k.epoch == 0:
 		return held{}

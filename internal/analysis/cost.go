@@ -37,16 +37,16 @@ const (
 	linePoints = 3   // powers of two that have calls: some line explains any two
 )
 
-// Fits reports whether the line describes the calls. A line does not that a few slow calls, as the first ones, make fall or negative at 0 bytes.
-func (c *CostCurve) Fits() bool {
+// LineFits reports whether the line describes the calls. A line does not that a few slow calls, as the first ones, make fall or negative at 0 bytes.
+func (c *CostCurve) LineFits() bool {
 	return c.R2 >= explained && len(c.Points) >= linePoints && c.B >= 0 && c.A >= 0
 }
 
-// OneSize reports whether all calls were of one size, so that what the size does is unknown.
-func (c *CostCurve) OneSize() bool { return c.B == 0 && c.R2 == 0 }
+// HasOneSize reports whether all calls were of one size, so that what the size does is unknown.
+func (c *CostCurve) HasOneSize() bool { return c.B == 0 && c.R2 == 0 }
 
-// curve returns the fitted line and its points. R² of calls that all took the same time is 1.
-func (c *costs) curve() CostCurve {
+// fitCurve returns the fitted line and its points. R² of calls that all took the same time is 1.
+func (c *costs) fitCurve() CostCurve {
 	curve := CostCurve{Calls: c.line.Calls, P50: c.all.Percentile(0.5), P99: c.all.Percentile(0.99), Times: c.all}
 	curve.A, curve.B, curve.R2 = c.line.LeastSquares()
 	for i := range c.bySize {

@@ -27,15 +27,16 @@ type Evidence struct {
 	Whole  *Whole  // what only a recording shows; nil: the source is a snapshot
 }
 
-// Seen returns what one snapshot shows of a run by itself.
-func Seen(s *stats.Snapshot) *Evidence {
-	e := &Evidence{Run: s, Length: s.Wall()}
+// EvidenceOfSnapshot returns what one snapshot shows of a run by itself.
+func EvidenceOfSnapshot(s *stats.Snapshot) *Evidence {
+	e := &Evidence{Run: s, Length: s.WallNS()}
 	if allEnded(s) {
-		e.State, e.Leaks = Over, Left(s)
+		e.State, e.Leaks = Over, LeftBehind(s)
 		return e
 	}
 	t := &s.Totals
-	e.Memory = &Memory{When: now, InUse: t.InUse, Requested: t.Requested, Reserved: t.Reserved(), Fragmentation: t.ExternalFragmentation()}
+	e.Memory = &Memory{When: now, InUse: t.InUse, Requested: t.Requested, Reserved: t.ReservedBytes(),
+		Fragmentation: t.ExternalFragmentation()}
 	return e
 }
 
@@ -116,12 +117,12 @@ type Effect struct {
 // HitRate returns hits / requests, 0 without requests.
 func (e *Effect) HitRate() float64 { return float64(e.Hits) / float64(max(e.Requests, 1)) }
 
-// Known reports whether there were enough requests before and since to say what came of the change.
-func (c *Change) Known() bool { return min(c.Before.Requests, c.After.Requests) >= requestsLeast }
+// IsKnown reports whether there were enough requests before and since to say what came of the change.
+func (c *Change) IsKnown() bool { return min(c.Before.Requests, c.After.Requests) >= requestsLeast }
 
-// Worse reports whether clearly less is served since the change.
-func (c *Change) Worse() bool {
-	return c.Known() && c.Before.HitRate()-c.After.HitRate() >= worseLeast
+// IsWorse reports whether clearly less is served since the change.
+func (c *Change) IsWorse() bool {
+	return c.IsKnown() && c.Before.HitRate()-c.After.HitRate() >= worseLeast
 }
 
 // Requests counts what was requested of the pool.
@@ -130,28 +131,30 @@ type Requests struct {
 	Reasons      [reasons]uint64 // of the misses
 }
 
-func ofAll(hits, all uint64) Requests { return Requests{Hits: hits, Misses: relative(hits, all)} }
+func newRequests(hits, all uint64) Requests {
+	return Requests{Hits: hits, Misses: timeAfter(hits, all)}
+}
 
-func (r *Requests) all() uint64 { return r.Hits + r.Misses }
+func (r *Requests) total() uint64 { return r.Hits + r.Misses }
 
-func (r *Requests) rate() float64 { return float64(r.Hits) / float64(max(r.all(), 1)) }
+func (r *Requests) hitRate() float64 { return float64(r.Hits) / float64(max(r.total(), 1)) }
 
-// partText says which part was served.
-func (r *Requests) partText() string {
+// servedPartText says which part was served.
+func (r *Requests) servedPartText() string {
 	switch r.Hits {
 	case 0:
 		return "none"
-	case r.all():
+	case r.total():
 		return "all"
 	}
-	return units.Percent(r.rate(), r.all())
+	return units.Percent(r.hitRate(), r.total())
 }
 
-// low reports whether the hit rate is, of enough requests.
-func (r *Requests) low() bool { return r.all() >= requestsLeast && r.rate() < hitRateLow }
+// isRateLow reports whether the hit rate is, of enough requests.
+func (r *Requests) isRateLow() bool { return r.total() >= requestsLeast && r.hitRate() < hitRateLow }
 
-// reason returns the most frequent reason for misses.
-func (r *Requests) reason() wire.Miss {
+// mainMissReason returns the most frequent reason for misses.
+func (r *Requests) mainMissReason() wire.Miss {
 	return wire.Miss(slices.Index(r.Reasons[:], slices.Max(r.Reasons[:])))
 }
 
@@ -201,8 +204,8 @@ type Hidden struct {
 	Share          float64 // of all creates, of the peak, or of what leaked; all, if memory ran out there
 }
 
-// noteIfLost makes a problem a note with another title if events are lost: what would refute it may be among them.
-func (e *Evidence) noteIfLost(d *Diagnosis, what, title string) {
+// downgradeIfLost makes a problem a note with another title if events are lost: what would refute it may be among them.
+func (e *Evidence) downgradeIfLost(d *Diagnosis, what, title string) {
 	if e.Run.Lost > 0 {
 		d.Severity, d.Title = Note, title
 		d.Text += "; some of the lost events may be " + what
@@ -217,7 +220,7 @@ func (e *Evidence) fullestProcess() (fullest *stats.Process, reserved, inUse uin
 		p := &e.Run.Processes[i]
 		r, u := p.Totals.PeakReserved, p.Totals.PeakInUse
 		if e.State == GoesOn {
-			r, u = p.Totals.Reserved(), p.Totals.InUse
+			r, u = p.Totals.ReservedBytes(), p.Totals.InUse
 		}
 		if p.DeviceMemory == 0 || e.State == GoesOn && p.State != stats.Running {
 			continue
@@ -238,21 +241,21 @@ func (e *Evidence) isWorthwhile(bytes float64) bool {
 	return bytes >= matterShare*float64(whole)
 }
 
-// callTime writes the time of calls. That of several threads may be longer than the time that passed.
-func (e *Evidence) callTime(ns uint64, several bool) string {
+// callTimeText writes the time of calls. That of several threads may be longer than the time that passed.
+func (e *Evidence) callTimeText(ns uint64, several bool) string {
 	if several || ns > e.Length {
 		return units.Duration(ns) + " of all threads together"
 	}
 	return units.Duration(ns)
 }
 
-// ofRun says which part of the run that is, where it is one.
-func (e *Evidence) ofRun(ns uint64) string {
+// partOfRunText says which part of the run that is, where it is one.
+func (e *Evidence) partOfRunText(ns uint64) string {
 	if ns > e.Length {
 		return ""
 	}
 	return ", " + units.Percent(float64(ns)/float64(e.Length), e.Length) + " of the run"
 }
 
-// share returns a part of a whole, at most 1.
-func share(part, whole uint64) float64 { return min(float64(part)/float64(max(whole, 1)), 1) }
+// shareOf returns a part of a whole, at most 1.
+func shareOf(part, whole uint64) float64 { return min(float64(part)/float64(max(whole, 1)), 1) }

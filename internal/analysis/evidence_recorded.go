@@ -7,9 +7,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// length is how long the run took, or the part of it that was analysed, ns. Shares of the run are of that, and the times of a report
+// duration is how long the run took, or the part of it that was analysed, ns. Shares of the run are of that, and the times of a report
 // begin there as well, not at the first call.
-func (x *run) length() uint64 {
+func (x *run) duration() uint64 {
 	o := x.options
 	begin, end := x.started+uint64(o.Since), x.survey.last
 	switch {
@@ -18,23 +18,23 @@ func (x *run) length() uint64 {
 	case o.Whole:
 		end = max(end, o.Footer.EndedNS)
 	}
-	return relative(begin, end)
+	return timeAfter(begin, end)
 }
 
-// calls is the time between the program's first call and its last, ns: halves of a run are halves of that.
-func (x *run) calls() uint64 { return x.survey.over - x.survey.begun }
+// callSpan is the time between the program's first call and its last, ns: halves of a run are halves of that.
+func (x *run) callSpan() uint64 { return x.survey.over - x.survey.begun }
 
 // evidence is what the recording shows of the run.
 func (x *run) evidence(a *Analysis) *Evidence {
 	e := a.Evidence()
-	e.Run, e.Length, e.Rise = x.snapshot, x.length(), x.largestRise(a)
-	e.Whole.Keeps, e.Whole.CopiesNS, e.Whole.Idle, e.Whole.Hidden = x.keepingPhase(a), x.copyNS, x.idleMemory(), x.topHidden(a)
-	e.Whole.Simplest = x.simplest.serves(a.Peak.InUse)
-	e.Whole.Ended = x.endedInLibraries(a)
+	e.Run, e.Length, e.Rise = x.snapshot, x.duration(), x.largestRise(a)
+	e.Whole.Keeps, e.Whole.CopiesNS, e.Whole.Idle, e.Whole.Hidden = x.mostKeepingPhase(a), x.copyNS, x.idleMemory(), x.topHiddenCallers(a)
+	e.Whole.Simplest = x.simplest.hitRate(a.Peak.InUse)
+	e.Whole.Ended = x.sitesEndingInLibraries(a)
 	e.Whole.own, e.Whole.origins, e.Whole.spent = x.own, x.survey.parts, x.spent
-	e.Whole.overhead, e.Whole.vain, e.Whole.lag = x.machine.overheads(), x.vain, x.lag
+	e.Whole.overhead, e.Whole.vain, e.Whole.lag = x.machine.largestOverhead(), x.vain, x.lag
 	e.Whole.most = x.most
-	if !x.options.Whole && !x.anyEnded() { // what is in use may be released later
+	if !x.options.Whole && !x.hasAnyEnded() { // what is in use may be released later
 		e.State = BrokenOff
 	}
 	if o := &x.survey.parts; o.count > 0 {
@@ -46,7 +46,7 @@ func (x *run) evidence(a *Analysis) *Evidence {
 	return e
 }
 
-func (x *run) anyEnded() bool {
+func (x *run) hasAnyEnded() bool {
 	for _, p := range x.processes {
 		if p.ended {
 			return true
@@ -71,7 +71,7 @@ func (x *run) largestRise(a *Analysis) *Rise {
 		return nil
 	}
 	r := &Rise{
-		Bytes: float64(p.leftPerIteration()), Iterations: p.Iterations, Left: p.Left, Kept: p.Kept, Even: p.Even(), Room: -1, Share: share(p.grown(), a.Peak.InUse),
+		Bytes: float64(p.leftPerIteration()), Iterations: p.Iterations, Left: p.Left, Kept: p.Kept, Even: p.GrowsEvenly(), Room: -1, Share: shareOf(p.totalGrowth(), a.Peak.InUse),
 	}
 	if len(a.Leaks) > 0 {
 		r.Site = a.Leaks[0].Name
@@ -82,7 +82,7 @@ func (x *run) largestRise(a *Analysis) *Rise {
 	}
 	r.Process = q.Number
 	if len(x.snapshot.Processes) > 1 {
-		r.Site = holdsMost(q)
+		r.Site = fullestSite(q)
 	}
 	if q.DeviceMemory > q.Totals.PeakInUse && q.Devices <= 1 {
 		r.Room = float64(q.DeviceMemory-q.Totals.PeakInUse) / r.Bytes
@@ -96,20 +96,20 @@ func (x *run) growingPhase(a *Analysis) (most *Phase) {
 	grown := uint64(0)
 	for i := range a.Phases {
 		p := &a.Phases[i]
-		if p.slope() <= 0 || x.fills(p) {
+		if p.iterationSlope() <= 0 || x.isStartUpPhase(p) {
 			continue
 		}
 		t := x.processTotals(p)
-		if all := p.grown(); all > grown && t.InUse >= all/2 {
+		if all := p.totalGrowth(); all > grown && t.InUse >= all/2 {
 			grown, most = all, p
 		}
 	}
 	return most
 }
 
-// fills reports whether a phase is more likely the start of a program than a loop that forgets: it creates and releases nothing,
+// isStartUpPhase reports whether a phase is more likely the start of a program than a loop that forgets: it creates and releases nothing,
 // and is followed by uses of memory, or by the failure of the program.
-func (x *run) fills(p *Phase) bool {
+func (x *run) isStartUpPhase(p *Phase) bool {
 	if p.Releases {
 		return false
 	}
@@ -119,20 +119,20 @@ func (x *run) fills(p *Phase) bool {
 	return x.relativeTime(x.survey.uses[p.Process]) > p.End+keptPatience*p.Period
 }
 
-// keepingPhase returns the phase whose iterations keep the most memory until the program has stopped using all of its memory, nil
+// mostKeepingPhase returns the phase whose iterations keep the most memory until the program has stopped using all of its memory, nil
 // if no phase does. A phase that fills something is different: uses follow it, or it is short and releases nothing meanwhile.
-func (x *run) keepingPhase(a *Analysis) (most *Phase) {
+func (x *run) mostKeepingPhase(a *Analysis) (most *Phase) {
 	kept := uint64(0)
 	for i := range a.Phases {
 		p := &a.Phases[i]
 		lastUse := x.relativeTime(max(x.survey.uses[p.Process], x.survey.ends[p.Process]))
-		if p.slope() <= 0 || lastUse == 0 || lastUse > p.End+keptPatience*p.Period {
+		if p.iterationSlope() <= 0 || lastUse == 0 || lastUse > p.End+keptPatience*p.Period {
 			continue
 		}
 		if !p.Recycles && p.Iterations < keptMany {
 			continue
 		}
-		if all := p.grown(); all > kept && all >= x.processTotals(p).PeakInUse/2 {
+		if all := p.totalGrowth(); all > kept && all >= x.processTotals(p).PeakInUse/2 {
 			kept, most = all, p
 		}
 	}
@@ -150,23 +150,23 @@ func (x *run) idleMemory() Idle {
 	if top == nil {
 		return Idle{}
 	}
-	seconds, held := units.Seconds(0, max(x.length(), 1)), x.inUse.until(x.relativeTime(x.clock))
+	seconds, held := units.SecondsBetween(0, max(x.duration(), 1)), x.inUse.valueUntil(x.relativeTime(x.clock))
 	return Idle{
 		Site: top.name, Buffers: top.lag.Total, Median: top.lag.Percentile(0.5), Bytes: x.lag.taken / seconds, InUse: held / seconds,
 		Share: min(x.lag.taken/max(held, 1), 1),
 	}
 }
 
-// topHidden finds the function that creates the most for several callers: of all creates, of the peak, of what leaked or of the refused
-// creates, or at which memory ran out.
-func (x *run) topHidden(a *Analysis) (top Hidden) {
+// topHiddenCallers finds the function that creates the most for several callers: of all creates, of the peak, of what leaked or of the
+// refused creates, or at which memory ran out.
+func (x *run) topHiddenCallers(a *Analysis) (top Hidden) {
 	for _, w := range x.survey.names.Wrappers() {
 		var part float64
 		if row := x.rows[w.Name]; row != nil {
-			part = share(row.creates, x.snapshot.Totals.Creates)
+			part = shareOf(row.creates, x.snapshot.Totals.Creates)
 		}
 		if at := slices.IndexFunc(a.Peak.Tags, func(t PeakTag) bool { return t.Name == w.Name }); at >= 0 {
-			part = max(part, share(a.Peak.Tags[at].InUse, a.Peak.InUse))
+			part = max(part, shareOf(a.Peak.Tags[at].InUse, a.Peak.InUse))
 		}
 		var all, here uint64
 		for i := range a.Leaks {
@@ -174,7 +174,7 @@ func (x *run) topHidden(a *Analysis) (top Hidden) {
 				here += a.Leaks[i].Bytes
 			}
 		}
-		part = max(part, share(here, all), x.refusedAt(w.Name))
+		part = max(part, shareOf(here, all), x.refusedPartAt(w.Name))
 		if slices.ContainsFunc(x.snapshot.PostMortems, func(p stats.PostMortem) bool { return p.Tag == w.Name }) {
 			part = 1
 		}
@@ -185,10 +185,10 @@ func (x *run) topHidden(a *Analysis) (top Hidden) {
 	return top
 }
 
-// refusedAt returns the part of the refused creates that a call site made.
-func (x *run) refusedAt(name string) float64 {
+// refusedPartAt returns the part of the refused creates that a call site made.
+func (x *run) refusedPartAt(name string) float64 {
 	var all, here uint64
-	for _, f := range x.snapshot.Refused() {
+	for _, f := range x.snapshot.RefusedCalls() {
 		switch {
 		case !f.Create:
 			continue
@@ -197,12 +197,12 @@ func (x *run) refusedAt(name string) float64 {
 		}
 		all += f.Count
 	}
-	return share(here, all)
+	return shareOf(here, all)
 }
 
-// endedInLibraries sums up the call sites whose stacks end inside libraries.
-func (x *run) endedInLibraries(a *Analysis) Ended {
-	depth, sites := x.survey.names.Ended()
+// sitesEndingInLibraries sums up the call sites whose stacks end inside libraries.
+func (x *run) sitesEndingInLibraries(a *Analysis) Ended {
+	depth, sites := x.survey.names.EndedInLibraries()
 	e := Ended{Depth: depth}
 	var creates, most, held uint64
 	for _, name := range sites {
@@ -220,8 +220,8 @@ func (x *run) endedInLibraries(a *Analysis) Ended {
 			held += a.Peak.Tags[i].InUse
 		}
 	}
-	e.Share, e.Of = share(creates, x.snapshot.Totals.Creates), "the creates"
-	if part := share(held, a.Peak.InUse); part > e.Share {
+	e.Share, e.Of = shareOf(creates, x.snapshot.Totals.Creates), "the creates"
+	if part := shareOf(held, a.Peak.InUse); part > e.Share {
 		e.Share, e.Of = part, "the bytes at the peak"
 	}
 	return e

@@ -8,12 +8,12 @@ import (
 // framesMax bounds the nodes of a call tree. Further nodes are counted in a node "others" where they branch off.
 const framesMax = 4096
 
-// flame returns the call tree of the selected call sites, nil if no stack is known.
-func (x *run) flame() *Frame {
+// callTree returns the call tree of the selected call sites, nil if no stack is known.
+func (x *run) callTree() *Frame {
 	root, known := &Frame{}, false
 	tree := frames{}
-	for _, s := range x.books.sorted() {
-		w := x.row(s)
+	for _, s := range x.books.sortedSites() {
+		w := x.rowOf(s)
 		if !w.wanted {
 			continue
 		}
@@ -23,10 +23,10 @@ func (x *run) flame() *Frame {
 			stack = []string{w.name}
 		}
 		at := root
-		at.add(s, &x.peak)
+		at.addSite(s, &x.peak)
 		for _, name := range slices.Backward(stack) {
-			at = tree.child(at, name)
-			at.add(s, &x.peak)
+			at = tree.childNamed(at, name)
+			at.addSite(s, &x.peak)
 			if at.Name == others {
 				break
 			}
@@ -35,12 +35,12 @@ func (x *run) flame() *Frame {
 	if !known {
 		return nil
 	}
-	root.sort()
+	root.sortChildren()
 	return root
 }
 
-func (f *Frame) add(s *site, k *peak) {
-	f.Peak += count(k.at(s).inUse)
+func (f *Frame) addSite(s *site, k *peak) {
+	f.Peak += nonNegative(k.heldAtPeak(s).inUse)
 	f.Total += s.total
 	f.Creates += s.creates
 	f.Leaked += s.leaked.bytes
@@ -54,8 +54,8 @@ type branch struct {
 	name  string
 }
 
-// child returns the node with a name below f. It makes one while there is room.
-func (t frames) child(f *Frame, name string) *Frame {
+// childNamed returns the node with a name below f. It makes one while there is room.
+func (t frames) childNamed(f *Frame, name string) *Frame {
 	at := branch{f, name}
 	if t[at] == nil && len(t) >= framesMax-1 {
 		at.name = others
@@ -69,11 +69,11 @@ func (t frames) child(f *Frame, name string) *Frame {
 	return c
 }
 
-func (f *Frame) sort() {
+func (f *Frame) sortChildren() {
 	slices.SortFunc(f.Children, func(a, b *Frame) int {
 		return cmp.Or(cmp.Compare(b.Peak, a.Peak), cmp.Compare(b.Total, a.Total), cmp.Compare(a.Name, b.Name))
 	})
 	for _, c := range f.Children {
-		c.sort()
+		c.sortChildren()
 	}
 }

@@ -8,14 +8,14 @@ import (
 // bins count values by powers of two.
 type bins [65]struct{ count, bytes uint64 }
 
-func (b *bins) add(v, bytes uint64) {
+func (b *bins) addValue(v, bytes uint64) {
 	bin := &b[bits.Len64(v)]
 	bin.count++
 	bin.bytes += bytes
 }
 
-// list returns the bars that are not empty.
-func (b *bins) list() []Bin {
+// nonEmptyBins returns the bars that are not empty.
+func (b *bins) nonEmptyBins() []Bin {
 	var list []Bin
 	for i, bin := range b {
 		if bin.count == 0 {
@@ -42,7 +42,7 @@ type sampler struct {
 	count  uint64
 }
 
-func (s *sampler) add(v int64) {
+func (s *sampler) addValue(v int64) {
 	if s.step == 0 {
 		s.step = 1
 	}

@@ -53,33 +53,33 @@ type rule struct {
 
 // rules are in the order of importance within a severity where their shares are equal.
 var rules = []rule{
-	{ofWhole, firstFailure},
-	{ofWhole, mistakesFound},
-	{anyRun, refused},
-	{anyRun, memoryGrows},
-	{ofWhole, machineGrows},
-	{ofWhole, smallOnes},
-	{ofWhole, memoryIsKept},
-	{anyRun, neverReleased},
-	{ofWhole, objectsGrow},
-	{ofWhole, objectsLeft},
-	{anyRun, pairRule(stats.Mappings)},
-	{anyRun, pairRule(stats.References)},
-	{anyRun, pairRule(stats.Acquisitions)},
-	{anyRun, lostEvents},
-	{anyRun, driverHolds},
-	{anyRun, besideBuffers},
-	{anyRun, deviceFull},
-	{ofLate, callSiteMisses},
-	{ofLate, limitBites},
-	{anyRun, policyMisses},
-	{anyRun, changeIsWorse},
-	{ofWhole, hitRateIsLow},
-	{ofWhole, policyNone},
-	{ofWhole, createsCopy},
-	{ofWhole, couldBeHoisted},
-	{ofWhole, heldTooLong},
-	{ofWhole, keepsWhatItUsed},
+	{ofWhole, findFirstFailure},
+	{ofWhole, findMistakes},
+	{anyRun, findRefusedCalls},
+	{anyRun, findMemoryGrowth},
+	{ofWhole, findMachineGrowth},
+	{ofWhole, findSmallBuffers},
+	{ofWhole, findMemoryKeptByIterations},
+	{anyRun, findLeaks},
+	{ofWhole, findObjectGrowth},
+	{ofWhole, findObjectsLeft},
+	{anyRun, newPairRule(stats.Mappings)},
+	{anyRun, newPairRule(stats.References)},
+	{anyRun, newPairRule(stats.Acquisitions)},
+	{anyRun, findLostEvents},
+	{anyRun, findReleasedInFlight},
+	{anyRun, findMemoryBesideBuffers},
+	{anyRun, findFullDevice},
+	{ofLate, findWorstMissSite},
+	{ofLate, findHarmfulLimit},
+	{anyRun, findBetterPolicy},
+	{anyRun, findWorseChange},
+	{ofWhole, findLowHitRate},
+	{ofWhole, findLoopWithoutPool},
+	{ofWhole, findCopyingCreates},
+	{ofWhole, findHoistable},
+	{ofWhole, findHeldTooLong},
+	{ofWhole, findUselessOwnPool},
 	{ofWhole, transferRule(Rewritten)},
 	{ofWhole, transferRule(ReadBack)},
 	{ofWhole, transferRule(Unchanged)},
@@ -90,27 +90,27 @@ var rules = []rule{
 	{ofWhole, transferRule(Blocking)},
 	{ofWhole, transferRule(BlockingMap)},
 	{anyRun, transferRule(Returned)},
-	{ofMoment, wasteIsHigh},
-	{anyRun, hosted},
-	{ofWhole, keptForNothing},
-	{anyRun, poolIsIdle},
-	{ofMoment, poolIsFragmented},
-	{ofWhole, reservedBeyondUse},
-	{anyRun, nothingCarved},
-	{anyRun, contentsExposed},
-	{ofWhole, neverUsed},
-	{ofWhole, hasOwnPool},
-	{ofWhole, callersHidden},
-	{ofWhole, stacksEnd},
-	{ofWhole, originsAreFine},
-	{ofWhole, hostMemoryIsFine},
-	{anyRun, ghostLeads},
+	{ofMoment, findHighWaste},
+	{anyRun, findHostedMemory},
+	{ofWhole, findUnusedFreeBlocks},
+	{anyRun, findIdlePool},
+	{ofMoment, findFragmentation},
+	{ofWhole, findOverReserved},
+	{anyRun, findNothingCarved},
+	{anyRun, findExposedContents},
+	{ofWhole, findUnusedBuffers},
+	{ofWhole, findOwnPool},
+	{ofWhole, findHiddenCallers},
+	{ofWhole, findShortStacks},
+	{ofWhole, findFineAlignment},
+	{ofWhole, findCopiedHostMemory},
+	{anyRun, findLeadingGhost},
 }
 
 // noun is what sentences call the memory objects of the run.
 func (e *Evidence) noun() string { return stats.Noun(e.Run.Kinds, false) }
 
-func (e *Evidence) has(part need) bool {
+func (e *Evidence) hasPart(part need) bool {
 	switch part {
 	case ofMoment:
 		return e.Memory != nil
@@ -122,14 +122,14 @@ func (e *Evidence) has(part need) bool {
 	return true
 }
 
-// judge applies the rules. The most important diagnosis comes first. pass says what becomes of what the rule with a number found.
-func (e *Evidence) judge(pass func(rule int, d Diagnosis, found bool) (Diagnosis, bool)) []Diagnosis {
+// applyRules applies the rules. The most important diagnosis comes first. pass says what becomes of what the rule with a number found.
+func (e *Evidence) applyRules(pass func(rule int, d Diagnosis, found bool) (Diagnosis, bool)) []Diagnosis {
 	var list []Diagnosis
 	if e.Whole == nil { // a report has sections of their own, and one line for each of the two
-		list = append(failures(e), mistakes(e)...)
+		list = append(findFailures(e), listMistakes(e)...)
 	}
 	for i, r := range rules {
-		if !e.has(r.needs) {
+		if !e.hasPart(r.needs) {
 			continue
 		}
 		d, found := r.judge(e)

@@ -253,7 +253,7 @@ func refusing(s *tape, size uint64) {
 
 // Failures that are only counted are in the title, too.
 func TestFailuresThatAreNotListed(t *testing.T) {
-	d, _ := refused(&Evidence{Run: &stats.Snapshot{FailedCalls: []stats.FailedCall{{Call: "clFinish", Status: -36, Count: 2523}}, OtherFailed: 9906}})
+	d, _ := findRefusedCalls(&Evidence{Run: &stats.Snapshot{FailedCalls: []stats.FailedCall{{Call: "clFinish", Status: -36, Count: 2523}}, OtherFailed: 9906}})
 	if want := "2523 calls refused, and 9906 more failures not listed"; d.Title != want {
 		t.Errorf("%q, want %q", d.Title, want)
 	}
@@ -653,7 +653,7 @@ func TestLagIsPartOfWhatIsInUse(t *testing.T) {
 // TestFragmentedMemoryAdvisesNoPolicy: none was tried.
 func TestFragmentedMemoryAdvisesNoPolicy(t *testing.T) {
 	for _, policy := range []string{"futhark", "slab"} {
-		d, found := poolIsFragmented(&Evidence{
+		d, found := findFragmentation(&Evidence{
 			Run: &stats.Snapshot{Policy: policy}, Memory: &Memory{When: now, InUse: mib, Reserved: 9 * mib, Fragmentation: 0.8},
 		})
 		if !found || strings.Contains(d.Text, "--policy") {

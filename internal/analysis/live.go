@@ -58,9 +58,9 @@ type few struct{ hits, misses uint8 }
 
 // requestsSince returns what was counted after an earlier time.
 func requestsSince(hits, misses uint64, counts *[reasons]uint64, before Requests) Requests {
-	r := Requests{Hits: relative(before.Hits, hits), Misses: relative(before.Misses, misses)}
+	r := Requests{Hits: timeAfter(before.Hits, hits), Misses: timeAfter(before.Misses, misses)}
 	for i := range counts {
-		r.Reasons[i] = relative(before.Reasons[i], counts[i])
+		r.Reasons[i] = timeAfter(before.Reasons[i], counts[i])
 	}
 	return r
 }
@@ -75,42 +75,42 @@ func (l *Live) Update(s *stats.Snapshot) []Diagnosis {
 	}
 	e := l.evidence(s)
 	l.rise = e.Rise
-	l.Points = e.judge(l.lasting)
+	l.Points = e.applyRules(l.holdUntilLasting)
 	replays := &Replays{}
-	if list := trialsOf(l.Points, s.Policy); len(list) > 0 && l.Replay != nil && replayable(s) {
+	if list := trialsOf(l.Points, s.Policy); len(list) > 0 && l.Replay != nil && isReplayable(s) {
 		replays = cmp.Or(l.Replay(s, list), replays)
 	}
 	for i := range l.Points {
-		l.Points[i].replayed(s.Policy, replays)
+		l.Points[i].applyReplays(s.Policy, replays)
 	}
 	return l.Points
 }
 
-// Bends says where the hit-rate curve has its knee; nil: that is not known.
-func (l *Live) Bends(k *Knee) { l.knee = k }
+// SetKnee says where the hit-rate curve has its knee; nil: that is not known.
+func (l *Live) SetKnee(k *Knee) { l.knee = k }
 
 // evidence is what the snapshot and those before it show of the run.
 func (l *Live) evidence(s *stats.Snapshot) *Evidence {
-	e := Seen(s)
+	e := EvidenceOfSnapshot(s)
 	e.Attached, e.Change = l.Attached, l.change
 	if k := l.knee; k != nil && k.Policy == s.Policy {
 		e.Knee = k
 	}
 	if e.State == GoesOn {
-		e.Rise, e.Late = rising(s), l.sinceBegin(s)
+		e.Rise, e.Late = memoryRise(s), l.sumSinceBegin(s)
 	}
 	return e
 }
 
-// sinceBegin is what happened since the beginning of the time.
-func (l *Live) sinceBegin(s *stats.Snapshot) *Late {
+// sumSinceBegin is what happened since the beginning of the time.
+func (l *Live) sumSinceBegin(s *stats.Snapshot) *Late {
 	t := &s.Totals
 	late := &Late{
-		Length: relative(l.since[0], s.Time), DriverNS: relative(l.driver[0], t.DriverNS), Requests: requestsSince(t.Hits, t.Misses, &t.MissReasons, l.all[0]),
+		Length: timeAfter(l.since[0], s.Time), DriverNS: timeAfter(l.driver[0], t.DriverNS), Requests: requestsSince(t.Hits, t.Misses, &t.MissReasons, l.all[0]),
 		Filling: !l.Still && l.since[0] <= s.Started,
 	}
 	for i := range s.Tags {
-		if r := l.Of(&s.Tags[i]); r.low() && r.Misses > late.AtSite.Misses {
+		if r := l.RecentRequests(&s.Tags[i]); r.isRateLow() && r.Misses > late.AtSite.Misses {
 			late.Site, late.AtSite = s.Tags[i].Name, r
 		}
 	}
@@ -120,18 +120,18 @@ func (l *Live) sinceBegin(s *stats.Snapshot) *Late {
 // beginStretch begins a new stretch of time. Of a run that is not seen from its start, or that goes back, nothing is known before.
 func (l *Live) beginStretch(s *stats.Snapshot) {
 	switch late := l.latest == nil || s.Time < l.latest.Time || s.Time-l.latest.Time > 2*lateNS; {
-	case late && relative(s.Started, s.Time) > lateNS, !late && changed(l.latest, s):
+	case late && timeAfter(s.Started, s.Time) > lateNS, !late && configurationChanged(l.latest, s):
 		l.Restart(s)
 	case late:
 		*l = Live{Still: l.Still, Attached: l.Attached, Replay: l.Replay, knee: l.knee, change: l.change, since: [2]uint64{s.Started, s.Started}} // all that happened is late
 	case s.Time-l.since[1] >= lateNS:
-		l.before, l.next = l.next, countRows(s)
+		l.before, l.next = l.next, requestsByRow(s)
 		l.all, l.driver, l.since = [2]Requests{l.all[1], requestsOf(s)}, [2]uint64{l.driver[1], s.Totals.DriverNS}, [2]uint64{l.since[1], s.Time}
 	}
 }
 
-// changed reports whether the policy or a limit is another one than it was.
-func changed(was, is *stats.Snapshot) bool {
+// configurationChanged reports whether the policy or a limit is another one than it was.
+func configurationChanged(was, is *stats.Snapshot) bool {
 	return was.Policy != is.Policy || !slices.EqualFunc(was.Limits, is.Limits, func(a, b stats.Limit) bool {
 		return a.Name == b.Name && a.Value == b.Value
 	})
@@ -144,7 +144,7 @@ func (l *Live) Restart(s *stats.Snapshot) {
 		return
 	}
 	l.begun = 0
-	l.before = countRows(s)
+	l.before = requestsByRow(s)
 	l.next, l.latest = l.before, s
 	l.all, l.driver = [2]Requests{requestsOf(s), requestsOf(s)}, [2]uint64{s.Totals.DriverNS, s.Totals.DriverNS}
 	l.since = [2]uint64{s.Time, s.Time}
@@ -157,8 +157,8 @@ type steady struct {
 	first, last uint64 // when it was found
 }
 
-// judge takes what was found now, and returns what to show.
-func (y *steady) judge(d Diagnosis, found bool, now uint64) (Diagnosis, bool) {
+// showIfSteady takes what was found now, and returns what to show.
+func (y *steady) showIfSteady(d Diagnosis, found bool, now uint64) (Diagnosis, bool) {
 	gone := y.Title == "" || now < y.last || now-y.last > apartNS
 	if found {
 		if gone {
@@ -169,8 +169,8 @@ func (y *steady) judge(d Diagnosis, found bool, now uint64) (Diagnosis, bool) {
 	return y.Diagnosis, !gone && y.last-y.first >= steadyNS
 }
 
-// lasting holds back what a rule finds of a moment until it lasts.
-func (l *Live) lasting(rule int, d Diagnosis, found bool) (Diagnosis, bool) {
+// holdUntilLasting holds back what a rule finds of a moment until it lasts.
+func (l *Live) holdUntilLasting(rule int, d Diagnosis, found bool) (Diagnosis, bool) {
 	if l.Still || rules[rule].needs != ofMoment {
 		return d, found
 	}
@@ -180,23 +180,23 @@ func (l *Live) lasting(rule int, d Diagnosis, found bool) (Diagnosis, bool) {
 	if l.moments[rule] == nil {
 		l.moments[rule] = &steady{}
 	}
-	return l.moments[rule].judge(d, found, l.latest.Time)
+	return l.moments[rule].showIfSteady(d, found, l.latest.Time)
 }
 
-// Suspicious reports whether a point concerns a row, or its hit rate was low of late though memory does not grow.
-func (l *Live) Suspicious(t *stats.Tag) bool {
+// IsSuspicious reports whether a point concerns a row, or its hit rate was low of late though memory does not grow.
+func (l *Live) IsSuspicious(t *stats.Tag) bool {
 	if slices.ContainsFunc(l.Points, func(d Diagnosis) bool { return d.Tag == t.Name && d.Severity != Note }) {
 		return true
 	}
-	r := l.Of(t)
-	return r.low() && (l.rise == nil || r.reason() != wire.MissCold)
+	r := l.RecentRequests(t)
+	return r.isRateLow() && (l.rise == nil || r.mainMissReason() != wire.MissCold)
 }
 
-// Changed gives the judgement the user's latest change; nil: there is none, or it is not known what came of it.
-func (l *Live) Changed(c *Change) { l.change = c }
+// SetChange gives the judgement the user's latest change; nil: there is none, or it is not known what came of it.
+func (l *Live) SetChange(c *Change) { l.change = c }
 
-// Of returns what a row asked for of late.
-func (l *Live) Of(t *stats.Tag) Requests {
+// RecentRequests returns what a row asked for of late.
+func (l *Live) RecentRequests(t *stats.Tag) Requests {
 	before, many := l.before.many[t.ID]
 	if !many {
 		f := l.before.few[t.ID]
@@ -205,7 +205,7 @@ func (l *Live) Of(t *stats.Tag) Requests {
 	return requestsSince(t.Hits, t.Misses, &t.MissReasons, before)
 }
 
-func countRows(s *stats.Snapshot) rows {
+func requestsByRow(s *stats.Snapshot) rows {
 	r := rows{map[uint32]Requests{}, map[uint32]few{}}
 	for i := range s.Tags {
 		switch t := &s.Tags[i]; {
@@ -227,10 +227,10 @@ func allEnded(s *stats.Snapshot) bool {
 	return len(s.Processes) > 0 && !slices.ContainsFunc(s.Processes, func(p stats.Process) bool { return p.State == stats.Running })
 }
 
-// Left is what the processes of a snapshot, which have all ended, left behind, by call site.
-func Left(s *stats.Snapshot) []Leak {
+// LeftBehind is what the processes of a snapshot, which have all ended, left behind, by call site.
+func LeftBehind(s *stats.Snapshot) []Leak {
 	var list []Leak
-	for _, t := range s.Left() {
+	for _, t := range s.LeftBehind() {
 		list = append(list, Leak{Name: t.Name, Stack: t.Stack, Buffers: t.Live, Bytes: t.InUse})
 	}
 	slices.SortFunc(list, func(a, b Leak) int { return cmp.Compare(a.Name, b.Name) })
@@ -238,15 +238,15 @@ func Left(s *stats.Snapshot) []Leak {
 	return list
 }
 
-// rising returns how the sum of the trends rises. It is nil unless they rise steadily, or so fast that a device is full soon.
-func rising(s *stats.Snapshot) *Rise {
-	sums, age := lastSeconds(s.Tags), relative(s.Started, s.Time)
+// memoryRise returns how the sum of the trends rises. It is nil unless they rise steadily, or so fast that a device is full soon.
+func memoryRise(s *stats.Snapshot) *Rise {
+	sums, age := inUseBySecond(s.Tags), timeAfter(s.Started, s.Time)
 	if age >= growSeconds*1e9 && risesOften(sums) {
 		if r := recentRise(s, sums); r != nil {
 			return r
 		}
 	}
-	if relative(s.Totals.PeakInUseTime, s.Time) > earlyPeakNS {
+	if timeAfter(s.Totals.PeakInUseTime, s.Time) > earlyPeakNS {
 		return nil
 	}
 	for seconds := growSeconds; seconds >= earlyPoints; seconds-- {
@@ -262,11 +262,11 @@ func rising(s *stats.Snapshot) *Rise {
 	return nil
 }
 
-// lastSeconds is what call sites together had in use in each of the last seconds.
-func lastSeconds(tags []stats.Tag) []uint64 {
+// inUseBySecond is what call sites together had in use in each of the last seconds.
+func inUseBySecond(tags []stats.Tag) []uint64 {
 	sums, points := make([]uint64, growSeconds), make([]uint64, growSeconds)
 	for i := range tags {
-		tags[i].Trend.Last(points)
+		tags[i].Trend.FillLast(points)
 		for k, v := range points {
 			sums[k] += v
 		}
@@ -277,36 +277,37 @@ func lastSeconds(tags []stats.Tag) []uint64 {
 // recentRise is the rise in the last seconds; nil: it is too little to tell.
 func recentRise(s *stats.Snapshot, sums []uint64) *Rise {
 	seconds := len(sums)
-	rise, last := relative(sums[0], sums[seconds-1]), sums[seconds-1]
+	rise, last := timeAfter(sums[0], sums[seconds-1]), sums[seconds-1]
 	if rise < bytesLeast || float64(rise) < growShare*float64(last) {
 		return nil
 	}
 	most, site, points := uint64(0), "", make([]uint64, seconds)
 	for i := range s.Tags {
-		s.Tags[i].Trend.Last(points)
-		if rise := relative(points[0], points[seconds-1]); rise > most {
+		s.Tags[i].Trend.FillLast(points)
+		if rise := timeAfter(points[0], points[seconds-1]); rise > most {
 			most, site = rise, s.Tags[i].Name
 		}
 	}
 	return &Rise{
-		Bytes: float64(rise) / float64(seconds-1), Site: site, Part: float64(most) / float64(rise), Room: secondsLeft(s, seconds), Share: 1,
+		Bytes: float64(rise) / float64(seconds-1), Site: site, Part: float64(most) / float64(rise), Room: secondsUntilFull(s, seconds),
+		Share: 1,
 	}
 }
 
 // risesOften reports whether memory rises often and never falls, in the later half, too.
 func risesOften(sums []uint64) bool {
-	rises, late := risesOf(sums)
+	rises, late := countRises(sums)
 	return rises >= growRises && late >= growLate
 }
 
 // risesAlways reports whether memory is held all the time, and rises in each second but perhaps one of many.
 func risesAlways(sums []uint64) bool {
-	rises, _ := risesOf(sums)
+	rises, _ := countRises(sums)
 	return sums[0] > 0 && rises >= max(earlyPoints-1, len(sums)-2)
 }
 
-// risesOf counts the seconds in which memory rises, and those of the later half; none if it falls in any.
-func risesOf(sums []uint64) (rises, late int) {
+// countRises counts the seconds in which memory rises, and those of the later half; none if it falls in any.
+func countRises(sums []uint64) (rises, late int) {
 	for k := range len(sums) - 1 {
 		switch {
 		case sums[k+1] < sums[k]:
@@ -319,8 +320,8 @@ func risesOf(sums []uint64) (rises, late int) {
 	return rises, late
 }
 
-// secondsLeft is when the first process fills its device, if all grow on as in the last seconds; -1: unknown.
-func secondsLeft(s *stats.Snapshot, seconds int) float64 {
+// secondsUntilFull is when the first process fills its device, if all grow on as in the last seconds; -1: unknown.
+func secondsUntilFull(s *stats.Snapshot, seconds int) float64 {
 	soonest := -1.0
 	for i := range s.Processes {
 		p := &s.Processes[i]
@@ -328,7 +329,7 @@ func secondsLeft(s *stats.Snapshot, seconds int) float64 {
 		if len(s.Processes) == 1 {
 			t, tags = &s.Totals, s.Tags
 		}
-		sums := lastSeconds(tags)[growSeconds-seconds:]
+		sums := inUseBySecond(tags)[growSeconds-seconds:]
 		first, last := sums[0], sums[seconds-1]
 		if p.State != stats.Running || last <= first || p.DeviceMemory <= t.InUse || p.Devices > 1 {
 			continue

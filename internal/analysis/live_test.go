@@ -56,7 +56,7 @@ func TestLiveMissesAreRecent(t *testing.T) {
 		p.Text != "100 misses of late, mostly too wasteful; replayed with max_waste_ratio=2.5: 10.0 MiB reserved at most instead of 20.0 MiB, 100.0 % hits instead of 0.0 %" || p.Tag != "a.c:1 f" {
 		t.Errorf("after 5 s: %+v", l.Points)
 	}
-	if !l.Suspicious(&l.latest.Tags[0]) {
+	if !l.IsSuspicious(&l.latest.Tags[0]) {
 		t.Error("the row is not marked")
 	}
 	judge(10, 100, 100)
@@ -122,7 +122,7 @@ func TestLiveNamesTheKnee(t *testing.T) {
 		s.Policy, s.Device.Global = "futhark", 64<<20
 		s.Limits = append([]stats.Limit{{Name: stats.MaxCachedBytes, Kind: stats.LimitBytes, Value: 1 << 20, Max: 1 << 60}}, test.more...)
 		l := Live{Replay: gaining}
-		l.Bends(test.knee)
+		l.SetKnee(test.knee)
 		l.Update(s)
 		p := titled(&l, "hits")
 		if p == nil || p.Knob.Value != test.value || strings.Contains(p.Text, why) != (test.value == strconv.Itoa(48<<20)) {
@@ -154,7 +154,7 @@ func TestLiveGrowth(t *testing.T) {
 	}
 	missed(s, 0, 100, wire.MissCold)
 	l.Update(s)
-	if titled(&l, "hits") != nil || l.Suspicious(&s.Tags[1]) || !l.Suspicious(&s.Tags[0]) {
+	if titled(&l, "hits") != nil || l.IsSuspicious(&s.Tags[1]) || !l.IsSuspicious(&s.Tags[0]) {
 		t.Error("cold misses of what is never released are a point of their own")
 	}
 	s.Lost = 3

@@ -58,8 +58,8 @@ type machineSeries struct{ list []*series }
 // machineSeriesMax bounds the number of series: the processes after that many get none.
 const machineSeriesMax = 256
 
-// add takes a MACHINE record of a process.
-func (m *machineSeries) add(p *process, v wire.MachineView, time uint64) {
+// addRecord takes a MACHINE record of a process.
+func (m *machineSeries) addRecord(p *process, v wire.MachineView, time uint64) {
 	if v.Unread() != 0 || v.Source() > wire.MachineNVML || p.life == nil { // others may be in the control group; files have code in them
 		return
 	}
@@ -71,12 +71,12 @@ func (m *machineSeries) add(p *process, v wire.MachineView, time uint64) {
 		at = len(m.list)
 		m.list = append(m.list, &series{process: p, source: v.Source(), devices: map[uint64]uint64{}, every: 1})
 	}
-	m.list[at].add(v, time)
+	m.list[at].addFigure(v, time)
 }
 
-func (s *series) add(v wire.MachineView, time uint64) {
+func (s *series) addFigure(v wire.MachineView, time uint64) {
 	s.devices[v.Device()] = v.Resident()
-	now := point{time: time, reserved: max(s.process.reserved, s.process.life.Reserved())}
+	now := point{time: time, reserved: max(s.process.reserved, s.process.life.ReservedBytes())}
 	now.live, now.requested = s.process.life.Live, s.process.life.Requested
 	for _, bytes := range s.devices {
 		now.bytes += bytes
@@ -99,8 +99,8 @@ func (s *series) add(v wire.MachineView, time uint64) {
 	}
 }
 
-// at returns the point that holds at a time, the first one before there is any.
-func (s *series) at(time uint64) *point {
+// pointAt returns the point that holds at a time, the first one before there is any.
+func (s *series) pointAt(time uint64) *point {
 	i, found := slices.BinarySearchFunc(s.points, time, func(p point, t uint64) int { return cmp.Compare(p.time, t) })
 	if !found {
 		i = max(i-1, 0)
@@ -108,8 +108,8 @@ func (s *series) at(time uint64) *point {
 	return &s.points[i]
 }
 
-// over returns what each source reports over time, where it changes.
-func (m *machineSeries) over(l *Timeline, started uint64) (list []MachineSeries) {
+// listSeries returns what each source reports over time, where it changes.
+func (m *machineSeries) listSeries(l *Timeline, started uint64) (list []MachineSeries) {
 	for source := wire.MachineRSS; source <= wire.MachineNVML; source++ {
 		values, changes := make([]uint64, len(l.InUse)), false
 		for _, s := range m.list {
@@ -118,8 +118,8 @@ func (m *machineSeries) over(l *Timeline, started uint64) (list []MachineSeries)
 			}
 			changes = changes || len(s.points) > 1
 			for i := range values {
-				if end := l.Start + uint64(i+1)*l.Step; end > s.begin.time && end <= relative(started, s.process.last)+l.Step {
-					values[i] += s.at(end).bytes
+				if end := l.Start + uint64(i+1)*l.Step; end > s.begin.time && end <= timeAfter(started, s.process.last)+l.Step {
+					values[i] += s.pointAt(end).bytes
 				}
 			}
 		}
@@ -136,11 +136,11 @@ type quarter struct {
 	reserved          int64  // the most
 }
 
-func (s *series) quarter(start, length uint64) quarter {
+func (s *series) summarizeQuarter(start, length uint64) quarter {
 	var values []uint64
 	q := quarter{}
 	for i := range uint64(growthInstants) {
-		p := s.at(start + (2*i+1)*length/(2*growthInstants))
+		p := s.pointAt(start + (2*i+1)*length/(2*growthInstants))
 		values = append(values, p.bytes)
 		q.reserved = max(q.reserved, p.reserved)
 	}
@@ -155,7 +155,7 @@ func (s *series) growth(start, end uint64) (g Growth, grew bool) {
 	var quarters [4]quarter
 	length := (end - start) / 4
 	for i := range quarters {
-		quarters[i] = s.quarter(start+uint64(i)*length, length)
+		quarters[i] = s.summarizeQuarter(start+uint64(i)*length, length)
 	}
 	first, last := &quarters[0], &quarters[3]
 	grown := min(int64(last.low)-int64(first.low), int64(last.middle)-int64(first.middle), int64(last.high)-int64(first.high))
@@ -179,8 +179,8 @@ func (s *series) growth(start, end uint64) (g Growth, grew bool) {
 	}, true
 }
 
-// firstBuffers returns when there were buffers for the first time; 0: never. Until then a program compiles, say.
-func (s *series) firstBuffers() uint64 {
+// firstBufferTime returns when there were buffers for the first time; 0: never. Until then a program compiles, say.
+func (s *series) firstBufferTime() uint64 {
 	if i := slices.IndexFunc(s.points, func(p point) bool { return p.reserved > 0 }); i >= 0 {
 		return s.points[i].time
 	}
@@ -191,7 +191,7 @@ func (s *series) firstBuffers() uint64 {
 func (x *run) machineGrowth(phases []Phase) (list []Growth) {
 	for _, s := range x.machine.list {
 		end := x.relativeTime(s.process.last)
-		start, least := max((s.begin.time+end)/2, s.firstBuffers()), uint64(growthLongWindow)
+		start, least := max((s.begin.time+end)/2, s.firstBufferTime()), uint64(growthLongWindow)
 		best, stalled := Phase{}, false // one iteration took more than the others together: it compiled a kernel, say
 		for i := range phases {
 			p := &phases[i]
@@ -221,8 +221,8 @@ func (x *run) machineGrowth(phases []Phase) (list []Growth) {
 	return list
 }
 
-// machineGrows finds memory that grows beside the buffers.
-func machineGrows(e *Evidence) (Diagnosis, bool) {
+// findMachineGrowth finds memory that grows beside the buffers.
+func findMachineGrowth(e *Evidence) (Diagnosis, bool) {
 	a := e.Whole
 	if len(a.Growth) == 0 {
 		return Diagnosis{}, false
@@ -244,12 +244,12 @@ func machineGrows(e *Evidence) (Diagnosis, bool) {
 		each = fmt.Sprintf("in %s, %s each", units.Count(g.Iterations, "iteration"), units.FormatLong(uint64(g.Each)))
 	}
 	d := Diagnosis{
-		Severity: Advice, Title: title, Share: share(g.Bytes, g.All),
+		Severity: Advice, Title: title, Share: shareOf(g.Bytes, g.All),
 		Text: fmt.Sprintf("%s grew by %s %s, %s: %s", what, units.FormatLong(g.Bytes), each, buffers, who),
 	}
-	if who := e.inProcess(g.Process); who != "" {
+	if who := e.inProcessText(g.Process); who != "" {
 		d.Text, d.placed = d.Text+","+who, true
 	}
-	e.noteIfLost(&d, "creates", "memory may grow beside the buffers")
+	e.downgradeIfLost(&d, "creates", "memory may grow beside the buffers")
 	return d, true
 }

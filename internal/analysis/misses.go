@@ -34,23 +34,23 @@ type poolCaps struct {
 	capped map[uint64]uint64 // blocks that a cap evicted and that were not missed since, by capKeys
 }
 
-// raise records how much the pool would hold.
-func (c *poolCaps) raise(p *heap.Process) {
+// raiseMost records how much the pool would hold.
+func (c *poolCaps) raiseMost(p *heap.Process) {
 	c.most = max(c.most, p.Cached+p.Cooling+p.Room+c.away)
 }
 
 // capKeys are the keys of a call site and of a size: a cap concerns one or the other.
 func capKeys(tag uint32, size uint64) [2]uint64 { return [2]uint64{uint64(tag) << 1, size<<1 | 1} }
 
-// evicted notes what a limit took out of the pool, while the block is still known: it has the call site.
-func (x *run) evicted(process uint32, e wire.EvictView) {
+// noteEvicted notes what a limit took out of the pool, while the block is still known: it has the call site.
+func (x *run) noteEvicted(process uint32, e wire.EvictView) {
 	tag := e.Tag()
 	if p := x.heap.Lookup(process); p != nil {
 		if b := p.Block(e.Block()); b != nil {
 			tag = b.Tag
 		}
 	}
-	switch c := &x.process(process).pool; e.Reason() {
+	switch c := &x.processOf(process).pool; e.Reason() {
 	case wire.EvictLimit:
 		c.away += int64(e.Bytes())
 	case wire.EvictTagCap:
@@ -64,7 +64,7 @@ func (x *run) evicted(process uint32, e wire.EvictView) {
 	}
 }
 
-func (m *misses) add(p *process, o *heap.Object) {
+func (m *misses) addMiss(p *process, o *heap.Object) {
 	reason := min(int(o.Reason), reasons)
 	if reason == reasons {
 		reason = 0 // from a later version
@@ -79,18 +79,18 @@ func (m *misses) add(p *process, o *heap.Object) {
 	}
 	switch wire.Miss(reason) {
 	case wire.MissLimit:
-		m.cachedMost = max(m.cachedMost, count(p.pool.most))
+		m.cachedMost = max(m.cachedMost, nonNegative(p.pool.most))
 		p.pool.away = max(0, p.pool.away-int64(o.Granted))
 	case wire.MissTagCap:
-		m.missCapped(p, o)
+		m.countCapped(p, o)
 	case wire.MissTooWasteful:
-		m.findWasteful(p, o)
+		m.findWastefulBlock(p, o)
 	default:
 	}
 }
 
-// missCapped counts how many blocks more a cap would have had to allow.
-func (m *misses) missCapped(p *process, o *heap.Object) {
+// countCapped counts how many blocks more a cap would have had to allow.
+func (m *misses) countCapped(p *process, o *heap.Object) {
 	for _, key := range capKeys(o.Tag, o.Granted) {
 		if n := p.pool.capped[key]; n > 0 {
 			m.capMost = max(m.capMost, n)
@@ -100,8 +100,8 @@ func (m *misses) missCapped(p *process, o *heap.Object) {
 	m.capMost = max(m.capMost, 1)
 }
 
-// findWasteful finds the smallest free block of the class that is large enough.
-func (m *misses) findWasteful(p *process, o *heap.Object) {
+// findWastefulBlock finds the smallest free block of the class that is large enough.
+func (m *misses) findWastefulBlock(p *process, o *heap.Object) {
 	if len(m.ratios) == wastefulMax || o.Size == 0 {
 		return
 	}
@@ -116,14 +116,14 @@ func (m *misses) findWasteful(p *process, o *heap.Object) {
 	}
 }
 
-// list returns the reasons that occurred.
-func (m *misses) list(x *run) []Miss {
+// listMisses returns the reasons that occurred.
+func (m *misses) listMisses(x *run) []Miss {
 	var list []Miss
 	for reason := range reasons {
 		if m.count[reason] > 0 {
 			list = append(list, Miss{
 				Reason: Reason(wire.Miss(reason).String()), Count: m.count[reason], Bytes: m.bytes[reason], LostNS: m.lost[reason],
-				Knob: m.knob(wire.Miss(reason), x.snapshot),
+				Knob: m.knobForReason(wire.Miss(reason), x.snapshot),
 			})
 		}
 	}
@@ -133,8 +133,8 @@ func (m *misses) list(x *run) []Miss {
 	return list
 }
 
-// limit returns a limit of the policy, nil if there is none of that name.
-func limit(s *stats.Snapshot, name string) *stats.Limit {
+// limitNamed returns a limit of the policy, nil if there is none of that name.
+func limitNamed(s *stats.Snapshot, name string) *stats.Limit {
 	for i := range s.Limits {
 		if s.Limits[i].Name == name {
 			return &s.Limits[i]
@@ -163,8 +163,8 @@ var advice = map[wire.Miss]string{
 // coldWithSlabs says what cold means where there were slabs: requests that are too large for their policy get none of their free ranges.
 const coldWithSlabs = "no slab of that kind had room; for a request too large for slabs, no block of that kind was free"
 
-// knob returns the limit that would have helped, of those that the policy has.
-func (m *misses) knob(reason wire.Miss, s *stats.Snapshot) Knob {
+// knobForReason returns the limit that would have helped, of those that the policy has.
+func (m *misses) knobForReason(reason wire.Miss, s *stats.Snapshot) Knob {
 	if s.Spill != nil {
 		return Knob{Why: "--spill works without a pool"}
 	}
@@ -226,18 +226,18 @@ func (m *misses) limitKnob(s *stats.Snapshot) (Knob, bool) {
 		return m.cachedKnob(s)
 	default:
 		knob := released[most]
-		return knob, limit(s, knob.Limit) != nil
+		return knob, limitNamed(s, knob.Limit) != nil
 	}
 }
 
 // cachedKnob raises the limit of cached bytes to the power of two above what would have been cached.
 func (m *misses) cachedKnob(s *stats.Snapshot) (Knob, bool) {
-	l := limit(s, "max_cached_bytes")
+	l := limitNamed(s, "max_cached_bytes")
 	if l == nil {
 		return Knob{}, false
 	}
 	why := fmt.Sprintf("at most %s would have been cached", units.FormatLong(m.cachedMost))
-	if f := limit(s, "max_cached_fraction"); f != nil && s.Device.Global > 0 && f.Value*float64(s.Device.Global) < l.Value {
+	if f := limitNamed(s, "max_cached_fraction"); f != nil && s.Device.Global > 0 && f.Value*float64(s.Device.Global) < l.Value {
 		share := math.Ceil(100*float64(m.cachedMost)/float64(s.Device.Global)) / 100
 		if share > f.Value && share <= f.Max {
 			return Knob{Limit: f.Name, Value: strconv.FormatFloat(share, 'f', -1, 64), Why: why}, true
@@ -251,7 +251,7 @@ func (m *misses) cachedKnob(s *stats.Snapshot) (Knob, bool) {
 // capKnob raises the cap that is in force.
 func (m *misses) capKnob(s *stats.Snapshot) (Knob, bool) {
 	for _, c := range []struct{ name, of string }{{"max_per_tag", "one call site"}, {"max_per_bucket", "one size"}} {
-		if l := limit(s, c.name); l != nil && l.Value > 0 {
+		if l := limitNamed(s, c.name); l != nil && l.Value > 0 {
 			value := uint64(l.Value) + m.capMost
 			return Knob{
 				Limit: l.Name, Value: strconv.FormatUint(value, 10),
@@ -264,10 +264,10 @@ func (m *misses) capKnob(s *stats.Snapshot) (Knob, bool) {
 
 // wasteKnob lets larger blocks serve: by the ratio that half of the examined misses needed.
 func (m *misses) wasteKnob(s *stats.Snapshot) (Knob, bool) {
-	if l := limit(s, "steal_other_tag"); l != nil && l.Text == "off" {
+	if l := limitNamed(s, "steal_other_tag"); l != nil && l.Text == "off" {
 		return Knob{Limit: l.Name, Value: "on", Why: "free blocks of other call sites were large enough"}, true
 	}
-	if l := limit(s, "max_waste_ratio"); l != nil && len(m.ratios) > 0 {
+	if l := limitNamed(s, "max_waste_ratio"); l != nil && len(m.ratios) > 0 {
 		slices.Sort(m.ratios)
 		ratio := m.ratios[(len(m.ratios)-1)/2]
 		value := max(math.Floor(10*ratio)/10+0.1, l.Value+0.1)
@@ -276,7 +276,7 @@ func (m *misses) wasteKnob(s *stats.Snapshot) (Knob, bool) {
 			Why: fmt.Sprintf("for half of these requests a block of at most %.2f times their size was free", ratio),
 		}, value <= l.Max
 	}
-	if l := limit(s, "mantissa_bits"); l != nil && l.Value > l.Min {
+	if l := limitNamed(s, "mantissa_bits"); l != nil && l.Value > l.Min {
 		return Knob{
 			Limit: l.Name, Value: strconv.FormatFloat(l.Value-1, 'f', -1, 64), Why: "fewer bits let more sizes share a block",
 		}, true

@@ -53,7 +53,7 @@ type window struct {
 	several           bool    // threads were in calls at the same time
 }
 
-func (w *window) add(from, to uint64) {
+func (w *window) addCall(from, to uint64) {
 	if w.last == 0 {
 		w.first, w.last = to, to
 		return
@@ -96,8 +96,8 @@ func (w *window) join(o *window) {
 	}
 }
 
-// share is the part of the time that calls took.
-func (w *window) share() float64 { return share(w.busy, w.last-w.first) }
+// callShare is the part of the time that calls took.
+func (w *window) callShare() float64 { return shareOf(w.busy, w.last-w.first) }
 
 // mover is a thread that moves memory.
 type mover struct {
@@ -112,7 +112,7 @@ type mover struct {
 // span is bytes of an object.
 type span struct{ from, to uint64 }
 
-func (s span) holds(o span) bool { return o.from >= s.from && o.to <= s.to && o.to > o.from }
+func (s span) contains(o span) bool { return o.from >= s.from && o.to <= s.to && o.to > o.from }
 
 // contents is what is known of an object's bytes.
 type contents struct {
@@ -126,10 +126,10 @@ type contents struct {
 	mapped    bool // for writing
 }
 
-func (c *contents) changed() { c.wrote, c.read, c.initial, c.hashed = span{}, span{}, false, 0 }
+func (c *contents) markChanged() { c.wrote, c.read, c.initial, c.hashed = span{}, span{}, false, 0 }
 
-// of returns what is known of an object, nil if others may change it.
-func (m *moves) of(p *heap.Process, o *heap.Object) *contents {
+// contentsOf returns what is known of an object, nil if others may change it.
+func (m *moves) contentsOf(p *heap.Process, o *heap.Object) *contents {
 	if o.Memory >= wire.MemorySVM {
 		return nil
 	}
@@ -141,7 +141,7 @@ func (m *moves) of(p *heap.Process, o *heap.Object) *contents {
 		*c = contents{id: o.ID, process: p.Number, epoch: m.epoch, initial: o.Access&wire.CopyHostPtr != 0 && !o.CarriedOver}
 	}
 	if c.epoch != m.epoch {
-		c.changed()
+		c.markChanged()
 		c.epoch = m.epoch
 	}
 	return c
@@ -151,14 +151,14 @@ func (m *moves) of(p *heap.Process, o *heap.Object) *contents {
 func (m *moves) beforeHeap(p *heap.Process, r *wire.Record) {
 	switch r.Kind {
 	case wire.KindTransfer:
-		m.sides.Note(r)
+		m.sides.NoteTransfer(r)
 	case wire.KindUse:
 		if p != nil {
 			m.noteUse(p, r)
 		}
 	case wire.KindSync:
 		if how := r.AsSync().Sync(); how == wire.SyncFinish || how == wire.SyncWait { // what blocks has a USE as well
-			m.thread(r).queued = false
+			m.threadOf(r).queued = false
 		}
 	case wire.KindLost:
 		m.epoch++
@@ -167,7 +167,7 @@ func (m *moves) beforeHeap(p *heap.Process, r *wire.Record) {
 }
 
 func (m *moves) noteUse(p *heap.Process, r *wire.Record) {
-	u, thread := r.AsUse(), m.thread(r)
+	u, thread := r.AsUse(), m.threadOf(r)
 	o := p.Object(u.Object())
 	if o == nil {
 		if u.Object() == 0 {
@@ -176,7 +176,7 @@ func (m *moves) noteUse(p *heap.Process, r *wire.Record) {
 		return
 	}
 	key := moveKey{process: r.Process}
-	if more, known := m.sides.Of(r); !known {
+	if more, known := m.sides.TransferOf(r); !known {
 		key.tag = m.siteOf(r.Process, u.Tag())
 	} else {
 		key.tag = m.siteOf(r.Process, more.Site())
@@ -184,17 +184,17 @@ func (m *moves) noteUse(p *heap.Process, r *wire.Record) {
 	}
 	m.countAdjoining(thread, key, u)
 	if (u.Command() == wire.CommandRead || u.Command() == wire.CommandWrite) && o.Memory < wire.MemorySVM { // which a map is for
-		if f := m.add(Copied, key, u); f != nil && !thread.queued && u.Duration() > 0 {
+		if f := m.countMove(Copied, key, u); f != nil && !thread.queued && u.Duration() > 0 {
 			f.warm.Add(&stats.Flow{TimedBytes: u.Bytes(), NS: uint64(u.Duration())})
 		}
 	}
-	m.waits(thread, key, u)
+	m.countWaits(thread, key, u)
 	m.compareWith(p, o, key, r)
 }
 
 // compareWith compares a command with what the object contains.
 func (m *moves) compareWith(p *heap.Process, o *heap.Object, key moveKey, r *wire.Record) {
-	u, c := r.AsUse(), m.of(p, o)
+	u, c := r.AsUse(), m.contentsOf(p, o)
 	if c == nil {
 		return
 	}
@@ -205,26 +205,26 @@ func (m *moves) compareWith(p *heap.Process, o *heap.Object, key moveKey, r *wir
 	switch parent := p.Object(o.Parent); {
 	case o.Parent != 0: // the same bytes have two names
 		if parent != nil && u.Writes() || !u.Reads() {
-			m.forget(p, parent)
+			m.forgetContents(p, parent)
 		}
-		c.changed()
+		c.markChanged()
 	case u.Command() == wire.CommandWrite:
-		m.written(c, at, key, r)
+		m.noteWritten(c, at, key, r)
 	case u.Command() == wire.CommandRead:
-		m.readAgain(c, at, key, u)
+		m.noteRead(c, at, key, u)
 	case u.Command() == wire.CommandMap:
 		if u.Writes() {
 			c.mapped = true
-			c.changed()
+			c.markChanged()
 		}
 	case u.Command() == wire.CommandUnmap:
 		if c.mapped {
-			c.changed()
+			c.markChanged()
 		}
 		c.mapped = false
 	case u.Command() == wire.CommandMigrate, u.Reads() && !u.Writes():
 	default:
-		c.changed()
+		c.markChanged()
 	}
 }
 
@@ -239,40 +239,40 @@ func (m *moves) siteOf(process, tag uint32) uint32 {
 	return one
 }
 
-func (m *moves) forget(p *heap.Process, o *heap.Object) {
+func (m *moves) forgetContents(p *heap.Process, o *heap.Object) {
 	if o == nil {
 		return
 	}
-	if c := m.of(p, o); c != nil {
-		c.changed()
+	if c := m.contentsOf(p, o); c != nil {
+		c.markChanged()
 	}
 }
 
-func (m *moves) written(c *contents, at span, key moveKey, r *wire.Record) {
-	more, known := m.sides.Of(r)
+func (m *moves) noteWritten(c *contents, at span, key moveKey, r *wire.Record) {
+	more, known := m.sides.TransferOf(r)
 	hashed := known && more.Hashed() > 0 && at.to > 0
 	if hashed && c.wrote == at && c.hashed == more.Hashed() && c.hash == more.Hash() {
-		if f := m.add(Rewritten, key, r.AsUse()); f != nil {
+		if f := m.countMove(Rewritten, key, r.AsUse()); f != nil {
 			f.sampled = f.sampled || more.Hashed() < r.AsUse().Bytes()
 		}
 	}
-	c.changed()
+	c.markChanged()
 	c.wrote = at
 	if hashed {
 		c.hash, c.hashed = more.Hash(), more.Hashed()
 	}
 }
 
-func (m *moves) readAgain(c *contents, at span, key moveKey, u wire.UseView) {
+func (m *moves) noteRead(c *contents, at span, key moveKey, u wire.UseView) {
 	switch {
 	case c.mapped:
 		return
-	case c.read.holds(at), c.initial:
-		m.add(Unchanged, key, u)
-	case c.wrote.holds(at):
-		m.add(ReadBack, key, u)
+	case c.read.contains(at), c.initial:
+		m.countMove(Unchanged, key, u)
+	case c.wrote.contains(at):
+		m.countMove(ReadBack, key, u)
 	}
-	if !c.read.holds(at) {
+	if !c.read.contains(at) {
 		c.read = at
 	}
 }
@@ -283,10 +283,10 @@ func (m *moves) countColdReads(t *mover, key moveKey, u wire.UseView, more wire.
 		return
 	}
 	if float64(more.Cold()) >= coldShare*float64(more.Pages()) {
-		if f := m.add(ColdRead, key, u); f != nil {
+		if f := m.countMove(ColdRead, key, u); f != nil {
 			f.waited = f.waited || t.queued
 		}
-	} else if f := m.get(ColdRead, key); f != nil {
+	} else if f := m.moveOf(ColdRead, key); f != nil {
 		f.warm.Add(&stats.Flow{TimedBytes: u.Bytes(), NS: uint64(u.Duration())})
 	}
 }
@@ -295,7 +295,7 @@ func (m *moves) countColdReads(t *mover, key moveKey, u wire.UseView, more wire.
 func (m *moves) countAdjoining(t *mover, key moveKey, u wire.UseView) {
 	small := (u.Command() == wire.CommandRead || u.Command() == wire.CommandWrite) && u.Bytes() > 0 && u.Bytes() <= smallMost && !u.Scattered()
 	if t.run > 0 && (!small || u.Object() != t.object || u.Command() != t.command || u.Offset() != t.end) {
-		m.endRun(t)
+		m.endSmallRun(t)
 	}
 	if !small {
 		return
@@ -305,12 +305,12 @@ func (m *moves) countAdjoining(t *mover, key moveKey, u wire.UseView) {
 	t.run++
 	t.runBytes += u.Bytes()
 	t.runNS += uint64(u.Duration())
-	t.busy.add(u.Time(), u.Time()+uint64(u.Duration()))
+	t.busy.addCall(u.Time(), u.Time()+uint64(u.Duration()))
 }
 
-func (m *moves) endRun(t *mover) {
+func (m *moves) endSmallRun(t *mover) {
 	if t.run >= smallRun {
-		if f := m.get(Small, t.key); f != nil {
+		if f := m.moveOf(Small, t.key); f != nil {
 			f.count += t.run
 			f.bytes += t.runBytes
 			f.ns += t.runNS
@@ -320,21 +320,21 @@ func (m *moves) endRun(t *mover) {
 	t.run, t.runBytes, t.runNS, t.busy = 0, 0, 0, window{}
 }
 
-// waits counts blocking reads, and maps for reading, that wait for commands of the same thread.
-func (m *moves) waits(t *mover, key moveKey, u wire.UseView) {
+// countWaits counts blocking reads, and maps for reading, that wait for commands of the same thread.
+func (m *moves) countWaits(t *mover, key moveKey, u wire.UseView) {
 	if u.Duration() > 0 && t.queued {
 		switch {
 		case u.Command() == wire.CommandRead:
-			m.add(Blocking, key, u)
+			m.countMove(Blocking, key, u)
 		case u.Command() == wire.CommandMap && u.Reads():
-			m.add(BlockingMap, key, u)
+			m.countMove(BlockingMap, key, u)
 		}
 	}
 	t.queued = u.Duration() == 0
 }
 
-func (m *moves) thread(r *wire.Record) *mover {
-	key := streamOf(r.Process, r.Thread)
+func (m *moves) threadOf(r *wire.Record) *mover {
+	key := streamNumber(r.Process, r.Thread)
 	t := m.threads[key]
 	if t == nil {
 		if m.threads == nil || len(m.threads) == streamsMax {
@@ -349,8 +349,8 @@ func (m *moves) thread(r *wire.Record) *mover {
 // movesMax bounds the pairs of finding and call site.
 const movesMax = 1 << 16
 
-// get returns the entry of a finding and call site, nil if there are too many.
-func (m *moves) get(kind TransferKind, key moveKey) *move {
+// moveOf returns the entry of a finding and call site, nil if there are too many.
+func (m *moves) moveOf(kind TransferKind, key moveKey) *move {
 	key.kind = kind
 	f := m.found[key]
 	if f == nil {
@@ -366,15 +366,15 @@ func (m *moves) get(kind TransferKind, key moveKey) *move {
 	return f
 }
 
-func (m *moves) add(kind TransferKind, key moveKey, u wire.UseView) *move {
-	f := m.get(kind, key)
+func (m *moves) countMove(kind TransferKind, key moveKey, u wire.UseView) *move {
+	f := m.moveOf(kind, key)
 	if f == nil {
 		return nil
 	}
 	f.count++
 	f.bytes += u.Bytes()
 	f.ns += uint64(u.Duration())
-	f.busy.add(u.Time(), u.Time()+uint64(u.Duration()))
+	f.busy.addCall(u.Time(), u.Time()+uint64(u.Duration()))
 	return f
 }
 
@@ -386,7 +386,7 @@ func (m *moves) countHostCopies(p *heap.Process, o *heap.Object, sign int64) {
 	if m.copies == nil {
 		m.copies = map[uint64]copied{}
 	}
-	key := streamOf(p.Number, o.Tag)
+	key := streamNumber(p.Number, o.Tag)
 	c := m.copies[key]
 	c.buffers, c.bytes = c.buffers+sign, c.bytes+sign*int64(o.Size)
 	m.copies[key] = c

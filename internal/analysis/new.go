@@ -19,24 +19,24 @@ type Options struct {
 	Tag          *regexp.Regexp
 }
 
-// wanted reports whether a call site is selected.
-func (o *Options) wanted(name string) bool { return o.Tag == nil || o.Tag.MatchString(name) }
+// wantsSite reports whether a call site is selected.
+func (o *Options) wantsSite(name string) bool { return o.Tag == nil || o.Tag.MatchString(name) }
 
 // New reads a source twice and analyses it. Memory grows with live objects, call sites, blocks, threads and processes, not
 // with records. Errors are those of the source; Damage describes damage. No other goroutine may use the source meanwhile.
 func New(src recording.Source, o Options) (*Analysis, error) {
 	first := newSurvey(&o)
-	if err := eachRecord(src, first.step); err != nil {
+	if err := eachRecord(src, first.handleRecord); err != nil {
 		return nil, err
 	}
 	second := newRun(&o, first.finish())
-	if err := eachRecord(src, second.step); err != nil {
+	if err := eachRecord(src, second.handleRecord); err != nil {
 		return nil, err
 	}
-	second.cut = recording.GoesOn(src)
-	a := second.finish()
+	second.cut = recording.RunGoesOn(src)
+	a := second.makeAnalysis()
 	a.Damage = recording.DamageOf(src)
-	fillLists(reflect.ValueOf(a))
+	replaceNilLists(reflect.ValueOf(a))
 	return a, nil
 }
 

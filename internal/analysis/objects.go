@@ -35,7 +35,7 @@ func (g *ObjectGrowth) IsOfMemory() bool {
 
 // markObjects notes what is live when half of the run is over, and when three quarters are. What comes late shows no time.
 func (x *run) markObjects(r *wire.Record) {
-	for x.marks < 2 && r.Timed() && r.Time >= x.survey.begun+x.calls()*(2+x.marks)/4 {
+	for x.marks < 2 && r.IsTimed() && r.Time >= x.survey.begun+x.callSpan()*(2+x.marks)/4 {
 		x.marks++
 		x.model.MarkObjects()
 	}
@@ -76,28 +76,28 @@ func (l *laps) objectGrowth(iterations uint64) []ObjectGrowth {
 	return list
 }
 
-// objectsGrow finds objects that programs keep creating and do not release.
-func objectsGrow(e *Evidence) (Diagnosis, bool) {
+// findObjectGrowth finds objects that programs keep creating and do not release.
+func findObjectGrowth(e *Evidence) (Diagnosis, bool) {
 	counts := slices.DeleteFunc(slices.Clone(e.Run.Objects), func(c stats.ObjectCount) bool { return !keepsGrowing(&c, e.Whole.Phases) })
 	if len(counts) == 0 {
 		return Diagnosis{}, false
 	}
 	c := slices.MaxFunc(counts, func(a, b stats.ObjectCount) int { return cmp.Compare(a.Live, b.Live) })
-	top, many := &c.Sites[0], c.Type.Many()
+	top, many := &c.Sites[0], c.Type.PluralWords()
 	how := "are never released"
 	severity := Problem
 	if c.Leaked == 0 {
 		severity, how = Advice, "grow in number"
 	}
 	d := Diagnosis{
-		Severity: severity, Title: many + " " + how, Tag: top.Tag, Share: share(c.Live, c.Created),
+		Severity: severity, Title: many + " " + how, Tag: top.Tag, Share: shareOf(c.Live, c.Created),
 		Text: fmt.Sprintf("%d of %d are live at the end, %d more than at half of the time from its first call to its last; %d from %s", c.Live, c.Created, c.Grown, top.Live, top.Tag),
 	}
 	if each, all := MostObjectGrowth(e.Whole.Phases, c.Type.Key()); all >= float64(c.Live)/2 {
 		d.Title = many + " grow in number over the iterations"
 		d.Text += fmt.Sprintf("; an iteration leaves %.1f more on average", each)
 	}
-	if in := e.inProcess(top.Most.Process); in != "" {
+	if in := e.inProcessText(top.Most.Process); in != "" {
 		d.Text, d.placed = d.Text+fmt.Sprintf("; %d of these are%s", top.Most.Live, in), true
 	}
 	if c.Untracked > 0 {
@@ -105,19 +105,19 @@ func objectsGrow(e *Evidence) (Diagnosis, bool) {
 	}
 	for i := range counts {
 		if other := &counts[i]; other.Type != c.Type {
-			d.Text += fmt.Sprintf("; so do %s: %s live", other.Type.Many(), units.Plural(other.Live, "is", "are"))
+			d.Text += fmt.Sprintf("; so do %s: %s live", other.Type.PluralWords(), units.Plural(other.Live, "is", "are"))
 		}
 	}
-	e.noteIfLost(&d, "releases", many+" may grow in number")
+	e.downgradeIfLost(&d, "releases", many+" may grow in number")
 	return d, true
 }
 
-// objectsLeft finds objects that processes which ended well never released, where objectsGrow has none to name.
-func objectsLeft(e *Evidence) (Diagnosis, bool) {
+// findObjectsLeft finds objects that processes which ended well never released, where findObjectGrowth has none to name.
+func findObjectsLeft(e *Evidence) (Diagnosis, bool) {
 	left := slices.DeleteFunc(slices.Clone(e.Run.Objects), func(c stats.ObjectCount) bool { return c.Leaked == 0 || c.Type >= stats.SubBuffers })
-	_, grow := objectsGrow(e)
+	_, grow := findObjectGrowth(e)
 	early := slices.ContainsFunc(e.Run.Processes, func(p stats.Process) bool { // left by exit or a signal, in the midst of its work
-		return p.BadEnd() != "" || !e.Attached && !p.Orderly && p.Folded == 0
+		return p.BadEndText() != "" || !e.Attached && !p.Orderly && p.Folded == 0
 	})
 	if grow || early || len(left) == 0 {
 		return Diagnosis{}, false
@@ -125,18 +125,18 @@ func objectsLeft(e *Evidence) (Diagnosis, bool) {
 	words, all, created := []string{}, uint64(0), uint64(0)
 	for i := range left {
 		c := &left[i]
-		words, all, created = append(words, units.Plural(c.Leaked, c.Type.String(), c.Type.Many())), all+c.Leaked, created+c.Created
+		words, all, created = append(words, units.Plural(c.Leaked, c.Type.String(), c.Type.PluralWords())), all+c.Leaked, created+c.Created
 	}
 	c := slices.MaxFunc(left, func(a, b stats.ObjectCount) int { return cmp.Compare(a.Leaked, b.Leaked) })
 	top := slices.MaxFunc(c.Sites, func(a, b stats.ObjectSite) int { return cmp.Compare(a.Leaked, b.Leaked) })
 	d := Diagnosis{
-		Severity: Note, Title: "OpenCL objects are never released", Tag: top.Tag, Share: share(all, created),
-		Text: fmt.Sprintf("%s; %d of the %s from %s", strings.Join(words, ", "), top.Leaked, c.Type.Many(), top.Tag),
+		Severity: Note, Title: "OpenCL objects are never released", Tag: top.Tag, Share: shareOf(all, created),
+		Text: fmt.Sprintf("%s; %d of the %s from %s", strings.Join(words, ", "), top.Leaked, c.Type.PluralWords(), top.Tag),
 	}
 	if growsLate(&c) {
 		d.Text += fmt.Sprintf("; %s, %d more than at half of the time from its first call to its last", units.Plural(c.Live, "is live", "are live"), c.Grown)
 	}
-	e.noteIfLost(&d, "releases", "OpenCL objects may be left")
+	e.downgradeIfLost(&d, "releases", "OpenCL objects may be left")
 	return d, true
 }
 

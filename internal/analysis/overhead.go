@@ -40,14 +40,14 @@ func (s *series) overhead() (o overhead, found bool) {
 	}
 	end := &s.points[most]
 	o = overhead{
-		s.process.number, count(end.live - before.live), count(max(end.live, s.process.most) - before.live), count(end.requested - before.requested),
-		relative(before.bytes, end.bytes),
+		s.process.number, nonNegative(end.live - before.live), nonNegative(max(end.live, s.process.most) - before.live), nonNegative(end.requested - before.requested),
+		timeAfter(before.bytes, end.bytes),
 	}
 	return o, o.buffers >= overheadMany && o.grown >= overheadLeast && o.grown >= overheadTimes*o.requested
 }
 
-// overheads returns that of the process that grew the most.
-func (m *machineSeries) overheads() (most overhead) {
+// largestOverhead returns that of the process that grew the most.
+func (m *machineSeries) largestOverhead() (most overhead) {
 	for _, s := range m.list {
 		if s.source != wire.MachineRSS {
 			continue
@@ -59,8 +59,8 @@ func (m *machineSeries) overheads() (most overhead) {
 	return most
 }
 
-// smallOnes finds buffers so small that what is kept of them needs more memory than they do.
-func smallOnes(e *Evidence) (Diagnosis, bool) {
+// findSmallBuffers finds buffers so small that what is kept of them needs more memory than they do.
+func findSmallBuffers(e *Evidence) (Diagnosis, bool) {
 	o := &e.Whole.overhead
 	if o.buffers == 0 {
 		return Diagnosis{}, false
@@ -74,12 +74,12 @@ func smallOnes(e *Evidence) (Diagnosis, bool) {
 		Text: fmt.Sprintf("while live buffers, of %s on average, rose by %d, the process's anonymous memory grew by at least %s, %s for each, which "+
 			"%s: sub-allocate from larger buffers", units.FormatLong(o.requested/o.buffers), o.most, units.FormatLong(o.grown),
 			units.FormatLong(o.grown/o.most), keepers),
-		Share: share(o.grown, o.grown+e.Run.Totals.PeakInUse),
+		Share: shareOf(o.grown, o.grown+e.Run.Totals.PeakInUse),
 	}
 	if tags := e.Whole.Peak.Tags; len(tags) > 0 {
 		d.Tag = tags[0].Name
 	}
-	if who := e.inProcess(o.process); who != "" {
+	if who := e.inProcessText(o.process); who != "" {
 		d.Text, d.placed = d.Text+","+who, true
 	}
 	return d, true

@@ -25,20 +25,20 @@ type own struct {
 	uses, creates uint64 // in the later half of its calls' time
 }
 
-// note looks at a record of the run whose middle is at a time.
-func (o *own) note(r *wire.Record, middle uint64) {
+// noteRecord looks at a record of the run whose middle is at a time.
+func (o *own) noteRecord(r *wire.Record, middle uint64) {
 	switch r.Kind {
 	case wire.KindUse:
 		if r.Time > middle {
 			o.uses++
 		}
 	case wire.KindCreate:
-		o.create(r, middle)
+		o.noteCreate(r, middle)
 	default:
 	}
 }
 
-func (o *own) create(r *wire.Record, middle uint64) {
+func (o *own) noteCreate(r *wire.Record, middle uint64) {
 	c := r.AsCreate()
 	switch {
 	case c.CarriedOver() || c.Outcome() == wire.OutcomeFailed:
@@ -57,8 +57,8 @@ func (o *own) create(r *wire.Record, middle uint64) {
 	}
 }
 
-// hasOwnPool finds programs in which a pool has little to do.
-func hasOwnPool(e *Evidence) (Diagnosis, bool) {
+// findOwnPool finds programs in which a pool has little to do.
+func findOwnPool(e *Evidence) (Diagnosis, bool) {
 	o := &e.Whole.own
 	if parents := uint64(len(o.parents)); o.parts >= partsLeast && o.parts >= partsEach*parents && parents < parentsMax {
 		return Diagnosis{

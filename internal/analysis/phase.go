@@ -48,15 +48,15 @@ type laps struct {
 // level is what a process has at the beginning of an iteration.
 type level struct{ inUse, buffers int64 }
 
-// stream returns the stream of a thread of a process.
-func (x *run) stream(p *process, thread uint32) *stream {
+// threadStream returns the stream of a thread of a process.
+func (x *run) threadStream(p *process, thread uint32) *stream {
 	if p.stream != nil && p.stream.thread == thread {
 		return p.stream
 	}
 	s := p.streams[thread]
 	if s == nil {
 		s = &stream{process: p.number, thread: thread}
-		for _, found := range x.survey.stretches[streamOf(p.number, thread)] {
+		for _, found := range x.survey.stretches[streamNumber(p.number, thread)] {
 			s.laps = append(s.laps, &laps{Stretch: found})
 		}
 		p.streams[thread] = s
@@ -65,20 +65,20 @@ func (x *run) stream(p *process, thread uint32) *stream {
 	return s
 }
 
-// create counts a create. with is what the process has with it, own its own memory, holds its objects.
-func (s *stream) create(now uint64, with level, own int64, holds *[stats.ObjectTypes]int64) (number uint64) {
+// countCreate counts a create. with is what the process has with it, own its own memory, holds its objects.
+func (s *stream) countCreate(now uint64, with level, own int64, holds *[stats.ObjectTypes]int64) (number uint64) {
 	number = s.creates
 	s.creates++
 	if s.at < len(s.laps) && number >= s.laps[s.at].End {
 		s.at++
 	}
 	if s.at < len(s.laps) && number >= s.laps[s.at].First {
-		s.laps[s.at].create(number, now, with, own, holds)
+		s.laps[s.at].countCreate(number, now, with, own, holds)
 	}
 	return number
 }
 
-func (l *laps) create(number, now uint64, with level, own int64, holds *[stats.ObjectTypes]int64) {
+func (l *laps) countCreate(number, now uint64, with level, own int64, holds *[stats.ObjectTypes]int64) {
 	l.peak = max(l.peak, with.inUse)
 	l.ended = now
 	if (number-l.First)%l.Period != 0 {
@@ -86,12 +86,12 @@ func (l *laps) create(number, now uint64, with level, own int64, holds *[stats.O
 	}
 	l.holds = *holds
 	before := level{with.inUse - own, with.buffers - 1}
-	l.levels.add(before.inUse)
+	l.levels.addValue(before.inUse)
 	if number == l.First {
 		l.began, l.held, l.first = now, *holds, before
 	} else {
-		l.times.add(int64(now - l.mark))
-		l.growth.add(before.inUse - l.latest.inUse)
+		l.times.addValue(int64(now - l.mark))
+		l.growth.addValue(before.inUse - l.latest.inUse)
 		if before.inUse > l.latest.inUse {
 			l.grew++
 		}
@@ -99,8 +99,8 @@ func (l *laps) create(number, now uint64, with level, own int64, holds *[stats.O
 	l.mark, l.latest = now, before
 }
 
-// straight reports whether what is in use rises all the time, each eighth of it by about as much.
-func (l *laps) straight() bool {
+// risesSteadily reports whether what is in use rises all the time, each eighth of it by about as much.
+func (l *laps) risesSteadily() bool {
 	v := l.levels.values
 	if len(v) < straightLeast {
 		return false
@@ -122,20 +122,21 @@ func (l *laps) fellBack() bool {
 	return len(v) > 1 && slices.Min(v[len(v)/2:]) <= v[0]
 }
 
-// slope returns by how much an iteration lets memory grow; 0: it does not. One iteration may release what another has created: where memory
-// rises all the time, the mean tells.
-func (p *Phase) slope() float64 {
+// iterationSlope returns by how much an iteration lets memory grow; 0: it does not. One iteration may release what another has created:
+// where memory rises all the time, the mean tells.
+func (p *Phase) iterationSlope() float64 {
 	switch {
 	case p.Iterations < growthIterations || p.FellBack:
 		return 0
 	case p.Straight && p.Mean > 0:
 		return float64(p.Mean)
 	}
-	return float64(max(p.Grown(), 0))
+	return float64(max(p.MedianGrowth(), 0))
 }
 
-// Grown returns by how much memory in use grows with an iteration: the median, and no more than the mean, as what goes again is no growth.
-func (p *Phase) Grown() int64 {
+// MedianGrowth returns by how much memory in use grows with an iteration: the median, and no more than the mean, as what goes again is no
+// growth.
+func (p *Phase) MedianGrowth() int64 {
 	switch {
 	case p.Growth > 0 && p.FellBack:
 		return 0
@@ -147,32 +148,32 @@ func (p *Phase) Grown() int64 {
 
 // leftPerIteration returns what an iteration leaves, where they do not leave the same the mean.
 func (p *Phase) leftPerIteration() uint64 {
-	if p.Even() {
-		return count(p.Growth)
+	if p.GrowsEvenly() {
+		return nonNegative(p.Growth)
 	}
-	return count(p.Mean)
+	return nonNegative(p.Mean)
 }
 
-// grown returns what all iterations left.
-func (p *Phase) grown() uint64 { return uint64(p.slope() * float64(p.Iterations)) }
+// totalGrowth returns what all iterations left.
+func (p *Phase) totalGrowth() uint64 { return uint64(p.iterationSlope() * float64(p.Iterations)) }
 
 // Steady reports whether the median is about what an iteration takes. Else most only queue commands, and others wait for these.
 func (p *Phase) Steady() bool { return p.Period*p.Iterations >= (p.End-p.Start)/2 }
 
-// Even reports whether each iteration leaves more, and about as much.
-func (p *Phase) Even() bool {
+// GrowsEvenly reports whether each iteration leaves more, and about as much.
+func (p *Phase) GrowsEvenly() bool {
 	return p.Growth > 0 && p.AllGrew && math.Abs(float64(p.Growth-p.Mean)) <= evenShare*float64(p.Growth)
 }
 
-// Grew reports whether half of the memory at the peak was what iterations left.
-func (a *Analysis) Grew() bool {
-	return slices.ContainsFunc(a.Phases, func(p Phase) bool { return p.slope() > 0 && p.grown() >= a.Peak.InUse/2 })
+// IsPeakFromGrowth reports whether half of the memory at the peak was what iterations left.
+func (a *Analysis) IsPeakFromGrowth() bool {
+	return slices.ContainsFunc(a.Phases, func(p Phase) bool { return p.iterationSlope() > 0 && p.totalGrowth() >= a.Peak.InUse/2 })
 }
 
-// livedWithin reports whether a buffer that ends now lived within one iteration: since its create, its thread has not reached
+// livedOneIteration reports whether a buffer that ends now lived within one iteration: since its create, its thread has not reached
 // the same place in the next one. So it does not matter where an iteration begins. known is false if the thread has no
 // iterations.
-func (s *stream) livedWithin(number uint64) (within, known bool) {
+func (s *stream) livedOneIteration(number uint64) (within, known bool) {
 	for _, l := range s.laps {
 		if number >= l.First && number < l.End {
 			return s.creates-1-number < l.Period, true
@@ -181,8 +182,8 @@ func (s *stream) livedWithin(number uint64) (within, known bool) {
 	return false, len(s.laps) > 0
 }
 
-// released says that a buffer was released, by the number of its create.
-func (s *stream) released(number uint64) {
+// noteReleased says that a buffer was released, by the number of its create.
+func (s *stream) noteReleased(number uint64) {
 	for _, l := range s.laps {
 		if number >= l.First && number < l.End {
 			l.releases = true
@@ -191,17 +192,17 @@ func (s *stream) released(number uint64) {
 	}
 }
 
-// temporary reports whether a buffer that ends now lived within one iteration of the thread that created it or, if that
+// isTemporary reports whether a buffer that ends now lived within one iteration of the thread that created it or, if that
 // thread has none, for less than a hundredth of the run.
-func (x *run) temporary(p *process, o *heap.Object, lived uint64) bool {
-	if within, known := x.stream(p, o.Thread).livedWithin(o.Note); known {
+func (x *run) isTemporary(p *process, o *heap.Object, lived uint64) bool {
+	if within, known := x.threadStream(p, o.Thread).livedOneIteration(o.Note); known {
 		return within
 	}
 	return lived < (x.survey.last-x.survey.first)/100
 }
 
-// phases lists the stretches of all threads, and the gaps between those of the thread that creates the most.
-func (x *run) phases() []Phase {
+// listPhases lists the stretches of all threads, and the gaps between those of the thread that creates the most.
+func (x *run) listPhases() []Phase {
 	var all []*stream
 	for _, p := range x.processes {
 		for _, s := range p.streams {
@@ -217,10 +218,10 @@ func (x *run) phases() []Phase {
 	var list []Phase
 	for i, s := range all {
 		for _, l := range s.laps {
-			list = append(list, x.phase(s, l))
+			list = append(list, x.newPhase(s, l))
 		}
 		if i == 0 && len(x.processes) == 1 { // what was in use meanwhile is known of all processes together
-			list = append(list, x.gaps(s, list)...)
+			list = append(list, x.gapPhases(s, list)...)
 		}
 		if len(list) >= phasesMax {
 			break
@@ -231,7 +232,7 @@ func (x *run) phases() []Phase {
 	return list
 }
 
-func (x *run) phase(s *stream, l *laps) Phase {
+func (x *run) newPhase(s *stream, l *laps) Phase {
 	lasts := uint64(max(l.times.median(), 0))
 	iterations := (l.End - l.First - l.Extra + l.Period/2) / l.Period
 	mean := int64(0)
@@ -241,8 +242,8 @@ func (x *run) phase(s *stream, l *laps) Phase {
 	return Phase{
 		Process: s.process, Thread: s.thread, Start: x.relativeTime(l.began),
 		End: min(max(x.relativeTime(l.mark)+lasts, x.relativeTime(l.ended)), x.relativeTime(max(x.survey.last, l.ended))), Iterations: iterations,
-		Period: lasts, Creates: l.Period, PeakInUse: count(l.peak), Growth: l.growth.median(), Mean: mean,
-		Left: count(l.latest.inUse - l.first.inUse), Kept: l.latest.buffers - l.first.buffers, Straight: l.straight(), FellBack: l.fellBack(),
+		Period: lasts, Creates: l.Period, PeakInUse: nonNegative(l.peak), Growth: l.growth.median(), Mean: mean,
+		Left: nonNegative(l.latest.inUse - l.first.inUse), Kept: l.latest.buffers - l.first.buffers, Straight: l.risesSteadily(), FellBack: l.fellBack(),
 		Objects: l.objectGrowth(iterations), Releases: l.releases, Recycles: l.recycles,
 		AllGrew: l.grew == l.times.count,
 	}
@@ -251,8 +252,8 @@ func (x *run) phase(s *stream, l *laps) Phase {
 // gapLeast: a gap between phases is listed if it is longer than this part of the run.
 const gapLeast = 1000
 
-// gaps returns the times before, between and after phases, which follow each other.
-func (x *run) gaps(s *stream, phases []Phase) []Phase {
+// gapPhases returns the times before, between and after phases, which follow each other.
+func (x *run) gapPhases(s *stream, phases []Phase) []Phase {
 	var list []Phase
 	from := x.relativeTime(x.survey.first)
 	end := x.relativeTime(x.survey.last)

@@ -21,7 +21,7 @@ const (
 	latelyLate = 2          // iterations after a phase that still count: what failed ended it
 )
 
-// highest finds, in the first pass, the record after which the most is in use. It counts as run.raise does.
+// highest finds, in the first pass, the record after which the most is in use. It counts as run.raisePeaks does.
 type highest struct {
 	record uint64 // number of the record
 	time   uint64
@@ -30,22 +30,22 @@ type highest struct {
 	quiet  bool // the last record was carried over
 }
 
-// apply applies a record.
-func (t *highest) apply(s *survey, r *wire.Record) {
+// applyRecord applies a record.
+func (t *highest) applyRecord(s *survey, r *wire.Record) {
 	happened := s.happenedInPart(r)
 	if happened && t.quiet {
 		t.quiet = false
-		t.raise(s)
+		t.raisePeak(s)
 	}
 	t.quiet = t.quiet || !happened && r.CarriedOver()
 	s.heap.Apply(r)
 	t.seen++
 	if !t.quiet {
-		t.raise(s)
+		t.raisePeak(s)
 	}
 }
 
-func (t *highest) raise(s *survey) {
+func (t *highest) raisePeak(s *survey) {
 	if s.heap.InUse > t.most {
 		t.most, t.record, t.time = s.heap.InUse, t.seen, s.heap.Now()
 	}
@@ -59,37 +59,37 @@ type recent struct {
 	all     stats.Recency
 }
 
-// takePicture takes a picture at the peak.
-func (c *recent) takePicture(x *run) {
+// captureAtPeak takes a picture at the peak.
+func (c *recent) captureAtPeak(x *run) {
 	if c.seen++; c.seen != x.survey.highest.record || !x.lag.seen {
 		return
 	}
 	c.inUse = x.total.InUse
 	most := int64(0)
 	for _, p := range x.heap.Processes() {
-		c.all.Add(p, x.heap.Now())
+		c.all.AddProcess(p, x.heap.Now())
 		if p.InUse > most {
 			most, c.process = p.InUse, p.Number
 		}
 	}
 }
 
-// usedLately says how much of the memory at the peak, and where calls failed, had been used in the iteration before.
-func (x *run) usedLately(a *Analysis) {
-	if c := &x.recent; x.lag.seen && count(c.inUse) == a.Peak.InUse {
-		ns, iteration := x.latelyAt(a.Phases, c.process, a.Peak.Time)
-		a.Peak.Lately = c.all.Lately(ns, a.Peak.InUse, iteration)
+// fillUsedLately says how much of the memory at the peak, and where calls failed, had been used in the iteration before.
+func (x *run) fillUsedLately(a *Analysis) {
+	if c := &x.recent; x.lag.seen && nonNegative(c.inUse) == a.Peak.InUse {
+		ns, iteration := x.recentSpanAt(a.Phases, c.process, a.Peak.Time)
+		a.Peak.Lately = c.all.LatelyUsed(ns, a.Peak.InUse, iteration)
 	}
 	for i := range x.snapshot.PostMortems {
 		p := &x.snapshot.PostMortems[i]
-		if ns, iteration := x.latelyAt(a.Phases, p.Process, x.relativeTime(p.Time)); iteration && p.UsesKnown && p.Verdict != stats.VerdictKilled {
-			p.Lately = p.Recency.Lately(ns, p.InUse, true)
+		if ns, iteration := x.recentSpanAt(a.Phases, p.Process, x.relativeTime(p.Time)); iteration && p.UsesKnown && p.Verdict != stats.VerdictKilled {
+			p.Lately = p.Recency.LatelyUsed(ns, p.InUse, true)
 		}
 	}
 }
 
-// latelyAt returns the length of an iteration of a process at a time, or, where it has none, of what counts as lately.
-func (x *run) latelyAt(phases []Phase, process uint32, time uint64) (ns uint64, iteration bool) {
+// recentSpanAt returns the length of an iteration of a process at a time, or, where it has none, of what counts as lately.
+func (x *run) recentSpanAt(phases []Phase, process uint32, time uint64) (ns uint64, iteration bool) {
 	for i := range phases {
 		p := &phases[i]
 		if p.Process == process && p.Iterations > 0 && p.Period > 0 && p.Steady() && time >= p.Start+p.Period && time <= p.End+latelyLate*p.Period {
@@ -100,13 +100,13 @@ func (x *run) latelyAt(phases []Phase, process uint32, time uint64) (ns uint64, 
 	if at < 0 {
 		return 0, false
 	}
-	return stats.LatelyNS(relative(x.relativeTime(x.snapshot.Processes[at].Started), time)), false
+	return stats.LatelyNS(timeAfter(x.relativeTime(x.snapshot.Processes[at].Started), time)), false
 }
 
 // sizes counts the creates of each size.
 type sizes map[uint64]uint64
 
-func (s *sizes) add(c wire.CreateView) {
+func (s *sizes) addCreate(c wire.CreateView) {
 	if c.CarriedOver() || c.Outcome() == wire.OutcomeFailed || !heap.HasMemory(c) {
 		return
 	}
@@ -128,7 +128,7 @@ type spent struct {
 func (s *spent) noteFreed(x *run, p *heap.Process, o *heap.Object) {
 	peak := x.survey.highest.time
 	since, known := p.IdleSince(o)
-	if !known || !o.Owns || o.CarriedOver || since > peak || x.endOf(o) < peak {
+	if !known || !o.Owns || o.CarriedOver || since > peak || x.endTimeOf(o) < peak {
 		return
 	}
 	if idle := peak - since; idle < spentLeast || idle < spentTimes*(since-min(o.Started, since)) {
@@ -141,15 +141,15 @@ func (s *spent) noteFreed(x *run, p *heap.Process, o *heap.Object) {
 	}
 }
 
-// keepsWhatItUsed finds programs whose own pool hardly ever finds a buffer again.
-func keepsWhatItUsed(e *Evidence) (Diagnosis, bool) {
+// findUselessOwnPool finds programs whose own pool hardly ever finds a buffer again.
+func findUselessOwnPool(e *Evidence) (Diagnosis, bool) {
 	s, peak := &e.Whole.spent, &e.Whole.Peak
 	if s.Buffers < spentMany || !e.isWorthwhile(float64(s.Bytes)) || float64(s.Bytes) < max(spentShare*float64(peak.InUse), bytesLeast) || float64(s.once) < onceShare*float64(s.Buffers) {
 		return Diagnosis{}, false
 	}
-	part, all := units.Apart(s.Bytes, peak.InUse)
+	part, all := units.FormatApart(s.Bytes, peak.InUse)
 	d := Diagnosis{
-		Severity: Advice, Title: "buffers are kept that are not used again", Share: share(s.Bytes, peak.InUse),
+		Severity: Advice, Title: "buffers are kept that are not used again", Share: shareOf(s.Bytes, peak.InUse),
 		Text: fmt.Sprintf("%s of the %s in use at the peak are %s that were used for a short time before, and never after it; %d of them have a size "+
 			"that no other create asks for: a pool in the program that looks for exact sizes does not find them again; round sizes up, or release",
 			part, all, units.Count(s.Buffers, "buffer"), s.once),

@@ -36,7 +36,7 @@ type Outcome struct {
 	Failures                     uint64 // requests that found no memory
 }
 
-func (o *Outcome) rate() float64 { return float64(o.Hits) / float64(max(o.Requests, 1)) }
+func (o *Outcome) hitRate() float64 { return float64(o.Hits) / float64(max(o.Requests, 1)) }
 
 // gain is what a trial is for.
 type gain uint8
@@ -49,12 +49,12 @@ const (
 	noLoss     // its gain is no figure of a replay
 )
 
-// reached reports whether a trial gained enough to be named.
-func (g gain) reached(present, trial *Outcome) bool {
+// isReached reports whether a trial gained enough to be named.
+func (g gain) isReached(present, trial *Outcome) bool {
 	if trial.Failures > present.Failures {
 		return false
 	}
-	hits := trial.rate() - present.rate()
+	hits := trial.hitRate() - present.hitRate()
 	more := hits >= gainHits && trial.PeakReserved <= moreMemory*present.PeakReserved
 	less := float64(trial.PeakReserved) <= (1-gainMemory)*float64(present.PeakReserved) && hits >= -loseHits
 	switch g {
@@ -70,9 +70,9 @@ func (g gain) reached(present, trial *Outcome) bool {
 	return less || more
 }
 
-// better reports whether one trial gained more than another.
-func (g gain) better(a, b *Outcome) bool {
-	if g == moreHits && math.Abs(a.rate()-b.rate()) > sameHits {
+// isBetter reports whether one trial gained more than another.
+func (g gain) isBetter(a, b *Outcome) bool {
+	if g == moreHits && math.Abs(a.hitRate()-b.hitRate()) > sameHits {
 		return a.Hits > b.Hits
 	}
 	return a.PeakReserved < b.PeakReserved
@@ -85,8 +85,8 @@ type trials struct {
 	needed   bool // the finding holds only if one of them serves more, as far as they were replayed
 }
 
-// try makes a finding name that policy which gains most, once they were replayed.
-func (d *Diagnosis) try(g gain, policies ...string) {
+// offerPolicies makes a finding name that policy which gains most, once they were replayed.
+func (d *Diagnosis) offerPolicies(g gain, policies ...string) {
 	d.policies, d.gain = strings.Join(policies, " "), g
 }
 
@@ -99,7 +99,7 @@ type Replays struct {
 
 // Trials returns what the findings would name, for Replayed. There are none where the present configuration is not that of the whole run.
 func (a *Analysis) Trials() (list []Trial) {
-	if s := a.Snapshot; s == nil || len(s.Change.Former) > 0 || !replayable(s) {
+	if s := a.Snapshot; s == nil || len(s.Change.Former) > 0 || !isReplayable(s) {
 		return nil
 	}
 	list = trialsOf(a.Diagnoses, a.Snapshot.Policy)
@@ -111,21 +111,21 @@ func (a *Analysis) Trials() (list []Trial) {
 	return list
 }
 
-// replayable reports whether a replay of the present configuration shows what a run does.
-func replayable(s *stats.Snapshot) bool {
+// isReplayable reports whether a replay of the present configuration shows what a run does.
+func isReplayable(s *stats.Snapshot) bool {
 	return s.Auto == nil && s.Spill == nil && s.Totals.Plans.Installed == 0 && s.Totals.Hits+s.Totals.Misses > 0
 }
 
 // trialsOf returns what findings would name.
 func trialsOf(found []Diagnosis, present string) (list []Trial) {
 	for i := range found {
-		list = append(list, found[i].tried(present)...)
+		list = append(list, found[i].listTrials(present)...)
 	}
 	return list
 }
 
-// tried returns what a finding would name.
-func (d *Diagnosis) tried(present string) (list []Trial) {
+// listTrials returns what a finding would name.
+func (d *Diagnosis) listTrials(present string) (list []Trial) {
 	if d.Knob.simulated {
 		return nil
 	}
@@ -138,12 +138,12 @@ func (d *Diagnosis) tried(present string) (list []Trial) {
 	return list
 }
 
-// Replayed completes the findings with what replays did, and takes back what gained nothing or was not replayed. Call it once, before the
-// analysis is shared.
-func (a *Analysis) Replayed(r *Replays) {
-	a.Diagnoses = slices.DeleteFunc(a.Diagnoses, func(d Diagnosis) bool { return r.refute(&d, a.Snapshot.Policy) })
+// ApplyReplays completes the findings with what replays did, and takes back what gained nothing or was not replayed. Call it once, before
+// the analysis is shared.
+func (a *Analysis) ApplyReplays(r *Replays) {
+	a.Diagnoses = slices.DeleteFunc(a.Diagnoses, func(d Diagnosis) bool { return r.refutes(&d, a.Snapshot.Policy) })
 	for i := range a.Diagnoses {
-		a.Diagnoses[i].replayed(a.Snapshot.Policy, r)
+		a.Diagnoses[i].applyReplays(a.Snapshot.Policy, r)
 	}
 	for i := range a.Misses {
 		k := &a.Misses[i].Knob
@@ -151,23 +151,23 @@ func (a *Analysis) Replayed(r *Replays) {
 		o, known := r.Outcomes[t]
 		switch {
 		case k.Limit == "":
-		case known && anyGain.reached(&r.Present, &o):
-			k.Why += "; " + r.Gives(t)
+		case known && anyGain.isReached(&r.Present, &o):
+			k.Why += "; " + r.TrialText(t)
 		default:
 			k.Limit, k.Value = "", ""
 		}
 	}
 }
 
-// replayed completes a finding likewise.
-func (d *Diagnosis) replayed(present string, r *Replays) {
-	list := d.tried(present)
-	best := r.best(d.gain, list)
+// applyReplays completes a finding likewise.
+func (d *Diagnosis) applyReplays(present string, r *Replays) {
+	list := d.listTrials(present)
+	best := r.bestTrial(d.gain, list)
 	if best == (Trial{}) && d.gain == lessMemory { // the sentence has both figures
-		best = r.best(halfMemory, list)
+		best = r.bestTrial(halfMemory, list)
 	}
 	if best != (Trial{}) {
-		gives := r.Gives(best)
+		gives := r.TrialText(best)
 		if best == (Trial{Policy: present}) { // the run has other limits
 			gives = strings.Replace(gives, present, present+" and its default limits", 1)
 		}
@@ -177,48 +177,48 @@ func (d *Diagnosis) replayed(present string, r *Replays) {
 	}
 }
 
-// refute reports whether a finding needs a trial that serves more, and replays show that none does.
-func (r *Replays) refute(d *Diagnosis, present string) bool {
+// refutes reports whether a finding needs a trial that serves more, and replays show that none does.
+func (r *Replays) refutes(d *Diagnosis, present string) bool {
 	tried, serve := false, false
-	for _, t := range d.tried(present) {
+	for _, t := range d.listTrials(present) {
 		o, known := r.Outcomes[t]
-		tried, serve = tried || known, serve || known && o.rate()-r.Present.rate() >= gainHits
+		tried, serve = tried || known, serve || known && o.hitRate()-r.Present.hitRate() >= gainHits
 	}
 	return d.needed && tried && !serve
 }
 
-// best returns the trial that gained most; the zero Trial: none gained enough.
-func (r *Replays) best(g gain, list []Trial) (best Trial) {
+// bestTrial returns the trial that gained most; the zero Trial: none gained enough.
+func (r *Replays) bestTrial(g gain, list []Trial) (best Trial) {
 	for _, t := range list {
 		o, known := r.Outcomes[t]
-		if b := r.Outcomes[best]; known && g.reached(&r.Present, &o) && (best == Trial{} || g.better(&o, &b)) {
+		if b := r.Outcomes[best]; known && g.isReached(&r.Present, &o) && (best == Trial{} || g.isBetter(&o, &b)) {
 			best = t
 		}
 	}
 	return best
 }
 
-// Advice says what that of the trials would have done which gained most; empty: none gained enough to be named.
-func (r *Replays) Advice(list []Trial) string {
-	if best := r.best(anyGain, list); best != (Trial{}) {
-		return r.Gives(best)
+// AdviceText says what that of the trials would have done which gained most; empty: none gained enough to be named.
+func (r *Replays) AdviceText(list []Trial) string {
+	if best := r.bestTrial(anyGain, list); best != (Trial{}) {
+		return r.TrialText(best)
 	}
 	return ""
 }
 
-// Gives says what a trial would have done.
-func (r *Replays) Gives(t Trial) string {
-	return fmt.Sprintf("replayed with %s%s: %s", t, r.Part, r.Present.Versus(r.Outcomes[t]))
+// TrialText says what a trial would have done.
+func (r *Replays) TrialText(t Trial) string {
+	return fmt.Sprintf("replayed with %s%s: %s", t, r.Part, r.Present.VersusText(r.Outcomes[t]))
 }
 
-// Versus says what another outcome is beside the present one.
-func (o *Outcome) Versus(then Outcome) string {
+// VersusText says what another outcome is beside the present one.
+func (o *Outcome) VersusText(then Outcome) string {
 	memory := fmt.Sprintf("the same %s reserved at most", units.FormatLong(then.PeakReserved))
 	if then.PeakReserved != o.PeakReserved {
-		a, b := units.Apart(then.PeakReserved, o.PeakReserved)
+		a, b := units.FormatApart(then.PeakReserved, o.PeakReserved)
 		memory = fmt.Sprintf("%s reserved at most instead of %s", a, b)
 	}
-	now, is := units.Percent(o.rate(), o.Requests), units.Percent(then.rate(), then.Requests)
+	now, is := units.Percent(o.hitRate(), o.Requests), units.Percent(then.hitRate(), then.Requests)
 	if now == is {
 		return memory + ", the same " + is + " hits"
 	}

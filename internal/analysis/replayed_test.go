@@ -45,12 +45,12 @@ func TestFindingNamesWhatGained(t *testing.T) {
 		"nothing named": {anyGain, Knob{}, "", nil, "text"},
 	} {
 		d := Diagnosis{Text: "text", Knob: test.knob}
-		d.try(test.gain, strings.Fields(test.policies)...)
+		d.offerPolicies(test.gain, strings.Fields(test.policies)...)
 		a := &Analysis{Snapshot: &stats.Snapshot{Policy: "futhark", Totals: stats.Totals{Misses: 1}}, Diagnoses: []Diagnosis{d}, Misses: []Miss{{Knob: test.knob}}}
 		if got := len(a.Trials()); (got > 0) != (len(test.outcomes) > 0) {
 			t.Errorf("%s: %d trials", name, got)
 		}
-		a.Replayed(&Replays{now, test.outcomes, ", part"})
+		a.ApplyReplays(&Replays{now, test.outcomes, ", part"})
 		if got := a.Diagnoses[0]; got.Text != test.want || (got.Knob.Limit != "") != (test.knob.Limit != "" && strings.Contains(test.want, "replayed")) {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -68,10 +68,10 @@ func TestNeedsMoreHits(t *testing.T) {
 			outcomes = nil
 		}
 		d := Diagnosis{}
-		d.try(moreHits, "futhark", "slab", "arena")
+		d.offerPolicies(moreHits, "futhark", "slab", "arena")
 		d.needed = true
 		a := &Analysis{Snapshot: &stats.Snapshot{Policy: "none", Totals: stats.Totals{Misses: 1}}, Diagnoses: []Diagnosis{d}}
-		a.Replayed(&Replays{Outcome{Requests: 100, PeakReserved: 20 << 20}, outcomes, ""})
+		a.ApplyReplays(&Replays{Outcome{Requests: 100, PeakReserved: 20 << 20}, outcomes, ""})
 		if len(a.Diagnoses) != want {
 			t.Errorf("%d hits: %d findings", hits, len(a.Diagnoses))
 		}
@@ -109,8 +109,8 @@ func TestGhostsShowWhatReservesLess(t *testing.T) {
 	} {
 		e := &Evidence{Run: &stats.Snapshot{Policy: "futhark", Ghosts: test.ghosts}}
 		var d Diagnosis
-		if d.nameLeanestGhost(e); d.Text != test.want || (len(d.tried("futhark")) > 0) != (test.ghosts == nil) {
-			t.Errorf("%s: %q, %v", name, d.Text, d.tried("futhark"))
+		if d.nameLeanestGhost(e); d.Text != test.want || (len(d.listTrials("futhark")) > 0) != (test.ghosts == nil) {
+			t.Errorf("%s: %q, %v", name, d.Text, d.listTrials("futhark"))
 		}
 	}
 }
@@ -153,9 +153,9 @@ func TestDefaultLimitsAreTried(t *testing.T) {
 		5: "; replayed with futhark and its default limits: 5 B reserved at most instead of 10 B, the same 50.0 % hits", 10: "",
 	} {
 		d := Diagnosis{}
-		d.try(lessMemory, "futhark")
+		d.offerPolicies(lessMemory, "futhark")
 		present, other := Outcome{Hits: 1, Requests: 2, PeakReserved: 10}, Outcome{Hits: 1, Requests: 2, PeakReserved: peak}
-		d.replayed("futhark", &Replays{Present: present, Outcomes: map[Trial]Outcome{{Policy: "futhark"}: other}})
+		d.applyReplays("futhark", &Replays{Present: present, Outcomes: map[Trial]Outcome{{Policy: "futhark"}: other}})
 		if d.Text != want {
 			t.Errorf("%q, want %q", d.Text, want)
 		}

@@ -28,16 +28,16 @@ type row struct {
 	lagTaken  float64 // of these, before the last create of the run: others could have had the memory
 }
 
-// row returns the row of a call site. It makes one on first use.
-func (x *run) row(s *site) *row {
+// rowOf returns the row of a call site. It makes one on first use.
+func (x *run) rowOf(s *site) *row {
 	if s.row != nil {
 		return s.row
 	}
 	named := x.survey.names.Process(s.process).Site(s.tag)
 	w := x.rows[named.Name]
 	if w == nil {
-		w = &row{name: named.Name, wanted: x.options.wanted(named.Name), stack: named.Stack}
-		w.series, w.pooled = x.line.places(w.name, w.wanted)
+		w = &row{name: named.Name, wanted: x.options.wantsSite(named.Name), stack: named.Stack}
+		w.series, w.pooled = x.line.seriesPlaces(w.name, w.wanted)
 		x.rows[w.name] = w
 	}
 	s.row = w
@@ -53,20 +53,20 @@ func (x *run) sortedRows() []*row {
 	return slices.DeleteFunc(all, func(w *row) bool { return !w.wanted })
 }
 
-// released counts a released buffer: its lifetime, its lag, and whether it was temporary.
-func (x *run) released(p *process, s *site, o *heap.Object) {
-	w, now := s.row, x.endOf(o)
+// countReleased counts a released buffer: its lifetime, its lag, and whether it was temporary.
+func (x *run) countReleased(p *process, s *site, o *heap.Object) {
+	w, now := s.row, x.endTimeOf(o)
 	lived := now - min(o.Started, now)
 	if !w.isBeforeAttach() { // their creation was not seen
-		x.lifetimes.add(lived, o.Size)
+		x.lifetimes.addValue(lived, o.Size)
 	}
 	if o.Owns {
-		x.lag.release(w, p.life, o, now, x.survey.lastCreate)
+		x.lag.addRelease(w, p.life, o, now, x.survey.lastCreate)
 	}
 	if !o.CarriedOver {
-		x.stream(p, o.Thread).released(o.Note)
+		x.threadStream(p, o.Thread).noteReleased(o.Note)
 	}
-	if o.CarriedOver || !x.temporary(p, o, lived) {
+	if o.CarriedOver || !x.isTemporary(p, o, lived) {
 		return
 	}
 	t := &w.temporary
@@ -76,8 +76,8 @@ func (x *run) released(p *process, s *site, o *heap.Object) {
 	w.lives.Add(lived)
 }
 
-// endOf returns when an object ended. Records of threads arrive in batches, so its release may be older than the latest record.
-func (x *run) endOf(o *heap.Object) uint64 {
+// endTimeOf returns when an object ended. Records of threads arrive in batches, so its release may be older than the latest record.
+func (x *run) endTimeOf(o *heap.Object) uint64 {
 	if r := x.record; r != nil && r.Kind == wire.KindRelease && r.AsRelease().Object() == o.ID {
 		return r.Time
 	}
@@ -94,7 +94,7 @@ type lags struct {
 	bytes, taken  float64
 }
 
-func (l *lags) release(w *row, p *heap.Process, o *heap.Object, now, lastCreate uint64) {
+func (l *lags) addRelease(w *row, p *heap.Process, o *heap.Object, now, lastCreate uint64) {
 	ended, known := p.IdleSince(o)
 	switch {
 	case p.Untouched(o): // an object that was carried over may have been used before the part
@@ -123,8 +123,8 @@ func (l *lags) release(w *row, p *heap.Process, o *heap.Object, now, lastCreate 
 	}
 }
 
-// lagOf sums up. Without any recorded use nothing is known.
-func (x *run) lagOf() Lag {
+// sumLag sums up. Without any recorded use nothing is known.
+func (x *run) sumLag() Lag {
 	l := &x.lag
 	if !l.seen {
 		return Lag{}
@@ -143,8 +143,8 @@ func (x *run) lagOf() Lag {
 	return lag
 }
 
-// temporaries returns the call sites most of whose buffers were temporary: of others only the last one may seem so.
-func (x *run) temporaries() []Temporary {
+// listTemporaries returns the call sites most of whose buffers were temporary: of others only the last one may seem so.
+func (x *run) listTemporaries() []Temporary {
 	var list []Temporary
 	for _, w := range x.sortedRows() {
 		if t := &w.temporary; 2*t.buffers > w.creates {
@@ -158,32 +158,32 @@ func (x *run) temporaries() []Temporary {
 	return list
 }
 
-// forgiveKilled takes back what killed processes left behind, where others leaked.
-func (x *run) forgiveKilled() {
-	if x.snapshot.HeldAtExit() {
+// dropKilledLeaks takes back what killed processes left behind, where others leaked.
+func (x *run) dropKilledLeaks() {
+	if x.snapshot.WasHeldAtExit() {
 		return
 	}
 	killed := map[uint32]bool{}
 	for i := range x.snapshot.Processes {
-		killed[x.snapshot.Processes[i].Number] = x.snapshot.Processes[i].Aborted()
+		killed[x.snapshot.Processes[i].Number] = x.snapshot.Processes[i].WasAborted()
 	}
-	for _, s := range x.books.sorted() {
+	for _, s := range x.books.sortedSites() {
 		if killed[s.process] {
 			s.leaked = leftover{}
 		}
 	}
 }
 
-// leaks returns what processes left behind. Buffers of processes that run on after the part are no leaks. Memory of released buffers
+// listLeaks returns what processes left behind. Buffers of processes that run on after the part are no leaks. Memory of released buffers
 // counts where their own process left others.
-func (x *run) leaks() []Leak {
+func (x *run) listLeaks() []Leak {
 	type part struct {
 		of      *row
 		process uint32
 	}
 	parts, largest := map[part]leftover{}, map[*row]*site{} // largest: the call stack of a row that left the most
-	for _, s := range x.books.sorted() {
-		if w := x.row(s); s.leaked != (leftover{}) && w.wanted {
+	for _, s := range x.books.sortedSites() {
+		if w := x.rowOf(s); s.leaked != (leftover{}) && w.wanted {
 			at := part{w, s.process}
 			parts[at] = s.leaked.plus(parts[at])
 			if s.leaked.buffers > 0 && (largest[w] == nil || s.leaked.bytes > largest[w].leaked.bytes) {
@@ -251,17 +251,17 @@ func (s *site) countLeft(o *heap.Object) {
 // peakOf returns what each call site held at the peak.
 func (x *run) peakOf() Peak {
 	k := &x.peak
-	top := Peak{Time: x.relativeTime(k.time), InUse: count(k.inUse), Reserved: count(k.reserved)}
+	top := Peak{Time: x.relativeTime(k.time), InUse: nonNegative(k.inUse), Reserved: nonNegative(k.reserved)}
 	if k.epoch == 0 {
 		top.Time = 0
 	}
 	tags := map[string]*PeakTag{}
 	largest := map[string]int64{}
-	for _, s := range x.books.sorted() {
-		h := k.at(s)
-		top.Requested += count(h.requested)
-		top.Buffers += count(h.buffers)
-		w := x.row(s)
+	for _, s := range x.books.sortedSites() {
+		h := k.heldAtPeak(s)
+		top.Requested += nonNegative(h.requested)
+		top.Buffers += nonNegative(h.buffers)
+		w := x.rowOf(s)
 		if h == (held{}) || !w.wanted {
 			continue
 		}
@@ -270,9 +270,9 @@ func (x *run) peakOf() Peak {
 			t = &PeakTag{Name: w.name}
 			tags[w.name] = t
 		}
-		t.InUse += count(h.inUse)
-		t.Requested += count(h.requested)
-		t.Buffers += count(h.buffers)
+		t.InUse += nonNegative(h.inUse)
+		t.Requested += nonNegative(h.requested)
+		t.Buffers += nonNegative(h.buffers)
 		if stack := x.survey.names.Process(s.process).Site(s.tag).Stack; t.Stack == nil || h.inUse > largest[w.name] {
 			t.Stack, largest[w.name] = stack, h.inUse
 		}
@@ -286,5 +286,5 @@ func (x *run) peakOf() Peak {
 	return top
 }
 
-// count returns a signed gauge, at least 0.
-func count(v int64) uint64 { return uint64(max(v, 0)) }
+// nonNegative returns a signed gauge, at least 0.
+func nonNegative(v int64) uint64 { return uint64(max(v, 0)) }

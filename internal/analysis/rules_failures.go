@@ -13,24 +13,24 @@ import (
 // endsSoon is how long after a failure its process may end so that both are in one sentence.
 const endsSoon = uint64(10 * time.Second)
 
-// failures are the calls that failed for lack of memory.
-func failures(e *Evidence) (list []Diagnosis) {
+// findFailures are the calls that failed for lack of memory.
+func findFailures(e *Evidence) (list []Diagnosis) {
 	for i := range e.Run.PostMortems {
-		list = append(list, e.failure(&e.Run.PostMortems[i]))
+		list = append(list, e.failureDiagnosis(&e.Run.PostMortems[i]))
 	}
 	return list
 }
 
-// firstFailure is the first of them: a report has a section for each.
-func firstFailure(e *Evidence) (Diagnosis, bool) {
+// findFirstFailure is the first of them: a report has a section for each.
+func findFirstFailure(e *Evidence) (Diagnosis, bool) {
 	if len(e.Run.PostMortems) == 0 {
 		return Diagnosis{}, false
 	}
-	return e.failure(&e.Run.PostMortems[0]), true
+	return e.failureDiagnosis(&e.Run.PostMortems[0]), true
 }
 
-func (e *Evidence) failure(p *stats.PostMortem) Diagnosis {
-	title := p.Failed(units.Apart)
+func (e *Evidence) failureDiagnosis(p *stats.PostMortem) Diagnosis {
+	title := p.FailedText(units.FormatApart)
 	brief := title
 	text := p.Verdict.String() + ", " + units.FormatLong(p.InUse) + " in use"
 	if p.Verdict != stats.VerdictKilled {
@@ -49,7 +49,7 @@ func (e *Evidence) failure(p *stats.PostMortem) Diagnosis {
 		}
 		title += " failed (" + wire.StatusNumber(int32(p.Status)) + ")"
 		brief += " failed"
-		if then := e.Run.Following(p); then != "" {
+		if then := e.Run.FollowingText(p); then != "" {
 			text += "; " + then
 		}
 		text += e.endedText(p.Process, p.Time)
@@ -67,17 +67,17 @@ func (e *Evidence) endedText(process uint32, failed uint64) string {
 		return ""
 	}
 	p := &e.Run.Processes[at]
-	after := relative(failed, p.Ended)
-	how := p.BadEnd()
+	after := timeAfter(failed, p.Ended)
+	how := p.BadEndText()
 	if how == "" || after > endsSoon {
 		return ""
 	}
 	return fmt.Sprintf("; %s, %s later", how, units.Duration(after))
 }
 
-// refused finds calls that failed for what the program asked for. It may have expected that.
-func refused(e *Evidence) (Diagnosis, bool) {
-	list := e.Run.Refused()
+// findRefusedCalls finds calls that failed for what the program asked for. It may have expected that.
+func findRefusedCalls(e *Evidence) (Diagnosis, bool) {
+	list := e.Run.RefusedCalls()
 	if len(list) == 0 {
 		return Diagnosis{}, false
 	}

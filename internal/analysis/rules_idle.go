@@ -35,7 +35,7 @@ func (v *vain) noteLeft(x *run, b *heap.Block, how heap.How) {
 	if b.State == heap.Slab || b.SubAllocation || how == heap.Reused || how == heap.Unknown {
 		return
 	}
-	stay := relative(max(b.Freed, x.survey.first), x.heap.Now())
+	stay := timeAfter(max(b.Freed, x.survey.first), x.heap.Now())
 	if stay < vainLeast || stay < (x.survey.last-x.survey.first)/vainPart {
 		return
 	}
@@ -50,8 +50,8 @@ func (v *vain) noteLeft(x *run, b *heap.Block, how heap.How) {
 	v.bytes += b.Size
 }
 
-// keptForNothing finds free blocks that no request took.
-func keptForNothing(e *Evidence) (Diagnosis, bool) {
+// findUnusedFreeBlocks finds free blocks that no request took.
+func findUnusedFreeBlocks(e *Evidence) (Diagnosis, bool) {
 	v := &e.Whole.vain
 	if float64(v.bytes) < max(vainShare*float64(e.Run.Totals.PeakReserved), bytesLeast) || !e.isWorthwhile(float64(v.bytes)) {
 		return Diagnosis{}, false
@@ -61,36 +61,36 @@ func keptForNothing(e *Evidence) (Diagnosis, bool) {
 		when = "not all of them at one time"
 	}
 	d := Diagnosis{
-		Severity: Advice, Title: "the pool keeps memory that nothing asks for", Share: share(v.bytes, e.Run.Totals.PeakReserved),
+		Severity: Advice, Title: "the pool keeps memory that nothing asks for", Share: shareOf(v.bytes, e.Run.Totals.PeakReserved),
 		Text: fmt.Sprintf("%s in %s, %s, served no request for %s or longer, of %s, and none after that", units.FormatLong(v.bytes),
 			units.Count(v.blocks, "block"), when, units.Duration(v.shortest), units.Duration(e.Length)),
 	}
-	d.goesBack(e, v.shortest)
+	d.explainGiveBack(e, v.shortest)
 	return d, true
 }
 
-// poolIsIdle finds a pool that holds more than half of the peak in use without serving a request from it, while the program runs. Of a
-// run that is over keptForNothing knows whether a request came later.
-func poolIsIdle(e *Evidence) (Diagnosis, bool) {
-	idle, peak, long := e.Run.Totals.Idle, e.Run.Totals.PeakInUse, relative(e.Run.IdleSince, e.Run.Time)
+// findIdlePool finds a pool that holds more than half of the peak in use without serving a request from it, while the program runs. Of a
+// run that is over findUnusedFreeBlocks knows whether a request came later.
+func findIdlePool(e *Evidence) (Diagnosis, bool) {
+	idle, peak, long := e.Run.Totals.Idle, e.Run.Totals.PeakInUse, timeAfter(e.Run.IdleSince, e.Run.Time)
 	if e.State != GoesOn || e.Run.IdleSince == 0 || long < max(min(e.Length/vainPart, idleLong), idleNS) || idle < bytesLeast || !e.isWorthwhile(float64(idle)) {
 		return Diagnosis{}, false
 	}
-	if l := limit(e.Run, "max_age"); l != nil && l.Value > 0 && math.Abs(float64(long)-1e9*l.Value) < idleSoon {
+	if l := limitNamed(e.Run, "max_age"); l != nil && l.Value > 0 && math.Abs(float64(long)-1e9*l.Value) < idleSoon {
 		return Diagnosis{}, false
 	}
 	d := Diagnosis{
-		Severity: Advice, Title: "the pool keeps memory that nothing asks for", Share: share(idle, e.Run.Totals.PeakReserved),
+		Severity: Advice, Title: "the pool keeps memory that nothing asks for", Share: shareOf(idle, e.Run.Totals.PeakReserved),
 		Text: fmt.Sprintf("more than half of the peak in use (%s) is idle in the pool since %s after the start, %s now", units.FormatLong(peak),
-			units.Duration(relative(e.Run.Started, e.Run.IdleSince)), units.FormatLong(idle)),
+			units.Duration(timeAfter(e.Run.Started, e.Run.IdleSince)), units.FormatLong(idle)),
 	}
-	d.goesBack(e, long)
+	d.explainGiveBack(e, long)
 	return d, true
 }
 
-// goesBack says when memory that was idle for long goes back, or which limit makes it.
-func (d *Diagnosis) goesBack(e *Evidence, long uint64) {
-	switch l := limit(e.Run, "max_age"); {
+// explainGiveBack says when memory that was idle for long goes back, or which limit makes it.
+func (d *Diagnosis) explainGiveBack(e *Evidence, long uint64) {
+	switch l := limitNamed(e.Run, "max_age"); {
 	case l == nil || l.Kind != stats.LimitSeconds:
 	case l.Value > 0:
 		d.Text += fmt.Sprintf("; what stays free for %s s goes back (max_age)", l.Text)
@@ -104,8 +104,8 @@ func (d *Diagnosis) goesBack(e *Evidence, long uint64) {
 // unusedLeast is how many buffers that no command uses are worth a word, if they are most of all.
 const unusedLeast = 20
 
-// neverUsed finds that most buffers are created and released without a use.
-func neverUsed(e *Evidence) (Diagnosis, bool) {
+// findUnusedBuffers finds that most buffers are created and released without a use.
+func findUnusedBuffers(e *Evidence) (Diagnosis, bool) {
 	l := &e.Whole.lag
 	all := l.known + l.unused + l.unsure
 	if !hasUses(&e.Whole.Run.Header, e.Run) || l.unused < unusedLeast || l.unused <= all/2 {
@@ -113,7 +113,7 @@ func neverUsed(e *Evidence) (Diagnosis, bool) {
 	}
 	top := l.unusedMost
 	d := Diagnosis{
-		Severity: Note, Title: "most " + e.noun() + "s are never used", Tag: top.name, Share: share(l.unused, all),
+		Severity: Note, Title: "most " + e.noun() + "s are never used", Tag: top.name, Share: shareOf(l.unused, all),
 		Text: fmt.Sprintf("no command used %d of %s that were released", l.unused, units.Count(all, e.noun())),
 	}
 	if top.unused < l.unused {

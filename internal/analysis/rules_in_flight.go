@@ -17,9 +17,10 @@ const (
 	grownMuch     = 256 << 20
 )
 
-// driverHolds finds memory that the program released before it waited for the commands that use it, if that is as much as the program
-// has in use. Commands may end without a wait: what the machine reports must have grown with it, where the machine reports something.
-func driverHolds(e *Evidence) (Diagnosis, bool) {
+// findReleasedInFlight finds memory that the program released before it waited for the commands that use it, if that is as much as the
+// program has in use. Commands may end without a wait: what the machine reports must have grown with it, where the machine reports
+// something.
+func findReleasedInFlight(e *Evidence) (Diagnosis, bool) {
 	t := &e.Run.Totals
 	held := t.InFlight.Peak
 	if e.State == GoesOn {
@@ -28,12 +29,12 @@ func driverHolds(e *Evidence) (Diagnosis, bool) {
 	if held < max(inFlightLeast, t.PeakInUse) {
 		return Diagnosis{}, false
 	}
-	grown, known := grownBeside(e.Run, false)
+	grown, known := growthBesideBuffers(e.Run, false)
 	if known && grown < min(held/2, max(held/8, grownMuch)) || !known && e.Attached {
 		return Diagnosis{}, false
 	}
 	d := Diagnosis{
-		Severity: Advice, Title: "the driver may hold much more than the program has in use", Share: share(held, held+t.PeakInUse),
+		Severity: Advice, Title: "the driver may hold much more than the program has in use", Share: shareOf(held, held+t.PeakInUse),
 		Text: fmt.Sprintf("up to %s, beside at most %s in use: %s (%s in all) came before a wait for the commands that use the memory, which a driver "+
 			"keeps until they end: wait now and then, with clFinish or for an event of an earlier round", units.FormatLong(held), units.FormatLong(t.PeakInUse),
 			units.Count(t.InFlight.Releases, "release"), units.FormatLong(t.InFlight.Bytes)),
@@ -48,11 +49,11 @@ func driverHolds(e *Evidence) (Diagnosis, bool) {
 	return d, true
 }
 
-// besideBuffers finds memory that a driver may hold where no command is an event, so that nothing is known of releases in flight: the
-// processes grew beside buffers that are smaller, and at least half of that can be what the driver was asked for.
-func besideBuffers(e *Evidence) (Diagnosis, bool) {
+// findMemoryBesideBuffers finds memory that a driver may hold where no command is an event, so that nothing is known of releases in flight:
+// the processes grew beside buffers that are smaller, and at least half of that can be what the driver was asked for.
+func findMemoryBesideBuffers(e *Evidence) (Diagnosis, bool) {
 	t := &e.Run.Totals
-	grown, known := grownBeside(e.Run, e.State == GoesOn)
+	grown, known := growthBesideBuffers(e.Run, e.State == GoesOn)
 	if !known || t.Uses > 0 || e.Run.Spill != nil || grown < max(grownMuch, t.PeakReserved) || grown/2 > t.BytesAllocated {
 		return Diagnosis{}, false
 	}
@@ -64,7 +65,7 @@ func besideBuffers(e *Evidence) (Diagnosis, bool) {
 		whose += " on the device"
 	}
 	d := Diagnosis{
-		Severity: Advice, Title: "memory grew beside the buffers", Share: share(grown, grown+t.PeakReserved),
+		Severity: Advice, Title: "memory grew beside the buffers", Share: shareOf(grown, grown+t.PeakReserved),
 		Text: fmt.Sprintf("by %s, the memory %s, while at most %s was reserved: a driver keeps what is released until the commands that use it end, "+
 			"which a wait now and then allows (clFinish, or an event of an earlier round)", units.FormatLong(grown), whose, units.FormatLong(t.PeakReserved)),
 	}
@@ -75,9 +76,9 @@ func besideBuffers(e *Evidence) (Diagnosis, bool) {
 	return d, true
 }
 
-// grownBeside returns by how much the memory of the processes grew, at most or until now, as the machine reports it, beyond the most
-// reserved: their RSS where that is the devices' memory; false if the machine reports nothing.
-func grownBeside(s *stats.Snapshot, untilNow bool) (bytes uint64, known bool) {
+// growthBesideBuffers returns by how much the memory of the processes grew, at most or until now, as the machine reports it, beyond the
+// most reserved: their RSS where that is the devices' memory; false if the machine reports nothing.
+func growthBesideBuffers(s *stats.Snapshot, untilNow bool) (bytes uint64, known bool) {
 	sources := []wire.Machine{wire.MachineDRM, wire.MachineNVML}
 	if s.Transfers.Unified {
 		sources = []wire.Machine{wire.MachineRSS}

@@ -9,15 +9,15 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// memoryGrows finds iterations, or seconds, that leave more in use than before.
-func memoryGrows(e *Evidence) (Diagnosis, bool) {
+// findMemoryGrowth finds iterations, or seconds, that leave more in use than before.
+func findMemoryGrowth(e *Evidence) (Diagnosis, bool) {
 	r := e.Rise
 	if r == nil {
 		return Diagnosis{}, false
 	}
 	bytes := units.FormatLong(uint64(r.Bytes))
 	d := Diagnosis{
-		Severity: Problem, Title: "memory grows " + bytes + "/s", Text: r.perSecond(), Tag: r.Site, Share: r.Share,
+		Severity: Problem, Title: "memory grows " + bytes + "/s", Text: r.perSecondText(), Tag: r.Site, Share: r.Share,
 	}
 	if r.Fills { // as a program does that loads what it works on
 		d.Severity = Advice
@@ -29,23 +29,24 @@ func memoryGrows(e *Evidence) (Diagnosis, bool) {
 		if !r.Even {
 			how = "over the iterations"
 		}
-		d.Title, d.Text, doubted = "memory grows "+how, r.perIteration(e.noun(), bytes, e.inProcess(r.Process)), "memory may grow "+how
-		d.placed = e.inProcess(r.Process) != ""
+		d.Title, d.Text, doubted = "memory grows "+how, r.perIterationText(e.noun(), bytes, e.inProcessText(r.Process)),
+			"memory may grow "+how
+		d.placed = e.inProcessText(r.Process) != ""
 	}
 	certain := d.Title
-	e.noteIfLost(&d, "releases", doubted)
+	e.downgradeIfLost(&d, "releases", doubted)
 	if r.Iterations == 0 && d.Title == certain {
 		d.Brief = "+" + bytes + "/s at " + r.Site
-		if full := r.fullIn(); full != "" {
+		if full := r.fullInText(); full != "" {
 			d.Brief += ", " + full
 		}
 	}
 	return d, true
 }
 
-func (r *Rise) perSecond() string {
+func (r *Rise) perSecondText() string {
 	text := ""
-	if full := r.fullIn(); full != "" {
+	if full := r.fullInText(); full != "" {
 		text = "at this rate the device is " + full + "; "
 	}
 	if r.Part >= wholeShare {
@@ -54,8 +55,8 @@ func (r *Rise) perSecond() string {
 	return text + fmt.Sprintf("%s of it at %s", units.Percent(r.Part, 1), r.Site)
 }
 
-// fullIn says in how long the device is full, if that is soon.
-func (r *Rise) fullIn() string {
+// fullInText says in how long the device is full, if that is soon.
+func (r *Rise) fullInText() string {
 	if r.Room < 0 || r.Room >= soonSeconds {
 		return ""
 	}
@@ -77,7 +78,7 @@ func iterationsLeaveText(iterations, left uint64, kept int64, noun, each string,
 // foreseen is how many times as many iterations as were seen a sentence foretells.
 const foreseen = 1000
 
-func (r *Rise) perIteration(noun, bytes, in string) string {
+func (r *Rise) perIterationText(noun, bytes, in string) string {
 	text := iterationsLeaveText(r.Iterations, r.Left, r.Kept, noun, bytes, r.Even) + in
 	if r.Room >= 1 && r.Room <= foreseen*float64(r.Iterations) {
 		text += fmt.Sprintf("; after %s the device is full", units.Count(uint64(r.Room), "more iteration"))
@@ -88,30 +89,30 @@ func (r *Rise) perIteration(noun, bytes, in string) string {
 	return text
 }
 
-// memoryIsKept finds iterations that keep memory that nothing uses later, in a program that releases it at its end.
-func memoryIsKept(e *Evidence) (Diagnosis, bool) {
+// findMemoryKeptByIterations finds iterations that keep memory that nothing uses later, in a program that releases it at its end.
+func findMemoryKeptByIterations(e *Evidence) (Diagnosis, bool) {
 	p := e.Whole.Keeps
 	if p == nil || e.Rise != nil {
 		return Diagnosis{}, false
 	}
 	d := Diagnosis{
 		Severity: Advice, Title: "every iteration keeps memory",
-		Text:  iterationsLeaveText(p.Iterations, p.Left, p.Kept, e.noun(), units.FormatLong(p.leftPerIteration()), p.Even()) + e.inProcess(p.Process) + keptUntil(e, p),
-		Share: share(p.grown(), e.Run.Totals.PeakInUse), placed: e.inProcess(p.Process) != "",
+		Text:  iterationsLeaveText(p.Iterations, p.Left, p.Kept, e.noun(), units.FormatLong(p.leftPerIteration()), p.GrowsEvenly()) + e.inProcessText(p.Process) + keptUntilText(e, p),
+		Share: shareOf(p.totalGrowth(), e.Run.Totals.PeakInUse), placed: e.inProcessText(p.Process) != "",
 	}
 	doubted := "every iteration may keep memory"
-	if !p.Even() {
+	if !p.GrowsEvenly() {
 		d.Title, doubted = "iterations keep memory", "iterations may keep memory"
 	}
 	if tags := e.Whole.Peak.Tags; len(tags) > 0 {
 		d.Tag = tags[0].Name
 		d.Text += fmt.Sprintf("; most at the peak comes from %s", d.Tag)
 	}
-	e.noteIfLost(&d, "releases", doubted)
+	e.downgradeIfLost(&d, "releases", doubted)
 	return d, true
 }
 
-func neverReleased(e *Evidence) (Diagnosis, bool) {
+func findLeaks(e *Evidence) (Diagnosis, bool) {
 	var buffers, bytes, retained uint64
 	for i := range e.Leaks {
 		retained += e.Leaks[i].Retained
@@ -126,12 +127,12 @@ func neverReleased(e *Evidence) (Diagnosis, bool) {
 	if e.State == BrokenOff {
 		severity, how = Note, "in use where the recording ends"
 	}
-	if e.Run.HeldAtExit() {
-		severity, how = Note, "held when "+e.Run.AbortedBy()+" ended the program"
+	if e.Run.WasHeldAtExit() {
+		severity, how = Note, "held when "+e.Run.AbortedByText()+" ended the program"
 	}
 	d := Diagnosis{
 		Severity: severity, Tag: top.Name, Title: fmt.Sprintf("%s %s", units.Count(buffers, noun), how),
-		Text: units.FormatLong(bytes) + " in all", Share: share(bytes, e.Run.Totals.PeakInUse),
+		Text: units.FormatLong(bytes) + " in all", Share: shareOf(bytes, e.Run.Totals.PeakInUse),
 	}
 	if top.Name != "" && top.Bytes > 0 {
 		d.Text += fmt.Sprintf("; %s of it from %s", units.FormatLong(top.Bytes), top.Name)
@@ -139,7 +140,7 @@ func neverReleased(e *Evidence) (Diagnosis, bool) {
 	if e.Whole != nil {
 		d.Text += fmt.Sprintf(", the oldest created %s after the start", units.Duration(top.Oldest))
 	}
-	if in := LeftIn(e.Run, e.Leaks); in != "" {
+	if in := LeftByProcessText(e.Run, e.Leaks); in != "" {
 		d.Text, d.placed = d.Text+"; "+in, true
 	}
 	if retained > 0 && severity == Problem {
@@ -149,22 +150,22 @@ func neverReleased(e *Evidence) (Diagnosis, bool) {
 		}
 		d.Text += "; " + which + " retained, and released too few times for that"
 	}
-	e.noteIfLost(&d, "releases", fmt.Sprintf("%s perhaps %s", units.Count(buffers, noun), how))
+	e.downgradeIfLost(&d, "releases", fmt.Sprintf("%s perhaps %s", units.Count(buffers, noun), how))
 	return d, true
 }
 
-// keptUntil says how long what a phase keeps stays in use.
-func keptUntil(e *Evidence, p *Phase) string {
-	if q := processOf(e.Run, p.Process); q != nil && q.Totals.InUse >= p.grown()/2 {
+// keptUntilText says how long what a phase keeps stays in use.
+func keptUntilText(e *Evidence, p *Phase) string {
+	if q := processOf(e.Run, p.Process); q != nil && q.Totals.InUse >= p.totalGrowth()/2 {
 		return ", which is in use when the process ends"
 	}
 	return ", which is released once nothing is used"
 }
 
-// deviceFull judges each process by its own device memory.
-func deviceFull(e *Evidence) (Diagnosis, bool) {
+// findFullDevice judges each process by its own device memory.
+func findFullDevice(e *Evidence) (Diagnosis, bool) {
 	if p := e.Run.Spill; p != nil { // the device is meant to be full
-		return e.thrashes(p)
+		return e.judgeSpill(p)
 	}
 	p, reserved, inUse := e.fullestProcess()
 	if p == nil || float64(reserved) < deviceShare*float64(p.DeviceMemory) {
@@ -174,10 +175,10 @@ func deviceFull(e *Evidence) (Diagnosis, bool) {
 	if e.State == GoesOn {
 		text, several = "%s of %s are reserved, and %s in use", "%s are reserved on %d devices together, and %s in use; one of them has %s"
 	}
-	held, device := units.Apart(reserved, p.DeviceMemory)
-	_, used := units.Apart(reserved, inUse)
+	held, device := units.FormatApart(reserved, p.DeviceMemory)
+	_, used := units.FormatApart(reserved, inUse)
 	d := Diagnosis{
-		Severity: Advice, Title: "device memory is nearly full", Share: share(reserved, p.DeviceMemory), Text: fmt.Sprintf(text, held, device, used),
+		Severity: Advice, Title: "device memory is nearly full", Share: shareOf(reserved, p.DeviceMemory), Text: fmt.Sprintf(text, held, device, used),
 	}
 	if p.Devices > 1 {
 		d.Severity, d.Title = Note, "device memory may be nearly full"
@@ -186,28 +187,28 @@ func deviceFull(e *Evidence) (Diagnosis, bool) {
 	if name := p.Title(); name != "" && len(e.Run.Processes) > 1 {
 		d.Text += ", by " + name
 	}
-	room := relative(inUse, uint64(deviceShare*float64(p.DeviceMemory)))
-	if l := limit(e.Run, stats.MaxCachedBytes); l != nil && room > 0 && float64(room) < l.Value {
+	room := timeAfter(inUse, uint64(deviceShare*float64(p.DeviceMemory)))
+	if l := limitNamed(e.Run, stats.MaxCachedBytes); l != nil && room > 0 && float64(room) < l.Value {
 		d.Knob = Knob{Limit: l.Name, Value: strconv.FormatUint(room, 10), Why: "this is what remains beside the memory in use"}
 	}
 	return d, true
 }
 
-// thrashes judges what --spill moved.
-func (e *Evidence) thrashes(p *stats.Spill) (Diagnosis, bool) {
-	waited := share(p.Stalls.NS, e.Length)
+// judgeSpill judges what --spill moved.
+func (e *Evidence) judgeSpill(p *stats.Spill) (Diagnosis, bool) {
+	waited := shareOf(p.Stalls.NS, e.Length)
 	if !p.Thrashing && waited < stallShare {
 		return Diagnosis{}, false
 	}
 	d := Diagnosis{
 		Severity: Advice, Title: "calls wait for spilled buffers", Share: waited,
-		Text: fmt.Sprintf("%s%s, while buffers moved", e.callTime(p.Stalls.NS, false), e.ofRun(p.Stalls.NS)),
+		Text: fmt.Sprintf("%s%s, while buffers moved", e.callTimeText(p.Stalls.NS, false), e.partOfRunText(p.Stalls.NS)),
 	}
 	if p.WorkingSet > p.PeakResident {
-		needed, held := units.Apart(p.WorkingSet, p.PeakResident)
+		needed, held := units.FormatApart(p.WorkingSet, p.PeakResident)
 		d.Title = "--spill moves the same buffers again and again"
 		d.Text = fmt.Sprintf("to keep nine in ten of those that came back takes %s, and the device held %s: calls waited %s for buffers to move",
-			needed, held, e.callTime(p.Stalls.NS, false))
+			needed, held, e.callTimeText(p.Stalls.NS, false))
 		d.Brief = "--spill needs " + needed + ", and has " + held
 	}
 	if len(p.Sites) > 0 {
@@ -217,9 +218,9 @@ func (e *Evidence) thrashes(p *stats.Spill) (Diagnosis, bool) {
 	return d, true
 }
 
-func wasteIsHigh(e *Evidence) (Diagnosis, bool) {
+func findHighWaste(e *Evidence) (Diagnosis, bool) {
 	m := e.Memory
-	wasted := relative(m.Requested, m.InUse)
+	wasted := timeAfter(m.Requested, m.InUse)
 	rate := wasteOf(int64(m.InUse), int64(m.Requested))
 	if rate < wasteHigh || wasted < bytesLeast || !e.isWorthwhile(float64(wasted)) {
 		return Diagnosis{}, false
@@ -229,18 +230,18 @@ func wasteIsHigh(e *Evidence) (Diagnosis, bool) {
 		Text: fmt.Sprintf("%s of the %s in use %s are waste, %s", units.FormatLong(wasted), units.FormatLong(m.InUse), m.When,
 			units.Percent(rate, 1)),
 	}
-	if l := limit(e.Run, "mantissa_bits"); l != nil && l.Value < l.Max {
+	if l := limitNamed(e.Run, "mantissa_bits"); l != nil && l.Value < l.Max {
 		d.Knob = Knob{Limit: l.Name, Value: strconv.Itoa(int(l.Value) + 1), Why: "more bits waste less"}
-	} else if l := limit(e.Run, "max_waste_ratio"); l != nil && l.Value > wasteRatio && e.Run.Policy == "futhark-2018" {
+	} else if l := limitNamed(e.Run, "max_waste_ratio"); l != nil && l.Value > wasteRatio && e.Run.Policy == "futhark-2018" {
 		// With futhark the limit concerns only blocks of other call sites.
 		d.Knob = Knob{Limit: l.Name, Value: strconv.FormatFloat(wasteRatio, 'f', -1, 64), Why: "larger blocks then serve no such request"}
 	}
 	return d, true
 }
 
-// poolIsFragmented judges free memory. In a run that goes on it counts only once pieces were too small: while a pool fills, some
+// findFragmentation judges free memory. In a run that goes on it counts only once pieces were too small: while a pool fills, some
 // always are.
-func poolIsFragmented(e *Evidence) (Diagnosis, bool) {
+func findFragmentation(e *Evidence) (Diagnosis, bool) {
 	if e.Run.WholeBlocks != "" {
 		return Diagnosis{}, false // slabs cannot help
 	}
@@ -248,7 +249,7 @@ func poolIsFragmented(e *Evidence) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	m := e.Memory
-	free := relative(m.InUse, m.Reserved)
+	free := timeAfter(m.InUse, m.Reserved)
 	if m.Fragmentation < fragmentationHigh || free < bytesLeast || !e.isWorthwhile(float64(free)) || float64(free) < idleShare*float64(m.Reserved) {
 		return Diagnosis{}, false
 	}
@@ -257,20 +258,20 @@ func poolIsFragmented(e *Evidence) (Diagnosis, bool) {
 		text = m.When + " " + units.FormatLong(free) + " was free"
 	}
 	d := Diagnosis{
-		Severity: Advice, Title: "free memory is fragmented " + m.When, Share: share(free, m.Reserved),
+		Severity: Advice, Title: "free memory is fragmented " + m.When, Share: shareOf(free, m.Reserved),
 		Text: fmt.Sprintf("%s beside %s in use, no piece larger than %s of it", text, units.FormatLong(m.InUse), units.Percent(1-m.Fragmentation, free)),
 	}
 	d.nameLeanestGhost(e)
 	return d, true
 }
 
-// hosted finds memory that is slow because of the pool.
-func hosted(e *Evidence) (Diagnosis, bool) {
+// findHostedMemory finds memory that is slow because of the pool.
+func findHostedMemory(e *Evidence) (Diagnosis, bool) {
 	h := e.Run.Hosted
 	d := Diagnosis{
-		Severity: Advice, Title: "buffers are in the host's memory", Share: share(h.Bytes, e.Run.Totals.PeakInUse),
+		Severity: Advice, Title: "buffers are in the host's memory", Share: shareOf(h.Bytes, e.Run.Totals.PeakInUse),
 		Text: fmt.Sprintf("%s (%s) got it, as the device lacked what the pool wasted; it is slower", units.Count(h.Buffers, "create"), units.FormatLong(h.Bytes)),
 	}
-	d.try(lessMemory, "futhark")
+	d.offerPolicies(lessMemory, "futhark")
 	return d, h.Buffers > 0
 }

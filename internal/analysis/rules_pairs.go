@@ -32,14 +32,14 @@ const mostPart = 0.9
 // pairLeft is the part of what a call site opened that must be open: one in this many.
 const pairLeft = 4
 
-// pairRule returns the rule for one type of pairs: the call site that leaves the most open.
-func pairRule(kind stats.ObjectType) func(*Evidence) (Diagnosis, bool) {
+// newPairRule returns the rule for one type of pairs: the call site that leaves the most open.
+func newPairRule(kind stats.ObjectType) func(*Evidence) (Diagnosis, bool) {
 	return func(e *Evidence) (Diagnosis, bool) {
 		words := pairings[kind]
 		for i := range e.Run.Pairs {
 			c := &e.Run.Pairs[i]
 			for k := range c.Sites { // the most open first
-				if s := &c.Sites[k]; c.Type == kind && (words.leavesOpen(s, e.State) || words.grows(e, c, s)) {
+				if s := &c.Sites[k]; c.Type == kind && (words.leavesTooManyOpen(s, e.State) || words.grows(e, c, s)) {
 					return words.diagnosis(e, c, s), true
 				}
 			}
@@ -48,9 +48,9 @@ func pairRule(kind stats.ObjectType) func(*Evidence) (Diagnosis, bool) {
 	}
 }
 
-// leavesOpen reports whether a call site leaves too many open. References of a program that goes on may all be released later: they must have
+// leavesTooManyOpen reports whether a call site leaves too many open. References of a program that goes on may all be released later: they must have
 // grown for half a minute.
-func (w *pairing) leavesOpen(s *stats.ObjectSite, state State) bool {
+func (w *pairing) leavesTooManyOpen(s *stats.ObjectSite, state State) bool {
 	if w.kind == stats.References && state == GoesOn && (s.Recent <= 0 || int64(s.Live)-s.Recent < int64(w.deepest/2)) {
 		return false
 	}
@@ -71,7 +71,7 @@ func (w *pairing) grows(e *Evidence, c *stats.ObjectCount, s *stats.ObjectSite) 
 
 // diagnosis is about a call site that leaves pairs open.
 func (w *pairing) diagnosis(e *Evidence, c *stats.ObjectCount, s *stats.ObjectSite) Diagnosis {
-	d := Diagnosis{Severity: Problem, Title: w.title, Tag: s.Tag, Share: share(s.Live, s.Created), Text: w.text(s, e.Run.Transfers.OwnSites)}
+	d := Diagnosis{Severity: Problem, Title: w.title, Tag: s.Tag, Share: shareOf(s.Live, s.Created), Text: w.text(s, e.Run.Transfers.OwnSites)}
 	if e.Whole != nil {
 		if s.Grown > 0 {
 			d.Text += fmt.Sprintf("; %d fewer were open at half of the time from its first call to its last", s.Grown)
@@ -80,10 +80,10 @@ func (w *pairing) diagnosis(e *Evidence, c *stats.ObjectCount, s *stats.ObjectSi
 			d.Text += fmt.Sprintf("; an iteration leaves %.1f more on average", each)
 		}
 	}
-	if in := e.inProcess(s.Most.Process); in != "" {
+	if in := e.inProcessText(s.Most.Process); in != "" {
 		d.Text, d.placed = d.Text+fmt.Sprintf("; %d of the %d that stay open are%s", s.Most.Live, s.Live, in), true
 	}
-	e.noteIfLost(&d, w.closes, w.title+", perhaps")
+	e.downgradeIfLost(&d, w.closes, w.title+", perhaps")
 	return d
 }
 
@@ -106,12 +106,12 @@ func (w *pairing) text(s *stats.ObjectSite, own bool) string {
 	return text
 }
 
-// Unpaired are the findings about maps without unmaps, retains without releases and acquires without releases in a snapshot. attached: see Evidence.
-func Unpaired(s *stats.Snapshot, attached bool) (list []Diagnosis) {
-	e := Seen(s)
+// FindUnpaired are the findings about maps without unmaps, retains without releases and acquires without releases in a snapshot. attached: see Evidence.
+func FindUnpaired(s *stats.Snapshot, attached bool) (list []Diagnosis) {
+	e := EvidenceOfSnapshot(s)
 	e.Attached = attached
 	for _, kind := range []stats.ObjectType{stats.Mappings, stats.References, stats.Acquisitions} {
-		if d, found := pairRule(kind)(e); found {
+		if d, found := newPairRule(kind)(e); found {
 			list = append(list, d)
 		}
 	}

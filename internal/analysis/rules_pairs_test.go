@@ -35,7 +35,7 @@ func TestPairsThatStayOpen(t *testing.T) {
 			Pairs: []stats.ObjectCount{{Type: c.kind, Live: c.site.Live, Sites: []stats.ObjectSite{c.site}}},
 		}
 		got := ""
-		for _, d := range Unpaired(s, false) {
+		for _, d := range FindUnpaired(s, false) {
 			got += d.Text
 		}
 		if got != c.want {
@@ -67,7 +67,7 @@ func TestNearlyFullNamesWhatItKnows(t *testing.T) {
 	} {
 		rank := uint64(1)
 		p := stats.Process{PID: 7, Rank: &rank, DeviceMemory: 1000, Devices: devices, Totals: stats.Totals{Cached: 950}}
-		d, _ := deviceFull(&Evidence{Run: &stats.Snapshot{Processes: []stats.Process{p, {}}}})
+		d, _ := findFullDevice(&Evidence{Run: &stats.Snapshot{Processes: []stats.Process{p, {}}}})
 		if got := d.Title + ": " + d.Text; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}

@@ -11,17 +11,17 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// lostTime is what the driver took for misses.
-func lostTime(e *Evidence) (lost uint64) {
+// driverTimeOfMisses is what the driver took for misses.
+func driverTimeOfMisses(e *Evidence) (lost uint64) {
 	for i := range e.Whole.Misses {
 		lost += e.Whole.Misses[i].LostNS
 	}
 	return lost
 }
 
-// hitRateIsLow judges the later half of the requests: if the driver took time for what the pool could have served, or if the
+// findLowHitRate judges the later half of the requests: if the driver took time for what the pool could have served, or if the
 // simplest pool would serve far more.
-func hitRateIsLow(e *Evidence) (Diagnosis, bool) {
+func findLowHitRate(e *Evidence) (Diagnosis, bool) {
 	t, all := &e.Run.Totals, e.Whole.Misses
 	if e.Run.Policy == "none" || t.Hits+t.Misses < requestsLeast || t.SteadyHitRate() >= hitRateLow || len(all) == 0 {
 		return Diagnosis{}, false
@@ -33,31 +33,31 @@ func hitRateIsLow(e *Evidence) (Diagnosis, bool) {
 		}
 	}
 	if main.Reason == Reason(wire.MissCold.String()) && (e.Rise != nil || e.Whole.Keeps != nil) {
-		return Diagnosis{}, false // a buffer that is never released cannot serve again: memoryGrows reports it
+		return Diagnosis{}, false // a buffer that is never released cannot serve again: findMemoryGrowth reports it
 	}
-	lost, simplest := lostTime(e), ""
+	lost, simplest := driverTimeOfMisses(e), ""
 	if e.Whole.Simplest-t.SteadyHitRate() >= simplestServes {
 		simplest = fmt.Sprintf("; a pool that keeps all that is released would serve up to %s", units.Percent(e.Whole.Simplest, 1))
 	} else if float64(lost) < driverShare*float64(e.Length) {
 		return Diagnosis{}, false // nothing to gain
 	}
 	return Diagnosis{
-		Severity: Advice, Title: "the pool serves few requests", Share: share(lost, e.Length),
+		Severity: Advice, Title: "the pool serves few requests", Share: shareOf(lost, e.Length),
 		Text: fmt.Sprintf("hit rate %s in the later half; %d of %s have the reason %s: %s%s", units.Percent(t.SteadyHitRate(), t.SteadyRequests),
 			main.Count, units.Plural(t.Misses, "miss", "misses"), main.Reason, main.Knob.Why, simplest),
 		Knob: main.Knob,
 	}, true
 }
 
-// policyNone finds a loop that calls the driver each time, in a run without a pool. Creates in a row without a release are no loop that a
-// pool could serve.
-func policyNone(e *Evidence) (Diagnosis, bool) {
+// findLoopWithoutPool finds a loop that calls the driver each time, in a run without a pool. Creates in a row without a release are no loop
+// that a pool could serve.
+func findLoopWithoutPool(e *Evidence) (Diagnosis, bool) {
 	t := &e.Run.Totals
 	loops := slices.ContainsFunc(e.Whole.Phases, func(p Phase) bool { return p.Recycles })
 	if e.Run.Policy != "none" || !loops || t.MissReasons[wire.MissPolicy] < requestsLeast {
 		return Diagnosis{}, false
 	}
-	lost := lostTime(e)
+	lost := driverTimeOfMisses(e)
 	if float64(lost) < driverShare*float64(e.Length) {
 		return Diagnosis{}, false
 	}
@@ -66,26 +66,26 @@ func policyNone(e *Evidence) (Diagnosis, bool) {
 		probes = ", including the time of the probes"
 	}
 	d := Diagnosis{
-		Severity: Advice, Title: "every iteration goes to the driver", Share: share(lost, e.Length),
-		Text: fmt.Sprintf("%s of poolable buffers took %s%s", units.Count(t.MissReasons[wire.MissPolicy], "create"), e.callTime(lost, false), probes),
+		Severity: Advice, Title: "every iteration goes to the driver", Share: shareOf(lost, e.Length),
+		Text: fmt.Sprintf("%s of poolable buffers took %s%s", units.Count(t.MissReasons[wire.MissPolicy], "create"), e.callTimeText(lost, false), probes),
 	}
-	d.try(moreHits, "futhark", "slab", "arena")
+	d.offerPolicies(moreHits, "futhark", "slab", "arena")
 	d.needed = true
 	return d, true
 }
 
-// callSiteMisses finds the call site that missed most of late, if the driver took time.
-func callSiteMisses(e *Evidence) (Diagnosis, bool) {
+// findWorstMissSite finds the call site that missed most of late, if the driver took time.
+func findWorstMissSite(e *Evidence) (Diagnosis, bool) {
 	l := e.Late
-	reason := l.AtSite.reason()
+	reason := l.AtSite.mainMissReason()
 	if l.Site == "" || float64(l.DriverNS) < driverShare*float64(l.Length) || e.Run.Policy == "none" || e.followsGrowth(reason) {
 		return Diagnosis{}, false
 	}
-	knob := e.knobNow(reason)
+	knob := e.knobForMiss(reason)
 	d := Diagnosis{
-		Severity: Advice, Title: l.Site + " hits " + units.Percent(l.AtSite.rate(), 1), Tag: l.Site, Knob: knob,
+		Severity: Advice, Title: l.Site + " hits " + units.Percent(l.AtSite.hitRate(), 1), Tag: l.Site, Knob: knob,
 		Text:  fmt.Sprintf("%s of late, mostly %s", units.Plural(l.AtSite.Misses, "miss", "misses"), reason),
-		Share: share(l.DriverNS, l.Length),
+		Share: shareOf(l.DriverNS, l.Length),
 	}
 	if knob.Why != "" {
 		d.Text += ": " + knob.Why
@@ -93,19 +93,19 @@ func callSiteMisses(e *Evidence) (Diagnosis, bool) {
 	return d, true
 }
 
-// limitBites finds a limit that evicted what was needed soon after, unless callSiteMisses names it.
-func limitBites(e *Evidence) (Diagnosis, bool) {
+// findHarmfulLimit finds a limit that evicted what was needed soon after, unless findWorstMissSite names it.
+func findHarmfulLimit(e *Evidence) (Diagnosis, bool) {
 	l := e.Late
-	site, _ := callSiteMisses(e)
+	site, _ := findWorstMissSite(e)
 	for _, reason := range []wire.Miss{wire.MissLimit, wire.MissTagCap} {
-		knob, n := e.knobNow(reason), l.Reasons[reason]
+		knob, n := e.knobForMiss(reason), l.Reasons[reason]
 		if reason == wire.MissLimit { // each block that another limit evicted explains one miss at most
 			_, others := limitThatEvicts(e.Run)
 			n -= min(n, others)
 		}
 		if n >= requestsLeast && knob.Limit != "" {
 			return Diagnosis{
-				Severity: Advice, Title: knob.Limit + " bites", Knob: knob, Share: share(n, l.Hits+l.Misses),
+				Severity: Advice, Title: knob.Limit + " bites", Knob: knob, Share: shareOf(n, l.Hits+l.Misses),
 				Text: fmt.Sprintf("of late %s for blocks that it had evicted", units.Plural(n, "miss", "misses")),
 			}, knob.Limit != site.Knob.Limit
 		}
@@ -118,20 +118,20 @@ func (e *Evidence) followsGrowth(reason wire.Miss) bool {
 	return e.Rise != nil && reason == wire.MissCold
 }
 
-// nothingCarved finds a policy that cannot do its work.
-func nothingCarved(e *Evidence) (Diagnosis, bool) {
-	why := e.Run.CarvesNothing()
+// findNothingCarved finds a policy that cannot do its work.
+func findNothingCarved(e *Evidence) (Diagnosis, bool) {
+	why := e.Run.WhyNothingCarved()
 	if why == "" {
 		return Diagnosis{}, false
 	}
 	d := Diagnosis{Severity: Advice, Title: e.Run.Policy + " makes no sub-allocations", Text: why}
-	d.try(anyGain, "futhark")
+	d.offerPolicies(anyGain, "futhark")
 	return d, true
 }
 
-// contentsExposed finds kernels that may have read what earlier owners left, where the driver's new memory would have been zero: the
+// findExposedContents finds kernels that may have read what earlier owners left, where the driver's new memory would have been zero: the
 // program may depend on that without a pool. Many programs have such kernels, and are fine.
-func contentsExposed(e *Evidence) (Diagnosis, bool) {
+func findExposedContents(e *Evidence) (Diagnosis, bool) {
 	t := &e.Run.Totals
 	if t.ExposedNewZero == 0 || len(e.Run.Tags) == 0 {
 		return Diagnosis{}, false
@@ -153,8 +153,8 @@ func contentsExposed(e *Evidence) (Diagnosis, bool) {
 	}, true
 }
 
-// ExposedBuffers says how many buffers were exposed. Only a release shows whether a buffer was.
-func ExposedBuffers(t *stats.Totals) string {
+// ExposedCountText says how many buffers were exposed. Only a release shows whether a buffer was.
+func ExposedCountText(t *stats.Totals) string {
 	text := units.Count(t.Exposed, "recycled buffer")
 	if t.LiveBuffers > 0 {
 		return "at least " + text
@@ -164,17 +164,17 @@ func ExposedBuffers(t *stats.Totals) string {
 
 // ExposedText says how many buffers were exposed, where the driver's new memory was zero.
 func ExposedText(t *stats.Totals) string {
-	text := "kernels were the first to use " + ExposedBuffers(t) + ", which nothing had written; the driver's new memory was zero"
+	text := "kernels were the first to use " + ExposedCountText(t) + ", which nothing had written; the driver's new memory was zero"
 	if t.ExposedNewZero < t.Exposed {
 		text += fmt.Sprintf(" for %d of them", t.ExposedNewZero)
 	}
 	return text
 }
 
-// changeIsWorse finds a change of the user's after which less is served.
-func changeIsWorse(e *Evidence) (Diagnosis, bool) {
+// findWorseChange finds a change of the user's after which less is served.
+func findWorseChange(e *Evidence) (Diagnosis, bool) {
 	c := e.Change
-	if c == nil || e.State != GoesOn || !c.Worse() {
+	if c == nil || e.State != GoesOn || !c.IsWorse() {
 		return Diagnosis{}, false
 	}
 	before, after := &c.Before, &c.After
@@ -184,18 +184,18 @@ func changeIsWorse(e *Evidence) (Diagnosis, bool) {
 	}, true
 }
 
-// knobNow returns the limit of the present policy that may help against a reason for misses, or why none does.
-func (e *Evidence) knobNow(reason wire.Miss) Knob {
+// knobForMiss returns the limit of the present policy that may help against a reason for misses, or why none does.
+func (e *Evidence) knobForMiss(reason wire.Miss) Knob {
 	now, s := misses{}, e.Run
-	if l := limit(s, "max_waste_ratio"); l != nil {
+	if l := limitNamed(s, "max_waste_ratio"); l != nil {
 		now.ratios = []float64{l.Value + 0.4}
 	}
 	for _, name := range []string{"max_per_tag", "max_per_bucket"} {
-		if l := limit(s, name); l != nil && now.capMost == 0 {
+		if l := limitNamed(s, name); l != nil && now.capMost == 0 {
 			now.capMost = uint64(l.Value) // twice as many
 		}
 	}
-	if l := limit(s, stats.MaxCachedBytes); l != nil {
+	if l := limitNamed(s, stats.MaxCachedBytes); l != nil {
 		now.cachedMost = uint64(min(2*l.Value, 1<<62))
 	}
 	if knob, known := e.kneeKnob(); known && reason == wire.MissLimit {
@@ -203,7 +203,7 @@ func (e *Evidence) knobNow(reason wire.Miss) Knob {
 			return knob
 		}
 	}
-	knob := now.knob(reason, s)
+	knob := now.knobForReason(reason, s)
 	if knob.Limit != "" {
 		knob.Why = "" // which a replay says
 	}
@@ -212,11 +212,11 @@ func (e *Evidence) knobNow(reason wire.Miss) Knob {
 
 // kneeKnob sets the limit of cached bytes to the knee of the curve, where that is more than what is in force.
 func (e *Evidence) kneeKnob() (Knob, bool) {
-	l := limit(e.Run, stats.MaxCachedBytes)
+	l := limitNamed(e.Run, stats.MaxCachedBytes)
 	if l == nil || e.Knee == nil || float64(e.Knee.Limit) <= l.Value || float64(e.Knee.Limit) > l.Max {
 		return Knob{}, false
 	}
-	if f := limit(e.Run, "max_cached_fraction"); f != nil && f.Value*float64(e.Run.Device.Global) < float64(e.Knee.Limit) && e.Run.Device.Global > 0 {
+	if f := limitNamed(e.Run, "max_cached_fraction"); f != nil && f.Value*float64(e.Run.Device.Global) < float64(e.Knee.Limit) && e.Run.Device.Global > 0 {
 		return Knob{}, false // it bites first
 	}
 	return Knob{

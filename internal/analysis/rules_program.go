@@ -14,18 +14,18 @@ import (
 
 const notCertain = " (not certain)"
 
-// mistakes are those of the program.
-func mistakes(e *Evidence) (list []Diagnosis) {
+// listMistakes are those of the program.
+func listMistakes(e *Evidence) (list []Diagnosis) {
 	for i := range e.Run.Findings {
 		f := &e.Run.Findings[i]
 		d := Diagnosis{ // results may be wrong
 			Severity: Problem, Title: f.Kind.String(), Text: f.Sentence(units.FormatLong), Tag: f.Tag, Share: 1, placed: f.Who != "",
 		}
-		if !f.Certain() {
+		if !f.IsCertain() {
 			d.Severity, d.Title = Advice, d.Title+notCertain
 		}
 		if e.Attached { // the library sees mistakes itself; here calls that are lost make others look wrong
-			e.noteIfLost(&d, "calls that make it correct", f.Kind.String()+notCertain)
+			e.downgradeIfLost(&d, "calls that make it correct", f.Kind.String()+notCertain)
 		}
 		list = append(list, d)
 	}
@@ -36,24 +36,24 @@ func mistakes(e *Evidence) (list []Diagnosis) {
 	return list
 }
 
-// mistakesFound counts the mistakes and describes the first, if possible one that is certain.
-func mistakesFound(e *Evidence) (Diagnosis, bool) {
+// findMistakes counts the mistakes and describes the first, if possible one that is certain.
+func findMistakes(e *Evidence) (Diagnosis, bool) {
 	findings := e.Run.Findings
 	if len(findings) == 0 {
 		return Diagnosis{}, false
 	}
-	at := max(0, slices.IndexFunc(findings, func(f stats.Finding) bool { return f.Certain() }))
+	at := max(0, slices.IndexFunc(findings, func(f stats.Finding) bool { return f.IsCertain() }))
 	total := e.Run.OtherFindings
 	for i := range findings {
 		total += findings[i].Count
 	}
-	d, kind := mistakes(e)[at], findings[at].Kind.String()
+	d, kind := listMistakes(e)[at], findings[at].Kind.String()
 	d.Text = kind + ": " + d.Text
 	d.Title = units.Count(total, "mistake") + " of the program" + strings.TrimPrefix(d.Title, kind)
 	return d, true
 }
 
-func lostEvents(e *Evidence) (Diagnosis, bool) {
+func findLostEvents(e *Evidence) (Diagnosis, bool) {
 	s := e.Run
 	if s.Lost == 0 {
 		return Diagnosis{}, false
@@ -68,21 +68,21 @@ func lostEvents(e *Evidence) (Diagnosis, bool) {
 	}, true
 }
 
-// createsCopy finds runs that spend their time in creates that no pool serves.
-func createsCopy(e *Evidence) (Diagnosis, bool) {
+// findCopyingCreates finds runs that spend their time in creates that no pool serves.
+func findCopyingCreates(e *Evidence) (Diagnosis, bool) {
 	copies, all := e.Whole.CopiesNS, e.Run.Totals.DriverNS
 	if e.Whole.CopyCost.Calls < requestsLeast || e.Attached || float64(copies) < copyShare*float64(all) || float64(copies) < driverShare*float64(e.Length) {
 		return Diagnosis{}, false
 	}
 	return Diagnosis{
-		Severity: Advice, Title: "creates that copy take the time, and no pool serves them", Share: share(copies, e.Length),
+		Severity: Advice, Title: "creates that copy take the time, and no pool serves them", Share: shareOf(copies, e.Length),
 		Text: fmt.Sprintf("%s with CL_MEM_COPY_HOST_PTR took %s of the %s in driver calls: create once and write instead",
 			units.Count(e.Whole.CopyCost.Calls, "create"), units.Duration(copies), units.Duration(all)),
 	}, true
 }
 
-// couldBeHoisted finds the temporary buffers whose driver calls take the most time.
-func couldBeHoisted(e *Evidence) (Diagnosis, bool) {
+// findHoistable finds the temporary buffers whose driver calls take the most time.
+func findHoistable(e *Evidence) (Diagnosis, bool) {
 	repeats := slices.ContainsFunc(e.Whole.Phases, func(p Phase) bool { return p.Iterations > 0 })
 	if len(e.Whole.Temporaries) == 0 || !repeats {
 		return Diagnosis{}, false
@@ -92,19 +92,20 @@ func couldBeHoisted(e *Evidence) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	return Diagnosis{
-		Severity: Advice, Title: e.noun() + "s could be created once, before the loop", Tag: top.Name, Share: share(top.DriverNS, e.Length),
+		Severity: Advice, Title: e.noun() + "s could be created once, before the loop", Tag: top.Name,
+		Share: shareOf(top.DriverNS, e.Length),
 		Text: fmt.Sprintf("%s of %s live within one iteration and took the driver %s%s", units.Count(top.Buffers, e.noun()),
-			top.Name, e.callTime(top.DriverNS, false), e.ofRun(top.DriverNS)),
+			top.Name, e.callTimeText(top.DriverNS, false), e.partOfRunText(top.DriverNS)),
 	}, true
 }
 
-// heldTooLong finds memory that others could have had.
-func heldTooLong(e *Evidence) (Diagnosis, bool) {
+// findHeldTooLong finds memory that others could have had.
+func findHeldTooLong(e *Evidence) (Diagnosis, bool) {
 	idle := &e.Whole.Idle
 	if idle.Site == "" || idle.Bytes < max(lagShare*idle.InUse, lagBytes) || !e.isWorthwhile(idle.Bytes) || idle.Median < lagLeast {
 		return Diagnosis{}, false
 	}
-	unused, inUse := units.Apart(uint64(idle.Bytes), uint64(idle.InUse))
+	unused, inUse := units.FormatApart(uint64(idle.Bytes), uint64(idle.InUse))
 	held := fmt.Sprintf("half of %d %ss of %s were held %s or longer after their last use", idle.Buffers, e.noun(), idle.Site, units.Duration(idle.Median))
 	if idle.Buffers == 1 {
 		held = fmt.Sprintf("one %s of %s was held %s after its last use", e.noun(), idle.Site, units.Duration(idle.Median))
@@ -115,8 +116,8 @@ func heldTooLong(e *Evidence) (Diagnosis, bool) {
 	}, true
 }
 
-// callersHidden finds a function that creates much of the memory for several callers.
-func callersHidden(e *Evidence) (Diagnosis, bool) {
+// findHiddenCallers finds a function that creates much of the memory for several callers.
+func findHiddenCallers(e *Evidence) (Diagnosis, bool) {
 	h := &e.Whole.Hidden
 	if h.Site == "" || h.Share < hiddenShare {
 		return Diagnosis{}, false
@@ -128,8 +129,8 @@ func callersHidden(e *Evidence) (Diagnosis, bool) {
 	}, true
 }
 
-// stacksEnd finds call sites that name only libraries, because stacks were not followed to the program.
-func stacksEnd(e *Evidence) (Diagnosis, bool) {
+// findShortStacks finds call sites that name only libraries, because stacks were not followed to the program.
+func findShortStacks(e *Evidence) (Diagnosis, bool) {
 	s := &e.Whole.Ended
 	if s.Site == "" || s.Share < hiddenShare {
 		return Diagnosis{}, false
@@ -145,8 +146,8 @@ func stacksEnd(e *Evidence) (Diagnosis, bool) {
 	}, true
 }
 
-// originsAreFine finds sub-buffers that are right here and refused by devices with a coarser alignment.
-func originsAreFine(e *Evidence) (Diagnosis, bool) {
+// findFineAlignment finds sub-buffers that are right here and refused by devices with a coarser alignment.
+func findFineAlignment(e *Evidence) (Diagnosis, bool) {
 	o := &e.Whole.origins
 	if o.count == 0 {
 		return Diagnosis{}, false
@@ -158,10 +159,10 @@ func originsAreFine(e *Evidence) (Diagnosis, bool) {
 	}, true
 }
 
-// hostMemoryIsFine finds memory of the program that a driver has to copy to give it to its device. Intel's guide "Getting the Most from
+// findCopiedHostMemory finds memory of the program that a driver has to copy to give it to its device. Intel's guide "Getting the Most from
 // OpenCL 1.2: How to Increase Performance by Minimizing Buffer Copies on Intel Processor Graphics" wants a multiple of 4096 bytes as
 // address and one of 64 bytes as size. Arm's guide for Mali says that its driver may copy whatever the address.
-func hostMemoryIsFine(e *Evidence) (Diagnosis, bool) {
+func findCopiedHostMemory(e *Evidence) (Diagnosis, bool) {
 	h := &e.Whole.hosted
 	if h.bytes < bytesLeast {
 		return Diagnosis{}, false

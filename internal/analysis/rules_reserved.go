@@ -14,14 +14,14 @@ const (
 	beyondLeast = 1 << 20 // bytes of a note
 )
 
-// reservedBeyondUse finds a pool that reserves much more at once than the program ever has in use at once. An experiment makes any pool do
+// findOverReserved finds a pool that reserves much more at once than the program ever has in use at once. An experiment makes any pool do
 // so.
-func reservedBeyondUse(e *Evidence) (Diagnosis, bool) {
+func findOverReserved(e *Evidence) (Diagnosis, bool) {
 	m, inUse := e.Whole.most, e.Run.Totals.PeakInUse
 	most := reservedOf(&m)
-	beyond := relative(inUse, most)
-	d := Diagnosis{Severity: Advice, Title: "the pool reserves much more than is in use", Share: share(beyond, most)}
-	if d.Share < beyondShare || beyond < bytesLeast || e.Run.Spill != nil || e.Run.Lost > 0 || e.Run.Totals.Alternative > 0 || e.saidOfFree() {
+	beyond := timeAfter(inUse, most)
+	d := Diagnosis{Severity: Advice, Title: "the pool reserves much more than is in use", Share: shareOf(beyond, most)}
+	if d.Share < beyondShare || beyond < bytesLeast || e.Run.Spill != nil || e.Run.Lost > 0 || e.Run.Totals.Alternative > 0 || e.isFreeExplained() {
 		return Diagnosis{}, false
 	}
 	if !e.isWorthwhile(float64(beyond)) {
@@ -30,21 +30,21 @@ func reservedBeyondUse(e *Evidence) (Diagnosis, bool) {
 		}
 	}
 	d.Text = fmt.Sprintf("at most %s reserved for at most %s in use; when most was reserved, at most %s in use", units.FormatLong(most),
-		units.FormatLong(inUse), units.FormatLong(count(m.InUse)))
+		units.FormatLong(inUse), units.FormatLong(nonNegative(m.InUse)))
 	if waste := m.InUse - m.Requested; waste > 0 {
-		d.Text += fmt.Sprintf(" (%s of it waste)", units.FormatLong(count(waste)))
+		d.Text += fmt.Sprintf(" (%s of it waste)", units.FormatLong(nonNegative(waste)))
 	}
-	d.Text += fmt.Sprintf(", %s free in the pool", units.FormatLong(count(m.Cached+m.Room)))
+	d.Text += fmt.Sprintf(", %s free in the pool", units.FormatLong(nonNegative(m.Cached+m.Room)))
 	if m.Cooling > 0 {
-		d.Text += fmt.Sprintf(", %s released but still used by commands", units.FormatLong(count(m.Cooling)))
+		d.Text += fmt.Sprintf(", %s released but still used by commands", units.FormatLong(nonNegative(m.Cooling)))
 	}
 	d.nameLeanestGhost(e)
 	return d, true
 }
 
-// saidOfFree reports whether another rule says why so much is free or wasted.
-func (e *Evidence) saidOfFree() bool {
-	for _, rule := range []func(*Evidence) (Diagnosis, bool){keptForNothing, poolIsFragmented, wasteIsHigh} {
+// isFreeExplained reports whether another rule says why so much is free or wasted.
+func (e *Evidence) isFreeExplained() bool {
+	for _, rule := range []func(*Evidence) (Diagnosis, bool){findUnusedFreeBlocks, findFragmentation, findHighWaste} {
 		if _, found := rule(e); found {
 			return true
 		}
@@ -53,4 +53,4 @@ func (e *Evidence) saidOfFree() bool {
 }
 
 // reservedOf adds up what the driver has given out.
-func reservedOf(g *heap.Gauges) uint64 { return count(g.InUse + g.Cached + g.Cooling + g.Room) }
+func reservedOf(g *heap.Gauges) uint64 { return nonNegative(g.InUse + g.Cached + g.Cooling + g.Room) }

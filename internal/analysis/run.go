@@ -71,7 +71,7 @@ func newRun(o *Options, s *survey) *run {
 	x.model = stats.New(stats.Options{
 		Program: o.Header.Program, Arguments: o.Header.Arguments, Policy: o.Header.Policy, App: o.Header.App, Labels: o.Header.Labels,
 		Limits: stats.PolicyLimits(o.Header.Policy, o.Header.Limits), LimitsOf: stats.DefaultLimits, Auto: o.Header.Auto, Started: x.started, NoTrends: true,
-		DeviceMemory: o.Header.DeviceMemory, Apart: o.Header.Apart, NodeOf: o.Header.NodeOf,
+		DeviceMemory: o.Header.DeviceMemory, Apart: o.Header.HaveOwnDevices, NodeOf: o.Header.NodeOf,
 		Observers: []heap.Observer{x},
 	})
 	x.heap, x.moves.names, x.moves.named = x.model.Heap(), s.names, map[namedSite]uint32{}
@@ -82,9 +82,9 @@ func newRun(o *Options, s *survey) *run {
 }
 
 // relativeTime makes a time relative to the start.
-func (x *run) relativeTime(ns uint64) uint64 { return relative(x.started, ns) }
+func (x *run) relativeTime(ns uint64) uint64 { return timeAfter(x.started, ns) }
 
-func (x *run) process(number uint32) *process {
+func (x *run) processOf(number uint32) *process {
 	p := x.latest
 	if p == nil || p.number != number {
 		if p = x.processes[number]; p == nil {
@@ -99,26 +99,26 @@ func (x *run) process(number uint32) *process {
 	return p
 }
 
-func (x *run) step(r *wire.Record) {
+func (x *run) handleRecord(r *wire.Record) {
 	x.record = r
-	x.advance(r)
+	x.advanceTo(r)
 	x.markObjects(r)
 	if r.Kind == wire.KindEvict {
-		x.evicted(r.Process, r.AsEvict())
+		x.noteEvicted(r.Process, r.AsEvict())
 	}
 	if x.survey.happenedInPart(r) {
 		x.moves.beforeHeap(x.heap.Lookup(r.Process), r)
 	}
 	x.model.Apply(r)
-	x.inUse.change(x.total.InUse, x.relativeTime(r.Time))
+	x.inUse.setValue(x.total.InUse, x.relativeTime(r.Time))
 	if r.Kind == wire.KindLost {
 		return
 	}
-	p := x.process(r.Process)
+	p := x.processOf(r.Process)
 	p.last = max(p.last, r.Time)
-	x.own.note(r, x.survey.begun+x.calls()/2)
-	x.raiseChanged()
-	x.recent.takePicture(x)
+	x.own.noteRecord(r, x.survey.begun+x.callSpan()/2)
+	x.raiseIfChanged()
+	x.recent.captureAtPeak(x)
 	switch r.Kind {
 	case wire.KindUse:
 		x.lag.seen = true
@@ -133,12 +133,12 @@ func (x *run) step(r *wire.Record) {
 	case wire.KindExit:
 		p.ended = true
 	case wire.KindMachine:
-		x.machine.add(p, r.AsMachine(), x.relativeTime(r.Time))
+		x.machine.addRecord(p, r.AsMachine(), x.relativeTime(r.Time))
 	default:
 	}
 	if p.life != nil {
-		p.reserved, p.most = max(p.reserved, p.life.Reserved()), max(p.most, p.life.Live)
-		p.pool.raise(p.life)
+		p.reserved, p.most = max(p.reserved, p.life.ReservedBytes()), max(p.most, p.life.Live)
+		p.pool.raiseMost(p.life)
 	}
 }
 
@@ -148,27 +148,29 @@ type integral struct {
 	sum float64 // of changes × time
 }
 
-func (i *integral) change(now int64, time uint64) {
+func (i *integral) setValue(now int64, time uint64) {
 	i.sum += float64(now-i.now) * float64(time) / 1e9
 	i.now = now
 }
 
-// until returns the integral up to a time.
-func (i *integral) until(time uint64) float64 { return max(float64(i.now)*float64(time)/1e9-i.sum, 0) }
+// valueUntil returns the integral up to a time.
+func (i *integral) valueUntil(time uint64) float64 {
+	return max(float64(i.now)*float64(time)/1e9-i.sum, 0)
+}
 
-// advance moves time to a record.
-func (x *run) advance(r *wire.Record) {
+// advanceTo moves time to a record.
+func (x *run) advanceTo(r *wire.Record) {
 	if x.survey.happenedInPart(r) {
 		if x.quiet {
 			x.quiet = false
-			x.raise()
+			x.raisePeaks()
 		}
-		x.line.advance(r.Time, x.total, x.model)
+		x.line.advanceTo(r.Time, x.total, x.model)
 		if r.Time > x.clock {
 			x.clock = r.Time
 		}
 		if x.line.Step > 0 && r.Kind == wire.KindCreate {
-			switch r.AsCreate().Judged() {
+			switch r.AsCreate().JudgedOutcome() {
 			case wire.OutcomeHit:
 				x.line.Hits[x.line.at]++
 			case wire.OutcomeMiss:
@@ -180,38 +182,38 @@ func (x *run) advance(r *wire.Record) {
 	x.quiet = x.quiet || r.CarriedOver()
 }
 
-// raiseChanged looks for new peaks when the gauges have changed.
-func (x *run) raiseChanged() {
+// raiseIfChanged looks for new peaks when the gauges have changed.
+func (x *run) raiseIfChanged() {
 	if *x.total == x.raised {
 		return
 	}
 	x.raised = *x.total
 	if !x.quiet {
-		x.raise()
+		x.raisePeaks()
 	}
 }
 
-func (x *run) raise() {
+func (x *run) raisePeaks() {
 	t := x.total
-	x.peak.raise(x.heap.Now(), t.InUse, t.InUse+t.Cached+t.Cooling+t.Room)
+	x.peak.raisePeak(x.heap.Now(), t.InUse, t.InUse+t.Cached+t.Cooling+t.Room)
 	if now, most := reservedOf(t), reservedOf(&x.most); now > most || now == most && t.InUse > x.most.InUse {
 		x.most = *t
 	}
-	x.line.sample(t)
+	x.line.samplePoint(t)
 }
 
-// Allocated implements heap.Observer.
-func (x *run) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
-	s := x.books.site(p.Number, o.Tag)
-	w := x.row(s)
-	x.peak.touch(s)
+// ObjectAllocated implements heap.Observer.
+func (x *run) ObjectAllocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
+	s := x.books.siteOf(p.Number, o.Tag)
+	w := x.rowOf(s)
+	x.peak.saveBeforeChange(s)
 	s.buffers++
 	var own int64
 	if o.Owns {
 		own = int64(o.Granted)
 		s.inUse += own
 		s.requested += int64(o.Size)
-		x.hold(w, own)
+		x.addToSeries(w, own)
 	}
 	x.moves.countHostCopies(p, o, 1)
 	if o.CarriedOver {
@@ -223,14 +225,14 @@ func (x *run) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	s.creates++
 	s.total += o.Size
 	w.creates++
-	x.sizes.add(o.Size, o.Size)
-	x.simplest.create(p, o)
-	at := x.process(p.Number)
-	o.Note = x.stream(at, o.Thread).create(x.heap.Now(), level{p.InUse, p.Live}, own, x.model.Holds(p.Number))
+	x.sizes.addValue(o.Size, o.Size)
+	x.simplest.countCreate(p, o)
+	at := x.processOf(p.Number)
+	o.Note = x.threadStream(at, o.Thread).countCreate(x.heap.Now(), level{p.InUse, p.Live}, own, x.model.ObjectsHeld(p.Number))
 	switch {
 	case o.Outcome == wire.OutcomeMiss:
 		if !o.Alternative {
-			x.misses.add(at, o)
+			x.misses.addMiss(at, o)
 		}
 		if !o.SubAllocation { // else the SLAB before it was the driver's create
 			x.countCost(o)
@@ -252,24 +254,24 @@ func (x *run) countCost(o *heap.Object) {
 	x.creates.addCall(o.Granted, o.Cost)
 }
 
-// hold changes the series of a call site.
-func (x *run) hold(w *row, bytes int64) {
+// addToSeries changes the series of a call site.
+func (x *run) addToSeries(w *row, bytes int64) {
 	if w.series >= 0 {
 		x.line.tags[w.series] += bytes
 	}
 }
 
-// Freed implements heap.Observer.
-func (x *run) Freed(p *heap.Process, o *heap.Object, how heap.How) {
-	s := x.books.site(p.Number, o.Tag)
-	w := x.row(s)
-	x.peak.touch(s)
+// MemoryFreed implements heap.Observer.
+func (x *run) MemoryFreed(p *heap.Process, o *heap.Object, how heap.How) {
+	s := x.books.siteOf(p.Number, o.Tag)
+	w := x.rowOf(s)
+	x.peak.saveBeforeChange(s)
 	s.buffers--
 	x.moves.countHostCopies(p, o, -1)
 	if o.Owns {
 		s.inUse -= int64(o.Granted)
 		s.requested -= int64(o.Size)
-		x.hold(w, -int64(o.Granted))
+		x.addToSeries(w, -int64(o.Granted))
 	}
 	x.spent.noteFreed(x, p, o)
 	switch {
@@ -281,8 +283,8 @@ func (x *run) Freed(p *heap.Process, o *heap.Object, how heap.How) {
 			x.before-- // the next create describes it better
 		}
 	case how == heap.Released:
-		x.simplest.release(p, o)
-		x.released(x.process(p.Number), s, o)
+		x.simplest.countRelease(p, o)
+		x.countReleased(x.processOf(p.Number), s, o)
 		if cost := x.releaseCost(o); cost > 0 {
 			x.frees.addCall(o.Granted, uint32(cost))
 		}
@@ -305,27 +307,27 @@ func (x *run) releaseCost(o *heap.Object) uint64 {
 	return uint64(e.Cost())
 }
 
-// Pooled implements heap.Observer.
-func (x *run) Pooled(p *heap.Process, b *heap.Block) { x.pooled(p, b, 1) }
+// BlockPooled implements heap.Observer.
+func (x *run) BlockPooled(p *heap.Process, b *heap.Block) { x.changePooled(p, b, 1) }
 
-// Unpooled implements heap.Observer.
-func (x *run) Unpooled(p *heap.Process, b *heap.Block, how heap.How) {
-	x.pooled(p, b, -1)
+// BlockUnpooled implements heap.Observer.
+func (x *run) BlockUnpooled(p *heap.Process, b *heap.Block, how heap.How) {
+	x.changePooled(p, b, -1)
 	x.vain.noteLeft(x, b, how)
 }
 
-// pooled changes what the pool holds of a call site. Free memory in slabs belongs to none.
-func (x *run) pooled(p *heap.Process, b *heap.Block, sign int64) {
+// changePooled changes what the pool holds of a call site. Free memory in slabs belongs to none.
+func (x *run) changePooled(p *heap.Process, b *heap.Block, sign int64) {
 	if b.State == heap.Slab {
 		return
 	}
-	if w := x.row(x.books.site(p.Number, b.Tag)); w.pooled >= 0 {
+	if w := x.rowOf(x.books.siteOf(p.Number, b.Tag)); w.pooled >= 0 {
 		x.line.free[w.pooled] += sign * int64(b.Size)
 	}
 }
 
-// finish makes the Analysis.
-func (x *run) finish() *Analysis {
+// makeAnalysis makes the Analysis.
+func (x *run) makeAnalysis() *Analysis {
 	x.advanceToEnd()
 	x.snapshot = x.model.Publish()
 	a := &Analysis{
@@ -334,8 +336,8 @@ func (x *run) finish() *Analysis {
 			Since: x.options.Since, Until: x.options.Until, Process: x.options.Process, Before: x.before,
 			Events: x.survey.events,
 		},
-		Peak: x.peakOf(), CreateCost: x.creates.curve(), CopyCost: x.copies.curve(), ReleaseCost: x.frees.curve(),
-		Sizes: x.sizes.list(), Phases: x.phases(),
+		Peak: x.peakOf(), CreateCost: x.creates.fitCurve(), CopyCost: x.copies.fitCurve(), ReleaseCost: x.frees.fitCurve(),
+		Sizes: x.sizes.nonEmptyBins(), Phases: x.listPhases(),
 	}
 	if x.options.Tag != nil {
 		a.Run.Tag = x.options.Tag.String()
@@ -343,19 +345,19 @@ func (x *run) finish() *Analysis {
 	x.record = nil
 	for _, p := range x.heap.Processes() {
 		how := heap.Leaked
-		if x.cut && !x.process(p.Number).ended {
+		if x.cut && !x.processOf(p.Number).ended {
 			how = heap.Cut
 		}
-		x.heap.End(p, how)
+		x.heap.EndObjects(p, how)
 	}
-	x.forgiveKilled()
-	a.Lifetimes, a.Lag, a.Temporaries, a.Leaks = x.lifetimes.list(), x.lagOf(), x.temporaries(), x.leaks()
-	a.Misses, a.Timeline, a.Flame = x.misses.list(x), x.line.Timeline, x.flame()
-	a.Growth, a.Timeline.Machine = x.machineGrowth(a.Phases), x.machine.over(&a.Timeline, x.started)
-	a.Transfers = x.transfers(a)
-	x.usedLately(a)
-	a.Diagnoses = x.evidence(a).judge(func(_ int, d Diagnosis, found bool) (Diagnosis, bool) {
-		return d, found && (d.Tag == "" || x.options.wanted(d.Tag))
+	x.dropKilledLeaks()
+	a.Lifetimes, a.Lag, a.Temporaries, a.Leaks = x.lifetimes.nonEmptyBins(), x.sumLag(), x.listTemporaries(), x.listLeaks()
+	a.Misses, a.Timeline, a.Flame = x.misses.listMisses(x), x.line.Timeline, x.callTree()
+	a.Growth, a.Timeline.Machine = x.machineGrowth(a.Phases), x.machine.listSeries(&a.Timeline, x.started)
+	a.Transfers = x.transferFindings(a)
+	x.fillUsedLately(a)
+	a.Diagnoses = x.evidence(a).applyRules(func(_ int, d Diagnosis, found bool) (Diagnosis, bool) {
+		return d, found && (d.Tag == "" || x.options.wantsSite(d.Tag))
 	})
 	a.Snapshot = x.selectedSnapshot()
 	return a
@@ -364,14 +366,14 @@ func (x *run) finish() *Analysis {
 // advanceToEnd moves time to the end of the part.
 func (x *run) advanceToEnd() {
 	if x.quiet {
-		x.raise()
+		x.raisePeaks()
 	}
 	if x.options.Whole && x.options.Until == 0 && x.options.Process == "" {
 		x.model.Tick(x.options.Footer.EndedNS)
 		x.model.Finish(x.options.Footer.EndedNS)
 	}
 	if x.line.Step > 0 {
-		x.line.close(x.total, x.model.Fragmentation(), x.model.Idle(x.heap.Now()))
+		x.line.closePoint(x.total, x.model.Fragmentation(), x.model.IdleBytes(x.heap.Now()))
 	}
 }
 
@@ -383,7 +385,7 @@ func (x *run) selectedSnapshot() *stats.Snapshot {
 	s := *x.snapshot
 	s.Tags = []stats.Tag{}
 	for i := range x.snapshot.Tags {
-		if x.options.wanted(x.snapshot.Tags[i].Name) {
+		if x.options.wantsSite(x.snapshot.Tags[i].Name) {
 			s.Tags = append(s.Tags, x.snapshot.Tags[i])
 		}
 	}

@@ -28,13 +28,13 @@ func kindOf(p *heap.Process, o *heap.Object) kind {
 	return kind{p.Number, o.Scope, o.Access, o.Shape, o.Size}
 }
 
-// requested reports whether an object was requested of the pool.
-func requested(o *heap.Object) bool {
+// isPoolRequest reports whether an object was requested of the pool.
+func isPoolRequest(o *heap.Object) bool {
 	return o.Outcome == wire.OutcomeHit || o.Outcome == wire.OutcomeMiss
 }
 
-func (s *simplest) create(p *heap.Process, o *heap.Object) {
-	if !requested(o) {
+func (s *simplest) countCreate(p *heap.Process, o *heap.Object) {
+	if !isPoolRequest(o) {
 		return
 	}
 	s.requests++
@@ -46,8 +46,8 @@ func (s *simplest) create(p *heap.Process, o *heap.Object) {
 	s.created += o.Size
 }
 
-func (s *simplest) release(p *heap.Process, o *heap.Object) {
-	if !requested(o) || o.CarriedOver {
+func (s *simplest) countRelease(p *heap.Process, o *heap.Object) {
+	if !isPoolRequest(o) || o.CarriedOver {
 		return
 	}
 	if s.free == nil {
@@ -58,8 +58,8 @@ func (s *simplest) release(p *heap.Process, o *heap.Object) {
 	}
 }
 
-// serves returns the hit rate, 0 if it would hold more than twice the peak.
-func (s *simplest) serves(peak uint64) float64 {
+// hitRate returns the hit rate, 0 if it would hold more than twice the peak.
+func (s *simplest) hitRate(peak uint64) float64 {
 	if s.requests == 0 || s.created > 2*peak {
 		return 0
 	}

@@ -111,8 +111,8 @@ func TestUnevenGrowth(t *testing.T) {
 		"rises straight":     {Phase{Iterations: 100, Growth: 0, Mean: 20, Straight: true}, 20, 20, false},
 		"too few iterations": {Phase{Iterations: 3, Growth: 100, Mean: 100, AllGrew: true}, 0, 100, true},
 	} {
-		if p := &test.phase; p.slope() != test.slope || p.leftPerIteration() != test.each || p.Even() != test.even {
-			t.Errorf("%s: slope %g, each %d, even %v", name, p.slope(), p.leftPerIteration(), p.Even())
+		if p := &test.phase; p.iterationSlope() != test.slope || p.leftPerIteration() != test.each || p.GrowsEvenly() != test.even {
+			t.Errorf("%s: slope %g, each %d, even %v", name, p.iterationSlope(), p.leftPerIteration(), p.GrowsEvenly())
 		}
 	}
 }
@@ -154,7 +154,7 @@ func TestKeptToTheEnd(t *testing.T) {
 func TestNoIterationLeft(t *testing.T) {
 	for room, want := range map[float64]bool{0.75: false, 1: true} {
 		r := Rise{Iterations: 16, Room: room}
-		if text := r.perIteration("buffer", "4 MiB", ""); strings.Contains(text, "the device is full") != want {
+		if text := r.perIterationText("buffer", "4 MiB", ""); strings.Contains(text, "the device is full") != want {
 			t.Errorf("room for %g: %s", room, text)
 		}
 	}

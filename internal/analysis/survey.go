@@ -51,10 +51,10 @@ func newSurvey(o *Options) *survey {
 	return s
 }
 
-// streamOf numbers the threads of all processes.
-func streamOf(process, thread uint32) uint64 { return uint64(process)<<32 | uint64(thread) }
+// streamNumber numbers the threads of all processes.
+func streamNumber(process, thread uint32) uint64 { return uint64(process)<<32 | uint64(thread) }
 
-func (s *survey) step(r *wire.Record) {
+func (s *survey) handleRecord(r *wire.Record) {
 	if s.earliest == 0 {
 		s.earliest = r.Time
 	}
@@ -64,23 +64,23 @@ func (s *survey) step(r *wire.Record) {
 		}
 		s.events++
 		s.first, s.last = min(s.first, r.Time), max(s.last, r.Time)
-		s.call(r)
+		s.noteCall(r)
 	}
 	s.names.Add(r)
-	s.highest.apply(s, r)
+	s.highest.applyRecord(s, r)
 	if r.Kind == wire.KindUse {
-		s.use(r)
+		s.noteUse(r)
 	}
 	if r.Kind == wire.KindCreate {
-		s.sizes.add(r.AsCreate())
+		s.sizes.addCreate(r.AsCreate())
 		s.lastCreate = max(s.lastCreate, r.Time)
-		s.parts.add(r.Process, r.AsCreate())
-		s.hosted.add(r.Process, r.AsCreate())
+		s.parts.addSubBuffer(r.Process, r.AsCreate())
+		s.hosted.addHostPointer(r.Process, r.AsCreate())
 	}
 }
 
-// call notes the times of the program's calls: an exit is none, and what the session writes has no thread.
-func (s *survey) call(r *wire.Record) {
+// noteCall notes the times of the program's calls: an exit is none, and what the session writes has no thread.
+func (s *survey) noteCall(r *wire.Record) {
 	if r.Thread == 0 || r.Kind == wire.KindExit {
 		return
 	}
@@ -90,8 +90,8 @@ func (s *survey) call(r *wire.Record) {
 	s.begun, s.over = min(s.begun, r.Time), max(s.over, r.Time)
 }
 
-// use notes when a process used memory.
-func (s *survey) use(r *wire.Record) {
+// noteUse notes when a process used memory.
+func (s *survey) noteUse(r *wire.Record) {
 	if r.Process != s.using {
 		s.uses[s.using], s.using, s.lastUse = s.lastUse, r.Process, s.uses[r.Process]
 	}
@@ -106,8 +106,8 @@ type origins struct {
 	tag      uint32
 }
 
-// add notes a sub-buffer that was made and whose origin is known.
-func (o *origins) add(process uint32, c wire.CreateView) {
+// addSubBuffer notes a sub-buffer that was made and whose origin is known.
+func (o *origins) addSubBuffer(process uint32, c wire.CreateView) {
 	if c.Memory() != wire.MemorySubBuffer || c.Outcome() == wire.OutcomeFailed || c.CarriedOver() || c.OriginNumber() <= 1 {
 		return
 	}
@@ -131,7 +131,7 @@ type hosts struct {
 	tag              uint32
 }
 
-func (h *hosts) add(process uint32, c wire.CreateView) {
+func (h *hosts) addHostPointer(process uint32, c wire.CreateView) {
 	if c.Memory() != wire.MemoryBuffer || c.Access()&wire.UseHostPtr == 0 || c.Outcome() == wire.OutcomeFailed || c.CarriedOver() {
 		return
 	}
@@ -165,9 +165,9 @@ func (s *survey) finish() *survey {
 	return s
 }
 
-// Allocated implements heap.Observer.
-func (s *survey) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
-	at := s.books.site(p.Number, o.Tag)
+// ObjectAllocated implements heap.Observer.
+func (s *survey) ObjectAllocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
+	at := s.books.siteOf(p.Number, o.Tag)
 	if o.Owns {
 		at.inUse += int64(o.Granted)
 		at.peak = max(at.peak, at.inUse)
@@ -175,7 +175,7 @@ func (s *survey) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	if o.CarriedOver {
 		return
 	}
-	if f := s.finderOf(streamOf(p.Number, o.Thread)); f != nil {
+	if f := s.finderOf(streamNumber(p.Number, o.Thread)); f != nil {
 		f.Add(period.KeyOfCreate(o.Tag, o.Size))
 	}
 }
@@ -197,36 +197,36 @@ func (s *survey) finderOf(stream uint64) *period.Finder {
 	return f
 }
 
-// Freed implements heap.Observer.
-func (s *survey) Freed(p *heap.Process, o *heap.Object, _ heap.How) {
+// MemoryFreed implements heap.Observer.
+func (s *survey) MemoryFreed(p *heap.Process, o *heap.Object, _ heap.How) {
 	if o.Owns {
-		s.books.site(p.Number, o.Tag).inUse -= int64(o.Granted)
+		s.books.siteOf(p.Number, o.Tag).inUse -= int64(o.Granted)
 	}
 }
 
-// Pooled implements heap.Observer.
-func (s *survey) Pooled(p *heap.Process, b *heap.Block) {
+// BlockPooled implements heap.Observer.
+func (s *survey) BlockPooled(p *heap.Process, b *heap.Block) {
 	if b.State == heap.Slab {
 		s.slabs = true
 		return
 	}
-	at := s.books.site(p.Number, b.Tag)
+	at := s.books.siteOf(p.Number, b.Tag)
 	at.free += int64(b.Size)
 	at.peakFree = max(at.peakFree, at.free)
 }
 
-// Unpooled implements heap.Observer.
-func (s *survey) Unpooled(p *heap.Process, b *heap.Block, _ heap.How) {
+// BlockUnpooled implements heap.Observer.
+func (s *survey) BlockUnpooled(p *heap.Process, b *heap.Block, _ heap.How) {
 	if b.State != heap.Slab {
-		s.books.site(p.Number, b.Tag).free -= int64(b.Size)
+		s.books.siteOf(p.Number, b.Tag).free -= int64(b.Size)
 	}
 }
 
-// top returns the names of call sites, by falling measure, without those whose measure is 0.
-func (s *survey) top(o *Options, measure func(*site) int64) []string {
+// topSites returns the names of call sites, by falling measure, without those whose measure is 0.
+func (s *survey) topSites(o *Options, measure func(*site) int64) []string {
 	held := map[string]int64{}
 	for _, at := range s.books.sites {
-		if name := s.name(at); measure(at) > 0 && o.wanted(name) {
+		if name := s.siteName(at); measure(at) > 0 && o.wantsSite(name) {
 			held[name] += measure(at)
 		}
 	}
@@ -235,4 +235,4 @@ func (s *survey) top(o *Options, measure func(*site) int64) []string {
 	})
 }
 
-func (s *survey) name(at *site) string { return s.names.Process(at.process).Site(at.tag).Name }
+func (s *survey) siteName(at *site) string { return s.names.Process(at.process).Site(at.tag).Name }

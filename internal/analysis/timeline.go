@@ -32,27 +32,27 @@ func newTimeline(s *survey, o *Options, started uint64) *timeline {
 	if s.events > 0 {
 		l.Step = max(1, (s.last-s.first)/PointsMax+1)
 		points := int((s.last-s.first)/l.Step) + 1
-		l.begin, l.Start = s.first, relative(started, s.first)
+		l.begin, l.Start = s.first, timeAfter(started, s.first)
 		l.InUse, l.Cached, l.Cooling = make([]uint64, points), make([]uint64, points), make([]uint64, points)
 		l.Idle, l.MostCached, l.MostCooling = make([]uint64, points), make([]uint64, points), make([]uint64, points)
 		l.Hits, l.Misses = make([]uint64, points), make([]uint64, points)
 		l.Fragmentation, l.Waste = make([]float64, points), make([]float64, points)
 	}
-	names := s.top(o, func(at *site) int64 { return at.peak })
-	l.tagPlace, l.moreTags = l.series(&l.Tags, &l.tags, names)
-	pools := s.top(o, func(at *site) int64 { return at.peakFree })
-	if s.slabs && o.wanted(callsite.Slabs) {
+	names := s.topSites(o, func(at *site) int64 { return at.peak })
+	l.tagPlace, l.moreTags = l.makeSeries(&l.Tags, &l.tags, names)
+	pools := s.topSites(o, func(at *site) int64 { return at.peakFree })
+	if s.slabs && o.wantsSite(callsite.Slabs) {
 		pools = slices.Insert(pools, 0, callsite.Slabs)
 	}
-	l.freePlace, l.moreFree = l.series(&l.Free, &l.free, pools)
+	l.freePlace, l.moreFree = l.makeSeries(&l.Free, &l.free, pools)
 	if place, ok := l.freePlace[callsite.Slabs]; ok {
 		l.slabPlace = place
 	}
 	return l
 }
 
-// series makes a series for each of the first names, and one for the others.
-func (l *timeline) series(list *[]Series, values *[]int64, names []string) (places map[string]int, more bool) {
+// makeSeries makes a series for each of the first names, and one for the others.
+func (l *timeline) makeSeries(list *[]Series, values *[]int64, names []string) (places map[string]int, more bool) {
 	if len(names) > SeriesMax {
 		names, more = append(slices.Clone(names[:SeriesMax-1]), others), true
 	}
@@ -67,8 +67,8 @@ func (l *timeline) series(list *[]Series, values *[]int64, names []string) (plac
 	return places, more
 }
 
-// places returns the indexes of the series of a name, -1 if it has none.
-func (l *timeline) places(name string, wanted bool) (tag, free int) {
+// seriesPlaces returns the indexes of the series of a name, -1 if it has none.
+func (l *timeline) seriesPlaces(name string, wanted bool) (tag, free int) {
 	place := func(places map[string]int, more bool) int {
 		at, known := places[name]
 		switch {
@@ -82,8 +82,8 @@ func (l *timeline) places(name string, wanted bool) (tag, free int) {
 	return place(l.tagPlace, l.moreTags), place(l.freePlace, l.moreFree)
 }
 
-// advance closes the points that end before a time. now has the gauges until then.
-func (l *timeline) advance(time uint64, now *heap.Gauges, model *stats.Model) {
+// advanceTo closes the points that end before a time. now has the gauges until then.
+func (l *timeline) advanceTo(time uint64, now *heap.Gauges, model *stats.Model) {
 	if l.Step == 0 || time < l.begin {
 		return
 	}
@@ -93,38 +93,38 @@ func (l *timeline) advance(time uint64, now *heap.Gauges, model *stats.Model) {
 	}
 	fragmented := model.Fragmentation()
 	for l.at < next {
-		l.close(now, fragmented, model.Idle(l.begin+uint64(l.at+1)*l.Step))
+		l.closePoint(now, fragmented, model.IdleBytes(l.begin+uint64(l.at+1)*l.Step))
 		l.at++
 		l.most = -1
-		l.sample(now)
+		l.samplePoint(now)
 	}
 }
 
-// close sets the figures of the end of a point.
-func (l *timeline) close(now *heap.Gauges, fragmented float64, idle uint64) {
+// closePoint sets the figures of the end of a point.
+func (l *timeline) closePoint(now *heap.Gauges, fragmented float64, idle uint64) {
 	l.Idle[l.at] = idle
 	l.Fragmentation[l.at], l.Waste[l.at] = fragmented, wasteOf(now.InUse, now.Requested)
 }
 
-// sample stores the most of what is free, and the gauges if more is in use than ever within the point.
-func (l *timeline) sample(now *heap.Gauges) {
+// samplePoint stores the most of what is free, and the gauges if more is in use than ever within the point.
+func (l *timeline) samplePoint(now *heap.Gauges) {
 	if l.Step == 0 {
 		return
 	}
-	l.MostCached[l.at], l.MostCooling[l.at] = max(l.MostCached[l.at], now.Free()), max(l.MostCooling[l.at], count(now.Cooling))
+	l.MostCached[l.at], l.MostCooling[l.at] = max(l.MostCached[l.at], now.FreeBytes()), max(l.MostCooling[l.at], nonNegative(now.Cooling))
 	if now.InUse <= l.most {
 		return
 	}
 	l.most = now.InUse
-	l.InUse[l.at], l.Cached[l.at], l.Cooling[l.at] = count(now.InUse), now.Free(), count(now.Cooling)
+	l.InUse[l.at], l.Cached[l.at], l.Cooling[l.at] = nonNegative(now.InUse), now.FreeBytes(), nonNegative(now.Cooling)
 	for i, v := range l.tags {
-		l.Tags[i].Values[l.at] = count(v)
+		l.Tags[i].Values[l.at] = nonNegative(v)
 	}
 	if l.slabPlace >= 0 {
 		l.free[l.slabPlace] = now.Room
 	}
 	for i, v := range l.free {
-		l.Free[i].Values[l.at] = count(v)
+		l.Free[i].Values[l.at] = nonNegative(v)
 	}
 }
 
@@ -136,5 +136,5 @@ func wasteOf(granted, requested int64) float64 {
 	return float64(granted-max(requested, 0)) / float64(granted)
 }
 
-// relative returns a time after the start.
-func relative(started, time uint64) uint64 { return time - min(started, time) }
+// timeAfter returns a time after the start.
+func timeAfter(started, time uint64) uint64 { return time - min(started, time) }

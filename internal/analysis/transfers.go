@@ -71,11 +71,11 @@ var transferAdvice = map[TransferKind]string{
 	Returned:    "keep what works on a buffer on one device, or give each device a buffer or sub-buffer of its own",
 }
 
-// transfers returns the findings that matter, the largest share first.
-func (x *run) transfers(a *Analysis) []TransferFinding {
+// transferFindings returns the findings that matter, the largest share first.
+func (x *run) transferFindings(a *Analysis) []TransferFinding {
 	m := &x.moves
 	for _, t := range m.threads {
-		m.endRun(t)
+		m.endSmallRun(t)
 	}
 	unified := x.snapshot.Transfers.Unified
 	rows := map[moveKey]*TransferFinding{}
@@ -97,7 +97,7 @@ func (x *run) transfers(a *Analysis) []TransferFinding {
 		row.NS += f.ns
 		row.Certain, row.Waited = row.Certain && !f.sampled, row.Waited || f.waited
 		row.several = row.several || f.busy.several || row.Count > f.count // of several processes
-		row.within = max(row.within, f.busy.share())
+		row.within = max(row.within, f.busy.callShare())
 		warm[row].Add(&f.warm)
 	}
 	for key, f := range m.found {
@@ -106,34 +106,34 @@ func (x *run) transfers(a *Analysis) []TransferFinding {
 		}
 	}
 	if here := m.mostHere; unified && here.bytes > 0 && float64(here.bytes) >= copyHostShare*float64(a.Peak.InUse) {
-		sum(SecondOne, uint32(m.mostOf>>32), uint32(m.mostOf), &move{count: count(here.buffers), bytes: count(here.bytes)})
+		sum(SecondOne, uint32(m.mostOf>>32), uint32(m.mostOf), &move{count: nonNegative(here.buffers), bytes: nonNegative(here.bytes)})
 	}
 	var list []TransferFinding
 	for _, row := range rows {
 		if row.Kind == Copied {
 			row.rate = warm[row].Rate()
 		}
-		if x.weigh(row, warm[row], a) {
-			row.compare(warm[row])
+		if x.weighFinding(row, warm[row], a) {
+			row.compareWithWarm(warm[row])
 			list = append(list, *row)
 		}
 	}
-	list = append(list, returned(&x.snapshot.Transfers)...)
+	list = append(list, findReturned(&x.snapshot.Transfers)...)
 	slices.SortFunc(list, func(a, b TransferFinding) int {
 		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
 	return list
 }
 
-// returned finds buffers whose contents went back to a device that had had them.
-func returned(t *stats.Transfers) (list []TransferFinding) {
+// findReturned finds buffers whose contents went back to a device that had had them.
+func findReturned(t *stats.Transfers) (list []TransferFinding) {
 	var all uint64
 	for i := range t.Directions {
 		all += t.Directions[i].Bytes
 	}
 	for i := range t.Sites {
 		s := &t.Sites[i]
-		if part := share(s.Bytes, all); s.Between && s.Again >= movesLeast && s.Bytes >= bytesLeast && part >= moveShare {
+		if part := shareOf(s.Bytes, all); s.Between && s.Again >= movesLeast && s.Bytes >= bytesLeast && part >= moveShare {
 			list = append(list, TransferFinding{
 				Kind: Returned, Name: s.Name, Stack: s.Stack, Count: s.Calls, Bytes: s.Bytes, Share: moveShare * part, Advice: transferAdvice[Returned],
 				Certain: true,
@@ -143,31 +143,31 @@ func returned(t *stats.Transfers) (list []TransferFinding) {
 	return list
 }
 
-// compare says how much faster reads into warm memory are, if they are.
-func (f *TransferFinding) compare(warm *stats.Flow) {
+// compareWithWarm says how much faster reads into warm memory are, if they are.
+func (f *TransferFinding) compareWithWarm(warm *stats.Flow) {
 	if f.Kind != ColdRead || f.NS == 0 || f.Waited {
 		return
 	}
-	if cold := float64(f.Bytes) / units.Seconds(0, f.NS); warm.Rate() > cold {
+	if cold := float64(f.Bytes) / units.SecondsBetween(0, f.NS); warm.Rate() > cold {
 		f.Advice += fmt.Sprintf(" (%s, into warm memory %s)", units.Rate(cold), units.Rate(warm.Rate()))
 	}
 }
 
-// weigh sets the share of a finding, and reports whether it is worth a line. warm are reads into warm memory at its site.
-func (x *run) weigh(f *TransferFinding, warm *stats.Flow, a *Analysis) bool {
+// weighFinding sets the share of a finding, and reports whether it is worth a line. warm are reads into warm memory at its site.
+func (x *run) weighFinding(f *TransferFinding, warm *stats.Flow, a *Analysis) bool {
 	all := &x.snapshot.Transfers.Directions
 	matters := func(ns uint64, least float64) bool { // of the time of the calls
-		f.Share = f.within * share(ns, f.NS)
-		return f.Share >= least && share(ns, x.length()) >= runPart*least
+		f.Share = f.within * shareOf(ns, f.NS)
+		return f.Share >= least && shareOf(ns, x.duration()) >= runPart*least
 	}
 	switch f.Kind {
 	case SecondOne:
-		f.Share = share(f.Bytes, a.Peak.InUse)
+		f.Share = shareOf(f.Bytes, a.Peak.InUse)
 		return true
 	case Blocking, BlockingMap:
 		return f.Count >= roundsLeast && matters(f.NS, blockingShare)
 	case Small:
-		ofCalls := share(f.Count, all[stats.ToDevice].Calls+all[stats.ToHost].Calls)
+		ofCalls := shareOf(f.Count, all[stats.ToDevice].Calls+all[stats.ToHost].Calls)
 		inTime := matters(f.NS, moveShare)
 		f.Share = max(f.Share, ofCalls)
 		return f.Count >= smallLeast && (inTime || ofCalls >= moveShare)
@@ -184,8 +184,8 @@ func (x *run) weigh(f *TransferFinding, warm *stats.Flow, a *Analysis) bool {
 	if f.Kind == Rewritten {
 		way = &all[stats.ToDevice]
 	}
-	ofBytes := share(f.Bytes, way.Bytes)
-	f.Share = max(min(share(f.NS, x.length()), ofBytes), moveShare*ofBytes)
+	ofBytes := shareOf(f.Bytes, way.Bytes)
+	f.Share = max(min(shareOf(f.NS, x.duration()), ofBytes), moveShare*ofBytes)
 	return f.Count >= movesLeast && f.Bytes >= bytesLeast && ofBytes >= moveShare
 }
 
@@ -216,9 +216,9 @@ func transferRule(kind TransferKind) func(*Evidence) (Diagnosis, bool) {
 		if e.Whole != nil {
 			list = e.Whole.Transfers
 		} else {
-			list = returned(&e.Run.Transfers)
+			list = findReturned(&e.Run.Transfers)
 		}
-		f := largestUnsaid(list, kind)
+		f := largestUnreported(list, kind)
 		if f == nil {
 			return Diagnosis{}, false
 		}
@@ -231,18 +231,18 @@ func transferRule(kind TransferKind) func(*Evidence) (Diagnosis, bool) {
 			d.Text += "; here the devices share the host's memory, and little may be copied"
 		}
 		if kind != Copied && kind != SecondOne && kind != ColdRead {
-			e.noteIfLost(&d, "commands in between", string(kind)+", perhaps")
+			e.downgradeIfLost(&d, "commands in between", string(kind)+", perhaps")
 		}
 		return d, true
 	}
 }
 
-// largestUnsaid returns the largest finding of a kind whose calls no larger finding is about; nil: there is none.
-func largestUnsaid(list []TransferFinding, kind TransferKind) *TransferFinding {
+// largestUnreported returns the largest finding of a kind whose calls no larger finding is about; nil: there is none.
+func largestUnreported(list []TransferFinding, kind TransferKind) *TransferFinding {
 	var larger []*TransferFinding
 	for i := range list {
 		f := &list[i]
-		if slices.ContainsFunc(larger, func(l *TransferFinding) bool { return l.Kind == f.Kind || l.sameCalls(f) }) {
+		if slices.ContainsFunc(larger, func(l *TransferFinding) bool { return l.Kind == f.Kind || l.hasSameCalls(f) }) {
 			continue
 		}
 		if f.Kind == kind {
@@ -253,8 +253,8 @@ func largestUnsaid(list []TransferFinding, kind TransferKind) *TransferFinding {
 	return nil
 }
 
-// sameCalls reports whether two findings are about the same calls: blocking reads are copies.
-func (f *TransferFinding) sameCalls(o *TransferFinding) bool {
+// hasSameCalls reports whether two findings are about the same calls: blocking reads are copies.
+func (f *TransferFinding) hasSameCalls(o *TransferFinding) bool {
 	both := func(k TransferKind) bool { return f.Kind == k || o.Kind == k }
 	return f.Name == o.Name && both(Copied) && both(Blocking)
 }
@@ -269,13 +269,13 @@ func (f *TransferFinding) text(e *Evidence) string {
 	if f.Kind == SecondOne {
 		what = units.FormatLong(f.Bytes) + " at most, in memory that host and device share"
 	}
-	took := e.callTime(f.NS, f.several)
+	took := e.callTimeText(f.NS, f.several)
 	switch {
 	case f.NS == 0:
 	case f.Kind == Copied: // a map waits for commands as well
-		what += ", a map may save up to " + units.Duration(f.copyingNS()) + " (estimated)" + f.ofWindow()
+		what += ", a map may save up to " + units.Duration(f.copyingNS()) + " (estimated)" + f.partOfWindowText()
 	case f.Waited || f.Kind == Blocking || f.Kind == BlockingMap:
-		what += fmt.Sprintf(", %s including waits for earlier commands%s", took, f.ofWindow())
+		what += fmt.Sprintf(", %s including waits for earlier commands%s", took, f.partOfWindowText())
 	default:
 		what += ", " + took
 	}
@@ -285,8 +285,9 @@ func (f *TransferFinding) text(e *Evidence) string {
 	return fmt.Sprintf("%s at %s: %s", what, f.Name, f.Advice)
 }
 
-// ofWindow says which part of the time the calls took once the first, which may wait for anything, was done, where the finding goes by it.
-func (f *TransferFinding) ofWindow() string {
+// partOfWindowText says which part of the time the calls took once the first, which may wait for anything, was done, where the finding goes
+// by it.
+func (f *TransferFinding) partOfWindowText() string {
 	if f.within == 0 || f.Kind == ColdRead {
 		return ""
 	}

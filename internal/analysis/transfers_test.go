@@ -91,7 +91,7 @@ func TestColdReadsAreCompared(t *testing.T) {
 		said       bool
 	}{{2e9, 1e9, true}, {1e9, 2e9, false}, {1e9, 0, false}} {
 		f := TransferFinding{Kind: ColdRead, Bytes: 1e9, NS: test.cold}
-		f.compare(&stats.Flow{TimedBytes: 1e9 * min(test.warm, 1), NS: test.warm})
+		f.compareWithWarm(&stats.Flow{TimedBytes: 1e9 * min(test.warm, 1), NS: test.warm})
 		if said := f.Advice == " (0.5 GiB/s, into warm memory 0.9 GiB/s)"; said != test.said || !said && f.Advice != "" {
 			t.Errorf("%+v: %q", test, f.Advice)
 		}
@@ -291,7 +291,7 @@ func TestCallsOfTwoFindings(t *testing.T) {
 	}
 	for kind, want := range map[TransferKind]string{Blocking: "a", Copied: "b", Unchanged: "a", ColdRead: "c", Small: ""} {
 		got := ""
-		if f := largestUnsaid(list, kind); f != nil {
+		if f := largestUnreported(list, kind); f != nil {
 			got = f.Name
 		}
 		if got != want {
@@ -392,14 +392,14 @@ func TestThreadsThatWaitAtTheSameTime(t *testing.T) {
 func TestWindowsTakeLateCalls(t *testing.T) {
 	var w window
 	for _, call := range []span{{0, 10}, {20, 30}, {60, 70}, {35, 50}, {45, 55}} {
-		w.add(call.from, call.to)
+		w.addCall(call.from, call.to)
 	}
 	if w.busy != 40 || !w.several {
 		t.Errorf("%+v", w)
 	}
 	w = window{}
 	for _, call := range []span{{0, 10}, {20, 30}, {60, 70}, {35, 50}} {
-		w.add(call.from, call.to)
+		w.addCall(call.from, call.to)
 	}
 	if w.busy != 35 || w.several {
 		t.Errorf("%+v", w)

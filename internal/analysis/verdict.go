@@ -31,14 +31,14 @@ func (l *Live) Verdict() (v Verdict, judged string) {
 		v = Wrong
 	case has(Advice):
 		v = Improvable
-	case l.judged() && !slices.ContainsFunc(l.Points, func(d Diagnosis) bool { return d.About != AboutContents }):
+	case l.hasJudged() && !slices.ContainsFunc(l.Points, func(d Diagnosis) bool { return d.About != AboutContents }):
 		v = Fine
 	}
-	return v, l.sentence()
+	return v, l.judgedSentence()
 }
 
-// judged reports whether there was something to judge, for long enough. A run that ended is judged by all that it did.
-func (l *Live) judged() bool {
+// hasJudged reports whether there was something to judge, for long enough. A run that ended is judged by all that it did.
+func (l *Live) hasJudged() bool {
 	s := l.latest
 	switch {
 	case s == nil || s.Totals.Creates == 0:
@@ -53,19 +53,19 @@ func (l *Live) judged() bool {
 func (l *Live) watched() uint64 {
 	switch s := l.latest; {
 	case l.Still: // a moment of a recording, which knows what was before
-		return relative(s.Started, s.Time)
+		return timeAfter(s.Started, s.Time)
 	case l.begun > 0:
-		return relative(l.begun, s.Time)
+		return timeAfter(l.begun, s.Time)
 	}
 	return 0
 }
 
-// sentence says what was judged, and what was not, where nothing was found.
-func (l *Live) sentence() string {
+// judgedSentence says what was judged, and what was not, where nothing was found.
+func (l *Live) judgedSentence() string {
 	switch s := l.latest; {
 	case s == nil || s.Totals.Creates == 0:
 		return "no allocation to judge"
-	case !l.judged():
+	case !l.hasJudged():
 		return fmt.Sprintf("watching… (judged in %d s)", (judgedNS-l.watched()+999_999_999)/1_000_000_000)
 	case allEnded(s):
 		return "fine: no mistake, all memory released; " + rivalsText(s, "was", "")
@@ -79,8 +79,8 @@ func (l *Live) sentence() string {
 // rivalsText says what the policy was compared with: in time and hits or, where it has not been in force all the time, in hits of late.
 func rivalsText(s *stats.Snapshot, is, serves string) string {
 	g := s.Ghosts
-	best, present := bestGhost(g), g.Present()
-	_, _, known := g.Saving()
+	best, present := bestGhost(g), g.PresentGhost()
+	_, _, known := g.LeaderSaving()
 	switch {
 	case s.Policy == "none":
 		return "there is no pool to judge"

@@ -26,8 +26,8 @@ func (x *run) processTotals(p *Phase) *stats.Totals {
 	return &x.snapshot.Totals
 }
 
-// holdsMost returns the call site that has the most in use in a process of several; empty: none has.
-func holdsMost(p *stats.Process) string {
+// fullestSite returns the call site that has the most in use in a process of several; empty: none has.
+func fullestSite(p *stats.Process) string {
 	most, name := uint64(0), ""
 	for i := range p.Tags {
 		if t := &p.Tags[i]; t.InUse > most {
@@ -37,8 +37,8 @@ func holdsMost(p *stats.Process) string {
 	return name
 }
 
-// inProcess names a process by its number, after " in ", where there are several; empty: there is one, or the process is unknown.
-func (e *Evidence) inProcess(number uint32) string {
+// inProcessText names a process by its number, after " in ", where there are several; empty: there is one, or the process is unknown.
+func (e *Evidence) inProcessText(number uint32) string {
 	p := processOf(e.Run, number)
 	if p == nil || len(e.Run.Processes) < 2 || p.Title() == "" {
 		return ""
@@ -46,14 +46,14 @@ func (e *Evidence) inProcess(number uint32) string {
 	return " in " + p.Title()
 }
 
-// LeftIn says which process left the most behind, where there are several; empty: there is one, or they are unknown.
-func LeftIn(s *stats.Snapshot, leaks []Leak) string {
+// LeftByProcessText says which process left the most behind, where there are several; empty: there is one, or they are unknown.
+func LeftByProcessText(s *stats.Snapshot, leaks []Leak) string {
 	if len(s.Processes) < 2 {
 		return ""
 	}
 	var all, most, several uint64
 	var holder *stats.Process
-	held, names := s.HeldAtExit(), map[string]bool{}
+	held, names := s.WasHeldAtExit(), map[string]bool{}
 	for i := range leaks {
 		all, names[leaks[i].Name] = all+leaks[i].Buffers, true
 	}
@@ -61,7 +61,7 @@ func LeftIn(s *stats.Snapshot, leaks []Leak) string {
 	broken := !slices.ContainsFunc(s.Processes, func(p stats.Process) bool { return !goesOn(p) })
 	for i := range s.Processes {
 		p, left := &s.Processes[i], uint64(0)
-		if p.Aborted() && !held || goesOn(*p) && !broken {
+		if p.WasAborted() && !held || goesOn(*p) && !broken {
 			continue
 		}
 		for k := range p.Tags {

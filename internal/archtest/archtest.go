@@ -49,7 +49,7 @@ func Parse(name string, text []byte) (File, error) {
 		Path:    name,
 		Test:    strings.HasSuffix(name, "_test.go"),
 		Name:    tree.Name.Name,
-		Ignored: ignored(tree),
+		Ignored: isIgnored(tree),
 		Doc:     tree.Doc != nil,
 		tree:    tree,
 		lines:   lines,
@@ -61,11 +61,11 @@ func Parse(name string, text []byte) (File, error) {
 		}
 		file.Imports = append(file.Imports, target)
 	}
-	file.Uses = uses(tree, "time", "os")
+	file.Uses = usedNames(tree, "time", "os")
 	return file, nil
 }
 
-func ignored(tree *ast.File) bool {
+func isIgnored(tree *ast.File) bool {
 	for _, group := range tree.Comments {
 		for _, comment := range group.List {
 			if comment.Pos() < tree.Package && comment.Text == "//go:build ignore" {
@@ -76,8 +76,8 @@ func ignored(tree *ast.File) bool {
 	return false
 }
 
-// uses lists what a file takes from packages, by their names; the code never renames these two imports.
-func uses(tree *ast.File, packages ...string) []string {
+// usedNames lists what a file takes from packages, by their names; the code never renames these two imports.
+func usedNames(tree *ast.File, packages ...string) []string {
 	var found []string
 	ast.Inspect(tree, func(node ast.Node) bool {
 		selector, ok := node.(*ast.SelectorExpr)
@@ -105,7 +105,7 @@ func Load(root string) ([]File, error) {
 			return fmt.Errorf("walk the sources: %w", err)
 		}
 		if entry.IsDir() {
-			if name != root && skipped(entry.Name()) {
+			if name != root && isSkipped(entry.Name()) {
 				return fs.SkipDir
 			}
 			return nil
@@ -122,7 +122,7 @@ func Load(root string) ([]File, error) {
 	return files, err
 }
 
-func skipped(folder string) bool {
+func isSkipped(folder string) bool {
 	return strings.HasPrefix(folder, ".") || strings.HasPrefix(folder, "_") || folder == "testdata" || folder == "bin" ||
 		folder == "build"
 }

@@ -67,18 +67,18 @@ func CheckNames(files []File, c map[string]string) []string {
 		for _, group := range f.tree.Comments {
 			for _, comment := range group.List {
 				for _, match := range qualified.FindAllStringSubmatch(comment.Text, -1) {
-					if !f.knows(match[1], match[2], packages, imported) {
+					if !f.knowsName(match[1], match[2], packages, imported) {
 						report(comment.Pos(), "no package has "+match[1]+"."+match[2])
 					}
 				}
-				for _, name := range functions.missing(comment.Text) {
+				for _, name := range functions.missingCNames(comment.Text) {
 					report(comment.Pos(), "no C code has "+name)
 				}
 			}
 		}
 	}
 	for file, text := range c {
-		for _, name := range functions.missing(strings.Join(anyComment.FindAllString(text, -1), "\n")) {
+		for _, name := range functions.missingCNames(strings.Join(anyComment.FindAllString(text, -1), "\n")) {
 			findings = append(findings, file+": no C code has "+name)
 		}
 	}
@@ -101,8 +101,8 @@ func declarations(files []File) (packages map[string]names, imported names) {
 	return packages, imported
 }
 
-// missing returns the names of C in a comment that are not among n. "gmt_pool_*" stands for several.
-func (n names) missing(comment string) []string {
+// missingCNames returns the names of C in a comment that are not among n. "gmt_pool_*" stands for several.
+func (n names) missingCNames(comment string) []string {
 	return slices.DeleteFunc(cName.FindAllString(comment, -1), func(name string) bool { return n[name] || strings.HasSuffix(name, "_") })
 }
 
@@ -121,9 +121,9 @@ func checkDocs(tree *ast.File, own names, report func(token.Pos, string)) {
 	})
 }
 
-// knows reports whether "pkg.name" in a comment of the file may stand for something: a declaration of a package of ours, what a
+// knowsName reports whether "pkg.name" in a comment of the file may stand for something: a declaration of a package of ours, what a
 // package of others has, or a field of a variable.
-func (f *File) knows(pkg, name string, packages map[string]names, imported names) bool {
+func (f *File) knowsName(pkg, name string, packages map[string]names, imported names) bool {
 	for i, target := range f.Imports {
 		alias := f.tree.Imports[i].Name
 		if folder, ours := strings.CutPrefix(target, Module+"/"); path.Base(target) == pkg || alias != nil && alias.Name == pkg {
@@ -139,11 +139,11 @@ func (f *File) knows(pkg, name string, packages map[string]names, imported names
 			ours = true
 		}
 	}
-	return !ours && imported[pkg] || f.uses(pkg, name)
+	return !ours && imported[pkg] || f.usesBoth(pkg, name)
 }
 
-// uses reports whether the code of the file has both identifiers.
-func (f *File) uses(pkg, name string) bool {
+// usesBoth reports whether the code of the file has both identifiers.
+func (f *File) usesBoth(pkg, name string) bool {
 	found := map[string]bool{}
 	ast.Inspect(f.tree, func(node ast.Node) bool {
 		if identifier, ok := node.(*ast.Ident); ok {

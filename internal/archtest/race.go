@@ -12,9 +12,9 @@ import (
 // slowCall is how a test asks to run without the race detector.
 const slowCall = "racetest.Slow"
 
-// Serial returns the folders of the packages in which the race detector finds nothing, and which it makes several times slower: they
-// read no clock, and neither they nor their tests start a goroutine.
-func Serial(files []File) []string {
+// RaceFreeFolders returns the folders of the packages in which the race detector finds nothing, and which it makes several times slower:
+// they read no clock, and neither they nor their tests start a goroutine.
+func RaceFreeFolders(files []File) []string {
 	serial := map[string]bool{}
 	for i := range files {
 		folder := files[i].Folder()
@@ -40,11 +40,11 @@ func startsGoroutine(tree *ast.File) (found bool) {
 	return found
 }
 
-// Slow returns the tests that begin with racetest.Slow, and their folders. Such a call anywhere else is an error: the test would be
+// SlowTests returns the tests that begin with racetest.Slow, and their folders. Such a call anywhere else is an error: the test would be
 // left out under the race detector, and not run without it.
-func Slow(files []File) (tests, folders []string, err error) {
+func SlowTests(files []File) (tests, folders []string, err error) {
 	for i := range files {
-		calls := len(uses(files[i].tree, "racetest"))
+		calls := len(usedNames(files[i].tree, "racetest"))
 		for _, declaration := range files[i].tree.Decls {
 			if function, ok := declaration.(*ast.FuncDecl); ok && beginsSlow(function) {
 				tests, folders = append(tests, function.Name.Name), append(folders, files[i].Folder())
@@ -55,7 +55,7 @@ func Slow(files []File) (tests, folders []string, err error) {
 			return nil, nil, fmt.Errorf("%s: %s belongs at the start of a test", files[i].Path, slowCall)
 		}
 	}
-	return unique(tests), unique(folders), nil
+	return sortUnique(tests), sortUnique(folders), nil
 }
 
 // beginsSlow reports whether a function is a test whose first statement is racetest.Slow(t).

@@ -17,7 +17,7 @@ func TestSerial(t *testing.T) {
 		parsed(t, "internal/wire/a_test.go", "func f(t *testing.T) { t.Parallel() }"),
 		parsed(t, "internal/session/a.go", ""), // it reads the clock, and others' goroutines run beside it
 	}
-	if got := Serial(files); !slices.Equal(got, []string{"internal/units"}) {
+	if got := RaceFreeFolders(files); !slices.Equal(got, []string{"internal/units"}) {
 		t.Errorf("serial are %q, want internal/units alone", got)
 	}
 }
@@ -27,7 +27,7 @@ func TestSlow(t *testing.T) {
 		parsed(t, "internal/arena/a_test.go", "func TestB(t *testing.T) { racetest.Slow(t); f() }\nfunc TestA(t *testing.T) { racetest.Slow(t) }"),
 		parsed(t, "internal/arena/b_test.go", "func TestC(t *testing.T) { f() }"),
 	}
-	if tests, folders, err := Slow(good); !slices.Equal(tests, []string{"TestA", "TestB"}) || !slices.Equal(folders, []string{"internal/arena"}) || err != nil {
+	if tests, folders, err := SlowTests(good); !slices.Equal(tests, []string{"TestA", "TestB"}) || !slices.Equal(folders, []string{"internal/arena"}) || err != nil {
 		t.Errorf("slow are %q in %q (%v), want TestA and TestB in internal/arena", tests, folders, err)
 	}
 	for _, bad := range []string{
@@ -35,7 +35,7 @@ func TestSlow(t *testing.T) {
 		"func TestA(t *testing.T) { f(); racetest.Slow(t) }",
 		"func TestA(t *testing.T) { t.Run(x, func(t *testing.T) { racetest.Slow(t) }) }",
 	} {
-		if _, _, err := Slow([]File{parsed(t, "a_test.go", bad)}); err == nil || !strings.Contains(err.Error(), "a_test.go: racetest.Slow belongs") {
+		if _, _, err := SlowTests([]File{parsed(t, "a_test.go", bad)}); err == nil || !strings.Contains(err.Error(), "a_test.go: racetest.Slow belongs") {
 			t.Errorf("%s: error %v", bad, err)
 		}
 	}
@@ -47,8 +47,8 @@ func TestRaceLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	serial := Serial(files)
-	tests, folders, err := Slow(files)
+	serial := RaceFreeFolders(files)
+	tests, folders, err := SlowTests(files)
 	if err != nil || len(serial) == 0 || len(tests) == 0 {
 		t.Fatalf("serial %q, slow %q (%v)", serial, tests, err)
 	}

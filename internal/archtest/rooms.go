@@ -81,18 +81,18 @@ var rooms = []room{
 	{"test/e2e", "tests of the whole, with `test/programs`"},
 }
 
-// Rooms returns the table of docs/ARCHITECTURE.md.
-func Rooms() string {
+// RoomsTable returns the table of docs/ARCHITECTURE.md.
+func RoomsTable() string {
 	var b strings.Builder
 	b.WriteString("| folder | owns | imports |\n|---|---|---|\n")
 	for _, r := range rooms {
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.folder, r.owns, strings.Join(imports(r.folder), " "))
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.folder, r.owns, strings.Join(allowedImports(r.folder), " "))
 	}
 	return b.String()
 }
 
-// imports returns the rooms that a room and those below it may import, by their last names.
-func imports(folder string) []string {
+// allowedImports returns the rooms that a room and those below it may import, by their last names.
+func allowedImports(folder string) []string {
 	rows := map[string]bool{}
 	for name, place := range Places {
 		if roomOf(name) != folder {

@@ -35,7 +35,7 @@ var (
 		"math/rand/v2": "the same requests must give the same answers",
 		"unsafe":       "a policy sees no memory",
 	}
-	shared  = without(pure, "sync")
+	shared  = withoutPackage(pure, "sync")
 	noFiles = map[string]string{
 		"os":      "no I/O here",
 		"os/exec": "no I/O here",
@@ -300,8 +300,8 @@ var Places = map[string]Place{
 	"test/e2e": {May: []string{"internal/export"}},
 }
 
-// without returns a copy of a list of forbidden packages that lacks one.
-func without(never map[string]string, allowed string) map[string]string {
+// withoutPackage returns a copy of a list of forbidden packages that lacks one.
+func withoutPackage(never map[string]string, allowed string) map[string]string {
 	rest := maps.Clone(never)
 	delete(rest, allowed)
 	return rest
@@ -387,14 +387,14 @@ func checkImport(file *File, name, target string) string {
 			return "a file with unsafe is named *_unsafe.go"
 		}
 	case target == Module || strings.HasPrefix(target, Module+"/"):
-		return checkOwn(file, name, strings.TrimPrefix(strings.TrimPrefix(target, Module), "/"))
+		return checkOwnImport(file, name, strings.TrimPrefix(strings.TrimPrefix(target, Module), "/"))
 	case !file.Test && place.Never[target] != "":
 		return fmt.Sprintf("must not import %s: %s", target, place.Never[target])
 	}
 	return ""
 }
 
-func checkOwn(file *File, name, folder string) string {
+func checkOwnImport(file *File, name, folder string) string {
 	target, ok := PlaceOf(folder)
 	switch {
 	case !ok:

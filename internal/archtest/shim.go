@@ -50,7 +50,7 @@ func ParseC(name, text string) CFile {
 	}
 	code := cString.ReplaceAllString(cComment.ReplaceAllString(text, ""), `""`)
 	code = strings.ReplaceAll(code, "struct gmt_functions gmt_driver", "")
-	file.Uses = unique(cName.FindAllString(cTag.ReplaceAllString(code, ""), -1))
+	file.Uses = sortUnique(cName.FindAllString(cTag.ReplaceAllString(code, ""), -1))
 	flat := cTag.ReplaceAllString(code, "T")
 	for _, match := range slices.Concat(cFunction.FindAllStringSubmatch(flat, -1), cVariable.FindAllStringSubmatch(flat, -1)) {
 		switch {
@@ -61,11 +61,11 @@ func ParseC(name, text string) CFile {
 			file.Defines = append(file.Defines, match[1])
 		}
 	}
-	file.Declares, file.Defines = unique(file.Declares), unique(file.Defines)
+	file.Declares, file.Defines = sortUnique(file.Declares), sortUnique(file.Defines)
 	return file
 }
 
-func unique(names []string) []string {
+func sortUnique(names []string) []string {
 	slices.Sort(names)
 	return slices.Compact(names)
 }
@@ -109,8 +109,8 @@ func CheckC(files []CFile) []string {
 	}
 	uses := map[string]map[string]bool{} // unit to units
 	for _, file := range files {
-		findings = append(findings, includesUp(&file)...)
-		findings = append(findings, misdeclared(&file, declared, files)...)
+		findings = append(findings, findUpwardIncludes(&file)...)
+		findings = append(findings, findMisdeclared(&file, declared, files)...)
 		if file.Path == Dispatcher {
 			file.Uses = nil
 		}
@@ -130,10 +130,10 @@ func CheckC(files []CFile) []string {
 			add(declared[name])
 		}
 	}
-	return append(findings, circles(uses)...)
+	return append(findings, findCircles(uses)...)
 }
 
-func includesUp(file *CFile) []string {
+func findUpwardIncludes(file *CFile) []string {
 	var findings []string
 	height := slices.Index(Floors, file.Floor())
 	for _, include := range file.Includes {
@@ -149,8 +149,8 @@ func includesUp(file *CFile) []string {
 	return findings
 }
 
-// misdeclared checks the definitions of a source file against its header, and the reverse.
-func misdeclared(file *CFile, declared map[string]string, files []CFile) []string {
+// findMisdeclared checks the definitions of a source file against its header, and the reverse.
+func findMisdeclared(file *CFile, declared map[string]string, files []CFile) []string {
 	var findings []string
 	for _, name := range file.Defines {
 		if declared[name] != file.Unit() {
@@ -166,8 +166,8 @@ func misdeclared(file *CFile, declared map[string]string, files []CFile) []strin
 	return findings
 }
 
-// circles removes units that use none of those that are left, until none can go. What stays is in a circle or above one.
-func circles(uses map[string]map[string]bool) []string {
+// findCircles removes units that use none of those that are left, until none can go. What stays is in a circle or above one.
+func findCircles(uses map[string]map[string]bool) []string {
 	for removed := true; removed; {
 		removed = false
 		for unit, others := range uses {

@@ -73,7 +73,7 @@ func eachWordFile(root string, visit func(name, text string)) error {
 		case err != nil:
 			return fmt.Errorf("walk the sources: %w", err)
 		case entry.IsDir():
-			if name != root && skipped(entry.Name()) && entry.Name() != ".ci" {
+			if name != root && isSkipped(entry.Name()) && entry.Name() != ".ci" {
 				return fs.SkipDir
 			}
 			return nil

@@ -70,7 +70,7 @@ func (x *search) undoStepsTo(to int) {
 		last := x.taken[len(x.taken)-1]
 		x.undoTo(int(last.mark))
 		if last.buffer >= 0 {
-			x.unplace(last.buffer)
+			x.takeOutLast(last.buffer)
 		}
 		x.taken = x.taken[:len(x.taken)-1]
 	}

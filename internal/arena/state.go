@@ -203,8 +203,8 @@ func (s *state) undoTo(mark int) {
 	s.trail = s.trail[:mark]
 }
 
-// unplace takes out the buffer that was placed last, after undoTo.
-func (s *state) unplace(b int32) {
+// takeOutLast takes out the buffer that was placed last, after undoTo.
+func (s *state) takeOutLast(b int32) {
 	s.placed[b] = false
 	for _, c := range s.p.cells[b] {
 		s.left[c.section]++

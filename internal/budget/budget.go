@@ -20,10 +20,10 @@ type Budget struct {
 }
 
 // New returns a budget of some bytes.
-func New(most int64) *Budget { return (*Budget)(nil).Part(most) }
+func New(most int64) *Budget { return (*Budget)(nil).NewPart(most) }
 
-// Part returns a budget of at most some bytes, which also count in b.
-func (b *Budget) Part(most int64) *Budget {
+// NewPart returns a budget of at most some bytes, which also count in b.
+func (b *Budget) NewPart(most int64) *Budget {
 	part := &Budget{whole: b}
 	part.Grow(most)
 	return part
@@ -75,16 +75,16 @@ func (b *Budget) Close() {
 	}
 }
 
-// Used returns how much of the budget is taken.
-func (b *Budget) Used() int64 {
+// UsedBytes returns how much of the budget is taken.
+func (b *Budget) UsedBytes() int64 {
 	if b == nil {
 		return 0
 	}
 	return b.used.Load()
 }
 
-// Refused returns how often something did not fit.
-func (b *Budget) Refused() uint64 {
+// RefusedCount returns how often something did not fit.
+func (b *Budget) RefusedCount() uint64 {
 	if b == nil {
 		return 0
 	}

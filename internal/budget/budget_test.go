@@ -9,7 +9,7 @@ import (
 
 func TestParts(t *testing.T) {
 	whole := budget.New(100)
-	a, b := whole.Part(80), whole.Part(80)
+	a, b := whole.NewPart(80), whole.NewPart(80)
 	for i, step := range []struct {
 		of     *budget.Budget
 		bytes  int64
@@ -25,23 +25,24 @@ func TestParts(t *testing.T) {
 		{b, 1 << 62, false, 100, "a number near the largest"},
 		{b, 0, true, 100, "nothing"},
 	} {
-		if fits := step.of.Charge(step.bytes); fits != step.fits || whole.Used() != step.whole {
-			t.Errorf("%d, %s: %v, %d used", i, step.reason, fits, whole.Used())
+		if fits := step.of.Charge(step.bytes); fits != step.fits || whole.UsedBytes() != step.whole {
+			t.Errorf("%d, %s: %v, %d used", i, step.reason, fits, whole.UsedBytes())
 		}
 	}
-	if a.Refused() != 1 || b.Refused() != 3 || whole.Refused() != 1 {
-		t.Errorf("refused %d, %d, %d", a.Refused(), b.Refused(), whole.Refused())
+	if a.RefusedCount() != 1 || b.RefusedCount() != 3 || whole.RefusedCount() != 1 {
+		t.Errorf("refused %d, %d, %d", a.RefusedCount(), b.RefusedCount(), whole.RefusedCount())
 	}
 	b.Release(5)
 	a.Close()
-	if whole.Used() != 15 || b.Used() != 15 || a.Charge(1) {
-		t.Errorf("after the end of a part %d are used, %d in the other", whole.Used(), b.Used())
+	if whole.UsedBytes() != 15 || b.UsedBytes() != 15 || a.Charge(1) {
+		t.Errorf("after the end of a part %d are used, %d in the other", whole.UsedBytes(), b.UsedBytes())
 	}
 }
 
 func TestNoBudget(t *testing.T) {
 	var none *budget.Budget
-	if part := none.Part(10); !none.Charge(1<<62) || !part.Charge(10) || part.Charge(1) || none.Used() != 0 || none.Refused() != 0 {
+	if part := none.NewPart(10); !none.Charge(1<<62) || !part.Charge(10) || part.Charge(1) || none.UsedBytes() != 0 ||
+		none.RefusedCount() != 0 {
 		t.Error("no budget has a bound, or its part has none")
 	}
 	none.Release(5)
@@ -54,8 +55,8 @@ func TestAppend(t *testing.T) {
 	for i := range 5 {
 		list, _ = budget.Append(b, list, 8, i)
 	}
-	if len(list) != 2 || b.Used() != 16 {
-		t.Errorf("%v, %d used", list, b.Used())
+	if len(list) != 2 || b.UsedBytes() != 16 {
+		t.Errorf("%v, %d used", list, b.UsedBytes())
 	}
 }
 
@@ -64,7 +65,7 @@ func TestManyGoroutines(t *testing.T) {
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
-			part := whole.Part(400)
+			part := whole.NewPart(400)
 			for range 10_000 {
 				if part.Charge(7) {
 					part.Release(7)
@@ -75,7 +76,7 @@ func TestManyGoroutines(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if whole.Used() != 0 {
-		t.Errorf("%d are used", whole.Used())
+	if whole.UsedBytes() != 0 {
+		t.Errorf("%d are used", whole.UsedBytes())
 	}
 }

@@ -70,7 +70,7 @@ func siteName(frames []Frame) string {
 func namingFrame(frames []Frame) int {
 	nearest := ownFrame(frames)
 	at := max(0, nearest)
-	if f := &frames[at]; f.Function != "" || f.File != "" || !strings.Contains(Base(f.Module), ".so") {
+	if f := &frames[at]; f.Function != "" || f.File != "" || !strings.Contains(BaseName(f.Module), ".so") {
 		return at
 	}
 	for i := at + 1; i < len(frames); i++ {
@@ -99,12 +99,12 @@ func (f *Frame) shortName() string {
 	if f.Function != "" {
 		return f.Function
 	}
-	module, _, _ := strings.Cut(Base(f.Module), ".")
+	module, _, _ := strings.Cut(BaseName(f.Module), ".")
 	return cmp.Or(module, f.Name())
 }
 
-// Stack returns the frames of a SITE payload as text, innermost first.
-func Stack(payload []byte) []string {
+// StackLines returns the frames of a SITE payload as text, innermost first.
+func StackLines(payload []byte) []string {
 	var stack []string
 	for _, f := range parseFrames(payload) {
 		stack = append(stack, f.Text())
@@ -115,14 +115,14 @@ func Stack(payload []byte) []string {
 // StackFrames returns the frames of a SITE payload, innermost first.
 func StackFrames(payload []byte) []Frame { return parseFrames(payload) }
 
-// Module returns the module of the frame after which a SITE payload is named, or its file if it has no module.
-func Module(payload []byte) string {
+// NamingModule returns the module of the frame after which a SITE payload is named, or its file if it has no module.
+func NamingModule(payload []byte) string {
 	frames := Frames(payload)
 	if len(frames) == 0 {
 		return ""
 	}
 	f := frames[namingFrame(frames)]
-	return Base(cmp.Or(f.Module, f.File))
+	return BaseName(cmp.Or(f.Module, f.File))
 }
 
 // ownFrame returns the index of the program's own frame that is nearest to the call, -1 if all are of libraries. Wrappers
@@ -145,7 +145,7 @@ func ownFrame(frames []Frame) int {
 
 // isStripped reports whether a frame is in a shared library without names: none of its frames has function or line.
 func isStripped(frames []Frame, f *Frame) bool {
-	return f.File == "" && strings.Contains(Base(f.Module), ".so") && slices.ContainsFunc(frames, func(o Frame) bool {
+	return f.File == "" && strings.Contains(BaseName(f.Module), ".so") && slices.ContainsFunc(frames, func(o Frame) bool {
 		return o.Module == f.Module && o.Function == "" && o.File == ""
 	})
 }
@@ -198,9 +198,9 @@ func (f *Frame) Name() string {
 		return f.Function
 	}
 	if f.File == "" {
-		return joinWords(f.Function, Base(f.placeText()))
+		return joinWords(f.Function, BaseName(f.placeText()))
 	}
-	return joinWords(f.sourceText(Base(f.File)), f.Function)
+	return joinWords(f.sourceText(BaseName(f.File)), f.Function)
 }
 
 // Frames returns the frames of a SITE payload, innermost first, without the wrappers before the first other frame.
@@ -220,8 +220,8 @@ func parseFrames(payload []byte) []Frame {
 	var frames []Frame
 	for raw := range wire.ParseSite(payload) {
 		f := Frame{
-			Function: Clean([]byte(raw.Function)), File: Clean([]byte(raw.File)), Line: int(min(raw.Line, math.MaxInt32)),
-			Module: Clean([]byte(raw.Module)), Offset: raw.Offset,
+			Function: CleanText([]byte(raw.Function)), File: CleanText([]byte(raw.File)), Line: int(min(raw.Line, math.MaxInt32)),
+			Module: CleanText([]byte(raw.Module)), Offset: raw.Offset,
 		}
 		if f != (Frame{}) && len(frames) < framesMax {
 			frames = append(frames, f)
@@ -265,8 +265,8 @@ func (f *Frame) sourceText(file string) string {
 	return file + ":" + strconv.Itoa(f.Line)
 }
 
-// Base returns the last element of a path, "" for an empty one.
-func Base(file string) string {
+// BaseName returns the last element of a path, "" for an empty one.
+func BaseName(file string) string {
 	if file == "" {
 		return ""
 	}

@@ -25,7 +25,7 @@ func (k *Kernels) Add(id uint64, name []byte) {
 		k.order[k.next] = id
 		k.next = (k.next + 1) % kernelsMax
 	}
-	k.names[id] = Label(name)
+	k.names[id] = CleanLabel(name)
 }
 
 // Name returns the name of a kernel, empty when it is unknown or was dropped.

@@ -112,7 +112,7 @@ func (n *Names) Add(r *wire.Record) {
 			site := n.Process(r.Process).Site(r.DefinedTag())
 			site.Name = name
 			if r.Kind == wire.KindSite {
-				site.Stack = Stack(r.Payload)
+				site.Stack = StackLines(r.Payload)
 				site.Frames = Frames(r.Payload)
 			}
 		}
@@ -120,8 +120,8 @@ func (n *Names) Add(r *wire.Record) {
 	}
 }
 
-// LackSite reports whether call sites are known, but none has a name that matches.
-func (n *Names) LackSite(pattern *regexp.Regexp) bool {
+// LacksMatch reports whether call sites are known, but none has a name that matches.
+func (n *Names) LacksMatch(pattern *regexp.Regexp) bool {
 	known := false
 	for _, p := range n.processes {
 		for _, site := range p.sites {
@@ -153,17 +153,17 @@ func (n *Names) Process(number uint32) *ProcessNames {
 func (p *ProcessNames) noteProcess(r *wire.Record) {
 	program, arguments := wire.ParseProcess(r.Payload)
 	p.PID, p.Parent = int(r.AsProcess().PID()), int(r.AsProcess().Parent())
-	p.Program, p.Arguments = Clean(program), nil
+	p.Program, p.Arguments = CleanText(program), nil
 	for word := range arguments {
-		p.Arguments = append(p.Arguments, Clean(word))
+		p.Arguments = append(p.Arguments, CleanText(word))
 	}
 }
 
-// App returns the name of a process's program in a recording: the name that the user chose, or else that of its file, or of the
+// AppName returns the name of a process's program in a recording: the name that the user chose, or else that of its file, or of the
 // script that it runs.
-func (p *ProcessNames) App(h *recording.Header) string {
+func (p *ProcessNames) AppName(h *recording.Header) string {
 	id := p.Identity(h)
-	return Label([]byte(cmp.Or(id.App, wire.ProgramNameOf(cmp.Or(p.Program, h.Program), p.Arguments))))
+	return CleanLabel([]byte(cmp.Or(id.App, wire.ProgramNameOf(cmp.Or(p.Program, h.Program), p.Arguments))))
 }
 
 // Identity returns the identity of a process's run, with the place of the process.
@@ -177,32 +177,32 @@ func (p *ProcessNames) noteDevice(r *wire.Record) {
 	e := r.AsDevice()
 	name, driver, identity := wire.ParseDevice(r.Payload)
 	p.Devices = append(p.Devices, Device{
-		Number: e.Device(), Name: Clean(name), Driver: Clean(driver), Identity: Clean(identity), Global: e.Memory(),
+		Number: e.Device(), Name: CleanText(name), Driver: CleanText(driver), Identity: CleanText(identity), Global: e.Memory(),
 	})
 }
 
 func (p *ProcessNames) noteModule(r *wire.Record) {
 	path, build := wire.ParseModule(r.Payload)
 	if len(build) > 0 {
-		p.builds[Clean(path)] = Clean(build)
+		p.builds[CleanText(path)] = CleanText(build)
 	}
 }
 
 // BuildID returns the build id of a module by its path, in hexadecimal; empty when it is unknown.
 func (p *ProcessNames) BuildID(path string) string { return p.builds[path] }
 
-// BuildOf returns the build id of a module by the last element of its path; empty when it is unknown.
-func (p *ProcessNames) BuildOf(base string) string {
+// BuildIDOfBase returns the build id of a module by the last element of its path; empty when it is unknown.
+func (p *ProcessNames) BuildIDOfBase(base string) string {
 	for _, path := range slices.Sorted(maps.Keys(p.builds)) {
-		if Base(path) == base {
+		if BaseName(path) == base {
 			return p.builds[path]
 		}
 	}
 	return ""
 }
 
-// Device returns the index in Devices of the first device of a context, 0 when it is unknown.
-func (p *ProcessNames) Device(scope uint16) int {
+// DeviceIndex returns the index in Devices of the first device of a context, 0 when it is unknown.
+func (p *ProcessNames) DeviceIndex(scope uint16) int {
 	number, ok := p.contexts[scope]
 	if !ok {
 		return 0

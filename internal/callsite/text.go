@@ -9,12 +9,12 @@ import (
 // labelMax is the most bytes of a function's or kernel's name that Label keeps.
 const labelMax = 256
 
-// Clean makes text from a target safe to show on a terminal: valid UTF-8 without control characters and without
+// CleanText makes text from a target safe to show on a terminal: valid UTF-8 without control characters and without
 // characters that change the writing direction.
-func Clean(text []byte) string { return units.Clean(text) }
+func CleanText(text []byte) string { return units.Clean(text) }
 
-// Label cleans the name of a function or kernel. It ends at the first NUL and has at most 256 bytes before cleaning.
-func Label(text []byte) string {
+// CleanLabel cleans the name of a function or kernel. It ends at the first NUL and has at most 256 bytes before cleaning.
+func CleanLabel(text []byte) string {
 	for i, c := range text {
 		if c == 0 {
 			text = text[:i]
@@ -28,5 +28,5 @@ func Label(text []byte) string {
 		}
 		text = text[:end]
 	}
-	return Clean(text)
+	return CleanText(text)
 }

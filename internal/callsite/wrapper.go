@@ -70,9 +70,9 @@ func (s *Site) creatorFrames() (own, caller *Frame) {
 	return own, nil
 }
 
-// Creator returns the program's function that creates memory at the call site of a SITE payload, and the place that calls it.
+// CreatorAndCaller returns the program's function that creates memory at the call site of a SITE payload, and the place that calls it.
 // Both are empty if either is unknown.
-func Creator(payload []byte) (function, caller string) {
+func CreatorAndCaller(payload []byte) (function, caller string) {
 	site := Site{Frames: Frames(payload)}
 	own, from := site.creatorFrames()
 	if own == nil || from == nil || own.Function == "" {

@@ -32,7 +32,7 @@ type Result struct {
 // figures: it has more live objects than are kept or, unless a rule allows that, it lost events.
 func (s *Rules) Judge(a *analysis.Analysis) *Result {
 	result := &Result{Passed: true, Verdicts: s.judgeCompleteness(a)}
-	run := figures.Recorded(a)
+	run := figures.SubjectOfRecording(a)
 	for i := range s.list {
 		result.Verdicts = append(result.Verdicts, s.list[i].judge(run)...)
 	}
@@ -63,13 +63,13 @@ func (s *Rules) judgeCompleteness(a *analysis.Analysis) []Verdict {
 
 func (r *rule) judge(run *figures.Subject) []Verdict {
 	if r.tag == nil {
-		return []Verdict{r.verdict("", r.figure.Of(run))}
+		return []Verdict{r.verdict("", r.figure.ValueOf(run))}
 	}
 	var verdicts []Verdict
 	for i := range run.Run.Tags {
 		t := &run.Run.Tags[i]
 		if !t.Slabs && r.tag.MatchString(t.Name) {
-			verdicts = append(verdicts, r.verdict(t.Name, r.figure.OfSite(run, t)))
+			verdicts = append(verdicts, r.verdict(t.Name, r.figure.ValueOfSite(run, t)))
 		}
 	}
 	if len(verdicts) == 0 {
@@ -85,7 +85,7 @@ func (r *rule) verdict(tag string, value figures.Value) Verdict {
 	if r.isLowerBound() {
 		sign = "at least"
 	}
-	if !value.Known() {
+	if !value.IsKnown() {
 		v.Why = value.Why
 		v.text = fmt.Sprintf("%s, want %s %s", value.Why, sign, bound)
 		return v

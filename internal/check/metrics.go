@@ -7,7 +7,7 @@ import (
 )
 
 // metrics are the figures that rules can bound, in the order of the table.
-var metrics = slices.DeleteFunc(slices.Clone(figures.All()), func(f *figures.Figure) bool { return f.Rule == "" })
+var metrics = slices.DeleteFunc(slices.Clone(figures.AllFigures()), func(f *figures.Figure) bool { return f.Rule == "" })
 
 // lostEvents is the rule that holds by default.
 var lostEvents = figures.LostEvents.Rule

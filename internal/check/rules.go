@@ -108,7 +108,7 @@ func (s *Rules) addRules(section map[string]any, tag *regexp.Regexp) error {
 			return fmt.Errorf("unknown rule %q: %s", key, suggestRules(key, tag != nil))
 		}
 		f := metrics[at]
-		if tag != nil && !f.ForSites() {
+		if tag != nil && !f.IsForSites() {
 			return fmt.Errorf("%s is for whole runs, not for call sites", key)
 		}
 		bound, err := parseBound(f.Unit, section[key])
@@ -134,7 +134,7 @@ func (r *rule) sortKey() int {
 func suggestRules(key string, tag bool) string {
 	var known []string
 	for _, f := range metrics {
-		if !tag || f.ForSites() {
+		if !tag || f.IsForSites() {
 			known = append(known, f.Rule)
 		}
 	}
@@ -215,7 +215,7 @@ func HelpText() string {
 	var b strings.Builder
 	for _, f := range metrics {
 		where := ""
-		if f.ForSites() {
+		if f.IsForSites() {
 			where = " *"
 		}
 		fmt.Fprintf(&b, "  %-26s = %-4s  %s%s\n", f.Rule, bounds[f.Unit].placeholder, f.Meaning, where)

@@ -22,8 +22,8 @@ type Below struct {
 	B     float64 `json:"b_ns_per_byte"`
 }
 
-// NS returns the time of one call of that many bytes, in ns.
-func (l *Line) NS(size uint64) float64 {
+// CallNS returns the time of one call of that many bytes, in ns.
+func (l *Line) CallNS(size uint64) float64 {
 	if size < l.Below.Bytes {
 		return l.Below.A + l.Below.B*float64(size)
 	}
@@ -68,6 +68,6 @@ func (d *Device) AssumePartCost() {
 	if known || (d.Create == Line{}) && (d.Release == Line{}) {
 		return
 	}
-	d.Part = Line{A: max(d.Create.NS(0)+d.Release.NS(0), partMin)}
+	d.Part = Line{A: max(d.Create.CallNS(0)+d.Release.CallNS(0), partMin)}
 	d.PartAssumed = true
 }

@@ -7,8 +7,8 @@ import (
 
 func TestDevice(t *testing.T) {
 	d := Device{Create: Line{A: 100, B: 0.5}, Touch: Line{B: 2}, Release: Line{A: 7}, Part: Line{A: 3, B: 1}}
-	if d.Create.NS(10) != 105 || d.Touch.NS(10) != 20 || d.Release.NS(10) != 7 || d.Part.NS(10) != 13 {
-		t.Errorf("10 bytes take %g, %g, %g, %g", d.Create.NS(10), d.Touch.NS(10), d.Release.NS(10), d.Part.NS(10))
+	if d.Create.CallNS(10) != 105 || d.Touch.CallNS(10) != 20 || d.Release.CallNS(10) != 7 || d.Part.CallNS(10) != 13 {
+		t.Errorf("10 bytes take %g, %g, %g, %g", d.Create.CallNS(10), d.Touch.CallNS(10), d.Release.CallNS(10), d.Part.CallNS(10))
 	}
 }
 
@@ -31,7 +31,7 @@ func TestFit(t *testing.T) {
 func TestBreak(t *testing.T) {
 	l := Line{A: 1000, B: 0.5, Below: Below{Bytes: 64, A: 10, B: 2}}
 	for size, want := range map[uint64]float64{0: 10, 63: 136, 64: 1032, 100: 1050} {
-		if got := l.NS(size); got != want {
+		if got := l.CallNS(size); got != want {
 			t.Errorf("%d bytes take %g ns, want %g", size, got, want)
 		}
 	}

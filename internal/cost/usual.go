@@ -44,10 +44,10 @@ func (u *Usual) Add(size uint64, ns float64) {
 	c.sizes, c.times = append(c.sizes, float64(size)), append(c.times, ns)
 }
 
-// Line returns the line through the medians of the classes that is nowhere negative: its slope is the median of the slopes
+// MedianLine returns the line through the medians of the classes that is nowhere negative: its slope is the median of the slopes
 // between two classes (Theil 1950, Sen 1968), weighted by their calls. A class with one call counts only if there is no other.
 // Without calls the line is zero.
-func (u *Usual) Line() Line {
+func (u *Usual) MedianLine() Line {
 	points := u.classMedians()
 	var slopes, starts, times, factors []weighted
 	for i, p := range points {

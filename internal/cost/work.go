@@ -11,9 +11,9 @@ func NewWork(d *Device) Work {
 	}
 }
 
-// NS returns the time of all calls on a device.
-func (w *Work) NS(d *Device) float64 {
-	return w.Creates.NS(&d.Create) + w.Touches.NS(&d.Touch) + w.Releases.NS(&d.Release) + w.Parts.NS(&d.Part)
+// TotalNS returns the time of all calls on a device.
+func (w *Work) TotalNS(d *Device) float64 {
+	return w.Creates.TotalNS(&d.Create) + w.Touches.TotalNS(&d.Touch) + w.Releases.TotalNS(&d.Release) + w.Parts.TotalNS(&d.Part)
 }
 
 // Since returns the calls after an earlier state of the same Work.
@@ -46,8 +46,8 @@ func (t *Tally) AddPartOf(block, bytes uint64) {
 	c.bytes += bytes
 }
 
-// NS returns the time of all calls. The line must have its break where the tally has it.
-func (t *Tally) NS(l *Line) float64 {
+// TotalNS returns the time of all calls. The line must have its break where the tally has it.
+func (t *Tally) TotalNS(l *Line) float64 {
 	return l.A*float64(t.large.n) + l.B*float64(t.large.bytes) + l.Below.A*float64(t.small.n) + l.Below.B*float64(t.small.bytes)
 }
 

@@ -12,14 +12,14 @@ func TestWork(t *testing.T) {
 	w.Creates.AddPartOf(9, 1)    // 5 + 2
 	w.Touches.AddPartOf(10, 100) // 3
 	w.Releases.Add(4)            // 7 + 2
-	if got := w.NS(&d); got != 23+110+7+3+9 {
+	if got := w.TotalNS(&d); got != 23+110+7+3+9 {
 		t.Errorf("%g ns", got)
 	}
 	before := w
 	w.Parts.Add(50)
 	w.Creates.Add(20)
 	since := w.Since(&before)
-	if got := since.NS(&d); got != 1000+120 {
+	if got := since.TotalNS(&d); got != 1000+120 {
 		t.Errorf("%g ns since", got)
 	}
 }

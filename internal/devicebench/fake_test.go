@@ -55,7 +55,7 @@ func (f *fake) takes(ns float64) float64 {
 	return ns
 }
 
-func (f *fake) now() time.Duration { return time.Duration(f.clock) }
+func (f *fake) elapsed() time.Duration { return time.Duration(f.clock) }
 
 func (f *fake) create(size uint64) (memory, float64, error) {
 	f.calls[size]++
@@ -65,14 +65,14 @@ func (f *fake) create(size uint64) (memory, float64, error) {
 	f.held += size
 	f.most = max(f.most, f.held)
 	b := &fakeBuffer{size: size}
-	ns := f.create0.NS(size)
+	ns := f.create0.CallNS(size)
 	switch {
 	case f.kept[size] > 0:
 		f.kept[size]--
 		b.there, ns = true, 100
 	case f.residency == AtCreate:
 		b.there = true
-		ns += f.touch.NS(size)
+		ns += f.touch.CallNS(size)
 	}
 	return b, f.takes(ns), nil
 }
@@ -86,7 +86,7 @@ func (f *fake) use(m memory) *fakeBuffer {
 	return b
 }
 
-func (f *fake) part(m memory, origin, size uint64) (memory, float64, error) {
+func (f *fake) createPart(m memory, origin, size uint64) (memory, float64, error) {
 	if whole := f.use(m); origin+size > whole.size {
 		f.t.Errorf("a part from %d to %d of %d", origin, origin+size, whole.size)
 	}
@@ -104,7 +104,7 @@ func (f *fake) release(m memory) (float64, error) {
 		f.kept[b.size]++
 		return f.takes(100), nil
 	}
-	return f.takes(f.release0.NS(b.size)), nil
+	return f.takes(f.release0.CallNS(b.size)), nil
 }
 
 func (f *fake) fill(m memory, size uint64) (float64, error) {
@@ -115,19 +115,19 @@ func (f *fake) fill(m memory, size uint64) (float64, error) {
 	if size == f.fails {
 		return 0, errFake
 	}
-	ns := f.reuse.NS(size)
+	ns := f.reuse.CallNS(size)
 	if !b.there {
-		ns += f.touch.NS(size)
+		ns += f.touch.CallNS(size)
 	}
 	b.there = true
 	return f.takes(ns), nil
 }
 
-func (f *fake) poke(m memory) (float64, error) {
+func (f *fake) writeWord(m memory) (float64, error) {
 	b := f.use(m)
 	ns := 8000.0
 	if !b.there && f.residency == AtFirstUse {
-		ns += f.touch.NS(b.size)
+		ns += f.touch.CallNS(b.size)
 		b.there = true
 	}
 	return f.takes(ns), nil

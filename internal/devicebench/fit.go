@@ -76,7 +76,7 @@ func lineThrough(points []measured) cost.Line {
 	line := fitWeighted(points, weights)
 	for range fitRounds {
 		for i, p := range points {
-			off := math.Abs(line.NS(p.size)-p.ns) / p.scale
+			off := math.Abs(line.CallNS(p.size)-p.ns) / p.scale
 			weights[i] = 1 / (p.scale * p.scale * max(off, exact))
 		}
 		line = fitWeighted(points, weights)
@@ -116,7 +116,7 @@ func fitWeighted(points []measured, weights []float64) cost.Line {
 func (f *Fit) sumOfErrors(points []measured) float64 {
 	sum := 0.0
 	for _, p := range points {
-		sum += max(exact, math.Abs(f.NS(p.size)-p.ns)/p.scale)
+		sum += max(exact, math.Abs(f.CallNS(p.size)-p.ns)/p.scale)
 	}
 	return sum
 }
@@ -125,7 +125,7 @@ func (f *Fit) sumOfErrors(points []measured) float64 {
 func (f *Fit) worstError(points []measured) float64 {
 	most := 0.0
 	for _, p := range points {
-		most = max(most, math.Abs(f.NS(p.size)-p.ns)/p.scale)
+		most = max(most, math.Abs(f.CallNS(p.size)-p.ns)/p.scale)
 	}
 	return most
 }
@@ -138,7 +138,7 @@ func (f *Fit) r2(points []measured) float64 {
 	}
 	var off, all float64
 	for _, p := range points {
-		off += (f.NS(p.size) - p.ns) * (f.NS(p.size) - p.ns)
+		off += (f.CallNS(p.size) - p.ns) * (f.CallNS(p.size) - p.ns)
 		all += (p.ns - mean) * (p.ns - mean)
 	}
 	if all == 0 {

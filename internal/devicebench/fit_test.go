@@ -38,8 +38,8 @@ func TestFitted(t *testing.T) {
 	if f.Below.Bytes != 1<<20 || !alike(f.Below.A, 100) || !alike(f.B, 1) || f.Error > 0.01 {
 		t.Errorf("two lines: %+v, %+v", f, f.Below)
 	}
-	if f.NS(1<<19) > 101 || f.NS(1<<20) < 1<<20 {
-		t.Errorf("costs around the break: %v, %v", f.NS(1<<19), f.NS(1<<20))
+	if f.CallNS(1<<19) > 101 || f.CallNS(1<<20) < 1<<20 {
+		t.Errorf("costs around the break: %v, %v", f.CallNS(1<<19), f.CallNS(1<<20))
 	}
 }
 

@@ -42,7 +42,7 @@ func (r *Result) Device(which string) (*Device, error) {
 	case err != nil:
 		return nil, err
 	case len(chosen) > 1:
-		return nil, fmt.Errorf("there are several devices: choose one with --device: %s", listDevices(chosen))
+		return nil, fmt.Errorf("there are several devices: choose one with --device: %s", deviceListText(chosen))
 	}
 	d := &chosen[0]
 	if d.Create.Line == (cost.Line{}) {
@@ -78,13 +78,13 @@ func chooseDevices(devices []Device, device, platform string) ([]Device, error) 
 		chosen = append(chosen, *d)
 	}
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("no such device: there are %s", listDevices(devices))
+		return nil, fmt.Errorf("no such device: there are %s", deviceListText(devices))
 	}
 	return chosen, nil
 }
 
-// listDevices lists devices as --device takes them.
-func listDevices(devices []Device) string {
+// deviceListText lists devices as --device takes them.
+func deviceListText(devices []Device) string {
 	var list []string
 	for i := range devices {
 		d := &devices[i]

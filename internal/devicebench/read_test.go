@@ -22,7 +22,8 @@ func TestReadDevice(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := d.Costs()
-		if c.Create.NS(4) != 2001 || c.Release.NS(4096) != 300 || c.Release.NS(4095) != 5 || c.Part.NS(1<<20) != 9 || c.Touch.NS(1) != 0 {
+		if c.Create.CallNS(4) != 2001 || c.Release.CallNS(4096) != 300 || c.Release.CallNS(4095) != 5 || c.Part.CallNS(1<<20) != 9 ||
+			c.Touch.CallNS(1) != 0 {
 			t.Errorf("%s: %+v", which, c)
 		}
 	}

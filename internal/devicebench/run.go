@@ -70,16 +70,16 @@ func Run(ctx context.Context, o *Options) (*Result, error) {
 		}
 		d := &devices[i]
 		begun := time.Now()
-		o.measure(ctx, d, each, func() {
+		o.measureDevice(ctx, d, each, func() {
 			share := min(1, float64(time.Since(begun))/float64(each))
-			o.progress("measuring "+d.Device, (float64(i)+share)/float64(len(devices)))
+			o.reportProgress("measuring "+d.Device, (float64(i)+share)/float64(len(devices)))
 		})
 	}
 	result.Interrupted = ctx.Err() != nil
 	return result, nil
 }
 
-func (o *Options) progress(what string, share float64) {
+func (o *Options) reportProgress(what string, share float64) {
 	if o.Progress != nil {
 		o.Progress(what, share)
 	}
@@ -88,7 +88,7 @@ func (o *Options) progress(what string, share float64) {
 // queryDevices asks for all devices.
 func queryDevices(ctx context.Context, o *Options) ([]Device, error) {
 	var devices []Device
-	failure, err := o.runChild(ctx, order{List: true}, cmp.Or(o.patience, patience), func() { o.progress("loading drivers", 0) }, func(m *message) {
+	failure, err := o.runChild(ctx, order{List: true}, cmp.Or(o.patience, patience), func() { o.reportProgress("loading drivers", 0) }, func(m *message) {
 		if m.Device != nil {
 			devices = append(devices, Device{Number: len(devices), Facts: *m.Device})
 		}
@@ -104,8 +104,8 @@ func queryDevices(ctx context.Context, o *Options) ([]Device, error) {
 	return nil, fmt.Errorf("%w; gpumemtop doctor looks for the reason", ErrNoDevice)
 }
 
-// measure measures one device in a child.
-func (o *Options) measure(ctx context.Context, d *Device, budget time.Duration, watch func()) {
+// measureDevice measures one device in a child.
+func (o *Options) measureDevice(ctx context.Context, d *Device, budget time.Duration, watch func()) {
 	g := newGathered()
 	failure, err := o.runChild(ctx, order{Device: d.Number, Most: o.Most, Budget: budget}, budget+cmp.Or(o.patience, patience), watch, func(m *message) {
 		switch {

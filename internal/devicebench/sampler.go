@@ -39,7 +39,7 @@ type sampler struct {
 
 // run measures until time is up, or nothing more can be learnt, or stop returns true. The error is the driver's.
 func (s *sampler) run() (err error) {
-	s.begun = s.d.now()
+	s.begun = s.d.elapsed()
 	s.cost, s.n = map[uint64]time.Duration{}, map[uint64]int{}
 	if s.warm, _, err = s.d.create(SizeMin); err != nil {
 		return err
@@ -63,9 +63,9 @@ func (s *sampler) run() (err error) {
 	return s.measureRepeatedly()
 }
 
-func (s *sampler) timeLeft() time.Duration { return s.budget - (s.d.now() - s.begun) }
+func (s *sampler) timeLeft() time.Duration { return s.budget - (s.d.elapsed() - s.begun) }
 
-func (s *sampler) isOver() bool { return s.stop() || s.timeLeft() <= 0 }
+func (s *sampler) isTimeOver() bool { return s.stop() || s.timeLeft() <= 0 }
 
 // expectedNeed is what a repetition with a size will need: what it needed last, or what the next smaller size lets expect.
 func (s *sampler) expectedNeed(i int) (need time.Duration, known bool) {
@@ -93,12 +93,12 @@ func (s *sampler) isAffordable(i, n int) bool {
 
 // sampleOnce does one repetition and remembers what it needed.
 func (s *sampler) sampleOnce(one *sample) error {
-	began := s.d.now()
-	m, err := one.begin(s.d, s.warm)
+	began := s.d.elapsed()
+	m, err := one.createAndUse(s.d, s.warm)
 	if err == nil {
 		err = one.release(s.d, m)
 	}
-	s.cost[one.Size] = s.d.now() - began
+	s.cost[one.Size] = s.d.elapsed() - began
 	return err
 }
 
@@ -131,13 +131,13 @@ func (s *sampler) measureFresh() (err error) {
 			return nil
 		}
 		for k := range copies {
-			if s.isOver() {
+			if s.isTimeOver() {
 				return nil
 			}
 			one := &sample{Size: size, Fresh: true, Poked: k%2 == 1}
-			began := s.d.now()
-			m, err := one.begin(s.d, s.warm)
-			s.cost[size] = s.d.now() - began
+			began := s.d.elapsed()
+			m, err := one.createAndUse(s.d, s.warm)
+			s.cost[size] = s.d.elapsed() - began
 			if errors.Is(err, errExhausted) {
 				return nil // with so much held; the size alone may be had
 			}
@@ -167,13 +167,13 @@ func (s *sampler) measureAscending() error {
 // measureRepeatedly visits all sizes again and again, each time in another order, so that what changes with time does not look as
 // if it changed with size.
 func (s *sampler) measureRepeatedly() error {
-	for round := uint64(0); !s.isOver(); round++ {
+	for round := uint64(0); !s.isTimeOver(); round++ {
 		visited := false
 		for _, i := range rand.New(rand.NewPCG(round, 1)).Perm(len(s.sizes)) {
 			if i >= len(s.sizes) || s.n[s.sizes[i]] >= enough || !s.isAffordable(i, 1) {
 				continue
 			}
-			if s.isOver() {
+			if s.isTimeOver() {
 				return nil
 			}
 			visited = true
@@ -194,7 +194,7 @@ func (s *sampler) measureRepeatedly() error {
 // measureSize measures a size some times, each create right after a release of the same size.
 func (s *sampler) measureSize(i int) error {
 	size := s.sizes[i]
-	began := s.d.now()
+	began := s.d.elapsed()
 	var list []*sample // reported when nothing is measured: the reader needs a processor, too
 	defer func() {
 		for _, one := range list {
@@ -202,7 +202,7 @@ func (s *sampler) measureSize(i int) error {
 		}
 	}()
 	for n := range visitMost {
-		if n > 0 && (s.d.now()-began > visitTime || s.isOver()) {
+		if n > 0 && (s.d.elapsed()-began > visitTime || s.isTimeOver()) {
 			break
 		}
 		one := &sample{Size: size, Poked: s.n[size]%2 == 1}
@@ -257,7 +257,7 @@ func (s *sampler) measureParts() error {
 }
 
 func (s *sampler) measureOnePart(whole memory) error {
-	part, create, err := s.d.part(whole, s.align, s.align)
+	part, create, err := s.d.createPart(whole, s.align, s.align)
 	if err != nil {
 		return err
 	}

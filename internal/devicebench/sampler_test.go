@@ -14,7 +14,7 @@ import (
 func near(t *testing.T, name string, got, want cost.Line, from, to uint64) {
 	t.Helper()
 	for size := from; size <= to; size *= 2 {
-		if off := math.Abs(got.NS(size)/want.NS(size) - 1); off > 0.1 {
+		if off := math.Abs(got.CallNS(size)/want.CallNS(size) - 1); off > 0.1 {
 			t.Errorf("%s: %+v, want %+v: %.0f %% off at %d", name, got, want, 100*off, size)
 			return
 		}
@@ -41,7 +41,7 @@ func TestFindsTheCosts(t *testing.T) {
 		near(t, "reuse", d.Reuse.Line, f.reuse, 4<<10, 64<<20)
 		near(t, "release", d.Release.Line, f.release0, 4<<10, 64<<20)
 		if residency == AtCreate {
-			if d.Touch.NS(64<<20) > scatter*f.reuse.NS(64<<20) {
+			if d.Touch.CallNS(64<<20) > scatter*f.reuse.CallNS(64<<20) {
 				t.Errorf("a first touch costs %v where there is none", d.Touch.Line)
 			}
 		} else {
@@ -86,8 +86,8 @@ func TestKeepsToTheBudget(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.now() > budget+budget/10 || f.now() < budget/3 {
-			t.Errorf("took %v of %v", f.now(), budget)
+		if f.elapsed() > budget+budget/10 || f.elapsed() < budget/3 {
+			t.Errorf("took %v of %v", f.elapsed(), budget)
 		}
 		if n := len(d.Points); n < 8 || n == 23 || len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "--budget") {
 			t.Errorf("%v: %d points, %q", budget, n, d.Notes)
@@ -161,8 +161,8 @@ func TestFailsAndStops(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.now() > 200*time.Millisecond {
-			t.Errorf("stopped at the %d-th question, it went on to %v with %d points", limit, f.now(), len(d.Points))
+		if f.elapsed() > 200*time.Millisecond {
+			t.Errorf("stopped at the %d-th question, it went on to %v with %d points", limit, f.elapsed(), len(d.Points))
 		}
 	}
 }

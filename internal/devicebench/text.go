@@ -31,7 +31,7 @@ func (r *Result) WriteText(w io.Writer, width int) error {
 
 func (d *Device) writeText(b *bytes.Buffer, width int) {
 	fmt.Fprintf(b, "%d: %s (%s), driver %s\n", d.Number, units.Clean(d.Device), units.Clean(d.Platform), units.Clean(d.Driver))
-	units.Pairs(b, d.facts())
+	units.WritePairs(b, d.facts())
 	if len(d.Points) > 0 {
 		b.WriteString("\n" + formatTable(d.Points, width) + "\n" + drawChart(d.Points) + "\n")
 		lines := [][2]string{
@@ -40,7 +40,7 @@ func (d *Device) writeText(b *bytes.Buffer, width int) {
 		if d.New != nil {
 			lines = append(lines, [2]string{"new: create", d.New.Create.text()}, [2]string{"new: touch", d.New.Touch.text()})
 		}
-		units.Pairs(b, lines)
+		units.WritePairs(b, lines)
 	}
 	for _, note := range d.Notes {
 		fmt.Fprintf(b, "%s\n", units.Clean(note))

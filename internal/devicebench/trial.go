@@ -14,11 +14,11 @@ type memory any
 // errExhausted.
 type driver interface {
 	create(size uint64) (memory, float64, error)
-	part(m memory, origin, size uint64) (memory, float64, error)
+	createPart(m memory, origin, size uint64) (memory, float64, error)
 	release(m memory) (float64, error)
 	fill(m memory, size uint64) (float64, error) // all of it, to the end
-	poke(m memory) (float64, error)              // four bytes, to the end
-	now() time.Duration                          // since some moment
+	writeWord(m memory) (float64, error)         // four bytes, to the end
+	elapsed() time.Duration                      // since some moment
 }
 
 // errExhausted says that there is no more memory: a size not to be had, not a failure.
@@ -58,7 +58,7 @@ func (d *device) create(size uint64) (memory, float64, error) {
 	return m, ns, err
 }
 
-func (d *device) part(m memory, origin, size uint64) (memory, float64, error) {
+func (d *device) createPart(m memory, origin, size uint64) (memory, float64, error) {
 	part, took, err := m.(cl.Mem).CreateSubBuffer(origin, size)
 	ns, err := d.netCost(took, err)
 	return part, ns, err
@@ -73,11 +73,11 @@ func (d *device) fill(m memory, size uint64) (float64, error) {
 	return d.netCost(d.session.FillBuffer(m.(cl.Mem), pattern, size))
 }
 
-func (d *device) poke(m memory) (float64, error) {
+func (d *device) writeWord(m memory) (float64, error) {
 	return d.netCost(d.session.WriteBuffer(m.(cl.Mem), 0, pattern))
 }
 
-func (d *device) now() time.Duration { return time.Since(d.begun) }
+func (d *device) elapsed() time.Duration { return time.Since(d.begun) }
 
 // sample is what one buffer cost from its create to its release, ns.
 type sample struct {
@@ -91,31 +91,31 @@ type sample struct {
 	Release         float64
 }
 
-// begin creates a buffer and uses it; warm is a small one that was used before. With an error the buffer is gone again.
-func (s *sample) begin(d driver, warm memory) (memory, error) {
+// createAndUse creates a buffer and uses it; warm is a small one that was used before. With an error the buffer is gone again.
+func (s *sample) createAndUse(d driver, warm memory) (memory, error) {
 	m, ns, err := d.create(s.Size)
 	if err != nil {
 		return nil, err
 	}
 	s.Create = ns
-	if err := s.write(d, m, warm); err != nil {
+	if err := s.writeBuffer(d, m, warm); err != nil {
 		_, released := d.release(m)
 		return nil, errors.Join(err, released)
 	}
 	return m, nil
 }
 
-// write writes the buffer. Each kind of command is given to the warm buffer first: what it costs to rouse threads of the
+// writeBuffer writes the buffer. Each kind of command is given to the warm buffer first: what it costs to rouse threads of the
 // driver or a device that went to rest must not look like memory that is touched for the first time.
-func (s *sample) write(d driver, m, warm memory) error {
+func (s *sample) writeBuffer(d driver, m, warm memory) error {
 	fill := func() (float64, error) { return d.fill(m, s.Size) }
-	poke := func() (float64, error) { return d.poke(m) }
+	poke := func() (float64, error) { return d.writeWord(m) }
 	var rousing float64
 	steps := []struct {
 		into *float64
 		do   func() (float64, error)
 	}{
-		{&rousing, func() (float64, error) { return d.poke(warm) }}, {&s.Poke, poke}, {&s.PokeAgain, poke},
+		{&rousing, func() (float64, error) { return d.writeWord(warm) }}, {&s.Poke, poke}, {&s.PokeAgain, poke},
 		{&rousing, func() (float64, error) { return d.fill(warm, SizeMin) }}, {&s.First, fill}, {&s.Again, fill},
 	}
 	if !s.Poked {

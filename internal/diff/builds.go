@@ -269,8 +269,8 @@ func areEnoughRuns(m, n int) bool {
 // HasTooFewRuns reports whether the runs are too few to show that anything is more.
 func (p *Program) HasTooFewRuns() bool { return !areEnoughRuns(p.BaseRuns, p.HeadRuns) }
 
-// More counts what is more.
-func (b *Builds) More() (n int) {
+// CountMore counts what is more.
+func (b *Builds) CountMore() (n int) {
 	for i := range b.Programs {
 		for k := range b.Programs[i].Shifts {
 			n += countIfMore(&b.Programs[i].Shifts[k])
@@ -317,7 +317,7 @@ func ranksText(ranks []string) string {
 	if len(ranks) == 1 {
 		word = "rank "
 	}
-	shown, left := units.Top(ranks, 10)
+	shown, left := units.KeepTop(ranks, 10)
 	text := word + strings.Join(shown, ", ")
 	if left > 0 {
 		text += fmt.Sprintf(" and %d more", left)

@@ -23,7 +23,7 @@ func (b *Builds) WriteText(w io.Writer) error {
 		fmt.Fprintf(&out, "%s\n", units.Clean(text))
 	}
 	fmt.Fprintf(&out, "%s more than before, beyond what runs of one build differ by, in %s\n",
-		units.Plural(uint64(b.More()), "figure is", "figures are"), units.Count(uint64(len(b.Programs)), "program"))
+		units.Plural(uint64(b.CountMore()), "figure is", "figures are"), units.Count(uint64(len(b.Programs)), "program"))
 	_, err := w.Write(out.Bytes())
 	return err
 }
@@ -112,7 +112,7 @@ func (b *Builds) WriteJSON(w io.Writer) error {
 	if missing == nil {
 		missing = []string{}
 	}
-	return units.WriteJSON(w, map[string]any{"applications": programs, "missing_ranks": missing, "more": b.More()})
+	return units.WriteJSON(w, map[string]any{"applications": programs, "missing_ranks": missing, "more": b.CountMore()})
 }
 
 type suiteXML struct {

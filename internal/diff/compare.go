@@ -95,13 +95,13 @@ func CompareRuns(a, b *analysis.Analysis) *Diff {
 	}
 	markSignificant(tested)
 	slices.SortStableFunc(d.Tags, func(x, y Tag) int {
-		return cmp.Or(cmp.Compare(y.significance(), x.significance()), cmp.Compare(y.peakChange(), x.peakChange()))
+		return cmp.Or(cmp.Compare(y.significanceRank(), x.significanceRank()), cmp.Compare(y.peakChange(), x.peakChange()))
 	})
 	return d
 }
 
-// significance returns 1 if any change is significant, else 0.
-func (t *Tag) significance() int {
+// significanceRank returns 1 if any change is significant, else 0.
+func (t *Tag) significanceRank() int {
 	if slices.ContainsFunc(t.Changes, func(c Change) bool { return c.Significant }) {
 		return 1
 	}
@@ -111,16 +111,16 @@ func (t *Tag) significance() int {
 // peakChange is how much its peak changed.
 func (t *Tag) peakChange() float64 { return math.Abs(t.Changes[0].Delta()) }
 
-// sameWork reports whether both runs made the same number of iterations, so that differences of counts are no chance.
-func sameWork(a, b *analysis.Analysis) bool {
+// didSameWork reports whether both runs made the same number of iterations, so that differences of counts are no chance.
+func didSameWork(a, b *analysis.Analysis) bool {
 	repeat := func(p analysis.Phase) bool { return p.Iterations == 0 }
 	pa, pb := slices.DeleteFunc(slices.Clone(a.Phases), repeat), slices.DeleteFunc(slices.Clone(b.Phases), repeat)
 	return len(pa) > 0 && slices.EqualFunc(pa, pb, func(x, y analysis.Phase) bool { return x.Iterations == y.Iterations })
 }
 
-// isFreeOfTiming reports whether no request depended on when commands completed: with cooling blocks, two runs of the same
+// isIndependentOfTiming reports whether no request depended on when commands completed: with cooling blocks, two runs of the same
 // work may miss differently.
-func isFreeOfTiming(runs ...*analysis.Analysis) bool {
+func isIndependentOfTiming(runs ...*analysis.Analysis) bool {
 	return !slices.ContainsFunc(runs, func(a *analysis.Analysis) bool {
 		t := &a.Snapshot.Totals
 		return t.HazardsAvoided > 0 || t.MissReasons[wire.MissCooling] > 0
@@ -170,7 +170,7 @@ func limitNotes(a, b recording.Limits) []string {
 // compareTotals compares the figures of whole runs.
 func (c *comparison) compareTotals() (list []Change) {
 	for _, f := range c.comparedFigures() {
-		list = c.addComparison(list, f, f.Of(c.a), f.Of(c.b))
+		list = c.addComparison(list, f, f.ValueOf(c.a), f.ValueOf(c.b))
 	}
 	return list
 }
@@ -185,19 +185,19 @@ type comparison struct {
 
 func newComparison(a, b *analysis.Analysis) *comparison {
 	return &comparison{
-		a: figures.Recorded(a), b: figures.Recorded(b), same: sameWork(a, b), timed: !isFreeOfTiming(a, b),
+		a: figures.SubjectOfRecording(a), b: figures.SubjectOfRecording(b), same: didSameWork(a, b), timed: !isIndependentOfTiming(a, b),
 		pooled: a.Snapshot.Policy != "none" || b.Snapshot.Policy != "none",
 	}
 }
 
 // longerDuration returns how long the longer run took, ns.
 func (c *comparison) longerDuration() float64 {
-	return max(figures.WallTime.Of(c.a).Number, figures.WallTime.Of(c.b).Number)
+	return max(figures.WallTime.ValueOf(c.a).Number, figures.WallTime.ValueOf(c.b).Number)
 }
 
 // comparedFigures returns what is compared.
 func (c *comparison) comparedFigures() (list []*figures.Figure) {
-	for _, f := range figures.All() {
+	for _, f := range figures.AllFigures() {
 		if f.Diff != figures.NoTest && (c.pooled || !f.Pool) {
 			list = append(list, f)
 		}
@@ -209,7 +209,7 @@ func (c *comparison) comparedFigures() (list []*figures.Figure) {
 func (c *comparison) addComparison(list []Change, f *figures.Figure, a, b figures.Value) []Change {
 	switch f.Diff {
 	case figures.Amount:
-		if !a.Known() || !b.Known() {
+		if !a.IsKnown() || !b.IsKnown() {
 			return list
 		}
 		return append(list, compareAmounts(f, a.Number, b.Number))

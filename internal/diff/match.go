@@ -75,7 +75,7 @@ func (c *comparison) compareSite(p pair) Tag {
 		t.Name = p.b.Name
 	}
 	for _, f := range c.comparedFigures() {
-		if f.ForSites() {
+		if f.IsForSites() {
 			t.Changes = c.addComparison(t.Changes, f, siteValue(f, c.a, before), siteValue(f, c.b, after))
 		}
 	}
@@ -87,5 +87,5 @@ func siteValue(f *figures.Figure, run *figures.Subject, t *stats.Tag) figures.Va
 	if t.Name == "" {
 		return figures.Value{}
 	}
-	return f.OfSite(run, t)
+	return f.ValueOfSite(run, t)
 }

@@ -63,7 +63,7 @@ func NewWriter(file File) *Writer { return newWriter(file, over) }
 
 func newWriter(file File, over <-chan struct{}) *Writer {
 	w := &Writer{file: file, queue: make(chan *chunk, waiting), over: over, closed: make(chan struct{})}
-	go w.run()
+	go w.writeQueued()
 	return w
 }
 
@@ -115,12 +115,12 @@ func (w *Writer) Failure() error {
 	return nil
 }
 
-// fail notes the first error.
-func (w *Writer) fail(err error) { w.failed.CompareAndSwap(nil, &err) }
+// noteFailure notes the first error.
+func (w *Writer) noteFailure(err error) { w.failed.CompareAndSwap(nil, &err) }
 
 // failUnanswered ends the file as StopWaiting has it.
 func (w *Writer) failUnanswered() {
-	w.fail(fmt.Errorf("the disk does not answer, the last %d bytes or more may be missing", w.taken-w.stored.Load()))
+	w.noteFailure(fmt.Errorf("the disk does not answer, the last %d bytes or more may be missing", w.taken-w.stored.Load()))
 }
 
 // Bytes returns how many bytes were written, or wait to be.
@@ -142,14 +142,14 @@ func (w *Writer) Close() error {
 	}
 }
 
-// run writes.
-func (w *Writer) run() {
+// writeQueued writes.
+func (w *Writer) writeQueued() {
 	for c := range w.queue {
 		if w.Failure() == nil {
 			if n, err := w.file.Write(c.data); err == nil {
 				w.stored.Add(uint64(n))
 			} else {
-				w.fail(errors.Join(err, w.file.Truncate(int64(w.stored.Load()))))
+				w.noteFailure(errors.Join(err, w.file.Truncate(int64(w.stored.Load()))))
 			}
 		}
 		w.behind.Add(-1)

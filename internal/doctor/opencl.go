@@ -46,7 +46,7 @@ func (r *Report) reportPreloaded(s *System) {
 		{session.PreloadLoader, "has what looks like an OpenCL loader, and may get none of the program's calls under gpumemtop"},
 		{session.PreloadOther, "is set already, and is kept behind gpumemtop's library"},
 	}
-	libraries := strings.FieldsFunc(s.variable("LD_PRELOAD"), func(c rune) bool { return c == ' ' || c == ':' })
+	libraries := strings.FieldsFunc(s.envVariable("LD_PRELOAD"), func(c rune) bool { return c == ' ' || c == ':' })
 	for _, place := range places {
 		var list []string
 		for _, library := range libraries {
@@ -90,7 +90,7 @@ type driver struct{ file, library string }
 func (s *System) drivers() (list []driver, from string) {
 	from = "/etc/OpenCL/vendors"
 	for _, name := range []string{"OPENCL_VENDOR_PATH", "OCL_ICD_VENDORS"} {
-		if value := s.variable(name); value != "" {
+		if value := s.envVariable(name); value != "" {
 			from = value
 		}
 	}
@@ -107,7 +107,7 @@ func (s *System) drivers() (list []driver, from string) {
 		}
 		list = append(list, driver{path, strings.TrimSpace(library)})
 	}
-	for _, library := range filepath.SplitList(s.variable("OCL_ICD_FILENAMES")) {
+	for _, library := range filepath.SplitList(s.envVariable("OCL_ICD_FILENAMES")) {
 		list = append(list, driver{"OCL_ICD_FILENAMES", library})
 	}
 	return list, from

@@ -54,8 +54,8 @@ type System struct {
 	Terminal func() (cols, rows int, ok bool)
 }
 
-// variable returns a variable of the environment, "" when it is not there.
-func (s *System) variable(name string) string {
+// envVariable returns a variable of the environment, "" when it is not there.
+func (s *System) envVariable(name string) string {
 	for _, entry := range s.Environ {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {
 			return value
@@ -75,10 +75,10 @@ func (s *System) readSmallFile(path string) string {
 
 // ThisMachine is this machine.
 func ThisMachine() *System {
-	kernel := rights.Here()
+	kernel := rights.ThisSystem()
 	return &System{
 		Environ: os.Environ(), ReadFile: os.ReadFile, Glob: filepath.Glob, Stat: os.Stat,
-		Folders: session.Places, Preloaded: session.PreloadKindOf, Probe: askProbe, Memfd: tryMemfd, OpenFiles: kernel.OpenFiles, Release: kernel.Release,
+		Folders: session.FolderPlaces, Preloaded: session.PreloadKindOf, Probe: runProbe, Memfd: tryMemfd, OpenFiles: kernel.OpenFiles, Release: kernel.Release,
 		Rights: kernel.Examine, Root: os.Geteuid() == 0, Terminal: terminalSize,
 	}
 }
@@ -86,7 +86,7 @@ func ThisMachine() *System {
 // probeTime is how long a driver may take to answer.
 const probeTime = 20 * time.Second
 
-func askProbe(what string) (string, error) {
+func runProbe(what string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), probeTime, fmt.Errorf("no answer within %v", probeTime))
 	defer cancel()
 	out, err := probe.Run(ctx, []string{wire.ProbeEnv + "=" + what})

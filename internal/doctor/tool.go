@@ -159,7 +159,7 @@ const (
 // checkTerminal checks what the dashboard would find.
 func (r *Report) checkTerminal(s *System) {
 	cols, rows, ok := s.Terminal()
-	term := s.variable("TERM")
+	term := s.envVariable("TERM")
 	switch {
 	case !ok:
 		r.addLine(areaTerminal, Warning, "", "there is no terminal: programs run without a dashboard, and view cannot be used")
@@ -171,10 +171,10 @@ func (r *Report) checkTerminal(s *System) {
 	default:
 		r.addLine(areaTerminal, OK, "", "TERM is %s, %s cells, %s", term, sizeText(cols, rows), s.coloursText())
 	}
-	if ci := s.variable("CI"); ci != "" && ci != "false" && ci != "0" {
+	if ci := s.envVariable("CI"); ci != "" && ci != "false" && ci != "0" {
 		r.addLine(areaTerminal, Warning, "unset CI", "CI is set: no dashboard")
 	}
-	locale, charts := s.locale(), ui.ChartsOf(s.Environ)
+	locale, charts := s.textLocale(), ui.ChartsOf(s.Environ)
 	switch utf8 := strings.Contains(strings.ReplaceAll(strings.ToLower(locale), "-", ""), "utf8"); {
 	case utf8 && charts == ui.HalfBlocks:
 		r.addLine(areaTerminal, OK, "", "the locale %s is UTF-8; on a Linux console the dashboard draws with half blocks, or with ASCII where its font has none", locale)
@@ -191,10 +191,10 @@ func (r *Report) checkTerminal(s *System) {
 
 func sizeText(cols, rows int) string { return strconv.Itoa(cols) + "x" + strconv.Itoa(rows) }
 
-// locale is the one that decides how text is written (locale(7)).
-func (s *System) locale() string {
+// textLocale is the one that decides how text is written (locale(7)).
+func (s *System) textLocale() string {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if v := s.variable(name); v != "" {
+		if v := s.envVariable(name); v != "" {
 			return v
 		}
 	}
@@ -204,7 +204,7 @@ func (s *System) locale() string {
 // coloursText says which colours the dashboard uses.
 func (s *System) coloursText() string {
 	switch profile := ui.ColorsOf(s.Environ); {
-	case s.variable("NO_COLOR") != "":
+	case s.envVariable("NO_COLOR") != "":
 		return "no colours (NO_COLOR)"
 	case profile == colorprofile.TrueColor:
 		return "16 million colours"

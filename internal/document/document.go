@@ -104,7 +104,7 @@ func (d *decoder) checkBounds() error {
 		switch {
 		case len(d.paths) > pathsMax:
 			return &Error{line, fmt.Sprintf("too many different keys: want at most %d", pathsMax)}
-		case d.keep.Refused() > 0:
+		case d.keep.RefusedCount() > 0:
 			return &Error{line, fmt.Sprintf("too many values: want at most %d", valuesMax/valueBytes)}
 		case !fits:
 			return &Error{line, fmt.Sprintf("nested too deeply: want at most %d brackets or dots", nestingMax)}

@@ -54,7 +54,7 @@ type Blocks struct {
 // Add adds the next request: bytes, number of the call site, and ns since any beginning.
 func (b *Blocks) Add(size uint64, site uint32, time float64) {
 	b.finder.Add(period.KeyOfCreate(site, size))
-	b.mix.add(size, site)
+	b.mix.addRequest(size, site)
 	b.countRequest(b.finder.SteadyPeriod(repeatsLeast))
 	unit := uint64(requestsOfSlice)
 	if b.areRepeating() {

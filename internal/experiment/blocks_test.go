@@ -183,7 +183,7 @@ func TestMixLevel(t *testing.T) {
 		rejected := 0
 		for i := range windows * mixWindow / 8 {
 			q := next(i)
-			m.add(q.size, q.site)
+			m.addRequest(q.size, q.site)
 			if i > mixLeast && i%mixWindow == 0 && m.whyNotStationary() != "" {
 				rejected++
 			}

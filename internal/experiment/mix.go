@@ -27,7 +27,7 @@ type mixCounts struct {
 	sizes [65]uint32 // by the bits of the size
 }
 
-func (m *mix) add(size uint64, site uint32) {
+func (m *mix) addRequest(size uint64, site uint32) {
 	class := bits.Len64(size)
 	kind := (uint64(site)<<7 | uint64(class)) * 0x9e3779b97f4a7c15 >> (64 - mixKindBits)
 	m.present.kinds[kind]++
@@ -54,7 +54,7 @@ func (m *mix) whyNotStationary() string {
 	last := m.count / mixWindow
 	for i := range uint64(mixWindows) {
 		w := &m.windows[(last+1+i)%mixWindows]
-		halves[2*i/mixWindows].add(w)
+		halves[2*i/mixWindows].addCounts(w)
 		if i > 0 {
 			square, freedom := w.chiSquare(&m.windows[(last+i)%mixWindows])
 			excess := square / max(1, freedom)
@@ -73,7 +73,7 @@ func (m *mix) whyNotStationary() string {
 	return fmt.Sprintf("requests do not repeat, and their mix changes: from about %s to about %s", from, to)
 }
 
-func (c *mixCounts) add(other *mixCounts) {
+func (c *mixCounts) addCounts(other *mixCounts) {
 	for i, n := range other.kinds {
 		c.kinds[i] += n
 	}

@@ -135,14 +135,14 @@ func (t *Trial) Add(b Block) {
 	t.filled++
 	if t.filled == blocksOfQuadruple {
 		t.filled = 0
-		if t.quadrupleCounts() && len(t.times) < quadruplesMax {
+		if t.isQuadrupleWhole() && len(t.times) < quadruplesMax {
 			t.countQuadruple()
 		}
 	}
 }
 
-// quadrupleCounts reports whether the quadruple is whole.
-func (t *Trial) quadrupleCounts() bool {
+// isQuadrupleWhole reports whether the quadruple is whole.
+func (t *Trial) isQuadrupleWhole() bool {
 	q := &t.quadruple
 	for i := range q {
 		if q[i].Void || q[i].Iterations <= 0 || !(q[i].Time > 0) || math.IsInf(q[i].Time, 1) {

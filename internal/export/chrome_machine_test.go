@@ -20,7 +20,7 @@ func TestChromeMachine(t *testing.T) {
 		p.Add(m.Event())
 	}
 	var b bytes.Buffer
-	if _, err := Chrome(&b, p, Facts{}, TraceOptions{}); err != nil {
+	if _, err := WriteChrome(&b, p, Facts{}, TraceOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{

@@ -46,7 +46,7 @@ func TestChromePart(t *testing.T) {
 			}
 			facts := storyFacts()
 			facts.Since, facts.Until = time.Duration(test.since)*time.Microsecond, time.Duration(test.until)*time.Microsecond
-			got, _, _ := exportPart(t, part.Range(&tape{Records: story()}, options), facts, TraceOptions{})
+			got, _, _ := exportPart(t, part.CutRange(&tape{Records: story()}, options), facts, TraceOptions{})
 			contains(t, got, test.with, test.without)
 		})
 	}

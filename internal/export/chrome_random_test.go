@@ -33,7 +33,7 @@ func TestChromeRandom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		records := run(rt)
 		var b bytes.Buffer
-		if _, err := Chrome(&b, &tape{Records: records}, Facts{ClockNS: origin}, TraceOptions{CountersEvery: 1000}); err != nil {
+		if _, err := WriteChrome(&b, &tape{Records: records}, Facts{ClockNS: origin}, TraceOptions{CountersEvery: 1000}); err != nil {
 			rt.Fatal(err)
 		}
 		got, problems := chromelint.Lint(&b)
@@ -71,7 +71,7 @@ func TestChromeRandomOptions(t *testing.T) {
 			some.Until = some.Since + rapid.Uint64Range(0, 90_000).Draw(rt, "length")
 		}
 		var b bytes.Buffer
-		if _, err := Chrome(&b, part.Range(&tape{Records: records}, some), Facts{ClockNS: origin}, opts); err != nil {
+		if _, err := WriteChrome(&b, part.CutRange(&tape{Records: records}, some), Facts{ClockNS: origin}, opts); err != nil {
 			rt.Fatal(err)
 		}
 		if _, problems := chromelint.Lint(&b); len(problems) > 0 {
@@ -87,7 +87,7 @@ func FuzzChrome(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, since, most uint64) {
 		list := exportrun.Nonsense(data)
 		var b bytes.Buffer
-		if _, err := Chrome(&b, &tape{Records: list}, Facts{Program: string(data), Since: time.Duration(since)}, TraceOptions{MaxEvents: most, Flows: most%2 > 0}); err != nil {
+		if _, err := WriteChrome(&b, &tape{Records: list}, Facts{Program: string(data), Since: time.Duration(since)}, TraceOptions{MaxEvents: most, Flows: most%2 > 0}); err != nil {
 			t.Fatal(err)
 		}
 		checkNonsense(t, b.Bytes())
@@ -172,7 +172,7 @@ func TestLane(t *testing.T) {
 
 func TestChromeSourceErrors(t *testing.T) {
 	broken := errors.New("bad block")
-	_, err := Chrome(io.Discard, &tape{Records: story(), Err: broken}, storyFacts(), TraceOptions{})
+	_, err := WriteChrome(io.Discard, &tape{Records: story(), Err: broken}, storyFacts(), TraceOptions{})
 	if !errors.Is(err, broken) {
 		t.Errorf("error %v, want %v", err, broken)
 	}
@@ -184,7 +184,7 @@ func TestDropped(t *testing.T) {
 		"1 call":               {DroppedSlices: 1},
 		"3 calls, 2 lifetimes": {DroppedSlices: 3, DroppedLifetimes: 2},
 	} {
-		if got := r.Dropped(); got != want {
+		if got := r.DroppedText(); got != want {
 			t.Errorf("%+v: %q, want %q", r, got, want)
 		}
 	}
@@ -217,10 +217,10 @@ func TestChromeRecording(t *testing.T) {
 	defer func() { _ = r.Close() }()
 	var got, want bytes.Buffer
 	facts := FactsOf(r.Header())
-	if _, err := Chrome(&got, r, facts, TraceOptions{}); err != nil {
+	if _, err := WriteChrome(&got, r, facts, TraceOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Chrome(&want, &tape{Records: story()}, facts, TraceOptions{}); err != nil {
+	if _, err := WriteChrome(&want, &tape{Records: story()}, facts, TraceOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if got.String() != want.String() {
@@ -243,7 +243,7 @@ func BenchmarkChrome(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		written = 0
-		if _, err := Chrome(&written, &tape{Records: list}, Facts{}, TraceOptions{CountersEvery: time.Millisecond}); err != nil {
+		if _, err := WriteChrome(&written, &tape{Records: list}, Facts{}, TraceOptions{CountersEvery: time.Millisecond}); err != nil {
 			b.Fatal(err)
 		}
 	}

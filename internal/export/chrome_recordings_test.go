@@ -69,7 +69,7 @@ func checkRecording(t *testing.T, r *recording.Reader) {
 		}
 		want := totals(t, r, until)
 		var b bytes.Buffer
-		report, err := Chrome(&b, part.Range(r, some), FactsOf(r.Header()), TraceOptions{})
+		report, err := WriteChrome(&b, part.CutRange(r, some), FactsOf(r.Header()), TraceOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

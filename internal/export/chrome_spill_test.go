@@ -19,7 +19,7 @@ func TestChromeSpill(t *testing.T) {
 		p.Add(s.Event())
 	}
 	var b bytes.Buffer
-	if _, err := Chrome(&b, p, Facts{}, TraceOptions{}); err != nil {
+	if _, err := WriteChrome(&b, p, Facts{}, TraceOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if want := `{"resident":64,"spilled":0,"out":64,"back":64}`; strings.Count(b.String(), want) != 1 {

@@ -52,7 +52,7 @@ func export(t *testing.T, records []wire.Record, opts TraceOptions) (string, Tra
 func exportPart(t *testing.T, src recording.Source, facts Facts, opts TraceOptions) (string, TraceReport, chromelint.Facts) {
 	t.Helper()
 	var b bytes.Buffer
-	report, err := Chrome(&b, src, facts, opts)
+	report, err := WriteChrome(&b, src, facts, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

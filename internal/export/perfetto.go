@@ -13,9 +13,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 )
 
-// Perfetto writes a run as packets of a Perfetto trace. It reads src as often as Chrome does. Requests that
+// WritePerfetto writes a run as packets of a Perfetto trace. It reads src as often as Chrome does. Requests that
 // the pool serves show as lifetimes only, and its blocks as flows from each lifetime in a block to the next.
-func Perfetto(w io.Writer, src recording.Source, facts Facts, opts TraceOptions) (TraceReport, error) {
+func WritePerfetto(w io.Writer, src recording.Source, facts Facts, opts TraceOptions) (TraceReport, error) {
 	return writeTrace(w, src, &facts, &opts, packed)
 }
 

@@ -206,8 +206,8 @@ func (n *names) nameThread(name string, at *place) {
 	n.describeTrack(trackKey{pid: at.pid, tid: at.tid}, func(*track) []byte { return appendBytes(nil, trackThread, thread) })
 }
 
-// childOf returns the fields of a named track below that of its process.
-func (n *names) childOf(pid uint64, name string) []byte {
+// childTrackFields returns the fields of a named track below that of its process.
+func (n *names) childTrackFields(pid uint64, name string) []byte {
 	return appendBytes(appendNumber(nil, trackParent, n.trackOf(&place{pid: pid, kind: onProcess})), trackName, name)
 }
 
@@ -227,7 +227,7 @@ func (n *names) trackOf(at *place) uint64 {
 		case onProcess:
 			n.nameProcess(`""`, at)
 		case inPool:
-			rest := n.childOf(at.pid, "pool")
+			rest := n.childTrackFields(at.pid, "pool")
 			n.describeTrack(key, func(*track) []byte { return rest })
 		}
 		t = n.tracks[key]
@@ -251,7 +251,7 @@ func (n *names) counterOf(key trackKey) *track {
 	if key.key != `"bytes":` {
 		name += " " + strings.ReplaceAll(unquote(key.key), "_", " ")
 	}
-	rest := n.childOf(key.pid, name)
+	rest := n.childTrackFields(key.pid, name)
 	rest = appendBytes(rest, trackCounter, appendNumber(nil, counterUnit, unit))
 	return n.describeTrack(key, func(*track) []byte { return rest })
 }
@@ -272,7 +272,7 @@ func (n *names) beginLane(of lifeKey, name string, ns uint64) uint64 {
 		return id
 	}
 	id := n.newTrack()
-	n.define(packetTrack, append(appendNumber(nil, trackID, id), n.childOf(of.pid, group.name)...))
+	n.define(packetTrack, append(appendNumber(nil, trackID, id), n.childTrackFields(of.pid, group.name)...))
 	n.lives[of] = life{group, id}
 	return id
 }

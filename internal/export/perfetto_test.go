@@ -23,7 +23,7 @@ import (
 func perfetto(t testing.TB, records []wire.Record) (*perfettoTrace, TraceReport, int) {
 	t.Helper()
 	var b bytes.Buffer
-	report, err := Perfetto(&b, &tape{Records: records}, storyFacts(), TraceOptions{})
+	report, err := WritePerfetto(&b, &tape{Records: records}, storyFacts(), TraceOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestPerfettoRandomOptions(t *testing.T) {
 		}
 		some := part.Options{Since: origin + rapid.Uint64Range(0, 90_000).Draw(rt, "since")}
 		var b bytes.Buffer
-		if _, err := Perfetto(&b, part.Range(&tape{Records: exportrun.Run(rt)}, some), Facts{ClockNS: origin}, opts); err != nil {
+		if _, err := WritePerfetto(&b, part.CutRange(&tape{Records: exportrun.Run(rt)}, some), Facts{ClockNS: origin}, opts); err != nil {
 			rt.Fatal(err)
 		}
 		readPerfetto(t, b.Bytes()).slices()
@@ -183,7 +183,7 @@ func FuzzPerfetto(f *testing.F) {
 	f.Add([]byte(strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyz\x0a\x01\xff\x7f", 8)), uint64(3))
 	f.Fuzz(func(t *testing.T, data []byte, most uint64) {
 		var b bytes.Buffer
-		if _, err := Perfetto(&b, &tape{Records: exportrun.Nonsense(data)}, Facts{Program: string(data)}, TraceOptions{MaxEvents: most}); err != nil {
+		if _, err := WritePerfetto(&b, &tape{Records: exportrun.Nonsense(data)}, Facts{Program: string(data)}, TraceOptions{MaxEvents: most}); err != nil {
 			t.Fatal(err)
 		}
 		readPerfetto(t, b.Bytes())
@@ -193,10 +193,10 @@ func FuzzPerfetto(f *testing.F) {
 // TestPerfettoErrors: a trace that cannot be written, or read, ends with that error.
 func TestPerfettoErrors(t *testing.T) {
 	broken := errors.New("broken")
-	if _, err := Perfetto(io.Discard, &tape{Records: story(), Err: broken}, storyFacts(), TraceOptions{}); !errors.Is(err, broken) {
+	if _, err := WritePerfetto(io.Discard, &tape{Records: story(), Err: broken}, storyFacts(), TraceOptions{}); !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := Perfetto(noRoom{broken}, &tape{Records: story()}, storyFacts(), TraceOptions{}); !errors.Is(err, broken) {
+	if _, err := WritePerfetto(noRoom{broken}, &tape{Records: story()}, storyFacts(), TraceOptions{}); !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}
 }

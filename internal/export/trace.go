@@ -47,8 +47,8 @@ type TraceReport struct {
 	Damage           string // of the recording, "" when it is whole
 }
 
-// Dropped describes what the options left out, "" if nothing.
-func (r *TraceReport) Dropped() string {
+// DroppedText describes what the options left out, "" if nothing.
+func (r *TraceReport) DroppedText() string {
 	var parts []string
 	if r.DroppedSlices > 0 {
 		parts = append(parts, count(r.DroppedSlices, "call"))
@@ -59,10 +59,10 @@ func (r *TraceReport) Dropped() string {
 	return strings.Join(parts, ", ")
 }
 
-// Chrome writes a run as Chrome trace JSON, in the array form that Perfetto and chrome://tracing open. It reads src
+// WriteChrome writes a run as Chrome trace JSON, in the array form that Perfetto and chrome://tracing open. It reads src
 // twice, or three times if the options may leave something out; memory grows with live objects and tags, not with records.
 // Times are relative to the start. Counters are per process: memory by state, fragmentation, and the hit rate so far.
-func Chrome(w io.Writer, src recording.Source, facts Facts, opts TraceOptions) (TraceReport, error) {
+func WriteChrome(w io.Writer, src recording.Source, facts Facts, opts TraceOptions) (TraceReport, error) {
 	style := full
 	if opts.Compact {
 		style = compact
@@ -117,7 +117,7 @@ func (x *trace) writeEvents(src recording.Source, facts *Facts) (TraceReport, er
 			break
 		}
 	}
-	x.whole = x.report.Damage == "" && !recording.GoesOn(src)
+	x.whole = x.report.Damage == "" && !recording.RunGoesOn(src)
 	x.endLifetimes()
 	if err := x.out.finish(); err != nil {
 		return x.report, fmt.Errorf("write the trace: %w", err)

@@ -24,16 +24,16 @@ type counters struct {
 	fragmented      bool   // waste and external have values
 }
 
-// countersBefore writes the values at the time when the next counters were due, if that was before now.
-func (x *trace) countersBefore(p *running, now uint64) {
+// writeCountersBefore writes the values at the time when the next counters were due, if that was before now.
+func (x *trace) writeCountersBefore(p *running, now uint64) {
 	if c := &p.counters; c.changed && c.started && now > c.due {
 		x.writeCounters(p, c.due)
 	}
 }
 
-// countersAfter writes the values after a record, unless values were written shortly before. Carried records count together:
+// writeCountersAfter writes the values after a record, unless values were written shortly before. Carried records count together:
 // at the beginning of the part, or when their memory was first seen.
-func (x *trace) countersAfter(p *running, carried bool) {
+func (x *trace) writeCountersAfter(p *running, carried bool) {
 	switch c := &p.counters; {
 	case !c.changed:
 	case carried:
@@ -49,10 +49,10 @@ func (x *trace) writeCounters(p *running, ns uint64) {
 	x.out.beginCounter("mem", p.home, x.relativeTime(ns))
 	x.out.beginArgs()
 	x.out.addNumber(`"in_use":`, uint64(max(g.InUse, 0)))
-	x.out.addNumber(`"cached":`, g.Free())
+	x.out.addNumber(`"cached":`, g.FreeBytes())
 	x.out.addNumber(`"cooling":`, uint64(max(g.Cooling, 0)))
 	if x.style == packed {
-		x.out.addNumber(`"reserved":`, heap.Amount(g.Reserved()))
+		x.out.addNumber(`"reserved":`, heap.NonNegative(g.ReservedBytes()))
 	}
 	x.out.endEvent()
 	x.writeSites(p, ns)
@@ -85,7 +85,7 @@ func (x *trace) writeSites(p *running, ns uint64) {
 		if t.moved {
 			t.moved = false
 			x.out.beginCounter("in use by "+t.name, p.home, x.relativeTime(ns))
-			x.out.addNumber(`"bytes":`, heap.Amount(t.inUse))
+			x.out.addNumber(`"bytes":`, heap.NonNegative(t.inUse))
 			x.out.endEvent()
 		}
 	}
@@ -120,7 +120,7 @@ func (x *trace) noteMachine(p *running, m wire.MachineView) {
 	x.out.beginArgs()
 	x.out.addNumber(`"resident":`, all)
 	if key.source == wire.MachineDRM || key.source == wire.MachineNVML {
-		x.out.addNumber(`"drivers_own":`, all-min(uint64(max(p.life.Reserved(), 0)), all))
+		x.out.addNumber(`"drivers_own":`, all-min(uint64(max(p.life.ReservedBytes(), 0)), all))
 	}
 	x.out.endEvent()
 }
@@ -228,7 +228,7 @@ func (x *trace) writeFragmentation(p *running, ns uint64) {
 	c, g := &p.counters, p.life
 	inUse := uint64(max(g.InUse, 0))
 	waste := hundredthsOfPercent(inUse-min(uint64(max(g.Requested, 0)), inUse), inUse)
-	free, largest := g.Free(), c.free.Largest()
+	free, largest := g.FreeBytes(), c.free.Largest()
 	if room := uint64(max(g.Room, 0)); room > 0 && c.room > 0 {
 		largest = max(largest, min(c.room, room))
 	} else {

@@ -89,7 +89,7 @@ func (x *trace) showCreate(p *running, r *wire.Record) {
 	e := r.AsCreate()
 	t := p.tag(e.Tag())
 	failed := e.Outcome() == wire.OutcomeFailed
-	if !failed && !x.showsCall(t, e.Duration()) || !x.showsSlice(t.chosen && e.Served() >= x.opts.MinSize) {
+	if !failed && !x.showsCall(t, e.Duration()) || !x.showsSlice(t.chosen && e.ServedBytes() >= x.opts.MinSize) {
 		return
 	}
 	x.beginSlice(p, r, createName(e.Memory()))
@@ -99,7 +99,7 @@ func (x *trace) showCreate(p *running, r *wire.Record) {
 	}
 	x.out.beginArgs()
 	if x.style.isLean() {
-		x.addFewCreateArgs(t, e)
+		x.addLeanCreateArgs(t, e)
 	} else {
 		x.addCreateArgs(t, e)
 	}
@@ -115,8 +115,8 @@ func (x *trace) showsCall(t *tag, took uint32) bool {
 	return !x.style.isLean() || t == nil || !t.shown || took >= longCall && x.style == packed
 }
 
-// addFewCreateArgs writes the arguments of a create in lean styles.
-func (x *trace) addFewCreateArgs(t *tag, e wire.CreateView) {
+// addLeanCreateArgs writes the arguments of a create in lean styles.
+func (x *trace) addLeanCreateArgs(t *tag, e wire.CreateView) {
 	failed := e.Outcome() == wire.OutcomeFailed
 	if failed {
 		x.out.addText(`"tag":`, t.quoted)
@@ -139,7 +139,7 @@ func (x *trace) addCreateArgs(t *tag, e wire.CreateView) {
 		x.out.addStatus(wire.CreateStatus(e))
 	}
 	x.out.addNumber(`"bytes":`, e.Requested())
-	x.out.addNumber(`"granted":`, e.Served())
+	x.out.addNumber(`"granted":`, e.ServedBytes())
 	x.out.addNumber(`"object":`, e.Object())
 	x.appendDriverTime(e.Cost())
 	x.out.addStack(t)

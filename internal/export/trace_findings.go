@@ -32,13 +32,13 @@ func (x *trace) writeMistake(p *running, r *wire.Record) {
 	x.out.addNumber(`"bytes":`, f.Size)
 	x.out.addNumber(`"object":`, e.Object())
 	x.out.addStatus(f.Status)
-	x.out.addBool(`"certain":`, f.Certain())
+	x.out.addBool(`"certain":`, f.IsCertain())
 	x.out.endEvent()
 }
 
 // writeKilled writes an instant when SIGKILL ended a process that held memory.
 func (x *trace) writeKilled(p *running, r *wire.Record) {
-	held := heap.Amount(p.life.InUse)
+	held := heap.NonNegative(p.life.InUse)
 	if r.Thread != 0 || r.AsExit().Status() != 128+int16(syscall.SIGKILL) || p.exited || held == 0 {
 		return
 	}
@@ -46,7 +46,7 @@ func (x *trace) writeKilled(p *running, r *wire.Record) {
 	x.out.beginInstant("failure", quote(text), "p", p.home, x.relativeTime(max(x.heap.Now(), r.Time)))
 	x.out.beginArgs()
 	x.out.addNumber(`"in_use":`, held)
-	x.out.addNumber(`"reserved":`, heap.Amount(p.life.Reserved()))
+	x.out.addNumber(`"reserved":`, heap.NonNegative(p.life.ReservedBytes()))
 	x.out.endEvent()
 }
 
@@ -57,10 +57,10 @@ func (x *trace) writeFailedCreate(p *running, r *wire.Record, t *tag) {
 	if e.Outcome() != wire.OutcomeFailed || e.CarriedOver() {
 		return
 	}
-	call := stats.FailedCreate(e)
+	call := stats.FailedCreateOf(e)
 	call.Tag = t.name
 	text := call.Sentence(units.FormatLong)
-	if stats.OutOfMemory(e, stats.Device{}) {
+	if stats.IsOutOfMemory(e, stats.Device{}) {
 		call.Status = 0 // one instant for each status of the call site
 		text = "create of " + units.FormatLong(e.Requested()) + " at " + t.name + " failed"
 	}
@@ -69,15 +69,15 @@ func (x *trace) writeFailedCreate(p *running, r *wire.Record, t *tag) {
 	}
 	x.beginFailure(p, r, t, text)
 	x.out.addNumber(`"bytes":`, e.Requested())
-	x.out.addNumber(`"in_use":`, heap.Amount(x.heap.InUse))
-	x.out.addNumber(`"reserved":`, heap.Amount(x.heap.Reserved()))
+	x.out.addNumber(`"in_use":`, heap.NonNegative(x.heap.InUse))
+	x.out.addNumber(`"reserved":`, heap.NonNegative(x.heap.ReservedBytes()))
 	x.out.addStatus(wire.CreateStatus(e))
 	x.out.endEvent()
 }
 
 // writeFailedCall writes an instant when a call site's call fails with a status for the first time.
 func (x *trace) writeFailedCall(p *running, r *wire.Record) {
-	t, call := p.tag(r.AsDiag().Tag()), stats.CallFailed(r)
+	t, call := p.tag(r.AsDiag().Tag()), stats.FailedCallOf(r)
 	if !t.chosen || !t.isNewFailure(&call) {
 		return
 	}

@@ -106,7 +106,7 @@ func (l *Live) writeFirstFacts(facts *Facts) error {
 // Append takes a record. It is in the file after the fourth call of Flush at the latest.
 func (l *Live) Append(r *wire.Record) error {
 	l.noteNames(r)
-	if l.next == len(l.held) && l.namesKnown(r) {
+	if l.next == len(l.held) && l.areNamesKnown(r) {
 		l.trace.takeRecord(r)
 		return l.err()
 	}
@@ -121,7 +121,7 @@ func (l *Live) Append(r *wire.Record) error {
 func (l *Live) writeWaiting(late func(*held) bool) {
 	for ; l.next < len(l.held); l.next++ {
 		h := &l.held[l.next]
-		if !l.namesKnown(&h.record) {
+		if !l.areNamesKnown(&h.record) {
 			if !late(h) {
 				break
 			}
@@ -182,8 +182,8 @@ func (l *Live) frameName(r *wire.Record) string {
 	return ""
 }
 
-// namesKnown reports whether the names that a record needs are known.
-func (l *Live) namesKnown(r *wire.Record) bool {
+// areNamesKnown reports whether the names that a record needs are known.
+func (l *Live) areNamesKnown(r *wire.Record) bool {
 	site := neededTag(r)
 	if site == 0 {
 		return true

@@ -119,7 +119,7 @@ func (x *trace) takeRecord(r *wire.Record) {
 	}
 	if !r.CarriedOver() {
 		// The values until now are those when the counters were due.
-		x.countersBefore(p, max(x.heap.Now(), r.Time))
+		x.writeCountersBefore(p, max(x.heap.Now(), r.Time))
 		x.showCall(p, r)
 	}
 	if x.style.isLean() && r.Kind == wire.KindRelease && p.life.InUse > p.counters.most {
@@ -142,7 +142,7 @@ func (x *trace) takeRecord(r *wire.Record) {
 	default:
 	}
 	p.counters.changed = p.counters.changed || before != p.life.Gauges || hits != p.life.Hits+p.life.Misses
-	x.countersAfter(p, r.CarriedOver())
+	x.writeCountersAfter(p, r.CarriedOver())
 }
 
 // showCall shows a record itself, without its effects on objects and blocks.
@@ -159,7 +159,7 @@ func (x *trace) showCall(p *running, r *wire.Record) {
 	case wire.KindKernel:
 		p.kernels.Add(r.AsKernel().Kernel(), r.Payload)
 	case wire.KindDiag:
-		if r.AsDiag().Diag().Finding() {
+		if r.AsDiag().Diag().IsFinding() {
 			x.writeMistake(p, r)
 			return
 		}
@@ -195,8 +195,8 @@ func (x *trace) showCarried(r *wire.Record) {
 	}
 }
 
-// Allocated implements heap.Observer.
-func (x *trace) Allocated(process *heap.Process, o *heap.Object, _ *heap.Block) {
+// ObjectAllocated implements heap.Observer.
+func (x *trace) ObjectAllocated(process *heap.Process, o *heap.Object, _ *heap.Block) {
 	p := x.process(process.Number)
 	if o.Owns && x.style == packed {
 		p.tag(o.Tag).addInUse(int64(o.Granted))
@@ -219,8 +219,8 @@ func (x *trace) beginLifetime(p *running, o *heap.Object) {
 	x.showObject(p, o, t)
 }
 
-// Freed implements heap.Observer.
-func (x *trace) Freed(process *heap.Process, o *heap.Object, how heap.How) {
+// MemoryFreed implements heap.Observer.
+func (x *trace) MemoryFreed(process *heap.Process, o *heap.Object, how heap.How) {
 	if how == heap.Leaked {
 		x.report.Leaks++
 	}
@@ -242,8 +242,8 @@ func (x *trace) Freed(process *heap.Process, o *heap.Object, how heap.How) {
 	x.hideObject(p, o, t, how)
 }
 
-// Pooled implements heap.Observer.
-func (x *trace) Pooled(process *heap.Process, b *heap.Block) {
+// BlockPooled implements heap.Observer.
+func (x *trace) BlockPooled(process *heap.Process, b *heap.Block) {
 	p := x.process(process.Number)
 	if b.State == heap.Cached {
 		p.counters.free.Add(b.Size)
@@ -257,13 +257,13 @@ func (x *trace) Pooled(process *heap.Process, b *heap.Block) {
 	}
 }
 
-// Cooled implements heap.Observer.
-func (x *trace) Cooled(process *heap.Process, b *heap.Block) {
+// BlockCooled implements heap.Observer.
+func (x *trace) BlockCooled(process *heap.Process, b *heap.Block) {
 	x.process(process.Number).counters.free.Add(b.Size)
 }
 
-// Unpooled implements heap.Observer.
-func (x *trace) Unpooled(process *heap.Process, b *heap.Block, how heap.How) {
+// BlockUnpooled implements heap.Observer.
+func (x *trace) BlockUnpooled(process *heap.Process, b *heap.Block, how heap.How) {
 	p := x.process(process.Number)
 	if b.State == heap.Cached {
 		p.counters.free.Remove(b.Size)
@@ -293,6 +293,6 @@ func (x *trace) endLifetimes() {
 			how = heap.Cut
 		}
 		x.writeCounters(p, p.last)
-		x.heap.EndAt(p.life, how, p.last)
+		x.heap.EndObjectsAt(p.life, how, p.last)
 	}
 }

@@ -82,7 +82,7 @@ func (s *survey) noteEvent(p *surveyed, r *wire.Record) {
 			s.begin = r.Time
 		}
 		s.happened = true
-		if r.Kind != wire.KindEvict && (r.Kind != wire.KindDiag || r.AsDiag().Diag().Finding()) {
+		if r.Kind != wire.KindEvict && (r.Kind != wire.KindDiag || r.AsDiag().Diag().IsFinding()) {
 			p.threads[r.Thread] = struct{}{}
 		}
 	}

@@ -110,7 +110,7 @@ func (p *surveyed) thread(tid uint32) uint64 {
 }
 
 // addCreated adds what a create was granted to its tag.
-func (p *surveyed) addCreated(e wire.CreateView) { p.tag(e.Tag()).bytes += e.Served() }
+func (p *surveyed) addCreated(e wire.CreateView) { p.tag(e.Tag()).bytes += e.ServedBytes() }
 
 // namesOfLargest returns the names of the n tags with the most bytes, in all processes together.
 func (s *survey) namesOfLargest(n int) map[string]bool {

@@ -122,18 +122,18 @@ type Subject struct {
 	*analysis.Evidence // of a run; nil of a process
 }
 
-// Run returns a run that is known by a snapshot.
-func Run(s *stats.Snapshot) *Subject { return subjectOf(analysis.Seen(s)) }
+// SubjectOfRun returns a run that is known by a snapshot.
+func SubjectOfRun(s *stats.Snapshot) *Subject { return subjectOf(analysis.EvidenceOfSnapshot(s)) }
 
-// Recorded returns a run that is known by its recording.
-func Recorded(a *analysis.Analysis) *Subject { return subjectOf(a.Evidence()) }
+// SubjectOfRecording returns a run that is known by its recording.
+func SubjectOfRecording(a *analysis.Analysis) *Subject { return subjectOf(a.Evidence()) }
 
 func subjectOf(e *analysis.Evidence) *Subject {
-	return &Subject{Totals: &e.Run.Totals, Began: e.Run.Started, Ended: e.Run.Ended(), Evidence: e}
+	return &Subject{Totals: &e.Run.Totals, Began: e.Run.Started, Ended: e.Run.EndTime(), Evidence: e}
 }
 
-// Process returns a process of a snapshot that was made at a time.
-func Process(p *stats.Process, now uint64) *Subject {
+// SubjectOfProcess returns a process of a snapshot that was made at a time.
+func SubjectOfProcess(p *stats.Process, now uint64) *Subject {
 	ended := p.Ended
 	if ended == 0 {
 		ended = now
@@ -150,8 +150,8 @@ type Value struct {
 	Why    string           // it is unknown, if there is a reason
 }
 
-// Known reports whether there is a value.
-func (v Value) Known() bool { return v.Why == "" }
+// IsKnown reports whether there is a value.
+func (v Value) IsKnown() bool { return v.Why == "" }
 
 func countValue(n uint64) Value { return Value{Number: float64(n), Exact: n} }
 
@@ -171,23 +171,23 @@ func (f *Figure) Sentence() string {
 	return text + "."
 }
 
-// Of returns the figure of a run or process.
-func (f *Figure) Of(s *Subject) Value { return f.get(s) }
+// ValueOf returns the figure of a run or process.
+func (f *Figure) ValueOf(s *Subject) Value { return f.get(s) }
 
-// Parts calls take with each part of the figure of a run or process.
-func (f *Figure) Parts(s *Subject, take func(part string, n uint64)) { f.parts(s, take) }
+// EachPart calls take with each part of the figure of a run or process.
+func (f *Figure) EachPart(s *Subject, take func(part string, n uint64)) { f.parts(s, take) }
 
-// OfSite returns the figure of a call site of a run.
-func (f *Figure) OfSite(run *Subject, t *stats.Tag) Value { return f.site(run, t) }
+// ValueOfSite returns the figure of a call site of a run.
+func (f *Figure) ValueOfSite(run *Subject, t *stats.Tag) Value { return f.site(run, t) }
 
-// OfShare returns the figure of a share of the memory.
-func (f *Figure) OfShare(s *stats.Share) Value { return f.share(s) }
+// ValueOfShare returns the figure of a share of the memory.
+func (f *Figure) ValueOfShare(s *stats.Share) Value { return f.share(s) }
 
-// ForSites reports whether call sites have the figure.
-func (f *Figure) ForSites() bool { return f.site != nil }
+// IsForSites reports whether call sites have the figure.
+func (f *Figure) IsForSites() bool { return f.site != nil }
 
-// All returns the table. The caller does not change it.
-func All() []*Figure { return table }
+// AllFigures returns the table. The caller does not change it.
+func AllFigures() []*Figure { return table }
 
 // table is filled as the rows are initialised, in their order.
 var table []*Figure

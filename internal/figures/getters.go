@@ -21,8 +21,8 @@ func (s *Subject) poolRate(rate float64, requests uint64) Value {
 	return v
 }
 
-// valueOfUses returns a figure that needs the commands.
-func (s *Subject) valueOfUses(n uint64) Value {
+// useValue returns a figure that needs the commands.
+func (s *Subject) useValue(n uint64) Value {
 	if s.Uses == 0 {
 		return unknownValue(noUses)
 	}
@@ -38,7 +38,7 @@ func (s *Subject) sumLeaks(site string, of func(*analysis.Leak) uint64) Value {
 		return unknownValue(goesOn)
 	}
 	var sum uint64
-	if s.Run.HeldAtExit() {
+	if s.Run.WasHeldAtExit() {
 		return countValue(0)
 	}
 	for i := range s.Leaks {
@@ -101,7 +101,7 @@ func bufferGrowth(s *Subject) Value {
 	}
 	most := math.Inf(-1)
 	for _, p := range phases {
-		most = max(most, float64(p.Grown()))
+		most = max(most, float64(p.MedianGrowth()))
 	}
 	return Value{Number: most}
 }
@@ -138,7 +138,7 @@ func (s *Subject) medianCost(of func(*analysis.Analysis) *analysis.CostCurve) Va
 func countMistakes(s *Subject) Value {
 	certain := s.Run.OtherFindings
 	for i := range s.Run.Findings {
-		if s.Run.Findings[i].Certain() {
+		if s.Run.Findings[i].IsCertain() {
 			certain++
 		}
 	}
@@ -159,11 +159,11 @@ func splitStatuses(s *Subject, take func(string, uint64)) {
 	counts := map[string]uint64{"-4": 0, "-5": 0, "-6": 0, "-61": 0, "other": s.Failures}
 	for _, f := range s.FailedWith {
 		if f.Count > 0 {
-			counts[f.Code()] = f.Count
+			counts[f.CodeText()] = f.Count
 			counts["other"] -= min(counts["other"], f.Count)
 		}
 	}
-	takeAll(counts, take)
+	takeSorted(counts, take)
 }
 
 func splitDirections(s *Subject, take func(string, uint64)) {
@@ -177,7 +177,7 @@ func splitFindings(s *Subject, take func(string, uint64)) {
 	for i := range s.Run.Findings {
 		counts[s.Run.Findings[i].Kind.String()] += s.Run.Findings[i].Count
 	}
-	takeAll(counts, take)
+	takeSorted(counts, take)
 }
 
 func splitSources(s *Subject, take func(string, uint64)) {
@@ -185,7 +185,7 @@ func splitSources(s *Subject, take func(string, uint64)) {
 	for i := range s.Run.Machine {
 		counts[s.Run.Machine[i].Source.String()] += s.Run.Machine[i].Bytes
 	}
-	takeAll(counts, take)
+	takeSorted(counts, take)
 }
 
 func splitLeftOut(s *Subject, take func(string, uint64)) {
@@ -193,7 +193,7 @@ func splitLeftOut(s *Subject, take func(string, uint64)) {
 	take("files", s.Run.Nameless)
 }
 
-func takeAll(counts map[string]uint64, take func(string, uint64)) {
+func takeSorted(counts map[string]uint64, take func(string, uint64)) {
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		take(name, counts[name])
 	}

@@ -40,7 +40,7 @@ func (m Members) MarshalJSON() ([]byte, error) {
 			continue
 		}
 		b.WriteString("," + strconv.Quote(f.Key) + ":")
-		value, err := f.json(m.value(f))
+		value, err := f.encodeJSON(m.value(f))
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +51,7 @@ func (m Members) MarshalJSON() ([]byte, error) {
 	return text, nil
 }
 
-func (f *Figure) json(v Value) ([]byte, error) {
+func (f *Figure) encodeJSON(v Value) ([]byte, error) {
 	switch f.Unit {
 	case Rate:
 		return json.Marshal(v.Number)

@@ -40,9 +40,9 @@ func TestReference(t *testing.T) {
 func reference() string {
 	var b strings.Builder
 	b.WriteString("| figure | meaning | unit | better | of processes | JSON | rule | Prometheus | lake | diff | unknown |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
-	for _, f := range figures.All() {
+	for _, f := range figures.AllFigures() {
 		rule := code(f.Rule)
-		if f.ForSites() && f.Rule != "" {
+		if f.IsForSites() && f.Rule != "" {
 			rule += " *"
 		}
 		metric := code(f.Metric)
@@ -69,7 +69,7 @@ func code(name string) string {
 // TestEachRowHasNameAndGetter: each row has a name, a meaning and a getter for each scope in which it stands, and no two share a name.
 func TestEachRowHasNameAndGetter(t *testing.T) {
 	seen := map[string]bool{}
-	for _, f := range figures.All() {
+	for _, f := range figures.AllFigures() {
 		for kind, name := range map[string]string{"name": f.Name, "key": f.Key, "rule": f.Rule, "metric": f.Metric, "column": f.Lake} {
 			if name == "" {
 				continue
@@ -87,7 +87,7 @@ func TestEachRowHasNameAndGetter(t *testing.T) {
 			t.Errorf("%s: the key is %q in the scopes %b", f.Name, f.Key, f.Scopes)
 		case f.Rule != "" && !strings.HasPrefix(f.Rule, rule):
 			t.Errorf("%s: the rule is %s, and %s is better", f.Name, f.Rule, f.Better)
-		case f.Scopes&figures.InSite != 0 && !f.ForSites():
+		case f.Scopes&figures.InSite != 0 && !f.IsForSites():
 			t.Errorf("%s: call sites lack it", f.Name)
 		}
 	}

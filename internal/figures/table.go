@@ -60,7 +60,7 @@ var (
 	})
 	Reserved = addFigure(Figure{
 		Name: "reserved", Meaning: "in use + cached + cooling: what the driver has given out", Unit: Bytes, Better: Less, Metric: "reserved_bytes",
-		get: func(s *Subject) Value { return countValue(s.Totals.Reserved()) },
+		get: func(s *Subject) Value { return countValue(s.Totals.ReservedBytes()) },
 	})
 	PeakInUse = addFigure(Figure{
 		Name: "peak in use", Column: "peak", Meaning: "the most in use at one time", Unit: Bytes, Better: Less, Together: Peak,
@@ -111,30 +111,30 @@ var (
 	ReleasedInFlight = addFigure(Figure{
 		Name: "released in flight", Meaning: "given back to the driver before the program had waited for the commands that use it: the driver may hold it until they end",
 		Unit: Bytes, Better: Less, Unknown: noUses, Key: "released_in_flight", Scopes: InRun | InProcess, Metric: "released_in_flight_bytes",
-		get: func(s *Subject) Value { return s.valueOfUses(s.InFlight.Now) },
+		get: func(s *Subject) Value { return s.useValue(s.InFlight.Now) },
 	})
 	PeakReleasedInFlight = addFigure(Figure{
 		Name: "peak released in flight", Meaning: "the most released in flight at one time", Unit: Bytes, Better: Less, Together: Peak, Unknown: noUses,
 		Key: "peak_released_in_flight", Scopes: InRun | InProcess, Rule: "max_peak_released_in_flight",
 		Metric: "peak_released_in_flight_bytes", Lake: "peak_released_in_flight",
-		get: func(s *Subject) Value { return s.valueOfUses(s.InFlight.Peak) },
+		get: func(s *Subject) Value { return s.useValue(s.InFlight.Peak) },
 	})
 	ReleasesInFlight = addFigure(Figure{
 		Name: "releases in flight", Column: "in flight", Meaning: "releases of such memory", Unit: Count, Better: Less, Unknown: noUses,
 		Key: "releases_in_flight", Scopes: InRun | InProcess | InSite, Metric: "releases_in_flight_total", Lake: "releases_in_flight",
-		get:  func(s *Subject) Value { return s.valueOfUses(s.InFlight.Releases) },
+		get:  func(s *Subject) Value { return s.useValue(s.InFlight.Releases) },
 		site: func(_ *Subject, t *stats.Tag) Value { return countValue(t.InFlight.Releases) },
 	})
 	BytesReleasedInFlight = addFigure(Figure{
 		Name: "bytes released in flight", Column: "bytes", Meaning: "sum of what these releases gave back", Unit: Bytes, Better: Less, Unknown: noUses,
 		Key: "bytes_released_in_flight", Scopes: InRun | InProcess | InSite, Metric: "bytes_released_in_flight_total", Lake: "bytes_released_in_flight",
-		get:  func(s *Subject) Value { return s.valueOfUses(s.InFlight.Bytes) },
+		get:  func(s *Subject) Value { return s.useValue(s.InFlight.Bytes) },
 		site: func(_ *Subject, t *stats.Tag) Value { return countValue(t.InFlight.Bytes) },
 	})
 	BetweenDevices = addFigure(Figure{
 		Name: "between devices", Meaning: "contents that a command needed on one device when only others of the context had them", Unit: Bytes, Better: Less,
 		Unknown: noUses, Lake: "between_devices",
-		get: func(s *Subject) Value { return s.valueOfUses(s.Totals.BetweenDevices) },
+		get: func(s *Subject) Value { return s.useValue(s.Totals.BetweenDevices) },
 	})
 	LiveBuffers = addFigure(Figure{
 		Name: "live buffers", Column: "live", Meaning: "memory objects that the program holds", Unit: Count, Better: Less,

@@ -136,9 +136,9 @@ func (k *known) shareText(text string) string {
 
 // Read reads all records in folders. It skips a file that is no record and names it in Bad. A process takes some KiB of
 // memory. All together take at most what a session may take: further records are in Bad, too.
-func Read(dirs ...string) (*Log, error) { return read(budget.Session/2, dirs...) }
+func Read(dirs ...string) (*Log, error) { return readFolders(budget.Session/2, dirs...) }
 
-func read(most int64, dirs ...string) (*Log, error) {
+func readFolders(most int64, dirs ...string) (*Log, error) {
 	var paths []string
 	seen := map[string]bool{} // by name: a copy is the same record
 	for _, dir := range dirs {
@@ -155,7 +155,7 @@ func read(most int64, dirs ...string) (*Log, error) {
 	}
 	keep := budget.New(most)
 	k := &known{
-		keep: keep, names: keep.Part(most / 4), seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		keep: keep, names: keep.NewPart(most / 4), seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
 		frames: map[siteKey][]wire.FlightFrame{}, texts: map[string]string{},
 	}
 	records := make([]record, len(paths))
@@ -176,7 +176,7 @@ func read(most int64, dirs ...string) (*Log, error) {
 // ReadProcess reads the record in a file. The error says what is wrong with it.
 func ReadProcess(path string) (p Process, err error) {
 	b := new(buffers)
-	if err = b.parse(path); err == nil {
+	if err = b.parseFile(path); err == nil {
 		p = newProcess(&b.flight)
 	}
 	return p, err
@@ -190,7 +190,7 @@ type buffers struct {
 }
 
 func (b *buffers) read(path string) record {
-	err := b.parse(path)
+	err := b.parseFile(path)
 	sites := 0
 	for sites < len(b.flight.Sites) && b.flight.Sites[sites].Counts.Creates+b.flight.Sites[sites].Counts.Failed > 0 {
 		sites++
@@ -212,7 +212,7 @@ func (b *buffers) read(path string) record {
 	return r
 }
 
-func (b *buffers) parse(path string) error {
+func (b *buffers) parseFile(path string) error {
 	n, err := b.loadFile(path)
 	if err == nil {
 		err = wire.ParseFlight(b.file[:n], &b.flight)
@@ -236,19 +236,20 @@ func (b *buffers) loadFile(path string) (int, error) {
 	return n, errors.Join(err, file.Close())
 }
 
-func text(field []byte) string { return callsite.Clean(wire.FlightText(field)) }
+func cleanField(field []byte) string { return callsite.CleanText(wire.FlightText(field)) }
 
 // programOf returns the name of the program, as recordings have it.
 func programOf(f *wire.Flight) string {
 	words := strings.Split(string(bytes.TrimRight(f.Arguments[:], "\x00")), "\x00")
-	return units.ProgramName(callsite.Clean([]byte(wire.ProgramNameOf(text(f.Program[:]), words[1:]))))
+	return units.ProgramName(callsite.CleanText([]byte(wire.ProgramNameOf(cleanField(f.Program[:]), words[1:]))))
 }
 
 func newProcess(f *wire.Flight) Process {
 	p := Process{
-		Host: text(f.Host[:]), PID: f.Pid, UID: f.Uid, Program: programOf(f), Path: text(f.Program[:]),
-		Device: text(f.Device[:]), Driver: text(f.Driver[:]), Job: text(f.Job[:]), Step: text(f.Step[:]), Rank: text(f.Rank[:]),
-		Labels: text(f.Labels[:]), Started: f.Started, Seconds: units.Seconds(f.Started, f.Ended),
+		Host: cleanField(f.Host[:]), PID: f.Pid, UID: f.Uid, Program: programOf(f), Path: cleanField(f.Program[:]),
+		Device: cleanField(f.Device[:]), Driver: cleanField(f.Driver[:]), Job: cleanField(f.Job[:]), Step: cleanField(f.Step[:]),
+		Rank:   cleanField(f.Rank[:]),
+		Labels: cleanField(f.Labels[:]), Started: f.Started, Seconds: units.SecondsBetween(f.Started, f.Ended),
 		Status: f.Status, Signal: f.Signal, Counts: f.Total,
 		Failures: map[string]uint64{}, Findings: map[string]uint64{},
 	}
@@ -308,13 +309,13 @@ func collectSites(records []record, k *known) *Log {
 		log.Sites = append(log.Sites, *s)
 	}
 	slices.SortFunc(log.Sites, func(a, b Site) int {
-		return cmp.Or(cmp.Compare(a.Program, b.Program), cmp.Compare(a.Job, b.Job), -cmp.Compare(countIf(a.All), countIf(b.All)),
+		return cmp.Or(cmp.Compare(a.Program, b.Program), cmp.Compare(a.Job, b.Job), -cmp.Compare(oneIf(a.All), oneIf(b.All)),
 			-cmp.Compare(a.SpreadOf(Peak).Max, b.SpreadOf(Peak).Max), cmp.Compare(a.Name, b.Name))
 	})
 	return log
 }
 
-func countIf(all bool) int {
+func oneIf(all bool) int {
 	if all {
 		return 1
 	}

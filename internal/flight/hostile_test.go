@@ -42,7 +42,7 @@ func TestForgedRecords(t *testing.T) {
 	for _, most := range []int64{most, most / 16} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		log, err := read(most, dir)
+		log, err := readFolders(most, dir)
 		runtime.ReadMemStats(&after)
 		if err != nil {
 			t.Fatal(err)

@@ -100,10 +100,10 @@ func (h *Heap) switchTo(number uint32) *Process {
 
 // Processes returns all processes by their numbers, without those that were folded.
 func (h *Heap) Processes() []*Process {
-	return slices.SortedFunc(slices.Values(h.processes), byNumber)
+	return slices.SortedFunc(slices.Values(h.processes), compareNumbers)
 }
 
-func byNumber(a, b *Process) int { return cmp.Compare(a.Number, b.Number) }
+func compareNumbers(a, b *Process) int { return cmp.Compare(a.Number, b.Number) }
 
 // Now returns the time in CLOCK_MONOTONIC ns: that of the latest record that is Timed, or of Advance.
 func (h *Heap) Now() uint64 { return h.now }
@@ -121,7 +121,7 @@ func (h *Heap) Advance(time uint64) {
 // Apply applies one record and returns its process; nil: the record concerns all processes, or there are too many. Any
 // record is allowed: records that make no sense are ignored or counted in Unknown. The record may be reused afterwards.
 func (h *Heap) Apply(r *wire.Record) *Process {
-	if r.Timed() || h.now == 0 {
+	if r.IsTimed() || h.now == 0 {
 		h.Advance(r.Time)
 	}
 	if r.Kind == wire.KindLost {
@@ -184,7 +184,7 @@ func (h *Heap) applyCreate(p *Process, thread uint32, c wire.CreateView) {
 	}
 	carriedOver := c.CarriedOver()
 	if !carriedOver {
-		switch c.Judged() {
+		switch c.JudgedOutcome() {
 		case wire.OutcomeHit:
 			p.Hits++
 		case wire.OutcomeMiss:
@@ -202,7 +202,7 @@ func (h *Heap) applyCreate(p *Process, thread uint32, c wire.CreateView) {
 	*o = Object{} // in place: a literal with fields would be made on the stack and copied, which stalls
 	o.Place, o.Owns, o.CarriedOver = place, HasMemory(c), carriedOver
 	o.ID, o.Block, o.Parent, o.Tag, o.Thread = c.Object(), c.Block(), c.Parent(), c.Tag(), thread
-	o.Size, o.Granted, o.Started = c.Requested(), c.Served(), c.Time()
+	o.Size, o.Granted, o.Started = c.Requested(), c.ServedBytes(), c.Time()
 	o.Duration, o.Cost, o.Scope, o.Access, o.Shape = c.Duration(), c.Cost(), c.Scope(), c.Access(), c.Shape()
 	o.Memory, o.Outcome, o.Reason, o.Route = c.Memory(), c.Outcome(), c.Reason(), c.Route()
 	o.NeedsBlock, o.SubAllocation, o.Alternative = c.NeedsBlock(), c.SubAllocation(), c.Arm()
@@ -216,7 +216,7 @@ func (h *Heap) applyCreate(p *Process, thread uint32, c wire.CreateView) {
 	h.Live++
 	h.addToGauges(p, o, 1)
 	for _, x := range h.observers {
-		x.Allocated(p, o, b)
+		x.ObjectAllocated(p, o, b)
 	}
 }
 
@@ -314,7 +314,7 @@ func (h *Heap) applyCooled(p *Process, c wire.CooledView) {
 		b.State = Cached
 		h.countInGauges(p, b, 1)
 		for _, x := range h.observers {
-			x.Cooled(p, b)
+			x.BlockCooled(p, b)
 		}
 	default: // it has cooled before
 	}

@@ -9,7 +9,7 @@ func (h *Heap) noteReleased(p *Process, o *Object, how How) {
 	p.Live--
 	h.Live--
 	for _, x := range h.observers {
-		x.Released(p, o, how)
+		x.ObjectReleased(p, o, how)
 	}
 }
 
@@ -21,7 +21,7 @@ func (h *Heap) endUse(p *Process, o *Object, how How) {
 	o.freed = true
 	h.addToGauges(p, o, -1)
 	for _, x := range h.observers {
-		x.Freed(p, o, how)
+		x.MemoryFreed(p, o, how)
 	}
 }
 
@@ -110,7 +110,7 @@ func (h *Heap) endBlock(p *Process, b *Block, how How) {
 	h.leavePool(p, b, how)
 	h.countRoom(p, b, 1)
 	for _, x := range h.observers {
-		x.Gone(p, b)
+		x.BlockGone(p, b)
 	}
 	p.blocks.Remove(b.ID)
 	b.gone = true
@@ -126,7 +126,7 @@ func (h *Heap) enterPool(p *Process, b *Block, carriedOver bool, time uint64) {
 	}
 	h.countInGauges(p, b, 1)
 	for _, x := range h.observers {
-		x.Pooled(p, b)
+		x.BlockPooled(p, b)
 	}
 }
 
@@ -137,7 +137,7 @@ func (h *Heap) leavePool(p *Process, b *Block, how How) {
 	}
 	h.countInGauges(p, b, -1)
 	for _, x := range h.observers {
-		x.Unpooled(p, b, how)
+		x.BlockUnpooled(p, b, how)
 	}
 	b.State = InUse
 }

@@ -28,7 +28,7 @@ func (h *Heap) applyExit(p *Process, gone bool) {
 		h.ended++
 		h.leaving = append(h.leaving, p)
 	}
-	h.due = min(h.due, p.leavesAt())
+	h.due = min(h.due, p.leaveTime())
 	h.endProcesses()
 }
 
@@ -39,8 +39,8 @@ func (h *Heap) ProcessEnded(number uint32) {
 	}
 }
 
-// leavesAt returns when the memory of a process that ended may leave.
-func (p *Process) leavesAt() uint64 {
+// leaveTime returns when the memory of a process that ended may leave.
+func (p *Process) leaveTime() uint64 {
 	if p.gone {
 		return 0
 	}
@@ -60,13 +60,13 @@ func (h *Heap) removeDueMemory() {
 		return
 	}
 	h.due = never
-	slices.SortFunc(h.leaving, byNumber)
+	slices.SortFunc(h.leaving, compareNumbers)
 	h.leaving = slices.DeleteFunc(h.leaving, func(p *Process) bool {
-		if h.now >= p.leavesAt() {
+		if h.now >= p.leaveTime() {
 			h.removeMemory(p)
 			return true
 		}
-		h.due = min(h.due, p.leavesAt())
+		h.due = min(h.due, p.leaveTime())
 		return false
 	})
 }
@@ -74,25 +74,25 @@ func (h *Heap) removeDueMemory() {
 // removeMemory removes the memory of a process from the heap.
 func (h *Heap) removeMemory(p *Process) {
 	for _, x := range h.observers {
-		x.Leaving(p)
+		x.ProcessLeaving(p)
 	}
 	gauges, population := p.Gauges, p.Population
-	h.End(p, Leaked)
+	h.EndObjects(p, Leaked)
 	p.objects.Shrink()
 	p.blocks.Shrink()
 	p.Gauges, p.Population, p.Left = gauges, population, true
 	p.work = work{}
 	for _, x := range h.observers {
-		x.Left(p)
+		x.ProcessLeft(p)
 	}
 }
 
-// End ends the objects of a process, for the reason how, and its blocks in the pool as Open.
-func (h *Heap) End(p *Process, how How) { h.EndAt(p, how, h.now) }
+// EndObjects ends the objects of a process, for the reason how, and its blocks in the pool as Open.
+func (h *Heap) EndObjects(p *Process, how How) { h.EndObjectsAt(p, how, h.now) }
 
-// EndAt is End at a time, which becomes Now even if it is earlier. So callers can end processes one after the other, each at the
+// EndObjectsAt is End at a time, which becomes Now even if it is earlier. So callers can end processes one after the other, each at the
 // time of its last record.
-func (h *Heap) EndAt(p *Process, how How, time uint64) {
+func (h *Heap) EndObjectsAt(p *Process, how How, time uint64) {
 	h.now = time
 	for _, o := range p.Objects() {
 		h.endUse(p, o, how)

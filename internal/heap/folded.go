@@ -29,7 +29,7 @@ func (h *Heap) foldLeftProcesses() bool {
 		return false
 	}
 	for _, x := range h.observers {
-		x.Folded(list)
+		x.ProcessesFolded(list)
 	}
 	for _, p := range list {
 		delete(h.numbers, p.Number)

@@ -14,63 +14,63 @@ import (
 // Observer sees each change. Its arguments are valid and up to date during the call only: the places of objects and
 // blocks are used again. Embed Base and implement the methods that you need.
 type Observer interface {
-	// Allocated reports an object that the program got, and the block that serves it, nil when it is not pooled.
-	Allocated(p *Process, o *Object, b *Block)
-	// Released reports that the program gave up its last reference (Released), or that it never will (all others). It
+	// ObjectAllocated reports an object that the program got, and the block that serves it, nil when it is not pooled.
+	ObjectAllocated(p *Process, o *Object, b *Block)
+	// ObjectReleased reports that the program gave up its last reference (Released), or that it never will (all others). It
 	// comes once for each Allocated.
-	Released(p *Process, o *Object, how How)
-	// Freed reports that the memory of an object is no longer the program's. It comes once for each Allocated: after
+	ObjectReleased(p *Process, o *Object, how How)
+	// MemoryFreed reports that the memory of an object is no longer the program's. It comes once for each Allocated: after
 	// Released when sub-objects kept the memory, before it when the block was reused while the release was on its way.
-	Freed(p *Process, o *Object, how How)
-	// Pooled reports a block that has become free in the pool, cached or cooling, or a new slab.
-	Pooled(p *Process, b *Block)
-	// Cooled reports a block in the pool that was cooling and is now cached.
-	Cooled(p *Process, b *Block)
-	// Unpooled ends what Pooled began.
-	Unpooled(p *Process, b *Block, how How)
-	// Gone reports the end of a block. Unpooled and Freed come before it, where they apply.
-	Gone(p *Process, b *Block)
-	// Leaving reports that all memory of a process that ended leaves the heap now, and Left that it has left. Between the two,
+	MemoryFreed(p *Process, o *Object, how How)
+	// BlockPooled reports a block that has become free in the pool, cached or cooling, or a new slab.
+	BlockPooled(p *Process, b *Block)
+	// BlockCooled reports a block in the pool that was cooling and is now cached.
+	BlockCooled(p *Process, b *Block)
+	// BlockUnpooled ends what Pooled began.
+	BlockUnpooled(p *Process, b *Block, how How)
+	// BlockGone reports the end of a block. Unpooled and Freed come before it, where they apply.
+	BlockGone(p *Process, b *Block)
+	// ProcessLeaving reports that all memory of a process that ended leaves the heap now, and Left that it has left. Between the two,
 	// objects and blocks end as Leaked. The process keeps its gauges, see Process.
-	Leaving(p *Process)
-	Left(p *Process)
-	// Folded reports processes that have left and make room for others, see Options.ProcessesMax. After the call the
+	ProcessLeaving(p *Process)
+	ProcessLeft(p *Process)
+	// ProcessesFolded reports processes that have left and make room for others, see Options.ProcessesMax. After the call the
 	// places of the others move up.
-	Folded(list []*Process)
+	ProcessesFolded(list []*Process)
 }
 
 // Base is an Observer that ignores everything.
 type Base struct{}
 
-// Allocated implements Observer.
-func (Base) Allocated(*Process, *Object, *Block) {}
+// ObjectAllocated implements Observer.
+func (Base) ObjectAllocated(*Process, *Object, *Block) {}
 
-// Released implements Observer.
-func (Base) Released(*Process, *Object, How) {}
+// ObjectReleased implements Observer.
+func (Base) ObjectReleased(*Process, *Object, How) {}
 
-// Freed implements Observer.
-func (Base) Freed(*Process, *Object, How) {}
+// MemoryFreed implements Observer.
+func (Base) MemoryFreed(*Process, *Object, How) {}
 
-// Pooled implements Observer.
-func (Base) Pooled(*Process, *Block) {}
+// BlockPooled implements Observer.
+func (Base) BlockPooled(*Process, *Block) {}
 
-// Cooled implements Observer.
-func (Base) Cooled(*Process, *Block) {}
+// BlockCooled implements Observer.
+func (Base) BlockCooled(*Process, *Block) {}
 
-// Unpooled implements Observer.
-func (Base) Unpooled(*Process, *Block, How) {}
+// BlockUnpooled implements Observer.
+func (Base) BlockUnpooled(*Process, *Block, How) {}
 
-// Gone implements Observer.
-func (Base) Gone(*Process, *Block) {}
+// BlockGone implements Observer.
+func (Base) BlockGone(*Process, *Block) {}
 
-// Leaving implements Observer.
-func (Base) Leaving(*Process) {}
+// ProcessLeaving implements Observer.
+func (Base) ProcessLeaving(*Process) {}
 
-// Left implements Observer.
-func (Base) Left(*Process) {}
+// ProcessLeft implements Observer.
+func (Base) ProcessLeft(*Process) {}
 
-// Folded implements Observer.
-func (Base) Folded([]*Process) {}
+// ProcessesFolded implements Observer.
+func (Base) ProcessesFolded([]*Process) {}
 
 // How says why something ended.
 type How uint8
@@ -146,9 +146,9 @@ type Object struct {
 	maps    int32  // mappings of the host that are open
 }
 
-// Judged returns the outcome where it says something of the present configuration, else that of memory that no pool serves: see
-// wire.CreateView.Judged.
-func (o *Object) Judged() wire.Outcome {
+// JudgedOutcome returns the outcome where it says something of the present configuration, else that of memory that no pool serves: see
+// wire.CreateView.JudgedOutcome.
+func (o *Object) JudgedOutcome() wire.Outcome {
 	if o.Alternative {
 		return wire.OutcomeDriver
 	}
@@ -196,15 +196,15 @@ type Population struct {
 	Slabs, SlabBytes int64
 }
 
-// Free returns the bytes that are free in the pool. Blocks and slabs count at least 0 each, because records of either may be
+// FreeBytes returns the bytes that are free in the pool. Blocks and slabs count at least 0 each, because records of either may be
 // missing or late.
-func (g *Gauges) Free() uint64 { return Amount(g.Cached) + Amount(g.Room) }
+func (g *Gauges) FreeBytes() uint64 { return NonNegative(g.Cached) + NonNegative(g.Room) }
 
-// Reserved returns the bytes that the driver has given out.
-func (g *Gauges) Reserved() int64 { return g.InUse + g.Cached + g.Cooling + g.Room }
+// ReservedBytes returns the bytes that the driver has given out.
+func (g *Gauges) ReservedBytes() int64 { return g.InUse + g.Cached + g.Cooling + g.Room }
 
-// Amount returns a gauge as it is shown: at least 0.
-func Amount(v int64) uint64 { return uint64(max(v, 0)) }
+// NonNegative returns a gauge as it is shown: at least 0.
+func NonNegative(v int64) uint64 { return uint64(max(v, 0)) }
 
 // Process is one process as far as the records have come. Once its memory has left the heap, the gauges remain as they
 // were.
@@ -266,9 +266,9 @@ func (p *Process) Blocks() []*Block {
 func HasMemory(c wire.CreateView) bool {
 	switch c.Memory() {
 	case wire.MemorySubBuffer, wire.MemoryExternal:
-		return c.Pooled()
+		return c.WasPooled()
 	case wire.MemoryImage:
-		return c.Pooled() || c.Parent() == 0
+		return c.WasPooled() || c.Parent() == 0
 	}
 	return true
 }

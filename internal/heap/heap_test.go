@@ -34,18 +34,18 @@ func (l *ledger) end(key string) {
 	delete(l.open, key)
 }
 
-func (l *ledger) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
+func (l *ledger) ObjectAllocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	l.begin(fmt.Sprint("object ", p.Number, o.ID))
 	l.sum.InUse += owned(o)
 }
 
-func (l *ledger) Freed(p *heap.Process, o *heap.Object, _ heap.How) {
+func (l *ledger) MemoryFreed(p *heap.Process, o *heap.Object, _ heap.How) {
 	l.end(fmt.Sprint("object ", p.Number, o.ID))
 	l.sum.InUse -= owned(o)
 }
 
-func (l *ledger) Pooled(p *heap.Process, b *heap.Block) { l.begin(fmt.Sprint("stay ", b.Serial)) }
-func (l *ledger) Unpooled(p *heap.Process, b *heap.Block, _ heap.How) {
+func (l *ledger) BlockPooled(p *heap.Process, b *heap.Block) { l.begin(fmt.Sprint("stay ", b.Serial)) }
+func (l *ledger) BlockUnpooled(p *heap.Process, b *heap.Block, _ heap.How) {
 	l.end(fmt.Sprint("stay ", b.Serial))
 }
 
@@ -71,7 +71,7 @@ func TestEverythingEndsOnce(t *testing.T) {
 			}
 		}
 		for _, p := range h.Processes() {
-			h.End(p, heap.Leaked)
+			h.EndObjects(p, heap.Leaked)
 			if p.Gauges != (heap.Gauges{}) || len(p.Objects())+len(p.Blocks()) != 0 {
 				t.Errorf("process %d ended with %+v", p.Number, p.Gauges)
 			}
@@ -99,7 +99,7 @@ func FuzzApply(f *testing.F) {
 			h.Apply(&r)
 		}
 		for _, p := range h.Processes() {
-			h.End(p, heap.Open)
+			h.EndObjects(p, heap.Open)
 		}
 		if len(l.bad) > 0 || len(l.open) > 0 {
 			t.Errorf("%q, left open %v", l.bad, l.open)

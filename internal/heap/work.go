@@ -222,7 +222,7 @@ func (p *Process) applySync(r *wire.Record) {
 
 // endLongWait ends a wait of a thread whose next record has come. The command that blocked belongs to the wait.
 func (p *Process) endLongWait(next *wire.Record) {
-	if next.Time == p.work.long.Time || next.Kind.Late() {
+	if next.Time == p.work.long.Time || next.Kind.IsLate() {
 		return
 	}
 	p.work.long.thread = 0

@@ -51,7 +51,7 @@ func (l *Learner) AddRequest(r *allocator.Request) (number uint64) {
 	l.finder.Add(key)
 	number = l.count
 	l.requests[number%window] = request{
-		number: number, key: key, size: r.Size, align: r.Align, most: r.Most(), class: r.Class, tag: r.Tag,
+		number: number, key: key, size: r.Size, align: r.Align, most: r.MaxBlockBytes(), class: r.Class, tag: r.Tag,
 	}
 	l.count++
 	return number

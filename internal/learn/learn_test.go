@@ -65,7 +65,7 @@ func (p *learningPool) request(it item) {
 	}
 	p.pool.Commit(plan)
 	s := p.pool.Stats()
-	p.reserved = max(p.reserved, s.Reserved())
+	p.reserved = max(p.reserved, s.ReservedBytes())
 	p.made++
 	p.ends[p.made-1+it.life] = append(p.ends[p.made-1+it.life], live{plan.Block, p.AddRequest(&req)})
 	if learned, ok := p.NextLayout(); ok {

@@ -74,7 +74,7 @@ func (d *Director) decideProposal(a *experiment.Answer) bool {
 	d.endExperiment("enough is known")
 	switch {
 	case !adopted:
-		d.sayStays(d.process, ": "+sentence)
+		d.sayNotAdopted(d.process, ": "+sentence)
 	case a.Certain:
 		d.sayAuto(d.process, fmt.Sprintf("%s%s %s after the first call: with %s %s", switchesWord, p.Name, d.ageText(), p.Present, sentence))
 	default:
@@ -87,15 +87,15 @@ func (d *Director) decideProposal(a *experiment.Answer) bool {
 
 func (d *Director) ageText() string { return units.Duration(d.now - min(d.now, d.started)) }
 
-// sayStays says that a proposal was not adopted.
-func (d *Director) sayStays(process uint32, why string) {
+// sayNotAdopted says that a proposal was not adopted.
+func (d *Director) sayNotAdopted(process uint32, why string) {
 	if p := d.task.proposal; p != nil {
 		d.sayAuto(process, staysWord+p.Present+why)
 	}
 }
 
 func (d *Director) sayAuto(process uint32, text string) {
-	d.options.Session.Say(process, d.now, autoWord+text)
+	d.options.Session.RecordText(process, d.now, autoWord+text)
 }
 
 // Decisions returns how often auto has decided, and what it said last.

@@ -31,15 +31,15 @@ const (
 
 // Session is what a Director asks of the session. It is called on the goroutine of Take and Flush, and must not wait.
 type Session interface {
-	// Ready reports whether the session can do what follows.
-	Ready() bool
-	// Send gives a process a message, and returns its number, under which it is answered.
-	Send(process uint32, text string) (sequence uint64)
-	// Say puts a DIAG into the run.
-	Say(process uint32, time uint64, text string)
-	// Room returns the bytes of device memory that a process may use beside what it uses, and what it uses at most; 0, 0:
+	// IsReady reports whether the session can do what follows.
+	IsReady() bool
+	// SendMessage gives a process a message, and returns its number, under which it is answered.
+	SendMessage(process uint32, text string) (sequence uint64)
+	// RecordText puts a DIAG into the run.
+	RecordText(process uint32, time uint64, text string)
+	// RoomBytes returns the bytes of device memory that a process may use beside what it uses, and what it uses at most; 0, 0:
 	// unknown.
-	Room(process uint32) (free, used uint64)
+	RoomBytes(process uint32) (free, used uint64)
 }
 
 // Options are what an experiment is about.
@@ -119,11 +119,11 @@ func (d *Director) OfferExperiment() {
 // Stop ends the experiment.
 func (d *Director) Stop() { d.asked.Store(nil) }
 
-// Wanted reports whether an experiment goes on, or would if it could.
-func (d *Director) Wanted() bool { return d.asked.Load() != nil }
+// IsWanted reports whether an experiment goes on, or would if it could.
+func (d *Director) IsWanted() bool { return d.asked.Load() != nil }
 
-// Take takes a record.
-func (d *Director) Take(r *wire.Record) {
+// TakeRecord takes a record.
+func (d *Director) TakeRecord(r *wire.Record) {
 	if d.started == 0 {
 		d.started = r.Time
 	}
@@ -135,7 +135,7 @@ func (d *Director) Take(r *wire.Record) {
 		d.beginSearch()
 	}
 	d.now = max(d.now, r.Time)
-	d.follower.See(r, Held{})
+	d.follower.TakeRecord(r, Held{})
 	switch r.Kind {
 	case wire.KindCreate:
 		if o := r.AsCreate().Outcome(); (o == wire.OutcomeHit || o == wire.OutcomeMiss) && !r.CarriedOver() {
@@ -200,7 +200,7 @@ func (d *Director) findIterations(r *wire.Record) {
 	if c.requests++; c.requests%lookAgain != 0 || c.requests < d.mostRequests() {
 		return
 	}
-	if !d.options.Session.Ready() {
+	if !d.options.Session.IsReady() {
 		return
 	}
 	plan := c.blocks.Plan()
@@ -222,7 +222,7 @@ func (d *Director) currentAlternative() string { return d.task.alternatives[d.tu
 // askForAlternative asks the pool for the alternative.
 func (d *Director) askForAlternative() {
 	d.stage = preparing
-	d.number = d.options.Session.Send(d.process, "arms "+d.currentAlternative())
+	d.number = d.options.Session.SendMessage(d.process, "arms "+d.currentAlternative())
 }
 
 // nextAlternative goes on with the next alternative, if there is one.
@@ -261,11 +261,11 @@ func (d *Director) takeAnswer(r *wire.Record) {
 	case d.stage == preparing && refused && ours:
 		d.refuseOne(d.process, d.currentAlternative(), string(wire.TextBeforeNUL(r.Payload)))
 		d.nextAlternative()
-	case d.stage == preparing && ours && d.follower.Following():
+	case d.stage == preparing && ours && d.follower.IsFollowing():
 		d.stage, d.last, d.arm, d.spent, d.pace = running, Plan{}, experiment.Present, 0, newPace(&d.plan)
 		d.options.Seed++
 		d.order = experiment.NewOrder(d.options.Seed)
-		d.options.Session.Say(d.process, d.now, startWord+d.comparedText())
+		d.options.Session.RecordText(d.process, d.now, startWord+d.comparedText())
 	case d.stage == running && !refused && changesPresent(r):
 		d.endExperiment("the configuration was changed")
 		d.waitForTask()
@@ -312,8 +312,8 @@ func (d *Director) processExited(r *wire.Record) {
 		delete(d.candidates, r.Process)
 	case r.Process != d.process:
 	case d.follower.result.Answer.Looks > 0:
-		d.options.Session.Say(d.process, d.now, endWord+"the program ended")
-		d.sayStays(d.process, ", as the program ended: "+d.follower.result.sentence())
+		d.options.Session.RecordText(d.process, d.now, endWord+"the program ended")
+		d.sayNotAdopted(d.process, ", as the program ended: "+d.follower.result.sentence())
 		if d.turn++; d.turn == len(d.task.alternatives) {
 			d.waitForTask()
 			return
@@ -399,7 +399,7 @@ func (d *Director) announceBlock() {
 	if p.Arm == experiment.Alternative {
 		d.spent += p.Slices * p.sliceLength()
 	}
-	d.options.Session.Say(d.process, d.now, p.text())
+	d.options.Session.RecordText(d.process, d.now, p.text())
 	d.last = p
 }
 
@@ -418,7 +418,7 @@ func (d *Director) slicesPerBlock() uint64 {
 func (d *Director) decideFrom(arm experiment.Arm, from uint64) {
 	if d.arm != arm {
 		d.arm = arm
-		d.options.Session.Send(d.process, fmt.Sprintf("arm %d %d", arm, from))
+		d.options.Session.SendMessage(d.process, fmt.Sprintf("arm %d %d", arm, from))
 	}
 }
 
@@ -439,7 +439,7 @@ func (d *Director) costSoFar(a *experiment.Answer) float64 {
 func (d *Director) endExperiment(why string) {
 	if d.stage == preparing || d.stage == running {
 		d.paid += d.costSoFar(&d.follower.result.Answer)
-		d.options.Session.Send(d.process, "arms")
-		d.options.Session.Say(d.process, d.now, endWord+why)
+		d.options.Session.SendMessage(d.process, "arms")
+		d.options.Session.RecordText(d.process, d.now, endWord+why)
 	}
 }

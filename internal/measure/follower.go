@@ -72,8 +72,8 @@ type block struct {
 	strays   uint64 // of these, which the other arm decided
 }
 
-// Following reports whether records other than LIMIT and DIAG matter.
-func (f *Follower) Following() bool { return f.result.Running }
+// IsFollowing reports whether records other than LIMIT and DIAG matter.
+func (f *Follower) IsFollowing() bool { return f.result.Running }
 
 // Results returns what was found so far; none: there was no experiment, and no user wanted one.
 func (f *Follower) Results() Results {
@@ -83,20 +83,20 @@ func (f *Follower) Results() Results {
 	return append(slices.Clone(f.past), f.result)
 }
 
-// keepLatest remembers the latest result when another begins.
-func (f *Follower) keepLatest(r Result) {
+// beginResult remembers the latest result when another begins.
+func (f *Follower) beginResult(r Result) {
 	if f.result != (Result{}) {
 		f.past = append(f.past, f.result)
 	}
 	f.past = slices.DeleteFunc(f.past, func(old Result) bool {
-		return old.Alternative == r.Alternative && !old.Adopted && (!old.Known() || r.Auto == "")
+		return old.Alternative == r.Alternative && !old.Adopted && (!old.IsKnown() || r.Auto == "")
 	})
 	f.past = f.past[max(0, len(f.past)-resultsMost+1):]
 	f.result = r
 }
 
-// See takes a record. Records other than LIMIT and DIAG matter only while Following. held is the memory of the record's process.
-func (f *Follower) See(r *wire.Record, held Held) {
+// TakeRecord takes a record. Records other than LIMIT and DIAG matter only while Following. held is the memory of the record's process.
+func (f *Follower) TakeRecord(r *wire.Record, held Held) {
 	switch {
 	case r.Kind == wire.KindLimit:
 		f.takeAnswer(r)
@@ -144,7 +144,7 @@ func (f *Follower) takeAnswer(r *wire.Record) {
 			f.endExperiment("")
 		}
 	default:
-		f.keepLatest(Result{Alternative: callsite.Clean([]byte(alternative)), Process: r.Process, Running: true})
+		f.beginResult(Result{Alternative: callsite.CleanText([]byte(alternative)), Process: r.Process, Running: true})
 		*f = Follower{
 			Started: f.Started, Until: f.Until, trial: experiment.New(experiment.Options{Until: f.Until}), next: request + 1,
 			past: f.past, result: f.result, decisions: f.decisions,
@@ -165,7 +165,7 @@ func (f *Follower) noteText(r *wire.Record) {
 	if r.AsDiag().Diag() != wire.DiagMeasure {
 		return
 	}
-	text := callsite.Clean(wire.TextBeforeNUL(r.Payload))
+	text := callsite.CleanText(wire.TextBeforeNUL(r.Payload))
 	if p, ok := parsePlan(text); ok {
 		if f.result.Running && r.Process == f.result.Process && len(f.plans) < plansMax {
 			f.plans = append(f.plans, p)
@@ -190,16 +190,16 @@ func (f *Follower) noteText(r *wire.Record) {
 // takeUnmeasured takes a result without an answer, unless the user has an answer about that alternative.
 func (f *Follower) takeUnmeasured(r *Result) {
 	for _, old := range f.Results() {
-		if old.Alternative == r.Alternative && old.Known() && old.Auto == "" && r.Auto == "" {
+		if old.Alternative == r.Alternative && old.IsKnown() && old.Auto == "" && r.Auto == "" {
 			return
 		}
 	}
-	if f.result.Alternative == r.Alternative && !f.result.Known() {
+	if f.result.Alternative == r.Alternative && !f.result.IsKnown() {
 		f.endExperiment("")
 		f.result.Why, f.result.Auto = r.Why, r.Auto
 		return
 	}
-	f.keepLatest(*r)
+	f.beginResult(*r)
 }
 
 func (f *Follower) endExperiment(why string) {

@@ -50,26 +50,26 @@ func newTarget(until float64, sizes ...uint64) *target {
 	return p
 }
 
-func (p *target) Ready() bool { return true }
+func (p *target) IsReady() bool { return true }
 
-func (p *target) Send(_ uint32, text string) uint64 {
+func (p *target) SendMessage(_ uint32, text string) uint64 {
 	p.sequence++
 	p.inbox = append(p.inbox, message{p.now + p.delay, p.sequence, text})
 	return p.sequence
 }
 
-func (p *target) Say(process uint32, time uint64, text string) {
+func (p *target) RecordText(process uint32, time uint64, text string) {
 	p.said = append(p.said, text)
 	r := wire.DiagFields{Time: time, Diag: wire.DiagMeasure}.Record([]byte(text))
 	r.Process = process
 	p.take(&r)
 }
 
-func (p *target) Room(uint32) (free, used uint64) { return p.free, p.used }
+func (p *target) RoomBytes(uint32) (free, used uint64) { return p.free, p.used }
 
 func (p *target) take(r *wire.Record) {
-	p.second.See(r, Held{1 << 20, 3 << 20})
-	p.director.Take(r)
+	p.second.TakeRecord(r, Held{1 << 20, 3 << 20})
+	p.director.TakeRecord(r)
 }
 
 func (p *target) limit(sequence uint64, status int16, text string) {
@@ -262,7 +262,7 @@ func TestFormerConfiguration(t *testing.T) {
 	known := func(when string, want bool) {
 		t.Helper()
 		results := p.second.Results()
-		if got := results.Known() != nil; got != want || strings.Contains(results.Latest().Text(), since) == want {
+		if got := results.LatestKnown() != nil; got != want || strings.Contains(results.Latest().Text(), since) == want {
 			t.Errorf("%s: known %v, %s", when, got, results.Latest().Text())
 		}
 	}
@@ -291,20 +291,20 @@ func TestEachAlternativeHasItsTurn(t *testing.T) {
 	p.director.options.Alternatives = []string{"none", "slab", "pow2"}
 	p.costs = map[string]float64{"none": 3e6, "slab": 1e6, "pow2": 2.1e6}
 	p.director.Start()
-	for i := 0; p.director.Wanted() && i < 500; i++ {
+	for i := 0; p.director.IsWanted() && i < 500; i++ {
 		p.run(100)
 	}
 	results := p.second.Results()
-	if len(results) != 3 || p.director.Wanted() {
+	if len(results) != 3 || p.director.IsWanted() {
 		t.Fatalf("%+v", results)
 	}
 	for i := range results {
 		r, a := &results[i], &results[i].Answer
-		if want := 2.003e6/(p.costs[r.Alternative]+3e3) - 1; !r.Known() || r.Alternative != p.director.options.Alternatives[i] || a.Low > want || a.High < want {
+		if want := 2.003e6/(p.costs[r.Alternative]+3e3) - 1; !r.IsKnown() || r.Alternative != p.director.options.Alternatives[i] || a.Low > want || a.High < want {
 			t.Errorf("%+v: want %g", r, want)
 		}
 	}
-	if known := results.Known(); known == nil || known.Alternative != "none" || known.Why != experiment.Precise.String() {
+	if known := results.LatestKnown(); known == nil || known.Alternative != "none" || known.Why != experiment.Precise.String() {
 		t.Errorf("%+v", known)
 	}
 }
@@ -317,7 +317,7 @@ func TestSeveralInALimitedTime(t *testing.T) {
 	p.run(20)
 	p.exit()
 	for i, r := range p.second.Results() {
-		if r.Alternative != p.director.options.Alternatives[i] || !strings.HasPrefix(r.Why, "too short: ") || r.Known() {
+		if r.Alternative != p.director.options.Alternatives[i] || !strings.HasPrefix(r.Why, "too short: ") || r.IsKnown() {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -327,7 +327,7 @@ func TestSeveralInALimitedTime(t *testing.T) {
 		t.Errorf("%+v", p.second.Results())
 	}
 	p.run(3000)
-	if rs := p.second.Results(); len(rs) != 2 || rs[0].Why != experiment.OverSpent.String() || !rs[0].Known() || rs[1].Alternative != "slab" || !rs[1].Known() {
+	if rs := p.second.Results(); len(rs) != 2 || rs[0].Why != experiment.OverSpent.String() || !rs[0].IsKnown() || rs[1].Alternative != "slab" || !rs[1].IsKnown() {
 		t.Errorf("%+v", rs)
 	}
 }
@@ -355,15 +355,15 @@ func TestFasterProposalIsAdopted(t *testing.T) {
 			if !p.director.Propose(proposal) || p.director.Propose(proposal) {
 				t.Fatal("two at a time")
 			}
-			for i := 0; p.director.Wanted() && i < 500; i++ {
+			for i := 0; p.director.IsWanted() && i < 500; i++ {
 				p.run(100)
 			}
 			p.run(100)
 			r, v := p.second.latest(), p.director.Verdict()
-			if v == nil || v.Proposal != proposal || v.Adopted != test.adopted || r.Adopted != test.adopted || !strings.Contains(r.Auto, test.want) || !r.Known() || r.Running || p.prepared {
+			if v == nil || v.Proposal != proposal || v.Adopted != test.adopted || r.Adopted != test.adopted || !strings.Contains(r.Auto, test.want) || !r.IsKnown() || r.Running || p.prepared {
 				t.Errorf("%+v, %+v", v, r)
 			}
-			if number, said := p.second.Decisions(); number != 1 || said != "auto: "+r.Auto || test.adopted && p.second.Results().Known() != nil {
+			if number, said := p.second.Decisions(); number != 1 || said != "auto: "+r.Auto || test.adopted && p.second.Results().LatestKnown() != nil {
 				t.Errorf("%d, %q", number, said)
 			}
 			t.Log(r.Auto)
@@ -395,7 +395,7 @@ func TestProposalsWait(t *testing.T) {
 	p := newTarget(Until, 100, 200, 300)
 	propose := func() { p.director.Propose(&Proposal{Alternative: "none", Name: "none", Present: "futhark"}) }
 	propose()
-	for i := 0; p.director.Wanted() && i < 500; i++ {
+	for i := 0; p.director.IsWanted() && i < 500; i++ {
 		p.run(10)
 	}
 	first := p.now

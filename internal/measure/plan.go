@@ -59,7 +59,7 @@ const (
 	notWord   = "not measured: "
 )
 
-// Announced reports whether a DIAG announces a block, which is too little to tell the user.
-func Announced(r *wire.Record) bool {
+// IsAnnouncement reports whether a DIAG announces a block, which is too little to tell the user.
+func IsAnnouncement(r *wire.Record) bool {
 	return r.AsDiag().Diag() == wire.DiagMeasure && strings.HasPrefix(string(r.Payload), "block ")
 }

@@ -12,7 +12,7 @@ import (
 // whyCrowded says why a process has too little memory for two arms; empty: it has enough. Beside what it uses, another arm may
 // use as much again.
 func (d *Director) whyCrowded(process uint32) string {
-	free, used := d.options.Session.Room(process)
+	free, used := d.options.Session.RoomBytes(process)
 	if free >= used {
 		return ""
 	}
@@ -38,7 +38,7 @@ func (d *Director) refuseOne(process uint32, alternative, why string) {
 	if p := d.task.proposal; p != nil {
 		word, why = autoNotWord, staysWord+p.Present+": nothing could be measured: "+why
 	}
-	d.options.Session.Say(process, d.now, word+strings.Replace(alternative, " ", ",", 1)+": "+why)
+	d.options.Session.RecordText(process, d.now, word+strings.Replace(alternative, " ", ",", 1)+": "+why)
 }
 
 // whyTooShort says why a process that has ended was not measured.

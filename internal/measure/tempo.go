@@ -22,8 +22,8 @@ type tempo struct {
 	times  []uint64 // ns when creates were entered
 }
 
-// Take takes a record.
-func (t *Tempo) Take(r *wire.Record) {
+// TakeRecord takes a record.
+func (t *Tempo) TakeRecord(r *wire.Record) {
 	if r.Kind != wire.KindCreate || r.CarriedOver() || r.AsCreate().Outcome() == wire.OutcomeFailed {
 		return
 	}

@@ -27,7 +27,7 @@ func TestTempoOfAWholeRun(t *testing.T) {
 			now += 1000
 			f := wire.CreateFields{Time: now, Duration: 900, Outcome: outcome, Tag: site, Requested: size, Granted: size}
 			r := wire.Record{Event: f.Event(), Process: process}
-			tempo.Take(&r)
+			tempo.TakeRecord(&r)
 		}
 		for i := range c.iterations {
 			if now += 2e6; i < c.iterations/20 { // caches fill

@@ -8,8 +8,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// Known reports whether there is an answer with an interval.
-func (r *Result) Known() bool { return r != nil && r.Answer.Looks > 0 }
+// IsKnown reports whether there is an answer with an interval.
+func (r *Result) IsKnown() bool { return r != nil && r.Answer.Looks > 0 }
 
 // Latest returns the latest result; nil: there is none.
 func (rs Results) Latest() *Result {
@@ -19,21 +19,21 @@ func (rs Results) Latest() *Result {
 	return &rs[len(rs)-1]
 }
 
-// Running returns the result of the experiment that goes on; nil: none does.
-func (rs Results) Running() *Result {
+// RunningResult returns the result of the experiment that goes on; nil: none does.
+func (rs Results) RunningResult() *Result {
 	if r := rs.Latest(); r != nil && r.Running {
 		return r
 	}
 	return nil
 }
 
-// Known returns the latest result with an interval, of the comparison with no pool if there is one; nil: there is none. Results
+// LatestKnown returns the latest result with an interval, of the comparison with no pool if there is one; nil: there is none. Results
 // from before a change of the configuration are of another one.
-func (rs Results) Known() (known *Result) {
+func (rs Results) LatestKnown() (known *Result) {
 	for i := range rs {
 		if rs[i].Adopted || rs[i].Former {
 			known = nil
-		} else if r := &rs[i]; r.Known() && (known == nil || known.Alternative != "none" || r.Alternative == "none") {
+		} else if r := &rs[i]; r.IsKnown() && (known == nil || known.Alternative != "none" || r.Alternative == "none") {
 			known = r
 		}
 	}
@@ -50,13 +50,13 @@ func (r *Result) Text() string {
 		with = " " + r.OtherText()
 	}
 	switch {
-	case r.Running && r.Known():
-		return fmt.Sprintf("measuring%s: %s, %s so far", with, r.blocksText(), r.Change())
+	case r.Running && r.IsKnown():
+		return fmt.Sprintf("measuring%s: %s, %s so far", with, r.blocksText(), r.ChangeText())
 	case r.Running:
 		return fmt.Sprintf("measuring%s: %s so far", with, r.blocksText())
-	case !r.Known() && r.Why == "":
+	case !r.IsKnown() && r.Why == "":
 		return fmt.Sprintf("nothing%s: an answer needs more than %s", with, r.blocksText())
-	case !r.Known():
+	case !r.IsKnown():
 		return fmt.Sprintf("nothing%s: %s", with, r.Why)
 	}
 	return r.sentence()
@@ -66,9 +66,9 @@ func (r *Result) Text() string {
 func (r *Result) sentence() string {
 	a := &r.Answer
 	present, alternative := a.Present.Time, a.Alternative.Time
-	text := fmt.Sprintf("%s %s instead of %s %s: %s", r.timedUnit(), units.DurationLong(present), units.DurationLong(alternative), r.OtherText(), r.Change())
+	text := fmt.Sprintf("%s %s instead of %s %s: %s", r.timedUnit(), units.DurationLong(present), units.DurationLong(alternative), r.OtherText(), r.ChangeText())
 	if !a.Certain {
-		text = fmt.Sprintf("no certain difference: %s %s than %s", r.timedUnit(), r.Change(), r.OtherText())
+		text = fmt.Sprintf("no certain difference: %s %s than %s", r.timedUnit(), r.ChangeText(), r.OtherText())
 	}
 	text += fmt.Sprintf(" (%s, %s %s)", r.blocksText(), units.Grouped(uint64(a.Iterations)), r.countedUnits())
 	if r.Warming {
@@ -122,12 +122,14 @@ func (r *Result) MemoryCost() uint64 {
 
 func (r *Result) blocksText() string { return units.Count(uint64(r.Answer.Blocks), "block") }
 
-// Change writes the difference with its interval: "37 ± 3 % less", or "8 % less (1 to 22)" where the interval reaches much
+// ChangeText writes the difference with its interval: "37 ± 3 % less", or "8 % less (1 to 22)" where the interval reaches much
 // farther to one side, but not to 0.
-func (r *Result) Change() string { return Change(r.Answer.Difference, r.Answer.Low, r.Answer.High) }
+func (r *Result) ChangeText() string {
+	return ChangeText(r.Answer.Difference, r.Answer.Low, r.Answer.High)
+}
 
-// Change writes a difference, as a part of 1, with the ends of its interval.
-func Change(difference, low, high float64) string {
+// ChangeText writes a difference, as a part of 1, with the ends of its interval.
+func ChangeText(difference, low, high float64) string {
 	half := max(high-difference, difference-low)
 	word := "less"
 	if difference > 0 {

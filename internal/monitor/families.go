@@ -17,8 +17,8 @@ type description struct {
 // exposition has metrics by name.
 type exposition map[string]*dto.MetricFamily
 
-// add adds a value with the values of its labels: first those that all metrics have, then its own.
-func (e exposition) add(of *description, value float64, shared []string, own ...string) {
+// addValue adds a value with the values of its labels: first those that all metrics have, then its own.
+func (e exposition) addValue(of *description, value float64, shared []string, own ...string) {
 	family := e[of.name]
 	if family == nil {
 		family = &dto.MetricFamily{Name: &of.name, Help: &of.help, Type: &of.kind}

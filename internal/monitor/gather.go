@@ -31,7 +31,7 @@ func negotiateFormat(header http.Header) expfmt.Format {
 	return expfmt.NegotiateAccept(header, expfmt.DefaultOpenMetricsAcceptedFormats()...)
 }
 
-func (c *collector) write(w io.Writer, format expfmt.Format) error {
+func (c *collector) writeMetrics(w io.Writer, format expfmt.Format) error {
 	return encode(w, format, c.collectMetrics())
 }
 
@@ -73,7 +73,7 @@ func WriteTextfile(folder string, pid int, last *stats.Snapshot, run Run) error 
 	}
 	defer os.Remove(part.Name()) // without effect after the rename
 	c := newCollector(func() *stats.Snapshot { return last }, run)
-	err = c.write(part, expfmt.NewFormat(expfmt.TypeTextPlain))
+	err = c.writeMetrics(part, expfmt.NewFormat(expfmt.TypeTextPlain))
 	if err = errors.Join(err, part.Close(), os.Chmod(part.Name(), 0o644)); err != nil {
 		return err
 	}

@@ -25,19 +25,19 @@ func experimentMetric(name, help string, more ...string) description {
 func addMeasured(s *stats.Snapshot, labels []string, out exposition) {
 	for i := range s.Measured {
 		m := &s.Measured[i]
-		if !m.Known() {
+		if !m.IsKnown() {
 			continue
 		}
 		a, other := &m.Answer, m.Alternative
-		out.add(&iterationTime, a.Present.Time/1e9, labels, "present", other)
-		out.add(&iterationTime, a.Alternative.Time/1e9, labels, other, other)
+		out.addValue(&iterationTime, a.Present.Time/1e9, labels, "present", other)
+		out.addValue(&iterationTime, a.Alternative.Time/1e9, labels, other, other)
 		for value, number := range map[string]float64{"estimate": a.Difference, "low": a.Low, "high": a.High} {
-			out.add(&difference, number, labels, other, value)
+			out.addValue(&difference, number, labels, other, value)
 		}
-		out.add(&measuredMemory, float64(a.Present.Bytes), labels, "present", other)
+		out.addValue(&measuredMemory, float64(a.Present.Bytes), labels, "present", other)
 		if other == "none" {
-			out.add(&measuredMemory, float64(a.Alternative.Bytes), labels, other, other)
+			out.addValue(&measuredMemory, float64(a.Alternative.Bytes), labels, other, other)
 		}
-		out.add(&iterations, float64(a.Iterations), labels, other)
+		out.addValue(&iterations, float64(a.Iterations), labels, other)
 	}
 }

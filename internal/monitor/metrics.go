@@ -44,7 +44,7 @@ type measure struct {
 
 // measures are explained in docs/METRICS.md.
 var measures = func() (list []measure) {
-	for _, f := range figures.All() {
+	for _, f := range figures.AllFigures() {
 		switch {
 		case f.Metric == "":
 		case f.By == "":
@@ -110,14 +110,14 @@ func (c *collector) eachProcess(take func(s *stats.Snapshot, p *stats.Process, l
 // addPart adds the metrics of a process; nil: those of the run.
 func (e exposition) addPart(s *stats.Snapshot, p *stats.Process, labels []string) {
 	if p != nil {
-		e.addFigures(false, figures.Process(p, s.Time), labels)
+		e.addFigures(false, figures.SubjectOfProcess(p, s.Time), labels)
 		return
 	}
-	e.addFigures(true, figures.Run(s), labels)
+	e.addFigures(true, figures.SubjectOfRun(s), labels)
 	addInfo(s, labels, e)
 	addMeasured(s, labels, e)
 	for _, t := range largestTags(s.Tags) {
-		e.add(&siteInUse, float64(t.InUse), labels, units.Clean(t.Name))
+		e.addValue(&siteInUse, float64(t.InUse), labels, units.Clean(t.Name))
 	}
 }
 
@@ -128,11 +128,11 @@ func (e exposition) addFigures(whole bool, of *figures.Subject, labels []string)
 		switch {
 		case m.Whole != whole:
 		case m.By == "":
-			if v := m.Of(of); v.Known() {
-				e.add(&m.description, m.metricValue(v), labels)
+			if v := m.ValueOf(of); v.IsKnown() {
+				e.addValue(&m.description, m.metricValue(v), labels)
 			}
 		default:
-			m.Parts(of, func(part string, n uint64) { e.add(&m.description, float64(n), labels, part) })
+			m.EachPart(of, func(part string, n uint64) { e.addValue(&m.description, float64(n), labels, part) })
 		}
 	}
 }
@@ -152,7 +152,7 @@ func addInfo(s *stats.Snapshot, labels []string, out exposition) {
 		names, values = append(names, "label_"+name), append(values, s.Labels[name])
 	}
 	info := description{"gpumemtop_run_info", "1: what is run, and the user's labels.", dto.MetricType_GAUGE, append(slices.Clone(labelNames), names...)}
-	out.add(&info, 1, labels, values...)
+	out.addValue(&info, 1, labels, values...)
 }
 
 // labelValues returns the values of labelNames for a process; nil: it has no metrics yet, because its device is unknown.

@@ -538,7 +538,7 @@ func TestListenErrors(t *testing.T) {
 		t.Error("a file of another sort is gone")
 	}
 	next, err := Listen(busy.listener.Addr().String())
-	if err != nil || !next.HasMoved() || busy.HasMoved() {
+	if err != nil || !next.HasOtherPort() || busy.HasOtherPort() {
 		t.Fatalf("in place of a port that is taken: %v", err)
 	}
 	_ = next.Close()

@@ -115,8 +115,8 @@ func listenUnix(path string) (net.Listener, error) {
 	return l, err
 }
 
-// HasMoved reports whether the server listens at another port than the one asked for.
-func (s *Server) HasMoved() bool {
+// HasOtherPort reports whether the server listens at another port than the one asked for.
+func (s *Server) HasOtherPort() bool {
 	at, tcp := s.listener.Addr().(*net.TCPAddr)
 	number, err := strconv.Atoi(s.address[strings.LastIndexByte(s.address, ':')+1:])
 	return tcp && err == nil && number > 0 && number != at.Port
@@ -178,7 +178,7 @@ func (s *Server) textOfLatest(form string, write func(*stats.Snapshot, io.Writer
 
 func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	format := negotiateFormat(r.Header)
-	text, err := s.textOfLatest(string(format), func(_ *stats.Snapshot, out io.Writer) error { return s.metrics.write(out, format) })
+	text, err := s.textOfLatest(string(format), func(_ *stats.Snapshot, out io.Writer) error { return s.metrics.writeMetrics(out, format) })
 	writeReply(w, string(format), text, err)
 }
 

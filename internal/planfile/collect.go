@@ -54,8 +54,8 @@ func (c *Collection) Add(src Source, tags string) error {
 	}
 	for _, process := range slices.Sorted(maps.Keys(layouts)) {
 		p := names.Process(process)
-		runs := c.programRuns(callsite.Base(p.Program), tags)
-		runs.build = cmp.Or(runs.build, p.BuildOf(callsite.Base(p.Program)))
+		runs := c.programRuns(callsite.BaseName(p.Program), tags)
+		runs.build = cmp.Or(runs.build, p.BuildIDOfBase(callsite.BaseName(p.Program)))
 		runs.runs = append(runs.runs, Run{Layout: layouts[process], Sites: sites[process]})
 		runs.size += layouts[process].Size
 	}

@@ -37,11 +37,11 @@ const framesMax = 64
 // frameAddresses returns the addresses of a SITE record, each once: inlined functions have the address of their caller.
 func frameAddresses(payload []byte) (list []string) {
 	for f := range wire.ParseSite(payload) {
-		place := callsite.Base(f.Module) + "+0x" + strconv.FormatUint(f.Offset, 16)
+		place := callsite.BaseName(f.Module) + "+0x" + strconv.FormatUint(f.Offset, 16)
 		if !f.HasOffset {
-			place = callsite.Base(f.File) + ":" + strconv.FormatUint(f.Line, 10)
+			place = callsite.BaseName(f.File) + ":" + strconv.FormatUint(f.Line, 10)
 		}
-		place = callsite.Clean([]byte(place))
+		place = callsite.CleanText([]byte(place))
 		if n := len(list); n == framesMax {
 			break
 		} else if n == 0 || list[n-1] != place {

@@ -44,7 +44,7 @@ func (p *Plan) Write(w io.Writer) error {
 		fmt.Fprintf(&b, "\n[[site]]\nname = %s\nframes = [%s]\nplaces = [\n", quote(s.Name), strings.Join(frames, ", "))
 		for _, place := range s.Places {
 			fmt.Fprintf(&b, "  { %srequest = %d, arena = %d, size = %d, offset = %d, lifetime = %d },\n",
-				phaseText(place.Phase), place.Request, place.Arena, place.Size, place.Offset, place.Life)
+				phaseEntry(place.Phase), place.Request, place.Arena, place.Size, place.Offset, place.Life)
 		}
 		b.WriteString("]\n")
 	}
@@ -66,7 +66,7 @@ func boundText(a *Arena) string {
 	return "none is smaller than " + units.FormatLong(a.Bound)
 }
 
-func phaseText(phase int) string {
+func phaseEntry(phase int) string {
 	if phase == 1 {
 		return ""
 	}

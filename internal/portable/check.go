@@ -151,8 +151,8 @@ func (f *fold) checkKernelUse(r *wire.Record) {
 	}
 }
 
-// Allocated implements heap.Observer.
-func (f *fold) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
+// ObjectAllocated implements heap.Observer.
+func (f *fold) ObjectAllocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	if f.objects == nil {
 		f.objects = map[object]uint64{}
 	}
@@ -183,8 +183,8 @@ func (f *fold) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	}
 }
 
-// Freed implements heap.Observer.
-func (f *fold) Freed(p *heap.Process, o *heap.Object, _ heap.How) {
+// MemoryFreed implements heap.Observer.
+func (f *fold) MemoryFreed(p *heap.Process, o *heap.Object, _ heap.How) {
 	delete(f.objects, object{p.Number, o.ID})
 	if o.Owns {
 		f.inUse -= min(o.Size, f.inUse)

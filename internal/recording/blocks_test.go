@@ -66,7 +66,7 @@ func definitions(t testing.TB, r *Reader) []wire.Record {
 }
 
 func defining(records []wire.Record) []wire.Record {
-	return slices.DeleteFunc(slices.Clone(records), func(r wire.Record) bool { return !r.Defines() })
+	return slices.DeleteFunc(slices.Clone(records), func(r wire.Record) bool { return !r.IsDefinition() })
 }
 
 var sameBytes = gocmp.Transformer("payload", func(b []byte) string { return string(b) })

@@ -70,7 +70,7 @@ func (r *Reader) definitionsAt(offset int64, fn func(*wire.Record) error) (bool,
 		if rest, err = state.decodeRecord(rest, &rec); err != nil {
 			break
 		}
-		if !rec.Defines() {
+		if !rec.IsDefinition() {
 			continue
 		}
 		if err := fn(&rec); err != nil {
@@ -90,7 +90,7 @@ func (r *Reader) definitionsAmongEvents(fn func(*wire.Record) error) error {
 			return nil
 		case err != nil:
 			return err
-		case !rec.Defines():
+		case !rec.IsDefinition():
 			continue
 		}
 		if err := fn(&rec); err != nil {

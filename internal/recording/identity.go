@@ -53,9 +53,9 @@ func (h *Header) IdentityOf(process uint32) Identity { return h.originOf(process
 // HostOf returns the host that a process ran on.
 func (h *Header) HostOf(process uint32) string { return h.originOf(process).Host }
 
-// IDOf returns the identity of the recording that a process was recorded in, and the number that it had there. It does not change
+// RecordingIDOf returns the identity of the recording that a process was recorded in, and the number that it had there. It does not change
 // when recordings are merged or when a part is taken, and it differs between any two recordings.
-func (h *Header) IDOf(process uint32) (id string, number uint32) {
+func (h *Header) RecordingIDOf(process uint32) (id string, number uint32) {
 	origin := h.originOf(process)
 	if process > 0 { // else it is no process's
 		number = process - origin.First + 1

@@ -192,8 +192,8 @@ func (r *Reader) Offset() int64 { return r.offset }
 // Damage says what could not be read so far, "" when nothing is missing. It is complete once Next has returned EOF.
 func (r *Reader) Damage() string { return r.damage }
 
-// Cut reports whether the run goes on after the last record, by the footer or its absence.
-func (r *Reader) Cut() bool {
+// IsCut reports whether the run goes on after the last record, by the footer or its absence.
+func (r *Reader) IsCut() bool {
 	footer, whole := r.Footer()
 	return !whole || footer.Cut
 }

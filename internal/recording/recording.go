@@ -74,8 +74,8 @@ func (h *Header) NodeOf(process uint32) string {
 	return ""
 }
 
-// Apart reports whether two processes had devices of their own: on different hosts, or made so.
-func (h *Header) Apart(a, b uint32) bool {
+// HaveOwnDevices reports whether two processes had devices of their own: on different hosts, or made so.
+func (h *Header) HaveOwnDevices(a, b uint32) bool {
 	memory := func(process uint32) uint64 {
 		for i := range h.Merged {
 			if o := &h.Merged[i]; process >= o.First && process <= o.Last {

@@ -26,11 +26,11 @@ func DamageOf(src Source) string {
 	return ""
 }
 
-// GoesOn reports whether the run goes on after the last record of a source that has returned io.EOF: memory in use is then no leak.
+// RunGoesOn reports whether the run goes on after the last record of a source that has returned io.EOF: memory in use is then no leak.
 // A source without a method Cut has all of a run.
-func GoesOn(src Source) bool {
-	s, ok := src.(interface{ Cut() bool })
-	return ok && s.Cut()
+func RunGoesOn(src Source) bool {
+	s, ok := src.(interface{ IsCut() bool })
+	return ok && s.IsCut()
 }
 
 // Records rewinds a source and iterates over its records. A record is valid until the next one. An error comes last,

@@ -128,7 +128,7 @@ func (w *Writer) Append(r *wire.Record) error {
 		return w.err
 	}
 	w.events.appendRecord(r)
-	if r.Defines() {
+	if r.IsDefinition() {
 		w.definitions.appendRecord(r)
 	}
 	if len(w.events.raw) >= cutRaw || w.events.head.events >= cutEvents {

@@ -161,14 +161,14 @@ func (c *Client) RequestChange(line string) (sequence uint64, err error) {
 	return a.Sequence, err
 }
 
-// Record starts a recording of the session, or stops the present one, and returns what to show.
-func (c *Client) Record() (string, error) {
+// ToggleRecording starts a recording of the session, or stops the present one, and returns what to show.
+func (c *Client) ToggleRecording() (string, error) {
 	a, err := c.askForChange("record")
 	return a.Text, err
 }
 
-// Measure begins an experiment of the session, or ends the present one, and returns what to show.
-func (c *Client) Measure() (string, error) {
+// ToggleExperiment begins an experiment of the session, or ends the present one, and returns what to show.
+func (c *Client) ToggleExperiment() (string, error) {
 	a, err := c.askForChange("measure")
 	return a.Text, err
 }

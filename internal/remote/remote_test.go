@@ -115,10 +115,10 @@ func TestClientsSeeTheSame(t *testing.T) {
 	if n, err := b.RequestChange("policy slab"); err != nil || <-s.changes != "slab" || n != 6 {
 		t.Error(n, err)
 	}
-	if text, err := a.Record(); err != nil || text != "recording" {
+	if text, err := a.ToggleRecording(); err != nil || text != "recording" {
 		t.Errorf("record: %q, %v", text, err)
 	}
-	if text, err := a.Measure(); err != nil || text != "measuring" {
+	if text, err := a.ToggleExperiment(); err != nil || text != "measuring" {
 		t.Errorf("measure: %q, %v", text, err)
 	}
 	for line, want := range map[string]string{

@@ -60,8 +60,8 @@ func ConcernsPolicy(e *wire.Event) bool {
 	return false
 }
 
-// Read looks a record up. It keeps no reference to the record. Records come in the order of a recording.
-func (b *Batch) Read(record *wire.Record) { b.ops = b.resolver.resolve(record, b.ops) }
+// ReadRecord looks a record up. It keeps no reference to the record. Records come in the order of a recording.
+func (b *Batch) ReadRecord(record *wire.Record) { b.ops = b.resolver.resolve(record, b.ops) }
 
 // Finish ends the stream: records that waited for later ones are looked up now.
 func (b *Batch) Finish() { b.ops = b.resolver.finish(b.ops) }
@@ -97,8 +97,8 @@ func (b *Batch) Result(member int, device cost.Device) Result {
 // DriverWork returns the driver calls that a member has made so far.
 func (b *Batch) DriverWork(member int) cost.Work { return b.members[member].work }
 
-// Reserved returns the bytes that a member has reserved now, in all processes.
-func (b *Batch) Reserved(member int) uint64 { return b.members[member].reserved }
+// ReservedBytes returns the bytes that a member has reserved now, in all processes.
+func (b *Batch) ReservedBytes(member int) uint64 { return b.members[member].reserved }
 
 // Device returns the driver costs learned from the records so far, and how many creates and releases they were learned
 // from.
@@ -107,12 +107,12 @@ func (b *Batch) Device() (d cost.Device, creates, releases uint64) {
 	return p.deviceCosts(), p.createFit().Calls, p.releases.Calls
 }
 
-// Buffers returns how many buffers live now.
-func (b *Batch) Buffers() int { return int(b.resolver.script.slots) - len(b.resolver.free) }
+// LiveBuffers returns how many buffers live now.
+func (b *Batch) LiveBuffers() int { return int(b.resolver.script.slots) - len(b.resolver.free) }
 
-// Bytes returns the approximate memory of the tables of buffers and of the steps that were read. The memory of the
+// MemoryBytes returns the approximate memory of the tables of buffers and of the steps that were read. The memory of the
 // policies is not included.
-func (b *Batch) Bytes() int {
+func (b *Batch) MemoryBytes() int {
 	n := cap(b.ops)*int(reflect.TypeFor[op]().Size()) + cap(b.resolver.free)*4
 	for _, p := range b.resolver.processes {
 		n += len(p.objects) * objectBytes

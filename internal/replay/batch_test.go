@@ -34,7 +34,7 @@ func playAll(t *testing.T, src recording.Source, batch int, o Options) *Batch {
 	n := 0
 	labtest.Each(t, labtest.Rewound(t, src), func(r *wire.Record) {
 		if ConcernsPolicy(&r.Event) { // a listener is given no others
-			c.Read(r)
+			c.ReadRecord(r)
 		}
 		if n++; n%batch == 0 {
 			play()
@@ -79,7 +79,7 @@ func TestMembersComeAndGo(t *testing.T) {
 	}
 	read := func() {
 		for i := range story.Records {
-			c.Read(&story.Records[i])
+			c.ReadRecord(&story.Records[i])
 		}
 		story.Records = story.Records[:0]
 	}
@@ -90,8 +90,8 @@ func TestMembersComeAndGo(t *testing.T) {
 	if err := c.Play(first); err != nil {
 		t.Fatal(err)
 	}
-	if c.Events() != 5 || c.Bytes() == 0 || c.Reserved(first) != 5*4096 {
-		t.Errorf("%d events, %d bytes kept, %d reserved", c.Events(), c.Bytes(), c.Reserved(first))
+	if c.Events() != 5 || c.MemoryBytes() == 0 || c.ReservedBytes(first) != 5*4096 {
+		t.Errorf("%d events, %d bytes kept, %d reserved", c.Events(), c.MemoryBytes(), c.ReservedBytes(first))
 	}
 	c.Clear()
 	late, err := c.Add(Options{Policy: "futhark"})

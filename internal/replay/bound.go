@@ -76,9 +76,9 @@ func (c *group) leastCost(d *cost.Device) (whole, carved float64) {
 // call may be faster.
 func leastCall(l *cost.Line, size uint64) float64 {
 	if size < l.Below.Bytes {
-		return min(l.NS(size), l.NS(l.Below.Bytes))
+		return min(l.CallNS(size), l.CallNS(l.Below.Bytes))
 	}
-	return l.NS(size)
+	return l.CallNS(size)
 }
 
 // leastSplit returns the least time in ns of any number of calls for that many bytes together.

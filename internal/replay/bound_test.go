@@ -90,7 +90,7 @@ func TestNoPolicyIsBelowTheBound(t *testing.T) {
 	for _, reader := range labtest.Recordings(t, "testdata") {
 		loaded := load(t, reader)
 		checkBound(t, loaded, defaultLimits)
-		first, second := loaded.Split()
+		first, second := loaded.SplitInHalves()
 		checkBound(t, first, defaultLimits)
 		checkBound(t, second, defaultLimits)
 	}
@@ -106,7 +106,7 @@ func TestNoPolicyIsBelowTheBoundOfNonsense(t *testing.T) {
 		}
 		loaded := load(t, src)
 		checkBound(t, loaded, randomLimits(rng))
-		first, second := loaded.Split()
+		first, second := loaded.SplitInHalves()
 		checkBound(t, first, randomLimits(rng))
 		checkBound(t, second, randomLimits(rng))
 		if t.Failed() {
@@ -190,7 +190,7 @@ func TestHalves(t *testing.T) {
 		}
 	}
 	loaded := load(t, src)
-	first, second := loaded.Split()
+	first, second := loaded.SplitInHalves()
 	whole, err := loaded.Run(Options{Policy: "none"})
 	if err != nil {
 		t.Fatal(err)

@@ -138,7 +138,7 @@ func (c *comparer) compareRecord(record *wire.Record) error {
 // compareCreate compares the recorded decision of a CREATE with the simulated one, once that is made.
 func (c *comparer) compareCreate(p *recordedProcess, record *wire.Record) {
 	e := record.AsCreate()
-	if !e.Pooled() {
+	if !e.WasPooled() {
 		return
 	}
 	if e.Outcome() == wire.OutcomeMiss && e.Block() == 0 {

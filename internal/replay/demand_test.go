@@ -22,7 +22,7 @@ func TestDemandsComeInTheProgramsOrder(t *testing.T) {
 	p.End(labtest.Scope)
 	c := NewBatch()
 	for i := range p.Records {
-		c.Read(&p.Records[i])
+		c.ReadRecord(&p.Records[i])
 	}
 	type demand struct {
 		kind DemandKind

@@ -63,9 +63,9 @@ const releasesLeast = 8
 // recording. The release of a sub-allocation is timed together with the pool's own work, so it is assumed to take as
 // long as the create, as gpumemtop probe measures.
 func (p *driverCosts) deviceCosts() cost.Device {
-	d := cost.Device{Create: p.createFit().Line(), Release: p.releases.Line(), Part: cost.Line{A: 2 * p.parts.Line().A}}
+	d := cost.Device{Create: p.createFit().MedianLine(), Release: p.releases.MedianLine(), Part: cost.Line{A: 2 * p.parts.MedianLine().A}}
 	const size = 1 << 20
-	if create := d.Create.NS(size); p.releases.Calls < releasesLeast && create > 0 && d.Release.NS(size) > create {
+	if create := d.Create.CallNS(size); p.releases.Calls < releasesLeast && create > 0 && d.Release.CallNS(size) > create {
 		d.Release = d.Create
 	}
 	d.AssumePartCost()

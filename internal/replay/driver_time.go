@@ -20,7 +20,7 @@ func MeasuredDriverNS(src recording.Source) (ns uint64, err error) {
 		case wire.KindCreate:
 			e := r.AsCreate()
 			switch {
-			case !e.Pooled():
+			case !e.WasPooled():
 			case e.SubAllocation() && e.Outcome() == wire.OutcomeHit:
 				ns += 2 * uint64(e.Cost())
 			default:

@@ -38,7 +38,7 @@ func TestProcessesThatAreGone(t *testing.T) {
 		s := brief(n + 1)
 		all.Records = append(all.Records, s.Records...)
 		for i := range s.Records {
-			c.Read(&s.Records[i])
+			c.ReadRecord(&s.Records[i])
 		}
 		for member := range c.members {
 			if err := c.Play(member); err != nil {
@@ -63,8 +63,8 @@ func TestProcessesThatAreGone(t *testing.T) {
 			r.PeakReserved != one.PeakReserved || r.InUse != processes*one.InUse || r.Cached != processes*one.Cached || one.InUse != 4096 {
 			t.Errorf("%s: %+v\none process: %+v", policy, r, one)
 		}
-		if c.Reserved(member) != one.PeakReserved {
-			t.Errorf("%s: %d are reserved, the last left %d", policy, c.Reserved(member), one.PeakReserved)
+		if c.ReservedBytes(member) != one.PeakReserved {
+			t.Errorf("%s: %d are reserved, the last left %d", policy, c.ReservedBytes(member), one.PeakReserved)
 		}
 		if again := replay(t, all, policy, 0); again.PeakReserved != r.PeakReserved || again.InUse != r.InUse {
 			t.Errorf("%s: a replay says %+v", policy, retried)

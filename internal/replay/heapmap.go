@@ -45,12 +45,12 @@ type SlabMapper struct {
 // 0: unlimited. The mapper has a batch of its own until Join gives it another.
 func NewSlabMapper(current Configuration, capacity uint64) *SlabMapper {
 	s := &SlabMapper{current: current, capacity: capacity}
-	s.Join(NewBatch(), false)
+	s.JoinBatch(NewBatch(), false)
 	return s
 }
 
-// Join moves the mapper to another batch. late: records before that batch are missing.
-func (s *SlabMapper) Join(b *Batch, late bool) {
+// JoinBatch moves the mapper to another batch. late: records before that batch are missing.
+func (s *SlabMapper) JoinBatch(b *Batch, late bool) {
 	s.batch, s.member = b, -1
 	s.joinOrLeave(late)
 }
@@ -60,7 +60,7 @@ func (s *SlabMapper) joinOrLeave(late bool) {
 	if carves := allocator.UsesSlabs(s.current.Policy); carves == (s.member >= 0) {
 		return
 	} else if !carves {
-		s.Leave()
+		s.LeaveBatch()
 		return
 	}
 	member, err := s.batch.Add(Options{Policy: s.current.Policy, Settings: s.current.Settings, Capacity: s.capacity, AsRecorded: true})
@@ -73,8 +73,8 @@ func (s *SlabMapper) joinOrLeave(late bool) {
 	}
 }
 
-// Leave leaves the batch.
-func (s *SlabMapper) Leave() {
+// LeaveBatch leaves the batch.
+func (s *SlabMapper) LeaveBatch() {
 	if s.member >= 0 {
 		s.batch.Remove(s.member)
 		s.member = -1
@@ -108,13 +108,13 @@ func (s *SlabMapper) PlayRecord(r *wire.Record) {
 	if r.CarriedOver() && s.since == 0 {
 		s.since = max(r.Time, 1)
 	}
-	s.batch.Read(r)
+	s.batch.ReadRecord(r)
 	var change []byte
 	if r.Kind == wire.KindLimit && r.AsLimit().Status() == 0 {
 		change = r.Payload
 	}
 	if s.Play(r.Time, change) != nil {
-		s.Leave()
+		s.LeaveBatch()
 	}
 	s.batch.Clear()
 }

@@ -85,8 +85,8 @@ func checkProcesses(t *testing.T, r *simulation) {
 			t.Fatal(err)
 		}
 		s := p.policy.Stats()
-		if p.reserved != s.Reserved()+alone[p] {
-			t.Errorf("process %d has %d reserved, its policy %d and %d besides", number, p.reserved, s.Reserved(), alone[p])
+		if p.reserved != s.ReservedBytes()+alone[p] {
+			t.Errorf("process %d has %d reserved, its policy %d and %d besides", number, p.reserved, s.ReservedBytes(), alone[p])
 		}
 		if held[p] != s.BytesInUse+alone[p] {
 			t.Errorf("process %d has %d in use, its policy %d and %d besides", number, held[p], s.BytesInUse, alone[p])

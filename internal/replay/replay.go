@@ -75,7 +75,7 @@ func newSingleBatch(o Options) (single, error) {
 func (s single) simulation() *simulation { return s.members[0] }
 
 func (s single) playRecord(record *wire.Record) error {
-	s.Read(record)
+	s.ReadRecord(record)
 	return s.play()
 }
 

@@ -134,7 +134,7 @@ func (r *resolver) resolveCreate(p *recordedProcess, record *wire.Record, ops []
 	f, e := &r.script.facts, record.AsCreate()
 	r.costs.addCreate(e)
 	t := p.order.threads[record.Thread]
-	if e.Pooled() && !e.CarriedOver() {
+	if e.WasPooled() && !e.CarriedOver() {
 		t = p.order.threadOf(record.Thread)
 	}
 	ops, marks := r.emitAttempts(p, t, e, ops)

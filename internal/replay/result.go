@@ -68,8 +68,8 @@ type Recorded struct {
 	DriverNS     uint64 // as MeasuredDriverNS has it, if the caller sets it; 0: unknown
 }
 
-// Carves reports whether the policy cuts slabs into sub-allocations.
-func (r *Result) Carves() bool { return allocator.UsesSlabs(r.Policy) }
+// CarvesSlabs reports whether the policy cuts slabs into sub-allocations.
+func (r *Result) CarvesSlabs() bool { return allocator.UsesSlabs(r.Policy) }
 
 // HitRate returns hits / (hits + misses), 0 without a request.
 func (r *Result) HitRate() float64 { return ratio(r.Hits, r.Hits+r.Misses) }

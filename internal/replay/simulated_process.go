@@ -308,13 +308,13 @@ func (p *simulatedProcess) applyChange(c *change, time int64) {
 	var err error
 	if c.name == wire.RelieveSetting {
 		relief, _ := wire.ParseRelief(c.value)
-		p.evictions = p.policy.Relieve(relief, time, p.evictions[:0])
+		p.evictions = p.policy.EvictForOthers(relief, time, p.evictions[:0])
 	} else if c.name == wire.PeriodSetting {
 		period, _ := strconv.ParseInt(c.value, 10, 64)
 		p.policy.SetIteration(period)
 	} else if c.name == "" {
 		p.evictions = p.policy.Trim(c.keep, p.evictions[:0])
-	} else if s.isHeld(c.name) {
+	} else if s.isLimitFixed(c.name) {
 		s.result.LeftOut++
 		return
 	} else {

@@ -252,8 +252,8 @@ func (s *simulation) subtractInUse(buffer *simulatedBuffer) {
 	buffer.process.requested -= buffer.requested
 }
 
-// isHeld reports whether a limit stays as the options set it.
-func (s *simulation) isHeld(name string) bool {
+// isLimitFixed reports whether a limit stays as the options set it.
+func (s *simulation) isLimitFixed(name string) bool {
 	if !s.options.HoldSettings {
 		return false
 	}
@@ -279,13 +279,13 @@ func (s *simulation) resultSoFar() Result {
 			out.addProcess(p)
 		}
 	}
-	out.SteadyHits, out.SteadyRequests = s.steady.Later()
+	out.SteadyHits, out.SteadyRequests = s.steady.LaterHalf()
 	d := &s.options.Device
 	out.Device = *d
-	out.CreateNS, out.TouchNS = s.work.Creates.NS(&d.Create), s.work.Touches.NS(&d.Touch)
-	out.ReleaseNS, out.PartNS = s.work.Releases.NS(&d.Release), s.work.Parts.NS(&d.Part)
+	out.CreateNS, out.TouchNS = s.work.Creates.TotalNS(&d.Create), s.work.Touches.TotalNS(&d.Touch)
+	out.ReleaseNS, out.PartNS = s.work.Releases.TotalNS(&d.Release), s.work.Parts.TotalNS(&d.Part)
 	out.DriverNS = out.CreateNS + out.TouchNS + out.ReleaseNS + out.PartNS
-	out.SavedNS = max(0, s.saved.NS(d)-out.PartNS)
+	out.SavedNS = max(0, s.saved.TotalNS(d)-out.PartNS)
 	return out
 }
 

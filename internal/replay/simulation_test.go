@@ -139,13 +139,14 @@ func TestCostsWithBreaks(t *testing.T) {
 	}
 	r := play("futhark") // blocks of 1000 and 3000 bytes; the larger is released
 	create, touch, release := &device.Create, &device.Touch, &device.Release
-	if r.CreateNS != create.NS(1000)+create.NS(3000) || r.TouchNS != touch.NS(1000)+touch.NS(3000) || r.ReleaseNS != release.NS(3000) ||
-		r.SavedNS != create.NS(1000)+release.NS(1000) || r.PartNS != 0 {
+	if r.CreateNS != create.CallNS(1000)+create.CallNS(3000) || r.TouchNS != touch.CallNS(1000)+touch.CallNS(3000) ||
+		r.ReleaseNS != release.CallNS(3000) ||
+		r.SavedNS != create.CallNS(1000)+release.CallNS(1000) || r.PartNS != 0 {
 		t.Errorf("creates %g, touches %g, releases %g, saved %g, parts %g", r.CreateNS, r.TouchNS, r.ReleaseNS, r.SavedNS, r.PartNS)
 	}
 	// In a slab, which is large, small parts are touched as large blocks are.
 	part := &device.Part
-	if r = play("slab"); r.Slabs != 1 || r.PartNS != 2*part.NS(1000)+part.NS(3000) || r.TouchNS != touch.A+1000+touch.A+3000 {
+	if r = play("slab"); r.Slabs != 1 || r.PartNS != 2*part.CallNS(1000)+part.CallNS(3000) || r.TouchNS != touch.A+1000+touch.A+3000 {
 		t.Errorf("slab: %d slabs, parts %g, touches %g", r.Slabs, r.PartNS, r.TouchNS)
 	}
 }

@@ -1,8 +1,8 @@
 package replay
 
-// Split cuts a recording into two halves of equally many events. The second half begins with creates of the buffers
+// SplitInHalves cuts a recording into two halves of equally many events. The second half begins with creates of the buffers
 // that live then. Neither half has figures about the whole recording, such as hits and lost events.
-func (l *Loaded) Split() (first, second *Loaded) {
+func (l *Loaded) SplitInHalves() (first, second *Loaded) {
 	first, second = l.withoutEvents(), l.withoutEvents()
 	var before []op
 	left := l.events / 2

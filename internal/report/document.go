@@ -49,7 +49,7 @@ func newView(a *analysis.Analysis, o Options, page bool) *view {
 		empty.Snapshot = &stats.Snapshot{}
 		a = &empty
 	}
-	return &view{style: style{page}, a: a, s: a.Snapshot, run: figures.Recorded(a), o: o, stacks: htmlStackBytes}
+	return &view{style: style{page}, a: a, s: a.Snapshot, run: figures.SubjectOfRecording(a), o: o, stacks: htmlStackBytes}
 }
 
 // choice is a section of a text, with its name in Options.Sections.
@@ -61,21 +61,25 @@ type choice struct {
 // The sections of a text, in order: those that most people look for come first, then the others.
 var (
 	first = []choice{
-		{"failures", (*view).failures}, {"findings", (*view).diagnoses}, {"figures", (*view).keyFigures}, {"failed", (*view).failed},
-		{"sites", (*view).tags}, {"limits", (*view).limits},
+		{"failures", (*view).failuresSection}, {"findings", (*view).diagnosesSection}, {"figures", (*view).keyFiguresSection},
+		{"failed", (*view).failedSection},
+		{"sites", (*view).tagsSection}, {"limits", (*view).limitsSection},
 	}
 	rest = []choice{
-		{"more", (*view).moreFigures}, {"peak", (*view).peak}, {"misses", (*view).misses}, {"leaks", (*view).leaks}, {"in-flight", (*view).inFlight},
-		{"temporaries", (*view).temporaries}, {"phases", (*view).phases}, {"transfers", (*view).transfers}, {"spill", (*view).spill},
-		{"costs", (*view).costs}, {"lag", (*view).lag}, {"time", (*view).overTime}, {"sizes", (*view).sizes}, {"classes", (*view).classes},
-		{"objects", (*view).objects}, {"processes", (*view).processes}, {"mistakes", (*view).mistakes}, {"happened", (*view).happened},
-		{"settings", (*view).settings},
+		{"more", (*view).moreFiguresSection}, {"peak", (*view).peakSection}, {"misses", (*view).missesSection}, {"leaks", (*view).leaksSection}, {"in-flight", (*view).inFlightSection},
+		{"temporaries", (*view).temporariesSection}, {"phases", (*view).phasesSection}, {"transfers", (*view).transfersSection},
+		{"spill", (*view).spillSection},
+		{"costs", (*view).costsSection}, {"lag", (*view).lagSection}, {"time", (*view).overTimeSection}, {"sizes", (*view).sizesSection},
+		{"classes", (*view).classesSection},
+		{"objects", (*view).objectsSection}, {"processes", (*view).processesSection}, {"mistakes", (*view).mistakesSection},
+		{"happened", (*view).marksSection},
+		{"settings", (*view).settingsSection},
 	}
-	alone = []choice{{"brief", (*view).brief}} // only where it is chosen
+	alone = []choice{{"brief", (*view).briefSection}} // only where it is chosen
 )
 
-// Sections are the names of the sections of a text, in its order.
-func Sections() (names []string) {
+// SectionNames are the names of the sections of a text, in its order.
+func SectionNames() (names []string) {
 	for _, p := range slices.Concat(first, alone, rest) {
 		names = append(names, p.name)
 	}
@@ -97,17 +101,17 @@ func (v *view) chosenSections() (list []section) {
 	return list
 }
 
-// sections returns the sections of a text.
-func (v *view) sections() []section {
-	head, first, rest := v.head(), first, rest
+// allSections returns the sections of a text.
+func (v *view) allSections() []section {
+	head, first, rest := v.headSection(), first, rest
 	if len(v.s.Processes) == 0 {
-		head.Notes = append(head.Notes, Nothing(v.a.Run.Footer.Asked))
+		head.Notes = append(head.Notes, NoContextText(v.a.Run.Footer.Asked))
 		first, rest = nil, rest[len(rest)-2:]
 	} else if len(v.o.Sections) > 0 {
 		return v.chosenSections()
 	}
-	list := append([]section{head}, v.nonEmpty(first)...)
-	more := v.nonEmpty(rest)
+	list := append([]section{head}, v.nonEmptySections(first)...)
+	more := v.nonEmptySections(rest)
 	if v.o.All {
 		return append(list, more...)
 	}
@@ -120,8 +124,8 @@ func (v *view) sections() []section {
 	return list
 }
 
-// nonEmpty makes those of the sections that are not empty.
-func (v *view) nonEmpty(parts []choice) (list []section) {
+// nonEmptySections makes those of the sections that are not empty.
+func (v *view) nonEmptySections(parts []choice) (list []section) {
 	for _, p := range parts {
 		if s := p.make(v); !s.isEmpty() {
 			list = append(list, s)
@@ -130,8 +134,8 @@ func (v *view) nonEmpty(parts []choice) (list []section) {
 	return list
 }
 
-// attached reports whether the programs were only watched: there was no pool, and times include those of probes.
-func (v *view) attached() bool { return v.a.Run.Header.Attached }
+// isAttached reports whether the programs were only watched: there was no pool, and times include those of probes.
+func (v *view) isAttached() bool { return v.a.Run.Header.Attached }
 
 // shownRows returns how many of n rows a table shows.
 func (v *view) shownRows(n int) int {
@@ -150,8 +154,8 @@ func (v *view) sinceStart(time uint64) uint64 { return time - min(time, v.a.Run.
 // shortRun is the duration of a run in ns below which its times are given in milliseconds.
 const shortRun = 100_000_000
 
-// clock writes a time since the start.
-func (v *view) clock(ns uint64) string {
+// clockText writes a time since the start.
+func (v *view) clockText(ns uint64) string {
 	switch {
 	case v.page:
 		return durationText(ns)
@@ -161,10 +165,10 @@ func (v *view) clock(ns uint64) string {
 	return fmt.Sprintf("%.3f s", float64(ns)/1e9)
 }
 
-// clockOf writes a CLOCK_MONOTONIC time as a time since the start.
-func (v *view) clockOf(ns uint64) string { return v.clock(v.sinceStart(ns)) }
+// clockTextOf writes a CLOCK_MONOTONIC time as a time since the start.
+func (v *view) clockTextOf(ns uint64) string { return v.clockText(v.sinceStart(ns)) }
 
-func (v *view) clockCell(ns uint64) cell { return numberCell(v.clock(ns), float64(ns)) }
+func (v *view) clockCell(ns uint64) cell { return numberCell(v.clockText(ns), float64(ns)) }
 
-// runFigure writes a figure of the run for a sentence.
-func (v *view) runFigure(f *figures.Figure) string { return v.figure(f, f.Of(v.run)) }
+// runFigureText writes a figure of the run for a sentence.
+func (v *view) runFigureText(f *figures.Figure) string { return v.formatFigure(f, f.ValueOf(v.run)) }

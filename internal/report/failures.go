@@ -24,8 +24,8 @@ type FailedWith struct {
 	Count  uint64      `json:"count"`
 }
 
-// failedWith returns the most frequent status first.
-func failedWith(t *stats.Totals) []FailedWith {
+// failuresByStatus returns the most frequent status first.
+func failuresByStatus(t *stats.Totals) []FailedWith {
 	list := []FailedWith{}
 	for _, f := range t.FailedWith {
 		if f.Count > 0 {
@@ -61,7 +61,7 @@ func createsText(t *stats.Totals) string {
 
 // statusesText says with what creates failed, the most frequent first.
 func statusesText(t *stats.Totals) string {
-	shown, _ := units.Top(failedWith(t), topStatuses)
+	shown, _ := units.KeepTop(failuresByStatus(t), topStatuses)
 	var texts []string
 	left := t.Failures
 	for _, f := range shown {
@@ -87,12 +87,12 @@ type FailedCall struct {
 	Who    string      `json:"who,omitempty"` // the process, where there are several and one alone had these failures
 }
 
-func failedCalls(s *stats.Snapshot) []FailedCall {
+func listFailedCalls(s *stats.Snapshot) []FailedCall {
 	list := []FailedCall{}
 	for i := range s.FailedCalls {
 		f := &s.FailedCalls[i]
 		call := FailedCall{Call: f.Call, Tag: f.Tag, Status: wire.Status(f.Status), Name: wire.StatusName(f.Status), Why: f.Why, Count: f.Count, Who: f.Who}
-		if f.Sized() {
+		if f.HasSize() {
 			call.Size, call.Last = &f.Size, &f.Last
 		}
 		list = append(list, call)
@@ -102,8 +102,8 @@ func failedCalls(s *stats.Snapshot) []FailedCall {
 
 // refusedLines returns lines of the summary about the first calls whose arguments were refused.
 func refusedLines(s *stats.Snapshot) []string {
-	refused := s.Refused()
-	shown, left := units.Top(refused, topRefused)
+	refused := s.RefusedCalls()
+	shown, left := units.KeepTop(refused, topRefused)
 	var texts []string
 	for i := range shown {
 		texts = append(texts, units.Cut(units.Clean(shown[i].Sentence(units.FormatLong)), mistakeWidth))
@@ -114,7 +114,7 @@ func refusedLines(s *stats.Snapshot) []string {
 	if left > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", left))
 	}
-	return labelled("refused", texts)
+	return labelLines("refused", texts)
 }
 
 // wrapperText says how to distinguish the callers of a function; empty: it has only one.
@@ -125,18 +125,18 @@ func wrapperText(function string) string {
 	return "several callers come there: " + callsite.WrapperOption(function) + " names call sites after them"
 }
 
-// failed lists calls that failed, and the meanings of their statuses.
-func (v *view) failed() section {
+// failedSection lists calls that failed, and the meanings of their statuses.
+func (v *view) failedSection() section {
 	list := v.s.FailedCalls
 	if len(list) == 0 {
 		return section{}
 	}
 	s := section{ID: "failed", Title: "Failed calls", Intro: "creates and other calls that returned an error, in the order of their first"}
-	t := v.table("Failed calls", len(list), number("times"), number("asked for"), words("status"), words("call"), words("call site"), words("the standard has it where").onPage())
+	t := v.newTable("Failed calls", len(list), numberColumn("times"), numberColumn("asked for"), wordsColumn("status"), wordsColumn("call"), wordsColumn("call site"), wordsColumn("the standard has it where").onlyOnPage())
 	said := map[string]bool{}
 	for i := range list[:v.shownRows(len(list))] {
 		f := &list[i]
-		t.add(v.countCell(f.Count), cell{Text: f.Sizes(units.Format)}, wordCell(wire.StatusText(f.Status)), wordCell(units.Clean(f.Call)), v.siteCell(f.Tag, nil), wordCell(f.Why))
+		t.addRow(v.countCell(f.Count), cell{Text: f.SizesText(units.Format)}, wordCell(wire.StatusText(f.Status)), wordCell(units.Clean(f.Call)), v.siteCell(f.Tag, nil), wordCell(f.Why))
 		if item := fmt.Sprintf("%s, %s: %s", f.Call, wire.StatusText(f.Status), f.Meaning()); f.Meaning() != "" && !said[item] {
 			said[item] = true
 			s.Items = append(s.Items, units.Clean(item))
@@ -149,8 +149,8 @@ func (v *view) failed() section {
 	return s
 }
 
-// Nothing returns the report of a run in which no program had a context. asked lists the devices that programs asked for.
-func Nothing(asked []string) string {
+// NoContextText returns the report of a run in which no program had a context. asked lists the devices that programs asked for.
+func NoContextText(asked []string) string {
 	if len(asked) == 0 {
 		return "no OpenCL call was seen (not watched: calls about platforms, or without a shared loader like libOpenCL.so.1; gpumemtop doctor checks drivers and devices)"
 	}

@@ -41,7 +41,7 @@ func TestFailuresText(t *testing.T) {
 		},
 	} {
 		number, _, _ := strings.Cut(test.count, " ")
-		report := textOf(t, Text, &analysis.Analysis{Snapshot: test.snapshot}, Options{})
+		report := textOf(t, WriteText, &analysis.Analysis{Snapshot: test.snapshot}, Options{})
 		for want, text := range map[string]string{
 			"\n  creates    " + number + ", " + test.how + ": " + test.statuses + "\n":                           writtenText(t, NewSummary(test.snapshot)),
 			"\n  creates    " + number + " (" + test.how + "), 0 releases\n             " + test.statuses + "\n": writtenText(t, NewWatchSummary(test.snapshot, 0)),

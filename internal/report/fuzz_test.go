@@ -47,15 +47,15 @@ func check(t *testing.T, a *analysis.Analysis) {
 	if l := &a.Timeline; len(l.InUse) > analysis.PointsMax || len(l.Tags) > analysis.SeriesMax || len(l.Free) > analysis.SeriesMax {
 		t.Errorf("%d points, %d and %d series", len(l.InUse), len(l.Tags), len(l.Free))
 	}
-	for line := range strings.Lines(textOf(t, Text, a, Options{Top: 20})) {
+	for line := range strings.Lines(textOf(t, WriteText, a, Options{Top: 20})) {
 		if units.Width(strings.TrimRight(line, "\n")) > textWidth || strings.ContainsAny(line, "\x00\x1b\r") {
 			t.Errorf("%q", line)
 		}
 	}
-	if !json.Valid([]byte(textOf(t, JSON, a, Options{}))) {
+	if !json.Valid([]byte(textOf(t, WriteJSON, a, Options{}))) {
 		t.Error("no JSON")
 	}
-	textOf(t, Markdown, a, Options{})
+	textOf(t, WriteMarkdown, a, Options{})
 }
 
 // recordOf spreads nine bytes over the fields of a record.

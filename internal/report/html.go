@@ -18,10 +18,10 @@ var (
 	htmlScript string
 )
 
-// HTML writes a report as one file, which can be read without network and scripts. It has at most 2 MiB, however large the
+// WriteHTML writes a report as one file, which can be read without network and scripts. It has at most 2 MiB, however large the
 // recording; tables say how many rows they leave out. The error is the writer's.
-func HTML(w io.Writer, a *analysis.Analysis, o Options) error {
-	return newView(a, o, true).html().node().Render(w)
+func WriteHTML(w io.Writer, a *analysis.Analysis, o Options) error {
+	return newView(a, o, true).makePage().node().Render(w)
 }
 
 type htmlPage struct {
@@ -65,22 +65,24 @@ func hashOf(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-func (v *view) html() *htmlPage {
+func (v *view) makePage() *htmlPage {
 	p := &htmlPage{
-		Title: v.program(), Command: cleanText(strings.Join(v.commandLine(), " "), htmlCommandWidth),
+		Title: v.programName(), Command: cleanText(strings.Join(v.commandLine(), " "), htmlCommandWidth),
 		Style: htmlStyle, Script: htmlScript,
 		Policy: "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; style-src " +
 			hashOf(htmlStyle) + "; script-src " + hashOf(htmlScript),
-		Facts: v.facts(), Settings: v.settingFacts(), Warnings: v.warnings(), Diagnoses: v.diagnosisCards(), Tiles: v.tiles(),
-		AllClear: "N" + strings.TrimPrefix(v.allClear(), "n") + ".",
+		Facts: v.runFacts(), Settings: v.settingFacts(), Warnings: v.listWarnings(), Diagnoses: v.diagnosisCards(), Tiles: v.keyTiles(),
+		AllClear: "N" + strings.TrimPrefix(v.allClearText(), "n") + ".",
 	}
 	if left := len(v.a.Diagnoses) - len(p.Diagnoses); left > 0 {
 		p.MoreDiagnoses = "and " + countText(uint64(left)) + " more"
 	}
-	p.First = withContent(v.failures())
-	sections := []section{v.memory(), v.hitRate(), v.freeList(), v.peak(), v.failed(), v.misses(), v.limitChart(), v.fragmentation()}
-	sections = append(sections, v.sizeChart(), v.lifetimeChart(), v.costCharts(), v.lag(), v.temporaries(), v.phases(), v.transfers(), v.spill(), v.leaks(), v.inFlight(), v.flame(),
-		v.objects(), v.processes(), v.mistakes(), v.happened())
+	p.First = withContent(v.failuresSection())
+	sections := []section{v.memorySection(), v.hitRateSection(), v.freeListSection(), v.peakSection(), v.failedSection(), v.missesSection(),
+		v.limitChartSection(), v.fragmentationSection()}
+	sections = append(sections, v.sizeChartSection(), v.lifetimeChartSection(), v.costChartsSection(), v.lagSection(),
+		v.temporariesSection(), v.phasesSection(), v.transfersSection(), v.spillSection(), v.leaksSection(), v.inFlightSection(), v.flameSection(),
+		v.objectsSection(), v.processesSection(), v.mistakesSection(), v.marksSection())
 	p.Sections = withContent(sections...)
 	return p
 }

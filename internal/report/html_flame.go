@@ -35,14 +35,14 @@ type flameFrame struct {
 	depth       int
 }
 
-func (v *view) flame() section {
+func (v *view) flameSection() section {
 	s := section{ID: "flame", Title: "Call tree by bytes"}
 	if v.a.Flame == nil {
 		s.Intro = "No call stack is known: record with --tags stack."
 		return s
 	}
 	kept := "leaked"
-	if v.s.HeldAtExit() {
+	if v.s.WasHeldAtExit() {
 		kept = "held at exit"
 	}
 	for _, f := range []struct {
@@ -114,11 +114,11 @@ func drawFlame(id, what string, root *analysis.Frame, value func(*analysis.Frame
 func (f *flameFrame) draw(b *strings.Builder, whole uint64) {
 	text := "all"
 	if f.depth > 0 {
-		text = name(f.frame.Name)
+		text = cleanName(f.frame.Name)
 	}
 	percent := func(part float64) string { return strconv.FormatFloat(100*part, 'f', 3, 64) }
 	fmt.Fprintf(b, `<svg class="frame f%d" x="%s%%" y="%d" width="%s%%" height="%d" data-depth="%d"><title>%s: %s, %s, %s</title>`+
-		`<rect width="100%%" height="%d"/>`, hue(f.frame.Name), percent(f.from), f.depth*flameRow, percent(f.width), flameRow, f.depth,
+		`<rect width="100%%" height="%d"/>`, shadeOf(f.frame.Name), percent(f.from), f.depth*flameRow, percent(f.width), flameRow, f.depth,
 		plot.Escape(text), bytesText(f.value), rateText(float64(f.value)/float64(whole), whole), countOf(f.frame.Creates, "create"), flameRow-1)
 	if f.width >= flameNamed {
 		fmt.Fprintf(b, `<text x="4" y="13">%s</text>`, plot.Escape(text))
@@ -126,8 +126,8 @@ func (f *flameFrame) draw(b *strings.Builder, whole uint64) {
 	b.WriteString("</svg>\n")
 }
 
-// hue returns one of four shades, always the same for a name.
-func hue(name string) uint32 {
+// shadeOf returns one of four shades, always the same for a name.
+func shadeOf(name string) uint32 {
 	var sum uint32 = 2166136261
 	for i := range min(len(name), htmlNameWidth) {
 		sum = (sum ^ uint32(name[i])) * 16777619

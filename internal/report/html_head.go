@@ -18,8 +18,8 @@ type htmlDiagnosis struct {
 	Command                    []string // words
 }
 
-// length is the duration of the part, ns.
-func (v *view) length() uint64 {
+// durationNS is the duration of the part, ns.
+func (v *view) durationNS() uint64 {
 	r := &v.a.Run
 	end := max(v.s.Time, r.Started)
 	if r.Whole {
@@ -32,10 +32,10 @@ func (v *view) length() uint64 {
 	return length - min(length, uint64(max(r.Since, 0)))
 }
 
-// facts identify the run.
-func (v *view) facts() []htmlFact {
-	facts := []htmlFact{{Name: "duration", Text: durationText(v.length()) + v.howEnded()}}
-	if v.attached() {
+// runFacts identify the run.
+func (v *view) runFacts() []htmlFact {
+	facts := []htmlFact{{Name: "duration", Text: durationText(v.durationNS()) + v.howEndedText()}}
+	if v.isAttached() {
 		text := "attached to a running program"
 		if n := v.a.Run.Before; n > 0 {
 			text += "; " + countOf(n, "buffer") + " from before attach, whose sizes are known only as far as used"
@@ -45,15 +45,15 @@ func (v *view) facts() []htmlFact {
 	for _, text := range machineTexts(v.s) {
 		facts = append(facts, htmlFact{Name: "machine", Text: text})
 	}
-	return append(facts, v.pageParts()...)
+	return append(facts, v.pagePartFacts()...)
 }
 
 // settingFacts list the settings of the run.
 func (v *view) settingFacts() []htmlFact {
 	h := &v.a.Run.Header
-	policy := name(h.Policy)
+	policy := cleanName(h.Policy)
 	if former := v.s.Change.Former; len(former) > 0 {
-		policy = name(strings.Join(append(slices.Clone(former), v.s.Policy), ", then "))
+		policy = cleanName(strings.Join(append(slices.Clone(former), v.s.Policy), ", then "))
 	}
 	if h.Auto {
 		policy = "auto: " + policy
@@ -63,14 +63,14 @@ func (v *view) settingFacts() []htmlFact {
 		facts = append(facts, htmlFact{Name: "auto", Text: text})
 	}
 	if d := &v.s.Device; d.Name != "" {
-		text := name(d.Name)
+		text := cleanName(d.Name)
 		if d.Global > 0 {
 			text += ", " + bytesText(d.Global)
 		}
 		if d.Driver != "" {
-			text += ", driver " + name(d.Driver)
+			text += ", driver " + cleanName(d.Driver)
 		}
-		if several := severalText(v.s); several != "" {
+		if several := severalDevicesText(v.s); several != "" {
 			text += "; " + several
 		}
 		facts = append(facts, htmlFact{Name: "device", Text: text})
@@ -79,7 +79,7 @@ func (v *view) settingFacts() []htmlFact {
 		facts = append(facts, htmlFact{Name: "simulated device memory", Text: bytesText(h.DeviceMemory) + " for each process"})
 	}
 	if h.Host != "" {
-		facts = append(facts, htmlFact{Name: "host", Text: name(h.Host)})
+		facts = append(facts, htmlFact{Name: "host", Text: cleanName(h.Host)})
 	}
 	if !h.Created.IsZero() {
 		facts = append(facts, htmlFact{Name: "date", Text: h.Created.Format("2006-01-02 15:04:05 -07:00")})
@@ -90,8 +90,8 @@ func (v *view) settingFacts() []htmlFact {
 	return facts
 }
 
-// howEnded describes how the program ended, "" if that is unknown.
-func (v *view) howEnded() string {
+// howEndedText describes how the program ended, "" if that is unknown.
+func (v *view) howEndedText() string {
 	f := &v.a.Run.Footer
 	switch {
 	case !v.a.Run.Whole:
@@ -109,29 +109,29 @@ func (v *view) limitWords() []string {
 	var words []string
 	for i := range v.s.Limits[:min(len(v.s.Limits), htmlCards)] {
 		l := &v.s.Limits[i]
-		words = append(words, name(l.Name+" = "+v.limitValue(l)))
+		words = append(words, cleanName(l.Name+" = "+v.limitValueText(l)))
 	}
 	if len(words) > 0 || len(v.s.Change.Former) > 0 { // the header has the limits of the first policy
-		return moreWords(words, len(v.s.Limits))
+		return appendMore(words, len(v.s.Limits))
 	}
 	limits := v.a.Run.Header.Limits
 	names := slices.Sorted(maps.Keys(limits))
 	for _, limit := range names[:min(len(names), htmlCards)] {
-		words = append(words, name(limit+" = "+limits[limit]))
+		words = append(words, cleanName(limit+" = "+limits[limit]))
 	}
-	return moreWords(words, len(names))
+	return appendMore(words, len(names))
 }
 
-// moreWords appends to a list how many of all are not in it.
-func moreWords(words []string, all int) []string {
+// appendMore appends to a list how many of all are not in it.
+func appendMore(words []string, all int) []string {
 	if left := all - len(words); left > 0 {
 		words = append(words, "and "+countText(uint64(left))+" more")
 	}
 	return words
 }
 
-// pageParts describes which part of the recording this is, and what it was merged from.
-func (v *view) pageParts() []htmlFact {
+// pagePartFacts describes which part of the recording this is, and what it was merged from.
+func (v *view) pagePartFacts() []htmlFact {
 	r := &v.a.Run
 	var facts []htmlFact
 	switch {
@@ -141,10 +141,10 @@ func (v *view) pageParts() []htmlFact {
 		facts = append(facts, htmlFact{Name: "part", Text: "from " + durationOrZeroText(r.Since) + " after the start"})
 	}
 	if r.Process != "" {
-		facts = append(facts, htmlFact{Name: "process", Text: name(r.Process) + " only"})
+		facts = append(facts, htmlFact{Name: "process", Text: cleanName(r.Process) + " only"})
 	}
 	if r.Tag != "" {
-		facts = append(facts, htmlFact{Name: "call sites", Text: "those that match " + name(r.Tag) + "; totals are of all"})
+		facts = append(facts, htmlFact{Name: "call sites", Text: "those that match " + cleanName(r.Tag) + "; totals are of all"})
 	}
 	if n := len(r.Header.Merged); n > 0 {
 		facts = append(facts, htmlFact{Name: "merged", Text: countOf(uint64(n), "recording")})
@@ -157,8 +157,8 @@ func (v *view) pageParts() []htmlFact {
 
 func durationOrZeroText(d time.Duration) string { return durationText(uint64(max(d, 0))) }
 
-// warnings lists why figures may be wrong.
-func (v *view) warnings() []string {
+// listWarnings lists why figures may be wrong.
+func (v *view) listWarnings() []string {
 	var warnings []string
 	if v.a.Damage != "" {
 		warnings = append(warnings, "The recording is damaged: "+cleanText(v.a.Damage, htmlTextWidth))
@@ -183,7 +183,7 @@ func (v *view) warnings() []string {
 		warnings = append(warnings, countOf(v.s.Unknown, "event")+" about unknown objects.")
 	}
 	if h := &v.a.Run.Header; h.Scrub != "" {
-		warnings = append(warnings, "Recycled blocks were filled ("+name(h.Scrub)+"), so creates took longer than without.")
+		warnings = append(warnings, "Recycled blocks were filled ("+cleanName(h.Scrub)+"), so creates took longer than without.")
 	}
 	if len(v.s.Processes) == 0 {
 		warnings = append(warnings, "No OpenCL call was seen.")
@@ -197,7 +197,7 @@ func (v *view) diagnosisCards() []htmlDiagnosis {
 		d := &v.a.Diagnoses[i]
 		card := htmlDiagnosis{Severity: severityClass(d.Severity), Title: cleanText(d.Title, htmlNameWidth), Text: cleanText(d.Text, htmlTextWidth)}
 		if d.Tag != "" {
-			card.Tag = name(d.Tag)
+			card.Tag = cleanName(d.Tag)
 		}
 		if d.Knob.Limit != "" {
 			card.Command, card.Why = v.tryCommand(d.Knob.Limit, d.Knob.Value), cleanText(d.Knob.Why, htmlTextWidth)
@@ -231,13 +231,13 @@ func severityClass(s analysis.Severity) string {
 func (v *view) watchedTiles(peak uint64) []htmlTile {
 	t := &v.s.Totals
 	at := "at " + durationText(v.a.Peak.Time)
-	if before := v.s.BeforeAttach(); before != nil && v.s.Lost == 0 {
+	if before := v.s.BeforeAttachTag(); before != nil && v.s.Lost == 0 {
 		at += "; at least: sizes from before attach are known only as far as used"
 	}
 	return []htmlTile{
 		{figures.PeakInUse.Name, v.sizeText(peak), at},
 		{figures.Creates.Name, fmt.Sprint(t.Creates), countOf(t.Releases, "release")},
-		{"time in creates", v.runFigure(figures.DriverTime), "includes the time of the probes, some µs each"},
+		{"time in creates", v.runFigureText(figures.DriverTime), "includes the time of the probes, some µs each"},
 	}
 }
 
@@ -249,43 +249,44 @@ func (v *view) sizeText(bytes uint64) string {
 	return bytesText(bytes)
 }
 
-// amount writes a figure of the run's memory.
-func (v *view) amount(f *figures.Figure) string { return v.sizeText(f.Of(v.run).Exact) }
+// amountText writes a figure of the run's memory.
+func (v *view) amountText(f *figures.Figure) string { return v.sizeText(f.ValueOf(v.run).Exact) }
 
-// tile is one figure of the run.
-func (v *view) tile(f *figures.Figure, note string) htmlTile {
-	return htmlTile{f.Title(), v.runFigure(f), note}
+// figureTile is one figure of the run.
+func (v *view) figureTile(f *figures.Figure, note string) htmlTile {
+	return htmlTile{f.Title(), v.runFigureText(f), note}
 }
 
-func (v *view) tiles() []htmlTile {
+func (v *view) keyTiles() []htmlTile {
 	t := v.run
 	peak := max(v.a.Peak.InUse, t.PeakInUse)
 	saved, basis := "not known", "--measure measures it; "
-	switch calls, _ := v.s.Saving(); {
+	switch calls, _ := v.s.WorthwhileSavings(); {
 	case calls && t.Saved.Releases:
-		saved, basis = "≈\u202f"+v.runFigure(figures.Saved), "an estimate, without first touches; "
+		saved, basis = "≈\u202f"+v.runFigureText(figures.Saved), "an estimate, without first touches; "
 	case calls:
-		saved, basis = "≈\u202f"+v.runFigure(figures.Saved), "an estimate of creates only; "
+		saved, basis = "≈\u202f"+v.runFigureText(figures.Saved), "an estimate of creates only; "
 	}
-	gain := htmlTile{figures.Saved.Name, saved, basis + countOf(t.Avoided(), "driver create") + " avoided"}
-	if m := v.s.Measured.Known(); m != nil {
-		gain = htmlTile{"measured", m.Change(), m.Text()}
+	gain := htmlTile{figures.Saved.Name, saved, basis + countOf(t.AvoidedCalls(), "driver create") + " avoided"}
+	if m := v.s.Measured.LatestKnown(); m != nil {
+		gain = htmlTile{"measured", m.ChangeText(), m.Text()}
 	}
 	tiles := []htmlTile{
-		{figures.PeakInUse.Name, v.sizeText(peak), "at " + durationText(v.a.Peak.Time) + "; " + v.amount(figures.PeakReserved) + " reserved at most"},
-		v.tile(figures.HitRate, "steady "+v.runFigure(figures.SteadyHitRate)+"; "+countOf(t.Hits+t.Misses, "request")),
-		v.tile(figures.DriverTime, countOf(t.DriverCreates, "create")+", "+countOf(t.DriverReleases, "release")),
+		{figures.PeakInUse.Name, v.sizeText(peak), "at " + durationText(v.a.Peak.Time) + "; " + v.amountText(figures.PeakReserved) + " reserved at most"},
+		v.figureTile(figures.HitRate, "steady "+v.runFigureText(figures.SteadyHitRate)+"; "+countOf(t.Hits+t.Misses, "request")),
+		v.figureTile(figures.DriverTime, countOf(t.DriverCreates, "create")+", "+countOf(t.DriverReleases, "release")),
 		gain,
 	}
 	if t.Idle > 0 {
-		tiles = append(tiles, v.tile(figures.Idle, "of the "+v.amount(figures.Cached)+" cached at the end: nothing asked for it of late"))
+		tiles = append(tiles,
+			v.figureTile(figures.Idle, "of the "+v.amountText(figures.Cached)+" cached at the end: nothing asked for it of late"))
 	}
 	if p := &t.Plans; p.Installed > 0 {
 		note := plansText(v.s)
 		if text := unplannedText(v.o.Unplanned); text != "" {
 			note += "; without a plan, simulated: " + text
 		}
-		tiles = append(tiles, htmlTile{"as planned", rateText(p.Share(), p.Asked()), note})
+		tiles = append(tiles, htmlTile{"as planned", rateText(p.ServedShare(), p.PlannableRequests()), note})
 	}
 	if v.a.Run.Header.Attached {
 		tiles = v.watchedTiles(peak)
@@ -295,15 +296,15 @@ func (v *view) tiles() []htmlTile {
 		buffers, bytes = buffers+v.a.Leaks[i].Buffers, bytes+v.a.Leaks[i].Bytes
 	}
 	leaked := htmlTile{figures.Leaked.Name, "none", "every " + v.noun() + " was released"}
-	if v.a.Grew() {
+	if v.a.IsPeakFromGrowth() {
 		leaked.Note += " at last, but memory grew with the iterations"
 	}
 	switch {
 	case v.mayContinue() && t.InUse > 0 && (buffers == 0 || v.mayNotLeak()):
-		leaked = htmlTile{"in use at the end", v.amount(figures.InUse), "the program continues and may release all of it"}
+		leaked = htmlTile{"in use at the end", v.amountText(figures.InUse), "the program continues and may release all of it"}
 	case buffers > 0:
 		leaked = htmlTile{figures.Leaked.Name, v.sizeText(bytes), countOf(buffers, stats.Noun(v.s.Kinds, true)) + " at " + countOf(uint64(len(v.a.Leaks)), "call site")}
-		if v.s.HeldAtExit() {
+		if v.s.WasHeldAtExit() {
 			leaked.Name = "held at exit"
 		} else if v.s.Lost > 0 {
 			leaked.Name, leaked.Note = "perhaps leaked", leaked.Note+"; releases may be among the lost events"

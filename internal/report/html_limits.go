@@ -6,8 +6,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/report/plot"
 )
 
-// limitChart draws the hit rate that replays with other limits of cached bytes found.
-func (v *view) limitChart() section {
+// limitChartSection draws the hit rate that replays with other limits of cached bytes found.
+func (v *view) limitChartSection() section {
 	m := v.o.Limits
 	if m == nil {
 		return section{}
@@ -19,12 +19,12 @@ func (v *view) limitChart() section {
 	}
 	most := max(m.Exact[0].Limit+1, m.Enough.Limit)
 	for _, e := range m.Exact {
-		if !e.Unlimited() {
+		if !e.IsUnlimited() {
 			most = max(most, e.Limit)
 		}
 	}
 	c := plot.Chart{
-		Title: "Hit rate by limit of cached bytes", Height: 220, X: plot.LogBytes(m.Exact[0].Limit, most), Y: plot.Percent(),
+		Title: "Hit rate by limit of cached bytes", Height: 220, X: plot.LogBytesAxis(m.Exact[0].Limit, most), Y: plot.PercentAxis(),
 		Marks: []plot.Mark{{X: float64(m.Knee.Limit), Label: "knee: " + limitText(m.Knee), Class: "knee"}},
 	}
 	if m.Present > 0 && m.Present <= most {
@@ -43,6 +43,6 @@ func (v *view) limitChart() section {
 	s.Intro = fmt.Sprintf("Poolable creates served without a driver create, by max_cached_bytes in each process, with %s: "+
 		"replays of the whole recording%s. The knee is at %s with %s; %s is enough for %s.", m.Policy, poollessNote(m, v.a), limitText(m.Knee),
 		rateText(m.Knee.HitRate, m.Requests), limitText(m.Enough), rateText(m.Enough.HitRate, m.Requests))
-	s.Plots = []htmlPlot{{Title: "hits of all requests", SVG: c.SVG()}}
+	s.Plots = []htmlPlot{{Title: "hits of all requests", SVG: c.DrawSVG()}}
 	return s
 }

@@ -9,14 +9,14 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// histogram draws bins between powers of two.
-func histogram(title string, bins []analysis.Bin, axis func(least, most uint64) plot.Axis, text func(uint64) string) htmlPlot {
+// drawHistogram draws bins between powers of two.
+func drawHistogram(title string, bins []analysis.Bin, axis func(least, most uint64) plot.Axis, text func(uint64) string) htmlPlot {
 	var most, all uint64
 	for _, b := range bins {
 		most, all = max(most, b.Count), all+b.Count
 	}
 	first, last := bins[0].From, bins[len(bins)-1].To
-	c := plot.Chart{Title: title, X: axis(max(first, 1), max(last, 1)), Y: plot.Counts(most)}
+	c := plot.Chart{Title: title, X: axis(max(first, 1), max(last, 1)), Y: plot.CountsAxis(most)}
 	for _, b := range bins {
 		c.Bars = append(c.Bars, plot.Bar{
 			From: float64(max(b.From, 1)), To: float64(max(b.To, 1)) + 1, Value: float64(b.Count), Class: "s0",
@@ -24,13 +24,13 @@ func histogram(title string, bins []analysis.Bin, axis func(least, most uint64) 
 				rateText(float64(b.Count)/float64(max(all, 1)), all), bytesText(b.Bytes)),
 		})
 	}
-	return htmlPlot{Title: "buffers", SVG: c.SVG()}
+	return htmlPlot{Title: "buffers", SVG: c.DrawSVG()}
 }
 
 // boundedBins bounds the bins of a histogram: 0, and at most 64 powers of two.
 func boundedBins(bins []analysis.Bin) []analysis.Bin { return bins[:min(len(bins), 65)] }
 
-func (v *view) sizeChart() section {
+func (v *view) sizeChartSection() section {
 	s := section{ID: "sizes", Title: "Requested sizes"}
 	bins := boundedBins(v.a.Sizes)
 	if len(bins) == 0 {
@@ -38,11 +38,11 @@ func (v *view) sizeChart() section {
 		return s
 	}
 	s.Intro = "Buffers created, by size; each bar is a power of two and the sizes up to the next."
-	s.Plots = []htmlPlot{histogram("Buffers created by size", bins, plot.LogBytes, bytesText)}
+	s.Plots = []htmlPlot{drawHistogram("Buffers created by size", bins, plot.LogBytesAxis, bytesText)}
 	return s
 }
 
-func (v *view) lifetimeChart() section {
+func (v *view) lifetimeChartSection() section {
 	s := section{ID: "lifetimes", Title: "Lifetimes"}
 	bins := boundedBins(v.a.Lifetimes)
 	if len(bins) == 0 {
@@ -50,11 +50,11 @@ func (v *view) lifetimeChart() section {
 		return s
 	}
 	s.Intro = "Buffers that were released, by how long they lived."
-	s.Plots = []htmlPlot{histogram("Released buffers by lifetime", bins, plot.LogTimes, durationText)}
+	s.Plots = []htmlPlot{drawHistogram("Released buffers by lifetime", bins, plot.LogTimesAxis, durationText)}
 	return s
 }
 
-func (v *view) costCharts() section {
+func (v *view) costChartsSection() section {
 	s := section{ID: "driver", Title: "Cost of driver calls"}
 	for _, of := range []struct {
 		name  string
@@ -71,9 +71,9 @@ func (v *view) costCharts() section {
 	return s
 }
 
-// formula writes the fitted line, or the median where no line fits.
-func formula(c *analysis.CostCurve) string {
-	if !c.Fits() {
+// costFormula writes the fitted line, or the median where no line fits.
+func costFormula(c *analysis.CostCurve) string {
+	if !c.LineFits() {
 		text := medianText(c) + "; " + countOf(c.Calls, "call")
 		if c.Calls >= stats.EnoughForP99 {
 			text += ", p99 " + durationText(c.P99)
@@ -81,7 +81,7 @@ func formula(c *analysis.CostCurve) string {
 		return text
 	}
 	return fmt.Sprintf("%s + %s per MiB · size, R² %.3f; %s, %s", signedDuration(c.A), nanosText(c.B*(1<<20)), c.R2,
-		countOf(c.Calls, "call"), stats.Spread(c.Calls, durationText(c.P50), durationText(c.P99)))
+		countOf(c.Calls, "call"), stats.PercentilesText(c.Calls, durationText(c.P50), durationText(c.P99)))
 }
 
 func signedDuration(ns float64) string {
@@ -102,10 +102,10 @@ func costPlot(of string, curve *analysis.CostCurve) htmlPlot {
 	}
 	first, last := max(points[0].Size, 1), max(points[len(points)-1].Size, 1)
 	c := plot.Chart{
-		Title: "Duration of driver " + of + " by size: " + formula(curve), Height: 220,
-		X: plot.LogBytes(first/2+1, last*2-last/2), Y: plot.LogTimes(uint64(max(least/1.5, 1)), uint64(max(most*1.5, 10))),
+		Title: "Duration of driver " + of + " by size: " + costFormula(curve), Height: 220,
+		X: plot.LogBytesAxis(first/2+1, last*2-last/2), Y: plot.LogTimesAxis(uint64(max(least/1.5, 1)), uint64(max(most*1.5, 10))),
 	}
-	if curve.Fits() {
+	if curve.LineFits() {
 		c.Curves = []plot.Curve{fittedLine(&c, curve)}
 	}
 	for _, p := range points {
@@ -115,7 +115,7 @@ func costPlot(of string, curve *analysis.CostCurve) htmlPlot {
 				durationText(p.P25), durationText(p.P75)),
 		})
 	}
-	return htmlPlot{Title: "driver " + of, Note: formula(curve), SVG: c.SVG()}
+	return htmlPlot{Title: "driver " + of, Note: costFormula(curve), SVG: c.DrawSVG()}
 }
 
 func fittedLine(c *plot.Chart, curve *analysis.CostCurve) plot.Curve {

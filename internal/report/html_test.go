@@ -22,7 +22,7 @@ import (
 
 func writeHTML(a *analysis.Analysis, o Options) string {
 	var b bytes.Buffer
-	if err := HTML(&b, a, o); err != nil {
+	if err := WriteHTML(&b, a, o); err != nil {
 		panic(err) // a bytes.Buffer takes everything
 	}
 	return b.String()
@@ -260,7 +260,7 @@ func TestHTMLTellsTheTimeline(t *testing.T) {
 }
 
 func TestHTMLPassesErrorsOn(t *testing.T) {
-	if err := HTML(&records.Full{}, reportrun.Sample(), Options{}); !errors.Is(err, records.ErrFull) {
+	if err := WriteHTML(&records.Full{}, reportrun.Sample(), Options{}); !errors.Is(err, records.ErrFull) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -344,7 +344,7 @@ func TestHTMLOfSeveralPrograms(t *testing.T) {
 func TestHTMLLimits(t *testing.T) {
 	name := "testdata/train.gmt"
 	a := analysed(t, name)
-	page := textOf(t, HTML, a, Options{Top: 20, Limits: limitsOf(t, name)})
+	page := textOf(t, WriteHTML, a, Options{Top: 20, Limits: limitsOf(t, name)})
 	for _, want := range []string{
 		`id="limits"`, "Hit rate by limit of cached bytes", `class="line s0"`, "knee: 384.6", "present limit: 4.00", "reserved",
 	} {
@@ -354,18 +354,18 @@ func TestHTMLLimits(t *testing.T) {
 	}
 	bare, limits := *a, *limitsOf(t, name)
 	bare.Run.Header.Policy, bare.Run.Header.Attached, limits.Present = "none", true, 0
-	page = textOf(t, HTML, &bare, Options{Top: 20, Limits: &limits})
+	page = textOf(t, WriteHTML, &bare, Options{Top: 20, Limits: &limits})
 	if !strings.Contains(page, "of the whole recording (it had no pool).") || strings.Contains(page, "present limit") {
 		t.Error("not said that there was no pool, or a limit of none")
 	}
-	if text := textOf(t, Text, &bare, Options{Top: 20, Limits: &limits}); !strings.Contains(text, "(it had no") || strings.Contains(text, "present") {
+	if text := textOf(t, WriteText, &bare, Options{Top: 20, Limits: &limits}); !strings.Contains(text, "(it had no") || strings.Contains(text, "present") {
 		t.Errorf("not said that there was no pool, or a limit of none:\n%s", text)
 	}
-	if page = textOf(t, HTML, a, Options{Top: 20}); strings.Contains(page, `id="limits"`) {
+	if page = textOf(t, WriteHTML, a, Options{Top: 20}); strings.Contains(page, `id="limits"`) {
 		t.Error("a section of limits that were not measured")
 	}
 	for policy, want := range map[string]string{"none": "policy none has none of cached bytes", "pow2": "nothing was asked of the pool"} {
-		if page = textOf(t, HTML, a, Options{Limits: &curve.Measurement{Policy: policy}}); !strings.Contains(page, want) {
+		if page = textOf(t, WriteHTML, a, Options{Limits: &curve.Measurement{Policy: policy}}); !strings.Contains(page, want) {
 			t.Errorf("no %q", want)
 		}
 	}

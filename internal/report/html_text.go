@@ -36,27 +36,27 @@ func cleanText(text string, most int) string {
 	return string([]rune(text)[:most-1]) + "…"
 }
 
-func name(text string) string {
+func cleanName(text string) string {
 	if text == "" {
 		return "(unknown)"
 	}
 	return cleanText(text, htmlNameWidth)
 }
 
-func bytesText(n uint64) string { return plot.Narrow(units.FormatLong(n)) }
+func bytesText(n uint64) string { return plot.NarrowSpaces(units.FormatLong(n)) }
 
-func countText(n uint64) string { return plot.Narrow(units.Grouped(n)) }
+func countText(n uint64) string { return plot.NarrowSpaces(units.Grouped(n)) }
 
 func durationText(ns uint64) string { return nanosText(float64(ns)) }
 
-func nanosText(ns float64) string { return plot.Narrow(units.DurationLong(ns)) }
+func nanosText(ns float64) string { return plot.NarrowSpaces(units.DurationLong(ns)) }
 
 // rateText writes a rate, or a dash if it is of 0.
 func rateText(rate float64, of uint64) string {
 	if of == 0 {
 		return "–"
 	}
-	return plot.Narrow(units.Percent(rate, of))
+	return plot.NarrowSpaces(units.Percent(rate, of))
 }
 
 // countOf writes a number of things.
@@ -77,7 +77,7 @@ func quoteWord(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-func (v *view) program() string {
+func (v *view) programName() string {
 	program := v.a.Run.Header.Program
 	if program == "" {
 		program = v.s.Program
@@ -117,7 +117,7 @@ func (v *view) tryCommand(limit, value string) []string {
 	if policy := v.a.Run.Header.Policy; policy != "" {
 		words = append(words, "--policy", quoteWord(cleanText(policy, 40)))
 	}
-	words = append(words, "--set", quoteWord(name(limit+"="+value)), "--")
+	words = append(words, "--set", quoteWord(cleanName(limit+"="+value)), "--")
 	program := v.commandLine()
 	if line := strings.Join(program, " "); strings.Join(v.commandWords(), "") == "" || cleanText(line, htmlCommandWidth) != line {
 		program = []string{"…"}

@@ -40,17 +40,17 @@ type plotSeries struct {
 	Values []*float64 `json:"values"` // null: unknown
 }
 
-// points returns the number of points of the timeline.
-func (v *view) points() int { return min(len(v.a.Timeline.InUse), analysis.PointsMax) }
+// pointCount returns the number of points of the timeline.
+func (v *view) pointCount() int { return min(len(v.a.Timeline.InUse), analysis.PointsMax) }
 
 func (v *view) timeAxis() plot.Axis {
 	t := &v.a.Timeline
-	return plot.Times(t.Start, t.Start+uint64(v.points())*max(t.Step, 1))
+	return plot.TimesAxis(t.Start, t.Start+uint64(v.pointCount())*max(t.Step, 1))
 }
 
-// floats converts values to a series as long as the timeline.
-func (v *view) floats(values []uint64) []float64 {
-	floats := make([]float64, v.points())
+// toFloats converts values to a series as long as the timeline.
+func (v *view) toFloats(values []uint64) []float64 {
+	floats := make([]float64, v.pointCount())
 	for i := range min(len(floats), len(values)) {
 		floats[i] = float64(values[i])
 	}
@@ -65,10 +65,10 @@ func (v *view) layersOf(series []analysis.Series, total []uint64) []layer {
 		shownSeries++ // the others would be just one call site
 	}
 	layers := make([]layer, 0, shownSeries+1)
-	rest := layer{name: "others", class: "rest", values: make([]float64, v.points())}
-	sum := make([]float64, v.points())
+	rest := layer{name: "others", class: "rest", values: make([]float64, v.pointCount())}
+	sum := make([]float64, v.pointCount())
 	for i, s := range series {
-		values := v.floats(s.Values)
+		values := v.toFloats(s.Values)
 		for j, value := range values {
 			sum[j] += value
 			if i >= shownSeries {
@@ -76,10 +76,10 @@ func (v *view) layersOf(series []analysis.Series, total []uint64) []layer {
 			}
 		}
 		if i < shownSeries {
-			layers = append(layers, layer{name(s.Name), fmt.Sprintf("s%d", i), values})
+			layers = append(layers, layer{cleanName(s.Name), fmt.Sprintf("s%d", i), values})
 		}
 	}
-	for j, whole := range v.floats(total) {
+	for j, whole := range v.toFloats(total) {
 		rest.values[j] += max(0, whole-sum[j])
 	}
 	if anyNonZero(rest.values) {
@@ -92,10 +92,10 @@ func anyNonZero(values []float64) bool {
 	return slices.ContainsFunc(values, func(value float64) bool { return value > 0 })
 }
 
-// stack returns the areas, the legend and the data of layers, and the highest sum.
-func (v *view) stack(layers []layer) (areas []plot.Series, legend []htmlLegend, data *plotData, highest float64) {
+// stackLayers returns the areas, the legend and the data of layers, and the highest sum.
+func (v *view) stackLayers(layers []layer) (areas []plot.Series, legend []htmlLegend, data *plotData, highest float64) {
 	data = &plotData{Start: v.a.Timeline.Start, Step: v.a.Timeline.Step, Unit: "bytes", Total: "sum", Series: []plotSeries{}}
-	sum := make([]float64, v.points())
+	sum := make([]float64, v.pointCount())
 	for _, l := range layers {
 		areas = append(areas, plot.Series{Class: l.class, Values: l.values})
 		legend = append(legend, htmlLegend{l.class, l.name})
@@ -128,35 +128,35 @@ func (d *plotData) text() string {
 	return string(text)
 }
 
-func (v *view) memory() section {
+func (v *view) memorySection() section {
 	s := section{ID: "memory", Title: "Memory over time"}
-	if v.points() == 0 {
+	if v.pointCount() == 0 {
 		s.Intro = "Nothing was recorded over time."
 		return s
 	}
 	t := &v.a.Timeline
 	layers := v.layersOf(t.Tags, t.InUse)
-	cached, idle := v.floats(t.Cached), v.floats(t.Idle)
+	cached, idle := v.toFloats(t.Cached), v.toFloats(t.Idle)
 	for i := range cached {
 		idle[i] = min(idle[i], cached[i]) // idle and cached are of different times within a step
 		cached[i] -= idle[i]
 	}
-	for _, l := range []layer{{figures.Cached.Name, "cached", cached}, {figures.Idle.Name, "idle", idle}, {figures.Cooling.Name, "cooling", v.floats(t.Cooling)}} {
+	for _, l := range []layer{{figures.Cached.Name, "cached", cached}, {figures.Idle.Name, "idle", idle}, {figures.Cooling.Name, "cooling", v.toFloats(t.Cooling)}} {
 		if anyNonZero(l.values) {
 			layers = append(layers, l)
 		}
 	}
-	areas, legend, data, highest := v.stack(layers)
+	areas, legend, data, highest := v.stackLayers(layers)
 	title, pool := "Memory in use by call site, cached and cooling, over time", ", then what is cached, idle and cooling in the pool: together what is reserved"
 	if v.a.Run.Header.Attached {
 		title, pool = "Memory in use by call site over time", ""
 	}
 	c := plot.Chart{Title: title, Height: 300, X: v.timeAxis(), Areas: areas, Data: data.text()}
-	note := v.limitRule(&c, &highest)
-	c.Y = plot.Bytes(uint64(highest))
-	c.Bands, c.Marks = v.bands(), v.marks()
+	note := v.drawLimitRule(&c, &highest)
+	c.Y = plot.BytesAxis(uint64(highest))
+	c.Bands, c.Marks = v.phaseBands(), v.chartMarks()
 	s.Intro = "In use by call site" + pool + ". Each step shows its moment of highest use. " + v.bandsText()
-	s.Plots = []htmlPlot{{Title: "bytes", Note: note, SVG: c.SVG(), Legend: legend}}
+	s.Plots = []htmlPlot{{Title: "bytes", Note: note, SVG: c.DrawSVG(), Legend: legend}}
 	if p, reported := v.machinePlot(); reported {
 		s.Plots = append(s.Plots, p)
 	}
@@ -169,15 +169,15 @@ func (v *view) machinePlot() (htmlPlot, bool) {
 	if len(t.Machine) == 0 {
 		return htmlPlot{}, false
 	}
-	reserved := layer{figures.Reserved.Name, "s5", v.floats(t.InUse)}
+	reserved := layer{figures.Reserved.Name, "s5", v.toFloats(t.InUse)}
 	for _, more := range [][]uint64{t.Cached, t.Cooling} {
-		for i, value := range v.floats(more) {
+		for i, value := range v.toFloats(more) {
 			reserved.values[i] += value
 		}
 	}
 	lines := []layer{reserved}
 	for i, m := range t.Machine {
-		lines = append(lines, layer{stats.MachineWord(name(m.Source)), fmt.Sprintf("s%d", i), v.floats(m.Values)})
+		lines = append(lines, layer{stats.MachineWord(cleanName(m.Source)), fmt.Sprintf("s%d", i), v.toFloats(m.Values)})
 	}
 	data := plotData{Start: t.Start, Step: t.Step, Unit: "bytes"}
 	c := plot.Chart{Title: "What the machine reports, and what is reserved, over time", X: v.timeAxis()}
@@ -189,12 +189,12 @@ func (v *view) machinePlot() (htmlPlot, bool) {
 		legend = append(legend, htmlLegend{l.class, l.name})
 		highest = max(highest, slices.Max(l.values))
 	}
-	c.Y, c.Data = plot.Bytes(uint64(highest)), data.text()
-	return htmlPlot{Title: "what the machine reports", SVG: c.SVG(), Legend: legend}, true
+	c.Y, c.Data = plot.BytesAxis(uint64(highest)), data.text()
+	return htmlPlot{Title: "what the machine reports", SVG: c.DrawSVG(), Legend: legend}, true
 }
 
-// limitRule draws the device's memory if it is near enough, and makes room for it; otherwise it returns a note.
-func (v *view) limitRule(c *plot.Chart, highest *float64) string {
+// drawLimitRule draws the device's memory if it is near enough, and makes room for it; otherwise it returns a note.
+func (v *view) drawLimitRule(c *plot.Chart, highest *float64) string {
 	limit, what := v.a.Run.Header.DeviceMemory, "simulated device memory"
 	if limit == 0 {
 		limit, what = v.s.Device.Global, "device memory"
@@ -231,7 +231,7 @@ func (v *view) shadedPhases() (places []int, threads int) {
 	return places, len(repeats)
 }
 
-func (v *view) bands() []plot.Band {
+func (v *view) phaseBands() []plot.Band {
 	places, _ := v.shadedPhases()
 	var bands []plot.Band
 	for n, i := range places[:min(len(places), htmlBands)] {
@@ -272,26 +272,26 @@ func phaseText(i int, p *analysis.Phase) string {
 // markClasses are the kinds of marks that charts show.
 var markClasses = map[wire.Kind]string{wire.KindLimit: "change", wire.KindDiag: "mistake", wire.KindLost: "lost", wire.KindExit: "exit"}
 
-func (v *view) marks() []plot.Mark {
+func (v *view) chartMarks() []plot.Mark {
 	var marks []plot.Mark
 	t := &v.a.Timeline
-	end := t.Start + uint64(v.points())*max(t.Step, 1)
+	end := t.Start + uint64(v.pointCount())*max(t.Step, 1)
 	for i := range v.s.Marks[:min(len(v.s.Marks), stats.MarksMax)] {
 		m := &v.s.Marks[i]
 		at := v.sinceStart(m.Time)
 		if class, drawn := markClasses[m.Kind]; drawn && at >= t.Start && at <= end {
-			marks = append(marks, plot.Mark{X: float64(at), Label: durationText(at) + ": " + name(m.Text), Class: class})
+			marks = append(marks, plot.Mark{X: float64(at), Label: durationText(at) + ": " + cleanName(m.Text), Class: class})
 		}
 	}
 	return marks
 }
 
-func (v *view) hitRate() section {
-	if v.attached() {
+func (v *view) hitRateSection() section {
+	if v.isAttached() {
 		return section{}
 	}
 	s := section{ID: "hit-rate", Title: "Hit rate over time"}
-	t, n := &v.a.Timeline, min(v.points(), len(v.a.Timeline.Hits), len(v.a.Timeline.Misses))
+	t, n := &v.a.Timeline, min(v.pointCount(), len(v.a.Timeline.Hits), len(v.a.Timeline.Misses))
 	values, known, requests := make([]float64, n), make([]bool, n), uint64(0)
 	for i := range n {
 		if all := t.Hits[i] + t.Misses[i]; all > 0 {
@@ -308,10 +308,10 @@ func (v *view) hitRate() section {
 	if hasFewSteps(known) {
 		class += " sparse"
 	}
-	c := plot.Chart{Title: "Hit rate over time", X: v.timeAxis(), Y: plot.Percent(), Bands: v.bands(), Marks: v.marks(),
+	c := plot.Chart{Title: "Hit rate over time", X: v.timeAxis(), Y: plot.PercentAxis(), Bands: v.phaseBands(), Marks: v.chartMarks(),
 		Lines: []plot.Series{{Class: class, Values: values, Known: known}}, Data: data.text()}
 	s.Intro = "Poolable creates served without a driver create. There is no line where there was no request."
-	s.Plots = []htmlPlot{{Title: "hits of all requests", SVG: c.SVG()}}
+	s.Plots = []htmlPlot{{Title: "hits of all requests", SVG: c.DrawSVG()}}
 	return s
 }
 
@@ -326,13 +326,13 @@ func hasFewSteps(known []bool) bool {
 	return n < len(known)/4
 }
 
-func (v *view) freeList() section {
-	if v.attached() {
+func (v *view) freeListSection() section {
+	if v.isAttached() {
 		return section{}
 	}
 	s := section{ID: "free-list", Title: "Free list over time"}
 	layers := v.layersOf(v.a.Timeline.Free, nil)
-	areas, legend, data, highest := v.stack(layers)
+	areas, legend, data, highest := v.stackLayers(layers)
 	if highest == 0 {
 		if s.Intro = "Nothing was ever free in the pool."; v.s.Totals.Hits > 0 {
 			s.Intro = "In no step was anything free in the pool when use was highest."
@@ -340,33 +340,33 @@ func (v *view) freeList() section {
 		return s
 	}
 	c := plot.Chart{Title: "Free memory in the pool by the call site that used it last, over time", X: v.timeAxis(),
-		Y: plot.Bytes(uint64(highest)), Areas: areas, Bands: v.bands(), Marks: v.marks(), Data: data.text()}
+		Y: plot.BytesAxis(uint64(highest)), Areas: areas, Bands: v.phaseBands(), Marks: v.chartMarks(), Data: data.text()}
 	s.Intro = "Free memory in the pool, cached and cooling, by the call site that used it last."
-	s.Plots = []htmlPlot{{Title: "bytes", SVG: c.SVG(), Legend: legend}}
+	s.Plots = []htmlPlot{{Title: "bytes", SVG: c.DrawSVG(), Legend: legend}}
 	return s
 }
 
-func (v *view) fragmentation() section {
-	if v.attached() {
+func (v *view) fragmentationSection() section {
+	if v.isAttached() {
 		return section{}
 	}
 	s := section{ID: "fragmentation", Title: "Fragmentation and waste over time"}
 	t := &v.a.Timeline
-	n := min(v.points(), len(t.Fragmentation), len(t.Waste))
+	n := min(v.pointCount(), len(t.Fragmentation), len(t.Waste))
 	if n == 0 {
 		s.Intro = "Nothing was recorded over time."
 		return s
 	}
 	data := plotData{Start: t.Start, Step: t.Step, Unit: "rate"}
 	var legend []htmlLegend
-	c := plot.Chart{Title: "External fragmentation and waste over time", X: v.timeAxis(), Y: plot.Percent()}
+	c := plot.Chart{Title: "External fragmentation and waste over time", X: v.timeAxis(), Y: plot.PercentAxis()}
 	for _, l := range []layer{{figures.ExternalFragmentation.Name, "s0", t.Fragmentation[:n]}, {figures.Waste.Name, "s5", t.Waste[:n]}} {
 		c.Lines = append(c.Lines, plot.Series{Class: l.class, Values: l.values})
 		data.add(l.name, l.class, l.values, nil)
 		legend = append(legend, htmlLegend{l.class + " stroke", l.name})
 	}
-	c.Data, c.Bands, c.Marks = data.text(), v.bands(), v.marks()
+	c.Data, c.Bands, c.Marks = data.text(), v.phaseBands(), v.chartMarks()
 	s.Intro = "External fragmentation: 1 − largest cached block / all cached bytes. Waste: granted but not requested, of what is in use."
-	s.Plots = []htmlPlot{{Title: "rate", SVG: c.SVG(), Legend: legend}}
+	s.Plots = []htmlPlot{{Title: "rate", SVG: c.DrawSVG(), Legend: legend}}
 	return s
 }

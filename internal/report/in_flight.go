@@ -25,11 +25,11 @@ func inFlightLines(t *figures.Subject) []string {
 	if t.InFlight.Peak <= t.PeakInUse {
 		return nil
 	}
-	return labelled("in flight", []string{inFlightText(t)})
+	return labelLines("in flight", []string{inFlightText(t)})
 }
 
-// inFlight lists the call sites of memory that was released in flight.
-func (v *view) inFlight() section {
+// inFlightSection lists the call sites of memory that was released in flight.
+func (v *view) inFlightSection() section {
 	list := slices.DeleteFunc(slices.Clone(v.s.Tags), func(t stats.Tag) bool { return t.InFlight.Releases == 0 })
 	if len(list) == 0 {
 		return section{}
@@ -39,10 +39,10 @@ func (v *view) inFlight() section {
 		ID: "in-flight", Title: "Released in flight", Intro: "Given back to the driver before the program had waited for the commands that use it, by call site of " +
 			"the create. A driver keeps such memory until they end.",
 	}
-	t := v.table("Released in flight, by call site", len(list), figure(figures.ReleasesInFlight), figure(figures.BytesReleasedInFlight), words("call site").front())
+	t := v.newTable("Released in flight, by call site", len(list), figureColumn(figures.ReleasesInFlight), figureColumn(figures.BytesReleasedInFlight), wordsColumn("call site").atFront())
 	for i := range list[:v.shownRows(len(list))] {
 		r := &list[i]
-		v.addFigures(&t, func(f *figures.Figure) figures.Value { return f.OfSite(v.run, r) }, v.siteCell(r.Name, nil))
+		v.addFigureRow(&t, func(f *figures.Figure) figures.Value { return f.ValueOfSite(v.run, r) }, v.siteCell(r.Name, nil))
 	}
 	s.Tables = []table{t}
 	return s

@@ -19,7 +19,7 @@ type Data struct {
 
 // MarshalJSON implements json.Marshaler.
 func (d Data) MarshalJSON() ([]byte, error) {
-	return append(d.Summary.joined(), &d.findings).MarshalJSON()
+	return append(d.Summary.joinParts(), &d.findings).MarshalJSON()
 }
 
 // findings are the keys that an analysis adds to a summary.
@@ -56,8 +56,8 @@ type Part struct {
 	Whole        bool    `json:"whole"`         // the recording has its end
 }
 
-// JSON writes a report as one JSON object, for scripts: its Data. The error is the writer's.
-func JSON(w io.Writer, a *analysis.Analysis, o Options) error {
+// WriteJSON writes a report as one JSON object, for scripts: its Data. The error is the writer's.
+func WriteJSON(w io.Writer, a *analysis.Analysis, o Options) error {
 	data := NewData(a)
 	data.Limits = limitsJSON(o.Limits)
 	if data.Plan != nil && len(o.Unplanned) > 0 {

@@ -16,7 +16,7 @@ import (
 func TestKeys(t *testing.T) {
 	a := reportrun.Sample()
 	var report any
-	if err := json.Unmarshal([]byte(textOf(t, JSON, a, Options{})), &report); err != nil {
+	if err := json.Unmarshal([]byte(textOf(t, WriteJSON, a, Options{})), &report); err != nil {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}

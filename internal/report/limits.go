@@ -35,7 +35,7 @@ func limitsJSON(m *curve.Measurement) *LimitsJSON {
 	}
 	for i := range m.Exact {
 		p := LimitPointJSON{HitRate: m.Exact[i].HitRate, PeakReserved: m.Exact[i].PeakReserved}
-		if !m.Exact[i].Unlimited() {
+		if !m.Exact[i].IsUnlimited() {
 			p.Limit = &m.Exact[i].Limit
 		}
 		l.Points = append(l.Points, p)
@@ -43,8 +43,8 @@ func limitsJSON(m *curve.Measurement) *LimitsJSON {
 	return l
 }
 
-// limits is the section of the hit rate by limit.
-func (v *view) limits() section {
+// limitsSection is the section of the hit rate by limit.
+func (v *view) limitsSection() section {
 	m := v.o.Limits
 	if m == nil {
 		return section{}
@@ -55,12 +55,12 @@ func (v *view) limits() section {
 		return s
 	}
 	s.addFact("limit", "max_cached_bytes in each process, with "+m.Policy+", of the whole recording"+poollessNote(m, v.a))
-	s.addFact("knee", limitPoint(m, m.Knee)+"; the least within 2 points of the best")
-	s.addFact("enough", limitPoint(m, m.Enough)+", 99 % of the best or more")
-	t := v.table("", 0, number("limit"), number(figures.HitRate.Name), figure(figures.PeakReserved), words(""))
+	s.addFact("knee", limitPointText(m, m.Knee)+"; the least within 2 points of the best")
+	s.addFact("enough", limitPointText(m, m.Enough)+", 99 % of the best or more")
+	t := v.newTable("", 0, numberColumn("limit"), numberColumn(figures.HitRate.Name), figureColumn(figures.PeakReserved), wordsColumn(""))
 	for i, e := range m.Exact {
 		if name := limitName(m, e); name != "" || !isFlat(m.Exact, i) {
-			t.add(cell{Text: limitText(e)}, v.rateCell(e.HitRate, m.Requests), v.bytesCell(e.PeakReserved), cell{Text: name})
+			t.addRow(cell{Text: limitText(e)}, v.rateCell(e.HitRate, m.Requests), v.bytesCell(e.PeakReserved), cell{Text: name})
 		}
 	}
 	s.Tables = []table{t}
@@ -80,7 +80,7 @@ func noLimits(m *curve.Measurement) string {
 	switch {
 	case len(m.Exact) > 0:
 		return ""
-	case curve.Limited(m.Policy):
+	case curve.LimitsCache(m.Policy):
 		return "nothing was asked of the pool"
 	}
 	return "policy " + units.Clean(m.Policy) + " has none of cached bytes"
@@ -91,12 +91,12 @@ func isFlat(points []curve.Point, i int) bool {
 	return i > 0 && i+1 < len(points) && points[i-1].HitRate == points[i].HitRate && points[i].HitRate == points[i+1].HitRate
 }
 
-func limitPoint(m *curve.Measurement, e curve.Point) string {
+func limitPointText(m *curve.Measurement, e curve.Point) string {
 	return limitText(e) + ", " + units.Percent(e.HitRate, m.Requests)
 }
 
 func limitText(e curve.Point) string {
-	if e.Unlimited() {
+	if e.IsUnlimited() {
 		return "none"
 	}
 	return units.Format(e.Limit)

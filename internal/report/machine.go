@@ -23,11 +23,11 @@ type MachineSummary struct {
 // machineSummaries returns the figures. The first of those from which the driver's own memory is computed has that, too.
 func machineSummaries(figures []stats.MachineFigure, t *stats.Totals) []MachineSummary {
 	var list []MachineSummary
-	own, known := stats.DriversOwn(figures, t)
+	own, known := stats.DriversOwnBytes(figures, t)
 	for i := range figures {
 		f := &figures[i]
 		m := MachineSummary{
-			Source: f.Source.String(), Device: f.DeviceName(), Bytes: f.Bytes, Peak: f.Peak, First: f.First, NotReadable: f.Why(),
+			Source: f.Source.String(), Device: f.DeviceName(), Bytes: f.Bytes, Peak: f.Peak, First: f.First, NotReadable: f.WhyUnread(),
 		}
 		if known && f.Unread == 0 && (f.Source == wire.MachineDRM || f.Source == wire.MachineNVML) {
 			m.DriversOwn, known = &own, false
@@ -54,16 +54,16 @@ const rssLeast = 1_000_000_000
 // machineTexts return sentences about the machine's figures; none if they show nothing.
 func machineTexts(s *stats.Snapshot) []string {
 	var texts, unread []string
-	if _, known := stats.OnDevice(s.Machine); known {
+	if _, known := stats.BytesOnDevice(s.Machine); known {
 		texts = append(texts, onDeviceText(s))
 	}
 	for i := range s.Machine {
 		f := &s.Machine[i]
 		switch {
 		case f.Unread != 0:
-			unread = append(unread, f.Word()+" not readable: "+f.Why())
+			unread = append(unread, f.SourceWord()+" not readable: "+f.WhyUnread())
 		case (f.Source == wire.MachineRSS || f.Source == wire.MachineResident) && f.Latest >= f.Since+rssLeast:
-			texts = append(texts, f.Word()+" "+units.FormatLong(f.Bytes)+", peak "+units.FormatLong(f.Peak)+", "+units.FormatLong(f.First)+" at first")
+			texts = append(texts, f.SourceWord()+" "+units.FormatLong(f.Bytes)+", peak "+units.FormatLong(f.Peak)+", "+units.FormatLong(f.First)+" at first")
 		case f.Source == wire.MachineDMEM:
 			texts = append(texts, "control group "+units.FormatLong(f.Bytes)+", peak "+units.FormatLong(f.Peak))
 		}
@@ -72,7 +72,7 @@ func machineTexts(s *stats.Snapshot) []string {
 }
 
 func onDeviceText(s *stats.Snapshot) string {
-	bytes, _ := stats.OnDevice(s.Machine)
-	own, _ := stats.DriversOwn(s.Machine, &s.Totals)
-	return units.FormatLong(bytes) + " on the device at the end, " + figureText(figures.Reserved, figures.Run(s)) + " of it reserved: driver's own " + units.FormatLong(own)
+	bytes, _ := stats.BytesOnDevice(s.Machine)
+	own, _ := stats.DriversOwnBytes(s.Machine, &s.Totals)
+	return units.FormatLong(bytes) + " on the device at the end, " + figureText(figures.Reserved, figures.SubjectOfRun(s)) + " of it reserved: driver's own " + units.FormatLong(own)
 }

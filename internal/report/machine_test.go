@@ -21,7 +21,7 @@ func machined(figures ...stats.MachineFigure) *stats.Snapshot {
 
 func TestMachineTexts(t *testing.T) {
 	const mib = 1 << 20
-	reserved := fullSnapshot().Totals.Reserved()
+	reserved := fullSnapshot().Totals.ReservedBytes()
 	for name, test := range map[string]struct {
 		figures []stats.MachineFigure
 		want    []string
@@ -61,9 +61,9 @@ func TestMachineInReports(t *testing.T) {
 	summary := NewSummary(s)
 	for name, write := range map[string]func(*bytes.Buffer) error{
 		"summary":  func(b *bytes.Buffer) error { return summary.WriteText(b) },
-		"text":     func(b *bytes.Buffer) error { return Text(b, a, Options{All: true}) },
-		"Markdown": func(b *bytes.Buffer) error { return Markdown(b, a, Options{All: true}) },
-		"HTML":     func(b *bytes.Buffer) error { return HTML(b, a, Options{}) },
+		"text":     func(b *bytes.Buffer) error { return WriteText(b, a, Options{All: true}) },
+		"Markdown": func(b *bytes.Buffer) error { return WriteMarkdown(b, a, Options{All: true}) },
+		"HTML":     func(b *bytes.Buffer) error { return WriteHTML(b, a, Options{}) },
 	} {
 		var b bytes.Buffer
 		if err := write(&b); err != nil {
@@ -76,14 +76,14 @@ func TestMachineInReports(t *testing.T) {
 		}
 	}
 	var page, text bytes.Buffer
-	if err := errors.Join(HTML(&page, a, Options{}), Text(&text, a, Options{All: true})); err != nil {
+	if err := errors.Join(WriteHTML(&page, a, Options{}), WriteText(&text, a, Options{All: true})); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(page.String(), "What the machine reports, and what is reserved, over time") || !strings.Contains(text.String(), "\nanonymous  ") {
 		t.Errorf("over time:\n%s", text.String())
 	}
 	var b bytes.Buffer
-	if err := JSON(&b, a, Options{}); err != nil {
+	if err := WriteJSON(&b, a, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	var got struct{ Machine []json.RawMessage }

@@ -51,7 +51,7 @@ func NewMeasured(r *measure.Result) *Measured {
 		return nil
 	}
 	m := &Measured{Alternative: r.Alternative, Running: r.Running, Why: r.Why, Auto: r.Auto, Adopted: r.Adopted, Requests: r.Requests}
-	if !r.Known() {
+	if !r.IsKnown() {
 		return m
 	}
 	a := &r.Answer
@@ -86,7 +86,7 @@ func measuredTexts(s *stats.Snapshot) (texts []string) {
 			continue
 		}
 		texts = append(texts, r.Text())
-		if a := &r.Answer; r.Known() && a.Present.Driver+a.Alternative.Driver > 0 {
+		if a := &r.Answer; r.IsKnown() && a.Present.Driver+a.Alternative.Driver > 0 {
 			texts = append(texts, fmt.Sprintf("the driver's calls take %s of it instead of %s", units.DurationLong(a.Present.Driver), units.DurationLong(a.Alternative.Driver)))
 		}
 	}

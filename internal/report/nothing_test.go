@@ -66,7 +66,7 @@ func TestFiguresOfNothing(t *testing.T) {
 		},
 	} {
 		spaced := func(text string) string { return strings.Join(strings.Fields(text), " ") }
-		text := spaced(textOf(t, Text, test.analysis, Options{All: true}))
+		text := spaced(textOf(t, WriteText, test.analysis, Options{All: true}))
 		for _, want := range test.want {
 			if !strings.Contains(text, spaced(want)) {
 				t.Errorf("%s: no %q in\n%s", name, want, text)

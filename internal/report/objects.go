@@ -50,7 +50,7 @@ func (s *Summary) objectLines() []string {
 	leaked, running := false, s.Running > 0
 	for i := range counts {
 		if c := &counts[i]; c.Live > 0 {
-			word := units.Plural(c.Live, c.Type.String(), c.Type.Many())
+			word := units.Plural(c.Live, c.Type.String(), c.Type.PluralWords())
 			if c.Untracked > 0 {
 				word = fmt.Sprintf("at least %s (and perhaps %d more)", word, c.Untracked)
 			}
@@ -61,7 +61,7 @@ func (s *Summary) objectLines() []string {
 	for i := range s.snapshot.Processes {
 		running = running || s.snapshot.Processes[i].State == stats.Running
 	}
-	how := "held when " + s.snapshot.AbortedBy() + " ended the program"
+	how := "held when " + s.snapshot.AbortedByText() + " ended the program"
 	switch {
 	case running && s.snapshot.Lost > 0:
 		how = "perhaps live: events are lost"
@@ -74,10 +74,11 @@ func (s *Summary) objectLines() []string {
 	}
 	lines := []string{"  objects    " + strings.Join(words, ", ") + " " + how}
 	sites := stats.ObjectSites(counts, analysis.ObjectsLeast)
-	shown, _ := units.Top(sites, topTags)
+	shown, _ := units.KeepTop(sites, topTags)
 	names := namesOf(shown, func(s *stats.TypedSite) string { return s.Tag })
 	for i, site := range shown {
-		lines = append(lines, fmt.Sprintf("             %s at %s", units.Plural(site.Live, site.Type.String(), site.Type.Many()), names[i]))
+		lines = append(lines, fmt.Sprintf("             %s at %s", units.Plural(site.Live, site.Type.String(), site.Type.PluralWords()),
+			names[i]))
 		for _, frame := range site.Stack[:min(stackLines, len(site.Stack))] {
 			lines = append(lines, "               "+units.Cut(frame, mistakeWidth))
 		}
@@ -88,32 +89,33 @@ func (s *Summary) objectLines() []string {
 // unpairedLines name the maps without unmaps and the retains without releases.
 func (s *Summary) unpairedLines() []string {
 	var texts []string
-	for _, d := range analysis.Unpaired(s.snapshot, s.Attached) {
+	for _, d := range analysis.FindUnpaired(s.snapshot, s.Attached) {
 		texts = append(texts, units.Cut(d.Title+": "+d.Text, mistakeWidth))
 	}
-	return labelled("unpaired", texts)
+	return labelLines("unpaired", texts)
 }
 
-// objects lists what programs hold besides buffers.
-func (v *view) objects() section {
+// objectsSection lists what programs hold besides buffers.
+func (v *view) objectsSection() section {
 	s := section{ID: "objects", Title: "Objects", Intro: "None was counted."}
 	counts := v.s.Objects
 	if len(counts) == 0 {
 		return s
 	}
 	s.Intro = "What programs created besides memory, and memory without bytes of its own. What is live at the end was never released, or a signal ended the program."
-	t := v.table("Objects by type", len(counts), number("live"), number("peak"), number("created"), number("change since half"), words("type").front())
+	t := v.newTable("Objects by type", len(counts), numberColumn("live"), numberColumn("peak"), numberColumn("created"), numberColumn("change since half"), wordsColumn("type").atFront())
 	for i := range counts[:v.shownRows(len(counts))] {
 		c := &counts[i]
-		t.add(v.countCell(c.Live), v.countCell(c.Peak), v.countCell(c.Created), changeCell(c.Grown), wordCell(typeText(c)))
+		t.addRow(v.countCell(c.Live), v.countCell(c.Peak), v.countCell(c.Created), changeCell(c.Grown), wordCell(typeText(c)))
 	}
 	sites := stats.ObjectSites(counts, 1)
-	by := v.table("Live objects by call site", len(sites), number("live"), number("created"), number("change since half"),
-		words("type"), words("call site").front())
+	by := v.newTable("Live objects by call site", len(sites), numberColumn("live"), numberColumn("created"),
+		numberColumn("change since half"),
+		wordsColumn("type"), wordsColumn("call site").atFront())
 	by.heading = "live, by call site"
 	for i := range sites[:v.shownRows(len(sites))] {
 		r := &sites[i]
-		by.add(v.countCell(r.Live), v.countCell(r.Created), changeCell(r.Grown), wordCell(r.Type.String()), v.siteCell(r.Tag, r.Stack))
+		by.addRow(v.countCell(r.Live), v.countCell(r.Created), changeCell(r.Grown), wordCell(r.Type.String()), v.siteCell(r.Tag, r.Stack))
 	}
 	s.Tables = []table{t, by}
 	return s

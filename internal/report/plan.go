@@ -38,14 +38,14 @@ func newPlanJSON(r *replay.Result) *PlanJSON {
 		Departures: map[string]uint64{}, Reserved: a.Reserved, Requested: a.Wanted,
 	}
 	for why, n := range a.Departures {
-		j.Departures[units.Key(replay.DepartureName(why))] = n
+		j.Departures[units.JSONKey(replay.DepartureName(why))] = n
 	}
 	return j
 }
 
 // planOf returns the effect of plans in a run, nil if no policy took plans.
 func planOf(p *stats.Plans) *PlanJSON {
-	if p.Asked() == 0 {
+	if p.PlannableRequests() == 0 {
 		return nil
 	}
 	j := &PlanJSON{
@@ -53,7 +53,7 @@ func planOf(p *stats.Plans) *PlanJSON {
 		Departures: map[string]uint64{}, Learning: p.Learning, Reserved: p.Reserved, Requested: p.Requested,
 	}
 	for route := wire.RouteNoPlanYet; route <= wire.RouteNoArena; route++ {
-		j.Departures[units.Key(route.String())] = p.Routes[route]
+		j.Departures[units.JSONKey(route.String())] = p.Routes[route]
 	}
 	return j
 }
@@ -84,7 +84,7 @@ func PlanText(policy string, a *replay.Arena) string {
 // plansText describes the effect of plans in a run; empty if no policy took plans.
 func plansText(s *stats.Snapshot) string {
 	p := &s.Totals.Plans
-	if p.Asked() == 0 {
+	if p.PlannableRequests() == 0 {
 		return ""
 	}
 	if p.Installed == 0 {

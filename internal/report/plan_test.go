@@ -39,10 +39,10 @@ func TestReplayTellsOfPlans(t *testing.T) {
 			t.Fatal(err)
 		}
 		var text, json bytes.Buffer
-		if err := ReplayText(&text, r, "none", ""); err != nil {
+		if err := WriteReplayText(&text, r, "none", ""); err != nil {
 			t.Fatal(err)
 		}
-		if err := ReplayJSON(&json, r, ""); err != nil {
+		if err := WriteReplayJSON(&json, r, ""); err != nil {
 			t.Fatal(err)
 		}
 		takes := policy == "arena"

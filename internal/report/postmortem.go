@@ -38,9 +38,9 @@ func NewPostMortem(p *stats.PostMortem, started uint64) PostMortem {
 		add("given", "%s", text)
 	}
 	add("memory", "%s", memoryLine(p))
-	page.holders(p, add)
+	page.addHolders(p, add)
 	if p.UsesKnown && p.Idle.Buffers > 0 {
-		add("idle", "%s: not used for %s or longer", heldText(p, p.Idle), units.Duration(p.IdleFor()))
+		add("idle", "%s: not used for %s or longer", heldText(p, p.Idle), units.Duration(p.IdleNS()))
 	}
 	if text := latelyText(&p.Lately, p.InUse, units.FormatLong); text != "" {
 		add("lately", "%s", text)
@@ -119,12 +119,12 @@ func memoryLine(p *stats.PostMortem) string {
 		return fmt.Sprintf("%s: %s on the device, %s spilled to the host", text, size(p.Resident), size(p.Spilled))
 	}
 	return fmt.Sprintf("%s, %s cached, %s cooling, %s free in slabs: %s reserved", text, size(p.Cached), size(p.Cooling), size(p.SlabFree),
-		size(p.Reserved()))
+		size(p.ReservedBytes()))
 }
 
-// holders adds the call sites that hold the most.
-func (page *PostMortem) holders(p *stats.PostMortem, add func(label, format string, args ...any)) {
-	shown, left := units.Top(p.Holders, postMortemSites)
+// addHolders adds the call sites that hold the most.
+func (page *PostMortem) addHolders(p *stats.PostMortem, add func(label, format string, args ...any)) {
+	shown, left := units.KeepTop(p.Holders, postMortemSites)
 	label := "held by"
 	for i := range shown {
 		h := &shown[i]
@@ -151,7 +151,7 @@ func (page PostMortem) String() string {
 
 // failedText says which call failed, and with what status.
 func failedText(p *stats.PostMortem) string {
-	text := p.Failed(units.Apart)
+	text := p.FailedText(units.FormatApart)
 	if p.Verdict == stats.VerdictKilled {
 		return text
 	}
@@ -164,13 +164,13 @@ func verdictText(p *stats.PostMortem) string {
 	switch p.Verdict {
 	case stats.VerdictTooLarge:
 		if p.Device.Largest > 0 && p.Size > p.Device.Largest {
-			_, largest := units.Apart(p.Size, p.Device.Largest)
+			_, largest := units.FormatApart(p.Size, p.Device.Largest)
 			return fmt.Sprintf("%s: the %s %s at once", p.Verdict, allowsText(&p.Device), largest)
 		}
 		return p.Verdict.String() + ", the driver says"
 	case stats.VerdictFull:
 		text := fmt.Sprintf("%s: %s", p.Verdict, reservedText(p))
-		if p.Need(p.Reserved()) <= p.Device.Global {
+		if p.NeededBytes(p.ReservedBytes()) <= p.Device.Global {
 			text += "; drivers and other programs need some, too"
 		}
 		if p.Grew != "" {
@@ -178,7 +178,7 @@ func verdictText(p *stats.PostMortem) string {
 		}
 		return text
 	case stats.VerdictFragmented:
-		return fmt.Sprintf("%s: the pool holds %s that it could not give back (%s cooling, %s in slabs)", p.Verdict, size(p.Free()),
+		return fmt.Sprintf("%s: the pool holds %s that it could not give back (%s cooling, %s in slabs)", p.Verdict, size(p.FreeBytes()),
 			size(p.Cooling), size(p.SlabFree))
 	case stats.VerdictNotMemory:
 		return fmt.Sprintf("%s: only %s", p.Verdict, reservedText(p))
@@ -187,7 +187,7 @@ func verdictText(p *stats.PostMortem) string {
 	}
 	if p.Devices > 1 {
 		return fmt.Sprintf("%s: %s are reserved on %d devices together, and one of them has %s", p.Verdict,
-			size(p.OnDevice()+p.Others), p.Devices, size(p.Device.Global))
+			size(p.BytesOnDevice()+p.Others), p.Devices, size(p.Device.Global))
 	}
 	return p.Verdict.String() + ": how much memory the device has is not known"
 }
@@ -203,8 +203,8 @@ func allowsText(d *stats.Device) string {
 // reservedText says how much of the device's memory is reserved. That may be more than the device has: some drivers give out
 // more, and with --device-memory each process has a device of its own.
 func reservedText(p *stats.PostMortem) string {
-	all := p.OnDevice() + p.Others
-	held, device := units.Apart(all, p.Device.Global)
+	all := p.BytesOnDevice() + p.Others
+	held, device := units.FormatApart(all, p.Device.Global)
 	text := fmt.Sprintf("%s of %s are reserved", held, device)
 	if all > p.Device.Global {
 		text = fmt.Sprintf("%s are reserved, the device has %s", held, device)
@@ -325,15 +325,15 @@ func outOfMemoryLines(s *stats.Snapshot) []string {
 			}
 			lines = append(lines, "             "+units.Cut(units.Clean("given "+text), mistakeWidth))
 		}
-		if then := s.Following(p); then != "" {
+		if then := s.FollowingText(p); then != "" {
 			lines = append(lines, "             "+units.Cut(units.Clean(then), mistakeWidth))
 		}
 	}
 	return lines
 }
 
-// failures shows the post-mortems.
-func (v *view) failures() section {
+// failuresSection shows the post-mortems.
+func (v *view) failuresSection() section {
 	if len(v.s.PostMortems) == 0 {
 		return section{}
 	}
@@ -346,7 +346,7 @@ func (v *view) failures() section {
 	}
 	for i := range v.s.PostMortems {
 		page := NewPostMortem(&v.s.PostMortems[i], v.a.Run.Started)
-		if then := v.s.Following(&v.s.PostMortems[i]); then != "" {
+		if then := v.s.FollowingText(&v.s.PostMortems[i]); then != "" {
 			page.Lines = append(page.Lines, [2]string{"then", units.Cut(units.Clean(then), postMortemWidth)})
 		}
 		facts := append([][2]string{{"failure", units.Clean(page.Title)}}, page.Lines...)
@@ -354,9 +354,9 @@ func (v *view) failures() section {
 			s.Facts = append(s.Facts, facts...)
 			continue
 		}
-		t := v.table(page.Title, len(facts), words(""), words("what"))
+		t := v.newTable(page.Title, len(facts), wordsColumn(""), wordsColumn("what"))
 		for _, fact := range facts {
-			t.add(wordCell(fact[0]), v.nameCell(fact[1], postMortemWidth))
+			t.addRow(wordCell(fact[0]), v.nameCell(fact[1], postMortemWidth))
 		}
 		s.Tables = append(s.Tables, t)
 	}
@@ -380,7 +380,7 @@ type PostMortemSummary struct {
 
 func postMortemSummary(p *stats.PostMortem, started uint64) PostMortemSummary {
 	s := PostMortemSummary{
-		Seconds: units.Seconds(started, p.Time), PostMortem: p, Verdict: units.Key(p.Verdict.String()), Why: verdictText(p), Try: adviceText(p),
+		Seconds: units.SecondsBetween(started, p.Time), PostMortem: p, Verdict: units.JSONKey(p.Verdict.String()), Why: verdictText(p), Try: adviceText(p),
 		DeviceMemory: p.Device.Global, DeviceLargest: p.Device.Largest,
 	}
 	if p.UsesKnown {

@@ -116,7 +116,7 @@ func TestKilledInHTML(t *testing.T) {
 		t.Fatal(err)
 	}
 	var html bytes.Buffer
-	if err := HTML(&html, a, Options{}); err != nil {
+	if err := WriteHTML(&html, a, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	page := html.String()
@@ -143,7 +143,7 @@ func TestKilledBesideALeak(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := NewData(a)
-	leaked := figures.Leaked.Of(figures.Recorded(a)).Exact
+	leaked := figures.Leaked.ValueOf(figures.SubjectOfRecording(a)).Exact
 	if len(d.Leaks) != 1 || d.Leaks[0].Bytes != 8192 || len(d.Summary.Leaks) != 1 || d.Summary.Leaks[0].Bytes != 8192 || d.HeldAtExit || leaked != 8192 {
 		t.Errorf("%+v, %+v, leaked %d", d.Leaks, d.Summary.Leaks, leaked)
 	}
@@ -151,7 +151,7 @@ func TestKilledBesideALeak(t *testing.T) {
 		t.Error(text)
 	}
 	tape.Records = run[:2] // held by one that was killed
-	if a, err = analysis.New(tape, analysis.Options{Whole: true}); err != nil || figures.Leaked.Of(figures.Recorded(a)).Exact != 0 || len(a.Leaks) != 1 {
+	if a, err = analysis.New(tape, analysis.Options{Whole: true}); err != nil || figures.Leaked.ValueOf(figures.SubjectOfRecording(a)).Exact != 0 || len(a.Leaks) != 1 {
 		t.Errorf("%v, leaked %v", err, a.Leaks)
 	}
 }
@@ -211,10 +211,10 @@ func TestPostMortemOfAnyRun(t *testing.T) {
 			}
 		}
 		var text, html bytes.Buffer
-		if err := Text(&text, a, Options{}); err != nil {
+		if err := WriteText(&text, a, Options{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := HTML(&html, a, Options{}); err != nil {
+		if err := WriteHTML(&html, a, Options{}); err != nil {
 			t.Fatal(err)
 		}
 		title := "Memory at failures"

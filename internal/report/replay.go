@@ -41,9 +41,9 @@ type ReplaySummary struct {
 	Plan                           *PlanJSON         `json:"plan,omitempty"`               // for a policy that takes plans
 }
 
-// ReplayJSON writes the result of a replay as one JSON object. device names the device whose costs count; empty: the
+// WriteReplayJSON writes the result of a replay as one JSON object. device names the device whose costs count; empty: the
 // recording's.
-func ReplayJSON(w io.Writer, r *replay.Result, device string) error {
+func WriteReplayJSON(w io.Writer, r *replay.Result, device string) error {
 	s := ReplaySummary{
 		Result: r, Limits: recording.Limits{}, HitRate: r.HitRate(), SteadyHitRate: r.SteadyHitRate(), MissReasons: missReasons(r.MissReasons[:], true),
 		DriverCreatesAvoided: r.Hits, WasteAtPeak: r.WasteAtPeak(), Waste: r.Waste(),
@@ -63,10 +63,10 @@ func ReplayJSON(w io.Writer, r *replay.Result, device string) error {
 
 func roundNS(ns float64) uint64 { return uint64(min(max(ns, 0), 1<<62) + 0.5) }
 
-// ReplayText writes the result of a replay as text. recorded names the policy that was recorded.
-func ReplayText(w io.Writer, r *replay.Result, recorded, device string) error {
+// WriteReplayText writes the result of a replay as text. recorded names the policy that was recorded.
+func WriteReplayText(w io.Writer, r *replay.Result, recorded, device string) error {
 	var b bytes.Buffer
-	units.Pairs(&b, [][2]string{
+	units.WritePairs(&b, [][2]string{
 		{"policy", replayedText(r)},
 		{"hit rate", fmt.Sprintf("%s of %s, steady %s; as recorded with %s %s", units.Percent(r.HitRate(), r.Hits+r.Misses),
 			units.Count(r.Hits+r.Misses, "request"), units.Percent(r.SteadyHitRate(), r.SteadyRequests), units.Clean(recorded), units.Percent(r.RecordedHitRate(), r.Recorded.Hits+r.Recorded.Misses))},
@@ -91,7 +91,7 @@ func ReplayText(w io.Writer, r *replay.Result, recorded, device string) error {
 
 // replayedText names the policy, and says how often it could not do its work.
 func replayedText(r *replay.Result) string {
-	if r.Whole == 0 || !r.Carves() {
+	if r.Whole == 0 || !r.CarvesSlabs() {
 		return r.Policy
 	}
 	return fmt.Sprintf("%s: %d of %s need a block of their own", r.Policy, r.Whole, units.Count(r.Requests, "request"))

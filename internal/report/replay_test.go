@@ -39,11 +39,11 @@ func played(t *testing.T) *replay.Result {
 
 func TestReplayText(t *testing.T) {
 	var b bytes.Buffer
-	if err := ReplayText(&b, played(t), "fut\x1bhark", "a fast\x1bcard"); err != nil {
+	if err := WriteReplayText(&b, played(t), "fut\x1bhark", "a fast\x1bcard"); err != nil {
 		t.Fatal(err)
 	}
 	golden.RequireEqual(t, b.Bytes())
-	if err := ReplayText(&records.Full{}, played(t), "none", ""); err == nil || !strings.Contains(err.Error(), "no space") {
+	if err := WriteReplayText(&records.Full{}, played(t), "none", ""); err == nil || !strings.Contains(err.Error(), "no space") {
 		t.Errorf("a full disk: %v", err)
 	}
 }
@@ -51,7 +51,7 @@ func TestReplayText(t *testing.T) {
 func TestReplayJSON(t *testing.T) {
 	var b bytes.Buffer
 	r := played(t)
-	if err := ReplayJSON(&b, r, ""); err != nil {
+	if err := WriteReplayJSON(&b, r, ""); err != nil {
 		t.Fatal(err)
 	}
 	var got map[string]json.RawMessage
@@ -73,7 +73,7 @@ func TestReplayJSON(t *testing.T) {
 			t.Errorf("%s is %s, want %s", key, got[key], want)
 		}
 	}
-	if err := ReplayJSON(&records.Full{}, r, ""); err == nil || !strings.Contains(err.Error(), "no space") {
+	if err := WriteReplayJSON(&records.Full{}, r, ""); err == nil || !strings.Contains(err.Error(), "no space") {
 		t.Errorf("a full disk: %v", err)
 	}
 }
@@ -129,7 +129,7 @@ func asJSON(t *testing.T, reader *recording.Reader, rp bool) map[string]json.Raw
 		}
 		r, err := replay.Replay(reader, o)
 		if err == nil {
-			err = ReplayJSON(&b, r, "")
+			err = WriteReplayJSON(&b, r, "")
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -184,7 +184,7 @@ func TestReplayTimes(t *testing.T) {
 func TestReplayTextCountsWhatItRates(t *testing.T) {
 	r := &replay.Result{Policy: "pow2", Capacity: exportrun.MiB, Requests: 6, Hits: 3, Misses: 1, Failures: 1, Direct: 1, Switches: 2}
 	var b bytes.Buffer
-	if err := ReplayText(&b, r, "none", ""); err != nil {
+	if err := WriteReplayText(&b, r, "none", ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"75.0 % of 4 requests", "1 request found no memory", "1 had to be met without the policy", "2 changes of the policy while"} {

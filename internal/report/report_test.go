@@ -76,10 +76,10 @@ func TestGolden(t *testing.T) {
 		a := analysed(t, name)
 		limits := limitsOf(t, name)
 		t.Run(base+".txt", func(t *testing.T) {
-			golden.RequireEqual(t, textOf(t, Text, a, Options{Top: 20, All: true, Limits: limits}))
+			golden.RequireEqual(t, textOf(t, WriteText, a, Options{Top: 20, All: true, Limits: limits}))
 		})
 		t.Run(base+".md", func(t *testing.T) {
-			golden.RequireEqual(t, textOf(t, Markdown, a, Options{Top: 20, All: true, Limits: limits}))
+			golden.RequireEqual(t, textOf(t, WriteMarkdown, a, Options{Top: 20, All: true, Limits: limits}))
 		})
 		short := *a
 		l, none := a.Timeline, []uint64{}
@@ -87,9 +87,9 @@ func TestGolden(t *testing.T) {
 			Start: l.Start, Step: l.Step, InUse: none, Cached: none, Cooling: none, Idle: none, Hits: none, Misses: none,
 			Fragmentation: []float64{}, Waste: []float64{}, Tags: []analysis.Series{}, Free: []analysis.Series{},
 		}
-		t.Run(base+".json", func(t *testing.T) { golden.RequireEqual(t, textOf(t, JSON, &short, Options{Limits: limits})) })
+		t.Run(base+".json", func(t *testing.T) { golden.RequireEqual(t, textOf(t, WriteJSON, &short, Options{Limits: limits})) })
 		for range 3 {
-			if diff := cmp.Diff(textOf(t, JSON, a, Options{}), textOf(t, JSON, analysed(t, name), Options{})); diff != "" {
+			if diff := cmp.Diff(textOf(t, WriteJSON, a, Options{}), textOf(t, WriteJSON, analysed(t, name), Options{})); diff != "" {
 				t.Fatalf("%s: not the same twice: %s", base, diff)
 			}
 		}
@@ -99,7 +99,8 @@ func TestGolden(t *testing.T) {
 // TestReportOfAnAttachedProgramHasNoPool: reports of programs that were only watched do not mention a pool.
 func TestReportOfAnAttachedProgramHasNoPool(t *testing.T) {
 	a := analysed(t, "testdata/train.gmt", func(o *analysis.Options) { o.Header.Attached, o.Header.Policy = true, "none" })
-	for name, write := range map[string]func(io.Writer, *analysis.Analysis, Options) error{"text": Text, "md": Markdown, "html": HTML} {
+	for name, write := range map[string]func(io.Writer, *analysis.Analysis, Options) error{"text": WriteText, "md": WriteMarkdown,
+		"html": WriteHTML} {
 		got := textOf(t, write, a, Options{Top: 20})
 		for _, wrong := range []string{"hit rate", "Hit rate", "misses", "Misses", "cached and", "reserved", "ragmentation", " waste", "Free list"} {
 			if _, page, ok := strings.Cut(got, "</style>"); ok {
@@ -146,7 +147,7 @@ func TestTextIsNarrowAndClean(t *testing.T) {
 			if width == 0 {
 				most = textWidth
 			}
-			lines := strings.Split(textOf(t, Text, a, Options{Width: width, All: true, Limits: limits}), "\n")
+			lines := strings.Split(textOf(t, WriteText, a, Options{Width: width, All: true, Limits: limits}), "\n")
 			for i, line := range lines {
 				if n := units.Width(line); n > most || strings.TrimRight(line, " ") != line || strings.ContainsAny(line, "\x1b\r\t") {
 					t.Errorf("%s at %d: %d columns: %q", name, width, n, line)
@@ -175,7 +176,7 @@ func TestWrap(t *testing.T) {
 
 // TestMarkdownCannotBreakOut: names with pipes, backquotes and HTML stay text within their cell.
 func TestMarkdownCannotBreakOut(t *testing.T) {
-	text := textOf(t, Markdown, analysed(t, "testdata/tiny.gmt"), Options{})
+	text := textOf(t, WriteMarkdown, analysed(t, "testdata/tiny.gmt"), Options{})
 	columns, pipe := 0, regexp.MustCompile(`(^|[^\\])\|`)
 	for line := range strings.Lines(text) {
 		n := len(pipe.FindAllString(strings.ReplaceAll(line, `\\`, ""), -1))
@@ -196,7 +197,7 @@ func TestMarkdownCannotBreakOut(t *testing.T) {
 }
 
 func TestJSONKeys(t *testing.T) {
-	text := textOf(t, JSON, analysed(t, "testdata/tiny.gmt"), Options{})
+	text := textOf(t, WriteJSON, analysed(t, "testdata/tiny.gmt"), Options{})
 	var got map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
 		t.Fatal(err)
@@ -218,7 +219,7 @@ func TestJSONKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := textOf(t, JSON, empty, Options{}); strings.Count(text, "null") != 1 || !strings.Contains(text, `"flame": null`) {
+	if text := textOf(t, WriteJSON, empty, Options{}); strings.Count(text, "null") != 1 || !strings.Contains(text, `"flame": null`) {
 		t.Errorf("empty lists are null:\n%s", text)
 	}
 }
@@ -226,7 +227,7 @@ func TestJSONKeys(t *testing.T) {
 // TestTextNamesTheSectionsThatItLeavesOut: without --all a text has findings, key figures and call sites, and names the sections that it leaves out.
 func TestTextNamesTheSectionsThatItLeavesOut(t *testing.T) {
 	a := analysed(t, "testdata/leak.gmt")
-	text, all := textOf(t, Text, a, Options{Top: 20}), textOf(t, Text, a, Options{Top: 20, All: true})
+	text, all := textOf(t, WriteText, a, Options{Top: 20}), textOf(t, WriteText, a, Options{Top: 20, All: true})
 	_, left, found := strings.Cut(text, "--all adds: ")
 	var headings []string
 	for line := range strings.Lines(all) {
@@ -255,7 +256,7 @@ func TestTopBoundsTables(t *testing.T) {
 		s.Processes[i].Totals.PeakInUse = uint64(i)
 	}
 	a := &analysis.Analysis{Snapshot: s}
-	some, all := textOf(t, Text, a, Options{Top: 20, All: true}), textOf(t, Text, a, Options{All: true})
+	some, all := textOf(t, WriteText, a, Options{Top: 20, All: true}), textOf(t, WriteText, a, Options{All: true})
 	if strings.Count(some, "worker") != 20 || !strings.Contains(some, "and 280 more rows\n") || !strings.Contains(some, "worker299\n") {
 		t.Errorf("20 of 300:\n%s", some)
 	}
@@ -267,7 +268,7 @@ func TestTopBoundsTables(t *testing.T) {
 // TestReportSaysThatNothingWasSeen says that nothing was seen, and what happened all the same.
 func TestReportSaysThatNothingWasSeen(t *testing.T) {
 	s := &stats.Snapshot{Program: "ls", Marks: []stats.Mark{{Text: "transparent: no core"}}}
-	for name, write := range map[string]func(io.Writer, *analysis.Analysis, Options) error{"text": Text, "markdown": Markdown} {
+	for name, write := range map[string]func(io.Writer, *analysis.Analysis, Options) error{"text": WriteText, "markdown": WriteMarkdown} {
 		text := textOf(t, write, &analysis.Analysis{Snapshot: s, Damage: "the end is cut off"}, Options{All: true})
 		for _, part := range []string{"no OpenCL call was seen", "transparent: no core", "the end is cut off"} {
 			if !strings.Contains(text, part) {
@@ -279,7 +280,8 @@ func TestReportSaysThatNothingWasSeen(t *testing.T) {
 
 func TestWriteErrors(t *testing.T) {
 	a := analysed(t, "testdata/tiny.gmt")
-	for name, write := range map[string]func(io.Writer, *analysis.Analysis, Options) error{"text": Text, "json": JSON, "md": Markdown} {
+	for name, write := range map[string]func(io.Writer, *analysis.Analysis, Options) error{"text": WriteText, "json": WriteJSON,
+		"md": WriteMarkdown} {
 		if err := write(&records.Full{}, a, Options{}); err == nil || !strings.Contains(err.Error(), "no space") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -288,14 +290,15 @@ func TestWriteErrors(t *testing.T) {
 
 func TestBeyondTheEnd(t *testing.T) {
 	a := analysed(t, "testdata/tiny.gmt", func(o *analysis.Options) { o.Since = 1e9 })
-	if text := textOf(t, Text, a, Options{}); !strings.Contains(text, "nothing happened in this part: the recording ends after 0.000 s") {
+	if text := textOf(t, WriteText, a, Options{}); !strings.Contains(text,
+		"nothing happened in this part: the recording ends after 0.000 s") {
 		t.Errorf("%s", text)
 	}
 }
 
 // TestBriefHasALineForEachFinding, in 80 columns and with the call site.
 func TestBriefHasALineForEachFinding(t *testing.T) {
-	text := textOf(t, Text, analysed(t, "testdata/leak.gmt"), Options{Width: 80, Sections: []string{"brief"}})
+	text := textOf(t, WriteText, analysed(t, "testdata/leak.gmt"), Options{Width: 80, Sections: []string{"brief"}})
 	const want = "FINDINGS\n- problem: memory grows with every iteration: leak.c:25 forget_result\n- problem: 5 buffers never released: leak.c:25 forget_result\n"
 	if text != want {
 		t.Errorf("%q", text)
@@ -306,10 +309,10 @@ func TestBriefHasALineForEachFinding(t *testing.T) {
 func TestWideCharacters(t *testing.T) {
 	var b bytes.Buffer
 	units.Wrap(&b, textWidth, "label ", strings.Repeat("日本語", 40)+" 9 % "+strings.Repeat("語 ", 60))
-	table := newView(&analysis.Analysis{}, Options{}, false).table("", 2, words("size"), words("name"), words("tag"))
-	table.add(cell{Text: "1"}, cell{Text: "日本"}, cell{Text: strings.Repeat("語", 80)})
-	table.add(cell{Text: "22"}, cell{Text: "b"}, cell{Text: "c"})
-	table.text(&b, textWidth)
+	table := newView(&analysis.Analysis{}, Options{}, false).newTable("", 2, wordsColumn("size"), wordsColumn("name"), wordsColumn("tag"))
+	table.addRow(cell{Text: "1"}, cell{Text: "日本"}, cell{Text: strings.Repeat("語", 80)})
+	table.addRow(cell{Text: "22"}, cell{Text: "b"}, cell{Text: "c"})
+	table.writeText(&b, textWidth)
 	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 	for _, line := range lines {
 		if n := units.Width(line); n > textWidth {

@@ -18,12 +18,12 @@ const diagnosesMax = 8
 // commandWidth bounds a command line, characters.
 const commandWidth = 240
 
-func (v *view) command() string {
+func (v *view) commandText() string {
 	text := strings.Join(append([]string{v.s.Program}, v.s.Arguments...), " ")
 	switch {
-	case v.attached() && v.s.Program == "":
+	case v.isAttached() && v.s.Program == "":
 		text = "attached to nothing: no matching process came"
-	case v.attached():
+	case v.isAttached():
 		text = "attached to " + text
 	case v.s.Program == "":
 		text = "the program"
@@ -31,14 +31,14 @@ func (v *view) command() string {
 	return units.Cut(text, commandWidth)
 }
 
-func (v *view) head() section {
-	s := section{Facts: [][2]string{{"program", v.command()}}}
-	add := s.adder()
-	add("time", "%s, %d events", v.clockOf(v.s.Ended()), v.s.Events)
+func (v *view) headSection() section {
+	s := section{Facts: [][2]string{{"program", v.commandText()}}}
+	add := s.factAdder()
+	add("time", "%s, %d events", v.clockTextOf(v.s.EndTime()), v.s.Events)
 	if n := v.a.Run.Before; n > 0 {
 		add("before", "%s from before attach, whose sizes are known only as far as used", units.Count(n, "buffer"))
 	}
-	v.partFacts(add)
+	v.addPartFacts(add)
 	if v.s.Lost > 0 {
 		add("lost", "%d events (%d of them uses): figures may be too high or too low", v.s.Lost, v.s.LostUses)
 	}
@@ -57,22 +57,22 @@ func (v *view) head() section {
 	return s
 }
 
-// adder returns a function that adds facts without control characters.
-func (s *section) adder() func(name, format string, args ...any) {
+// factAdder returns a function that adds facts without control characters.
+func (s *section) factAdder() func(name, format string, args ...any) {
 	return func(name, format string, args ...any) { s.addFact(name, units.Clean(fmt.Sprintf(format, args...))) }
 }
 
-// settings lists the settings of the run.
-func (v *view) settings() section {
+// settingsSection lists the settings of the run.
+func (v *view) settingsSection() section {
 	s := section{Title: "Settings", Facts: [][2]string{{"policy", policyText(v.s)}}}
-	add := s.adder()
+	add := s.factAdder()
 	for i := range v.s.Limits {
-		add("limit", "%s = %s", v.s.Limits[i].Name, v.limitValue(&v.s.Limits[i]))
+		add("limit", "%s = %s", v.s.Limits[i].Name, v.limitValueText(&v.s.Limits[i]))
 	}
 	if d := v.s.Device; d.Name != "" {
 		add("device", "%s (%s), %s", d.Name, d.Driver, units.FormatLong(d.Global))
 	}
-	if text := severalText(v.s); text != "" {
+	if text := severalDevicesText(v.s); text != "" {
 		add("", "%s", text)
 	}
 	if text := devicesText(v.s); text != "" {
@@ -81,8 +81,8 @@ func (v *view) settings() section {
 	return s
 }
 
-// severalText says what is unknown where a process uses several devices; empty: none does.
-func severalText(s *stats.Snapshot) string {
+// severalDevicesText says what is unknown where a process uses several devices; empty: none does.
+func severalDevicesText(s *stats.Snapshot) string {
 	most := s.MostDevices()
 	if most < 2 {
 		return ""
@@ -107,8 +107,8 @@ func devicesText(s *stats.Snapshot) string {
 	return text
 }
 
-// partFacts adds facts about the part of the recording that the report covers.
-func (v *view) partFacts(add func(name, format string, args ...any)) {
+// addPartFacts adds facts about the part of the recording that the report covers.
+func (v *view) addPartFacts(add func(name, format string, args ...any)) {
 	r := &v.a.Run
 	switch {
 	case r.Until > 0:
@@ -127,13 +127,13 @@ func (v *view) partFacts(add func(name, format string, args ...any)) {
 	}
 	text := "nothing happened in this part"
 	if r.Whole && r.Footer.EndedNS > r.Started && uint64(r.Since) > r.Footer.EndedNS-r.Started {
-		text += fmt.Sprintf(": the recording ends after %.3f s", units.Seconds(r.Started, r.Footer.EndedNS))
+		text += fmt.Sprintf(": the recording ends after %.3f s", units.SecondsBetween(r.Started, r.Footer.EndedNS))
 	}
 	add("note", "%s", text)
 }
 
-// limitValue writes a limit's value. A limit beyond the device's memory shows as all of that, since it cannot be reached.
-func (v *view) limitValue(l *stats.Limit) string {
+// limitValueText writes a limit's value. A limit beyond the device's memory shows as all of that, since it cannot be reached.
+func (v *view) limitValueText(l *stats.Limit) string {
 	switch device := v.s.Device.Global; {
 	case l.Kind == stats.LimitBytes && device > 0 && l.Value > float64(device):
 		return units.FormatLong(device) + " (all of the device)"
@@ -147,21 +147,21 @@ func (v *view) limitValue(l *stats.Limit) string {
 	return l.Text
 }
 
-// knobValue writes the value of a limit to try.
-func knobValue(k *analysis.Knob) string {
+// knobText writes the value of a limit to try.
+func knobText(k *analysis.Knob) string {
 	if k.Limit == "" {
 		return ""
 	}
 	return "--set " + k.Limit + "=" + k.Value
 }
 
-func (v *view) diagnoses() section {
-	return v.found(func(d *analysis.Diagnosis) string { return d.Title + ": " + d.Text })
+func (v *view) diagnosesSection() section {
+	return v.findingsSection(func(d *analysis.Diagnosis) string { return d.Title + ": " + d.Text })
 }
 
-// brief has a line for each finding: its title, and its call site.
-func (v *view) brief() section {
-	return v.found(func(d *analysis.Diagnosis) string {
+// briefSection has a line for each finding: its title, and its call site.
+func (v *view) briefSection() section {
+	return v.findingsSection(func(d *analysis.Diagnosis) string {
 		text := cmp.Or(d.Brief, d.Title)
 		if d.Tag != "" && !strings.Contains(text, d.Tag) {
 			text += ": " + d.Tag
@@ -170,15 +170,15 @@ func (v *view) brief() section {
 	})
 }
 
-// found lists the findings, each as words says it.
-func (v *view) found(words func(*analysis.Diagnosis) string) section {
+// findingsSection lists the findings, each as words says it.
+func (v *view) findingsSection(words func(*analysis.Diagnosis) string) section {
 	s := section{Title: "Findings"}
-	shown, left := units.Top(v.a.Diagnoses, diagnosesMax)
+	shown, left := units.KeepTop(v.a.Diagnoses, diagnosesMax)
 	for i := range shown {
 		d := &shown[i]
 		text := fmt.Sprintf("%s: %s", d.Severity, words(d))
 		if d.Knob.Limit != "" {
-			text += "; try " + knobValue(&d.Knob)
+			text += "; try " + knobText(&d.Knob)
 		}
 		s.Items = append(s.Items, units.Clean(text))
 	}
@@ -186,13 +186,13 @@ func (v *view) found(words func(*analysis.Diagnosis) string) section {
 		s.Notes = []string{fmt.Sprintf("and %d more", left)}
 	}
 	if len(shown) == 0 {
-		s.Notes = []string{v.allClear()}
+		s.Notes = []string{v.allClearText()}
 	}
 	return s
 }
 
-// allClear says that nothing was found, and of how much.
-func (v *view) allClear() string {
+// allClearText says that nothing was found, and of how much.
+func (v *view) allClearText() string {
 	text := "nothing was found: no mistake, no leaked buffer, and no setting that would save much time in driver calls"
 	if len(v.a.Transfers) > 0 {
 		text += "; transfers that matter less are in the section transfers"
@@ -207,8 +207,8 @@ func (v *view) allClear() string {
 		text = "nothing was found, and no buffer was created: there was little to judge"
 	}
 	for i := range v.s.Processes {
-		if p := &v.s.Processes[i]; p.BadEnd() != "" {
-			text += "; " + p.BadEnd()
+		if p := &v.s.Processes[i]; p.BadEndText() != "" {
+			text += "; " + p.BadEndText()
 			if len(v.s.Processes) > 1 {
 				text += ": " + units.Clean(p.Title())
 			}
@@ -218,58 +218,58 @@ func (v *view) allClear() string {
 	return text
 }
 
-// peakTime says when the most was in use, if anything was.
-func (v *view) peakTime(words string) string {
+// peakTimeText says when the most was in use, if anything was.
+func (v *view) peakTimeText(words string) string {
 	if v.run.PeakInUse == 0 {
 		return ""
 	}
-	return words + " " + v.clockOf(v.run.PeakInUseTime)
+	return words + " " + v.clockTextOf(v.run.PeakInUseTime)
 }
 
-// watched returns the key figures of programs that were only watched.
-func (v *view) watched() section {
+// watchedSection returns the key figures of programs that were only watched.
+func (v *view) watchedSection() section {
 	t := v.run
 	memory, end := watchedText(t)
 	s := section{Title: "Key figures", Facts: [][2]string{
-		{figures.Creates.Name, fmt.Sprintf("%d (%s), %s requested in poolable ones", t.Creates+t.Failures, refusedText(t.Totals), v.runFigure(figures.BytesRequested))},
+		{figures.Creates.Name, fmt.Sprintf("%d (%s), %s requested in poolable ones", t.Creates+t.Failures, refusedText(t.Totals), v.runFigureText(figures.BytesRequested))},
 		{figures.Releases.Name, fmt.Sprintf("%d, not timed", t.Releases)},
-		{"in creates", v.runFigure(figures.DriverTime) + ", including the time of the probes, some µs each" + percentilesText("; ", t.CreatesTimed, t.CreateP50NS, t.CreateP99NS)},
-		{"memory", memory + v.peakTime(", at")},
+		{"in creates", v.runFigureText(figures.DriverTime) + ", including the time of the probes, some µs each" + percentilesText("; ", t.CreatesTimed, t.CreateP50NS, t.CreateP99NS)},
+		{"memory", memory + v.peakTimeText(", at")},
 		{"at the end", end},
 	}}
-	v.statusFact(&s)
+	v.addStatusFact(&s)
 	if text := inFlightText(t); text != "" {
 		s.addFact("in flight", text)
 	}
-	if before := v.s.BeforeAttach(); before != nil {
+	if before := v.s.BeforeAttachTag(); before != nil {
 		s.addFact("unknown", fmt.Sprintf("%s from before attach live at the end, known to have %s",
 			units.Count(before.Live, "buffer"), units.FormatLong(before.InUse)))
 	}
 	return s
 }
 
-// statusFact adds the statuses of failed creates.
-func (v *view) statusFact(s *section) {
+// addStatusFact adds the statuses of failed creates.
+func (v *view) addStatusFact(s *section) {
 	if v.run.Failures > 0 {
 		s.addFact("failed with", statusesText(v.run.Totals))
 	}
 }
 
-// machineFacts adds the figures of the machine.
-func (v *view) machineFacts(s *section) {
+// addMachineFacts adds the figures of the machine.
+func (v *view) addMachineFacts(s *section) {
 	for _, text := range machineTexts(v.s) {
 		s.addFact("machine", text)
 	}
 }
 
-// keyFigures returns the figures that most people look for.
-func (v *view) keyFigures() section {
-	if v.attached() {
-		return v.watched()
+// keyFiguresSection returns the figures that most people look for.
+func (v *view) keyFiguresSection() section {
+	if v.isAttached() {
+		return v.watchedSection()
 	}
 	t := v.run
 	s := section{Title: "Key figures", Facts: [][2]string{
-		{"memory", memoryText(t) + v.peakTime("; the most in use at")},
+		{"memory", memoryText(t) + v.peakTimeText("; the most in use at")},
 		{"at the end", endText(t)},
 		{"creates", createsText(t.Totals)},
 		{figures.HitRate.Name, hitsText(t)},
@@ -287,7 +287,7 @@ func (v *view) keyFigures() section {
 	for _, text := range measuredTexts(v.s) {
 		s.addFact("measured", text)
 	}
-	v.statusFact(&s)
+	v.addStatusFact(&s)
 	return s
 }
 
@@ -296,28 +296,28 @@ func percentilesText(before string, calls, p50, p99 uint64) string {
 	if calls == 0 || p99 == 0 {
 		return ""
 	}
-	return before + stats.Spread(calls, units.Duration(p50), units.Duration(p99))
+	return before + stats.PercentilesText(calls, units.Duration(p50), units.Duration(p99))
 }
 
-// moreFigures are the other figures of the run.
-func (v *view) moreFigures() section {
+// moreFiguresSection are the other figures of the run.
+func (v *view) moreFiguresSection() section {
 	t := v.run
 	s := section{Title: "More figures"}
-	v.machineFacts(&s)
-	if v.attached() {
+	v.addMachineFacts(&s)
+	if v.isAttached() {
 		return s
 	}
 	s.Facts = append([][2]string{
-		{"in driver", fmt.Sprintf("%s in %s and %s", v.runFigure(figures.DriverTime), units.Count(t.DriverCreates, "create"), units.Count(t.DriverReleases, "release")) +
+		{"in driver", fmt.Sprintf("%s in %s and %s", v.runFigureText(figures.DriverTime), units.Count(t.DriverCreates, "create"), units.Count(t.DriverReleases, "release")) +
 			percentilesText("; create ", t.DriverTimed, t.DriverCreateP50, t.DriverCreateP99)},
-		{"bytes", fmt.Sprintf("%s requested in poolable creates, %s created by the driver", v.runFigure(figures.BytesRequested),
-			v.runFigure(figures.BytesAllocated))},
+		{"bytes", fmt.Sprintf("%s requested in poolable creates, %s created by the driver", v.runFigureText(figures.BytesRequested),
+			v.runFigureText(figures.BytesAllocated))},
 	}, s.Facts...)
 	if text := percentilesText("create ", t.CreatesTimed, t.CreateP50NS, t.CreateP99NS); text != "" {
 		s.Facts = slices.Insert(s.Facts, 1, [2]string{"calls", text})
 	}
 	if t.Slabs > 0 {
-		s.addFact(figures.Slabs.Name, fmt.Sprintf("%d of %s, %s of them free", t.Slabs, v.runFigure(figures.SlabBytes),
+		s.addFact(figures.Slabs.Name, fmt.Sprintf("%d of %s, %s of them free", t.Slabs, v.runFigureText(figures.SlabBytes),
 			units.FormatLong(t.SlabFree)))
 	}
 	if text := plansText(v.s); text != "" {
@@ -347,17 +347,18 @@ func (v *view) moreFigures() section {
 	return s
 }
 
-func (v *view) tags() section {
+func (v *view) tagsSection() section {
 	list := tagsByPeak(v.s.Tags)
-	columns := []column{figure(figures.PeakInUse), figure(figures.InUse), figure(figures.LiveBuffers), number("cached").pooled()}
+	columns := []column{figureColumn(figures.PeakInUse), figureColumn(figures.InUse), figureColumn(figures.LiveBuffers),
+		numberColumn("cached").onlyPooled()}
 	if v.run.Idle > 0 {
-		columns = append(columns, figure(figures.Idle))
+		columns = append(columns, figureColumn(figures.Idle))
 	}
-	columns = append(columns, figure(figures.Creates), figure(figures.Hits), figure(figures.HitRate), figure(figures.Waste), words("call site"))
-	t := v.table("", len(list), columns...)
+	columns = append(columns, figureColumn(figures.Creates), figureColumn(figures.Hits), figureColumn(figures.HitRate), figureColumn(figures.Waste), wordsColumn("call site"))
+	t := v.newTable("", len(list), columns...)
 	for _, r := range list[:v.shownRows(len(list))] {
-		of := func(f *figures.Figure) figures.Value { return f.OfSite(v.run, r) }
-		v.addFigures(&t, of, v.bytesCell(r.Cached+r.Cooling), v.siteCell(r.Name, nil))
+		of := func(f *figures.Figure) figures.Value { return f.ValueOfSite(v.run, r) }
+		v.addFigureRow(&t, of, v.bytesCell(r.Cached+r.Cooling), v.siteCell(r.Name, nil))
 	}
 	s := section{Title: "Call sites by peak", Tables: []table{t}}
 	if n := v.s.Totals.Alternative; n > 0 {

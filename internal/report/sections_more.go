@@ -12,9 +12,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-func (v *view) costs() section {
+func (v *view) costsSection() section {
 	s := section{Title: "Cost of driver calls"}
-	if v.attached() && v.a.CreateCost.Calls+v.a.CopyCost.Calls > 0 {
+	if v.isAttached() && v.a.CreateCost.Calls+v.a.CopyCost.Calls > 0 {
 		s.Notes = []string{"includes the time of the probes, some µs a call; releases are not timed"}
 	}
 	for _, c := range []struct {
@@ -27,11 +27,12 @@ func (v *view) costs() section {
 			continue
 		}
 		s.addFact(c.name, costLine(c.curve))
-		t := v.table("", 0, number("mean size"), number("calls"), number("p25"), number("median"), number("p75"), words(""))
+		t := v.newTable("", 0, numberColumn("mean size"), numberColumn("calls"), numberColumn("p25"), numberColumn("median"),
+			numberColumn("p75"), wordsColumn(""))
 		t.heading = c.title
 		for i := range c.curve.Points {
 			p := &c.curve.Points[i]
-			t.add(v.bytesCell(p.Size), v.countCell(p.Calls), v.durationCell(p.P25), v.durationCell(p.P50), v.durationCell(p.P75), cell{})
+			t.addRow(v.bytesCell(p.Size), v.countCell(p.Calls), v.durationCell(p.P25), v.durationCell(p.P50), v.durationCell(p.P75), cell{})
 		}
 		s.Tables = append(s.Tables, t)
 	}
@@ -40,7 +41,7 @@ func (v *view) costs() section {
 
 // costLine says how long calls take: a + b·size, b per MiB, if a line describes them, else the median.
 func costLine(c *analysis.CostCurve) string {
-	if !c.Fits() {
+	if !c.LineFits() {
 		text := fmt.Sprintf("%s (%s)", medianText(c), units.Plural(c.Calls, "call", "calls"))
 		if c.Calls >= stats.EnoughForP99 {
 			text += ", p99 " + units.Duration(c.P99)
@@ -48,7 +49,7 @@ func costLine(c *analysis.CostCurve) string {
 		return text
 	}
 	return fmt.Sprintf("%s + %s per MiB; R² %.2f; %d measured, %s", units.DurationOf(c.A), units.DurationOf(c.B*(1<<20)), c.R2,
-		c.Calls, stats.Spread(c.Calls, units.Duration(c.P50), units.Duration(c.P99)))
+		c.Calls, stats.PercentilesText(c.Calls, units.Duration(c.P50), units.Duration(c.P99)))
 }
 
 // medianText describes calls that no line describes.
@@ -57,22 +58,22 @@ func medianText(c *analysis.CostCurve) string {
 	if c.Calls > 1 {
 		median = "median " + median
 	}
-	if c.OneSize() {
+	if c.HasOneSize() {
 		return median
 	}
 	return "no line fits: " + median
 }
 
 // chartWidth is the width of a chart in a text, columns, beside its name and most.
-func (v *view) chartWidth() int { return max(10, min(60, v.o.columns()-40)) }
+func (v *view) chartWidth() int { return max(10, min(60, v.o.lineWidth()-40)) }
 
-func (v *view) overTime() section {
+func (v *view) overTimeSection() section {
 	l := &v.a.Timeline
 	if len(l.InUse) == 0 {
 		return section{}
 	}
 	line := func(name string, values []float64, text func(float64) string) string {
-		bars, most := bars(values, v.chartWidth())
+		bars, most := drawBars(values, v.chartWidth())
 		return fmt.Sprintf("%-14s %s  at most %s", name, bars, text(most))
 	}
 	sampled := func(name string, values []float64, text func(float64) string) string { // at the ends of the steps alone
@@ -81,7 +82,7 @@ func (v *view) overTime() section {
 	bytes := func(v float64) string { return units.FormatLong(uint64(v)) }
 	rate := func(v float64) string { return units.Percent(v, 1) }
 	chart := []string{line(figures.InUse.Name, floatsOf(l.InUse), bytes)}
-	if !v.attached() {
+	if !v.isAttached() {
 		chart = append(chart, line(figures.Cached.Name, floatsOf(l.MostCached), bytes))
 		if idle := floatsOf(l.Idle); anyNonZero(idle) {
 			chart = append(chart, sampled(figures.Idle.Name, idle, bytes))
@@ -96,7 +97,7 @@ func (v *view) overTime() section {
 	}
 	half := v.chartWidth() / 2
 	return section{Title: "Over time", Chart: append(chart,
-		fmt.Sprintf("%-14s %-*s%*s", "", half, v.clock(l.Start), v.chartWidth()-half, v.clock(min(l.Start+l.Step*uint64(len(l.InUse)), max(l.Start, v.sinceStart(v.s.Time))))),
+		fmt.Sprintf("%-14s %-*s%*s", "", half, v.clockText(l.Start), v.chartWidth()-half, v.clockText(min(l.Start+l.Step*uint64(len(l.InUse)), max(l.Start, v.sinceStart(v.s.Time))))),
 	)}
 }
 
@@ -108,8 +109,8 @@ func floatsOf(values []uint64) []float64 {
 	return floats
 }
 
-// bars draws the largest value of each column as a bar. The largest of all has the full height.
-func bars(values []float64, width int) (drawn string, most float64) {
+// drawBars draws the largest value of each column as a bar. The largest of all has the full height.
+func drawBars(values []float64, width int) (drawn string, most float64) {
 	const heights = "▁▂▃▄▅▆▇█"
 	for _, v := range values {
 		most = max(most, v)
@@ -133,7 +134,7 @@ func bars(values []float64, width int) (drawn string, most float64) {
 	return b.String(), most
 }
 
-func (v *view) sizes() section {
+func (v *view) sizesSection() section {
 	s := section{Title: "Sizes and lifetimes"}
 	for _, h := range []struct {
 		title string
@@ -146,7 +147,7 @@ func (v *view) sizes() section {
 		if len(h.bins) == 0 {
 			continue
 		}
-		t := v.table("", 0, number("from"), number(v.noun()+"s"), number("bytes"), words(""))
+		t := v.newTable("", 0, numberColumn("from"), numberColumn(v.noun()+"s"), numberColumn("bytes"), wordsColumn(""))
 		t.heading = h.title
 		var most uint64
 		for i := range h.bins {
@@ -154,27 +155,29 @@ func (v *view) sizes() section {
 		}
 		for i := range h.bins {
 			bin := &h.bins[i]
-			bar := math.Ceil(float64(min(40, v.o.columns()-34)) * float64(bin.Count) / float64(most))
-			t.add(cell{Text: h.text(bin.From)}, v.countCell(bin.Count), v.bytesCell(bin.Bytes), cell{Text: strings.Repeat("█", int(bar))})
+			bar := math.Ceil(float64(min(40, v.o.lineWidth()-34)) * float64(bin.Count) / float64(most))
+			t.addRow(cell{Text: h.text(bin.From)}, v.countCell(bin.Count), v.bytesCell(bin.Bytes),
+				cell{Text: strings.Repeat("█", int(bar))})
 		}
 		s.Tables = append(s.Tables, t)
 	}
 	return s
 }
 
-// classes compares buckets, kinds of memory and classes, if there are several.
-func (v *view) classes() section {
+// classesSection compares buckets, kinds of memory and classes, if there are several.
+func (v *view) classesSection() section {
 	s := section{Title: "Buckets and classes"}
 	list := func(heading, last string, least, n int, share func(i int) (*stats.Share, string)) {
 		if n < least {
 			return
 		}
-		t := v.table("", n, figure(figures.InUse), number("cached").pooled(), figure(figures.BlocksCached), figure(figures.Creates),
-			figure(figures.Hits), figure(figures.Misses), figure(figures.HitRate), words(last))
+		t := v.newTable("", n, figureColumn(figures.InUse), numberColumn("cached").onlyPooled(), figureColumn(figures.BlocksCached),
+			figureColumn(figures.Creates),
+			figureColumn(figures.Hits), figureColumn(figures.Misses), figureColumn(figures.HitRate), wordsColumn(last))
 		t.heading = heading
 		for i := range v.shownRows(n) {
 			r, what := share(i)
-			v.addFigures(&t, func(f *figures.Figure) figures.Value { return f.OfShare(r) }, v.bytesCell(r.Cached+r.Cooling), cell{Text: what})
+			v.addFigureRow(&t, func(f *figures.Figure) figures.Value { return f.ValueOfShare(r) }, v.bytesCell(r.Cached+r.Cooling), cell{Text: what})
 		}
 		s.Tables = append(s.Tables, t)
 	}
@@ -185,7 +188,7 @@ func (v *view) classes() section {
 	if len(v.s.Kinds) == 1 && v.s.Kinds[0].Memory != wire.MemoryBuffer {
 		kinds = 1
 	}
-	list("kinds", "kind", kinds, len(v.s.Kinds), func(i int) (*stats.Share, string) { return &v.s.Kinds[i].Share, v.s.Kinds[i].Memory.Words() })
+	list("kinds", "kind", kinds, len(v.s.Kinds), func(i int) (*stats.Share, string) { return &v.s.Kinds[i].Share, v.s.Kinds[i].Memory.SentenceWords() })
 	list("classes", "class", 2, len(v.s.Classes), func(i int) (*stats.Share, string) { return &v.s.Classes[i].Share, v.s.Classes[i].Name })
 	return s
 }

@@ -23,14 +23,14 @@ func spillTexts(s *stats.Spill) []string {
 		if len(s.Sites) > 0 {
 			site = " at " + units.Clean(s.Sites[0].Tag)
 		}
-		needed, held := units.Apart(s.WorkingSet, s.PeakResident)
+		needed, held := units.FormatApart(s.WorkingSet, s.PeakResident)
 		texts = append(texts, fmt.Sprintf("thrashing%s: to keep nine in ten of the buffers that came back takes %s; the device held %s", site, needed, held))
 	}
 	return texts
 }
 
-// spill returns the section about bytes that --spill moved.
-func (v *view) spill() section {
+// spillSection returns the section about bytes that --spill moved.
+func (v *view) spillSection() section {
 	p := v.s.Spill
 	if p == nil {
 		return section{}
@@ -40,11 +40,11 @@ func (v *view) spill() section {
 		s.addFact([...]string{"moved", "memory", "warning"}[i], text)
 	}
 	s.addFact("at once", fmt.Sprintf("a command that waited needed %s at most, the largest buffer of it from %s", units.FormatLong(p.Needed), units.Clean(p.NeededSite)))
-	t := v.table("Moves of buffers, by call site", len(p.Sites), number("out"), number("moves"), number("took"),
-		number("back"), number("moves back"), number("took"), words("call site").front())
+	t := v.newTable("Moves of buffers, by call site", len(p.Sites), numberColumn("out"), numberColumn("moves"), numberColumn("took"),
+		numberColumn("back"), numberColumn("moves back"), numberColumn("took"), wordsColumn("call site").atFront())
 	for i := range p.Sites[:v.shownRows(len(p.Sites))] {
 		x := &p.Sites[i]
-		t.add(v.bytesCell(x.Out.Bytes), v.countCell(x.Out.Times), v.durationCell(x.Out.NS),
+		t.addRow(v.bytesCell(x.Out.Bytes), v.countCell(x.Out.Times), v.durationCell(x.Out.NS),
 			v.bytesCell(x.In.Bytes), v.countCell(x.In.Times), v.durationCell(x.In.NS), v.siteCell(x.Tag, nil))
 	}
 	s.Tables = []table{t}

@@ -14,17 +14,17 @@ type style struct{ page bool }
 // plain is the style of a text.
 var plain style
 
-func (y style) spaced(figure string) string {
+func (y style) narrowSpaces(figure string) string {
 	if y.page {
-		return plot.Narrow(figure)
+		return plot.NarrowSpaces(figure)
 	}
 	return figure
 }
 
-// size writes a size for a sentence.
-func (y style) size(n uint64) string { return y.spaced(units.FormatLong(n)) }
+// formatSize writes a size for a sentence.
+func (y style) formatSize(n uint64) string { return y.narrowSpaces(units.FormatLong(n)) }
 
-func (y style) count(n uint64) string {
+func (y style) formatCount(n uint64) string {
 	if y.page {
 		return countText(n)
 	}
@@ -38,31 +38,31 @@ func (y style) countText(n uint64, thing string) string {
 	return units.Count(n, thing)
 }
 
-func (y style) duration(ns uint64) string {
+func (y style) formatDuration(ns uint64) string {
 	if y.page {
 		return durationText(ns)
 	}
 	return units.Duration(ns)
 }
 
-func (y style) rate(rate float64, of uint64) string {
+func (y style) formatRate(rate float64, of uint64) string {
 	if y.page {
 		return rateText(rate, of)
 	}
 	return units.Percent(rate, of)
 }
 
-// figure writes a figure for a sentence.
-func (y style) figure(f *figures.Figure, v figures.Value) string {
+// formatFigure writes a figure for a sentence.
+func (y style) formatFigure(f *figures.Figure, v figures.Value) string {
 	switch f.Unit {
 	case figures.Bytes:
-		return y.size(v.Exact)
+		return y.formatSize(v.Exact)
 	case figures.Rate:
-		return y.rate(v.Number, v.Of)
+		return y.formatRate(v.Number, v.Of)
 	case figures.Nanos, figures.Seconds:
-		return y.duration(v.Exact)
+		return y.formatDuration(v.Exact)
 	default:
-		return y.count(v.Exact)
+		return y.formatCount(v.Exact)
 	}
 }
 
@@ -78,7 +78,7 @@ func (y style) figureCell(f *figures.Figure, v figures.Value) cell {
 	case figures.Rate:
 		return y.rateCell(v.Number, v.Of)
 	default:
-		return numberCell(y.figure(f, v), float64(v.Exact))
+		return numberCell(y.formatFigure(f, v), float64(v.Exact))
 	}
 }
 
@@ -89,17 +89,17 @@ func (y style) bytesCell(n uint64) cell {
 	return numberCell(units.Format(n), float64(n))
 }
 
-func (y style) countCell(n uint64) cell { return numberCell(y.count(n), float64(n)) }
+func (y style) countCell(n uint64) cell { return numberCell(y.formatCount(n), float64(n)) }
 
-func (y style) durationCell(ns uint64) cell { return numberCell(y.duration(ns), float64(ns)) }
+func (y style) durationCell(ns uint64) cell { return numberCell(y.formatDuration(ns), float64(ns)) }
 
 // noneCell stands for a number that does not exist.
-func (y style) noneCell() cell { return numberCell(y.rate(0, 0), -1) }
+func (y style) noneCell() cell { return numberCell(y.formatRate(0, 0), -1) }
 
 // rateCell shows part of whole.
 func (y style) rateCell(rate float64, of uint64) cell {
 	if of == 0 {
 		return y.noneCell()
 	}
-	return numberCell(y.rate(rate, of), rate)
+	return numberCell(y.formatRate(rate, of), rate)
 }

@@ -82,10 +82,10 @@ type left struct {
 }
 
 // MarshalJSON implements json.Marshaler.
-func (s Summary) MarshalJSON() ([]byte, error) { return append(s.joined(), &s.left).MarshalJSON() }
+func (s Summary) MarshalJSON() ([]byte, error) { return append(s.joinParts(), &s.left).MarshalJSON() }
 
-func (s *Summary) joined() units.Joined {
-	return units.Joined{&s.setup, figures.Run(s.snapshot).Members(), &s.details}
+func (s *Summary) joinParts() units.Joined {
+	return units.Joined{&s.setup, figures.SubjectOfRun(s.snapshot).Members(), &s.details}
 }
 
 // Saved estimates the time that hits saved, ns.
@@ -120,7 +120,7 @@ func NewSummary(s *stats.Snapshot) Summary {
 	summary := Summary{
 		setup: setup{Policy: s.Policy, FormerPolicies: s.Change.Former, Limits: recording.Limits{}, Labels: s.Labels, WholeBlocks: s.WholeBlocks},
 		details: details{
-			MissReasons: missReasons(t.MissReasons[:], true), FailedWith: failedWith(t), FailedCalls: failedCalls(s), OtherFailed: s.OtherFailed, Machine: machineSummaries(s.Machine, t), Saved: savedOf(t), Measured: measuredOf(s.Measured),
+			MissReasons: missReasons(t.MissReasons[:], true), FailedWith: failuresByStatus(t), FailedCalls: listFailedCalls(s), OtherFailed: s.OtherFailed, Machine: machineSummaries(s.Machine, t), Saved: savedOf(t), Measured: measuredOf(s.Measured),
 			Transfers: transfersSummary(&s.Transfers), Spill: s.Spill, Exit: Exit{Status: -1}, Processes: []units.Joined{}, PerTag: []units.Joined{},
 			Objects: objectSummaries(s.Objects), WithoutPool: s.Unpooled.Times, WithoutPoolWhy: s.Unpooled.Why, LeftOut: s.Exceeded, Unseen: s.Unseen, Asked: s.Asked,
 			Ghosts: ghostSummaries(s.Ghosts), Plan: planOf(&t.Plans),
@@ -136,7 +136,7 @@ func NewSummary(s *stats.Snapshot) Summary {
 	if len(s.Processes) > 0 {
 		summary.Exit = exitOf(&s.Processes[0])
 	}
-	run := figures.Run(s)
+	run := figures.SubjectOfRun(s)
 	for _, tag := range tagsByPeak(s.Tags) {
 		summary.PerTag = append(summary.PerTag, siteJSON(run, tag))
 	}
@@ -179,7 +179,7 @@ func processJSON(p *stats.Process, now uint64) units.Joined {
 	}
 	return units.Joined{
 		process{p.PID, p.Rank, p.Parent, p.Folded, p.Program, p.App, p.Place, append([]string{}, p.Arguments...), exitOf(p)},
-		figures.Process(p, now).Members(), machine{machineSummaries(p.Machine, &p.Totals)},
+		figures.SubjectOfProcess(p, now).Members(), machine{machineSummaries(p.Machine, &p.Totals)},
 	}
 }
 
@@ -198,7 +198,7 @@ func missReasons(counts []uint64, all bool) map[string]uint64 {
 	reasons := map[string]uint64{}
 	for reason, n := range counts {
 		if all && wire.Miss(reason) != wire.MissNone || !all && n > 0 {
-			reasons[units.Key(wire.Miss(reason).String())] = n
+			reasons[units.JSONKey(wire.Miss(reason).String())] = n
 		}
 	}
 	return reasons
@@ -240,11 +240,11 @@ type LeakSummary struct {
 // addMistakes copies findings and leaks.
 func (s *Summary) addMistakes(from *stats.Snapshot) {
 	s.Findings, s.Leaks, s.OtherFindings = append([]stats.Finding{}, from.Findings...), []LeakSummary{}, from.OtherFindings
-	s.HeldAtExit, s.OutOfMemory = from.HeldAtExit(), []PostMortemSummary{}
+	s.HeldAtExit, s.OutOfMemory = from.WasHeldAtExit(), []PostMortemSummary{}
 	for i := range from.PostMortems {
 		s.OutOfMemory = append(s.OutOfMemory, postMortemSummary(&from.PostMortems[i], from.Started))
 	}
-	for _, t := range leaks(from) {
+	for _, t := range leakingTags(from) {
 		s.Leaks = append(s.Leaks, LeakSummary{Tag: t.Name, Stack: t.Stack, Buffers: t.Live, Bytes: t.InUse})
 	}
 }
@@ -270,7 +270,7 @@ func (s *Summary) addShares(from *stats.Snapshot) {
 	}
 	for i := range from.Kinds {
 		k := &from.Kinds[i]
-		s.PerKind = append(s.PerKind, units.Joined{shareOf{Kind: units.Key(k.Memory.Words())}, figures.ShareMembers(&k.Share)})
+		s.PerKind = append(s.PerKind, units.Joined{shareOf{Kind: units.JSONKey(k.Memory.SentenceWords())}, figures.ShareMembers(&k.Share)})
 	}
 }
 

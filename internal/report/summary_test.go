@@ -191,7 +191,7 @@ func TestLimitBeyondTheDevice(t *testing.T) {
 		s := fullSnapshot()
 		s.Device.Global = device
 		v := newView(&analysis.Analysis{Snapshot: s}, Options{}, true)
-		if got := v.limitValue(l); got != want {
+		if got := v.limitValueText(l); got != want {
 			t.Errorf("on %d bytes: %s, want %s", device, got, want)
 		}
 	}

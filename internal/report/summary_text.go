@@ -32,17 +32,18 @@ const (
 // follow; if there are several processes, a line for each of the largest 20 and at most two more. Leaks and mistakes of the
 // program take at most 22 lines.
 func (s *Summary) WriteText(w io.Writer) error {
-	lines := []string{s.title()}
+	lines := []string{s.titleText()}
 	switch {
 	case len(s.Processes) == 0 && !s.Attached:
-		lines = append(lines, "  "+units.Cut(Nothing(s.snapshot.Asked), mistakeWidth))
+		lines = append(lines, "  "+units.Cut(NoContextText(s.snapshot.Asked), mistakeWidth))
 	case len(s.Processes) == 0:
 	case s.Attached && s.isEmpty():
 		lines = append(lines, "  no OpenCL call that concerns memory was seen")
 	case s.Attached:
-		lines = append(append(append(lines, outOfMemoryLines(s.snapshot)...), s.watchedFigures()...), processLines(s.snapshot, false)...)
+		lines = append(append(append(lines, outOfMemoryLines(s.snapshot)...), s.watchedFigureLines()...),
+			processLines(s.snapshot, false)...)
 	default:
-		lines = append(append(append(lines, outOfMemoryLines(s.snapshot)...), s.figures()...), processLines(s.snapshot, true)...)
+		lines = append(append(append(lines, outOfMemoryLines(s.snapshot)...), s.figureLines()...), processLines(s.snapshot, true)...)
 	}
 	if file := s.snapshot.Recording.Path; file != "" {
 		lines = append(lines, "  more: gpumemtop report "+units.Clean(file))
@@ -53,8 +54,8 @@ func (s *Summary) WriteText(w io.Writer) error {
 	return nil
 }
 
-// title names the program and says how it ended.
-func (s *Summary) title() string {
+// titleText names the program and says how it ended.
+func (s *Summary) titleText() string {
 	if s.Attached {
 		return s.watchedTitle()
 	}
@@ -67,7 +68,7 @@ func (s *Summary) title() string {
 	default:
 		title += " ended"
 	}
-	title += fmt.Sprintf(" after %.2f s", s.seconds())
+	title += fmt.Sprintf(" after %.2f s", s.runSeconds())
 	switch n := s.snapshot.ProcessCount(); {
 	case n > 1:
 		title += fmt.Sprintf(" (%d processes)", n)
@@ -81,9 +82,9 @@ func (s *Summary) title() string {
 func (s *Summary) watchedTitle() string {
 	n := s.snapshot.ProcessCount()
 	if n == 0 && s.snapshot.Program == "" {
-		return fmt.Sprintf("gpumemtop: watched for %.2f s: no matching process called OpenCL", s.seconds())
+		return fmt.Sprintf("gpumemtop: watched for %.2f s: no matching process called OpenCL", s.runSeconds())
 	}
-	title := fmt.Sprintf("gpumemtop: attached to %s for %.2f s", commandLine(s.snapshot), s.seconds())
+	title := fmt.Sprintf("gpumemtop: attached to %s for %.2f s", commandLine(s.snapshot), s.runSeconds())
 	switch {
 	case n > 1 && s.Running == 0:
 		title += fmt.Sprintf(" (%d processes, which all ended)", n)
@@ -101,8 +102,10 @@ func (s *Summary) watchedTitle() string {
 	return title
 }
 
-// seconds returns the duration of the run.
-func (s *Summary) seconds() float64 { return units.Seconds(s.snapshot.Started, s.snapshot.Ended()) }
+// runSeconds returns the duration of the run.
+func (s *Summary) runSeconds() float64 {
+	return units.SecondsBetween(s.snapshot.Started, s.snapshot.EndTime())
+}
 
 // continuesText says how many processes continue.
 func continuesText(n int) string {
@@ -118,10 +121,10 @@ func (s *Summary) isEmpty() bool {
 	return t.Creates+t.Failures+t.Releases+t.Uses+t.LiveBuffers+s.snapshot.Lost == 0
 }
 
-// watchedFigures returns the lines of figures for programs that were only watched: without a pool they have no hit rate, and their
+// watchedFigureLines returns the lines of figures for programs that were only watched: without a pool they have no hit rate, and their
 // memory from before the attach is known only in part.
-func (s *Summary) watchedFigures() []string {
-	t := figures.Run(s.snapshot)
+func (s *Summary) watchedFigureLines() []string {
+	t := figures.SubjectOfRun(s.snapshot)
 	memory, end := watchedText(t)
 	lines := []string{
 		fmt.Sprintf("  %-10s %d (%s), %s", figures.Creates.Name, t.Creates+t.Failures, refusedText(t.Totals), units.Count(t.Releases, "release")),
@@ -130,40 +133,40 @@ func (s *Summary) watchedFigures() []string {
 		lines = append(lines, "             "+statusesText(t.Totals))
 	}
 	lines = append(append(lines, "  memory     "+memory, "  at the end "+end), append(inFlightLines(t), transferLines(s.snapshot)...)...)
-	if before := s.snapshot.BeforeAttach(); before != nil {
+	if before := s.snapshot.BeforeAttachTag(); before != nil {
 		lines = append(lines, fmt.Sprintf("  before     sizes from before attach are known only as far as used: %s, %s live",
 			units.FormatLong(before.InUse), units.Count(before.Live, "buffer")))
 	}
-	return s.withEnd(append(lines, labelled("machine", machineTexts(s.snapshot))...), func(*stats.Tag) string { return "" })
+	return s.addEndLines(append(lines, labelLines("machine", machineTexts(s.snapshot))...), func(*stats.Tag) string { return "" })
 }
 
-// figures returns the lines between the title and the last one.
-func (s *Summary) figures() []string {
-	run := figures.Run(s.snapshot)
-	lines := append([]string{"  policy     " + policyText(s.snapshot)}, labelled("auto", autoTexts(s.snapshot))...)
+// figureLines returns the lines between the title and the last one.
+func (s *Summary) figureLines() []string {
+	run := figures.SubjectOfRun(s.snapshot)
+	lines := append([]string{"  policy     " + policyText(s.snapshot)}, labelLines("auto", autoTexts(s.snapshot))...)
 	lines = append(lines, fmt.Sprintf("  %-10s %s", figures.HitRate.Name, hitsText(run)))
 	if run.Failures > 0 {
 		lines = append(lines, fmt.Sprintf("  %-10s %d, %s: %s", figures.Creates.Name, run.Creates+run.Failures, refusedText(run.Totals), statusesText(run.Totals)))
 	}
 	lines = append(append(lines, kindLines(s.snapshot.Kinds)...),
 		"  driver     "+driverText(run))
-	lines = append(append(lines, labelled("measured", measuredTexts(s.snapshot))...),
+	lines = append(append(lines, labelLines("measured", measuredTexts(s.snapshot))...),
 		"  memory     "+memoryText(run))
 	if text := plansText(s.snapshot); text != "" {
 		lines = append(lines, "  plan       "+text)
 	}
 	lines = append(lines, "  at the end "+endText(run))
-	lines = append(append(append(lines, inFlightLines(run)...), transferLines(s.snapshot)...), labelled("spilled", spillTexts(s.snapshot.Spill))...)
-	return s.withEnd(append(lines, labelled("machine", machineTexts(s.snapshot))...), func(tag *stats.Tag) string {
+	lines = append(append(append(lines, inFlightLines(run)...), transferLines(s.snapshot)...), labelLines("spilled", spillTexts(s.snapshot.Spill))...)
+	return s.addEndLines(append(lines, labelLines("machine", machineTexts(s.snapshot))...), func(tag *stats.Tag) string {
 		if tag.Hits+tag.Misses == 0 {
 			return ""
 		}
-		return ", " + figures.HitRate.Name + " " + plain.figure(figures.HitRate, figures.HitRate.OfSite(run, tag))
+		return ", " + figures.HitRate.Name + " " + plain.formatFigure(figures.HitRate, figures.HitRate.ValueOfSite(run, tag))
 	})
 }
 
-// labelled returns texts as lines; the first has a label.
-func labelled(label string, texts []string) []string {
+// labelLines returns texts as lines; the first has a label.
+func labelLines(label string, texts []string) []string {
 	var lines []string
 	for _, text := range texts {
 		lines = append(lines, fmt.Sprintf("  %-10s ", label)+text)
@@ -177,7 +180,7 @@ func kindLines(kinds []stats.Kind) []string {
 	var lines []string
 	for i := range kinds {
 		k := &kinds[i]
-		said := func(f *figures.Figure) string { return plain.figure(f, f.OfShare(&k.Share)) }
+		said := func(f *figures.Figure) string { return plain.formatFigure(f, f.ValueOfShare(&k.Share)) }
 		if k.Memory != wire.MemoryBuffer && k.Hits+k.Misses > 0 {
 			lines = append(lines, fmt.Sprintf("  %-10s %s, %s %s, %s %s", k.Memory, units.Count(k.Creates, "create"),
 				figures.HitRate.Name, said(figures.HitRate), said(figures.Cached), figures.Cached.Name))
@@ -186,8 +189,8 @@ func kindLines(kinds []stats.Kind) []string {
 	return lines
 }
 
-// withEnd adds the lines with which all summaries end. more returns further words about a tag.
-func (s *Summary) withEnd(lines []string, more func(*stats.Tag) string) []string {
+// addEndLines adds the lines with which all summaries end. more returns further words about a tag.
+func (s *Summary) addEndLines(lines []string, more func(*stats.Tag) string) []string {
 	label := "  top tags   "
 	tags := tagsByPeak(s.snapshot.Tags)[:min(topTags, len(s.snapshot.Tags))]
 	names := namesOf(tags, func(t **stats.Tag) string { return (*t).Name })
@@ -235,9 +238,9 @@ func commandLine(s *stats.Snapshot) string {
 	return units.Cut(units.Clean(strings.Join(words, " ")), titleWidth)
 }
 
-// leaks returns the tags with objects that were never released, those with the most memory first.
-func leaks(s *stats.Snapshot) []*stats.Tag {
-	live := tagsByPeak(s.Left())
+// leakingTags returns the tags with objects that were never released, those with the most memory first.
+func leakingTags(s *stats.Snapshot) []*stats.Tag {
+	live := tagsByPeak(s.LeftBehind())
 	slices.SortStableFunc(live, func(a, b *stats.Tag) int { return cmp.Compare(b.InUse, a.InUse) })
 	return live
 }
@@ -259,28 +262,28 @@ func mistakeLines(s *stats.Snapshot) []string {
 // leakLines list memory that was never released, by its first call sites, each with its callers.
 func leakLines(s *stats.Snapshot) []string {
 	label, how := "leaked", "never released"
-	if s.HeldAtExit() {
-		label, how = "held", "in use when "+s.AbortedBy()+" ended the program"
+	if s.WasHeldAtExit() {
+		label, how = "held", "in use when "+s.AbortedByText()+" ended the program"
 	}
 	switch {
-	case s.Lost > 0 && s.HeldAtExit():
+	case s.Lost > 0 && s.WasHeldAtExit():
 		how = "perhaps " + how + ": their releases may be among the lost events"
 	case s.Lost > 0:
 		how = "perhaps not released: their releases may be among the lost events"
 	}
 	var buffers, bytes uint64
-	tags := leaks(s)
+	tags := leakingTags(s)
 	if len(tags) == 0 {
 		return nil
 	}
 	for _, t := range tags {
 		buffers, bytes = buffers+t.Live, bytes+t.InUse
 	}
-	if in := analysis.LeftIn(s, analysis.Left(s)); in != "" {
+	if in := analysis.LeftByProcessText(s, analysis.LeftBehind(s)); in != "" {
 		how += ", " + in
 	}
 	lines := []string{fmt.Sprintf("  %-10s %s (%s) %s", label, units.Count(buffers, stats.Noun(s.Kinds, true)), sizeText(s, bytes), how)}
-	shown, _ := units.Top(tags, topTags)
+	shown, _ := units.KeepTop(tags, topTags)
 	names := namesOf(shown, func(t **stats.Tag) string { return (*t).Name })
 	for i, tag := range shown {
 		lines = append(lines, fmt.Sprintf("             %d (%s) at %s", tag.Live, units.FormatLong(tag.InUse), names[i]))
@@ -313,7 +316,7 @@ func processLines(s *stats.Snapshot, pool bool) []string {
 	if len(s.Processes) < 2 {
 		return nil
 	}
-	processes, left := units.Top(processesByPeak(s.Processes), topProcesses)
+	processes, left := units.KeepTop(processesByPeak(s.Processes), topProcesses)
 	align := "rrrrrl"
 	if !pool {
 		align = "rrrrl"
@@ -328,8 +331,8 @@ func processLines(s *stats.Snapshot, pool bool) []string {
 	}
 	row("pid", figures.Creates.Title(), figures.HitRate.Title(), figures.PeakInUse.Title(), "ended", "program")
 	for _, p := range processes {
-		process := figures.Process(p, s.Time)
-		text := func(f *figures.Figure) string { return plain.figureCell(f, f.Of(process)).Text }
+		process := figures.SubjectOfProcess(p, s.Time)
+		text := func(f *figures.Figure) string { return plain.figureCell(f, f.ValueOf(process)).Text }
 		row(pidText(p), text(figures.Creates), text(figures.HitRate), text(figures.PeakInUse), endedText(p),
 			units.Cut(units.ProgramName(p.Program), programWidth))
 	}

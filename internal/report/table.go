@@ -33,38 +33,38 @@ type column struct {
 	Figure   *figures.Figure
 }
 
-func figure(f *figures.Figure) column {
+func figureColumn(f *figures.Figure) column {
 	return column{Title: f.Title(), Number: true, PoolOnly: f.Pool, Figure: f}
 }
 
-func number(title string) column { return column{Title: title, Number: true} }
+func numberColumn(title string) column { return column{Title: title, Number: true} }
 
-func words(title string) column { return column{Title: title} }
+func wordsColumn(title string) column { return column{Title: title} }
 
 // barColumn has bars that compare the figures of the previous column.
 var barColumn = column{PageOnly: true}
 
-func (c column) sentence() column {
+func (c column) asSentence() column {
 	c.Sentence = true
 	return c
 }
 
-func (c column) front() column {
+func (c column) atFront() column {
 	c.First = true
 	return c
 }
 
-func (c column) onPage() column {
+func (c column) onlyOnPage() column {
 	c.PageOnly = true
 	return c
 }
 
-func (c column) inText() column {
+func (c column) onlyInText() column {
 	c.TextOnly = true
 	return c
 }
 
-func (c column) pooled() column {
+func (c column) onlyPooled() column {
 	c.PoolOnly = true
 	return c
 }
@@ -80,11 +80,11 @@ type cell struct {
 	Class  string
 }
 
-// table makes a table for n rows; the caller adds view.rows of them.
-func (v *view) table(title string, n int, columns ...column) table {
+// newTable makes a table for n rows; the caller adds view.rows of them.
+func (v *view) newTable(title string, n int, columns ...column) table {
 	t := table{Title: title, given: columns}
 	for _, c := range columns {
-		hidden := c.PageOnly && !v.page || c.TextOnly && v.page || c.PoolOnly && v.attached()
+		hidden := c.PageOnly && !v.page || c.TextOnly && v.page || c.PoolOnly && v.isAttached()
 		t.shown = append(t.shown, !hidden)
 		if c.First && v.page {
 			t.first = len(t.Columns)
@@ -93,26 +93,26 @@ func (v *view) table(title string, n int, columns ...column) table {
 			t.Columns = append(t.Columns, c)
 		}
 	}
-	t.Columns = toFront(t.Columns, t.first)
+	t.Columns = moveToFront(t.Columns, t.first)
 	if left := n - v.shownRows(n); left > 0 {
 		t.Left = "and " + v.countText(uint64(left), "more row")
 	}
 	return t
 }
 
-// add appends a row with a cell for each column given to view.table.
-func (t *table) add(cells ...cell) {
+// addRow appends a row with a cell for each column given to view.newTable.
+func (t *table) addRow(cells ...cell) {
 	var row []cell
 	for i, c := range cells {
 		if t.shown[i] {
 			row = append(row, c)
 		}
 	}
-	t.Rows = append(t.Rows, toFront(row, t.first))
+	t.Rows = append(t.Rows, moveToFront(row, t.first))
 }
 
-// addFigures appends a row: of returns the values of figures, and cells fill the other columns. It ignores superfluous cells.
-func (v *view) addFigures(t *table, of func(*figures.Figure) figures.Value, cells ...cell) {
+// addFigureRow appends a row: of returns the values of figures, and cells fill the other columns. It ignores superfluous cells.
+func (v *view) addFigureRow(t *table, of func(*figures.Figure) figures.Value, cells ...cell) {
 	row := make([]cell, 0, len(t.given))
 	for _, c := range t.given {
 		if c.Figure != nil {
@@ -121,11 +121,11 @@ func (v *view) addFigures(t *table, of func(*figures.Figure) figures.Value, cell
 		}
 		row, cells = append(row, cells[0]), cells[1:]
 	}
-	t.add(row...)
+	t.addRow(row...)
 }
 
-// toFront moves an element to the front.
-func toFront[T any](list []T, at int) []T {
+// moveToFront moves an element to the front.
+func moveToFront[T any](list []T, at int) []T {
 	moved := list[at]
 	copy(list[1:], list[:at])
 	list[0] = moved
@@ -167,7 +167,7 @@ func (v *view) siteCell(site string, stack []string) cell {
 		}
 		return c
 	}
-	c := cell{Text: name(site), Class: "site"}
+	c := cell{Text: cleanName(site), Class: "site"}
 	for i, frame := range stack {
 		text := cleanText(frame, htmlFrameWidth)
 		if v.stacks -= len(plot.Escape(text)) + len("<li></li>"); v.stacks < 0 || i == 64 {

@@ -21,15 +21,15 @@ var leastWorth = []string{
 	"started",
 }
 
-// columns returns the width of a text.
-func (o *Options) columns() int { return cmp.Or(o.Width, textWidth) }
+// lineWidth returns the width of a text.
+func (o *Options) lineWidth() int { return cmp.Or(o.Width, textWidth) }
 
-// Text writes a report for people. The error is the writer's.
-func Text(w io.Writer, a *analysis.Analysis, o Options) error {
+// WriteText writes a report for people. The error is the writer's.
+func WriteText(w io.Writer, a *analysis.Analysis, o Options) error {
 	var b bytes.Buffer
-	width := o.columns()
-	for _, s := range newView(a, o, false).sections() {
-		s.text(&b, width)
+	width := o.lineWidth()
+	for _, s := range newView(a, o, false).allSections() {
+		s.writeText(&b, width)
 	}
 	if _, err := w.Write(bytes.TrimLeft(b.Bytes(), "\n")); err != nil { // a chosen section may be the first
 		return fmt.Errorf("write report: %w", err)
@@ -37,7 +37,7 @@ func Text(w io.Writer, a *analysis.Analysis, o Options) error {
 	return nil
 }
 
-func (s *section) text(b *bytes.Buffer, width int) {
+func (s *section) writeText(b *bytes.Buffer, width int) {
 	if s.Title != "" {
 		fmt.Fprintf(b, "\n%s\n", strings.ToUpper(s.Title))
 	}
@@ -48,7 +48,7 @@ func (s *section) text(b *bytes.Buffer, width int) {
 		if i > 0 || len(s.Facts) > 0 && s.Tables[i].heading != "" {
 			fmt.Fprintln(b)
 		}
-		s.Tables[i].text(b, width)
+		s.Tables[i].writeText(b, width)
 	}
 	for _, item := range s.Items {
 		units.Wrap(b, width, "- ", item)
@@ -68,8 +68,8 @@ func (s *section) text(b *bytes.Buffer, width int) {
 	}
 }
 
-// text writes the table: where lines would be too long, it lacks columns, and the last is cut.
-func (t *table) text(b *bytes.Buffer, width int) {
+// writeText writes the table: where lines would be too long, it lacks columns, and the last is cut.
+func (t *table) writeText(b *bytes.Buffer, width int) {
 	if t.heading != "" {
 		fmt.Fprintln(b, t.heading)
 	}

@@ -46,7 +46,7 @@ func transfersSummary(t *stats.Transfers) TransfersSummary {
 	}
 	for i := range t.Sites {
 		x := &t.Sites[i]
-		s.PerSite = append(s.PerSite, flowJSON(&x.Flow, site{x.Name, x.Stack, x.What()}))
+		s.PerSite = append(s.PerSite, flowJSON(&x.Flow, site{x.Name, x.Stack, x.WhatText()}))
 	}
 	return s
 }
@@ -91,7 +91,7 @@ func blockingText(s *stats.Snapshot) string {
 	if calls == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s of all threads in %s, with waits for earlier commands; the run took %s", units.Duration(ns), units.Plural(calls, "blocking transfer", "blocking transfers"), units.Duration(s.Wall()))
+	return fmt.Sprintf("%s of all threads in %s, with waits for earlier commands; the run took %s", units.Duration(ns), units.Plural(calls, "blocking transfer", "blocking transfers"), units.Duration(s.WallNS()))
 }
 
 func transferLines(s *stats.Snapshot) []string {
@@ -101,10 +101,10 @@ func transferLines(s *stats.Snapshot) []string {
 	return nil
 }
 
-// transfers shows moved bytes by direction and by call site, and transfers that are superfluous.
-func (v *view) transfers() section {
+// transfersSection shows moved bytes by direction and by call site, and transfers that are superfluous.
+func (v *view) transfersSection() section {
 	t := &v.s.Transfers
-	if !t.Any() {
+	if !t.HasAny() {
 		return section{}
 	}
 	s := section{ID: "transfers", Title: "Transfers", Intro: "What commands, and creates that copy, moved between host and device. Blocking calls are timed, with their waits for earlier commands; " +
@@ -117,12 +117,12 @@ func (v *view) transfers() section {
 		s.Intro += " Call sites are those of the memory's creates."
 		s.Notes = append(s.Notes, "call sites are those of the memory's creates: the recording has no others")
 	}
-	s.Tables = []table{v.directions(t), v.transferSites(t), v.transferFindings(v.a.Transfers)}
+	s.Tables = []table{v.directionsTable(t), v.transferSitesTable(t), v.transferFindingsTable(v.a.Transfers)}
 	return s
 }
 
 var flowColumns = []column{
-	number("calls"), number("bytes"), number("blocking"), number("with waits"), number("profiled"), number("speed"), number("pinned"), number("cold"),
+	numberColumn("calls"), numberColumn("bytes"), numberColumn("blocking"), numberColumn("with waits"), numberColumn("profiled"), numberColumn("speed"), numberColumn("pinned"), numberColumn("cold"),
 }
 
 // flowCells show the figures of a flow. moves: its bytes move, not only the right to use them.
@@ -137,10 +137,10 @@ func (v *view) flowCells(f *stats.Flow, moves bool) []cell {
 		}
 	}
 	if text != "" {
-		at = numberCell(v.spaced(text), f.Rate())
+		at = numberCell(v.narrowSpaces(text), f.Rate())
 	}
 	cold := v.noneCell()
-	if f.ColdKnown() {
+	if f.IsColdKnown() {
 		cold = v.rateCell(fraction(f.Cold, f.Pages), f.Pages)
 	}
 	return []cell{
@@ -150,35 +150,36 @@ func (v *view) flowCells(f *stats.Flow, moves bool) []cell {
 	}
 }
 
-func (v *view) directions(t *stats.Transfers) table {
-	table := v.table("Transfers, by direction", 0, append(slices.Clip(flowColumns), words("direction").front())...)
+func (v *view) directionsTable(t *stats.Transfers) table {
+	table := v.newTable("Transfers, by direction", 0, append(slices.Clip(flowColumns), wordsColumn("direction").atFront())...)
 	table.heading = "by direction"
 	for d := stats.ToDevice; d <= stats.AtCreate; d++ {
 		if f := &t.Directions[d]; f.Calls > 0 {
-			table.add(append(v.flowCells(f, d != stats.Mapped), cell{Text: d.String()})...)
+			table.addRow(append(v.flowCells(f, d != stats.Mapped), cell{Text: d.String()})...)
 		}
 	}
 	return table
 }
 
-func (v *view) transferSites(t *stats.Transfers) table {
+func (v *view) transferSitesTable(t *stats.Transfers) table {
 	n := len(t.Sites)
-	table := v.table("Transfers, by call site", n+int(min(t.OtherSites, 1<<20)), append(slices.Clip(flowColumns), words("command"),
-		words("call site").front())...)
+	table := v.newTable("Transfers, by call site", n+int(min(t.OtherSites, 1<<20)), append(slices.Clip(flowColumns), wordsColumn("command"),
+		wordsColumn("call site").atFront())...)
 	table.heading = "by call site"
 	for i := range t.Sites[:min(v.shownRows(n), n)] {
 		x, stack := &t.Sites[i], []string(nil)
 		if v.page {
 			stack = x.Stack
 		}
-		table.add(append(v.flowCells(&x.Flow, x.Between || x.Command != wire.CommandMap), cell{Text: x.What()}, v.siteCell(x.Name, stack))...)
+		table.addRow(append(v.flowCells(&x.Flow, x.Between || x.Command != wire.CommandMap), cell{Text: x.WhatText()}, v.siteCell(x.Name, stack))...)
 	}
 	return table
 }
 
-func (v *view) transferFindings(list []analysis.TransferFinding) table {
-	table := v.table("Transfers that could go or be faster", len(list), number("calls"), number("bytes"), number("time"),
-		words("what to do").onPage(), words("call site"), words("finding").front())
+func (v *view) transferFindingsTable(list []analysis.TransferFinding) table {
+	table := v.newTable("Transfers that could go or be faster", len(list), numberColumn("calls"), numberColumn("bytes"),
+		numberColumn("time"),
+		wordsColumn("what to do").onlyOnPage(), wordsColumn("call site"), wordsColumn("finding").atFront())
 	table.heading = "that could go or be faster"
 	for i := range list[:v.shownRows(len(list))] {
 		f := &list[i]
@@ -190,7 +191,7 @@ func (v *view) transferFindings(list []analysis.TransferFinding) table {
 		if f.NS > 0 {
 			took = v.durationCell(f.NS)
 		}
-		table.add(v.countCell(f.Count), v.bytesCell(f.Bytes), took, cell{Text: f.Advice}, v.siteCell(f.Name, nil),
+		table.addRow(v.countCell(f.Count), v.bytesCell(f.Bytes), took, cell{Text: f.Advice}, v.siteCell(f.Name, nil),
 			cell{Text: name})
 	}
 	return table

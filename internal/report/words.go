@@ -23,9 +23,9 @@ func hostedText(p *stats.Part) string {
 func exposedText(s *stats.Snapshot) string {
 	sites := slices.DeleteFunc(slices.Clone(s.Tags), func(t stats.Tag) bool { return t.Exposed == 0 })
 	slices.SortStableFunc(sites, func(a, b stats.Tag) int { return cmp.Compare(b.Exposed, a.Exposed) })
-	text := analysis.ExposedBuffers(&s.Totals) + " that kernels were the first to use and may read"
+	text := analysis.ExposedCountText(&s.Totals) + " that kernels were the first to use and may read"
 	named := uint64(0)
-	shown, _ := units.Top(sites, topTags)
+	shown, _ := units.KeepTop(sites, topTags)
 	names := namesOf(shown, func(t *stats.Tag) string { return t.Name })
 	for i, t := range shown {
 		text += fmt.Sprintf("%s %d of %s", []string{":", ",", ","}[i], t.Exposed, names[i])
@@ -68,16 +68,18 @@ func policyText(s *stats.Snapshot) string {
 	if former := s.Change.Former; len(former) > 0 {
 		text += " (before that " + units.Clean(strings.Join(former, ", ")) + ")"
 	}
-	if most, known := s.CachedMost(); known {
+	if most, known := s.MaxCachedBytes(); known {
 		text += ", at most " + units.FormatLong(most) + " cached"
 	}
-	if why := s.CarvesNothing(); why != "" {
+	if why := s.WhyNothingCarved(); why != "" {
 		text += "; no sub-allocations: " + why
 	}
 	return text
 }
 
-func figureText(f *figures.Figure, run *figures.Subject) string { return plain.figure(f, f.Of(run)) }
+func figureText(f *figures.Figure, run *figures.Subject) string {
+	return plain.formatFigure(f, f.ValueOf(run))
+}
 
 // unseenText names the libraries that the program may call past gpumemtop; empty: none is known.
 func unseenText(s *stats.Snapshot) string {
@@ -123,14 +125,14 @@ func hitsText(run *figures.Subject) string {
 
 // driverText says how many creates reached the driver, how many hits replaced, and how much time that saved.
 func driverText(run *figures.Subject) string {
-	text := fmt.Sprintf("%s, %d avoided", units.Count(run.DriverCreates, "create"), run.Avoided())
+	text := fmt.Sprintf("%s, %d avoided", units.Count(run.DriverCreates, "create"), run.AvoidedCalls())
 	if run.SubBufferHits > 0 {
 		text += fmt.Sprintf(", %d served by new sub-buffers", run.SubBufferHits)
 	}
 	if run.Hits == 0 {
 		return text
 	}
-	calls, touches := run.Run.Saving()
+	calls, touches := run.Run.WorthwhileSavings()
 	var saved []string
 	if calls {
 		saved = append(saved, savedText(run))
@@ -139,7 +141,7 @@ func driverText(run *figures.Subject) string {
 		saved = append(saved, touchesText(run.Totals))
 	}
 	switch {
-	case run.Run.Measured.Known() != nil: // a measurement makes an estimate superfluous
+	case run.Run.Measured.LatestKnown() != nil: // a measurement makes an estimate superfluous
 		return text
 	case saved == nil && len(run.Run.Measured) > 0: // the experiment says why it measured nothing
 		return text
@@ -187,19 +189,19 @@ const idleBytes = 64 << 10
 // memoryText says how much memory was in use at most. With --spill, memory was not reserved all the time.
 func memoryText(run *figures.Subject) string {
 	if run.Evidence.Run.Spill != nil {
-		return fmt.Sprintf("peak %s in use, on device and host", amount(figures.PeakInUse, run))
+		return fmt.Sprintf("peak %s in use, on device and host", amountText(figures.PeakInUse, run))
 	}
-	inUse, reserved := units.Apart(figures.PeakInUse.Of(run).Exact, figures.PeakReserved.Of(run).Exact)
+	inUse, reserved := units.FormatApart(figures.PeakInUse.ValueOf(run).Exact, figures.PeakReserved.ValueOf(run).Exact)
 	if run.Evidence.Run.Lost > 0 {
 		inUse, reserved = "~"+inUse, "~"+reserved
 	}
 	text := "peak " + inUse + " in use"
-	if asked := amount(figures.PeakRequested, run); run.PeakRequested > 0 && run.PeakRequested < run.PeakInUse && asked != inUse {
+	if asked := amountText(figures.PeakRequested, run); run.PeakRequested > 0 && run.PeakRequested < run.PeakInUse && asked != inUse {
 		text += " (at most " + asked + " requested)" // what a policy adds is waste
 	}
 	text += ", " + reserved + " reserved"
 	if run.PeakIdle >= idleBytes {
-		text += ", at least " + amount(figures.PeakIdle, run) + " idle in the pool (no request got it for 10 s, or a quarter of the run until then)"
+		text += ", at least " + amountText(figures.PeakIdle, run) + " idle in the pool (no request got it for 10 s, or a quarter of the run until then)"
 	}
 	if run.Evidence.Run.Totals.Alternative > 0 {
 		text += "; the experiment keeps blocks for both configurations"
@@ -207,9 +209,9 @@ func memoryText(run *figures.Subject) string {
 	return text
 }
 
-// amount writes a figure of a run's memory.
-func amount(f *figures.Figure, run *figures.Subject) string {
-	return sizeText(run.Evidence.Run, f.Of(run).Exact)
+// amountText writes a figure of a run's memory.
+func amountText(f *figures.Figure, run *figures.Subject) string {
+	return sizeText(run.Evidence.Run, f.ValueOf(run).Exact)
 }
 
 // sizeText writes an amount of memory, marked as uncertain if events were lost, among which creates and releases may be.
@@ -235,13 +237,13 @@ func endText(run *figures.Subject) string {
 	if run.InUse+free == 0 {
 		return "nothing in use, nothing in the pool"
 	}
-	text := amount(figures.InUse, run) + " in use"
+	text := amountText(figures.InUse, run) + " in use"
 	if run.InUse > 0 {
 		text += " (waste " + figureText(figures.Waste, run) + ")"
 	}
 	text += ", " + sizeText(run.Evidence.Run, free) + " free in the pool"
 	if run.Idle > 0 {
-		text += ", " + amount(figures.Idle, run) + " of it idle"
+		text += ", " + amountText(figures.Idle, run) + " of it idle"
 	}
 	if run.Cached > 0 {
 		text += " (fragmentation " + figureText(figures.ExternalFragmentation, run) + ")"
@@ -253,11 +255,12 @@ func endText(run *figures.Subject) string {
 // before the attach counts only if its use has shown it.
 func watchedText(run *figures.Subject) (memory, end string) {
 	least := ""
-	if s := run.Evidence.Run; s.BeforeAttach() != nil && s.Lost == 0 { // otherwise it may also be less
+	if s := run.Evidence.Run; s.BeforeAttachTag() != nil && s.Lost == 0 { // otherwise it may also be less
 		least = "at least "
 	}
-	return fmt.Sprintf("peak %s%s in use", least, amount(figures.PeakInUse, run)),
-		fmt.Sprintf("%s%s in use by %s", least, amount(figures.InUse, run), units.Count(run.LiveBuffers, stats.Noun(run.Run.Kinds, true)))
+	return fmt.Sprintf("peak %s%s in use", least, amountText(figures.PeakInUse, run)),
+		fmt.Sprintf("%s%s in use by %s", least, amountText(figures.InUse, run),
+			units.Count(run.LiveBuffers, stats.Noun(run.Run.Kinds, true)))
 }
 
 // endedText says how a process ended, if known: only a program's parent learns its exit status.

@@ -55,12 +55,12 @@ func TestHazardsNeedAPool(t *testing.T) {
 		"hazards      1 block held back until commands that used them had ended\n":  1,
 	} {
 		a.Snapshot.Totals.HazardsAvoided = count
-		if text := textOf(t, Text, a, Options{All: true}); !strings.Contains(text, want) {
+		if text := textOf(t, WriteText, a, Options{All: true}); !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 	a.Run.Header.Policy, a.Snapshot.Totals.HazardsAvoided = "none", 0
-	if text := textOf(t, Text, a, Options{All: true}); strings.Contains(text, "hazards") {
+	if text := textOf(t, WriteText, a, Options{All: true}); strings.Contains(text, "hazards") {
 		t.Errorf("hazards without a pool:\n%s", text)
 	}
 }
@@ -72,7 +72,7 @@ func TestRecycledAddresses(t *testing.T) {
 		"": {{Memory: wire.MemoryBuffer, Share: stats.Share{Hits: 2}}, {Memory: wire.MemorySVM, Share: stats.Share{Misses: 3}}},
 	} {
 		a := &analysis.Analysis{Snapshot: &stats.Snapshot{Kinds: kinds, Totals: stats.Totals{Creates: 1}, Processes: []stats.Process{{}}}}
-		text := strings.Join(strings.Fields(textOf(t, Text, a, Options{All: true})), " ")
+		text := strings.Join(strings.Fields(textOf(t, WriteText, a, Options{All: true})), " ")
 		if !strings.Contains(text, want) || strings.Contains(text, "not watched") != (want != "") {
 			t.Errorf("want %q in\n%s", want, text)
 		}
@@ -83,7 +83,7 @@ func TestRecycledAddresses(t *testing.T) {
 func TestOneOfAThing(t *testing.T) {
 	a := analysed(t, "testdata/churn.gmt")
 	a.Snapshot.Unknown = 1
-	text := textOf(t, Text, a, Options{All: true})
+	text := textOf(t, WriteText, a, Options{All: true})
 	for _, want := range []string{"unknown      1 event about unknown objects\n", " in 1 create and 1 release; "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -103,7 +103,7 @@ func TestSpeeds(t *testing.T) {
 		all := &a.Snapshot.Transfers.Directions
 		clear(all[:])
 		all[d] = stats.Flow{Calls: 1, Bytes: 1 << 30, Blocking: 1, TimedBytes: 1 << 30, NS: 1e9}
-		if text := textOf(t, Text, a, Options{All: true}); strings.Contains(text, "≥ 1.0 GiB/s") != shown {
+		if text := textOf(t, WriteText, a, Options{All: true}); strings.Contains(text, "≥ 1.0 GiB/s") != shown {
 			t.Errorf("direction %d: a speed, want %t, in\n%s", d, shown, text)
 		}
 	}
@@ -113,7 +113,7 @@ func TestSpeeds(t *testing.T) {
 func TestWhatHappenedIsCutAtItsEnd(t *testing.T) {
 	a := analysed(t, "testdata/churn.gmt")
 	a.Snapshot.Marks = []stats.Mark{{Kind: wire.KindDiag, Text: "forked: forked after its first OpenCL call; the child is not watched unless it executes a program"}}
-	if text := textOf(t, Text, a, Options{All: true}); !strings.Contains(text, "  diag  forked: forked after its first OpenCL call; the child is not watched unless ") {
+	if text := textOf(t, WriteText, a, Options{All: true}); !strings.Contains(text, "  diag  forked: forked after its first OpenCL call; the child is not watched unless ") {
 		t.Errorf("not at its end:\n%s", text)
 	}
 }
@@ -121,14 +121,15 @@ func TestWhatHappenedIsCutAtItsEnd(t *testing.T) {
 func TestAlternativeText(t *testing.T) {
 	a := analysed(t, "testdata/churn.gmt")
 	const want = "besides, an experiment's alternative served 7 requests"
-	if text := textOf(t, Text, a, Options{All: true}); strings.Contains(text, "alternative") {
+	if text := textOf(t, WriteText, a, Options{All: true}); strings.Contains(text, "alternative") {
 		t.Errorf("an alternative without an experiment:\n%s", text)
 	}
 	a.Snapshot.Totals.Alternative = 7
-	if text := textOf(t, Text, a, Options{All: true}); !strings.Contains(text, "the experiment's alternative decided on 7, which are") {
+	if text := textOf(t, WriteText, a, Options{All: true}); !strings.Contains(text,
+		"the experiment's alternative decided on 7, which are") {
 		t.Errorf("call sites do not say which creates have no hit rate:\n%s", text)
 	}
-	if text := textOf(t, Text, a, Options{All: true}); !strings.Contains(text, want) {
+	if text := textOf(t, WriteText, a, Options{All: true}); !strings.Contains(text, want) {
 		t.Errorf("no %q in\n%s", want, text)
 	}
 }
@@ -139,7 +140,7 @@ func TestSmallPhasesAreLeftOut(t *testing.T) {
 	a.Phases = []analysis.Phase{
 		{End: 1, PeakInUse: 300 << 20}, {Start: 1, End: 2, Iterations: 7, PeakInUse: 200 << 20}, {Start: 2, End: 3, PeakInUse: 100 << 20},
 	}
-	text := textOf(t, Text, a, Options{All: true})
+	text := textOf(t, WriteText, a, Options{All: true})
 	_, text, _ = strings.Cut(text, "\nPHASES\n")
 	text, _, _ = strings.Cut(text, "\n\n")
 	if strings.Count(text, "\n") != 2 || !strings.Contains(text, "300.0M") || !strings.Contains(text, "200.0M") {
@@ -151,7 +152,7 @@ func TestSmallPhasesAreLeftOut(t *testing.T) {
 func TestMemoryText(t *testing.T) {
 	a := analysed(t, "testdata/churn.gmt")
 	a.Snapshot.Totals.PeakInUse, a.Snapshot.Totals.PeakReserved, a.Snapshot.Lost = 20<<20-16<<10, 20<<20, 1
-	if got, want := memoryText(figures.Recorded(a)), "peak ~19.98 MiB in use (at most ~4.00 KiB requested), ~20.00 MiB reserved"; got != want {
+	if got, want := memoryText(figures.SubjectOfRecording(a)), "peak ~19.98 MiB in use (at most ~4.00 KiB requested), ~20.00 MiB reserved"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	p := &stats.PostMortem{InUse: 20<<20 - 16<<10, Device: stats.Device{Global: 20 << 20}}
@@ -165,7 +166,7 @@ func TestNamesInSummaries(t *testing.T) {
 	long := "error.c:12 create_the_error_of_this_layer_before_the_last"
 	tags := []stats.Tag{{Name: "a.c:9 f", PeakInUse: 3 << 20, Creates: 1}, {Name: long, PeakInUse: 2 << 20, Creates: 1}, {Name: "a.c:9 f", PeakInUse: 1 << 20, Creates: 1}}
 	s := NewSummary(&stats.Snapshot{Tags: tags})
-	lines := s.withEnd(nil, func(*stats.Tag) string { return "" })
+	lines := s.addEndLines(nil, func(*stats.Tag) string { return "" })
 	want := []string{
 		"  top tags   a.c:9 f #1: peak 3.00 MiB, 1 create",
 		"             error.c:12 …or_of_this_layer_before_the_last: peak 2.00 MiB, 1 create",
@@ -179,7 +180,7 @@ func TestNamesInSummaries(t *testing.T) {
 func TestHosted(t *testing.T) {
 	s := NewSummary(&stats.Snapshot{Hosted: stats.Part{Buffers: 2, Bytes: 3 << 20}})
 	want := "  hosted     2 creates (3.00 MiB) got the host's memory, which is slower: the device lacked what the pool wasted"
-	if lines := s.withEnd(nil, nil); !slices.Contains(lines, want) {
+	if lines := s.addEndLines(nil, nil); !slices.Contains(lines, want) {
 		t.Errorf("%q, want %q", lines, want)
 	}
 	if s = NewSummary(&stats.Snapshot{}); s.Hosted != nil {
@@ -192,7 +193,7 @@ func TestPeakSaysWhereMemoryWas(t *testing.T) {
 	for want, spill := range map[string]*stats.Spill{", on device and host.": {}, ", 2.00 MiB reserved.": nil} {
 		a := &analysis.Analysis{Snapshot: &stats.Snapshot{Spill: spill}}
 		a.Peak = analysis.Peak{InUse: 1 << 20, Reserved: 2 << 20, Buffers: 1, Tags: []analysis.PeakTag{{Name: "a.c:1 a"}}}
-		if s := newView(a, Options{}, true).peak(); !strings.HasSuffix(strings.ReplaceAll(s.Intro, "\u202f", " "), want) {
+		if s := newView(a, Options{}, true).peakSection(); !strings.HasSuffix(strings.ReplaceAll(s.Intro, "\u202f", " "), want) {
 			t.Errorf("%q does not end with %q", s.Intro, want)
 		}
 	}
@@ -203,7 +204,7 @@ func TestReasonsOfUnknownLags(t *testing.T) {
 	for want, host := range map[string]string{"never used: ": "a", "unknown: ": ""} {
 		a := &analysis.Analysis{Snapshot: &stats.Snapshot{Totals: stats.Totals{Releases: 1}}}
 		a.Run.Header.Host, a.Run.Header.Version = host, recording.Version
-		if s := newView(a, Options{}, false).lag(); len(s.Notes) != 1 || !strings.HasPrefix(s.Notes[0], want) {
+		if s := newView(a, Options{}, false).lagSection(); len(s.Notes) != 1 || !strings.HasPrefix(s.Notes[0], want) {
 			t.Errorf("%q, want %q", s.Notes, want)
 		}
 	}
@@ -213,11 +214,11 @@ func TestReasonsOfUnknownLags(t *testing.T) {
 func TestExposedNeedsZeroMemory(t *testing.T) {
 	s := NewSummary(&stats.Snapshot{Totals: stats.Totals{Exposed: 3, ExposedNewZero: 3}})
 	want := "  exposed    kernels were the first to use 3 recycled buffers, which nothing had written; the driver's new memory was zero (gpumemtop compare --outputs)"
-	if lines := s.withEnd(nil, nil); !slices.Contains(lines, want) {
+	if lines := s.addEndLines(nil, nil); !slices.Contains(lines, want) {
 		t.Errorf("%q, want %q", lines, want)
 	}
 	s = NewSummary(&stats.Snapshot{Totals: stats.Totals{Exposed: 3, ExposedNewZero: 3, LiveBuffers: 1}}) // which may be exposed as well
-	if lines := s.withEnd(nil, nil); !slices.Contains(lines, strings.Replace(want, "use 3", "use at least 3", 1)) {
+	if lines := s.addEndLines(nil, nil); !slices.Contains(lines, strings.Replace(want, "use 3", "use at least 3", 1)) {
 		t.Errorf("%q, want at least 3", lines)
 	}
 	run := &stats.Snapshot{Totals: stats.Totals{Exposed: 3}, Tags: []stats.Tag{{Name: "a.c:1 a", Exposed: 1}, {Name: "b.c:2 b"}, {Name: "c.c:3 c", Exposed: 2}}}
@@ -231,7 +232,7 @@ func TestExposedNeedsZeroMemory(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	s = NewSummary(&stats.Snapshot{Totals: run.Totals}) // new memory was not zero
-	if lines := s.withEnd(nil, nil); len(lines) > 0 {
+	if lines := s.addEndLines(nil, nil); len(lines) > 0 {
 		t.Errorf("%q", lines)
 	}
 }
@@ -277,7 +278,7 @@ func TestSavedText(t *testing.T) {
 			Hits: 9, Saved: stats.SavedCalls{NS: 1e6, Releases: true, Device: "a card"}, SavedTouches: stats.Touches{NS: 2e6, Hits: 9, Device: "a card"},
 		},
 	} {
-		if got := driverText(figures.Run(&stats.Snapshot{Totals: totals})); got != want {
+		if got := driverText(figures.SubjectOfRun(&stats.Snapshot{Totals: totals})); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -290,7 +291,7 @@ func TestEndText(t *testing.T) {
 		"0 B in use, 2.00 KiB free in the pool (fragmentation 50.0 %)": {Cached: 2048, LargestCached: 1024},
 		"0 B in use, 2.00 KiB free in the pool":                        {Cooling: 2048},
 	} {
-		if got := endText(figures.Run(&stats.Snapshot{Totals: totals})); got != want {
+		if got := endText(figures.SubjectOfRun(&stats.Snapshot{Totals: totals})); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -329,7 +330,7 @@ func TestNothingRequested(t *testing.T) {
 	for policy, want := range map[string]string{
 		"none": "no buffer was requested that a pool serves; images and SVM count only with a pool", "slab": "no request was seen of a kind and size that a pool serves",
 	} {
-		if got := hitsText(figures.Run(&stats.Snapshot{Policy: policy})); got != want {
+		if got := hitsText(figures.SubjectOfRun(&stats.Snapshot{Policy: policy})); got != want {
 			t.Errorf("%s: %q, want %q", policy, got, want)
 		}
 	}

@@ -124,7 +124,7 @@ func (a *acceptor) freeSlot() { <-a.slots }
 func alignRegion(mem []byte) (*wire.Region, error) {
 	region, err := wire.NewRegion(mem)
 	if err == nil {
-		region.Align(Now(), uint64(time.Now().UnixNano()))
+		region.AlignClocks(Now(), uint64(time.Now().UnixNano()))
 	}
 	return region, err
 }
@@ -145,7 +145,7 @@ func receiveHello(conn *net.UnixConn) (*peer, error) {
 		return nil, err
 	}
 	var region *wire.Region
-	if faultOf(func() { region, err = alignRegion(mem) }) != 0 {
+	if runCatchingFault(func() { region, err = alignRegion(mem) }) != 0 {
 		err = errors.New("its shared memory went away")
 	}
 	if err != nil {

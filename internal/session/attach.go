@@ -22,10 +22,10 @@ type Feed interface {
 	// (128 + n after signal n), or -1 if unknown; object is the signal that ended the process, or 0. Memory from before
 	// the watch is a CREATE with wire.FlagCarried.
 	Poll(wait time.Duration, put func(*wire.Record)) (int, error)
-	// Watched returns how many processes are watched now.
-	Watched() int
-	// Wake ends the wait of a Poll.
-	Wake()
+	// WatchedCount returns how many processes are watched now.
+	WatchedCount() int
+	// WakePoll ends the wait of a Poll.
+	WakePoll()
 	// Detach removes all probes from the processes. Afterwards Poll returns the remaining records without waiting.
 	Detach() error
 	// Close releases all other resources. No method may be called afterwards.
@@ -100,7 +100,7 @@ func (a *Attached) Stop() {
 	defer a.mu.Unlock()
 	a.stopped = true
 	if !a.closed {
-		a.feed.Wake()
+		a.feed.WakePoll()
 	}
 }
 

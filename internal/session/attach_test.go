@@ -59,9 +59,9 @@ func (f *fakeFeed) Poll(wait time.Duration, put func(*wire.Record)) (int, error)
 	return 0, nil
 }
 
-func (f *fakeFeed) Watched() int { return 1 }
+func (f *fakeFeed) WatchedCount() int { return 1 }
 
-func (f *fakeFeed) Wake() {
+func (f *fakeFeed) WakePoll() {
 	select {
 	case f.wake <- struct{}{}:
 	default:
@@ -189,8 +189,8 @@ func TestAttachedStops(t *testing.T) {
 	if got.Running != 1 || got.Err != nil {
 		t.Errorf("%d run on, error %v", got.Running, got.Err)
 	}
-	if s := got.Snapshot; s.Finished < s.Started || s.Ended() != s.Finished {
-		t.Errorf("detached at %d, and the run ended at %d", s.Finished, s.Ended())
+	if s := got.Snapshot; s.Finished < s.Started || s.EndTime() != s.Finished {
+		t.Errorf("detached at %d, and the run ended at %d", s.Finished, s.EndTime())
 	}
 }
 

@@ -178,7 +178,7 @@ func (c *collector) readRings() int {
 
 // runGuarded runs fn. If a process takes its memory away while fn reads it, runGuarded removes that process.
 func (c *collector) runGuarded(fn func()) {
-	fault := faultOf(fn)
+	fault := runCatchingFault(fn)
 	if fault == 0 {
 		return
 	}
@@ -231,7 +231,7 @@ func (c *collector) addProcess(p *peer) {
 		c.acceptRecord(&r)
 	}
 	c.runGuarded(func() {
-		p.region.AskUses(c.isRecording())
+		p.region.SetUsesWanted(c.isRecording())
 		for _, change := range c.changed {
 			p.send(change.message)
 		}
@@ -292,7 +292,7 @@ func (c *collector) setLimit(name, value string, number uint64) error {
 		return fmt.Errorf("set limit: %w", err)
 	}
 	c.runSoon(func() {
-		c.model.LimitWanted(name, value, number)
+		c.model.NoteLimitWanted(name, value, number)
 		c.sendToAll(change{name: name, message: message, number: number})
 	})
 	return nil
@@ -340,7 +340,7 @@ func (c *collector) toggleRecording() (string, error) {
 	}
 	text, err := switched.Toggle(now - min(now, settleNS))
 	for _, p := range slices.Clone(c.peers) {
-		c.runGuarded(func() { p.region.AskUses(c.isRecording()) })
+		c.runGuarded(func() { p.region.SetUsesWanted(c.isRecording()) })
 	}
 	c.flushRecorder()
 	return text, err

@@ -350,8 +350,8 @@ func TestCollectorTellsTheExit(t *testing.T) {
 		}
 		*now += 30e9 // the dashboard is left
 		c.completeSession(Status{Signal: 9})
-		if last := c.model.Published(); last.Wall() != s.Wall() || last.Time-s.Time < 30e9 {
-			t.Errorf("status known first: %v: %d ns, at the end of the session %d", before, s.Wall(), last.Wall())
+		if last := c.model.Published(); last.WallNS() != s.WallNS() || last.Time-s.Time < 30e9 {
+			t.Errorf("status known first: %v: %d ns, at the end of the session %d", before, s.WallNS(), last.WallNS())
 		}
 		exits := slices.DeleteFunc(kept.records, func(r wire.Record) bool { return r.Kind != wire.KindExit })
 		if len(exits) != 1 || exits[0].Status != 137 {
@@ -526,7 +526,7 @@ func TestCollectorLimits(t *testing.T) {
 			t.Errorf("got %d %q (%v), want %d %q", got.Sequence, got.Text, ok, want.sequence, want.text)
 		}
 	}
-	if l := c.model.Publish().Limits[0]; !l.Pending() || l.Sequence != 2 || l.Wanted != 1024 {
+	if l := c.model.Publish().Limits[0]; !l.IsPending() || l.Sequence != 2 || l.Wanted != 1024 {
 		t.Errorf("limit %+v, want 1024 pending", l)
 	}
 }
@@ -561,8 +561,8 @@ func TestSitesShareTheBudget(t *testing.T) {
 		}
 		kept += len(s.unnamed[p]) * len(frames)
 	}
-	if kept += len(s.modules) * len(path); kept+texts > most || keep.Used() > most || said != 1 {
-		t.Errorf("%d bytes of modules and tags and %d of names are kept, %d charged; said %d times", kept, texts, keep.Used(), said)
+	if kept += len(s.modules) * len(path); kept+texts > most || keep.UsedBytes() > most || said != 1 {
+		t.Errorf("%d bytes of modules and tags and %d of names are kept, %d charged; said %d times", kept, texts, keep.UsedBytes(), said)
 	}
 	exit := wire.ExitFields{}.Event()
 	if !s.takeRequest(&wire.Record{Process: 1, Event: exit}) {
@@ -571,21 +571,21 @@ func TestSitesShareTheBudget(t *testing.T) {
 	s.finish()
 	for p := range uint32(processes) {
 		s.answerRequest(&wire.Record{Process: p, Event: exit})
-		for _, site := range s.nameAgain(p) {
+		for _, site := range s.retryNames(p) {
 			texts += len(site.Payload)
 		}
 	}
 	for _, site := range s.takeReady() {
 		texts += len(site.Payload)
 	}
-	if int(keep.Used()) != texts || texts == 0 {
-		t.Errorf("%d bytes are charged in the end, for %d of names", keep.Used(), texts)
+	if int(keep.UsedBytes()) != texts || texts == 0 {
+		t.Errorf("%d bytes are charged in the end, for %d of names", keep.UsedBytes(), texts)
 	}
 	for range leftMax {
 		s.answerRequest(&wire.Record{Process: processes, Event: exit})
 	}
-	if keep.Used() > int64(wire.PayloadMax*each) { // of what was named last, after its process had ended
-		t.Errorf("%d bytes are charged once the model has forgotten the processes", keep.Used())
+	if keep.UsedBytes() > int64(wire.PayloadMax*each) { // of what was named last, after its process had ended
+		t.Errorf("%d bytes are charged once the model has forgotten the processes", keep.UsedBytes())
 	}
 }
 

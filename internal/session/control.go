@@ -122,7 +122,7 @@ func (s *Session) EndCapture(replay bool) error {
 	if s.streams.output == nil {
 		return nil
 	}
-	err := s.streams.output.reveal(replay)
+	err := s.streams.output.endCapture(replay)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ended := s.Status(); !ended && s.relay == nil && s.streams.files[0] == s.streams.slaves[0] {

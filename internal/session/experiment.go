@@ -6,9 +6,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Send gives one process of the target a message, "arms POLICY [LIMIT=VALUE,...]" and what follows it, and returns the number
+// SendMessage gives one process of the target a message, "arms POLICY [LIMIT=VALUE,...]" and what follows it, and returns the number
 // under which a LIMIT event answers. It never waits.
-func (s *Session) Send(process uint32, text string) (sequence uint64) {
+func (s *Session) SendMessage(process uint32, text string) (sequence uint64) {
 	sequence = s.sequence.Add(1)
 	message, err := wire.Control{Sequence: sequence, Text: text}.Encode()
 	if err != nil {
@@ -26,16 +26,16 @@ func (s *Session) Send(process uint32, text string) (sequence uint64) {
 	return sequence
 }
 
-// Say adds a DIAG to the records of a process. Only a Tap may call it, in Take or Flush.
-func (s *Session) Say(process uint32, time uint64, diag wire.Diag, text string) {
+// RecordDiag adds a DIAG to the records of a process. Only a Tap may call it, in Take or Flush.
+func (s *Session) RecordDiag(process uint32, time uint64, diag wire.Diag, text string) {
 	r := wire.DiagFields{Time: time, Diag: diag}.Record([]byte(text))
 	r.Process = process
 	s.collector.acceptRecord(&r)
 }
 
-// Room returns how many bytes beyond the headroom were free, within the last second, in the memory that a process shares with
+// RoomBytes returns how many bytes beyond the headroom were free, within the last second, in the memory that a process shares with
 // others. known is false if the machine does not report that.
-func (s *Session) Room(process uint32) (bytes uint64, known bool) {
+func (s *Session) RoomBytes(process uint32) (bytes uint64, known bool) {
 	if s.collector.sampler == nil || s.collector.sampler.relief == nil {
 		return 0, false
 	}

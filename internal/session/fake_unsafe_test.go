@@ -147,7 +147,7 @@ func (f *fakeTarget) message() (wire.Control, bool) {
 	if f.mailbox == nil {
 		f.mailbox = wire.NewMailbox(f.at(0))
 	}
-	return f.mailbox.Next()
+	return f.mailbox.NextMessage()
 }
 
 func socketPair(t tester) (a, b *net.UnixConn) {

@@ -344,8 +344,8 @@ type Place struct {
 	Err  error // why not; nil: it may
 }
 
-// Places returns the places for a runtime folder, best first: a session takes the first without an error.
-func Places() []Place {
+// FolderPlaces returns the places for a runtime folder, best first: a session takes the first without an error.
+func FolderPlaces() []Place {
 	var list []Place
 	for _, path := range folderCandidates() {
 		err := preloadObstacle(path)
@@ -360,7 +360,7 @@ func Places() []Place {
 // FirstPlace returns the first place where a runtime folder can be made.
 func FirstPlace() (string, error) {
 	var last error
-	for _, place := range Places() {
+	for _, place := range FolderPlaces() {
 		if place.Err == nil {
 			return place.Path, nil
 		}

@@ -6,10 +6,10 @@ import (
 	"unsafe"
 )
 
-// faultOf runs fn, which reads memory that another process can take away: it may shorten the file behind a mapping
+// runCatchingFault runs fn, which reads memory that another process can take away: it may shorten the file behind a mapping
 // at any time, and a read beyond the end is a SIGBUS. It returns the address of such a fault, 0 when fn finished.
 // It does not catch any other panic.
-func faultOf(fn func()) (fault uintptr) {
+func runCatchingFault(fn func()) (fault uintptr) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		thrown := recover()

@@ -40,7 +40,7 @@ type Keeper interface {
 // Tap gets all records as they arrive; *live.Tap is one. One goroutine calls it. Take must not keep the record; Take and Flush
 // must not wait.
 type Tap interface {
-	Take(*wire.Record)
+	TakeRecord(*wire.Record)
 	Flush() // the taken records should be processed soon
 	Close() // no record follows
 }
@@ -88,7 +88,7 @@ func (in *intake) acceptRecord(r *wire.Record) {
 		case e.Reason() == wire.EvictRelief:
 			in.sampler.relief.notePaid(r.Process, e.Bytes())
 		case e.Reason() == wire.EvictTimed:
-			in.wasTimed(e, r.Process)
+			in.countTimed(e, r.Process)
 		}
 	default: // needs no name
 	}
@@ -128,7 +128,7 @@ func (in *intake) applyAndRecord(r *wire.Record) {
 		}
 	}
 	if in.tap != nil {
-		in.tap.Take(r)
+		in.tap.TakeRecord(r)
 	}
 }
 
@@ -156,7 +156,7 @@ func (in *intake) writeExit(process uint32, status Status, time uint64) {
 		kills = in.sampler.oomKills(process)
 	}
 	in.model.ProcessEnded(process, stats.End{Status: status.Code, Signal: status.Signal, OOMKillsNumber: kills}, time)
-	in.applyAndRecord(&wire.Record{Process: process, Event: wire.ExitFields{Time: time, Status: int16(status.Shell()), OOMKillsNumber: kills}.Event()})
+	in.applyAndRecord(&wire.Record{Process: process, Event: wire.ExitFields{Time: time, Status: int16(status.ShellCode()), OOMKillsNumber: kills}.Event()})
 	in.leaving[process] = status
 	if !in.sites.takeRequest(&wire.Record{Process: process, Event: wire.ExitFields{}.Event()}) {
 		in.noteLeft(process)

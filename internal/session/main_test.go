@@ -41,7 +41,7 @@ func play(role string) {
 		if err != nil {
 			panic(err)
 		}
-		Status{Signal: number}.Exit()
+		Status{Signal: number}.ExitLike()
 	}
 }
 

@@ -31,8 +31,8 @@ type neighbours struct {
 	give     func(need uint64, identities []string) uint64
 }
 
-// hearNeighbours answers at a path.
-func hearNeighbours(path string, give func(need uint64, identities []string) uint64) (*neighbours, error) {
+// listenToNeighbours answers at a path.
+func listenToNeighbours(path string, give func(need uint64, identities []string) uint64) (*neighbours, error) {
 	listener, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
 	if err != nil {
 		return nil, fmt.Errorf("open session socket: %w", err)
@@ -158,8 +158,9 @@ func (c *collector) askPools(need uint64, identities []string, except uint32) (a
 	}
 	var pools []pool
 	for process, at := range c.places {
-		if p := c.model.Heap().Lookup(process); p != nil && process != except && p.Free() > 0 && sameDevice(identities, at.identities) {
-			pools = append(pools, pool{process, p.Free()})
+		if p := c.model.Heap().Lookup(process); p != nil && process != except && p.FreeBytes() > 0 &&
+			sameDevice(identities, at.identities) {
+			pools = append(pools, pool{process, p.FreeBytes()})
 		}
 	}
 	slices.SortFunc(pools, func(a, b pool) int { return cmp.Or(cmp.Compare(b.cached, a.cached), cmp.Compare(a.process, b.process)) })

@@ -22,7 +22,7 @@ func TestNeighboursAnswer(t *testing.T) {
 		}
 		defer f.remove() //nolint:errcheck // it is empty
 		folders = append(folders, f.path)
-		n, err := hearNeighbours(f.pathOf(neighboursName), func(need uint64, identities []string) uint64 {
+		n, err := listenToNeighbours(f.pathOf(neighboursName), func(need uint64, identities []string) uint64 {
 			if sameDevice(identities, []string{"uuid of " + t.Name()}) { // a session that is no part of this test asks about another device
 				heard = append(heard, filepath.Base(f.path)+" "+strings.Join(identities, "+"))
 				return need / 2

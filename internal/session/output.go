@@ -154,8 +154,8 @@ func (o *output) linesSince(position uint64) ([]view.OutputLine, uint64) {
 	return lines, next
 }
 
-// reveal replays what was captured, if it is wanted, and passes the rest straight through.
-func (o *output) reveal(replay bool) error {
+// endCapture replays what was captured, if it is wanted, and passes the rest straight through.
+func (o *output) endCapture(replay bool) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.through {

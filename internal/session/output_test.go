@@ -22,7 +22,7 @@ func TestOutputLosesNothing(t *testing.T) {
 		revealAt := rapid.IntRange(0, 40).Draw(t, "reveal")
 		for i := range chunks {
 			if i == revealAt {
-				if err := o.reveal(true); err != nil {
+				if err := o.endCapture(true); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -32,7 +32,7 @@ func TestOutputLosesNothing(t *testing.T) {
 			want[stream].Write(chunk)
 			o.takeChunk(stream, chunk)
 		}
-		if err := o.reveal(true); err != nil {
+		if err := o.endCapture(true); err != nil {
 			t.Fatal(err)
 		}
 		for stream := range got {
@@ -55,7 +55,7 @@ func TestOutputKeepsOrderAcrossStreams(t *testing.T) {
 	if o.spool.file == nil {
 		t.Error("3 MB were kept in memory")
 	}
-	if err := o.reveal(true); err != nil || both.String() != want {
+	if err := o.endCapture(true); err != nil || both.String() != want {
 		t.Errorf("%v; %s", err, difference(both.String(), want))
 	}
 }
@@ -67,7 +67,7 @@ func TestOutputWithoutDiskIsKeptInMemory(t *testing.T) {
 	for range 3 {
 		o.takeChunk(stdout, bytes.Repeat([]byte("x"), 700_000))
 	}
-	if err := o.reveal(true); err != nil || both.Len() != 2_100_000 {
+	if err := o.endCapture(true); err != nil || both.Len() != 2_100_000 {
 		t.Errorf("%d bytes, %v; want 2100000", both.Len(), err)
 	}
 }
@@ -79,7 +79,7 @@ func TestOutputOneStreamClosed(t *testing.T) {
 	o := newOutput(w, &errors)
 	o.takeChunk(stdout, []byte("lost\n"))
 	o.takeChunk(stderr, []byte("kept\n"))
-	if err := o.reveal(true); err == nil || errors.String() != "kept\n" {
+	if err := o.endCapture(true); err == nil || errors.String() != "kept\n" {
 		t.Errorf("stderr got %q, error %v", errors.String(), err)
 	}
 }

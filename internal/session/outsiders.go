@@ -28,8 +28,8 @@ type outsiders struct {
 	asked  []string // which devices they asked for before a context, each answer once
 }
 
-// hearOutsiders opens the socket at a path, and the abstract socket of the same name.
-func hearOutsiders(path string, forked func(pid int, function string)) (*outsiders, error) {
+// listenToOutsiders opens the socket at a path, and the abstract socket of the same name.
+func listenToOutsiders(path string, forked func(pid int, function string)) (*outsiders, error) {
 	s := &outsiders{forked: forked}
 	for _, name := range []string{path, "@" + path} {
 		conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
@@ -88,7 +88,7 @@ func (s *outsiders) noteReason(uid uint32, program string) {
 	kind, why := "user", fmt.Sprintf("it belongs to user %d", uid)
 	foreign, isForeign := strings.CutPrefix(program, wire.OutsiderForeign)
 	if answer, isAnswer := strings.CutPrefix(program, wire.OutsiderAsked); isAnswer {
-		s.noteAnswer(answer)
+		s.noteDeviceAnswer(answer)
 		return
 	}
 	switch {
@@ -109,15 +109,15 @@ func (s *outsiders) noteReason(uid uint32, program string) {
 // answersMax bounds the answers that are kept: anything may send them.
 const answersMax = 8
 
-// noteAnswer keeps what clGetDeviceIDs returned.
-func (s *outsiders) noteAnswer(answer string) {
+// noteDeviceAnswer keeps what clGetDeviceIDs returned.
+func (s *outsiders) noteDeviceAnswer(answer string) {
 	var kind uint64
 	var status int32
 	var found uint32
 	if n, err := fmt.Sscanf(answer, "%x %d %d", &kind, &status, &found); n != 3 || err != nil {
 		return
 	}
-	text := wire.DevicesFound(kind, status, found)
+	text := wire.DevicesFoundText(kind, status, found)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.asked) < answersMax && !slices.Contains(s.asked, text) {

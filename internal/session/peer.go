@@ -50,7 +50,7 @@ func (p *peer) offerRings(m *merge, until uint64) int {
 	if p.ended {
 		until = p.limit
 	}
-	p.used = max(p.used, p.region.Used()) // only a broken peer would lower it
+	p.used = max(p.used, p.region.UsedRings()) // only a broken peer would lower it
 	n := 0
 	for i := range p.used {
 		s := &p.sources[i]
@@ -93,7 +93,7 @@ func (p *peer) isGone() bool {
 
 // newLosses returns what the rings dropped since the last call.
 func (p *peer) newLosses() (events, uses uint64) {
-	lost, lostUses, _ := p.region.Lost()
+	lost, lostUses, _ := p.region.LostCounts()
 	// Counters that go backwards are a broken peer's doing.
 	if lost > p.lost {
 		events = lost - p.lost
@@ -105,8 +105,8 @@ func (p *peer) newLosses() (events, uses uint64) {
 	return events, uses
 }
 
-// watch waits until the process closes its socket. It ignores all data from there: the protocol has none.
-func (p *peer) watch(wake func()) {
+// watchSocket waits until the process closes its socket. It ignores all data from there: the protocol has none.
+func (p *peer) watchSocket(wake func()) {
 	var scrap [64]byte
 	for {
 		n, err := p.conn.Read(scrap[:])
@@ -133,11 +133,11 @@ func (p *peer) send(message []byte) {
 // postMessages moves messages that wait to the mailbox, as far as that has room.
 func (p *peer) postMessages() {
 	posted := 0
-	for posted < len(p.outbox) && p.region.Post(p.outbox[posted]) {
+	for posted < len(p.outbox) && p.region.PostMessage(p.outbox[posted]) {
 		posted++
 	}
 	if p.outbox = p.outbox[posted:]; posted > 0 {
-		wakeAll(p.region.Bell())
+		wakeAll(p.region.WakeFutex())
 	}
 }
 

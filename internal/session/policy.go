@@ -27,7 +27,7 @@ func (c *collector) setPolicy(name string, settings []allocator.Setting, next fu
 		}
 	}
 	c.runSoon(func() {
-		c.model.PolicyWanted(name, changes[0].number)
+		c.model.NotePolicyWanted(name, changes[0].number)
 		for _, latest := range changes {
 			c.sendToAll(latest)
 		}

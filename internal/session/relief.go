@@ -209,8 +209,8 @@ func (r *relief) forgetProcess(process uint32) {
 	delete(r.room, process)
 }
 
-// lookAtMemory reads the state of the memory that each pool shares. open are the processes whose figures can be read.
-func lookAtMemory(open map[uint32]*sampled, pools []poolOf) (looks []look) {
+// readPoolMemory reads the state of the memory that each pool shares. open are the processes whose figures can be read.
+func readPoolMemory(open map[uint32]*sampled, pools []poolOf) (looks []look) {
 	for _, pool := range pools {
 		if p := open[pool.process]; p != nil {
 			looks = append(looks, look{pool, p.reader.Load().SharedMemory(pool.place.devices, pool.place.host)})
@@ -257,8 +257,8 @@ func (in *intake) offerPools() {
 	var pools []poolOf
 	for process, at := range in.places {
 		p := in.model.Heap().Lookup(process)
-		if p != nil && p.Hits+p.Misses > 0 && p.Reserved() > 0 && (at.host || len(at.devices) > 0) {
-			pools = append(pools, poolOf{process, p.Free(), uint64(p.Reserved()), at})
+		if p != nil && p.Hits+p.Misses > 0 && p.ReservedBytes() > 0 && (at.host || len(at.devices) > 0) {
+			pools = append(pools, poolOf{process, p.FreeBytes(), uint64(p.ReservedBytes()), at})
 		}
 	}
 	if len(pools) == 0 {
@@ -278,7 +278,7 @@ func (c *collector) enableRelief() {
 
 // askForRelief asks the pool of a process for memory.
 func (c *collector) askForRelief(process uint32, relief wire.Relief) {
-	message, err := wire.Control{Sequence: c.next(), Text: relief.Message()}.Encode()
+	message, err := wire.Control{Sequence: c.next(), Text: relief.MessageText()}.Encode()
 	if err != nil {
 		return // it is short
 	}

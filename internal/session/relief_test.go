@@ -180,7 +180,7 @@ func newPooled(t *testing.T, seed uint64) *pooled {
 	}
 	p.relief = newRelief(func(_ uint32, r wire.Relief) {
 		p.messages++
-		for _, e := range p.pool.Relieve(r.Asked, r.Idle(), p.time, nil) {
+		for _, e := range p.pool.EvictForOthers(r.Asked, r.IdleNS(), p.time, nil) {
 			p.given += e.Size
 		}
 	})
@@ -190,7 +190,7 @@ func newPooled(t *testing.T, seed uint64) *pooled {
 // reserved returns what the driver has given the program.
 func (p *pooled) reserved() uint64 {
 	s := p.pool.Stats()
-	return s.Reserved()
+	return s.ReservedBytes()
 }
 
 // step creates or releases a buffer. It takes at most so much more from a card that has so much free.

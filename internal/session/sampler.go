@@ -55,7 +55,8 @@ type figureKey struct {
 
 func newSampler() *sampler {
 	return &sampler{
-		machine: machine.Here(), clock: Now, wake: make(chan struct{}, 1), pools: make(chan []poolOf, 1), processes: map[uint32]*sampled{},
+		machine: machine.ThisMachine(), clock: Now, wake: make(chan struct{}, 1), pools: make(chan []poolOf, 1),
+		processes: map[uint32]*sampled{},
 	}
 }
 
@@ -142,7 +143,7 @@ func (s *sampler) run() {
 			}
 			timer.Reset(max(pause, usual))
 		case pools := <-s.pools:
-			s.relief.askPools(s.clock(), lookAtMemory(open, pools))
+			s.relief.askPools(s.clock(), readPoolMemory(open, pools))
 		case <-s.wake: // without, wait for the next round
 			arrived, more := s.openAndClose(open)
 			if !more {

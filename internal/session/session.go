@@ -111,13 +111,13 @@ func Start(options Options) (*Session, error) {
 
 func withDefaults(o Options) Options {
 	if o.Stdin == nil {
-		o.Stdin = inherited.Stream(os.Stdin)
+		o.Stdin = inherited.StreamForProgram(os.Stdin)
 	}
 	if o.Stdout == nil {
-		o.Stdout = inherited.Stream(os.Stdout)
+		o.Stdout = inherited.StreamForProgram(os.Stdout)
 	}
 	if o.Stderr == nil {
-		o.Stderr = inherited.Stream(os.Stderr)
+		o.Stderr = inherited.StreamForProgram(os.Stderr)
 	}
 	if o.Warn == nil {
 		o.Warn = func(string) {}
@@ -156,12 +156,12 @@ func (s *Session) prepare() error {
 	join := func(p *peer) {
 		s.bell.listen(c.wakeUp)
 		c.runSoon(func() { c.addProcess(p) })
-		go p.watch(c.wakeUp)
+		go p.watchSocket(c.wakeUp)
 	}
 	if s.acceptor, err = listenForProcesses(s.folder.pathOf(wire.SocketName), join, s.options.Warn); err != nil {
 		return err
 	}
-	if s.acceptor.outsiders, err = hearOutsiders(s.folder.pathOf(wire.OutsidersName), c.childUses); err != nil {
+	if s.acceptor.outsiders, err = listenToOutsiders(s.folder.pathOf(wire.OutsidersName), c.childUses); err != nil {
 		return err
 	}
 	c.leave = s.acceptor.freeSlot
@@ -177,7 +177,7 @@ func (s *Session) prepare() error {
 func (s *Session) startRelief(c *collector) (err error) {
 	c.enableRelief()
 	c.folder = s.folder.path
-	s.neighbours, err = hearNeighbours(s.folder.pathOf(neighboursName), func(need uint64, identities []string) uint64 {
+	s.neighbours, err = listenToNeighbours(s.folder.pathOf(neighboursName), func(need uint64, identities []string) uint64 {
 		return c.collectFromPools(need, identities, 0)
 	})
 	return err
@@ -283,7 +283,7 @@ func (s *Session) Wait() (Result, error) {
 	for _, why := range unwatched {
 		s.options.Warn("a process is not watched: " + why)
 	}
-	s.collector.runSoon(func() { s.collector.model.Asked(s.acceptor.outsiders.asked) })
+	s.collector.runSoon(func() { s.collector.model.NoteDevicesAsked(s.acceptor.outsiders.asked) })
 	s.collector.requestEnd(s.status)
 	s.bell.close()
 	stopCatching(s.signals)

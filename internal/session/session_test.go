@@ -477,7 +477,7 @@ func TestRefusalsAreReportedOnce(t *testing.T) {
 func TestOutsiders(t *testing.T) {
 	path := filepath.Join(t.TempDir(), wire.OutsidersName)
 	var children []string
-	s, err := hearOutsiders(path, func(pid int, function string) { children = append(children, fmt.Sprint(pid, function)) })
+	s, err := listenToOutsiders(path, func(pid int, function string) { children = append(children, fmt.Sprint(pid, function)) })
 	if err != nil {
 		t.Fatal(err)
 	}

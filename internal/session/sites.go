@@ -174,13 +174,13 @@ func (s *sites) run() {
 		batch := s.nextRequests()
 		if batch == nil {
 			for process := range s.unnamed { // the process outlives the session
-				s.addReady(s.nameAgain(process))
+				s.addReady(s.retryNames(process))
 			}
 			return
 		}
 		for i := range batch {
 			if batch[i].Kind == wire.KindExit {
-				s.addReady(s.nameAgain(batch[i].Process))
+				s.addReady(s.retryNames(batch[i].Process))
 			}
 			if answer, ok := s.answerRequest(&batch[i]); ok {
 				s.addReady([]wire.Record{answer})
@@ -197,8 +197,8 @@ func (s *sites) addReady(answers []wire.Record) {
 	s.ready = append(s.ready, answers...)
 }
 
-// nameAgain names tags whose code had no name when they were made.
-func (s *sites) nameAgain(process uint32) (named []wire.Record) {
+// retryNames names tags whose code had no name when they were made.
+func (s *sites) retryNames(process uint32) (named []wire.Record) {
 	for _, tag := range s.takeUnnamed(process) {
 		if r, ok := s.nameFrames(&tag); ok {
 			named = append(named, r)

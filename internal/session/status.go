@@ -24,8 +24,8 @@ func newStatus(state *os.ProcessState) Status {
 	return Status{Code: state.ExitCode()}
 }
 
-// Shell returns the status as a shell shows it: 128 + n after signal n.
-func (s Status) Shell() int {
+// ShellCode returns the status as a shell shows it: 128 + n after signal n.
+func (s Status) ShellCode() int {
 	if s.Signal != 0 {
 		return 128 + s.Signal
 	}
@@ -43,12 +43,12 @@ func (s Status) String() string {
 	return fmt.Sprintf("signal %d", s.Signal)
 }
 
-// Exit ends this process the way the target ended: with its status, or by its signal (the contract of strace(1)).
-func (s Status) Exit() {
+// ExitLike ends this process the way the target ended: with its status, or by its signal (the contract of strace(1)).
+func (s Status) ExitLike() {
 	if s.Signal != 0 {
 		dieBySignal(syscall.Signal(s.Signal))
 	}
-	os.Exit(s.Shell())
+	os.Exit(s.ShellCode())
 }
 
 // forwarded are the signals that the target gets when we do.

@@ -14,9 +14,9 @@ type listener struct {
 	flushed, closed int
 }
 
-func (l *listener) Take(r *wire.Record) { l.kinds = append(l.kinds, r.Kind) }
-func (l *listener) Flush()              { l.flushed++ }
-func (l *listener) Close()              { l.closed++ }
+func (l *listener) TakeRecord(r *wire.Record) { l.kinds = append(l.kinds, r.Kind) }
+func (l *listener) Flush()                    { l.flushed++ }
+func (l *listener) Close()                    { l.closed++ }
 func (l *listener) board() *stats.Ghosts {
 	return &stats.Ghosts{Events: uint64(len(l.kinds)), Waiting: l.closed}
 }

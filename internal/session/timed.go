@@ -34,7 +34,7 @@ func (in *intake) timeReleases(now uint64) {
 			t = &timed{due: now + timedAfter}
 			in.timed[process] = t
 		}
-		if now < t.due || in.model.Measuring() {
+		if now < t.due || in.model.IsMeasuring() {
 			continue
 		}
 		t.due = now + timedRest
@@ -50,8 +50,8 @@ func (in *intake) timeReleases(now uint64) {
 	}
 }
 
-// wasTimed counts a block that went.
-func (in *intake) wasTimed(e wire.EvictView, process uint32) {
+// countTimed counts a block that went.
+func (in *intake) countTimed(e wire.EvictView, process uint32) {
 	if t := in.timed[process]; t != nil {
 		class := bits.Len64(e.Bytes())
 		t.went[class]++

@@ -54,9 +54,9 @@ func FileText(policy string, settings []allocator.Setting) string {
 	return b.String()
 }
 
-// OfRecording returns the configuration that a recording was made with, nil if this version has no such configuration.
+// ConfigurationOfRecording returns the configuration that a recording was made with, nil if this version has no such configuration.
 // Limits at their defaults are left out.
-func OfRecording(h *recording.Header) *replay.Configuration {
+func ConfigurationOfRecording(h *recording.Header) *replay.Configuration {
 	c := &replay.Configuration{Policy: h.Policy}
 	d, _ := allocator.DescribePolicy(h.Policy)
 	for i := range d.Limits {

@@ -172,8 +172,8 @@ func (f *fold) addUse(r *wire.Record) {
 	}
 }
 
-// Allocated implements heap.Observer.
-func (f *fold) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
+// ObjectAllocated implements heap.Observer.
+func (f *fold) ObjectAllocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	t := f.traceOf(p.Number)
 	if parent, known := t.live[o.Parent]; known && o.Parent != 0 {
 		t.live[o.ID] = parent
@@ -198,8 +198,8 @@ func (f *fold) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 // readOnly is CL_MEM_READ_ONLY.
 const readOnly = 1 << 2
 
-// Freed implements heap.Observer.
-func (f *fold) Freed(p *heap.Process, o *heap.Object, _ heap.How) {
+// MemoryFreed implements heap.Observer.
+func (f *fold) MemoryFreed(p *heap.Process, o *heap.Object, _ heap.How) {
 	t := f.traceOf(p.Number)
 	object, known := t.live[o.ID]
 	delete(t.live, o.ID)

@@ -45,10 +45,10 @@ func (t *transfers) countBetween(p *process, u wire.UseView) (moved uint64) {
 	}
 	if o.Parent != 0 { // the parent's contents are in several places
 		if parent := p.heap.Object(o.Parent); parent != nil {
-			*t.validity(p, parent) = validity{object: parent.ID, process: p.heap.Number}
+			*t.validityOf(p, parent) = validity{object: parent.ID, process: p.heap.Number}
 		}
 	}
-	h, place := t.validity(p, o), p.devicesOf.places[u.Queue()]
+	h, place := t.validityOf(p, o), p.devicesOf.places[u.Queue()]
 	if place == 0 {
 		*h = validity{object: o.ID, process: p.heap.Number}
 		return 0
@@ -59,9 +59,9 @@ func (t *transfers) countBetween(p *process, u wire.UseView) (moved uint64) {
 		moved = o.Size
 		t.flows[Between].Add(&flow)
 		key := transferKey[*processSite]{t.sites.siteOf(p, o.Tag), wire.CommandOther, true}
-		t.site(key, &flow)
+		t.addToSite(key, &flow)
 		if h.had&at != 0 {
-			t.site(key, &Flow{Again: 1})
+			t.addToSite(key, &Flow{Again: 1})
 		}
 	}
 	h.had |= h.valid | at
@@ -90,8 +90,8 @@ func (h *validity) noteUse(u wire.UseView, at uint64) {
 	}
 }
 
-func (t *transfers) validity(p *process, o *heap.Object) *validity {
-	h := noteAt(&t.validities, o.Place)
+func (t *transfers) validityOf(p *process, o *heap.Object) *validity {
+	h := elementAt(&t.validities, o.Place)
 	if h.object != o.ID || h.process != p.heap.Number {
 		*h = validity{object: o.ID, process: p.heap.Number}
 	}

@@ -52,7 +52,7 @@ func TestBetweenDevices(t *testing.T) {
 		for i := range got.Sites {
 			if x := &got.Sites[i]; x.Between {
 				site.Add(&x.Flow)
-				if x.Name != "tag 5" || x.What() != "between devices" {
+				if x.Name != "tag 5" || x.WhatText() != "between devices" {
 					t.Errorf("%s: %+v", name, x)
 				}
 			}

@@ -21,14 +21,14 @@ func (c *clock) beginSlot(time uint64) {
 // Tick moves time on without an event, so that windows and history go on while the program is silent. now is
 // CLOCK_MONOTONIC ns; an earlier time than the latest seen changes nothing.
 func (m *Model) Tick(now uint64) {
-	m.carriedAll()
-	m.advance(now)
+	m.endCarriedOver()
+	m.advanceTo(now)
 }
 
-// advance moves time on. The gauges have not changed since the last call.
-func (m *Model) advance(time uint64) {
+// advanceTo moves time on. The gauges have not changed since the last call.
+func (m *Model) advanceTo(time uint64) {
 	if !m.clock.begun {
-		m.begin(time)
+		m.beginClock(time)
 	}
 	if time <= m.heap.Now() {
 		return
@@ -39,7 +39,7 @@ func (m *Model) advance(time uint64) {
 	m.heap.Advance(time)
 }
 
-func (m *Model) begin(time uint64) {
+func (m *Model) beginClock(time uint64) {
 	m.clock.begin(time)
 	m.heap.Advance(time)
 }
@@ -48,16 +48,16 @@ func (m *Model) begin(time uint64) {
 func (m *Model) closeSlots(time uint64) {
 	m.clock.beginSlot(time)
 	m.noteIdle(m.clock.turning - slotNS)
-	m.totals.beginSlot(m.sample())
+	m.totals.beginSlot(m.takeSample())
 	for _, p := range m.processes.list {
 		m.totals.beginProcessSlot(p)
 	}
 	m.objects.advance(m.clock.second)
 }
 
-// sample reads the gauges.
-func (m *Model) sample() Sample {
-	s := m.totals.run.sample(m.processes.spread())
-	s.Machine = m.machine.reported()
+// takeSample reads the gauges.
+func (m *Model) takeSample() Sample {
+	s := m.totals.run.takeSample(m.processes.freeSpread())
+	s.Machine = m.machine.reportedBytes()
 	return s
 }

@@ -76,27 +76,27 @@ type StatusCount struct {
 	Count  uint64 // 0: the place is free
 }
 
-// Code returns the number of the status, or NULL.
-func (c *StatusCount) Code() string { return wire.StatusNumber(c.Status) }
+// CodeText returns the number of the status, or NULL.
+func (c *StatusCount) CodeText() string { return wire.StatusNumber(c.Status) }
 
-// Reserved returns in use + cached + cooling.
-func (t *Totals) Reserved() uint64 { return t.InUse + t.Cached + t.Cooling }
+// ReservedBytes returns in use + cached + cooling.
+func (t *Totals) ReservedBytes() uint64 { return t.InUse + t.Cached + t.Cooling }
 
-// Avoided returns how many hits took no call of the driver.
-func (t *Totals) Avoided() uint64 { return t.Hits - t.SubBufferHits }
+// AvoidedCalls returns how many hits took no call of the driver.
+func (t *Totals) AvoidedCalls() uint64 { return t.Hits - t.SubBufferHits }
 
 // HitRate returns hits / (hits + misses), 0 before the first request.
-func (t *Totals) HitRate() float64 { return rate(t.Hits, t.Hits+t.Misses) }
+func (t *Totals) HitRate() float64 { return ratioOf(t.Hits, t.Hits+t.Misses) }
 
 // SteadyHitRate returns the hit rate of the later half of the requests.
-func (t *Totals) SteadyHitRate() float64 { return rate(t.SteadyHits, t.SteadyRequests) }
+func (t *Totals) SteadyHitRate() float64 { return ratioOf(t.SteadyHits, t.SteadyRequests) }
 
 // Waste returns (granted - requested) / granted of what is in use.
 func (t *Totals) Waste() float64 {
 	if t.InUse < t.Requested {
 		return 0
 	}
-	return rate(t.InUse-t.Requested, t.InUse)
+	return ratioOf(t.InUse-t.Requested, t.InUse)
 }
 
 // ExternalFragmentation returns 1 - largest free block / all free bytes, 0 when nothing is free.
@@ -104,7 +104,7 @@ func (t *Totals) ExternalFragmentation() float64 {
 	if t.Cached == 0 || t.LargestCached > t.Cached {
 		return 0
 	}
-	return rate(t.Cached-t.LargestCached, t.Cached)
+	return ratioOf(t.Cached-t.LargestCached, t.Cached)
 }
 
 // QuadraticFragmentation returns 1 - Σf²/F², f the size of each free block and range and F their sum; 0 when nothing
@@ -116,7 +116,7 @@ func (t *Totals) QuadraticFragmentation() float64 {
 // RootFragmentation returns 1 - √Σf²/F, 0 when nothing is free.
 func (t *Totals) RootFragmentation() float64 { return allocator.RootFragmentation(t.Squares, t.Cached) }
 
-func rate(part, whole uint64) float64 {
+func ratioOf(part, whole uint64) float64 {
 	if whole == 0 {
 		return 0
 	}

@@ -36,8 +36,8 @@ type placedScope struct {
 	place uint8
 }
 
-// describe adds a device.
-func (ds *devices) describe(d device) {
+// addDevice adds a device.
+func (ds *devices) addDevice(d device) {
 	if len(ds.list) < devicesMax {
 		ds.list = append(ds.list, d)
 		ds.latest = placedScope{}
@@ -53,10 +53,10 @@ func (ds *devices) noteContext(c wire.ContextView) {
 	ds.latest = placedScope{}
 }
 
-// ofContext returns the device of a context. If that is not known, it returns the first device; nil: no device is known.
-func (ds *devices) ofContext(scope uint16) *device {
+// deviceOfContext returns the device of a context. If that is not known, it returns the first device; nil: no device is known.
+func (ds *devices) deviceOfContext(scope uint16) *device {
 	if number, known := ds.scopes[scope]; known {
-		if d := ds.numbered(number); d != nil {
+		if d := ds.deviceNumbered(number); d != nil {
 			return d
 		}
 	}
@@ -66,40 +66,40 @@ func (ds *devices) ofContext(scope uint16) *device {
 	return nil
 }
 
-// chosen returns the device of the first context, or else the first device; nil: no device is known.
-func (ds *devices) chosen() *device {
-	d := ds.numbered(ds.first)
+// chosenDevice returns the device of the first context, or else the first device; nil: no device is known.
+func (ds *devices) chosenDevice() *device {
+	d := ds.deviceNumbered(ds.first)
 	if d == nil && len(ds.list) > 0 {
 		return &ds.list[0]
 	}
 	return d
 }
 
-// numbered returns the device with a number; nil: the device is not described.
-func (ds *devices) numbered(number uint64) *device {
+// deviceNumbered returns the device with a number; nil: the device is not described.
+func (ds *devices) deviceNumbered(number uint64) *device {
 	if i := slices.IndexFunc(ds.list, func(d device) bool { return d.number == number }); i >= 0 {
 		return &ds.list[i]
 	}
 	return nil
 }
 
-// describedOf returns the device of a context as snapshots show it.
-func (ds *devices) describedOf(scope uint16) Device {
-	if d := ds.ofContext(scope); d != nil {
+// shownDeviceOf returns the device of a context as snapshots show it.
+func (ds *devices) shownDeviceOf(scope uint16) Device {
+	if d := ds.deviceOfContext(scope); d != nil {
 		return d.Device
 	}
 	return Device{}
 }
 
-// unified reports whether memory of some device is the host's.
-func (ds *devices) unified() bool {
+// hasUnifiedMemory reports whether memory of some device is the host's.
+func (ds *devices) hasUnifiedMemory() bool {
 	return slices.ContainsFunc(ds.list, func(d device) bool { return d.unified })
 }
 
-// title returns the name of a context's device; empty: unknown. If a process has several devices of that name, title adds the PCI
+// deviceTitle returns the name of a context's device; empty: unknown. If a process has several devices of that name, title adds the PCI
 // address, or a number.
-func (ds *devices) title(scope uint16) string {
-	d := ds.ofContext(scope)
+func (ds *devices) deviceTitle(scope uint16) string {
+	d := ds.deviceOfContext(scope)
 	if d == nil {
 		return ""
 	}
@@ -121,12 +121,12 @@ func (ds *devices) title(scope uint16) string {
 	return fmt.Sprintf("%s #%d", d.Name, own)
 }
 
-// count returns how many devices the contexts are surely on.
-func (ds *devices) count() int {
+// countDevices returns how many devices the contexts are surely on.
+func (ds *devices) countDevices() int {
 	var known []string
 	most := 0
 	for _, number := range ds.scopes {
-		d := ds.numbered(number)
+		d := ds.deviceNumbered(number)
 		if d == nil {
 			continue
 		}
@@ -138,19 +138,21 @@ func (ds *devices) count() int {
 	return max(most, len(known))
 }
 
-// surelyOther reports whether the first devices of two processes are surely not one.
-func (ds *devices) surelyOther(other *devices) bool {
-	d, o := ds.chosen(), other.chosen()
-	return d != nil && o != nil && d.differs(o)
+// surelyDiffer reports whether the first devices of two processes are surely not one.
+func (ds *devices) surelyDiffer(other *devices) bool {
+	d, o := ds.chosenDevice(), other.chosenDevice()
+	return d != nil && o != nil && d.surelyDiffers(o)
 }
 
-// differs reports whether two devices of different processes are surely not one.
-func (d *device) differs(o *device) bool {
-	return d.Name != o.Name || d.global() && o.global() && d.identity != o.identity
+// surelyDiffers reports whether two devices of different processes are surely not one.
+func (d *device) surelyDiffers(o *device) bool {
+	return d.Name != o.Name || d.hasGlobalIdentity() && o.hasGlobalIdentity() && d.identity != o.identity
 }
 
-// global reports whether the identity is the same in all processes.
-func (d *device) global() bool { return d.identity != "" && !strings.HasPrefix(d.identity, "local") }
+// hasGlobalIdentity reports whether the identity is the same in all processes.
+func (d *device) hasGlobalIdentity() bool {
+	return d.identity != "" && !strings.HasPrefix(d.identity, "local")
+}
 
 // shownDevice is the device that snapshots show: the device of the first context. Before the first context, it is the first
 // device that was described.
@@ -173,21 +175,21 @@ const (
 	deviceChosen
 )
 
-func (s *shownDevice) show(d *device, how choice) { s.Device, s.choice = d.Device, how }
+func (s *shownDevice) setDevice(d *device, how choice) { s.Device, s.choice = d.Device, how }
 
-// describe handles DEVICE.
-func (s *shownDevice) describe(p *process, r *wire.Record) {
+// noteDevice handles DEVICE.
+func (s *shownDevice) noteDevice(p *process, r *wire.Record) {
 	e := r.AsDevice()
 	name, driver, identity := wire.ParseDevice(r.Payload)
-	d := device{number: e.Device(), unified: e.Unified(), identity: callsite.Clean(identity), Device: Device{
-		Name: callsite.Clean(name), Driver: callsite.Clean(driver), Global: e.Memory(), Largest: e.LargestAlloc(), Devices: int(e.Devices()),
+	d := device{number: e.Device(), unified: e.Unified(), identity: callsite.CleanText(identity), Device: Device{
+		Name: callsite.CleanText(name), Driver: callsite.CleanText(driver), Global: e.Memory(), Largest: e.LargestAlloc(), Devices: int(e.Devices()),
 	}}
-	p.devices.describe(d)
+	p.devices.addDevice(d)
 	switch {
 	case s.choice == deviceUnknown:
-		s.show(&d, deviceGuessed)
+		s.setDevice(&d, deviceGuessed)
 	case s.choice == deviceAwaited && s.awaited.process == p && s.awaited.number == d.number:
-		s.show(&d, deviceChosen)
+		s.setDevice(&d, deviceChosen)
 	}
 }
 
@@ -201,7 +203,7 @@ func (s *shownDevice) noteContext(p *process, c wire.ContextView) {
 		return
 	}
 	s.choice, s.awaited.process, s.awaited.number = deviceAwaited, p, c.Device()
-	if d := p.devices.numbered(c.Device()); d != nil {
-		s.show(d, deviceChosen)
+	if d := p.devices.deviceNumbered(c.Device()); d != nil {
+		s.setDevice(d, deviceChosen)
 	}
 }

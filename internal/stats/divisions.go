@@ -13,8 +13,8 @@ import (
 // kinds is how many kinds of memory there are.
 const kinds = wire.MemoryExternal + 1
 
-// kindOf returns an index for a kind. A kind that this version does not know counts as external.
-func kindOf(m wire.Memory) uint8 { return uint8(min(m, kinds-1)) }
+// kindIndex returns an index for a kind. A kind that this version does not know counts as external.
+func kindIndex(m wire.Memory) uint8 { return uint8(min(m, kinds-1)) }
 
 // shares divide objects and free blocks by size, kind, class, thread and device, each in O(1). In each division the counters and
 // gauges of the shares add up to those of the share of everything.
@@ -69,40 +69,40 @@ func newShares(c *clock, seed uint64) shares {
 	return s
 }
 
-// divide notes the places of a new object.
-func (s *shares) divide(at places) {
+// notePlaces notes the places of a new object.
+func (s *shares) notePlaces(at places) {
 	if !s.begun {
 		s.begun, s.only, s.open = true, at, everywhere
 	}
 	if (at^s.only)&s.open != 0 {
-		s.split(at)
+		s.splitDivisions(at)
 	}
 }
 
-// split makes the shares of open divisions in which an object comes to a second place.
-func (s *shares) split(at places) {
+// splitDivisions makes the shares of open divisions in which an object comes to a second place.
+func (s *shares) splitDivisions(at places) {
 	for i := uint8(bySize); i < divisions; i++ {
 		if s.divisions[i] != nil || at.placeIn(i) == s.only.placeIn(i) {
 			continue
 		}
 		s.divisions[i] = make([]share, placesMax)
-		s.divisions[i][s.only.placeIn(i)] = *s.all()
+		s.divisions[i][s.only.placeIn(i)] = *s.wholeShare()
 		s.divided = append(s.divided, i)
 		s.open &^= 0xff << (8 * i)
 	}
 }
 
-// all returns the share of everything.
-func (s *shares) all() *share { return &s.divisions[undivided][0] }
+// wholeShare returns the share of everything.
+func (s *shares) wholeShare() *share { return &s.divisions[undivided][0] }
 
-// in returns the share of a division at the place there.
-func (s *shares) in(division uint8, at places) *share {
+// shareAt returns the share of a division at the place there.
+func (s *shares) shareAt(division uint8, at places) *share {
 	return &s.divisions[division][at.placeIn(division)]
 }
 
-// show returns the share at a place of a division, false when that share is empty.
-func (s *shares) show(by, place int) (Share, bool) {
-	x := s.all()
+// showShare returns the share at a place of a division, false when that share is empty.
+func (s *shares) showShare(by, place int) (Share, bool) {
+	x := s.wholeShare()
 	switch {
 	case s.divisions[by] != nil:
 		x = &s.divisions[by][place]
@@ -112,83 +112,83 @@ func (s *shares) show(by, place int) (Share, bool) {
 	if *x == (share{}) {
 		return Share{}, false
 	}
-	return x.show(s.clock), true
+	return x.toShare(s.clock), true
 }
 
-// created counts a new object that has memory of its own. The block of the object gets the same places.
-func (s *shares) created(p *process, o *heap.Object, b *heap.Block) {
+// countCreated counts a new object that has memory of its own. The block of the object gets the same places.
+func (s *shares) countCreated(p *process, o *heap.Object, b *heap.Block) {
 	var at places
 	if o.Owns {
-		at = s.add(p, o)
+		at = s.addObject(p, o)
 	}
-	*noteAt(&s.objects, o.Place) = at
+	*elementAt(&s.objects, o.Place) = at
 	if b != nil {
-		*noteAt(&s.blocks, b.Place) = at
+		*elementAt(&s.blocks, b.Place) = at
 	}
 }
 
-// add counts an object with its memory, and returns its places.
-func (s *shares) add(p *process, o *heap.Object) places {
-	at := places(bits.Len64(o.Granted))<<(8*bySize) | places(kindOf(o.Memory))<<(8*byKind) |
-		places(s.classes.place(classKey(o)))<<(8*byClass) | places(s.threads.place(uint64(o.Thread)))<<(8*byThread) |
-		places(s.deviceOf(p, o.Scope))<<(8*byDevice)
-	s.divide(at)
+// addObject counts an object with its memory, and returns its places.
+func (s *shares) addObject(p *process, o *heap.Object) places {
+	at := places(bits.Len64(o.Granted))<<(8*bySize) | places(kindIndex(o.Memory))<<(8*byKind) |
+		places(s.classes.placeOf(classKey(o)))<<(8*byClass) | places(s.threads.placeOf(uint64(o.Thread)))<<(8*byThread) |
+		places(s.devicePlace(p, o.Scope))<<(8*byDevice)
+	s.notePlaces(at)
 	for _, i := range s.divided {
-		x := s.in(i, at)
+		x := s.shareAt(i, at)
 		if !o.CarriedOver {
-			x.create(o.Judged(), s.clock.slot)
+			x.countCreate(o.JudgedOutcome(), s.clock.slot)
 		}
-		x.hold(int64(o.Granted), int64(o.Size), 1, s.clock.second)
+		x.changeHeld(int64(o.Granted), int64(o.Size), 1, s.clock.second)
 	}
 	return at
 }
 
-// freed takes the memory of an object off its shares.
-func (s *shares) freed(o *heap.Object) {
+// removeObject takes the memory of an object off its shares.
+func (s *shares) removeObject(o *heap.Object) {
 	at := s.objects[o.Place]
 	for _, i := range s.divided {
-		s.in(i, at).hold(int64(o.Granted), int64(o.Size), -1, s.clock.second)
+		s.shareAt(i, at).changeHeld(int64(o.Granted), int64(o.Size), -1, s.clock.second)
 	}
 }
 
-// pooled adds a free block to its shares, or takes it off.
-func (s *shares) pooled(b *heap.Block, sign int64) {
+// changePooled adds a free block to its shares, or takes it off.
+func (s *shares) changePooled(b *heap.Block, sign int64) {
 	at, cools := s.blocks[b.Place], b.State == heap.Cooling
 	for _, i := range s.divided {
-		s.in(i, at).count(cools, sign*int64(b.Size), sign)
+		s.shareAt(i, at).changeFree(cools, sign*int64(b.Size), sign)
 	}
 }
 
-// cooled notes a free block that is cached from now on.
-func (s *shares) cooled(b *heap.Block) {
+// noteCooled notes a free block that is cached from now on.
+func (s *shares) noteCooled(b *heap.Block) {
 	at := s.blocks[b.Place]
 	for _, i := range s.divided {
-		x := s.in(i, at)
-		x.count(true, -int64(b.Size), 0)
-		x.count(false, int64(b.Size), 1)
+		x := s.shareAt(i, at)
+		x.changeFree(true, -int64(b.Size), 0)
+		x.changeFree(false, int64(b.Size), 1)
 	}
 }
 
-// deviceOf returns the place of the device of a context.
-func (s *shares) deviceOf(p *process, scope uint16) uint8 {
+// devicePlace returns the place of the device of a context.
+func (s *shares) devicePlace(p *process, scope uint16) uint8 {
 	if r := &p.devices.latest; r.known && r.scope == scope {
 		return r.place
 	}
-	name := cmp.Or(p.devices.title(scope), "device unknown")
+	name := cmp.Or(p.devices.deviceTitle(scope), "device unknown")
 	at := slices.Index(s.names, name)
 	if at < 0 && len(s.names) < ClassesMax {
 		at, s.names = len(s.names), append(s.names, name)
 	}
 	var place uint8
 	if at >= 0 {
-		place = s.devices.place(uint64(at))
+		place = s.devices.placeOf(uint64(at))
 	}
 	p.devices.latest = placedScope{known: true, scope: scope, place: place}
 	return place
 }
 
-// noteAt returns a place in a list, which grows as needed.
-func noteAt[T any](list *[]T, place int32) *T {
+// elementAt returns a place in a list, which grows as needed.
+func elementAt[T any](list *[]T, place int32) *T {
 	if int(place) >= len(*list) {
 		*list = append(*list, make([]T, int(place)+1-len(*list))...)
 	}
@@ -202,8 +202,8 @@ type keys struct {
 	known int32
 }
 
-// place returns the place of a key, 0 when there are too many keys.
-func (k *keys) place(key uint64) uint8 {
+// placeOf returns the place of a key, 0 when there are too many keys.
+func (k *keys) placeOf(key uint64) uint8 {
 	if k.known > 0 && k.keys[k.known] == key {
 		return uint8(k.known)
 	}

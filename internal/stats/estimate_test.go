@@ -33,7 +33,7 @@ func TestHistogramEdges(t *testing.T) {
 	if got := h.Percentile(0.5); got != 0 {
 		t.Errorf("empty histogram has median %d", got)
 	}
-	if measured(&h, 0); h.Total != 0 {
+	if addMeasured(&h, 0); h.Total != 0 {
 		t.Error("a duration of 0 was counted: it means not measured")
 	}
 	h.Add(math.MaxUint64)
@@ -58,7 +58,7 @@ func TestSteadyAgainstExact(t *testing.T) {
 			hits++
 		}
 		s.Add(hit)
-		gotHits, requests := s.Later()
+		gotHits, requests := s.LaterHalf()
 		start := n - requests
 		if late := start - n/2; start < n/2 || float64(late) > float64(n)/100 || n <= steadyNotes && late != 0 {
 			t.Fatalf("after %d requests the later half begins at %d", n, start)
@@ -71,7 +71,7 @@ func TestSteadyAgainstExact(t *testing.T) {
 
 func TestSteadyEmpty(t *testing.T) {
 	var s Steady
-	if hits, requests := s.Later(); hits != 0 || requests != 0 {
+	if hits, requests := s.LaterHalf(); hits != 0 || requests != 0 {
 		t.Errorf("later() = %d, %d before the first request", hits, requests)
 	}
 }

@@ -31,7 +31,7 @@ type FailedCall struct {
 
 // Text says what failed, where and how often. bytes writes a size.
 func (f *FailedCall) Text(bytes func(uint64) string) string {
-	text := f.Asked(bytes)
+	text := f.AskedText(bytes)
 	if f.Tag != "" {
 		text += " at " + f.Tag
 	}
@@ -59,27 +59,27 @@ func (f *FailedCall) Sentence(bytes func(uint64) string) string {
 // Meaning says what the status means: drivers return some for reasons that the standard does not name.
 func (f *FailedCall) Meaning() string {
 	switch {
-	case f.Call == createCall(wire.MemoryImage) && wire.Unlisted(wire.MemoryImage, f.Status):
+	case f.Call == createCallText(wire.MemoryImage) && wire.IsUnlistedStatus(wire.MemoryImage, f.Status):
 		return "the standard does not have this code for this call"
-	case f.Why == "" || f.Call == createCall(wire.MemorySVM): // whose status is the library's
+	case f.Why == "" || f.Call == createCallText(wire.MemorySVM): // whose status is the library's
 		return f.Why
 	}
 	return "the standard has this code where " + f.Why
 }
 
-// Asked says what failed and which sizes it asked for.
-func (f *FailedCall) Asked(bytes func(uint64) string) string {
-	sizes := f.Sizes(bytes)
+// AskedText says what failed and which sizes it asked for.
+func (f *FailedCall) AskedText(bytes func(uint64) string) string {
+	sizes := f.SizesText(bytes)
 	if sizes == "" {
 		return f.Call
 	}
 	return f.Call + " of " + sizes
 }
 
-// Sizes are the sizes that the first and the last asked for; empty where there are none.
-func (f *FailedCall) Sizes(bytes func(uint64) string) string {
+// SizesText are the sizes that the first and the last asked for; empty where there are none.
+func (f *FailedCall) SizesText(bytes func(uint64) string) string {
 	switch {
-	case !f.Sized():
+	case !f.HasSize():
 		return ""
 	case f.Size != f.Last:
 		return bytes(f.Size) + ", then " + bytes(f.Last)
@@ -87,31 +87,32 @@ func (f *FailedCall) Sizes(bytes func(uint64) string) string {
 	return bytes(f.Size)
 }
 
-// Sized reports whether the sizes are known: only a driver that makes an image knows its size.
-func (f *FailedCall) Sized() bool {
-	return f.Create && (f.Size > 0 || f.Last > 0 || f.Call == createCall(wire.MemoryBuffer) || f.Call == createCall(wire.MemorySubBuffer))
+// HasSize reports whether the sizes are known: only a driver that makes an image knows its size.
+func (f *FailedCall) HasSize() bool {
+	return f.Create && (f.Size > 0 || f.Last > 0 || f.Call == createCallText(wire.MemoryBuffer) ||
+		f.Call == createCallText(wire.MemorySubBuffer))
 }
 
-// createCall names a create of memory of a kind.
-func createCall(m wire.Memory) string { return "create of " + article(m) }
+// createCallText names a create of memory of a kind.
+func createCallText(m wire.Memory) string { return "create of " + withArticle(m) }
 
-// Refused returns the calls that failed for what was asked, not for lack of memory, nor after a call had failed for that.
-func (s *Snapshot) Refused() (list []FailedCall) {
+// RefusedCalls returns the calls that failed for what was asked, not for lack of memory, nor after a call had failed for that.
+func (s *Snapshot) RefusedCalls() (list []FailedCall) {
 	for i := range s.FailedCalls {
-		if f := &s.FailedCalls[i]; !f.Short && !s.follows(f) {
+		if f := &s.FailedCalls[i]; !f.Short && !s.isAfterFailure(f) {
 			list = append(list, *f)
 		}
 	}
 	return list
 }
 
-// Following says which call began to fail how long after a call of the same process had failed for lack of memory, and how many others:
+// FollowingText says which call began to fail how long after a call of the same process had failed for lack of memory, and how many others:
 // what needs the memory that is missing fails as well, but other causes have the same statuses. Empty: none did.
-func (s *Snapshot) Following(p *PostMortem) string {
+func (s *Snapshot) FollowingText(p *PostMortem) string {
 	text, others := "", uint64(0)
 	for i := range s.FailedCalls {
 		switch f := &s.FailedCalls[i]; {
-		case !f.follows(p):
+		case !f.followsFailure(p):
 		case text == "":
 			own := *f
 			own.Who = "" // the post-mortem names the process
@@ -134,12 +135,13 @@ func (s *Snapshot) Following(p *PostMortem) string {
 	return text + fmt.Sprintf(" %d more calls", others)
 }
 
-func (s *Snapshot) follows(f *FailedCall) bool {
-	return slices.ContainsFunc(s.PostMortems, func(p PostMortem) bool { return f.follows(&p) })
+func (s *Snapshot) isAfterFailure(f *FailedCall) bool {
+	return slices.ContainsFunc(s.PostMortems, func(p PostMortem) bool { return f.followsFailure(&p) })
 }
 
-func (f *FailedCall) follows(p *PostMortem) bool {
-	return p.Verdict != VerdictKilled && !f.Create && !f.Short && wire.Missing(f.Status) && f.Process == p.Process && f.Time >= p.Time
+func (f *FailedCall) followsFailure(p *PostMortem) bool {
+	return p.Verdict != VerdictKilled && !f.Create && !f.Short && wire.IsMissingObject(f.Status) && f.Process == p.Process &&
+		f.Time >= p.Time
 }
 
 // failedCalls collects the calls that failed.
@@ -159,8 +161,8 @@ type failedCall struct {
 	image *process // that asked for an image; nil: for no image
 }
 
-// contradiction says what the run knows that speaks against the cause that the standard has; empty: nothing.
-func (f *failedCall) contradiction() string {
+// contradictionText says what the run knows that speaks against the cause that the standard has; empty: nothing.
+func (f *failedCall) contradictionText() string {
 	if f.image != nil && f.Status == wire.InvalidOperation && f.image.images {
 		return ", but the process made other images"
 	}
@@ -175,17 +177,17 @@ type failedKey struct {
 	site     *processSite
 }
 
-// create counts a create that failed.
-func (all *failedCalls) create(m *Model, p *process, c wire.CreateView) {
+// countCreate counts a create that failed.
+func (all *failedCalls) countCreate(m *Model, p *process, c wire.CreateView) {
 	key := failedKey{
-		memory: c.Memory(), status: int32(c.Status()), short: OutOfMemory(c, p.devices.describedOf(c.Scope())), site: m.sites.siteOf(p, c.Tag()),
+		memory: c.Memory(), status: int32(c.Status()), short: IsOutOfMemory(c, p.devices.shownDeviceOf(c.Scope())), site: m.sites.siteOf(p, c.Tag()),
 	}
 	f := all.countFailure(m, p, key)
 	if f == nil {
 		return
 	}
 	if f.Count == 1 {
-		made := FailedCreate(c)
+		made := FailedCreateOf(c)
 		f.Call, f.Create, f.Size, f.Status, f.Why = made.Call, made.Create, made.Size, made.Status, made.Why
 	}
 	f.Last = c.Requested()
@@ -199,29 +201,29 @@ func (all *failedCalls) noteImage(p *process) {
 	p.images, all.shown = true, nil
 }
 
-// call counts another call that failed.
-func (all *failedCalls) call(m *Model, p *process, r *wire.Record) {
-	d := CallFailed(r)
+// countCall counts another call that failed.
+func (all *failedCalls) countCall(m *Model, p *process, r *wire.Record) {
+	d := FailedCallOf(r)
 	if f := all.countFailure(m, p, failedKey{function: d.Call, status: d.Status, short: d.Short, site: m.sites.siteOf(p, r.AsDiag().Tag())}); f != nil {
 		f.Call, f.Why = d.Call, d.Why
 	}
 	p.shortage.failed = &failedAt{d.Call, d.Status, r.Thread, r.Time, m.sites.siteOf(p, r.AsDiag().Tag())}
 }
 
-// CallFailed reads a DIAG that reports a failed call. The caller adds the rest.
-func CallFailed(r *wire.Record) FailedCall {
-	function, status := callsite.Label(r.Payload), int32(r.AsDiag().Status())
+// FailedCallOf reads a DIAG that reports a failed call. The caller adds the rest.
+func FailedCallOf(r *wire.Record) FailedCall {
+	function, status := callsite.CleanLabel(r.Payload), int32(r.AsDiag().Status())
 	return FailedCall{
-		Call: function, Status: status, Count: 1, Why: wire.RefusedCall(function, status),
+		Call: function, Status: status, Count: 1, Why: wire.WhyCallRefused(function, status),
 		Short: status == wire.MemObjectAllocationFailure || status == wire.OutOfResources || status == wire.OutOfHostMemory,
 	}
 }
 
-// FailedCreate returns what a CREATE says of its failure. The caller adds the rest.
-func FailedCreate(c wire.CreateView) FailedCall {
+// FailedCreateOf returns what a CREATE says of its failure. The caller adds the rest.
+func FailedCreateOf(c wire.CreateView) FailedCall {
 	return FailedCall{
-		Call: createCall(c.Memory()), Create: true, Size: c.Requested(), Last: c.Requested(), Status: wire.CreateStatus(c), Count: 1,
-		Why: wire.RefusedCreate(c.Memory(), int32(c.Status())),
+		Call: createCallText(c.Memory()), Create: true, Size: c.Requested(), Last: c.Requested(), Status: wire.CreateStatus(c), Count: 1,
+		Why: wire.WhyCreateRefused(c.Memory(), int32(c.Status())),
 	}
 }
 
@@ -246,8 +248,8 @@ func (all *failedCalls) countFailure(m *Model, p *process, key failedKey) *faile
 	return &all.list[len(all.list)-1]
 }
 
-// show returns the failed calls in the order of their first. Those at tags that were folded into one call site since then are one.
-func (all *failedCalls) show(untagged *site, several bool) []FailedCall {
+// listCalls returns the failed calls in the order of their first. Those at tags that were folded into one call site since then are one.
+func (all *failedCalls) listCalls(untagged *site, several bool) []FailedCall {
 	if all.shown != nil && all.named == several || len(all.list) == 0 {
 		return all.shown
 	}
@@ -261,8 +263,8 @@ func (all *failedCalls) show(untagged *site, several bool) []FailedCall {
 	}
 	places := map[key]int{}
 	for i := range all.list {
-		f, s := all.list[i].FailedCall, all.list[i].site.final().site
-		f.Why += all.list[i].contradiction()
+		f, s := all.list[i].FailedCall, all.list[i].site.finalSite().site
+		f.Why += all.list[i].contradictionText()
 		k := key{f.Call, f.Why, f.Status, f.Short, s}
 		if at, known := places[k]; known {
 			all.shown[at].Count += f.Count
@@ -273,7 +275,7 @@ func (all *failedCalls) show(untagged *site, several bool) []FailedCall {
 			continue
 		}
 		if s != untagged {
-			f.Tag, f.Wrapper = s.title(), s.wrapper
+			f.Tag, f.Wrapper = s.siteTitle(), s.wrapper
 		}
 		if several {
 			f.Who = all.list[i].name

@@ -43,7 +43,8 @@ create of a buffer of nothing at tag 8 failed with CL_INVALID_HOST_PTR (-37)
 create of a buffer of a page at tag 9 failed with CL_INVALID_BUFFER_SIZE (-61)`; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if got, want := text(after.Refused()), `create of a buffer of nothing at a.c:7 select failed with CL_INVALID_BUFFER_SIZE (-61) (3 times)
+	if got, want := text(after.RefusedCalls()),
+		`create of a buffer of nothing at a.c:7 select failed with CL_INVALID_BUFFER_SIZE (-61) (3 times)
 create of a buffer of a page, then nothing at a.c:7 select failed with CL_INVALID_HOST_PTR (-37) (2 times)
 create of an image at a.c:7 select failed with CL_INVALID_IMAGE_FORMAT_DESCRIPTOR (-39)`; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -108,8 +109,8 @@ func TestCallsThatFollowAFailure(t *testing.T) {
 	s := newStream(Options{})
 	s.card()
 	s.callFails("clCreateKernel", -46)
-	if got := s.Snapshot(); len(got.Refused()) != 1 || len(got.Marks) != 0 {
-		t.Errorf("before: %+v, marks %v", got.Refused(), got.Marks)
+	if got := s.Snapshot(); len(got.RefusedCalls()) != 1 || len(got.Marks) != 0 {
+		t.Errorf("before: %+v, marks %v", got.RefusedCalls(), got.Marks)
 	}
 	s.refuse(4096, -4, wire.MemoryBuffer)
 	for range 3 {
@@ -123,10 +124,11 @@ func TestCallsThatFollowAFailure(t *testing.T) {
 	s.refuse(0, -61, wire.MemoryBuffer)
 	got := s.Snapshot()
 	const want = "2µs later clEnqueueFillBuffer at tag 4 failed with CL_INVALID_MEM_OBJECT (-38) (3 times), and after it 1 more call"
-	if text := got.Following(&got.PostMortems[0]); text != want {
+	if text := got.FollowingText(&got.PostMortems[0]); text != want {
 		t.Errorf("%q, want %q", text, want)
 	}
-	if refused := got.Refused(); len(refused) != 4 || refused[0].Count != 4 || refused[0].Why != "the program has no kernel of this name" {
+	if refused := got.RefusedCalls(); len(refused) != 4 || refused[0].Count != 4 ||
+		refused[0].Why != "the program has no kernel of this name" {
 		t.Errorf("refused: %+v", refused)
 	}
 }
@@ -134,7 +136,7 @@ func TestCallsThatFollowAFailure(t *testing.T) {
 // The library makes up the status of clSVMAlloc, which the standard does not have.
 func TestTheMeaningOfNoStatus(t *testing.T) {
 	e := wire.CreateFields{Outcome: wire.OutcomeFailed, Memory: wire.MemorySVM, Status: -30}.Event()
-	f := FailedCreate(e.AsCreate())
+	f := FailedCreateOf(e.AsCreate())
 	if got := f.Sentence(units.Format); !strings.HasPrefix(got, "create of svm memory failed with NULL: clSVMAlloc has no codes; the size is 0") {
 		t.Error(got)
 	}
@@ -154,7 +156,7 @@ func TestBadEnds(t *testing.T) {
 		"the process exited with status 137": {State: Exited, Status: 137, Orderly: true},
 		"":                                   {State: Exited, Status: 0},
 	} {
-		if got := p.BadEnd(); got != want {
+		if got := p.BadEndText(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -46,13 +46,13 @@ func (f Finding) MarshalJSON() ([]byte, error) {
 	err := encoder.Encode(struct {
 		fields
 		Certain bool `json:"certain"`
-	}{fields(f), f.Certain()})
+	}{fields(f), f.IsCertain()})
 	return b.Bytes(), err
 }
 
-// Certain reports whether the program is surely wrong. It may be right when a kernel may have ignored the memory, or when the
+// IsCertain reports whether the program is surely wrong. It may be right when a kernel may have ignored the memory, or when the
 // driver accepts memory whose create we did not see.
-func (f *Finding) Certain() bool {
+func (f *Finding) IsCertain() bool {
 	switch f.Kind {
 	case wire.DiagStaleArgument:
 		return false
@@ -68,7 +68,7 @@ func (f *Finding) Certain() bool {
 func FindingOf(r *wire.Record, kernels *callsite.Kernels) Finding {
 	e := r.AsDiag()
 	return Finding{
-		Kind: e.Diag(), Function: callsite.Label(r.Payload), Kernel: kernels.Name(e.Kernel()), Count: 1, Size: e.Bytes(),
+		Kind: e.Diag(), Function: callsite.CleanLabel(r.Payload), Kernel: kernels.Name(e.Kernel()), Count: 1, Size: e.Bytes(),
 		Status: int32(e.Status()),
 	}
 }
@@ -155,12 +155,12 @@ func (m *Model) noteMistake(p *process, r *wire.Record) {
 	if f.Kernel != "" {
 		text += " of " + f.Kernel
 	}
-	m.marks.add(m.heap.Now(), wire.KindDiag, text)
+	m.marks.addMark(m.heap.Now(), wire.KindDiag, text)
 }
 
-// show returns the findings in the order of their first time. Snapshots share the list until it changes. Findings at tags that
+// listFindings returns the findings in the order of their first time. Snapshots share the list until it changes. Findings at tags that
 // were folded into one call site since then are one finding here.
-func (a *findings) show(untagged *site, several bool) []Finding {
+func (a *findings) listFindings(untagged *site, several bool) []Finding {
 	if a.shown != nil && a.named == several || len(a.list) == 0 {
 		return a.shown
 	}
@@ -169,7 +169,7 @@ func (a *findings) show(untagged *site, several bool) []Finding {
 	places := make(map[FindingKey[*site]]int, len(a.list))
 	for i := range a.list {
 		f := a.list[i].Finding
-		s := a.list[i].site.final().site
+		s := a.list[i].site.finalSite().site
 		key := KeyOf(&f, s)
 		if at, known := places[key]; known {
 			list[at].Count += f.Count
@@ -178,7 +178,7 @@ func (a *findings) show(untagged *site, several bool) []Finding {
 			continue
 		}
 		if s != untagged {
-			f.Tag = s.title()
+			f.Tag = s.siteTitle()
 		}
 		if several || f.Rank != nil {
 			f.Who = a.list[i].name
@@ -214,7 +214,7 @@ func (f *Finding) Sentence(bytes func(uint64) string) string {
 }
 
 func (f *Finding) sentence(bytes func(uint64) string) string {
-	function, memory := f.Function, f.memory(bytes)
+	function, memory := f.Function, f.memoryText(bytes)
 	if function == "" {
 		function = "a call"
 	}
@@ -247,8 +247,8 @@ func (f *Finding) sentence(bytes func(uint64) string) string {
 	}
 }
 
-// memory describes the memory by its size and call site, as far as these are known.
-func (f *Finding) memory(bytes func(uint64) string) string {
+// memoryText describes the memory by its size and call site, as far as these are known.
+func (f *Finding) memoryText(bytes func(uint64) string) string {
 	kind, text := "buffer", "a "
 	switch {
 	case f.AnyKind:
@@ -278,7 +278,7 @@ type marks struct {
 	relief wire.Relief // what the last mark sums up, if it is about that
 }
 
-func (m *marks) add(time uint64, kind wire.Kind, text string) {
+func (m *marks) addMark(time uint64, kind wire.Kind, text string) {
 	if len(m.list) == MarksMax {
 		copy(m.list, m.list[1:])
 		m.list = m.list[:MarksMax-1]
@@ -292,28 +292,28 @@ func (m *Model) markAnswer(r *wire.Record) {
 	name, value := wire.ParseLimit(r.Payload)
 	switch {
 	case r.AsLimit().Status() != 0:
-	case wire.Detail(r.Payload), string(name) == wire.ArmsSetting: // of an experiment, which a message announces and ends
+	case wire.IsMinorLimit(r.Payload), string(name) == wire.ArmsSetting: // of an experiment, which a message announces and ends
 		return
 	case string(name) == wire.RelieveSetting:
 		if relief, ok := wire.ParseRelief(string(value)); ok && relief.Given > 0 && relief.Why != wire.ReliefTimed {
-			m.marks.relieve(m.heap.Now(), relief)
+			m.marks.addRelief(m.heap.Now(), relief)
 		}
 		return
 	}
-	text := callsite.Clean(r.Payload)
+	text := callsite.CleanText(r.Payload)
 	if ns, err := strconv.ParseUint(string(value), 10, 64); string(name) == wire.PeriodSetting && err == nil && r.AsLimit().Status() == 0 {
 		text = "iterations are over"
 		if ns > 0 {
 			text = "iterations take " + units.Duration(ns) + ": blocks stay for three of them"
 		}
 	}
-	m.marks.add(m.heap.Now(), r.Kind, text)
+	m.marks.addMark(m.heap.Now(), r.Kind, text)
 }
 
-// relieve marks memory that went back for other programs. Where they lack it for long, the last mark is extended.
-func (m *marks) relieve(time uint64, r wire.Relief) {
+// addRelief marks memory that went back for other programs. Where they lack it for long, the last mark is extended.
+func (m *marks) addRelief(time uint64, r wire.Relief) {
 	if m.relief.Given == 0 || (m.relief.Why == wire.ReliefAsked) != (r.Why == wire.ReliefAsked) {
-		m.add(time, wire.KindLimit, "")
+		m.addMark(time, wire.KindLimit, "")
 		m.relief = wire.Relief{Why: r.Why}
 	}
 	m.relief.Given += r.Given
@@ -331,7 +331,7 @@ func (m *marks) addLost(time, events uint64) {
 		return
 	}
 	if m.lost == 0 {
-		m.add(time, wire.KindLost, "")
+		m.addMark(time, wire.KindLost, "")
 	}
 	m.lost += events
 	last := &m.list[len(m.list)-1]

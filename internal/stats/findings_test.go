@@ -122,7 +122,7 @@ func TestFindingsAreBounded(t *testing.T) {
 	if got := s.Snapshot().Findings; &got[0] != &snapshot.Findings[0] {
 		t.Error("nothing changed, and the findings were copied all the same")
 	}
-	if allocations := testing.AllocsPerRun(100, func() { s.findings.show(s.sites.untagged, false) }); allocations != 0 {
+	if allocations := testing.AllocsPerRun(100, func() { s.findings.listFindings(s.sites.untagged, false) }); allocations != 0 {
 		t.Errorf("%g allocations for findings that did not change", allocations)
 	}
 }
@@ -184,8 +184,8 @@ func TestCertainty(t *testing.T) {
 	for kind := wire.DiagUnknownMemory; kind <= wire.DiagStaleArgument; kind++ {
 		refused, accepted := Finding{Kind: kind, Status: -38}, Finding{Kind: kind}
 		want := kind != wire.DiagStaleArgument
-		if refused.Certain() != want || accepted.Certain() != (want && kind != wire.DiagUnknownMemory) {
-			t.Errorf("%s: certain %v when refused, %v when accepted", kind, refused.Certain(), accepted.Certain())
+		if refused.IsCertain() != want || accepted.IsCertain() != (want && kind != wire.DiagUnknownMemory) {
+			t.Errorf("%s: certain %v when refused, %v when accepted", kind, refused.IsCertain(), accepted.IsCertain())
 		}
 	}
 }

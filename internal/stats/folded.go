@@ -9,11 +9,11 @@ import (
 // FoldedNumber is the Number of the row for the processes that made room for others; no process has it.
 const FoldedNumber = math.MaxUint32
 
-// fold adds a process to the row of the folded ones.
-func (ps *processes) fold(p *process) {
+// foldProcess adds a process to the row of the folded ones.
+func (ps *processes) foldProcess(p *process) {
 	p.shown.Machine = nil
-	ps.folded.fold(&p.shown)
-	ps.unified = ps.unified || p.devices.unified()
+	ps.folded.addFolded(&p.shown)
+	ps.unified = ps.unified || p.devices.hasUnifiedMemory()
 	p.folded, p.accounts, p.devices = true, nil, devices{}
 }
 
@@ -22,18 +22,18 @@ func (ps *processes) dropFolded() {
 	ps.list = slices.DeleteFunc(ps.list, func(p *process) bool { return p.folded })
 }
 
-// fold adds a process to a row.
-func (r *Process) fold(p *Process) {
+// addFolded adds a process to a row.
+func (r *Process) addFolded(p *Process) {
 	t, add := r.Totals, &p.Totals
 	if r.Folded == 0 {
 		*r = Process{Number: FoldedNumber, Started: p.Started, State: Exited, Status: -1, Policy: p.Policy, Killed: true}
 	}
-	for i, n := range add.counts() {
-		*t.counts()[i] += *n
+	for i, n := range add.countFields() {
+		*t.countFields()[i] += *n
 	}
-	for i, n := range add.peaks() {
-		if *n > *t.peaks()[i] {
-			*t.peaks()[i] = *n
+	for i, n := range add.peakFields() {
+		if *n > *t.peakFields()[i] {
+			*t.peakFields()[i] = *n
 			switch n {
 			case &add.PeakInUse:
 				t.PeakInUseTime = add.PeakInUseTime
@@ -44,7 +44,7 @@ func (r *Process) fold(p *Process) {
 	}
 	for _, f := range add.FailedWith {
 		if f.Count > 0 {
-			t.failedWith(f.Status, f.Count)
+			t.countStatus(f.Status, f.Count)
 		}
 	}
 	t.Squares += add.Squares
@@ -53,11 +53,11 @@ func (r *Process) fold(p *Process) {
 	r.Folded++
 	r.Program = fmt.Sprintf("%d ended processes", r.Folded)
 	r.Started, r.Ended = min(r.Started, p.Started), max(r.Ended, p.Ended)
-	r.Killed = r.Killed && (add.LiveBuffers == 0 || p.Aborted())
+	r.Killed = r.Killed && (add.LiveBuffers == 0 || p.WasAborted())
 }
 
-// counts are the figures that add up over processes.
-func (t *Totals) counts() []*uint64 {
+// countFields are the figures that add up over processes.
+func (t *Totals) countFields() []*uint64 {
 	list := append(make([]*uint64, 0, 96),
 		&t.Hits, &t.SubBufferHits, &t.Misses, &t.SteadyHits, &t.SteadyRequests, &t.Creates, &t.Releases, &t.Failures, &t.Alternative, &t.Unpooled, &t.DriverCreates,
 		&t.DriverReleases, &t.DriverNS, &t.HitNS, &t.PoolNS, &t.Saved.NS, &t.Saved.Pool, &t.BytesRequested, &t.BytesAllocated, &t.Requested, &t.InUse,
@@ -73,16 +73,16 @@ func (t *Totals) counts() []*uint64 {
 	return list
 }
 
-// peaks returns the figures that fold by their maximum over processes. Neither percentiles nor plans are folded: percentiles of
+// peakFields returns the figures that fold by their maximum over processes. Neither percentiles nor plans are folded: percentiles of
 // several processes do not follow from those of each, and a plan belongs to one process.
-func (t *Totals) peaks() []*uint64 {
+func (t *Totals) peakFields() []*uint64 {
 	return []*uint64{
 		&t.PeakInUse, &t.PeakReserved, &t.PeakRequested, &t.PeakCached, &t.PeakIdle, &t.PeakCooling, &t.PeakSlabs, &t.LargestCached, &t.InFlight.Peak,
 	}
 }
 
-// fold joins the entries of folded processes that have the same call site and type.
-func (all *holdings) fold() {
+// joinFolded joins the entries of folded processes that have the same call site and type.
+func (all *holdings) joinFolded() {
 	type key struct {
 		site *site
 		kind ObjectType
@@ -94,10 +94,10 @@ func (all *holdings) fold() {
 		h := all.list[i]
 		places[i] = len(kept)
 		if h.owner == nil || h.owner.folded {
-			h.left, h.owner = h.leaked(), nil
-			k := key{h.site.final().site, h.kind}
+			h.left, h.owner = h.leakedCount(), nil
+			k := key{h.site.finalSite().site, h.kind}
 			if at, known := folded[k]; known {
-				kept[at].join(&h)
+				kept[at].joinEntry(&h)
 				continue
 			}
 			folded[k] = len(kept)
@@ -113,8 +113,8 @@ func (all *holdings) fold() {
 	all.list = kept
 }
 
-// join adds an entry of folded processes to another one.
-func (h *holding) join(more *holding) {
+// joinEntry adds an entry of folded processes to another one.
+func (h *holding) joinEntry(more *holding) {
 	if h.pairing != nil {
 		h.pairing.join(more.pairing)
 	}

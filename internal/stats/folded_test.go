@@ -95,7 +95,7 @@ func TestManyShortProcesses(t *testing.T) {
 	if x := shot.Transfers; x.OtherSites > 0 || len(x.Sites) != 1 || x.Sites[0].Calls != processes {
 		t.Errorf("transfers: %d other sites, %+v", x.OtherSites, x.Sites)
 	}
-	if shot.HeldAtExit() {
+	if shot.WasHeldAtExit() {
 		t.Error("processes that leaked are taken for killed ones")
 	}
 	s.process = 7 // folded
@@ -109,7 +109,7 @@ func TestManyShortProcesses(t *testing.T) {
 func TestFoldedTotals(t *testing.T) {
 	var total Totals
 	known := map[uint64]string{}
-	for _, n := range slices.Concat(total.counts(), total.peaks()) {
+	for _, n := range slices.Concat(total.countFields(), total.peakFields()) {
 		*n = uint64(len(known)) + 1
 		known[*n] = ""
 	}
@@ -128,8 +128,8 @@ func TestFoldedTotals(t *testing.T) {
 	b.Totals.FailedWith = [StatusesMax]StatusCount{{-61, 2}, {-5, 1}}
 	a.DeviceMemory, a.Totals.PeakReserved = 9, 5
 	b.DeviceMemory, b.Totals.PeakReserved = 7, 4
-	row.fold(&a)
-	row.fold(&b)
+	row.addFolded(&a)
+	row.addFolded(&b)
 	if row.DeviceMemory != 9 {
 		t.Errorf("device memory %d, want that of the process with the peak", row.DeviceMemory)
 	}

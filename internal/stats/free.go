@@ -47,7 +47,7 @@ type freeMemory struct {
 	reported ranges // of the free ranges in slabs
 	idle     uint64 // bytes of the cached blocks that were found idle
 	rooms    rooms
-	room     uint64 // of what is free in slabs, idle when Model.settle looked
+	room     uint64 // of what is free in slabs, idle when Model.settleIdle looked
 	left     *Tag   // the row of the slabs when the process left; nil: it has not left, or had no slabs
 }
 
@@ -62,8 +62,8 @@ func (f *freeMemory) reset(seed uint64) {
 	f.slabs.Reset(seed)
 }
 
-// add counts a cached block or a slab.
-func (f *freeMemory) add(b *heap.Block) {
+// addBlock counts a cached block or a slab.
+func (f *freeMemory) addBlock(b *heap.Block) {
 	switch b.State {
 	case heap.Slab:
 		f.slabs.Add(b.Size)
@@ -74,8 +74,8 @@ func (f *freeMemory) add(b *heap.Block) {
 	}
 }
 
-// remove takes a cached block or a slab off.
-func (f *freeMemory) remove(b *heap.Block) {
+// removeBlock takes a cached block or a slab off.
+func (f *freeMemory) removeBlock(b *heap.Block) {
 	switch b.State {
 	case heap.Slab:
 		f.slabs.Remove(b.Size)
@@ -86,16 +86,16 @@ func (f *freeMemory) remove(b *heap.Block) {
 	}
 }
 
-// grow notes that a slab, or the end of a sub-allocation, has made room.
-func (f *freeMemory) grow(b *heap.Block, now uint64, c *clock) {
-	f.rooms.grow(f.heap.Room-int64(b.Size), now, c.idleSince(now))
+// noteRoom notes that a slab, or the end of a sub-allocation, has made room.
+func (f *freeMemory) noteRoom(b *heap.Block, now uint64, c *clock) {
+	f.rooms.addRoom(f.heap.Room-int64(b.Size), now, c.idleSince(now))
 }
 
-// spread returns how free memory is divided. What the policy reported of its slabs may be a moment older than what is free
+// freeSpread returns how free memory is divided. What the policy reported of its slabs may be a moment older than what is free
 // now. If it has reported nothing yet, all that is free counts as one range.
-func (f *freeMemory) spread() spread {
+func (f *freeMemory) freeSpread() spread {
 	s := spread{largest: f.sizes.Largest(), squares: f.cached.Squares(), idle: f.idle}
-	free := heap.Amount(f.heap.Room)
+	free := heap.NonNegative(f.heap.Room)
 	if free == 0 || f.heap.Left { // a process that left keeps what it shows
 		return s
 	}
@@ -112,29 +112,29 @@ func (f *freeMemory) spread() spread {
 	return s
 }
 
-// keepSlabs keeps the row of the slabs before they go.
-func (f *freeMemory) keepSlabs() {
-	if t, ok := f.slabTag(); ok {
+// saveSlabRow keeps the row of the slabs before they go.
+func (f *freeMemory) saveSlabRow() {
+	if t, ok := f.slabRow(); ok {
 		f.left = &t
 	}
 }
 
-// slabTag returns the row of a process's slabs, false when it has none.
-func (f *freeMemory) slabTag() (Tag, bool) {
+// slabRow returns the row of a process's slabs, false when it has none.
+func (f *freeMemory) slabRow() (Tag, bool) {
 	if f.left != nil {
 		return *f.left, true
 	}
-	t := newSlabTag(&f.heap.Gauges, f.spread())
+	t := newSlabTag(&f.heap.Gauges, f.freeSpread())
 	listSizes(&f.slabs, &t.Free)
 	sortClasses(t.Free)
 	return t, len(t.Free) > 0 || t.Cached > 0
 }
 
-// spread returns how the free memory of all processes is divided: no free block serves another process.
-func (ps *processes) spread() spread {
+// freeSpread returns how the free memory of all processes is divided: no free block serves another process.
+func (ps *processes) freeSpread() spread {
 	var all spread
 	for _, p := range ps.list {
-		s := p.free.spread()
+		s := p.free.freeSpread()
 		all.largest = max(all.largest, s.largest)
 		all.ranges += s.ranges
 		all.squares += s.squares
@@ -144,8 +144,8 @@ func (ps *processes) spread() spread {
 	return all
 }
 
-// slabTag returns the row of all slabs, false when there are none. free says how free memory is divided.
-func (ps *processes) slabTag(free spread) (Tag, bool) {
+// slabRow returns the row of all slabs, false when there are none. free says how free memory is divided.
+func (ps *processes) slabRow(free spread) (Tag, bool) {
 	t := newSlabTag(&ps.heap.Gauges, free)
 	for _, p := range ps.list {
 		listSizes(&p.free.slabs, &t.Free)
@@ -157,7 +157,7 @@ func (ps *processes) slabTag(free spread) (Tag, bool) {
 
 func newSlabTag(g *heap.Gauges, free spread) Tag {
 	return Tag{
-		ID: slabsID, Name: callsite.Slabs, Slabs: true, Cached: heap.Amount(g.Room), Idle: free.room,
+		ID: slabsID, Name: callsite.Slabs, Slabs: true, Cached: heap.NonNegative(g.Room), Idle: free.room,
 		CachedCount: free.ranges, Free: []FreeClass{},
 	}
 }

@@ -22,13 +22,13 @@ type class struct {
 	count, cooling uint64
 }
 
-// pooled appends a free block to the free list of the call site that had it.
-func (cs *callSites) pooled(b *heap.Block) {
-	cs.append(b, cs.blocks[b.Place].site.final())
-	cs.enqueue(b, b.Freed)
+// addFree appends a free block to the free list of the call site that had it.
+func (cs *callSites) addFree(b *heap.Block) {
+	cs.appendFree(b, cs.blocks[b.Place].site.finalSite())
+	cs.enqueueCached(b, b.Freed)
 }
 
-func (cs *callSites) append(b *heap.Block, s *processSite) {
+func (cs *callSites) appendFree(b *heap.Block, s *processSite) {
 	at := s.classes.Get(b.Size)
 	if at < 0 {
 		var c *class
@@ -45,19 +45,19 @@ func (cs *callSites) append(b *heap.Block, s *processSite) {
 	}
 	c.last = b.Place
 	c.count++
-	s.stale()
-	weigh(b, s, c, 1, n.idle)
+	s.markStale()
+	changeGauges(b, s, c, 1, n.idle)
 }
 
-// unpooled takes a block out of its free list, for good.
-func (cs *callSites) unpooled(b *heap.Block) {
-	cs.remove(b)
-	cs.dequeue(b)
+// removeFree takes a block out of its free list, for good.
+func (cs *callSites) removeFree(b *heap.Block) {
+	cs.unlinkFree(b)
+	cs.dequeueCached(b)
 }
 
-func (cs *callSites) remove(b *heap.Block) {
+func (cs *callSites) unlinkFree(b *heap.Block) {
 	n := &cs.blocks[b.Place]
-	s, c := n.site.final(), cs.classes.At(n.class)
+	s, c := n.site.finalSite(), cs.classes.At(n.class)
 	if n.previous < 0 {
 		c.first = n.next
 	} else {
@@ -69,22 +69,22 @@ func (cs *callSites) remove(b *heap.Block) {
 		cs.blocks[n.next].previous = n.previous
 	}
 	c.count--
-	s.stale()
-	weigh(b, s, c, -1, n.idle)
+	s.markStale()
+	changeGauges(b, s, c, -1, n.idle)
 	if c.count == 0 {
 		s.classes.Remove(c.size)
 		cs.classes.Give(n.class)
 	}
 }
 
-// weigh adds a free block to the gauges of its call site, or takes it off.
-func weigh(b *heap.Block, s *processSite, c *class, sign int64, idle bool) {
+// changeGauges adds a free block to the gauges of its call site, or takes it off.
+func changeGauges(b *heap.Block, s *processSite, c *class, sign int64, idle bool) {
 	bytes := sign * int64(b.Size)
 	cools := b.State == heap.Cooling
 	if cools {
 		c.cooling += uint64(sign)
 	}
-	for f := range s.each {
+	for f := range s.eachFigures {
 		if cools {
 			f.cooling += bytes
 			continue
@@ -97,18 +97,18 @@ func weigh(b *heap.Block, s *processSite, c *class, sign int64, idle bool) {
 	}
 }
 
-// cooled notes a free block that is cached from now on.
-func (cs *callSites) cooled(b *heap.Block) {
+// noteCooled notes a free block that is cached from now on.
+func (cs *callSites) noteCooled(b *heap.Block) {
 	n := &cs.blocks[b.Place]
-	s, bytes := n.site.final(), int64(b.Size)
+	s, bytes := n.site.finalSite(), int64(b.Size)
 	cs.classes.At(n.class).cooling--
-	for f := range s.each {
+	for f := range s.eachFigures {
 		f.cooling -= bytes
 		f.cached += bytes
 		f.blocks++
 	}
-	s.stale()
-	cs.enqueue(b, cs.heap.Now())
+	s.markStale()
+	cs.enqueueCached(b, cs.heap.Now())
 }
 
 // mergeFree moves the free blocks of two call sites of a process into one list, in the order in which they were freed.
@@ -127,13 +127,13 @@ func (cs *callSites) mergeFree(from, to *processSite) {
 	})
 	for _, place := range places {
 		b := cs.heap.BlockAt(place)
-		cs.remove(b)
-		cs.append(b, to)
+		cs.unlinkFree(b)
+		cs.appendFree(b, to)
 	}
 }
 
-// stale notes that the free list has changed since it was shown.
-func (s *processSite) stale() { s.free, s.site.free = nil, nil }
+// markStale notes that the free list has changed since it was shown.
+func (s *processSite) markStale() { s.free, s.site.free = nil, nil }
 
 // freeClasses lists the free blocks of call sites by size, smallest first.
 func (cs *callSites) freeClasses(of []*processSite) []FreeClass {

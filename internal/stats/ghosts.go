@@ -38,10 +38,10 @@ type Ghost struct {
 }
 
 // HitRate returns hits / requests, 0 before the first.
-func (g *Ghost) HitRate() float64 { return rate(g.Hits, g.Requests) }
+func (g *Ghost) HitRate() float64 { return ratioOf(g.Hits, g.Requests) }
 
 // RecentHitRate returns the hit rate of the last ten seconds or so.
-func (g *Ghost) RecentHitRate() float64 { return rate(g.RecentHits, g.RecentRequests) }
+func (g *Ghost) RecentHitRate() float64 { return ratioOf(g.RecentHits, g.RecentRequests) }
 
 // Flags returns the flags that start a program under this configuration, as in "--policy slab --set max_part=1M".
 func (g *Ghost) Flags() string {
@@ -53,22 +53,22 @@ func (g *Ghost) Flags() string {
 	return strings.Join(words, " ")
 }
 
-// Whole reports whether the figures cover the whole run so far.
-func (g *Ghost) Whole() bool { return g.Since == 0 && g.Stopped == "" }
+// CoversRun reports whether the figures cover the whole run so far.
+func (g *Ghost) CoversRun() bool { return g.Since == 0 && g.Stopped == "" }
 
-// Compares reports whether the driver time is of the whole run so far, and follows from measured costs.
-func (g *Ghost) Compares() bool { return g.Whole() && !g.Assumed }
+// IsComparable reports whether the driver time is of the whole run so far, and follows from measured costs.
+func (g *Ghost) IsComparable() bool { return g.CoversRun() && !g.Assumed }
 
 // Leader returns the best ghost; nil: it does not compare, or there was no request.
 func (g *Ghosts) Leader() *Ghost {
-	if g == nil || len(g.Rows) == 0 || !g.Rows[0].Compares() || g.Rows[0].Requests == 0 {
+	if g == nil || len(g.Rows) == 0 || !g.Rows[0].IsComparable() || g.Rows[0].Requests == 0 {
 		return nil
 	}
 	return &g.Rows[0]
 }
 
-// Present returns the ghost of the configuration that the program runs under; nil: there is none.
-func (g *Ghosts) Present() *Ghost {
+// PresentGhost returns the ghost of the configuration that the program runs under; nil: there is none.
+func (g *Ghosts) PresentGhost() *Ghost {
 	if g == nil {
 		return nil
 	}
@@ -80,11 +80,11 @@ func (g *Ghosts) Present() *Ghost {
 	return nil
 }
 
-// Saving returns how many ns in the driver the leader would have saved against the present configuration, and which part of its
+// LeaderSaving returns how many ns in the driver the leader would have saved against the present configuration, and which part of its
 // time that is, 0…1. Both times are simulated. known is false if the two do not compare.
-func (g *Ghosts) Saving() (ns, part float64, known bool) {
-	leader, present := g.Leader(), g.Present()
-	if leader == nil || present == nil || !present.Compares() || present.DriverNS <= 0 {
+func (g *Ghosts) LeaderSaving() (ns, part float64, known bool) {
+	leader, present := g.Leader(), g.PresentGhost()
+	if leader == nil || present == nil || !present.IsComparable() || present.DriverNS <= 0 {
 		return 0, 0, false
 	}
 	ns = present.DriverNS - leader.DriverNS
@@ -98,9 +98,9 @@ const (
 	worthNS   = 1e6
 )
 
-// Worth reports whether the leader would have saved enough of a run of some ns to mention it.
-func (g *Ghosts) Worth(run uint64) bool {
-	ns, part, known := g.Saving()
+// IsWorthMention reports whether the leader would have saved enough of a run of some ns to mention it.
+func (g *Ghosts) IsWorthMention(run uint64) bool {
+	ns, part, known := g.LeaderSaving()
 	return known && part >= worthPart && ns >= max(worthNS, worthRun*float64(run))
 }
 
@@ -117,8 +117,8 @@ type Auto struct {
 // SetAutoSource sets the source of Snapshot.Auto. Call it before the first event.
 func (m *Model) SetAutoSource(auto func() *Auto) { m.auto = auto }
 
-// steered returns Snapshot.Auto. A recording does not say whether the user took over.
-func (m *Model) steered() *Auto {
+// autoState returns Snapshot.Auto. A recording does not say whether the user took over.
+func (m *Model) autoState() *Auto {
 	a := Auto{Steers: true}
 	switch {
 	case m.auto != nil:

@@ -18,8 +18,8 @@ type HeapMap struct {
 // MapCells is how many equal parts a slab has in its map.
 const MapCells = allocator.MapCells
 
-// Carves reports whether the present policy cuts slabs into sub-allocations.
-func (s *Snapshot) Carves() bool { return allocator.UsesSlabs(s.Policy) }
+// CarvesSlabs reports whether the present policy cuts slabs into sub-allocations.
+func (s *Snapshot) CarvesSlabs() bool { return allocator.UsesSlabs(s.Policy) }
 
 // MappedSlab is a slab of a process.
 type MappedSlab struct {

@@ -49,8 +49,8 @@ func (h *Histogram) Percentile(p float64) uint64 {
 // EnoughForP99 is how many values a sentence about their 99th percentile needs.
 const EnoughForP99 = 5
 
-// Spread says what n values show: one has no percentiles, and a few have a median only.
-func Spread(n uint64, p50, p99 string) string {
+// PercentilesText says what n values show: one has no percentiles, and a few have a median only.
+func PercentilesText(n uint64, p50, p99 string) string {
 	switch {
 	case n == 1:
 		return p50

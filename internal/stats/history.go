@@ -40,8 +40,8 @@ func (r *ring[T]) current() *T { return &r.slots[r.at] }
 // window counts what happened in the last second.
 type window struct{ ring[Rates] }
 
-// last sums the full slots. NS is less than a second in the first second of the run.
-func (w *window) last() Rates {
+// sumLast sums the full slots. NS is less than a second in the first second of the run.
+func (w *window) sumLast() Rates {
 	var sum Rates
 	for i := range uint64(ringSlots) {
 		if i == w.slot%ringSlots {
@@ -64,12 +64,12 @@ func (w *window) last() Rates {
 // pace is a window of one counter.
 type pace struct{ ring[uint32] }
 
-func (p *pace) add(slot uint64) {
+func (p *pace) countAt(slot uint64) {
 	p.advance(slot)
 	*p.current()++
 }
 
-func (p *pace) last(slot uint64) uint64 {
+func (p *pace) countLast(slot uint64) uint64 {
 	p.advance(slot)
 	var sum uint64
 	for i, count := range p.slots {
@@ -102,9 +102,9 @@ func (r *recent) beginSlot(slot, value uint64) {
 	}
 }
 
-func (r *recent) raise(value uint64) { *r.current() = max(*r.current(), value) }
+func (r *recent) raiseCurrent(value uint64) { *r.current() = max(*r.current(), value) }
 
-func (r *recent) most() uint64 { return slices.Max(r.slots[:]) }
+func (r *recent) highest() uint64 { return slices.Max(r.slots[:]) }
 
 // history keeps evenly spaced samples of a run. It starts with one sample per slot. Whenever it has too many samples, it
 // merges pairs and doubles the spacing. A sample in the list never changes, so snapshots share the list.
@@ -116,8 +116,8 @@ type history struct {
 	pending Sample // counts and the most in use since the last sample
 }
 
-// advance closes the samples that end at or before slot. gauges are the present values.
-func (h *history) advance(started, slot uint64, gauges Sample) {
+// closeSamples closes the samples that end at or before slot. gauges are the present values.
+func (h *history) closeSamples(started, slot uint64, gauges Sample) {
 	started, slot = started+h.born*slotNS, slot-h.born
 	if h.spacing == 0 {
 		h.spacing = 1
@@ -126,44 +126,44 @@ func (h *history) advance(started, slot uint64, gauges Sample) {
 		}
 	}
 	for slot/h.spacing > h.most {
-		h.halve()
+		h.mergePairs()
 	}
 	for n := uint64(len(h.samples)); n < slot/h.spacing; n++ {
 		s := gauges
 		s.Time = started + (n+1)*h.spacing*slotNS
-		s.add(&h.pending)
+		s.joinSample(&h.pending)
 		h.samples = append(h.samples, s)
 		h.pending = Sample{}
 	}
 }
 
-// halve merges pairs. An odd last sample is the beginning of one that is not complete.
-func (h *history) halve() {
+// mergePairs merges pairs. An odd last sample is the beginning of one that is not complete.
+func (h *history) mergePairs() {
 	n := len(h.samples)
 	if n%2 == 1 {
-		h.pending.add(&h.samples[n-1])
+		h.pending.joinSample(&h.samples[n-1])
 	}
 	halved := make([]Sample, n/2)
 	for i := range halved {
 		halved[i] = h.samples[2*i+1]
-		halved[i].add(&h.samples[2*i])
+		halved[i].joinSample(&h.samples[2*i])
 	}
 	h.samples = halved
 	h.spacing *= 2
 }
 
-// list returns the samples so far, which are immutable.
-func (h *history) list() []Sample { return h.samples[:len(h.samples):len(h.samples)] }
+// listSamples returns the samples so far, which are immutable.
+func (h *history) listSamples() []Sample { return h.samples[:len(h.samples):len(h.samples)] }
 
-// raise takes the gauges if more is in use than ever since the last sample.
-func (s *Sample) raise(a *account) {
-	if heap.Amount(a.InUse) > s.InUse {
-		s.InUse, s.Cached, s.Cooling = heap.Amount(a.InUse), a.Free(), heap.Amount(a.Cooling)
+// raiseGauges takes the gauges if more is in use than ever since the last sample.
+func (s *Sample) raiseGauges(a *account) {
+	if heap.NonNegative(a.InUse) > s.InUse {
+		s.InUse, s.Cached, s.Cooling = heap.NonNegative(a.InUse), a.FreeBytes(), heap.NonNegative(a.Cooling)
 	}
 }
 
-// add joins another sample: its counts, and its gauges if more was in use then.
-func (s *Sample) add(o *Sample) {
+// joinSample joins another sample: its counts, and its gauges if more was in use then.
+func (s *Sample) joinSample(o *Sample) {
 	s.Hits += o.Hits
 	s.Misses += o.Misses
 	s.Creates += o.Creates
@@ -184,7 +184,7 @@ type since struct {
 // nextInterval ends an interval and begins the next with the present gauges. Only creates raise what is in use, so the most is in use
 // at the beginning or right after a create.
 func (s *since) nextInterval(a *account, lost uint64) recording.Summary {
-	s.most.raise(a) // records that come late or in the wrong order may raise it, too
+	s.most.raiseGauges(a) // records that come late or in the wrong order may raise it, too
 	c := &a.counters
 	now := recording.Summary{
 		InUse: s.most.InUse, Cached: s.most.Cached, Cooling: s.most.Cooling,
@@ -196,6 +196,6 @@ func (s *since) nextInterval(a *account, lost uint64) recording.Summary {
 	i.Creates -= b.Creates
 	i.Releases -= b.Releases
 	i.Lost -= b.Lost
-	s.before, s.most = now, Sample{InUse: heap.Amount(a.InUse), Cached: a.Free(), Cooling: heap.Amount(a.Cooling)}
+	s.before, s.most = now, Sample{InUse: heap.NonNegative(a.InUse), Cached: a.FreeBytes(), Cooling: heap.NonNegative(a.Cooling)}
 	return i
 }

@@ -14,12 +14,12 @@ func TestWindowKeepsTheLastFullSecond(t *testing.T) {
 		w.advance(slot)
 		w.current().Hits = slot
 	}
-	got := w.last()
+	got := w.sumLast()
 	if want := uint64(14+23) * 10 / 2; got.Hits != want || got.NS != 1_000_000_000 {
 		t.Errorf("last() = %+v, want %d hits in a second: slots 14 to 23", got, want)
 	}
 	w.advance(1 << 60)
-	if got := w.last(); got.Hits != 0 {
+	if got := w.sumLast(); got.Hits != 0 {
 		t.Errorf("%d hits after a long silence", got.Hits)
 	}
 }
@@ -28,19 +28,19 @@ func TestWindowOfAYoungRun(t *testing.T) {
 	var w window
 	w.current().Creates = 3
 	w.advance(2)
-	if got := w.last(); got.Creates != 3 || got.NS != 2*slotNS {
+	if got := w.sumLast(); got.Creates != 3 || got.NS != 2*slotNS {
 		t.Errorf("last() = %+v, want 3 creates in 0.2 s", got)
 	}
 }
 
 func TestPace(t *testing.T) {
 	var p pace
-	p.add(3)
-	p.add(3)
-	p.add(12)
+	p.countAt(3)
+	p.countAt(3)
+	p.countAt(12)
 	for slot, want := range map[uint64]uint64{12: 2, 13: 3, 14: 1, 22: 1, 23: 0} {
 		q := p
-		if got := q.last(slot); got != want {
+		if got := q.countLast(slot); got != want {
 			t.Errorf("last(%d) = %d, want %d", slot, got, want)
 		}
 	}
@@ -50,24 +50,24 @@ func TestTrendPoints(t *testing.T) {
 	w := trend{kept: true, born: 5, second: 5}
 	w.advance(7, 10)
 	w.advance(8, 20)
-	if got := w.shown().Points(); !slices.Equal(got, []uint64{10, 10, 20}) {
+	if got := w.toTrend().Points(); !slices.Equal(got, []uint64{10, 10, 20}) {
 		t.Errorf("list() = %v, want [10 10 20]", got)
 	}
-	w.raise(50)
-	w.raise(40)
-	if got := w.held(); got != 50 {
+	w.raiseCurrent(50)
+	w.raiseCurrent(40)
+	if got := w.recentMost(); got != 50 {
 		t.Errorf("held() = %d, want 50", got)
 	}
 	w.advance(9, 5)
-	if got := w.shown().Points(); !slices.Equal(got, []uint64{10, 10, 20, 50}) || w.held() != 50 {
-		t.Errorf("list() = %v, want the most of each second; held() = %d", got, w.held())
+	if got := w.toTrend().Points(); !slices.Equal(got, []uint64{10, 10, 20, 50}) || w.recentMost() != 50 {
+		t.Errorf("list() = %v, want the most of each second; held() = %d", got, w.recentMost())
 	}
 	w.advance(10, 5)
-	if got := w.held(); got != 5 {
+	if got := w.recentMost(); got != 5 {
 		t.Errorf("held() = %d after a second, want 5", got)
 	}
 	w.advance(1000, 30)
-	if got := w.shown().Points(); len(got) != trendPoints || slices.Min(got) != 30 {
+	if got := w.toTrend().Points(); len(got) != trendPoints || slices.Min(got) != 30 {
 		t.Errorf("after a long silence list() = %v, want 60 times 30", got)
 	}
 }
@@ -88,7 +88,7 @@ type plainTrend struct {
 }
 
 func (p *plainTrend) advance(second, value uint64) {
-	p.trend.raise(value)
+	p.trend.raiseCurrent(value)
 	for ; p.trend.second < second; p.trend.second++ {
 		p.points[p.trend.second], p.trend.most = p.trend.most, value
 	}
@@ -96,7 +96,7 @@ func (p *plainTrend) advance(second, value uint64) {
 
 func (p *plainTrend) list() []uint64 {
 	points := []uint64{}
-	for s := p.trend.second - p.trend.count(); s < p.trend.second; s++ {
+	for s := p.trend.second - p.trend.countPoints(); s < p.trend.second; s++ {
 		points = append(points, p.points[s])
 	}
 	return points
@@ -116,24 +116,24 @@ func TestTrendsAreExact(t *testing.T) {
 				value := uint64(random.IntN(3))
 				trends[i].advance(second, value)
 				plain[i].advance(second, value)
-				if got, want := trends[i].shown().Points(), plain[i].list(); !slices.Equal(got, want) || trends[i].most != plain[i].trend.most {
+				if got, want := trends[i].toTrend().Points(), plain[i].list(); !slices.Equal(got, want) || trends[i].most != plain[i].trend.most {
 					t.Fatalf("%v, want %v", got, want)
 				}
 			}
 		}
 		trends[0].advance(second, 1)
 		trends[1].advance(second, 1)
-		sent, _ := trends[0].shown().GobEncode()
+		sent, _ := trends[0].toTrend().GobEncode()
 		var got Trend
-		if err := got.GobDecode(sent); err != nil || !got.Equal(trends[0].shown()) || got.end != second {
-			t.Fatalf("%v came as %v: %v", trends[0].shown(), got, err)
+		if err := got.GobDecode(sent); err != nil || !got.Equal(trends[0].toTrend()) || got.end != second {
+			t.Fatalf("%v came as %v: %v", trends[0].toTrend(), got, err)
 		}
-		a, b := trends[0].shown().Points(), trends[1].shown().Points()
+		a, b := trends[0].toTrend().Points(), trends[1].toTrend().Points()
 		trends[0].merge(&trends[1])
-		for i, got := range slices.Backward(trends[0].shown().Points()) {
+		for i, got := range slices.Backward(trends[0].toTrend().Points()) {
 			want := uint64(0)
 			for _, list := range [2][]uint64{a, b} {
-				if n := len(list) - (int(trends[0].count()) - i); n >= 0 {
+				if n := len(list) - (int(trends[0].countPoints()) - i); n >= 0 {
 					want += list[n]
 				}
 			}
@@ -167,7 +167,7 @@ func TestHistoryDoublesItsSpacing(t *testing.T) {
 	var h history
 	const started = 1000
 	for slot := range uint64(5000) {
-		h.advance(started, slot, Sample{InUse: slot})
+		h.closeSamples(started, slot, Sample{InUse: slot})
 		h.pending.Hits++
 	}
 	if h.spacing != 16 || len(h.samples) != 4999/16 {
@@ -189,9 +189,9 @@ func TestHistoryDoublesItsSpacing(t *testing.T) {
 
 func TestHistoryAfterALongSilence(t *testing.T) {
 	var h history
-	h.advance(0, 3, Sample{})
+	h.closeSamples(0, 3, Sample{})
 	h.pending.Creates = 7
-	h.advance(0, 1<<40, Sample{InUse: 9})
+	h.closeSamples(0, 1<<40, Sample{InUse: 9})
 	if len(h.samples) > HistoryMax {
 		t.Errorf("%d samples", len(h.samples))
 	}

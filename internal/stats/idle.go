@@ -33,8 +33,8 @@ type age struct {
 
 func newAges() ages { return ages{first: -1, last: -1, young: -1} }
 
-// enqueue appends a block that is cached from a time on.
-func (cs *callSites) enqueue(b *heap.Block, since uint64) {
+// enqueueCached appends a block that is cached from a time on.
+func (cs *callSites) enqueueCached(b *heap.Block, since uint64) {
 	if b.State != heap.Cached {
 		return
 	}
@@ -51,8 +51,8 @@ func (cs *callSites) enqueue(b *heap.Block, since uint64) {
 	}
 }
 
-// dequeue takes out a block that is no longer cached, after its call site has given it up.
-func (cs *callSites) dequeue(b *heap.Block) {
+// dequeueCached takes out a block that is no longer cached, after its call site has given it up.
+func (cs *callSites) dequeueCached(b *heap.Block) {
 	a, n := &cs.ages, &cs.blocks[b.Place]
 	if !n.queued {
 		return
@@ -96,8 +96,8 @@ func (cs *callSites) settleIdle(before uint64) {
 			continue
 		}
 		n.idle = true
-		s := n.site.final()
-		for f := range s.each {
+		s := n.site.finalSite()
+		for f := range s.eachFigures {
 			f.idle += int64(b.Size)
 		}
 		if s.process != nil {
@@ -106,30 +106,30 @@ func (cs *callSites) settleIdle(before uint64) {
 	}
 }
 
-// settle finds what is idle at a time.
-func (m *Model) settle(now uint64) {
+// settleIdle finds what is idle at a time.
+func (m *Model) settleIdle(now uint64) {
 	m.sites.settleIdle(m.clock.idleSince(now))
 	for _, p := range m.processes.list {
 		if f := &p.free; !p.heap.Left {
-			f.room = f.rooms.least(p.idleSince(now, &m.clock), f.heap.Room)
-			p.changed = p.changed || f.spread().idle != p.shown.Totals.Idle
+			f.room = f.rooms.leastFree(p.idleSince(now, &m.clock), f.heap.Room)
+			p.changed = p.changed || f.freeSpread().idle != p.shown.Totals.Idle
 		}
 	}
 }
 
-// Idle returns what is idle at a time, if nothing happens until then, and counts as a look at it.
-func (m *Model) Idle(now uint64) uint64 {
+// IdleBytes returns what is idle at a time, if nothing happens until then, and counts as a look at it.
+func (m *Model) IdleBytes(now uint64) uint64 {
 	m.noteIdle(now)
-	return m.processes.spread().idle
+	return m.processes.freeSpread().idle
 }
 
 // noteIdle notes peaks of what is idle when a slot begins, whenever a snapshot is made, and at each step of a report's timeline.
 func (m *Model) noteIdle(now uint64) {
-	m.settle(now)
+	m.settleIdle(now)
 	for _, p := range m.processes.list {
-		raise(&p.own().counters.PeakIdle, int64(p.free.spread().idle))
+		raisePeak(&p.ownAccount().counters.PeakIdle, int64(p.free.freeSpread().idle))
 	}
-	raise(&m.totals.run.counters.PeakIdle, int64(m.processes.spread().idle))
+	raisePeak(&m.totals.run.counters.PeakIdle, int64(m.processes.freeSpread().idle))
 }
 
 // idleSince returns since when more is idle than half of the peak, or longer; 0: less is.
@@ -165,16 +165,16 @@ type room struct {
 	bytes int64
 }
 
-// grow notes that more is free from now on. Beyond roomsMax, little that was free counts as longer than it was: nothing is idle then
+// addRoom notes that more is free from now on. Beyond roomsMax, little that was free counts as longer than it was: nothing is idle then
 // that was used.
-func (l *rooms) grow(was int64, now, since uint64) {
+func (l *rooms) addRoom(was int64, now, since uint64) {
 	n := len(l.list)
 	for n > 0 && l.list[n-1].bytes >= was {
 		n--
 	}
 	l.list = l.list[:n]
 	if n == roomsMax {
-		l.forget(since)
+		l.forgetBefore(since)
 	}
 	if len(l.list) == roomsMax {
 		for i := range roomsMax / 2 {
@@ -185,8 +185,8 @@ func (l *rooms) grow(was int64, now, since uint64) {
 	l.list = append(l.list, room{now, was})
 }
 
-// forget drops what was over by a time.
-func (l *rooms) forget(since uint64) {
+// forgetBefore drops what was over by a time.
+func (l *rooms) forgetBefore(since uint64) {
 	over := 0
 	for over < len(l.list) && l.list[over].until <= since {
 		over++
@@ -194,11 +194,11 @@ func (l *rooms) forget(since uint64) {
 	l.list = append(l.list[:0], l.list[over:]...)
 }
 
-// least returns the smallest number of free bytes at any time from since on. now is how many are free at the end.
-func (l *rooms) least(since uint64, now int64) uint64 {
-	l.forget(since)
+// leastFree returns the smallest number of free bytes at any time from since on. now is how many are free at the end.
+func (l *rooms) leastFree(since uint64, now int64) uint64 {
+	l.forgetBefore(since)
 	if len(l.list) > 0 {
 		now = min(now, l.list[0].bytes)
 	}
-	return heap.Amount(now)
+	return heap.NonNegative(now)
 }

@@ -58,7 +58,7 @@ const (
 	endedMax = 1 << 10 // queues; beyond, any of them is forgotten
 )
 
-func (w *waits) queue(number uint64) *waited {
+func (w *waits) queueOf(number uint64) *waited {
 	q := w.queues[number]
 	if q == nil {
 		if w.queues == nil {
@@ -78,15 +78,15 @@ func (w *waits) handleAwait(r *wire.Record) uint64 {
 		w.thread, w.time = r.Thread, r.Time
 		return w.noteEnded(end)
 	}
-	q := w.queue(a.Queue())
+	q := w.queueOf(a.Queue())
 	if len(q.after) < afterMax {
 		q.after = append(q.after, commandAfter{a.Time(), end})
 	}
 	return 0
 }
 
-// use takes a USE. A blocking write has no SYNC, as it may return once it has the bytes; drivers carry it out.
-func (w *waits) use(u wire.UseView) uint64 {
+// handleUse takes a USE. A blocking write has no SYNC, as it may return once it has the bytes; drivers carry it out.
+func (w *waits) handleUse(u wire.UseView) uint64 {
 	if u.Command() != wire.CommandWrite || u.Duration() == 0 {
 		return 0
 	}
@@ -116,7 +116,7 @@ func (w *waits) endQueue(queue uint64) uint64 {
 	if w.ended == nil {
 		w.ended = map[uint64]uint64{}
 	}
-	w.ended[queue] = w.queue(queue).done
+	w.ended[queue] = w.queueOf(queue).done
 	bytes := w.noteEnded(lastUse{queue, ^uint64(0)})
 	delete(w.queues, queue)
 	return bytes
@@ -132,7 +132,7 @@ func (w *waits) noteAllEnded(time uint64) (bytes uint64) {
 
 // noteEnded notes that a command has ended, and what its queue was given before.
 func (w *waits) noteEnded(of lastUse) uint64 {
-	q := w.queue(of.queue)
+	q := w.queueOf(of.queue)
 	if of.time <= q.done {
 		return 0
 	}
@@ -153,8 +153,8 @@ func (w *waits) noteEnded(of lastUse) uint64 {
 	return bytes
 }
 
-// notAwaited reports whether the program has not waited for a command.
-func (w *waits) notAwaited(of lastUse) bool {
+// isNotAwaited reports whether the program has not waited for a command.
+func (w *waits) isNotAwaited(of lastUse) bool {
 	if of.time <= w.all {
 		return false
 	}
@@ -162,9 +162,9 @@ func (w *waits) notAwaited(of lastUse) bool {
 	return of.time > w.ended[of.queue] && (q == nil || of.time > q.done)
 }
 
-// hold adds memory that a command uses.
-func (w *waits) hold(of lastUse, bytes uint64) {
-	q := w.queue(of.queue)
+// holdMemory adds memory that a command uses.
+func (w *waits) holdMemory(of lastUse, bytes uint64) {
+	q := w.queueOf(of.queue)
 	if n := len(q.held); n == heldMax {
 		q.held[n-1].until = max(q.held[n-1].until, of.time)
 		q.held[n-1].bytes += bytes
@@ -174,21 +174,21 @@ func (w *waits) hold(of lastUse, bytes uint64) {
 	q.held = slices.Insert(q.held, at, heldMemory{of.time, bytes})
 }
 
-// freed looks whether the program released the memory of an object before it waited for the commands that use it. Shared memory ends
+// noteFreed looks whether the program released the memory of an object before it waited for the commands that use it. Shared memory ends
 // at once, and memory of the program or of another API is none of the driver's.
-func (m *Model) freed(p *process, o *heap.Object, how heap.How) {
+func (m *Model) noteFreed(p *process, o *heap.Object, how heap.How) {
 	if how != heap.Released || m.options.TransfersOnly || m.totals.quiet || o.Memory >= wire.MemorySVM || o.Access&wire.UseHostPtr != 0 {
 		return
 	}
-	if of := (lastUse{o.Queue, o.Used}); o.Owns && m.totals.release.back && p.waits.notAwaited(of) {
-		p.waits.hold(of, o.Granted)
-		m.totals.heldInFlight(p, o.Granted)
-		m.sites.heldInFlight(o)
+	if of := (lastUse{o.Queue, o.Used}); o.Owns && m.totals.release.back && p.waits.isNotAwaited(of) {
+		p.waits.holdMemory(of, o.Granted)
+		m.totals.countHeldInFlight(p, o.Granted)
+		m.sites.countHeldInFlight(o)
 	}
 }
 
-// heldInFlight counts memory that went back to the driver too early.
-func (t *totals) heldInFlight(p *process, bytes uint64) {
+// countHeldInFlight counts memory that went back to the driver too early.
+func (t *totals) countHeldInFlight(p *process, bytes uint64) {
 	for _, a := range p.accounts {
 		f := &a.counters.InFlight
 		f.add(Early{1, bytes})
@@ -197,15 +197,15 @@ func (t *totals) heldInFlight(p *process, bytes uint64) {
 	}
 }
 
-// moved counts contents that a command needed on another device.
-func (t *totals) moved(p *process, bytes uint64) {
+// countMoved counts contents that a command needed on another device.
+func (t *totals) countMoved(p *process, bytes uint64) {
 	for _, a := range p.accounts {
 		a.counters.BetweenDevices += bytes
 	}
 }
 
-// ended counts bytes that commands no longer use.
-func (t *totals) ended(p *process, bytes uint64) {
+// countUseEnded counts bytes that commands no longer use.
+func (t *totals) countUseEnded(p *process, bytes uint64) {
 	if bytes == 0 {
 		return
 	}
@@ -214,14 +214,14 @@ func (t *totals) ended(p *process, bytes uint64) {
 	}
 }
 
-// leave takes what a process holds so off the run, when the memory of the process leaves.
-func (t *totals) leave(p *process) {
-	t.run.counters.InFlight.Now -= p.own().counters.InFlight.Now
+// removeProcess takes what a process holds so off the run, when the memory of the process leaves.
+func (t *totals) removeProcess(p *process) {
+	t.run.counters.InFlight.Now -= p.ownAccount().counters.InFlight.Now
 	p.waits = waits{}
 }
 
-func (cs *callSites) heldInFlight(o *heap.Object) {
-	for f := range cs.creator(o).each {
+func (cs *callSites) countHeldInFlight(o *heap.Object) {
+	for f := range cs.creatorOf(o).eachFigures {
 		f.early.add(Early{1, o.Granted})
 	}
 }

@@ -159,7 +159,7 @@ func TestInFlightLeaves(t *testing.T) {
 func TestInFlightIsBounded(t *testing.T) {
 	var w waits
 	for n := range uint64(heldMax + 10) {
-		w.hold(lastUse{1, n + 1}, 1)
+		w.holdMemory(lastUse{1, n + 1}, 1)
 	}
 	if got := w.noteEnded(lastUse{1, heldMax - 1}); got != heldMax-1 || len(w.queues[1].held) != 1 {
 		t.Errorf("%d bytes are over, %d entries", got, len(w.queues[1].held))

@@ -41,16 +41,16 @@ func (j *journal) awaitName(s *site, quiet bool) {
 	j.waiting = append(j.waiting, waiting{s, j.dropped + uint64(len(j.changes))})
 }
 
-// note adds a change, if a name is awaited.
-func (j *journal) note(s *processSite, bytes int64) {
+// noteChange adds a change, if a name is awaited.
+func (j *journal) noteChange(s *processSite, bytes int64) {
 	if len(j.waiting) > 0 {
-		j.add(change{s, bytes})
+		j.addChange(change{s, bytes})
 	}
 }
 
-func (j *journal) add(c change) {
+func (j *journal) addChange(c change) {
 	if len(j.changes) == journalMax {
-		j.shorten()
+		j.dropOlderHalf()
 	}
 	if len(j.waiting) > 0 {
 		j.changes = append(j.changes, c)
@@ -59,31 +59,31 @@ func (j *journal) add(c change) {
 
 // noteNamed notes that a site got its name, or was folded into another one.
 func (j *journal) noteNamed() {
-	for len(j.waiting) > 0 && j.waiting[0].site.settled() {
+	for len(j.waiting) > 0 && j.waiting[0].site.hasFinalName() {
 		j.waiting = j.waiting[1:]
 	}
 	if len(j.waiting) == 0 {
-		j.settle()
-		j.end()
+		j.replayChanges()
+		j.clearChanges()
 	}
 }
 
-// end forgets all changes, as no name is awaited. A long journal gives its memory back.
-func (j *journal) end() {
+// clearChanges forgets all changes, as no name is awaited. A long journal gives its memory back.
+func (j *journal) clearChanges() {
 	j.dropped += uint64(len(j.changes))
 	if j.changes = j.changes[:0]; cap(j.changes) > journalMax/16 {
 		j.changes = nil
 	}
 }
 
-// shorten makes room for half a journal. It no longer waits for names that would need the older half.
-func (j *journal) shorten() {
-	j.settle()
+// dropOlderHalf makes room for half a journal. It no longer waits for names that would need the older half.
+func (j *journal) dropOlderHalf() {
+	j.replayChanges()
 	for len(j.waiting) > 0 && j.waiting[0].born < j.dropped+journalMax/2 {
 		j.waiting = j.waiting[1:]
 	}
 	if len(j.waiting) == 0 {
-		j.end()
+		j.clearChanges()
 		return
 	}
 	for _, c := range j.changes[:journalMax/2] {
@@ -95,8 +95,8 @@ func (j *journal) shorten() {
 	j.dropped += journalMax / 2
 }
 
-// settle raises peaks to the peaks of sums: it replays the changes on the sites that the folded sites are part of now.
-func (j *journal) settle() {
+// replayChanges raises peaks to the peaks of sums: it replays the changes on the sites that the folded sites are part of now.
+func (j *journal) replayChanges() {
 	if !j.folded {
 		return
 	}
@@ -106,7 +106,7 @@ func (j *journal) settle() {
 		if c.site == nil {
 			continue
 		}
-		for f := range c.site.final().each {
+		for f := range c.site.finalSite().eachFigures {
 			if !f.touched {
 				f.touched, f.replayed = true, f.inUse
 				touched = append(touched, f)
@@ -116,7 +116,7 @@ func (j *journal) settle() {
 	}
 	raise := func() {
 		for _, f := range touched {
-			f.peak = max(f.peak, heap.Amount(f.replayed))
+			f.peak = max(f.peak, heap.NonNegative(f.replayed))
 		}
 	}
 	quiet := j.quiet
@@ -127,9 +127,9 @@ func (j *journal) settle() {
 			}
 			continue
 		}
-		for f := range c.site.final().each {
+		for f := range c.site.finalSite().eachFigures {
 			if f.replayed += c.bytes; !quiet {
-				f.peak = max(f.peak, heap.Amount(f.replayed))
+				f.peak = max(f.peak, heap.NonNegative(f.replayed))
 			}
 		}
 	}

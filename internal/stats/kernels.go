@@ -39,7 +39,7 @@ func (k *kernelShares) placeOf(p *process, kernel uint64) uint8 {
 	}
 	at, known := placed.places[kernel]
 	if !known {
-		at = k.place(cmp.Or(p.kernels.Name(kernel), "kernel unknown"))
+		at = k.placeOfName(cmp.Or(p.kernels.Name(kernel), "kernel unknown"))
 		if placed.places == nil || len(placed.places) == placedMax {
 			placed.places = map[uint64]uint8{}
 		}
@@ -49,7 +49,7 @@ func (k *kernelShares) placeOf(p *process, kernel uint64) uint8 {
 	return at
 }
 
-func (k *kernelShares) place(name string) uint8 {
+func (k *kernelShares) placeOfName(name string) uint8 {
 	at := slices.Index(k.names, name)
 	if at < 0 {
 		if len(k.names) == KernelsMax {
@@ -60,8 +60,8 @@ func (k *kernelShares) place(name string) uint8 {
 	return uint8(at + 1)
 }
 
-// use counts memory for a kernel at the first command that lets the kernel use it.
-func (k *kernelShares) use(p *process, u wire.UseView) {
+// countUse counts memory for a kernel at the first command that lets the kernel use it.
+func (k *kernelShares) countUse(p *process, u wire.UseView) {
 	if u.Command() != wire.CommandKernel {
 		return
 	}
@@ -72,34 +72,34 @@ func (k *kernelShares) use(p *process, u wire.UseView) {
 	if o == nil || !o.Owns {
 		return
 	}
-	at, users := k.placeOf(p, u.Kernel()), noteAt(&k.objects, o.Place)
+	at, users := k.placeOf(p, u.Kernel()), elementAt(&k.objects, o.Place)
 	if *users&(1<<at) != 0 {
 		return
 	}
 	*users |= 1 << at
 	s := &k.shares[at]
-	s.hold(int64(o.Granted), int64(o.Size), 1, k.clock.second)
-	s.create(o.Judged(), k.clock.slot)
+	s.changeHeld(int64(o.Granted), int64(o.Size), 1, k.clock.second)
+	s.countCreate(o.JudgedOutcome(), k.clock.slot)
 }
 
-// freed takes the memory of an object off.
-func (k *kernelShares) freed(o *heap.Object) {
+// removeObject takes the memory of an object off.
+func (k *kernelShares) removeObject(o *heap.Object) {
 	if int(o.Place) >= len(k.objects) {
 		return
 	}
 	for users := &k.objects[o.Place]; *users != 0; *users &= *users - 1 {
-		k.shares[bits.TrailingZeros64(*users)].hold(int64(o.Granted), int64(o.Size), -1, k.clock.second)
+		k.shares[bits.TrailingZeros64(*users)].changeHeld(int64(o.Granted), int64(o.Size), -1, k.clock.second)
 	}
 }
 
-// show returns the kernels in the order of their first use.
-func (k *kernelShares) show() []Named {
+// listKernels returns the kernels in the order of their first use.
+func (k *kernelShares) listKernels() []Named {
 	list := make([]Named, 0, len(k.names)+1)
 	for i, name := range k.names {
-		list = append(list, Named{name, k.shares[i+1].show(k.clock)})
+		list = append(list, Named{name, k.shares[i+1].toShare(k.clock)})
 	}
 	if k.shares[0] != (share{}) {
-		list = append(list, Named{others, k.shares[0].show(k.clock)})
+		list = append(list, Named{others, k.shares[0].toShare(k.clock)})
 	}
 	return list
 }

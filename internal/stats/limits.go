@@ -49,25 +49,25 @@ type Request struct {
 	Refused             string // why the target refused; empty: it did not
 }
 
-// Pending reports whether the target has still to answer.
-func (r *Request) Pending() bool { return r.Sequence != 0 && r.AnsweredAt == 0 }
+// IsPending reports whether the target has still to answer.
+func (r *Request) IsPending() bool { return r.Sequence != 0 && r.AnsweredAt == 0 }
 
-// Unanswered reports whether the target has had AnswerTime to answer, and has not.
-func (r *Request) Unanswered(now uint64) bool { return r.Pending() && now > r.AskedAt+AnswerTime }
+// IsUnanswered reports whether the target has had AnswerTime to answer, and has not.
+func (r *Request) IsUnanswered(now uint64) bool { return r.IsPending() && now > r.AskedAt+AnswerTime }
 
-// accept notes that the target obeyed a number: this request's, or that of a later one.
-func (r *Request) accept(sequence, time uint64) {
-	if r.Pending() && sequence >= r.Sequence {
+// noteAccepted notes that the target obeyed a number: this request's, or that of a later one.
+func (r *Request) noteAccepted(sequence, time uint64) {
+	if r.IsPending() && sequence >= r.Sequence {
 		r.AnsweredAt = time
 	}
 }
 
-// refuse notes the target's no, and reports whether it answers this request.
-func (r *Request) refuse(no *wire.Record) bool {
-	if !r.Pending() || no.AsLimit().Sequence() != r.Sequence {
+// noteRefused notes the target's no, and reports whether it answers this request.
+func (r *Request) noteRefused(no *wire.Record) bool {
+	if !r.IsPending() || no.AsLimit().Sequence() != r.Sequence {
 		return false
 	}
-	r.AnsweredAt, r.Refused = no.Time, cmp.Or(callsite.Clean(no.Payload), "refused")
+	r.AnsweredAt, r.Refused = no.Time, cmp.Or(callsite.CleanText(no.Payload), "refused")
 	return true
 }
 
@@ -94,13 +94,13 @@ func PolicyLimits(policy string, values map[string]string) []Limit {
 // DefaultLimits returns the limits of a policy with their defaults.
 func DefaultLimits(policy string) []Limit { return PolicyLimits(policy, nil) }
 
-// Words reports whether the limit takes words.
-func (l *Limit) Words() bool { return l.Kind == LimitSwitch || l.Kind == LimitChoice }
+// TakesWords reports whether the limit takes words.
+func (l *Limit) TakesWords() bool { return l.Kind == LimitSwitch || l.Kind == LimitChoice }
 
-// Number returns what a text means as a Value, false when it means nothing for this limit.
-func (l *Limit) Number(text string) (float64, bool) {
+// ParseValue returns what a text means as a Value, false when it means nothing for this limit.
+func (l *Limit) ParseValue(text string) (float64, bool) {
 	switch {
-	case l.Words():
+	case l.TakesWords():
 		at := slices.Index(l.Choices, text)
 		return float64(at), at >= 0
 	case l.Kind == LimitSizes:
@@ -115,12 +115,12 @@ func (l *Limit) Number(text string) (float64, bool) {
 	return value, err == nil && !math.IsNaN(value) && !math.IsInf(value, 0)
 }
 
-// TextOf writes a Value in the form that the target takes. Sizes cannot be written so: they are the Text.
-func (l *Limit) TextOf(value float64) string {
+// FormatValue writes a Value in the form that the target takes. Sizes cannot be written so: they are the Text.
+func (l *Limit) FormatValue(value float64) string {
 	switch {
 	case l.Kind == LimitSizes:
 		return l.Text
-	case l.Words():
+	case l.TakesWords():
 		if at := int(value); at >= 0 && at < len(l.Choices) {
 			return l.Choices[at]
 		}
@@ -131,7 +131,7 @@ func (l *Limit) TextOf(value float64) string {
 
 // Set gives the limit the value that a text means; a text that means nothing is ignored.
 func (l *Limit) Set(text string) bool {
-	value, ok := l.Number(text)
+	value, ok := l.ParseValue(text)
 	if ok {
 		l.Text, l.Value = text, value
 	}
@@ -149,46 +149,46 @@ func newLimits(list []Limit) limits {
 	return l
 }
 
-// find returns the place of a limit, -1 when it is not in the list.
-func (l *limits) find(name string) int {
+// indexOf returns the place of a limit, -1 when it is not in the list.
+func (l *limits) indexOf(name string) int {
 	return slices.IndexFunc(l.list, func(x Limit) bool { return x.Name == name })
 }
 
-// want notes that a change was sent with a sequence number. A limit that is not in the list, or a value that means
+// noteWanted notes that a change was sent with a sequence number. A limit that is not in the list, or a value that means
 // nothing for it, is ignored.
-func (l *limits) want(name, text string, sequence, now uint64) {
-	i := l.find(name)
+func (l *limits) noteWanted(name, text string, sequence, now uint64) {
+	i := l.indexOf(name)
 	if i < 0 {
 		return
 	}
-	if value, ok := l.list[i].Number(text); ok {
+	if value, ok := l.list[i].ParseValue(text); ok {
 		l.list[i].Wanted, l.list[i].Request = value, Request{Sequence: sequence, AskedAt: now}
 	}
 }
 
-// answer applies the target's word: what it acknowledges holds, and the change is done unless a later one for the
+// noteAnswer applies the target's word: what it acknowledges holds, and the change is done unless a later one for the
 // same limit is still on its way.
-func (l *limits) answer(r *wire.Record) {
+func (l *limits) noteAnswer(r *wire.Record) {
 	if r.AsLimit().Status() != 0 {
-		l.refuse(r)
+		l.noteRefused(r)
 		return
 	}
 	name, text := wire.ParseLimit(r.Payload)
-	i := l.find(string(name))
+	i := l.indexOf(string(name))
 	if i < 0 || !l.list[i].Set(string(text)) {
 		return
 	}
 	x := &l.list[i]
 	x.Refused = ""
-	x.accept(r.AsLimit().Sequence(), r.Time)
-	if !x.Pending() {
+	x.noteAccepted(r.AsLimit().Sequence(), r.Time)
+	if !x.IsPending() {
 		x.Wanted = x.Value
 	}
 }
 
-func (l *limits) refuse(r *wire.Record) {
+func (l *limits) noteRefused(r *wire.Record) {
 	for i := range l.list {
-		if x := &l.list[i]; x.Request.refuse(r) {
+		if x := &l.list[i]; x.Request.noteRefused(r) {
 			x.Wanted = x.Value
 		}
 	}
@@ -197,9 +197,9 @@ func (l *limits) refuse(r *wire.Record) {
 // MaxCachedBytes is the limit of cached bytes, of policies that have one.
 const MaxCachedBytes = "max_cached_bytes"
 
-// CachedMost returns how many bytes the policy keeps cached at most in each process: the lowest of max_cached_bytes,
+// MaxCachedBytes returns how many bytes the policy keeps cached at most in each process: the lowest of max_cached_bytes,
 // max_cached_fraction of the device's memory and that memory. It returns false when the policy has no such limit.
-func (s *Snapshot) CachedMost() (uint64, bool) {
+func (s *Snapshot) MaxCachedBytes() (uint64, bool) {
 	most, known := math.Inf(1), false
 	for i := range s.Limits {
 		switch l := &s.Limits[i]; {
@@ -235,19 +235,19 @@ type policies struct {
 	taken uint64 // number of the change that took place last
 }
 
-func (p *policies) show() PolicyChange {
+func (p *policies) showChange() PolicyChange {
 	c := p.PolicyChange
 	c.Former = slices.Clone(c.Former)
 	return c
 }
 
-func (p *policies) want(name string, sequence, now uint64) {
+func (p *policies) noteWanted(name string, sequence, now uint64) {
 	p.Wanted, p.Request = name, Request{Sequence: sequence, AskedAt: now}
 }
 
-// refuse applies the target's no.
-func (p *policies) refuse(r *wire.Record) {
-	if p.Request.refuse(r) {
+// noteRefused applies the target's no.
+func (p *policies) noteRefused(r *wire.Record) {
+	if p.Request.noteRefused(r) {
 		p.Wanted = ""
 	}
 }
@@ -257,15 +257,15 @@ func (m *Model) handleLimit(p *process, r *wire.Record) {
 	name, value := wire.ParseLimit(r.Payload)
 	switch {
 	case r.AsLimit().Status() != 0:
-		m.policies.refuse(r)
-		m.limits.answer(r)
+		m.policies.noteRefused(r)
+		m.limits.noteAnswer(r)
 	case string(name) == wire.PolicySetting:
 		m.switchPolicy(p, r, string(value))
 	case string(name) == wire.PlanSetting:
 		m.readPlan(p, value)
 	case string(name) == wire.RelieveSetting, string(name) == wire.PeriodSetting: // no limits
 	default:
-		m.limits.answer(r)
+		m.limits.noteAnswer(r)
 	}
 }
 
@@ -273,13 +273,13 @@ func (m *Model) handleLimit(p *process, r *wire.Record) {
 // is shown; its limits begin with what it says and their defaults.
 func (m *Model) switchPolicy(p *process, r *wire.Record, value string) {
 	word, settings := wire.ParsePolicy(value)
-	name := callsite.Clean([]byte(word))
+	name := callsite.CleanText([]byte(word))
 	if name == "" || len(name) > policyNameMax {
 		return
 	}
 	p.shown.Policy = name
 	c, number := &m.policies, r.AsLimit().Sequence()
-	if c.accept(number, r.Time); !c.Pending() {
+	if c.noteAccepted(number, r.Time); !c.IsPending() {
 		c.Wanted = ""
 	}
 	if name == m.options.Policy && number == c.taken {
@@ -299,7 +299,7 @@ func (m *Model) switchPolicy(p *process, r *wire.Record, value string) {
 	}
 	for setting := range strings.SplitSeq(settings, ",") {
 		limit, value, _ := strings.Cut(setting, "=")
-		if i := m.limits.find(limit); i >= 0 && m.limits.list[i].Set(value) {
+		if i := m.limits.indexOf(limit); i >= 0 && m.limits.list[i].Set(value) {
 			m.limits.list[i].Wanted = m.limits.list[i].Value
 		}
 	}

@@ -30,8 +30,8 @@ func (f *MachineFigure) DeviceName() string {
 	return fmt.Sprintf("%04x:%02x:%02x.%x", f.Device>>16, f.Device>>8&0xff, f.Device>>3&0x1f, f.Device&7)
 }
 
-// Word returns what screens call the source: RSS is what ps shows.
-func (f *MachineFigure) Word() string { return MachineWord(f.Source.String()) }
+// SourceWord returns what screens call the source: RSS is what ps shows.
+func (f *MachineFigure) SourceWord() string { return MachineWord(f.Source.String()) }
 
 // MachineWord returns what screens call a source, which is given by its key in JSON.
 func MachineWord(source string) string {
@@ -44,17 +44,17 @@ func MachineWord(source string) string {
 	return strings.ToUpper(source)
 }
 
-// Why says why the figure could not be read; empty: it was read.
-func (f *MachineFigure) Why() string {
+// WhyUnread says why the figure could not be read; empty: it was read.
+func (f *MachineFigure) WhyUnread() string {
 	if f.Unread == 0 {
 		return ""
 	}
 	return syscall.Errno(f.Unread).Error()
 }
 
-// OnDevice returns the memory of processes on devices that the kernel's driver reports or, without that, NVIDIA's library;
+// BytesOnDevice returns the memory of processes on devices that the kernel's driver reports or, without that, NVIDIA's library;
 // false if neither was read.
-func OnDevice(figures []MachineFigure) (bytes uint64, known bool) {
+func BytesOnDevice(figures []MachineFigure) (bytes uint64, known bool) {
 	for _, source := range []wire.Machine{wire.MachineDRM, wire.MachineNVML} {
 		for i := range figures {
 			if f := &figures[i]; f.Source == source && f.Since != 0 && f.Unread == 0 {
@@ -68,9 +68,9 @@ func OnDevice(figures []MachineFigure) (bytes uint64, known bool) {
 	return bytes, known
 }
 
-// reported returns the memory of processes on devices. If the machine does not report that, it returns their anonymous memory.
-func (m *machine) reported() uint64 {
-	bytes, known := OnDevice(m.figures)
+// reportedBytes returns the memory of processes on devices. If the machine does not report that, it returns their anonymous memory.
+func (m *machine) reportedBytes() uint64 {
+	bytes, known := BytesOnDevice(m.figures)
 	for i := 0; !known && i < len(m.figures); i++ {
 		if f := &m.figures[i]; f.Source == wire.MachineRSS {
 			bytes, known = f.Bytes, true
@@ -79,10 +79,10 @@ func (m *machine) reported() uint64 {
 	return bytes
 }
 
-// DriversOwn returns the memory of processes on devices beyond what is reserved; false if the machine does not report it.
-func DriversOwn(figures []MachineFigure, t *Totals) (uint64, bool) {
-	bytes, known := OnDevice(figures)
-	return bytes - min(bytes, t.Reserved()), known
+// DriversOwnBytes returns the memory of processes on devices beyond what is reserved; false if the machine does not report it.
+func DriversOwnBytes(figures []MachineFigure, t *Totals) (uint64, bool) {
+	bytes, known := BytesOnDevice(figures)
+	return bytes - min(bytes, t.ReservedBytes()), known
 }
 
 // machineMax bounds the figures of a process: there is one for each source and device.
@@ -92,8 +92,8 @@ const machineMax = 64
 // of the processes that have not left.
 type machine struct{ figures []MachineFigure }
 
-// figure returns the figure of a source and device. If there is none, it adds one; nil: there is no room.
-func (m *machine) figure(source wire.Machine, device uint64) *MachineFigure {
+// figureOf returns the figure of a source and device. If there is none, it adds one; nil: there is no room.
+func (m *machine) figureOf(source wire.Machine, device uint64) *MachineFigure {
 	for i := range m.figures {
 		if f := &m.figures[i]; f.Source == source && f.Device == device {
 			return f
@@ -106,18 +106,18 @@ func (m *machine) figure(source wire.Machine, device uint64) *MachineFigure {
 	return &m.figures[len(m.figures)-1]
 }
 
-// set notes the bytes at a time.
-func (f *MachineFigure) set(time, bytes uint64) {
+// noteBytes notes the bytes at a time.
+func (f *MachineFigure) noteBytes(time, bytes uint64) {
 	if f.Since == 0 {
 		f.Since, f.First = time, bytes
 	}
 	f.Bytes, f.Peak, f.Latest, f.Unread = bytes, max(f.Peak, bytes), time, 0
 }
 
-// report handles MACHINE. If a figure of a process, own, changes, that of all, m, changes by as much.
-func (m *machine) report(own *machine, v wire.MachineView) {
-	f := own.figure(v.Source(), v.Device())
-	all := m.figure(v.Source(), v.Device())
+// noteRecord handles MACHINE. If a figure of a process, own, changes, that of all, m, changes by as much.
+func (m *machine) noteRecord(own *machine, v wire.MachineView) {
+	f := own.figureOf(v.Source(), v.Device())
+	all := m.figureOf(v.Source(), v.Device())
 	if f == nil || all == nil {
 		return
 	}
@@ -126,22 +126,22 @@ func (m *machine) report(own *machine, v wire.MachineView) {
 		return
 	}
 	before := f.Bytes
-	f.set(v.Time(), v.Resident())
-	all.set(v.Time(), all.Bytes-min(before, all.Bytes)+f.Bytes)
+	f.noteBytes(v.Time(), v.Resident())
+	all.noteBytes(v.Time(), all.Bytes-min(before, all.Bytes)+f.Bytes)
 }
 
-// leave takes the figures of a process off the figures of all, m.
-func (m *machine) leave(own *machine) {
+// removeProcess takes the figures of a process off the figures of all, m.
+func (m *machine) removeProcess(own *machine) {
 	for i := range own.figures {
 		f := &own.figures[i]
-		if all := m.figure(f.Source, f.Device); all != nil {
+		if all := m.figureOf(f.Source, f.Device); all != nil {
 			all.Bytes -= min(all.Bytes, f.Bytes)
 		}
 	}
 }
 
-// list returns the figures for a snapshot, by source and device.
-func (m *machine) list() []MachineFigure {
+// listFigures returns the figures for a snapshot, by source and device.
+func (m *machine) listFigures() []MachineFigure {
 	list := slices.Clone(m.figures)
 	slices.SortFunc(list, func(a, b MachineFigure) int {
 		if a.Source != b.Source {

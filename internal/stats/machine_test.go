@@ -45,10 +45,10 @@ func TestMachine(t *testing.T) {
 	if diff := cmp.Diff(want, figures(snapshot.Processes[1].Machine)); diff != "" {
 		t.Errorf("the second process (-want +got):\n%s", diff)
 	}
-	if own, known := DriversOwn(snapshot.Machine, &snapshot.Totals); own != 107-64 || !known {
+	if own, known := DriversOwnBytes(snapshot.Machine, &snapshot.Totals); own != 107-64 || !known {
 		t.Errorf("the driver's own are %d, %v", own, known)
 	}
-	if own, known := DriversOwn(snapshot.Machine[:1], &snapshot.Totals); own != 0 || known {
+	if own, known := DriversOwnBytes(snapshot.Machine[:1], &snapshot.Totals); own != 0 || known {
 		t.Errorf("the driver's own are %d, %v, of RSS", own, known)
 	}
 }
@@ -70,11 +70,11 @@ func TestMachineUnread(t *testing.T) {
 	s.machine(wire.MachineDRM, 0, 100)
 	s.feed(wire.MachineFields{Source: wire.MachineDRM, Unread: int16(unix.EACCES)}.Event())
 	f := s.Snapshot().Machine[0]
-	if _, known := OnDevice(s.Snapshot().Machine); known || f.Bytes != 100 || f.Why() != "permission denied" {
-		t.Errorf("figure %+v: %q", f, f.Why())
+	if _, known := BytesOnDevice(s.Snapshot().Machine); known || f.Bytes != 100 || f.WhyUnread() != "permission denied" {
+		t.Errorf("figure %+v: %q", f, f.WhyUnread())
 	}
 	s.machine(wire.MachineDRM, 0, 90)
-	if bytes, known := OnDevice(s.Snapshot().Machine); bytes != 90 || !known {
+	if bytes, known := BytesOnDevice(s.Snapshot().Machine); bytes != 90 || !known {
 		t.Errorf("%d, %v once it was read again", bytes, known)
 	}
 }

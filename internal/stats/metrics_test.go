@@ -73,7 +73,7 @@ var metricsExamples = []func(*stream) string{
 		s.release(2, wire.OutcomeCooling)
 		t := s.Snapshot().Totals
 		return fmt.Sprintf("buffers of 100, 200 and 300 granted; the first released to the pool, the second still cooling"+
-			" → in use %d, cached %d, cooling %d, reserved %d", t.InUse, t.Cached, t.Cooling, t.Reserved())
+			" → in use %d, cached %d, cooling %d, reserved %d", t.InUse, t.Cached, t.Cooling, t.ReservedBytes())
 	},
 	func(s *stream) string {
 		s.slab(1, 1000)
@@ -194,10 +194,10 @@ var metricsExamples = []func(*stream) string{
 			s.machine(wire.MachineDRM, 0x400, 20)
 		}
 		snapshot := s.Snapshot()
-		all, _ := OnDevice(snapshot.Machine)
-		own, _ := DriversOwn(snapshot.Machine, &snapshot.Totals)
+		all, _ := BytesOnDevice(snapshot.Machine)
+		own, _ := DriversOwnBytes(snapshot.Machine, &snapshot.Totals)
 		return fmt.Sprintf("blocks of %d are in use; the kernel's driver reports 100 on one device and 20 on another, then 80 on the first → "+
-			"driver's own %d − %d = %d, peak of the first %d", snapshot.Totals.InUse, all, snapshot.Totals.Reserved(), own, snapshot.Machine[0].Peak)
+			"driver's own %d − %d = %d, peak of the first %d", snapshot.Totals.InUse, all, snapshot.Totals.ReservedBytes(), own, snapshot.Machine[0].Peak)
 	},
 	func(s *stream) string {
 		s.spill(wire.SpillFirst, 1, 100, 0)

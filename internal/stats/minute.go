@@ -8,8 +8,8 @@ type minute struct {
 	slot    uint64 // present
 }
 
-// advance closes the slots before slot. gauges are the present values, counts those of the slot that ends.
-func (m *minute) advance(started, slot uint64, gauges Sample, counts *Rates) {
+// closeSlots closes the slots before slot. gauges are the present values, counts those of the slot that ends.
+func (m *minute) closeSlots(started, slot uint64, gauges Sample, counts *Rates) {
 	if slot > m.slot+MinuteMax { // nothing happened for longer than a minute
 		m.slot, m.most, counts = slot-MinuteMax, Sample{}, &Rates{}
 	}
@@ -17,14 +17,14 @@ func (m *minute) advance(started, slot uint64, gauges Sample, counts *Rates) {
 		s := gauges
 		s.Time = started + (m.slot+1)*slotNS
 		s.Hits, s.Misses, s.Creates, s.DriverNS, s.Reasons = counts.Hits, counts.Misses, counts.Creates, counts.DriverNanos, counts.Reasons
-		s.add(&m.most)
-		m.append(s)
+		s.joinSample(&m.most)
+		m.appendSample(s)
 		m.most, counts = Sample{}, &Rates{}
 	}
 }
 
-// append makes room by copying the last minute.
-func (m *minute) append(s Sample) {
+// appendSample makes room by copying the last minute.
+func (m *minute) appendSample(s Sample) {
 	if len(m.samples) == cap(m.samples) {
 		kept := m.samples[max(0, len(m.samples)-MinuteMax):]
 		m.samples = append(make([]Sample, 0, 2*MinuteMax), kept...)
@@ -32,8 +32,8 @@ func (m *minute) append(s Sample) {
 	m.samples = append(m.samples, s)
 }
 
-// list returns the samples, which are immutable.
-func (m *minute) list() []Sample {
+// listSamples returns the samples, which are immutable.
+func (m *minute) listSamples() []Sample {
 	from := max(0, len(m.samples)-MinuteMax)
 	return m.samples[from:len(m.samples):len(m.samples)]
 }

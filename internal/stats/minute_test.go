@@ -38,8 +38,8 @@ func TestEachSlotHasItsMost(t *testing.T) {
 func TestMinuteIsShared(t *testing.T) {
 	var m minute
 	for slot := range uint64(5 * MinuteMax) {
-		m.advance(0, slot, Sample{InUse: slot}, &Rates{})
-		if got := m.list(); len(got) != int(min(slot, MinuteMax)) || slot > 0 && got[len(got)-1].InUse != slot {
+		m.closeSlots(0, slot, Sample{InUse: slot}, &Rates{})
+		if got := m.listSamples(); len(got) != int(min(slot, MinuteMax)) || slot > 0 && got[len(got)-1].InUse != slot {
 			t.Fatalf("slot %d: %d samples, the last of %d", slot, len(got), got[len(got)-1].InUse)
 		}
 	}

@@ -24,25 +24,25 @@ type misses struct {
 	count uint64
 }
 
-// created notes a new object, if it is a miss.
-func (m *misses) created(p *process, s *processSite, o *heap.Object) {
-	if o.Judged() != wire.OutcomeMiss || o.CarriedOver {
+// noteCreated notes a new object, if it is a miss.
+func (m *misses) noteCreated(p *process, s *processSite, o *heap.Object) {
+	if o.JudgedOutcome() != wire.OutcomeMiss || o.CarriedOver {
 		return
 	}
 	at := m.count % MissesMax
-	m.list[at] = Miss{Time: o.Started, Size: o.Size, Reason: wire.Miss(reason(uint8(o.Reason))), Process: p.shown.Number}
+	m.list[at] = Miss{Time: o.Started, Size: o.Size, Reason: wire.Miss(knownReason(uint8(o.Reason))), Process: p.shown.Number}
 	m.sites[at] = s
 	m.count++
 }
 
-// show returns the misses, the latest first.
-func (m *misses) show() []Miss {
+// listMisses returns the misses, the latest first.
+func (m *misses) listMisses() []Miss {
 	n := min(m.count, MissesMax)
 	list := make([]Miss, 0, n)
 	for i := range n {
 		at := (m.count - 1 - i) % MissesMax
 		miss := m.list[at]
-		miss.Tag = m.sites[at].final().site.title()
+		miss.Tag = m.sites[at].finalSite().site.siteTitle()
 		list = append(list, miss)
 	}
 	return list
@@ -72,8 +72,8 @@ func (c *reasonCounts) add(reason uint8, n uint64) {
 	}
 }
 
-// list returns the counts by reason.
-func (c *reasonCounts) list() (list [reasons]uint64) {
+// byReason returns the counts by reason.
+func (c *reasonCounts) byReason() (list [reasons]uint64) {
 	if c.each != nil {
 		return *c.each
 	}

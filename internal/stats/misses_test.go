@@ -72,8 +72,8 @@ func TestReasonCounts(t *testing.T) {
 			want[v/2] += n
 			sum += n
 		}
-		if c.list() != want || c.all != sum {
-			t.Fatalf("%d, %v, want %d, %v", c.all, c.list(), sum, want)
+		if c.byReason() != want || c.all != sum {
+			t.Fatalf("%d, %v, want %d, %v", c.all, c.byReason(), sum, want)
 		}
 	})
 }

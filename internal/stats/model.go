@@ -113,7 +113,7 @@ func New(o Options) *Model {
 	}
 	m.postMortems = postMortems{heap: m.heap, processes: &m.processes, apart: o.Apart, sites: &m.sites, spill: &m.spill, shares: &m.shares, marks: &m.marks}
 	if o.Started != 0 {
-		m.begin(o.Started)
+		m.beginClock(o.Started)
 	}
 	return m
 }
@@ -126,48 +126,48 @@ func (m *Model) Heap() *heap.Heap { return m.heap }
 func (m *Model) Apply(r *wire.Record) {
 	carriedOver := r.CarriedOver()
 	if !carriedOver && m.totals.quiet {
-		m.carriedAll()
+		m.endCarriedOver()
 	}
-	if r.Timed() || !m.clock.begun {
-		m.disorder(r)
-		m.advance(r.Time)
+	if r.IsTimed() || !m.clock.begun {
+		m.countDisorder(r)
+		m.advanceTo(r.Time)
 	}
 	m.events++
 	if r.Kind == wire.KindLost {
-		m.lose(r.Process, r.AsLost())
+		m.handleLost(r.Process, r.AsLost())
 		return
 	}
-	p := m.processes.process(r.Process)
+	p := m.processes.processOf(r.Process)
 	if p == nil {
 		m.heap.Unknown++
 		return
 	}
 	p.changed = true
 	if r.Kind == wire.KindMachine {
-		if !p.over() {
-			m.machine.report(&p.machine, r.AsMachine())
+		if !p.isOver() {
+			m.machine.noteRecord(&p.machine, r.AsMachine())
 		}
 		return
 	}
 	if carriedOver {
-		m.sites.carryOver()
-		m.totals.carryOver(p)
+		m.sites.beginCarriedOver()
+		m.totals.beginCarriedOver(p)
 	} else {
-		m.totals.event(p)
+		m.totals.countEvent(p)
 	}
-	m.count(p, r)
-	if m.measured.Following() || r.Kind == wire.KindLimit || r.Kind == wire.KindDiag {
-		m.measured.See(r, measure.Held{InUse: p.heap.InUse, Reserved: p.heap.Reserved()})
+	m.dispatchRecord(p, r)
+	if m.measured.IsFollowing() || r.Kind == wire.KindLimit || r.Kind == wire.KindDiag {
+		m.measured.TakeRecord(r, measure.Held{InUse: p.heap.InUse, Reserved: p.heap.ReservedBytes()})
 	}
 }
 
-// disorder counts creates and releases that come after records of a later time. The session puts events in order, but some are written
+// countDisorder counts creates and releases that come after records of a later time. The session puts events in order, but some are written
 // late, and those of a process before the session accepts it come after.
-func (m *Model) disorder(r *wire.Record) {
+func (m *Model) countDisorder(r *wire.Record) {
 	if r.Time+disorderNS < m.latest && (r.Kind == wire.KindCreate || r.Kind == wire.KindRelease) && !r.CarriedOver() {
 		m.disordered++
 	}
-	if r.Timed() {
+	if r.IsTimed() {
 		m.latest = max(m.latest, r.Time)
 	}
 }
@@ -175,94 +175,94 @@ func (m *Model) disorder(r *wire.Record) {
 // disorderNS is how much later a record may come.
 const disorderNS = 1_000_000
 
-// count gives a record to the observers that it concerns, and to the heap, whose changes the observers count as well.
-func (m *Model) count(p *process, r *wire.Record) {
+// dispatchRecord gives a record to the observers that it concerns, and to the heap, whose changes the observers count as well.
+func (m *Model) dispatchRecord(p *process, r *wire.Record) {
 	switch r.Kind {
 	case wire.KindCreate:
 		if c := r.AsCreate(); c.Outcome() == wire.OutcomeFailed && !c.CarriedOver() {
-			m.totals.failed(p, c)
-			m.postMortems.createFailed(p, c)
-			m.failedCalls.create(m, p, c)
+			m.totals.countFailed(p, c)
+			m.postMortems.noteFailedCreate(p, c)
+			m.failedCalls.countCreate(m, p, c)
 		} else if c.Memory() == wire.MemoryImage && !p.images {
 			m.failedCalls.noteImage(p)
 		}
 	case wire.KindTransfer:
-		m.transfers.sides.Note(r)
-		m.transfers.profiled(p, r.AsTransfer())
+		m.transfers.sides.NoteTransfer(r)
+		m.transfers.countProfiled(p, r.AsTransfer())
 		return
 	case wire.KindUse:
-		m.transfers.use(p, r)
-		m.pairs.use(p, r)
+		m.transfers.countUse(p, r)
+		m.pairs.handleUse(p, r)
 		if !m.options.TransfersOnly {
-			m.totals.use(p, r.AsUse())
-			m.kernels.use(p, r.AsUse())
-			m.totals.ended(p, p.waits.use(r.AsUse()))
+			m.totals.countUse(p, r.AsUse())
+			m.kernels.countUse(p, r.AsUse())
+			m.totals.countUseEnded(p, p.waits.handleUse(r.AsUse()))
 			if p.devicesOf.many {
-				m.totals.moved(p, m.transfers.countBetween(p, r.AsUse()))
+				m.totals.countMoved(p, m.transfers.countBetween(p, r.AsUse()))
 			}
 		}
 	case wire.KindSync:
-		m.totals.sync(p)
-		m.totals.ended(p, p.waits.handleSync(r))
+		m.totals.countSync(p)
+		m.totals.countUseEnded(p, p.waits.handleSync(r))
 	case wire.KindAwait:
-		m.totals.ended(p, p.waits.handleAwait(r))
+		m.totals.countUseEnded(p, p.waits.handleAwait(r))
 	case wire.KindEvict:
-		p.shortage.drain(r.AsEvict())
-		m.totals.evict(p, r.AsEvict())
+		p.shortage.noteDrained(r.AsEvict())
+		m.totals.countEvict(p, r.AsEvict())
 	case wire.KindSlab:
-		m.totals.slab(p, r.AsSlab())
+		m.totals.countSlab(p, r.AsSlab())
 	case wire.KindGauge:
 		p.free.reported = rangesOf(r.AsGauge())
 	case wire.KindRelease:
 		if r.AsRelease().References() > 0 {
-			m.pairs.close(p, References, r.AsRelease().Object())
+			m.pairs.noteClosed(p, References, r.AsRelease().Object())
 		}
 		m.totals.release = releaseOf(r.AsRelease())
 		m.heap.Apply(r)
 		m.totals.release = release{}
 		return
 	case wire.KindObject:
-		if !m.objects.count(p, r.AsObject()) {
+		if !m.objects.countObject(p, r.AsObject()) {
 			m.heap.Unknown++
 		}
 	case wire.KindRetain:
-		m.pairs.retain(p, r.AsRetain())
+		m.pairs.handleRetain(p, r.AsRetain())
 	case wire.KindCooled: // the heap knows what it means
 	case wire.KindSpill:
-		if !p.over() {
-			m.spill.moved(p, r.AsSpill())
+		if !p.isOver() {
+			m.spill.handleSpill(p, r.AsSpill())
 		}
 		return
 	default:
-		m.rare(p, r)
+		m.dispatchRare(p, r)
 	}
 	m.heap.Apply(r)
 }
 
-// carriedAll ends a run of records that were carried over.
-func (m *Model) carriedAll() {
+// endCarriedOver ends a run of records that were carried over.
+func (m *Model) endCarriedOver() {
 	if m.totals.quiet {
-		m.sites.carriedAll()
-		m.totals.carriedAll()
+		m.sites.endCarriedOver()
+		m.totals.endCarriedOver()
 	}
 }
 
-// rare gives records of the kinds that come a few times per run to the observers.
-func (m *Model) rare(p *process, r *wire.Record) {
+// dispatchRare gives records of the kinds that come a few times per run to the observers.
+func (m *Model) dispatchRare(p *process, r *wire.Record) {
 	switch r.Kind {
 	case wire.KindProcess:
-		p.introduce(r, max(m.heap.Now(), r.Time), m.options.App)
+		p.handleProcess(r, max(m.heap.Now(), r.Time), m.options.App)
 		if m.options.Program == "" {
 			m.options.Program, m.options.Arguments = p.shown.Program, p.shown.Arguments
 		}
 	case wire.KindTag:
-		m.sites.tag(p, r)
-		m.renamed()
+		m.sites.handleTag(p, r)
+		m.noteRenamed()
 	case wire.KindSite:
 		m.sites.nameTag(p, r.DefinedTag(), callsite.TagName(r), r.Payload)
-		m.renamed()
+		m.noteRenamed()
 	case wire.KindDevice:
-		m.processes.device.describe(p, r)
+		m.processes.device.noteDevice(p, r)
 	case wire.KindContext:
 		m.processes.device.noteContext(p, r.AsContext())
 	case wire.KindLimit:
@@ -271,49 +271,49 @@ func (m *Model) rare(p *process, r *wire.Record) {
 	case wire.KindKernel:
 		p.kernels.Add(r.AsKernel().Kernel(), r.Payload)
 	case wire.KindDiag:
-		m.diagnose(p, r)
+		m.handleDiag(p, r)
 	case wire.KindExit:
-		m.exit(p, r)
+		m.handleExit(p, r)
 	case wire.KindQueue:
 		p.devicesOf.noteQueue(r.AsQueue())
 		if q := r.AsQueue(); q.Life() == wire.LifeEnd {
-			m.totals.ended(p, p.waits.endQueue(q.Queue()))
+			m.totals.countUseEnded(p, p.waits.endQueue(q.Queue()))
 		}
 	default: // nothing shows threads and modules
 	}
 }
 
-// renamed notes that a call site may have got its name.
-func (m *Model) renamed() {
+// noteRenamed notes that a call site may have got its name.
+func (m *Model) noteRenamed() {
 	m.findings.shown, m.failedCalls.shown = nil, nil
 }
 
-// diagnose handles DIAG.
-func (m *Model) diagnose(p *process, r *wire.Record) {
+// handleDiag handles DIAG.
+func (m *Model) handleDiag(p *process, r *wire.Record) {
 	kind := r.AsDiag().Diag()
 	switch {
-	case kind.Finding():
+	case kind.IsFinding():
 		m.noteMistake(p, r)
 	case kind == wire.DiagOutOfMemory:
-		m.postMortems.commandFailed(p, r)
+		m.postMortems.noteFailedCommand(p, r)
 	case kind == wire.DiagPlace:
-		p.locate(r)
+		p.handlePlace(r)
 	case kind == wire.DiagCallFailed:
-		m.failedCalls.call(m, p, r)
-	case m.notices.note(r):
-		m.marks.add(m.heap.Now(), r.Kind, diagText(r))
+		m.failedCalls.countCall(m, p, r)
+	case m.notices.noteDiag(r):
+		m.marks.addMark(m.heap.Now(), r.Kind, diagText(r))
 	}
 }
 
-// lose handles LOST.
-func (m *Model) lose(process uint32, l wire.LostView) {
+// handleLost handles LOST.
+func (m *Model) handleLost(process uint32, l wire.LostView) {
 	m.totals.run.window.current().Events++
 	m.lost += l.Events()
 	m.lostUses += l.Uses()
 	m.marks.addLost(m.heap.Now(), l.Events())
 	if p := m.processes.lookup(process); p != nil {
 		p.lost += l.Events()
-		m.totals.ended(p, p.waits.noteAllEnded(m.heap.Now())) // a wait may be among them
+		m.totals.countUseEnded(p, p.waits.noteAllEnded(m.heap.Now())) // a wait may be among them
 	}
 }
 
@@ -326,48 +326,48 @@ type End struct {
 
 // ProcessEnded notes that the session saw a process end at a time in ns. A process that made no OpenCL call is ignored.
 func (m *Model) ProcessEnded(number uint32, end End, time uint64) {
-	m.advance(time)
+	m.advanceTo(time)
 	p := m.processes.lookup(number)
 	if p == nil {
 		return
 	}
 	known := p.ended
 	if end.Signal != 0 {
-		p.finish(Signaled, end.Signal, time)
+		p.noteEnd(Signaled, end.Signal, time)
 	} else {
-		p.finish(Exited, end.Status, time)
+		p.noteEnd(Exited, end.Status, time)
 	}
 	p.gone = true
-	m.postMortems.killed(p, end.OOMKillsNumber)
+	m.postMortems.noteKilled(p, end.OOMKillsNumber)
 	if !known {
-		m.marks.add(m.heap.Now(), wire.KindExit, exitText(&p.shown))
+		m.marks.addMark(m.heap.Now(), wire.KindExit, exitText(&p.shown))
 	}
 	m.heap.ProcessEnded(number)
 }
 
-// Asked notes which devices programs asked for before a context, in words.
-func (m *Model) Asked(answers []string) { m.asked = answers }
+// NoteDevicesAsked notes which devices programs asked for before a context, in words.
+func (m *Model) NoteDevicesAsked(answers []string) { m.asked = answers }
 
 // Finish notes when the program ended, or watching, in ns. The first call counts.
 func (m *Model) Finish(time uint64) { m.finished = cmp.Or(m.finished, time) }
 
-// LimitWanted notes that a change of a limit was sent to the target under a sequence number, with the value in the form that
+// NoteLimitWanted notes that a change of a limit was sent to the target under a sequence number, with the value in the form that
 // the target takes. The change stays pending until a LIMIT event answers that number or a later one.
-func (m *Model) LimitWanted(name, value string, sequence uint64) {
-	m.limits.want(name, value, sequence, m.heap.Now())
+func (m *Model) NoteLimitWanted(name, value string, sequence uint64) {
+	m.limits.noteWanted(name, value, sequence, m.heap.Now())
 }
 
-// PolicyWanted notes that a change of the policy was sent to the target under a sequence number. The change stays pending until a
+// NotePolicyWanted notes that a change of the policy was sent to the target under a sequence number. The change stays pending until a
 // LIMIT event answers that number or a later one.
-func (m *Model) PolicyWanted(name string, sequence uint64) {
-	m.policies.want(name, sequence, m.heap.Now())
+func (m *Model) NotePolicyWanted(name string, sequence uint64) {
+	m.policies.noteWanted(name, sequence, m.heap.Now())
 }
 
 // MarkObjects notes how many objects there are. Snapshots then say how many more there are. The last two notes are kept.
-func (m *Model) MarkObjects() { m.objects.mark() }
+func (m *Model) MarkObjects() { m.objects.markCounts() }
 
-// Holds returns how many objects of each type a process has now; nil when it is not known.
-func (m *Model) Holds(process uint32) *[ObjectTypes]int64 {
+// ObjectsHeld returns how many objects of each type a process has now; nil when it is not known.
+func (m *Model) ObjectsHeld(process uint32) *[ObjectTypes]int64 {
 	if p := m.processes.lookup(process); p != nil {
 		return &p.holds
 	}
@@ -392,27 +392,27 @@ type notices struct {
 // unseenMax bounds the libraries that are named.
 const unseenMax = 4
 
-// note takes a DIAG that is no finding. It reports whether the DIAG is worth a mark.
-func (n *notices) note(r *wire.Record) bool {
+// noteDiag takes a DIAG that is no finding. It reports whether the DIAG is worth a mark.
+func (n *notices) noteDiag(r *wire.Record) bool {
 	switch kind := r.AsDiag().Diag(); kind {
 	case wire.DiagWholeBlocks:
-		n.wholeBlocks = callsite.Clean(r.Payload)
+		n.wholeBlocks = callsite.CleanText(r.Payload)
 	case wire.DiagEager:
-		n.eager = cmp.Or(n.eager, callsite.Clean(r.Payload))
+		n.eager = cmp.Or(n.eager, callsite.CleanText(r.Payload))
 	case wire.DiagSpill:
-		n.spillFailed = cmp.Or(n.spillFailed, callsite.Clean(r.Payload))
+		n.spillFailed = cmp.Or(n.spillFailed, callsite.CleanText(r.Payload))
 	case wire.DiagHosted:
 		n.hosted.add(r.AsDiag().Bytes())
 		return n.hosted.Buffers == 1
 	case wire.DiagMeasure:
-		return !measure.Announced(r)
+		return !measure.IsAnnouncement(r)
 	case wire.DiagSecondLoader:
-		if name := callsite.Clean(r.Payload); len(n.unseen) < unseenMax && !slices.Contains(n.unseen, name) {
+		if name := callsite.CleanText(r.Payload); len(n.unseen) < unseenMax && !slices.Contains(n.unseen, name) {
 			n.unseen = append(slices.Clone(n.unseen), name) // snapshots share it
 		}
 	case wire.DiagTransparent, wire.DiagPanic:
 		if n.unpooled.Times++; n.unpooled.Times == 1 {
-			n.unpooled.Why = callsite.Clean(r.Payload)
+			n.unpooled.Why = callsite.CleanText(r.Payload)
 		}
 	default:
 	}
@@ -424,13 +424,13 @@ func diagText(r *wire.Record) string {
 	if len(r.Payload) == 0 {
 		return word
 	}
-	return word + ": " + callsite.Clean(r.Payload)
+	return word + ": " + callsite.CleanText(r.Payload)
 }
 
 func exitText(p *Process) string {
 	name := fmt.Sprintf("process %d", p.Number)
 	if p.PID != 0 {
-		name = fmt.Sprintf("%s (pid %d)", callsite.Base(p.Program), p.PID)
+		name = fmt.Sprintf("%s (pid %d)", callsite.BaseName(p.Program), p.PID)
 	}
 	switch {
 	case p.State == Signaled:

@@ -72,7 +72,7 @@ func (n *naive) apply(r *wire.Record) {
 		t.DriverReleases++
 		t.DriverNS += uint64(e.Cost)
 		t.PoolNS += uint64(e.Cost)
-		t.Evictions[reason(e.Reason)]++
+		t.Evictions[knownReason(e.Reason)]++
 	case wire.KindUse:
 		t.Uses++
 		n.use(owned{r.Process, r.Object}, e.Time)
@@ -238,7 +238,7 @@ func (n *naive) add(time uint64) {
 	if t.InUse > t.PeakInUse {
 		t.PeakInUse, t.PeakInUseTime = t.InUse, time
 	}
-	t.PeakReserved = max(t.PeakReserved, t.Reserved())
+	t.PeakReserved = max(t.PeakReserved, t.ReservedBytes())
 	t.PeakRequested, t.PeakCached, t.PeakCooling = max(t.PeakRequested, t.Requested), max(t.PeakCached, t.Cached), max(t.PeakCooling, t.Cooling)
 	t.PeakSlabs = max(t.PeakSlabs, t.Slabs)
 }

@@ -34,7 +34,7 @@ func TestCreatesCopy(t *testing.T) {
 		s.feed(wire.Event{Kind: wire.KindCreate, Object: uint64(object + 1), Link: uint64(object + 1), Size: 100, Granted: 128, Tag: 1, Access: access})
 	}
 	got := s.Snapshot().Transfers
-	if f := got.Directions[AtCreate]; f.Calls != 2 || f.Bytes != 200 || len(got.Sites) != 1 || got.Sites[0].What() != "at create" {
+	if f := got.Directions[AtCreate]; f.Calls != 2 || f.Bytes != 200 || len(got.Sites) != 1 || got.Sites[0].WhatText() != "at create" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -23,8 +23,8 @@ const (
 	ObjectTypes                = int(Acquisitions) + 1 // how many there are
 )
 
-// Paired reports whether the type is what one call opens and another closes, which Snapshot.Pairs counts.
-func (t ObjectType) Paired() bool { return t == Mappings || t == References || t == Acquisitions }
+// IsPaired reports whether the type is what one call opens and another closes, which Snapshot.Pairs counts.
+func (t ObjectType) IsPaired() bool { return t == Mappings || t == References || t == Acquisitions }
 
 // String returns the word for one.
 func (t ObjectType) String() string {
@@ -43,8 +43,8 @@ func (t ObjectType) String() string {
 	return wire.Held(t).String()
 }
 
-// Many returns the words for several.
-func (t ObjectType) Many() string {
+// PluralWords returns the words for several.
+func (t ObjectType) PluralWords() string {
 	if t == ImagesOfBuffers {
 		return "images of buffers"
 	}
@@ -52,7 +52,7 @@ func (t ObjectType) Many() string {
 }
 
 // Key returns the word that JSON uses.
-func (t ObjectType) Key() string { return units.Key(t.String()) }
+func (t ObjectType) Key() string { return units.JSONKey(t.String()) }
 
 // ObjectCount says how many objects of a type programs hold. What a process held when it ended counts as live.
 type ObjectCount struct {
@@ -102,7 +102,7 @@ type holding struct {
 	pairing           *Pairing // nil: the type is not Paired
 }
 
-func (h *holding) live() int64 { return int64(h.created - h.released) }
+func (h *holding) liveCount() int64 { return int64(h.created - h.released) }
 
 type holdingKey struct {
 	process, tag uint32
@@ -136,16 +136,16 @@ func (all *holdings) holdingOf(p *process, tag uint32, kind ObjectType) *holding
 	}
 	all.places[key] = len(all.list)
 	h := holding{site: all.sites.siteOf(p, tag), owner: p, kind: kind}
-	if kind.Paired() {
+	if kind.IsPaired() {
 		h.pairing = &Pairing{}
 	}
 	all.list = append(all.list, h)
 	return &all.list[len(all.list)-1]
 }
 
-// count takes an OBJECT. The counts in it only grow; records of several threads may come out of order. It returns false for a
+// countObject takes an OBJECT. The counts in it only grow; records of several threads may come out of order. It returns false for a
 // type that this version does not know.
-func (all *holdings) count(p *process, v wire.ObjectView) bool {
+func (all *holdings) countObject(p *process, v wire.ObjectView) bool {
 	if int(v.Held()) >= int(SubBuffers) {
 		return false
 	}
@@ -153,27 +153,27 @@ func (all *holdings) count(p *process, v wire.ObjectView) bool {
 	if h == nil {
 		return true
 	}
-	before := h.live()
+	before := h.liveCount()
 	h.created = max(h.created, v.Created())
 	h.untracked = max(h.untracked, v.Untracked())
 	h.released = min(max(h.released, v.Released()), h.created)
 	if v.CarriedOver() {
 		h.before = h.created
-		h.ago = [2]int64{h.live(), h.live()}
+		h.ago = [2]int64{h.liveCount(), h.liveCount()}
 	}
-	all.add(h, h.live()-before, max(h.live(), int64(min(v.Most(), h.created)))-h.live())
+	all.changeHeld(h, h.liveCount()-before, max(h.liveCount(), int64(min(v.Most(), h.created)))-h.liveCount())
 	return true
 }
 
-// add changes how many objects the owner of a holding has. above is how many more the owner had for a moment.
-func (all *holdings) add(h *holding, more, above int64) {
+// changeHeld changes how many objects the owner of a holding has. above is how many more the owner had for a moment.
+func (all *holdings) changeHeld(h *holding, more, above int64) {
 	all.live[h.kind] += more
 	h.owner.holds[h.kind] += more
-	all.peaks[h.kind] = max(all.peaks[h.kind], heap.Amount(all.live[h.kind]+above))
+	all.peaks[h.kind] = max(all.peaks[h.kind], heap.NonNegative(all.live[h.kind]+above))
 }
 
-// shared returns the type of an object that has no memory of its own.
-func shared(o *heap.Object) (kind ObjectType, is bool) {
+// sharedType returns the type of an object that has no memory of its own.
+func sharedType(o *heap.Object) (kind ObjectType, is bool) {
 	switch {
 	case o.Memory == wire.MemorySubBuffer:
 		return SubBuffers, true
@@ -185,7 +185,7 @@ func shared(o *heap.Object) (kind ObjectType, is bool) {
 
 // countShared counts a sub-buffer or an image of a buffer, or its release.
 func (all *holdings) countShared(p *process, o *heap.Object, released bool) {
-	kind, is := shared(o)
+	kind, is := sharedType(o)
 	if !is {
 		return
 	}
@@ -194,21 +194,21 @@ func (all *holdings) countShared(p *process, o *heap.Object, released bool) {
 	case h == nil:
 	case released:
 		h.released++
-		all.add(h, -1, 0)
+		all.changeHeld(h, -1, 0)
 	default:
 		h.created++
 		if o.CarriedOver {
 			h.before++
 		}
-		all.add(h, 1, 0)
+		all.changeHeld(h, 1, 0)
 	}
 }
 
-// mark notes how many objects there are: see Model.MarkObjects.
-func (all *holdings) mark() {
+// markCounts notes how many objects there are: see Model.MarkObjects.
+func (all *holdings) markCounts() {
 	for i := range all.list {
 		h := &all.list[i]
-		h.marked = [2]int64{h.marked[1], h.live()}
+		h.marked = [2]int64{h.marked[1], h.liveCount()}
 	}
 }
 
@@ -220,38 +220,38 @@ func (all *holdings) advance(second uint64) {
 	}
 	for i := range all.list {
 		h := &all.list[i]
-		h.ago = [2]int64{h.ago[1], h.live()}
+		h.ago = [2]int64{h.ago[1], h.liveCount()}
 		if half > all.half+1 { // nothing happened meanwhile
-			h.ago[0] = h.live()
+			h.ago[0] = h.liveCount()
 		}
 	}
 	all.half = half
 }
 
-// show returns the types that had objects, those that are Paired apart. The cost is proportional to call sites.
-func (all *holdings) show() (objects, pairs []ObjectCount) {
+// listObjects returns the types that had objects, those that are Paired apart. The cost is proportional to call sites.
+func (all *holdings) listObjects() (objects, pairs []ObjectCount) {
 	list := []ObjectCount{}
 	var places [ObjectTypes]map[*site]int // in Sites
 	for kind := range ObjectTypes {
 		places[kind] = map[*site]int{}
-		list = append(list, ObjectCount{Type: ObjectType(kind), Live: heap.Amount(all.live[kind]), Peak: all.peaks[kind]})
+		list = append(list, ObjectCount{Type: ObjectType(kind), Live: heap.NonNegative(all.live[kind]), Peak: all.peaks[kind]})
 	}
 	for i := range all.list {
 		h := &all.list[i]
-		c, s := &list[h.kind], h.site.final().site
+		c, s := &list[h.kind], h.site.finalSite().site
 		at, known := places[h.kind][s]
 		if !known {
 			at = len(c.Sites)
 			places[h.kind][s] = at
-			c.Sites = append(c.Sites, ObjectSite{Tag: s.title(), Stack: s.stack})
+			c.Sites = append(c.Sites, ObjectSite{Tag: s.siteTitle(), Stack: s.stack})
 		}
-		c.Sites[at].add(h)
+		c.Sites[at].addHolding(h)
 		c.Created += h.created - h.before
 		c.Untracked += h.untracked
-		c.Grown += h.live() - h.marked[0]
-		c.Lately += h.live() - h.marked[1]
-		c.Recent += h.live() - h.ago[0]
-		c.Leaked += h.leaked()
+		c.Grown += h.liveCount() - h.marked[0]
+		c.Lately += h.liveCount() - h.marked[1]
+		c.Recent += h.liveCount() - h.ago[0]
+		c.Leaked += h.leakedCount()
 	}
 	list = slices.DeleteFunc(list, func(c ObjectCount) bool { return len(c.Sites) == 0 })
 	for i := range list {
@@ -259,37 +259,37 @@ func (all *holdings) show() (objects, pairs []ObjectCount) {
 			return cmp.Or(cmp.Compare(b.Live, a.Live), cmp.Compare(b.Created, a.Created))
 		})
 	}
-	first := slices.IndexFunc(list, func(c ObjectCount) bool { return c.Type.Paired() })
+	first := slices.IndexFunc(list, func(c ObjectCount) bool { return c.Type.IsPaired() })
 	if first < 0 {
 		return list, nil
 	}
 	return list[:first:first], list[first:]
 }
 
-func (s *ObjectSite) add(h *holding) {
+func (s *ObjectSite) addHolding(h *holding) {
 	if h.pairing != nil {
 		s.Pairing.join(h.pairing)
 	}
-	live := heap.Amount(h.live())
+	live := heap.NonNegative(h.liveCount())
 	if h.owner != nil && live > s.Most.Live {
 		s.Most = Opener{h.owner.shown.Number, live}
 	}
 	s.Live += live
 	s.Created += h.created - h.before
-	s.Leaked += h.leaked()
-	s.Grown += h.live() - h.marked[0]
-	s.Recent += h.live() - h.ago[0]
+	s.Leaked += h.leakedCount()
+	s.Grown += h.liveCount() - h.marked[0]
+	s.Recent += h.liveCount() - h.ago[0]
 }
 
-// leaked returns how many objects the process left behind when it ended.
-func (h *holding) leaked() uint64 {
+// leakedCount returns how many objects the process left behind when it ended.
+func (h *holding) leakedCount() uint64 {
 	switch {
 	case h.owner == nil:
 		return h.left
-	case !h.owner.ended || h.owner.shown.Aborted():
+	case !h.owner.ended || h.owner.shown.WasAborted():
 		return 0
 	}
-	return heap.Amount(h.live())
+	return heap.NonNegative(h.liveCount())
 }
 
 // TypedSite is a call site with the type of its objects.

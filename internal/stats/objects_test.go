@@ -41,7 +41,7 @@ func TestObjectsCountSinceTheStart(t *testing.T) {
 	if shown.Unknown != 1 || len(shown.Tags) != 0 {
 		t.Errorf("%d unknown, and call sites of memory %+v", shown.Unknown, shown.Tags)
 	}
-	if held := s.Holds(1); held[Events] != 100 || s.Holds(9) != nil {
+	if held := s.ObjectsHeld(1); held[Events] != 100 || s.ObjectsHeld(9) != nil {
 		t.Errorf("the process holds %v", held)
 	}
 }
@@ -84,7 +84,7 @@ func TestObjectTypesHaveWords(t *testing.T) {
 		Events: {"event", "events", "event"}, ObjectType(wire.HeldCommandBuffer): {"command buffer", "command buffers", "command_buffer"},
 		SubBuffers: {"sub-buffer", "sub-buffers", "sub_buffer"}, ImagesOfBuffers: {"image of a buffer", "images of buffers", "image_of_a_buffer"},
 	} {
-		if got := [3]string{kind.String(), kind.Many(), kind.Key()}; got != want {
+		if got := [3]string{kind.String(), kind.PluralWords(), kind.Key()}; got != want {
 			t.Errorf("%d: %q, want %q", kind, got, want)
 		}
 	}

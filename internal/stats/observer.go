@@ -10,122 +10,122 @@ import (
 // for each of them and each event would take long.
 type observer struct{ *Model }
 
-// Allocated implements heap.Observer.
-func (m observer) Allocated(hp *heap.Process, o *heap.Object, b *heap.Block) {
+// ObjectAllocated implements heap.Observer.
+func (m observer) ObjectAllocated(hp *heap.Process, o *heap.Object, b *heap.Block) {
 	p := m.processes.stateOf(hp)
-	s := m.sites.created(p, o, b)
-	m.totals.created(p, o)
-	p.shortage.created(o)
-	m.misses.created(p, s, o)
-	m.shares.created(p, o, b)
+	s := m.sites.countCreated(p, o, b)
+	m.totals.countCreated(p, o)
+	p.shortage.noteCreated(o)
+	m.misses.noteCreated(p, s, o)
+	m.shares.countCreated(p, o, b)
 	m.transfers.created(p, o)
 	m.objects.countShared(p, o, false)
-	m.totals.held(p, o)
+	m.totals.raiseHeldPeaks(p, o)
 }
 
-// Released implements heap.Observer.
-func (m observer) Released(hp *heap.Process, o *heap.Object, how heap.How) {
+// ObjectReleased implements heap.Observer.
+func (m observer) ObjectReleased(hp *heap.Process, o *heap.Object, how heap.How) {
 	p := m.processes.stateOf(hp)
-	m.sites.released(o)
-	m.pairs.released(p, o, how)
+	m.sites.countReleased(o)
+	m.pairs.noteMemoryEnded(p, o, how)
 	if how == heap.Released || how == heap.Unknown {
 		m.objects.countShared(p, o, true)
 	}
-	m.totals.released(p, o, how)
+	m.totals.countReleased(p, o, how)
 	if e := m.totals.release.exposed; how == heap.Released && e != wire.ExposedNo && e != wire.ExposedCleared {
-		m.sites.expose(o)
+		m.sites.countExposed(o)
 	}
 }
 
-// Freed implements heap.Observer.
-func (m observer) Freed(hp *heap.Process, o *heap.Object, how heap.How) {
-	m.freed(m.processes.stateOf(hp), o, how)
+// MemoryFreed implements heap.Observer.
+func (m observer) MemoryFreed(hp *heap.Process, o *heap.Object, how heap.How) {
+	m.noteFreed(m.processes.stateOf(hp), o, how)
 	if !o.Owns {
 		return
 	}
-	m.shares.freed(o)
-	m.kernels.freed(o)
-	m.sites.freed(o)
-	m.totals.freed(m.processes.stateOf(hp), o, how)
+	m.shares.removeObject(o)
+	m.kernels.removeObject(o)
+	m.sites.removeObject(o)
+	m.totals.countFreed(m.processes.stateOf(hp), o, how)
 }
 
-// Pooled implements heap.Observer.
-func (m observer) Pooled(hp *heap.Process, b *heap.Block) {
+// BlockPooled implements heap.Observer.
+func (m observer) BlockPooled(hp *heap.Process, b *heap.Block) {
 	p := m.processes.stateOf(hp)
 	if b.State != heap.Slab {
-		m.sites.pooled(b)
-		m.shares.pooled(b, 1)
+		m.sites.addFree(b)
+		m.shares.changePooled(b, 1)
 	}
-	p.free.add(b)
-	m.totals.raise(p)
+	p.free.addBlock(b)
+	m.totals.raisePeaks(p)
 	if b.State == heap.Slab {
-		p.free.grow(b, m.heap.Now(), &m.clock)
+		p.free.noteRoom(b, m.heap.Now(), &m.clock)
 	}
 }
 
-// Unpooled implements heap.Observer.
-func (m observer) Unpooled(hp *heap.Process, b *heap.Block, _ heap.How) {
+// BlockUnpooled implements heap.Observer.
+func (m observer) BlockUnpooled(hp *heap.Process, b *heap.Block, _ heap.How) {
 	if b.State != heap.Slab {
-		m.sites.unpooled(b)
-		m.shares.pooled(b, -1)
+		m.sites.removeFree(b)
+		m.shares.changePooled(b, -1)
 	}
-	m.processes.stateOf(hp).free.remove(b)
+	m.processes.stateOf(hp).free.removeBlock(b)
 }
 
-// Cooled implements heap.Observer.
-func (m observer) Cooled(hp *heap.Process, b *heap.Block) {
+// BlockCooled implements heap.Observer.
+func (m observer) BlockCooled(hp *heap.Process, b *heap.Block) {
 	p := m.processes.stateOf(hp)
-	m.sites.cooled(b)
-	m.shares.cooled(b)
-	p.free.add(b)
-	m.totals.raise(p)
+	m.sites.noteCooled(b)
+	m.shares.noteCooled(b)
+	p.free.addBlock(b)
+	m.totals.raisePeaks(p)
 }
 
-// Gone implements heap.Observer: the bytes of a sub-allocation are free in its slab.
-func (m observer) Gone(hp *heap.Process, b *heap.Block) {
+// BlockGone implements heap.Observer: the bytes of a sub-allocation are free in its slab.
+func (m observer) BlockGone(hp *heap.Process, b *heap.Block) {
 	if b.SubAllocation {
 		p := m.processes.stateOf(hp)
-		p.free.grow(b, m.heap.Now(), &m.clock)
-		m.totals.raise(p)
+		p.free.noteRoom(b, m.heap.Now(), &m.clock)
+		m.totals.raisePeaks(p)
 	}
 }
 
-// Leaving implements heap.Observer: what the process is shown with stays.
-func (m observer) Leaving(hp *heap.Process) {
+// ProcessLeaving implements heap.Observer: what the process is shown with stays.
+func (m observer) ProcessLeaving(hp *heap.Process) {
 	p := m.processes.stateOf(hp)
-	m.settle(m.heap.Now())
-	m.totals.separate(p)
-	m.totals.leave(p)
-	p.kept.sites, p.kept.spread = m.sites.saveFigures(p), p.free.spread()
-	p.free.keepSlabs()
+	m.settleIdle(m.heap.Now())
+	m.totals.separateAccount(p)
+	m.totals.removeProcess(p)
+	p.kept.sites, p.kept.spread = m.sites.saveFigures(p), p.free.freeSpread()
+	p.free.saveSlabRow()
 }
 
-// Left implements heap.Observer.
-func (m observer) Left(hp *heap.Process) {
+// ProcessLeft implements heap.Observer.
+func (m observer) ProcessLeft(hp *heap.Process) {
 	p := m.processes.stateOf(hp)
-	m.machine.leave(&p.machine)
-	m.spill.end(&p.spill)
+	m.machine.removeProcess(&p.machine)
+	m.spill.removeProcess(&p.spill)
 	m.sites.restoreFigures(p, p.kept.sites)
 	p.kept.sites = nil
 	p.free.reset(m.processes.seed)
 	p.kernels, p.placed = callsite.Kernels{}, placedKernels{}
-	p.shown.DeviceMemory = m.processes.memoryOf(p)
-	p.shown.Totals = p.own().totals(p.kept.spread)
-	p.own().workings = &m.totals.spent
+	p.shown.DeviceMemory = m.processes.deviceMemoryOf(p)
+	p.shown.Totals = p.ownAccount().makeTotals(p.kept.spread)
+	p.ownAccount().workings = &m.totals.spent
 	p.changed = true
 }
 
-// Folded implements heap.Observer: the figures of processes that make room go into one row.
-func (m observer) Folded(list []*heap.Process) {
+// ProcessesFolded implements heap.Observer: the figures of processes that make room go into one row.
+func (m observer) ProcessesFolded(list []*heap.Process) {
 	folded := make([]*process, len(list))
 	for i, hp := range list {
 		p := m.processes.stateOf(hp)
 		folded[i] = p
-		m.spill.fold(p)
-		m.processes.fold(p)
+		m.spill.foldMoves(p)
+		m.processes.foldProcess(p)
 	}
 	m.sites.dropProcessSites(folded)
 	m.processes.dropFolded()
-	m.objects.fold()
-	m.transfers.compact()
+	m.objects.joinFolded()
+	m.transfers.joinFlows()
 }

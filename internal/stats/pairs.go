@@ -53,38 +53,38 @@ type pairSite struct {
 	pairing       *Pairing
 }
 
-// use handles the USE of a map, an unmap, an acquire or a release of memory of OpenGL.
-func (x *pairs) use(p *process, r *wire.Record) {
+// handleUse handles the USE of a map, an unmap, an acquire or a release of memory of OpenGL.
+func (x *pairs) handleUse(p *process, r *wire.Record) {
 	u := r.AsUse()
 	switch u.Command() {
 	case wire.CommandMap:
 		tag := u.Tag()
-		if more, known := x.sides.Of(r); known {
+		if more, known := x.sides.TransferOf(r); known {
 			tag = more.Site()
 		}
-		x.add(p, Mappings, u.Object(), pairSite{tag: tag, offset: u.Offset(), bytes: u.Bytes()}, !u.Scattered())
+		x.noteOpened(p, Mappings, u.Object(), pairSite{tag: tag, offset: u.Offset(), bytes: u.Bytes()}, !u.Scattered())
 	case wire.CommandUnmap:
-		x.close(p, Mappings, u.Object())
+		x.noteClosed(p, Mappings, u.Object())
 	case wire.CommandAcquire:
-		x.add(p, Acquisitions, u.Object(), pairSite{tag: u.Tag()}, true)
+		x.noteOpened(p, Acquisitions, u.Object(), pairSite{tag: u.Tag()}, true)
 	case wire.CommandRelease:
-		x.close(p, Acquisitions, u.Object())
+		x.noteClosed(p, Acquisitions, u.Object())
 	default:
 	}
 }
 
-func (x *pairs) retain(p *process, r wire.RetainView) {
+func (x *pairs) handleRetain(p *process, r wire.RetainView) {
 	if r.Status() == 0 {
 		tag := r.Site()
 		if tag == 0 {
 			tag = r.Tag()
 		}
-		x.add(p, References, r.Object(), pairSite{tag: tag, own: r.Site() != 0}, true)
+		x.noteOpened(p, References, r.Object(), pairSite{tag: tag, own: r.Site() != 0}, true)
 	}
 }
 
-// add notes that a call site opened an object. placed: its range is known.
-func (x *pairs) add(p *process, kind ObjectType, object uint64, s pairSite, placed bool) {
+// noteOpened notes that a call site opened an object. placed: its range is known.
+func (x *pairs) noteOpened(p *process, kind ObjectType, object uint64, s pairSite, placed bool) {
 	h := x.holdings.holdingOf(p, s.tag, kind)
 	if h == nil || p.heap.Object(object) == nil {
 		return
@@ -115,11 +115,11 @@ func (x *pairs) add(p *process, kind ObjectType, object uint64, s pairSite, plac
 	}
 	e.sites = append(slices.Delete(e.sites, at, at+1), o)
 	h.created++
-	x.holdings.add(h, 1, 0)
+	x.holdings.changeHeld(h, 1, 0)
 }
 
-// close notes that the program closed what it opened last of an object.
-func (x *pairs) close(p *process, kind ObjectType, object uint64) {
+// noteClosed notes that the program closed what it opened last of an object.
+func (x *pairs) noteClosed(p *process, kind ObjectType, object uint64) {
 	key := pairKey{p.shown.Number, kind, object}
 	e := x.open[key]
 	if e == nil {
@@ -132,7 +132,7 @@ func (x *pairs) close(p *process, kind ObjectType, object uint64) {
 	}
 	if h := x.holdings.holdingOf(p, o.tag, kind); h != nil {
 		h.released++
-		x.holdings.add(h, -1, 0)
+		x.holdings.changeHeld(h, -1, 0)
 	}
 	o.open--
 	o.same -= min(o.same, 1)
@@ -144,8 +144,8 @@ func (x *pairs) close(p *process, kind ObjectType, object uint64) {
 	}
 }
 
-// released notes that memory ended: what is open stays so.
-func (x *pairs) released(p *process, o *heap.Object, how heap.How) {
+// noteMemoryEnded notes that memory ended: what is open stays so.
+func (x *pairs) noteMemoryEnded(p *process, o *heap.Object, how heap.How) {
 	if len(x.open) == 0 {
 		return
 	}
@@ -166,8 +166,8 @@ func (x *pairs) released(p *process, o *heap.Object, how heap.How) {
 	}
 }
 
-// show adds what is open now to the call sites that are shown.
-func (x *pairs) show() (objects, pairs []ObjectCount) {
+// listPairs adds what is open now to the call sites that are shown.
+func (x *pairs) listPairs() (objects, pairs []ObjectCount) {
 	before := map[*Pairing]uint64{}
 	for _, e := range x.open {
 		for i := range e.sites {
@@ -178,7 +178,7 @@ func (x *pairs) show() (objects, pairs []ObjectCount) {
 			s.pairing.Deepest = max(s.pairing.Deepest, s.same)
 		}
 	}
-	objects, pairs = x.holdings.show()
+	objects, pairs = x.holdings.listObjects()
 	for p, deepest := range before {
 		p.Deepest = deepest
 	}

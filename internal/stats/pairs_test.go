@@ -67,7 +67,7 @@ func TestMappingsOfTwoSites(t *testing.T) {
 	if len(sites) != 2 || sites[0].Tag != "tag 5" || sites[0].Live != 3 || sites[1].Live != 0 || !sites[0].Guessed {
 		t.Errorf("%+v", sites)
 	}
-	if holds := s.Holds(1)[Mappings]; holds != 3 {
+	if holds := s.ObjectsHeld(1)[Mappings]; holds != 3 {
 		t.Errorf("the process holds %d mappings", holds)
 	}
 }

@@ -55,8 +55,8 @@ type failedAt struct {
 // placeWithin is in how many ns a command that lacked memory is recorded after its failure, whose record has the call site.
 const placeWithin = 1_000_000
 
-// place returns the call site of a command that lacked memory; nil: unknown.
-func (s *shortage) place(r *wire.Record, f *Finding) *processSite {
+// siteOfCommand returns the call site of a command that lacked memory; nil: unknown.
+func (s *shortage) siteOfCommand(r *wire.Record, f *Finding) *processSite {
 	last := s.failed
 	if last != nil && last.thread == r.Thread && last.function == f.Function && last.status == f.Status && r.Time-min(last.time, r.Time) < placeWithin {
 		return last.site
@@ -64,8 +64,8 @@ func (s *shortage) place(r *wire.Record, f *Finding) *processSite {
 	return nil
 }
 
-// created notes a create that worked.
-func (s *shortage) created(o *heap.Object) {
+// noteCreated notes a create that worked.
+func (s *shortage) noteCreated(o *heap.Object) {
 	if !o.Owns || o.CarriedOver {
 		return
 	}
@@ -75,15 +75,15 @@ func (s *shortage) created(o *heap.Object) {
 	}
 }
 
-// drain notes a block that went back to the driver because a call failed.
-func (s *shortage) drain(e wire.EvictView) {
+// noteDrained notes a block that went back to the driver because a call failed.
+func (s *shortage) noteDrained(e wire.EvictView) {
 	if e.Reason() == wire.EvictDrain {
 		s.drained.add(e.Bytes())
 	}
 }
 
-// OutOfMemory reports whether a create failed for lack of memory. clSVMAlloc returns no status: the shim makes one up.
-func OutOfMemory(c wire.CreateView, d Device) bool {
+// IsOutOfMemory reports whether a create failed for lack of memory. clSVMAlloc returns no status: the shim makes one up.
+func IsOutOfMemory(c wire.CreateView, d Device) bool {
 	switch int32(c.Status()) {
 	case wire.MemObjectAllocationFailure, wire.OutOfResources, wire.OutOfHostMemory:
 		return true
@@ -95,38 +95,38 @@ func OutOfMemory(c wire.CreateView, d Device) bool {
 	return false
 }
 
-// createFailed notes a failed create, if memory was short.
-func (pms *postMortems) createFailed(p *process, c wire.CreateView) {
-	d := p.devices.describedOf(c.Scope())
-	if !OutOfMemory(c, d) {
+// noteFailedCreate notes a failed create, if memory was short.
+func (pms *postMortems) noteFailedCreate(p *process, c wire.CreateView) {
+	d := p.devices.shownDeviceOf(c.Scope())
+	if !IsOutOfMemory(c, d) {
 		return
 	}
-	pms.failed(p, PostMortem{Call: "create of " + article(c.Memory()), Status: wire.Status(wire.CreateStatus(c)), Size: c.Requested(), Device: d}, c.Tag(), nil)
+	pms.addPicture(p, PostMortem{Call: "create of " + withArticle(c.Memory()), Status: wire.Status(wire.CreateStatus(c)), Size: c.Requested(), Device: d}, c.Tag(), nil)
 }
 
-func article(kind wire.Memory) string {
+func withArticle(kind wire.Memory) string {
 	switch kind {
 	case wire.MemoryBuffer, wire.MemorySubBuffer, wire.MemoryPipe:
-		return "a " + kind.Words()
+		return "a " + kind.SentenceWords()
 	case wire.MemoryImage:
-		return "an " + kind.Words()
+		return "an " + kind.SentenceWords()
 	}
-	return kind.Words() + " memory"
+	return kind.SentenceWords() + " memory"
 }
 
-// commandFailed notes a failed command.
-func (pms *postMortems) commandFailed(p *process, r *wire.Record) {
+// noteFailedCommand notes a failed command.
+func (pms *postMortems) noteFailedCommand(p *process, r *wire.Record) {
 	f := FindingOf(r, &p.kernels)
-	device := p.devices.describedOf(r.AsDiag().Scope())
+	device := p.devices.shownDeviceOf(r.AsDiag().Scope())
 	d := PostMortem{Call: f.Function, Command: true, Kernel: f.Kernel, Status: wire.Status(f.Status), Device: device, Given: f.Size}
 	if o := p.heap.Object(r.AsDiag().Object()); o != nil {
-		d.First = p.own().counters.Uses > 0 && o.Outcome != wire.OutcomeHit && p.heap.Untouched(o)
+		d.First = p.ownAccount().counters.Uses > 0 && o.Outcome != wire.OutcomeHit && p.heap.Untouched(o)
 	}
-	pms.failed(p, d, r.AsDiag().Tag(), p.shortage.place(r, &f))
+	pms.addPicture(p, d, r.AsDiag().Tag(), p.shortage.siteOfCommand(r, &f))
 }
 
-// failed takes a picture, unless the last one shows the same failure.
-func (pms *postMortems) failed(p *process, d PostMortem, tag uint32, at *processSite) {
+// addPicture takes a picture, unless the last one shows the same failure.
+func (pms *postMortems) addPicture(p *process, d PostMortem, tag uint32, at *processSite) {
 	p.shown.RanOut = true
 	if n := len(pms.list); n > 0 {
 		if last := pms.list[n-1]; n == PostMortemsMax || last.showsSame(p, &d) {
@@ -138,9 +138,9 @@ func (pms *postMortems) failed(p *process, d PostMortem, tag uint32, at *process
 	if tag != 0 {
 		pm.site = pms.sites.siteOf(p, tag)
 	}
-	pms.picture(p, pm)
-	pm.judge()
-	pms.marks.add(pm.Time, wire.KindDiag, d.Call+" failed with "+wire.StatusText(int32(d.Status)))
+	pms.fillPicture(p, pm)
+	pm.judgeVerdict()
+	pms.marks.addMark(pm.Time, wire.KindDiag, d.Call+" failed with "+wire.StatusText(int32(d.Status)))
 	pms.list = append(pms.list, pm)
 }
 
@@ -150,16 +150,16 @@ const killedStatus = 128 + int(syscall.SIGKILL)
 // noticedNS is how much later than it ended a session may notice that a process is gone, on a busy machine.
 const noticedNS = 1_000_000_000
 
-// killed takes a picture of a process that held memory when SIGKILL ended it: the kernel does so when memory is short.
-func (pms *postMortems) killed(p *process, kills uint64) {
+// noteKilled takes a picture of a process that held memory when SIGKILL ended it: the kernel does so when memory is short.
+func (pms *postMortems) noteKilled(p *process, kills uint64) {
 	seen := p.shown.State == Signaled && p.shown.Status == int(syscall.SIGKILL)
 	if p.shown.Orderly || !seen && p.shown.Status != killedStatus || p.heap.Live <= 0 {
 		return
 	}
 	pm := &postMortem{PostMortem: PostMortem{
-		Call: "SIGKILL", Command: true, Verdict: VerdictKilled, OOMKillsNumber: kills, Device: p.devices.describedOf(0),
+		Call: "SIGKILL", Command: true, Verdict: VerdictKilled, OOMKillsNumber: kills, Device: p.devices.shownDeviceOf(0),
 	}}
-	pms.picture(p, pm)
+	pms.fillPicture(p, pm)
 	if len(pms.list) == PostMortemsMax {
 		pms.list = pms.list[:PostMortemsMax-1]
 	}
@@ -168,34 +168,34 @@ func (pms *postMortems) killed(p *process, kills uint64) {
 
 // showsSame reports whether a picture is still right: the same failure, with about the same in use.
 func (m *postMortem) showsSame(p *process, d *PostMortem) bool {
-	now := heap.Amount(p.heap.InUse)
+	now := heap.NonNegative(p.heap.InUse)
 	most, least := max(now, m.InUse), min(now, m.InUse)
 	return m.Process == p.shown.Number && m.Status == d.Status && m.Command == d.Command && most-least <= most/4
 }
 
-// picture fills in the present state of memory.
-func (pms *postMortems) picture(p *process, pm *postMortem) {
+// fillPicture fills in the present state of memory.
+func (pms *postMortems) fillPicture(p *process, pm *postMortem) {
 	pm.Time, pm.Process, pm.PID, pm.Rank = pms.heap.Now(), p.shown.Number, p.shown.PID, p.shown.Rank
-	pm.name, pm.Devices = p.shown.Title(), pms.processes.devicesOf(p)
+	pm.name, pm.Devices = p.shown.Title(), pms.processes.countDevicesOf(p)
 	pm.Age = pm.Time - min(p.shown.Started, pm.Time)
 	g := p.heap.Gauges
-	pm.InUse, pm.Requested = heap.Amount(g.InUse), heap.Amount(g.Requested)
-	pm.Cached, pm.Cooling, pm.SlabFree = heap.Amount(g.Cached), heap.Amount(g.Cooling), heap.Amount(g.Room)
-	pm.Buffers, pm.Noun = heap.Amount(p.heap.Live), Noun(pms.shares.byKind(), true)
+	pm.InUse, pm.Requested = heap.NonNegative(g.InUse), heap.NonNegative(g.Requested)
+	pm.Cached, pm.Cooling, pm.SlabFree = heap.NonNegative(g.Cached), heap.NonNegative(g.Cooling), heap.NonNegative(g.Room)
+	pm.Buffers, pm.Noun = heap.NonNegative(p.heap.Live), Noun(pms.shares.listByKind(), true)
 	pm.Others = pms.usedByOthers(p)
 	if pm.Spilling = pms.spill.PeakResident > 0; pm.Spilling {
 		pm.Resident, pm.Spilled = p.spill.resident, p.spill.spilled
 	}
 	pm.LargestCreated, pm.GivenBack, p.shortage.drained = p.shortage.largest, p.shortage.drained, Part{}
-	pm.UsesKnown = p.own().counters.Uses > 0
+	pm.UsesKnown = p.ownAccount().counters.Uses > 0
 	pms.findHolders(p, pm)
 }
 
 // usedByOthers returns what other processes have on the device of a process.
 func (pms *postMortems) usedByOthers(p *process) (sum uint64) {
 	for _, q := range pms.processes.list {
-		if q != p && !q.heap.Left && !pms.apart(p.shown.Number, q.shown.Number) && !p.devices.surelyOther(&q.devices) {
-			reserved := heap.Amount(q.heap.Reserved())
+		if q != p && !q.heap.Left && !pms.apart(p.shown.Number, q.shown.Number) && !p.devices.surelyDiffer(&q.devices) {
+			reserved := heap.NonNegative(q.heap.ReservedBytes())
 			sum += reserved - min(q.spill.spilled, reserved)
 		}
 	}
@@ -209,7 +209,7 @@ func (pms *postMortems) findHolders(p *process, pm *postMortem) {
 		if !o.Owns {
 			continue
 		}
-		s := pms.sites.creator(o)
+		s := pms.sites.creatorOf(o)
 		at, known := places[s]
 		if !known {
 			at = len(pm.holders)
@@ -220,7 +220,7 @@ func (pms *postMortems) findHolders(p *process, pm *postMortem) {
 		age := pm.Time - min(o.Started, pm.Time)
 		h.add(o.Granted)
 		switch {
-		case spills(o):
+		case isSpillable(o):
 			pm.Movable += o.Granted
 		case pm.Spilling:
 			pm.Resident += o.Granted
@@ -233,14 +233,14 @@ func (pms *postMortems) findHolders(p *process, pm *postMortem) {
 			if o.Outcome != wire.OutcomeHit && !o.SubAllocation { // commands may have used memory that had another owner
 				pm.Untouched.add(o.Granted)
 			}
-		} else if since, known := p.heap.IdleSince(o); known && pm.Time-min(since, pm.Time) >= pm.IdleFor() {
+		} else if since, known := p.heap.IdleSince(o); known && pm.Time-min(since, pm.Time) >= pm.IdleNS() {
 			pm.Idle.add(o.Granted)
 		}
 	}
 	if pm.UsesKnown {
-		pm.Recency.Add(p.heap, pm.Time)
+		pm.Recency.AddProcess(p.heap, pm.Time)
 		if ns := LatelyNS(pm.Age); pm.Verdict != VerdictKilled || ns >= noticedNS {
-			pm.Lately = pm.Recency.Lately(ns, pm.InUse, false)
+			pm.Lately = pm.Recency.LatelyUsed(ns, pm.InUse, false)
 		}
 	} else {
 		pm.Untouched, pm.Idle = Part{}, Part{}
@@ -250,16 +250,16 @@ func (pms *postMortems) findHolders(p *process, pm *postMortem) {
 	pm.holders = slices.Clone(pm.holders[:len(pm.holders)-pm.MoreHolders])
 }
 
-// spills reports whether --spill moves such an object: others stay on the device, and no SPILL counts them.
-func spills(o *heap.Object) bool {
+// isSpillable reports whether --spill moves such an object: others stay on the device, and no SPILL counts them.
+func isSpillable(o *heap.Object) bool {
 	return o.Memory == wire.MemoryBuffer && o.Access&wire.UseHostPtr == 0
 }
 
-// show returns the post-mortems with the names that are known now.
-func (pms *postMortems) show(several bool) []PostMortem {
+// listPostMortems returns the post-mortems with the names that are known now.
+func (pms *postMortems) listPostMortems(several bool) []PostMortem {
 	var list []PostMortem
 	for _, pm := range pms.list {
-		shown := pm.show(pms.sites.untagged)
+		shown := pm.shownPostMortem(pms.sites.untagged)
 		if several || pm.Rank != nil { // each rank of a job may have a session of its own
 			shown.Who = pm.name
 		}
@@ -268,24 +268,24 @@ func (pms *postMortems) show(several bool) []PostMortem {
 	return list
 }
 
-func (m *postMortem) show(untagged *site) PostMortem {
+func (m *postMortem) shownPostMortem(untagged *site) PostMortem {
 	shown := m.PostMortem
-	if m.site != nil && m.site.final().site != untagged {
-		shown.Tag, shown.Wrapper = m.site.final().site.title(), m.site.final().site.wrapper
+	if m.site != nil && m.site.finalSite().site != untagged {
+		shown.Tag, shown.Wrapper = m.site.finalSite().site.siteTitle(), m.site.finalSite().site.wrapper
 	}
-	if m.at != nil && m.at.final().site != untagged {
-		shown.At = m.at.final().site.title()
+	if m.at != nil && m.at.finalSite().site != untagged {
+		shown.At = m.at.finalSite().site.siteTitle()
 	}
-	shown.Named = m.site == nil || m.site.final().site.name != ""
+	shown.Named = m.site == nil || m.site.finalSite().site.name != ""
 	var merged []holder
 	places := map[*site]int{}
 	for _, h := range m.holders {
-		s := h.site.final().site
+		s := h.site.finalSite().site
 		shown.Named = shown.Named && s.name != ""
 		at, known := places[s]
 		if !known {
 			places[s] = len(merged)
-			h.Tag = s.title()
+			h.Tag = s.siteTitle()
 			merged = append(merged, h)
 			continue
 		}

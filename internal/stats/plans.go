@@ -24,8 +24,8 @@ type planning struct {
 	settling uint64 // requests that the plan must still serve before peaks count as peaks under the plan
 }
 
-// Asked returns the requests that a plan could have served.
-func (p *Plans) Asked() (n uint64) {
+// PlannableRequests returns the requests that a plan could have served.
+func (p *Plans) PlannableRequests() (n uint64) {
 	for route, served := range p.Routes {
 		if wire.Route(route) != wire.RouteNone {
 			n += served
@@ -34,11 +34,13 @@ func (p *Plans) Asked() (n uint64) {
 	return n
 }
 
-// Share returns the part of Asked that a plan did serve.
-func (p *Plans) Share() float64 { return rate(p.Routes[wire.RoutePlanned], p.Asked()) }
+// ServedShare returns the part of Asked that a plan did serve.
+func (p *Plans) ServedShare() float64 {
+	return ratioOf(p.Routes[wire.RoutePlanned], p.PlannableRequests())
+}
 
-// install notes that a plan has come.
-func (a *account) install(layout *allocator.Layout) {
+// noteInstalled notes that a plan has come.
+func (a *account) noteInstalled(layout *allocator.Layout) {
 	p := &a.counters.Plans
 	p.Installed++
 	p.Places, p.Arenas, p.Bound = uint64(len(layout.Places)), 0, 0
@@ -49,8 +51,8 @@ func (a *account) install(layout *allocator.Layout) {
 	a.planning.settling = allocator.SettledAfter * p.Places
 }
 
-// served counts a request by what served it.
-func (a *account) served(route wire.Route) {
+// countServed counts a request by what served it.
+func (a *account) countServed(route wire.Route) {
 	p := &a.counters.Plans
 	if route == wire.RouteNone || int(route) >= len(p.Routes) {
 		return
@@ -68,10 +70,10 @@ func (a *account) raisePlanned() {
 	switch {
 	case !a.planning.asked:
 	case p.Routes[wire.RoutePlanned] == 0:
-		raise(&p.Learning, a.Reserved())
+		raisePeak(&p.Learning, a.ReservedBytes())
 	case p.Installed > 0 && a.planning.settling == 0:
-		raise(&p.Reserved, a.Reserved())
-		raise(&p.Requested, a.Requested)
+		raisePeak(&p.Reserved, a.ReservedBytes())
+		raisePeak(&p.Requested, a.Requested)
 	}
 }
 
@@ -82,6 +84,6 @@ func (m *Model) readPlan(p *process, piece []byte) {
 		return // not all of it was recorded
 	}
 	for _, a := range p.accounts {
-		a.install(layout)
+		a.noteInstalled(layout)
 	}
 }

@@ -23,10 +23,10 @@ func TestPlanServesARecordedLoop(t *testing.T) {
 	m.Publish()
 	s := m.Published()
 	p := &s.Totals.Plans
-	if p.Installed != 1 || p.Places != 10 || p.Arenas != p.Bound || p.Arenas != 492160 || p.Asked() != 600 {
+	if p.Installed != 1 || p.Places != 10 || p.Arenas != p.Bound || p.Arenas != 492160 || p.PlannableRequests() != 600 {
 		t.Errorf("%+v", p)
 	}
-	if p.Routes[wire.RoutePlanned]+p.Routes[wire.RouteNoPlanYet] != 600 || p.Share() < 0.8 {
+	if p.Routes[wire.RoutePlanned]+p.Routes[wire.RouteNoPlanYet] != 600 || p.ServedShare() < 0.8 {
 		t.Errorf("routes %v", p.Routes)
 	}
 	if p.Reserved > p.Learning || p.Reserved < p.Requested || 100*p.Reserved > 102*p.Requested || p.Learning > s.Totals.PeakReserved {

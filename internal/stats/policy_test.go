@@ -35,33 +35,33 @@ func TestPolicyChanges(t *testing.T) {
 	}
 	s.process = 2
 	s.feed(wire.Event{Kind: wire.KindSync})
-	s.PolicyWanted("pow2", 3)
+	s.NotePolicyWanted("pow2", 3)
 	check("on its way", "futhark", "pow2", "", 1)
 	answer(1, 3, 0, "policy=pow2,min_block=64,nonsense=5,max_cached_bytes=x\x00")
 	got := check("obeyed by one", "pow2", "", "futhark", 2)
 	if l := got.Limits; l[0].Text != "64" || l[0].Wanted != 64 || l[1].Text != "100" || got.Processes[0].Policy != "futhark" || got.Processes[1].Policy != "pow2" {
 		t.Errorf("limits %+v, processes %+v", l, got.Processes)
 	}
-	s.LimitWanted("min_block", "128", 4)
+	s.NoteLimitWanted("min_block", "128", 4)
 	answer(1, 4, 0, "min_block=128")
 	answer(2, 3, 0, "policy=pow2,min_block=64")
 	got = check("obeyed by both", "pow2", "", "futhark", 2)
 	if got.Limits[0].Text != "128" || got.Processes[0].Policy != "pow2" {
 		t.Errorf("the second process took a limit back: %+v, or does not obey: %+v", got.Limits, got.Processes)
 	}
-	s.PolicyWanted("slab", 5)
-	s.PolicyWanted("mantissa", 6)
+	s.NotePolicyWanted("slab", 5)
+	s.NotePolicyWanted("mantissa", 6)
 	answer(1, 5, 0, "policy=slab")
 	check("the first of two", "slab", "mantissa", "futhark pow2", 1)
 	answer(2, 5, 0, "policy=slab")
 	answer(1, 6, -1, "the allocator\x1b has failed")
-	if got = check("refused", "slab", "", "futhark pow2", 1); got.Change.Refused != "the allocator  has failed" || got.Change.Pending() {
+	if got = check("refused", "slab", "", "futhark pow2", 1); got.Change.Refused != "the allocator  has failed" || got.Change.IsPending() {
 		t.Errorf("%+v", got.Change)
 	}
 	if got.Change.Done != 2 {
 		t.Errorf("%d changes, and both processes took part in each of the two", got.Change.Done)
 	}
-	s.PolicyWanted("slab", 8)
+	s.NotePolicyWanted("slab", 8)
 	answer(1, 8, 0, "policy=slab,max_part=9")
 	if got = check("the same policy", "slab", "", "futhark pow2", 1); got.Change.Done != 3 || got.Limits[0].Text != "9" {
 		t.Errorf("other limits of the same policy: %+v, %+v", got.Change, got.Limits)
@@ -87,7 +87,7 @@ func TestReliefIsOneMarkForEachReason(t *testing.T) {
 	s := newStream(Options{Policy: "futhark"})
 	s.process = 1
 	gave := func(given uint64, why string) {
-		s.feed(wire.Event{Kind: wire.KindLimit, Object: 1}, []byte(wire.Relief{Asked: 1 << 30, Given: given, Why: why}.Answer())...)
+		s.feed(wire.Event{Kind: wire.KindLimit, Object: 1}, []byte(wire.Relief{Asked: 1 << 30, Given: given, Why: why}.AnswerText())...)
 	}
 	s.feed(wire.EvictFields{Bytes: 3 << 20, Reason: wire.EvictRelief}.Event())
 	gave(2<<20, wire.ReliefShort)

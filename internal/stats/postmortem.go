@@ -52,7 +52,7 @@ type PostMortem struct {
 	GrewBytes         uint64   `json:"-"`
 
 	UsesKnown bool    `json:"-"` // false: Idle and Untouched are unknown
-	Idle      Part    `json:"-"` // not used for IdleFor or longer
+	Idle      Part    `json:"-"` // not used for IdleNS or longer
 	Untouched Part    `json:"-"` // that no command ever used
 	Recency   Recency `json:"-"`
 	Lately    Lately  `json:"lately"`
@@ -68,21 +68,21 @@ type PostMortem struct {
 	Movable        uint64  `json:"-"`             // bytes in use that --spill could have moved, while no command uses them
 }
 
-// Failed says which call failed, in which process if there is a Who, or that the process was killed, but not how. apart writes
+// FailedText says which call failed, in which process if there is a Who, or that the process was killed, but not how. apart writes
 // two sizes, so that different sizes read differently.
-func (p *PostMortem) Failed(apart func(a, b uint64) (string, string)) string {
+func (p *PostMortem) FailedText(apart func(a, b uint64) (string, string)) string {
 	switch {
 	case p.Verdict == VerdictKilled && p.Who != "":
 		return "SIGKILL ended " + p.Who
 	case p.Verdict == VerdictKilled:
 		return fmt.Sprintf("SIGKILL ended process %d", p.PID)
 	case p.Who != "":
-		return p.Who + ": " + p.call(apart)
+		return p.Who + ": " + p.callText(apart)
 	}
-	return p.call(apart)
+	return p.callText(apart)
 }
 
-func (p *PostMortem) call(apart func(a, b uint64) (string, string)) string {
+func (p *PostMortem) callText(apart func(a, b uint64) (string, string)) string {
 	switch {
 	case p.Kernel != "":
 		return p.Call + " of " + p.Kernel
@@ -116,19 +116,19 @@ type Holder struct {
 	Newest uint64 `json:"newest_ns"`
 }
 
-// Reserved returns what the process had from the driver; with --spill on the device or on the host.
-func (p *PostMortem) Reserved() uint64 { return p.InUse + p.Free() }
+// ReservedBytes returns what the process had from the driver; with --spill on the device or on the host.
+func (p *PostMortem) ReservedBytes() uint64 { return p.InUse + p.FreeBytes() }
 
-// OnDevice returns the memory that the process had on the device.
-func (p *PostMortem) OnDevice() uint64 {
+// BytesOnDevice returns the memory that the process had on the device.
+func (p *PostMortem) BytesOnDevice() uint64 {
 	if p.Spilling {
 		return p.Resident
 	}
-	return p.Reserved()
+	return p.ReservedBytes()
 }
 
-// Free returns what the pool held.
-func (p *PostMortem) Free() uint64 { return p.Cached + p.Cooling + p.SlabFree }
+// FreeBytes returns what the pool held.
+func (p *PostMortem) FreeBytes() uint64 { return p.Cached + p.Cooling + p.SlabFree }
 
 // Verdict says why a call failed, as far as figures can.
 type Verdict uint8
@@ -151,9 +151,9 @@ func (v Verdict) String() string { return verdicts[v] }
 // roomy is the part of a device up to which memory is certainly not short: drivers and displays need memory, too.
 const roomy = 0.75
 
-// Need returns the sum of the bytes held, the request and the memory of other processes. It is at most 2^64 - 1: sizes come
+// NeededBytes returns the sum of the bytes held, the request and the memory of other processes. It is at most 2^64 - 1: sizes come
 // from the program.
-func (p *PostMortem) Need(held uint64) uint64 {
+func (p *PostMortem) NeededBytes(held uint64) uint64 {
 	need := held
 	for _, more := range []uint64{p.Others, p.Size} {
 		if need += more; need < more {
@@ -165,24 +165,24 @@ func (p *PostMortem) Need(held uint64) uint64 {
 
 // SpillHelps reports whether --spill could have made the room that was missing.
 func (p *PostMortem) SpillHelps() bool {
-	need := p.Need(p.Reserved())
+	need := p.NeededBytes(p.ReservedBytes())
 	return !p.Spilling && p.Movable > 0 && p.Movable >= max(p.Size, need-min(need, p.Device.Global))
 }
 
-// judge finds the verdict.
-func (p *PostMortem) judge() {
+// judgeVerdict finds the verdict.
+func (p *PostMortem) judgeVerdict() {
 	global := p.Device.Global
-	fits := func(held uint64) bool { return p.Need(held) <= global }
+	fits := func(held uint64) bool { return p.NeededBytes(held) <= global }
 	switch {
-	case !p.Command && p.tooLarge():
+	case !p.Command && p.isTooLarge():
 		p.Verdict = VerdictTooLarge
 	case global == 0:
 		p.Verdict = VerdictUnknown
-	case !fits(p.Reserved()) && fits(p.InUse):
+	case !fits(p.ReservedBytes()) && fits(p.InUse):
 		p.Verdict, p.PoolToBlame = VerdictFragmented, true
-	case !fits(p.Reserved()):
+	case !fits(p.ReservedBytes()):
 		p.Verdict, p.PoolToBlame = VerdictFull, fits(p.Requested)
-	case float64(p.Need(p.Reserved())) >= roomy*float64(global):
+	case float64(p.NeededBytes(p.ReservedBytes())) >= roomy*float64(global):
 		p.Verdict = VerdictFull
 	default:
 		p.Verdict = VerdictNotMemory
@@ -192,7 +192,7 @@ func (p *PostMortem) judge() {
 	}
 }
 
-func (p *PostMortem) tooLarge() bool {
+func (p *PostMortem) isTooLarge() bool {
 	most := p.Device.Largest
 	return p.Status == wire.InvalidBufferSize || p.Status == wire.InvalidImageSize || most > 0 && p.Size > most
 }
@@ -210,5 +210,5 @@ func (p *PostMortem) OutOfMemory() bool {
 	}
 }
 
-// IdleFor returns for how many ns memory must be unused to count as idle.
-func (p *PostMortem) IdleFor() uint64 { return max(p.Age/idleShare, uint64(10*time.Millisecond)) }
+// IdleNS returns for how many ns memory must be unused to count as idle.
+func (p *PostMortem) IdleNS() uint64 { return max(p.Age/idleShare, uint64(10*time.Millisecond)) }

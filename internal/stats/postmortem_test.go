@@ -108,7 +108,7 @@ func TestPostMortem(t *testing.T) {
 	if want := "create of a buffer failed with CL_MEM_OBJECT_ALLOCATION_FAILURE (-4)"; len(shot.Marks) == 0 || shot.Marks[0].Text != want {
 		t.Errorf("marks %v, want %q", shot.Marks, want)
 	}
-	if unused := got[0].Recency.Unused(5500); unused != 400*kib {
+	if unused := got[0].Recency.UnusedBytes(5500); unused != 400*kib {
 		t.Errorf("%d bytes were not used for 5.5 µs", unused)
 	}
 	got[0].Recency = nil
@@ -277,7 +277,7 @@ func TestHeldAtExit(t *testing.T) {
 		"unknown":           {[]Process{{State: Exited, Status: -1, Totals: holds}}, true},
 		"another's child":   {[]Process{{State: Exited, Status: -1, Orderly: true, Totals: holds}}, false},
 	} {
-		if got := (&Snapshot{Processes: test.processes}).HeldAtExit(); got != test.want {
+		if got := (&Snapshot{Processes: test.processes}).WasHeldAtExit(); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
@@ -292,7 +292,7 @@ func TestAbortedBy(t *testing.T) {
 		"a failed call":     {gaveUp},
 		"a signal or _exit": {{State: Exited, Status: -1, Totals: holds}},
 	} {
-		if got := (&Snapshot{Processes: processes}).AbortedBy(); got != want {
+		if got := (&Snapshot{Processes: processes}).AbortedByText(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -345,14 +345,14 @@ func TestPostMortemsOfAContextOfTwoDevices(t *testing.T) {
 func TestNeedSaturates(t *testing.T) {
 	p := PostMortem{Size: math.MaxUint64 - 10}
 	p.Others = 6
-	if got := p.Need(4); got != math.MaxUint64 {
+	if got := p.NeededBytes(4); got != math.MaxUint64 {
 		t.Errorf("got %d", got)
 	}
-	if got := p.Need(5); got != math.MaxUint64 {
+	if got := p.NeededBytes(5); got != math.MaxUint64 {
 		t.Errorf("got %d: want the most there is", got)
 	}
 	p.InUse, p.Requested, p.Device.Global = 5, 5, 1<<30
-	if p.judge(); p.Verdict != VerdictFull || p.PoolToBlame {
+	if p.judgeVerdict(); p.Verdict != VerdictFull || p.PoolToBlame {
 		t.Errorf("%v, the pool to blame: %v; want full, whatever the pool holds", p.Verdict, p.PoolToBlame)
 	}
 }
@@ -425,8 +425,8 @@ func TestDevicesAreToldApart(t *testing.T) {
 		s := newStream(Options{})
 		describe(s, 1, test.first)
 		describe(s, 2, test.second)
-		if p := s.processes.list[0]; p.devices.title(2) != test.title || s.Snapshot().Processes[0].Devices != test.devices {
-			t.Errorf("%q and %q: %q, %d devices", test.first, test.second, p.devices.title(2), s.Snapshot().Processes[0].Devices)
+		if p := s.processes.list[0]; p.devices.deviceTitle(2) != test.title || s.Snapshot().Processes[0].Devices != test.devices {
+			t.Errorf("%q and %q: %q, %d devices", test.first, test.second, p.devices.deviceTitle(2), s.Snapshot().Processes[0].Devices)
 		}
 		s.miss(1, 1, 100, 100, 1)
 		s.process = 2

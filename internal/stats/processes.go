@@ -76,20 +76,20 @@ type process struct {
 	}
 }
 
-// over reports whether further reports about the process are ignored.
-func (p *process) over() bool { return p.gone || p.heap.Left }
+// isOver reports whether further reports about the process are ignored.
+func (p *process) isOver() bool { return p.gone || p.heap.Left }
 
-// own returns the account of the process alone.
-func (p *process) own() *account { return p.accounts[0] }
+// ownAccount returns the account of the process alone.
+func (p *process) ownAccount() *account { return p.accounts[0] }
 
-// process returns the process with a number. It adds it when no record mentioned it; nil when there are too many.
-func (ps *processes) process(number uint32) *process {
+// processOf returns the process with a number. It adds it when no record mentioned it; nil when there are too many.
+func (ps *processes) processOf(number uint32) *process {
 	hp := ps.heap.Process(number)
 	switch {
 	case hp == nil:
 		return nil
 	case hp.Place == len(ps.list):
-		ps.add(hp)
+		ps.addProcess(hp)
 	}
 	return ps.list[hp.Place]
 }
@@ -105,32 +105,32 @@ func (ps *processes) lookup(number uint32) *process {
 // stateOf returns what the model keeps of a process in the heap.
 func (ps *processes) stateOf(hp *heap.Process) *process { return ps.list[hp.Place] }
 
-func (ps *processes) add(hp *heap.Process) {
+func (ps *processes) addProcess(hp *heap.Process) {
 	p := &process{tags: map[uint32]*processSite{}, heap: hp, free: newFreeMemory(hp, ps.seed)}
 	p.shown = Process{Number: hp.Number, Policy: ps.policy, Status: -1, Started: ps.heap.Now()}
 	if ps.nodeOf != nil {
 		p.shown.Node = ps.nodeOf(hp.Number)
 	}
-	ps.totals.open(p)
+	ps.totals.openAccounts(p)
 	ps.list = append(ps.list, p)
 }
 
-// onHost reports whether the memory of some device is the host's.
-func (ps *processes) onHost() bool {
-	return ps.unified || slices.ContainsFunc(ps.list, func(p *process) bool { return p.devices.unified() })
+// hasHostMemory reports whether the memory of some device is the host's.
+func (ps *processes) hasHostMemory() bool {
+	return ps.unified || slices.ContainsFunc(ps.list, func(p *process) bool { return p.devices.hasUnifiedMemory() })
 }
 
-// devicesOf returns Process.Devices.
-func (ps *processes) devicesOf(p *process) int {
+// countDevicesOf returns Process.Devices.
+func (ps *processes) countDevicesOf(p *process) int {
 	if ps.deviceMemory > 0 {
 		return 1
 	}
-	return p.devices.count()
+	return p.devices.countDevices()
 }
 
-// memoryOf returns Process.DeviceMemory. A process that described no device has the one that is shown.
-func (ps *processes) memoryOf(p *process) uint64 {
-	switch d := p.devices.chosen(); {
+// deviceMemoryOf returns Process.DeviceMemory. A process that described no device has the one that is shown.
+func (ps *processes) deviceMemoryOf(p *process) uint64 {
+	switch d := p.devices.chosenDevice(); {
 	case ps.deviceMemory > 0:
 		return ps.deviceMemory
 	case d != nil:
@@ -154,11 +154,11 @@ func (p *Process) Title() string {
 	return name
 }
 
-// several reports whether there was more than one process.
-func (ps *processes) several() bool { return len(ps.list) > 1 || ps.folded.Folded > 0 }
+// areSeveral reports whether there was more than one process.
+func (ps *processes) areSeveral() bool { return len(ps.list) > 1 || ps.folded.Folded > 0 }
 
-// introduce handles PROCESS.
-func (p *process) introduce(r *wire.Record, now uint64, app string) {
+// handleProcess handles PROCESS.
+func (p *process) handleProcess(r *wire.Record, now uint64, app string) {
 	program, arguments := wire.ParseProcess(r.Payload)
 	p.shown.PID, p.shown.Parent = int(r.AsProcess().PID()), int(r.AsProcess().Parent())
 	if n := r.AsProcess().RankNumber(); n > 0 {
@@ -166,24 +166,24 @@ func (p *process) introduce(r *wire.Record, now uint64, app string) {
 		p.shown.Rank = &rank
 	}
 	p.shown.Started = now
-	p.shown.Program, p.shown.Arguments = callsite.Clean(program), nil
+	p.shown.Program, p.shown.Arguments = callsite.CleanText(program), nil
 	for word := range arguments {
 		if len(p.shown.Arguments) == argumentsMax {
 			break
 		}
-		p.shown.Arguments = append(p.shown.Arguments, callsite.Clean(word))
+		p.shown.Arguments = append(p.shown.Arguments, callsite.CleanText(word))
 	}
-	p.shown.App = cmp.Or(app, callsite.Label([]byte(wire.ProgramNameOf(p.shown.Program, p.shown.Arguments))))
+	p.shown.App = cmp.Or(app, callsite.CleanLabel([]byte(wire.ProgramNameOf(p.shown.Program, p.shown.Arguments))))
 }
 
-// locate handles the DIAG of a process's place.
-func (p *process) locate(r *wire.Record) {
+// handlePlace handles the DIAG of a process's place.
+func (p *process) handlePlace(r *wire.Record) {
 	p.shown.Place = wire.ParsePlace(r.Payload)
 	p.shown.App = cmp.Or(p.shown.Place.App, p.shown.App)
 }
 
-// exit handles EXIT. From the process itself it means that exit handlers run, and buffers may still be released. From the session, which has no thread there, it means that the process is gone.
-func (m *Model) exit(p *process, r *wire.Record) {
+// handleExit handles EXIT. From the process itself it means that exit handlers run, and buffers may still be released. From the session, which has no thread there, it means that the process is gone.
+func (m *Model) handleExit(p *process, r *wire.Record) {
 	if p.gone {
 		return
 	}
@@ -194,21 +194,21 @@ func (m *Model) exit(p *process, r *wire.Record) {
 		p.shown.Orderly = true
 	}
 	known := p.ended
-	p.finish(Exited, status, r.Time)
+	p.noteEnd(Exited, status, r.Time)
 	if p.gone {
-		m.postMortems.killed(p, r.AsExit().OOMKillsNumber())
+		m.postMortems.noteKilled(p, r.AsExit().OOMKillsNumber())
 	}
 	if !known || status >= 0 { // the session may know no more than the process reported itself
 		shown := p.shown
 		if !p.gone {
 			shown.Status = -1 // its exit handlers still run
 		}
-		m.marks.add(m.heap.Now(), wire.KindExit, exitText(&shown))
+		m.marks.addMark(m.heap.Now(), wire.KindExit, exitText(&shown))
 	}
 }
 
-// finish notes how a process ended. A later report replaces an earlier one, unless its status is unknown.
-func (p *process) finish(state State, status int, time uint64) {
+// noteEnd notes how a process ended. A later report replaces an earlier one, unless its status is unknown.
+func (p *process) noteEnd(state State, status int, time uint64) {
 	p.changed, time = true, max(time, p.shown.Started)
 	if !p.ended {
 		p.ended = true
@@ -222,24 +222,25 @@ func (p *process) finish(state State, status int, time uint64) {
 // processHistoryMax bounds the samples in the history of one process: there may be thousands of processes.
 const processHistoryMax = 150
 
-// view returns the row of a process. It lists the tags again if an event came, or if a second has passed, which changes their
+// showProcess returns the row of a process. It lists the tags again if an event came, or if a second has passed, which changes their
 // trends.
-func (m *Model) view(p *process) Process {
-	p.shown.Machine, p.shown.DeviceMemory, p.shown.Devices = p.machine.list(), m.processes.memoryOf(p), m.processes.devicesOf(p)
-	if d := p.devices.chosen(); d != nil {
+func (m *Model) showProcess(p *process) Process {
+	p.shown.Machine, p.shown.DeviceMemory, p.shown.Devices = p.machine.listFigures(), m.processes.deviceMemoryOf(p),
+		m.processes.countDevicesOf(p)
+	if d := p.devices.chosenDevice(); d != nil {
 		p.shown.Device = d.Name
 	}
 	if p.changed && !p.heap.Left {
-		p.shown.Totals = p.own().totals(p.free.spread())
+		p.shown.Totals = p.ownAccount().makeTotals(p.free.freeSpread())
 	}
 	if len(m.processes.list) > 1 {
 		if p.changed || p.shown.Tags == nil || !p.ended && p.second != m.clock.second {
-			p.shown.Tags, p.second = m.sites.showProcess(p), m.clock.second
-			if t, ok := p.free.slabTag(); ok {
+			p.shown.Tags, p.second = m.sites.listTagsOf(p), m.clock.second
+			if t, ok := p.free.slabRow(); ok {
 				p.shown.Tags = append(p.shown.Tags, t)
 			}
 		}
-		p.shown.Window, p.shown.History = p.own().window.last(), p.own().history.list()
+		p.shown.Window, p.shown.History = p.ownAccount().window.sumLast(), p.ownAccount().history.listSamples()
 	}
 	p.changed = false
 	return p.shown

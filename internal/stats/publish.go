@@ -8,11 +8,11 @@ import (
 // Snapshot builds an immutable picture of the present state. The cost is proportional to the number of tags, the free lists that
 // have changed, the processes and the length of the history. It does not depend on the number of events.
 func (m *Model) Snapshot() *Snapshot {
-	m.carriedAll()
-	m.sites.journal.settle()
+	m.endCarriedOver()
+	m.sites.journal.replayChanges()
 	m.sites.dropFolded()
-	m.settle(m.heap.Now())
-	free := m.processes.spread()
+	m.settleIdle(m.heap.Now())
+	free := m.processes.freeSpread()
 	s := &Snapshot{
 		Time:          m.heap.Now(),
 		Started:       m.clock.started,
@@ -21,32 +21,32 @@ func (m *Model) Snapshot() *Snapshot {
 		Labels:        m.options.Labels,
 		Arguments:     m.options.Arguments,
 		Policy:        m.options.Policy,
-		Change:        m.policies.show(),
-		Auto:          m.steered(),
+		Change:        m.policies.showChange(),
+		Auto:          m.autoState(),
 		Limits:        slices.Clone(m.limits.list),
 		Device:        m.processes.device.Device,
-		Totals:        m.totals.show(free),
+		Totals:        m.totals.makeTotals(free),
 		IdleSince:     m.idleSince(free, m.heap.Now()),
-		Window:        m.totals.run.window.last(),
-		History:       m.totals.run.history.list(),
-		Minute:        m.totals.minute.list(),
-		Tags:          m.sites.show(),
-		Buckets:       m.shares.bySize(),
-		Kinds:         m.shares.byKind(),
-		Classes:       m.shares.byClass(),
-		Threads:       m.shares.byThread(),
-		Devices:       m.shares.byDevice(),
-		Kernels:       m.kernels.show(),
+		Window:        m.totals.run.window.sumLast(),
+		History:       m.totals.run.history.listSamples(),
+		Minute:        m.totals.minute.listSamples(),
+		Tags:          m.sites.listTags(),
+		Buckets:       m.shares.listBySize(),
+		Kinds:         m.shares.listByKind(),
+		Classes:       m.shares.listByClass(),
+		Threads:       m.shares.listByThread(),
+		Devices:       m.shares.listByDevice(),
+		Kernels:       m.kernels.listKernels(),
 		Marks:         slices.Clone(m.marks.list),
-		Misses:        m.misses.show(),
-		Findings:      m.findings.show(m.sites.untagged, m.processes.several()),
+		Misses:        m.misses.listMisses(),
+		Findings:      m.findings.listFindings(m.sites.untagged, m.processes.areSeveral()),
 		OtherFindings: m.findings.others,
-		PostMortems:   m.postMortems.show(m.processes.several()),
-		FailedCalls:   m.failedCalls.show(m.sites.untagged, m.processes.several()),
+		PostMortems:   m.postMortems.listPostMortems(m.processes.areSeveral()),
+		FailedCalls:   m.failedCalls.listCalls(m.sites.untagged, m.processes.areSeveral()),
 		OtherFailed:   m.failedCalls.others,
 		Recording:     m.recording,
-		Machine:       m.machine.list(),
-		Transfers:     m.transfers.show(m.processes.onHost()),
+		Machine:       m.machine.listFigures(),
+		Transfers:     m.transfers.makeTransfers(m.processes.hasHostMemory()),
 		TransfersOnly: m.options.TransfersOnly,
 		Events:        m.events,
 		Lost:          m.lost,
@@ -61,8 +61,8 @@ func (m *Model) Snapshot() *Snapshot {
 		Unseen:        m.notices.unseen,
 		Asked:         m.asked,
 	}
-	m.bounds(s)
-	s.Objects, s.Pairs = m.pairs.show()
+	m.noteBounds(s)
+	s.Objects, s.Pairs = m.pairs.listPairs()
 	s.Measured = m.measured.Results()
 	if m.ghosts != nil {
 		s.Ghosts = m.ghosts()
@@ -70,11 +70,11 @@ func (m *Model) Snapshot() *Snapshot {
 	if m.heapMap != nil {
 		s.Heap = m.heapMap()
 	}
-	if t, ok := m.processes.slabTag(free); ok {
+	if t, ok := m.processes.slabRow(free); ok {
 		s.Tags = append(s.Tags, t)
 	}
 	s.Processes = m.showProcesses()
-	s.Spill = m.spill.show(s.Ended(), m.processes.list)
+	s.Spill = m.spill.makeSpill(s.EndTime(), m.processes.list)
 	return s
 }
 
@@ -85,13 +85,13 @@ func (m *Model) showProcesses() []Process {
 		if i == 1 && m.processes.folded.Folded > 0 {
 			list = append(list, m.processes.folded)
 		}
-		list = append(list, m.view(p))
+		list = append(list, m.showProcess(p))
 	}
 	return list
 }
 
-// bounds says which bounds on the size of the model were reached.
-func (m *Model) bounds(s *Snapshot) {
+// noteBounds says which bounds on the size of the model were reached.
+func (m *Model) noteBounds(s *Snapshot) {
 	add := func(format string, args ...any) { s.Exceeded = append(s.Exceeded, fmt.Sprintf(format, args...)) }
 	if m.heap.Crowded {
 		s.LeftOut = "processes"
@@ -110,7 +110,7 @@ func (m *Model) bounds(s *Snapshot) {
 }
 
 // Fragmentation returns the present external fragmentation. The cost is proportional to the number of processes.
-func (m *Model) Fragmentation() float64 { return m.sample().Fragmentation }
+func (m *Model) Fragmentation() float64 { return m.takeSample().Fragmentation }
 
 // CallSiteCount returns the number of call sites. A site counts once for each of its processes.
 func (m *Model) CallSiteCount() int { return m.sites.count }

@@ -90,7 +90,7 @@ func TestOldSnapshotsDoNotChange(t *testing.T) {
 			pairs = append(pairs, pair{m.Snapshot(), deepCopy(m.Snapshot())})
 			site.Time, site.Tag = records[i].Time, uint32(i/200)
 			m.Apply(&site)
-			m.LimitWanted("max_cached_bytes", strconv.Itoa(i), uint64(i))
+			m.NoteLimitWanted("max_cached_bytes", strconv.Itoa(i), uint64(i))
 			m.Apply(&wire.Record{Event: wire.Event{Kind: wire.KindDiag, Time: records[i].Time}, Process: 1})
 			mistake := wire.Event{Kind: wire.KindDiag, Op: uint8(wire.DiagStaleRead), Time: records[i].Time, Tag: uint32(i / 200 % 7)}
 			m.Apply(&wire.Record{Event: mistake, Process: 1})

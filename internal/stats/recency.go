@@ -19,8 +19,8 @@ type Unused struct {
 // recencyMax bounds the parts of a Recency. Beyond it, neighbours count as used as late as the later one.
 const recencyMax = 256
 
-// Add takes the memory of a process at a time.
-func (r *Recency) Add(p *heap.Process, now uint64) {
+// AddProcess takes the memory of a process at a time.
+func (r *Recency) AddProcess(p *heap.Process, now uint64) {
 	for _, o := range p.Objects() {
 		since, known := p.IdleSince(o)
 		if p.Untouched(o) {
@@ -45,8 +45,8 @@ func (r *Recency) Add(p *heap.Process, now uint64) {
 	}
 }
 
-// Unused returns the bytes of the memory that was surely not used in the last ns.
-func (r Recency) Unused(ns uint64) (bytes uint64) {
+// UnusedBytes returns the bytes of the memory that was surely not used in the last ns.
+func (r Recency) UnusedBytes(ns uint64) (bytes uint64) {
 	for i := range r {
 		if r[i].NS < ns {
 			break
@@ -63,9 +63,9 @@ type Lately struct {
 	Bytes     uint64 `json:"used_at_most"` // of the memory in use
 }
 
-// Lately says how much of the memory in use had been used in the last ns.
-func (r Recency) Lately(ns, inUse uint64, iteration bool) Lately {
-	return Lately{NS: ns, Iteration: iteration, Bytes: inUse - min(inUse, r.Unused(ns))}
+// LatelyUsed says how much of the memory in use had been used in the last ns.
+func (r Recency) LatelyUsed(ns, inUse uint64, iteration bool) Lately {
+	return Lately{NS: ns, Iteration: iteration, Bytes: inUse - min(inUse, r.UnusedBytes(ns))}
 }
 
 // LatelyNS returns what "lately" means at an age where iterations are not known: the most of 10 ms, 100 ms and 1 s that is at most a

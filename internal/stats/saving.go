@@ -17,10 +17,10 @@ type SavedCalls struct {
 // savingLeast is which part of the run's time an estimated saving must be to be said: less is lost in what else varies from run to run.
 const savingLeast = 0.01
 
-// Saving reports which estimates of what hits saved are worth a sentence: of driver calls, and of first touches. What follows from a
-// probe is always said, because the user asked for it.
-func (s *Snapshot) Saving() (calls, touches bool) {
-	least := savingLeast * float64(s.Wall())
+// WorthwhileSavings reports which estimates of what hits saved are worth a sentence: of driver calls, and of first touches. What follows
+// from a probe is always said, because the user asked for it.
+func (s *Snapshot) WorthwhileSavings() (calls, touches bool) {
+	least := savingLeast * float64(s.WallNS())
 	c, t := &s.Totals.Saved, &s.Totals.SavedTouches
 	return c.NS > 0 && (c.Device != "" || float64(c.NS) >= least), t.Hits > 0 && (t.Device != "" || t.NS > 0 && float64(t.NS) >= least)
 }
@@ -42,9 +42,9 @@ type threads struct {
 // threadsMax bounds the threads. Creates of further threads are not counted.
 const threadsMax = 1024
 
-// create takes the ns of a create. It ignores the first create of each thread except for the first thread: such a create may be
+// addCreate takes the ns of a create. It ignores the first create of each thread except for the first thread: such a create may be
 // slow, because the caches are cold, the thread has no memory of the C library yet, and it may have waited for the first thread.
-func (c *costs) create(thread uint32, size uint64, ns uint32) {
+func (c *costs) addCreate(thread uint32, size uint64, ns uint32) {
 	if c.threads.isKnown(thread) {
 		c.creates.add(size, ns)
 	}
@@ -76,49 +76,50 @@ func (c *costs) countHit(size uint64, duration uint32) {
 	c.served.add(size, duration)
 }
 
-// saved returns the estimate: by medians, so that a single slow call never decides. It is known only if the saving stays when
+// estimateSaved returns the estimate: by medians, so that a single slow call never decides. It is known only if the saving stays when
 // each driver call takes the lower quartile, and the pool the upper.
-func (c *costs) saved() (out SavedCalls) {
+func (c *costs) estimateSaved() (out SavedCalls) {
 	if c.hits == [65]uint64{} {
 		return out
 	}
-	_, out.Pool = c.times(median, true)
-	releases := c.releases.known()
-	if driver, pool := c.times(quartile, releases); !c.creates.known() || driver <= pool {
+	_, out.Pool = c.estimateTimes(median, true)
+	releases := c.releases.isKnown()
+	if driver, pool := c.estimateTimes(quartile, releases); !c.creates.isKnown() || driver <= pool {
 		return out
 	}
-	driver, pool := c.times(median, releases)
+	driver, pool := c.estimateTimes(median, releases)
 	out.NS, out.Releases = driver-min(driver, pool), releases
 	return out
 }
 
-// times returns what the driver would have taken for the hits and what the pool took, with releases if they are counted: part
+// estimateTimes returns what the driver would have taken for the hits and what the pool took, with releases if they are counted: part
 // from below of what was timed in each class, and from above. A release by the driver counts as a create at most: one that returns
 // memory that the C library kept is slower than usual ones.
-func (c *costs) times(part uint64, releases bool) (driver, pool uint64) {
-	create, _ := c.creates.typical(part, enoughTimed)
-	release, _ := c.releases.typical(part, enoughTimed)
-	_, serve := c.served.typical(part, enoughServed)
-	_, park := c.parked.typical(part, enoughServed)
+func (c *costs) estimateTimes(part uint64, releases bool) (driver, pool uint64) {
+	create, _ := c.creates.typicalNS(part, enoughTimed)
+	release, _ := c.releases.typicalNS(part, enoughTimed)
+	_, serve := c.served.typicalNS(part, enoughServed)
+	_, park := c.parked.typicalNS(part, enoughServed)
 	for class, hits := range c.hits {
 		if hits == 0 {
 			continue
 		}
-		most := nearest(&create, class)
+		most := nearestKnown(&create, class)
 		driver += hits * uint64(most)
-		pool += hits * uint64(nearest(&serve, class))
+		pool += hits * uint64(nearestKnown(&serve, class))
 		if releases {
-			driver += hits * uint64(min(most, nearest(&release, class)))
-			pool += hits * uint64(nearest(&park, class))
+			driver += hits * uint64(min(most, nearestKnown(&release, class)))
+			pool += hits * uint64(nearestKnown(&park, class))
 		}
 	}
 	return driver, pool
 }
 
-// untimed returns the size class, not among those in without, that has the most hits and too few timed releases by the driver; 0: none.
-func (c *costs) untimed(without *[65]bool) (class int) {
+// untimedClass returns the size class, not among those in without, that has the most hits and too few timed releases by the driver; 0:
+// none.
+func (c *costs) untimedClass(without *[65]bool) (class int) {
 	for i := 1; i < len(c.hits); i++ {
-		if c.hits[i] > c.hits[class] && !without[i] && c.releases[i].calls() < enoughTimed {
+		if c.hits[i] > c.hits[class] && !without[i] && c.releases[i].timedCalls() < enoughTimed {
 			class = i
 		}
 	}
@@ -129,13 +130,13 @@ func (c *costs) untimed(without *[65]bool) (class int) {
 // than those in without: with them, the time that the pool saves is better known. 0: there is none.
 func (m *Model) ReleaseClassToTime(process uint32, without *[65]bool) (class int) {
 	if p := m.processes.lookup(process); p != nil && !p.folded {
-		return p.own().costs.untimed(without)
+		return p.ownAccount().costs.untimedClass(without)
 	}
 	return 0
 }
 
-// Measuring reports whether an experiment goes on in a process.
-func (m *Model) Measuring() bool { return m.measured.Following() }
+// IsMeasuring reports whether an experiment goes on in a process.
+func (m *Model) IsMeasuring() bool { return m.measured.IsFollowing() }
 
 // timings are the times that one kind of driver call took, by size class (the power of two above the size). A class without calls
 // is nil: there may be thousands of processes, with a few sizes each.
@@ -179,26 +180,26 @@ func (t *timings) add(size uint64, ns uint32) {
 	c.count++
 }
 
-// known reports whether any class has enough figures.
-func (t *timings) known() bool {
-	return slices.ContainsFunc(t[:], func(c *timing) bool { return c.calls() >= enoughTimed })
+// isKnown reports whether any class has enough figures.
+func (t *timings) isKnown() bool {
+	return slices.ContainsFunc(t[:], func(c *timing) bool { return c.timedCalls() >= enoughTimed })
 }
 
-// calls returns how many calls of a class were timed. The class may be nil.
-func (c *timing) calls() uint64 {
+// timedCalls returns how many calls of a class were timed. The class may be nil.
+func (c *timing) timedCalls() uint64 {
 	if c == nil {
 		return 0
 	}
 	return c.count
 }
 
-// typical returns the ns of a usual call by class, from below and from above: see timing.within. Below is no more than that of any
+// typicalNS returns the ns of a usual call by class, from below and from above: see timing.middleBounds. Below is no more than that of any
 // larger class. Classes with fewer calls than least have 0.
-func (t *timings) typical(part, least uint64) (low, high [65]uint32) {
+func (t *timings) typicalNS(part, least uint64) (low, high [65]uint32) {
 	lowest := ^uint32(0)
 	for class := len(t) - 1; class >= 0; class-- {
-		if t[class].calls() >= least {
-			low[class], high[class] = t[class].within(part)
+		if t[class].timedCalls() >= least {
+			low[class], high[class] = t[class].middleBounds(part)
 			lowest = min(lowest, low[class])
 			low[class] = lowest
 		}
@@ -206,8 +207,8 @@ func (t *timings) typical(part, least uint64) (low, high [65]uint32) {
 	return low, high
 }
 
-// nearest returns the figure of the nearest class that has one, the smaller of two equally near; 0: none has.
-func nearest(known *[65]uint32, class int) uint32 {
+// nearestKnown returns the figure of the nearest class that has one, the smaller of two equally near; 0: none has.
+func nearestKnown(known *[65]uint32, class int) uint32 {
 	for distance := range len(known) {
 		for _, near := range [2]int{class - distance, class + distance} {
 			if near >= 0 && near < len(known) && known[near] > 0 {
@@ -224,9 +225,9 @@ const (
 	quartile = 4
 )
 
-// within returns the figures that a part of the kept ones, half or a quarter, lies below and above: of the latest and of all calls, the
-// lower below and the higher above. There must be at least one.
-func (c *timing) within(part uint64) (low, high uint32) {
+// middleBounds returns the figures that a part of the kept ones, half or a quarter, lies below and above: of the latest and of all calls,
+// the lower below and the higher above. There must be at least one.
+func (c *timing) middleBounds(part uint64) (low, high uint32) {
 	n := min(c.count, kept)
 	outside := (n - 1) / part
 	low = math.MaxUint32

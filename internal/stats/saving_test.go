@@ -52,7 +52,7 @@ func TestSaved(t *testing.T) {
 		for _, x := range c.parked {
 			costs.parked.add(x.size, x.ns)
 		}
-		if got := costs.saved(); got != c.want {
+		if got := costs.estimateSaved(); got != c.want {
 			t.Errorf("%s: %+v; want %+v", name, got, c.want)
 		}
 	}
@@ -80,7 +80,7 @@ func TestSavedIsBounded(t *testing.T) {
 			hits++
 			c.countHit(r.Uint64(), r.Uint32N(100))
 		}
-		if got := c.saved(); got.NS > hits*uint64(largest[0]+min(largest[0], largest[1])) {
+		if got := c.estimateSaved(); got.NS > hits*uint64(largest[0]+min(largest[0], largest[1])) {
 			t.Fatalf("%d hits saved %+v; the slowest usual calls took %v ns", hits, got, largest)
 		}
 	}
@@ -104,7 +104,7 @@ func TestSlowFirstAndLastCalls(t *testing.T) {
 			}
 			c.countHit(64, 100)
 			c.countHit(64, 100)
-			if got := c.saved(); got.NS != 2*(400+400-100) {
+			if got := c.estimateSaved(); got.NS != 2*(400+400-100) {
 				t.Errorf("the %s of %d calls are slow: %+v", name, calls, got)
 			}
 		}
@@ -167,13 +167,13 @@ func TestSavedByThreads(t *testing.T) {
 				if i == 0 {
 					cost = 195_000
 				}
-				costs.create(100+thread, 4096, cost)
+				costs.addCreate(100+thread, 4096, cost)
 			}
 		}
 		for range 100 {
 			costs.countHit(4096, 0)
 		}
-		if got := costs.saved(); got.NS != c.want {
+		if got := costs.estimateSaved(); got.NS != c.want {
 			t.Errorf("%d threads with %d creates each: saved %+v", c.threads, c.each, got)
 		}
 		if len(costs.threads.others) > threadsMax {

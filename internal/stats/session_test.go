@@ -166,8 +166,8 @@ func TestLimits(t *testing.T) {
 		if (got.AskedAt > 0) != (got.Sequence > 0) || got.AnsweredAt > 0 && got.AnsweredAt < got.AskedAt {
 			t.Errorf("%s: number %d, asked at %d, answered at %d", step, got.Sequence, got.AskedAt, got.AnsweredAt)
 		}
-		if got.Pending() != (got.Wanted != got.Value) {
-			t.Errorf("%s: pending %v", step, got.Pending())
+		if got.IsPending() != (got.Wanted != got.Value) {
+			t.Errorf("%s: pending %v", step, got.IsPending())
 		}
 		got.AskedAt, got.AnsweredAt = 0, 0
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -179,13 +179,13 @@ func TestLimits(t *testing.T) {
 	}
 	limit := Limit{Name: "max_cached_bytes", Value: 100, Max: 1000, Wanted: 100}
 	check("at the start", limit)
-	s.LimitWanted("max_cached_bytes", "200", 1)
-	s.LimitWanted("max_cached_bytes", "300", 2)
-	s.LimitWanted("no_such_limit", "1", 3)
-	s.LimitWanted("max_cached_bytes", "plenty", 4)
+	s.NoteLimitWanted("max_cached_bytes", "200", 1)
+	s.NoteLimitWanted("max_cached_bytes", "300", 2)
+	s.NoteLimitWanted("no_such_limit", "1", 3)
+	s.NoteLimitWanted("max_cached_bytes", "plenty", 4)
 	limit.Wanted, limit.Sequence = 300, 2
 	check("two changes on their way", limit)
-	if r := s.Snapshot().Limits[0].Request; r.Unanswered(r.AskedAt+AnswerTime) || !r.Unanswered(r.AskedAt+AnswerTime+1) {
+	if r := s.Snapshot().Limits[0].Request; r.IsUnanswered(r.AskedAt+AnswerTime) || !r.IsUnanswered(r.AskedAt+AnswerTime+1) {
 		t.Errorf("%+v is unanswered too early, or never", r)
 	}
 	answer(1, 0, "max_cached_bytes=200")
@@ -194,7 +194,7 @@ func TestLimits(t *testing.T) {
 	answer(2, -1, "max_cached_bytes: above\x1b 250")
 	limit.Wanted, limit.Refused = 200, "max_cached_bytes: above  250"
 	check("the second refused", limit)
-	if r := s.Snapshot().Limits[0].Request; r.Unanswered(math.MaxUint64) {
+	if r := s.Snapshot().Limits[0].Request; r.IsUnanswered(math.MaxUint64) {
 		t.Errorf("%+v was answered", r)
 	}
 	for _, bad := range []string{"", "max_cached_bytes", "max_cached_bytes=", "max_cached_bytes=NaN", "other=5", "=5"} {
@@ -227,7 +227,7 @@ func TestCachedMost(t *testing.T) {
 		{[]Limit{{Name: "max_cached_bytes", Value: math.MaxUint64}}, 0, math.MaxUint64, true},
 	} {
 		s := Snapshot{Limits: test.limits, Device: Device{Global: test.device}}
-		if got, known := s.CachedMost(); got != test.want || known != test.known {
+		if got, known := s.MaxCachedBytes(); got != test.want || known != test.known {
 			t.Errorf("%+v of %d: %d, %v; want %d", test.limits, test.device, got, known, test.want)
 		}
 	}
@@ -285,20 +285,20 @@ func TestLimitsOfWordsAndSizes(t *testing.T) {
 		{Name: "drain_order", Kind: LimitChoice, Text: "all", Value: 2, Choices: []string{"slot", "largest-first", "all"}},
 		{Name: "bucket_sizes", Kind: LimitSizes, Text: "1024:4096", Value: 2},
 	}})
-	s.LimitWanted("drain_order", "largest-first", 1)
-	if l := s.Snapshot().Limits[0]; !l.Pending() || l.Wanted != 1 || l.TextOf(l.Wanted) != "largest-first" || l.Text != "all" {
+	s.NoteLimitWanted("drain_order", "largest-first", 1)
+	if l := s.Snapshot().Limits[0]; !l.IsPending() || l.Wanted != 1 || l.FormatValue(l.Wanted) != "largest-first" || l.Text != "all" {
 		t.Errorf("on its way: %+v", l)
 	}
 	for _, text := range []string{"drain_order=upwards", "drain_order=", "drain_order=1", "bucket_sizes=1024:x", "bucket_sizes="} {
 		s.feed(wire.Event{Kind: wire.KindLimit, Object: 1}, []byte(text)...)
 	}
-	if l := s.Snapshot().Limits; !l[0].Pending() || l[0].Value != 2 || l[1].Text != "1024:4096" {
+	if l := s.Snapshot().Limits; !l[0].IsPending() || l[0].Value != 2 || l[1].Text != "1024:4096" {
 		t.Errorf("nonsense was taken: %+v", l)
 	}
 	s.feed(wire.Event{Kind: wire.KindLimit, Object: 1}, []byte("drain_order=largest-first\x00")...)
 	s.feed(wire.Event{Kind: wire.KindLimit, Object: 2}, []byte("bucket_sizes=1:2:3")...)
 	l := s.Snapshot().Limits
-	if l[0].Pending() || l[0].Value != 1 || l[0].Text != "largest-first" || l[1].Text != "1:2:3" || l[1].Value != 3 || l[1].TextOf(5) != "1:2:3" {
+	if l[0].IsPending() || l[0].Value != 1 || l[0].Text != "largest-first" || l[1].Text != "1:2:3" || l[1].Value != 3 || l[1].FormatValue(5) != "1:2:3" {
 		t.Errorf("acknowledged: %+v", l)
 	}
 }
@@ -321,18 +321,18 @@ func TestRunEndsWithItsLastProcess(t *testing.T) {
 		{20, []Process{first, running}, 100},
 	} {
 		s := Snapshot{Started: 10, Time: 100, Finished: test.finished, Processes: test.processes}
-		if s.Ended() != test.want || s.Wall() != test.want-10 {
-			t.Errorf("%+v: ended at %d after %d", test, s.Ended(), s.Wall())
+		if s.EndTime() != test.want || s.WallNS() != test.want-10 {
+			t.Errorf("%+v: ended at %d after %d", test, s.EndTime(), s.WallNS())
 		}
 	}
-	if early := (&Snapshot{Started: 10, Time: 5}).Wall(); early != 0 {
+	if early := (&Snapshot{Started: 10, Time: 5}).WallNS(); early != 0 {
 		t.Errorf("a run that ends before its start takes %d", early)
 	}
 	m := New(Options{Started: 1})
 	m.Finish(7)
 	m.Finish(9)
 	m.Tick(1000)
-	if got := m.Snapshot().Ended(); got != 7 {
+	if got := m.Snapshot().EndTime(); got != 7 {
 		t.Errorf("finished at 7, ended at %d", got)
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// bySize returns the size ranges that had objects.
-func (s *shares) bySize() []Bucket {
+// listBySize returns the size ranges that had objects.
+func (s *shares) listBySize() []Bucket {
 	buckets := []Bucket{}
 	for i := range placesMax {
-		share, some := s.show(bySize, i)
+		share, some := s.showShare(bySize, i)
 		if !some {
 			continue
 		}
@@ -25,11 +25,11 @@ func (s *shares) bySize() []Bucket {
 	return buckets
 }
 
-// byKind returns the kinds of memory that had objects.
-func (s *shares) byKind() []Kind {
+// listByKind returns the kinds of memory that had objects.
+func (s *shares) listByKind() []Kind {
 	list := []Kind{}
 	for i := range int(kinds) {
-		if share, some := s.show(byKind, i); some {
+		if share, some := s.showShare(byKind, i); some {
 			list = append(list, Kind{wire.Memory(i), share})
 		}
 	}
@@ -48,19 +48,19 @@ func Noun(list []Kind, live bool) string {
 		}
 		switch kind := list[i].Memory; {
 		case kind <= wire.MemoryPipe:
-			word = kind.Words()
+			word = kind.SentenceWords()
 		case kind >= wire.MemoryExternal:
 			word = "memory object"
 		default:
-			word = strings.ToUpper(kind.Words()[:len("svm")]) + " allocation"
+			word = strings.ToUpper(kind.SentenceWords()[:len("svm")]) + " allocation"
 		}
 	}
 	return cmp.Or(word, "buffer")
 }
 
-// byClass returns the classes.
-func (s *shares) byClass() []Class {
-	list := s.list(byClass, &s.classes, className)
+// listByClass returns the classes.
+func (s *shares) listByClass() []Class {
+	list := s.listDivision(byClass, &s.classes, className)
 	classes := make([]Class, len(list))
 	for i, n := range list {
 		classes[i] = Class{Name: n.Name, Share: n.Share}
@@ -77,14 +77,14 @@ func className(key uint64) string {
 	kind, context, flags := wire.Memory(key>>32), uint16(key>>16), uint16(key)
 	name := ""
 	if kind != wire.MemoryBuffer {
-		name = kind.Words() + ", "
+		name = kind.SentenceWords() + ", "
 	}
 	return fmt.Sprintf("context %d, %s%s", context, name, flagsText(flags))
 }
 
-// byThread returns the threads. Several threads may have the same number, one after the other or in different namespaces.
-func (s *shares) byThread() []Named {
-	return s.list(byThread, &s.threads, func(key uint64) string {
+// listByThread returns the threads. Several threads may have the same number, one after the other or in different namespaces.
+func (s *shares) listByThread() []Named {
+	return s.listDivision(byThread, &s.threads, func(key uint64) string {
 		if uint32(key) == 0 {
 			return "thread unknown"
 		}
@@ -92,19 +92,19 @@ func (s *shares) byThread() []Named {
 	})
 }
 
-// byDevice returns the devices.
-func (s *shares) byDevice() []Named {
-	return s.list(byDevice, &s.devices, func(key uint64) string { return s.names[key] })
+// listByDevice returns the devices.
+func (s *shares) listByDevice() []Named {
+	return s.listDivision(byDevice, &s.devices, func(key uint64) string { return s.names[key] })
 }
 
-// list returns the shares of a division with keys. name makes names of the keys.
-func (s *shares) list(division int, k *keys, name func(key uint64) string) []Named {
+// listDivision returns the shares of a division with keys. name makes names of the keys.
+func (s *shares) listDivision(division int, k *keys, name func(key uint64) string) []Named {
 	list := make([]Named, 0, k.known+1)
 	for i := 1; i <= int(k.known); i++ {
-		share, _ := s.show(division, i)
+		share, _ := s.showShare(division, i)
 		list = append(list, Named{name(k.keys[i]), share})
 	}
-	if share, some := s.show(division, 0); some {
+	if share, some := s.showShare(division, 0); some {
 		list = append(list, Named{others, share})
 	}
 	return list

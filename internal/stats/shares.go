@@ -28,7 +28,7 @@ type Share struct {
 }
 
 // HitRate returns hits / (hits + misses).
-func (s *Share) HitRate() float64 { return rate(s.Hits, s.Hits+s.Misses) }
+func (s *Share) HitRate() float64 { return ratioOf(s.Hits, s.Hits+s.Misses) }
 
 // Bucket is a range of granted sizes: from a power of two up to the next.
 type Bucket struct {
@@ -68,8 +68,8 @@ type share struct {
 	second                         uint64
 }
 
-// hold adds the memory of an object, or takes it off.
-func (s *share) hold(granted, requested, sign int64, second uint64) {
+// changeHeld adds the memory of an object, or takes it off.
+func (s *share) changeHeld(granted, requested, sign int64, second uint64) {
 	s.beginSecond(second)
 	s.inUse += sign * granted
 	s.requested += sign * requested
@@ -91,8 +91,8 @@ func (s *share) beginSecond(second uint64) {
 	s.most[0], s.second = s.inUse, second
 }
 
-// count adds free blocks, or takes them off.
-func (s *share) count(cools bool, bytes, blocks int64) {
+// changeFree adds free blocks, or takes them off.
+func (s *share) changeFree(cools bool, bytes, blocks int64) {
 	if cools {
 		s.cooling += bytes
 		return
@@ -101,19 +101,20 @@ func (s *share) count(cools bool, bytes, blocks int64) {
 	s.blocks += blocks
 }
 
-func (s *share) show(now *clock) Share {
+func (s *share) toShare(now *clock) Share {
 	s.beginSecond(now.second)
 	return Share{
-		Hits: s.hits, Misses: s.misses, Creates: s.creates, Window: s.pace.last(now.slot), Live: heap.Amount(s.live),
-		InUse: heap.Amount(s.inUse), Requested: heap.Amount(s.requested), Held: heap.Amount(max(s.most[0], s.most[1])),
-		PeakInUse: heap.Amount(s.peak), Cached: heap.Amount(s.cached), Cooling: heap.Amount(s.cooling), Blocks: heap.Amount(s.blocks),
+		Hits: s.hits, Misses: s.misses, Creates: s.creates, Window: s.pace.countLast(now.slot), Live: heap.NonNegative(s.live),
+		InUse: heap.NonNegative(s.inUse), Requested: heap.NonNegative(s.requested), Held: heap.NonNegative(max(s.most[0], s.most[1])),
+		PeakInUse: heap.NonNegative(s.peak), Cached: heap.NonNegative(s.cached), Cooling: heap.NonNegative(s.cooling),
+		Blocks: heap.NonNegative(s.blocks),
 	}
 }
 
-// create counts the create of an object.
-func (s *share) create(outcome wire.Outcome, slot uint64) {
+// countCreate counts the create of an object.
+func (s *share) countCreate(outcome wire.Outcome, slot uint64) {
 	s.creates++
-	s.pace.add(slot)
+	s.pace.countAt(slot)
 	switch outcome {
 	case wire.OutcomeHit:
 		s.hits++

@@ -9,8 +9,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// tag handles TAG. A tag for a size or a thread has its name at once; the name of a call site comes with SITE.
-func (cs *callSites) tag(p *process, r *wire.Record) {
+// handleTag handles TAG. A tag for a size or a thread has its name at once; the name of a call site comes with SITE.
+func (cs *callSites) handleTag(p *process, r *wire.Record) {
 	if name := callsite.TagName(r); name != "" {
 		cs.nameTag(p, r.DefinedTag(), name, nil)
 		return
@@ -34,24 +34,24 @@ func (cs *callSites) nameTag(p *process, tag uint32, name string, stack []byte) 
 	defer cs.journal.noteNamed()
 	if s.site.provisional = s.site.name == "" && p.provisional < provisionalMax && callsite.LacksName(stack); s.site.provisional {
 		p.provisional++
-		s.site.name, s.site.stack, s.site.module = name, callsite.Stack(stack), callsite.Module(stack)
+		s.site.name, s.site.stack, s.site.module = name, callsite.StackLines(stack), callsite.NamingModule(stack)
 		return
 	}
 	known := cs.named[name]
 	if known == nil {
-		s.site.name, s.site.stack, s.site.module = name, callsite.Stack(stack), callsite.Module(stack)
-		s.site.calledFrom(stack)
+		s.site.name, s.site.stack, s.site.module = name, callsite.StackLines(stack), callsite.NamingModule(stack)
+		s.site.noteCallers(stack)
 		cs.named[name] = s.site
 		return
 	}
-	switch frames := callsite.Stack(stack); {
+	switch frames := callsite.StackLines(stack); {
 	case known.unseen && !s.site.unseen:
-		known.stack, known.module = frames, callsite.Module(stack) // rather of a site with memory than of one with other objects
+		known.stack, known.module = frames, callsite.NamingModule(stack) // rather of a site with memory than of one with other objects
 	case !s.site.unseen:
 		known.stack = sharedFrames(known.stack, frames)
 	}
-	known.calledFrom(stack)
-	cs.fold(s, known)
+	known.noteCallers(stack)
+	cs.foldSite(s, known)
 	if s.into != nil {
 		p.tags[tag] = s.into
 	}
@@ -73,9 +73,9 @@ func sharedFrames(stack, other []string) []string {
 	return stack
 }
 
-// calledFrom notes who calls the function that creates memory here, at each of its call stacks.
-func (s *site) calledFrom(stack []byte) {
-	function, caller := callsite.Creator(stack)
+// noteCallers notes who calls the function that creates memory here, at each of its call stacks.
+func (s *site) noteCallers(stack []byte) {
+	function, caller := callsite.CreatorAndCaller(stack)
 	if function == "" {
 		return
 	}
@@ -87,15 +87,15 @@ func (s *site) calledFrom(stack []byte) {
 	s.caller = hash.Sum64()
 }
 
-// fold folds a site without a name, which only one process has, into another site.
-func (cs *callSites) fold(s *processSite, to *site) {
+// foldSite folds a site without a name, which only one process has, into another site.
+func (cs *callSites) foldSite(s *processSite, to *site) {
 	cs.journal.folded = true
-	same := to.in(s.process)
+	same := to.siteInProcess(s.process)
 	once := same != nil && same.sharesFigures() && s.sharesFigures()
 	if !once {
-		cs.separate(to)
+		cs.separateFigures(to)
 	}
-	cs.merge(&s.site.siteFigures, &to.siteFigures)
+	cs.mergeFigures(&s.site.siteFigures, &to.siteFigures)
 	s.site.folded, s.site, to.free = true, to, nil
 	if same == nil {
 		to.processes = append(to.processes, s)
@@ -103,12 +103,12 @@ func (cs *callSites) fold(s *processSite, to *site) {
 	}
 	cs.mergeFree(s, same)
 	if s.into = same; !once {
-		cs.merge(s.siteFigures, same.siteFigures)
+		cs.mergeFigures(s.siteFigures, same.siteFigures)
 	}
 }
 
-// in returns what a process has of a site; nil: the process has nothing of it.
-func (s *site) in(p *process) *processSite {
+// siteInProcess returns what a process has of a site; nil: the process has nothing of it.
+func (s *site) siteInProcess(p *process) *processSite {
 	if len(p.sites) < len(s.processes) {
 		return findProcessSite(p.sites, func(own *processSite) bool { return own.site == s && own.into == nil })
 	}
@@ -122,10 +122,10 @@ func findProcessSite(list []*processSite, is func(*processSite) bool) *processSi
 	return nil
 }
 
-// merge adds figures to others, except for the free lists. The journal knows the peak of their sum.
-func (cs *callSites) merge(from, to *siteFigures) {
+// mergeFigures adds figures to others, except for the free lists. The journal knows the peak of their sum.
+func (cs *callSites) mergeFigures(from, to *siteFigures) {
 	for _, f := range [2]*siteFigures{from, to} {
-		f.trend.advance(cs.clock.second, heap.Amount(f.inUse))
+		f.trend.advance(cs.clock.second, heap.NonNegative(f.inUse))
 	}
 	to.trend.merge(&from.trend)
 	to.pace.merge(&from.pace)
@@ -140,12 +140,12 @@ func (cs *callSites) merge(from, to *siteFigures) {
 	to.hits += from.hits
 	to.exposed += from.exposed
 	to.early.add(from.early)
-	for i, n := range from.misses.list() {
+	for i, n := range from.misses.byReason() {
 		to.misses.add(uint8(i), n)
 	}
 	to.peak = max(to.peak, from.peak)
 	if !cs.quiet {
-		to.raise()
+		to.raisePeak()
 	}
 	to.unseen = to.unseen && from.unseen
 	to.kinds |= from.kinds

@@ -6,46 +6,47 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 )
 
-// show returns the call sites of all processes as they are now.
-func (cs *callSites) show() []Tag {
+// listTags returns the call sites of all processes as they are now.
+func (cs *callSites) listTags() []Tag {
 	tags := make([]Tag, 0, len(cs.list))
 	for _, s := range cs.list {
 		if !s.unseen {
-			tags = append(tags, cs.row(s, &s.siteFigures, s.processes))
+			tags = append(tags, cs.makeRow(s, &s.siteFigures, s.processes))
 		}
 	}
 	return tags
 }
 
-// showProcess returns the call sites of a process as they are now.
-func (cs *callSites) showProcess(p *process) []Tag {
+// listTagsOf returns the call sites of a process as they are now.
+func (cs *callSites) listTagsOf(p *process) []Tag {
 	p.sites = slices.DeleteFunc(p.sites, func(s *processSite) bool { return s.into != nil })
 	tags := make([]Tag, 0, len(p.sites))
 	for i, s := range p.sites {
 		if !s.unseen {
-			tags = append(tags, cs.row(s.site, s.siteFigures, p.sites[i:i+1]))
+			tags = append(tags, cs.makeRow(s.site, s.siteFigures, p.sites[i:i+1]))
 		}
 	}
 	return tags
 }
 
-// row returns a row with figures of a site: those of all its processes, or of one. Snapshots share the lists in it as long as
+// makeRow returns a row with figures of a site: those of all its processes, or of one. Snapshots share the lists in it as long as
 // these do not change.
-func (cs *callSites) row(s *site, f *siteFigures, of []*processSite) Tag {
-	cs.refresh(f, of)
+func (cs *callSites) makeRow(s *site, f *siteFigures, of []*processSite) Tag {
+	cs.refreshFigures(f, of)
 	return Tag{
-		ID: s.id, Name: s.title(), Stack: s.stack, Module: s.module, Wrapper: s.wrapper,
-		Live: heap.Amount(f.live), InUse: heap.Amount(f.inUse), Requested: heap.Amount(f.requested),
-		Cached: heap.Amount(f.cached), Cooling: heap.Amount(f.cooling), Idle: heap.Amount(f.idle), CachedCount: heap.Amount(f.blocks),
-		Hits: f.hits, Misses: f.misses.all, MissReasons: f.misses.list(),
-		Creates: f.creates, Exposed: f.exposed, Window: f.pace.last(cs.clock.slot), PeakInUse: f.peak, Held: f.trend.held(),
-		Trend: f.trend.shown(), Free: f.free, InFlight: f.early,
+		ID: s.id, Name: s.siteTitle(), Stack: s.stack, Module: s.module, Wrapper: s.wrapper,
+		Live: heap.NonNegative(f.live), InUse: heap.NonNegative(f.inUse), Requested: heap.NonNegative(f.requested),
+		Cached: heap.NonNegative(f.cached), Cooling: heap.NonNegative(f.cooling), Idle: heap.NonNegative(f.idle),
+		CachedCount: heap.NonNegative(f.blocks),
+		Hits:        f.hits, Misses: f.misses.all, MissReasons: f.misses.byReason(),
+		Creates: f.creates, Exposed: f.exposed, Window: f.pace.countLast(cs.clock.slot), PeakInUse: f.peak, Held: f.trend.recentMost(),
+		Trend: f.trend.toTrend(), Free: f.free, InFlight: f.early,
 	}
 }
 
-// refresh brings the trend and the free list up to date.
-func (cs *callSites) refresh(f *siteFigures, of []*processSite) {
-	f.trend.advance(cs.clock.second, heap.Amount(f.inUse))
+// refreshFigures brings the trend and the free list up to date.
+func (cs *callSites) refreshFigures(f *siteFigures, of []*processSite) {
+	f.trend.advance(cs.clock.second, heap.NonNegative(f.inUse))
 	if f.free == nil {
 		f.free = cs.freeClasses(of)
 	}
@@ -55,10 +56,10 @@ func (cs *callSites) refresh(f *siteFigures, of []*processSite) {
 func (cs *callSites) saveFigures(p *process) []siteFigures {
 	kept := make([]siteFigures, len(p.sites))
 	for i, s := range p.sites {
-		cs.separate(s.site) // the site loses what the process holds
-		cs.refresh(s.siteFigures, p.sites[i:i+1])
+		cs.separateFigures(s.site) // the site loses what the process holds
+		cs.refreshFigures(s.siteFigures, p.sites[i:i+1])
 		kept[i] = *s.siteFigures
-		kept[i].trend.separate()
+		kept[i].trend.detachCopy()
 	}
 	return kept
 }

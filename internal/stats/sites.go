@@ -64,7 +64,7 @@ type processSite struct {
 type siteFigures struct {
 	unseen  bool // the site was only mentioned so far: it is shown once it creates memory
 	quiet   bool // the figures are in callSites.carried
-	touched bool // journal.settle has set replayed
+	touched bool // journal.replayChanges has set replayed
 	kinds   memoryKinds
 
 	live, inUse, requested, cached, cooling, blocks int64
@@ -75,7 +75,7 @@ type siteFigures struct {
 	early         Early
 	misses        reasonCounts
 	peak          uint64
-	replayed      int64 // inUse at the change that journal.settle looks at
+	replayed      int64 // inUse at the change that journal.replayChanges looks at
 	pace          pace
 	trend         trend
 	free          []FreeClass // in the last snapshot; nil: the free list has changed since
@@ -83,14 +83,14 @@ type siteFigures struct {
 
 func newCallSites(h *heap.Heap, c *clock, seed uint64, noTrends bool) callSites {
 	s := callSites{heap: h, clock: c, seed: seed, noTrends: noTrends, named: map[string]*site{}, ages: newAges()}
-	s.untagged = s.add(0)
+	s.untagged = s.addSite(0)
 	s.untagged.name = callsite.Untagged
 	s.named[s.untagged.name] = s.untagged
 	return s
 }
 
-// final returns the one that counts: this one, or the one that it was folded into.
-func (s *processSite) final() *processSite {
+// finalSite returns the one that counts: this one, or the one that it was folded into.
+func (s *processSite) finalSite() *processSite {
 	for s.into != nil {
 		if s.into.into != nil {
 			s.into = s.into.into
@@ -100,23 +100,23 @@ func (s *processSite) final() *processSite {
 	return s
 }
 
-// title returns the name of a site, or its number before the name is known.
-func (s *site) title() string {
+// siteTitle returns the name of a site, or its number before the name is known.
+func (s *site) siteTitle() string {
 	if s.name == "" {
 		return fmt.Sprintf("tag %d", s.id)
 	}
 	return s.name
 }
 
-// settled reports whether a site has its last name.
-func (s *site) settled() bool { return s.folded || s.name != "" && !s.provisional }
+// hasFinalName reports whether a site has its last name.
+func (s *site) hasFinalName() bool { return s.folded || s.name != "" && !s.provisional }
 
 // sharesFigures reports whether the figures are those of the site: no other process has had the site.
 func (s *processSite) sharesFigures() bool { return s.siteFigures == &s.site.siteFigures }
 
-// each yields the figures that an event in a process counts in: those of the site and those of the process. Shared figures, of
+// eachFigures yields the figures that an event in a process counts in: those of the site and those of the process. Shared figures, of
 // which there may be 100,000, are counted once.
-func (s *processSite) each(yield func(*siteFigures) bool) {
+func (s *processSite) eachFigures(yield func(*siteFigures) bool) {
 	if yield(&s.site.siteFigures) && !s.sharesFigures() {
 		yield(s.siteFigures)
 	}
@@ -126,7 +126,7 @@ func (s *processSite) each(yield func(*siteFigures) bool) {
 // memory without a tag.
 func (cs *callSites) siteOf(p *process, tag uint32) *processSite {
 	if s := p.tags[tag]; s != nil {
-		return s.final()
+		return s.finalSite()
 	}
 	if tag != 0 && cs.count >= sitesMax {
 		cs.exceeded = true
@@ -135,11 +135,11 @@ func (cs *callSites) siteOf(p *process, tag uint32) *processSite {
 	cs.count++
 	all := cs.untagged
 	if tag != 0 {
-		all = cs.add(tag)
+		all = cs.addSite(tag)
 	}
 	s := &processSite{siteFigures: &all.siteFigures, site: all, process: p, classes: table.Table{Seed: cs.seed}}
 	if len(all.processes) > 0 || all.trend.born != cs.clock.second { // untagged is older than its first process
-		cs.separate(all)
+		cs.separateFigures(all)
 		own := cs.newFigures()
 		s.siteFigures = &own
 	}
@@ -149,7 +149,7 @@ func (cs *callSites) siteOf(p *process, tag uint32) *processSite {
 	return s
 }
 
-func (cs *callSites) add(id uint32) *site {
+func (cs *callSites) addSite(id uint32) *site {
 	s := &site{id: id, siteFigures: cs.newFigures()}
 	cs.list = append(cs.list, s)
 	return s
@@ -159,13 +159,13 @@ func (cs *callSites) newFigures() siteFigures {
 	return siteFigures{unseen: true, trend: trend{kept: !cs.noTrends, born: cs.clock.second, second: cs.clock.second}}
 }
 
-// separate gives the process that shares the figures of a site a copy, before something happens in only one of the two.
-func (cs *callSites) separate(s *site) {
+// separateFigures gives the process that shares the figures of a site a copy, before something happens in only one of the two.
+func (cs *callSites) separateFigures(s *site) {
 	if len(s.processes) == 0 || !s.processes[0].sharesFigures() {
 		return
 	}
 	own := s.siteFigures
-	own.trend.separate()
+	own.trend.detachCopy()
 	own.misses.each = copyOf(own.misses.each)
 	s.processes[0].siteFigures = &own
 	if own.quiet {
@@ -181,64 +181,66 @@ func copyOf[T any](of *T) *T {
 	return &c
 }
 
-// created counts a new object at its call site.
-func (cs *callSites) created(p *process, o *heap.Object, b *heap.Block) *processSite {
+// countCreated counts a new object at its call site.
+func (cs *callSites) countCreated(p *process, o *heap.Object, b *heap.Block) *processSite {
 	s := cs.siteOf(p, o.Tag)
-	*noteAt(&cs.objects, o.Place) = s
+	*elementAt(&cs.objects, o.Place) = s
 	if b != nil {
-		noteAt(&cs.blocks, b.Place).site = s
+		elementAt(&cs.blocks, b.Place).site = s
 	}
-	for f := range s.each {
+	for f := range s.eachFigures {
 		if o.CarriedOver {
-			cs.carry(f)
+			cs.countCarriedOver(f)
 		} else {
-			f.create(o, cs.clock.slot)
+			f.countCreate(o, cs.clock.slot)
 		}
 	}
 	if o.Owns {
-		cs.hold(s, int64(o.Granted), int64(o.Size))
+		cs.changeHeld(s, int64(o.Granted), int64(o.Size))
 	}
 	return s
 }
 
-// released counts an object that the program gave up.
-func (cs *callSites) released(o *heap.Object) {
-	for f := range cs.creator(o).each {
+// countReleased counts an object that the program gave up.
+func (cs *callSites) countReleased(o *heap.Object) {
+	for f := range cs.creatorOf(o).eachFigures {
 		f.live--
 	}
 }
 
-// expose counts an object that a kernel may have read before any command wrote to it.
-func (cs *callSites) expose(o *heap.Object) {
-	for f := range cs.creator(o).each {
+// countExposed counts an object that a kernel may have read before any command wrote to it.
+func (cs *callSites) countExposed(o *heap.Object) {
+	for f := range cs.creatorOf(o).eachFigures {
 		f.exposed++
 	}
 }
 
-// freed takes the memory of an object off its call site.
-func (cs *callSites) freed(o *heap.Object) { cs.hold(cs.creator(o), -int64(o.Granted), -int64(o.Size)) }
-
-// creator returns the call site of a live object.
-func (cs *callSites) creator(o *heap.Object) *processSite { return cs.objects[o.Place].final() }
-
-// hold adds the memory of an object to its call site, or takes it off.
-func (cs *callSites) hold(s *processSite, granted, requested int64) {
-	for f := range s.each {
-		f.hold(granted, requested, cs.clock.second)
-	}
-	cs.journal.note(s, granted)
+// removeObject takes the memory of an object off its call site.
+func (cs *callSites) removeObject(o *heap.Object) {
+	cs.changeHeld(cs.creatorOf(o), -int64(o.Granted), -int64(o.Size))
 }
 
-// carryOver begins to change call sites without their peaks.
-func (cs *callSites) carryOver() {
+// creatorOf returns the call site of a live object.
+func (cs *callSites) creatorOf(o *heap.Object) *processSite { return cs.objects[o.Place].finalSite() }
+
+// changeHeld adds the memory of an object to its call site, or takes it off.
+func (cs *callSites) changeHeld(s *processSite, granted, requested int64) {
+	for f := range s.eachFigures {
+		f.changeHeld(granted, requested, cs.clock.second)
+	}
+	cs.journal.noteChange(s, granted)
+}
+
+// beginCarriedOver begins to change call sites without their peaks.
+func (cs *callSites) beginCarriedOver() {
 	if !cs.quiet {
-		cs.journal.note(nil, 1)
+		cs.journal.noteChange(nil, 1)
 	}
 	cs.quiet = true
 }
 
-// carry counts an object that was there before the first record.
-func (cs *callSites) carry(f *siteFigures) {
+// countCarriedOver counts an object that was there before the first record.
+func (cs *callSites) countCarriedOver(f *siteFigures) {
 	if !f.quiet {
 		f.quiet = true
 		cs.carried = append(cs.carried, f)
@@ -247,43 +249,43 @@ func (cs *callSites) carry(f *siteFigures) {
 	f.live++
 }
 
-// carriedAll ends a run of records that were carried over.
-func (cs *callSites) carriedAll() {
+// endCarriedOver ends a run of records that were carried over.
+func (cs *callSites) endCarriedOver() {
 	cs.quiet = false
-	cs.journal.note(nil, 0)
+	cs.journal.noteChange(nil, 0)
 	for _, f := range cs.carried {
 		f.quiet = false
-		f.raise()
+		f.raisePeak()
 	}
 	cs.carried = cs.carried[:0]
 }
 
-func (f *siteFigures) create(o *heap.Object, slot uint64) {
+func (f *siteFigures) countCreate(o *heap.Object, slot uint64) {
 	f.unseen = false
 	f.kinds |= 1 << o.Memory
 	f.creates++
 	f.live++
-	f.pace.add(slot)
-	switch o.Judged() {
+	f.pace.countAt(slot)
+	switch o.JudgedOutcome() {
 	case wire.OutcomeHit:
 		f.hits++
 	case wire.OutcomeMiss:
-		f.misses.add(reason(uint8(o.Reason)), 1)
+		f.misses.add(knownReason(uint8(o.Reason)), 1)
 	default: // never eligible for the pool
 	}
 }
 
-func (f *siteFigures) hold(granted, requested int64, second uint64) {
-	f.trend.advance(second, heap.Amount(f.inUse))
+func (f *siteFigures) changeHeld(granted, requested int64, second uint64) {
+	f.trend.advance(second, heap.NonNegative(f.inUse))
 	f.inUse += granted
 	f.requested += requested
-	f.raise()
-	f.trend.raise(heap.Amount(f.inUse))
+	f.raisePeak()
+	f.trend.raiseCurrent(heap.NonNegative(f.inUse))
 }
 
-// raise notes a new peak.
-func (f *siteFigures) raise() {
+// raisePeak notes a new peak.
+func (f *siteFigures) raisePeak() {
 	if !f.quiet {
-		f.peak = max(f.peak, heap.Amount(f.inUse))
+		f.peak = max(f.peak, heap.NonNegative(f.inUse))
 	}
 }

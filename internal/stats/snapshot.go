@@ -79,16 +79,16 @@ type Snapshot struct {
 	Pairs   []ObjectCount   // likewise, of what one call opens and another closes: mappings, references
 }
 
-// CarvesNothing returns why the policy cannot cut slabs as it should; empty: nothing speaks against it, or it has none.
-func (s *Snapshot) CarvesNothing() string {
-	if !s.Carves() {
+// WhyNothingCarved returns why the policy cannot cut slabs as it should; empty: nothing speaks against it, or it has none.
+func (s *Snapshot) WhyNothingCarved() string {
+	if !s.CarvesSlabs() {
 		return ""
 	}
 	return s.WholeBlocks
 }
 
-// BeforeAttach returns the tag of what was there before programs were watched, nil when nothing of it was seen.
-func (s *Snapshot) BeforeAttach() *Tag {
+// BeforeAttachTag returns the tag of what was there before programs were watched, nil when nothing of it was seen.
+func (s *Snapshot) BeforeAttachTag() *Tag {
 	i := slices.IndexFunc(s.Tags, func(t Tag) bool { return t.Name == wire.BeforeAttach })
 	if i < 0 {
 		return nil
@@ -107,8 +107,8 @@ func (s *Snapshot) ProcessCount() int {
 	return n
 }
 
-// Ended returns when the run ended: with the program or its last process, whichever came later; now while a process runs.
-func (s *Snapshot) Ended() uint64 {
+// EndTime returns when the run ended: with the program or its last process, whichever came later; now while a process runs.
+func (s *Snapshot) EndTime() uint64 {
 	last := s.Finished
 	for i := range s.Processes {
 		if s.Processes[i].State == Running {
@@ -130,22 +130,22 @@ func (s *Snapshot) MostDevices() (most int) {
 	return most
 }
 
-// Wall returns how long the run took, or takes so far, in ns.
-func (s *Snapshot) Wall() uint64 {
-	end := s.Ended()
+// WallNS returns how long the run took, or takes so far, in ns.
+func (s *Snapshot) WallNS() uint64 {
+	end := s.EndTime()
 	return end - min(s.Started, end)
 }
 
-// HeldAtExit reports whether all that is in use was held by processes that were killed, aborted, or gave up when memory was
+// WasHeldAtExit reports whether all that is in use was held by processes that were killed, aborted, or gave up when memory was
 // short: they are not known to leak.
-func (s *Snapshot) HeldAtExit() bool {
+func (s *Snapshot) WasHeldAtExit() bool {
 	held := false
 	for i := range s.Processes {
 		p := &s.Processes[i]
 		if p.Totals.LiveBuffers == 0 {
 			continue
 		}
-		if !p.Aborted() {
+		if !p.WasAborted() {
 			return false
 		}
 		held = true
@@ -153,15 +153,15 @@ func (s *Snapshot) HeldAtExit() bool {
 	return held
 }
 
-// Left returns what processes left behind, by call site. Where some leaked, it leaves out what killed ones held. The call sites of
+// LeftBehind returns what processes left behind, by call site. Where some leaked, it leaves out what killed ones held. The call sites of
 // processes that share a row are unknown: they have one without a name.
-func (s *Snapshot) Left() (left []Tag) {
-	held, places := s.HeldAtExit(), map[string]int{}
+func (s *Snapshot) LeftBehind() (left []Tag) {
+	held, places := s.WasHeldAtExit(), map[string]int{}
 	for i := range s.Processes {
 		p := &s.Processes[i]
 		tags := p.Tags
 		switch {
-		case p.Totals.LiveBuffers == 0 || p.Aborted() && !held:
+		case p.Totals.LiveBuffers == 0 || p.WasAborted() && !held:
 			continue
 		case len(s.Processes) == 1:
 			tags = s.Tags
@@ -184,13 +184,13 @@ func (s *Snapshot) Left() (left []Tag) {
 	return left
 }
 
-// AbortedBy says what ended the processes that did not release what they held.
-func (s *Snapshot) AbortedBy() string {
-	by, holders := "a signal", s.HeldAtExit()
+// AbortedByText says what ended the processes that did not release what they held.
+func (s *Snapshot) AbortedByText() string {
+	by, holders := "a signal", s.WasHeldAtExit()
 	for i := range s.Processes {
 		switch p := &s.Processes[i]; {
 		case p.Folded > 0 || holders && p.Totals.LiveBuffers == 0: // others may hold kernels and the like
-		case p.gaveUp():
+		case p.hasGivenUp():
 			return "a failed call"
 		case p.State == Exited && !p.Orderly && p.Status < 0:
 			by = "a signal or _exit"
@@ -266,13 +266,13 @@ type Process struct {
 	Tags    []Tag
 }
 
-// gaveUp reports whether the process said by its exit status that it had failed, when memory had been short.
-func (p *Process) gaveUp() bool {
-	return p.RanOut && p.State == Exited && p.Status > 0 && p.signal() == 0
+// hasGivenUp reports whether the process said by its exit status that it had failed, when memory had been short.
+func (p *Process) hasGivenUp() bool {
+	return p.RanOut && p.State == Exited && p.Status > 0 && p.signalNumber() == 0
 }
 
-// signal returns the signal that ended the process, 0 if none did. A recording has signals as shells write them.
-func (p *Process) signal() int {
+// signalNumber returns the signal that ended the process, 0 if none did. A recording has signals as shells write them.
+func (p *Process) signalNumber() int {
 	switch {
 	case p.State == Signaled:
 		return p.Status
@@ -282,9 +282,9 @@ func (p *Process) signal() int {
 	return 0
 }
 
-// BadEnd says how a process ended that did not end well; empty: it did, it is not known, or the row is several.
-func (p *Process) BadEnd() string {
-	switch signal := p.signal(); {
+// BadEndText says how a process ended that did not end well; empty: it did, it is not known, or the row is several.
+func (p *Process) BadEndText() string {
+	switch signal := p.signalNumber(); {
 	case p.Folded > 0:
 		return ""
 	case signal > 0:
@@ -295,12 +295,12 @@ func (p *Process) BadEnd() string {
 	return ""
 }
 
-// Aborted reports whether a signal ended the process, or perhaps _exit where its exit status is not known, or it gave up.
-func (p *Process) Aborted() bool {
+// WasAborted reports whether a signal ended the process, or perhaps _exit where its exit status is not known, or it gave up.
+func (p *Process) WasAborted() bool {
 	if p.Folded > 0 {
 		return p.Killed
 	}
-	return p.signal() > 0 || p.gaveUp() || p.State == Exited && !p.Orderly && p.Status < 0
+	return p.signalNumber() > 0 || p.hasGivenUp() || p.State == Exited && !p.Orderly && p.Status < 0
 }
 
 // Rates are counts in a window of time.
@@ -364,14 +364,14 @@ type Tag struct {
 }
 
 // HitRate returns hits / (hits + misses).
-func (t *Tag) HitRate() float64 { return rate(t.Hits, t.Hits+t.Misses) }
+func (t *Tag) HitRate() float64 { return ratioOf(t.Hits, t.Hits+t.Misses) }
 
 // Waste returns (granted - requested) / granted of what is in use.
 func (t *Tag) Waste() float64 {
 	if t.InUse < t.Requested {
 		return 0
 	}
-	return rate(t.InUse-t.Requested, t.InUse)
+	return ratioOf(t.InUse-t.Requested, t.InUse)
 }
 
 // FreeClass is one row of a tag's free list: its free blocks of one size.

@@ -75,8 +75,8 @@ func (m *Moves) add(v wire.SpillView) {
 	m.NS += uint64(v.Duration())
 }
 
-// moved handles SPILL.
-func (s *spill) moved(p *process, v wire.SpillView) {
+// handleSpill handles SPILL.
+func (s *spill) handleSpill(p *process, v wire.SpillView) {
 	own := &p.spill
 	s.Resident += v.Resident() - own.resident
 	s.Spilled += v.Spilled() - own.spilled
@@ -86,11 +86,11 @@ func (s *spill) moved(p *process, v wire.SpillView) {
 	switch v.Spill() {
 	case wire.SpillIn:
 		s.In.add(v)
-		own.site(v.Tag())[1].add(v)
+		own.movesAt(v.Tag())[1].add(v)
 		s.noteReturn(own, v)
 	case wire.SpillOut:
 		s.Out.add(v)
-		own.site(v.Tag())[0].add(v)
+		own.movesAt(v.Tag())[0].add(v)
 		s.noteLeaving(own, v)
 	case wire.SpillClean:
 		s.Clean.add(v)
@@ -129,7 +129,7 @@ func (s *spill) noteReturn(own *processSpill, v wire.SpillView) {
 	delete(own.out, v.Object())
 }
 
-func (own *processSpill) site(tag uint32) *[2]Moves {
+func (own *processSpill) movesAt(tag uint32) *[2]Moves {
 	if own.sites[tag] == nil {
 		if own.sites == nil {
 			own.sites = map[uint32]*[2]Moves{}
@@ -142,15 +142,15 @@ func (own *processSpill) site(tag uint32) *[2]Moves {
 	return own.sites[tag]
 }
 
-// end takes the memory of a process that left off the figures of all.
-func (s *spill) end(own *processSpill) {
+// removeProcess takes the memory of a process that left off the figures of all.
+func (s *spill) removeProcess(own *processSpill) {
 	s.Resident -= own.resident
 	s.Spilled -= own.spilled
 	own.resident, own.spilled, own.out = 0, 0, nil
 }
 
-// fold keeps the moves at the call sites of a process that makes room.
-func (s *spill) fold(p *process) {
+// foldMoves keeps the moves at the call sites of a process that makes room.
+func (s *spill) foldMoves(p *process) {
 	for tag, moves := range p.spill.sites {
 		if s.folded == nil {
 			s.folded = map[string][2]Moves{}
@@ -163,8 +163,8 @@ func (s *spill) fold(p *process) {
 	}
 }
 
-// show returns the figures for a snapshot, of a run until now or its end; nil before anything was taken from the device.
-func (s *spill) show(now uint64, processes []*process) *Spill {
+// makeSpill returns the figures for a snapshot, of a run until now or its end; nil before anything was taken from the device.
+func (s *spill) makeSpill(now uint64, processes []*process) *Spill {
 	if s.began == 0 {
 		return nil
 	}
@@ -172,13 +172,13 @@ func (s *spill) show(now uint64, processes []*process) *Spill {
 	shown.WorkingSet = min(s.distance.Percentile(0.9), s.most) // a percentile is right to a few percent
 	shown.Thrashing = s.In.Times > 0 && s.Stalls.NS >= (now-min(now, s.began))/thrashingShare
 	if s.needed != nil {
-		shown.NeededSite = s.needed.final().shownName()
+		shown.NeededSite = s.needed.finalSite().shownName()
 	}
-	shown.Sites = s.showSites(processes)
+	shown.Sites = s.listSites(processes)
 	return &shown
 }
 
-func (s *spill) showSites(processes []*process) (list []SpillSite) {
+func (s *spill) listSites(processes []*process) (list []SpillSite) {
 	places := map[string]int{}
 	add := func(name string, moves *[2]Moves) {
 		at, known := places[name]

@@ -86,7 +86,7 @@ func TestPostMortemWhileSpilling(t *testing.T) {
 	s.process = 1
 	s.commandFails(-4)
 	p := s.Snapshot().PostMortems[0]
-	if p.Resident != 550*kib || p.OnDevice() != p.Resident || p.Spilled != 800*kib || p.Others != 100*kib || p.Verdict != VerdictFull {
-		t.Errorf("%d KiB on the device, %d KiB spilled, others %d KiB, %v", p.OnDevice()/kib, p.Spilled/kib, p.Others/kib, p.Verdict)
+	if p.Resident != 550*kib || p.BytesOnDevice() != p.Resident || p.Spilled != 800*kib || p.Others != 100*kib || p.Verdict != VerdictFull {
+		t.Errorf("%d KiB on the device, %d KiB spilled, others %d KiB, %v", p.BytesOnDevice()/kib, p.Spilled/kib, p.Others/kib, p.Verdict)
 	}
 }

@@ -16,7 +16,7 @@ const steadyNotes = 256
 // Add takes the next request.
 func (s *Steady) Add(hit bool) {
 	if s.requests == s.next {
-		s.note()
+		s.recordHits()
 	}
 	s.requests++
 	if hit {
@@ -24,8 +24,8 @@ func (s *Steady) Add(hit bool) {
 	}
 }
 
-// note records the hits before a request whose index is a multiple of step.
-func (s *Steady) note() {
+// recordHits records the hits before a request whose index is a multiple of step.
+func (s *Steady) recordHits() {
 	s.step = max(s.step, 1)
 	i := s.requests / s.step
 	if i == steadyNotes {
@@ -39,8 +39,8 @@ func (s *Steady) note() {
 	s.next = (i + 1) * s.step
 }
 
-// Later returns hits and requests of the later half.
-func (s *Steady) Later() (hits, requests uint64) {
+// LaterHalf returns hits and requests of the later half.
+func (s *Steady) LaterHalf() (hits, requests uint64) {
 	if s.requests == 0 {
 		return 0, 0
 	}

@@ -36,22 +36,22 @@ func newTotals(h *heap.Heap, c *clock) totals {
 	return t
 }
 
-// open gives a new process its accounts.
-func (t *totals) open(p *process) {
+// openAccounts gives a new process its accounts.
+func (t *totals) openAccounts(p *process) {
 	if !t.opened {
 		t.opened, t.sharer = true, p
 		p.accounts = []*account{&t.run}
 		return
 	}
-	t.separate(t.sharer)
+	t.separateAccount(t.sharer)
 	own := &account{Gauges: &p.heap.Gauges, Population: &p.heap.Population, workings: &workings{}}
 	own.window.advance(t.clock.slot)
 	own.history.born, own.history.most = t.clock.slot, processHistoryMax
 	p.accounts = []*account{own, &t.run}
 }
 
-// separate gives a process that shares the account of the run a copy, before an event counts in only one of the two.
-func (t *totals) separate(p *process) {
+// separateAccount gives a process that shares the account of the run a copy, before an event counts in only one of the two.
+func (t *totals) separateAccount(p *process) {
 	if p == nil || p != t.sharer {
 		return
 	}
@@ -59,64 +59,64 @@ func (t *totals) separate(p *process) {
 	own := t.run
 	own.Gauges, own.Population = &p.heap.Gauges, &p.heap.Population
 	own.workings = copyOf(own.workings)
-	own.history.separate(processHistoryMax)
+	own.history.detachCopy(processHistoryMax)
 	p.accounts = []*account{&own, &t.run}
 }
 
-// event counts a record that was not carried over.
-func (t *totals) event(p *process) {
+// countEvent counts a record that was not carried over.
+func (t *totals) countEvent(p *process) {
 	for _, a := range p.accounts {
 		a.window.current().Events++
 	}
 }
 
-// created counts an object that the heap has got.
-func (t *totals) created(p *process, o *heap.Object) {
+// countCreated counts an object that the heap has got.
+func (t *totals) countCreated(p *process, o *heap.Object) {
 	if o.CarriedOver {
 		return
 	}
 	for _, a := range p.accounts {
-		a.create(o)
+		a.countCreated(o)
 	}
 }
 
-// held notes new peaks after a create. Nothing else raises what is in use.
-func (t *totals) held(p *process, o *heap.Object) {
-	t.raise(p)
+// raiseHeldPeaks notes new peaks after a create. Nothing else raises what is in use.
+func (t *totals) raiseHeldPeaks(p *process, o *heap.Object) {
+	t.raisePeaks(p)
 	if !o.CarriedOver {
-		t.minute.most.raise(&t.run)
+		t.minute.most.raiseGauges(&t.run)
 		for _, a := range p.accounts {
-			a.history.pending.raise(a)
+			a.history.pending.raiseGauges(a)
 		}
 	}
-	t.since.most.raise(&t.run)
-	p.since.most.raise(p.own())
+	t.since.most.raiseGauges(&t.run)
+	p.since.most.raiseGauges(p.ownAccount())
 }
 
-// failed counts a create that failed.
-func (t *totals) failed(p *process, c wire.CreateView) {
+// countFailed counts a create that failed.
+func (t *totals) countFailed(p *process, c wire.CreateView) {
 	for _, a := range p.accounts {
-		a.failed(wire.CreateStatus(c), c.Duration())
+		a.countFailed(wire.CreateStatus(c), c.Duration())
 	}
 }
 
-// use counts a USE.
-func (t *totals) use(p *process, u wire.UseView) {
-	t.touches.use(p.heap, u)
+// countUse counts a USE.
+func (t *totals) countUse(p *process, u wire.UseView) {
+	t.touches.noteUse(p.heap, u)
 	for _, a := range p.accounts {
 		a.counters.Uses++
 	}
 }
 
-// sync counts a SYNC.
-func (t *totals) sync(p *process) {
+// countSync counts a SYNC.
+func (t *totals) countSync(p *process) {
 	for _, a := range p.accounts {
 		a.counters.Syncs++
 	}
 }
 
-// evict counts a block that goes back to the driver. A sub-allocation goes back into its slab: the driver gets nothing.
-func (t *totals) evict(p *process, e wire.EvictView) {
+// countEvict counts a block that goes back to the driver. A sub-allocation goes back into its slab: the driver gets nothing.
+func (t *totals) countEvict(p *process, e wire.EvictView) {
 	b := p.heap.Block(e.Block())
 	if e.SubAllocation() || b != nil && b.SubAllocation {
 		return
@@ -125,20 +125,20 @@ func (t *totals) evict(p *process, e wire.EvictView) {
 		if b == nil || b.State != heap.Slab { // what hits spare the driver is no slab
 			a.costs.releases.add(e.Bytes(), e.Cost())
 		}
-		a.evicted(e)
+		a.countEvicted(e)
 	}
 }
 
-// slab counts a slab that the driver created. What it costs is no measure of what hits save: without a pool, the driver would make blocks
-// of other sizes, in other numbers.
-func (t *totals) slab(p *process, s wire.SlabView) {
+// countSlab counts a slab that the driver created. What it costs is no measure of what hits save: without a pool, the driver would make
+// blocks of other sizes, in other numbers.
+func (t *totals) countSlab(p *process, s wire.SlabView) {
 	if s.Status() != 0 || t.quiet {
 		return
 	}
 	for _, a := range p.accounts {
-		a.allocated(s.Bytes(), s.Cost())
+		a.countAllocated(s.Bytes(), s.Cost())
 		a.window.current().DriverCreates++
-		a.spend(s.Cost())
+		a.addDriverTime(s.Cost())
 	}
 }
 
@@ -169,8 +169,8 @@ func releaseOf(v wire.ReleaseView) release {
 	return r
 }
 
-// released counts a release by the program.
-func (t *totals) released(p *process, o *heap.Object, how heap.How) {
+// countReleased counts a release by the program.
+func (t *totals) countReleased(p *process, o *heap.Object, how heap.How) {
 	if how != heap.Released || t.quiet {
 		return
 	}
@@ -182,13 +182,13 @@ func (t *totals) released(p *process, o *heap.Object, how heap.How) {
 			a.counters.HazardsAvoided++
 		}
 		if t.release.exposed != wire.ExposedNo {
-			a.counters.expose(t.release.exposed)
+			a.counters.countExposed(t.release.exposed)
 		}
 	}
 }
 
-// freed counts the release in the driver, if the memory of an object ends with one.
-func (t *totals) freed(p *process, o *heap.Object, how heap.How) {
+// countFreed counts the release in the driver, if the memory of an object ends with one.
+func (t *totals) countFreed(p *process, o *heap.Object, how heap.How) {
 	if how != heap.Released || t.quiet || !t.release.driver {
 		return
 	}
@@ -196,22 +196,22 @@ func (t *totals) freed(p *process, o *heap.Object, how heap.How) {
 		if o.Block != 0 {
 			a.costs.releases.add(o.Granted, t.release.cost)
 		}
-		a.driverRelease(t.release.cost)
+		a.countDriverRelease(t.release.cost)
 	}
 }
 
-// raise notes new peaks.
-func (t *totals) raise(p *process) {
+// raisePeaks notes new peaks.
+func (t *totals) raisePeaks(p *process) {
 	if t.quiet {
 		return
 	}
 	for _, a := range p.accounts {
-		a.raise(t.heap.Now())
+		a.raisePeaks(t.heap.Now())
 	}
 }
 
-// carryOver begins to change a process without its peaks.
-func (t *totals) carryOver(p *process) {
+// beginCarriedOver begins to change a process without its peaks.
+func (t *totals) beginCarriedOver(p *process) {
 	t.quiet = true
 	if !p.quiet {
 		p.quiet = true
@@ -219,15 +219,15 @@ func (t *totals) carryOver(p *process) {
 	}
 }
 
-// carriedAll ends a run of records that were carried over. Peaks begin with the present gauges.
-func (t *totals) carriedAll() {
+// endCarriedOver ends a run of records that were carried over. Peaks begin with the present gauges.
+func (t *totals) endCarriedOver() {
 	t.quiet = false
-	t.minute.most.raise(&t.run)
+	t.minute.most.raiseGauges(&t.run)
 	for _, p := range t.carried {
 		p.quiet = false
 		for _, a := range p.accounts {
-			a.raise(t.heap.Now())
-			a.history.pending.raise(a)
+			a.raisePeaks(t.heap.Now())
+			a.history.pending.raiseGauges(a)
 		}
 	}
 	t.carried = t.carried[:0]
@@ -235,8 +235,8 @@ func (t *totals) carriedAll() {
 
 // beginSlot begins a slot. gauges are the values at the end of the last slot.
 func (t *totals) beginSlot(gauges Sample) {
-	t.run.history.advance(t.clock.started, t.clock.slot, gauges)
-	t.minute.advance(t.clock.started, t.clock.slot, gauges, t.run.window.current())
+	t.run.history.closeSamples(t.clock.started, t.clock.slot, gauges)
+	t.minute.closeSlots(t.clock.started, t.clock.slot, gauges, t.run.window.current())
 	t.run.beginSlot(t.clock.slot)
 }
 
@@ -245,41 +245,41 @@ func (t *totals) beginProcessSlot(p *process) {
 	if p == t.sharer {
 		return
 	}
-	a := p.own()
+	a := p.ownAccount()
 	a.beginSlot(t.clock.slot)
 	if !p.heap.Left { // otherwise its history has ended
-		s := a.sample(p.free.spread())
-		s.Machine = p.machine.reported()
-		a.history.advance(t.clock.started, t.clock.slot, s)
+		s := a.takeSample(p.free.freeSpread())
+		s.Machine = p.machine.reportedBytes()
+		a.history.closeSamples(t.clock.started, t.clock.slot, s)
 	}
 }
 
-// show returns the totals of the run for a snapshot. free says how free memory is divided.
-func (t *totals) show(free spread) Totals {
-	shown := t.run.totals(free)
-	shown.SavedTouches = t.touches.saved(&t.run.costs.hits)
+// makeTotals returns the totals of the run for a snapshot. free says how free memory is divided.
+func (t *totals) makeTotals(free spread) Totals {
+	shown := t.run.makeTotals(free)
+	shown.SavedTouches = t.touches.estimateSaved(&t.run.costs.hits)
 	return shown
 }
 
-// separate makes a copied history independent of its original, and bounds its samples.
-func (h *history) separate(most uint64) {
+// detachCopy makes a copied history independent of its original, and bounds its samples.
+func (h *history) detachCopy(most uint64) {
 	h.samples, h.most = slices.Clone(h.samples), most
 	for uint64(len(h.samples)) > most {
-		h.halve()
+		h.mergePairs()
 	}
 }
 
-// Interval returns what happened in all processes since the last call, or since the first event. It costs O(1).
-func (m *Model) Interval() recording.Summary {
+// NextInterval returns what happened in all processes since the last call, or since the first event. It costs O(1).
+func (m *Model) NextInterval() recording.Summary {
 	return m.totals.since.nextInterval(&m.totals.run, m.lost)
 }
 
-// ProcessInterval returns what happened in one process since the last call for it, false when the model does not know
+// NextProcessInterval returns what happened in one process since the last call for it, false when the model does not know
 // the process. It costs O(1).
-func (m *Model) ProcessInterval(number uint32) (recording.Summary, bool) {
+func (m *Model) NextProcessInterval(number uint32) (recording.Summary, bool) {
 	p := m.processes.lookup(number)
 	if p == nil {
 		return recording.Summary{}, false
 	}
-	return p.since.nextInterval(p.own(), p.lost), true
+	return p.since.nextInterval(p.ownAccount(), p.lost), true
 }

@@ -18,8 +18,8 @@ type Touches struct {
 // their own.
 type touches struct{ fresh, reused timings }
 
-// use takes a USE before the heap does.
-func (t *touches) use(p *heap.Process, u wire.UseView) {
+// noteUse takes a USE before the heap does.
+func (t *touches) noteUse(p *heap.Process, u wire.UseView) {
 	if u.Command() != wire.CommandWrite || u.Duration() == 0 {
 		return
 	}
@@ -36,23 +36,22 @@ func (t *touches) use(p *heap.Process, u wire.UseView) {
 	}
 }
 
-// saved returns the estimate for hits by size class. It leaves out classes with too few timed writes to new or to reused blocks, and
-// those where the quarter of new blocks that took least took no longer than the quarter of reused ones that took most.
-// For new blocks it takes the lower median and for reused blocks the upper, so that the estimate is at most hits × the longest
-// first write.
-func (t *touches) saved(hits *[65]uint64) (out Touches) {
+// estimateSaved returns the estimate for hits by size class. It leaves out classes with too few timed writes to new or to reused blocks,
+// and those where the quarter of new blocks that took least took no longer than the quarter of reused ones that took most. For new blocks
+// it takes the lower median and for reused blocks the upper, so that the estimate is at most hits × the longest first write.
+func (t *touches) estimateSaved(hits *[65]uint64) (out Touches) {
 	for class := range hits {
 		fresh, reused := t.fresh[class], t.reused[class]
-		out.Fresh, out.Reused = out.Fresh+fresh.calls(), out.Reused+reused.calls()
-		if hits[class] == 0 || fresh.calls() < enoughServed || reused.calls() < enoughServed {
+		out.Fresh, out.Reused = out.Fresh+fresh.timedCalls(), out.Reused+reused.timedCalls()
+		if hits[class] == 0 || fresh.timedCalls() < enoughServed || reused.timedCalls() < enoughServed {
 			continue
 		}
-		least, _ := fresh.within(quartile)
-		if _, most := reused.within(quartile); least <= most {
+		least, _ := fresh.middleBounds(quartile)
+		if _, most := reused.middleBounds(quartile); least <= most {
 			continue
 		}
-		low, _ := fresh.within(median)
-		_, high := reused.within(median)
+		low, _ := fresh.middleBounds(median)
+		_, high := reused.middleBounds(median)
 		out.NS += hits[class] * uint64(low-min(low, high))
 		out.Hits += hits[class]
 	}

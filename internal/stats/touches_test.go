@@ -78,7 +78,7 @@ func TestSavingMatters(t *testing.T) {
 		{SavedCalls{NS: 1, Device: "a card"}, Touches{Hits: 1, Device: "a card"}, true, true},
 	} {
 		s := Snapshot{Started: 5, Time: 1e9 + 5, Totals: Totals{Saved: c.calls, SavedTouches: c.touched}}
-		if calls, touched := s.Saving(); calls != c.wantCalls || touched != c.wantTouches {
+		if calls, touched := s.WorthwhileSavings(); calls != c.wantCalls || touched != c.wantTouches {
 			t.Errorf("%+v, %+v: %t, %t", c.calls, c.touched, calls, touched)
 		}
 	}
@@ -103,7 +103,7 @@ func TestTouchesAreBounded(t *testing.T) {
 			hits[class] = r.Uint64N(1000)
 			all += hits[class]
 		}
-		if got := touched.saved(&hits); got.NS > all*uint64(largest) || got.Hits > all {
+		if got := touched.estimateSaved(&hits); got.NS > all*uint64(largest) || got.Hits > all {
 			t.Fatalf("%+v of %d hits; the longest usual first write took %d ns", got, all, largest)
 		}
 	}

@@ -72,8 +72,8 @@ func (f *Flow) Rate() float64 {
 	return float64(f.TimedBytes) / float64(f.NS) * 1e9
 }
 
-// ColdKnown reports whether the share of Pages that are cold is one of reads in general: a look is at adjacent pages of one read.
-func (f *Flow) ColdKnown() bool { return f.Looks >= 4 }
+// IsColdKnown reports whether the share of Pages that are cold is one of reads in general: a look is at adjacent pages of one read.
+func (f *Flow) IsColdKnown() bool { return f.Looks >= 4 }
 
 // Add joins another flow.
 func (f *Flow) Add(o *Flow) {
@@ -116,8 +116,8 @@ type TransferSite struct {
 	Flow
 }
 
-// What returns the kind of command, or what commands needed.
-func (s *TransferSite) What() string {
+// WhatText returns the kind of command, or what commands needed.
+func (s *TransferSite) WhatText() string {
 	if s.Between {
 		return Between.String()
 	}
@@ -127,8 +127,8 @@ func (s *TransferSite) What() string {
 	return s.Command.String()
 }
 
-// Any reports whether there was any transfer.
-func (t *Transfers) Any() bool {
+// HasAny reports whether there was any transfer.
+func (t *Transfers) HasAny() bool {
 	return slices.ContainsFunc(t.Directions[:], func(f Flow) bool { return f.Calls > 0 })
 }
 
@@ -144,8 +144,8 @@ type Sides struct {
 
 func threadOf(r *wire.Record) uint64 { return uint64(r.Process)<<32 | uint64(r.Thread) }
 
-// Note takes a TRANSFER. It ignores a TRANSFER that comes after its command has completed: that adds to no USE.
-func (s *Sides) Note(r *wire.Record) {
+// NoteTransfer takes a TRANSFER. It ignores a TRANSFER that comes after its command has completed: that adds to no USE.
+func (s *Sides) NoteTransfer(r *wire.Record) {
 	if r.AsTransfer().Profiled() != wire.CommandOther {
 		return
 	}
@@ -160,8 +160,8 @@ func (s *Sides) Note(r *wire.Record) {
 	s.latest[threadOf(r)] = &e
 }
 
-// Of returns the TRANSFER of a USE, false when there is none.
-func (s *Sides) Of(r *wire.Record) (wire.TransferView, bool) {
+// TransferOf returns the TRANSFER of a USE, false when there is none.
+func (s *Sides) TransferOf(r *wire.Record) (wire.TransferView, bool) {
 	e := s.latest[threadOf(r)]
 	if e == nil || e.Time != r.Time {
 		return wire.TransferView{}, false
@@ -169,8 +169,8 @@ func (s *Sides) Of(r *wire.Record) (wire.TransferView, bool) {
 	return e.AsTransfer(), true
 }
 
-// Again reports whether a USE is the second side of a copy. It must be given the first side before.
-func (s *Sides) Again(r *wire.Record) bool {
+// IsSecondSide reports whether a USE is the second side of a copy. It must be given the first side before.
+func (s *Sides) IsSecondSide(r *wire.Record) bool {
 	if r.AsUse().Command() != wire.CommandCopy {
 		return false
 	}
@@ -203,11 +203,12 @@ type transferKey[S comparable] struct {
 	between bool
 }
 
-// use counts a USE, if its command moves memory.
-func (t *transfers) use(p *process, r *wire.Record) {
+// countUse counts a USE, if its command moves memory.
+func (t *transfers) countUse(p *process, r *wire.Record) {
 	u := r.AsUse()
 	direction, moves := DirectionOf(u.Command())
-	if !moves || t.sides.Again(r) || u.Command() == wire.CommandMigrate && u.Bytes() == 0 { // of undefined contents, or unknown memory
+	// of undefined contents, or unknown memory
+	if !moves || t.sides.IsSecondSide(r) || u.Command() == wire.CommandMigrate && u.Bytes() == 0 {
 		return
 	}
 	flow := Flow{Calls: 1, Bytes: u.Bytes()}
@@ -215,7 +216,7 @@ func (t *transfers) use(p *process, r *wire.Record) {
 		flow.Blocking, flow.TimedBytes, flow.NS = 1, u.Bytes(), uint64(u.Duration())
 	}
 	tag := u.Tag()
-	if more, known := t.sides.Of(r); known {
+	if more, known := t.sides.TransferOf(r); known {
 		t.own = true
 		tag = more.Site()
 		if flow.Pages, flow.Cold = uint64(more.Pages()), uint64(more.Cold()); flow.Pages > 0 {
@@ -230,7 +231,7 @@ func (t *transfers) use(p *process, r *wire.Record) {
 		}
 	}
 	t.flows[direction].Add(&flow)
-	t.site(transferKey[*processSite]{t.sites.siteOf(p, tag), u.Command(), false}, &flow)
+	t.addToSite(transferKey[*processSite]{t.sites.siteOf(p, tag), u.Command(), false}, &flow)
 	if direction <= ToHost {
 		t.advance()
 		t.moved.current()[direction] += u.Bytes()
@@ -245,25 +246,25 @@ func (t *transfers) created(p *process, o *heap.Object) {
 	}
 	flow := Flow{Calls: 1, Bytes: o.Size}
 	t.flows[AtCreate].Add(&flow)
-	t.site(transferKey[*processSite]{t.sites.siteOf(p, o.Tag), wire.CommandOther, false}, &flow)
+	t.addToSite(transferKey[*processSite]{t.sites.siteOf(p, o.Tag), wire.CommandOther, false}, &flow)
 }
 
-// profiled counts the time on the device from a TRANSFER of a command that has completed.
-func (t *transfers) profiled(p *process, v wire.TransferView) {
+// countProfiled counts the time on the device from a TRANSFER of a command that has completed.
+func (t *transfers) countProfiled(p *process, v wire.TransferView) {
 	direction, moves := DirectionOf(v.Profiled())
 	if !moves {
 		return
 	}
 	flow := Flow{Profiled: 1, ProfiledBytes: v.Moved(), ProfiledNS: v.Took()}
 	t.flows[direction].Add(&flow)
-	t.site(transferKey[*processSite]{t.sites.siteOf(p, v.Site()), v.Profiled(), false}, &flow)
+	t.addToSite(transferKey[*processSite]{t.sites.siteOf(p, v.Site()), v.Profiled(), false}, &flow)
 }
 
-func (t *transfers) site(key transferKey[*processSite], flow *Flow) {
+func (t *transfers) addToSite(key transferKey[*processSite], flow *Flow) {
 	f := t.flowsAt[key]
 	if f == nil {
 		if len(t.flowsAt) == transfersMax && !t.dense {
-			t.compact()
+			t.joinFlows()
 		}
 		if len(t.flowsAt) == transfersMax {
 			t.left++
@@ -278,11 +279,11 @@ func (t *transfers) site(key transferKey[*processSite], flow *Flow) {
 	f.Add(flow)
 }
 
-// compact joins the flows of processes that have the same call site and command: their names may have come since.
-func (t *transfers) compact() {
+// joinFlows joins the flows of processes that have the same call site and command: their names may have come since.
+func (t *transfers) joinFlows() {
 	first := map[transferKey[*site]]*Flow{}
 	for key, flow := range t.flowsAt {
-		s := transferKey[*site]{key.site.final().site, key.command, key.between}
+		s := transferKey[*site]{key.site.finalSite().site, key.command, key.between}
 		if all := first[s]; all != nil {
 			all.Add(flow)
 			delete(t.flowsAt, key)
@@ -309,10 +310,10 @@ func (t *transfers) advance() {
 	}
 }
 
-// show returns the transfers so far. unified: the memory of a device is the host's.
-func (t *transfers) show(unified bool) Transfers {
+// makeTransfers returns the transfers so far. unified: the memory of a device is the host's.
+func (t *transfers) makeTransfers(unified bool) Transfers {
 	out := Transfers{Directions: t.flows, OwnSites: t.own, OtherSites: t.left, Unified: unified}
-	if !out.Any() {
+	if !out.HasAny() {
 		return out
 	}
 	t.advance()
@@ -327,7 +328,7 @@ func (t *transfers) show(unified bool) Transfers {
 			out.Trend[way] = append(out.Trend[way], t.each[s%trendPoints][way])
 		}
 	}
-	out.Sites = t.shownSites()
+	out.Sites = t.listSites()
 	if n := len(out.Sites); n > TransferSitesMax {
 		out.OtherSites += uint64(n - TransferSitesMax)
 		out.Sites = out.Sites[:TransferSitesMax]
@@ -335,18 +336,18 @@ func (t *transfers) show(unified bool) Transfers {
 	return out
 }
 
-// shownSites returns the call sites. Tags that were folded into one call site since then are one row.
-func (t *transfers) shownSites() []TransferSite {
+// listSites returns the call sites. Tags that were folded into one call site since then are one row.
+func (t *transfers) listSites() []TransferSite {
 	var list []TransferSite
 	places := map[transferKey[*site]]int{}
 	for key, flow := range t.flowsAt {
-		s := key.site.final().site
+		s := key.site.finalSite().site
 		same := transferKey[*site]{s, key.command, key.between}
 		at, known := places[same]
 		if !known {
 			at = len(list)
 			places[same] = at
-			list = append(list, TransferSite{Name: s.title(), Stack: s.stack, Command: key.command, Between: key.between})
+			list = append(list, TransferSite{Name: s.siteTitle(), Stack: s.stack, Command: key.command, Between: key.between})
 		}
 		list[at].Add(flow)
 	}

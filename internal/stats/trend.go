@@ -41,12 +41,12 @@ func (t Trend) Len() int { return int(t.end - t.first) }
 // Points returns them, oldest first.
 func (t Trend) Points() []uint64 {
 	points := make([]uint64, t.Len())
-	t.Last(points)
+	t.FillLast(points)
 	return points
 }
 
-// Last fills points with the last points. Points before the first are 0.
-func (t Trend) Last(points []uint64) {
+// FillLast fills points with the last points. Points before the first are 0.
+func (t Trend) FillLast(points []uint64) {
 	missing := max(0, len(points)-t.Len())
 	clear(points[:missing])
 	second, at := t.end-uint64(len(points)-missing), 0
@@ -63,8 +63,8 @@ func (t Trend) Last(points []uint64) {
 func (t Trend) Plus(o Trend) Trend {
 	var sums, others [trendPoints]uint64
 	n := min(max(t.Len(), o.Len()), trendPoints)
-	t.Last(sums[:n])
-	o.Last(others[:n])
+	t.FillLast(sums[:n])
+	o.FillLast(others[:n])
 	for i := range n {
 		sums[i] += others[i]
 		if sums[i] < others[i] {
@@ -90,12 +90,12 @@ type trend struct {
 
 // advance ends the seconds before second. The gauge has had value since the last call.
 func (t *trend) advance(second, value uint64) {
-	if t.raise(value); second != t.second {
-		t.turn(second, value)
+	if t.raiseCurrent(value); second != t.second {
+		t.endSeconds(second, value)
 	}
 }
 
-func (t *trend) turn(second, value uint64) {
+func (t *trend) endSeconds(second, value uint64) {
 	if second > t.second+trendPoints {
 		t.levels = nil
 		if t.kept {
@@ -129,36 +129,36 @@ func (t *trend) addPoint() {
 	t.levels = append(kept, level{t.most, t.second})
 }
 
-// count is the number of points.
-func (t *trend) count() uint64 { return min(t.second-t.born, trendPoints) }
+// countPoints is the number of points.
+func (t *trend) countPoints() uint64 { return min(t.second-t.born, trendPoints) }
 
-// raise notes a value in the present second.
-func (t *trend) raise(value uint64) { t.most = max(t.most, value) }
+// raiseCurrent notes a value in the present second.
+func (t *trend) raiseCurrent(value uint64) { t.most = max(t.most, value) }
 
-// held returns the most in the last full second and since.
-func (t *trend) held() uint64 {
+// recentMost returns the most in the last full second and since.
+func (t *trend) recentMost() uint64 {
 	if t.second == t.born {
 		return t.most
 	}
 	return max(t.most, t.last)
 }
 
-// shown returns the points as they are.
-func (t *trend) shown() Trend {
+// toTrend returns the points as they are.
+func (t *trend) toTrend() Trend {
 	if !t.kept {
 		return Trend{}
 	}
-	return Trend{levels: t.levels, first: t.second - t.count(), end: t.second}
+	return Trend{levels: t.levels, first: t.second - t.countPoints(), end: t.second}
 }
 
-// separate makes a copied trend append elsewhere than the original.
-func (t *trend) separate() { t.levels = slices.Clip(t.levels) }
+// detachCopy makes a copied trend append elsewhere than the original.
+func (t *trend) detachCopy() { t.levels = slices.Clip(t.levels) }
 
 // merge adds the points of another trend, second by second. The sum of the two peaks of a second is an upper bound of the peak of
 // the sum, which is not known.
 func (t *trend) merge(o *trend) {
 	if t.kept && o.kept {
-		t.levels = t.shown().Plus(o.shown()).levels
+		t.levels = t.toTrend().Plus(o.toTrend()).levels
 	}
 	t.last += o.last
 	t.born = min(t.born, o.born)

@@ -36,8 +36,8 @@ func TestHostileFiles(t *testing.T) {
 			}
 			runtime.ReadMemStats(&after)
 			made := after.TotalAlloc - before.TotalAlloc
-			t.Logf("%d bytes: %d MiB kept, %d MiB made, %d GCs", len(file), whole.Used()>>20, made>>20, after.NumGC-before.NumGC)
-			if used := whole.Used(); used < 0 || used > keptMost || made > madeMost {
+			t.Logf("%d bytes: %d MiB kept, %d MiB made, %d GCs", len(file), whole.UsedBytes()>>20, made>>20, after.NumGC-before.NumGC)
+			if used := whole.UsedBytes(); used < 0 || used > keptMost || made > madeMost {
 				t.Errorf("%d MiB kept, %d MiB made", used>>20, made>>20)
 			}
 		})
@@ -55,7 +55,7 @@ func TestUnitThatEndsWithinANumber(t *testing.T) {
 		defer f.close()
 		d := readDebug(f.File, nil)
 		d.readUnit(d.units[0])
-		return d.work.Used(), len(d.units[0].functions)
+		return d.work.UsedBytes(), len(d.units[0].functions)
 	}
 	whole, functions := work()
 	f, err := elf.Open(program)

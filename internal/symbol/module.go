@@ -68,7 +68,7 @@ func readModule(path, root string, whole *budget.Budget) (m *module) {
 	for _, f := range files {
 		room += min(moduleShare*f.size, math.MaxInt64-room)
 	}
-	m = &module{base: lowestAddress(file.File), keep: whole.Part(room)}
+	m = &module{base: lowestAddress(file.File), keep: whole.NewPart(room)}
 	for _, f := range files {
 		if len(m.functions) == 0 {
 			m.readFunctions(f.File, elf.SHT_SYMTAB)
@@ -98,7 +98,7 @@ func openObject(path string) (*object, error) {
 	info, err := file.Stat()
 	if err == nil {
 		var parsed *elf.File
-		if parsed, err = untrusted.ELF(file); err == nil {
+		if parsed, err = untrusted.ReadELF(file); err == nil {
 			return &object{File: parsed, file: file, size: info.Size()}, nil
 		}
 	}
@@ -242,7 +242,7 @@ func (m *module) framesAt(offset uint64) (framesAt []Frame) {
 func (m *module) isIncomplete() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.keep.Refused() > 0 || m.debug != nil && m.debug.work.Refused() > 0
+	return m.keep.RefusedCount() > 0 || m.debug != nil && m.debug.work.RefusedCount() > 0
 }
 
 // debugFrames looks an address up in the debug information. A panic in debug/dwarf counts as no answer.

@@ -58,7 +58,7 @@ func NewPerfMap(path string) *PerfMap { return &PerfMap{path: path} }
 // NewGenerated returns the map of a process at the usual path, and looks for its jitdump, too. The caller calls Close.
 func NewGenerated(pid int, o Options) *PerfMap {
 	return &PerfMap{
-		path: fmt.Sprintf("/tmp/perf-%d.map", pid), since: startTime(pid), dump: newJitDump(pid), keep: o.Budget.Part(generatedMax), say: o.Say,
+		path: fmt.Sprintf("/tmp/perf-%d.map", pid), since: startTime(pid), dump: newJitDump(pid), keep: o.Budget.NewPart(generatedMax), say: o.Say,
 	}
 }
 
@@ -71,7 +71,7 @@ func (m *PerfMap) Close() {
 
 // noteIfFull reports whether something did not fit, and says so once.
 func (m *PerfMap) noteIfFull() bool {
-	if m.keep.Refused() == 0 {
+	if m.keep.RefusedCount() == 0 {
 		return false
 	}
 	if m.say != nil {

@@ -113,14 +113,14 @@ func TestPerfMapsShareABudget(t *testing.T) {
 		}
 		maps = append(maps, m)
 	}
-	if used := whole.Used(); used > least || named == 0 || named == 2000 || said == 0 {
+	if used := whole.UsedBytes(); used > least || named == 0 || named == 2000 || said == 0 {
 		t.Errorf("%d bytes kept, %d of 2000 named, said %d times", used, named, said)
 	}
 	for _, m := range maps {
 		m.Close()
 	}
-	if whole.Used() != 0 {
-		t.Errorf("%d bytes are never given back", whole.Used())
+	if whole.UsedBytes() != 0 {
+		t.Errorf("%d bytes are never given back", whole.UsedBytes())
 	}
 }
 

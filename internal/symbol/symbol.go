@@ -166,7 +166,7 @@ func (r *Resolver) dropModule(path string) {
 func (r *Resolver) makeRoom() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	refused := r.budget.Refused()
+	refused := r.budget.RefusedCount()
 	if refused == r.refused || r.cleared == clearedMax {
 		return false
 	}

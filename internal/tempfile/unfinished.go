@@ -37,9 +37,9 @@ func Finish(path string, fn func() error) error {
 	return fn()
 }
 
-// Abandon removes everything that was begun and not finished. It is for a process that is about to end: nothing can be
+// RemoveUnfinished removes everything that was begun and not finished. It is for a process that is about to end: nothing can be
 // begun or finished after it.
-func Abandon() {
+func RemoveUnfinished() {
 	mu.Lock() // for good
 	for path, shared := range paths {
 		if !shared {

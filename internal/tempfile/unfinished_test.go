@@ -42,7 +42,7 @@ func abandon(dir string) int {
 	errs = errors.Join(errs, os.WriteFile(filepath.Join(dir, "shared", "other"), nil, 0o600))
 	path := filepath.Join(dir, "finished")
 	errs = errors.Join(errs, tempfile.Finish(path, func() error { return os.Rename(path, path+" well") }))
-	tempfile.Abandon()
+	tempfile.RemoveUnfinished()
 	if errs != nil {
 		return 1
 	}

@@ -124,7 +124,7 @@ func (v *Viewer) foldToWantedTimes(ctx context.Context) {
 }
 
 // exactSnapshot returns the picture of a time, nil when that is no longer wanted or cannot be had. It is made as
-// extract.Range cuts: of all events before the first that is later.
+// extract.CutRange cuts: of all events before the first that is later.
 func (v *Viewer) exactSnapshot(ctx context.Context, at uint64) *stats.Snapshot {
 	reader, err := recording.Open(v.path)
 	if err != nil {
@@ -137,7 +137,7 @@ func (v *Viewer) exactSnapshot(ctx context.Context, at uint64) *stats.Snapshot {
 		if n%lookEvery == 0 && (ctx.Err() != nil || v.wanted.Load() != at) {
 			return nil
 		}
-		if err := reader.Next(&record); err != nil || record.Time > at && !record.Kind.Late() {
+		if err := reader.Next(&record); err != nil || record.Time > at && !record.Kind.IsLate() {
 			break
 		}
 		slabs.Take(&record)

@@ -115,7 +115,7 @@ func until(t interface {
 		t.Fatal(err)
 	}
 	defer reader.Close() //nolint:errcheck // only read
-	source := extract.Range(reader, extract.Options{Until: at})
+	source := extract.CutRange(reader, extract.Options{Until: at})
 	m := stats.New(modelOptions(reader.Header()))
 	var r wire.Record
 	for {

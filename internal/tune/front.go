@@ -52,7 +52,7 @@ func splitFront(points []Point, present *replay.Configuration) (front, rest []Po
 // splitByAssumed returns the points that are not assumed, and the assumed ones.
 func splitByAssumed(points []Point) (known, assumed []Point) {
 	for i := range points {
-		if points[i].Assumed() {
+		if points[i].IsAssumed() {
 			assumed = append(assumed, points[i])
 		} else {
 			known = append(known, points[i])

@@ -20,8 +20,8 @@ type Column struct {
 	Priced bool    // a create was timed
 }
 
-// Play plays one recording through configurations, with the costs in the recording. The error is that of the context.
-func Play(ctx context.Context, tape *replay.Loaded, list []replay.Configuration, workers int) (*Column, error) {
+// PlayRecording plays one recording through configurations, with the costs in the recording. The error is that of the context.
+func PlayRecording(ctx context.Context, tape *replay.Loaded, list []replay.Configuration, workers int) (*Column, error) {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
@@ -67,10 +67,10 @@ func (c *Column) Add(other *Column) {
 	c.PartNS, c.Priced = max(c.PartNS, other.PartNS), c.Priced || other.Priced
 }
 
-// Gather makes a result from the scores of configurations on recordings: the result that Search would have returned for
+// GatherResult makes a result from the scores of configurations on recordings: the result that Search would have returned for
 // these configurations. The first configuration is no pool. ending is why no more were tried. Errors are those of
 // Search.
-func Gather(list []replay.Configuration, columns []Column, ending Ending, o Options) (*Result, error) {
+func GatherResult(list []replay.Configuration, columns []Column, ending Ending, o Options) (*Result, error) {
 	s := search{options: o, seen: map[string]int{}, ending: ending}
 	priced := false
 	cannot := map[int]bool{}

@@ -25,7 +25,7 @@ func TestGatheredIsSearched(t *testing.T) {
 			want := look(t, o, tapes[:n]...)
 			var columns []Column
 			for _, tape := range tapes[:n] {
-				c, err := Play(context.Background(), tape, want.Configurations(), 2)
+				c, err := PlayRecording(context.Background(), tape, want.Configurations(), 2)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -34,7 +34,7 @@ func TestGatheredIsSearched(t *testing.T) {
 			if diff := cmp.Diff(columns, want.Columns()); diff != "" {
 				t.Fatalf("columns: %s", diff)
 			}
-			have, err := Gather(want.Configurations(), columns, want.Ending, o)
+			have, err := GatherResult(want.Configurations(), columns, want.Ending, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +60,7 @@ func TestGatherOfColumns(t *testing.T) {
 	}
 	a, b := column(9e6, 2e6, 1e6), column(9e6, 2e6, 1e6)
 	b.Cannot = []int{2}
-	r, err := Gather(list, []Column{a, b}, Enough, Options{})
+	r, err := GatherResult(list, []Column{a, b}, Enough, Options{})
 	if err != nil || len(r.Points) != 2 || r.Recommended.Configuration.Policy != "futhark" || r.Recommended.DriverNS != 4e6 {
 		t.Errorf("%+v, %v: what cannot be on one recording is no choice", r, err)
 	}
@@ -68,10 +68,10 @@ func TestGatherOfColumns(t *testing.T) {
 	if a.Scores[1].DriverNS != 4e6 || a.Scores[1].Hits != 2 || a.Scores[1].PeakReserved != 5 || a.Bound.Whole != 2 || len(a.Cannot) != 1 {
 		t.Errorf("a sum of columns: %+v", a)
 	}
-	if _, err := Gather(list, []Column{{Scores: b.Scores, Bound: b.Bound}}, Enough, Options{}); !errors.Is(err, ErrNoCost) {
+	if _, err := GatherResult(list, []Column{{Scores: b.Scores, Bound: b.Bound}}, Enough, Options{}); !errors.Is(err, ErrNoCost) {
 		t.Errorf("without a timed create: %v", err)
 	}
-	if _, err := Gather(list, []Column{{Scores: b.Scores, Priced: true}}, Enough, Options{}); !errors.Is(err, ErrNoRequest) {
+	if _, err := GatherResult(list, []Column{{Scores: b.Scores, Priced: true}}, Enough, Options{}); !errors.Is(err, ErrNoRequest) {
 		t.Errorf("without a request: %v", err)
 	}
 }
@@ -87,7 +87,7 @@ func TestManyFolds(t *testing.T) {
 		}
 		columns = append(columns, c)
 	}
-	r, err := Gather(list, columns, Enough, Options{})
+	r, err := GatherResult(list, columns, Enough, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestManyFolds(t *testing.T) {
 func TestNoCostOfOne(t *testing.T) {
 	p := labtest.New()
 	p.Release(p.Buffer(1<<20, 1), wire.OutcomeCached)
-	c, err := Play(context.Background(), load(t, p), []replay.Configuration{noPool}, 0)
+	c, err := PlayRecording(context.Background(), load(t, p), []replay.Configuration{noPool}, 0)
 	if err != nil || c.Priced || c.Scores[0].Requests != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}

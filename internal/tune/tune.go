@@ -45,9 +45,9 @@ func (s *Score) HitRate() float64 {
 	return float64(s.Hits) / float64(s.Requests)
 }
 
-// Assumed reports whether the driver time follows from an assumed cost. Such a score is shown, but neither ranked nor
+// IsAssumed reports whether the driver time follows from an assumed cost. Such a score is shown, but neither ranked nor
 // recommended.
-func (s *Score) Assumed() bool { return s.AssumedNS > 0 }
+func (s *Score) IsAssumed() bool { return s.AssumedNS > 0 }
 
 // Point is a configuration that was tried.
 type Point struct {

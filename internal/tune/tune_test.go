@@ -223,7 +223,7 @@ func TestPartsCost(t *testing.T) {
 		t.Errorf("a part is taken to cost %g", r.PartNS)
 	}
 	slab := pointFor(r.Points, &Point{Configuration: replay.Configuration{Policy: "slab"}})
-	if !slab.Assumed() || r.Recommended.Assumed() || slices.ContainsFunc(r.Front, func(p Point) bool { return p.Assumed() }) {
+	if !slab.IsAssumed() || r.Recommended.IsAssumed() || slices.ContainsFunc(r.Front, func(p Point) bool { return p.IsAssumed() }) {
 		t.Errorf("what is assumed is ranked: %+v of %+v", r.Recommended, r.Front)
 	}
 	if slab.DriverNS < 400*r.PartNS {
@@ -235,7 +235,7 @@ func TestPartsCost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cheap := pointFor(r.Points, slab); r.PartNS != 0 || cheap.Assumed() || len(r.Assumed) > 0 || cheap.DriverNS >= slab.DriverNS {
+	if cheap := pointFor(r.Points, slab); r.PartNS != 0 || cheap.IsAssumed() || len(r.Assumed) > 0 || cheap.DriverNS >= slab.DriverNS {
 		t.Errorf("with a cost that is known: %g", r.PartNS)
 	}
 }

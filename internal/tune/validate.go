@@ -120,7 +120,7 @@ func (r *Result) playHalves(ctx context.Context) []Point {
 	if ctx.Err() != nil || len(r.testbed.tapes) == 0 {
 		return nil
 	}
-	first, second := r.testbed.tapes[0].Split()
+	first, second := r.testbed.tapes[0].SplitInHalves()
 	device := r.testbed.devices[0]
 	if first.Events() == 0 || first.LowerBound(device).Peak == 0 || second.LowerBound(device).Peak == 0 {
 		return nil

@@ -58,8 +58,8 @@ func FormatLong(n uint64) string {
 	return twoDecimals(value) + " " + unit + "iB"
 }
 
-// Apart writes two sizes as FormatLong does, and with more decimals where different sizes would look equal.
-func Apart(a, b uint64) (first, second string) {
+// FormatApart writes two sizes as FormatLong does, and with more decimals where different sizes would look equal.
+func FormatApart(a, b uint64) (first, second string) {
 	first, second = FormatLong(a), FormatLong(b)
 	x, unit := inLargestUnit(a)
 	y, _ := inLargestUnit(b)

@@ -38,7 +38,7 @@ func TestApart(t *testing.T) {
 		{20<<30 - 1, 20 << 30}: {"19.999999999 GiB", "20.000000000 GiB"}, {1023, 1022}: {"1023 B", "1022 B"},
 		{1<<64 - 1, 1<<64 - 2}: {"16.0 EiB", "16.0 EiB"},
 	} {
-		first, second := Apart(in[0], in[1])
+		first, second := FormatApart(in[0], in[1])
 		if got := [2]string{first, second}; got != want {
 			t.Errorf("%d: got %q, want %q", in, got, want)
 		}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Pairs writes names and their values in two columns. It leaves out those without a value.
-func Pairs(b *bytes.Buffer, rows [][2]string) {
+// WritePairs writes names and their values in two columns. It leaves out those without a value.
+func WritePairs(b *bytes.Buffer, rows [][2]string) {
 	for _, row := range rows {
 		if row[1] != "" {
 			fmt.Fprintf(b, "%-12s %s\n", row[0], row[1])

@@ -117,8 +117,8 @@ func ProgramName(program string) string {
 	return Clean(path.Base(program))
 }
 
-// Top bounds a list and returns how many elements it leaves out. A negative bound is none.
-func Top[T any](list []T, most int) (kept []T, left int) {
+// KeepTop bounds a list and returns how many elements it leaves out. A negative bound is none.
+func KeepTop[T any](list []T, most int) (kept []T, left int) {
 	if most < 0 || len(list) <= most {
 		return list, 0
 	}

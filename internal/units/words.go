@@ -19,8 +19,8 @@ func Plural(n uint64, one, many string) string {
 	return strconv.FormatUint(n, 10) + " " + many
 }
 
-// Key writes words as a key in JSON: "too_small".
-func Key(words string) string { return keys.Replace(words) }
+// JSONKey writes words as a key in JSON: "too_small".
+func JSONKey(words string) string { return keys.Replace(words) }
 
 var keys = strings.NewReplacer(" ", "_", "-", "_")
 
@@ -148,8 +148,8 @@ func formatThreeDigits(v float64) string {
 	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
-// Clock writes ns as mm:ss, h:mm:ss, or days and hours: "05:07", "1:02:03", "2 d 03 h".
-func Clock(ns uint64) string {
+// FormatClock writes ns as mm:ss, h:mm:ss, or days and hours: "05:07", "1:02:03", "2 d 03 h".
+func FormatClock(ns uint64) string {
 	s := ns / uint64(time.Second)
 	switch {
 	case s < 3600:
@@ -160,8 +160,8 @@ func Clock(ns uint64) string {
 	return fmt.Sprintf("%d d %02d h", s/86400, s/3600%24)
 }
 
-// Span writes seconds that a person set: "1.5s", "30s", "1h30m".
-func Span(seconds float64) string {
+// FormatSpan writes seconds that a person set: "1.5s", "30s", "1h30m".
+func FormatSpan(seconds float64) string {
 	if seconds < 60 {
 		return strconv.FormatFloat(seconds, 'g', 4, 64) + "s"
 	}
@@ -175,5 +175,5 @@ func Span(seconds float64) string {
 	return text
 }
 
-// Seconds returns the seconds between two times in ns, 0 when they are out of order.
-func Seconds(from, to uint64) float64 { return float64(max(from, to)-from) / 1e9 }
+// SecondsBetween returns the seconds between two times in ns, 0 when they are out of order.
+func SecondsBetween(from, to uint64) float64 { return float64(max(from, to)-from) / 1e9 }

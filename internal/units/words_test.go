@@ -17,10 +17,10 @@ func TestWords(t *testing.T) {
 		DurationLong(0): "0 ns", DurationLong(999): "999 ns", DurationLong(999.9): "1.00 µs", DurationLong(12_500_000): "12.5 ms",
 		DurationLong(99.9e9): "99.9 s", DurationLong(99.96e9): "1m 40s", DurationLong(125e9): "2m 05s",
 		DurationLong(11_400e9): "3h 10m", DurationLong(52 * 3600e9): "2d 04h",
-		Clock(307e9): "05:07", Clock(3723e9): "1:02:03", Clock(270000e9): "3 d 03 h",
-		Span(1.5): "1.5s", Span(90): "1m30s", Span(120): "2m", Span(3600): "1h", Span(5400): "1h30m",
+		FormatClock(307e9): "05:07", FormatClock(3723e9): "1:02:03", FormatClock(270000e9): "3 d 03 h",
+		FormatSpan(1.5): "1.5s", FormatSpan(90): "1m30s", FormatSpan(120): "2m", FormatSpan(3600): "1h", FormatSpan(5400): "1h30m",
 		Cut("äöü", 3): "äöü", Cut("äöüß", 3): "äö…", Cut("日本語", 5): "日本…", Cut("日本語", 6): "日本語", Clean("a\x1b\nb\xff"): "a  b�",
-		ProgramName(""): "-", ProgramName("/bin/ls"): "ls", fmt.Sprint(Seconds(2e9, 3e9), Seconds(3, 2)): "1 0",
+		ProgramName(""): "-", ProgramName("/bin/ls"): "ls", fmt.Sprint(SecondsBetween(2e9, 3e9), SecondsBetween(3, 2)): "1 0",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -55,7 +55,7 @@ func TestCutName(t *testing.T) {
 func TestTop(t *testing.T) {
 	list := []int{1, 2, 3}
 	for most, want := range map[int]string{-1: "[1 2 3] 0", 0: "[] 3", 2: "[1 2] 1", 3: "[1 2 3] 0", 9: "[1 2 3] 0"} {
-		kept, left := Top(list, most)
+		kept, left := KeepTop(list, most)
 		if got := fmt.Sprint(kept, left); got != want {
 			t.Errorf("%d: %s, want %s", most, got, want)
 		}
@@ -64,7 +64,7 @@ func TestTop(t *testing.T) {
 
 func TestPairs(t *testing.T) {
 	var b bytes.Buffer
-	Pairs(&b, [][2]string{{"a", "1"}, {"empty", ""}})
+	WritePairs(&b, [][2]string{{"a", "1"}, {"empty", ""}})
 	if want := "a            1\n"; b.String() != want {
 		t.Errorf("%q, want %q", b.String(), want)
 	}

@@ -17,9 +17,9 @@ const (
 // errNoELF is what all files get that are no ELF files of 64 bits, or that no linker writes.
 var errNoELF = errors.New("no ELF file that a linker wrote")
 
-// ELF reads the sections and segments of an ELF file for a machine like this one. It refuses headings that no linker writes:
+// ReadELF reads the sections and segments of an ELF file for a machine like this one. It refuses headings that no linker writes:
 // debug/elf trusts any size, and would read gigabytes of a sparse file.
-func ELF(r io.ReaderAt) (*elf.File, error) {
+func ReadELF(r io.ReaderAt) (*elf.File, error) {
 	var h elf.Header64
 	if binary.Read(io.NewSectionReader(r, 0, int64(binary.Size(h))), binary.LittleEndian, &h) != nil ||
 		string(h.Ident[:elf.EI_VERSION]) != elf.ELFMAG+string([]byte{byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB)}) ||

@@ -66,7 +66,7 @@ func TestELF(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ELF(bytes.NewReader(text)); err != nil {
+	if _, err := ReadELF(bytes.NewReader(text)); err != nil {
 		t.Errorf("this program: %v", err)
 	}
 	class32 := bytes.Clone(text)
@@ -74,7 +74,7 @@ func TestELF(t *testing.T) {
 	manySections := bytes.Clone(text)
 	manySections[60], manySections[61] = 0xff, 0xff
 	for name, b := range map[string][]byte{"empty": nil, "text": []byte(strings.Repeat("x", 100)), "32 bits": class32, "sections that are not there": manySections} {
-		if f, err := ELF(bytes.NewReader(b)); err == nil {
+		if f, err := ReadELF(bytes.NewReader(b)); err == nil {
 			t.Errorf("%s: %v", name, f.FileHeader)
 		}
 	}

@@ -50,8 +50,8 @@ type Curve struct {
 	LeftOut  bool         // it lacks processes, because there was no memory for them
 }
 
-// Known reports whether Error is known: some points are exact.
-func (c *Curve) Known() bool { return len(c.Exact) > 0 }
+// IsKnown reports whether Error is known: some points are exact.
+func (c *Curve) IsKnown() bool { return len(c.Exact) > 0 }
 
 // CurvePoint is the outcome at one limit.
 type CurvePoint struct {
@@ -63,8 +63,8 @@ type CurvePoint struct {
 // Unlimited is a limit above every one that makes a difference.
 const Unlimited = 1 << 50
 
-// Unlimited reports whether the point is without a limit.
-func (p CurvePoint) Unlimited() bool { return p.Limit >= Unlimited }
+// IsUnlimited reports whether the point is without a limit.
+func (p CurvePoint) IsUnlimited() bool { return p.Limit >= Unlimited }
 
 // OutputLine is one line that the program printed, without its line end. It may hold any bytes.
 type OutputLine struct {

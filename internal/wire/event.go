@@ -36,17 +36,17 @@ func (e *Event) ClearCarriedOver() { e.Flags &^= FlagCarried }
 // DefinedTag returns the tag that a TAG defines or a SITE names.
 func (e *Event) DefinedTag() uint32 { return e.Tag }
 
-// Judged returns the outcome of a create that the present configuration decided on. What the alternative of an experiment served
+// JudgedOutcome returns the outcome of a create that the present configuration decided on. What the alternative of an experiment served
 // says nothing of the hit rate: its outcome is that of memory that no pool serves.
-func (v CreateView) Judged() Outcome {
+func (v CreateView) JudgedOutcome() Outcome {
 	if v.Arm() {
 		return OutcomeDriver
 	}
 	return v.Outcome()
 }
 
-// Pooled reports whether the pool served the request, by a hit or a miss.
-func (v CreateView) Pooled() bool {
+// WasPooled reports whether the pool served the request, by a hit or a miss.
+func (v CreateView) WasPooled() bool {
 	return v.e.Outcome == OutcomeHit || v.e.Outcome == OutcomeMiss
 }
 
@@ -75,9 +75,9 @@ func (e *Event) class(shape int16) Class {
 	return Class(uint16(shape))<<32 | Class(e.Scope)<<16 | Class(e.Access)
 }
 
-// Served returns the bytes that serve the request: those asked for where the source does not know more, and for a
+// ServedBytes returns the bytes that serve the request: those asked for where the source does not know more, and for a
 // sub-buffer, which has its parent's memory.
-func (v CreateView) Served() uint64 {
+func (v CreateView) ServedBytes() uint64 {
 	if granted := v.Granted(); granted != 0 {
 		return granted
 	}

@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// Post puts an encoded message into the mailbox of the target, and reports whether there was room. The caller wakes the
+// PostMessage puts an encoded message into the mailbox of the target, and reports whether there was room. The caller wakes the
 // target, which waits for Bell to change.
-func (r *Region) Post(message []byte) bool {
+func (r *Region) PostMessage(message []byte) bool {
 	if r.posted-atomic.LoadUint32(&r.head.Taken) >= controls {
 		return false
 	}
@@ -18,8 +18,8 @@ func (r *Region) Post(message []byte) bool {
 	return true
 }
 
-// Bell is the futex that Post changes.
-func (r *Region) Bell() *uint32 { return &r.head.Posted }
+// WakeFutex is the futex that Post changes.
+func (r *Region) WakeFutex() *uint32 { return &r.head.Posted }
 
 // Mailbox is the target's end of its region's mailbox. One goroutine uses it.
 type Mailbox struct {
@@ -30,8 +30,8 @@ type Mailbox struct {
 // NewMailbox reads the mailbox in a region's head.
 func NewMailbox(head unsafe.Pointer) *Mailbox { return &Mailbox{head: (*rawRegion)(head)} }
 
-// Next takes the oldest message, and reports whether there was one.
-func (m *Mailbox) Next() (message Control, ok bool) {
+// NextMessage takes the oldest message, and reports whether there was one.
+func (m *Mailbox) NextMessage() (message Control, ok bool) {
 	if atomic.LoadUint32(&m.head.Posted) == m.taken {
 		return Control{}, false
 	}
@@ -42,5 +42,5 @@ func (m *Mailbox) Next() (message Control, ok bool) {
 	return message, true
 }
 
-// Bell is the futex to wait for, and its value while the mailbox is empty.
-func (m *Mailbox) Bell() (futex *uint32, empty uint32) { return &m.head.Posted, m.taken }
+// WakeFutex is the futex to wait for, and its value while the mailbox is empty.
+func (m *Mailbox) WakeFutex() (futex *uint32, empty uint32) { return &m.head.Posted, m.taken }

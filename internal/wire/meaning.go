@@ -23,34 +23,36 @@ func StatusNumber(status int32) string {
 	return strconv.Itoa(int(status))
 }
 
-// Words returns how sentences name what a create made. Events have the words of String.
-func (v Memory) Words() string {
+// SentenceWords returns how sentences name what a create made. Events have the words of String.
+func (v Memory) SentenceWords() string {
 	if v == MemorySubBuffer {
 		return "sub-buffer"
 	}
 	return v.String()
 }
 
-// RefusedCreate returns why a create returns a status, in the words of the OpenCL standard (OpenCL 3.0 §5, and the extensions that add
+// WhyCreateRefused returns why a create returns a status, in the words of the OpenCL standard (OpenCL 3.0 §5, and the extensions that add
 // creates); empty: the standard has no such status there.
-func RefusedCreate(m Memory, status int32) string {
+func WhyCreateRefused(m Memory, status int32) string {
 	if int(m) < len(refusedCreates) {
 		if why := refusedCreates[m][status]; why != "" {
 			return why
 		}
 	}
-	if Unlisted(m, status) {
+	if IsUnlistedStatus(m, status) {
 		return ""
 	}
 	return refusedAnywhere[status]
 }
 
-// Unlisted reports whether the standard does not list a status for a create: an image of a memory object that is not valid has
+// IsUnlistedStatus reports whether the standard does not list a status for a create: an image of a memory object that is not valid has
 // CL_INVALID_IMAGE_DESCRIPTOR.
-func Unlisted(m Memory, status int32) bool { return m == MemoryImage && status == InvalidMemObject }
+func IsUnlistedStatus(m Memory, status int32) bool {
+	return m == MemoryImage && status == InvalidMemObject
+}
 
-// RefusedCall returns the same of another OpenCL function.
-func RefusedCall(function string, status int32) string {
+// WhyCallRefused returns the same of another OpenCL function.
+func WhyCallRefused(function string, status int32) string {
 	if status == InvalidOperation {
 		for _, c := range hostAccess {
 			if strings.HasPrefix(function, c.begin) {
@@ -186,8 +188,8 @@ var families = []struct {
 // deviceTypes are the names of the bits of a cl_device_type.
 var deviceTypes = [...]string{"DEFAULT", "CPU", "GPU", "ACCELERATOR", "CUSTOM"}
 
-// DevicesFound says what clGetDeviceIDs returned for a cl_device_type.
-func DevicesFound(kind uint64, status int32, found uint32) string {
+// DevicesFoundText says what clGetDeviceIDs returned for a cl_device_type.
+func DevicesFoundText(kind uint64, status int32, found uint32) string {
 	var names []string
 	for i, name := range deviceTypes {
 		if kind&(1<<i) != 0 {

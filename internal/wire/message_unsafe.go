@@ -92,7 +92,7 @@ func DecodeHello(b []byte) (Hello, error) {
 	return hello, nil
 }
 
-// Control is a message from the session to a target: "limit NAME=VALUE", "trim BYTES", Relief.Message or
+// Control is a message from the session to a target: "limit NAME=VALUE", "trim BYTES", Relief.MessageText or
 // "policy NAME [LIMIT=VALUE,...]".
 type Control struct {
 	Sequence uint64

@@ -109,16 +109,16 @@ const (
 // ReliefIdleNS is how long memory has been idle that goes for ReliefIdle.
 const ReliefIdleNS = 1_000_000_000
 
-// Message returns what asks a pool for it.
-func (r Relief) Message() string { return fmt.Sprintf("%s %d %s", RelieveSetting, r.Asked, r.Why) }
+// MessageText returns what asks a pool for it.
+func (r Relief) MessageText() string { return fmt.Sprintf("%s %d %s", RelieveSetting, r.Asked, r.Why) }
 
-// Answer returns what the pool answers.
-func (r Relief) Answer() string {
+// AnswerText returns what the pool answers.
+func (r Relief) AnswerText() string {
 	return fmt.Sprintf("%s=%d %d %s", RelieveSetting, r.Asked, r.Given, r.Why)
 }
 
-// Idle returns for how many ns memory must have been idle to go; 0: any that is goes, and what lacks when it comes back.
-func (r Relief) Idle() int64 {
+// IdleNS returns for how many ns memory must have been idle to go; 0: any that is goes, and what lacks when it comes back.
+func (r Relief) IdleNS() int64 {
 	if r.Why == ReliefIdle {
 		return ReliefIdleNS
 	}
@@ -140,9 +140,9 @@ func ParseRelief(value string) (r Relief, ok bool) {
 	return r, err == nil && err2 == nil && (r.Why == ReliefShort || r.Why == ReliefIdle || r.Why == ReliefAsked || r.Why == ReliefTimed)
 }
 
-// Detail reports whether a LIMIT changes nothing that is worth a mark: it is about a piece of a plan that is not its end, or an
+// IsMinorLimit reports whether a LIMIT changes nothing that is worth a mark: it is about a piece of a plan that is not its end, or an
 // arm's turn.
-func Detail(payload []byte) bool {
+func IsMinorLimit(payload []byte) bool {
 	name, value := ParseLimit(payload)
 	return string(name) == ArmSetting || string(name) == PlanSetting && !bytes.HasPrefix(value, []byte("end "))
 }

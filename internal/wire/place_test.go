@@ -35,7 +35,7 @@ func TestReadPlace(t *testing.T) {
 			t.Errorf("%+v: %+v", c, got)
 		}
 		r := got.Record(5)
-		if back := ParsePlace(r.Payload); back != got || !r.Defines() || r.Time != 5 {
+		if back := ParsePlace(r.Payload); back != got || !r.IsDefinition() || r.Time != 5 {
 			t.Errorf("%+v came back as %+v", got, back)
 		}
 	}

@@ -44,9 +44,9 @@ func NewRegion(mem []byte) (*Region, error) {
 	return &Region{mem: mem, head: head}, nil
 }
 
-// Used returns how many rings, from the first, have been written to or are about to be. The others have no memory yet: to look
+// UsedRings returns how many rings, from the first, have been written to or are about to be. The others have no memory yet: to look
 // at them would make the kernel give them some.
-func (r *Region) Used() int { return int(min(atomic.LoadUint32(&r.head.Used), rings)) }
+func (r *Region) UsedRings() int { return int(min(atomic.LoadUint32(&r.head.Used), rings)) }
 
 // Cursor returns the reader of one ring, 0 to Rings-1.
 func (r *Region) Cursor(ring int) *Cursor {
@@ -64,9 +64,9 @@ func (r *Region) Cursor(ring int) *Cursor {
 // shiftLeast is the least difference in ns between two clocks that is more than the time between their readings.
 const shiftLeast = 1_000_000_000
 
-// Align translates the times of all events to the reader's CLOCK_MONOTONIC, given both of its clocks at one moment in ns: in
+// AlignClocks translates the times of all events to the reader's CLOCK_MONOTONIC, given both of its clocks at one moment in ns: in
 // a time namespace (time_namespaces(7)) the target's is another one. Call it before Cursor.
-func (r *Region) Align(monotonic, realtime uint64) {
+func (r *Region) AlignClocks(monotonic, realtime uint64) {
 	if r.head.Realtime == 0 {
 		return
 	}
@@ -77,9 +77,9 @@ func (r *Region) Align(monotonic, realtime uint64) {
 	r.shift = uint64(shift)
 }
 
-// Lost sums what the producers could not write, and how often they waited for room.
-func (r *Region) Lost() (lost, uses, waits uint64) {
-	for i := range r.Used() {
+// LostCounts sums what the producers could not write, and how often they waited for room.
+func (r *Region) LostCounts() (lost, uses, waits uint64) {
+	for i := range r.UsedRings() {
 		ring := r.Cursor(i).ring
 		lost += atomic.LoadUint64(&ring.Lost)
 		uses += atomic.LoadUint64(&ring.Lostuses)
@@ -88,8 +88,8 @@ func (r *Region) Lost() (lost, uses, waits uint64) {
 	return lost, uses, waits
 }
 
-// AskUses says whether USE and SYNC events are wanted from now on, of a target whose configuration has UsesAsked.
-func (r *Region) AskUses(wanted bool) { atomic.StoreUint32(&r.head.Uses, boolToWord(wanted)) }
+// SetUsesWanted says whether USE and SYNC events are wanted from now on, of a target whose configuration has UsesAsked.
+func (r *Region) SetUsesWanted(wanted bool) { atomic.StoreUint32(&r.head.Uses, boolToWord(wanted)) }
 
 // MissingBytes returns how many bytes the target lacks, and the number of its ask, 0 before the first.
 func (r *Region) MissingBytes() (bytes uint64, ask uint32) {
@@ -120,7 +120,7 @@ type Cursor struct {
 // no sense is never read again.
 func (c *Cursor) Next(rec *Record, until uint64) bool {
 	for {
-		if c.next == c.head && !c.refill() {
+		if c.next == c.head && !c.findNewEvents() {
 			return false
 		}
 		rec.Event = c.events[c.next%ringEvents]
@@ -154,8 +154,8 @@ func (e *Event) withShiftedTimes(by uint64) Event {
 	return moved
 }
 
-// refill looks for new events behind the last seen head.
-func (c *Cursor) refill() bool {
+// findNewEvents looks for new events behind the last seen head.
+func (c *Cursor) findNewEvents() bool {
 	if c.broken {
 		return false
 	}

@@ -55,7 +55,7 @@ func TestTimesOfAnotherClockAreTranslated(t *testing.T) {
 	} {
 		r, p := region(t)
 		r.head.Started, r.head.Realtime = uint64(100_000*second+c.shift), 2_000_000*second
-		r.Align(100_001*second, 2_000_001*second)
+		r.AlignClocks(100_001*second, 2_000_001*second)
 		p.write(AwaitFields{Time: uint64(1000 + 200_000*second), AwaitedTime: uint64(900 + 200_000*second)}.Event(), nil)
 		var got Record
 		if !r.Cursor(3).Next(&got, 1<<63) {
@@ -70,28 +70,28 @@ func TestTimesOfAnotherClockAreTranslated(t *testing.T) {
 func TestMailboxCarriesMessages(t *testing.T) {
 	r, _ := region(t)
 	box := NewMailbox(unsafe.Pointer(r.head))
-	if _, ok := box.Next(); ok {
+	if _, ok := box.NextMessage(); ok {
 		t.Error("a message in an empty mailbox")
 	}
 	for sequence := uint64(1); sequence <= 3*controls; sequence++ {
 		message, err := Control{Sequence: sequence, Text: "trim 0"}.Encode()
-		if err != nil || !r.Post(message) {
+		if err != nil || !r.PostMessage(message) {
 			t.Fatalf("message %d not posted: %v", sequence, err)
 		}
-		if got, ok := box.Next(); !ok || got.Sequence != sequence || got.Text != "trim 0" {
+		if got, ok := box.NextMessage(); !ok || got.Sequence != sequence || got.Text != "trim 0" {
 			t.Fatalf("got %+v (%v), want message %d", got, ok, sequence)
 		}
 	}
 	message := make([]byte, SizeofControl)
 	for range controls {
-		if !r.Post(message) {
+		if !r.PostMessage(message) {
 			t.Fatal("no room in an empty mailbox")
 		}
 	}
-	if r.Post(message) {
+	if r.PostMessage(message) {
 		t.Error("posted into a full mailbox")
 	}
-	if r.head.Taken += 1000; r.Post(message) {
+	if r.head.Taken += 1000; r.PostMessage(message) {
 		t.Error("posted into a mailbox that makes no sense")
 	}
 }
@@ -177,7 +177,7 @@ func TestLostSumsAllRings(t *testing.T) {
 	r, p := region(t)
 	p.ring.Lost, p.ring.Lostuses, p.ring.Waits = 5, 3, 1
 	r.Cursor(7).ring.Lost = 2
-	if lost, uses, waits := r.Lost(); lost != 7 || uses != 3 || waits != 1 {
+	if lost, uses, waits := r.LostCounts(); lost != 7 || uses != 3 || waits != 1 {
 		t.Errorf("lost %d, uses %d, waits %d", lost, uses, waits)
 	}
 }
@@ -202,7 +202,7 @@ func TestMessages(t *testing.T) {
 		t.Error("a message that does not fit was encoded")
 	}
 	r, _ := region(t)
-	if r.AskUses(true); r.head.Uses != 1 {
+	if r.SetUsesWanted(true); r.head.Uses != 1 {
 		t.Error("the target does not see that uses are wanted")
 	}
 	config := Config{Tags: TagsStack, StackDepth: 99, Wait: time.Second, Uses: UsesAlways, Pooling: true, Policy: "futhark", Limits: "a=1"}

@@ -17,25 +17,25 @@ func TestWhyCallsAreRefused(t *testing.T) {
 	}
 	for status := int32(-1100); status < 0; status++ {
 		for m := wire.MemoryBuffer; m <= wire.MemoryExternal+1; m++ {
-			check(m.String(), status, wire.RefusedCreate(m, status))
+			check(m.String(), status, wire.WhyCreateRefused(m, status))
 		}
 		for _, function := range []string{"clCreateKernel", "clBuildProgram", "clLinkProgram", "clCreateProgramWithIL", "clCreateCommandQueue", "clCreateContext",
 			"clGetPlatformIDs", "clGetDeviceIDs", "clSetKernelArg", "clEnqueueTask", "clEnqueueReadBuffer", "clFlush"} {
-			check(function, status, wire.RefusedCall(function, status))
+			check(function, status, wire.WhyCallRefused(function, status))
 		}
 	}
 	for _, test := range []struct{ got, want string }{
-		{wire.RefusedCreate(wire.MemorySubBuffer, -61), "the size is 0"},
-		{wire.RefusedCreate(wire.MemorySubBuffer, -13), "the offset is no multiple of CL_DEVICE_MEM_BASE_ADDR_ALIGN of any device"},
-		{wire.RefusedCreate(wire.MemoryBuffer, -13), ""},
-		{wire.RefusedCall("clCreateKernel", -46), "the program has no kernel of this name"},
-		{wire.RefusedCall("clCreateKernelsInProgram", -45), "the program was not built for any device"},
-		{wire.RefusedCreate(wire.MemoryImage, -38), ""},
-		{wire.RefusedCall("clEnqueueWriteBufferRect", -59), "the buffer was made with CL_MEM_HOST_READ_ONLY or CL_MEM_HOST_NO_ACCESS"},
-		{wire.RefusedCall("clEnqueueReadBuffer", -59), "the buffer was made with CL_MEM_HOST_WRITE_ONLY or CL_MEM_HOST_NO_ACCESS"},
-		{wire.RefusedCall("clEnqueueReadBuffer", -30), "the region lies beyond the end of the object, or a pointer is NULL"},
-		{wire.RefusedCall("clEnqueueReadImage", -59), "the object was made without access for the host, or the device cannot do this"},
-		{wire.RefusedCall("clFinish", -36), "the queue is not valid"},
+		{wire.WhyCreateRefused(wire.MemorySubBuffer, -61), "the size is 0"},
+		{wire.WhyCreateRefused(wire.MemorySubBuffer, -13), "the offset is no multiple of CL_DEVICE_MEM_BASE_ADDR_ALIGN of any device"},
+		{wire.WhyCreateRefused(wire.MemoryBuffer, -13), ""},
+		{wire.WhyCallRefused("clCreateKernel", -46), "the program has no kernel of this name"},
+		{wire.WhyCallRefused("clCreateKernelsInProgram", -45), "the program was not built for any device"},
+		{wire.WhyCreateRefused(wire.MemoryImage, -38), ""},
+		{wire.WhyCallRefused("clEnqueueWriteBufferRect", -59), "the buffer was made with CL_MEM_HOST_READ_ONLY or CL_MEM_HOST_NO_ACCESS"},
+		{wire.WhyCallRefused("clEnqueueReadBuffer", -59), "the buffer was made with CL_MEM_HOST_WRITE_ONLY or CL_MEM_HOST_NO_ACCESS"},
+		{wire.WhyCallRefused("clEnqueueReadBuffer", -30), "the region lies beyond the end of the object, or a pointer is NULL"},
+		{wire.WhyCallRefused("clEnqueueReadImage", -59), "the object was made without access for the host, or the device cannot do this"},
+		{wire.WhyCallRefused("clFinish", -36), "the queue is not valid"},
 		{wire.StatusText(-61), "CL_INVALID_BUFFER_SIZE (-61)"}, {wire.StatusText(-9999), "-9999"},
 	} {
 		if test.got != test.want {

@@ -37,24 +37,24 @@ func (k Kind) HasPayload() bool {
 	return false
 }
 
-// Defines reports whether a record defines what others refer to: processes, threads, modules, call sites, devices, contexts, queues,
+// IsDefinition reports whether a record defines what others refer to: processes, threads, modules, call sites, devices, contexts, queues,
 // kernels, and the places of processes.
-func (r *Record) Defines() bool {
+func (r *Record) IsDefinition() bool {
 	return r.Kind >= KindProcess && r.Kind <= KindKernel || r.Kind == KindDiag && r.AsDiag().Diag() == DiagPlace
 }
 
-// Late reports whether records of this kind are made by gpumemtop when it has found something out, so that records of
+// IsLate reports whether records of this kind are made by gpumemtop when it has found something out, so that records of
 // what happened before their time follow them.
-func (k Kind) Late() bool { return k == KindModule || k == KindSite || k == KindMachine }
+func (k Kind) IsLate() bool { return k == KindModule || k == KindSite || k == KindMachine }
 
-// Timed reports whether a record shows that its time has come: not what comes late, nor what gpumemtop adds while older records are on
+// IsTimed reports whether a record shows that its time has come: not what comes late, nor what gpumemtop adds while older records are on
 // their way: PROCESS and the place of a process, when it accepts one that has called OpenCL already, and the messages of an experiment.
-func (r *Record) Timed() bool {
+func (r *Record) IsTimed() bool {
 	if r.Kind == KindDiag {
 		d := r.AsDiag().Diag()
 		return d != DiagPlace && d != DiagMeasure
 	}
-	return !r.Kind.Late() && r.Kind != KindProcess
+	return !r.Kind.IsLate() && r.Kind != KindProcess
 }
 
 // Key returns the word for a diagnostic as a key in JSON: "double_release".
@@ -74,8 +74,8 @@ func (v *Diag) UnmarshalText(text []byte) error {
 	return fmt.Errorf("no diagnostic is %q", text)
 }
 
-// Finding reports whether a diagnostic is a mistake of the program.
-func (v Diag) Finding() bool {
+// IsFinding reports whether a diagnostic is a mistake of the program.
+func (v Diag) IsFinding() bool {
 	return v >= DiagUnknownMemory && v <= DiagStaleArgument || v == DiagUseAfterFork
 }
 
@@ -87,8 +87,8 @@ func (e *Event) PayloadLen() int {
 	return int(min(e.Size, PayloadMax))
 }
 
-// Served is that of a CREATE.
-func (e *Event) Served() uint64 { return e.AsCreate().Served() }
+// ServedBytes is that of a CREATE.
+func (e *Event) ServedBytes() uint64 { return e.AsCreate().ServedBytes() }
 
 // Origin is that of a CREATE; false for other kinds.
 func (e *Event) Origin() (uint64, bool) {

@@ -25,7 +25,7 @@ static uint64_t fixed_size(struct reader *r, size_t bytes)
 	return value;
 }
 
-static uint64_t variable(struct reader *r, unsigned *bits)
+static uint64_t read_leb(struct reader *r, unsigned *bits)
 {
 	uint64_t value = 0, byte = 0x80;
 	for (*bits = 0; (byte & 0x80) && *bits < 63 && !r->bad; *bits += 7) {
@@ -39,13 +39,13 @@ static uint64_t variable(struct reader *r, unsigned *bits)
 static uint64_t unsigned_leb(struct reader *r)
 {
 	unsigned bits;
-	return variable(r, &bits);
+	return read_leb(r, &bits);
 }
 
 static int64_t signed_leb(struct reader *r)
 {
 	unsigned bits;
-	uint64_t value = variable(r, &bits);
+	uint64_t value = read_leb(r, &bits);
 	return bits ? (int64_t)(value << (64 - bits)) >> (64 - bits) : 0;
 }
 
@@ -247,7 +247,7 @@ static void execute_all(struct program *p)
 }
 
 /* Returns the encoding of addresses in entries, from the augmentation. Signal frames and unknown augmentations are bad. */
-static unsigned augmentation(struct reader *in, const unsigned char *letters)
+static unsigned read_augmentation(struct reader *in, const unsigned char *letters)
 {
 	unsigned encoding = 0;
 	uint64_t bytes = *letters == 'z' ? unsigned_leb(in) : 0;
@@ -304,7 +304,7 @@ static unsigned read_common(struct program *p, const unsigned char *entry, bool 
 	p->in.bad |= (version != 1 && version != 3) || column != RETURN;
 	if (p->in.bad)
 		return 0;
-	unsigned encoding = augmentation(&p->in, letters);
+	unsigned encoding = read_augmentation(&p->in, letters);
 	execute_all(p);
 	return encoding;
 }

@@ -58,7 +58,7 @@ static void show_wanted(struct rlimit *limit)
 		*limit = wanted;
 }
 
-static rlim_t raised(rlim_t limit, rlim_t more, rlim_t most)
+static rlim_t raised_limit(rlim_t limit, rlim_t more, rlim_t most)
 {
 	if (limit >= FAR)
 		return limit;
@@ -73,8 +73,8 @@ static int limit_threads(pid_t process, const struct rlimit *limit, struct rlimi
 		return -1;
 	shown = now;
 	show_wanted(&shown);
-	wide.rlim_max = raised(limit->rlim_max, more, limit->rlim_max <= shown.rlim_max ? now.rlim_max : RLIM_INFINITY);
-	wide.rlim_cur = raised(limit->rlim_cur, more, limit->rlim_cur <= limit->rlim_max ? wide.rlim_max : RLIM_INFINITY);
+	wide.rlim_max = raised_limit(limit->rlim_max, more, limit->rlim_max <= shown.rlim_max ? now.rlim_max : RLIM_INFINITY);
+	wide.rlim_cur = raised_limit(limit->rlim_cur, more, limit->rlim_cur <= limit->rlim_max ? wide.rlim_max : RLIM_INFINITY);
 	if (ask_kernel(process, RLIMIT_NPROC, &wide, NULL) != 0)
 		return -1;
 	wanted = *limit;

@@ -53,7 +53,7 @@ __attribute__((format(printf, 1, 2))) static void print_line(const char *format,
 }
 
 /* Replaces control characters in a driver's text, so that it is one field. */
-static const char *field(char *text, cl_int status)
+static const char *replace_controls(char *text, cl_int status)
 {
 	if (status != CL_SUCCESS)
 		return "";
@@ -72,13 +72,13 @@ static void find(void *library, const char *name, void *function)
 static const char *platform_text(cl_platform_id platform, cl_platform_info what, char *text)
 {
 	text[0] = text[TEXT_MAX - 1] = 0;
-	return field(text, cl.platform(platform, what, TEXT_MAX - 1, text, NULL));
+	return replace_controls(text, cl.platform(platform, what, TEXT_MAX - 1, text, NULL));
 }
 
 static const char *device_text(cl_device_id device, cl_device_info what, char *text)
 {
 	text[0] = text[TEXT_MAX - 1] = 0;
-	return field(text, cl.device(device, what, TEXT_MAX - 1, text, NULL));
+	return replace_controls(text, cl.device(device, what, TEXT_MAX - 1, text, NULL));
 }
 
 static unsigned long long device_number(cl_device_id device, cl_device_info what, size_t size)
@@ -127,8 +127,8 @@ static void print_loader(void *library)
 	void *function = extension ? extension("clGetICDLoaderInfoOCLICD") : NULL;
 	memcpy(&cl.loader, &function, sizeof function);
 	if (cl.loader) {
-		field(version, cl.loader(2, TEXT_MAX - 1, version, NULL));
-		field(name, cl.loader(3, TEXT_MAX - 1, name, NULL));
+		replace_controls(version, cl.loader(2, TEXT_MAX - 1, version, NULL));
+		replace_controls(name, cl.loader(3, TEXT_MAX - 1, name, NULL));
 	}
 	print_line("loader\t%s\t%s\t%s", info.dli_fname, name, version);
 }

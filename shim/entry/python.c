@@ -233,7 +233,7 @@ static void compare_layout(void *frame, const struct gmt_python_line *lines, uns
 }
 
 /* Names are part of a function's identity: its code object may be freed, and another one get its address. */
-static uintptr_t identity(uintptr_t code)
+static uintptr_t identity_of_code(uintptr_t code)
 {
 	const uintptr_t *object = (const uintptr_t *)code;
 	uintptr_t file = object[atomic_load_explicit(&file_at, memory_order_relaxed)], name = object[atomic_load_explicit(&name_at, memory_order_relaxed)];
@@ -247,7 +247,7 @@ static unsigned read_lines(enum gmt_python runs, struct gmt_python_line *lines, 
 	for (uintptr_t frame = innermost_frame_address(); frame && count < most && read_frame(frame, &r); frame = r.previous)
 		if (r.function)
 			lines[count++] = (struct gmt_python_line){
-				(void *)r.code, runs == GMT_PYTHON_LOCKED ? r.code : identity(r.code), line_of(&r)};
+				(void *)r.code, runs == GMT_PYTHON_LOCKED ? r.code : identity_of_code(r.code), line_of(&r)};
 	return count;
 }
 

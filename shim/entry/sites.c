@@ -92,7 +92,7 @@ struct walk {
 };
 
 /* Visits the caller's frame, or one farther up the stack. */
-static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *arg)
+static _Unwind_Reason_Code note_frame(struct _Unwind_Context *context, void *arg)
 {
 	struct walk *walk = arg;
 	struct known *known = walk->known;
@@ -108,7 +108,7 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *arg)
 	return _URC_NO_REASON;
 }
 
-static bool same(const struct known *known, const struct gmt_caller *caller)
+static bool is_same_caller(const struct known *known, const struct gmt_caller *caller)
 {
 	if (known->address != caller->address || known->sp != caller->sp)
 		return false;
@@ -123,7 +123,7 @@ static uint32_t learn(struct known *known, const struct gmt_caller *caller)
 	*known = (struct known){.address = caller->address, .sp = caller->sp, .site = gmt_held_site(GMT_HELD_EVENT, gmt_site_of(caller))};
 	if (gmt_session.config.tagmode == GMT_TAGS_STACK) {
 		uint32_t frames = gmt_session.config.stackdepth - 1; /* the first is the caller */
-		_Unwind_Backtrace(step, &(struct walk){known, frames < CHECKS ? frames : CHECKS, NULL});
+		_Unwind_Backtrace(note_frame, &(struct walk){known, frames < CHECKS ? frames : CHECKS, NULL});
 	}
 	return known->site;
 }
@@ -141,7 +141,7 @@ static uint32_t site_of_event(const struct gmt_caller *caller)
 	uint64_t hash = (caller->address ^ caller->sp << 7) * 0x9e3779b97f4a7c15u;
 	for (uint32_t i = 0; i < WAYS; i++) {
 		struct known *known = &stacks[((hash >> 40) + i) % KNOWN];
-		if (gmt_likely(same(known, caller)))
+		if (gmt_likely(is_same_caller(known, caller)))
 			return known->site;
 		if (!known->address)
 			return learn(known, caller);

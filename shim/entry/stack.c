@@ -28,7 +28,7 @@
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
-static bool ours(uintptr_t address)
+static bool is_our_code(uintptr_t address)
 {
 	return address >= (uintptr_t)__ehdr_start && address < (uintptr_t)_end;
 }
@@ -54,15 +54,15 @@ static _Atomic uint64_t rules[1u << SET_BITS][2];
 static _Atomic uint64_t unloaded;                         /* libraries unloaded when the rules were read */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* held while rules or unloaded are written; others skip writing instead of waiting */
 
-static uint64_t scrambled(uintptr_t address)
+static uint64_t scramble_address(uintptr_t address)
 {
 	return address * 0x9e3779b97f4a7c15u & (((uint64_t)1 << ADDRESS_BITS) - 1);
 }
 
 /* The rule for an address; 0: not known. */
-static inline uint32_t recall(uintptr_t address)
+static inline uint32_t recall_rule(uintptr_t address)
 {
-	uint64_t key = scrambled(address), other = key & (((uint64_t)1 << OTHER_BITS) - 1);
+	uint64_t key = scramble_address(address), other = key & (((uint64_t)1 << OTHER_BITS) - 1);
 	_Atomic uint64_t *set = rules[key >> OTHER_BITS];
 	for (int i = 0; i < 2; i++) {
 		uint64_t word = atomic_load_explicit(&set[i], memory_order_relaxed);
@@ -103,7 +103,7 @@ static bool is_library(const char *path)
 }
 
 /* Visits a loaded file. The first is the program, then libraries in the order of loading; those up to libc cannot be unloaded. */
-static int locate(struct dl_phdr_info *file, size_t size, void *arg)
+static int locate_file(struct dl_phdr_info *file, size_t size, void *arg)
 {
 	(void)size;
 	struct place *place = arg;
@@ -148,7 +148,7 @@ static bool are_outdated(void)
 
 static void store(uintptr_t address, uint32_t rule, uint64_t as_of)
 {
-	uint64_t key = scrambled(address);
+	uint64_t key = scramble_address(address);
 	_Atomic uint64_t *set = rules[key >> OTHER_BITS];
 	if (pthread_mutex_trylock(&mutex) != 0)
 		return;
@@ -162,7 +162,7 @@ static void store(uintptr_t address, uint32_t rule, uint64_t as_of)
 static uint32_t learn(uintptr_t address, bool guess, uintptr_t near)
 {
 	struct place place = {.address = address};
-	dl_iterate_phdr(locate, &place);
+	dl_iterate_phdr(locate_file, &place);
 	is_current(place.unloaded);
 	struct gmt_rule rule = gmt_rule_read(address, guess, near);
 	bool generated = !place.listed && (rule.kind == GMT_RULE_FRAME || rule.kind == GMT_RULE_NO_CODE);
@@ -178,7 +178,7 @@ static uint32_t learn(uintptr_t address, bool guess, uintptr_t near)
 
 static inline uint32_t rule_at(uintptr_t address, bool guess, uintptr_t near)
 {
-	uint32_t rule = recall(address);
+	uint32_t rule = recall_rule(address);
 	return gmt_likely(rule) ? rule : learn(address, guess, near);
 }
 
@@ -198,7 +198,7 @@ static inline bool add_frame(struct gmt_stack *stack, uintptr_t address)
 {
 	if (gmt_unlikely(!address || (stack->python && gmt_python_holds(address))))
 		return false;
-	if (!ours(address) && (stack->depth || !gmt_layer_holds((const void *)address)))
+	if (!is_our_code(address) && (stack->depth || !gmt_layer_holds((const void *)address)))
 		stack->frames[stack->depth++] = address;
 	return stack->depth < stack->limit || continues_past_limit(stack);
 }

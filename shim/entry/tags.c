@@ -126,7 +126,7 @@ static uint64_t function_number(const struct gmt_python_line *line)
 	return module_count;
 }
 
-static struct gmtframe locate(uintptr_t address)
+static struct gmtframe locate_address(uintptr_t address)
 {
 	Dl_info info;
 	struct link_map *map = NULL;
@@ -143,7 +143,7 @@ static void define(uint32_t number, enum gmttagmode mode, const struct gmt_stack
 	unsigned count = 0;
 	pthread_mutex_lock(&defining);
 	while (count < stack->depth) {
-		frames[count] = locate(stack->frames[count]);
+		frames[count] = locate_address(stack->frames[count]);
 		count++;
 	}
 	for (unsigned i = 0; i < stack->lines; i++) {

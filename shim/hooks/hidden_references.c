@@ -56,7 +56,7 @@ static int compare_last(const void *a, const void *b)
 }
 
 /* All last commands in the context by queue and position; the caller frees the list. */
-static struct search search(const struct gmt_context *context)
+static struct search find_last_commands(const struct gmt_context *context)
 {
 	struct search s = {.context = context, .room = 1024};
 	for (;;) {
@@ -77,7 +77,7 @@ static struct search search(const struct gmt_context *context)
 /* Events of a queue that only pooled blocks reference, less those that buffers without a pool would reference. */
 static int64_t hidden_events(const struct gmt_queue *queue)
 {
-	struct search s = search(queue->context);
+	struct search s = find_last_commands(queue->context);
 	int64_t hidden = 0;
 	for (size_t i = 0; s.list && i < s.count;) {
 		size_t first = i;
@@ -96,7 +96,7 @@ static int64_t hidden_events(const struct gmt_queue *queue)
 /* Queues that the program has released and only pooled blocks reference, less those that buffers without a pool would reference. */
 static int64_t hidden_queues(const struct gmt_context *context)
 {
-	struct search s = search(context);
+	struct search s = find_last_commands(context);
 	int64_t hidden = 0;
 	for (size_t i = 0; s.list && i < s.count;) {
 		size_t first = i;

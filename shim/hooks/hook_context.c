@@ -47,7 +47,7 @@ static bool can_order(const struct gmt_context *context)
 }
 
 /* Alignment of sub-buffers in bytes, a power of two; 0: too large for us. Devices report it in bits. */
-static uint32_t alignment(cl_device_id device)
+static uint32_t subbuffer_alignment(cl_device_id device)
 {
 	cl_uint bits = 0;
 	gmt_driver.clGetDeviceInfo(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, NULL);
@@ -95,7 +95,7 @@ static void context_created(cl_context handle, const struct gmt_caller *caller)
 	context->devices.heap = gmt_budget_cap(context->devices.heap);
 	/* With several devices the driver would move a slab as a whole, with all its sub-allocations. */
 	if (bytes == sizeof devices[0] && gmt_driver.clCreateSubBuffer && !gmt_device_is_before(devices[0], '1')) /* OpenCL 1.0 has no sub-buffers */
-		context->devices.align = alignment(devices[0]);
+		context->devices.align = subbuffer_alignment(devices[0]);
 	if (bytes >= sizeof devices[0]) {
 		context->devices.first = devices[0];
 		/* Tried for replays, which ask what slabs could have served. */

@@ -36,7 +36,7 @@ static bool defeats_tracking(const char *name)
 	return true;
 }
 
-static void *extension(const char *name, void *real)
+static void *hook_of_extension(const char *name, void *real)
 {
 	if (!name || !real)
 		return real;
@@ -65,7 +65,7 @@ GMT_HOOK void *clGetExtensionFunctionAddress(const char *name)
 {
 	if (!gmt_enter_untimed())
 		return gmt_dispatch_ready() ? gmt_driver.clGetExtensionFunctionAddress(name) : NULL;
-	void *found = extension(name, gmt_driver.clGetExtensionFunctionAddress(name));
+	void *found = hook_of_extension(name, gmt_driver.clGetExtensionFunctionAddress(name));
 	gmt_leave();
 	return found;
 }
@@ -74,7 +74,7 @@ GMT_HOOK void *clGetExtensionFunctionAddressForPlatform(cl_platform_id platform,
 {
 	if (!gmt_enter_untimed())
 		return gmt_dispatch_ready() ? gmt_driver.clGetExtensionFunctionAddressForPlatform(platform, name) : NULL;
-	void *found = extension(name, gmt_driver.clGetExtensionFunctionAddressForPlatform(platform, name));
+	void *found = hook_of_extension(name, gmt_driver.clGetExtensionFunctionAddressForPlatform(platform, name));
 	gmt_leave();
 	return found;
 }

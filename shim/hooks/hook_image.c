@@ -18,7 +18,7 @@
 #include "hook_svm.h"
 
 /* Counts an image in the budget, now that its size is known. False if it does not fit: it is released. */
-static bool fits(cl_mem handle, size_t size, cl_int *error)
+static bool fits_budget(cl_mem handle, size_t size, cl_int *error)
 {
 	if (gmt_budget_take(size))
 		return true;
@@ -127,7 +127,7 @@ static void make_image(struct gmt_call *call, const struct creation *n, struct g
 		c->handle = ask_driver(n, error);
 		gmt_driver_returned(call);
 		c->size = c->handle ? size_of(c->handle) : 0;
-		if (c->handle && !c->parent && !(fits(c->handle, c->size, error) && is_real(n, c, error)))
+		if (c->handle && !c->parent && !(fits_budget(c->handle, c->size, error) && is_real(n, c, error)))
 			c->handle = NULL;
 	} while (!c->handle && gmt_oom_drain(&shortage, *error, c->size));
 	c->served.outcome = c->handle ? GMT_OUTCOME_DRIVER : GMT_OUTCOME_FAILED;

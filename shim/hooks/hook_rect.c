@@ -15,7 +15,7 @@ static bool is_empty(const size_t *region)
 }
 
 /* The bytes that a rectangle spans from its first to its last; pitches of 0 mean tightly packed (clEnqueueReadBufferRect). */
-static size_t span(const size_t *region, size_t row, size_t slice)
+static size_t rect_span(const size_t *region, size_t row, size_t slice)
 {
 	if (!row)
 		row = region[0];
@@ -51,7 +51,7 @@ static const size_t *rect_range(const struct gmt_memory *memory, const size_t *o
 	size_t line = row ? row : region[0];
 	size_t plane = slice ? slice : line * region[1];
 	size_t offset = origin[2] * plane + origin[1] * line + origin[0];
-	size_t bytes = span(region, row, slice), to = gmt_command_range(memory, offset, bytes, &bytes);
+	size_t bytes = rect_span(region, row, slice), to = gmt_command_range(memory, offset, bytes, &bytes);
 	if (memory && memory->slab) /* an overflow must not look like a small offset */
 		to = end_of(origin, region, row, slice) <= memory->size ? offset : (size_t)memory->slab->granted + 1;
 	if (to == offset)
@@ -73,7 +73,7 @@ static struct gmt_extent extent_of(const size_t *origin, const size_t *region, s
 	return (struct gmt_extent){
 		.offset = origin[2] * plane + origin[1] * line + origin[0],
 		.bytes = gmt_volume(region),
-		.scattered = gmt_volume(region) != span(region, row, slice),
+		.scattered = gmt_volume(region) != rect_span(region, row, slice),
 	};
 }
 
@@ -186,7 +186,7 @@ static bool rows_meet(int64_t apart, int64_t row, int64_t width, int64_t rows)
  * refuses pitches that are too small; with others no plane is longer than its distance to the next, so only planes of nearly
  * the same depth can overlap.
  */
-static bool overlap(const struct rectangles *r)
+static bool rects_overlap(const struct rectangles *r)
 {
 	int64_t row = (int64_t)row_of(r->region, r->row), slice = (int64_t)slice_of(r->region, r->row, r->slice);
 	int64_t width = (int64_t)r->region[0], rows = (int64_t)r->region[1], slices = (int64_t)r->region[2];
@@ -236,7 +236,7 @@ static cl_int copy_in_slabs(cl_command_queue queue, const struct rectangles *r, 
 		      end_of(asked->from, asked->region, asked->row, asked->slice) <= in->size &&
 		      end_of(asked->to, asked->region, asked->torow, asked->toslice) <= out->size;
 	struct rectangles same = *r;
-	if (inside && in == out && same_pitches(r) && overlap(asked)) {
+	if (inside && in == out && same_pitches(r) && rects_overlap(asked)) {
 		same.to = same.from; /* every driver sees that these overlap */
 		return copy(queue, &same, waits, list, event);
 	}

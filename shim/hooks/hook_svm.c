@@ -75,7 +75,7 @@ static void freed_by_driver(const struct gmt_call *call, struct gmt_memory *memo
 	gmt_release_write(&release, CL_SUCCESS, call->start);
 }
 
-static bool in_flight(struct gmt_memory *memory)
+static bool is_in_flight(struct gmt_memory *memory)
 {
 	struct gmt_uses uses = gmt_uses_of(memory);
 	return gmt_uses_state(&uses, NULL) != GMT_FLIGHT_DONE;
@@ -96,7 +96,7 @@ bool gmt_pointer_freed(struct gmt_call *call, void *pointer, const char *functio
 		freed_by_driver(call, memory);
 		return false;
 	} else {
-		if (waits && in_flight(memory)) /* the driver can wait for commands, we cannot */
+		if (waits && is_in_flight(memory)) /* the driver can wait for commands, we cannot */
 			atomic_store(&memory->no_reuse, 2);
 		gmt_release_memory(call, memory);
 	}

@@ -52,7 +52,7 @@ GMT_HOOK cl_int clEnqueueSVMMap(cl_command_queue queue, cl_bool blocking, cl_map
 	return gmt_command_end(&command, err, blocking, GMT_WAIT_LIST);
 }
 
-static void unmapped(struct gmt_memory *memory)
+static void count_unmapped(struct gmt_memory *memory)
 {
 	int32_t maps = atomic_load(&memory->maps);
 	while (maps > 0 && !atomic_compare_exchange_weak(&memory->maps, &maps, maps - 1))
@@ -71,7 +71,7 @@ GMT_HOOK cl_int clEnqueueSVMUnmap(cl_command_queue queue, void *pointer, cl_uint
 	cl_int err;
 	GMT_TRY(err, command, gmt_driver.clEnqueueSVMUnmap(queue, pointer, waits, list, event));
 	if (memory && err == CL_SUCCESS)
-		unmapped(memory);
+		count_unmapped(memory);
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
 }
 

@@ -95,7 +95,7 @@ static bool wait_for_earlier(struct gmt_queue *queue, cl_event tried)
 	return reached;
 }
 
-static void failed(const char *function, cl_int err, const struct gmt_caller *caller)
+static void report_failed_wait(const char *function, cl_int err, const struct gmt_caller *caller)
 {
 	gmt_call_failed(function, err, caller);
 	gmt_finding_out_of_memory(function, NULL, 0, err);
@@ -129,7 +129,7 @@ GMT_HOOK cl_int clFinish(cl_command_queue handle)
 		gmt_cooling_collect(256, false);
 	}
 	if (gmt_unlikely(err != CL_SUCCESS))
-		failed(__func__, err, &GMT_CALLER);
+		report_failed_wait(__func__, err, &GMT_CALLER);
 	gmt_held_tick(call.start);
 	gmt_command_write_sync(&call, GMT_SYNC_FINISH, queue);
 	gmt_leave();
@@ -144,7 +144,7 @@ GMT_HOOK cl_int clFlush(cl_command_queue handle)
 	atomic_store_explicit(&gmt_flushed, true, memory_order_relaxed);
 	cl_int err = gmt_driver.clFlush(handle);
 	if (gmt_unlikely(err != CL_SUCCESS))
-		failed(__func__, err, &GMT_CALLER);
+		report_failed_wait(__func__, err, &GMT_CALLER);
 	gmt_command_write_sync(&call, GMT_SYNC_FLUSH, gmt_queue_find(handle));
 	gmt_leave();
 	return err;

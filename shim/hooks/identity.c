@@ -21,7 +21,7 @@
 #define HANDLES 16
 
 /* Whether a driver answers a query with exactly that many bytes. */
-static bool answers(cl_device_id device, cl_device_info what, void *value, size_t bytes)
+static bool answers_exactly(cl_device_id device, cl_device_info what, void *value, size_t bytes)
 {
 	size_t got = 0;
 	return gmt_driver.clGetDeviceInfo(device, what, bytes, value, &got) == CL_SUCCESS && got == bytes;
@@ -35,18 +35,18 @@ static bool find_address(cl_device_id device, struct address *at)
 {
 	cl_uint slot = 0;
 	unsigned char topology[TOPOLOGY_BYTES];
-	if (answers(device, PCI_BUS_INFO_KHR, at, sizeof *at))
+	if (answers_exactly(device, PCI_BUS_INFO_KHR, at, sizeof *at))
 		return true;
 	*at = (struct address){0};
-	if (answers(device, PCI_BUS_ID_NV, &at->bus, sizeof at->bus) && answers(device, PCI_SLOT_ID_NV, &slot, sizeof slot)) {
-		if (!answers(device, PCI_DOMAIN_ID_NV, &at->domain, sizeof at->domain))
+	if (answers_exactly(device, PCI_BUS_ID_NV, &at->bus, sizeof at->bus) && answers_exactly(device, PCI_SLOT_ID_NV, &slot, sizeof slot)) {
+		if (!answers_exactly(device, PCI_DOMAIN_ID_NV, &at->domain, sizeof at->domain))
 			at->domain = 0;
 		at->device = slot >> 3;
 		at->function = slot & 7;
 		return true;
 	}
 	cl_uint type = 0;
-	if (!answers(device, TOPOLOGY_AMD, topology, sizeof topology))
+	if (!answers_exactly(device, TOPOLOGY_AMD, topology, sizeof topology))
 		return false;
 	memcpy(&type, topology, sizeof type);
 	at->bus = topology[TOPOLOGY_BYTES - 3];
@@ -76,7 +76,7 @@ size_t gmt_identity(cl_device_id device, char *text, size_t room)
 		return 0;
 	if (find_address(device, &at))
 		length = snprintf(text, room, "pci %04x:%02x:%02x.%x", at.domain, at.bus, at.device, at.function);
-	if (answers(device, UUID_KHR, uuid, sizeof uuid) && memcmp(uuid, none, sizeof none) != 0) {
+	if (answers_exactly(device, UUID_KHR, uuid, sizeof uuid) && memcmp(uuid, none, sizeof none) != 0) {
 		length += snprintf(text + length, room - (size_t)length, "%suuid ", length ? " " : "");
 		for (size_t i = 0; i < sizeof uuid; i++)
 			length += snprintf(text + length, room - (size_t)length, "%02x", uuid[i]);

@@ -35,7 +35,7 @@ static bool copies_beyond(cl_context context, cl_device_id device)
 }
 
 /* Whether the driver does not check copies of images, tried once for a context, in another context of ours. */
-static bool unchecked(struct gmt_context *context)
+static bool are_copies_unchecked(struct gmt_context *context)
 {
 	if (!context || !context->devices.first || context->devices.old) /* before OpenCL 1.2 images are created by other functions */
 		return false;
@@ -69,7 +69,7 @@ size_t gmt_image_range(struct gmt_command *command, cl_mem image, const struct g
 	if (!buffer || (buffer->granted <= buffer->size && !buffer->slab))
 		return offset;
 	size_t bytes = bytes_of(image, region);
-	if (gmt_memory_beyond(buffer, offset, bytes) && !command->refused && unchecked(buffer->context))
+	if (gmt_memory_beyond(buffer, offset, bytes) && !command->refused && are_copies_unchecked(buffer->context))
 		command->refused = CL_INVALID_VALUE;
 	return gmt_command_range(buffer, offset, bytes, &bytes);
 }

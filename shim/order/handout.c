@@ -53,7 +53,7 @@ static void add_handed(struct gmt_queue *queue, void *arg)
 }
 
 /* Puts a marker after the latest hand-out of each queue. context: NULL: of all contexts. */
-static void secure(struct gmt_context *context)
+static void mark_handed_out(struct gmt_context *context)
 {
 	struct handed h = {.context = context};
 	if (gmt_pooling())
@@ -70,13 +70,13 @@ static void secure(struct gmt_context *context)
 void gmt_queue_gate(struct gmt_context *context)
 {
 	atomic_fetch_add(&context->order.gates, 1);
-	secure(context);
+	mark_handed_out(context);
 }
 
 void gmt_queue_gate_outside(void)
 {
 	if (!atomic_exchange(&gmt_gates_outside, 1))
-		secure(NULL);
+		mark_handed_out(NULL);
 }
 
 /* Has fresh wait for the first marker after the latest hand-out; false: there is none. Under queue's lock. */

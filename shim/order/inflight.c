@@ -19,7 +19,7 @@ bool gmt_use_over(const struct gmt_use *use)
  * Whether the fresh use stands for an earlier one: only on the same queue. The driver may give up a command that waits for
  * one on another queue before that has run, because something else that it waits for failed; its own queue is then done.
  */
-static bool covered(const struct gmt_use *use, const struct gmt_use *fresh, const struct gmt_covers *covers)
+static bool is_covered(const struct gmt_use *use, const struct gmt_use *fresh, const struct gmt_covers *covers)
 {
 	for (uint32_t i = 0; covers && i < covers->count; i++) {
 		const struct gmt_cover *c = &covers->cover[i];
@@ -39,7 +39,7 @@ static void add_use(struct gmt_uses *uses, struct gmt_use fresh, const struct gm
 	uint32_t kept = 0;
 	for (uint32_t i = 0; i < uses->count; i++) {
 		struct gmt_use *use = &uses->use[i];
-		if (gmt_use_over(use) || covered(use, &fresh, covers))
+		if (gmt_use_over(use) || is_covered(use, &fresh, covers))
 			continue;
 		if (use->queue == fresh.queue && use->queue_id == fresh.queue_id) {
 			if (use->position > fresh.position)

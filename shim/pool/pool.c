@@ -48,7 +48,7 @@ static struct gmt_served serve_miss(struct gmt_call *call, const struct gmt_requ
 }
 
 /* Gives a block its initial contents. False: it cannot, or only by waiting. */
-static bool prepare(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_memory *memory)
+static bool init_contents(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_memory *memory)
 {
 	cl_mem handle = (cl_mem)(uintptr_t)plan->handle;
 	/* Rounding must not make a __constant argument too large for a kernel. */
@@ -76,7 +76,7 @@ static bool serve_hit(struct gmt_call *call, const struct gmt_request_for *r, co
 	struct gmt_memory *memory = gmt_memory_find((const void *)(uintptr_t)plan->handle);
 	if (!memory || !gmt_memory_claim(memory))
 		return false; /* evicted meanwhile: pooling has ended */
-	if (prepare(call, r, plan, memory)) {
+	if (init_contents(call, r, plan, memory)) {
 		/* Field by field: the compiler would build a literal elsewhere, and its copy would stall until all of it is written. */
 		served->handle = (cl_mem)(uintptr_t)plan->handle;
 		served->block = plan->block;

@@ -70,7 +70,7 @@ static cl_int to_driver(struct gmtreleasefields *release, struct gmt_memory *mem
 }
 
 /* Releases a block that must not be handed out again: gmt_release_memory has the reasons. */
-static cl_int discard(struct gmtreleasefields *release, struct gmt_memory *memory)
+static cl_int discard_block(struct gmtreleasefields *release, struct gmt_memory *memory)
 {
 	struct gmt_eviction eviction = {
 		.block = release->block,
@@ -281,7 +281,7 @@ cl_int gmt_release_memory(struct gmt_call *call, struct gmt_memory *memory)
 	if (!memory->block || !gmt_pooling())
 		return to_driver(&release, memory);
 	if (mapped || atomic_load(&memory->no_reuse) || atomic_load(&context->order.command_buffers) || atomic_load(&context->pool.closed))
-		return discard(&release, memory);
+		return discard_block(&release, memory);
 	struct gmt_uses uses = gmt_uses_of(memory);
 	/* The host may write to shared memory at any time, so it must be idle: an order of commands is not enough. */
 	enum gmt_flight flight = gmt_unlikely(shared) ? gmt_uses_state(&uses, NULL) : flight_of(&uses, context);

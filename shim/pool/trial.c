@@ -93,13 +93,13 @@ static void sample_close(const struct sample *s)
 	free(s->want);
 }
 
-static bool reads(const struct sample *s, cl_mem buffer, const unsigned char *want, size_t size)
+static bool reads_as(const struct sample *s, cl_mem buffer, const unsigned char *want, size_t size)
 {
 	return gmt_driver.clEnqueueReadBuffer(s->queue, buffer, CL_TRUE, 0, size, s->got, 0, NULL, NULL) == CL_SUCCESS &&
 	       memcmp(s->got, want, size) == 0;
 }
 
-static bool maps(const struct sample *s, cl_mem buffer, const unsigned char *want)
+static bool maps_as(const struct sample *s, cl_mem buffer, const unsigned char *want)
 {
 	cl_int err = CL_SUCCESS;
 	void *mapped = gmt_driver.clEnqueueMapBuffer(s->queue, buffer, CL_TRUE, CL_MAP_READ, 0, PIECE, 0, NULL, NULL, &err);
@@ -119,7 +119,7 @@ static bool parts_pass(struct sample *s)
 	}
 	memcpy(second, first, PIECE);
 	ok = ok && gmt_driver.clEnqueueCopyBuffer(s->queue, s->part[0], s->part[1], 0, 0, PIECE, 0, NULL, NULL) == CL_SUCCESS;
-	return ok && reads(s, s->part[0], first, 3 * PIECE) && reads(s, s->whole, s->want, s->size) && maps(s, s->part[1], second);
+	return ok && reads_as(s, s->part[0], first, 3 * PIECE) && reads_as(s, s->whole, s->want, s->size) && maps_as(s, s->part[1], second);
 }
 
 static cl_mem image_of(struct sample *s, cl_mem buffer)
@@ -163,7 +163,7 @@ static bool alias_passes(struct sample *s, cl_mem image)
 	     image_shows(s, image, first);
 	memset(first, 0x44, PIECE);
 	ok = ok && gmt_driver.clEnqueueWriteImage(s->queue, image, CL_FALSE, origin, region, 0, 0, first, 0, NULL, NULL) == CL_SUCCESS;
-	return ok && reads(s, s->part[0], first, 3 * PIECE) && reads(s, s->whole, s->want, s->size);
+	return ok && reads_as(s, s->part[0], first, 3 * PIECE) && reads_as(s, s->whole, s->want, s->size);
 }
 
 /* Whether a device is the host's processor. */

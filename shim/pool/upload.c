@@ -78,7 +78,7 @@ bool gmt_upload(struct gmt_context *context, cl_mem handle, size_t size, const v
 }
 
 /* The byte that scrubbed memory is filled with. */
-static unsigned char filler(void)
+static unsigned char fill_byte(void)
 {
 	return gmt_session.config.scrub == GMT_SCRUB_POISON ? GMT_POISON : 0;
 }
@@ -86,7 +86,7 @@ static unsigned char filler(void)
 /* Fills the buffer handle, or if that is NULL the shared memory at pointer. */
 static bool fill(struct gmt_context *context, cl_mem handle, char *pointer, size_t size)
 {
-	const unsigned char byte = filler();
+	const unsigned char byte = fill_byte();
 	cl_command_queue queue = gmt_upload_queue(context);
 	cl_event done = NULL;
 	cl_int err = CL_SUCCESS;
@@ -112,7 +112,7 @@ bool gmt_scrub_pointer(struct gmt_context *context, enum gmtmemory kind, void *p
 {
 	if (kind == GMT_MEMORY_SVM)
 		return gmt_driver.clEnqueueSVMMemFill && fill(context, NULL, pointer, size);
-	memset(pointer, filler(), size);
+	memset(pointer, fill_byte(), size);
 	return true;
 }
 
@@ -183,7 +183,7 @@ bool gmt_scrub_image(struct gmt_context *context, cl_mem handle, const cl_image_
 	unsigned char *host = bytes ? malloc(bytes) : NULL;
 	if (!host)
 		return false;
-	memset(host, filler(), bytes);
+	memset(host, fill_byte(), bytes);
 	bool ok = write_image(context, handle, &region, 0, 0, host);
 	free(host);
 	return ok;

@@ -16,7 +16,7 @@ static void write_finding(enum gmtdiag code, const char *function, struct gmtdia
 	gmt_ring_write_payload(&event, function, strlen(function));
 }
 
-static struct gmtdiagfields about(const struct gmt_memory *memory)
+static struct gmtdiagfields fields_about(const struct gmt_memory *memory)
 {
 	return (struct gmtdiagfields){
 		.scope = memory->scope, .tag = memory->tag, .object = memory->object.id, .bytes = memory->size,
@@ -25,14 +25,14 @@ static struct gmtdiagfields about(const struct gmt_memory *memory)
 
 void gmt_finding(enum gmtdiag code, const char *function, const struct gmt_memory *memory, cl_int status)
 {
-	struct gmtdiagfields fields = about(memory);
+	struct gmtdiagfields fields = fields_about(memory);
 	fields.status = gmt_clamp16(status);
 	write_finding(code, function, fields);
 }
 
 void gmt_finding_kernel(enum gmtdiag code, const char *function, const struct gmt_memory *memory, uint64_t kernel)
 {
-	struct gmtdiagfields fields = about(memory);
+	struct gmtdiagfields fields = fields_about(memory);
 	fields.kernel = kernel;
 	write_finding(code, function, fields);
 }
@@ -50,7 +50,7 @@ void gmt_finding_out_of_memory(const char *function, const struct gmt_memory *me
 {
 	if (status != CL_MEM_OBJECT_ALLOCATION_FAILURE && status != CL_OUT_OF_RESOURCES && status != CL_OUT_OF_HOST_MEMORY)
 		return;
-	struct gmtdiagfields fields = memory ? about(memory) : (struct gmtdiagfields){0};
+	struct gmtdiagfields fields = memory ? fields_about(memory) : (struct gmtdiagfields){0};
 	fields.status = gmt_clamp16(status);
 	fields.kernel = kernel;
 	write_finding(GMT_DIAG_OUT_OF_MEMORY, function, fields);

@@ -24,7 +24,7 @@ void *gmt_spill_backing_new(size_t size)
 }
 
 /* The room of one that is on the device again and was written there. Without that all that ever left would have some. */
-static bool inherit(struct gmt_spill_object *root)
+static bool inherit_backing(struct gmt_spill_object *root)
 {
 	struct gmt_spill_object *from = gmt_spill_list_stale(root->size);
 	if (!from)
@@ -38,7 +38,7 @@ static bool inherit(struct gmt_spill_object *root)
 
 bool gmt_spill_backing_take(struct gmt_spill_object *root)
 {
-	if (!root->host && !(root->size >= LARGE && inherit(root)))
+	if (!root->host && !(root->size >= LARGE && inherit_backing(root)))
 		root->host = gmt_spill_backing_new(root->size);
 	return root->host != NULL;
 }

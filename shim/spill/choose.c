@@ -103,7 +103,7 @@ static bool is_own(const struct gmt_spill_object *root, const struct gmt_spill_c
 	return own && root->pins <= own;
 }
 
-static enum gmt_spill_why why(const struct gmt_spill_object *root)
+static enum gmt_spill_why why_not_chosen(const struct gmt_spill_object *root)
 {
 	static const enum gmt_spill_why of_commands[] = {
 		[GMT_SPILL_IS_IDLE] = GMT_SPILL_IDLE,
@@ -124,7 +124,7 @@ void gmt_spill_account(struct gmt_spill_account *account)
 	*account = (struct gmt_spill_account){{0}};
 	for (struct gmt_spill_object *root = first; root; root = root->next) {
 		gmt_lock(&root->lock);
-		account->bytes[why(root)] += root->size;
+		account->bytes[why_not_chosen(root)] += root->size;
 		gmt_unlock(&root->lock);
 		resident += root->size;
 	}
@@ -152,7 +152,7 @@ static void make_heap(void)
 		sink(i, chosen);
 }
 
-static void offer(struct gmt_spill_object *root, uint64_t distance)
+static void offer_candidate(struct gmt_spill_object *root, uint64_t distance)
 {
 	const size_t most = roots / SHARE < 1 ? 1 : roots / SHARE > CANDIDATES ? CANDIDATES : roots / SHARE;
 	const struct candidate now = {root, root->tick, distance};
@@ -194,7 +194,7 @@ static struct gmt_spill_object *chosen_before(void)
 	return NULL;
 }
 
-static struct gmt_spill_choice look(const struct gmt_spill_command *command)
+static struct gmt_spill_choice look_at_candidates(const struct gmt_spill_command *command)
 {
 	struct gmt_spill_choice choice = {.some = GMT_SPILL_IS_STUCK};
 	uint64_t busy = 0;
@@ -209,7 +209,7 @@ static struct gmt_spill_choice look(const struct gmt_spill_command *command)
 			state = GMT_SPILL_IS_STUCK;
 		uint64_t distance = state == GMT_SPILL_IS_IDLE || state == GMT_SPILL_IS_BUSY ? gmt_spill_distance(root) : 0;
 		if (state == GMT_SPILL_IS_IDLE)
-			offer(root, distance);
+			offer_candidate(root, distance);
 		gmt_unlock(&root->lock);
 		if (state == GMT_SPILL_IS_BUSY || (state == GMT_SPILL_IS_HELD && choice.some == GMT_SPILL_IS_STUCK))
 			choice.some = state;
@@ -228,5 +228,5 @@ static struct gmt_spill_choice look(const struct gmt_spill_command *command)
 struct gmt_spill_choice gmt_spill_choose(const struct gmt_spill_command *command, bool look_again)
 {
 	struct gmt_spill_object *root = look_again ? NULL : chosen_before();
-	return root ? (struct gmt_spill_choice){.root = root} : look(command);
+	return root ? (struct gmt_spill_choice){.root = root} : look_at_candidates(command);
 }

@@ -56,7 +56,7 @@ static cl_int fill_buffer(cl_command_queue queue, cl_mem buffer, const void *pat
 	return gmt_spill_pair_end(&p);
 }
 
-static void CL_CALLBACK written(cl_event event, cl_int status, void *bytes)
+static void CL_CALLBACK free_written(cl_event event, cl_int status, void *bytes)
 {
 	(void)status;
 	free(bytes);
@@ -94,7 +94,7 @@ static cl_int copy_from_host(cl_command_queue queue, struct gmt_spill_pair *both
 		free(bytes);
 		return p.err;
 	}
-	if (gmt_bare.clSetEventCallback(end, CL_COMPLETE, written, bytes) != CL_SUCCESS) /* then the bytes stay */
+	if (gmt_bare.clSetEventCallback(end, CL_COMPLETE, free_written, bytes) != CL_SUCCESS) /* then the bytes stay */
 		gmt_bare.clReleaseEvent(end);
 	return CL_SUCCESS;
 }

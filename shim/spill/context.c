@@ -42,7 +42,7 @@ static void learn_device(struct gmt_spill_context *context, cl_device_id device)
 		context->align *= 2;
 }
 
-static void created(cl_context handle)
+static void add_context(cl_context handle)
 {
 	struct gmt_spill_context *context = (struct gmt_spill_context *)gmt_table_add(&spill_contexts, handle);
 	if (!context)
@@ -148,7 +148,7 @@ static cl_context create(const cl_context_properties *properties, cl_uint count,
 {
 	cl_context handle = gmt_bare.clCreateContext(properties, count, devices, notify, data, errcode);
 	if (handle)
-		created(handle);
+		add_context(handle);
 	return handle;
 }
 
@@ -157,7 +157,7 @@ static cl_context create_from_type(const cl_context_properties *properties, cl_d
 {
 	cl_context handle = gmt_bare.clCreateContextFromType(properties, type, notify, data, errcode);
 	if (handle)
-		created(handle);
+		add_context(handle);
 	return handle;
 }
 

@@ -16,7 +16,7 @@
 
 #define PROBE 64 /* bytes */
 
-static cl_mem answer(cl_mem handle, cl_int error, cl_int *errcode)
+static cl_mem answer_create(cl_mem handle, cl_int error, cl_int *errcode)
 {
 	if (errcode)
 		*errcode = error;
@@ -24,7 +24,7 @@ static cl_mem answer(cl_mem handle, cl_int error, cl_int *errcode)
 }
 
 /* Whether the driver takes such a create: asks it with the real arguments where it may refuse them. */
-static cl_int judge(struct gmt_spill_context *context, cl_mem_flags flags, size_t size, void *host)
+static cl_int judge_create(struct gmt_spill_context *context, cl_mem_flags flags, size_t size, void *host)
 {
 	cl_int err = CL_SUCCESS;
 	bool plain = size && size <= context->largest && !(flags & CL_MEM_COPY_HOST_PTR) == !host;
@@ -60,20 +60,20 @@ static cl_mem create(cl_context handle, cl_mem_flags flags, size_t size, void *h
 	struct gmt_spill_context *context = gmt_budget_is_virtual(flags, NULL) ? gmt_spill_context_find(handle) : NULL;
 	if (!context)
 		return gmt_bare.clCreateBuffer(handle, flags, size, host, errcode);
-	cl_int err = judge(context, flags, size, host);
+	cl_int err = judge_create(context, flags, size, host);
 	if (err != CL_SUCCESS)
-		return answer(NULL, err, errcode);
+		return answer_create(NULL, err, errcode);
 	struct gmt_spill_object *object = gmt_spill_object_new(context);
 	if (!object)
-		return answer(NULL, CL_OUT_OF_HOST_MEMORY, errcode);
+		return answer_create(NULL, CL_OUT_OF_HOST_MEMORY, errcode);
 	object->size = size;
 	object->flags = flags;
 	if (flags & CL_MEM_COPY_HOST_PTR && !copy_in(object, host)) {
 		gmt_spill_object_free(object);
-		return answer(NULL, CL_OUT_OF_HOST_MEMORY, errcode);
+		return answer_create(NULL, CL_OUT_OF_HOST_MEMORY, errcode);
 	}
 	gmt_spill_context_hold(context);
-	return answer(gmt_spill_handle(object), CL_SUCCESS, errcode);
+	return answer_create(gmt_spill_handle(object), CL_SUCCESS, errcode);
 }
 
 static cl_mem create_with(cl_context handle, const cl_mem_properties *properties, cl_mem_flags flags, size_t size, void *host,
@@ -165,16 +165,16 @@ static cl_mem create_sub(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_typ
 {
 	struct gmt_spill_object *parent = gmt_spill_find(buffer);
 	if (!parent)
-		return gmt_spill_is_ours(buffer) ? answer(NULL, CL_INVALID_MEM_OBJECT, errcode)
+		return gmt_spill_is_ours(buffer) ? answer_create(NULL, CL_INVALID_MEM_OBJECT, errcode)
 						 : gmt_bare.clCreateSubBuffer(buffer, flags, type, info, errcode);
 	cl_mem_flags reported = 0;
 	cl_int err = is_plain(parent, flags, type, info) ? CL_SUCCESS : gmt_spill_judge_sub(parent, flags, type, info, &reported);
 	if (err != CL_SUCCESS)
-		return answer(NULL, err, errcode);
+		return answer_create(NULL, err, errcode);
 	struct gmt_spill_object *child = gmt_spill_new_child(parent, flags, info, NULL, NULL);
 	if (child)
 		child->reported = reported;
-	return child ? answer(gmt_spill_handle(child), CL_SUCCESS, errcode) : answer(NULL, CL_OUT_OF_HOST_MEMORY, errcode);
+	return child ? answer_create(gmt_spill_handle(child), CL_SUCCESS, errcode) : answer_create(NULL, CL_OUT_OF_HOST_MEMORY, errcode);
 }
 
 static cl_int retain(cl_mem handle)

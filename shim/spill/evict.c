@@ -145,7 +145,7 @@ static bool may_wait(struct gmt_spill_patience *patience, enum gmt_spill_state s
 }
 
 /* Nothing idle is taken in place of what would be better for some time. */
-static bool lingers(const struct gmt_spill_patience *patience, const struct gmt_spill_choice *choice)
+static bool may_linger(const struct gmt_spill_patience *patience, const struct gmt_spill_choice *choice)
 {
 	return choice->better && !gmt_in_callback && gmt_now() - patience->start < LINGER;
 }
@@ -159,7 +159,7 @@ enum gmt_spill_outcome gmt_spill_evict_one(struct gmt_spill_patience *patience)
 			gmt_spill_queues_poll();
 			choice = gmt_spill_choose(patience->command, true);
 		}
-		if (choice.root && lingers(patience, &choice))
+		if (choice.root && may_linger(patience, &choice))
 			return patience->outcome = GMT_SPILL_LATER;
 		if (!choice.root)
 			return patience->outcome = may_wait(patience, choice.some) ? GMT_SPILL_LATER : GMT_SPILL_NOTHING;

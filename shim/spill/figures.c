@@ -9,7 +9,7 @@
 struct gmt_spill_figures gmt_spill_figures;
 
 /* What records call the object. The hooks know it from the end of its create to the beginning of its last release. */
-static void learn(struct gmt_spill_object *root)
+static void note_record_ids(struct gmt_spill_object *root)
 {
 	const struct gmt_memory *memory = root->id ? NULL : gmt_memory_find(gmt_spill_handle(root));
 	if (!memory)
@@ -18,7 +18,7 @@ static void learn(struct gmt_spill_object *root)
 	root->tag = memory->tag;
 }
 
-static void record(enum gmtspill what, uint64_t bytes, const struct gmt_spill_object *root, uint64_t start)
+static void write_spill(enum gmtspill what, uint64_t bytes, const struct gmt_spill_object *root, uint64_t start)
 {
 	uint64_t now = gmt_now();
 	struct gmtevent event = GMT_EVENT_SPILL(.time = now, .duration = gmt_took(start, now), .spill = what, .tag = root ? root->tag : 0,
@@ -30,21 +30,21 @@ static void record(enum gmtspill what, uint64_t bytes, const struct gmt_spill_ob
 
 void gmt_spill_record(enum gmtspill what, struct gmt_spill_object *root, uint64_t start)
 {
-	learn(root);
-	record(what, root->size, root, start);
+	note_record_ids(root);
+	write_spill(what, root->size, root, start);
 }
 
 void gmt_spill_record_stall(const struct gmt_spill_command *command, uint64_t start)
 {
 	if (!command || command->count == 0) {
-		record(GMT_SPILL_STALL, 0, NULL, start);
+		write_spill(GMT_SPILL_STALL, 0, NULL, start);
 		return;
 	}
 	const struct gmt_spill_object *largest = command->uses[0].object->root;
 	for (uint32_t i = 1; i < command->count; i++)
 		if (command->uses[i].object->root->size > largest->size)
 			largest = command->uses[i].object->root;
-	record(GMT_SPILL_STALL, gmt_spill_needed(command), largest, start);
+	write_spill(GMT_SPILL_STALL, gmt_spill_needed(command), largest, start);
 }
 
 uint64_t gmt_spill_needed(const struct gmt_spill_command *command)

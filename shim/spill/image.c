@@ -30,7 +30,7 @@ static cl_mem ask_driver(cl_context context, const struct creation *c, const cl_
 }
 
 /* An image inherits flags of its buffer, but CL_MEM_COPY_HOST_PTR is ours where the program did not pass it. */
-static struct gmt_spill_object *adopt(struct gmt_spill_object *parent, const struct creation *c, cl_mem real)
+static struct gmt_spill_object *adopt_image(struct gmt_spill_object *parent, const struct creation *c, cl_mem real)
 {
 	cl_mem_flags reported = 0;
 	cl_buffer_region region = {0, 0};
@@ -61,7 +61,7 @@ static cl_mem create_of_buffer(cl_context context, const struct creation *c, cl_
 	desc.mem_object = parent->real;
 	cl_mem real = ask_driver(context, c, &desc, err);
 	if (real)
-		object = adopt(parent, c, real);
+		object = adopt_image(parent, c, real);
 	if (real && !object) {
 		gmt_bare.clReleaseMemObject(real);
 		*err = CL_OUT_OF_HOST_MEMORY;

@@ -38,7 +38,7 @@ static struct kernel *find(cl_kernel handle)
 	return (struct kernel *)gmt_table_find(&spill_kernels, handle);
 }
 
-static struct kernel *added(cl_kernel handle)
+static struct kernel *add_kernel(cl_kernel handle)
 {
 	cl_uint count = 0;
 	if (!handle || gmt_bare.clGetKernelInfo(handle, CL_KERNEL_NUM_ARGS, sizeof count, &count, NULL) != CL_SUCCESS)
@@ -76,7 +76,7 @@ static bool lock_kernel(struct kernel *kernel)
  * A pointer to const proves nothing: a kernel may cast that away. With restrict beside it, what it points to may not change while
  * the kernel runs (C99, 6.7.3.1).
  */
-static void learn(cl_kernel handle, cl_uint index, struct argument *argument)
+static void learn_argument(cl_kernel handle, cl_uint index, struct argument *argument)
 {
 	const cl_kernel_arg_type_qualifier unchanged = CL_KERNEL_ARG_TYPE_CONST | CL_KERNEL_ARG_TYPE_RESTRICT;
 	cl_kernel_arg_address_qualifier address = 0;
@@ -149,7 +149,7 @@ static cl_int set_object(struct kernel *kernel, cl_kernel handle, cl_uint index,
 	if (argument->object == object && argument->serial == serial)
 		return CL_SUCCESS;
 	if (!argument->asked)
-		learn(handle, index, argument);
+		learn_argument(handle, index, argument);
 	uint32_t made = 0;
 	cl_int err = CL_SUCCESS;
 	if (argument->judged != object->context || argument->constant || object->image || holds_old(argument, object->context))
@@ -194,7 +194,7 @@ static cl_int set_argument(cl_kernel handle, cl_uint index, size_t size, const v
 }
 
 /* Under the kernel's lock. */
-static cl_int collect(struct kernel *kernel, struct gmt_spill_command *command)
+static cl_int collect_arguments(struct kernel *kernel, struct gmt_spill_command *command)
 {
 	for (cl_uint i = 0; i < kernel->count; i++) {
 		const struct argument *argument = &kernel->argument[i];
@@ -241,7 +241,7 @@ static cl_int prepare(struct launch *l, cl_command_queue queue, const char *name
 	l->command = (struct gmt_spill_command){
 		.name = name, .kernel = l->handle, .queue = gmt_spill_queue_find(queue), .handle = queue, .uses = kernel->uses,
 	};
-	cl_int err = collect(kernel, &l->command);
+	cl_int err = collect_arguments(kernel, &l->command);
 	if (err == CL_SUCCESS)
 		err = gmt_spill_begin_or(&l->command, refused);
 	if (err != CL_SUCCESS) {
@@ -288,7 +288,7 @@ static void let_all_go(void)
 	gmt_table_each_outside(&spill_kernels, let_go_idle);
 }
 
-static cl_int launched(struct launch *l, cl_int err)
+static cl_int end_launch(struct launch *l, cl_int err)
 {
 	if (l->kernel) {
 		if (gmt_unlikely(gmt_spill_is_short()))
@@ -309,7 +309,7 @@ static cl_int enqueue_kernel(cl_command_queue queue, cl_kernel handle, cl_uint d
 	if (err != CL_SUCCESS)
 		return err;
 	GMT_SPILL_TRY(err, gmt_bare.clEnqueueNDRangeKernel(queue, handle, dimensions, offset, global, local, waits, list, event));
-	return launched(&l, err);
+	return end_launch(&l, err);
 }
 
 static cl_int enqueue_task(cl_command_queue queue, cl_kernel handle, cl_uint waits, const cl_event *list, cl_event *event)
@@ -320,13 +320,13 @@ static cl_int enqueue_task(cl_command_queue queue, cl_kernel handle, cl_uint wai
 	if (err != CL_SUCCESS)
 		return err;
 	GMT_SPILL_TRY(err, gmt_bare.clEnqueueTask(queue, handle, waits, list, event));
-	return launched(&l, err);
+	return end_launch(&l, err);
 }
 
 static cl_kernel create(cl_program program, const char *name, cl_int *errcode)
 {
 	cl_kernel handle = gmt_bare.clCreateKernel(program, name, errcode);
-	added(handle);
+	add_kernel(handle);
 	return handle;
 }
 
@@ -337,7 +337,7 @@ static cl_int create_all(cl_program program, cl_uint room, cl_kernel *kernels, c
 	if (err == CL_SUCCESS && count)
 		*count = made;
 	for (cl_uint i = 0; err == CL_SUCCESS && kernels && i < made && i < room; i++)
-		added(kernels[i]);
+		add_kernel(kernels[i]);
 	return err;
 }
 
@@ -347,7 +347,7 @@ static cl_kernel clone(cl_kernel source, cl_int *errcode)
 	if (from)
 		gmt_lock(&from->lock);
 	cl_kernel handle = gmt_bare.clCloneKernel(source, errcode);
-	struct kernel *to = added(handle);
+	struct kernel *to = add_kernel(handle);
 	if (from && to && from->count == to->count && to->count)
 		memcpy(to->argument, from->argument, to->count * sizeof *to->argument);
 	if (from)

@@ -25,7 +25,7 @@ void gmt_spill_used(struct gmt_spill_object *root, uint64_t tick)
 }
 
 /* The time between uses, counted back from the latest. */
-static uint32_t gap(const struct gmt_spill_object *root, uint32_t back)
+static uint32_t use_gap(const struct gmt_spill_object *root, uint32_t back)
 {
 	return root->gap[(root->gaps - 1 - back) % GMT_SPILL_GAPS];
 }
@@ -37,14 +37,14 @@ static bool is_near(uint32_t a, uint32_t b)
 }
 
 /* The time from its last use to the next; 0: nothing repeats. */
-static uint64_t expected(const struct gmt_spill_object *root)
+static uint64_t expected_gap(const struct gmt_spill_object *root)
 {
 	for (uint32_t period = 1; 2 * period <= GMT_SPILL_GAPS && 2 * period < root->gaps; period++) { /* the first gap is none */
 		bool repeats = true;
 		for (uint32_t i = 0; i < period && repeats; i++)
-			repeats = is_near(gap(root, i), gap(root, i + period));
+			repeats = is_near(use_gap(root, i), use_gap(root, i + period));
 		if (repeats)
-			return gap(root, period - 1);
+			return use_gap(root, period - 1);
 	}
 	return 0;
 }
@@ -52,7 +52,7 @@ static uint64_t expected(const struct gmt_spill_object *root)
 uint64_t gmt_spill_distance(const struct gmt_spill_object *root)
 {
 	uint64_t now = atomic_load_explicit(&ticks, memory_order_relaxed), rest = now > root->tick ? now - root->tick : 0;
-	uint64_t next = expected(root);
+	uint64_t next = expected_gap(root);
 	if (!next || (rest > next && rest <= 2 * next))
 		return rest;
 	return rest <= next ? next - rest : UINT64_MAX / 2 + rest;

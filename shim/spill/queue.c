@@ -22,7 +22,7 @@ GMT_TABLE(spill_queues, gmt_spill_queue, 256, offsetof(struct gmt_spill_queue, l
 
 static _Atomic uint64_t closing; /* released queues with commands that are not known to have completed */
 
-static void added(cl_command_queue handle, cl_context context, cl_command_queue_properties properties)
+static void add_queue(cl_command_queue handle, cl_context context, cl_command_queue_properties properties)
 {
 	struct gmt_spill_queue *queue = (struct gmt_spill_queue *)gmt_table_add(&spill_queues, handle);
 	if (!queue)
@@ -40,7 +40,7 @@ struct gmt_spill_queue *gmt_spill_queue_find(cl_command_queue handle)
 }
 
 /* Whether a command in it may wait for a user event. */
-static bool holds(const struct gmt_spill_queue *queue)
+static bool may_wait_for_user(const struct gmt_spill_queue *queue)
 {
 	return gmt_spill_gated() && atomic_load(&queue->epoch) == gmt_spill_gate_epoch() && atomic_load(&queue->held) > atomic_load(&queue->done);
 }
@@ -50,7 +50,7 @@ uint64_t gmt_spill_queue_count(struct gmt_spill_queue *queue, bool native)
 	uint64_t position = atomic_fetch_add(&queue->enqueued, 1) + 1;
 	if (gmt_unlikely(native))
 		gmt_raise(&queue->native, position);
-	if (holds(queue))
+	if (may_wait_for_user(queue))
 		gmt_raise(&queue->held, position);
 	return position;
 }
@@ -70,7 +70,7 @@ bool gmt_spill_queue_goes_on(const struct gmt_spill_queue *queue, uint64_t posit
 {
 	uint64_t done = atomic_load(&queue->done);
 	return atomic_load(&queue->native) <= done && atomic_load(&queue->failed) <= done &&
-	       (!holds(queue) || position < atomic_load(&queue->held_from));
+	       (!may_wait_for_user(queue) || position < atomic_load(&queue->held_from));
 }
 
 bool gmt_spill_queue_may_go_on(const struct gmt_spill_queue *queue)
@@ -100,7 +100,7 @@ static void drop_marker(struct gmt_spill_queue *queue)
 	queue->marker = NULL;
 }
 
-static void ask(struct gmt_spill_queue *queue)
+static void ask_marker(struct gmt_spill_queue *queue)
 {
 	cl_int status = queue->marker ? status_of(queue->marker) : CL_QUEUED;
 	if (status > CL_COMPLETE)
@@ -109,7 +109,7 @@ static void ask(struct gmt_spill_queue *queue)
 	drop_marker(queue);
 }
 
-static void mark(struct gmt_spill_queue *queue, cl_command_queue handle, uint64_t enqueued)
+static void put_marker(struct gmt_spill_queue *queue, cl_command_queue handle, uint64_t enqueued)
 {
 	drop_marker(queue);
 	queue->marker = gmt_enqueue_marker(handle, queue->old);
@@ -117,11 +117,11 @@ static void mark(struct gmt_spill_queue *queue, cl_command_queue handle, uint64_
 }
 
 /* A marker in front of what is held back says when the commands before it have completed. */
-static void hold(struct gmt_spill_queue *queue, cl_command_queue handle, uint64_t enqueued)
+static void put_hold_marker(struct gmt_spill_queue *queue, cl_command_queue handle, uint64_t enqueued)
 {
-	ask(queue);
+	ask_marker(queue);
 	if (enqueued > atomic_load(&queue->done) && can_mark(queue) && !(queue->marker && queue->position == enqueued))
-		mark(queue, handle, enqueued);
+		put_marker(queue, handle, enqueued);
 	bool seen = queue->marker && queue->position == enqueued;
 	atomic_store(&queue->held_from, (seen ? enqueued : atomic_load(&queue->done)) + 1);
 }
@@ -134,7 +134,7 @@ static bool is_held(cl_event event)
 		return false;
 	gmt_bare.clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof handle, &handle, NULL); /* NULL of a user event */
 	const struct gmt_spill_queue *queue = handle ? gmt_spill_queue_find(handle) : NULL;
-	return !queue || holds(queue);
+	return !queue || may_wait_for_user(queue);
 }
 
 void gmt_spill_queue_gate(cl_command_queue handle, cl_uint waits, const cl_event *list)
@@ -149,8 +149,8 @@ void gmt_spill_queue_gate(cl_command_queue handle, cl_uint waits, const cl_event
 		return;
 	gmt_lock(&queue->lock);
 	uint64_t enqueued = atomic_load(&queue->enqueued);
-	if (!holds(queue) && !queue->closed)
-		hold(queue, handle, enqueued);
+	if (!may_wait_for_user(queue) && !queue->closed)
+		put_hold_marker(queue, handle, enqueued);
 	atomic_store(&queue->epoch, gmt_spill_gate_epoch());
 	gmt_raise(&queue->held, enqueued + 1);
 	gmt_unlock(&queue->lock);
@@ -167,10 +167,10 @@ static void poll(struct gmt_object *object)
 	struct gmt_spill_queue *queue = (struct gmt_spill_queue *)object;
 	gmt_lock(&queue->lock);
 	cl_command_queue handle = handle_of(queue);
-	ask(queue);
+	ask_marker(queue);
 	uint64_t enqueued = atomic_load(&queue->enqueued);
 	if (!queue->marker && handle && enqueued > atomic_load(&queue->done) && can_mark(queue))
-		mark(queue, handle, enqueued);
+		put_marker(queue, handle, enqueued);
 	bool kept = handle && gmt_bare.clRetainCommandQueue(handle) == CL_SUCCESS;
 	gmt_unlock(&queue->lock);
 	if (!kept)
@@ -185,11 +185,11 @@ static void may_fail(struct gmt_object *object)
 	struct gmt_spill_queue *queue = (struct gmt_spill_queue *)object;
 	gmt_lock(&queue->lock);
 	cl_command_queue handle = handle_of(queue);
-	ask(queue);
+	ask_marker(queue);
 	uint64_t enqueued = atomic_load(&queue->enqueued);
 	if (handle && enqueued > atomic_load(&queue->done)) {
 		if (queue->ordered && can_mark(queue) && !(queue->marker && queue->position == enqueued))
-			mark(queue, handle, enqueued);
+			put_marker(queue, handle, enqueued);
 		gmt_raise(&queue->failed, enqueued);
 	}
 	gmt_unlock(&queue->lock);
@@ -200,7 +200,7 @@ void gmt_spill_queues_poll(void)
 	gmt_table_each_outside(&spill_queues, poll);
 }
 
-static void over(struct gmt_object *object, void *all)
+static void is_over(struct gmt_object *object, void *all)
 {
 	const struct gmt_spill_queue *queue = (const struct gmt_spill_queue *)object;
 	if (atomic_load(&queue->done) < atomic_load(&queue->enqueued))
@@ -210,7 +210,7 @@ static void over(struct gmt_object *object, void *all)
 bool gmt_spill_queues_over(void)
 {
 	bool all = atomic_load(&closing) == 0;
-	gmt_table_each(&spill_queues, over, &all);
+	gmt_table_each(&spill_queues, is_over, &all);
 	return all;
 }
 
@@ -233,7 +233,7 @@ static cl_command_queue create(cl_context context, cl_device_id device, cl_comma
 {
 	cl_command_queue handle = gmt_bare.clCreateCommandQueue(context, device, properties, errcode);
 	if (handle)
-		added(handle, context, properties);
+		add_queue(handle, context, properties);
 	return handle;
 }
 
@@ -243,7 +243,7 @@ static cl_command_queue create_with(cl_context context, cl_device_id device, con
 	while (properties && properties[0] && properties[0] != CL_QUEUE_PROPERTIES)
 		properties += 2;
 	if (handle)
-		added(handle, context, properties && properties[0] ? properties[1] : 0);
+		add_queue(handle, context, properties && properties[0] ? properties[1] : 0);
 	return handle;
 }
 
@@ -277,7 +277,7 @@ static bool was_waited_for(const struct gmt_spill_queue *queue)
  * Waits for the marker on a sub-device, which drivers free with the program's last reference: PoCL 3.1 would still run the marker.
  * Whether it has completed.
  */
-static bool outlasts(cl_event marker, cl_command_queue handle)
+static bool wait_past_subdevice(cl_event marker, cl_command_queue handle)
 {
 	cl_device_id device = NULL, parent = NULL;
 	gmt_bare.clGetCommandQueueInfo(handle, CL_QUEUE_DEVICE, sizeof device, &device, NULL);
@@ -295,7 +295,7 @@ static bool outlasts(cl_event marker, cl_command_queue handle)
 static void close_queue(struct gmt_spill_queue *queue, cl_command_queue handle)
 {
 	gmt_lock(&queue->lock);
-	ask(queue);
+	ask_marker(queue);
 	drop_marker(queue);
 	queue->closed = true;
 	gmt_unlock(&queue->lock);
@@ -307,7 +307,7 @@ static void close_queue(struct gmt_spill_queue *queue, cl_command_queue handle)
 	if (!marker)
 		return;
 	gmt_bare.clFlush(handle);
-	if (outlasts(marker, handle))
+	if (wait_past_subdevice(marker, handle))
 		all_over(marker, CL_COMPLETE, queue);
 	else if (!gmt_bare.clSetEventCallback || gmt_bare.clSetEventCallback(marker, CL_COMPLETE, all_over, queue) != CL_SUCCESS)
 		gmt_bare.clReleaseEvent(marker);
@@ -343,10 +343,10 @@ static void after_finish(struct gmt_spill_queue *queue, cl_command_queue handle,
 {
 	cl_event waits = NULL;
 	gmt_lock(&queue->lock);
-	ask(queue);
-	bool put = gmt_spill_is_short() && can_mark(queue) && !holds(queue) && atomic_load(&queue->done) < enqueued;
+	ask_marker(queue);
+	bool put = gmt_spill_is_short() && can_mark(queue) && !may_wait_for_user(queue) && atomic_load(&queue->done) < enqueued;
 	if (put)
-		mark(queue, handle, enqueued);
+		put_marker(queue, handle, enqueued);
 	if (put && queue->marker && !gmt_spill_gated() && gmt_bare.clRetainEvent(queue->marker) == CL_SUCCESS)
 		waits = queue->marker;
 	gmt_raise(&queue->finished, enqueued);
@@ -360,7 +360,7 @@ static void after_finish(struct gmt_spill_queue *queue, cl_command_queue handle,
 	gmt_bare.clWaitForEvents(1, &waits);
 	gmt_bare.clReleaseEvent(waits);
 	gmt_lock(&queue->lock);
-	ask(queue);
+	ask_marker(queue);
 	gmt_unlock(&queue->lock);
 }
 

@@ -19,7 +19,7 @@
 #include "residency.h"
 #include "user_event.h"
 
-static void put(struct gmt_functions *over)
+static void override_functions(struct gmt_functions *over)
 {
 	gmt_spill_override_contexts(over);
 	gmt_spill_override_queues(over);
@@ -45,5 +45,5 @@ void gmt_spill_start(void)
 		return;
 	}
 	gmt_budget_spill = gmt_spill_one;
-	gmt_dispatch_put_over(put);
+	gmt_dispatch_put_over(override_functions);
 }

@@ -94,7 +94,7 @@ func armsOf(t *testing.T, file string, threads bool) (alternative, turns int, wr
 		case r.Kind == wire.KindLimit && r.AsLimit().Status() == 0:
 			s.add(t, r)
 			turns++
-		case r.Kind == wire.KindCreate && r.AsCreate().Pooled() && r.AsCreate().Block() != 0:
+		case r.Kind == wire.KindCreate && r.AsCreate().WasPooled() && r.AsCreate().Block() != 0:
 			c := r.AsCreate()
 			if decided = append(decided, c.Arm()); c.Arm() {
 				alternative++

@@ -83,7 +83,7 @@ func (s *seen) take(r *wire.Record) {
 		s.creates++
 	case r.Kind == wire.KindLost:
 		s.lost++
-	case r.Kind == wire.KindDiag && wire.Diag(r.Op).Finding():
+	case r.Kind == wire.KindDiag && wire.Diag(r.Op).IsFinding():
 		s.mistakes[wire.Diag(r.Op).String()+" in "+string(r.Payload)]++
 	}
 }
@@ -239,7 +239,7 @@ func (c *callChecker) listen(t *testing.T, done <-chan struct{}) {
 		default:
 		}
 	}
-	if lost, _ := c.kernel.LostAll(); lost != 0 {
+	if lost, _ := c.kernel.LostCallsOfAll(); lost != 0 {
 		t.Errorf("%d calls lost", lost)
 	}
 }

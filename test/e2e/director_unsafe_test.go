@@ -108,12 +108,12 @@ func (d *director) send(program int) {
 			return
 		}
 		message, err := wire.Control{Sequence: uint64(1_000_000 + d.sent[program]), Text: text}.Encode()
-		if err != nil || !region.Post(message) {
+		if err != nil || !region.PostMessage(message) {
 			return
 		}
 		d.sent[program]++
 		const futexWake, all = 1, 1 << 30
-		_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(region.Bell())), futexWake, all, 0, 0, 0)
+		_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(region.WakeFutex())), futexWake, all, 0, 0, 0)
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 func writePage(t *testing.T, a *analysis.Analysis) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.HTML(&b, a, report.Options{}); err != nil {
+	if err := report.WriteHTML(&b, a, report.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "report.html")

@@ -46,10 +46,10 @@ type handler func(*Tracker, *wire.Sample)
 type Tagger interface {
 	// Tag returns the call site of a create or copy of size bytes.
 	Tag(s *wire.Sample, size uint64) uint32
-	// Site returns the call site of a call without a size, 0 where sizes make tags.
-	Site(s *wire.Sample) uint32
-	// Unknown returns the tag of objects from before we attached.
-	Unknown() uint32
+	// SiteTag returns the call site of a call without a size, 0 where sizes make tags.
+	SiteTag(s *wire.Sample) uint32
+	// UnknownTag returns the tag of objects from before we attached.
+	UnknownTag() uint32
 }
 
 // ExtensionAddress returns the name and the address that a call of clGetExtensionFunctionAddress or

@@ -104,7 +104,7 @@ func (c *command) noteUse(handle uint64, kind wire.Memory, flags uint8, x extent
 		}
 	case m.carried:
 		if !c.failed {
-			c.memories.noteSize(c.sample, m, least)
+			c.memories.growCarried(c.sample, m, least)
 		}
 	case m.firstCall.time > c.sample.Entered: // the handle was another object's when the command was called
 		return
@@ -318,12 +318,12 @@ func (c *command) handleRunNative(s *wire.Sample) {
 func (c *command) handleMigrate(s *wire.Sample) {
 	c.beginCommand(s, wire.CommandMigrate)
 	c.noteListUse(s.Argument[1], wire.MemoryBuffer)
-	c.migrates(s.Argument[3])
+	c.noteMigration(s.Argument[3])
 	c.writeEvents(false)
 }
 
-// migrates notes with which flags the command migrates all that it uses: with undefined contents no bytes move.
-func (c *command) migrates(flags uint64) {
+// noteMigration notes with which flags the command migrates all that it uses: with undefined contents no bytes move.
+func (c *command) noteMigration(flags uint64) {
 	const contentUndefined = 1 << 1 // CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED
 	if flags&contentUndefined == 0 {
 		return

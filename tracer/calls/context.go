@@ -38,7 +38,7 @@ func (c *context) scopeNumber() uint16 {
 
 func (cs *contexts) handleCreate(s *wire.Sample) {
 	old := cs.byHandle[s.Result]
-	if s.Result == 0 || old != nil && old.reportedWithin(s) || old == nil && len(cs.byHandle) >= objectsMax {
+	if s.Result == 0 || old != nil && old.isFromNestedCall(s) || old == nil && len(cs.byHandle) >= objectsMax {
 		return
 	}
 	cs.memories.endPrevious(s, s.Result)

@@ -129,7 +129,7 @@ func (cr *creates) parentOf(s *wire.Sample, c *creation) *memory {
 		}
 		m = cr.memories.carryOver(s, c.share, evidence{kind: wire.MemoryBuffer, context: cr.contexts.byHandle[c.context], size: c.least})
 	} else if s.Result != 0 {
-		cr.memories.noteSize(s, m, c.least)
+		cr.memories.growCarried(s, m, c.least)
 	}
 	if m == nil || m.depth >= depthMax {
 		return nil

@@ -42,12 +42,12 @@ func (es *events) addEvent(s *wire.Sample, handle uint64) {
 		old.counts.released++
 		l.markChanged(old.counts)
 	case len(es.byHandle) == eventsMax:
-		c := l.countsOf(wire.HeldEvent, l.tags.Site(s))
+		c := l.countsOf(wire.HeldEvent, l.tags.SiteTag(s))
 		c.untracked++
 		l.markChanged(c)
 		return
 	}
-	c := l.countsOf(wire.HeldEvent, l.tags.Site(s))
+	c := l.countsOf(wire.HeldEvent, l.tags.SiteTag(s))
 	c.created++
 	l.markChanged(c)
 	es.byHandle[handle] = event{counts: c, references: 1, thread: s.Tid, time: s.Time}

@@ -74,7 +74,7 @@ func (ks *kernels) handleClone(s *wire.Sample) {
 // addKernel adds a kernel. It returns nil if the kernel is known already or there is no room.
 func (ks *kernels) addKernel(s *wire.Sample, handle uint64, name string) *kernel {
 	old := ks.byHandle[handle]
-	if handle == 0 || old != nil && old.reportedWithin(s) || old == nil && len(ks.byHandle) >= objectsMax {
+	if handle == 0 || old != nil && old.isFromNestedCall(s) || old == nil && len(ks.byHandle) >= objectsMax {
 		return nil
 	}
 	ks.memories.endPrevious(s, handle)

@@ -57,7 +57,7 @@ func (l *ledger) markChanged(c *counts) {
 
 // countCreated counts an object that a call created.
 func (l *ledger) countCreated(s *wire.Sample, o *object, held wire.Held) {
-	o.counts = l.countsOf(held, l.tags.Site(s))
+	o.counts = l.countsOf(held, l.tags.SiteTag(s))
 	o.counts.created++
 	l.markChanged(o.counts)
 }

@@ -21,8 +21,8 @@ func (o *object) dropReference() bool {
 	return !o.carried
 }
 
-// reportedWithin reports whether a call inside s has reported the object already.
-func (o *object) reportedWithin(s *wire.Sample) bool { return !o.carried && o.firstCall.isNested(s) }
+// isFromNestedCall reports whether a call inside s has reported the object already.
+func (o *object) isFromNestedCall(s *wire.Sample) bool { return !o.carried && o.firstCall.isNested(s) }
 
 // carriedObject returns an object that existed before we attached.
 func carriedObject(s *wire.Sample, number uint64) object {

@@ -125,7 +125,7 @@ func (p *pointers) handleMigrateAll(s *wire.Sample) {
 		}
 		c.notePointerUse(wordAt(list, i), 0, x)
 	}
-	c.migrates(s.Argument[4])
+	c.noteMigration(s.Argument[4])
 	c.writeEvents(false)
 }
 
@@ -133,6 +133,6 @@ func (p *pointers) handleMigrate(s *wire.Sample) {
 	c := p.command
 	c.beginCommand(s, wire.CommandMigrate)
 	c.notePointerUse(s.Argument[1], 0, contiguousExtent(0, s.Argument[2]))
-	c.migrates(s.Argument[3])
+	c.noteMigration(s.Argument[3])
 	c.writeEvents(false)
 }

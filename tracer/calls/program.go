@@ -10,7 +10,7 @@ type programs struct {
 
 func (ps *programs) handleCreate(s *wire.Sample) {
 	old := ps.byHandle[s.Result]
-	if s.Result == 0 || old != nil && old.reportedWithin(s) || old == nil && len(ps.byHandle) >= objectsMax {
+	if s.Result == 0 || old != nil && old.isFromNestedCall(s) || old == nil && len(ps.byHandle) >= objectsMax {
 		return
 	}
 	if old != nil {

@@ -42,7 +42,7 @@ func (qs *queues) handleCreateWithProperties(s *wire.Sample) {
 
 func (qs *queues) addQueue(s *wire.Sample, properties uint64) {
 	old := qs.byHandle[s.Result]
-	if s.Result == 0 || old != nil && old.reportedWithin(s) || old == nil && len(qs.byHandle) >= objectsMax {
+	if s.Result == 0 || old != nil && old.isFromNestedCall(s) || old == nil && len(qs.byHandle) >= objectsMax {
 		return
 	}
 	qs.memories.endPrevious(s, s.Result)

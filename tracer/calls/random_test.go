@@ -208,7 +208,7 @@ func TestLossyWorld(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := newWorld(t, r)
 		w.attached, w.lossy = true, true
-		w.tracker.SeenFromStart()
+		w.tracker.NoteSeenFromStart()
 		for range rapid.IntRange(20, 120).Draw(r, "steps") {
 			w.records = nil
 			steps[rapid.IntRange(0, len(steps)-1).Draw(r, "step")](w)

@@ -54,7 +54,7 @@ func TestReadersOfGrowth(t *testing.T) {
 		t.Errorf("at the end %+v, at most %d", s.Totals, largest)
 	}
 	part := stats.New(stats.Options{Started: 1})
-	src := extract.Range(&records.Tape{Records: p.records}, extract.Options{Since: p.records[grown].Time})
+	src := extract.CutRange(&records.Tape{Records: p.records}, extract.Options{Since: p.records[grown].Time})
 	for first := true; ; first = false {
 		var r wire.Record
 		err := src.Next(&r)
@@ -89,7 +89,7 @@ func TestRowsOfGrowth(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rows []tables.Buffer
-	err = run.Walk(src, nil, tables.Sink{Buffer: func(_ uint32, b *tables.Buffer) error {
+	err = run.MakeRows(src, nil, tables.Sink{Buffer: func(_ uint32, b *tables.Buffer) error {
 		rows = append(rows, *b)
 		return nil
 	}})

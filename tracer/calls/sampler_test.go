@@ -17,8 +17,8 @@ type tags struct{ asked int }
 const unknownTag = 99
 
 func (t *tags) Tag(s *wire.Sample, _ uint64) uint32 { t.asked++; return uint32(s.Ip) }
-func (t *tags) Site(s *wire.Sample) uint32          { return uint32(s.Ip) }
-func (t *tags) Unknown() uint32                     { return unknownTag }
+func (t *tags) SiteTag(s *wire.Sample) uint32       { return uint32(s.Ip) }
+func (t *tags) UnknownTag() uint32                  { return unknownTag }
 
 // numbers are the numbers of functions, by name.
 var numbers = func() map[string]uint16 {
@@ -60,7 +60,7 @@ func newSampler(tb testing.TB) *sampler {
 func newFromStart(tb testing.TB) *sampler {
 	tb.Helper()
 	p := newSampler(tb)
-	p.tracker.SeenFromStart()
+	p.tracker.NoteSeenFromStart()
 	return p
 }
 

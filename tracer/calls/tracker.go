@@ -82,9 +82,9 @@ func (t *Tracker) HandleCall(s *wire.Sample) {
 	}
 }
 
-// SeenFromStart says that no call of the process was missed. It must come before Call. Otherwise memory that is freed in
+// NoteSeenFromStart says that no call of the process was missed. It must come before Call. Otherwise memory that is freed in
 // the first ten seconds may live on, and its later use is not reported as a mistake.
-func (t *Tracker) SeenFromStart() {
+func (t *Tracker) NoteSeenFromStart() {
 	if t.memories.settledAt == 0 {
 		t.memories.settledAt = 1
 	}

@@ -20,7 +20,7 @@ func (ms *memories) carryOver(s *wire.Sample, handle uint64, seen evidence) *mem
 	if g := ms.findFreed(handle); g != nil && g.mayLive { // it lives after all
 		m.kind, m.size = max(g.kind, m.kind), max(g.size, m.size) // MemoryBuffer is the weakest guess
 	}
-	m.tag = ms.tags.Unknown()
+	m.tag = ms.tags.UnknownTag()
 	ms.writeCarried(s, m)
 	return m
 }
@@ -36,9 +36,9 @@ func (ms *memories) writeCarried(s *wire.Sample, m *memory) {
 // grow it with each command.
 const growthParts = 16
 
-// noteSize notes that memory has at least size bytes. Carried memory is then carried over again with the new size, under the
+// growCarried notes that memory has at least size bytes. Carried memory is then carried over again with the new size, under the
 // same number, so that references to it stay valid.
-func (ms *memories) noteSize(s *wire.Sample, m *memory, size uint64) {
+func (ms *memories) growCarried(s *wire.Sample, m *memory, size uint64) {
 	if !m.carried || size <= m.size || size-m.size < m.size/growthParts || m.references == 0 {
 		return
 	}

@@ -274,7 +274,7 @@ func TestCreateThatWasRunning(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			p := newSampler(t)
 			if test.whole {
-				p.tracker.SeenFromStart()
+				p.tracker.NoteSeenFromStart()
 			}
 			p.buffer(buf+1, 8)
 			p.now += test.at

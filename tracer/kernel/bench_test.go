@@ -57,7 +57,7 @@ func read(b *testing.B, k *Kernel) (stop func()) {
 	}()
 	return func() {
 		close(stopped)
-		k.Wake()
+		k.WakePoll()
 		<-done
 	}
 }

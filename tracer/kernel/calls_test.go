@@ -47,7 +47,7 @@ func TestPairsCallsOfThreads(t *testing.T) {
 			}
 			next[thread], tids[thread], last[thread] = next[thread]+1, s.Tid, s.Time
 		}
-		if calls, _ := k.LostAll(); calls != 0 {
+		if calls, _ := k.LostCallsOfAll(); calls != 0 {
 			t.Errorf("%d calls lost", calls)
 		}
 	})
@@ -233,8 +233,8 @@ func TestFullRingLosesCounted(t *testing.T) {
 	for range 3 {
 		d.do("use 1")
 	}
-	calls, uses := k.Lost(d.pid)
-	all, alluses := k.LostAll()
+	calls, uses := k.LostCalls(d.pid)
+	all, alluses := k.LostCallsOfAll()
 	if uses != 3 || all != calls || alluses != uses {
 		t.Errorf("lost %d calls, %d of them uses, of all processes %d and %d; want 3 uses, and the same of all", calls, uses, all, alluses)
 	}
@@ -244,7 +244,7 @@ func TestFullRingLosesCounted(t *testing.T) {
 	if reported+int(calls) != 1003 || reported == 0 {
 		t.Errorf("%d reported and %d lost of 1003", reported, calls)
 	}
-	if calls, uses := k.Lost(os.Getpid()); calls != 0 || uses != 0 {
+	if calls, uses := k.LostCalls(os.Getpid()); calls != 0 || uses != 0 {
 		t.Errorf("lost %d and %d of a process that is not watched", calls, uses)
 	}
 }
@@ -263,7 +263,7 @@ func TestFullRingLeavesStacksOut(t *testing.T) {
 	judge(t, k, d.pid, Watch)
 	attach(t, k, 0, create)
 	d.do(fmt.Sprintf("run %d %d", threads, rounds))
-	if lost, _ := k.LostAll(); lost != 0 || k.CallsWithoutStack() != 0 {
+	if lost, _ := k.LostCallsOfAll(); lost != 0 || k.CallsWithoutStack() != 0 {
 		t.Errorf("%d calls lost, and %d counted as shortened before any was read", lost, k.CallsWithoutStack())
 	}
 	whole, shortened := 0, 0

@@ -167,9 +167,9 @@ func (k *Kernel) SetPaused(paused bool) error {
 // loss is struct loss of bpf/shared.h.
 type loss struct{ Calls, Uses uint64 }
 
-// Lost returns how many calls of a process were lost since New, mostly because the ring was full, and how many of them
+// LostCalls returns how many calls of a process were lost since New, mostly because the ring was full, and how many of them
 // were uses. Forget resets the counts.
-func (k *Kernel) Lost(pid int) (calls, uses uint64) {
+func (k *Kernel) LostCalls(pid int) (calls, uses uint64) {
 	var lost loss
 	if k.calls.Maps[callsMapLosses].Lookup(uint32(pid), &lost) != nil {
 		return 0, 0 // none
@@ -177,8 +177,8 @@ func (k *Kernel) Lost(pid int) (calls, uses uint64) {
 	return lost.Calls, lost.Uses
 }
 
-// LostAll returns the sum of Lost over all processes, also those for which there was no room to count separately.
-func (k *Kernel) LostAll() (calls, uses uint64) {
+// LostCallsOfAll returns the sum of Lost over all processes, also those for which there was no room to count separately.
+func (k *Kernel) LostCallsOfAll() (calls, uses uint64) {
 	var lost loss
 	if k.calls.Maps[callsMapTotalloss].Lookup(uint32(0), &lost) != nil {
 		return 0, 0

@@ -64,8 +64,8 @@ func (k *Kernel) Poll(wait time.Duration, sink func(*wire.Sample)) (int, error) 
 	return n, nil
 }
 
-// Wake ends the wait of the running Poll, or of the next one. Any goroutine may call it, but not after Close.
-func (k *Kernel) Wake() {
+// WakePoll ends the wait of the running Poll, or of the next one. Any goroutine may call it, but not after Close.
+func (k *Kernel) WakePoll() {
 	var one [8]byte
 	binary.NativeEndian.PutUint64(one[:], 1)
 	_, _ = unix.Write(k.poller.wake, one[:]) // fails only if a wake is already pending

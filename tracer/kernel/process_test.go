@@ -172,11 +172,11 @@ func TestLossesAreForgotten(t *testing.T) {
 	if err := k.calls.Maps[callsMapLosses].Put(uint32(pid), loss{Calls: 5, Uses: 2}); err != nil {
 		t.Fatal(err)
 	}
-	if calls, uses := k.Lost(pid); calls != 5 || uses != 2 {
+	if calls, uses := k.LostCalls(pid); calls != 5 || uses != 2 {
 		t.Errorf("%d, %d", calls, uses)
 	}
 	judge(t, k, pid, Forget)
-	if calls, uses := k.Lost(pid); calls != 0 || uses != 0 {
+	if calls, uses := k.LostCalls(pid); calls != 0 || uses != 0 {
 		t.Errorf("%d, %d", calls, uses)
 	}
 }
@@ -359,9 +359,9 @@ func TestWakeEndsPoll(t *testing.T) {
 	k := open(t, Options{})
 	for _, late := range []bool{false, true} {
 		if late {
-			go func() { k.Wake() }()
+			go func() { k.WakePoll() }()
 		} else {
-			k.Wake()
+			k.WakePoll()
 		}
 		before := time.Now()
 		n, err := k.Poll(time.Hour, func(*wire.Sample) {})

@@ -67,7 +67,7 @@ func TestPollRestsWhileARecordIsWritten(t *testing.T) {
 	call := string(wire.AppendSample(nil, &wire.Sample{}))
 	poll := func(want int) (rested bool) {
 		t.Helper()
-		k.Wake()                               // ends the wait, or the next one
+		k.WakePoll()                           // ends the wait, or the next one
 		p.looked = time.Now().Add(time.Minute) // so that the wait would be long
 		if n, err := k.Poll(time.Hour, func(*wire.Sample) {}); n != want || err != nil {
 			t.Fatalf("%d calls, %v; want %d", n, err, want)

@@ -55,5 +55,5 @@ func (r *Report) explainError(err error) error {
 	if missing == "" || r.system.heldCapabilities().has(bits[missing]) {
 		return fmt.Errorf("refused although the capabilities are held, by the file's permissions, a seccomp filter or a security module: %w", err)
 	}
-	return fmt.Errorf("%s is missing: %s: %w", missing, r.system.howToGrant(append(r.leastCapabilities(), missing)...), err)
+	return fmt.Errorf("%s is missing: %s: %w", missing, r.system.howToGrantText(append(r.leastCapabilities(), missing)...), err)
 }

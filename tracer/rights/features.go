@@ -92,7 +92,7 @@ func (x *examination) examine() {
 
 func (x *examination) checkKernel() {
 	f := Feature{Name: FeatureKernel, State: Yes, Detail: "Linux " + x.Kernel, Needed: true}
-	if !atLeast(x.Kernel, 5, 15) {
+	if !isReleaseAtLeast(x.Kernel, 5, 15) {
 		// A distribution may have backported what we need.
 		if helpers, _ := x.checkOnce(CheckHelpers); helpers != Yes {
 			f.State, f.Detail = No, "Linux "+x.Kernel+" is too old: bpf_get_attach_cookie came with 5.15"
@@ -107,9 +107,9 @@ func (x *examination) checkCapability(name string, bit int, loss string, needed 
 	case !x.held.has(bit):
 		f.State, f.Detail = No, name+" is not held: "+loss
 		if !needed {
-			f.Advice = x.howToGrant(append(x.leastCapabilities(), name)...)
+			f.Advice = x.howToGrantText(append(x.leastCapabilities(), name)...)
 		}
-	case !x.initialNamespace("user", initialUsers):
+	case !x.isInitialNamespace("user", initialUsers):
 		f.State, f.Detail = No, name+" is held in a user namespace only, where it has no effect on the kernel: "+loss
 	}
 	x.addFeature(f)
@@ -145,7 +145,7 @@ func (x *examination) canUseMultiUprobes() bool {
 		return perProcess == Yes
 	case Unknown:
 		programs, _ := x.checkOnce(CheckPrograms)
-		return programs == Unknown && atLeast(x.Kernel, 6, 6)
+		return programs == Unknown && isReleaseAtLeast(x.Kernel, 6, 6)
 	}
 	return false
 }
@@ -178,7 +178,7 @@ func (x *examination) anyUprobes(multi State) Feature {
 		return f
 	}
 	f.State, f.Detail = No, "no uprobes: "+uprobeUnit+" does not exist"
-	if !x.sysMounted() {
+	if !x.isSysMounted() {
 		f.State, f.Detail = Unknown, "cannot check uprobes: /sys is not mounted"
 	}
 	return f
@@ -190,9 +190,9 @@ func (x *examination) checkLifecycle() {
 	const loss = "gpumemtop finds forks, execs, exits and new libraries by scanning /proc, and can miss short programs"
 	var err error
 	switch {
-	case !x.initialNamespace("pid", initialProcesses):
+	case !x.isInitialNamespace("pid", initialProcesses):
 		f.State, f.Detail, f.Advice = No, loss+" (this is not the initial pid namespace)", "in a container: docker run --pid=host"
-	case !x.Exists(kernelTypes) && !x.sysMounted():
+	case !x.Exists(kernelTypes) && !x.isSysMounted():
 		f.State, f.Detail, f.Advice = No, loss+" (/sys is not mounted)", "mount it: mount -t sysfs sysfs /sys"
 	case !x.Exists(kernelTypes):
 		f.State, f.Detail, f.Advice = No, loss+" (no kernel types: "+kernelTypes+")", "use a kernel with CONFIG_DEBUG_INFO_BTF"
@@ -206,7 +206,7 @@ func (x *examination) checkLifecycle() {
 
 // checkSurroundings reports what limits the visible processes, and what looks like a limit and is none.
 func (x *examination) checkSurroundings() {
-	if !x.initialNamespace("pid", initialProcesses) {
+	if !x.isInitialNamespace("pid", initialProcesses) {
 		x.addFeature(Feature{FeatureNamespace, No, "this is a pid namespace: processes outside of it are not visible", "in a container: docker run --pid=host", false})
 	}
 	if x.hidesProcesses() && !x.held.has(unix.CAP_SYS_PTRACE) {

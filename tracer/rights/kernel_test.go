@@ -69,7 +69,7 @@ func try() answer {
 	if err := watch(r.Multi); err != nil {
 		a.Tried = err.Error()
 	}
-	a.Single = rights.Here().Check(rights.CheckSingle) == nil
+	a.Single = rights.ThisSystem().Check(rights.CheckSingle) == nil
 	if err := watch(false); err != nil {
 		a.TriedSingle = err.Error()
 	}

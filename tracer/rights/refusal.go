@@ -70,7 +70,7 @@ func (x *examination) systemCallObstacle() *obstacle {
 const unfiltered = "run it outside of this sandbox, or in a container with: --security-opt seccomp=unconfined"
 
 func (x *examination) userNamespaceObstacle() *obstacle {
-	if x.initialNamespace("user", initialUsers) {
+	if x.isInitialNamespace("user", initialUsers) {
 		return nil
 	}
 	x.Missing = x.leastCapabilities()
@@ -125,7 +125,7 @@ func (r *Report) leastCapabilities() []string {
 
 func (x *examination) missingObstacle(what string, missing ...string) *obstacle {
 	x.Missing = missing
-	return &obstacle{"needs " + what, x.howToGrant(x.leastCapabilities()...)}
+	return &obstacle{"needs " + what, x.howToGrantText(x.leastCapabilities()...)}
 }
 
 // bits are the numbers of the capabilities that may be missing.
@@ -134,8 +134,8 @@ var bits = map[string]int{
 	FeatureRestore: unix.CAP_CHECKPOINT_RESTORE, admin: unix.CAP_SYS_ADMIN,
 }
 
-// unobtainable returns the capabilities that no process started from here can have.
-func (s *System) unobtainable(names []string) []string {
+// unobtainableCapabilities returns the capabilities that no process started from here can have.
+func (s *System) unobtainableCapabilities(names []string) []string {
 	var out []string
 	bound := withImplied(s.readCapabilities("CapBnd"))
 	for _, name := range names {
@@ -146,9 +146,9 @@ func (s *System) unobtainable(names []string) []string {
 	return out
 }
 
-// howToGrant says how to get capabilities.
-func (s *System) howToGrant(names ...string) string {
-	switch out := s.unobtainable(names); {
+// howToGrantText says how to get capabilities.
+func (s *System) howToGrantText(names ...string) string {
+	switch out := s.unobtainableCapabilities(names); {
 	case out != nil && s.seemsContainer():
 		return s.dockerCommand(names)
 	case out != nil:
@@ -169,7 +169,7 @@ func (s *System) dockerCommand(names []string) string {
 	for _, name := range withPtrace(names) {
 		words = append(words, "--cap-add "+strings.TrimPrefix(name, "CAP_"))
 	}
-	if !s.initialNamespace("pid", initialProcesses) {
+	if !s.isInitialNamespace("pid", initialProcesses) {
 		words = append(words, "--pid=host")
 	}
 	if s.appArmorProfile() != "" {

@@ -50,12 +50,12 @@ type Report struct {
 
 // Examine examines this machine, which takes some tens of milliseconds. It loads tiny programs and attaches none. Any
 // goroutine may call it.
-func Examine() *Report { return Here().Examine() }
+func Examine() *Report { return ThisSystem().Examine() }
 
 // Examine examines a machine.
 func (s *System) Examine() *Report {
 	r := &Report{Kernel: s.Release(), system: s}
-	r.Lockdown, r.KillsFiltered = s.lockdownMode(), killsFiltered(r.Kernel)
+	r.Lockdown, r.KillsFiltered = s.lockdownMode(), killsFilteredProcesses(r.Kernel)
 	x := &examination{System: s, Report: r, held: s.heldCapabilities()}
 	x.examine()
 	if o := x.findObstacle(); o != nil {

@@ -311,7 +311,7 @@ func TestExplainLeavesOthersAlone(t *testing.T) {
 
 func TestAtLeast(t *testing.T) {
 	for release, want := range map[string]bool{"5.15.0-1": true, "5.14.21": false, "6.0": true, "4.19": false, "5.15-rc1": true, "10.1+": true, "": false, "x.y": false} {
-		if atLeast(release, 5, 15) != want {
+		if isReleaseAtLeast(release, 5, 15) != want {
 			t.Errorf("%q: want %v", release, want)
 		}
 	}
@@ -333,12 +333,12 @@ func TestKillsFiltered(t *testing.T) {
 }
 
 func TestMultiLinksAreFoundHere(t *testing.T) {
-	s := Here()
+	s := ThisSystem()
 	if err := s.Check(CheckMulti); err != nil {
 		t.Logf("not asked about processes: %v", err)
 		return
 	}
-	if err := s.Check(CheckMultiProcess); err != nil && atLeast(s.Release(), 6, 10) {
+	if err := s.Check(CheckMultiProcess); err != nil && isReleaseAtLeast(s.Release(), 6, 10) {
 		t.Errorf("links that know processes are there since Linux 6.10: %v", err)
 	}
 }

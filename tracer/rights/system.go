@@ -34,8 +34,8 @@ type System struct {
 	Types *btf.Cache
 }
 
-// Here returns this machine.
-func Here() *System {
+// ThisSystem returns this machine.
+func ThisSystem() *System {
 	s := &System{
 		Architecture: runtime.GOARCH, PID: os.Getpid(), Release: kernelRelease, ReadFile: os.ReadFile, Readlink: os.Readlink,
 		Getenv: os.Getenv, Executable: os.Executable, OpenFiles: openFilesLimit, Types: btf.NewCache(),
@@ -110,9 +110,9 @@ const (
 	initialProcesses = "pid:[4026531836]"
 )
 
-// initialNamespace reports whether we are in the initial namespace of a kind. If that is unknown, as without /proc, it
+// isInitialNamespace reports whether we are in the initial namespace of a kind. If that is unknown, as without /proc, it
 // returns true, and the kernel's answers decide.
-func (s *System) initialNamespace(kind, initial string) bool {
+func (s *System) isInitialNamespace(kind, initial string) bool {
 	link, err := s.Readlink("/proc/self/ns/" + kind)
 	return err != nil || link == initial
 }
@@ -120,7 +120,7 @@ func (s *System) initialNamespace(kind, initial string) bool {
 // seemsContainer reports whether we seem to be in a container. There is no certain sign, so it serves for advice only.
 func (s *System) seemsContainer() bool {
 	return s.Exists("/.dockerenv") || s.Exists("/run/.containerenv") || s.Getenv("container") != "" ||
-		s.Getenv("KUBERNETES_SERVICE_HOST") != "" || !s.initialNamespace("pid", initialProcesses)
+		s.Getenv("KUBERNETES_SERVICE_HOST") != "" || !s.isInitialNamespace("pid", initialProcesses)
 }
 
 // hasFilter reports whether a seccomp filter is in force on us (SECCOMP_MODE_FILTER).
@@ -151,8 +151,8 @@ func (s *System) hasOwnProc() bool {
 	return err == nil && self == strconv.Itoa(s.PID)
 }
 
-// sysMounted reports whether /sys is mounted.
-func (s *System) sysMounted() bool { return s.Exists("/sys/kernel") }
+// isSysMounted reports whether /sys is mounted.
+func (s *System) isSysMounted() bool { return s.Exists("/sys/kernel") }
 
 // hidesProcesses reports whether /proc hides other users' processes from those who may not trace them (hidepid of proc(5)). Of
 // several mounts the last counts.
@@ -171,8 +171,8 @@ func (s *System) hidesProcesses() bool {
 	return hidden
 }
 
-// atLeast reports whether a release such as 6.1.0-37-amd64 has at least a version.
-func atLeast(release string, major, minor int) bool {
+// isReleaseAtLeast reports whether a release such as 6.1.0-37-amd64 has at least a version.
+func isReleaseAtLeast(release string, major, minor int) bool {
 	v, ok := parseRelease(release)
 	return ok && slices.Compare(v[:2], []int{major, minor}) >= 0
 }
@@ -192,10 +192,10 @@ func parseRelease(release string) (v [3]int, ok bool) {
 	return v, true
 }
 
-// killsFiltered reports whether a kernel kills a process with a seccomp filter when a function with a return probe returns.
+// killsFilteredProcesses reports whether a kernel kills a process with a seccomp filter when a function with a return probe returns.
 // Since 6.11 that makes a system call, which such a filter forbids; since commit cf6cb56ef244 (Linux 6.14, 6.13.3 and
 // 6.12.14) filters do not apply to it.
-func killsFiltered(release string) bool {
+func killsFilteredProcesses(release string) bool {
 	v, ok := parseRelease(release)
 	if !ok || v[0] != 6 {
 		return false

@@ -130,7 +130,7 @@ func (m *modules) loadModule(i int) *module {
 
 // imageOf returns the ELF file of a mapping; see [Files.imageAt].
 func (m *modules) imageOf(p *target.Mapping) (i *image, ok bool) {
-	path, err := m.space.File(*p)
+	path, err := m.space.MappingPath(*p)
 	if err != nil {
 		return nil, false
 	}

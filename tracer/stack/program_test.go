@@ -20,7 +20,7 @@ import (
 // process is the address space of a running process, by number or "self".
 type process string
 
-func (p process) File(m target.Mapping) (string, error) { return m.Path, nil }
+func (p process) MappingPath(m target.Mapping) (string, error) { return m.Path, nil }
 
 func (p process) Maps() ([]target.Mapping, error) {
 	text, err := os.ReadFile("/proc/" + string(p) + "/maps")
@@ -225,11 +225,11 @@ func TestWalkFindsWhatLibgccFinds(t *testing.T) {
 // check walks the stack of a capture and compares the result.
 func (c *capture) check(t *testing.T, w *Walker) {
 	t.Helper()
-	before := w.Truncated()
+	before := w.TruncatedCount()
 	got, want := w.Walk(&c.sample, make([]uint64, 0, wire.StackMax)), c.frames
 	if c.name == "truncated" || c.name == "alternate stack" {
-		if w.Truncated() != before+1 || len(got) == 0 || len(got) >= len(want) {
-			t.Errorf("%s: %d of %d frames, truncated %d times", c.name, len(got), len(want), w.Truncated()-before)
+		if w.TruncatedCount() != before+1 || len(got) == 0 || len(got) >= len(want) {
+			t.Errorf("%s: %d of %d frames, truncated %d times", c.name, len(got), len(want), w.TruncatedCount()-before)
 		}
 		want = want[:min(len(got), len(want))]
 	}

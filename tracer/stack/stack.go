@@ -18,8 +18,8 @@ import (
 type Space interface {
 	// Maps returns the current mappings, by address, or an error if the process is gone.
 	Maps() ([]target.Mapping, error)
-	// File returns the path under which we can open the file of a mapping, even if another file has its name now.
-	File(target.Mapping) (string, error)
+	// MappingPath returns the path under which we can open the file of a mapping, even if another file has its name now.
+	MappingPath(target.Mapping) (string, error)
 }
 
 // rowsMax bounds the cached rows, of some 400 bytes each.
@@ -118,12 +118,12 @@ func (m *machine) loadSample(s *wire.Sample) {
 	m.set(r15, s.R15)
 }
 
-// Truncated returns how many walks ended because the stack was longer than its copy in the sample.
-func (w *Walker) Truncated() uint64 { return w.truncated }
+// TruncatedCount returns how many walks ended because the stack was longer than its copy in the sample.
+func (w *Walker) TruncatedCount() uint64 { return w.truncated }
 
-// Renew reads the mappings now. Unknown addresses cause this by themselves; call it when one module may have replaced
+// RenewMappings reads the mappings now. Unknown addresses cause this by themselves; call it when one module may have replaced
 // another, or the process may soon be gone. If it is gone, Renew keeps what is known.
-func (w *Walker) Renew() {
+func (w *Walker) RenewMappings() {
 	w.modules.renewModules()
 	w.dropRows()
 }

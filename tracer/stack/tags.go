@@ -51,8 +51,8 @@ func NewTags(mode wire.TagMode, depth int, walker *Walker, put func(*wire.Record
 // SetTimeOf sets the time and thread of the next records to those of a sample. Tag does so itself.
 func (t *Tags) SetTimeOf(s *wire.Sample) { t.time, t.thread = s.Time, s.Tid }
 
-// Site returns the tag of a call without a size, 0 where sizes make tags.
-func (t *Tags) Site(s *wire.Sample) uint32 {
+// SiteTag returns the tag of a call without a size, 0 where sizes make tags.
+func (t *Tags) SiteTag(s *wire.Sample) uint32 {
 	if t.mode == wire.TagsSize {
 		return 0
 	}
@@ -93,8 +93,8 @@ func (t *Tags) Tag(s *wire.Sample, size uint64) uint32 {
 	return number
 }
 
-// Unknown returns the tag of objects from before we attached, and defines it at its first use.
-func (t *Tags) Unknown() uint32 {
+// UnknownTag returns the tag of objects from before we attached, and defines it at its first use.
+func (t *Tags) UnknownTag() uint32 {
 	if t.unknown == 0 {
 		if t.unknown = t.nextNumber(); t.unknown > 0 {
 			t.writeDefinition(t.unknown, wire.TagsNone, nil, 0)

@@ -157,7 +157,7 @@ func TestTooManyTags(t *testing.T) {
 	if got := tags.Tag(sampleAt(1, 1<<40+99, 1), 0); got != 100 {
 		t.Errorf("tag %d of a place that had 100", got)
 	}
-	if got := tags.Unknown(); got != 0 {
+	if got := tags.UnknownTag(); got != 0 {
 		t.Errorf("unknown has tag %d where there are no more", got)
 	}
 	if diag := h.of(wire.KindDiag); len(diag) != 1 || wire.Diag(diag[0].Op) != wire.DiagTagsFull || string(diag[0].Payload) != fullText {
@@ -200,8 +200,8 @@ func TestUnknown(t *testing.T) {
 	var h heard
 	tags := NewTags(wire.TagsCaller, 1, newWalker(t, jit()), h.put)
 	tags.SetTimeOf(sampleAt(77, 0, 9))
-	number := tags.Unknown()
-	if again := tags.Unknown(); number == 0 || again != number || len(h) != 2 {
+	number := tags.UnknownTag()
+	if again := tags.UnknownTag(); number == 0 || again != number || len(h) != 2 {
 		t.Fatalf("tags %d and %d, records %+v", number, again, h)
 	}
 	if other := tags.Tag(sampleAt(78, codeAt, 9), 0); other == number || other == 0 {

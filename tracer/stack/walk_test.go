@@ -22,7 +22,7 @@ type fixed struct {
 	reads    int
 }
 
-func (f *fixed) File(m target.Mapping) (string, error) { return m.Path, nil }
+func (f *fixed) MappingPath(m target.Mapping) (string, error) { return m.Path, nil }
 
 func (f *fixed) Maps() ([]target.Mapping, error) {
 	f.reads++
@@ -102,8 +102,8 @@ func TestTheTrampolineMayComeLate(t *testing.T) {
 func TestWalkWithoutStack(t *testing.T) {
 	w := newWalker(t, jit())
 	s := words()
-	if got := w.Walk(s, make([]uint64, 0, 8)); !slices.Equal(got, []uint64{s.Ip}) || w.Truncated() != 0 {
-		t.Errorf("frames %#x, truncated %d", got, w.Truncated())
+	if got := w.Walk(s, make([]uint64, 0, 8)); !slices.Equal(got, []uint64{s.Ip}) || w.TruncatedCount() != 0 {
+		t.Errorf("frames %#x, truncated %d", got, w.TruncatedCount())
 	}
 	if got := w.Walk(s, nil); got != nil {
 		t.Errorf("frames %#x where there was no room", got)
@@ -302,18 +302,18 @@ func TestModuleIsNotMistakenForItsPredecessor(t *testing.T) {
 	p.captures[0].check(t, w)
 	rows := len(w.rows)
 	space.mappings = mappings[:1] // the part where the walker has not been
-	w.Renew()
+	w.RenewMappings()
 	if got := w.Walk(&p.captures[0].sample, make([]uint64, 0, 8)); rows == 0 || len(got) != 1 {
 		t.Errorf("%d rows, then frames %#x", rows, got)
 	}
 	space.mappings = mappings
-	w.Renew()
+	w.RenewMappings()
 	p.captures[0].check(t, w)
 	space.mappings, space.err = nil, errors.New("gone")
-	w.Renew()
+	w.RenewMappings()
 	p.captures[0].check(t, w)
 	space.err = nil // it is ending: its memory goes first
-	w.Renew()
+	w.RenewMappings()
 	p.captures[0].check(t, w)
 }
 
@@ -326,7 +326,7 @@ func TestRenewInTime(t *testing.T) {
 	}
 	space := &fixed{mappings: mappings}
 	w := newWalker(t, space)
-	w.Renew()
+	w.RenewMappings()
 	space.mappings, space.err = nil, errors.New("gone")
 	p.captures[0].check(t, w)
 }
@@ -345,7 +345,7 @@ func TestWalkersShareFiles(t *testing.T) {
 	if err := files.Close(); err != nil {
 		t.Fatal(err)
 	}
-	one.Renew()
+	one.RenewMappings()
 	a.captures[0].check(t, one)
 	_ = files.Close()
 }
@@ -418,17 +418,17 @@ func TestForkHasItsParentsMappings(t *testing.T) {
 	}
 	parents := &fixed{mappings: mappings}
 	parent := newWalker(t, parents)
-	parent.Renew()
+	parent.RenewMappings()
 	gone := &fixed{err: errors.New("gone")}
 	child := parent.Clone(gone)
 	p.captures[0].check(t, child)
 	if len(parent.rows) == 0 || len(parent.rows) != len(child.rows) {
 		t.Errorf("%d rows, the parent has %d", len(child.rows), len(parent.rows))
 	}
-	child.Renew()
+	child.RenewMappings()
 	p.captures[0].check(t, child)
 	parents.mappings = mappings[:1]
-	parent.Renew()
+	parent.RenewMappings()
 	if got := parent.Walk(&p.captures[0].sample, make([]uint64, 0, 8)); len(got) != 1 || len(child.rows) == 0 {
 		t.Errorf("the parent has frames %#x, and the child %d rows", got, len(child.rows))
 	}

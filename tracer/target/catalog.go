@@ -16,7 +16,7 @@ import (
 // loader linked into it, or a vendor's library.
 type Library struct {
 	Path string // as the process sees it
-	Open string // as we can open it, see Process.File
+	Open string // as we can open it, see Process.MappingPath
 	Identity
 	// Loader says that it is an ICD loader, or has the functions of one; otherwise it is a vendor's library.
 	Loader bool

@@ -60,7 +60,7 @@ func readCode(file *os.File, at uint64, size int) []byte {
 // can be decoded.
 func cheapestPlace(code []byte, size, limit int) int {
 	place := candidatePlace(code, min(size, limit))
-	if place > 0 && leadsInto(code, size, place) {
+	if place > 0 && refersInto(code, size, place) {
 		return 0
 	}
 	return place
@@ -90,10 +90,10 @@ func candidatePlace(code []byte, limit int) int {
 	return fallback
 }
 
-// leadsInto reports whether anything in a function refers to the code after its beginning, up to place: a probe there
+// refersInto reports whether anything in a function refers to the code after its beginning, up to place: a probe there
 // might report one call several times, or not at all. It counts all relative operands, also addresses of labels, and
 // returns true if the function cannot be decoded.
-func leadsInto(code []byte, size, place int) bool {
+func refersInto(code []byte, size, place int) bool {
 	for at := 0; at < size; {
 		inst, ok := decodeFirst(code[at:])
 		if !ok {

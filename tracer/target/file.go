@@ -12,12 +12,12 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/untrusted"
 )
 
-// OpenPath returns a path under which we can open a mapped file, given by the path that the process sees, or "". See
-// [Process.File]. For a process that is gone or has executed another program, it knows the files of code that the latest
+// OpenablePath returns a path under which we can open a mapped file, given by the path that the process sees, or "". See
+// [Process.MappingPath]. For a process that is gone or has executed another program, it knows the files of code that the latest
 // call of Maps returned.
-func (p *Process) OpenPath(path string) string {
+func (p *Process) OpenablePath(path string) string {
 	if p.parent != nil {
-		return p.parent.OpenPath(path)
+		return p.parent.OpenablePath(path)
 	}
 	maps, _ := p.maps()
 	if files := p.files.Load(); files != nil {
@@ -35,7 +35,7 @@ func (p *Process) OpenPath(path string) string {
 	return ""
 }
 
-// File returns a path under which we can open the file of a mapping: the path itself, the same path below the root of the
+// MappingPath returns a path under which we can open the file of a mapping: the path itself, the same path below the root of the
 // process (containers), or the kernel's link to the mapped file (if it was deleted or replaced). The path is valid while
 // the process exists.
 //
@@ -43,7 +43,7 @@ func (p *Process) OpenPath(path string) string {
 // another device than /proc/PID/maps: on btrfs one per subvolume, on overlayfs one per mount, where maps shows the file
 // below. There the inode must match, and the first bytes of the file must match the memory of the process. The error
 // wraps ErrDenied or ErrGone where that is the reason.
-func (p *Process) File(m Mapping) (string, error) {
+func (p *Process) MappingPath(m Mapping) (string, error) {
 	open, _, err := p.openableFile(&m)
 	return open, err
 }

@@ -71,16 +71,16 @@ func inode(t *testing.T, path string) uint64 {
 func TestFileOfOurOwn(t *testing.T) {
 	library := fakeLibrary(t)
 	p, maps, l := sole(t, start(t, holder(t), library).Process.Pid)
-	if l.Open != library || l.Path != library || p.OpenPath(library) != library {
+	if l.Open != library || l.Path != library || p.OpenablePath(library) != library {
 		t.Errorf("%s opens as %s", l.Path, l.Open)
 	}
 	for _, path := range []string{"", "[vdso]", "/not/mapped"} {
-		if got := p.OpenPath(path); got != "" {
+		if got := p.OpenablePath(path); got != "" {
 			t.Errorf("%q opens as %s", path, got)
 		}
 	}
 	for i := range maps {
-		if _, err := p.File(maps[i]); (err == nil) != isFile(&maps[i]) {
+		if _, err := p.MappingPath(maps[i]); (err == nil) != isFile(&maps[i]) {
 			t.Errorf("%+v: %v", maps[i], err)
 		}
 	}
@@ -92,14 +92,14 @@ func TestFileOfAProcessThatIsGone(t *testing.T) {
 	s := start(t, holder(t), library)
 	p, _ := opened(t, s.Process.Pid)
 	s.stop()
-	if got := p.OpenPath(library); got != library {
+	if got := p.OpenablePath(library); got != library {
 		t.Errorf("%s opens as %q", library, got)
 	}
 	replaced := copyOf(t, library, "other.so")
 	if err := os.Rename(replaced, library); err != nil {
 		t.Fatal(err)
 	}
-	if got := p.OpenPath(library); got != "" {
+	if got := p.OpenablePath(library); got != "" {
 		t.Errorf("another file opens, as %q", got)
 	}
 }
@@ -135,7 +135,7 @@ func TestReplacedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, maps, l := sole(t, s.Process.Pid)
-	if inode(t, l.Open) != want || inode(t, p.OpenPath(library)) != want {
+	if inode(t, l.Open) != want || inode(t, p.OpenablePath(library)) != want {
 		t.Errorf("it opens as %s", l.Open)
 	}
 	checkOffsets(t, s, maps, &l)
@@ -191,7 +191,7 @@ func TestReplacedFileWithoutRights(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 	i.put(dir+"/stat", statLine(70, "x", "S", 1, 0, 1, 2))
-	if _, err := p.File(maps[0]); !errors.Is(err, ErrGone) {
+	if _, err := p.MappingPath(maps[0]); !errors.Is(err, ErrGone) {
 		t.Errorf("of a process that is another one now: %v", err)
 	}
 }

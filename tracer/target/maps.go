@@ -29,7 +29,7 @@ func (p *Process) Maps() ([]Mapping, error) {
 	return list, err
 }
 
-// rememberFiles keeps the files with code for OpenPath.
+// rememberFiles keeps the files with code for OpenablePath.
 func (p *Process) rememberFiles(list []Mapping) {
 	var files []Mapping
 	for i := range list {

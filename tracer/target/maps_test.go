@@ -83,14 +83,14 @@ func TestInSession(t *testing.T) {
 	}
 	list := []Mapping{{Path: "/usr/lib/libOpenCL.so.1", Inode: 1, Exec: true}}
 	start("A=1\x00GPUMEMTOP_SESSION=/run/user/0/gpumemtop-x\x00")
-	if p.InSession(list) {
+	if p.IsInSession(list) {
 		t.Error("in a session without the library")
 	}
 	list = append(list, Mapping{Path: "/run/user/0/gpumemtop-x/libgpumemtop.so", Inode: 2, Exec: true})
-	if !p.InSession(list) {
+	if !p.IsInSession(list) {
 		t.Error("not in a session with the library")
 	}
-	if start("GPUMEMTOP_LOG=/log\x00NO_GPUMEMTOP_SESSION=1\x00"); p.InSession(list) {
+	if start("GPUMEMTOP_LOG=/log\x00NO_GPUMEMTOP_SESSION=1\x00"); p.IsInSession(list) {
 		t.Error("in a session with a flight log")
 	}
 	if files := filesWithCode(list); len(files) != 1 || files[0].Inode != 1 {

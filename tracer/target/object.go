@@ -25,7 +25,7 @@ const (
 
 // parseELF reads the sections and segments of an ELF file. It returns nil for other files, and for those for other processors.
 func parseELF(r io.ReaderAt) *elf.File {
-	f, err := untrusted.ELF(r)
+	f, err := untrusted.ReadELF(r)
 	if err != nil || f.Machine != ourMachine {
 		return nil
 	}

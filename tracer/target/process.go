@@ -208,9 +208,9 @@ func (p *Process) readGroups() {
 	}
 }
 
-// Child describes a process that has ended or executed another program, and that was forked from this one or from a child
-// of it. Except for its ids it equals this one. OpenPath finds the files that this one has mapped.
-func (p *Process) Child(pid, parent int) *Process {
+// DescribeChild describes a process that has ended or executed another program, and that was forked from this one or from a child
+// of it. Except for its ids it equals this one. OpenablePath finds the files that this one has mapped.
+func (p *Process) DescribeChild(pid, parent int) *Process {
 	opened := p
 	if p.parent != nil {
 		opened = p.parent // so that a chain of children keeps only this one
@@ -243,14 +243,14 @@ func (p *Process) HasExecuted() bool {
 }
 
 // QueriesDrivers reports whether the process is one that QueryDrivers started.
-func (p *Process) QueriesDrivers() bool { return p.startedWith(wire.ProbeEnv) }
+func (p *Process) QueriesDrivers() bool { return p.hadVariableAtStart(wire.ProbeEnv) }
 
-// InSession reports whether a process with these mappings runs under gpumemtop: it has loaded the library, and was started with a
+// IsInSession reports whether a process with these mappings runs under gpumemtop: it has loaded the library, and was started with a
 // session. Attach then sees only what the library asks of the driver. With a flight log, or static probes alone, the library
 // passes all calls on to the loader.
-func (p *Process) InSession(maps []Mapping) bool {
+func (p *Process) IsInSession(maps []Mapping) bool {
 	return slices.ContainsFunc(maps, func(m Mapping) bool { return m.Inode != 0 && filepath.Base(m.Path) == wire.ShimName }) &&
-		p.startedWith(wire.SessionEnv)
+		p.hadVariableAtStart(wire.SessionEnv)
 }
 
 // Place returns who the process is among others.
@@ -258,8 +258,8 @@ func (p *Process) Place() wire.Place {
 	return untrusted.ReadPlace(p.fs.path(p.PID, ""))
 }
 
-// startedWith reports whether an environment variable was set when the process was started.
-func (p *Process) startedWith(name string) bool {
+// hadVariableAtStart reports whether an environment variable was set when the process was started.
+func (p *Process) hadVariableAtStart(name string) bool {
 	text, err := os.ReadFile(p.fs.path(p.PID, "environ"))
 	return err == nil && bytes.Contains(append([]byte{0}, text...), []byte("\x00"+name+"="))
 }

@@ -187,7 +187,7 @@ func TestRunningProcess(t *testing.T) {
 	if p.Parent != os.Getpid() || p.Comm != "holder" || p.Unsupported != "" || len(maps) < 5 {
 		t.Errorf("%+v with %d mappings", p, len(maps))
 	}
-	pids, err := Running()
+	pids, err := RunningPIDs()
 	if err != nil || !slices.Contains(pids, pid) || !slices.IsSorted(pids) {
 		t.Errorf("%v runs: %v", pids, err)
 	}
@@ -300,7 +300,7 @@ func TestEndedProcessIsDescribedByItsParent(t *testing.T) {
 	s := start(t, holder(t), library)
 	p, _ := opened(t, s.Process.Pid)
 	const first, second = 1<<22 + 1, 1<<22 + 2 // larger than any pid
-	child := p.Child(first, p.PID).Child(second, first)
+	child := p.DescribeChild(first, p.PID).DescribeChild(second, first)
 	if child.PID != second || child.Parent != first || child.Comm != p.Comm || !slices.Equal(child.Command, p.Command) ||
 		child.Cgroup != p.Cgroup || !child.RunsSameProgram(p) || child.parent != p {
 		t.Errorf("%+v", child)
@@ -308,7 +308,7 @@ func TestEndedProcessIsDescribedByItsParent(t *testing.T) {
 	if maps, err := child.Maps(); !errors.Is(err, ErrGone) || child.StillExists() || child.HasExecuted() {
 		t.Errorf("it is there, with mappings %v, %v", maps, err)
 	}
-	if got := child.OpenPath(library); got != library {
+	if got := child.OpenablePath(library); got != library {
 		t.Errorf("its file is opened as %q", got)
 	}
 	for _, name := range []string{p.Comm, filepath.Base(p.Command[0])} {

@@ -55,10 +55,10 @@ func (s *Selection) MayGrow() bool { return s.All || len(s.Comms) > 0 || len(s.C
 // bytes, or the name of the program as it was called.
 func (s *Selection) Wants(p *Process) bool {
 	return s.All || slices.Contains(s.PIDs, p.PID) ||
-		slices.ContainsFunc(s.Comms, p.isCalled) || slices.ContainsFunc(s.Cgroups, p.isWithin)
+		slices.ContainsFunc(s.Comms, p.isNamed) || slices.ContainsFunc(s.Cgroups, p.isWithin)
 }
 
-func (p *Process) isCalled(name string) bool {
+func (p *Process) isNamed(name string) bool {
 	if p.Comm == name[:min(len(name), commMax)] {
 		return true
 	}
@@ -84,7 +84,7 @@ func (s *Selection) processes(fs procfs) ([]int, error) {
 	if !s.Follow {
 		return list, nil
 	}
-	running, err := fs.running()
+	running, err := fs.runningPIDs()
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,7 @@
 //
 // Breakpoints belong to the inode that a path leads to, not to processes. So we must never open another file than the one
 // that a process has mapped. The path alone does not ensure that: the process may live in a container, and a package may
-// have been upgraded while it runs. See [Process.File].
+// have been upgraded while it runs. See [Process.MappingPath].
 package target
 
 import (
@@ -34,10 +34,10 @@ func (fs procfs) path(pid int, name string) string {
 	return filepath.Join(string(fs), strconv.Itoa(pid), name)
 }
 
-// Running returns the pids of all processes that we may see, ascending.
-func Running() ([]int, error) { return proc.running() }
+// RunningPIDs returns the pids of all processes that we may see, ascending.
+func RunningPIDs() ([]int, error) { return proc.runningPIDs() }
 
-func (fs procfs) running() ([]int, error) {
+func (fs procfs) runningPIDs() ([]int, error) {
 	dir, err := os.Open(string(fs))
 	if err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ func (w *Watch) FindChanges() (came, went []int, err error) {
 	if fs == "" {
 		fs = proc
 	}
-	running, err := fs.running()
+	running, err := fs.runningPIDs()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -35,8 +35,8 @@ func missingFrom(list, other []int) (rest []int) {
 	return rest
 }
 
-// Exists reports whether a process exists and has not ended.
-func Exists(pid int) bool { return proc.exists(pid) }
+// ProcessExists reports whether a process exists and has not ended.
+func ProcessExists(pid int) bool { return proc.exists(pid) }
 
 func (fs procfs) exists(pid int) bool {
 	s, err := fs.stat(pid)

@@ -48,16 +48,16 @@ func look(t *testing.T, w *Watch) (came, went []int) {
 
 func TestExists(t *testing.T) {
 	s := start(t, holder(t))
-	if !Exists(s.Process.Pid) {
+	if !ProcessExists(s.Process.Pid) {
 		t.Error("a process that runs does not exist")
 	}
 	if err := s.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	// It has ended, but its parent has not waited for it.
-	eventually(t, "the end of a process", func() bool { return !Exists(s.Process.Pid) })
+	eventually(t, "the end of a process", func() bool { return !ProcessExists(s.Process.Pid) })
 	s.stop()
-	if Exists(s.Process.Pid) {
+	if ProcessExists(s.Process.Pid) {
 		t.Error("a process that is gone exists")
 	}
 }

@@ -59,7 +59,7 @@ func (t *Tree) cutOffBlock(order, from int, scatter uint64) int {
 // allocated. It is 0 if the node is to be split: then no block can be freed there.
 func (t *Tree) seizeAny(order int, scatter uint64, mark uint32) int {
 	for tries := 1; ; tries++ {
-		i := t.descend(order, scatter)
+		i := t.findAvailable(order, scatter)
 		if i != 0 && t.seizeNode(i, order, mark) {
 			return i
 		}
@@ -68,9 +68,9 @@ func (t *Tree) seizeAny(order int, scatter uint64, mark uint32) int {
 	}
 }
 
-// descend follows the lists of orders from the root and returns a node that was Available, 0 if others changed the
+// findAvailable follows the lists of orders from the root and returns a node that was Available, 0 if others changed the
 // lists on the way. Each bit of scatter decides one choice between two halves.
-func (t *Tree) descend(order int, scatter uint64) int {
+func (t *Tree) findAvailable(order int, scatter uint64) int {
 	if t.listedOrders(1)&availableBit(order) == 0 {
 		return 0
 	}

@@ -50,7 +50,7 @@ func (t *Tree) allocAlone(order int, scatter uint64) (page int, ok bool) {
 		return 0, false
 	}
 	from := bits.TrailingZeros32(fits)
-	i := t.descend(from, scatter)
+	i := t.findAvailable(from, scatter)
 	first := i << (from - order)
 	t.counts[from]--
 	t.nodes[first].word = heldBit

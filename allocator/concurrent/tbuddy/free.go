@@ -42,7 +42,7 @@ func (t *Tree) mergeAndFree(i, order int) int {
 			t.stocks[order].signal(1, promised)
 			return order
 		}
-		t.stocks[order+1].expect()
+		t.stocks[order+1].promiseUnit()
 		if t.stocks[order].tryWait() {
 			t.moved.Add(1)
 			t.setListed(i^1, 0)

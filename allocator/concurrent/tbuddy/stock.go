@@ -9,8 +9,8 @@ type stock interface {
 	wait() bool
 	// tryWait takes a block's unit if there is one to take now.
 	tryWait() bool
-	// expect promises one block, to be signalled.
-	expect()
+	// promiseUnit promises one block, to be signalled.
+	promiseUnit()
 	// signal adds n blocks, and ends promises, 0 or 1, which these blocks keep or which are broken.
 	signal(n, promises int)
 	// units returns the number of units, isAtRest whether none are expected or reserved, for Validate.
@@ -25,7 +25,7 @@ func newBulkStock(units int) bulkStock { return bulkStock{semaphore.NewBulk(unit
 
 func (s bulkStock) wait() bool             { return s.Wait(1, 2) }
 func (s bulkStock) tryWait() bool          { return s.TryWait(1) }
-func (s bulkStock) expect()                { s.PromiseUnits(1) }
+func (s bulkStock) promiseUnit()           { s.PromiseUnits(1) }
 func (s bulkStock) signal(n, promises int) { s.Signal(n, promises) }
 func (s bulkStock) units() int             { return s.Counts().Units }
 

@@ -247,7 +247,7 @@ func TestValidateSees(t *testing.T) {
 		},
 		"neither free nor":       func(tree *Tree) { tree.stocks[4].tryWait(); tree.setListed(1, 0) },
 		"the semaphore counts":   func(tree *Tree) { tree.stocks[4].tryWait() },
-		"at rest false":          func(tree *Tree) { tree.stocks[2].expect() },
+		"at rest false":          func(tree *Tree) { tree.stocks[2].promiseUnit() },
 		"not Busy in a block":    func(tree *Tree) { tree.setListed(16, heldBit) },
 		"its halves list":        func(tree *Tree) { tree.setListed(1, availableBit(2)) },
 		"allocated and not Busy": func(tree *Tree) { tree.setListed(1, heldBit|1) },

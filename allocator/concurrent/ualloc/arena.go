@@ -193,7 +193,7 @@ func (a *arena) returnKeptBins() bool {
 	}
 	if a.chunks.missed.Load() {
 		a.leaving.Add(1)
-		a.chunks.dropMissed()
+		a.chunks.dropMissedChunks()
 		a.leaving.Add(-1)
 	}
 	return found

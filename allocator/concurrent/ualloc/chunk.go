@@ -136,14 +136,14 @@ func (s *chunkList) addChunk(c *chunk) {
 	defer in.Unlock()
 	s.push(c)
 	s.units.Signal(s.usable-1, s.usable-1)
-	s.dropEmpty(nil)
+	s.dropEmptyChunks(nil)
 }
 
-// dropMissed drops the chunks that were missed, if it can.
-func (s *chunkList) dropMissed() {
+// dropMissedChunks drops the chunks that were missed, if it can.
+func (s *chunkList) dropMissedChunks() {
 	in := s.mutex.Lock(collective.Alone)
 	defer in.Unlock()
-	s.dropEmpty(nil)
+	s.dropEmptyChunks(nil)
 }
 
 func (s *chunkList) push(c *chunk) {
@@ -166,13 +166,13 @@ func (s *chunkList) putBin(b *bin) {
 		s.push(c)
 	}
 	s.units.Signal(1, 0)
-	s.dropEmpty(c)
+	s.dropEmptyChunks(c)
 }
 
-// dropEmpty drops the chunks without a bin in use: changed, which may be nil, and chunks that were missed. The caller
+// dropEmptyChunks drops the chunks without a bin in use: changed, which may be nil, and chunks that were missed. The caller
 // holds the mutex. Threads may hold units for bins that they are about to take: then the chunk is missed. If they take
 // and keep bins of other chunks, a thread that signals units afterwards looks here again.
-func (s *chunkList) dropEmpty(changed *chunk) {
+func (s *chunkList) dropEmptyChunks(changed *chunk) {
 	for c := s.emptyChunk(changed); c != nil; c = s.emptyChunk(nil) {
 		if !s.units.TryWait(s.usable) {
 			s.missed.Store(true)

@@ -93,24 +93,24 @@ func (al *Allocator) Alloc(arena int, size uint64) (offset, granted uint64, ok b
 	if size == 0 || size > uint64(al.geometry.Pages)*al.geometry.PageBytes() {
 		return 0, 0, false
 	}
-	if offset, granted, ok = al.tryAlloc(arena, size); ok {
+	if offset, granted, ok = al.allocFromAny(arena, size); ok {
 		return offset, granted, true
 	}
-	return al.allocInsisting(arena, size)
+	return al.retryAlloc(arena, size)
 }
 
-// allocInsisting tries again with all free memory (§3.1: false resource starvation). It takes back the kept bins, keeps no bin
+// retryAlloc tries again with all free memory (§3.1: false resource starvation). It takes back the kept bins, keeps no bin
 // meanwhile, and waits for bins that wait for readers.
-func (al *Allocator) allocInsisting(arena int, size uint64) (offset, granted uint64, ok bool) {
+func (al *Allocator) retryAlloc(arena int, size uint64) (offset, granted uint64, ok bool) {
 	al.wanting.Add(1)
 	defer al.wanting.Add(-1)
 	al.returnKeptBins()
 	for range tries {
 		arrived := al.arrived.Load()
-		if offset, granted, ok = al.tryAlloc(arena, size); ok {
+		if offset, granted, ok = al.allocFromAny(arena, size); ok {
 			return offset, granted, true
 		}
-		if !al.returnKeptBins() && !al.waitForLent(arrived) && al.arrived.Load() == arrived {
+		if !al.returnKeptBins() && !al.waitForLentMemory(arrived) && al.arrived.Load() == arrived {
 			break
 		}
 	}
@@ -121,7 +121,7 @@ func (al *Allocator) allocInsisting(arena int, size uint64) (offset, granted uin
 // It waits for readers as Free does.
 func (al *Allocator) Trim() {
 	al.returnKeptBins()
-	al.waitForLent(al.arrived.Load())
+	al.waitForLentMemory(al.arrived.Load())
 }
 
 // returnKeptBins sends the kept bins of all arenas to their chunks. Unlike Trim it does not wait for bins that other threads
@@ -138,7 +138,7 @@ func (al *Allocator) returnKeptBins() bool {
 // would try for as long as other threads allocate and free.
 const tries = 16
 
-func (al *Allocator) tryAlloc(arena int, size uint64) (offset, granted uint64, ok bool) {
+func (al *Allocator) allocFromAny(arena int, size uint64) (offset, granted uint64, ok bool) {
 	if size > al.geometry.LargestSmall() {
 		return al.allocLarge(arena, size)
 	}
@@ -153,10 +153,10 @@ func (al *Allocator) tryAlloc(arena int, size uint64) (offset, granted uint64, o
 	return 0, 0, false
 }
 
-// waitForLent waits until the memory that other threads have taken out is back: all of it, or in each arena some of it since
+// waitForLentMemory waits until the memory that other threads have taken out is back: all of it, or in each arena some of it since
 // arrived was read. It reports whether any was out. A barrier alone is not enough: a thread that takes a bin out queues
 // the bin's return a little later.
-func (al *Allocator) waitForLent(arrived uint64) bool {
+func (al *Allocator) waitForLentMemory(arrived uint64) bool {
 	waited := false
 	for _, a := range al.arenas {
 		for a.leaving.Load() > 0 {

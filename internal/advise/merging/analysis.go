@@ -51,7 +51,7 @@ func Analyse(p *Program) (*Analysis, error) {
 		a.noteCreators()
 	}
 	a.extendMaps()
-	a.findReads()
+	a.findHostReads()
 	a.findLives()
 	return a, nil
 }
@@ -209,7 +209,7 @@ func (a *Analysis) extendMaps() {
 	}
 }
 
-func (a *Analysis) findReads() {
+func (a *Analysis) findHostReads() {
 	p := a.Program
 	a.lastHostReads = make([]int32, len(p.Steps)+1)
 	last := int32(None)

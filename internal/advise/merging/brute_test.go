@@ -233,7 +233,7 @@ func TestChoiceIsTheBestOfAll(t *testing.T) {
 		up := map[*Copy]*Copy{}
 		var got uint64
 		for i := range copies {
-			if c := &copies[i]; c.Holds() {
+			if c := &copies[i]; c.MeetsConditions() {
 				able = append(able, c)
 				if c.Taken {
 					got += k.savedBytes(c)

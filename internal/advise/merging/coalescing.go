@@ -12,7 +12,7 @@ const chainMax = 16
 func (k *checker) chooseCopies(copies []Copy) {
 	out := map[[2]int]int{} // by source and content: the copy that is its last use
 	for i := range copies {
-		if c := &copies[i]; c.Holds() {
+		if c := &copies[i]; c.MeetsConditions() {
 			out[[2]int{c.Source, c.sourceContent}] = i
 		}
 	}
@@ -20,14 +20,14 @@ func (k *checker) chooseCopies(copies []Copy) {
 	f.value = make([][chainMax + 1]uint64, len(copies))
 	for i := range copies {
 		f.next[i] = None
-		if c := &copies[i]; c.Holds() {
+		if c := &copies[i]; c.MeetsConditions() {
 			if up, ok := out[[2]int{c.Destination, c.destinationContent}]; ok && up > i {
 				f.next[i] = up
 			}
 		}
 	}
 	for i := range copies {
-		if copies[i].Holds() {
+		if copies[i].MeetsConditions() {
 			copies[i].reach = k.chainLength(&f, i)
 		}
 	}
@@ -69,7 +69,7 @@ func (k *checker) fitsAt(c, up *Copy, offset uint64) bool {
 	case len(k.disturbingSteps(up.Destination, offset, offset+c.Bytes, c.First, up.Step)) > 0:
 		return false
 	}
-	return k.unfinishedUse(up.Destination, c.Source, c.sourceContent) == None
+	return k.unfinishedDestinationUse(up.Destination, c.Source, c.sourceContent) == None
 }
 
 // savedBytes returns the bytes that need not be copied if a copy is taken, and the bytes of the source if it is not
@@ -206,7 +206,7 @@ func (t *pairTally) addCopy(e *evidence, run int, c *Copy) {
 	t.runs[run] = true
 	switch {
 	case c.NoOp:
-	case c.Holds():
+	case c.MeetsConditions():
 		t.holds++
 		if c.Taken {
 			t.taken++

@@ -61,8 +61,8 @@ type Copy struct {
 	reach                             int // how many copies up a chain the source could be moved
 }
 
-// Holds reports whether a copy meets all conditions on its own.
-func (c *Copy) Holds() bool { return !c.NoOp && len(c.Failed) == 0 }
+// MeetsConditions reports whether a copy meets all conditions on its own.
+func (c *Copy) MeetsConditions() bool { return !c.NoOp && len(c.Failed) == 0 }
 
 // scanBudget bounds how many uses the checks of all copies inspect. If it is used up, condition C3 counts as failed.
 const scanBudget = 1 << 27
@@ -138,7 +138,7 @@ func (k *checker) contentAt(root, step int) int {
 	return sort.Search(len(contents), func(i int) bool { return contents[i].First > step }) - 1
 }
 
-func (c *Copy) fail(condition Condition, step int) {
+func (c *Copy) addFailure(condition Condition, step int) {
 	c.Failed = append(c.Failed, Failure{Condition: condition, Step: step})
 }
 
@@ -147,12 +147,12 @@ func (k *checker) checkLastUse(c *Copy) bool {
 	content := &k.Lives[c.Source].Contents[c.sourceContent]
 	touches := k.touchesOf(c.Source)
 	if last := int(touches[content.end-1].step); last > c.Step {
-		c.fail(LastUse, int(touches[k.firstTouchFrom(c.Source, c.Step+1)].step))
+		c.addFailure(LastUse, int(touches[k.firstTouchFrom(c.Source, c.Step+1)].step))
 		return false
 	}
 	for _, t := range touches[content.begin:content.end] {
 		if int(t.until) > c.Step { // the content is still mapped
-			c.fail(LastUse, int(t.step))
+			c.addFailure(LastUse, int(t.step))
 			return false
 		}
 	}
@@ -162,7 +162,7 @@ func (k *checker) checkLastUse(c *Copy) bool {
 // checkAllocated checks C2.
 func (k *checker) checkAllocated(c *Copy) {
 	if created := k.Program.Buffers[c.Destination].Created; created >= c.First && c.Source != c.Destination {
-		c.fail(Allocated, created)
+		c.addFailure(Allocated, created)
 	}
 }
 
@@ -215,9 +215,9 @@ func (k *checker) touchesIn(root, step int) bool {
 func (k *checker) checkOwnMemory(c *Copy, used int) {
 	switch {
 	case c.Source == c.Destination, used != c.Source, k.Program.Buffers[c.Source].Pinned != Free, k.hasOtherParts[c.Source]:
-		c.fail(OwnMemory, None)
+		c.addFailure(OwnMemory, None)
 	case k.Program.Steps[c.First].Kind == KindCreate:
-		c.fail(OwnMemory, c.First)
+		c.addFailure(OwnMemory, c.First)
 	}
 }
 
@@ -228,9 +228,9 @@ func (k *checker) checkAddressable(c *Copy, src, dst Use, last bool) {
 	inPieces := src.Extent != Range || dst.Extent != Range || src.Bytes != dst.Bytes
 	switch {
 	case k.Program.Buffers[c.Destination].Pinned != Free, inPieces, !k.coversContent(c, last), !k.isAligned(c.To):
-		c.fail(Addressable, None)
+		c.addFailure(Addressable, None)
 	case c.To != 0 && k.lastHostRead(c.First, c.Step) != None:
-		c.fail(Addressable, k.lastHostRead(c.First, c.Step))
+		c.addFailure(Addressable, k.lastHostRead(c.First, c.Step))
 	}
 }
 
@@ -263,18 +263,18 @@ func (k *checker) checkOrder(c *Copy) {
 	content := &k.Lives[c.Source].Contents[c.sourceContent]
 	for _, t := range k.touchesOf(c.Source)[content.begin:content.end] {
 		if int(t.step) < c.Step && !k.endsBefore(int(t.step), c.Step) {
-			c.fail(Order, int(t.step))
+			c.addFailure(Order, int(t.step))
 			return
 		}
 	}
-	if step := k.unfinishedUse(c.Destination, c.Source, c.sourceContent); step != None {
-		c.fail(Order, step)
+	if step := k.unfinishedDestinationUse(c.Destination, c.Source, c.sourceContent); step != None {
+		c.addFailure(Order, step)
 	}
 }
 
-// unfinishedUse returns a use of a destination before a source's first use that may not have ended by then, None if
+// unfinishedDestinationUse returns a use of a destination before a source's first use that may not have ended by then, None if
 // there is none.
-func (k *checker) unfinishedUse(dst, src, content int) int {
+func (k *checker) unfinishedDestinationUse(dst, src, content int) int {
 	sources := k.Lives[src].Contents[content]
 	if q := k.queues[dst]; q == noUser || q == k.queues[src] && q != severalUsers {
 		return None

@@ -186,7 +186,7 @@ func TestChainStopsWhereAnotherQueueMayStillRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := a.CheckCopies()
-	if !c[0].Holds() || !c[1].Holds() || c[0].reach != 1 || c[0].Taken == c[1].Taken {
+	if !c[0].MeetsConditions() || !c[1].MeetsConditions() || c[0].reach != 1 || c[0].Taken == c[1].Taken {
 		t.Errorf("%+v: want both to hold and one to be taken", c)
 	}
 }
@@ -219,7 +219,7 @@ func TestEventsOrderQueues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c := a.CheckCopies()[0]; c.Holds() != want {
+		if c := a.CheckCopies()[0]; c.MeetsConditions() != want {
 			t.Errorf("%s: %+v, want it to hold: %v", events, c.Failed, want)
 		}
 	}

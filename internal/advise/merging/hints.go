@@ -78,7 +78,7 @@ func newBySites() *bySites {
 	return &bySites{found: map[[2]string]*Advice{}, last: map[[2]string]int{}}
 }
 
-func (b *bySites) adviceFor(topic Topic, run int, x, y string) *Advice {
+func (b *bySites) countAdvice(topic Topic, run int, x, y string) *Advice {
 	key := [2]string{x, y}
 	advice := b.found[key]
 	if advice == nil {
@@ -126,7 +126,7 @@ func adviseInPlace(all []*evidence) []Advice {
 						}
 						continue
 					}
-					advice := hints.adviceFor(InPlace, run, p.Name(p.Buffers[x].Site), p.Name(p.Buffers[y].Site))
+					advice := hints.countAdvice(InPlace, run, p.Name(p.Buffers[x].Site), p.Name(p.Buffers[y].Site))
 					if !last { // x is used later this time
 						advice.Failed = Agreement
 					}
@@ -207,10 +207,10 @@ func adviseHeld(all []*evidence) []Advice {
 			var advice *Advice
 			switch {
 			case l.First == None || released < l.First:
-				advice = early.adviceFor(HeldEarly, run, name, "")
+				advice = early.countAdvice(HeldEarly, run, name, "")
 				advice.Unused = (advice.Unused || advice.Count == 0) && l.First == None
 			case l.First <= peak && peak >= l.Done:
-				advice = late.adviceFor(HeldLate, run, name, "")
+				advice = late.countAdvice(HeldLate, run, name, "")
 			default:
 				continue
 			}

@@ -202,7 +202,7 @@ func TestChoiceSavesMost(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range a.CheckCopies() {
-		if !c.Holds() || c.Taken != (c.Step == first) {
+		if !c.MeetsConditions() || c.Taken != (c.Step == first) {
 			t.Errorf("%+v, want both to hold and the first to be taken", c)
 		}
 	}

@@ -66,7 +66,7 @@ func (a *Advice) coalesceSentence() string {
 		return fmt.Sprintf("It would do without %s, but another choice saves more.", what)
 	}
 	if a.Verdict != NearMiss {
-		return fmt.Sprintf("Make %s in a sub-buffer of %s and drop %s.%s%s%s", src, dst, what, a.flagsHint(), a.nestingHint(), a.refillHint())
+		return fmt.Sprintf("Make %s in a sub-buffer of %s and drop %s.%s%s%s", src, dst, what, a.flagsHint(), a.subBufferHint(), a.refillHint())
 	}
 	return fmt.Sprintf("It would do without %s, if not for %s: %s.%s", what, a.Failed, a.obstacleText(), a.remedyText())
 }
@@ -83,8 +83,8 @@ func (a *Advice) flagsHint() string {
 	return fmt.Sprintf(" They differ in their context or flags: %s must then allow what is done to %s.", dst, src)
 }
 
-// nestingHint explains what to do with sub-buffers of a merged buffer.
-func (a *Advice) nestingHint() string {
+// subBufferHint explains what to do with sub-buffers of a merged buffer.
+func (a *Advice) subBufferHint() string {
 	if !a.Nested {
 		return ""
 	}
@@ -140,7 +140,7 @@ func (a *Advice) remedyText() string {
 
 func (a *Advice) concatSentence() string {
 	return fmt.Sprintf("Make the parts of %s where they belong, in sub-buffers of it (%s), and drop the copies at %s (%s).%s%s%s",
-		a.Sites[0], a.placesText(), joinWords(a.Copies), countAndBytes(a.Count, a.Bytes), a.flagsHint(), a.nestingHint(), a.refillHint())
+		a.Sites[0], a.placesText(), joinWords(a.Copies), countAndBytes(a.Count, a.Bytes), a.flagsHint(), a.subBufferHint(), a.refillHint())
 }
 
 // placesText lists the offsets of the parts of a buffer.

@@ -22,7 +22,7 @@ const awaitedMax = 64
 func (p *process) addAwait(r *wire.Record) {
 	t, e := p.threadOf(r.Thread), r.AsAwait()
 	if t.awaits.time != e.Time() || t.awaits.queue != e.Queue() {
-		p.passAwaits(t)
+		p.passAwaitsOn(t)
 		t.awaits = awaits{time: e.Time(), queue: e.Queue()}
 	}
 	t.awaits.any = true
@@ -51,8 +51,8 @@ func (p *process) awaitedSteps(e wire.AwaitView) []int {
 	return latestSteps(q.running[:n])
 }
 
-// passAwaits passes what a marker waited for on to the next command on its queue, if the queue is in order.
-func (p *process) passAwaits(t *thread) {
+// passAwaitsOn passes what a marker waited for on to the next command on its queue, if the queue is in order.
+func (p *process) passAwaitsOn(t *thread) {
 	if q := p.queues[t.awaits.queue]; q != nil && q.inOrder {
 		q.after = latestSteps(append(q.after, t.awaits.steps...))
 	}
@@ -66,7 +66,7 @@ func (p *process) precedingSteps(r *wire.Record, q *queue) []int {
 	if t.awaits.time == r.Time && t.awaits.queue == r.AsUse().Queue() {
 		after, t.awaits = t.awaits.steps, awaits{}
 	}
-	p.passAwaits(t)
+	p.passAwaitsOn(t)
 	if q != nil && q.inOrder {
 		after = append(after, q.after...)
 		q.after = nil

@@ -90,7 +90,7 @@ func (b *builder) finishRuns(names *callsite.Names, src recording.Source, most i
 		if len(p.program.Buffers) == 0 {
 			continue
 		}
-		p.endProgram(recording.GoesOn(src))
+		p.endProgram(recording.RunGoesOn(src))
 		p.program.Partial = b.lost > 0 || damage != "" || p.unknownCommands > 0
 		run := Run{
 			Program: &p.program, Process: number, PID: names.Process(number).PID, Name: names.Process(number).Program,

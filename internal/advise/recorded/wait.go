@@ -47,7 +47,7 @@ func (p *process) endWaitsBefore(r *wire.Record) {
 		if ownWait && w.end == math.MaxUint64 {
 			w.end = r.Time
 		}
-		over := r.Time >= w.end && !r.Kind.Late() || ownWait
+		over := r.Time >= w.end && !r.Kind.IsLate() || ownWait
 		if over && !blocking {
 			p.endWait(t)
 		} else {

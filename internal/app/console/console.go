@@ -159,8 +159,8 @@ func writeWhole(text string) {
 	_, _ = os.Stderr.WriteString(text)
 }
 
-// Hold keeps messages from now on.
-func (n *Notes) Hold() {
+// HoldMessages keeps messages from now on.
+func (n *Notes) HoldMessages() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.held = true

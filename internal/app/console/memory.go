@@ -29,8 +29,8 @@ type Memory struct {
 	started bool   // the pages of the start have been given back
 }
 
-// Limit is called now and then, with how many call sites or live buffers there are and how many events came so far.
-func (g *Memory) Limit(things, events, now uint64) {
+// AdjustLimit is called now and then, with how many call sites or live buffers there are and how many events came so far.
+func (g *Memory) AdjustLimit(things, events, now uint64) {
 	if g.first == 0 {
 		g.first = now
 		debug.SetGCPercent(someGarbage)

@@ -26,22 +26,22 @@ func TestGarbageGoesWhenItIsCalm(t *testing.T) {
 	debug.FreeOSMemory()
 	waste()
 	before := released()
-	if g.Limit(many-1, 1e6, 1); g.limited {
+	if g.AdjustLimit(many-1, 1e6, 1); g.limited {
 		t.Error("few are many")
 	}
 	g.limited = true
-	g.Limit(many, 2e6, 1)
-	g.Limit(many, 2e6+calmEvents, calmNS)
+	g.AdjustLimit(many, 2e6, 1)
+	g.AdjustLimit(many, 2e6+calmEvents, calmNS)
 	if g.since == 0 {
 		t.Fatal("it was given back while events came")
 	}
-	g.Limit(0, 2e6+calmEvents, calmNS+2) // all were released
+	g.AdjustLimit(0, 2e6+calmEvents, calmNS+2) // all were released
 	for end := time.Now().Add(time.Minute); released() < before+60<<20; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d MiB given back, want 64", (released()-before)>>20)
 		}
 	}
-	if g.Limit(0, 2e6+calmEvents, 3*calmNS); g.since != 0 {
+	if g.AdjustLimit(0, 2e6+calmEvents, 3*calmNS); g.since != 0 {
 		t.Error("it is given back again, though nothing came")
 	}
 }
@@ -72,14 +72,14 @@ func TestProgramsFileIsGivenBack(t *testing.T) {
 func TestStartIsOverOnce(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	var g Memory
-	g.Limit(0, 0, 1)
+	g.AdjustLimit(0, 0, 1)
 	if debug.SetGCPercent(someGarbage) != someGarbage {
 		t.Error("garbage may take as much as without limits")
 	}
-	if g.Limit(0, 0, startNS); g.started {
+	if g.AdjustLimit(0, 0, startNS); g.started {
 		t.Error("the start is over at once")
 	}
-	if g.Limit(0, 0, startNS+2); !g.started {
+	if g.AdjustLimit(0, 0, startNS+2); !g.started {
 		t.Error("the start is not over after its time")
 	}
 }

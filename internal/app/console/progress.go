@@ -70,9 +70,9 @@ func fileColumns(file *os.File) (int, bool) {
 	return int(s.Col), true
 }
 
-// Set shows that done of total bytes have been processed. It is cheap; a call every few milliseconds is enough. A new label
+// SetProgress shows that done of total bytes have been processed. It is cheap; a call every few milliseconds is enough. A new label
 // starts a new estimate of the time left.
-func (l *Line) Set(label string, done, total int64) {
+func (l *Line) SetProgress(label string, done, total int64) {
 	share := 1.0
 	if done = max(0, min(done, total)); total > 0 {
 		share = float64(done) / float64(total)
@@ -85,8 +85,8 @@ func (l *Line) SetShare(label string, share float64) {
 	l.set(label, work{share: max(0, min(share, 1))})
 }
 
-// Spend shows that work has taken spent of the total that it may take; total 0: unlimited.
-func (l *Line) Spend(label string, spent, total time.Duration) {
+// SetTimeSpent shows that work has taken spent of the total that it may take; total 0: unlimited.
+func (l *Line) SetTimeSpent(label string, spent, total time.Duration) {
 	if total <= 0 {
 		l.set(label, work{endless: true})
 		return

@@ -44,7 +44,7 @@ func TestShareStaysWithinBounds(t *testing.T) {
 func TestShortWorkShowsNothing(t *testing.T) {
 	l, out, clock := newTest(80)
 	for i := range int64(10) {
-		l.Set("reading", i, 10)
+		l.SetProgress("reading", i, 10)
 		clock.now = clock.now.Add(99 * time.Millisecond)
 	}
 	l.Clear()
@@ -55,9 +55,9 @@ func TestShortWorkShowsNothing(t *testing.T) {
 
 func TestLongWorkShowsALine(t *testing.T) {
 	l, out, clock := newTest(80)
-	l.Set("reading x.gmt", 0, 4<<20)
+	l.SetProgress("reading x.gmt", 0, 4<<20)
 	clock.now = clock.now.Add(time.Second)
-	l.Set("reading x.gmt", 1<<20, 4<<20)
+	l.SetProgress("reading x.gmt", 1<<20, 4<<20)
 	want := "\rreading x.gmt   25 %  [=====               ]  1.00M of 4.00M, 3s left\x1b[K"
 	if out.String() != want {
 		t.Errorf("wrote %q, want %q", out, want)
@@ -65,7 +65,7 @@ func TestLongWorkShowsALine(t *testing.T) {
 	out.Reset()
 	for range 100 { // no more than ten a second
 		clock.now = clock.now.Add(10 * time.Millisecond)
-		l.Set("reading x.gmt", 2<<20, 4<<20)
+		l.SetProgress("reading x.gmt", 2<<20, 4<<20)
 	}
 	if n := strings.Count(out.String(), "\r"); n < 5 || n > 10 {
 		t.Errorf("%d lines in a second", n)
@@ -77,7 +77,7 @@ func TestLongWorkShowsALine(t *testing.T) {
 		t.Errorf("cleared by %q", out)
 	}
 	out.Reset()
-	l.Set("pass 2", 1<<20, 4<<20)
+	l.SetProgress("pass 2", 1<<20, 4<<20)
 	if got := out.String(); !strings.Contains(got, "pass 2") || strings.Contains(got, "left") {
 		t.Errorf("the next pass begins with %q", got)
 	}
@@ -86,9 +86,9 @@ func TestLongWorkShowsALine(t *testing.T) {
 // The widest of our lines fits the usual terminal: it names the pass.
 func TestTheLineNamesThePass(t *testing.T) {
 	l, out, clock := newTest(80)
-	l.Set("reading long.gmt, pass 2", 0, 1<<30)
+	l.SetProgress("reading long.gmt, pass 2", 0, 1<<30)
 	clock.now = clock.now.Add(time.Second)
-	l.Set("reading long.gmt, pass 2", 600<<20, 1<<30)
+	l.SetProgress("reading long.gmt, pass 2", 600<<20, 1<<30)
 	if !strings.Contains(out.String(), "pass 2   58 %  [===========         ]  1s left") {
 		t.Errorf("wrote %q", out)
 	}
@@ -96,7 +96,7 @@ func TestTheLineNamesThePass(t *testing.T) {
 
 func TestNoLine(t *testing.T) {
 	var l *Line
-	l.Set("x", 1, 2)
+	l.SetProgress("x", 1, 2)
 	l.Clear()
 }
 
@@ -106,9 +106,9 @@ func TestLinesFit(t *testing.T) {
 		width := rapid.IntRange(0, 200).Draw(t, "width")
 		l, out, clock := newTest(width)
 		label := rapid.String().Draw(t, "label")
-		l.Set(label, 0, 1)
+		l.SetProgress(label, 0, 1)
 		clock.now = clock.now.Add(time.Duration(rapid.Int64Range(1e9, 1e15).Draw(t, "ns")))
-		l.Set(label, rapid.Int64().Draw(t, "done"), rapid.Int64Min(0).Draw(t, "total"))
+		l.SetProgress(label, rapid.Int64().Draw(t, "done"), rapid.Int64Min(0).Draw(t, "total"))
 		line := strings.TrimSuffix(strings.TrimPrefix(out.String(), "\r"), "\x1b[K")
 		if n := ansi.StringWidth(line); n > max(0, width-1) || strings.ContainsAny(line, "\r\n\x1b\u009b") {
 			t.Fatalf("%d columns at %d: %q", n, width, line)
@@ -184,9 +184,9 @@ func TestTheLineReachesTheTerminal(t *testing.T) {
 	l := newLineOn(slave, environment("TERM", "xterm"))
 	clock := &handClock{time.Unix(100, 0)}
 	l.now = clock.Now
-	l.Set("reading", 0, 100)
+	l.SetProgress("reading", 0, 100)
 	clock.now = clock.now.Add(2 * time.Second)
-	l.Set("reading", 50, 100)
+	l.SetProgress("reading", 50, 100)
 	l.Clear()
 	if err := slave.Close(); err != nil {
 		t.Fatal(err)
@@ -200,15 +200,15 @@ func TestTheLineReachesTheTerminal(t *testing.T) {
 // Work that is bounded by time shows the time, not bytes.
 func TestTimeThatIsSpent(t *testing.T) {
 	l, out, clock := newTest(80)
-	l.Spend("12 B", 0, 4*time.Second)
+	l.SetTimeSpent("12 B", 0, 4*time.Second)
 	clock.now = clock.now.Add(time.Second)
-	l.Spend("12 B", time.Second, 4*time.Second)
+	l.SetTimeSpent("12 B", time.Second, 4*time.Second)
 	if want := "\r12 B   25 %  [=====               ]  3s left\x1b[K"; out.String() != want {
 		t.Errorf("wrote %q, want %q", out, want)
 	}
 	out.Reset()
 	clock.now = clock.now.Add(time.Second)
-	l.Spend("12 B", 2*time.Second, 0)
+	l.SetTimeSpent("12 B", 2*time.Second, 0)
 	if want := "\r12 B\x1b[K"; out.String() != want {
 		t.Errorf("without a limit: wrote %q, want %q", out, want)
 	}

@@ -11,9 +11,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/tempfile"
 )
 
-// Interruptible makes signals remove unfinished files and the progress line before they end gpumemtop. The function that
+// CatchInterrupts makes signals remove unfinished files and the progress line before they end gpumemtop. The function that
 // it returns restores the default.
-func Interruptible() (restore func()) {
+func CatchInterrupts() (restore func()) {
 	signals := make(chan os.Signal, 1)
 	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT} {
 		if !signal.Ignored(sig) {
@@ -35,9 +35,9 @@ func Interruptible() (restore func()) {
 	}
 }
 
-// AfterThat makes signals that would end gpumemtop call fn once something has ended, and a second one end gpumemtop. The function
+// CallOnSignalAfter makes signals that would end gpumemtop call fn once something has ended, and a second one end gpumemtop. The function
 // that it returns restores the default.
-func AfterThat(ended <-chan struct{}, fn func()) (restore func()) {
+func CallOnSignalAfter(ended <-chan struct{}, fn func()) (restore func()) {
 	over := make(chan struct{})
 	go func() {
 		select {
@@ -78,14 +78,14 @@ func (s Signaled) Status() session.Status { return session.Status{Signal: int(s.
 
 // endBySignal ends gpumemtop as the signal does, without unfinished files and the progress line.
 func (s Signaled) endBySignal() {
-	tempfile.Abandon()
+	tempfile.RemoveUnfinished()
 	Meter().Hide()
-	s.Status().Exit()
+	s.Status().ExitLike()
 }
 
-// EndUnless ends gpumemtop at once if a signal ends a context of UntilSignal while there is nothing yet that is worth
+// EndOnSignalUnless ends gpumemtop at once if a signal ends a context of UntilSignal while there is nothing yet that is worth
 // keeping. The function that it returns stops that.
-func EndUnless(ctx context.Context, worth func() bool) (stop func() bool) {
+func EndOnSignalUnless(ctx context.Context, worth func() bool) (stop func() bool) {
 	return context.AfterFunc(ctx, func() {
 		if sig, ok := errors.AsType[Signaled](context.Cause(ctx)); ok && !worth() {
 			sig.endBySignal()

@@ -61,7 +61,7 @@ func mergeRecordings(paths []string, output files.Output, fanIn int) error {
 	return output.WriteRecording(plan.Header(), func(w edit.Sink) (footer recording.Footer, err error) {
 		sources := make([]opener, len(paths))
 		for i := range paths {
-			sources[i] = func(r *recording.Reader) recording.Source { return plan.Renumbered(i, r) }
+			sources[i] = func(r *recording.Reader) recording.Source { return plan.MergedSource(i, r) }
 		}
 		if len(paths) <= fanIn {
 			return plan.Footer(), mergeGroup(plan, w, paths, sources)
@@ -180,7 +180,7 @@ func (m member) Next(r *wire.Record) error {
 		for _, reader := range g.readers {
 			done += reader.Offset()
 		}
-		console.Meter().Set(fmt.Sprintf("merging %d recordings", len(g.readers)), done, g.total)
+		console.Meter().SetProgress(fmt.Sprintf("merging %d recordings", len(g.readers)), done, g.total)
 	}
 	g.n++
 	return m.Source.Next(r)

@@ -209,12 +209,12 @@ func (j *exportJob) checkTrace() error {
 func (j *exportJob) writeTrace(w io.Writer) error {
 	facts := export.FactsOf(j.in.Reader.Header())
 	facts.Since, facts.Until = j.Part.Since, j.Part.Until
-	write := export.Chrome
+	write := export.WriteChrome
 	if j.Format == "perfetto" {
-		write = export.Perfetto
+		write = export.WritePerfetto
 	}
 	report, err := write(w, j.in.Source, facts, j.trace)
-	if dropped := report.Dropped(); err == nil && dropped != "" {
+	if dropped := report.DroppedText(); err == nil && dropped != "" {
 		console.Say("left out of the trace, whose counters are complete: %s", dropped)
 	}
 	return err
@@ -226,7 +226,7 @@ func (j *exportJob) checkPprof() error {
 	if j.moment, err = pprof.ParseMoment(j.At); err != nil {
 		return fmt.Errorf("bad value %q for --at: want peak, end, or a time after the start such as 2.5s", j.At)
 	}
-	after, timed := j.moment.After()
+	after, timed := j.moment.AfterStart()
 	switch {
 	case timed && after < j.Part.Since:
 		return fmt.Errorf("--at %v is before --since %v: nothing is known of it", after, j.Part.Since)
@@ -238,7 +238,7 @@ func (j *exportJob) checkPprof() error {
 
 func (j *exportJob) writePprof(w io.Writer) error {
 	start := j.in.Reader.Header().ClockNS
-	if after, timed := j.moment.After(); timed {
+	if after, timed := j.moment.AfterStart(); timed {
 		if footer, whole := j.in.Reader.Footer(); whole && footer.EndedNS > start && after > time.Duration(footer.EndedNS-start) {
 			lasts := time.Duration(footer.EndedNS - start).Round(time.Millisecond)
 			return fmt.Errorf("--at %v is after the end: the recording lasts %v", after, lasts)
@@ -276,12 +276,12 @@ func (j *exportJob) tableOptions() tables.Options {
 
 func (j *exportJob) writeNDJSON(w io.Writer) error {
 	lines := ndjson.NewWriter(w)
-	if err := lines.Header(edit.TrimHeader(j.in.Reader.Header(), j.in.Extract)); err != nil {
+	if err := lines.WriteHeader(edit.TrimHeader(j.in.Reader.Header(), j.in.Extract)); err != nil {
 		return err
 	}
 	footer, err := edit.Trim(lines, j.in.Reader, j.in.Source, j.in.Extract, j.Part.String())
 	if err != nil {
 		return err
 	}
-	return lines.Footer(footer)
+	return lines.WriteFooter(footer)
 }

@@ -96,7 +96,7 @@ func trackProgress(file *os.File, info fs.FileInfo) io.Reader {
 func (t *trackedFile) Read(b []byte) (int, error) {
 	n, err := t.file.Read(b)
 	t.done += int64(n)
-	console.Meter().Set(t.label, t.done, t.total)
+	console.Meter().SetProgress(t.label, t.done, t.total)
 	if err != nil {
 		console.Meter().Clear()
 	}

@@ -37,7 +37,7 @@ func ExportLake(paths []string, o *ExportOptions, given func(flag string) bool) 
 	paths, skipped := missingRecordings(l, paths)
 	read := 0
 	for i, next := range collectAllRows(paths) {
-		console.Meter().Set("reading "+path.Base(paths[i]), int64(i), int64(len(paths)))
+		console.Meter().SetProgress("reading "+path.Base(paths[i]), int64(i), int64(len(paths)))
 		if next.err != nil {
 			skipped++
 			console.Say("skipped %s: %v", paths[i], next.err)
@@ -106,7 +106,7 @@ func checkLake(paths []string, o *ExportOptions, given func(flag string) bool) e
 func missingRecordings(l *parquet.Lake, paths []string) (list []string, skipped int) {
 	keys := map[string]string{}
 	for _, p := range paths {
-		key, err := keyOf(l, p)
+		key, err := sortKey(l, p)
 		switch {
 		case err != nil:
 			console.Say("skipped: %s", strings.TrimPrefix(err.Error(), "open "))
@@ -120,8 +120,8 @@ func missingRecordings(l *parquet.Lake, paths []string) (list []string, skipped 
 	return list, skipped
 }
 
-// keyOf returns the place of a recording among others; empty: the lake has it.
-func keyOf(l *parquet.Lake, name string) (string, error) {
+// sortKey returns the place of a recording among others; empty: the lake has it.
+func sortKey(l *parquet.Lake, name string) (string, error) {
 	if strings.HasSuffix(name, wire.FlightSuffix) {
 		rows, err := collectFlight(name)
 		if err != nil {
@@ -129,7 +129,7 @@ func keyOf(l *parquet.Lake, name string) (string, error) {
 		}
 		r := &rows[0].Run
 		if !l.Wants(r.Recording, r.Events, r.Ending) {
-			l.Skip(r.Recording, r.Path)
+			l.CountSkipped(r.Recording, r.Path)
 			return "", nil
 		}
 		return strings.Join([]string{r.App, r.Job, time.UnixMicro(r.Started).UTC().Format(time.RFC3339Nano)}, "\x00"), nil
@@ -140,9 +140,9 @@ func keyOf(l *parquet.Lake, name string) (string, error) {
 	}
 	defer func() { _ = reader.Close() }() // nothing was written
 	h := reader.Header()
-	id, _ := h.IDOf(1)
+	id, _ := h.RecordingIDOf(1)
 	if file := lakeFileOf(name, reader); len(h.Merged) == 0 && !l.Wants(id, int64(file.Events), file.Ending()) {
-		l.Skip(id, file.Path)
+		l.CountSkipped(id, file.Path)
 		return "", nil
 	}
 	return strings.Join([]string{path.Base(h.Program), h.Job, h.Created.UTC().Format(time.RFC3339Nano)}, "\x00"), nil
@@ -150,7 +150,7 @@ func keyOf(l *parquet.Lake, name string) (string, error) {
 
 // lakeFileOf says what file a recording lies in, without reading its events.
 func lakeFileOf(name string, reader *recording.Reader) (f lake.File) {
-	f.Path = absolute(name)
+	f.Path = absolutePath(name)
 	if f.Footer, f.Whole = reader.Footer(); len(reader.Header().Merged) > 0 {
 		return f
 	}
@@ -164,7 +164,7 @@ func lakeFileOf(name string, reader *recording.Reader) (f lake.File) {
 	return f
 }
 
-func absolute(name string) string {
+func absolutePath(name string) string {
 	if path, err := filepath.Abs(name); err == nil {
 		return path
 	}
@@ -215,7 +215,7 @@ func collectRows(name string) ([]*lake.Rows, error) {
 	}
 	file := lakeFileOf(name, reader)
 	rows, err := lake.Collect(reader, reader.Header())
-	file.From(rows)
+	file.MarkRows(rows)
 	if damage := reader.Damage(); err == nil && damage != "" {
 		console.Say("%s is not whole: %s", name, damage)
 	}
@@ -233,7 +233,8 @@ func collectFlight(name string) ([]*lake.Rows, error) {
 	r := lake.Run{
 		Run: id + "-1", Schema: lake.Schema, Recording: id, Number: 1, Host: p.Host, PID: int64(p.PID), Step: p.Step, Rank: p.Rank, Program: p.Path,
 		Policy: "none", Device: p.Device, Driver: p.Driver, Started: begun.UnixMicro(), Seconds: p.Seconds, App: p.Program,
-		Job: cmp.Or(p.Job, "none"), Date: begun.Format(time.DateOnly), Path: absolute(name), Ending: lake.Log, Labels: map[string]string{},
+		Job: cmp.Or(p.Job, "none"), Date: begun.Format(time.DateOnly), Path: absolutePath(name), Ending: lake.Log,
+		Labels: map[string]string{},
 		Events: int64(p.Counts.Creates + p.Counts.Failed + p.Counts.Releases),
 	}
 	for pair := range strings.SplitSeq(p.Labels, ",") {

@@ -218,8 +218,8 @@ func outliersText(list []outlier) string {
 	return strings.Join(parts, ", ")
 }
 
-// Library writes the library that goes into programs into a file, for LD_PRELOAD and OPENCL_LAYERS.
-func Library(output files.Output) error {
+// WriteLibrary writes the library that goes into programs into a file, for LD_PRELOAD and OPENCL_LAYERS.
+func WriteLibrary(output files.Output) error {
 	if err := output.RequireOtherFile(); err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func ReadPart(path string, part Part, read func(*Input) error) error {
 		if err != nil {
 			return err
 		}
-		return read(&Input{Source: extract.Range(t, options), Path: path, Reader: t.Reader, Part: part, Extract: options})
+		return read(&Input{Source: extract.CutRange(t, options), Path: path, Reader: t.Reader, Part: part, Extract: options})
 	})
 }
 

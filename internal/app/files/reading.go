@@ -41,7 +41,7 @@ func (t *Tracked) Next(r *wire.Record) error {
 		if t.pass > 1 {
 			label = fmt.Sprintf("%s, pass %d", label, t.pass)
 		}
-		console.Meter().Set(label, t.Offset(), t.Size())
+		console.Meter().SetProgress(label, t.Offset(), t.Size())
 	}
 	t.n++
 	err := t.Reader.Next(r)

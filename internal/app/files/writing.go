@@ -115,7 +115,7 @@ func (o Output) WriteRecording(header recording.Header, fill func(edit.Sink) (re
 			return err
 		}
 		s := summarized{w, stats.New(stats.Options{Started: header.ClockNS})}
-		w.SetSummarizer(s.model.Interval)
+		w.SetSummarizer(s.model.NextInterval)
 		footer, err := fill(s)
 		return errors.Join(err, w.Close(footer))
 	})

@@ -97,7 +97,7 @@ func newInfoFacts(file string, reader *recording.Reader) (*infoFacts, error) {
 		File: file, Header: reader.Header(), Bytes: reader.Size(),
 		Processes: []infoProcess{}, Devices: []infoDevice{}, Modules: []infoModule{},
 	}
-	f.ID, _ = f.Header.IDOf(1)
+	f.ID, _ = f.Header.RecordingIDOf(1)
 	blocks, err := reader.Blocks()
 	if err != nil {
 		return nil, err

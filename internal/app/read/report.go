@@ -31,7 +31,8 @@ var ReportFormats = []string{"text", "json", "md", "html"}
 var extensions = map[string][]string{".txt": {"text"}, ".json": {"json"}, ".md": {"md"}, ".html": {"html"}, ".htm": {"html"}}
 
 // reporters write a report, in the order of ReportFormats.
-var reporters = []func(io.Writer, *analysis.Analysis, report.Options) error{report.Text, report.JSON, report.Markdown, report.HTML}
+var reporters = []func(io.Writer, *analysis.Analysis, report.Options) error{report.WriteText, report.WriteJSON, report.WriteMarkdown,
+	report.WriteHTML}
 
 // ReportOptions say what a report shows.
 type ReportOptions struct {
@@ -87,7 +88,7 @@ func Report(stdout io.Writer, path string, o *ReportOptions, given func(flag str
 			return err
 		}
 		if device != "" {
-			useProbe(a, device, &costs)
+			applyProbe(a, device, &costs)
 		}
 		if err := tryAdvice(a, in.Source); err != nil {
 			return err
@@ -121,15 +122,15 @@ func sectionsOf(o *ReportOptions) ([]string, error) {
 	}
 	names := strings.Split(o.Section, ",")
 	for _, name := range names {
-		if known := report.Sections(); !slices.Contains(known, name) {
+		if known := report.SectionNames(); !slices.Contains(known, name) {
 			return nil, fmt.Errorf("bad value %q for --section: want some of %s, with commas between", name, strings.Join(known, ", "))
 		}
 	}
 	return names, nil
 }
 
-// useProbe says what hits saved by what a probe measured, as far as the run does not show it. The probe must be of the run's device.
-func useProbe(a *analysis.Analysis, device string, costs *replay.Options) {
+// applyProbe says what hits saved by what a probe measured, as far as the run does not show it. The probe must be of the run's device.
+func applyProbe(a *analysis.Analysis, device string, costs *replay.Options) {
 	s, c := a.Snapshot, &costs.Device
 	if of := s.Device.Name; of != "" && of != device {
 		console.Say("--device-cost is of %s, and the recording of %s: what was saved does not follow from it", units.Clean(device), units.Clean(of))
@@ -137,10 +138,10 @@ func useProbe(a *analysis.Analysis, device string, costs *replay.Options) {
 	}
 	t := &s.Totals
 	if t.SavedTouches.Hits == 0 {
-		t.SavedTouches = s.ProbedTouches(device, c.Touch.NS)
+		t.SavedTouches = s.ProbedTouches(device, c.Touch.CallNS)
 	}
 	if t.Saved.NS == 0 || !t.Saved.Releases {
-		t.Saved = s.ProbedCalls(device, func(size uint64) float64 { return c.Create.NS(size) + c.Release.NS(size) })
+		t.Saved = s.ProbedCalls(device, func(size uint64) float64 { return c.Create.CallNS(size) + c.Release.CallNS(size) })
 	}
 }
 
@@ -193,7 +194,7 @@ func WarnNoSite(in *files.Input, tag *regexp.Regexp) error {
 		return nil
 	}
 	names, err := callsite.ReadNames(in.Reader)
-	if err == nil && names.LackSite(tag) {
+	if err == nil && names.LacksMatch(tag) {
 		console.Say("--tag %s matches no call site: gpumemtop report lists them", tag)
 	}
 	return err
@@ -222,4 +223,4 @@ func ParsePattern(flag, text string) (*regexp.Regexp, error) {
 }
 
 // SectionNames are the names that ReportOptions.Section takes.
-func SectionNames() []string { return report.Sections() }
+func SectionNames() []string { return report.SectionNames() }

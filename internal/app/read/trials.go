@@ -10,7 +10,7 @@ import (
 // tryAdvice replays what findings would name, and completes them.
 func tryAdvice(a *analysis.Analysis, src recording.Source) error {
 	r := &analysis.Replays{}
-	trials, present := a.Trials(), setting.OfRecording(&a.Run.Header)
+	trials, present := a.Trials(), setting.ConfigurationOfRecording(&a.Run.Header)
 	if len(trials) > 0 && present != nil {
 		tape, err := trial.Read(src, a.Run.Header.DeviceMemory)
 		if err != nil {
@@ -20,6 +20,6 @@ func tryAdvice(a *analysis.Analysis, src recording.Source) error {
 			r = replays
 		}
 	}
-	a.Replayed(r)
+	a.ApplyReplays(r)
 	return nil
 }

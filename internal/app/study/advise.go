@@ -91,7 +91,7 @@ const adviceWidth = 100
 // present one.
 func adviseOtherPolicy(t *files.Tracked) (string, error) {
 	h := t.Header()
-	present := setting.OfRecording(&h)
+	present := setting.ConfigurationOfRecording(&h)
 	if present == nil || h.Auto {
 		return "", nil
 	}
@@ -104,7 +104,7 @@ func adviseOtherPolicy(t *files.Tracked) (string, error) {
 	if r == nil {
 		return "", nil
 	}
-	return r.Advice(list), nil
+	return r.AdviceText(list), nil
 }
 
 func (o *AdviseOptions) check() (advise.Options, error) {

@@ -122,7 +122,7 @@ func (r *WatchedComparison) setResults(inside *measure.Result) {
 		return
 	}
 	c := newChange(r.IterationTimes, r.AgainstIterations)
-	if r.Iteration = &c; c.Known && inside.Known() {
+	if r.Iteration = &c; c.Known && inside.IsKnown() {
 		a := &inside.Answer
 		agrees := math.Abs(a.Difference-c.Difference) <= math.Hypot((a.High-a.Low)/2, (c.High-c.Low)/2)
 		r.Agrees = &agrees
@@ -169,21 +169,21 @@ func (r *WatchedComparison) Text() string {
 		text += fmt.Sprintf(", by %s of runs: %d give an interval.", units.Count(uint64(r.Pairs), "pair"), DefaultRuns)
 	}
 	switch {
-	case !r.inside.Known():
+	case !r.inside.IsKnown():
 		text += " Inside one run: " + cmp.Or(r.inside.Text(), "nothing") + "."
 	case r.Agrees == nil:
-		text += fmt.Sprintf(" Inside one run it is %s.", r.inside.Change())
+		text += fmt.Sprintf(" Inside one run it is %s.", r.inside.ChangeText())
 	case *r.Agrees:
-		text += fmt.Sprintf(" Inside one run it is %s, which agrees.", r.inside.Change())
+		text += fmt.Sprintf(" Inside one run it is %s, which agrees.", r.inside.ChangeText())
 	default:
-		text += fmt.Sprintf(" Inside one run it is %s: more apart than the intervals explain.", r.inside.Change())
+		text += fmt.Sprintf(" Inside one run it is %s: more apart than the intervals explain.", r.inside.ChangeText())
 	}
 	return text + " All runs ended with exit status 0."
 }
 
 func (c *Change) text() string {
 	if c.Known {
-		return measure.Change(c.Difference, c.Low, c.High)
+		return measure.ChangeText(c.Difference, c.Low, c.High)
 	}
 	word := "less"
 	if c.Difference > 0 {

@@ -36,9 +36,9 @@ type placement struct {
 	interrupted bool
 }
 
-// Place computes a placement for the lifetimes in a recording or a CSV file, and writes it and its figures. The error
+// PlaceBuffers computes a placement for the lifetimes in a recording or a CSV file, and writes it and its figures. The error
 // carries console.StatusUnmet if none fits.
-func Place(stdout, stderr io.Writer, path string, o *PlaceOptions) error {
+func PlaceBuffers(stdout, stderr io.Writer, path string, o *PlaceOptions) error {
 	p, err := newPlacement(path, o)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func Place(stdout, stderr io.Writer, path string, o *PlaceOptions) error {
 	if p.capacity > 0 && p.solution.Height > p.capacity {
 		return console.NewExit(console.StatusUnmet, p.noFitError())
 	}
-	defer console.Interruptible()()
+	defer console.CatchInterrupts()()
 	figures := stdout
 	if o.Output.Path == "-" {
 		figures = stderr
@@ -81,7 +81,7 @@ func newPlacement(path string, o *PlaceOptions) (*placement, error) {
 	if err := o.Output.RefuseInputs(path); err != nil {
 		return nil, err
 	}
-	defer console.Interruptible()()
+	defer console.CatchInterrupts()()
 	if p.table, err = readLifetimes(path); err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (p *placement) solve() error {
 	}
 	defer cancel()
 	var last atomic.Pointer[arena.Progress]
-	defer console.EndUnless(ctx, func() bool { return last.Load() != nil })()
+	defer console.EndOnSignalUnless(ctx, func() bool { return last.Load() != nil })()
 	done := make(chan struct{})
 	go p.showProgress(&last, done)
 	var err error
@@ -166,7 +166,7 @@ func (p *placement) showProgress(last *atomic.Pointer[arena.Progress], done <-ch
 		if now := last.Load(); now != nil {
 			label = fmt.Sprintf("%s, at least %s", units.FormatLong(now.Height), units.FormatLong(now.Bound))
 		}
-		console.Meter().Spend(label, time.Since(start), p.timeout)
+		console.Meter().SetTimeSpent(label, time.Since(start), p.timeout)
 		select {
 		case <-ticker.C:
 		case <-done:

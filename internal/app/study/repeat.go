@@ -124,13 +124,13 @@ func (p *Program) run(setup *watch.Setup, outputs *watch.Outputs) (*Outcome, err
 	result, err := s.Wait()
 	o.stdout = stdout.lastBytes()
 	o.tail = printed.lastBytes()
-	if p.Stopped() { // the session has passed the signal on, which may have ended the run
+	if p.WasStopped() { // the session has passed the signal on, which may have ended the run
 		return nil, p.StopError()
 	}
 	if err != nil {
 		return nil, err
 	}
-	for _, text := range outputs.Complete(result.Snapshot, watch.ReportedExit(result.Status), false) {
+	for _, text := range outputs.CompleteFiles(result.Snapshot, watch.ReportedExit(result.Status), false) {
 		console.Say("%s", text)
 	}
 	o.status, o.measured = result.Status, result.Snapshot.Measured.Latest()
@@ -138,7 +138,7 @@ func (p *Program) run(setup *watch.Setup, outputs *watch.Outputs) (*Outcome, err
 		o.iterations = p.tempo.Iterations()
 	}
 	if len(result.Snapshot.Processes) == 0 {
-		o.Nothing = report.Nothing(result.Snapshot.Asked)
+		o.Nothing = report.NoContextText(result.Snapshot.Asked)
 	}
 	o.Devices = result.Snapshot.MostDevices()
 	for i := range result.Snapshot.Processes {
@@ -150,7 +150,7 @@ func (p *Program) run(setup *watch.Setup, outputs *watch.Outputs) (*Outcome, err
 }
 
 func (p *Program) start(setup *watch.Setup, stdout, stderr *os.File, outputs *watch.Outputs) (*session.Session, error) {
-	if p.Stopped() { // between two runs
+	if p.WasStopped() { // between two runs
 		return nil, p.StopError()
 	}
 	input, err := os.Open(os.DevNull)
@@ -164,7 +164,7 @@ func (p *Program) start(setup *watch.Setup, stdout, stderr *os.File, outputs *wa
 	}
 	options := session.Options{
 		Command: append([]string{p.path}, p.Command[1:]...), Name: p.Command[0], Shim: payload.OpenShim, Core: payload.OpenCore, Warn: warn,
-		Published: new(console.Memory).Limit,
+		Published: new(console.Memory).AdjustLimit,
 		// Away from our terminal: its keys reach only us, and a run can be ended with all its children.
 		Capture: true, Stdin: input, Stdout: stdout, Stderr: stderr,
 	}
@@ -172,19 +172,19 @@ func (p *Program) start(setup *watch.Setup, stdout, stderr *os.File, outputs *wa
 	if options.Bare = setup == nil; !options.Bare {
 		subject := watch.Subject{Command: p.Command, Setup: setup}
 		about = subject.ModelOptions()
-		about.TransfersOnly = !outputs.AreRecording()
+		about.TransfersOnly = !outputs.IsRecording()
 		about.Limits = watch.LiveLimits(setup.Policy)
-		options.Config = setup.WireConfig(outputs.AreRecording(), false)
+		options.Config = setup.WireConfig(outputs.IsRecording(), false)
 	}
 	options.Model = stats.New(about)
-	if err := outputs.Create(options.Model); err != nil {
+	if err := outputs.CreateFiles(options.Model); err != nil {
 		return nil, err
 	}
 	options.Recorder, options.Recording = outputs.Recorder, outputs.RecordingName()
 	join := p.newTap(setup, &options)
 	s, err := session.Start(options)
 	if err != nil {
-		outputs.Discard()
+		outputs.DiscardFiles()
 		return nil, err
 	}
 	join(s)
@@ -205,7 +205,7 @@ func (p *Program) newTap(setup *watch.Setup, options *session.Options) (join fun
 	}
 	experimenter := watch.NewExperimenter(&setup.Measure, options.Model, options.Tap)
 	options.Tap = experimenter
-	return experimenter.Join
+	return experimenter.SetSession
 }
 
 // tempoTap times the iterations of a run.
@@ -240,8 +240,8 @@ func (p *Program) awaitEnd(s *session.Session) time.Duration {
 	}
 }
 
-// Stopped reports whether a signal has come.
-func (p *Program) Stopped() bool {
+// WasStopped reports whether a signal has come.
+func (p *Program) WasStopped() bool {
 	select {
 	case sig := <-p.signals:
 		p.stopBySignal(sig)

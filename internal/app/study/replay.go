@@ -64,9 +64,9 @@ func Replay(w io.Writer, path string, o *ReplayOptions) error {
 		case err != nil:
 			return err
 		case o.Format == "json":
-			return report.ReplayJSON(w, result, device)
+			return report.WriteReplayJSON(w, result, device)
 		}
-		return report.ReplayText(console.Paged{Writer: w}, result, t.Header().Policy, device)
+		return report.WriteReplayText(console.Paged{Writer: w}, result, t.Header().Policy, device)
 	})
 }
 

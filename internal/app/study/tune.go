@@ -62,7 +62,7 @@ func TuneRecordings(o *TuneOptions, paths []string) (*TuneResult, error) {
 	if len(paths) == 1 {
 		s.what = paths[0]
 	}
-	restore := console.Interruptible()
+	restore := console.CatchInterrupts()
 	err = s.loadRecordings(paths)
 	restore()
 	if err == nil {
@@ -123,7 +123,7 @@ func (s *tuneSearch) loadRecordings(paths []string) error {
 			if err := bare.addRecording(t, &header); err != nil {
 				return fmt.Errorf("%s: %w", path, err)
 			}
-			present := setting.OfRecording(&header)
+			present := setting.ConfigurationOfRecording(&header)
 			switch {
 			case given:
 			case i == 0:
@@ -168,7 +168,7 @@ func (s *tuneSearch) runSearch() error {
 	searching, enough := context.WithTimeout(timed, s.options.Budget*4/5) // the rest is for cross-validation
 	defer enough()
 	var tried atomic.Bool
-	defer console.EndUnless(ctx, tried.Load)()
+	defer console.EndOnSignalUnless(ctx, tried.Load)()
 	begun := time.Now()
 	s.tuning.Progress = func(done, all int) {
 		tried.Store(true)

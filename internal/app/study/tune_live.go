@@ -63,7 +63,7 @@ func TuneLive(o *TuneOptions, command []string) (*LiveResult, error) {
 		l.noteTrial()
 	}
 	switch {
-	case err != nil && (!program.Stopped() || len(l.trials) == 0):
+	case err != nil && (!program.WasStopped() || len(l.trials) == 0):
 		return nil, err
 	case err == nil && !ran.Survived():
 		ran.ShowOutput()
@@ -76,7 +76,7 @@ func TuneLive(o *TuneOptions, command []string) (*LiveResult, error) {
 		return nil, fmt.Errorf("too short: the program made %d requests that a pool can serve; tune --live goes by the first %d, in at least %v, and measures after them",
 			l.begin.Requests, watch.BeginningRequests, time.Duration(watch.BeginningNS))
 	}
-	if program.Stopped() {
+	if program.WasStopped() {
 		console.Say("interrupted: this is the best so far")
 	}
 	return l.writeBest()
@@ -90,7 +90,7 @@ func (l *liveTune) newTap(setup *watch.Setup, options *session.Options) (join fu
 	options.Tap = l.begin
 	return func(s *session.Session) {
 		l.session = s
-		l.begin.Join(s)
+		l.begin.SetSession(s)
 		go l.tryCandidates()
 	}
 }
@@ -198,11 +198,11 @@ func (l *liveTune) noteTrial() bool {
 	if l.pending == nil {
 		return false
 	}
-	r := l.begin.Decided(l.pending.proposal)
+	r := l.begin.ResultOf(l.pending.proposal)
 	if r == nil {
 		return false
 	}
-	if l.pending.adopted, l.pending.result = r.Adopted, r; r.Known() {
+	if l.pending.adopted, l.pending.result = r.Adopted, r; r.IsKnown() {
 		l.pending.result = r.Reversed()
 	}
 	l.trials, l.pending = append(l.trials, *l.pending), nil

@@ -47,7 +47,7 @@ func newLiveResult(l *liveTune) *LiveResult {
 			Adopted: t.adopted,
 		}
 		one.Memory, one.MemorySimulated = t.memoryNeeded()
-		if t.result.Known() {
+		if t.result.IsKnown() {
 			t.result.Answer.Present.Bytes = one.Memory
 			one.Measured = report.NewMeasured(t.result).MeasuredAnswer
 		} else {
@@ -60,7 +60,7 @@ func newLiveResult(l *liveTune) *LiveResult {
 
 // memoryNeeded returns what the candidate needs: in an experiment, blocks of the other arm are among it, unless it is no pool.
 func (t *liveTrial) memoryNeeded() (bytes uint64, simulated bool) {
-	if t.result.Known() && t.candidate.Configuration.Policy == "none" {
+	if t.result.IsKnown() && t.candidate.Configuration.Policy == "none" {
 		return t.result.Answer.Present.Bytes, false
 	}
 	return t.candidate.PeakReserved, true
@@ -69,12 +69,12 @@ func (t *liveTrial) memoryNeeded() (bytes uint64, simulated bool) {
 // changeText says how much more or less time the candidate takes.
 func (t *liveTrial) changeText() string {
 	switch {
-	case !t.result.Known():
+	case !t.result.IsKnown():
 		return "not measured"
 	case t.adopted:
-		return t.result.Change() + ", taken"
+		return t.result.ChangeText() + ", taken"
 	}
-	return t.result.Change()
+	return t.result.ChangeText()
 }
 
 // whyNoInterval says why there is no interval.
@@ -92,7 +92,7 @@ func (t *liveTrial) tableRow() []string {
 	if simulated {
 		memory += ", simulated"
 	}
-	if !t.result.Known() {
+	if !t.result.IsKnown() {
 		return []string{name, "-", other, t.changeText(), memory}
 	}
 	a := &t.result.Answer
@@ -102,7 +102,7 @@ func (t *liveTrial) tableRow() []string {
 // timedUnit names what the times are of: an iteration, or the way from one request to the next.
 func (r *LiveResult) timedUnit() string {
 	for i := range r.live.trials {
-		if t := r.live.trials[i].result; t.Known() && t.Requests == 0 {
+		if t := r.live.trials[i].result; t.IsKnown() && t.Requests == 0 {
 			return "from request to request"
 		}
 	}

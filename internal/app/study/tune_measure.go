@@ -36,7 +36,7 @@ func TuneProgram(o *TuneOptions, command []string) (*TuneResult, error) {
 	if err == nil {
 		err = s.loadRecordings([]string{path})
 	}
-	if err == nil && program.Stopped() {
+	if err == nil && program.WasStopped() {
 		err = program.StopError()
 	}
 	if err != nil {
@@ -48,7 +48,7 @@ func TuneProgram(o *TuneOptions, command []string) (*TuneResult, error) {
 	if err := s.runSearch(); err != nil {
 		return nil, err
 	}
-	if !s.stopped && !program.Stopped() {
+	if !s.stopped && !program.WasStopped() {
 		if err := s.runRecommended(program, before, filepath.Join(folder, "after.gmt")); err != nil {
 			return nil, err
 		}
@@ -130,7 +130,7 @@ func (s *tuneSearch) recommendedSetup() (*watch.Setup, error) {
 // compareWithBare measures the program bare against the recommendation, unless that is no pool. A signal ends it without a
 // result.
 func (s *tuneSearch) compareWithBare(program *Program) error {
-	if s.result.Recommended.Configuration.Policy == "none" || program.Stopped() {
+	if s.result.Recommended.Configuration.Policy == "none" || program.WasStopped() {
 		return nil
 	}
 	setup, err := s.recommendedSetup()
@@ -138,7 +138,7 @@ func (s *tuneSearch) compareWithBare(program *Program) error {
 		return err
 	}
 	s.compared, err = comparePairs(program, setup, DefaultRuns, s.options.Budget)
-	if program.Stopped() {
+	if program.WasStopped() {
 		return nil
 	}
 	return err

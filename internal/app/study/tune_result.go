@@ -120,7 +120,7 @@ func (s *tuneSearch) writeTable(b *prose) {
 			share = 1
 		}
 		regret := fmt.Sprintf("%s (%.1f %%)", units.DurationOf(ns), 100*share)
-		if p.Assumed() {
+		if p.IsAssumed() {
 			regret, note = "-", note+", assumed"
 		}
 		table.Add(mark, units.DurationOf(p.DriverNS), units.FormatLong(p.PeakReserved), units.Percent(p.HitRate(), p.Requests),
@@ -131,10 +131,10 @@ func (s *tuneSearch) writeTable(b *prose) {
 		if r.Front[i].Configuration.String() == r.Recommended.Configuration.String() {
 			mark = "*"
 		}
-		row(mark, &r.Front[i], s.noteOf(&r.Front[i]))
+		row(mark, &r.Front[i], s.noteText(&r.Front[i]))
 	}
 	for i := range r.Assumed {
-		row("", &r.Assumed[i], s.noteOf(&r.Assumed[i]))
+		row("", &r.Assumed[i], s.noteText(&r.Assumed[i]))
 	}
 	others := []*tune.Point{&r.None}
 	if r.Present != nil && r.Present.Configuration.String() != r.None.Configuration.String() {
@@ -142,7 +142,7 @@ func (s *tuneSearch) writeTable(b *prose) {
 	}
 	for _, p := range others {
 		if !slices.ContainsFunc(slices.Concat(r.Front, r.Assumed), func(q tune.Point) bool { return q.Configuration.String() == p.Configuration.String() }) {
-			row("", p, s.noteOf(p))
+			row("", p, s.noteText(p))
 		}
 	}
 	b.WriteString(table.String())
@@ -168,8 +168,8 @@ func (s *tuneSearch) isMeasured(p *tune.Point) bool {
 	return p.Configuration.Policy == "none" && s.bareNS > 0
 }
 
-// noteOf marks the present configuration and that without a pool.
-func (s *tuneSearch) noteOf(p *tune.Point) string {
+// noteText marks the present configuration and that without a pool.
+func (s *tuneSearch) noteText(p *tune.Point) string {
 	note := ""
 	switch {
 	case s.result.Present != nil && p.Configuration.String() == s.result.Present.Configuration.String():
@@ -237,7 +237,7 @@ func (s *tuneSearch) writeRecommended(b *prose) {
 		} else {
 			b.WriteString("  ")
 			b.writeParagraph("What is in use now, %s, takes %s in the driver. Replayed with %s: %s.", setting.ConfigurationText(&p.Configuration), s.timeOf(p),
-				setting.ConfigurationText(&best.Configuration), outcomeOf(p).Versus(*outcomeOf(best)))
+				setting.ConfigurationText(&best.Configuration), outcomeOf(p).VersusText(*outcomeOf(best)))
 		}
 	}
 	if path := s.options.Output.Path; path != "" && path != "-" {
@@ -263,7 +263,7 @@ func (s *tuneSearch) littleToGainText() string {
 		run += r.DurationNS()
 	}
 	gain := s.pointAsShown(now).DriverNS - s.result.Recommended.DriverNS
-	if now.Assumed() || s.result.Reason == tune.Vain || gain <= 0 || gain >= littleShare*float64(run) {
+	if now.IsAssumed() || s.result.Reason == tune.Vain || gain <= 0 || gain >= littleShare*float64(run) {
 		return ""
 	}
 	return fmt.Sprintf("That saves less than 1 %% of the %s that were recorded: too little to matter. "+

@@ -36,8 +36,8 @@ type AttachOptions struct {
 // Feed is the source of events; *tracer.Tracer is one.
 type Feed interface {
 	session.Feed
-	// Open returns the path by which we can open a file of a watched process.
-	Open(process uint32, path string) string
+	// OpenablePath returns the path by which we can open a file of a watched process.
+	OpenablePath(process uint32, path string) string
 }
 
 // StartFeed starts to watch programs.
@@ -146,8 +146,8 @@ func (a *attacher) Start() (ended <-chan struct{}, err error) {
 	}
 	names := a.subject.Setup.namingOptions(&a.notes)
 	a.session = session.Attach(session.AttachOptions{
-		Feed: feed, Model: a.model, Resolve: symbol.New(names).Frames, Names: names, Open: feed.Open, Tap: tap,
-		Published: new(console.Memory).Limit,
+		Feed: feed, Model: a.model, Resolve: symbol.New(names).Frames, Names: names, Open: feed.OpenablePath, Tap: tap,
+		Published: new(console.Memory).AdjustLimit,
 		Recorder:  a.outputs.Recorder, Recording: a.outputs.RecordingName(),
 	})
 	a.ctx, a.detach = a.contextUntilDetached()
@@ -218,8 +218,8 @@ func (a *attacher) selectedText() string {
 	return strings.Join(parts, " and ")
 }
 
-// Show implements Source. Leaving the dashboard detaches.
-func (a *attacher) Show() {
+// ShowDashboard implements Source. Leaving the dashboard detaches.
+func (a *attacher) ShowDashboard() {
 	err := a.screen.Show(a.ctx, ui.Options{
 		Source: a.model.Published, App: a.programState, Curve: a.simulations.Curve, Attached: true, ReadOnly: true,
 	})
@@ -229,8 +229,8 @@ func (a *attacher) Show() {
 	a.detach()
 }
 
-// Host implements Source.
-func (a *attacher) Host() (path string, host remote.Host, remove func()) {
+// HostForViewers implements Source.
+func (a *attacher) HostForViewers() (path string, host remote.Host, remove func()) {
 	path, remove, err := session.NewView()
 	if err != nil {
 		return "", host, nil // only other terminals miss it

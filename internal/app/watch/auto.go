@@ -108,7 +108,7 @@ func (c *controller) awaitTrial() {
 		c.begun = c.measured.Propose(c.trial)
 		return
 	}
-	wanted, v := c.measured.Wanted(), c.measured.Verdict()
+	wanted, v := c.measured.IsWanted(), c.measured.Verdict()
 	switch {
 	case v != nil && v.Proposal == c.trial:
 	case wanted:

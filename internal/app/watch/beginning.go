@@ -28,16 +28,16 @@ func NewBeginning() *Beginning {
 	return &Beginning{Enough: make(chan struct{}), batch: replay.NewBatch()}
 }
 
-// Take implements session.Tap.
-func (b *Beginning) Take(r *wire.Record) {
+// TakeRecord implements session.Tap.
+func (b *Beginning) TakeRecord(r *wire.Record) {
 	if b.batch != nil && replay.ConcernsPolicy(&r.Event) {
 		b.countRequest(r)
 	}
-	b.Experimenter.Take(r)
+	b.Experimenter.TakeRecord(r)
 }
 
 func (b *Beginning) countRequest(r *wire.Record) {
-	b.batch.Read(r)
+	b.batch.ReadRecord(r)
 	if r.Kind == wire.KindCreate && (r.AsCreate().Outcome() == wire.OutcomeHit || r.AsCreate().Outcome() == wire.OutcomeMiss) {
 		if b.Requests++; b.Requests == 1 {
 			b.from = r.Time

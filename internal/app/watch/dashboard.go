@@ -157,7 +157,7 @@ func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 	o.PostMortem, o.JobControl = postMortemLines, hasJobControl()
 	o.Judge = &analysis.Live{Still: o.Moment != nil, Attached: o.Attached, Replay: o.Replay}
 	o.Mouse, o.Guide = s.options.Mouse, s.options.Guide
-	o.Write, o.Export = writeNew, func(path string, s *stats.Snapshot) error { return exportSnapshot(path, s, o.Attached) }
+	o.Write, o.Export = writeNewFile, func(path string, s *stats.Snapshot) error { return exportSnapshot(path, s, o.Attached) }
 	o.Refresh, o.Charts, o.Own = s.options.Refresh, s.chartCharacters(), s.options.own
 	o.State, o.Keep = readLastState(), writeState
 	if o.State.Refresh > 0 && o.Refresh == UsualRefresh() { // no option names another

@@ -87,8 +87,8 @@ func (c *PolicyChoice) NewPool() (*allocator.Pool, []allocator.Setting, error) {
 	return policy, settings, err
 }
 
-// ParseOne reads one value of Set.
-func (c *PolicyChoice) ParseOne(text string) ([]allocator.Setting, error) {
+// ParseOneLimit reads one value of Set.
+func (c *PolicyChoice) ParseOneLimit(text string) ([]allocator.Setting, error) {
 	one := PolicyChoice{Policy: c.Policy, Set: []string{text}}
 	return one.parseSet()
 }

@@ -72,7 +72,7 @@ func TestExamplesAreTaken(t *testing.T) {
 		for i := range description.Limits {
 			l := &description.Limits[i]
 			shown := stats.LimitOf(l)
-			if value, ok := shown.Number(l.Text); !ok || value != l.Value || shown.TextOf(value) != l.Text {
+			if value, ok := shown.ParseValue(l.Text); !ok || value != l.Value || shown.FormatValue(value) != l.Text {
 				t.Errorf("%s: %s %s is %v, %v in the dashboard, want %v", policy, l.Name, l.Text, value, ok, l.Value)
 			}
 			for _, value := range []string{exampleValue(l), setting.ValueText(l)} {
@@ -113,11 +113,11 @@ func TestPolicyTextFits(t *testing.T) {
 
 func TestConfigurationOfARecording(t *testing.T) {
 	h := recording.Header{Policy: "buckets", Limits: recording.Limits{"max_per_bucket": "8", "min_block": "1", "no_such": "1"}}
-	if got := setting.OfRecording(&h); got == nil || got.String() != "buckets max_per_bucket=8" {
+	if got := setting.ConfigurationOfRecording(&h); got == nil || got.String() != "buckets max_per_bucket=8" {
 		t.Errorf("have %v, want buckets with the limit that differs", got)
 	}
 	for _, h := range []recording.Header{{}, {Policy: "slob"}, {Policy: "buckets", Limits: recording.Limits{"max_per_bucket": "many"}}} {
-		if got := setting.OfRecording(&h); got != nil {
+		if got := setting.ConfigurationOfRecording(&h); got != nil {
 			t.Errorf("%+v: %s, want nothing", h, got)
 		}
 	}

@@ -144,7 +144,7 @@ func (c *PolicyChoice) withLimits(flag, assignments string) (PolicyChoice, error
 	if err != nil {
 		return *c, err
 	}
-	changed, err := c.ParseOne(assignments)
+	changed, err := c.ParseOneLimit(assignments)
 	if err != nil {
 		return *c, fmt.Errorf("--%s: %w", flag, err)
 	}
@@ -191,8 +191,8 @@ func NewExperimenter(e *Experiment, model *stats.Model, next session.Tap) *Exper
 	return x
 }
 
-// Join gives the experimenter the session, when that has started.
-func (e *Experimenter) Join(s *session.Session) { e.session.Store(s) }
+// SetSession gives the experimenter the session, when that has started.
+func (e *Experimenter) SetSession(s *session.Session) { e.session.Store(s) }
 
 // withExperimenter puts an experimenter before a tap.
 func (r *runner) withExperimenter(next session.Tap) session.Tap {
@@ -214,7 +214,7 @@ func (r *runner) toggleExperiment() (string, error) {
 		return "", errors.New("--measure=off: nothing is measured in this run")
 	case m == nil:
 		return "", errors.New("the program was started without the library that pools: gpumemtop --policy none --measure ./app can measure")
-	case m.Wanted():
+	case m.IsWanted():
 		m.Stop()
 		return "the experiment ends; E begins another", nil
 	default:
@@ -223,12 +223,12 @@ func (r *runner) toggleExperiment() (string, error) {
 	}
 }
 
-// Take implements session.Tap.
-func (e *Experimenter) Take(record *wire.Record) {
+// TakeRecord implements session.Tap.
+func (e *Experimenter) TakeRecord(record *wire.Record) {
 	if e.next != nil {
-		e.next.Take(record)
+		e.next.TakeRecord(record)
 	}
-	e.Director.Take(record)
+	e.Director.TakeRecord(record)
 }
 
 // Flush implements session.Tap.
@@ -246,8 +246,8 @@ func (e *Experimenter) Close() {
 	}
 }
 
-// Decided returns what the experiment about a proposal has found; nil: it is not over.
-func (e *Experimenter) Decided(p *measure.Proposal) *measure.Result {
+// ResultOf returns what the experiment about a proposal has found; nil: it is not over.
+func (e *Experimenter) ResultOf(p *measure.Proposal) *measure.Result {
 	results := e.model.Published().Measured
 	for i := range results {
 		if r := &results[i]; r.Auto != "" && r.Alternative == strings.Replace(p.Alternative, " ", ",", 1) {
@@ -257,22 +257,22 @@ func (e *Experimenter) Decided(p *measure.Proposal) *measure.Result {
 	return nil
 }
 
-// Ready implements measure.Session.
-func (e *Experimenter) Ready() bool { return e.session.Load() != nil }
+// IsReady implements measure.Session.
+func (e *Experimenter) IsReady() bool { return e.session.Load() != nil }
 
-// Send implements measure.Session.
-func (e *Experimenter) Send(process uint32, text string) uint64 {
-	return e.session.Load().Send(process, text)
+// SendMessage implements measure.Session.
+func (e *Experimenter) SendMessage(process uint32, text string) uint64 {
+	return e.session.Load().SendMessage(process, text)
 }
 
-// Say implements measure.Session.
-func (e *Experimenter) Say(process uint32, time uint64, text string) {
-	e.session.Load().Say(process, time, wire.DiagMeasure, text)
+// RecordText implements measure.Session.
+func (e *Experimenter) RecordText(process uint32, time uint64, text string) {
+	e.session.Load().RecordDiag(process, time, wire.DiagMeasure, text)
 }
 
-// Room implements measure.Session: what is free on the device, where that can be read; else half of the device, as it is not known what
-// others use.
-func (e *Experimenter) Room(number uint32) (free, used uint64) {
+// RoomBytes implements measure.Session: what is free on the device, where that can be read; else half of the device, as it is not known
+// what others use.
+func (e *Experimenter) RoomBytes(number uint32) (free, used uint64) {
 	s := e.model.Published()
 	for i := range s.Processes {
 		p := &s.Processes[i]
@@ -280,7 +280,7 @@ func (e *Experimenter) Room(number uint32) (free, used uint64) {
 			continue
 		}
 		used = p.Totals.PeakReserved
-		if room, known := e.session.Load().Room(number); known {
+		if room, known := e.session.Load().RoomBytes(number); known {
 			if p.DeviceMemory > 0 { // which may be simulated
 				room = min(room, p.DeviceMemory-min(p.DeviceMemory, used))
 			}

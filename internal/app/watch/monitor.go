@@ -58,7 +58,7 @@ func NewMonitor(o MonitorOptions, subject *Subject, notes *console.Notes) (*Moni
 			notes.Add(err.Error())
 		case err != nil:
 			return nil, err
-		case m.server.HasMoved():
+		case m.server.HasOtherPort():
 			notes.Add("--listen " + o.Listen + " is in use")
 		}
 	}

@@ -31,8 +31,8 @@ type OnDemand struct {
 
 // RecordOnDemand lets the user start and stop recordings, where everything is not recorded anyway.
 func (o *Outputs) RecordOnDemand(model *stats.Model) {
-	if !o.AreRecording() {
-		d := &OnDemand{outputs: o, follower: extract.Follow(model.Heap())}
+	if !o.IsRecording() {
+		d := &OnDemand{outputs: o, follower: extract.NewFollower(model.Heap())}
 		o.Recorder, o.files = d, tee{{output: d}}
 	}
 }

@@ -30,7 +30,7 @@ func demand(t *testing.T, run []wire.Record) (*OnDemand, func(from, to int)) {
 		t.Fatal(err)
 	}
 	model := stats.New(stats.Options{})
-	o.Notes.Hold()
+	o.Notes.HoldMessages()
 	o.RecordOnDemand(model)
 	return o.Recorder.(*OnDemand), func(from, to int) {
 		for i := range run[from:to] {
@@ -47,10 +47,10 @@ func TestRecordingOnDemandIsAPart(t *testing.T) {
 	for seed := range uint64(20) {
 		run := randomrun.Make(seed, randomrun.Options{Steps: 400, Apart: true, Exits: randomrun.Never})
 		from, to := len(run)/3, 2*len(run)/3
-		for run[from].Kind.Late() || run[from-1].Kind.Late() {
+		for run[from].Kind.IsLate() || run[from-1].Kind.IsLate() {
 			from++
 		}
-		for run[to].Kind.Late() || run[to-1].Kind.Late() {
+		for run[to].Kind.IsLate() || run[to-1].Kind.IsLate() {
 			to++
 		}
 		d, take := demand(t, run)
@@ -76,11 +76,11 @@ func TestRecordingOnDemandIsAPart(t *testing.T) {
 			t.Fatal(err)
 		}
 		until := run[to-1].Time
-		want := records.All(t, extract.Range(&randomrun.Tape{Records: run}, extract.Options{Since: run[from-1].Time + 1, Until: until}))
+		want := records.All(t, extract.CutRange(&randomrun.Tape{Records: run}, extract.Options{Since: run[from-1].Time + 1, Until: until}))
 		got := records.All(t, reader)
 		for _, list := range [][]wire.Record{want, got} {
 			for i := range list {
-				if list[i].Kind == wire.KindCooled && list[i].Time <= run[from-1].Time+1 || list[i].Kind.Late() {
+				if list[i].Kind == wire.KindCooled && list[i].Time <= run[from-1].Time+1 || list[i].Kind.IsLate() {
 					list[i].Time = 0 // of the moment that the part begins, and of names that come late
 				}
 			}

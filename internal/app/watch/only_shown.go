@@ -26,8 +26,10 @@ func (s *onlyShown) Start() (ended <-chan struct{}, err error) {
 	return nil, nil //nolint:nilnil // a nil channel never closes
 }
 
-// Host implements Source: other terminals do not see it.
-func (s *onlyShown) Host() (path string, host remote.Host, remove func()) { return "", host, nil }
+// HostForViewers implements Source: other terminals do not see it.
+func (s *onlyShown) HostForViewers() (path string, host remote.Host, remove func()) {
+	return "", host, nil
+}
 
 func (s *onlyShown) showUntilSignal(o ui.Options) {
 	ctx, stop := console.UntilSignal(context.Background(), syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)

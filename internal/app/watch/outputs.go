@@ -164,15 +164,15 @@ func (o *Outputs) checkDistinct() error {
 	return nil
 }
 
-// AreRecording reports whether events are recorded.
-func (o *Outputs) AreRecording() bool { return o.recording != nil || o.trace != "" || o.perfetto != "" }
+// IsRecording reports whether events are recorded.
+func (o *Outputs) IsRecording() bool { return o.recording != nil || o.trace != "" || o.perfetto != "" }
 
 // RecordingName is the name of the recording, with %p where each process has a file; empty when there is none.
 func (o *Outputs) RecordingName() string { return o.recording.String() }
 
-// Create creates the files. The model follows the same events as Recorder, before it.
-func (o *Outputs) Create(model *stats.Model) error {
-	if !o.AreRecording() {
+// CreateFiles creates the files. The model follows the same events as Recorder, before it.
+func (o *Outputs) CreateFiles(model *stats.Model) error {
+	if !o.IsRecording() {
 		return nil
 	}
 	header := o.recordingHeader(model.Snapshot().Started) // so that a recording takes as long as its summary says
@@ -184,14 +184,14 @@ func (o *Outputs) Create(model *stats.Model) error {
 		if err != nil {
 			return err
 		}
-		writer.SetSummarizer(model.Interval)
+		writer.SetSummarizer(model.NextInterval)
 		o.files = append(o.files, &outputFile{output: writer, path: path, what: "recording"})
 	default:
 		o.processes = newPerProcess(o.recording, header, model, o.options.Force, o.Notes.Add)
 		o.files = append(o.files, &outputFile{output: o.processes})
 	}
 	if err := errors.Join(o.createTrace(o.trace, export.CreateLive, header), o.createTrace(o.perfetto, export.CreateLivePerfetto, header)); err != nil {
-		o.Discard()
+		o.DiscardFiles()
 		return err
 	}
 	o.Recorder = o.files
@@ -238,8 +238,8 @@ func (o *Outputs) recordingHeader(begins uint64) recording.Header {
 	}
 }
 
-// Discard removes the files of a program that did not start.
-func (o *Outputs) Discard() {
+// DiscardFiles removes the files of a program that did not start.
+func (o *Outputs) DiscardFiles() {
 	_ = o.closeFiles(recording.Footer{Status: -1})
 	for _, file := range o.files {
 		if file.path != "" {
@@ -248,10 +248,10 @@ func (o *Outputs) Discard() {
 	}
 }
 
-// Complete completes the files. Programs that were watched go on where cut is set. It returns messages about the files of
+// CompleteFiles completes the files. Programs that were watched go on where cut is set. It returns messages about the files of
 // processes, and about incomplete files.
-func (o *Outputs) Complete(last *stats.Snapshot, exit report.Exit, cut bool) []string {
-	return o.closeFiles(recording.Footer{Lost: last.Lost, EndedNS: last.Ended(), Asked: last.Asked, Status: exit.Status, Signal: exit.Signal, Cut: cut})
+func (o *Outputs) CompleteFiles(last *stats.Snapshot, exit report.Exit, cut bool) []string {
+	return o.closeFiles(recording.Footer{Lost: last.Lost, EndedNS: last.EndTime(), Asked: last.Asked, Status: exit.Status, Signal: exit.Signal, Cut: cut})
 }
 
 func (o *Outputs) closeFiles(footer recording.Footer) []string {
@@ -265,8 +265,8 @@ func (o *Outputs) closeFiles(footer recording.Footer) []string {
 	return append(o.processes.endMessages(), failures...)
 }
 
-// Summarize writes the final figures to stderr, and as JSON where that is wanted. about makes them from the last snapshot.
-func (o *Outputs) Summarize(last *stats.Snapshot, about func(*stats.Snapshot) report.Summary) {
+// WriteSummary writes the final figures to stderr, and as JSON where that is wanted. about makes them from the last snapshot.
+func (o *Outputs) WriteSummary(last *stats.Snapshot, about func(*stats.Snapshot) report.Summary) {
 	snapshot := *last
 	if !o.recording.IsSingle() {
 		snapshot.Recording.Path = "" // no file has that name
@@ -284,8 +284,8 @@ func (o *Outputs) Summarize(last *stats.Snapshot, about func(*stats.Snapshot) re
 	}
 }
 
-// Announce says where there was no pool, what the simulations found, where the trace is, and what Complete returned.
-func (o *Outputs) Announce(last *stats.Snapshot, messages []string) {
+// AnnounceResults says where there was no pool, what the simulations found, where the trace is, and what Complete returned.
+func (o *Outputs) AnnounceResults(last *stats.Snapshot, messages []string) {
 	if u := last.Unpooled; u.Times > 0 {
 		o.Notes.Add(fmt.Sprintf("no pool in %s: %s", units.Plural(u.Times, "process", "processes"), u.Why))
 	}
@@ -298,7 +298,7 @@ func (o *Outputs) Announce(last *stats.Snapshot, messages []string) {
 	for _, text := range last.Exceeded {
 		o.Notes.Add(text)
 	}
-	if text := ghostNote(last.Ghosts, last.Wall()); text != "" {
+	if text := ghostNote(last.Ghosts, last.WallNS()); text != "" {
 		o.Notes.Add(text)
 	}
 	for _, path := range []string{o.trace, o.perfetto} {

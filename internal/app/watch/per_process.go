@@ -81,7 +81,7 @@ func (s *perProcess) createFile(r *wire.Record) {
 	words := strings.Split(string(bytes.TrimSuffix(r.Payload, []byte{0})), "\x00")
 	h.Program, h.Arguments = words[0], words[1:]
 	h.Created, h.ClockNS = h.Created.Add(time.Duration(r.Time-h.ClockNS)), r.Time
-	path, err := s.freeName(int(r.AsProcess().PID()))
+	path, err := s.unusedName(int(r.AsProcess().PID()))
 	if err != nil {
 		s.noteFailure(err)
 		return
@@ -91,9 +91,9 @@ func (s *perProcess) createFile(r *wire.Record) {
 		s.noteFailure(err)
 		return
 	}
-	if _, known := s.model.ProcessInterval(r.Process); known {
+	if _, known := s.model.NextProcessInterval(r.Process); known {
 		w.SetSummarizer(func() recording.Summary {
-			interval, _ := s.model.ProcessInterval(r.Process)
+			interval, _ := s.model.NextProcessInterval(r.Process)
 			return interval
 		})
 	}
@@ -103,8 +103,8 @@ func (s *perProcess) createFile(r *wire.Record) {
 	}
 }
 
-// freeName returns an unused name for the file of a process id; with force, one that this run has not used.
-func (s *perProcess) freeName(pid int) (string, error) {
+// unusedName returns an unused name for the file of a process id; with force, one that this run has not used.
+func (s *perProcess) unusedName(pid int) (string, error) {
 	s.seen[pid]++
 	wanted := s.name.ForProcess(pid, s.seen[pid])
 	path := wanted

@@ -17,14 +17,14 @@ type periods struct {
 
 func newPeriods(next session.Tap) *periods {
 	p := &periods{next: next}
-	p.Send = func(process uint32, text string) { p.session.Load().Send(process, text) }
+	p.Send = func(process uint32, text string) { p.session.Load().SendMessage(process, text) }
 	return p
 }
 
-// Take implements session.Tap.
-func (p *periods) Take(r *wire.Record) {
+// TakeRecord implements session.Tap.
+func (p *periods) TakeRecord(r *wire.Record) {
 	if p.next != nil {
-		p.next.Take(r)
+		p.next.TakeRecord(r)
 	}
 	if p.session.Load() != nil {
 		p.Periods.Take(r)

@@ -61,7 +61,7 @@ func (r *runner) Check(w *Watch) error {
 		return err
 	}
 	if setup.Plan != nil {
-		if err := setup.Plan.CheckBuild(callsite.Base(r.path), symbol.BuildID(r.path)); err != nil {
+		if err := setup.Plan.CheckBuild(callsite.BaseName(r.path), symbol.BuildID(r.path)); err != nil {
 			return fmt.Errorf("--plan %s: %w", r.options.Setup.Plan, err)
 		}
 	}
@@ -81,7 +81,7 @@ func (r *runner) Start() (ended <-chan struct{}, err error) {
 	defer close(r.started)
 	setup := r.subject.Setup
 	about := r.subject.ModelOptions()
-	about.TransfersOnly = !r.outputs.AreRecording()
+	about.TransfersOnly = !r.outputs.IsRecording()
 	about.Limits, about.LimitsOf = LiveLimits(setup.Policy), stats.DefaultLimits
 	r.simulations.SendPlan = r.sendPlan
 	tap, err := r.createOutputs(about)
@@ -102,11 +102,11 @@ func (r *runner) Start() (ended <-chan struct{}, err error) {
 		r.outputs.RecordOnDemand(r.model)
 	}
 	if r.session, err = session.Start(r.sessionOptions(tap)); err != nil {
-		r.outputs.Discard()
+		r.outputs.DiscardFiles()
 		return nil, err
 	}
 	if r.measured != nil {
-		r.measured.Join(r.session)
+		r.measured.SetSession(r.session)
 	}
 	if periods != nil {
 		periods.session.Store(r.session)
@@ -119,10 +119,10 @@ func (r *runner) sessionOptions(tap session.Tap) session.Options {
 	names := r.subject.Setup.namingOptions(&r.notes)
 	o := session.Options{
 		Command: append([]string{r.path}, r.command[1:]...), Name: r.command[0],
-		Config: r.subject.Setup.WireConfig(r.outputs.AreRecording(), r.screen != nil),
+		Config: r.subject.Setup.WireConfig(r.outputs.IsRecording(), r.screen != nil),
 		Shim:   payload.OpenShim, Core: payload.OpenCore,
 		Model: r.model, Tap: tap, Resolve: symbol.New(names).Frames, Names: names,
-		Warn: r.notes.Add, Published: new(console.Memory).Limit,
+		Warn: r.notes.Add, Published: new(console.Memory).AdjustLimit,
 		Recorder: r.outputs.Recorder, Recording: r.outputs.RecordingName(),
 	}
 	if r.screen != nil {
@@ -147,7 +147,7 @@ const leastRequests = 33
 
 // noPlanText says why the program has got no plan; it counts only where its policy takes plans, and none was installed.
 func (r *runner) noPlanText(last *stats.Snapshot) string {
-	asked := last.Totals.Plans.Asked()
+	asked := last.Totals.Plans.PlannableRequests()
 	switch {
 	case r.planned.Load():
 		return "the program ended before the plan reached it"

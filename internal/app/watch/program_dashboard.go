@@ -15,8 +15,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/ui"
 )
 
-// Show implements Source. When the user leaves the dashboard, it lets the program's output through.
-func (r *runner) Show() {
+// ShowDashboard implements Source. When the user leaves the dashboard, it lets the program's output through.
+func (r *runner) ShowDashboard() {
 	ctx, cancel := r.contextUntilSignal()
 	defer cancel()
 	detached := false
@@ -47,7 +47,7 @@ func (r *runner) Show() {
 		r.notes.Add(err.Error())
 	}
 	if detached {
-		console.Say("%s (pid %d) goes on; Ctrl-C reaches it", callsite.Base(r.path), r.session.PID())
+		console.Say("%s (pid %d) goes on; Ctrl-C reaches it", callsite.BaseName(r.path), r.session.PID())
 	}
 	if err := r.session.EndCapture(!r.options.NoReplay); err != nil {
 		r.notes.Add(err.Error())
@@ -114,8 +114,8 @@ func (r *runner) adoptGhost(name string) (sequence uint64, err error) {
 	return r.session.SetPolicy(c.Policy, c.Settings)
 }
 
-// Host implements Source: the program can be tuned from other terminals like from here.
-func (r *runner) Host() (path string, host remote.Host, remove func()) {
+// HostForViewers implements Source: the program can be tuned from other terminals like from here.
+func (r *runner) HostForViewers() (path string, host remote.Host, remove func()) {
 	host = remote.Host{
 		About: remote.About{Program: r.command[0], Child: r.session.PID(), Fixed: r.options.ReadOnly, Captures: r.screen != nil},
 		State: func() remote.State {

@@ -61,7 +61,7 @@ func hasEnded(err error) bool {
 
 // nameText names a session.
 func (f *found) nameText() string {
-	text := fmt.Sprintf("%d %s", f.client.About.PID, callsite.Base(f.client.About.Program))
+	text := fmt.Sprintf("%d %s", f.client.About.PID, callsite.BaseName(f.client.About.Program))
 	if f.client.About.Child != 0 {
 		text += fmt.Sprintf(" (pid %d)", f.client.About.Child)
 	}
@@ -78,7 +78,7 @@ func (f *found) isNamed(name string) bool {
 	if pid, err := strconv.Atoi(name); err == nil {
 		return f.client.About.PID == pid || f.watchesPID(pid)
 	}
-	return callsite.Base(f.client.About.Program) == name
+	return callsite.BaseName(f.client.About.Program) == name
 }
 
 // chooseSession returns the session of a name, or the only one for "". silent are others, for the error.
@@ -138,8 +138,8 @@ func (s *otherSession) Check(w *Watch) (err error) {
 	return err
 }
 
-// Show implements Source.
-func (s *otherSession) Show() { s.showUntilSignal(viewerOptions(s.chosen.client, s.readOnly)) }
+// ShowDashboard implements Source.
+func (s *otherSession) ShowDashboard() { s.showUntilSignal(viewerOptions(s.chosen.client, s.readOnly)) }
 
 // Close implements Source.
 func (s *otherSession) Close() {
@@ -170,10 +170,10 @@ func viewerOptions(c *remote.Client, readOnly bool) ui.Options {
 	o.SetLimit = func(name, value string) (uint64, error) { return c.RequestChange("limit " + name + " " + value) }
 	o.SetPolicy = func(name string) (uint64, error) { return c.RequestChange("policy " + name) }
 	o.Record = func() (string, error) {
-		text, err := c.Record()
+		text, err := c.ToggleRecording()
 		return text + " (the session's folder)", err
 	}
-	o.Measure = c.Measure
+	o.Measure = c.ToggleExperiment
 	o.Adopt = func(name string) (uint64, error) { return c.RequestChange("adopt " + name) }
 	return o
 }

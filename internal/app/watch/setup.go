@@ -268,7 +268,7 @@ func recordedVariables(environment []string) map[string]string {
 	kept := map[string]string{}
 	for _, variable := range environment {
 		name, value, _ := strings.Cut(variable, "=")
-		if !mayRecord(name) || len(kept) == recordedMax || len(name) > recordedValueMax {
+		if !mayRecordVariable(name) || len(kept) == recordedMax || len(name) > recordedValueMax {
 			continue
 		}
 		value = strings.ToValidUTF8(value, "?")
@@ -282,7 +282,7 @@ func recordedVariables(environment []string) map[string]string {
 	return kept
 }
 
-func mayRecord(name string) bool {
+func mayRecordVariable(name string) bool {
 	if slices.Contains(recordedNames, name) {
 		return true
 	}

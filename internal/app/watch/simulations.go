@@ -102,17 +102,17 @@ func (s *Simulations) Start(model *stats.Model) (session.Tap, error) {
 	}
 	switch {
 	case len(listeners) == 0:
-		return s.withPlan(nil), nil
+		return s.withPlanTap(nil), nil
 	case s.Resting:
 		s.Tap = live.StartResting(listeners...)
 	default:
 		s.Tap = live.Start(listeners...)
 	}
-	return s.withPlan(s.Tap), nil
+	return s.withPlanTap(s.Tap), nil
 }
 
-// withPlan returns a tap that also gives processes the plan of the setup, where there is one.
-func (s *Simulations) withPlan(next session.Tap) session.Tap {
+// withPlanTap returns a tap that also gives processes the plan of the setup, where there is one.
+func (s *Simulations) withPlanTap(next session.Tap) session.Tap {
 	if s.setup.Plan == nil {
 		return next
 	}
@@ -126,13 +126,13 @@ type planTap struct {
 	send   func(process uint32, plan *learn.Layout)
 }
 
-// Take implements session.Tap.
-func (t *planTap) Take(r *wire.Record) {
+// TakeRecord implements session.Tap.
+func (t *planTap) TakeRecord(r *wire.Record) {
 	if plan := t.finder.Add(r); plan != nil {
 		go t.send(r.Process, plan) // the session may not have started yet, and would wait for us
 	}
 	if t.next != nil {
-		t.next.Take(r)
+		t.next.TakeRecord(r)
 	}
 }
 
@@ -153,7 +153,7 @@ func (t *planTap) Close() {
 // LeaveDashboard ends the curve, which only the dashboard shows.
 func (s *Simulations) LeaveDashboard() {
 	if s != nil {
-		s.curve.Leave()
+		s.curve.EndCurve()
 	}
 }
 
@@ -169,12 +169,12 @@ func ghostNote(g *stats.Ghosts, run uint64) string {
 	if g != nil && g.Stopped != "" {
 		return "no other policy was simulated to the end: " + g.Stopped
 	}
-	if !g.Worth(run) {
+	if !g.IsWorthMention(run) {
 		return ""
 	}
-	ns, part, _ := g.Saving()
+	ns, part, _ := g.LeaderSaving()
 	leader := g.Leader()
-	about := "of " + time.Duration(g.Present().DriverNS).Round(time.Microsecond).String()
+	about := "of " + time.Duration(g.PresentGhost().DriverNS).Round(time.Microsecond).String()
 	return fmt.Sprintf("%s would have taken %.3g %% less time in the driver (%v %s, simulated): %s",
 		leader.Name, 100*part, time.Duration(ns).Round(time.Microsecond), about, leader.Flags())
 }

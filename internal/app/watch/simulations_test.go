@@ -59,7 +59,7 @@ func TestWhichGhostsThereAre(t *testing.T) {
 			t.Errorf("%q: ghosts %v, tap %v", test.text, j.Ghosts, tap)
 		}
 		if j.Ghosts != nil {
-			if present := model.Snapshot().Ghosts.Present(); present == nil || present.Name != "futhark max_cached_bytes=1M" {
+			if present := model.Snapshot().Ghosts.PresentGhost(); present == nil || present.Name != "futhark max_cached_bytes=1M" {
 				t.Errorf("%q: present is %+v", test.text, present)
 			}
 			tap.Close()

@@ -59,8 +59,8 @@ func (v *viewed) Check(w *Watch) (err error) {
 	return err
 }
 
-// Show implements Source.
-func (v *viewed) Show() {
+// ShowDashboard implements Source.
+func (v *viewed) ShowDashboard() {
 	at := uint64(view.LastMoment)
 	if v.after != atEnd {
 		at = v.viewer.MomentAt(0).From + uint64(v.after)
@@ -147,7 +147,7 @@ func readSummaries(reader *recording.Reader) ([]recording.Block, error) {
 
 // newSlabMapper follows the policy of a recording, for a map of its slabs; nil where its limits are none of this version.
 func newSlabMapper(header recording.Header) *replay.SlabMapper {
-	c := setting.OfRecording(&header)
+	c := setting.ConfigurationOfRecording(&header)
 	if c == nil {
 		return nil
 	}
@@ -159,6 +159,6 @@ func modelOptions(header recording.Header) stats.Options {
 	return stats.Options{
 		Program: header.Program, Arguments: header.Arguments, Policy: header.Policy, App: header.App,
 		Limits: stats.PolicyLimits(header.Policy, header.Limits), LimitsOf: stats.DefaultLimits, Auto: header.Auto,
-		Started: header.ClockNS, DeviceMemory: header.DeviceMemory, Apart: header.Apart, NodeOf: header.NodeOf,
+		Started: header.ClockNS, DeviceMemory: header.DeviceMemory, Apart: header.HaveOwnDevices, NodeOf: header.NodeOf,
 	}
 }

@@ -32,10 +32,10 @@ type Source interface {
 	Check(w *Watch) error
 	// Start starts it. The channel closes when nothing is left to watch.
 	Start() (ended <-chan struct{}, err error)
-	// Host says at which path other terminals find the session, and what these can do there. An empty path is none.
-	Host() (path string, host remote.Host, remove func())
-	// Show shows the dashboard, and what the user can do in it, until the user leaves it.
-	Show()
+	// HostForViewers says at which path other terminals find the session, and what these can do there. An empty path is none.
+	HostForViewers() (path string, host remote.Host, remove func())
+	// ShowDashboard shows the dashboard, and what the user can do in it, until the user leaves it.
+	ShowDashboard()
 	// Wait waits until nothing is left to watch.
 	Wait() End
 	// Close releases what Check and Start opened, as far as they did.
@@ -91,7 +91,7 @@ func Run(o *Options, source Source) error {
 	failures := NewFailures(w.model, &w.notes)
 	w.showDashboard()
 	// Signals end the wait for a disk that does not answer.
-	defer console.AfterThat(ended, disk.StopWaiting)()
+	defer console.CallOnSignalAfter(ended, disk.StopWaiting)()
 	end := source.Wait()
 	stopServing()
 	return w.writeReport(&end, failures)
@@ -141,18 +141,18 @@ func (w *Watch) chooseSimulations() (err error) {
 // createOutputs makes the model, the files and the simulations when a source starts. The tap feeds the simulations.
 func (w *Watch) createOutputs(about stats.Options) (tap session.Tap, err error) {
 	w.model = stats.New(about)
-	if err := w.outputs.Create(w.model); err != nil {
+	if err := w.outputs.CreateFiles(w.model); err != nil {
 		return nil, err
 	}
 	if tap, err = w.simulations.Start(w.model); err != nil {
-		w.outputs.Discard()
+		w.outputs.DiscardFiles()
 	}
 	return tap, err
 }
 
 // serveOthers shows the session on other terminals until the function that it returns is called.
 func (w *Watch) serveOthers() (stop func()) {
-	path, host, remove := w.source.Host()
+	path, host, remove := w.source.HostForViewers()
 	if path == "" {
 		return func() {}
 	}
@@ -174,8 +174,8 @@ func (w *Watch) serveOthers() (stop func()) {
 func (w *Watch) showDashboard() {
 	switch {
 	case w.screen != nil:
-		w.notes.Hold()
-		w.source.Show()
+		w.notes.HoldMessages()
+		w.source.ShowDashboard()
 		w.simulations.LeaveDashboard()
 		w.notes.Release()
 	case w.subject.Greeting != "":
@@ -188,14 +188,14 @@ func (w *Watch) writeReport(end *End, failures *Failures) error {
 	if w.subject == nil {
 		return end.Err
 	}
-	messages := w.outputs.Complete(end.Last, end.Exit, end.Cut)
+	messages := w.outputs.CompleteFiles(end.Last, end.Exit, end.Cut)
 	failures.Finish(end.Last)
 	w.monitor.Finish(end.Last)
-	w.outputs.Summarize(end.Last, end.Summary)
+	w.outputs.WriteSummary(end.Last, end.Summary)
 	if end.Hint != "" {
 		w.notes.Add(end.Hint)
 	}
-	w.outputs.Announce(end.Last, messages)
+	w.outputs.AnnounceResults(end.Last, messages)
 	if end.Err == nil && w.outputs.Partial {
 		return console.NewExit(console.StatusFailed, nil)
 	}

@@ -11,20 +11,20 @@ import (
 )
 
 func main() {
-	if err := list(strings.Join(os.Args[1:], " ")); err != nil {
+	if err := listFolders(strings.Join(os.Args[1:], " ")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func list(what string) error {
+func listFolders(what string) error {
 	files, err := archtest.Load(".")
 	if err != nil {
 		return err
 	}
-	folders := archtest.Serial(files)
+	folders := archtest.RaceFreeFolders(files)
 	if what == "slow" {
-		tests, slow, err := archtest.Slow(files)
+		tests, slow, err := archtest.SlowTests(files)
 		if err != nil {
 			return err
 		}

@@ -60,8 +60,8 @@ func (p Platform) DeviceIDs() ([]Device, error) {
 // textMost is how long names may be, with the 0 at their end.
 const textMost = 1024
 
-// text is what a driver wrote into a buffer, up to the 0 that ends it.
-func text(buffer []byte, status C.cl_int) string {
+// driverText is what a driver wrote into a buffer, up to the 0 that ends it.
+func driverText(buffer []byte, status C.cl_int) string {
 	if status != C.CL_SUCCESS {
 		return ""
 	}
@@ -72,24 +72,24 @@ func text(buffer []byte, status C.cl_int) string {
 // Name is CL_PLATFORM_NAME, "" where the driver does not tell.
 func (p Platform) Name() string {
 	var buffer [textMost]byte
-	return text(buffer[:], C.driver_platform_info(p.id, C.CL_PLATFORM_NAME, textMost-1, unsafe.Pointer(&buffer[0]), nil))
+	return driverText(buffer[:], C.driver_platform_info(p.id, C.CL_PLATFORM_NAME, textMost-1, unsafe.Pointer(&buffer[0]), nil))
 }
 
-func (d Device) text(what C.cl_device_info) string {
+func (d Device) infoText(what C.cl_device_info) string {
 	var buffer [textMost]byte
-	return text(buffer[:], C.driver_device_info(d.id, what, textMost-1, unsafe.Pointer(&buffer[0]), nil))
+	return driverText(buffer[:], C.driver_device_info(d.id, what, textMost-1, unsafe.Pointer(&buffer[0]), nil))
 }
 
 // Name is CL_DEVICE_NAME, "" where the driver does not tell.
-func (d Device) Name() string { return d.text(C.CL_DEVICE_NAME) }
+func (d Device) Name() string { return d.infoText(C.CL_DEVICE_NAME) }
 
 // DriverVersion is CL_DRIVER_VERSION, "" where the driver does not tell.
-func (d Device) DriverVersion() string { return d.text(C.CL_DRIVER_VERSION) }
+func (d Device) DriverVersion() string { return d.infoText(C.CL_DRIVER_VERSION) }
 
 // Version is CL_DEVICE_VERSION, "" where the driver does not tell.
-func (d Device) Version() string { return d.text(C.CL_DEVICE_VERSION) }
+func (d Device) Version() string { return d.infoText(C.CL_DEVICE_VERSION) }
 
-func (d Device) uint(what C.cl_device_info) uint32 {
+func (d Device) infoUint(what C.cl_device_info) uint32 {
 	var value C.cl_uint
 	if C.driver_device_info(d.id, what, C.sizeof_cl_uint, unsafe.Pointer(&value), nil) != C.CL_SUCCESS {
 		return 0
@@ -97,7 +97,7 @@ func (d Device) uint(what C.cl_device_info) uint32 {
 	return uint32(value)
 }
 
-func (d Device) ulong(what C.cl_device_info) uint64 {
+func (d Device) infoUlong(what C.cl_device_info) uint64 {
 	var value C.cl_ulong
 	if C.driver_device_info(d.id, what, C.sizeof_cl_ulong, unsafe.Pointer(&value), nil) != C.CL_SUCCESS {
 		return 0
@@ -107,33 +107,37 @@ func (d Device) ulong(what C.cl_device_info) uint64 {
 
 // MemBaseAddrAlign is CL_DEVICE_MEM_BASE_ADDR_ALIGN in bytes (OpenCL counts it in bits); 0 where the driver does not
 // tell, as with the others.
-func (d Device) MemBaseAddrAlign() uint32 { return d.uint(C.CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8 }
+func (d Device) MemBaseAddrAlign() uint32 { return d.infoUint(C.CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8 }
 
 // GlobalMemCachelineSize is CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE, bytes.
-func (d Device) GlobalMemCachelineSize() uint32 { return d.uint(C.CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE) }
+func (d Device) GlobalMemCachelineSize() uint32 {
+	return d.infoUint(C.CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE)
+}
 
 // MaxComputeUnits is CL_DEVICE_MAX_COMPUTE_UNITS.
-func (d Device) MaxComputeUnits() uint32 { return d.uint(C.CL_DEVICE_MAX_COMPUTE_UNITS) }
+func (d Device) MaxComputeUnits() uint32 { return d.infoUint(C.CL_DEVICE_MAX_COMPUTE_UNITS) }
 
 // HostUnifiedMemory is CL_DEVICE_HOST_UNIFIED_MEMORY: device and host share their memory.
-func (d Device) HostUnifiedMemory() bool { return d.uint(C.CL_DEVICE_HOST_UNIFIED_MEMORY) != 0 }
+func (d Device) HostUnifiedMemory() bool { return d.infoUint(C.CL_DEVICE_HOST_UNIFIED_MEMORY) != 0 }
 
 // MaxMemAllocSize is CL_DEVICE_MAX_MEM_ALLOC_SIZE, bytes.
-func (d Device) MaxMemAllocSize() uint64 { return d.ulong(C.CL_DEVICE_MAX_MEM_ALLOC_SIZE) }
+func (d Device) MaxMemAllocSize() uint64 { return d.infoUlong(C.CL_DEVICE_MAX_MEM_ALLOC_SIZE) }
 
 // GlobalMemSize is CL_DEVICE_GLOBAL_MEM_SIZE, bytes.
-func (d Device) GlobalMemSize() uint64 { return d.ulong(C.CL_DEVICE_GLOBAL_MEM_SIZE) }
+func (d Device) GlobalMemSize() uint64 { return d.infoUlong(C.CL_DEVICE_GLOBAL_MEM_SIZE) }
 
 // LocalMemSize is CL_DEVICE_LOCAL_MEM_SIZE, bytes.
-func (d Device) LocalMemSize() uint64 { return d.ulong(C.CL_DEVICE_LOCAL_MEM_SIZE) }
+func (d Device) LocalMemSize() uint64 { return d.infoUlong(C.CL_DEVICE_LOCAL_MEM_SIZE) }
 
 // MaxConstantBufferSize is CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, bytes.
-func (d Device) MaxConstantBufferSize() uint64 { return d.ulong(C.CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE) }
+func (d Device) MaxConstantBufferSize() uint64 {
+	return d.infoUlong(C.CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE)
+}
 
 // ImageSupport is CL_DEVICE_IMAGE_SUPPORT.
-func (d Device) ImageSupport() bool { return d.uint(C.CL_DEVICE_IMAGE_SUPPORT) != 0 }
+func (d Device) ImageSupport() bool { return d.infoUint(C.CL_DEVICE_IMAGE_SUPPORT) != 0 }
 
-func (d Device) size(what C.cl_device_info) uint64 {
+func (d Device) infoSize(what C.cl_device_info) uint64 {
 	var value C.size_t
 	if C.driver_device_info(d.id, what, C.sizeof_size_t, unsafe.Pointer(&value), nil) != C.CL_SUCCESS {
 		return 0
@@ -142,7 +146,7 @@ func (d Device) size(what C.cl_device_info) uint64 {
 }
 
 // Image2DMaxWidth is CL_DEVICE_IMAGE2D_MAX_WIDTH, pixels.
-func (d Device) Image2DMaxWidth() uint64 { return d.size(C.CL_DEVICE_IMAGE2D_MAX_WIDTH) }
+func (d Device) Image2DMaxWidth() uint64 { return d.infoSize(C.CL_DEVICE_IMAGE2D_MAX_WIDTH) }
 
 // Image2DMaxHeight is CL_DEVICE_IMAGE2D_MAX_HEIGHT, pixels.
-func (d Device) Image2DMaxHeight() uint64 { return d.size(C.CL_DEVICE_IMAGE2D_MAX_HEIGHT) }
+func (d Device) Image2DMaxHeight() uint64 { return d.infoSize(C.CL_DEVICE_IMAGE2D_MAX_HEIGHT) }

@@ -18,17 +18,17 @@ type bench struct {
 	gone   []*common.Range
 }
 
-func (b *bench) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
+func (b *bench) ObjectAllocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	b.layout.PlaceObject(p, o, o.SubAllocation)
 }
 
-func (b *bench) Pooled(p *heap.Process, k *heap.Block) {
+func (b *bench) BlockPooled(p *heap.Process, k *heap.Block) {
 	if k.State == heap.Slab {
 		b.layout.PlaceSlab(p, k)
 	}
 }
 
-func (b *bench) Gone(p *heap.Process, k *heap.Block) {
+func (b *bench) BlockGone(p *heap.Process, k *heap.Block) {
 	if r := b.layout.FreeRange(b.layout.RangeOfBlock(p, k.ID)); r != nil {
 		b.gone = append(b.gone, r)
 	}

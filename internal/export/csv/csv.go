@@ -44,7 +44,7 @@ func Write(w io.Writer, table string, src recording.Source, o tables.Options) er
 		return err
 	}
 	out.noteOrigins(run)
-	if err := run.Walk(src, nil, sink); err != nil {
+	if err := run.MakeRows(src, nil, sink); err != nil {
 		return err
 	}
 	out.lines.Flush()

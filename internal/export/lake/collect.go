@@ -35,7 +35,7 @@ func Collect(src recording.Source, header recording.Header) ([]*Rows, error) {
 		c.facts[f.Number] = f
 		c.events[f.Recording] += f.Records
 	}
-	err = run.Walk(&watched{src, c.model}, nil, tables.Sink{
+	err = run.MakeRows(&watched{src, c.model}, nil, tables.Sink{
 		Buffer: c.addBuffer, Sample: c.addSample, Transfer: c.addTransfer, Process: c.addProcess,
 	})
 	if err != nil {
@@ -59,8 +59,8 @@ func (w *watched) Next(r *wire.Record) error {
 	return err
 }
 
-// Cut reports whether the run goes on after the source's end.
-func (w *watched) Cut() bool { return recording.GoesOn(w.Source) }
+// IsCut reports whether the run goes on after the source's end.
+func (w *watched) IsCut() bool { return recording.RunGoesOn(w.Source) }
 
 type collector struct {
 	header recording.Header
@@ -211,14 +211,14 @@ func (c *collector) finish(names *callsite.Names) []*Rows {
 		if p == nil {
 			continue
 		}
-		if m.Aborted() { // objects that are alive when a signal ends the process are no leaks
+		if m.WasAborted() { // objects that are alive when a signal ends the process are no leaks
 			p.leaked = 0
 			for _, site := range p.sites {
 				site.Leaks, site.Leaked = 0, 0
 			}
 		}
-		p.setFigures(figures.Process(m, s.Time), s)
-		p.Run.Build = cmp.Or(p.Run.Build, names.Process(m.Number).BuildOf(path.Base(p.Run.Program)))
+		p.setFigures(figures.SubjectOfProcess(m, s.Time), s)
+		p.Run.Build = cmp.Or(p.Run.Build, names.Process(m.Number).BuildIDOfBase(path.Base(p.Run.Program)))
 		tags := m.Tags
 		if len(s.Processes) == 1 {
 			tags = s.Tags
@@ -252,7 +252,7 @@ func (p *process) setFigures(of *figures.Subject, run *stats.Snapshot) {
 	of.Evidence = &analysis.Evidence{Run: run, State: analysis.Over, Leaks: []analysis.Leak{{Bytes: p.leaked}}}
 	p.Run.Figures = make([]int64, len(RunFigures))
 	for i, f := range RunFigures {
-		p.Run.Figures[i] = int64(f.Of(of).Exact)
+		p.Run.Figures[i] = int64(f.ValueOf(of).Exact)
 	}
 }
 

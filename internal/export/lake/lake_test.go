@@ -62,7 +62,7 @@ func TestRowsAgreeWithTheModel(t *testing.T) {
 				t.Errorf("seed %d, process %d: %v, want %v", seed, i, have, want)
 			}
 			left := run.Figure(figures.InUse)
-			if p.Aborted() {
+			if p.WasAborted() {
 				left = 0
 			}
 			if run.Figure(figures.Leaked) != sum.Leaked || sum.Leaked != left || len(r.Samples) > samplesMax+1 {

@@ -81,8 +81,8 @@ func (f *File) Ending() string {
 	return Whole
 }
 
-// From notes in rows which file they come from.
-func (f *File) From(rows []*Rows) {
+// MarkRows notes in rows which file they come from.
+func (f *File) MarkRows(rows []*Rows) {
 	for _, r := range rows {
 		r.Run.Path, r.Run.Ending = f.Path, f.Ending()
 		if f.Events > 0 {
@@ -98,7 +98,7 @@ func (f *File) From(rows []*Rows) {
 }
 
 // RunFigures are the figures that runs have as columns, with the names that figures.Figure.Lake gives.
-var RunFigures = slices.DeleteFunc(slices.Clone(figures.All()), func(f *figures.Figure) bool { return f.Lake == "" })
+var RunFigures = slices.DeleteFunc(slices.Clone(figures.AllFigures()), func(f *figures.Figure) bool { return f.Lake == "" })
 
 // Figure returns one of RunFigures.
 func (r *Run) Figure(f *figures.Figure) int64 { return r.Figures[slices.Index(RunFigures, f)] }

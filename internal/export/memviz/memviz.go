@@ -106,7 +106,7 @@ type list struct {
 }
 
 func (x *writer) listOf(process uint32, scope uint16) int {
-	key := listKey{process, x.names.Process(process).Device(scope)}
+	key := listKey{process, x.names.Process(process).DeviceIndex(scope)}
 	i, ok := x.lists[key]
 	if !ok {
 		i = len(x.traces)
@@ -151,8 +151,8 @@ func (x *writer) addFailure(process uint32, e wire.CreateView) {
 	x.addEvent(at, event{action: oom, size: e.Requested(), tag: e.Tag(), addr: free})
 }
 
-// Allocated implements heap.Observer.
-func (x *writer) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
+// ObjectAllocated implements heap.Observer.
+func (x *writer) ObjectAllocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	if !o.Owns {
 		return
 	}
@@ -174,8 +174,8 @@ func (x *writer) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	}
 }
 
-// Freed implements heap.Observer.
-func (x *writer) Freed(p *heap.Process, o *heap.Object, _ heap.How) {
+// MemoryFreed implements heap.Observer.
+func (x *writer) MemoryFreed(p *heap.Process, o *heap.Object, _ heap.How) {
 	r := x.layout.RangeOfObject(p, o)
 	if !o.Owns || r == nil {
 		return
@@ -190,8 +190,8 @@ func (x *writer) Freed(p *heap.Process, o *heap.Object, _ heap.How) {
 	}
 }
 
-// Pooled implements heap.Observer.
-func (x *writer) Pooled(p *heap.Process, b *heap.Block) {
+// BlockPooled implements heap.Observer.
+func (x *writer) BlockPooled(p *heap.Process, b *heap.Block) {
 	switch b.State {
 	case heap.Slab:
 		r := x.layout.PlaceSlab(p, b)
@@ -203,13 +203,13 @@ func (x *writer) Pooled(p *heap.Process, b *heap.Block) {
 	}
 }
 
-// Cooled implements heap.Observer.
-func (x *writer) Cooled(p *heap.Process, b *heap.Block) {
+// BlockCooled implements heap.Observer.
+func (x *writer) BlockCooled(p *heap.Process, b *heap.Block) {
 	x.completeFree(x.layout.RangeOfBlock(p, b.ID))
 }
 
-// Gone implements heap.Observer.
-func (x *writer) Gone(p *heap.Process, b *heap.Block) {
+// BlockGone implements heap.Observer.
+func (x *writer) BlockGone(p *heap.Process, b *heap.Block) {
 	if r := x.layout.RangeOfBlock(p, b.ID); r != nil {
 		x.completeFree(r)
 		x.endRange(r)

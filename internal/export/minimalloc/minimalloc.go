@@ -48,7 +48,7 @@ func Write(w io.Writer, src recording.Source, o Options) error {
 	x.quiet, x.rest = false, true
 	x.reserveFirstRank()
 	for _, p := range x.heap.Processes() {
-		x.heap.End(p, heap.Leaked)
+		x.heap.EndObjects(p, heap.Leaked)
 	}
 	if err := x.w.Flush(); err != nil {
 		return fmt.Errorf("write an instance for MiniMalloc: %w", err)
@@ -87,8 +87,8 @@ func (x *writer) reserveFirstRank() {
 	}
 }
 
-// Allocated implements heap.Observer.
-func (x *writer) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
+// ObjectAllocated implements heap.Observer.
+func (x *writer) ObjectAllocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	if !o.Owns || o.Granted == 0 || !x.choice.Includes(p.Number, o.Tag) {
 		return
 	}
@@ -103,8 +103,8 @@ func (x *writer) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	}
 }
 
-// Freed implements heap.Observer.
-func (x *writer) Freed(p *heap.Process, o *heap.Object, _ heap.How) {
+// MemoryFreed implements heap.Observer.
+func (x *writer) MemoryFreed(p *heap.Process, o *heap.Object, _ heap.How) {
 	k := key{p.Number, o.ID}
 	lower, ok := x.lower[k]
 	if !ok {

@@ -151,7 +151,7 @@ func (l *Lake) Add(rows []*lake.Rows) error {
 			wanted[id] = l.Wants(id, r.Run.Events, r.Run.Ending)
 			switch _, there := l.known[id]; {
 			case !wanted[id]:
-				l.Skip(id, r.Run.Path)
+				l.CountSkipped(id, r.Run.Path)
 			case there:
 				l.added.Replaced++
 			default:
@@ -176,8 +176,8 @@ func (l *Lake) Add(rows []*lake.Rows) error {
 	return nil
 }
 
-// Skip counts a recording, in a file, that is not wanted.
-func (l *Lake) Skip(recording, file string) {
+// CountSkipped counts a recording, in a file, that is not wanted.
+func (l *Lake) CountSkipped(recording, file string) {
 	l.added.Known++
 	if other := l.known[recording].Path; other != file {
 		a, err := os.Stat(file)

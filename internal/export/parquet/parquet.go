@@ -41,10 +41,10 @@ func Write(dir string, force bool, src recording.Source, o tables.Options) error
 	if err != nil {
 		return err
 	}
-	return errors.Join(write(f, force, src, o), f.close())
+	return errors.Join(writeTables(f, force, src, o), f.close())
 }
 
-func write(f *folder, force bool, src recording.Source, o tables.Options) error {
+func writeTables(f *folder, force bool, src recording.Source, o tables.Options) error {
 	run, err := tables.SurveySource(src, o)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ type writers struct {
 func (w *writers) write(run *tables.Run, src recording.Source, group []*tables.Facts, all bool) error {
 	defer w.abandon()
 	for _, p := range group {
-		if err := w.open(p); err != nil {
+		if err := w.openFiles(p); err != nil {
 			return err
 		}
 	}
@@ -114,7 +114,7 @@ func (w *writers) write(run *tables.Run, src recording.Source, group []*tables.F
 	if all {
 		wanted = nil
 	}
-	err := run.Walk(src, wanted, tables.Sink{
+	err := run.MakeRows(src, wanted, tables.Sink{
 		Event: w.events.add, Buffer: w.buffers.add, Stay: w.blocks.add, Sample: w.samples.add,
 		Process: w.processes.add, Tag: w.tags.add, Transfer: w.transfers.add, Held: w.objects.add,
 	})
@@ -127,7 +127,7 @@ func (w *writers) write(run *tables.Run, src recording.Source, group []*tables.F
 	return nil
 }
 
-func (w *writers) open(p *tables.Facts) error {
+func (w *writers) openFiles(p *tables.Facts) error {
 	return errors.Join(w.events.start(w.folder, Events, p), w.buffers.start(w.folder, Buffers, p),
 		w.blocks.start(w.folder, Blocks, p), w.samples.start(w.folder, Samples, p),
 		w.processes.start(w.folder, Processes, p), w.tags.start(w.folder, Tags, p),

@@ -89,7 +89,7 @@ func collect(t *testing.T, records []wire.Record, o tables.Options) (c struct {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = run.Walk(src, nil, tables.Sink{
+	err = run.MakeRows(src, nil, tables.Sink{
 		Event: func(_ uint32, r *tables.Event) error { c.events = append(c.events, *r); return nil },
 		Buffer: func(_ uint32, r *tables.Buffer) error {
 			row := *r
@@ -157,7 +157,7 @@ func TestRecordingsShareAFolder(t *testing.T) {
 	if err := Write(dir, false, tape, options("a")); err == nil || !strings.Contains(err.Error(), "already: use -f to replace it") {
 		t.Errorf("the same recording twice: %v", err)
 	}
-	part := extract.Range(tape, extract.Options{Process: func(n uint32) bool { return n == 2 }})
+	part := extract.CutRange(tape, extract.Options{Process: func(n uint32) bool { return n == 2 }})
 	if err := Write(dir, true, part, options("a")); err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +304,7 @@ func TestPartOfARun(t *testing.T) {
 	since, until := records[800].Time, records[1600].Time
 	o := options("a")
 	o.Since = since
-	if err := Write(dir, false, extract.Range(&randomrun.Tape{Records: records}, extract.Options{Since: since, Until: until}), o); err != nil {
+	if err := Write(dir, false, extract.CutRange(&randomrun.Tape{Records: records}, extract.Options{Since: since, Until: until}), o); err != nil {
 		t.Fatal(err)
 	}
 	before, then := exportrun.Model(records[:800]).Totals, exportrun.Model(records[:1601]).Totals

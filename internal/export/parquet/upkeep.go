@@ -61,8 +61,8 @@ func Compact(dir string, oldest time.Time, now func() time.Time) (kept Kept, err
 	return kept, l.removeRewritten(&c)
 }
 
-// Rows returns the rows of a lake's table that count, with the columns in the tags of T. run returns the run of a row.
-func Rows[T any](dir, table string, run func(*T) string) (list []T, err error) {
+// ReadRows returns the rows of a lake's table that count, with the columns in the tags of T. run returns the run of a row.
+func ReadRows[T any](dir, table string, run func(*T) string) (list []T, err error) {
 	l, c, err := openContents(dir)
 	if err != nil {
 		return nil, err
@@ -100,8 +100,8 @@ func openContents(dir string) (l *Lake, c contents, err error) {
 	return l, c, nil
 }
 
-// Files returns the files of a lake, for engines that read all rows. It is an error if some rows do not count.
-func Files(dir string) ([]string, error) {
+// ListFiles returns the files of a lake, for engines that read all rows. It is an error if some rows do not count.
+func ListFiles(dir string) ([]string, error) {
 	l, c, err := openContents(dir)
 	if err != nil {
 		return nil, err

@@ -130,7 +130,7 @@ func sameRows(t *testing.T, what string, want, have []string) {
 func TestCompactAndExpire(t *testing.T) {
 	dir := someLake(t)
 	want := asked(t, dir)
-	if _, err := Files(dir); err == nil || !strings.Contains(err.Error(), "compact first") {
+	if _, err := ListFiles(dir); err == nil || !strings.Contains(err.Error(), "compact first") {
 		t.Errorf("files of a lake with replaced rows: %v", err)
 	}
 	kept, err := Compact(dir, time.Time{}, time.Now)
@@ -138,7 +138,7 @@ func TestCompactAndExpire(t *testing.T) {
 		t.Fatalf("%+v, %v", kept, err)
 	}
 	sameRows(t, "compacted", want, asked(t, dir))
-	if list, err := Files(dir); err != nil || len(list) != 6 {
+	if list, err := ListFiles(dir); err != nil || len(list) != 6 {
 		t.Errorf("%v, %v", list, err)
 	}
 	before, _ := os.ReadDir(dir)

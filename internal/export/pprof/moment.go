@@ -27,8 +27,8 @@ func ParseMoment(text string) (Moment, error) {
 	return Moment{timed: true, after: after}, nil
 }
 
-// After returns how long after the start the moment is; false for the peak and the end.
-func (m Moment) After() (time.Duration, bool) { return m.after, m.timed }
+// AfterStart returns how long after the start the moment is; false for the peak and the end.
+func (m Moment) AfterStart() (time.Duration, bool) { return m.after, m.timed }
 
 // String describes the moment, for the profile's comment.
 func (m Moment) String() string {

@@ -139,7 +139,7 @@ func (c *collector) valuesOf(p *heap.Process, tag uint32, scope uint16, size uin
 		return nil
 	}
 	return c.valuesOfKey(sampleKey{
-		process: p.Number, tag: tag, device: c.names.Process(p.Number).Device(scope), bytes: sizeBucket(size),
+		process: p.Number, tag: tag, device: c.names.Process(p.Number).DeviceIndex(scope), bytes: sizeBucket(size),
 	})
 }
 
@@ -160,8 +160,8 @@ func ownBytes(o *heap.Object) uint64 {
 	return o.Granted
 }
 
-// Allocated implements heap.Observer.
-func (c *collector) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
+// ObjectAllocated implements heap.Observer.
+func (c *collector) ObjectAllocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	if o.CarriedOver {
 		return
 	}

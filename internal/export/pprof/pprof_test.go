@@ -122,7 +122,7 @@ func TestRandomMoment(t *testing.T) {
 			rt.Errorf("after %d ns %v, want %d in use, %d cached", after, got, want.InUse, want.Cached)
 		}
 		since := exportrun.Origin + rapid.Uint64Range(0, after).Draw(rt, "since")
-		part := extract.Range(exportrun.Tape(records), extract.Options{Since: since})
+		part := extract.CutRange(exportrun.Tape(records), extract.Options{Since: since})
 		objects, space := created(part)
 		got = sums(write(rt, part, pprof.Options{At: at(t, "end")}))
 		if got[0] != objects || got[1] != space {
@@ -256,7 +256,7 @@ func TestParseMoment(t *testing.T) {
 			t.Errorf("%q: %v, %v", bad, m, err)
 		}
 	}
-	if after, timed := at(t, "2.5s").After(); after != 2500*time.Millisecond || !timed {
+	if after, timed := at(t, "2.5s").AfterStart(); after != 2500*time.Millisecond || !timed {
 		t.Errorf("2.5s is %v, %v", after, timed)
 	}
 }
@@ -372,7 +372,7 @@ func FuzzMoment(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		m, err := pprof.ParseMoment(text)
-		if after, timed := m.After(); err == nil && (after < 0 || timed == (text == "peak" || text == "end")) {
+		if after, timed := m.AfterStart(); err == nil && (after < 0 || timed == (text == "peak" || text == "end")) {
 			t.Errorf("%q: %v, %v", text, after, timed)
 		}
 	})

@@ -97,8 +97,8 @@ func (x *writer) writeEarlierObjects() {
 	x.thread = thread
 }
 
-// Allocated implements heap.Observer.
-func (x *writer) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
+// ObjectAllocated implements heap.Observer.
+func (x *writer) ObjectAllocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	if !o.Owns {
 		return
 	}
@@ -121,8 +121,8 @@ func (x *writer) writeAllocation(p *heap.Process, o *heap.Object) {
 	}
 }
 
-// Freed implements heap.Observer.
-func (x *writer) Freed(p *heap.Process, o *heap.Object, _ heap.How) {
+// MemoryFreed implements heap.Observer.
+func (x *writer) MemoryFreed(p *heap.Process, o *heap.Object, _ heap.How) {
 	r := x.layout.RangeOfObject(p, o)
 	if !o.Owns || r == nil {
 		return
@@ -135,15 +135,15 @@ func (x *writer) Freed(p *heap.Process, o *heap.Object, _ heap.How) {
 	}
 }
 
-// Pooled implements heap.Observer.
-func (x *writer) Pooled(p *heap.Process, b *heap.Block) {
+// BlockPooled implements heap.Observer.
+func (x *writer) BlockPooled(p *heap.Process, b *heap.Block) {
 	if b.State == heap.Slab {
 		x.layout.PlaceSlab(p, b)
 	}
 }
 
-// Gone implements heap.Observer.
-func (x *writer) Gone(p *heap.Process, b *heap.Block) {
+// BlockGone implements heap.Observer.
+func (x *writer) BlockGone(p *heap.Process, b *heap.Block) {
 	if r := x.layout.RangeOfBlock(p, b.ID); r != nil {
 		x.layout.FreeRange(r)
 	}

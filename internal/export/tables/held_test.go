@@ -17,7 +17,7 @@ func TestHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rows []tables.Held
-	err = run.Walk(src, nil, tables.Sink{Held: func(_ uint32, r *tables.Held) error { rows = append(rows, *r); return nil }})
+	err = run.MakeRows(src, nil, tables.Sink{Held: func(_ uint32, r *tables.Held) error { rows = append(rows, *r); return nil }})
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("%+v, %v", rows, err)
 	}

@@ -5,8 +5,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Freed implements heap.Observer: it makes the row of a buffer.
-func (w *walk) Freed(l *heap.Process, o *heap.Object, how heap.How) {
+// MemoryFreed implements heap.Observer: it makes the row of a buffer.
+func (w *walk) MemoryFreed(l *heap.Process, o *heap.Object, how heap.How) {
 	p := w.process(l.Number)
 	if w.isCarriedRelease(o) {
 		return
@@ -64,8 +64,8 @@ func (w *walk) setRelease(row *Buffer, o *heap.Object) {
 	}
 }
 
-// Unpooled implements heap.Observer: it makes the row of a stay.
-func (w *walk) Unpooled(l *heap.Process, b *heap.Block, how heap.How) {
+// BlockUnpooled implements heap.Observer: it makes the row of a stay.
+func (w *walk) BlockUnpooled(l *heap.Process, b *heap.Block, how heap.How) {
 	if w.sink.Stay == nil || w.err != nil {
 		return
 	}

@@ -16,7 +16,7 @@ type near struct {
 // levelsMost bounds the levels of a process.
 const levelsMost = 4096
 
-func (n *near) isNear(level int64) bool { return level > n.peak-n.peak/10 }
+func (n *near) isNearPeak(level int64) bool { return level > n.peak-n.peak/10 }
 
 // noteLevel takes the bytes in use from a time on. A level that is not real, as while carried memory is incomplete, is no peak.
 func (n *near) noteLevel(level int64, now uint64, real bool) {
@@ -30,7 +30,7 @@ func (n *near) noteLevel(level int64, now uint64, real bool) {
 }
 
 func (n *near) countTime(now uint64) {
-	if n.level > 0 && n.isNear(n.level) && now > n.since {
+	if n.level > 0 && n.isNearPeak(n.level) && now > n.since {
 		if n.levels == nil {
 			n.levels = map[int64]uint64{}
 		}
@@ -43,7 +43,7 @@ func (n *near) countTime(now uint64) {
 
 // pruneLevels forgets levels that are no longer near, and merges others while there are too many.
 func (n *near) pruneLevels() {
-	maps.DeleteFunc(n.levels, func(level int64, _ uint64) bool { return !n.isNear(level) })
+	maps.DeleteFunc(n.levels, func(level int64, _ uint64) bool { return !n.isNearPeak(level) })
 	for len(n.levels) > levelsMost/2 {
 		n.grain = 2*n.grain + 1
 		fewer := make(map[int64]uint64, len(n.levels))
@@ -58,7 +58,7 @@ func (n *near) pruneLevels() {
 func (n *near) timeNearPeak(now uint64) (sum uint64) {
 	n.countTime(now)
 	for level, ns := range n.levels {
-		if n.isNear(level) {
+		if n.isNearPeak(level) {
 			sum += ns
 		}
 	}

@@ -62,10 +62,10 @@ func TestNearWithManyLevels(t *testing.T) {
 	}
 	var least, most uint64
 	for level, ns := range levels {
-		if n.isNear(level) {
+		if n.isNearPeak(level) {
 			least += ns
 		}
-		if n.isNear(level + n.grain) {
+		if n.isNearPeak(level + n.grain) {
 			most += ns
 		}
 	}

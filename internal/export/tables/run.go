@@ -111,7 +111,7 @@ func (r *Run) finish() {
 	for number, p := range r.processes {
 		p.Host = r.options.Header.HostOf(number)
 		p.PID = r.names.Process(number).PID
-		p.Recording, p.Original = r.options.Header.IDOf(number)
+		p.Recording, p.Original = r.options.Header.RecordingIDOf(number)
 	}
 }
 

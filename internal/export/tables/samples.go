@@ -26,8 +26,8 @@ func (s *sampler) noteMemory(l *heap.Process, carried bool) {
 	s.peak = max(s.peak, s.now.InUse)
 }
 
-// catchUp makes the samples of all steps that are over.
-func (w *walk) catchUp(p *process, now uint64) {
+// sampleUntil makes the samples of all steps that are over.
+func (w *walk) sampleUntil(p *process, now uint64) {
 	s, run := &p.times, w.run
 	now = max(now, run.first, run.options.Since)
 	if s.begun && now < s.end {
@@ -58,7 +58,7 @@ func (w *walk) takeSample(p *process) {
 	w.sample = Sample{
 		Recording: p.Recording, Number: int32(p.Original), Time: w.run.sinceEpoch(since), TimeNS: since,
 		Step: clampToSigned(w.run.step), InUse: s.now.InUse, Requested: s.now.Requested, PeakInUse: s.peak,
-		Cached: clampToSigned(s.now.Free()), Cooling: s.now.Cooling, SlabFree: s.now.Room,
+		Cached: clampToSigned(s.now.FreeBytes()), Cooling: s.now.Cooling, SlabFree: s.now.Room,
 		Hits: clampToSigned(s.hits - s.reported.hits), Misses: clampToSigned(s.misses - s.reported.misses),
 		ToDevice: s.moved[stats.ToDevice], ToHost: s.moved[stats.ToHost],
 	}

@@ -44,7 +44,7 @@ func add(t rapid.TB, records []wire.Record) map[uint32]*sums {
 	for _, p := range run.Processes() {
 		all[p.Number] = &sums{}
 	}
-	err = run.Walk(src, nil, tables.Sink{
+	err = run.MakeRows(src, nil, tables.Sink{
 		Buffer:  func(process uint32, b *tables.Buffer) error { all[process].buffer(t, b); return nil },
 		Stay:    func(process uint32, b *tables.Stay) error { all[process].stay(t, b); return nil },
 		Sample:  func(process uint32, b *tables.Sample) error { all[process].sample(t, b); return nil },
@@ -128,7 +128,7 @@ func FuzzWalk(f *testing.F) {
 			t.Fatal(err)
 		}
 		samples, events := map[uint32]int{}, 0
-		err = run.Walk(src, nil, tables.Sink{
+		err = run.MakeRows(src, nil, tables.Sink{
 			Event:   func(uint32, *tables.Event) error { events++; return nil },
 			Buffer:  func(uint32, *tables.Buffer) error { return nil },
 			Stay:    func(uint32, *tables.Stay) error { return nil },
@@ -170,7 +170,7 @@ func TestSinkErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		rows = 0
-		if err := run.Walk(src, nil, sink); !errors.Is(err, full) || rows != 3 {
+		if err := run.MakeRows(src, nil, sink); !errors.Is(err, full) || rows != 3 {
 			t.Errorf("%s: error %v after %d rows", name, err, rows)
 		}
 	}
@@ -194,7 +194,7 @@ func TestSourceErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, src := range []recording.Source{broken{next: bad}, broken{next: io.EOF, rewind: bad}} {
-		if err := run.Walk(src, nil, tables.Sink{}); !errors.Is(err, bad) {
+		if err := run.MakeRows(src, nil, tables.Sink{}); !errors.Is(err, bad) {
 			t.Errorf("error %v", err)
 		}
 	}

@@ -12,12 +12,12 @@ func (w *walk) noteTransfer(p *process, r *wire.Record) {
 		return
 	}
 	if r.Kind == wire.KindTransfer {
-		w.sides.Note(r)
+		w.sides.NoteTransfer(r)
 		return
 	}
 	u := r.AsUse()
 	direction, moves := stats.DirectionOf(u.Command())
-	if r.Kind != wire.KindUse || !moves || w.sides.Again(r) {
+	if r.Kind != wire.KindUse || !moves || w.sides.IsSecondSide(r) {
 		return
 	}
 	if direction <= stats.ToHost {
@@ -47,7 +47,7 @@ func (w *walk) noteTransfer(p *process, r *wire.Record) {
 	if u.Duration() > 0 {
 		row.Duration = pointerTo(int64(u.Duration()))
 	}
-	if more, known := w.sides.Of(r); known {
+	if more, known := w.sides.TransferOf(r); known {
 		tag = more.Site()
 		row.addHostSide(more)
 	}

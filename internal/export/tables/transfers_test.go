@@ -39,7 +39,7 @@ func TestTransfers(t *testing.T) {
 	}
 	var rows []tables.Transfer
 	var toDevice, toHost int64
-	err = run.Walk(src, nil, tables.Sink{
+	err = run.MakeRows(src, nil, tables.Sink{
 		Transfer: func(_ uint32, r *tables.Transfer) error { rows = append(rows, *r); return nil },
 		Sample: func(_ uint32, r *tables.Sample) error {
 			toDevice, toHost = toDevice+r.ToDevice, toHost+r.ToHost

@@ -14,9 +14,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Walk reads a source once more and makes the rows of the wanted processes; wanted nil: of all. Memory
+// MakeRows reads a source once more and makes the rows of the wanted processes; wanted nil: of all. Memory
 // grows with live objects and blocks, not with records. It leaves the source at its end.
-func (r *Run) Walk(src recording.Source, wanted func(process uint32) bool, sink Sink) error {
+func (r *Run) MakeRows(src recording.Source, wanted func(process uint32) bool, sink Sink) error {
 	if err := src.Rewind(); err != nil {
 		return fmt.Errorf("go to the start of the recording: %w", err)
 	}
@@ -25,7 +25,7 @@ func (r *Run) Walk(src recording.Source, wanted func(process uint32) bool, sink 
 	for {
 		err := src.Next(&w.record)
 		if errors.Is(err, io.EOF) {
-			w.cut = recording.GoesOn(src)
+			w.cut = recording.RunGoesOn(src)
 			return w.finish()
 		}
 		if err != nil {
@@ -90,7 +90,7 @@ func (w *walk) takeRecord() {
 		return
 	}
 	if r.Process != 0 {
-		w.catchUp(p, max(r.Time, w.heap.Now()))
+		w.sampleUntil(p, max(r.Time, w.heap.Now()))
 	}
 	w.noteTransfer(p, r)
 	if r.Kind == wire.KindObject && w.sink.Held != nil {
@@ -182,7 +182,7 @@ func (w *walk) finish() error {
 			how = heap.Cut
 		}
 		w.endSamples(p)
-		w.heap.End(l, how)
+		w.heap.EndObjects(l, how)
 		if w.sink.Process != nil && w.err == nil && l.Number != 0 {
 			w.noteError(w.sink.Process(l.Number, w.run.newProcessRow(p, l, left)))
 		}
@@ -203,7 +203,7 @@ func (r *Run) newProcessRow(p *process, l *heap.Process, left int64) *Process {
 		Policy: h.Policy, Limits: h.Limits, Labels: h.IdentityOf(p.Number).Labels, Tags: h.Tags, Scrub: h.Scrub, DeviceMemory: clampToSigned(h.DeviceMemory),
 		Started: r.sinceEpoch(started), StartedNS: started, Last: r.sinceEpoch(last), LastNS: last, Exited: p.exited, Status: p.status,
 		Records: clampToSigned(p.Records), Hits: clampToSigned(l.Hits), Misses: clampToSigned(l.Misses), PeakInUse: p.peak, InUse: left,
-		LostEvents: clampToSigned(r.lost), NearPeak: clampToSigned(p.near.timeNearPeak(p.endedAt(r))), Identity: names.Identity(h), App: names.App(h),
+		LostEvents: clampToSigned(r.lost), NearPeak: clampToSigned(p.near.timeNearPeak(p.endedAt(r))), Identity: names.Identity(h), App: names.AppName(h),
 	}
 	for i := range h.Merged {
 		if o := &h.Merged[i]; p.Number >= o.First && p.Number <= o.Last {

@@ -89,7 +89,7 @@ func hasTag(e *wire.Event) bool {
 	case wire.KindUse:
 		return wire.Command(e.Op) == wire.CommandCopy && e.Tag > 0 // other uses have the tag of their memory, which the object shows already
 	case wire.KindDiag:
-		return wire.Diag(e.Op).Finding() || wire.Diag(e.Op) == wire.DiagCallFailed
+		return wire.Diag(e.Op).IsFinding() || wire.Diag(e.Op) == wire.DiagCallFailed
 	}
 	return false
 }

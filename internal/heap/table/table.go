@@ -66,7 +66,7 @@ func (t *Table) Remove(key uint64) {
 	}
 	t.count--
 	for i := t.nextSlot(hole); t.slots[i].place != 0; i = t.nextSlot(i) {
-		if t.distance(i, t.searchStart(t.slots[i].key)) >= t.distance(i, hole) {
+		if t.stepsBack(i, t.searchStart(t.slots[i].key)) >= t.stepsBack(i, hole) {
 			t.slots[hole] = t.slots[i]
 			hole = i
 		}
@@ -124,8 +124,8 @@ func (t *Table) searchStart(key uint64) int {
 
 func (t *Table) nextSlot(i int) int { return (i + 1) & (len(t.slots) - 1) }
 
-// distance counts the steps from slot a back to slot b.
-func (t *Table) distance(a, b int) int { return (a - b) & (len(t.slots) - 1) }
+// stepsBack counts the steps from slot a back to slot b.
+func (t *Table) stepsBack(a, b int) int { return (a - b) & (len(t.slots) - 1) }
 
 // Arena holds values at places that do not change until they are given back. It uses returned places again. The zero
 // Arena is empty.

@@ -11,8 +11,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Renumbered returns the records of part i with the numbers and the times that they have in the merged recording.
-func (p *Plan) Renumbered(i int, src recording.Source) recording.Source {
+// MergedSource returns the records of part i with the numbers and the times that they have in the merged recording.
+func (p *Plan) MergedSource(i int, src recording.Source) recording.Source {
 	return &renumbered{Source: src, part: &p.parts[i]}
 }
 

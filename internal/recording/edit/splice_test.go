@@ -34,8 +34,8 @@ func (r *sample) Footer() (recording.Footer, bool) {
 	return *r.footer, true
 }
 
-// Cut reports whether the run goes on, as recording.Reader does.
-func (r *sample) Cut() bool { return r.footer == nil || r.footer.Cut }
+// IsCut reports whether the run goes on, as recording.Reader does.
+func (r *sample) IsCut() bool { return r.footer == nil || r.footer.Cut }
 
 // sink keeps the records that it gets.
 type sink []wire.Record
@@ -75,7 +75,7 @@ func merge(t interface{ Fatal(...any) }, list ...*sample) (*sample, []wire.Recor
 		if err := r.Rewind(); err != nil {
 			t.Fatal(err)
 		}
-		sources = append(sources, plan.Renumbered(i, r))
+		sources = append(sources, plan.MergedSource(i, r))
 	}
 	var got sink
 	if err := plan.Merge(&got, sources); err != nil {
@@ -198,7 +198,7 @@ func TestCarriedComesTogether(t *testing.T) {
 		since := randomrun.Start + rapid.Uint64Range(1, 60_000).Draw(t, "since")
 		part := extract.Options{Since: since}
 		var kept sink
-		if _, err := edit.Trim(&kept, whole, extract.Range(whole, part), part, ""); err != nil {
+		if _, err := edit.Trim(&kept, whole, extract.CutRange(whole, part), part, ""); err != nil {
 			t.Fatal(err)
 		}
 		trimmed := &sample{Tape: randomrun.Tape{Records: kept}, header: edit.TrimHeader(whole.header, part), footer: whole.footer}
@@ -258,7 +258,7 @@ func TestTrimFooter(t *testing.T) {
 		{torn, extract.Options{}, "", recording.Footer{Lost: 12, Status: -1, EndedNS: randomrun.Start + 20, Message: "it had been cut off", Cut: true}},
 	} {
 		var got sink
-		footer, err := edit.Trim(&got, test.of, extract.Range(test.of, test.part), test.part, test.about)
+		footer, err := edit.Trim(&got, test.of, extract.CutRange(test.of, test.part), test.part, test.about)
 		if diff := gocmp.Diff(test.want, footer); err != nil || diff != "" {
 			t.Errorf("%+v: %v\n%s", test.part, err, diff)
 		}

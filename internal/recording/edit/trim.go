@@ -63,7 +63,7 @@ func Trim(to Sink, in Recording, src recording.Source, part extract.Options, abo
 	default:
 		footer.EndedNS = max(part.Until, footer.EndedNS)
 	}
-	footer.Cut = recording.GoesOn(src)
+	footer.Cut = recording.RunGoesOn(src)
 	if was.Message != "" {
 		messages = append(messages, was.Message)
 	}

@@ -30,9 +30,9 @@ type Options struct {
 	Process      func(uint32) bool // by number in the session; nil: all
 }
 
-// Range returns the part of a source. It reads the records before Since twice after each Rewind; its memory grows with the
+// CutRange returns the part of a source. It reads the records before Since twice after each Rewind; its memory grows with the
 // objects and blocks at Since, and with call sites.
-func Range(src recording.Source, o Options) recording.Source {
+func CutRange(src recording.Source, o Options) recording.Source {
 	if o.Since == 0 && o.Until == 0 && o.Process == nil {
 		return src
 	}
@@ -105,8 +105,8 @@ func (p *part) reset() {
 // Damage returns what the source could not read so far.
 func (p *part) Damage() string { return recording.DamageOf(p.src) }
 
-// Cut reports, once Next has returned io.EOF, whether the run goes on after the part: memory in use at its end is then no leak.
-func (p *part) Cut() bool { return p.stage == behind || recording.GoesOn(p.src) }
+// IsCut reports, once Next has returned io.EOF, whether the run goes on after the part: memory in use at its end is then no leak.
+func (p *part) IsCut() bool { return p.stage == behind || recording.RunGoesOn(p.src) }
 
 // Next implements recording.Source.
 func (p *part) Next(r *wire.Record) error {
@@ -142,7 +142,7 @@ func (p *part) takeRecord(r *wire.Record) (bool, error) {
 
 // noteUnnamed tracks which call sites lack a name. Names that come late go into the part.
 func (p *part) noteUnnamed(r *wire.Record) {
-	if r.Kind.Late() {
+	if r.Kind.IsLate() {
 		r.Time = min(r.Time, p.options.Until)
 	}
 	p.unnamed.noteRecord(r)
@@ -162,7 +162,7 @@ func (p *part) emitWithin(r *wire.Record) (bool, error) {
 	}
 	switch {
 	case r.Time <= p.options.Until:
-	case r.Kind.Late(): // what follows it may have been before
+	case r.Kind.IsLate(): // what follows it may have been before
 	default:
 		p.stage = behind
 		return p.unnamed.isMissingName(r), nil
@@ -187,7 +187,7 @@ func (p *part) noteEndedProcess(r *wire.Record) error {
 	last := map[uint32]uint64{} // time of the last word of those that exit
 	for {
 		err := p.src.Next(r)
-		if errors.Is(err, io.EOF) || err == nil && r.Time >= p.options.Since && !r.Kind.Late() {
+		if errors.Is(err, io.EOF) || err == nil && r.Time >= p.options.Since && !r.Kind.IsLate() {
 			break
 		}
 		if err != nil {
@@ -221,17 +221,17 @@ func (p *part) readBefore(r *wire.Record) (bool, error) {
 	case ended:
 		p.queueCarriedOver()
 		return false, nil
-	case r.Time >= p.options.Since && !r.Kind.Late(): // after a late record, earlier records may follow
+	case r.Time >= p.options.Since && !r.Kind.IsLate(): // after a late record, earlier records may follow
 		p.queueCarriedOver()
 		p.beginPart(r)
 		return false, nil
 	case !p.isWanted(r):
 		return false, nil
 	}
-	if r.Defines() {
+	if r.IsDefinition() {
 		return true, nil
 	}
-	if !p.old.noteOld(r) {
+	if !p.old.keepRecord(r) {
 		p.old.heap.Apply(r)
 	}
 	return false, nil

@@ -96,13 +96,13 @@ func TestPartIsThePartOfTheWhole(t *testing.T) {
 		since := rapid.Uint64Range(randomrun.Start, last+1).Draw(t, "since")
 		until := rapid.Uint64Range(since, last+1).Draw(t, "until")
 		from, to := len(records), len(records)
-		if i := slices.IndexFunc(records, func(r wire.Record) bool { return r.Time >= since && !r.Kind.Late() }); i >= 0 {
+		if i := slices.IndexFunc(records, func(r wire.Record) bool { return r.Time >= since && !r.Kind.IsLate() }); i >= 0 {
 			from = i
 		}
-		if i := slices.IndexFunc(records, func(r wire.Record) bool { return r.Time > until && !r.Kind.Late() }); i >= 0 {
+		if i := slices.IndexFunc(records, func(r wire.Record) bool { return r.Time > until && !r.Kind.IsLate() }); i >= 0 {
 			to = i
 		}
-		got := read(t, extract.Range(&randomrun.Tape{Records: records}, extract.Options{Since: since, Until: until}))
+		got := read(t, extract.CutRange(&randomrun.Tape{Records: records}, extract.Options{Since: since, Until: until}))
 		carried := len(got)
 		for carried > 0 && late(records, to, &got[carried-1]) {
 			carried--
@@ -128,7 +128,7 @@ func TestPartIsThePartOfTheWhole(t *testing.T) {
 			}
 		}
 		for i := range records[from:to] {
-			if r := &records[from+i]; r.Kind.Late() {
+			if r := &records[from+i]; r.Kind.IsLate() {
 				r.Time = min(r.Time, until)
 			}
 		}
@@ -152,7 +152,7 @@ func peaks(t *rapid.T, whole []*stats.Snapshot, end *stats.Snapshot) {
 	var inUse, cached, cooling, reserved uint64
 	for _, s := range whole {
 		inUse, cached = max(inUse, s.Totals.InUse), max(cached, s.Totals.Cached)
-		cooling, reserved = max(cooling, s.Totals.Cooling), max(reserved, s.Totals.Reserved())
+		cooling, reserved = max(cooling, s.Totals.Cooling), max(reserved, s.Totals.ReservedBytes())
 	}
 	got := &end.Totals
 	// A record may do several things one after the other, so cached and reserved are higher within it at times.
@@ -169,8 +169,8 @@ func TestPartOfAPart(t *testing.T) {
 		last := records[len(records)-1].Time
 		first := rapid.Uint64Range(randomrun.Start, last).Draw(t, "first")
 		second := rapid.Uint64Range(first, last).Draw(t, "second")
-		once := extract.Range(&randomrun.Tape{Records: records}, extract.Options{Since: second})
-		twice := extract.Range(extract.Range(&randomrun.Tape{Records: records}, extract.Options{Since: first}), extract.Options{Since: second})
+		once := extract.CutRange(&randomrun.Tape{Records: records}, extract.Options{Since: second})
+		twice := extract.CutRange(extract.CutRange(&randomrun.Tape{Records: records}, extract.Options{Since: first}), extract.Options{Since: second})
 		want := read(t, once)
 		if diff := cmp.Diff(want, read(t, twice)); diff != "" {
 			t.Errorf("(-once +twice):\n%s", diff)
@@ -205,8 +205,8 @@ func oneProcess(t interface {
 }, records []wire.Record, since uint64) {
 	only := func(n uint32) bool { return n == 2 }
 	alone := slices.DeleteFunc(slices.Clone(records), func(r wire.Record) bool { return !only(r.Process) })
-	got := read(t, extract.Range(&randomrun.Tape{Records: records}, extract.Options{Since: since, Process: only}))
-	want := read(t, extract.Range(&randomrun.Tape{Records: alone}, extract.Options{Since: since}))
+	got := read(t, extract.CutRange(&randomrun.Tape{Records: records}, extract.Options{Since: since, Process: only}))
+	want := read(t, extract.CutRange(&randomrun.Tape{Records: alone}, extract.Options{Since: since}))
 	for _, list := range [][]wire.Record{got, want} {
 		slices.SortStableFunc(list, func(a, b wire.Record) int { return order(&a) - order(&b) })
 	}
@@ -217,7 +217,7 @@ func oneProcess(t interface {
 
 // order puts late names first.
 func order(r *wire.Record) int {
-	if r.Kind.Late() {
+	if r.Kind.IsLate() {
 		return 0
 	}
 	return 1

@@ -33,13 +33,13 @@ func TestPartKnowsWhetherTheRunGoesOn(t *testing.T) {
 		{Options{Until: 5}, true}, {Options{Since: 3, Until: 5}, true}, {Options{Since: 3}, false},
 		{Options{Until: 10}, false}, {Options{Since: 20, Until: 30}, false}, {Options{Since: 4, Until: 4}, true},
 	} {
-		src := Range(&clock{last: 10}, test.options)
+		src := CutRange(&clock{last: 10}, test.options)
 		for range 2 {
 			var r wire.Record
 			err := src.Next(&r)
 			for ; err == nil; err = src.Next(&r) {
 			}
-			if got := src.(interface{ Cut() bool }).Cut(); !errors.Is(err, io.EOF) || got != test.cut {
+			if got := src.(interface{ IsCut() bool }).IsCut(); !errors.Is(err, io.EOF) || got != test.cut {
 				t.Errorf("%+v: cut %t, want %t; %v", test.options, got, test.cut, err)
 			}
 			if err := src.Rewind(); err != nil {
@@ -68,7 +68,7 @@ func TestLateNamesBeginNoPart(t *testing.T) {
 		{Options{Until: 50}, "tag site create1 "},
 		{Options{Since: 30, Until: 50}, "tag site create1carried "},
 	} {
-		src, got := Range(tape, test.options), ""
+		src, got := CutRange(tape, test.options), ""
 		if err := src.Rewind(); err != nil {
 			t.Fatal(err)
 		}

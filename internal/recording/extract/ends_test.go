@@ -42,10 +42,10 @@ func TestEndedProcessesAreGone(t *testing.T) {
 		rec(2, 3*second, wire.KindRelease, "", func(r *wire.Record) { r.Object = 1 }),
 		rec(1, 3*second, wire.KindSite, "late\t\t\t", nothing),
 	}
-	got := read(t, extract.Range(&randomrun.Tape{Records: whole}, extract.Options{Since: 3*second - 1}))
+	got := read(t, extract.CutRange(&randomrun.Tape{Records: whole}, extract.Options{Since: 3*second - 1}))
 	want := []wire.Record{whole[1], whole[4], whole[8], whole[9]}
 	want[1].Flags, want[1].Granted = wire.FlagCarried, 64
-	got2 := read(t, extract.Range(&randomrun.Tape{Records: whole}, extract.Options{Since: 3 * second}))
+	got2 := read(t, extract.CutRange(&randomrun.Tape{Records: whole}, extract.Options{Since: 3 * second}))
 	if diff := cmp.Diff(want, got2); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -59,7 +59,7 @@ func TestLimitsKeepTheirLastValue(t *testing.T) {
 		return rec(1, time, wire.KindLimit, text, func(r *wire.Record) { r.Status, r.Object = status, time })
 	}
 	whole := []wire.Record{limit(1, "a=1", 0), limit(2, "b=1", 0), limit(3, "a=2", 0), limit(4, "bad value", -1), limit(9, "a=3", 0)}
-	got := read(t, extract.Range(&randomrun.Tape{Records: whole}, extract.Options{Since: 5}))
+	got := read(t, extract.CutRange(&randomrun.Tape{Records: whole}, extract.Options{Since: 5}))
 	if diff := cmp.Diff([]wire.Record{whole[1], whole[2], whole[4]}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -74,7 +74,7 @@ func TestLimitsBeginAnewWithAPolicy(t *testing.T) {
 		limit(1, 1, "a=1"), limit(2, 1, "a=1"), limit(1, 2, "policy=x"), limit(1, 3, "a=2"), limit(1, 4, "policy=y,a=3"), limit(1, 5, "b=1"),
 		limit(2, 9, "policy=y"),
 	}
-	got := read(t, extract.Range(&randomrun.Tape{Records: whole}, extract.Options{Since: 7}))
+	got := read(t, extract.CutRange(&randomrun.Tape{Records: whole}, extract.Options{Since: 7}))
 	want := []wire.Record{whole[1], whole[4], whole[5], whole[6]}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -91,7 +91,7 @@ func TestFiguresKeepTheirLastValue(t *testing.T) {
 		figure(1, 1, wire.MachineRSS, 0), figure(1, 2, wire.MachineDRM, 1), figure(1, 2, wire.MachineDRM, 2), figure(2, 3, wire.MachineRSS, 0),
 		figure(1, 4, wire.MachineRSS, 0), figure(1, 4, wire.MachineDRM, 1), rec(1, 9, wire.KindSync, "", nothing), figure(1, 10, wire.MachineRSS, 0),
 	}
-	got := read(t, extract.Range(&randomrun.Tape{Records: whole}, extract.Options{Since: 7}))
+	got := read(t, extract.CutRange(&randomrun.Tape{Records: whole}, extract.Options{Since: 7}))
 	want := []wire.Record{whole[2], whole[3], whole[4], whole[5], whole[6], whole[7]}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -106,7 +106,7 @@ func TestLossesOfOthersAreNotInThePart(t *testing.T) {
 		rec(0, 10, wire.KindLost, "", nothing),
 	}
 	o := extract.Options{Since: 5, Process: func(n uint32) bool { return n == 2 }}
-	if diff := cmp.Diff(whole[2:], read(t, extract.Range(&randomrun.Tape{Records: whole}, o))); diff != "" {
+	if diff := cmp.Diff(whole[2:], read(t, extract.CutRange(&randomrun.Tape{Records: whole}, o))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -120,7 +120,7 @@ func TestNamesComeLate(t *testing.T) {
 		tag(1, 1, wire.KindTag), tag(5, 2, wire.KindTag), tag(11, 1, wire.KindSite), tag(12, 3, wire.KindTag),
 		tag(13, 3, wire.KindSite), tag(14, 2, wire.KindSite),
 	}
-	got := read(t, extract.Range(&randomrun.Tape{Records: whole}, extract.Options{Since: 2, Until: 10}))
+	got := read(t, extract.CutRange(&randomrun.Tape{Records: whole}, extract.Options{Since: 2, Until: 10}))
 	want := []wire.Record{whole[0], whole[1], whole[2], whole[5]}
 	want[2].Time, want[3].Time = 10, 10
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -132,7 +132,7 @@ var errBroken = errors.New("bad block")
 
 func TestErrorsOfTheSource(t *testing.T) {
 	for _, o := range []extract.Options{{Since: 2}, {Until: 2}} {
-		src := extract.Range(&randomrun.Tape{Records: []wire.Record{rec(1, 1, wire.KindSync, "", nothing)}, Err: errBroken}, o)
+		src := extract.CutRange(&randomrun.Tape{Records: []wire.Record{rec(1, 1, wire.KindSync, "", nothing)}, Err: errBroken}, o)
 		var r wire.Record
 		err := src.Next(&r)
 		for err == nil {
@@ -164,7 +164,7 @@ func FuzzRange(f *testing.F) {
 			records = append(records, r)
 		}
 		o := extract.Options{Since: since % (70 * second), Until: until % (70 * second)}
-		src := extract.Range(&randomrun.Tape{Records: records}, o)
+		src := extract.CutRange(&randomrun.Tape{Records: records}, o)
 		first := read(t, src)
 		if err := src.Rewind(); err != nil {
 			t.Fatal(err)
@@ -198,7 +198,7 @@ func TestCopiesKeepTheirSites(t *testing.T) {
 		use(3*second, 1, wire.FlagReads),
 		rec(1, 3*second+1, wire.KindSite, "copy\tcopy.c\t7\tcopier+0x1\n", func(r *wire.Record) { r.Tag = 5 }),
 	}
-	got := read(t, extract.Range(&randomrun.Tape{Records: whole}, extract.Options{Since: 2 * second, Until: 2*second + 1}))
+	got := read(t, extract.CutRange(&randomrun.Tape{Records: whole}, extract.Options{Since: 2 * second, Until: 2*second + 1}))
 	want := []wire.Record{whole[0], whole[2], whole[1], whole[5], whole[6], whole[8]}
 	want[2].Flags, want[2].Granted = wire.FlagCarried, 64
 	want[5].Time = 2*second + 1
@@ -224,7 +224,7 @@ func TestObjectsAreCarriedOver(t *testing.T) {
 		object(2, second, wire.ObjectFields{Held: wire.HeldKernel, Tag: 3, Created: 2, Most: 2, CarriedOver: true}),
 		whole[3],
 	}
-	got := read(t, extract.Range(&randomrun.Tape{Records: whole}, extract.Options{Since: 2 * second}))
+	got := read(t, extract.CutRange(&randomrun.Tape{Records: whole}, extract.Options{Since: 2 * second}))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

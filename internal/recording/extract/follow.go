@@ -39,8 +39,8 @@ func (p *processes) has(process uint32) bool { return p.Bit(int(process)) == 1 }
 // tidyBytes is the least size of names that is worth a second reading.
 const tidyBytes = 1 << 20
 
-// Follow returns a Follower of a run whose records a heap takes, each before the Follower.
-func Follow(memory *heap.Heap) *Follower {
+// NewFollower returns a Follower of a run whose records a heap takes, each before the Follower.
+func NewFollower(memory *heap.Heap) *Follower {
 	return &Follower{old: newOld(memory), tidy: tidyBytes, exits: map[uint32]uint64{}}
 }
 
@@ -50,13 +50,13 @@ func (f *Follower) Latest() uint64 { return f.latest }
 // Take processes the next record of the run, and reports whether it is in the part that has begun. A name that comes after the
 // part's end gets the time of that end.
 func (f *Follower) Take(r *wire.Record) bool {
-	if !r.Kind.Late() {
+	if !r.Kind.IsLate() {
 		f.latest = max(f.latest, r.Time)
 	}
-	if r.Defines() {
+	if r.IsDefinition() {
 		f.names.Append(r)
 	} else {
-		f.old.noteOld(r)
+		f.old.keepRecord(r)
 	}
 	if _, exits := f.exits[r.Process]; exits || r.Kind == wire.KindExit {
 		f.exits[r.Process] = max(f.exits[r.Process], r.Time)

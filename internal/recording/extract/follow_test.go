@@ -20,7 +20,7 @@ func TestFollowerGivesWhatRangeGives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		records := randomrun.Draw(t, randomrun.Options{Apart: true})
 		memory := heap.New(heap.Options{EndProcesses: true})
-		follower := extract.Follow(memory)
+		follower := extract.NewFollower(memory)
 		at := 0
 		take := func(to int) (list []wire.Record) {
 			for ; at < to; at++ {
@@ -34,12 +34,12 @@ func TestFollowerGivesWhatRangeGives(t *testing.T) {
 			return list
 		}
 		for range 2 {
-			start := at + slices.IndexFunc(records[at:], func(r wire.Record) bool { return !r.Kind.Late() })
+			start := at + slices.IndexFunc(records[at:], func(r wire.Record) bool { return !r.Kind.IsLate() })
 			if start < at {
 				return
 			}
 			from := rapid.IntRange(start, len(records)-1).Draw(t, "from")
-			if records[from].Kind.Late() {
+			if records[from].Kind.IsLate() {
 				from = start
 			}
 			if len(take(from)) != 0 {
@@ -56,25 +56,25 @@ func TestFollowerGivesWhatRangeGives(t *testing.T) {
 				t.Fatal(err)
 			}
 			to := rapid.IntRange(from+1, len(records)).Draw(t, "to")
-			for to < len(records) && records[to].Kind.Late() { // it would belong to the part
+			for to < len(records) && records[to].Kind.IsLate() { // it would belong to the part
 				to++
 			}
 			got = append(got, take(to)...)
 			until := since
 			for i := range records[from:to] {
-				if r := &records[from+i]; !r.Kind.Late() {
+				if r := &records[from+i]; !r.Kind.IsLate() {
 					until = r.Time
 				}
 			}
 			follower.EndPart(until)
-			want := read(t, extract.Range(&randomrun.Tape{Records: records}, extract.Options{Since: since, Until: until}))
+			want := read(t, extract.CutRange(&randomrun.Tape{Records: records}, extract.Options{Since: since, Until: until}))
 			more := to
 			for more < len(records) && !follower.IsWhole() {
 				more++
 				got = append(got, take(more)...)
 			}
 			for i := range got {
-				if got[i].Kind.Late() {
+				if got[i].Kind.IsLate() {
 					got[i].Time = min(got[i].Time, until)
 				}
 			}
@@ -95,7 +95,7 @@ func TestGoneProcessesTakeABit(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
 	}
-	f := extract.Follow(heap.New(heap.Options{}))
+	f := extract.NewFollower(heap.New(heap.Options{}))
 	before := used()
 	for process := range uint32(many) {
 		f.Take(&wire.Record{Process: process + 1, Event: wire.Event{Time: uint64(process) + 1, Kind: wire.KindExit}})

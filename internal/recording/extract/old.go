@@ -97,8 +97,8 @@ func cloneRecord(r *wire.Record) wire.Record {
 	return kept
 }
 
-// noteOld keeps a record from before the part, and reports whether the record is of a kind that the heap does not use.
-func (o *old) noteOld(r *wire.Record) bool {
+// keepRecord keeps a record from before the part, and reports whether the record is of a kind that the heap does not use.
+func (o *old) keepRecord(r *wire.Record) bool {
 	switch r.Kind {
 	case wire.KindLimit:
 		o.keepLimit(r)

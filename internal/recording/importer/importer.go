@@ -74,7 +74,7 @@ const (
 
 // Open reads a file of a format; with an empty name it detects the format. It unpacks gzip.
 func Open(format string, r io.Reader, facts Facts) (Source, error) {
-	facts.keep = budget.New(budget.Session).Part(keepLeast)
+	facts.keep = budget.New(budget.Session).NewPart(keepLeast)
 	packed := &counter{in: r, keep: facts.keep}
 	in := bufio.NewReaderSize(packed, lineMax)
 	if head, _ := in.Peek(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {

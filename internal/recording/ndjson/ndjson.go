@@ -49,14 +49,14 @@ type Footer struct {
 	Cut     bool   `json:"cut,omitempty"`
 }
 
-// Header writes the first line. The version is that of records as they are written here.
-func (w *Writer) Header(h recording.Header) error {
+// WriteHeader writes the first line. The version is that of records as they are written here.
+func (w *Writer) WriteHeader(h recording.Header) error {
 	h.Version = recording.Version
 	return w.writeJSON(firstLine{Schema, h})
 }
 
-// Footer writes the last line, and everything to the writer below.
-func (w *Writer) Footer(f recording.Footer) error {
+// WriteFooter writes the last line, and everything to the writer below.
+func (w *Writer) WriteFooter(f recording.Footer) error {
 	line := lastLine{Footer{w.events, f.Lost, f.EndedNS, f.Status, f.Signal, f.Message, f.Cut}}
 	if err := w.writeJSON(line); err != nil {
 		return err

@@ -29,11 +29,11 @@ func header() recording.Header {
 func write(t interface{ Fatal(...any) }, records []wire.Record, footer recording.Footer) []byte {
 	var b bytes.Buffer
 	w := ndjson.NewWriter(&b)
-	err := w.Header(header())
+	err := w.WriteHeader(header())
 	for i := range records {
 		err = errors.Join(err, w.Append(&records[i]))
 	}
-	if err = errors.Join(err, w.Footer(footer)); err != nil {
+	if err = errors.Join(err, w.WriteFooter(footer)); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -275,7 +275,7 @@ func TestArm(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Footer(recording.Footer{}); err != nil {
+	if err := w.WriteFooter(recording.Footer{}); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(text.String(), `,"flags":128,"arm":1`); n != 1 {

@@ -23,8 +23,8 @@ type Tick struct {
 	Label string
 }
 
-// At returns the place of a value, from 0 to 1.
-func (a *Axis) At(v float64) float64 {
+// PlaceOf returns the place of a value, from 0 to 1.
+func (a *Axis) PlaceOf(v float64) float64 {
 	low, high := a.Low, a.High
 	if a.Log {
 		low, high, v = math.Log2(low), math.Log2(high), math.Log2(max(v, a.Low))
@@ -41,30 +41,30 @@ const ticksMost = 5
 // headroom is the end of an axis as a multiple of its largest value, so that the top of a curve can be seen.
 const headroom = 1.04
 
-// Bytes is an axis from 0 with ticks that are round in binary units.
-func Bytes(most uint64) Axis {
+// BytesAxis is an axis from 0 with ticks that are round in binary units.
+func BytesAxis(most uint64) Axis {
 	step := 1.0
 	for float64(most)/step > ticksMost {
 		step *= 2
 	}
-	return upTo(float64(max(most, 1)), step, bytesText)
+	return axisUpTo(float64(max(most, 1)), step, bytesText)
 }
 
-// Counts is an axis from 0 with whole decimal ticks.
-func Counts(most uint64) Axis {
+// CountsAxis is an axis from 0 with whole decimal ticks.
+func CountsAxis(most uint64) Axis {
 	step := 1.0
 	for i := 0; float64(most)/step > ticksMost; i++ {
 		step *= [...]float64{2, 2.5, 2}[i%3]
 	}
-	return upTo(float64(max(most, 1)), step, func(v float64) string { return Narrow(units.Grouped(uint64(v))) })
+	return axisUpTo(float64(max(most, 1)), step, func(v float64) string { return NarrowSpaces(units.Grouped(uint64(v))) })
 }
 
-// Percent is an axis for rates from 0 to 1.
-func Percent() Axis {
-	return upTo(1, 0.25, func(v float64) string { return strconv.Itoa(int(math.Round(v*100))) + " %" })
+// PercentAxis is an axis for rates from 0 to 1.
+func PercentAxis() Axis {
+	return axisUpTo(1, 0.25, func(v float64) string { return strconv.Itoa(int(math.Round(v*100))) + " %" })
 }
 
-func upTo(most, step float64, label func(float64) string) Axis {
+func axisUpTo(most, step float64, label func(float64) string) Axis {
 	a := Axis{High: most * headroom}
 	for i := 0; float64(i)*step <= a.High; i++ {
 		a.Ticks = append(a.Ticks, Tick{float64(i) * step, label(float64(i) * step)})
@@ -108,8 +108,8 @@ func timeStep(length float64) float64 {
 	return weeks * 7 * day
 }
 
-// Times is an axis from one time to another, ns.
-func Times(from, to uint64) Axis {
+// TimesAxis is an axis from one time to another, ns.
+func TimesAxis(from, to uint64) Axis {
 	a := Axis{Low: float64(from), High: max(float64(to), float64(from)+1)}
 	step := timeStep(a.High - a.Low)
 	first := math.Ceil(a.Low / step)
@@ -121,11 +121,11 @@ func Times(from, to uint64) Axis {
 	return a
 }
 
-// LogBytes is a logarithmic axis for sizes whose ends are powers of two.
-func LogBytes(least, most uint64) Axis { return logAxis(least, most, 2, bytesText) }
+// LogBytesAxis is a logarithmic axis for sizes whose ends are powers of two.
+func LogBytesAxis(least, most uint64) Axis { return logAxis(least, most, 2, bytesText) }
 
-// LogTimes is a logarithmic axis for durations whose ends are powers of ten.
-func LogTimes(least, most uint64) Axis {
+// LogTimesAxis is a logarithmic axis for durations whose ends are powers of ten.
+func LogTimesAxis(least, most uint64) Axis {
 	return logAxis(least, most, 10, exactTime)
 }
 

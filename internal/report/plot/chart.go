@@ -72,66 +72,66 @@ type Mark struct {
 // defaultHeight is the default height of a chart, pixels.
 const defaultHeight = 180
 
-// SVG draws the chart. The labels of its axes lie outside of its box: the page must leave a margin of 64 pixels to the left, 24
+// DrawSVG draws the chart. The labels of its axes lie outside of its box: the page must leave a margin of 64 pixels to the left, 24
 // below and 16 elsewhere.
-func (c *Chart) SVG() string {
+func (c *Chart) DrawSVG() string {
 	height := c.Height
 	if height == 0 {
 		height = defaultHeight
 	}
 	var d drawing
-	d.open("svg", "class", "plot", "width", "100%", "height", strconv.Itoa(height), "overflow", "visible", "role", "img",
+	d.openElement("svg", "class", "plot", "width", "100%", "height", strconv.Itoa(height), "overflow", "visible", "role", "img",
 		"aria-label", c.Title, "data-plot", c.Data)
-	d.title(c.Title)
-	c.axes(&d, height)
-	c.bands(&d, height)
-	c.steps(&d)
-	c.bars(&d)
-	c.points(&d)
-	c.rules(&d)
+	d.addTitle(c.Title)
+	c.drawAxes(&d, height)
+	c.drawBands(&d, height)
+	c.drawSteps(&d)
+	c.drawBars(&d)
+	c.drawPoints(&d)
+	c.drawRules(&d)
 	c.drawMarks(&d)
-	d.open("line", "class", "cursor", "y1", "0", "y2", "100%", "x1", "-1", "x2", "-1", "visibility", "hidden")
-	d.close("line")
-	d.close("svg")
+	d.openElement("line", "class", "cursor", "y1", "0", "y2", "100%", "x1", "-1", "x2", "-1", "visibility", "hidden")
+	d.closeElement("line")
+	d.closeElement("svg")
 	return d.String()
 }
 
-// axes draws grid lines and labels. Every other label of the X axis is less important: narrow screens leave it out.
-func (c *Chart) axes(d *drawing, height int) {
+// drawAxes draws grid lines and labels. Every other label of the X axis is less important: narrow screens leave it out.
+func (c *Chart) drawAxes(d *drawing, height int) {
 	for _, tick := range c.Y.Ticks {
-		y := percent(1 - c.Y.At(tick.Value))
-		d.line("grid", "0", y, "100%", y)
-		d.text("tick y", "-8", y, tick.Label)
+		y := percent(1 - c.Y.PlaceOf(tick.Value))
+		d.addLine("grid", "0", y, "100%", y)
+		d.addText("tick y", "-8", y, tick.Label)
 	}
 	for i, tick := range c.X.Ticks {
-		x, class := percent(c.X.At(tick.Value)), "tick x"
+		x, class := percent(c.X.PlaceOf(tick.Value)), "tick x"
 		if i%2 == 1 {
 			class += " less"
 		}
-		d.open("line", "class", "grid", "x1", x, "x2", x, "y1", "100%", "y2", strconv.Itoa(height+4))
-		d.close("line")
-		d.text(class, x, strconv.Itoa(height+17), tick.Label)
+		d.openElement("line", "class", "grid", "x1", x, "x2", x, "y1", "100%", "y2", strconv.Itoa(height+4))
+		d.closeElement("line")
+		d.addText(class, x, strconv.Itoa(height+17), tick.Label)
 	}
 }
 
-func (c *Chart) bands(d *drawing, height int) {
+func (c *Chart) drawBands(d *drawing, height int) {
 	for _, band := range c.Bands {
-		from, to := c.X.At(band.From), c.X.At(band.To)
+		from, to := c.X.PlaceOf(band.From), c.X.PlaceOf(band.To)
 		if to <= from {
 			continue
 		}
-		d.open("rect", "class", "band "+band.Class, "x", percent(from), "y", "0", "width", percent(to-from),
+		d.openElement("rect", "class", "band "+band.Class, "x", percent(from), "y", "0", "width", percent(to-from),
 			"height", strconv.Itoa(height))
-		d.title(band.Label)
-		d.close("rect")
+		d.addTitle(band.Label)
+		d.closeElement("rect")
 		if to-from >= bandNamed { // above the plot, where nothing hides it
-			d.text("banded", percent(from), "-3", band.Name)
+			d.addText("banded", percent(from), "-3", band.Name)
 		}
 	}
 }
 
-// steps draws areas and lines, in a picture of their own that is stretched to the plot. Lines keep their width.
-func (c *Chart) steps(d *drawing) {
+// drawSteps draws areas and lines, in a picture of their own that is stretched to the plot. Lines keep their width.
+func (c *Chart) drawSteps(d *drawing) {
 	n := 0
 	for _, s := range append(append([]Series{}, c.Areas...), c.Lines...) {
 		n = max(n, len(s.Values))
@@ -139,7 +139,7 @@ func (c *Chart) steps(d *drawing) {
 	if n == 0 && len(c.Curves) == 0 {
 		return
 	}
-	d.open("svg", "viewBox", fmt.Sprintf("0 0 %d %d", pictureSize, pictureSize), "preserveAspectRatio", "none", "width", "100%",
+	d.openElement("svg", "viewBox", fmt.Sprintf("0 0 %d %d", pictureSize, pictureSize), "preserveAspectRatio", "none", "width", "100%",
 		"height", "100%", "class", "shapes")
 	below := make([]float64, n)
 	for _, s := range c.Areas {
@@ -147,16 +147,16 @@ func (c *Chart) steps(d *drawing) {
 		for i := range top {
 			top[i] = below[i] + valueAt(s.Values, i)
 		}
-		d.path("area "+s.Class, c.area(below, top))
+		d.addPath("area "+s.Class, c.areaPath(below, top))
 		below = top
 	}
 	for _, s := range c.Lines {
-		d.path("line "+s.Class, c.stepLine(s))
+		d.addPath("line "+s.Class, c.stepLinePath(s))
 	}
 	for _, curve := range c.Curves {
-		d.path("line "+curve.Class, c.curve(curve))
+		d.addPath("line "+curve.Class, c.curvePath(curve))
 	}
-	d.close("svg")
+	d.closeElement("svg")
 }
 
 func valueAt(values []float64, i int) float64 {
@@ -166,47 +166,47 @@ func valueAt(values []float64, i int) float64 {
 	return 0
 }
 
-func (c *Chart) bars(d *drawing) {
+func (c *Chart) drawBars(d *drawing) {
 	for _, bar := range c.Bars {
-		from, up := c.X.At(bar.From), c.Y.At(bar.Value)
-		to := max(from, c.X.At(bar.To))
-		d.open("rect", "class", "bar "+bar.Class, "x", percent(from), "y", percent(1-up), "width", percent(to-from),
+		from, up := c.X.PlaceOf(bar.From), c.Y.PlaceOf(bar.Value)
+		to := max(from, c.X.PlaceOf(bar.To))
+		d.openElement("rect", "class", "bar "+bar.Class, "x", percent(from), "y", percent(1-up), "width", percent(to-from),
 			"height", percent(up))
-		d.title(bar.Label)
-		d.close("rect")
+		d.addTitle(bar.Label)
+		d.closeElement("rect")
 	}
 }
 
-func (c *Chart) points(d *drawing) {
+func (c *Chart) drawPoints(d *drawing) {
 	for _, p := range c.Points {
-		x := percent(c.X.At(p.X))
-		d.line("spread "+p.Class, x, percent(1-c.Y.At(p.Low)), x, percent(1-c.Y.At(p.High)))
-		d.open("circle", "class", "point "+p.Class, "cx", x, "cy", percent(1-c.Y.At(p.Y)), "r", "4.5")
-		d.title(p.Label)
-		d.close("circle")
+		x := percent(c.X.PlaceOf(p.X))
+		d.addLine("spread "+p.Class, x, percent(1-c.Y.PlaceOf(p.Low)), x, percent(1-c.Y.PlaceOf(p.High)))
+		d.openElement("circle", "class", "point "+p.Class, "cx", x, "cy", percent(1-c.Y.PlaceOf(p.Y)), "r", "4.5")
+		d.addTitle(p.Label)
+		d.closeElement("circle")
 	}
 }
 
-func (c *Chart) rules(d *drawing) {
+func (c *Chart) drawRules(d *drawing) {
 	for _, rule := range c.Rules {
-		y := percent(1 - c.Y.At(rule.Value))
-		d.line("rule "+rule.Class, "0", y, "100%", y)
-		d.open("svg", "y", y, "x", "0", "width", "100%", "height", "1", "overflow", "visible")
-		d.text("ruled", "100%", "-4", rule.Label)
-		d.close("svg")
+		y := percent(1 - c.Y.PlaceOf(rule.Value))
+		d.addLine("rule "+rule.Class, "0", y, "100%", y)
+		d.openElement("svg", "y", y, "x", "0", "width", "100%", "height", "1", "overflow", "visible")
+		d.addText("ruled", "100%", "-4", rule.Label)
+		d.closeElement("svg")
 	}
 }
 
 // drawMarks draws a line with a small head that is easier to point at.
 func (c *Chart) drawMarks(d *drawing) {
 	for _, mark := range c.Marks {
-		x := percent(c.X.At(mark.X))
-		d.open("g", "class", "mark "+mark.Class)
-		d.title(mark.Label)
-		d.line("stem", x, "0", x, "100%")
-		d.open("svg", "x", x, "y", "0", "width", "1", "height", "1", "overflow", "visible")
-		d.path("head", "M-4 -9H4L0 -1Z")
-		d.close("svg")
-		d.close("g")
+		x := percent(c.X.PlaceOf(mark.X))
+		d.openElement("g", "class", "mark "+mark.Class)
+		d.addTitle(mark.Label)
+		d.addLine("stem", x, "0", x, "100%")
+		d.openElement("svg", "x", x, "y", "0", "width", "1", "height", "1", "overflow", "visible")
+		d.addPath("head", "M-4 -9H4L0 -1Z")
+		d.closeElement("svg")
+		d.closeElement("g")
 	}
 }

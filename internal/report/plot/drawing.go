@@ -15,8 +15,8 @@ type drawing struct{ strings.Builder }
 // Escape makes any text safe between tags and in quoted attributes.
 func Escape(text string) string { return html.EscapeString(units.Clean(text)) }
 
-// open begins an element with attributes in pairs; those without a value are left out.
-func (d *drawing) open(name string, attributes ...string) {
+// openElement begins an element with attributes in pairs; those without a value are left out.
+func (d *drawing) openElement(name string, attributes ...string) {
 	d.WriteString("<" + name)
 	for i := 0; i+1 < len(attributes); i += 2 {
 		if attributes[i+1] != "" {
@@ -26,29 +26,29 @@ func (d *drawing) open(name string, attributes ...string) {
 	d.WriteString(">")
 }
 
-func (d *drawing) close(name string) { d.WriteString("</" + name + ">") }
+func (d *drawing) closeElement(name string) { d.WriteString("</" + name + ">") }
 
-// title names the element around it.
-func (d *drawing) title(text string) {
-	d.open("title")
+// addTitle names the element around it.
+func (d *drawing) addTitle(text string) {
+	d.openElement("title")
 	d.WriteString(Escape(text))
-	d.close("title")
+	d.closeElement("title")
 }
 
-func (d *drawing) text(class, x, y, text string) {
-	d.open("text", "class", class, "x", x, "y", y)
+func (d *drawing) addText(class, x, y, text string) {
+	d.openElement("text", "class", class, "x", x, "y", y)
 	d.WriteString(Escape(text))
-	d.close("text")
+	d.closeElement("text")
 }
 
-func (d *drawing) line(class, x1, y1, x2, y2 string) {
-	d.open("line", "class", class, "x1", x1, "y1", y1, "x2", x2, "y2", y2)
-	d.close("line")
+func (d *drawing) addLine(class, x1, y1, x2, y2 string) {
+	d.openElement("line", "class", class, "x1", x1, "y1", y1, "x2", x2, "y2", y2)
+	d.closeElement("line")
 }
 
-func (d *drawing) path(class, data string) {
-	d.open("path", "class", class, "d", data)
-	d.close("path")
+func (d *drawing) addPath(class, data string) {
+	d.openElement("path", "class", class, "d", data)
+	d.closeElement("path")
 }
 
 // percent writes a fraction as an attribute in percent.
@@ -60,10 +60,10 @@ const pictureSize = 6000
 func pictureUnits(part float64) string { return strconv.Itoa(int(math.Round(part * pictureSize))) }
 
 // topOf returns the distance of a value from the top.
-func (c *Chart) topOf(value float64) string { return pictureUnits(1 - c.Y.At(value)) }
+func (c *Chart) topOf(value float64) string { return pictureUnits(1 - c.Y.PlaceOf(value)) }
 
-// area outlines the areas between two series, in steps, where the series differ.
-func (c *Chart) area(below, top []float64) string {
+// areaPath outlines the areas between two series, in steps, where the series differ.
+func (c *Chart) areaPath(below, top []float64) string {
 	var b strings.Builder
 	for from := 0; from < len(top); from++ {
 		to := from
@@ -99,7 +99,7 @@ func (c *Chart) outlinePiece(b *strings.Builder, below, top []float64, from, to 
 // gapMost: a line continues over a gap without values that is at most 1/gapMost of the axis, and breaks at a longer one.
 const gapMost = 50
 
-func (c *Chart) stepLine(s Series) string {
+func (c *Chart) stepLinePath(s Series) string {
 	n := len(s.Values)
 	at := func(i int) string { return pictureUnits(float64(i) / float64(n)) }
 	var b strings.Builder
@@ -126,11 +126,11 @@ func (c *Chart) stepLine(s Series) string {
 	return b.String()
 }
 
-func (c *Chart) curve(curve Curve) string {
+func (c *Chart) curvePath(curve Curve) string {
 	var b strings.Builder
 	command := "M"
 	for i := range curve.X {
-		b.WriteString(command + pictureUnits(c.X.At(curve.X[i])) + " " + c.topOf(curve.Y[i]))
+		b.WriteString(command + pictureUnits(c.X.PlaceOf(curve.X[i])) + " " + c.topOf(curve.Y[i]))
 		command = "L"
 	}
 	return b.String()

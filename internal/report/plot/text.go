@@ -9,8 +9,8 @@ import (
 // gap is a narrow space that does not break: between groups of digits, and before units.
 const gap = "\u202f"
 
-// Narrow replaces the spaces of a figure by narrow ones, at which no line breaks.
-func Narrow(figure string) string { return strings.ReplaceAll(figure, " ", gap) }
+// NarrowSpaces replaces the spaces of a figure by narrow ones, at which no line breaks.
+func NarrowSpaces(figure string) string { return strings.ReplaceAll(figure, " ", gap) }
 
 // bytesText writes a size with at most three decimals, without zeros at its end: "768 MiB", "1.25 GiB".
 func bytesText(v float64) string {

@@ -184,10 +184,10 @@ var needed = []syscall.Signal{
 	unix.SIGILL, unix.SIGTRAP, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGPROF, unix.SIGURG, unix.SIGCHLD,
 }
 
-// KeepIgnored ignores again what was ignored, except the signals that the Go runtime needs: os/signal.Ignored reports them, and
+// IgnoreAgain ignores again what was ignored, except the signals that the Go runtime needs: os/signal.Ignored reports them, and
 // programs that are started ignore them, too. It leaves what the runtime opened in place of closed streams to no program. Call it before
 // anything asks for signals.
-func KeepIgnored() {
+func IgnoreAgain() {
 	for fd := range 3 {
 		if C.closed_descriptors()>>fd&1 != 0 {
 			unix.CloseOnExec(fd)
@@ -200,8 +200,8 @@ func KeepIgnored() {
 	}
 }
 
-// Stream returns a standard stream for a program that is started; nil, which leaves it closed, if it was closed at the start.
-func Stream(file *os.File) *os.File {
+// StreamForProgram returns a standard stream for a program that is started; nil, which leaves it closed, if it was closed at the start.
+func StreamForProgram(file *os.File) *os.File {
 	if C.closed_descriptors()>>file.Fd()&1 != 0 {
 		return nil
 	}

@@ -60,8 +60,8 @@ type Machine struct {
 	scans      time.Duration    // spent in this round on lists of descriptors
 }
 
-// Here returns this machine.
-func Here() *Machine {
+// ThisMachine returns this machine.
+func ThisMachine() *Machine {
 	m := &Machine{
 		proc: "/proc", groups: "/sys/fs/cgroup", dev: "/dev", sys: "/sys", nvml: &nvml{library: "libnvidia-ml.so.1"}, page: uint64(os.Getpagesize()), now: time.Now,
 	}

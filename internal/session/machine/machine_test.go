@@ -212,7 +212,7 @@ func TestNVML(t *testing.T) {
 // TestHere reads this process: memory that is touched counts, and memory that is only reserved does not.
 func TestHere(t *testing.T) {
 	const size = 64 << 20
-	m := Here()
+	m := ThisMachine()
 	p := m.OpenProcess(os.Getpid())
 	defer p.Close()
 	resident := func() uint64 {
@@ -246,7 +246,7 @@ func BenchmarkRound(b *testing.B) {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < 10_100 {
 		b.Skip("needs 10,000 descriptors: ", limit.Cur, err)
 	}
-	m := Here()
+	m := ThisMachine()
 	m.devices = true
 	for range 10_000 {
 		f, err := os.Open("/dev/null")

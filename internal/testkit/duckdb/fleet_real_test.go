@@ -45,7 +45,7 @@ func (a *account) advance(now uint64) {
 }
 
 func (a *account) take(r *wire.Record) {
-	if !r.Kind.Late() { // it was before what comes before it
+	if !r.Kind.IsLate() { // it was before what comes before it
 		a.advance(r.Time)
 	}
 	switch r.Kind {

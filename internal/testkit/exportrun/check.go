@@ -30,7 +30,7 @@ func Model(list []wire.Record) *stats.Snapshot {
 // Part draws an end part of a run, and returns the time at which it begins.
 func Part(t *rapid.T, list []wire.Record) (src recording.Source, since uint64) {
 	since = Origin + rapid.Uint64Range(0, 150_000).Draw(t, "since")
-	return extract.Range(Tape(list), extract.Options{Since: since}), since
+	return extract.CutRange(Tape(list), extract.Options{Since: since}), since
 }
 
 // Fuzz runs an export on nonsense.

@@ -22,8 +22,8 @@ type Tape struct {
 	next    int
 }
 
-// Cut says whether the run goes on.
-func (t *Tape) Cut() bool { return t.Part }
+// IsCut says whether the run goes on.
+func (t *Tape) IsCut() bool { return t.Part }
 
 // Next implements recording.Source.
 func (t *Tape) Next(r *wire.Record) error {

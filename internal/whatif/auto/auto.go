@@ -217,7 +217,7 @@ func newWindow(c *Controller, o *Observation) (w window, whole bool) {
 		}
 		work := result.Work.Since(&earlier.Work)
 		missed := float64(requestsSeen - (result.Hits - earlier.Hits))
-		w.rows = append(w.rows, row{result, work.NS(&o.Results.Device) / float64(requestsSeen), missed / float64(requestsSeen)})
+		w.rows = append(w.rows, row{result, work.TotalNS(&o.Results.Device) / float64(requestsSeen), missed / float64(requestsSeen)})
 	}
 	if c.current == c.baseName {
 		w.currentRow = w.baseRow

@@ -106,7 +106,7 @@ func (c *Curve) Restart() {
 func (c *Curve) NoteRequest(class uint32, size, most uint64) uint64 {
 	p := pileKey{class, max(size, 1)}
 	hash := p.hash()
-	if !c.samplesPile(hash) {
+	if !c.isPileSampled(hash) {
 		return 0
 	}
 	from, h := c.latestPile(p, hash, most)
@@ -168,7 +168,7 @@ func (h *pile) topAge() uint64 {
 func (c *Curve) NoteFree(class uint32, size uint64, time int64) {
 	p := pileKey{class, max(size, 1)}
 	hash := p.hash()
-	if !c.samplesPile(hash) {
+	if !c.isPileSampled(hash) {
 		return
 	}
 	h := c.pileOf(p, hash)
@@ -185,7 +185,7 @@ func (c *Curve) NoteFree(class uint32, size uint64, time int64) {
 		h.ages = slices.Delete(h.ages, 0, 1)
 	}
 	h.ages = append(h.ages, c.frees)
-	if c.samplesHeight(hash, h.height) {
+	if c.isHeightSampled(hash, h.height) {
 		h.marks = append(h.marks, mark{c.cacheBlock(p.size), uint64(h.height)})
 	}
 	c.limitCost(time)

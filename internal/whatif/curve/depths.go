@@ -37,8 +37,8 @@ const (
 	slotBytes = 24
 )
 
-// add adds to a subtree a value, which reached peak on the way to sum.
-func (n *node) add(sum, most float64) {
+// addToAll adds to a subtree a value, which reached peak on the way to sum.
+func (n *node) addToAll(sum, most float64) {
 	n.peak = max(n.peak, n.sum+most)
 	n.sum += sum
 }
@@ -51,7 +51,7 @@ func (d *depths) pushBlock(order uint64, own, weight float64, most int) {
 	if len(d.slots) == d.leafCount() {
 		d.makeRoom(most)
 	}
-	d.nodes[1].add(weight, weight)
+	d.nodes[1].addToAll(weight, weight)
 	leaf := d.leafCount() + len(d.slots)
 	d.pushDown(leaf, 0)
 	d.nodes[leaf] = node{own, own}
@@ -91,12 +91,12 @@ func (d *depths) pushDown(to int, before float64) {
 		index := to >> depth
 		n, left, right := &d.nodes[index], &d.nodes[2*index], &d.nodes[2*index+1]
 		if n.sum != 0 || n.peak != 0 {
-			left.add(n.sum, n.peak)
-			right.add(n.sum, n.peak)
+			left.addToAll(n.sum, n.peak)
+			right.addToAll(n.sum, n.peak)
 			*n = node{}
 		}
 		if to>>(depth-1)&1 == 1 && before != 0 {
-			left.add(before, 0)
+			left.addToAll(before, 0)
 		}
 	}
 }
@@ -105,8 +105,8 @@ func (d *depths) pushDown(to int, before float64) {
 func (d *depths) pushAllDown() {
 	for index := 1; index < d.leafCount(); index++ {
 		n := d.nodes[index]
-		d.nodes[2*index].add(n.sum, n.peak)
-		d.nodes[2*index+1].add(n.sum, n.peak)
+		d.nodes[2*index].addToAll(n.sum, n.peak)
+		d.nodes[2*index+1].addToAll(n.sum, n.peak)
 		d.nodes[index] = node{}
 	}
 }

@@ -66,8 +66,8 @@ func (l *Live) View() *view.Curve {
 	return l.view.Load()
 }
 
-// Leave ends the curve: no one will view it again.
-func (l *Live) Leave() { l.hasLeft.Store(true) }
+// EndCurve ends the curve: no one will view it again.
+func (l *Live) EndCurve() { l.hasLeft.Store(true) }
 
 // Begin implements live.Listener. A curve cannot interpret records after missing ones, for example releases of unknown
 // buffers. So a new curve begins.
@@ -109,7 +109,7 @@ func (l *Live) Publish(load *live.Load) {
 func (l *Live) followPolicy() error {
 	l.anchors.startOver(l.batch)
 	l.feed, l.lastView = nil, nil
-	if !Limited(l.policy) {
+	if !LimitsCache(l.policy) {
 		_, err := allocator.New(l.policy, l.settings)
 		return err
 	}

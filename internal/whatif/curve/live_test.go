@@ -80,7 +80,7 @@ func followedAt(t *testing.T, policy string, records []wire.Record, pause time.D
 	})
 	tap := live.Start(l)
 	for i := range records {
-		tap.Take(&records[i])
+		tap.TakeRecord(&records[i])
 		if i%1000 == 0 {
 			tap.Flush()
 			time.Sleep(pause)
@@ -125,7 +125,7 @@ func TestCurveEqualsReplays(t *testing.T) {
 	p := newTape()
 	p.run(rng, 20_000, 40, octaves(rng))
 	v := followed(t, "pow2", p.Records)
-	if !v.Limits || !v.Known() || v.Error > 0.03 || len(v.Exact) < 3 || v.Missed != 0 || v.LeftOut {
+	if !v.Limits || !v.IsKnown() || v.Error > 0.03 || len(v.Exact) < 3 || v.Missed != 0 || v.LeftOut {
 		t.Fatalf("%+v", v)
 	}
 	m, err := Measure(p, "pow2", nil)
@@ -158,10 +158,10 @@ func TestLiveExamples(t *testing.T) {
 			continue
 		}
 		end := v.Points[len(v.Points)-1]
-		if best := m.Exact[len(m.Exact)-1].HitRate; !v.Known() && math.Abs(end.HitRate-best) > 0.05 {
+		if best := m.Exact[len(m.Exact)-1].HitRate; !v.IsKnown() && math.Abs(end.HitRate-best) > 0.05 {
 			t.Errorf("%s: %.3f without a limit, replayed %.3f", file, end.HitRate, best)
 		}
-		if off := offBy(v, m.Exact); v.Known() && off > v.Error+0.1 {
+		if off := offBy(v, m.Exact); v.IsKnown() && off > v.Error+0.1 {
 			t.Errorf("%s: %.3f off, said are %.3f", file, off, v.Error)
 		}
 		t.Logf("%s: %d requests, error %.3f, %d exact", file, v.Requests, v.Error, len(v.Exact))
@@ -237,8 +237,8 @@ func TestLiveRests(t *testing.T) {
 			t.Fatal(err)
 		}
 		share := float64(played) / float64(parts)
-		if off := offBy(v, m.Exact); !v.Known() || off > 0.02 || share > test.most || share < test.least {
-			t.Errorf("a record in %d ns: %.3f off, exact points %v, played for %.2f of the time", test.every, off, v.Known(), share)
+		if off := offBy(v, m.Exact); !v.IsKnown() || off > 0.02 || share > test.most || share < test.least {
+			t.Errorf("a record in %d ns: %.3f off, exact points %v, played for %.2f of the time", test.every, off, v.IsKnown(), share)
 		}
 	}
 }
@@ -259,12 +259,12 @@ func TestLiveChanges(t *testing.T) {
 	p.Limit("max_cached_bytes=4096", 0)
 	p.run(rng, 500, 40, octaves(rng))
 	v := followed(t, "pow2", p.Records)
-	if !v.Known() || v.Policy != "pow2" || v.Requests < 100 || v.Exact[len(v.Exact)-1].HitRate < 0.5 {
+	if !v.IsKnown() || v.Policy != "pow2" || v.Requests < 100 || v.Exact[len(v.Exact)-1].HitRate < 0.5 {
 		t.Errorf("after pow2: %s, %d requests, exact %+v", v.Policy, v.Requests, v.Exact)
 	}
 	p.Limit("min_block=1MiB", 0)
 	p.run(rng, 40, 40, octaves(rng))
-	if v := followed(t, "pow2", p.Records); v.Known() || v.Requests > 40 {
+	if v := followed(t, "pow2", p.Records); v.IsKnown() || v.Requests > 40 {
 		t.Errorf("after another min_block: %+v", v)
 	}
 }
@@ -280,11 +280,11 @@ func TestLiveMissed(t *testing.T) {
 	}
 	l.Begin(replay.NewBatch(), 0)
 	give(l, p.Records)
-	if before := l.currentView(); !before.Known() || before.Missed != 0 {
+	if before := l.currentView(); !before.IsKnown() || before.Missed != 0 {
 		t.Errorf("before: %+v", before)
 	}
 	l.Begin(l.batch.Restart(), 7)
-	if v := l.currentView(); v.Missed != 7 || v.Requests != 0 || v.Known() {
+	if v := l.currentView(); v.Missed != 7 || v.Requests != 0 || v.IsKnown() {
 		t.Errorf("%d missed, %d requests", v.Missed, v.Requests)
 	}
 	p.Records = p.Records[:0]
@@ -292,10 +292,10 @@ func TestLiveMissed(t *testing.T) {
 	give(l, p.Records)
 	v := l.currentView()
 	sound(t, v)
-	if !v.Known() || v.Error > 0.03 || v.Missed != 7 {
+	if !v.IsKnown() || v.Error > 0.03 || v.Missed != 7 {
 		t.Errorf("after: %+v", v)
 	}
-	l.Leave()
+	l.EndCurve()
 	if l.Play(&live.Part{}) {
 		t.Error("it goes on without a reader")
 	}
@@ -305,7 +305,7 @@ func TestLiveMissed(t *testing.T) {
 func give(l *Live, records []wire.Record) {
 	for part := range slices.Chunk(records, 1024) {
 		for i := range part {
-			l.batch.Read(&part[i])
+			l.batch.ReadRecord(&part[i])
 		}
 		l.Play(&live.Part{Records: len(part), Time: part[len(part)-1].Time})
 		l.batch.Clear()
@@ -348,7 +348,7 @@ func FuzzLive(f *testing.F) {
 			}
 			tap := live.Start(l)
 			for i := range p.Records {
-				tap.Take(&p.Records[i])
+				tap.TakeRecord(&p.Records[i])
 			}
 			tap.Close()
 			sound(t, l.View())
@@ -415,8 +415,8 @@ func TestLiveAfterRest(t *testing.T) {
 	}
 	give(l, p.Records)
 	before := l.currentView()
-	if !l.CanSkip() || !before.Known() {
-		t.Fatalf("canSkip %v, %d requests, exact points %v", l.CanSkip(), before.Requests, before.Known())
+	if !l.CanSkip() || !before.IsKnown() {
+		t.Fatalf("canSkip %v, %d requests, exact points %v", l.CanSkip(), before.Requests, before.IsKnown())
 	}
 	l.Begin(l.batch.Restart(), 0)
 	if v := l.currentView(); l.CanSkip() || v.Requests != before.Requests || len(v.Points) != len(before.Points) {
@@ -425,7 +425,7 @@ func TestLiveAfterRest(t *testing.T) {
 	give(l, p.Records)
 	v := l.currentView()
 	sound(t, v)
-	if !l.CanSkip() || !v.Known() {
-		t.Errorf("with more: canSkip %v, exact points %v", l.CanSkip(), v.Known())
+	if !l.CanSkip() || !v.IsKnown() {
+		t.Errorf("with more: canSkip %v, exact points %v", l.CanSkip(), v.IsKnown())
 	}
 }

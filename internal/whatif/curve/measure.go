@@ -42,7 +42,7 @@ func Measure(src recording.Source, policy string, settings []allocator.Setting) 
 		return nil, err
 	}
 	m := &Measurement{Policy: policy, Present: cachedBytesLimit(p.Limits())}
-	if !Limited(policy) {
+	if !LimitsCache(policy) {
 		return m, nil
 	}
 	limits := []uint64{min(m.Present, unlimited), unlimited}
@@ -71,8 +71,8 @@ const (
 	fractionName = "max_cached_fraction"
 )
 
-// Limited reports whether a policy limits what it caches. Other policies have no curve.
-func Limited(policy string) bool {
+// LimitsCache reports whether a policy limits what it caches. Other policies have no curve.
+func LimitsCache(policy string) bool {
 	d, _ := allocator.DescribePolicy(policy)
 	return slices.ContainsFunc(d.Limits, func(l allocator.Limit) bool { return l.Name == limitName })
 }
@@ -122,7 +122,7 @@ func (m *Measurement) playAt(src recording.Source, settings []allocator.Setting,
 		if err != nil {
 			return err
 		}
-		simulations.Read(record)
+		simulations.ReadRecord(record)
 		if read++; read%recordsAtOnce == 0 {
 			if err := playRead(); err != nil {
 				return err
@@ -192,7 +192,7 @@ func (m *Measurement) Curve() *view.Curve {
 		last--
 	}
 	return &view.Curve{
-		Policy: m.Policy, Limits: Limited(m.Policy), Whole: true, Requests: m.Requests, Knee: m.Knee, Enough: m.Enough,
+		Policy: m.Policy, Limits: LimitsCache(m.Policy), Whole: true, Requests: m.Requests, Knee: m.Knee, Enough: m.Enough,
 		Points: append([]Point{{}}, m.Exact[:last]...), Exact: m.Exact[:last],
 	}
 }

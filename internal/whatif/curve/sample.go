@@ -23,11 +23,11 @@ type rate struct {
 	count int
 }
 
-// samplesPile reports whether a pile is in the sample.
-func (c *Curve) samplesPile(pile uint64) bool { return pile&(1<<c.pileShift-1) == 0 }
+// isPileSampled reports whether a pile is in the sample.
+func (c *Curve) isPileSampled(pile uint64) bool { return pile&(1<<c.pileShift-1) == 0 }
 
-// samplesHeight reports whether a height of a pile is in the sample.
-func (c *Curve) samplesHeight(pile uint64, height int64) bool {
+// isHeightSampled reports whether a height of a pile is in the sample.
+func (c *Curve) isHeightSampled(pile uint64, height int64) bool {
 	return scramble(pile+uint64(height))&(1<<c.heightShift-1) == 0
 }
 
@@ -47,8 +47,8 @@ func (c *Curve) uncacheBlock(order, size uint64, t *tally) {
 	c.stack.popBlock(order, size, t)
 }
 
-// memoryBound returns how many bytes the curve takes at most until the next check, including all slots that it may use.
-func (c *Curve) memoryBound() int {
+// maxMemory returns how many bytes the curve takes at most until the next check, including all slots that it may use.
+func (c *Curve) maxMemory() int {
 	const others = tallyBytes + checkEvery*(pileBytes+markBytes)
 	stack := levelsMax * c.stack.slots * (2*nodeBytes + slotBytes)
 	return others + stack + markBytes*c.measured + pileBytes*len(c.piles)
@@ -71,10 +71,10 @@ func (c *Curve) limitCost(time int64) {
 		return
 	}
 	c.cachedSinceCheck = 0
-	if c.memoryBound() > c.options.Memory {
+	if c.maxMemory() > c.options.Memory {
 		c.dropEmptyPiles()
 	}
-	for c.memoryBound() > c.options.Memory && c.heightShift+c.pileShift < shiftMax {
+	for c.maxMemory() > c.options.Memory && c.heightShift+c.pileShift < shiftMax {
 		if pileBytes*len(c.piles) > c.options.Memory/4 {
 			c.pileShift++
 		} else {
@@ -117,12 +117,12 @@ func (c *Curve) thinToSample() {
 
 // keepSample removes the piles and marks that are not in the sample.
 func (c *Curve) keepSample() {
-	maps.DeleteFunc(c.piles, func(p pileKey, _ *pile) bool { return !c.samplesPile(p.hash()) })
+	maps.DeleteFunc(c.piles, func(p pileKey, _ *pile) bool { return !c.isPileSampled(p.hash()) })
 	c.dropEmptyPiles()
 	c.measured = 0
 	for p, h := range c.piles {
 		hash := p.hash()
-		h.marks = slices.Clone(slices.DeleteFunc(h.marks, func(m mark) bool { return !c.samplesHeight(hash, int64(m.height)) }))
+		h.marks = slices.Clone(slices.DeleteFunc(h.marks, func(m mark) bool { return !c.isHeightSampled(hash, int64(m.height)) }))
 		c.measured += len(h.marks)
 	}
 }

@@ -203,7 +203,7 @@ func BenchmarkEvents(b *testing.B) {
 			b.ResetTimer()
 			s.play(b.N, c)
 			b.ReportMetric(float64(c.heightShift+c.pileShift), "halvings")
-			b.ReportMetric(float64(c.memoryBound())/(1<<20), "MiB")
+			b.ReportMetric(float64(c.maxMemory())/(1<<20), "MiB")
 		})
 		b.Run(of.name+"/rate", func(b *testing.B) {
 			s := newStream(1, of.kinds, of.full)

@@ -45,7 +45,7 @@ func takeAll(b *testing.B, records []wire.Record) (spent time.Duration) {
 		tap := live.Start(g)
 		start := live.ThreadTime()
 		for i := range part {
-			tap.Take(&part[i])
+			tap.TakeRecord(&part[i])
 		}
 		spent += live.ThreadTime() - start
 		tap.Close()
@@ -71,7 +71,7 @@ func playThrough(b *testing.B, records []wire.Record) []time.Duration {
 	}
 	for part := range slices.Chunk(records, batchRecords) {
 		for i := range part {
-			batch.Read(&part[i])
+			batch.ReadRecord(&part[i])
 		}
 		lap(0)
 		for i := range ghosts {
@@ -107,7 +107,7 @@ func playWithCurve(b *testing.B, records []wire.Record) time.Duration {
 	tap := live.Start(g, c)
 	for part := range slices.Chunk(records, pace) {
 		for i := range part {
-			tap.Take(&part[i])
+			tap.TakeRecord(&part[i])
 		}
 		before := g.Leaderboard()
 		for tap.Flush(); g.Leaderboard() == before; {
@@ -116,8 +116,8 @@ func playWithCurve(b *testing.B, records []wire.Record) time.Duration {
 	}
 	tap.Close()
 	spent := processTime() - start
-	if rows := g.Leaderboard().Rows; len(rows) != 8 || g.Leaderboard().Leader() == nil || !c.View().Known() {
-		b.Fatalf("%d ghosts, exact points %v: not all took part", len(rows), c.View().Known())
+	if rows := g.Leaderboard().Rows; len(rows) != 8 || g.Leaderboard().Leader() == nil || !c.View().IsKnown() {
+		b.Fatalf("%d ghosts, exact points %v: not all took part", len(rows), c.View().IsKnown())
 	}
 	return spent
 }

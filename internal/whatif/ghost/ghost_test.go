@@ -78,7 +78,7 @@ func play(t *testing.T, src recording.Source, g *Ghosts, behind func(batch int) 
 		batch++
 	}
 	labtest.Each(t, src, func(r *wire.Record) {
-		c.Read(r)
+		c.ReadRecord(r)
 		part.Records, part.Time = part.Records+1, r.Time
 		if part.Records == batchSize {
 			hand()
@@ -112,7 +112,7 @@ func TestGhostsAreReplays(t *testing.T) {
 		all = append(all, replay.Configuration{Policy: "pow2", Settings: []allocator.Setting{{Name: "max_cached_bytes", Value: "65536"}}})
 		g, tap := follow(t, all, Options{Current: replay.Configuration{Policy: reader.Header().Policy}, Device: device})
 		labtest.Each(t, reader, func(r *wire.Record) {
-			tap.Take(r)
+			tap.TakeRecord(r)
 			if r.Kind == wire.KindSync {
 				tap.Flush()
 			}
@@ -125,7 +125,7 @@ func TestGhostsAreReplays(t *testing.T) {
 		for i := range board.Rows {
 			row := &board.Rows[i]
 			c, known := g.Configuration(row.Name)
-			if !known || !row.Whole() || row.Present != (row.Name == reader.Header().Policy) {
+			if !known || !row.CoversRun() || row.Present != (row.Name == reader.Header().Policy) {
 				t.Errorf("%s: %+v", file, row)
 			}
 			checkRow(t, row, replayed(t, reader, c, device))
@@ -175,7 +175,7 @@ func TestStopsOneByOne(t *testing.T) {
 		t.Error("it goes on")
 	}
 	board := g.Leaderboard()
-	present := board.Present()
+	present := board.PresentGhost()
 	if board.Stopped == "" || board.Leader() != nil || present == nil || present.Stopped == "" || len(board.Rows) != 2 {
 		t.Fatalf("%+v", board)
 	}
@@ -213,7 +213,7 @@ func TestManyBuffers(t *testing.T) {
 				t.Errorf("%+v", row)
 			}
 		}
-		if left != going || board.Present() == nil || (board.Present().Stopped == "") != (going > 0) || (board.Stopped == "") != (going > 0) {
+		if left != going || board.PresentGhost() == nil || (board.PresentGhost().Stopped == "") != (going > 0) || (board.Stopped == "") != (going > 0) {
 			t.Errorf("%d of %d ghosts are left with %d buffers, want %d: %q", left, len(board.Rows), buffers, going, board.Stopped)
 		}
 	}
@@ -223,10 +223,10 @@ func TestManyBuffers(t *testing.T) {
 func TestOnlyThePresentComesLate(t *testing.T) {
 	g, tap := follow(t, nil, Options{Current: futhark()})
 	for _, payload := range []string{"max_cached_bytes=1000", "max_cached_bytes=2000", "policy=pow2", "policy=futhark"} {
-		tap.Take(labtest.New().Limit(payload, 0))
+		tap.TakeRecord(labtest.New().Limit(payload, 0))
 	}
 	tap.Close()
-	if rows := g.Leaderboard().Rows; len(rows) != 1 || !rows[0].Present || rows[0].Name != "futhark" || !rows[0].Whole() {
+	if rows := g.Leaderboard().Rows; len(rows) != 1 || !rows[0].Present || rows[0].Name != "futhark" || !rows[0].CoversRun() {
 		t.Errorf("%+v", rows)
 	}
 }
@@ -274,7 +274,7 @@ func TestBeginsAnewAfterARest(t *testing.T) {
 			start = live.StartResting
 		}
 		tap := start(g)
-		take := func(list []wire.Record) { labtest.Each(t, &records.Tape{Records: list}, tap.Take) }
+		take := func(list []wire.Record) { labtest.Each(t, &records.Tape{Records: list}, tap.TakeRecord) }
 		take(src.Records[:n/3])
 		tap.SetResting(true)
 		take(src.Records[n/3 : 2*n/3])
@@ -286,11 +286,11 @@ func TestBeginsAnewAfterARest(t *testing.T) {
 		for i := range b.Rows {
 			row := &b.Rows[i]
 			checkRow(t, row, replayed(t, tail, replay.Configuration{Policy: row.Policy}, device))
-			if row.Since < src.Records[2*n/3].Time || row.Whole() {
+			if row.Since < src.Records[2*n/3].Time || row.CoversRun() {
 				t.Errorf("%s: since %d", row.Name, row.Since)
 			}
 		}
-		if len(b.Rows) != 3 || b.Leader() != nil || b.Present() == nil || g.InitialName() != "futhark" {
+		if len(b.Rows) != 3 || b.Leader() != nil || b.PresentGhost() == nil || g.InitialName() != "futhark" {
 			t.Errorf("%s: %+v", name, b)
 		}
 	}
@@ -310,7 +310,7 @@ func TestLeaderboardIsForAnyGoroutine(t *testing.T) {
 			default:
 			}
 			board := g.Leaderboard()
-			if board.Events < events || len(board.Rows) != len(usualPolicies)+2 || board.Present() == nil {
+			if board.Events < events || len(board.Rows) != len(usualPolicies)+2 || board.PresentGhost() == nil {
 				t.Errorf("%+v", board)
 				return
 			}
@@ -318,7 +318,7 @@ func TestLeaderboardIsForAnyGoroutine(t *testing.T) {
 		}
 	}()
 	labtest.Each(t, churn(5_000), func(r *wire.Record) {
-		tap.Take(r)
+		tap.TakeRecord(r)
 		if r.Time%1_000_000 == 0 {
 			tap.Flush()
 		}
@@ -348,9 +348,9 @@ func TestFollowsThePresent(t *testing.T) {
 		src := churn(1000)
 		src.Records = slices.Insert(src.Records, len(src.Records)/2, *labtest.Empty(1).Limit(test.payload, test.status))
 		g, tap := follow(t, Configurations(futhark(), []string{"pow2"}), Options{Current: futhark(), Device: device})
-		labtest.Each(t, src, tap.Take)
+		labtest.Each(t, src, tap.TakeRecord)
 		tap.Close()
-		present := g.Leaderboard().Present()
+		present := g.Leaderboard().PresentGhost()
 		if present == nil || present.Name != test.want || present.Since != 0 != test.late || present.Requests == 0 {
 			t.Errorf("%q: %+v", test.payload, present)
 			continue
@@ -358,7 +358,7 @@ func TestFollowsThePresent(t *testing.T) {
 		rows := 2
 		if test.late {
 			rows = 3
-			if _, _, known := g.Leaderboard().Saving(); known || g.Leaderboard().Rows[2].Name != test.want {
+			if _, _, known := g.Leaderboard().LeaderSaving(); known || g.Leaderboard().Rows[2].Name != test.want {
 				t.Errorf("%q: what came late is compared: %+v", test.payload, g.Leaderboard().Rows)
 			}
 		}
@@ -378,7 +378,7 @@ func TestCostsComeFromTheRun(t *testing.T) {
 	for range timedCallsMin {
 		src.Evict(1<<40, 100, wire.EvictNone).Cost = 700
 	}
-	labtest.Each(t, src, tap.Take)
+	labtest.Each(t, src, tap.TakeRecord)
 	tap.Close()
 	if b := g.Leaderboard(); b.Assumed || math.Abs(b.CreateA-5000) > 1 || math.Abs(b.CreateB-1) > 1e-3 || b.ReleaseA == assumedDevice.Release.A {
 		t.Errorf("%+v", b)
@@ -398,11 +398,11 @@ func TestAssumedPartsDoNotLead(t *testing.T) {
 			part := src.Create(1<<41, 256)
 			part.Outcome, part.Flags, part.Cost = wire.OutcomeHit, wire.FlagSubAlloc, 1
 		}
-		labtest.Each(t, src, tap.Take)
+		labtest.Each(t, src, tap.TakeRecord)
 		tap.Close()
 		rows := g.Leaderboard().Rows
 		slab := rows[slices.IndexFunc(rows, func(row stats.Ghost) bool { return row.Policy == "slab" })]
-		if slab.Assumed == timed || !timed && rows[0].Policy == "slab" || g.Leaderboard().Leader() == nil || g.Leaderboard().Present().Assumed {
+		if slab.Assumed == timed || !timed && rows[0].Policy == "slab" || g.Leaderboard().Leader() == nil || g.Leaderboard().PresentGhost().Assumed {
 			t.Errorf("timed %v: %+v", timed, rows)
 		}
 	}
@@ -485,7 +485,7 @@ func TestRankAsDocumented(t *testing.T) {
 	}
 	sortBestFirst(rows)
 	board := stats.Ghosts{Rows: rows}
-	_, part, _ := board.Saving()
+	_, part, _ := board.LeaderSaving()
 	want := fmt.Sprintf("> Ranked: now %s → %s leads, to now −%.0f %%; then %s, %s and %s\n", strings.Join(ranked, "; "), rows[0].Name, 100*part,
 		rows[1].Name, rows[2].Name, rows[3].Name)
 	if !strings.Contains(string(text), want) {

@@ -176,7 +176,7 @@ func (g *Ghosts) limitMemory() {
 			active++
 		}
 	}
-	buffers := g.batch.Buffers()
+	buffers := g.batch.LiveBuffers()
 	for ; active > 0 && active*buffers > buffersMax; active-- {
 		g.stopSlowest(fmt.Sprintf("stopped: the program has %d buffers at a time", buffers))
 	}
@@ -291,7 +291,7 @@ func (g *Ghosts) updateRow(ghost *ghost, device cost.Device, assumed assumption)
 	row := &ghost.row
 	row.Hits, row.Requests, row.Failures = r.Hits, r.Hits+r.Misses, r.Failures
 	row.RecentHits, row.RecentRequests = row.Hits-ghost.counts[0].hits, row.Requests-ghost.counts[0].requests
-	row.PeakReserved, row.Reserved, row.DriverNS = r.PeakReserved, g.batch.Reserved(ghost.member), r.DriverNS
+	row.PeakReserved, row.Reserved, row.DriverNS = r.PeakReserved, g.batch.ReservedBytes(ghost.member), r.DriverNS
 	row.Assumed = assumed.mattersTo(&r)
 	ghost.work = g.batch.DriverWork(ghost.member)
 }
@@ -318,7 +318,7 @@ func (g *Ghosts) Publish(load *live.Load) {
 	g.results.Store(results)
 	sortBestFirst(leaderboard.Rows)
 	g.leaderboard.Store(leaderboard)
-	g.addCheckpoint()
+	g.addDueCheckpoint()
 }
 
 // processorShare returns the share of one processor core that the ghosts have used since the oldest checkpoint.
@@ -331,8 +331,8 @@ func (g *Ghosts) processorShare() float64 {
 	return min(1, float64(g.busy-first.busy)/float64(all))
 }
 
-// addCheckpoint adds a checkpoint once per interval.
-func (g *Ghosts) addCheckpoint() {
+// addDueCheckpoint adds a checkpoint once per interval.
+func (g *Ghosts) addDueCheckpoint() {
 	if g.published.Sub(g.lastCheckpoint) < checkpointInterval {
 		return
 	}

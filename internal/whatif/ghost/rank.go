@@ -16,10 +16,10 @@ const (
 // than twice the current peak, or that fail requests which the current configuration serves; then those whose times
 // follow from assumed costs. Last come the ghosts that did not see the whole run.
 func sortBestFirst(rows []stats.Ghost) {
-	current := slices.IndexFunc(rows, func(g stats.Ghost) bool { return g.Present && g.Whole() })
+	current := slices.IndexFunc(rows, func(g stats.Ghost) bool { return g.Present && g.CoversRun() })
 	group := func(g *stats.Ghost) int {
 		switch {
-		case !g.Whole():
+		case !g.CoversRun():
 			return 3
 		case g.Assumed:
 			return 2

@@ -39,7 +39,7 @@ func BenchmarkPlanner(b *testing.B) {
 		planner.Begin(batch, 0)
 		for part := range slices.Chunk(records, 1024) {
 			for i := range part {
-				batch.Read(&part[i])
+				batch.ReadRecord(&part[i])
 			}
 			if !planner.Play(&Part{}) {
 				b.Fatal("it has stopped")

@@ -150,7 +150,7 @@ func (p *dispatcher) readPart(records []wire.Record) int {
 	part := Part{Behind: 2*len(p.tap.queue) > cap(p.tap.queue)}
 	for i := range records[:min(p.partSize, len(records))] {
 		r := &records[i]
-		p.batch.Read(r)
+		p.batch.ReadRecord(r)
 		part.Records, part.Time = i+1, r.Time
 		if r.Kind == wire.KindLimit && r.AsLimit().Status() == 0 {
 			part.Change = r.Payload
@@ -190,7 +190,7 @@ func (p *dispatcher) publishListeners(final bool) {
 	t := p.tap
 	load := Load{
 		Waiting: len(t.queue) * batchSize, Final: final,
-		Bytes: uint64(t.batchesMade.Load())*batchSize*uint64(reflect.TypeFor[wire.Record]().Size()) + uint64(p.batch.Bytes()),
+		Bytes: uint64(t.batchesMade.Load())*batchSize*uint64(reflect.TypeFor[wire.Record]().Size()) + uint64(p.batch.MemoryBytes()),
 	}
 	for _, l := range p.listeners {
 		l.Publish(&load)

@@ -65,12 +65,12 @@ func TestAllGetAll(t *testing.T) {
 	one, other := &witness{}, &witness{leavesAt: 3000}
 	tap := Start(one, other)
 	for i := range uint64(5000) {
-		tap.Take(create(i + 1))
-		tap.Take(&wire.Record{Event: wire.Event{Kind: wire.KindUse}})
+		tap.TakeRecord(create(i + 1))
+		tap.TakeRecord(&wire.Record{Event: wire.Event{Kind: wire.KindUse}})
 		if i == 2999 {
 			payload := []byte("policy=pow2")
-			tap.Take(&wire.Record{Event: wire.Event{Time: i + 1, Kind: wire.KindLimit}, Payload: payload})
-			tap.Take(&wire.Record{Event: wire.Event{Time: i + 1, Kind: wire.KindLimit, Status: -1}, Payload: payload})
+			tap.TakeRecord(&wire.Record{Event: wire.Event{Time: i + 1, Kind: wire.KindLimit}, Payload: payload})
+			tap.TakeRecord(&wire.Record{Event: wire.Event{Time: i + 1, Kind: wire.KindLimit, Status: -1}, Payload: payload})
 			clear(payload)
 		}
 	}
@@ -94,7 +94,7 @@ func begun(depth int, w *witness) (*Tap, *dispatcher) {
 func TestFlushPublishes(t *testing.T) {
 	w := &witness{}
 	tap, p := begun(4, w)
-	tap.Take(create(1))
+	tap.TakeRecord(create(1))
 	tap.Flush()
 	tap.Flush()
 	go p.run()
@@ -112,11 +112,11 @@ func TestLeavesOut(t *testing.T) {
 	tap, p := begun(depth, w)
 	take := func(from, n uint64) {
 		for i := range n {
-			tap.Take(create(from + i))
+			tap.TakeRecord(create(from + i))
 		}
 	}
 	take(1, depth*batchSize+more)
-	tap.Take(&wire.Record{Event: wire.Event{Time: 1 << 20, Kind: wire.KindContext, Object: 7}})
+	tap.TakeRecord(&wire.Record{Event: wire.Event{Time: 1 << 20, Kind: wire.KindContext, Object: 7}})
 	take(1<<20+1, 3*batchSize)
 	tap.Flush()
 	if len(tap.queue) != depth || tap.missed != more+3*batchSize || len(tap.batch) != 1 {
@@ -143,12 +143,12 @@ func TestRestingListenerGetsWhatLaterRecordsNeed(t *testing.T) {
 	tap := StartResting(w)
 	take := func(from, n uint64) {
 		for i := range n {
-			tap.Take(create(from + i))
+			tap.TakeRecord(create(from + i))
 		}
 	}
 	context := &wire.Record{Process: 1, Event: wire.Event{Time: 50, Kind: wire.KindContext, Object: 7}}
 	take(1, 3*batchSize)
-	tap.Take(context)
+	tap.TakeRecord(context)
 	tap.Flush()
 	if len(tap.queue) != 0 || len(tap.batch) != 1 {
 		t.Fatalf("%d batches wait, %d records", len(tap.queue), len(tap.batch))
@@ -161,7 +161,7 @@ func TestRestingListenerGetsWhatLaterRecordsNeed(t *testing.T) {
 		tap.SetResting(true)
 		take(10_000, 3*batchSize)
 		tap.Flush()
-		tap.Take(context)
+		tap.TakeRecord(context)
 	}
 	tap.Close()
 	if len(w.begun) != 2 || w.begun[1] != 0 || w.sum() != 1+batchSize+10 || w.last != 5009 || !w.ends {
@@ -183,7 +183,7 @@ func TestAllCanSkip(t *testing.T) {
 	p.beginListeners()
 	take := func() {
 		for i := range uint64(16 * batchSize) {
-			tap.Take(create(i + 1))
+			tap.TakeRecord(create(i + 1))
 		}
 		for len(tap.queue) > 0 {
 			if m := <-tap.queue; m.gap {
@@ -224,7 +224,7 @@ func TestAllStopped(t *testing.T) {
 	tap, p := begun(8, w)
 	take := func() {
 		for i := range uint64(2 * batchSize) {
-			tap.Take(create(i + 1))
+			tap.TakeRecord(create(i + 1))
 		}
 	}
 	take()
@@ -243,7 +243,7 @@ func BenchmarkTake(b *testing.B) {
 	tap, _ := newTap(1, nil)
 	r := create(1)
 	for b.Loop() {
-		tap.Take(r)
+		tap.TakeRecord(r)
 		if len(tap.queue) > 0 {
 			tap.spare <- (<-tap.queue).records
 		}
@@ -256,9 +256,9 @@ func TestManyLossesBeginAnew(t *testing.T) {
 	w := &witness{}
 	tap := Start(w)
 	lose := func(time, events uint64) {
-		tap.Take(create(time))
-		tap.Take(&wire.Record{Process: 1, Event: wire.LostFields{Time: time, Events: events}.Event()})
-		tap.Take(create(time))
+		tap.TakeRecord(create(time))
+		tap.TakeRecord(&wire.Record{Process: 1, Event: wire.LostFields{Time: time, Events: events}.Event()})
+		tap.TakeRecord(create(time))
 	}
 	lose(1, 1000)
 	lose(2, lostEventsMax-1001)

@@ -29,7 +29,7 @@ func (m *Mapper) Map() *stats.HeapMap { return m.published.Load() }
 
 // Begin implements Listener. After missing records the mapper does not know the earlier buffers.
 func (m *Mapper) Begin(batch *replay.Batch, _ uint64) {
-	m.slabs.Join(batch, m.hasBegun)
+	m.slabs.JoinBatch(batch, m.hasBegun)
 	m.hasBegun = true
 }
 
@@ -62,7 +62,7 @@ func (m *Mapper) stopMapping(reason string) {
 	}
 	last.Ended = reason
 	m.published.Store(&last)
-	m.slabs.Leave()
+	m.slabs.LeaveBatch()
 	m.stopped = true
 }
 

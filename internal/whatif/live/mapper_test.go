@@ -17,7 +17,7 @@ func TestMapEqualsThatOfAReplay(t *testing.T) {
 		m, want := NewMapper(c, 0), replay.NewSlabMapper(c, 0)
 		tap := Start(m)
 		labtest.Each(t, reader, func(r *wire.Record) {
-			tap.Take(r)
+			tap.TakeRecord(r)
 			want.PlayRecord(r)
 		})
 		tap.Close()

@@ -29,7 +29,7 @@ func TestArenaLearnsLate(t *testing.T) {
 		})
 		tap := Start(planner)
 		if c.change != "" {
-			tap.Take(&wire.Record{Process: 1, Event: wire.Event{Time: 1, Kind: wire.KindLimit}, Payload: []byte(c.change)})
+			tap.TakeRecord(&wire.Record{Process: 1, Event: wire.Event{Time: 1, Kind: wire.KindLimit}, Payload: []byte(c.change)})
 		}
 		file, err := recording.Open("../../replay/testdata/train.slab.gmt")
 		if err != nil {
@@ -39,7 +39,7 @@ func TestArenaLearnsLate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tap.Take(r)
+			tap.TakeRecord(r)
 		}
 		tap.Close()
 		if plans != c.plans {

@@ -68,18 +68,18 @@ func newTap(depth int, listeners []Listener) (*Tap, *dispatcher) {
 // that later records depend on are kept. After a pause all listeners begin with a new batch.
 func (t *Tap) SetResting(resting bool) { t.restRequested.Store(resting) }
 
-// Take copies a record. It costs a copy if the record concerns a policy, and never waits. When the queue is full,
+// TakeRecord copies a record. It costs a copy if the record concerns a policy, and never waits. When the queue is full,
 // records are dropped until the queue is empty; the listeners learn how many. Records that later records depend on are
 // never dropped.
-func (t *Tap) Take(r *wire.Record) {
+func (t *Tap) TakeRecord(r *wire.Record) {
 	if !replay.ConcernsPolicy(&r.Event) || t.allStopped.Load() {
 		return
 	}
-	if t.isResting() && !mustKeep(r.Kind) {
+	if t.isResting() && !mustKeepKind(r.Kind) {
 		t.skipRecord()
 		return
 	}
-	if t.missed > 0 && len(t.queue) > 0 && (!mustKeep(r.Kind) || len(t.batch) == batchSize-1) {
+	if t.missed > 0 && len(t.queue) > 0 && (!mustKeepKind(r.Kind) || len(t.batch) == batchSize-1) {
 		t.missed++
 		return
 	}
@@ -111,8 +111,8 @@ func (t *Tap) skipRecord() {
 	t.gap = true
 }
 
-// mustKeep reports whether later records depend on records of this kind. There are few of them.
-func mustKeep(k wire.Kind) bool {
+// mustKeepKind reports whether later records depend on records of this kind. There are few of them.
+func mustKeepKind(k wire.Kind) bool {
 	return k == wire.KindDevice || k == wire.KindContext || k == wire.KindLimit
 }
 
@@ -145,7 +145,7 @@ func (t *Tap) handOver(publish bool) bool {
 func (t *Tap) dropBatch() {
 	kept := t.batch[:0]
 	for i := range t.batch {
-		if mustKeep(t.batch[i].Kind) && len(kept) < batchSize-1 {
+		if mustKeepKind(t.batch[i].Kind) && len(kept) < batchSize-1 {
 			kept = append(kept, t.batch[i])
 		}
 	}

@@ -25,7 +25,7 @@ func TestKeptBesideARunEqualsItsRecording(t *testing.T) {
 		tap := live.Start(l)
 		n := 0
 		labtest.Each(t, reader, func(r *wire.Record) {
-			if tap.Take(r); n%1000 == 0 {
+			if tap.TakeRecord(r); n%1000 == 0 {
 				tap.Flush()
 			}
 			n++
@@ -90,7 +90,7 @@ func TestLiveEnds(t *testing.T) {
 		l, batch := NewLive(0), replay.NewBatch()
 		l.Begin(batch, 0)
 		labtest.Each(t, labtest.Rewound(t, p), func(r *wire.Record) {
-			batch.Read(r)
+			batch.ReadRecord(r)
 			if batch.Events() == 1000 {
 				l.Play(&live.Part{})
 				batch.Clear()
