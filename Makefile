@@ -13,6 +13,7 @@
 #   make soak     random programs, bare and under every policy: SEEDS=2000 of them, from FIRST=1 on; DRIVER=rusticl: not on PoCL;
 #                 then a quarter of them in each of MODES: with --spill at 100, 50 and 25 % of their peaks, under arena, with others' plans, in experiments,
 #                 with idle memory that goes back after a millisecond
+#   make simulate random programs over the whole shim, in one thread and with a clock of its own: SEEDS=2000 from FIRST=1 on; then known faults
 #   make coverage how much of each room the unit tests reach, which may only rise: test/coverage.floors
 #   make mutants  ROOM=shim/order or internal/heap: how many changes of its code the room's tests notice; EVERY=5 of the shim's: a fifth of them
 #   make fuzz     every fuzz target for FUZZTIME=10s, or those below a folder: FUZZ=internal/check
@@ -454,7 +455,7 @@ gpu-check: all build/clinfo.stamp
 	$(if $(DRIVER),OCL_ICD_VENDORS=$(DRIVER)) bash test/gpu-check.sh build/gpu-check.txt $(SIZE)
 
 # Everything, also what make test leaves out and what would rot: each part, whether those before it failed or not.
-NIGHTLY ?= test soak dist gpu-check test-fleet fuzz screenshot test-drivers test-arm64 test-engines
+NIGHTLY ?= test soak simulate dist gpu-check test-fleet fuzz screenshot test-drivers test-arm64 test-engines
 .PHONY: nightly
 nightly:
 	@bash test/nightly.sh $(NIGHTLY)
@@ -462,6 +463,12 @@ nightly:
 .PHONY: shim-test
 shim-test: | build/test-deps.stamp
 	@bash shim/test/run.sh
+
+# A seed that fails is printed as the shortest program that fails, which build/simulation/simulate FILE runs again.
+.PHONY: simulate
+simulate: all build/test-deps.stamp
+	ONLY=plain BUILD_ONLY=1 bash shim/test/run.sh
+	SEEDS=$(SEEDS) FIRST=$(FIRST) FAULTS=1 CORE=$(CURDIR)/build/libgpumemtop-core.so bash shim/test/simulate.sh build/shim-test/plain build/simulation -O2
 
 .PHONY: coverage
 coverage: all build/test-deps.stamp

@@ -89,7 +89,9 @@ GMT_HOOK void fake_complete_all(void);
 GMT_HOOK bool fake_complete_event(cl_event event);
 /* Ends a command with an error and without waiting for anything before it. */
 GMT_HOOK void fake_fail_event(cl_event event, cl_int status);
-/* The same for all markers of a queue. */
+/* Has a command fail when it comes to run. */
+GMT_HOOK void fake_doom_event(cl_event event, cl_int status);
+/* Fails all markers of a queue at once. */
 GMT_HOOK unsigned fake_fail_markers(cl_command_queue queue, cl_int status);
 /* Calls those back that want to know that a command runs. */
 GMT_HOOK void fake_start_event(cl_event event);

@@ -140,6 +140,13 @@ void fake_fail_event(cl_event event, cl_int status)
 		fake_complete_with(event->command, status);
 }
 
+void fake_doom_event(cl_event event, cl_int status)
+{
+	FAKE_LOCKED;
+	if (fake_alive(event, FAKE_EVENT) && event->command)
+		event->doom = status;
+}
+
 void fake_start_event(cl_event event)
 {
 	FAKE_LOCKED;

@@ -201,9 +201,10 @@ GMT_HOOK cl_int clGetMemObjectInfo(cl_mem memory, cl_mem_info what, size_t room,
 	fake.queries++;
 	if (!fake_alive(memory, FAKE_MEMORY))
 		return CL_INVALID_MEM_OBJECT;
-	cl_uint references = fake_references(&memory->object, fake.countcommands || fake.keepsarguments);
+	bool holds = fake.countcommands || fake.keepsarguments; /* sub-buffers among them */
+	cl_uint references = fake_references(&memory->object, holds);
 	cl_uint maps = fake.countparts && !memory->element ? (memory->parent ? 0 : memory->maps) : memory->maps;
-	if (fake.countparts && !fake.countcommands)
+	if (fake.countparts && !holds)
 		references += memory->parts + maps;
 	cl_mem none = NULL;
 	if (what == CL_MEM_SIZE)

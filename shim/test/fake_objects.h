@@ -84,6 +84,7 @@ struct fake_command {
 	cl_event event;
 	uint64_t visited;
 	bool marker;
+	bool ends; /* its callback runs, which may ask for more to be completed */
 	struct fake_action action;
 };
 
@@ -107,7 +108,7 @@ struct _cl_event {
 	struct fake_event_callback *callbacks; /* latest first */
 	cl_context context; /* of a user event */
 	struct fake_command *command; /* NULL: complete, or a user event */
-	cl_int status;
+	cl_int status, doom; /* doom: what its command will end with, 0: nothing special */
 	uint64_t batch; /* of its command */
 	bool shown;      /* it was waited for */
 };

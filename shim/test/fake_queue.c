@@ -26,6 +26,7 @@ void fake_queue_ends(cl_command_queue queue)
 void fake_complete_with(struct fake_command *c, cl_int status)
 {
 	cl_command_queue queue = c->queue;
+	c->ends = true;
 	if (c->action.kind >= FAKE_POINTERS)
 		fake_act_on_pointers(c, status == CL_COMPLETE);
 	else if (status == CL_COMPLETE)
@@ -66,6 +67,8 @@ static bool run_before(struct fake_command *c)
 bool fake_run(struct fake_command *c)
 {
 	cl_int status = CL_COMPLETE;
+	if (c->ends)
+		return false;
 	for (cl_uint i = 0; i < c->waits; i++) {
 		cl_event e = c->wait[i];
 		if (e->command ? !fake_run(e->command) : e->status > CL_COMPLETE)
@@ -75,7 +78,7 @@ bool fake_run(struct fake_command *c)
 	}
 	if (!run_before(c))
 		return false;
-	fake_complete_with(c, status);
+	fake_complete_with(c, status == CL_COMPLETE ? c->event->doom : status);
 	return true;
 }
 

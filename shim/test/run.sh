@@ -134,6 +134,15 @@ run_schedules() {
 	bash shim/test/schedules.sh "$out/schedules" | tee "$out/schedules/log" || bad=1
 }
 
+# run_simulation NAME FLAGS...: a set's objects under the simulation, in part where sanitizers make it slow.
+run_simulation() {
+	local programs=2500 core=$PWD/build/libgpumemtop-core.so
+	[ "$1" = plain ] || programs=100 core=
+	echo "== $1-simulation"
+	mkdir -p "$out/$1-simulation"
+	SEEDS=$programs CORE=$core bash shim/test/simulate.sh "$out/$1" "$out/$1-simulation" "${@:2}" | tee "$out/$1-simulation/log" || bad=1
+}
+
 # run NAME FLAGS...: everything about one set. Its status is 1 if a program has failed.
 run() {
 	local name=$1 bad=0 wanted=()
@@ -153,6 +162,9 @@ run() {
 		run_preloaded
 		[ -n "${FILTER:-}" ] || run_schedules
 	fi
+	case $name${FILTER:-}$left_out in
+	plain | asan) run_simulation "$name" "$@" ;;
+	esac
 	return "$bad"
 }
 

@@ -1,0 +1,62 @@
+#!/bin/bash
+# simulate.sh OBJECTS DIR [FLAGS...]: builds shim/test/simulate in DIR, from the objects that run.sh has put into OBJECTS with those
+# FLAGS. Runs SEEDS programs from FIRST on; a tenth of them twice; some with the Go core, if CORE names it; and with FAULTS=1
+# each fault of simulate.faults, which it has to find.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+objects=$1 out=$2 passed=0 failed=0
+CC=${CC:-gcc} SEEDS=${SEEDS:-2000} FIRST=${FIRST:-1}
+export ASAN_OPTIONS=detect_leaks=0 # runs end with what the shim keeps
+flags=(-std=gnu11 -g -fPIC -fvisibility=hidden -pthread -DGMT_FILL_MOST=64 -Wall -Wextra -Werror -Wshadow -Wconversion "${@:3}")
+rm -f "$out"/*.o
+mkdir -p "$out/fault"
+for source in shim/test/simulate*.c shim/test/fake_{core,carve,driver,queue,sync,event,memory,command,image,kernel,more,svm,ext,python}.c; do
+	"$CC" "${flags[@]}" -c -o "$out/$(basename "$source" .c).o" "$source"
+done
+# The driver's functions have the names of the hooks: fake_clFinish.
+nm -g --defined-only "$out"/fake_*.o | awk '$3 ~ /^cl[A-Z]/ { print $3, "fake_" $3 }' > "$out/names"
+for object in "$out"/fake_*.o; do
+	objcopy --redefine-syms="$out/names" "$object"
+done
+ls "$objects"/shim/{base,registry,order,pool,spill,hooks}/*.o | grep -v '/clock\.o$' > "$out/objects"
+# The Go core wants a library of this name.
+"$CC" -shared -Wl,-soname,libgpumemtop.so -o "$out/libgpumemtop.so" -x c /dev/null
+
+# link NAME [OBJECT INSTEAD]
+link() {
+	sed "s|^${2:-}$|${3:-}|" "$out/objects" > "$out/linked"
+	"$CC" "${flags[@]}" -rdynamic -o "$out/$1" "$out"/*.o "@$out/linked" -Wl,--wrap=gmt_pause -Wl,--no-as-needed -Wl,-rpath,"\$ORIGIN" \
+		-L"$out" -l:libgpumemtop.so -ldl
+}
+
+judge() { # NAME STATUS
+	[ "$2" = 0 ] && passed=$((passed + 1)) || failed=$((failed + 1))
+	[ "$2" = 0 ] && echo "ok    $1" || echo "FAIL  $1"
+}
+
+# simulates NAME ARGUMENTS...
+simulates() {
+	local status=0
+	"$out/simulate" "${@:2}" || status=$?
+	judge "$1" "$status"
+}
+
+core=${CORE:-}
+unset CORE # Go's runtime would run in each
+link simulate
+simulates simulate "$SEEDS" "$FIRST"
+simulates "simulate twice" -twice "$((SEEDS / 10))" "$FIRST"
+[ ! -e "$core" ] || CORE=$core simulates "simulate with the Go core" "$((SEEDS / 250))" "$FIRST"
+while read -r file change; do
+	[ -n "${FAULTS:-}" ] || break
+	faulty=$out/fault/$(basename "$file")
+	sed -E "$change" "shim/$file" > "$faulty"
+	status=0
+	! cmp -s "$faulty" "shim/$file" || status=1
+	"$CC" "${flags[@]}" -w -iquote "shim/$(dirname "$file")" -c -o "${faulty%.c}.o" "$faulty" || status=1
+	link faulty "$objects/shim/${file%.c}.o" "${faulty%.c}.o" || status=1
+	! "$out/faulty" -found 2000 > "$out/found" 2>&1 || status=1
+	judge "$file: $change" "$status"
+done < <(grep -v '^#' shim/test/simulate.faults)
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
