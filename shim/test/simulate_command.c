@@ -67,7 +67,8 @@ static bool begins(struct command *c, uint32_t queue, uint32_t how)
 			      .queue_gates = &world.queue[queue % QUEUES].gates};
 	c->gates = *c->queue_gates;
 	unsigned user = how & HOW_BLOCKS ? 0 : how & HOW_USER;
-	if (user && user <= USERS && world.user[user - 1].event) {
+	bool there = user && user <= USERS && world.user[user - 1].event && world.user[user - 1].context == world.queue[queue % QUEUES].context;
+	if (there) {
 		c->wait[c->waits++] = world.user[user - 1].event;
 		c->spoils = world.user[user - 1].fails;
 		c->gates |= 1u << (user - 1);
@@ -242,7 +243,7 @@ int64_t do_unshare(const uint32_t *a)
 		return NOTHING;
 	t->pointer = NULL;
 	int64_t result = 0;
-	if (a[1] % 2 && !was.store->spoiled && begins(&c, a[1] / 2, 0)) { /* it frees after the latest command */
+	if (a[1] % 2 && was.context == world.queue[a[1] / 2 % QUEUES].context && !was.store->spoiled && begins(&c, a[1] / 2, 0)) { /* it frees after the latest command */
 		uses(&c, was.store);
 		result = ends(&c, CALL(clEnqueueSVMFree)(c.queue, 1, &was.pointer, NULL, NULL, WAITS(c)));
 	} else {
@@ -257,7 +258,7 @@ int64_t do_shared_fill(const uint32_t *a)
 {
 	struct thing *t = &world.shared[a[1] % POINTERS];
 	struct command c;
-	if (!t->pointer || !begins(&c, a[0], a[3] & ~(uint32_t)HOW_BLOCKS))
+	if (!t->pointer || t->context != world.queue[a[0] % QUEUES].context || !begins(&c, a[0], a[3] & ~(uint32_t)HOW_BLOCKS))
 		return NOTHING;
 	size_t size = a[2] ? a[2] : t->size;
 	uses(&c, t->store);

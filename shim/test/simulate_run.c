@@ -75,6 +75,7 @@ int64_t do_queue(const uint32_t *a)
 	if (!context || world.queue[i].handle)
 		return err;
 	world.queue[i].handle = CALL(clCreateCommandQueueWithProperties)(context, fake_device(), list, &err);
+	world.queue[i].context = context;
 	world.queue[i].number = a[2] ? 0 : ++world.queues;
 	return err;
 }
@@ -228,6 +229,7 @@ int64_t do_user(const uint32_t *a)
 	if (!context || world.user[i].event || fake.failmarkers) /* without markers new queues wait for the earlier ones */
 		return err;
 	world.user[i].event = CALL(clCreateUserEvent)(context, &err);
+	world.user[i].context = context;
 	world.user[i].fails = a[2];
 	return err;
 }

@@ -32,11 +32,13 @@ extern struct world {
 	cl_context context[CONTEXTS];
 	struct {
 		cl_command_queue handle;
+		cl_context context;
 		uint64_t number; /* 0: out of order */
 		uint32_t gates;
 	} queue[QUEUES];
 	struct {
 		cl_event event;
+		cl_context context;
 		bool fails;
 	} user[USERS];
 	cl_kernel kernel;
