@@ -203,7 +203,7 @@ int64_t do_info(const uint32_t *a)
 	unsigned what = a[1] % 5;
 	if (!t || (fake.keepsarguments && what == 0)) /* an argument of no command yet does not count in recycled memory */
 		return NOTHING;
-	if (fake.countcommands) { /* then it depends on when commands run */
+	if (fake.countcommands || fake.countparts) { /* then it depends on when commands run, which hold sub-buffers, too */
 		set_user_events(ALL_GATES);
 		fake_complete_all();
 	}
