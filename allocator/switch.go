@@ -71,7 +71,7 @@ func (p *Pool) wouldCreate(size uint64) bool {
 // stale, and no slab may be cached.
 func (p *Pool) adoptPolicy(next *Pool) {
 	for i := range p.made {
-		p.entryAt(i).class &^= ofArena // sortFor sorts the free lists by these classes
+		p.entryAt(i).class &^= ofArena // rebuildFreeLists sorts blocks by these classes
 	}
 	p.endLayout()
 	p.kind, p.limits, p.layouts = next.kind, next.limits, next.layouts

@@ -134,7 +134,7 @@ func (al *Allocator) returnKeptBins() bool {
 	return found
 }
 
-// tries is how often insist tries if memory came back meanwhile. Without a limit, an allocation that nothing can serve
+// tries is how often retryAlloc tries if memory came back meanwhile. Without a limit, an allocation that nothing can serve
 // would try for as long as other threads allocate and free.
 const tries = 16
 

@@ -40,7 +40,7 @@ func (p *Plan) startOf(process uint32) uint64 {
 	return p.parts[i].beginOnClock()
 }
 
-// Merge writes all records of sources, as Renumbered gives them or an earlier Merge wrote them, into a sink, by their
+// Merge writes all records of sources, as MergedSource gives them or an earlier Merge wrote them, into a sink, by their
 // times; records of one source keep their order. It keeps one record of each.
 func (p *Plan) Merge(to Sink, sources []recording.Source) error {
 	q := make(queue, 0, len(sources))
