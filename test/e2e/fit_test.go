@@ -184,13 +184,13 @@ wait`
 func TestFitEndsRunsThatHang(t *testing.T) {
 	t.Parallel()
 	hung := filepath.Join(t.TempDir(), "hung")
-	f, result := fit(t, []string{"--resolution", "1M", "--timeout", "15s"}, "sh", "-c", choosy, "sh", fault("hungry"), hung)
+	f, result := fit(t, []string{"--resolution", "1M", "--timeout", "30s"}, "sh", "-c", choosy, "sh", fault("hungry"), hung)
 	for _, policy := range []string{"none", "futhark"} {
 		if got := f.least(t, policy); got != 3<<20 {
 			t.Errorf("%s: found %d, want %d\n%s", policy, got, 3<<20, result.stderr)
 		}
 	}
-	for _, part := range []string{"2.00 MiB, no pool: no end after 15s", "2.00 MiB, futhark: exit status 1"} {
+	for _, part := range []string{"2.00 MiB, no pool: no end after 30s", "2.00 MiB, futhark: exit status 1"} {
 		if !contains(result.stderr, part) {
 			t.Errorf("no word of %q:\n%s", part, result.stderr)
 		}
