@@ -38,7 +38,7 @@ type Footprint struct {
 // package: every grouping is checked.
 func (a *Analysis) GroupForReuse(form Form, grow bool, copies []Copy) (*Reuse, error) {
 	l, removed := a.lifetimesAfter(form, copies)
-	p, buffers := a.problemFor(l, grow, removed)
+	p, buffers := a.problemFor(l, grow)
 	bound := a.lowerBound(l, buffers)
 	r := &Reuse{Form: form, Max: grow, Bound: Footprint{bound.Blocks, bound.Bytes}}
 	linear, ok := p.GroupLinearly()
@@ -118,7 +118,7 @@ func unionOfSpans(spans []Span) []Span {
 
 // problemFor returns the problem for one run's buffers in one form, in the order of their first use, and the numbers of
 // these buffers.
-func (a *Analysis) problemFor(l *Lifetimes, grow bool, removed map[int]bool) (*Problem, []int) {
+func (a *Analysis) problemFor(l *Lifetimes, grow bool) (*Problem, []int) {
 	var buffers []int
 	for i := range a.Program.Buffers {
 		if a.isRoot(i) && a.Program.Buffers[i].Pinned == Free && len(l.Spans[i]) > 0 {
