@@ -132,7 +132,7 @@ func alarmItems(s *stats.Snapshot) []item {
 	failed, last := "", uint64(0)
 	for i := range s.PostMortems {
 		switch p := &s.PostMortems[i]; {
-		case p.OutOfMemory():
+		case p.MayLackMemory():
 			failed, last = "OUT OF MEMORY", max(last, p.Time)
 		case p.Verdict != stats.VerdictKilled && failed == "":
 			failed, last = "CALL FAILED", p.Time

@@ -36,7 +36,7 @@ func listMistakes(e *Evidence) (list []Diagnosis) {
 	return list
 }
 
-// findMistakes counts the mistakes and describes the first, if possible one that is certain.
+// findMistakes counts the mistakes and describes the first certain one, or else the first.
 func findMistakes(e *Evidence) (Diagnosis, bool) {
 	findings := e.Run.Findings
 	if len(findings) == 0 {

@@ -91,7 +91,7 @@ type sample struct {
 	Release         float64
 }
 
-// createAndUse creates a buffer and uses it; warm is a small one that was used before. With an error the buffer is gone again.
+// createAndUse creates a buffer and uses it; warm is a small buffer that was used before. On an error it releases the buffer.
 func (s *sample) createAndUse(d driver, warm memory) (memory, error) {
 	m, ns, err := d.create(s.Size)
 	if err != nil {

@@ -191,7 +191,7 @@ func (r *Report) checkTerminal(s *System) {
 
 func sizeText(cols, rows int) string { return strconv.Itoa(cols) + "x" + strconv.Itoa(rows) }
 
-// textLocale is the one that decides how text is written (locale(7)).
+// textLocale returns the locale that decides how text is written (locale(7)).
 func (s *System) textLocale() string {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := s.envVariable(name); v != "" {

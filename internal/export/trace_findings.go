@@ -60,7 +60,7 @@ func (x *trace) writeFailedCreate(p *running, r *wire.Record, t *tag) {
 	call := stats.FailedCreateOf(e)
 	call.Tag = t.name
 	text := call.Sentence(units.FormatLong)
-	if stats.IsOutOfMemory(e, stats.Device{}) {
+	if stats.FailsForSize(e, stats.Device{}) {
 		call.Status = 0 // one instant for each status of the call site
 		text = "create of " + units.FormatLong(e.Requested()) + " at " + t.name + " failed"
 	}

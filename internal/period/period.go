@@ -134,7 +134,7 @@ func (f *Finder) advanceCandidates(key uint64) {
 	f.candidates = kept
 }
 
-// isOtherLoop reports whether most keys of the latest period were not in the last one that matched.
+// isOtherLoop reports whether most keys of the latest period are missing from the last period that matched.
 func (f *Finder) isOtherLoop(c *candidate) bool {
 	if c.End < c.Period || f.count-(c.End-c.Period) > uint64(len(f.keys)) {
 		return false // not remembered

@@ -22,7 +22,7 @@ func TestCostsThatNoLineDescribes(t *testing.T) {
 		two, falls := c, c
 		two.Points, falls.B = c.Points[1:], -c.B
 		if two.LineFits() || falls.LineFits() {
-			t.Errorf("R² %g: a line of two sizes (%t), or one that falls (%t)", r2, two.LineFits(), falls.LineFits())
+			t.Errorf("R² %g: a line fits two sizes: %t; a falling line fits: %t", r2, two.LineFits(), falls.LineFits())
 		}
 		if got := costLine(&c); got != want {
 			t.Errorf("R² %g: %s, want %s", r2, got, want)

@@ -130,7 +130,7 @@ func appendMore(words []string, all int) []string {
 	return words
 }
 
-// pagePartFacts describes which part of the recording this is, and what it was merged from.
+// pagePartFacts describes which part of the recording the page shows, and which recordings were merged into it.
 func (v *view) pagePartFacts() []htmlFact {
 	r := &v.a.Run
 	var facts []htmlFact

@@ -338,7 +338,7 @@ func (v *view) failuresSection() section {
 		return section{}
 	}
 	s := section{ID: "failures", Title: "Memory at failures", Intro: "what memory looked like when a call failed, or when the program was killed"}
-	switch short := func(p stats.PostMortem) bool { return p.OutOfMemory() }; {
+	switch short := func(p stats.PostMortem) bool { return p.MayLackMemory() }; {
 	case v.s.PostMortems[0].Verdict == stats.VerdictKilled: // which comes last
 		s.Title = "Killed while it held memory"
 	case slices.ContainsFunc(v.s.PostMortems, short):

@@ -218,7 +218,7 @@ func TestPostMortemOfAnyRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		title := "Memory at failures"
-		if slices.ContainsFunc(a.Snapshot.PostMortems, func(p stats.PostMortem) bool { return p.OutOfMemory() }) {
+		if slices.ContainsFunc(a.Snapshot.PostMortems, func(p stats.PostMortem) bool { return p.MayLackMemory() }) {
 			title = "Out of memory"
 		}
 		shown := strings.Contains(text.String(), strings.ToUpper(title)) && strings.Contains(html.String(), title)

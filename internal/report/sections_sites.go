@@ -123,7 +123,7 @@ func (v *view) leaksSection() section {
 }
 
 func (v *view) temporariesSection() section {
-	s := section{ID: "temporaries", Title: "Temporary " + v.noun() + "s", Intro: "No call site has buffers that live for one iteration only."}
+	s := section{ID: "temporaries", Title: "Temporary " + v.noun() + "s", Intro: "No call site has " + v.noun() + "s that live for one iteration only."}
 	list := v.a.Temporaries
 	if len(list) == 0 {
 		return s
@@ -224,10 +224,10 @@ func (v *view) lagSection() section {
 		held := fmt.Sprintf("%s of %s, at least %s in all", stats.PercentilesText(l.Known, v.formatDuration(l.P50), v.formatDuration(l.P99)), v.countText(l.Known, v.noun()),
 			v.byteSecondsText(l.ByteSeconds))
 		s.Intro = fmt.Sprintf("From the end of the last use, as the program's waits show it, to the release: %s. %s had no use at all.", held,
-			v.countText(l.Unused, "released buffer"))
+			v.countText(l.Unused, "released "+v.noun()))
 		s.addFact("all", fmt.Sprintf("%s; %d never used", held, l.Unused))
 	case l.Unused > 0:
-		s.Intro = fmt.Sprintf("%s had no use at all.", v.countText(l.Unused, "released buffer"))
+		s.Intro = fmt.Sprintf("%s had no use at all.", v.countText(l.Unused, "released "+v.noun()))
 		s.addFact("all", fmt.Sprintf("%d never used", l.Unused))
 	default:
 		more = ""

@@ -180,7 +180,7 @@ type failedKey struct {
 // countCreate counts a create that failed.
 func (all *failedCalls) countCreate(m *Model, p *process, c wire.CreateView) {
 	key := failedKey{
-		memory: c.Memory(), status: int32(c.Status()), short: IsOutOfMemory(c, p.devices.shownDeviceOf(c.Scope())), site: m.sites.siteOf(p, c.Tag()),
+		memory: c.Memory(), status: int32(c.Status()), short: FailsForSize(c, p.devices.shownDeviceOf(c.Scope())), site: m.sites.siteOf(p, c.Tag()),
 	}
 	f := all.countFailure(m, p, key)
 	if f == nil {

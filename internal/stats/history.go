@@ -137,7 +137,7 @@ func (h *history) closeSamples(started, slot uint64, gauges Sample) {
 	}
 }
 
-// mergePairs merges pairs. An odd last sample is the beginning of one that is not complete.
+// mergePairs merges pairs. An odd last sample begins a pair that is not complete.
 func (h *history) mergePairs() {
 	n := len(h.samples)
 	if n%2 == 1 {

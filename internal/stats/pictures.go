@@ -82,8 +82,9 @@ func (s *shortage) noteDrained(e wire.EvictView) {
 	}
 }
 
-// IsOutOfMemory reports whether a create failed for lack of memory. clSVMAlloc returns no status: the shim makes one up.
-func IsOutOfMemory(c wire.CreateView, d Device) bool {
+// FailsForSize reports whether a create failed for lack of memory, or because no buffer may be so large. clSVMAlloc returns no status: the
+// shim makes one up.
+func FailsForSize(c wire.CreateView, d Device) bool {
 	switch int32(c.Status()) {
 	case wire.MemObjectAllocationFailure, wire.OutOfResources, wire.OutOfHostMemory:
 		return true
@@ -98,7 +99,7 @@ func IsOutOfMemory(c wire.CreateView, d Device) bool {
 // noteFailedCreate notes a failed create, if memory was short.
 func (pms *postMortems) noteFailedCreate(p *process, c wire.CreateView) {
 	d := p.devices.shownDeviceOf(c.Scope())
-	if !IsOutOfMemory(c, d) {
+	if !FailsForSize(c, d) {
 		return
 	}
 	pms.addPicture(p, PostMortem{Call: "create of " + withArticle(c.Memory()), Status: wire.Status(wire.CreateStatus(c)), Size: c.Requested(), Device: d}, c.Tag(), nil)

@@ -197,9 +197,9 @@ func (p *PostMortem) isTooLarge() bool {
 	return p.Status == wire.InvalidBufferSize || p.Status == wire.InvalidImageSize || most > 0 && p.Size > most
 }
 
-// OutOfMemory reports whether memory was short, or may have been: SIGKILL may have come from a person, and no device has room for a
-// create of any size.
-func (p *PostMortem) OutOfMemory() bool {
+// MayLackMemory reports whether memory may have been short. A create that is larger than any buffer may be does not show that, nor does
+// SIGKILL, which a person may have sent.
+func (p *PostMortem) MayLackMemory() bool {
 	switch p.Verdict {
 	case VerdictTooLarge, VerdictNotMemory:
 		return false

@@ -128,7 +128,7 @@ func (ps *processes) countDevicesOf(p *process) int {
 	return p.devices.countDevices()
 }
 
-// deviceMemoryOf returns Process.DeviceMemory. A process that described no device has the one that is shown.
+// deviceMemoryOf returns Process.DeviceMemory. For a process that described no device it is the memory of the device that is shown.
 func (ps *processes) deviceMemoryOf(p *process) uint64 {
 	switch d := p.devices.chosenDevice(); {
 	case ps.deviceMemory > 0:

@@ -63,7 +63,7 @@ func sharedFrames(stack, other []string) []string {
 	for i, frame := range stack {
 		at := slices.Index(other, frame)
 		if at < 0 {
-			continue // a frame of a library, before the one that names the site
+			continue // a library's frame, before the frame that names the site
 		}
 		end := i
 		for ; end < len(stack) && at < len(other) && stack[end] == other[at]; end, at = end+1, at+1 {

@@ -89,7 +89,7 @@ func newCallSites(h *heap.Heap, c *clock, seed uint64, noTrends bool) callSites 
 	return s
 }
 
-// finalSite returns the one that counts: this one, or the one that it was folded into.
+// finalSite returns the site that counts: this site, or the site that it was folded into.
 func (s *processSite) finalSite() *processSite {
 	for s.into != nil {
 		if s.into.into != nil {

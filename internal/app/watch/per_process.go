@@ -103,7 +103,7 @@ func (s *perProcess) createFile(r *wire.Record) {
 	}
 }
 
-// unusedName returns an unused name for the file of a process id; with force, one that this run has not used.
+// unusedName returns a name for the file of a process id that no file has; with force, files of earlier runs may have it.
 func (s *perProcess) unusedName(pid int) (string, error) {
 	s.seen[pid]++
 	wanted := s.name.ForProcess(pid, s.seen[pid])
