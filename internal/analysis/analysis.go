@@ -60,6 +60,8 @@ type Peak struct {
 	Tags      []PeakTag `json:"per_tag"` // who held it, the most bytes first
 
 	Lately stats.Lately `json:"lately"`
+
+	Fragmentation float64 `json:"-"` // external; below 0: unknown
 }
 
 // PeakTag is what one call site held at the peak.

@@ -64,6 +64,8 @@ type peak struct {
 	time     uint64
 	inUse    int64
 	reserved int64
+
+	fragmentation float64 // external; below 0: unknown
 }
 
 // saveBeforeChange must be called before a call site changes.
@@ -73,12 +75,14 @@ func (k *peak) saveBeforeChange(s *site) {
 	}
 }
 
-// raisePeak must be called with the sum of all call sites after each change.
-func (k *peak) raisePeak(now uint64, inUse, reserved int64) {
-	if inUse > k.inUse {
-		k.epoch++
-		k.time, k.inUse, k.reserved = now, inUse, reserved
+// raisePeak must be called with the sum of all call sites after each change. It reports whether there is a new peak.
+func (k *peak) raisePeak(now uint64, inUse, reserved int64) bool {
+	if inUse <= k.inUse {
+		return false
 	}
+	k.epoch++
+	k.time, k.inUse, k.reserved = now, inUse, reserved
+	return true
 }
 
 // heldAtPeak returns what a call site held at the peak.

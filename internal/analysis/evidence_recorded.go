@@ -55,11 +55,11 @@ func (x *run) hasAnyEnded() bool {
 	return false
 }
 
-// fragmentationAtPeak is that of the step of the timeline in which the peak was.
+// fragmentationAtPeak returns the external fragmentation at the peak, of many processes at the end of the timeline's step.
 func (a *Analysis) fragmentationAtPeak() float64 {
 	l := &a.Timeline
-	if len(l.Fragmentation) == 0 {
-		return 0
+	if a.Peak.Fragmentation >= 0 || len(l.Fragmentation) == 0 {
+		return max(a.Peak.Fragmentation, 0)
 	}
 	return l.Fragmentation[min((a.Peak.Time-min(l.Start, a.Peak.Time))/l.Step, uint64(len(l.Fragmentation)-1))]
 }

@@ -73,6 +73,24 @@ func pooled(s *tape, blocks uint64) {
 	s.release(object, wire.OutcomeDriver)
 }
 
+// TestFragmentationIsThatOfThePeak: what is free right after the peak, within the same step of the timeline, does not count.
+func TestFragmentationIsThatOfThePeak(t *testing.T) {
+	s := newTape()
+	for n := range uint64(4) {
+		s.create(wire.OutcomeMiss, 1, mib, mib, n+1)
+	}
+	for n := range uint64(4) {
+		s.release(n+1, wire.OutcomeCached)
+	}
+	s.create(wire.OutcomeMiss, 2, 8*mib, 8*mib, 5)
+	s.release(5, wire.OutcomeCached)
+	s.now += 50 * ms
+	s.exit()
+	if a := s.analyse(t); a.fragmentationAtPeak() != 0.75 || a.Timeline.Fragmentation[0] == 0.75 {
+		t.Errorf("%v at the peak, %v at the end of its step", a.fragmentationAtPeak(), a.Timeline.Fragmentation[0])
+	}
+}
+
 // early releases 20 buffers whose commands it has not waited for, or waits in each round. RSS grows meanwhile by so much; 0: it is unknown.
 func early(s *tape, size uint64, waits bool, grows uint64) {
 	s.device(1 << 30)

@@ -251,7 +251,7 @@ func (s *site) countLeft(o *heap.Object) {
 // peakOf returns what each call site held at the peak.
 func (x *run) peakOf() Peak {
 	k := &x.peak
-	top := Peak{Time: x.relativeTime(k.time), InUse: nonNegative(k.inUse), Reserved: nonNegative(k.reserved)}
+	top := Peak{Time: x.relativeTime(k.time), InUse: nonNegative(k.inUse), Reserved: nonNegative(k.reserved), Fragmentation: k.fragmentation}
 	if k.epoch == 0 {
 		top.Time = 0
 	}

@@ -193,9 +193,17 @@ func (x *run) raiseIfChanged() {
 	}
 }
 
+// spreadMost is up to how many processes the fragmentation of free memory is looked at at each new peak: that costs time for each of them.
+const spreadMost = 16
+
 func (x *run) raisePeaks() {
 	t := x.total
-	x.peak.raisePeak(x.heap.Now(), t.InUse, t.InUse+t.Cached+t.Cooling+t.Room)
+	if x.peak.raisePeak(x.heap.Now(), t.InUse, t.InUse+t.Cached+t.Cooling+t.Room) {
+		x.peak.fragmentation = -1
+		if len(x.processes) <= spreadMost {
+			x.peak.fragmentation = x.model.Fragmentation()
+		}
+	}
 	if now, most := reservedOf(t), reservedOf(&x.most); now > most || now == most && t.InUse > x.most.InUse {
 		x.most = *t
 	}

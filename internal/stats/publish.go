@@ -110,7 +110,9 @@ func (m *Model) noteBounds(s *Snapshot) {
 }
 
 // Fragmentation returns the present external fragmentation. The cost is proportional to the number of processes.
-func (m *Model) Fragmentation() float64 { return m.takeSample().Fragmentation }
+func (m *Model) Fragmentation() float64 {
+	return m.totals.run.takeSample(m.processes.freeSpread()).Fragmentation
+}
 
 // CallSiteCount returns the number of call sites. A site counts once for each of its processes.
 func (m *Model) CallSiteCount() int { return m.sites.count }
