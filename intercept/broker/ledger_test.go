@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 )
 
 // gate is what the shim puts before a broker: one thread at a time calls it, and notes what it frees if there is room.
@@ -218,6 +219,7 @@ func play(b freer, seed uint64) (answers []any) {
 
 // TestNoOneSeesTheLedger makes random calls of two brokers that differ only in how they learn what was freed.
 func TestNoOneSeesTheLedger(t *testing.T) {
+	racetest.Slow(t)
 	noted, turns := 0, 0
 	for _, policy := range allocator.PolicyNames() {
 		for seed := range uint64(20) {

@@ -40,7 +40,7 @@ func startsGoroutine(tree *ast.File) (found bool) {
 	return found
 }
 
-// SlowTests returns the tests that begin with racetest.Slow, and their folders. Such a call anywhere else is an error: the test would be
+// SlowTests returns the tests and fuzz targets that begin with racetest.Slow, and their folders. Such a call anywhere else is an error: the test would be
 // left out under the race detector, and not run without it.
 func SlowTests(files []File) (tests, folders []string, err error) {
 	for i := range files {
@@ -58,11 +58,17 @@ func SlowTests(files []File) (tests, folders []string, err error) {
 	return sortUnique(tests), sortUnique(folders), nil
 }
 
-// beginsSlow reports whether a function is a test whose first statement is racetest.Slow(t).
+// beginsSlow reports whether a function is a test whose first statement is racetest.Slow(t), or a fuzz target with racetest.Slow(f).
 func beginsSlow(function *ast.FuncDecl) bool {
-	if function.Recv != nil || !strings.HasPrefix(function.Name.Name, "Test") || function.Body == nil || len(function.Body.List) == 0 {
+	given := "(t)"
+	if strings.HasPrefix(function.Name.Name, "Fuzz") {
+		given = "(f)"
+	} else if !strings.HasPrefix(function.Name.Name, "Test") {
+		return false
+	}
+	if function.Recv != nil || function.Body == nil || len(function.Body.List) == 0 {
 		return false
 	}
 	first, ok := function.Body.List[0].(*ast.ExprStmt)
-	return ok && types.ExprString(first.X) == slowCall+"(t)"
+	return ok && types.ExprString(first.X) == slowCall+given
 }

@@ -24,11 +24,11 @@ func TestSerial(t *testing.T) {
 
 func TestSlow(t *testing.T) {
 	good := []File{
-		parsed(t, "internal/arena/a_test.go", "func TestB(t *testing.T) { racetest.Slow(t); f() }\nfunc TestA(t *testing.T) { racetest.Slow(t) }"),
+		parsed(t, "internal/arena/a_test.go", "func TestB(t *testing.T) { racetest.Slow(t); f() }\nfunc FuzzA(f *testing.F) { racetest.Slow(f) }"),
 		parsed(t, "internal/arena/b_test.go", "func TestC(t *testing.T) { f() }"),
 	}
-	if tests, folders, err := SlowTests(good); !slices.Equal(tests, []string{"TestA", "TestB"}) || !slices.Equal(folders, []string{"internal/arena"}) || err != nil {
-		t.Errorf("slow are %q in %q (%v), want TestA and TestB in internal/arena", tests, folders, err)
+	if tests, folders, err := SlowTests(good); !slices.Equal(tests, []string{"FuzzA", "TestB"}) || !slices.Equal(folders, []string{"internal/arena"}) || err != nil {
+		t.Errorf("slow are %q in %q (%v), want FuzzA and TestB in internal/arena", tests, folders, err)
 	}
 	for _, bad := range []string{
 		"func helper(t *testing.T) { racetest.Slow(t) }",

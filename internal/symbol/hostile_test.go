@@ -12,10 +12,12 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/budget"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/hostileelf"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 )
 
 // A file of some KB takes little memory, whatever it refers to many times: what is kept, and what was made on the way.
 func TestHostileFiles(t *testing.T) {
+	racetest.Slow(t)
 	const keptMost, madeMost = 64 << 20, 4 << 30
 	for name, file := range hostileelf.Files() {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/hostileelf"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 )
 
 // common prints the place that called it: a name, the module, and the return address relative to its base.
@@ -373,6 +374,7 @@ func TestDemangled(t *testing.T) {
 // FuzzLoad overwrites pieces of a real program with debug information, and resolves all over it. Odd inputs are taken
 // as a whole file.
 func FuzzLoad(f *testing.F) {
+	racetest.Slow(f)
 	seed, err := os.ReadFile(build(f, programC, "-g", "-O2"))
 	if err != nil {
 		f.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/lake"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 )
 
 // compactEnv and addEnv make the test's executable change a lake, for tests that kill it.
@@ -286,7 +287,8 @@ func straced(t *testing.T, env, dir string, flags ...string) (text string, faile
 	if err != nil {
 		t.Fatal(err, "make test-deps installs it")
 	}
-	c := exec.CommandContext(t.Context(), strace, append(append([]string{"-f", "-qq"}, flags...), os.Args[0])...)
+	// With a filter, the kernel stops the process only at the calls that strace is asked for.
+	c := exec.CommandContext(t.Context(), strace, append(append([]string{"-f", "-qq", "--seccomp-bpf"}, flags...), os.Args[0])...)
 	c.Env = append(os.Environ(), env+"="+dir)
 	out, failed := c.CombinedOutput()
 	if failed != nil && strings.Contains(string(out), "ptrace") {
@@ -305,7 +307,7 @@ func killedAtCalls(t *testing.T, env, from string, after []string, again func(di
 			if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
 				t.Fatal(err)
 			}
-			_, failed := straced(t, env, dir, "-o", os.DevNull, "-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, n))
+			_, failed := straced(t, env, dir, "-o", os.DevNull, "-e", "trace="+call, "-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, n))
 			what := fmt.Sprint(call, " ", n)
 			if rows := asked(t, dir); !slices.Equal(rows, before) {
 				sameRows(t, what, after, rows)
@@ -326,6 +328,7 @@ func killedAtCalls(t *testing.T, env, from string, after []string, again func(di
 }
 
 func TestCompactKilledAtCalls(t *testing.T) {
+	racetest.Slow(t)
 	from := someLake(t)
 	killedAtCalls(t, compactEnv, from, asked(t, from), func(dir string) error {
 		_, err := Compact(dir, time.Time{}, time.Now)
@@ -334,6 +337,7 @@ func TestCompactKilledAtCalls(t *testing.T) {
 }
 
 func TestAddKilledAtCalls(t *testing.T) {
+	racetest.Slow(t)
 	from, whole := filepath.Join(t.TempDir(), "lake"), filepath.Join(t.TempDir(), "lake")
 	var after []string
 	for _, dir := range []string{from, whole} {
