@@ -168,7 +168,7 @@ func TestSpillListsWhatItServes(t *testing.T) {
 // PoCL 3.1 crashes at times when a program has released sub-devices. It did so 39 times of 40 when a marker of ours still was on them.
 func TestSpillLeavesSubDevicesAlone(t *testing.T) {
 	t.Parallel()
-	const runs = 8
+	const runs = 4
 	words, crashes := []string{fault("subdevices"), "64", "20"}, func(args ...string) (n int) {
 		for range runs {
 			if r := run(t, command{args: args, env: pocl.environment(t)}); r.code != 0 {
