@@ -194,6 +194,7 @@ func TestBadBuffers(t *testing.T) {
 
 // However many buffers live at once, the search ends soon after its context.
 func TestManyAtOnce(t *testing.T) {
+	racetest.Slow(t)
 	buffers := make([]Buffer, 300_000)
 	for i := range buffers {
 		buffers[i] = Buffer{ID: strconv.Itoa(i), Lower: int64(i), Upper: int64(len(buffers)), Size: 64}

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 )
 
 // The figures of seed 001 §4.2: those that it states, and what its contradictions leave of them.
@@ -260,6 +262,7 @@ func run(p *pool, rng *rand.Rand, steps int, each func(b block, ok bool)) {
 }
 
 func TestAgainstIntervals(t *testing.T) {
+	racetest.Slow(t)
 	for _, unit := range []uint64{8, 512} {
 		for _, pages := range []int{chunkBins - 1, 3*chunkBins + 5} {
 			for seed, bins := range []int{0, 64, 32, 4} {

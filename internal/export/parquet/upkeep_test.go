@@ -16,8 +16,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/lake"
-	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 )
 
 // compactEnv and addEnv make the test's executable change a lake, for tests that kill it.

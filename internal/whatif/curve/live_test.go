@@ -121,6 +121,7 @@ func offBy(v *view.Curve, points []Point) float64 {
 
 // TestCurveEqualsReplays: where only blocks of one size serve, the curve equals replays at any limit, not only at the exact points.
 func TestCurveEqualsReplays(t *testing.T) {
+	racetest.Slow(t)
 	rng := rand.New(rand.NewPCG(1, 1))
 	p := newTape()
 	p.run(rng, 20_000, 40, octaves(rng))
@@ -271,6 +272,7 @@ func TestLiveChanges(t *testing.T) {
 
 // TestLiveMissed: after missing records a new curve begins, and the view says so.
 func TestLiveMissed(t *testing.T) {
+	racetest.Slow(t)
 	rng := rand.New(rand.NewPCG(4, 1))
 	p := newTape()
 	p.run(rng, 20_000, 40, octaves(rng))

@@ -189,6 +189,7 @@ func TestStopsOneByOne(t *testing.T) {
 // TestManyBuffers stops ghosts while a program has more and more buffers; the ghost of the current configuration stops
 // last.
 func TestManyBuffers(t *testing.T) {
+	racetest.Slow(t)
 	for buffers, going := range map[int]int{buffersMax / 4: 4, buffersMax/2 + 1: 1, buffersMax + batchSize: 0} {
 		p := labtest.Empty(1)
 		p.Device(1<<33, 1<<31, 128)
