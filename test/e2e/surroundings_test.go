@@ -72,6 +72,31 @@ func TestFirstProcess(t *testing.T) {
 	}
 }
 
+// The first process of a PID namespace ends by a signal before it has asked for any.
+func TestFirstProcessIsInterruptedAtItsStart(t *testing.T) {
+	for range 10 {
+		p := start(t, command{args: []string{"unshare", "--pid", "--fork", gpumemtop(), "version"}})
+		ended := make(chan struct{})
+		go func() {
+			for {
+				for _, child := range children(p.cmd.Process.Pid) {
+					_ = syscall.Kill(child, syscall.SIGINT) // it may be over
+				}
+				select {
+				case <-ended:
+					return
+				case <-time.After(100 * time.Microsecond):
+				}
+			}
+		}()
+		result := p.wait()
+		close(ended)
+		if result.signal != syscall.SIGINT && result.code != 128+int(syscall.SIGINT) {
+			t.Fatalf("%s\n%s%s", result, result.stdout, result.stderr)
+		}
+	}
+}
+
 // inNamespace runs a script in a mount namespace of its own, as root there.
 func inNamespace(t *testing.T, script string, args ...string) outcome {
 	t.Helper()

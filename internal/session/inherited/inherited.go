@@ -124,6 +124,21 @@ static void need_descriptors(void)
 static uint64_t ignored, blocked; // a bit for each signal, of number 1 the lowest
 static int closed;                // a bit for each of the first three descriptors
 
+static void end(int signal)
+{
+	_exit(128 + signal);
+}
+
+// The kernel spares the first process of a PID namespace what a signal does by default. Where nothing in Go has asked for a signal, the
+// runtime raises it for the handler that was there first, and ends with status 2 if none was.
+static void end_by_signals(void)
+{
+	static const int ending[] = {SIGHUP, SIGINT, SIGTERM};
+	for (int i = 0; getpid() == 1 && i < 3; i++)
+		if (!(ignored >> (ending[i] - 1) & 1))
+			signal(ending[i], end);
+}
+
 // Constructors run before the Go runtime starts.
 __attribute__((constructor)) static void look(void)
 {
@@ -140,6 +155,7 @@ __attribute__((constructor)) static void look(void)
 		if (known && sigismember(&mask, number) == 1)
 			blocked |= (uint64_t)1 << (number - 1);
 	}
+	end_by_signals();
 }
 
 // Programs that are linked on glibc 2.34 or later leave it to glibc to run constructors, which older ones leave to the program.
