@@ -31,6 +31,21 @@ func StopWaiting() {
 	giveUp.Do(func() { time.AfterFunc(grace, func() { close(over) }) })
 }
 
+// Await calls write, which may wait for the reader of a pipe, and returns its error, or one that names the pipe once StopWaiting has
+// ended all waiting: write goes on then.
+func Await(pipe string, write func() error) error { return await(pipe, write, over) }
+
+func await(pipe string, write func() error, over <-chan struct{}) error {
+	done := make(chan error, 1)
+	go func() { done <- write() }()
+	select {
+	case err := <-done:
+		return err
+	case <-over:
+		return fmt.Errorf("write %s: nothing takes it", pipe)
+	}
+}
+
 // File is what a Writer writes to.
 type File interface {
 	io.WriteCloser

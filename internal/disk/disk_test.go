@@ -110,3 +110,16 @@ func TestGiveUpLosesNothingOnADiskThatAnswers(t *testing.T) {
 		t.Errorf("%v, %q", err, f.data)
 	}
 }
+
+// What waits for the reader of a pipe is left when all waiting ends.
+func TestAwait(t *testing.T) {
+	over, answer := make(chan struct{}), make(chan struct{})
+	defer close(answer)
+	if err := await("x", func() error { return errFull }, over); !errors.Is(err, errFull) {
+		t.Errorf("it failed with %v", err)
+	}
+	close(over)
+	if err := await("x", func() error { <-answer; return nil }, over); err == nil {
+		t.Error("it has been written")
+	}
+}

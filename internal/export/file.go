@@ -13,6 +13,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/disk"
 	"codeberg.org/gpumemtop/gpumemtop/internal/tempfile"
 )
 
@@ -76,11 +77,13 @@ func writeDirect(path string, fn func(io.Writer) error) error {
 	case "/dev/stderr", "/dev/fd/2", "/proc/self/fd/2":
 		return writeContent(os.Stderr, path, fn)
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return fmt.Errorf("write file: %w", err)
-	}
-	return errors.Join(writeContent(file, path, fn), file.Close())
+	return disk.Await(path, func() error {
+		file, err := os.OpenFile(path, os.O_WRONLY, 0) // a pipe waits for a reader
+		if err != nil {
+			return fmt.Errorf("write file: %w", err)
+		}
+		return errors.Join(writeContent(file, path, fn), file.Close())
+	})
 }
 
 // CreateBeside is WriteFile for an fn that creates the file itself, under the temporary name that it gets. It refuses devices and

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // What the program prints is kept, byte for byte, and what gpumemtop adds comes after it and on stderr alone.
@@ -82,6 +86,32 @@ func TestMessagesWithoutAReader(t *testing.T) {
 	}
 	if r := run(t, command{args: []string{gpumemtop(), "info", file}}); r.code != 0 || contains(r.stderr, "not whole") {
 		t.Errorf("%s: %s", r, r.stderr)
+	}
+}
+
+// A summary goes through a pipe with a name. Without a reader it waits for one, until the first signal.
+func TestSummaryThroughAPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := command{args: []string{gpumemtop(), "--headless", "--summary", pipe, "--", example("tiny")}}
+	read := make(chan []byte)
+	go func() {
+		text, _ := os.ReadFile(pipe)
+		read <- text
+	}()
+	if r := run(t, c); r.code != 0 || !json.Valid(<-read) {
+		t.Errorf("%s: %s", r, r.stderr)
+	}
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		p := start(t, c)
+		waitFor(t, "the summary", func() bool { return contains(p.stderr.bytes(), "top tags") })
+		signalTo(t, p.cmd.Process.Pid, signal)
+		signalled := time.Now()
+		if r := p.wait(); r.code != 0 || time.Since(signalled) > deaf || !contains(r.stderr, pipe+": nothing takes it") {
+			t.Errorf("%s after %v: %s", r, time.Since(signalled), r.stderr)
+		}
 	}
 }
 

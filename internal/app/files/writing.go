@@ -17,6 +17,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording/edit"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/tempfile"
+	"codeberg.org/gpumemtop/gpumemtop/internal/untrusted"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -33,7 +34,7 @@ func (o Output) mayReplace() bool {
 	if o.Force || o.Again == nil {
 		return o.Force
 	}
-	file, err := os.Open(o.Path)
+	file, err := untrusted.Open(o.Path, 0) // a pipe would wait for a writer
 	if err != nil {
 		return false
 	}
