@@ -101,7 +101,7 @@ var Places = map[string]Place{
 	// It waits for disks, with a clock.
 	"internal/disk":              {},
 	"internal/recording/foreign": {Timeless: true, Never: noFiles},
-	"internal/recording":         {May: []string{"internal/disk", "internal/recording/foreign", "internal/wire"}, Timeless: true},
+	"internal/recording":         {May: []string{"internal/disk", "internal/recording/foreign", "internal/untrusted", "internal/wire"}, Timeless: true},
 	"internal/callsite":          {May: []string{"internal/recording", "internal/units", "internal/wire"}, Timeless: true, Never: noFiles},
 	"internal/heap":              {May: []string{"internal/wire"}, Timeless: true, Never: noFiles},
 	"internal/measure":           {May: []string{"internal/callsite", "internal/experiment", "internal/period", "internal/units", "internal/wire"}, Timeless: true, Never: noFiles},

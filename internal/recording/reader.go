@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording/foreign"
+	"codeberg.org/gpumemtop/gpumemtop/internal/untrusted"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -68,8 +69,8 @@ func openFile(file *os.File, path string) (*Reader, error) {
 		return nil, openError(path, err)
 	case info.IsDir():
 		return nil, fmt.Errorf("%s %w: it is %s", path, ErrNotRecording, describeFolder(path))
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s %w: that is a file that can be sought, which a pipe or a device cannot", path, ErrNotRecording)
+	case untrusted.CheckRegular(int(file.Fd())) != nil:
+		return nil, fmt.Errorf("%s %w: that is a file that can be sought, which a pipe, a device or a file of the kernel cannot", path, ErrNotRecording)
 	}
 	zip, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxFrameRaw))
 	if err != nil {

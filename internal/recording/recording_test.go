@@ -567,7 +567,7 @@ func TestNoRecording(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		filepath.Join(dir, "empty"): "it is empty", trace: "it is a Chrome trace: ", lake: "it is a folder of Parquet tables: ",
-		dir: "it is a folder", pipe: "can be sought", "/dev/null": "can be sought",
+		dir: "it is a folder", pipe: "can be sought", "/dev/null": "can be sought", "/proc/version": "can be sought",
 	} {
 		if _, err := Open(path); !errors.Is(err, ErrNotRecording) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)

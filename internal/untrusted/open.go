@@ -90,13 +90,8 @@ func open(path string, flags int) (*os.File, error) {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer unix.Close(place) //nolint:errcheck // only a place
-	var info unix.Stat_t
-	var system unix.Statfs_t
-	if err := errors.Join(unix.Fstat(place, &info), unix.Fstatfs(place, &system)); err != nil {
-		return nil, &os.PathError{Op: "stat", Path: path, Err: err}
-	}
-	if info.Mode&unix.S_IFMT != unix.S_IFREG || unreal[int64(system.Type)] { //nolint:unconvert // narrower on some machines
-		return nil, &os.PathError{Op: "open", Path: path, Err: ErrNotRegular}
+	if err := CheckRegular(place); err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	// Without O_NONBLOCK it would wait for a process that has a lease on the file.
 	file, err := unix.Open("/proc/self/fd/"+strconv.Itoa(place), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -104,6 +99,19 @@ func open(path string, flags int) (*os.File, error) {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	return os.NewFile(uintptr(file), path), nil
+}
+
+// CheckRegular returns an error unless an open file is a regular one of a real file system: ErrNotRegular, or that of the kernel.
+func CheckRegular(fd int) error {
+	var info unix.Stat_t
+	var system unix.Statfs_t
+	if err := errors.Join(unix.Fstat(fd, &info), unix.Fstatfs(fd, &system)); err != nil {
+		return err
+	}
+	if info.Mode&unix.S_IFMT != unix.S_IFREG || unreal[int64(system.Type)] { //nolint:unconvert // narrower on some machines
+		return ErrNotRegular
+	}
+	return nil
 }
 
 // ErrNotRegular is why a path is not opened that leads to something else than a regular file of a real file system.

@@ -40,7 +40,7 @@ func Import(path, format string, output files.Output) (err error) {
 	if err := output.RequireOtherFile(path); err != nil {
 		return err
 	}
-	file, err := os.Open(path)
+	file, err := files.OpenLog(path)
 	if err != nil {
 		return fmt.Errorf("import: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,7 +84,7 @@ func WarnDamage(path string, reader *recording.Reader) {
 // ReadBounded reads a regular file of at most limit bytes, or what this process has open already, as a pipe of the shell.
 func ReadBounded(path string, limit int64) ([]byte, error) {
 	f, err := untrusted.Open(path, 0)
-	if errors.Is(err, untrusted.ErrNotRegular) && (path == "/dev/stdin" || strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/")) {
+	if errors.Is(err, untrusted.ErrNotRegular) && isOpenAlready(path) {
 		f, err = os.Open(path)
 	}
 	if err != nil {
@@ -94,6 +95,27 @@ func ReadBounded(path string, limit int64) ([]byte, error) {
 		err = fmt.Errorf("%s has more than %d bytes", path, limit)
 	}
 	return text, errors.Join(err, f.Close())
+}
+
+func isOpenAlready(path string) bool {
+	return path == "/dev/stdin" || strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/")
+}
+
+// OpenLog opens what a program of others wrote: a regular file, a pipe, which waits for its writer, or what this process has open
+// already. Devices and files of the kernel end nowhere, or wait for what happens.
+func OpenLog(path string) (*os.File, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeDir) == 0 && !isOpenAlready(path) {
+		err = untrusted.CheckRegular(int(file.Fd()))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), file.Close())
+	}
+	return file, nil
 }
 
 // CheckDifferent refuses to read one file twice.

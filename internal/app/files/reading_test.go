@@ -41,3 +41,22 @@ func TestReadBounded(t *testing.T) {
 		t.Errorf("a pipe of the shell: %q, %v", text, err)
 	}
 }
+
+// A log comes from a regular file or a pipe. Files of the kernel, which wait, and devices, which never end, are refused.
+func TestOpenLog(t *testing.T) {
+	plain := filepath.Join(t.TempDir(), "plain")
+	out, in, err := os.Pipe()
+	if err = errors.Join(err, os.WriteFile(plain, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = errors.Join(out.Close(), in.Close()) }()
+	for path, ok := range map[string]bool{plain: true, fmt.Sprintf("/dev/fd/%d", out.Fd()): true, "/proc/version": false, "/dev/zero": false} {
+		file, err := OpenLog(path)
+		if (err == nil) != ok {
+			t.Errorf("%s: %v", path, err)
+		}
+		if err == nil {
+			_ = file.Close()
+		}
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -123,7 +122,7 @@ func readLifetimes(path string) (*arena.Table, error) {
 }
 
 func readCSV(path string) (*arena.Table, error) {
-	file, err := os.Open(path)
+	file, err := files.OpenLog(path)
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
