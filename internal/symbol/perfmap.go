@@ -55,10 +55,11 @@ type piece struct {
 // NewPerfMap returns a map that has read nothing of its file yet.
 func NewPerfMap(path string) *PerfMap { return &PerfMap{path: path} }
 
-// NewGenerated returns the map of a process at the usual path, and looks for its jitdump, too. The caller calls Close.
+// NewGenerated returns the map of a process at the usual path, and looks for its jitdump, too. Where the process has ended, files
+// that are older than this process are taken for those of an earlier one. The caller calls Close.
 func NewGenerated(pid int, o Options) *PerfMap {
 	return &PerfMap{
-		path: fmt.Sprintf("/tmp/perf-%d.map", pid), since: startTime(pid), dump: newJitDump(pid), keep: o.Budget.NewPart(generatedMax), say: o.Say,
+		path: fmt.Sprintf("/tmp/perf-%d.map", pid), since: cmp.Or(startTime(pid), startTime(os.Getpid())), dump: newJitDump(pid), keep: o.Budget.NewPart(generatedMax), say: o.Say,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -115,6 +116,49 @@ func TestProcessesOfAShell(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Two programs of a session get the same process id, one after the other, and then a program of others does: each has a recording, or
+// a flight log, with its own calls, and the last one is not taken for the session's.
+func TestProcessIDsComeAgain(t *testing.T) {
+	t.Parallel()
+	const again = `echo $1 > /proc/sys/kernel/ns_last_pid; "$0" 100 4K; echo $1 > /proc/sys/kernel/ns_last_pid; "$0" 200 4K; read end`
+	library := libraryIn(t, t.TempDir())
+	for id := 8000; id < 18000; id += 1000 { // others may take the one that was chosen
+		dir := t.TempDir()
+		args := []string{"sh", "-c", again, example("churn"), itoa(id)}
+		run(t, command{args: args, env: []string{"LD_PRELOAD=" + library, "GPUMEMTOP_LOG=" + dir}})
+		logs, _ := filepath.Glob(dir + "/*.flight")
+		if len(logs) != 2 {
+			t.Fatalf("flight logs %v, want two", logs)
+		}
+		in, out := io.Pipe()
+		p := start(t, command{args: slices.Concat([]string{gpumemtop(), "record", "-o", dir + "/%p.gmt", "--"}, args), stdin: in})
+		var names []string
+		waitFor(t, "two recordings", func() bool {
+			names, _ = filepath.Glob(dir + "/*.gmt")
+			return len(names) == 2 && descendant(p.cmd.Process.Pid, "churn") == 0
+		})
+		_, pid, _ := strings.Cut(names[0], dir+"/")
+		pid, _, _ = strings.Cut(pid, ".")
+		other := run(t, command{args: []string{"sh", "-c", `echo $(($1-1)) > /proc/sys/kernel/ns_last_pid; sleep 60 >&- 2>&- & echo $!`, "sh", pid}})
+		attached := run(t, command{args: []string{gpumemtop(), "attach", "-p", pid, "--duration", "10ms", "--headless"}})
+		_ = out.Close() // of a pipe in memory
+		p.wait()
+		if names[1] != dir+"/"+pid+".gmt" || strings.TrimSpace(string(other.stdout)) != pid {
+			continue
+		}
+		if contains(attached.stderr, "already") {
+			t.Errorf("attach takes another process for the session's: %s", attached.stderr)
+		}
+		for i, name := range names {
+			if got := creates(reportOf(t, name).Processes); !slices.Equal(got, []uint64{200 / uint64(i+1)}) {
+				t.Errorf("%s: %d creates", name, got)
+			}
+		}
+		return
+	}
+	t.Error("no id came again")
 }
 
 // closer: what the program does with numbers that were our descriptors' is its own affair, and it stays watched.

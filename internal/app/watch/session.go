@@ -68,9 +68,15 @@ func (f *found) nameText() string {
 	return text
 }
 
-// watchesPID reports whether the session watches a process.
+// watchesPID reports whether the session watches a process, or did so until that ended.
 func (f *found) watchesPID(pid int) bool {
 	return f.client.About.Child == pid || slices.ContainsFunc(f.processes, func(p stats.Process) bool { return p.PID == pid })
+}
+
+// runsPID reports whether a process that runs is the session's: the kernel gives the process id of one that ended to others.
+func (f *found) runsPID(pid int) bool {
+	return f.client.About.Child == pid && f.client.State().State == stats.Running ||
+		slices.ContainsFunc(f.processes, func(p stats.Process) bool { return p.PID == pid && p.State == stats.Running })
 }
 
 // isNamed reports whether the session has a name: that of the program, or a process id of its own or of the program.
@@ -190,7 +196,7 @@ func ownSessionError(processes []process) error {
 	}
 	for i := range processes {
 		for k := range list {
-			if about := &list[k].client.About; !about.Attached && about.PID != os.Getpid() && list[k].watchesPID(processes[i].pid) {
+			if about := &list[k].client.About; !about.Attached && about.PID != os.Getpid() && list[k].runsPID(processes[i].pid) {
 				return fmt.Errorf("%s (pid %d) runs under gpumemtop already: gpumemtop attach --session %d shows its dashboard",
 					processes[i].comm, processes[i].pid, about.PID)
 			}

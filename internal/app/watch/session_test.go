@@ -117,6 +117,14 @@ func relay(conn net.Conn, path string, number int) {
 	both.Wait()
 }
 
+// A process that has the id of one that a session watched until its end is not the session's.
+func TestProcessIDsComeAgain(t *testing.T) {
+	f := found{client: &remote.Client{}, processes: []stats.Process{{PID: 7, State: stats.Exited}, {PID: 8}}}
+	if f.runsPID(7) || !f.runsPID(8) || !f.watchesPID(7) {
+		t.Errorf("7 runs: %t, 8 runs: %t, 7 can be named: %t", f.runsPID(7), f.runsPID(8), f.watchesPID(7))
+	}
+}
+
 func TestChoose(t *testing.T) {
 	session := func(pid, child int, program string) found {
 		c := &remote.Client{}
