@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
@@ -165,5 +166,42 @@ func TestTypingIntoTheProgram(t *testing.T) {
 	term.checkRestored(dir)
 	if info := run(t, command{args: []string{gpumemtop(), "info", dir + "/x.gmt"}}); strings.Count(string(info.stdout), "train") < 2 {
 		t.Errorf("the recording lacks a program:\n%s", info.stdout)
+	}
+}
+
+// TestTerminalsEndTogether: dashboards of one session that end at once, also while the session ends or after it was killed, all end
+// and leave their terminals as these were.
+func TestTerminalsEndTogether(t *testing.T) {
+	t.Parallel()
+	program := called(t, example("train"), "together")
+	terms := []*terminal{openTerminal(t, 120, 36), openTerminal(t, 80, 24), openTerminal(t, 100, 30)}
+	for _, end := range []func(session *process){
+		func(*process) {},
+		func(session *process) {
+			signalTo(t, descendant(session.cmd.Process.Pid, filepath.Base(program)), syscall.SIGINT)
+		},
+		func(session *process) { signalTo(t, session.cmd.Process.Pid, syscall.SIGKILL) },
+		func(session *process) { signalTo(t, session.cmd.Process.Pid, syscall.SIGSTOP) },
+	} {
+		dir := t.TempDir()
+		session := start(t, command{args: []string{gpumemtop(), "--headless", program, "1000000"}, env: []string{"XDG_RUNTIME_DIR=" + dir}})
+		awaitDescendant(t, session.cmd.Process.Pid, filepath.Base(program))
+		var dirs []string
+		for _, term := range terms {
+			dirs = append(dirs, t.TempDir())
+			term.line("export XDG_RUNTIME_DIR=" + dir)
+			term.run(dirs[len(dirs)-1], gpumemtop(), "attach", "--session", filepath.Base(program))
+		}
+		for _, term := range terms {
+			term.await(`train\.c:`)
+		}
+		end(session)
+		for _, term := range terms {
+			term.keys("q")
+		}
+		for i, term := range terms {
+			term.await(`(?m)^done`)
+			term.checkRestored(dirs[i])
+		}
 	}
 }
