@@ -87,11 +87,11 @@ func (p *Program) adviceWorthShowing(most int) []merging.Advice {
 	if most < 0 {
 		return p.Advice
 	}
-	var peak, merged, all uint64 // all: the time of the runs
+	var peak, all uint64 // all: the time of the runs
 	making := map[string]uint64{}
 	for i := range p.Runs {
 		run := &p.Runs[i]
-		all, peak, merged = all+run.NS, max(peak, run.Found.Now.Peak), max(merged, run.Found.Merged.Peak)
+		all, peak = all+run.NS, max(peak, run.Found.Now.Peak)
 		for site, ns := range run.Making {
 			making[run.Program.Name(site)] += ns
 		}
@@ -102,10 +102,8 @@ func (p *Program) adviceWorthShowing(most int) []merging.Advice {
 		switch a.Topic {
 		case merging.HeldEarly, merging.HeldLate: // which is no matter of time
 			return little(bytes, peak)
-		case merging.Coalesce, merging.Concat, merging.NoOpCopy: // their bytes are those of the copies
-			if bytes = peak - min(merged, peak); ns == 0 {
-				return false
-			}
+		case merging.Coalesce, merging.Concat, merging.NoOpCopy: // how long their copies take is not known
+			return false
 		default:
 			for _, site := range a.Sites {
 				ns += making[site]
@@ -141,7 +139,7 @@ func (r *Run) writeText(b *page) {
 	writeTable(b, [][]string{
 		{"", "now", "merged"},
 		sizes("peak", now.Peak, then.Peak),
-		{"time", units.Duration(now.NS), units.Duration(then.NS)},
+		{"first to last call", units.Duration(now.NS), ""},
 		sizes("allocated", now.Allocated, then.Allocated),
 		sizes("freed", now.Freed, then.Freed),
 		{"coalescings", "0", strconv.Itoa(then.Coalescings)},

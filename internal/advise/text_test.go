@@ -31,11 +31,11 @@ func TestWorthTime(t *testing.T) {
 	for want, list := range map[bool][]merging.Advice{
 		false: {
 			{Topic: merging.CreateOnce, Sites: []string{"a"}, Count: 5}, {Topic: merging.ShareBlock, Sites: []string{"a"}, Bytes: 9},
-			{Topic: merging.Coalesce, Sites: []string{"b"}, Bytes: 900, Nanos: 9}, {Topic: merging.InPlace, Sites: []string{"a"}},
+			{Topic: merging.InPlace, Sites: []string{"a"}},
 		},
 		true: {
 			{Topic: merging.CreateOnce, Sites: []string{"b"}}, {Topic: merging.ShareBlock, Sites: []string{"a"}, Bytes: 10},
-			{Topic: merging.KeepSeveral, Sites: []string{"a", "b"}}, {Topic: merging.Coalesce, Sites: []string{"a"}, Nanos: 10}, {Topic: merging.Concat, Sites: []string{"a"}},
+			{Topic: merging.KeepSeveral, Sites: []string{"a", "b"}}, {Topic: merging.Coalesce, Sites: []string{"a"}}, {Topic: merging.Concat, Sites: []string{"a"}},
 		},
 	} {
 		for _, a := range list {

@@ -47,6 +47,21 @@ func advise(t *testing.T, args ...string) (a advised) {
 	return a
 }
 
+// TestOneBlockForAllRounds: the block that the first round's large buffer had made larger serves the later ones, too. How long the run would take
+// then is not known.
+func TestOneBlockForAllRounds(t *testing.T) {
+	t.Parallel()
+	file := recordUnder(t, "none", example("frag"), "3", "1M")
+	r := advise(t, file).Programs[0].Runs[0]
+	if want := (struct{ Blocks, Bytes uint64 }{1, 2 << 20}); r.Reuse.Best != want || r.Reuse.Bound != want {
+		t.Errorf("best %+v, bound %+v, want %+v", r.Reuse.Best, r.Reuse.Bound, want)
+	}
+	text := run(t, command{args: []string{gpumemtop(), "advise", file}}).stdout
+	if times := bytes.Count(run(t, command{args: []string{gpumemtop(), "advise", "--format", "json", file}}).stdout, []byte(`"time_ns"`)); times != 1 || !contains(text, "first to last call") {
+		t.Errorf("%d times of runs, want that of the one that was made\n%s", times, text)
+	}
+}
+
 // TestAdviceApplied records programs as they are, and as they are when they follow the advice: the peak, the bytes
 // allocated and the copies that were predicted come true, and both print the same.
 func TestAdviceApplied(t *testing.T) {

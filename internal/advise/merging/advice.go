@@ -65,11 +65,11 @@ type Advice struct {
 	// where it falls most; these figures add up. HeldEarly and HeldLate: bytes held at the peak, in the run where they
 	// are most.
 	Bytes   uint64   `json:"bytes"`
-	Nanos   uint64   `json:"copies_ns,omitempty"` // time of the copies, 0 if unknown; WriteInto: of the creates
+	Nanos   uint64   `json:"copies_ns,omitempty"` // WriteInto: time of the creates, ns
 	Runs    int      `json:"runs"`                // number of runs that show it
 	Offsets []uint64 `json:"offsets,omitempty"`
 	Blocks  int      `json:"blocks,omitempty"` // KeepSeveral, WriteInto: number of buffers to keep
-	Grows   bool     `json:"-"`                // CreateOnce, ShareBlock: buffers of one site differ in size
+	Grows   bool     `json:"-"`                // CreateOnce, ShareBlock: the buffers differ in size
 	Unused  bool     `json:"unused,omitempty"` // HeldEarly: none of them was used later either
 
 	// For a near miss: the condition that fails; whether it fails only in the kernel that produces the source; the run
@@ -232,10 +232,10 @@ func (e *evidence) runSummary() Run {
 
 // Metrics are the six figures that the thesis collects for a run.
 type Metrics struct {
-	Peak        uint64 `json:"peak"`            // the most bytes held at one time
-	NS          uint64 `json:"time_ns"`         // from the first step to the last; 0 if the steps have no times
-	Allocated   uint64 `json:"bytes_allocated"` // bytes of all creates
-	Freed       uint64 `json:"bytes_freed"`     // bytes released before the end
+	Peak        uint64 `json:"peak"`              // the most bytes held at one time
+	NS          uint64 `json:"time_ns,omitempty"` // from the first step to the last; 0 if unknown, as it is for a run that was not made
+	Allocated   uint64 `json:"bytes_allocated"`   // bytes of all creates
+	Freed       uint64 `json:"bytes_freed"`       // bytes released before the end
 	Coalescings int    `json:"coalescings"`
 	Reuses      int    `json:"reuses"`
 }
@@ -261,11 +261,10 @@ func (a *Analysis) Metrics() Metrics {
 	return m
 }
 
-// mergedMetrics returns the metrics of the run with the taken copies coalesced and the groups of a reuse applied. Its
-// time is that of the run without the coalesced copies, as far as their times are known.
+// mergedMetrics returns the metrics of the run with the taken copies coalesced and the groups of a reuse applied.
 func (a *Analysis) mergedMetrics(copies []Copy, r *Reuse) Metrics {
 	m := a.Metrics()
-	m.Peak, m.Reuses = r.After.Peak, r.Reuses
+	m.NS, m.Peak, m.Reuses = 0, r.After.Peak, r.Reuses
 	_, removed := a.lifetimesAfter(r.Form, copies)
 	drop := func(root int, bytes uint64) {
 		m.Allocated -= bytes
@@ -288,11 +287,8 @@ func (a *Analysis) mergedMetrics(copies []Copy, r *Reuse) Metrics {
 		}
 	}
 	for i := range copies {
-		if c := &copies[i]; c.Taken || c.NoOp {
-			m.NS -= min(m.NS, a.Program.Steps[c.Step].Nanos)
-			if c.Taken {
-				m.Coalescings++
-			}
+		if copies[i].Taken {
+			m.Coalescings++
 		}
 	}
 	return m

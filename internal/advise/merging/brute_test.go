@@ -2,6 +2,7 @@ package merging
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -125,7 +126,7 @@ func randomProblem(rng *rand.Rand, n int) *Problem {
 	return p
 }
 
-// TestGroupingsAreValidAndTheBestIsExhaustive tries all partitions, which only the checker judges.
+// TestGroupingsAreValidAndTheBestIsExhaustive tries all partitions.
 func TestGroupingsAreValidAndTheBestIsExhaustive(t *testing.T) {
 	beaten := 0
 	for seed := range uint64(600) {
@@ -173,7 +174,7 @@ func exhaustive(p *Problem, byCount bool) *Grouping {
 				}
 				plan.Bytes += most
 			}
-			if len(p.FindConflicts(plan)) == 0 && (best == nil || isBetter(plan, best, byCount)) {
+			if !slices.ContainsFunc(groups, p.isNaivelyWrong) && (best == nil || isBetter(plan, best, byCount)) {
 				kept := *plan
 				kept.Groups = append([][]int(nil), groups...)
 				best = &kept
@@ -192,6 +193,49 @@ func exhaustive(p *Problem, byCount bool) *Grouping {
 	}
 	place(0)
 	return best
+}
+
+// isNaivelyWrong reports whether members cannot share a block: when its first member is created, the block gets the size of a member that is
+// known then, and all of them must fit.
+func (p *Problem) isNaivelyWrong(members []int) bool {
+	head := slices.MinFunc(members, p.compareCreated)
+	first, largest := p.Blocks[head], uint64(0)
+	for i, x := range members {
+		b := p.Blocks[x]
+		if largest = max(largest, b.Size); b.Class != first.Class || x != head && b.Fixed || !p.Max && b.Size != first.Size {
+			return true
+		}
+		if slices.ContainsFunc(members[:i], func(y int) bool { return p.haveInterference(x, y) }) {
+			return true
+		}
+	}
+	return !slices.ContainsFunc(members, func(x int) bool {
+		return p.Blocks[x].Size == largest && (x == head || !first.Fixed && p.Blocks[x].Known <= first.Created)
+	})
+}
+
+// TestOneBlockServesAllWhereOneSizeIsKnown: a block that was made for a large buffer serves later ones of that size, whenever their size is
+// known.
+func TestOneBlockServesAllWhereOneSizeIsKnown(t *testing.T) {
+	for name, c := range map[string]struct {
+		known []int // of the large buffers, the second, fourth and so on, each created twice as late as its number
+		want  int
+	}{
+		"all from the start": {[]int{0, 0, 0}, 1},
+		"one from the start": {[]int{0, 3, 5}, 1},
+		"none":               {[]int{1, 3, 5}, 2},
+	} {
+		p := &Problem{Max: true}
+		for i, known := range c.known {
+			at := 2 * i
+			p.Blocks = append(p.Blocks, Block{Size: 16, Created: at, Known: at, Spans: []Span{{at, at + 1}}},
+				Block{Size: 32, Created: at + 1, Known: known, Spans: []Span{{at + 1, at + 2}}})
+		}
+		best := p.Solve(Bound{}, false)
+		if len(best.Groups) != c.want || !best.Optimal || len(p.FindConflicts(best)) > 0 || exhaustive(p, false).Bytes != best.Bytes {
+			t.Errorf("%s: %+v, want %d blocks", name, best, c.want)
+		}
+	}
 }
 
 // TestCheckAgainstNaiveCheck compares both on random groupings, most of them wrong.

@@ -132,7 +132,7 @@ type sitePair struct {
 // pairTally sums up the copies of one pair of sites.
 type pairTally struct {
 	count, taken, holds, caveats int
-	bytes, nanos                 uint64
+	bytes                        uint64
 	runs                         map[int]bool
 	misses                       []failedCopy
 	hoists                       int // copies for which only conditions fail that hoisting would meet
@@ -202,7 +202,6 @@ func (e *evidence) sitePairOf(c *Copy) sitePair {
 func (t *pairTally) addCopy(e *evidence, run int, c *Copy) {
 	t.count++
 	t.bytes += c.Bytes
-	t.nanos += e.Program.Steps[c.Step].Nanos
 	t.runs[run] = true
 	switch {
 	case c.NoOp:
@@ -235,7 +234,7 @@ func (e *evidence) isNested(c *Copy) bool {
 func (t *pairTally) advice(all []*evidence, key sitePair) (advice Advice, ok bool) {
 	advice = Advice{
 		Topic: Coalesce, Sites: []string{key.copy, key.source, key.destination}, Count: t.count, Bytes: t.bytes,
-		Nanos: t.nanos, Runs: len(t.runs), Verdict: HoldsHere, Run: None, Step: None, OtherFlags: t.flags,
+		Runs: len(t.runs), Verdict: HoldsHere, Run: None, Step: None, OtherFlags: t.flags,
 		Nested: t.nested, Refilled: t.refilled,
 	}
 	switch {

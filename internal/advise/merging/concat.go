@@ -92,7 +92,6 @@ func (c *concatAdvice) pairsKey() string {
 func (c *concatAdvice) mergeWith(other *concatAdvice) {
 	c.Count += other.Count
 	c.Bytes += other.Bytes
-	c.Nanos += other.Nanos
 	for p, n := range other.pairs {
 		c.pairs[p] += n
 	}
@@ -150,7 +149,6 @@ func (e *evidence) newConcat(group []*Copy) *concatAdvice {
 		}
 		c.pairs[key]++
 		c.Bytes += part.Bytes
-		c.Nanos += p.Steps[part.Step].Nanos
 	}
 	slices.Sort(c.Copies)
 	return c

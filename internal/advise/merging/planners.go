@@ -274,7 +274,7 @@ func (p *Problem) searchExactly(best *Grouping, byCount bool) *Grouping {
 			if x != y && p.haveInterference(x, y) {
 				edges |= 1 << y
 			}
-			if x != y && !p.canShare([]int{y, x}) {
+			if x != y && !p.canEverShare(y, x) {
 				misfits |= 1 << y
 			}
 		}
@@ -289,13 +289,23 @@ func (p *Problem) searchExactly(best *Grouping, byCount bool) *Grouping {
 	return best
 }
 
+// canEverShare reports whether a block can be in the group of an older one, alone or with a third one that makes the group's block larger.
+func (p *Problem) canEverShare(head, x int) bool {
+	for third := range p.Blocks { // x itself: alone
+		if third != head && p.canShare([]int{head, x, third}) {
+			return true
+		}
+	}
+	return false
+}
+
 // search is a branch and bound search.
 type search struct {
 	problem *Problem
 	byCount bool
 	order   []int
 	edges   []uint64 // by block: the blocks that interfere
-	misfits []uint64 // by block: the blocks whose group it cannot join, if they were created first
+	misfits []uint64 // by block: the blocks whose group it can never join, if they were created first
 	budget  int      // checks of groups, and blocks placed, that are left
 
 	groups []bitGroup
@@ -309,6 +319,7 @@ type bitGroup struct {
 	members uint64
 	head    int
 	size    uint64
+	room    uint64 // what its block may be made for: as large as this
 }
 
 // placeFrom places the blocks from order[index] on; bytes are those of the groups so far.
@@ -317,6 +328,9 @@ func (s *search) placeFrom(index int, bytes uint64) {
 		return
 	}
 	if index == len(s.order) {
+		if slices.ContainsFunc(s.groups, func(g bitGroup) bool { return g.size > g.room }) {
+			return // no member that would make its block large enough has come
+		}
 		s.bytes, s.blocks = bytes, len(s.groups)
 		s.keepAsBest()
 		return
@@ -329,12 +343,12 @@ func (s *search) placeFrom(index int, bytes uint64) {
 		if g.members&s.edges[x] != 0 || s.misfits[x]>>g.head&1 == 1 {
 			continue
 		}
-		grown := max(g.size, b.Size)
-		s.groups[i] = bitGroup{g.members | 1<<x, g.head, grown}
+		grown, head := max(g.size, b.Size), &s.problem.Blocks[g.head]
+		s.groups[i] = bitGroup{g.members | 1<<x, g.head, grown, max(g.room, head.roomFor(b))}
 		s.placeFrom(index+1, bytes-g.size+grown)
 		s.groups[i] = g
 	}
-	s.groups = append(s.groups, bitGroup{1 << x, x, b.Size})
+	s.groups = append(s.groups, bitGroup{1 << x, x, b.Size, b.Size})
 	s.placeFrom(index+1, bytes+b.Size)
 	s.groups = s.groups[:len(s.groups)-1]
 }

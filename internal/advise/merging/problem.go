@@ -23,8 +23,8 @@ type Block struct {
 	// Fixed says that the memory comes from the caller. Others may use it later, but it cannot be in another block, and
 	// its size stays.
 	Fixed bool
-	// Created is when the block is allocated, Known when its size is known: a block can be made larger for another one
-	// only if the other's size is known when the block is allocated.
+	// Created is when the block is allocated, Known when its size is known: a block can be made larger for others
+	// only if the size of one of them that is as large as each is known when the block is allocated.
 	Created, Known int
 	Spans          []Span // sorted and disjoint
 }
@@ -76,34 +76,45 @@ func (p *Problem) hasNoConflict(g *group, x int) bool {
 
 // fitsInGroup reports whether a block's size and class allow it in a group.
 func (p *Problem) fitsInGroup(g *group, x int) bool {
-	b, head := &p.Blocks[x], &p.Blocks[g.head]
-	if b.Class != head.Class {
-		return false
-	}
 	if p.isOlder(x, g.head) {
 		return p.canShare(append([]int{x}, g.members...))
 	}
-	return !b.Fixed && (b.Size == g.size && b.Size == head.Size || p.Max && p.canHold(head, b))
+	head := &p.Blocks[g.head]
+	return p.fits(head, &p.Blocks[x], max(g.size, head.roomFor(&p.Blocks[x])))
 }
 
-// canHold reports whether a block can hold another, if necessary after it was made larger.
-func (p *Problem) canHold(head, b *Block) bool {
-	return b.Size <= head.Size || !head.Fixed && b.Known <= head.Created
+// roomFor returns how large a block may be made for another one: as large as that if its size is known in time.
+func (b *Block) roomFor(other *Block) uint64 {
+	if !b.Fixed && other.Known <= b.Created {
+		return max(b.Size, other.Size)
+	}
+	return b.Size
+}
+
+// fits reports whether a block can be in the group of an older one whose block has so much room.
+func (p *Problem) fits(head, b *Block, room uint64) bool {
+	return b.Class == head.Class && !b.Fixed && (b.Size == head.Size || p.Max && b.Size <= room)
 }
 
 // isOlder reports whether block x is created before y.
 func (p *Problem) isOlder(x, y int) bool { return p.compareCreated(x, y) < 0 }
 
 // canShare reports whether sizes and classes allow blocks to share one. The first of them is created first.
-func (p *Problem) canShare(members []int) bool {
+func (p *Problem) canShare(members []int) bool { return p.misfit(members) < 0 }
+
+// misfit returns the first member that the members' block cannot hold; -1: there is none. The first of them is created first.
+func (p *Problem) misfit(members []int) int {
 	head := &p.Blocks[members[0]]
+	room := head.Size
 	for _, m := range members[1:] {
-		b := &p.Blocks[m]
-		if b.Class != head.Class || b.Fixed || b.Size != head.Size && (!p.Max || !p.canHold(head, b)) {
-			return false
+		room = max(room, head.roomFor(&p.Blocks[m]))
+	}
+	for _, m := range members[1:] {
+		if !p.fits(head, &p.Blocks[m], room) {
+			return m
 		}
 	}
-	return true
+	return -1
 }
 
 // addToGroup adds a block to a group.
@@ -179,8 +190,8 @@ func (p *Problem) FindConflicts(plan *Grouping) []Conflict {
 func (p *Problem) checkGroup(members []int) []Conflict {
 	var found []Conflict
 	members = slices.SortedFunc(slices.Values(members), p.compareCreated)
-	for _, m := range members[min(1, len(members)):] {
-		if !p.canShare([]int{members[0], m}) {
+	if len(members) > 0 {
+		if m := p.misfit(members); m >= 0 {
 			found = append(found, Conflict{members[0], m, "sizes or classes differ"})
 		}
 	}

@@ -102,7 +102,6 @@ type Step struct {
 	// their queues. They are the events that the step waits for.
 	After []int
 	Time  uint64 // ns; 0 if unknown
-	Nanos uint64 // ns on the device; 0 if unknown
 	Uses  []Use
 }
 

@@ -53,7 +53,7 @@ func (a *Analysis) GroupForReuse(form Form, grow bool, copies []Copy) (*Reuse, e
 		return nil, err
 	}
 	r.Best, r.Optimal, r.Method = Footprint{len(best.Groups), best.Bytes}, best.Optimal, best.Method
-	a.applyGroups(r, best, buffers, removed)
+	a.applyGroups(r, p, best, buffers, removed)
 	for i := range a.Program.Buffers {
 		if a.isRoot(i) && a.Program.Buffers[i].Pinned != Free {
 			r.Fixed.Blocks++
@@ -159,7 +159,7 @@ func (a *Analysis) lowerBound(l *Lifetimes, buffers []int) Bound {
 }
 
 // applyGroups applies the groups of a grouping, as far as they hold no more memory at one time than before.
-func (a *Analysis) applyGroups(r *Reuse, grouping *Grouping, buffers []int, removed map[int]bool) {
+func (a *Analysis) applyGroups(r *Reuse, p *Problem, grouping *Grouping, buffers []int, removed map[int]bool) {
 	holds := a.heldBlocks()
 	load := newLoad(nonEmpty(holds))
 	r.Before = Footprint{a.countRoots(), load.peakBytes()}
@@ -168,18 +168,19 @@ func (a *Analysis) applyGroups(r *Reuse, grouping *Grouping, buffers []int, remo
 	}
 	limit := load.peakBytes()
 	for _, members := range grouping.Groups {
-		var group []int
+		var shared []int
 		var block heldBlock
+		head := 0 // the member that shared begins with
 		for _, m := range members {
 			next := holds[buffers[m]]
-			if len(group) > 0 && load.replaceTwoBlocks(block, next, limit) {
-				group, block = append(group, buffers[m]), joinHeld(block, next)
+			if len(shared) > 0 && p.fitsInGroup(&group{head: head, size: block.size}, m) && load.replaceTwoBlocks(block, next, limit) {
+				shared, block = append(shared, buffers[m]), joinHeld(block, next)
 				continue
 			}
-			r.addGroup(group)
-			group, block = []int{buffers[m]}, next
+			r.addGroup(shared)
+			head, shared, block = m, []int{buffers[m]}, next
 		}
-		r.addGroup(group)
+		r.addGroup(shared)
 	}
 	r.After = Footprint{r.Before.Blocks - len(removed) - r.Reuses, load.peakBytes()}
 }

@@ -79,11 +79,7 @@ func findShares(runs []map[string]*siteRun, loads []*load, grow bool) ([]share, 
 	}
 	var out []share
 	for _, group := range plan.Groups {
-		var sites []string
-		for _, x := range group {
-			sites = append(sites, names[x])
-		}
-		out = append(out, splitShares(runs, loads, sites)...)
+		out = append(out, splitShares(runs, loads, p, names, group)...)
 	}
 	return out, nil
 }
@@ -159,7 +155,7 @@ type share struct {
 	saved          uint64 // bytes by which the peak of a run falls
 	count          int    // buffers that need no create of their own
 	runs           int    // runs that have all of the sites
-	grows          bool   // the sizes of a site differ: the first buffer may not be the largest
+	grows          bool   // the sizes differ: the first buffer may not be the largest
 	severalThreads bool   // several threads use them in a run
 }
 
@@ -240,18 +236,23 @@ func (g *sharing) setBlock(run int, block heldBlock) {
 
 // splitShares splits a group of sites where one block for them would be held for so long that a run's peak rises. A
 // single site is a group if it creates more than once, because it could keep its buffer.
-func splitShares(runs []map[string]*siteRun, loads []*load, sites []string) []share {
+func splitShares(runs []map[string]*siteRun, loads []*load, p *Problem, names []string, group []int) []share {
+	var sites []string
+	for _, x := range group {
+		sites = append(sites, names[x])
+	}
 	var out []share
 	g := beginSharing(runs, loads)
 	if g.tryShare(sites...) { // all at once: a block for fewer sites may be one more
 		return g.appendSavings(out)
 	}
-	for _, site := range sites {
-		if g.tryShare(site) {
+	first := 0
+	for i, site := range sites {
+		if p.canShare(group[first:i+1]) && g.tryShare(site) {
 			continue
 		}
 		out = g.appendSavings(out)
-		g = beginSharing(runs, loads)
+		g, first = beginSharing(runs, loads), i
 		g.tryShare(site)
 	}
 	return g.appendSavings(out)
@@ -266,7 +267,7 @@ func (g *sharing) appendSavings(out []share) []share {
 		for _, name := range g.sites {
 			if s := run[name]; s != nil {
 				n += len(s.buffers)
-				sh.grows = sh.grows || !s.equal
+				sh.grows = sh.grows || !s.equal || s.size != g.blocks[i].size
 				thread = combineUsers(thread, s.thread)
 				have++
 			}
