@@ -97,6 +97,21 @@ func TestInterruptedIterations(t *testing.T) {
 	}
 }
 
+// TestIterationsByFlags: creates of one line that differ in their flags are apart.
+func TestIterationsByFlags(t *testing.T) {
+	s := newTape()
+	for range 40 {
+		read := s.driver(1, mib)
+		write := s.driver(1, mib)
+		s.last().Access = 1 << 1
+		s.release(read, wire.OutcomeDriver)
+		s.release(write, wire.OutcomeDriver)
+	}
+	if a := s.analyse(t); len(a.Phases) == 0 || a.Phases[0].Iterations != 40 || a.Phases[0].Creates != 2 {
+		t.Errorf("%+v", a.Phases)
+	}
+}
+
 // TestOtherTimesOfOneProcess: the most in use outside of iterations is known of a run as a whole, so only one of a single process has it.
 func TestOtherTimesOfOneProcess(t *testing.T) {
 	for processes, want := range map[uint32]int{1: 1, 2: 0} {

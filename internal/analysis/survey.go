@@ -176,7 +176,7 @@ func (s *survey) ObjectAllocated(p *heap.Process, o *heap.Object, _ *heap.Block)
 		return
 	}
 	if f := s.finderOf(streamNumber(p.Number, o.Thread)); f != nil {
-		f.Add(period.KeyOfCreate(o.Tag, o.Size))
+		f.Add(period.KeyOfCreate(o.Tag, o.Size, uint32(o.Access)))
 	}
 }
 

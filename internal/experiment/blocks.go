@@ -51,9 +51,9 @@ type Blocks struct {
 	timed   int       // units
 }
 
-// Add adds the next request: bytes, number of the call site, and ns since any beginning.
-func (b *Blocks) Add(size uint64, site uint32, time float64) {
-	b.finder.Add(period.KeyOfCreate(site, size))
+// Add adds the next request: bytes, number of the call site, flags, and ns since any beginning.
+func (b *Blocks) Add(size uint64, site uint32, flags uint16, time float64) {
+	b.finder.Add(period.KeyOfCreate(site, size, uint32(flags)))
 	b.mix.addRequest(size, site)
 	b.countRequest(b.finder.SteadyPeriod(repeatsLeast))
 	unit := uint64(requestsOfSlice)

@@ -47,7 +47,7 @@ func (l *Learner) AddRequest(r *allocator.Request) (number uint64) {
 	if l.requests == nil {
 		l.requests = make([]request, window)
 	}
-	key := period.KeyOfCreate(uint32(r.Tag)^uint32(r.Class)<<20, r.Size)
+	key := period.KeyOfCreate(uint32(r.Tag), r.Size, uint32(r.Class))
 	l.finder.Add(key)
 	number = l.count
 	l.requests[number%window] = request{

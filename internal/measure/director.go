@@ -196,7 +196,7 @@ func (d *Director) findIterations(r *wire.Record) {
 		d.candidates[r.Process] = c
 	}
 	create := r.AsCreate()
-	c.blocks.Add(create.Requested(), create.Tag(), float64(r.Time))
+	c.blocks.Add(create.Requested(), create.Tag(), create.Access(), float64(r.Time))
 	if c.requests++; c.requests%lookAgain != 0 || c.requests < d.mostRequests() {
 		return
 	}

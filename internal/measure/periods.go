@@ -67,7 +67,8 @@ func (p *Periods) takeRequest(r *wire.Record) {
 		}
 		return
 	}
-	x.finder.Add(period.KeyOfCreate(r.AsCreate().Tag(), r.AsCreate().Requested()))
+	c := r.AsCreate()
+	x.finder.Add(period.KeyOfCreate(c.Tag(), c.Requested(), uint32(c.Access())))
 	if len(x.times) < lookedAt {
 		x.times = append(x.times, 0)
 	}

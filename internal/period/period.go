@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// How iterations are found: each thread's creates are a sequence of keys, one for each call site and size. A period P is
+// How iterations are found: each thread's creates are a sequence of keys, one for each call site, kind and size. A period P is
 // proposed when the last 1, 4 or 16 keys occurred before, P creates ago; a rolling hash finds that in O(1). From then on a
 // create matches if the one P creates before has the same key. A proposal that matches for two periods, so that three
 // iterations are seen, is a stretch. A stretch survives short interruptions, such as a create in one iteration only, but
@@ -256,8 +256,9 @@ func (f *Finder) Finish() []Stretch {
 	return chosen
 }
 
-// KeyOfCreate returns the key of a create.
-func KeyOfCreate(tag uint32, size uint64) uint64 {
-	h := (uint64(tag)+1)*0xff51afd7ed558ccd ^ size*0xc4ceb9fe1a85ec53
+// KeyOfCreate returns the key of a create, by its call site, its size in bytes, and a number for what else tells creates of one line apart:
+// flags, or flags and context.
+func KeyOfCreate(tag uint32, size uint64, kind uint32) uint64 {
+	h := (uint64(tag)+1+uint64(kind)<<32)*0xff51afd7ed558ccd ^ size*0xc4ceb9fe1a85ec53
 	return h ^ h>>29
 }

@@ -13,7 +13,7 @@ import (
 func find(keys []uint64) []Stretch {
 	var f Finder
 	for _, key := range keys {
-		f.Add(KeyOfCreate(1, key))
+		f.Add(KeyOfCreate(1, key, 1))
 	}
 	return f.Finish()
 }
@@ -229,16 +229,18 @@ func TestFinishLeavesOut(t *testing.T) {
 	}
 }
 
-// TestKeysDiffer: call sites and sizes give different keys.
+// TestKeysDiffer: call sites, sizes and flags give different keys.
 func TestKeysDiffer(t *testing.T) {
 	seen := map[uint64]bool{0: true}
 	for tag := range uint32(100) {
 		for size := range uint64(100) {
-			key := KeyOfCreate(tag, size)
-			if seen[key] {
-				t.Fatalf("call site %d, size %d: %d is there twice, or 0", tag, size, key)
+			for flags := range uint32(5) {
+				key := KeyOfCreate(tag, size, flags)
+				if seen[key] {
+					t.Fatalf("call site %d, size %d, flags %d: %d is there twice, or 0", tag, size, flags, key)
+				}
+				seen[key] = true
 			}
-			seen[key] = true
 		}
 	}
 }
@@ -267,7 +269,7 @@ func TestFindsNoPeriodWhereNothingRepeats(t *testing.T) {
 		var f Finder
 		for range n { // a generator of its own: rapid's would repeat values on purpose
 			seed = seed*6364136223846793005 + 1442695040888963407
-			f.Add(KeyOfCreate(1, seed>>50))
+			f.Add(KeyOfCreate(1, seed>>50, 1))
 		}
 		if got := f.Finish(); len(got) != 0 {
 			t.Fatalf("found %v in noise", got)

@@ -83,6 +83,34 @@ func TestSitesInPython(t *testing.T) {
 	}
 }
 
+// Two creates of one line whose flags differ are two of an iteration. Equal ones may as well be of two iterations.
+func TestIterationsOfOneLine(t *testing.T) {
+	t.Parallel()
+	script := filepath.Join(root, "test", "programs", "twins.py")
+	for mode, want := range map[string][2]uint64{"flags": {40, 2}, "equal": {80, 1}} {
+		file := filepath.Join(t.TempDir(), "x.gmt")
+		if r := run(t, command{args: []string{gpumemtop(), "record", "-o", file, "--", "/usr/bin/python3", script, mode}}); r.code != 0 {
+			t.Fatalf("%s\n%s", r, r.stderr)
+		}
+		var found struct {
+			Phases []struct {
+				Iterations uint64
+				Creates    uint64 `json:"creates_per_iteration"`
+			}
+		}
+		readJSON(t, tool(t, "report", "--format", "json", file), &found)
+		got := [2]uint64{}
+		for _, p := range found.Phases {
+			if p.Iterations > 0 {
+				got = [2]uint64{p.Iterations, p.Creates}
+			}
+		}
+		if got != want {
+			t.Errorf("%s: iterations and their creates %v, want %v", mode, got, want)
+		}
+	}
+}
+
 // Code that a program generates has the names that it is given at the end, also when others were shown long before.
 func TestSitesInGeneratedCode(t *testing.T) {
 	t.Parallel()
