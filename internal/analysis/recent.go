@@ -82,7 +82,7 @@ func (x *run) fillUsedLately(a *Analysis) {
 	}
 	for i := range x.snapshot.PostMortems {
 		p := &x.snapshot.PostMortems[i]
-		if ns, iteration := x.recentSpanAt(a.Phases, p.Process, x.relativeTime(p.Time)); iteration && p.UsesKnown && p.Verdict != stats.VerdictKilled {
+		if ns, iteration := x.recentSpanAt(a.Phases, p.Process, x.relativeTime(p.Time)); iteration && p.UsesKnown {
 			p.Lately = p.Recency.LatelyUsed(ns, p.InUse, true)
 		}
 	}

@@ -26,6 +26,9 @@ type PostMortem struct {
 // NewPostMortem writes a post-mortem; its times are since started.
 func NewPostMortem(p *stats.PostMortem, started uint64) PostMortem {
 	page := PostMortem{Title: fmt.Sprintf("%s, %s after the start", failedText(p), units.Duration(p.Time-min(started, p.Time)))}
+	if p.Verdict == stats.VerdictKilled { // the end is not known
+		page.Title += " or later"
+	}
 	add := func(label, format string, args ...any) {
 		page.Lines = append(page.Lines, [2]string{label, units.Cut(units.Clean(fmt.Sprintf(format, args...)), postMortemWidth)})
 	}
@@ -131,6 +134,9 @@ func (page *PostMortem) addHolders(p *stats.PostMortem, add func(label, format s
 		age := units.Duration(h.Oldest)
 		if h.Buffers > 1 {
 			age = units.Duration(h.Newest) + " to " + age
+		}
+		if p.Verdict == stats.VerdictKilled {
+			age = "at least " + age
 		}
 		add(label, "%s, %s old: %s", heldText(p, h.Part), age, h.Tag)
 		label = ""

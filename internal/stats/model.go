@@ -143,6 +143,9 @@ func (m *Model) Apply(r *wire.Record) {
 		return
 	}
 	p.changed = true
+	if r.Thread != 0 && r.IsTimed() && !carriedOver {
+		p.heard = max(p.heard, r.Time)
+	}
 	if r.Kind == wire.KindMachine {
 		if !p.isOver() {
 			m.machine.noteRecord(&p.machine, r.AsMachine())

@@ -148,9 +148,6 @@ func (pms *postMortems) addPicture(p *process, d PostMortem, tag uint32, at *pro
 // killedStatus is the exit status that a recording has for SIGKILL, as in shells.
 const killedStatus = 128 + int(syscall.SIGKILL)
 
-// noticedNS is how much later than it ended a session may notice that a process is gone, on a busy machine.
-const noticedNS = 1_000_000_000
-
 // noteKilled takes a picture of a process that held memory when SIGKILL ended it: the kernel does so when memory is short.
 func (pms *postMortems) noteKilled(p *process, kills uint64) {
 	seen := p.shown.State == Signaled && p.shown.Status == int(syscall.SIGKILL)
@@ -158,6 +155,7 @@ func (pms *postMortems) noteKilled(p *process, kills uint64) {
 		return
 	}
 	pm := &postMortem{PostMortem: PostMortem{
+		Time: max(p.heard, p.heap.LastEnd()), // a session may notice the end much later
 		Call: "SIGKILL", Command: true, Verdict: VerdictKilled, OOMKillsNumber: kills, Device: p.devices.shownDeviceOf(0),
 	}}
 	pms.fillPicture(p, pm)
@@ -176,7 +174,7 @@ func (m *postMortem) showsSame(p *process, d *PostMortem) bool {
 
 // fillPicture fills in the present state of memory.
 func (pms *postMortems) fillPicture(p *process, pm *postMortem) {
-	pm.Time, pm.Process, pm.PID, pm.Rank = pms.heap.Now(), p.shown.Number, p.shown.PID, p.shown.Rank
+	pm.Time, pm.Process, pm.PID, pm.Rank = cmp.Or(pm.Time, pms.heap.Now()), p.shown.Number, p.shown.PID, p.shown.Rank
 	pm.name, pm.Devices = p.shown.Title(), pms.processes.countDevicesOf(p)
 	pm.Age = pm.Time - min(p.shown.Started, pm.Time)
 	g := p.heap.Gauges
@@ -240,9 +238,7 @@ func (pms *postMortems) findHolders(p *process, pm *postMortem) {
 	}
 	if pm.UsesKnown {
 		pm.Recency.AddProcess(p.heap, pm.Time)
-		if ns := LatelyNS(pm.Age); pm.Verdict != VerdictKilled || ns >= noticedNS {
-			pm.Lately = pm.Recency.LatelyUsed(ns, pm.InUse, false)
-		}
+		pm.Lately = pm.Recency.LatelyUsed(LatelyNS(pm.Age), pm.InUse, false)
 	} else {
 		pm.Untouched, pm.Idle = Part{}, Part{}
 	}

@@ -243,16 +243,24 @@ func TestKilledWhileItHeldMemory(t *testing.T) {
 	}
 }
 
-// When a killed process ended is known to a second: less is no time in which it used nothing.
+// A session may notice late that a process was killed: its picture is of the time of its last record.
 func TestKilledLately(t *testing.T) {
-	for age, want := range map[uint64]Lately{3_000_000_000: {}, 5_000_000_000: {NS: 1e9}} {
-		s := newStream(Options{})
-		s.card()
-		s.miss(1, 1, 100*kib, 100*kib, 1)
-		s.feed(wire.UseFields{Command: wire.CommandRead, Object: 1, Bytes: 4, Duration: 1}.Event())
-		s.ProcessEnded(1, End{Signal: 9}, s.time+age)
-		if got := s.Snapshot().PostMortems; len(got) != 1 || got[0].Lately != want || !got[0].UsesKnown {
-			t.Errorf("after %d ns: %+v, want %+v", age, got, want)
+	for age, want := range map[uint64]Lately{3e9: {NS: 1e8, Bytes: 100 * kib}, 5e9: {NS: 1e9, Bytes: 100 * kib}} {
+		for _, recorded := range []bool{false, true} {
+			s := newStream(Options{})
+			s.card()
+			s.miss(1, 1, 100*kib, 100*kib, 1)
+			s.feed(wire.UseFields{Command: wire.CommandRead, Object: 1, Bytes: 4, Duration: 1}.Event())
+			s.time += age
+			s.miss(2, 2, 100*kib, 100*kib, 1)
+			if noticed := s.time + 3e9; recorded {
+				s.Apply(&wire.Record{Process: 1, Event: wire.ExitFields{Time: noticed, Status: 137}.Event()})
+			} else {
+				s.ProcessEnded(1, End{Signal: 9}, noticed)
+			}
+			if got := s.Snapshot().PostMortems; len(got) != 1 || got[0].Time != s.time || got[0].Lately != want || got[0].Holders[0].Newest != 0 {
+				t.Errorf("after %d ns: %+v, want %+v at %d", age, got, want, s.time)
+			}
 		}
 	}
 }

@@ -46,6 +46,7 @@ type process struct {
 	folded  bool    // into processes.folded
 	images  bool    // it made one
 	lost    uint64  // events
+	heard   uint64  // time of its own latest record: it lived then
 	heap    *heap.Process
 
 	accounts []*account // that an event goes into, its own first: see totals

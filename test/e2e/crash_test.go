@@ -1,9 +1,11 @@
 package e2e
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -129,6 +131,44 @@ func TestProgramKilledAtAnyMoment(t *testing.T) {
 			t.Errorf("%d steps were taken, %d are recorded", done, got.creates)
 		}
 	})
+}
+
+// What memory looked like when a program was killed is known of the time of its last record: the session notices the end later.
+func TestKilledIsSeenAtTheLastRecord(t *testing.T) {
+	t.Parallel()
+	for name, killed := range map[string]bool{"killed": true, "aborted": false} {
+		file := filepath.Join(t.TempDir(), "x.gmt")
+		run(t, command{args: []string{gpumemtop(), "record", "-o", file, "--", fault("shortage"), name}, env: pocl.environment(t)})
+		var began, last, over uint64
+		for line := range strings.Lines(readFile(t, exportAs(t, file, "ndjson"))) {
+			var e struct {
+				Header struct {
+					Clock uint64 `json:"clock_ns"`
+				}
+				Time, Thread uint64
+				Kind         string
+			}
+			if err := json.Unmarshal([]byte(line), &e); err != nil {
+				t.Fatal(err)
+			}
+			if began = max(began, e.Header.Clock); e.Thread > 0 {
+				last = max(last, e.Time)
+			} else if e.Kind == "exit" {
+				over = e.Time
+			}
+		}
+		var found struct {
+			Failures []struct{ Seconds float64 } `json:"out_of_memory"`
+		}
+		readJSON(t, tool(t, "report", "--format", "json", file), &found)
+		if got := found.Failures; over <= last || killed != (len(got) == 1) || killed && math.Abs(got[0].Seconds*1e9-float64(last-began)) > 1e3 {
+			t.Errorf("%s: %+v, the last record came after %d ns, the exit after %d", name, got, last-began, over-began)
+		}
+		text := string(run(t, command{args: []string{gpumemtop(), "report", file}}).stdout)
+		if strings.Contains(text, "after the start or later") != killed || strings.Contains(text, "at least") != killed {
+			t.Error(text)
+		}
+	}
 }
 
 // When gpumemtop is killed at any moment, what had reached the file stays, and all of it can be read.
