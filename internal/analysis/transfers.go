@@ -58,6 +58,9 @@ type TransferFinding struct {
 	rate    float64      // of Copied: bytes per second of calls that waited for none; 0: there were none
 }
 
+// dependent is what holds where an iteration needs what the one before it has read: no recording shows whether it does.
+const dependent = "; where the bytes decide how the loop goes on, look at them every few iterations, if the iterations between do no harm"
+
 var transferAdvice = map[TransferKind]string{
 	Rewritten:   "write only what has changed",
 	ReadBack:    "keep the bytes on the host",
@@ -66,8 +69,8 @@ var transferAdvice = map[TransferKind]string{
 	SecondOne:   "free the source, or create with CL_MEM_USE_HOST_PTR, or with CL_MEM_ALLOC_HOST_PTR and fill through a map",
 	ColdRead:    "read into memory that is kept, or mapped, instead of allocated for each read",
 	Small:       "collect the bytes on the host, or use a Rect command",
-	Blocking:    "read without blocking and look at the event one iteration later, or read less often",
-	BlockingMap: "map without blocking and look at the event one iteration later, or map less often",
+	Blocking:    "read without blocking and look at the event one iteration later" + dependent,
+	BlockingMap: "map without blocking and look at the event one iteration later" + dependent,
 	Returned:    "keep what works on a buffer on one device, or give each device a buffer or sub-buffer of its own",
 }
 

@@ -73,7 +73,7 @@ func judgements() []judged {
 			rule: "findExposedContents", title: "the first to use at least 1 recycled buffer,", policy: "futhark",
 			words: []string{fault("accumulate"), "leak"}, nearly: []string{fault("accumulate"), "add"}, driver: pocl,
 		},
-		deed("transferRule", "blocking read inside the loop", "none", "slow"),
+		deed("transferRule", "one iteration later; where the bytes decide how the loop goes on, ", "none", "slow"),
 		deed("transferRule", "blocking map inside the loop", "none", "looks"),
 		deed("findRefusedCalls", "5 calls refused", "futhark", "refuse"),
 		deed("findRefusedCalls", "2 calls refused", "futhark", "build"),
