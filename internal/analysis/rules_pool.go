@@ -118,15 +118,20 @@ func (e *Evidence) followsGrowth(reason wire.Miss) bool {
 	return e.Rise != nil && reason == wire.MissCold
 }
 
-// findNothingCarved finds a policy that cannot do its work.
+// findNothingCarved finds a policy that cannot do its work, or has none to do.
 func findNothingCarved(e *Evidence) (Diagnosis, bool) {
-	why := e.Run.WhyNothingCarved()
-	if why == "" {
-		return Diagnosis{}, false
+	t, least := &e.Run.Totals, uint64(1)
+	d := Diagnosis{Severity: Advice, Title: e.Run.Policy + " makes no sub-allocations", Text: e.Run.WhyNothingCarved()}
+	if d.Text != "" {
+		d.offerPolicies(anyGain, "futhark")
+		return d, true
 	}
-	d := Diagnosis{Severity: Advice, Title: e.Run.Policy + " makes no sub-allocations", Text: why}
-	d.offerPolicies(anyGain, "futhark")
-	return d, true
+	if e.State == GoesOn {
+		least = requestsLeast
+	}
+	d.Severity, d.Title = Note, e.Run.Policy+" served nothing from slabs"
+	d.Text = units.Count(t.Hits+t.Misses, "request") + " got blocks of their own, as do images and what is larger than max_part"
+	return d, limitNamed(e.Run, "max_part") != nil && t.PeakSlabs == 0 && t.Hits+t.Misses >= least && e.Run.Lost == 0
 }
 
 // findExposedContents finds kernels that may have read what earlier owners left, where the driver's new memory would have been zero: the

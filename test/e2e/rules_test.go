@@ -87,6 +87,10 @@ func judgements() []judged {
 		},
 		{rule: "findFullDevice", title: "--spill moves the same buffers again and again", policy: "none", words: spill("256K"), nearly: spill("2M"), driver: pocl},
 		{rule: "findNothingCarved", title: "slab makes no sub-allocations", policy: "slab", words: []string{testProgram("tiles"), "4"}, driver: rusticl, nearly: []string{testProgram("tiles"), "4"}},
+		{
+			rule: "findNothingCarved", title: "8 requests got blocks of their own", policy: "slab",
+			words: []string{example("frag"), "2", "20M"}, nearly: []string{example("frag"), "2", "1M"}, driver: pocl,
+		},
 	}
 }
 
