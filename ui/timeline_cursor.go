@@ -50,19 +50,24 @@ func withLaterNames(s, later *stats.Snapshot) *stats.Snapshot {
 	for i := range later.Tags {
 		names[fmt.Sprintf("tag %d", later.Tags[i].ID)] = later.Tags[i].Name
 	}
+	c := *s
+	c.Tags, c.PostMortems, c.FailedCalls, c.Findings = slices.Clone(s.Tags), slices.Clone(s.PostMortems), slices.Clone(s.FailedCalls), slices.Clone(s.Findings)
 	for i := range min(len(s.PostMortems), len(later.PostMortems)) {
-		if was, is := &s.PostMortems[i], &later.PostMortems[i]; was.Time == is.Time && was.Tag != "" {
-			names[was.Tag] = is.Tag
+		if was, is := &c.PostMortems[i], later.PostMortems[i]; was.Time == is.Time {
+			is.Repeats = was.Repeats
+			*was = is
 		}
 	}
-	c := *s
-	c.Tags, c.PostMortems, c.Findings = slices.Clone(s.Tags), slices.Clone(s.PostMortems), slices.Clone(s.Findings)
+	for i := range c.FailedCalls {
+		was := &c.FailedCalls[i]
+		at := slices.IndexFunc(later.FailedCalls, func(is stats.FailedCall) bool { return is.Time == was.Time && is.Call == was.Call })
+		if at >= 0 {
+			was.Tag, was.Wrapper = later.FailedCalls[at].Tag, later.FailedCalls[at].Wrapper
+		}
+	}
 	rename := func(name *string) { *name = cmp.Or(names[*name], *name) }
 	for i := range c.Tags {
 		rename(&c.Tags[i].Name)
-	}
-	for i := range c.PostMortems {
-		rename(&c.PostMortems[i].Tag)
 	}
 	for i := range c.Findings {
 		rename(&c.Findings[i].Tag)

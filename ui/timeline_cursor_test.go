@@ -271,7 +271,7 @@ func TestViewCurve(t *testing.T) {
 	shows(t, d, "this recording has no poolable requests")
 }
 
-// TestNamesOfLater: a moment before a call site had its name has it, too.
+// TestNamesOfLater: a moment before a call site had its name has it, too, also in all lines about failures.
 func TestNamesOfLater(t *testing.T) {
 	r := sampleRecording()
 	early := sampleSnapshot()
@@ -279,7 +279,9 @@ func TestNamesOfLater(t *testing.T) {
 	early.PostMortems = []stats.PostMortem{{Time: early.Time - 1, Call: "create of a buffer", Size: 900 * gib, Status: -61, Tag: "tag 99"}}
 	late := sampleSnapshot()
 	late.PostMortems = slices.Clone(early.PostMortems)
-	late.PostMortems[0].Tag = "mine.c:10 make_huge"
+	late.PostMortems[0].Tag, late.PostMortems[0].Grew, late.PostMortems[0].Repeats = "mine.c:10 make_huge", "mine.c:8 keep", 7
+	early.FailedCalls = []stats.FailedCall{{Call: "clFinish", Status: -36, Count: 1, Time: early.Time - 2, Tag: "tag 98"}}
+	late.FailedCalls = []stats.FailedCall{{Call: "clFinish", Status: -36, Count: 5, Time: early.Time - 2, Tag: "mine.c:12 wait"}}
 	r.moment.Shown, r.moment.Latest = early, late
 	d := newViewTest(r, 120, 36, r.moment.Until)
 	shows(t, d, "main.c:140 upload", "900.0 GiB")
@@ -288,7 +290,11 @@ func TestNamesOfLater(t *testing.T) {
 		t.Error("a snapshot was changed")
 	}
 	press(d, "!")
-	shows(t, d, "create of a buffer of 900.0 GiB at mine.c:10 make_huge failed (-61)")
+	shows(t, d, "create of a buffer of 900.0 GiB at mine.c:10 make_huge failed (-61)", "clFinish at mine.c:12 wait failed")
+	hides(t, d, "5 times")
+	if p := d.live.PostMortems[0]; p.Grew != "mine.c:8 keep" || p.Repeats != 0 {
+		t.Errorf("got %+v", p)
+	}
 }
 
 // TestNoTimeTyped: nothing typed is no mistake.
