@@ -149,19 +149,18 @@ func (c *collector) readRings() int {
 	if all {
 		c.sweep = now + sweepNS
 	}
-	n := 0
+	n, goesOn := 0, true
+	for goesOn {
+		goesOn = false
+		c.runGuarded(func() { c.offerAllRings(all, until) })
+		c.removeEnded(now) // before what others did after that, as a parent that waited for it
+		c.runGuarded(func() {
+			var read int
+			read, goesOn = c.merge.deliverMerged(until, passMax-n, c.deliverEvent)
+			n += read
+		})
+	}
 	c.runGuarded(func() {
-		for _, p := range c.peers {
-			// We ask before we read the rings: all events from before the end of the process are then in them.
-			if (all || p.hungUp.Load()) && p.isGone() {
-				p.readToEnd(math.MaxUint64)
-			}
-			if len(p.outbox) > 0 {
-				p.postMessages()
-			}
-			p.offerRings(&c.merge, until)
-		}
-		n = c.merge.deliverMerged(until, passMax, c.deliverEvent)
 		if n < passMax {
 			c.read = until
 		}
@@ -174,6 +173,20 @@ func (c *collector) readRings() int {
 	})
 	c.removeEnded(now)
 	return n
+}
+
+// offerAllRings offers the rings of all processes to the merge.
+func (c *collector) offerAllRings(all bool, until uint64) {
+	for _, p := range c.peers {
+		// We ask before we read the rings: all events from before the end of the process are then in them.
+		if (all || p.exits > 0 || p.hungUp.Load()) && p.isGone() {
+			p.readToEnd(math.MaxUint64)
+		}
+		if len(p.outbox) > 0 {
+			p.postMessages()
+		}
+		p.offerRings(&c.merge, until)
+	}
 }
 
 // runGuarded runs fn. If a process takes its memory away while fn reads it, runGuarded removes that process.
@@ -194,6 +207,9 @@ func (c *collector) runGuarded(fn func()) {
 // deliverEvent takes one event from a ring. Kinds that only the session writes are forgeries.
 func (c *collector) deliverEvent(p *peer, r *wire.Record) {
 	r.ClearCarriedOver() // it would say that something happened before the recording
+	if p.exits > 0 || r.Kind == wire.KindExit {
+		p.exits = r.Time
+	}
 	switch r.Kind {
 	case wire.KindExit:
 		r.Thread = max(r.Thread, 1) // 0 is the session's own word

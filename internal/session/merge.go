@@ -56,11 +56,11 @@ func (m *merge) offerFirst(s *source, until uint64) bool {
 }
 
 // deliverMerged hands at most budget events to sink, in order, and returns how many there were. What is left over stays at
-// the front for the next run.
-func (m *merge) deliverMerged(until uint64, budget int, sink func(*peer, *wire.Record)) int {
-	n := 0
-	for ; n < budget && len(m.heap) > 0; n++ {
+// the front for the next run, also what follows an EXIT: exits says so, as the process may be gone when that happened.
+func (m *merge) deliverMerged(until uint64, budget int, sink func(*peer, *wire.Record)) (n int, exits bool) {
+	for ; n < budget && len(m.heap) > 0 && !exits; n++ {
 		s := m.heap[0]
+		exits = s.record.Kind == wire.KindExit
 		sink(s.peer, &s.record)
 		limit := until
 		if s.peer.ended {
@@ -75,7 +75,7 @@ func (m *merge) deliverMerged(until uint64, budget int, sink func(*peer, *wire.R
 	for _, s := range m.heap {
 		s.cursor.Release()
 	}
-	return n
+	return n, exits
 }
 
 func (m *merge) popFirst() {

@@ -35,6 +35,7 @@ type peer struct {
 	outbox [][]byte      // messages for which its mailbox had no room
 	hungUp atomic.Bool   // the other end of the socket is closed: by the process, or because it is gone
 	hungAt atomic.Uint64 // when; 0: not known
+	exits  uint64        // time of its last event since its exit handlers ran; 0: they have not
 
 	sources  [wire.Rings]source
 	used     int    // rings that had an owner when they were last looked at
@@ -189,7 +190,7 @@ func (c *collector) removeProcess(p *peer) {
 		p, c.waiting = c.waiting, p // it may have had another program before: exec
 	}
 	if p != nil {
-		c.writeExit(p.number, Status{Code: -1}, min(cmp.Or(p.hungAt.Load(), c.clock()), c.clock()))
+		c.writeExit(p.number, Status{Code: -1}, min(cmp.Or(p.exits, p.hungAt.Load(), c.clock()), c.clock()))
 	}
 	c.recordExit()
 }
