@@ -38,11 +38,7 @@ func (n *Names) Wrappers() []Wrapper {
 			}
 			c.several = c.several || c.name != s.Name
 			if caller != nil {
-				place := caller.placeText()
-				if caller.File != "" { // by file and line, because an unrolled loop has several addresses
-					place = caller.Function + caller.sourceText(caller.File)
-				}
-				c.callers[place] = true
+				c.callers[caller.callerText()] = true
 			}
 		}
 	}
@@ -54,6 +50,14 @@ func (n *Names) Wrappers() []Wrapper {
 	}
 	slices.SortFunc(found, func(a, b Wrapper) int { return cmp.Compare(a.Name, b.Name) })
 	return found
+}
+
+// callerText names a caller by file and line, where these are known, because an unrolled loop has several addresses.
+func (f *Frame) callerText() string {
+	if f.File == "" {
+		return f.placeText()
+	}
+	return f.Function + f.sourceText(f.File)
 }
 
 // creatorFrames returns the program's frame that names a call site, and the nearest frame of another function, which calls it.
@@ -78,7 +82,7 @@ func CreatorAndCaller(payload []byte) (function, caller string) {
 	if own == nil || from == nil || own.Function == "" {
 		return "", ""
 	}
-	return own.Function, from.placeText() + from.sourceText(from.File)
+	return own.Function, from.callerText()
 }
 
 // WrapperOption is the option that names call sites after the callers of a function.

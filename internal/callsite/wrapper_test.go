@@ -22,6 +22,7 @@ func TestWrappers(t *testing.T) {
 	}{
 		"two callers":       {[]string{alloc + first, alloc + second}, []Wrapper{{"my_alloc", "pool.c:88 my_alloc", 2}}},
 		"one caller":        {[]string{alloc + first, alloc + first + dark}, nil},
+		"twice in a line":   {[]string{alloc + first, alloc + "main\tmain.c\t12\tapp+0x24\n"}, nil},
 		"two places":        {[]string{alloc + first, alloc + second, other + first}, nil},
 		"below a library":   {[]string{library + alloc + first, library + alloc + second}, []Wrapper{{"my_alloc", "pool.c:88 my_alloc via zeros", 2}}},
 		"calls itself":      {[]string{alloc + first, alloc + again + first}, nil},
@@ -39,5 +40,16 @@ func TestWrappers(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 		})
+	}
+}
+
+// TestCallersOfALine: two calls on one line are one caller, as the option names them.
+func TestCallersOfALine(t *testing.T) {
+	const alloc = "my_alloc\tpool.c\t88\tapp+0x10\n"
+	for second, same := range map[string]bool{"main\tmain.c\t12\tapp+0x24": true, "main\tmain.c\t13\tapp+0x24": false} {
+		_, a := CreatorAndCaller([]byte(alloc + "main\tmain.c\t12\tapp+0x20"))
+		if _, b := CreatorAndCaller([]byte(alloc + second)); a == "" || (a == b) != same {
+			t.Errorf("callers are %q and %q", a, b)
+		}
 	}
 }
