@@ -116,10 +116,11 @@ func (l *laps) risesSteadily() bool {
 	return all > 0
 }
 
-// fellBack reports whether as little was in use in the later half as at first: what iterations left was released meanwhile.
+// fellBack reports whether about as little was in use in the later half as at first: what iterations left was released meanwhile, perhaps
+// within an iteration.
 func (l *laps) fellBack() bool {
 	v := l.levels.values
-	return len(v) > 1 && slices.Min(v[len(v)/2:]) <= v[0]
+	return len(v) > 1 && slices.Min(v[len(v)/2:]) <= v[0]+max(slices.Max(v)-v[0], 0)/straightParts
 }
 
 // iterationSlope returns by how much an iteration lets memory grow; 0: it does not. One iteration may release what another has created:

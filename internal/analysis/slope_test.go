@@ -42,6 +42,23 @@ func threes() *tape {
 	return s
 }
 
+// rounds makes three times many buffers of sizes in turn, and releases all: within an iteration, which does not begin there.
+func rounds() *tape {
+	s := newTape()
+	for range 3 {
+		var made []uint64
+		for i := range 303 {
+			made = append(made, s.driver(1, mib+uint64(i%7)*4096))
+			s.use(made[i])
+		}
+		for _, o := range made {
+			s.release(o, wire.OutcomeDriver)
+		}
+	}
+	s.exit()
+	return s
+}
+
 // TestFullByWhatAnIterationLeaves: what an iteration leaves fills the device, not what the first one takes besides.
 func TestFullByWhatAnIterationLeaves(t *testing.T) {
 	s := newTape()
@@ -80,6 +97,7 @@ func TestListThatKeepsEveryFifthGrows(t *testing.T) {
 		"fills, then stays":  {fifths(func(i int) bool { return i < 50 }, end), ""},
 		"keeps none of them": {fifths(func(int) bool { return false }, end), ""},
 		"then three at once": {threes(), ""},
+		"releases in rounds": {rounds(), ""},
 	} {
 		found := ""
 		a := test.s.analyse(t)
