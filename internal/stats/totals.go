@@ -102,7 +102,7 @@ func (t *totals) countFailed(p *process, c wire.CreateView) {
 
 // countUse counts a USE.
 func (t *totals) countUse(p *process, u wire.UseView) {
-	t.touches.noteUse(p.heap, u)
+	t.touches.noteUse(p.heap, u, &t.run.costs.releases)
 	for _, a := range p.accounts {
 		a.counters.Uses++
 	}

@@ -1,6 +1,8 @@
 package stats
 
 import (
+	"math/bits"
+
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -18,8 +20,9 @@ type Touches struct {
 // their own.
 type touches struct{ fresh, reused timings }
 
-// noteUse takes a USE before the heap does.
-func (t *touches) noteUse(p *heap.Process, u wire.UseView) {
+// noteUse takes a USE before the heap does. Memory that is new to the process takes longer than what a driver makes of memory that it got
+// back, as it would without a pool: so of new blocks as many count as the driver had released before.
+func (t *touches) noteUse(p *heap.Process, u wire.UseView, released *timings) {
 	if u.Command() != wire.CommandWrite || u.Duration() == 0 {
 		return
 	}
@@ -29,7 +32,9 @@ func (t *touches) noteUse(p *heap.Process, u wire.UseView) {
 	}
 	switch o.Outcome {
 	case wire.OutcomeMiss:
-		t.fresh.add(o.Granted, u.Duration())
+		if class := bits.Len64(o.Granted); t.fresh[class].timedCalls() < released[class].timedCalls() {
+			t.fresh.add(o.Granted, u.Duration())
+		}
 	case wire.OutcomeHit:
 		t.reused.add(o.Granted, u.Duration())
 	default: // memory that no pool serves

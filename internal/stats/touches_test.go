@@ -27,30 +27,41 @@ func TestTouches(t *testing.T) {
 		s.write(object, size, 1) // not the first command
 	}
 	for name, c := range map[string]struct {
-		runs []first
-		want Touches
+		released int // blocks by the driver before
+		runs     []first
+		want     Touches
 	}{
+		"memory that is new to the process": {
+			0, []first{{false, write(900)}, {false, write(500)}, {true, write(100)}, {true, write(120)}}, Touches{Reused: 2},
+		},
+		"some of it was the driver's before": {
+			2, []first{{false, write(500)}, {false, write(500)}, {false, write(9e6)}, {false, write(9e6)}, {true, write(100)}, {true, write(120)}},
+			Touches{NS: 2 * 380, Hits: 2, Fresh: 2, Reused: 2},
+		},
 		"new blocks take longer": {
-			[]first{{false, write(900)}, {false, write(500)}, {true, write(100)}, {true, write(120)}}, Touches{NS: 2 * 380, Hits: 2, Fresh: 2, Reused: 2},
+			9, []first{{false, write(900)}, {false, write(500)}, {true, write(100)}, {true, write(120)}}, Touches{NS: 2 * 380, Hits: 2, Fresh: 2, Reused: 2},
 		},
 		"a slow first one decides nothing": {
-			[]first{{false, write(9e6)}, {false, write(100)}, {true, write(100)}, {true, write(100)}}, Touches{Fresh: 2, Reused: 2},
+			9, []first{{false, write(9e6)}, {false, write(100)}, {true, write(100)}, {true, write(100)}}, Touches{Fresh: 2, Reused: 2},
 		},
 		"one new block is too few": {
-			[]first{{false, write(900)}, {true, write(100)}, {true, write(120)}}, Touches{Fresh: 1, Reused: 2},
+			9, []first{{false, write(900)}, {true, write(100)}, {true, write(120)}}, Touches{Fresh: 1, Reused: 2},
 		},
 		"kernels have no time": {
-			[]first{{false, kernel}, {false, kernel}, {true, kernel}, {true, kernel}}, Touches{},
+			9, []first{{false, kernel}, {false, kernel}, {true, kernel}, {true, kernel}}, Touches{},
 		},
 		"a part is not all": {
-			[]first{{false, part}, {false, part}, {true, part}, {true, part}}, Touches{},
+			9, []first{{false, part}, {false, part}, {true, part}, {true, part}}, Touches{},
 		},
 		"what only hits once": {
-			[]first{{false, write(900)}, {false, write(800)}, {true, write(10)}, {true, write(10)}, {true, kernel}},
+			9, []first{{false, write(900)}, {false, write(800)}, {true, write(10)}, {true, write(10)}, {true, kernel}},
 			Touches{NS: 3 * 790, Hits: 3, Fresh: 2, Reused: 2},
 		},
 	} {
 		s := newStream(Options{})
+		for range c.released {
+			s.feed(wire.Event{Kind: wire.KindEvict, Link: 99, Granted: size, Cost: 50})
+		}
 		for i, r := range c.runs {
 			id := uint64(i + 1)
 			if r.hit {
