@@ -192,7 +192,7 @@ func TestHTMLOfRecordings(t *testing.T) {
 
 // What was free only between the moments that the page shows was free.
 func TestHTMLOfShortlyFree(t *testing.T) {
-	text := visible(writeHTML(&analysis.Analysis{Snapshot: &stats.Snapshot{Totals: stats.Totals{Hits: 1}}}, Options{}))
+	text := visible(writeHTML(&analysis.Analysis{Snapshot: &stats.Snapshot{Totals: stats.Totals{PeakCached: 1}}}, Options{}))
 	if strings.Contains(text, "Nothing was ever free") || !strings.Contains(text, "In no step was anything free in the pool") {
 		t.Errorf("%s", text)
 	}

@@ -334,7 +334,7 @@ func (v *view) freeListSection() section {
 	layers := v.layersOf(v.a.Timeline.Free, nil)
 	areas, legend, data, highest := v.stackLayers(layers)
 	if highest == 0 {
-		if s.Intro = "Nothing was ever free in the pool."; v.s.Totals.Hits > 0 {
+		if s.Intro = "Nothing was ever free in the pool."; v.s.Totals.PeakCached+v.s.Totals.PeakCooling > 0 {
 			s.Intro = "In no step was anything free in the pool when use was highest."
 		}
 		return s

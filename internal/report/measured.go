@@ -73,7 +73,7 @@ func autoTexts(s *stats.Snapshot) (texts []string) {
 		}
 	}
 	if texts == nil && s.Auto != nil && s.Change.Done == 0 {
-		texts = []string{"changed nothing: there was nothing to measure"}
+		texts = []string{"changed nothing: no experiment began"}
 	}
 	return texts
 }
