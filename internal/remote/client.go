@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/gob"
 	"errors"
 	"fmt"
@@ -15,12 +16,38 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
 
-// answerTime bounds the time of an answer; the other two bound the bytes of the first message and of an answer.
+// answerTime bounds the time of an answer; the others bound the bytes of the first message and of an answer, the rows of an answer, and
+// its bytes that are zero: each struct ends with such a byte, and takes more memory. 100,000 call sites have 1.1 million of them.
 const (
 	answerTime = 5 * time.Second
 	aboutMax   = 64 << 10
 	answerMax  = 64 << 20
+	rowsMax    = 250_000
+	zerosMax   = 2_000_000
 )
+
+// row is what is first read of a process, a call site or a failure.
+type row struct {
+	ID, Number uint32
+	PID        int
+	Tags       []struct{ ID uint32 }
+}
+
+// rows are the large structs of an answer, to be counted before memory is taken for them.
+type rows struct {
+	Snapshot struct{ Processes, PostMortems, Tags []row }
+}
+
+func (r *rows) count() int {
+	s := &r.Snapshot
+	n := len(s.Processes) + len(s.PostMortems) + len(s.Tags)
+	for i := range s.Processes {
+		n += len(s.Processes[i].Tags)
+	}
+	return n
+}
+
+var errTooMuch = errors.New("an answer is larger than any session's")
 
 // Client is a dashboard's connection to a server. Any goroutine may call its methods.
 type Client struct {
@@ -28,8 +55,11 @@ type Client struct {
 
 	conn    *net.UnixConn
 	from    *bufio.Reader
-	bounded *io.LimitedReader // reads from, as far as the present answer may go
-	answers *gob.Decoder      // of bounded
+	left    int          // bytes of the present answer that may come
+	zeros   int          // likewise
+	rows    *gob.Decoder // of from, for the first look
+	said    bytes.Buffer // what it has read of the present answer
+	answers *gob.Decoder // of said
 
 	until time.Time // deadline of the first answer; 0: it has come
 
@@ -48,14 +78,13 @@ func Dial(path string, until time.Time) (*Client, error) {
 		return nil, fmt.Errorf("connect to the session: %w", err)
 	}
 	conn := dialed.(*net.UnixConn)
-	c := &Client{conn: conn, until: until, from: bufio.NewReader(conn)}
-	c.bounded = &io.LimitedReader{R: c.from, N: aboutMax}
-	c.answers = gob.NewDecoder(byteReader{c})
+	c := newClient(conn)
+	c.conn, c.until = conn, until
 	if uid, known := userAtPeer(conn); !known || int(uid) != os.Geteuid() && os.Geteuid() != 0 {
 		return nil, errors.Join(fmt.Errorf("the session belongs to user %d", uid), conn.Close())
 	}
 	if err = conn.SetDeadline(until); err == nil {
-		err = c.answers.Decode(&c.About)
+		err = c.receive(&c.About, nil, aboutMax)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the session does not answer: %w", err), conn.Close())
@@ -66,19 +95,49 @@ func Dial(path string, until time.Time) (*Client, error) {
 	return c, nil
 }
 
+func newClient(from io.Reader) *Client {
+	c := &Client{from: bufio.NewReader(from)}
+	c.rows, c.answers = gob.NewDecoder(byteReader{c}), gob.NewDecoder(&c.said)
+	return c
+}
+
+// receive reads an answer into what, after a first look at its rows; nil: it has none. most bounds its bytes.
+func (c *Client) receive(what any, look *rows, most int) error {
+	c.left, c.zeros = most, zerosMax
+	var first any
+	if look != nil {
+		first = look
+	}
+	err := c.rows.Decode(first)
+	if err == nil && look != nil && look.count() > rowsMax {
+		err = errTooMuch
+	}
+	if err == nil {
+		err = c.answers.Decode(what)
+	}
+	return err
+}
+
 // byteReader has ReadByte, because gob would otherwise buffer the reader and read ahead.
 type byteReader struct{ *Client }
 
 // Read implements io.Reader.
-func (r byteReader) Read(to []byte) (int, error) { return r.bounded.Read(to) }
+func (r byteReader) Read(to []byte) (int, error) {
+	n, err := r.from.Read(to)
+	r.left -= n
+	r.zeros -= bytes.Count(to[:n], []byte{0})
+	if r.left < 0 || r.zeros < 0 {
+		return 0, errTooMuch
+	}
+	r.said.Write(to[:n])
+	return n, err
+}
 
 // ReadByte implements io.ByteReader.
 func (r byteReader) ReadByte() (byte, error) {
-	if r.bounded.N <= 0 {
-		return 0, io.EOF
-	}
-	r.bounded.N--
-	return r.from.ReadByte()
+	var one [1]byte
+	_, err := io.ReadFull(r, one[:])
+	return one[0], err
 }
 
 // Close ends the connection.
@@ -91,14 +150,13 @@ func (c *Client) askServer(line string) (a Answer, err error) {
 		if !c.until.IsZero() {
 			until, c.until = c.until, time.Time{}
 		}
-		c.bounded.N = answerMax
 		c.err = c.conn.SetDeadline(until)
 	}
 	if c.err == nil {
 		_, c.err = c.conn.Write([]byte(line + "\n"))
 	}
 	if c.err == nil {
-		c.err = c.answers.Decode(&a)
+		c.err = c.receive(&a, &rows{}, answerMax)
 	}
 	if c.err != nil {
 		return a, fmt.Errorf("the session has ended: %w", c.err)

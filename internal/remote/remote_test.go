@@ -1,11 +1,9 @@
 package remote
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/gob"
 	"errors"
-	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -269,6 +267,72 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
+// TestForgedRows: answers of few bytes that would take much memory are not read. Any session's is.
+func TestForgedRows(t *testing.T) {
+	many := make([]stats.Tag, rowsMax)
+	for name, c := range map[string]struct {
+		answer Answer
+		ok     bool
+	}{
+		"call sites":                {Answer{Snapshot: &stats.Snapshot{Tags: many[:100_001]}}, true},
+		"too many call sites":       {Answer{Snapshot: &stats.Snapshot{Tags: many, Processes: make([]stats.Process, 1)}}, false},
+		"call sites in a process":   {Answer{Snapshot: &stats.Snapshot{Tags: many[1:], Processes: []stats.Process{{Tags: many[:1]}}}}, false},
+		"processes":                 {Answer{Snapshot: &stats.Snapshot{Processes: make([]stats.Process, rowsMax+1)}}, false},
+		"lines without end":         {Answer{Lines: make([]view.OutputLine, zerosMax+1)}, false},
+		"a text longer than answer": {Answer{Text: strings.Repeat("x", answerMax)}, false},
+	} {
+		var said bytes.Buffer
+		sends := gob.NewEncoder(&said)
+		if err := errors.Join(sends.Encode(About{Program: "app"}), sends.Encode(c.answer)); err != nil {
+			t.Fatal(err)
+		}
+		client := newClient(&said)
+		var got Answer
+		err := client.receive(&client.About, nil, aboutMax)
+		if err != nil || client.About.Program != "app" {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err = client.receive(&got, &rows{}, answerMax); (err == nil) != c.ok || !c.ok && !errors.Is(err, errTooMuch) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if c.ok && len(got.Snapshot.Tags) != len(c.answer.Snapshot.Tags) {
+			t.Errorf("%s: %d came", name, len(got.Snapshot.Tags))
+		}
+	}
+}
+
+// largest returns the size of the largest struct that an answer has many of, other than rows.
+func largest(of reflect.Type, seen map[reflect.Type]bool) (most uintptr) {
+	if seen[of] {
+		return 0
+	}
+	seen[of] = true
+	switch of.Kind() {
+	case reflect.Struct:
+		for i := range of.NumField() {
+			most = max(most, largest(of.Field(i).Type, seen))
+		}
+	case reflect.Slice, reflect.Map, reflect.Pointer:
+		switch of.Elem() {
+		case reflect.TypeFor[stats.Process](), reflect.TypeFor[stats.PostMortem](), reflect.TypeFor[stats.Tag](), reflect.TypeFor[stats.Snapshot]():
+		default:
+			most = of.Elem().Size()
+		}
+		most = max(most, largest(of.Elem(), seen))
+	case reflect.Array:
+		most = largest(of.Elem(), seen)
+	}
+	return most
+}
+
+// TestMemoryOfAnswers: what an answer may have takes at most 1 GiB.
+func TestMemoryOfAnswers(t *testing.T) {
+	rest := largest(reflect.TypeFor[Answer](), map[reflect.Type]bool{})
+	if all := 3*answerMax + rowsMax*reflect.TypeFor[stats.Process]().Size() + zerosMax*rest; all > 1<<30 {
+		t.Errorf("answers take up to %d bytes, with structs of up to %d", all, rest)
+	}
+}
+
 func FuzzRequest(f *testing.F) {
 	for _, line := range []string{"look 0", "look 12 curve", "limit max_age 30", "policy slab", "adopt slab max_part=1M", "", "look", "look -1 x", "limit  "} {
 		f.Add(line)
@@ -296,14 +360,11 @@ func FuzzAnswer(f *testing.F) {
 		f.Add(said.Bytes())
 	}
 	f.Fuzz(func(_ *testing.T, said []byte) {
-		c := &Client{from: bufio.NewReader(bytes.NewReader(said))}
-		c.bounded = &io.LimitedReader{R: c.from, N: aboutMax}
-		c.answers = gob.NewDecoder(byteReader{c})
-		err := c.answers.Decode(&c.About)
+		c := newClient(bytes.NewReader(said))
+		err := c.receive(&c.About, nil, aboutMax)
 		for err == nil {
 			var a Answer
-			c.bounded.N = answerMax
-			if err = c.answers.Decode(&a); err == nil && a.Snapshot != nil {
+			if err = c.receive(&a, &rows{}, answerMax); err == nil && a.Snapshot != nil {
 				for i := range a.Snapshot.Tags {
 					_ = a.Snapshot.Tags[i].Trend.Plus(a.Snapshot.Tags[0].Trend).Points()
 				}
