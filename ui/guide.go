@@ -34,23 +34,24 @@ func (d *dashboard) guideHints(s *stats.Snapshot) []hint {
 	case d.zoom != noPane && last == nil:
 		return nil
 	case running != nil:
-		return []hint{{"", "measuring: " + running.OtherText() + ", in parts of the run"}, {"E", "end that"}}
+		return []hint{{"", "measuring: " + running.OtherText()}, {"E", "end that"}}
 	case last != nil && len(last.after) == 0:
-		return []hint{{"", "✓ " + last.label + ": what it changes is known in 3 s"}, {"u", "take it back"}}
+		return []hint{{"", "✓ done: what it changes is known in 3 s"}, {"u", "undo"}}
 	case last != nil:
-		served, _ := last.beforeAndAfterText(false)
-		list := []hint{{"", "✓ " + served}}
 		if m := s.Measured.LatestKnown(); m != nil {
-			return append(list, hint{"", "measured: " + m.ChangeText()}, quit)
+			return []hint{{"", "measured: " + m.ChangeText() + " time than " + m.OtherText()}, quit}
 		}
+		served, _ := last.beforeAndAfterText(false)
+		sign, _ := last.outcomeSign()
+		list := []hint{{"", sign + served}}
 		if d.o.Measure != nil {
-			list = append(list, hint{"E", "measure what it gains"})
+			list = append(list, hint{"E", "measure the pool"})
 		}
-		return append(list, hint{"u", "take it back"})
+		return append(list, hint{"u", "undo"})
 	case len(d.points.found) > 0:
 		return []hint{{"!", "what stands out, and what to do about it"}, {"?", "what all this is"}}
 	}
-	return []hint{{"", "the program runs: what it does wrong is named above within seconds"}, {"?", "what all this is"}}
+	return []hint{{"", "it runs: faults show above, others in the report"}, {"?", "what all this is"}}
 }
 
 // hasNoKeyFix reports whether no finding can be mended with a key.
