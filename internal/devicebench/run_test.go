@@ -289,7 +289,7 @@ func TestText(t *testing.T) {
 	if strings.ContainsAny(text, "\x1b\x07") {
 		t.Errorf("control characters in %q", text)
 	}
-	for line := range strings.Lines(drawChart(d.Points)) {
+	for line := range strings.Lines(formatTable(d.Points, 60) + drawChart(d.Points)) {
 		if n := len([]rune(strings.TrimRight(line, "\n"))); n > 60 {
 			t.Errorf("%d columns: %q", n, line)
 		}

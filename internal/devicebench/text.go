@@ -105,10 +105,10 @@ func (f *Fit) text() string {
 // formatTable has a row for each size. New memory has columns of its own where it was measured.
 func formatTable(points []Point, width int) string {
 	fresh := len(pointsWithFresh(points)) > 0
-	t := units.Table{Align: "r", Indent: "  ", Width: width, Least: []string{"N"}}
+	t := units.Table{Align: "r", Indent: "  ", Width: width, Least: []string{"N", "RELEASE", "REUSE"}}
 	head := []string{"SIZE", "N", "CREATE", "FIRST TOUCH", "REUSE", "RELEASE"}
 	if fresh {
-		head = append(head, "NEW: CREATE", "FIRST TOUCH")
+		head = append(head, "NEW: CREATE", "NEW: TOUCH")
 	}
 	t.Add(head...)
 	for i := range points {

@@ -146,6 +146,9 @@ func writeChanges(out *bytes.Buffer, list []Change, only bool, width int) {
 	table := units.Table{
 		Align: "rrrrrl", Indent: "  ", Width: width, Titles: []string{"figure", "A", "B", "change", "percent", "mark"}, Least: []string{"change", "percent"},
 	}
+	if !only {
+		table.Add("", "A", "B", "change")
+	}
 	for i := range list {
 		c := &list[i]
 		if only && c.A == c.B || c.Test == Ranks && c.OfA+c.OfB == 0 {

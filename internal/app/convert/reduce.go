@@ -159,11 +159,11 @@ func (r *reduced) text(top, width int) string {
 	writeCounts(&b, "creates that failed, by status", r.Failures)
 	writeCounts(&b, "findings", r.Findings)
 	var program, job string
-	table := units.Table{Width: width}
+	var table units.Table
 	shown := 0
 	flush := func() {
 		b.WriteString(table.String())
-		table = units.Table{Width: width}
+		table = units.Table{Width: width, Least: []string{"PROCESSES", "MIN"}} // OUTLIERS has at least 8 columns, which these leave
 	}
 	for i := range r.Sites {
 		s := &r.Sites[i]
