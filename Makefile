@@ -163,6 +163,7 @@ endif
 
 build/deps.stamp: WANTED = $(PACKAGES)
 build/fetch.stamp: WANTED = ca-certificates curl unzip
+build/dist.stamp: WANTED = git
 build/python.stamp: WANTED = python3-pyopencl
 build/test-deps.stamp: WANTED = $(TEST_PACKAGES)
 build/drivers.stamp: WANTED = $(DRIVERS)
@@ -171,7 +172,7 @@ build/arm64.stamp: WANTED = $(ARM64_PACKAGES)
 build/deps.stamp: | go-version
 build/python.stamp build/test-deps.stamp build/clinfo.stamp build/arm64.stamp: | build/deps.stamp
 build/drivers.stamp: | build/test-deps.stamp
-build/deps.stamp build/fetch.stamp build/python.stamp build/test-deps.stamp build/drivers.stamp build/clinfo.stamp build/arm64.stamp: Makefile
+build/deps.stamp build/fetch.stamp build/dist.stamp build/python.stamp build/test-deps.stamp build/drivers.stamp build/clinfo.stamp build/arm64.stamp: Makefile
 	@mkdir -p build
 	@missing=(); \
 	for package in $(WANTED); do \
@@ -322,7 +323,7 @@ uninstall:
 	rm -rf "$(SHARE)/doc/gpumemtop"
 
 .PHONY: dist
-dist: bin/gpumemtop bin/examples/tiny
+dist: build/dist.stamp bin/gpumemtop bin/examples/tiny
 	GO=$(GO) bash packaging/dist.sh build/dist
 	GO=$(GO) bash test/dist.sh build/dist
 

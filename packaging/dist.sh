@@ -58,6 +58,7 @@ settle() { find "$1" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +; }
 # What Debian has its own forms for: copyright, changelog, and what lintian may find.
 debianise() {
 	local doc=$root/usr/share/doc/gpumemtop
+	mv "$root/usr/share/zsh/site-functions" "$root/usr/share/zsh/vendor-completions" # the folder that Debian's zsh reads
 	mv "$doc/LICENSE" "$doc/copyright"
 	printf '\nThe licences of the Go modules in the program are in licences.txt.gz beside this file.\n' >> "$doc/copyright"
 	gzip -9n "$doc/licences.txt"

@@ -18,7 +18,7 @@ program=$(echo "$folder"/gpumemtop-*/bin/gpumemtop)
 "$program" record -o "$folder/tiny.gmt" -- bin/examples/tiny > /dev/null 2>&1 || fail "the tarball's program runs no program"
 dpkg-deb -c "$out"/*.deb > "$folder/files"
 for file in bin/gpumemtop share/man/man1/gpumemtop.1.gz share/man/man5/gpumemtop-recording.5.gz share/man/man7/gpumemtop-metrics.7.gz \
-	share/doc/gpumemtop/copyright share/doc/gpumemtop/licences.txt.gz share/bash-completion/completions/gpumemtop; do
+	share/doc/gpumemtop/copyright share/doc/gpumemtop/licences.txt.gz share/bash-completion/completions/gpumemtop share/zsh/vendor-completions/_gpumemtop; do
 	grep -q " ./usr/$file\$" "$folder/files" || fail "the package has no $file"
 done
 least=$(dpkg-deb -f "$out"/*.deb Depends | sed -n 's/^libc6 (>= \([0-9.]*\))$/\1/p')
