@@ -96,6 +96,9 @@ func TestPlacedMisuse(t *testing.T) {
 		"another slab":   func(c *Placed, part Part) { part.Slab = 2; c.Free(part) },
 		"in use":         func(c *Placed, part Part) { c.RemoveSlab(1) },
 		"two slabs":      func(c *Placed, part Part) { c.AddSlab(2, 1024) },
+		"slab 0":         func(c *Placed, part Part) { c.Free(part); c.RemoveSlab(1); c.AddSlab(0, 1024) },
+		"too small":      func(c *Placed, part Part) { c.Free(part); c.RemoveSlab(1); c.AddSlab(1, 63) },
+		"removed twice":  func(c *Placed, part Part) { c.Free(part); c.RemoveSlab(1); c.RemoveSlab(1) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := NewPlaced(64, []uint64{960, 512, 128, 64, 0, 64})
@@ -108,5 +111,22 @@ func TestPlacedMisuse(t *testing.T) {
 			}()
 			misuse(c, part)
 		})
+	}
+}
+
+// TestPlacedSizes: sizes at the ends of what can be managed, and what a slab says before and after its parts.
+func TestPlacedSizes(t *testing.T) {
+	c := NewPlaced(64, []uint64{0, 128})
+	for size, want := range map[uint64]uint64{0: 64, 1: 64, 64: 64, 65: 128, maxBytes: maxBytes, maxBytes + 1: 0, ^uint64(0): 0} {
+		if got := c.RoundUp(size); got != want || c.SlabSize(size) != want {
+			t.Errorf("%d rounds to %d, and needs a slab of %d; want %d", size, got, c.SlabSize(size), want)
+		}
+	}
+	if c.UsableBytes(63) != 0 || c.UsableBytes(127) != 64 || c.UsableBytes(^uint64(0)) != maxBytes || c.StartIndex(64) != -1 || c.StartIndex(128) != 1 {
+		t.Errorf("%d and %d bytes are usable, offset 128 is start %d", c.UsableBytes(127), c.UsableBytes(^uint64(0)), c.StartIndex(128))
+	}
+	c.AddSlab(1, 256)
+	if part := c.TakeRange(1, 128, 7); part != (Part{Slab: 1, Offset: 128, Size: 128, Fresh: true}) || c.OwnerOf(0, 128) != 0 || c.OwnerOf(0, 129) != 7 {
+		t.Errorf("%+v, the bytes before belong to %d", part, c.OwnerOf(0, 128))
 	}
 }

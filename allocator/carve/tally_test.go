@@ -8,27 +8,32 @@ import (
 	"testing"
 )
 
-// TestTallyIsExact compares sums of squares with exact ones: large and small values come and go, and nothing is left of them.
+// TestTallyIsExact compares sums of squares with exact ones: large and small values come and go, several at once, and nothing is
+// left of them.
 func TestTallyIsExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	var w Tally
 	sum := new(big.Int)
-	var list []uint64
-	square := func(v uint64) *big.Int {
-		b := new(big.Int).SetUint64(v)
-		return b.Mul(b, b)
+	type ranges struct {
+		size  uint64
+		count int
+	}
+	var list []ranges
+	squares := func(r ranges) *big.Int {
+		b := new(big.Int).SetUint64(r.size)
+		return b.Mul(b, b).Mul(b, big.NewInt(int64(r.count)))
 	}
 	for range 3000 {
 		if len(list) > 0 && rng.IntN(2) == 0 {
 			i := rng.IntN(len(list))
-			w.Add(list[i], -1)
-			sum.Sub(sum, square(list[i]))
+			w.Add(list[i].size, -list[i].count)
+			sum.Sub(sum, squares(list[i]))
 			list = slices.Delete(list, i, i+1)
 		} else {
-			v := rng.Uint64() >> (8 + rng.IntN(56))
-			w.Add(v, 1)
-			sum.Add(sum, square(v))
-			list = append(list, v)
+			r := ranges{rng.Uint64() >> (8 + rng.IntN(56)), 1 + rng.IntN(100)}
+			w.Add(r.size, r.count)
+			sum.Add(sum, squares(r))
+			list = append(list, r)
 		}
 		got := new(big.Int).SetUint64(w.high)
 		got.Lsh(got, 64).Add(got, new(big.Int).SetUint64(w.low))
@@ -39,8 +44,8 @@ func TestTallyIsExact(t *testing.T) {
 			t.Fatalf("the sum is %g, want %g", w.Squares(), want)
 		}
 	}
-	for _, v := range list {
-		w.Add(v, -1)
+	for _, r := range list {
+		w.Add(r.size, -r.count)
 	}
 	if w != (Tally{}) || w.Squares() != 0 {
 		t.Errorf("%+v is left of nothing", w)

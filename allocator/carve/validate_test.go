@@ -59,6 +59,34 @@ func TestValidateFinds(t *testing.T) {
 			t.Errorf("ualloc, %s: not found", name)
 		}
 	}
+	for name, damage := range map[string]func(c *Placed){
+		"parts of no slab": func(c *Placed) { c.slab = 0 },
+		"overlap":          func(c *Placed) { c.ranges[0].end++ },
+		"no bytes":         func(c *Placed) { c.ranges[1].end = c.starts[1] },
+		"beyond the slab":  func(c *Placed) { c.size = c.ranges[1].end - 1 },
+		"used":             func(c *Placed) { c.used = c.ranges[1].end - 1 },
+		"no owner":         func(c *Placed) { c.ranges[1].owner = 0 },
+		"lost mark":        func(c *Placed) { c.taken.clear(1) },
+		"lost part":        func(c *Placed) { c.parts-- },
+		"unmarked":         func(c *Placed) { c.ranges[2] = placed{c.starts[3], 3} },
+		"level":            func(c *Placed) { c.taken[1][0] = 0 },
+		"empty level":      func(c *Placed) { c.taken[1][0] |= 2 },
+	} {
+		starts := make([]uint64, 100)
+		for i := range starts {
+			starts[i] = 64 * uint64(i)
+		}
+		c := NewPlaced(64, starts)
+		c.AddSlab(1, 6400)
+		c.TakeRange(0, 64, 1)
+		c.TakeRange(1, 64, 2)
+		if err := c.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		if damage(c); c.Validate() == nil {
+			t.Errorf("placed, %s: not found", name)
+		}
+	}
 }
 
 // damaged returns a carver with a slab and two sub-allocations, in order so far.
