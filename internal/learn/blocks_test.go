@@ -45,10 +45,12 @@ func TestBlocksAreShared(t *testing.T) {
 	}
 }
 
-// TestBlocksOfALimitedSize: a buffer that no larger block may serve does not share with larger buffers.
+// TestBlocksOfALimitedSize: a buffer shares with a larger one up to the size of block that may serve it.
 func TestBlocksOfALimitedSize(t *testing.T) {
-	plan := SolveLayout([][]Buffer{{{Tag: 1, Class: 1, Size: 4096, Life: 1}, {Tag: 2, Class: 1, Size: 512, BlockMax: 1024, Life: 1}}})
-	if plan == nil || plan.Size != 4096+512 || plan.Places[0].Offset == plan.Places[1].Offset {
-		t.Errorf("%+v", plan)
+	for most, size := range map[uint64]uint64{4095: 4096 + 512, 4096: 4096, 0: 4096} {
+		plan := SolveLayout([][]Buffer{{{Tag: 1, Class: 1, Size: 4096, Life: 1}, {Tag: 2, Class: 1, Size: 512, BlockMax: most, Life: 1}}})
+		if plan == nil || plan.Size != size || (plan.Places[0].Offset == plan.Places[1].Offset) != (size == 4096) {
+			t.Errorf("at most %d: %+v", most, plan)
+		}
 	}
 }

@@ -1,7 +1,9 @@
 package learn
 
 import (
+	"cmp"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
@@ -113,13 +115,133 @@ func TestLearnedLayoutServesEveryRequest(t *testing.T) {
 	}
 }
 
-// TestAlternates: a buffer that lives until its successor is created has two places.
+// TestAlternates: a buffer that lives until its successor is created has two places, and none once it lives for more than
+// two periods.
 func TestAlternates(t *testing.T) {
-	loop := []item{{1, 4096, 3}, {2, 8192, 1}}
+	for _, c := range []struct{ life, period, outside int }{{2, 2, 0}, {3, 4, 0}, {4, 4, 0}, {5, 2, 1}} {
+		loop := []item{{1, 4096, c.life}, {2, 8192, 1}}
+		p := newLearningPool(t)
+		p.run(40, loop)
+		if n, _ := p.departed(5, loop); n != uint64(5*c.outside) || p.plans[0].Period != c.period || p.plans[0].Outside != c.outside {
+			t.Errorf("a life of %d: %d departures, plan %+v", c.life, n, p.plans[0])
+		}
+	}
+}
+
+// TestLongPeriods: a period is at most a quarter of what is remembered, and two in a row that have one layout are at most a
+// third of it.
+func TestLongPeriods(t *testing.T) {
+	for _, c := range []struct{ length, life, period int }{
+		{window / 4, 1, window / 4}, {window/4 + 1, 1, 0}, {window / 6, window/6 + 1, window / 6 * 2}, {window/6 + 1, window/6 + 2, window/6 + 1},
+	} {
+		loop := make([]item, c.length)
+		for i := range loop {
+			loop[i] = item{allocator.Tag(i + 1), 256, 1}
+		}
+		loop[0].life = c.life
+		p := newLearningPool(t)
+		p.align = 0
+		p.run(7, loop)
+		if len(p.plans) != min(c.period, 1) || c.period != 0 && p.plans[0].Period != c.period {
+			t.Errorf("%d requests, the first lives for %d: %d plans, want one of %d requests", c.length, c.life, len(p.plans), c.period)
+		}
+	}
+}
+
+// TestLooksAgain: a request after a layout the period is looked at again, and then after four more periods, eight, and so on.
+func TestLooksAgain(t *testing.T) {
 	p := newLearningPool(t)
-	p.run(40, loop)
-	if n, reserved := p.departed(5, loop); n != 0 || reserved != 4096+8192 || p.plans[0].Period != 4 {
-		t.Errorf("%d departures, %d bytes", n, reserved)
+	var waits []uint64
+	last := uint64(0)
+	for range 300 {
+		next := p.nextTry
+		if p.run(1, []item{{1, 4096, 1}}); p.nextTry != next {
+			waits, last = append(waits, p.count-last), p.count
+		}
+	}
+	if want := []uint64{1, 4, 8, 16, 32, 64}; len(p.plans) != 1 || !slices.Equal(waits[1:7], want) {
+		t.Errorf("%d plans, looked %v requests after each other, want %v after the first", len(p.plans), waits, want)
+	}
+}
+
+// TestBeginsWhereLeastIsLive compares the begin of random periods with all other begins.
+func TestBeginsWhereLeastIsLive(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	for range 5000 {
+		buffers := make([]Buffer, 1+rng.IntN(6))
+		n := len(buffers)
+		for i := range buffers {
+			buffers[i] = Buffer{Tag: allocator.Tag(rng.IntN(4)), Size: 1 + rng.Uint64N(3), BlockMax: uint64(i), Life: rng.Uint64N(uint64(n) + 1)}
+		}
+		rank := func(begin int) (live, more uint64) {
+			for i := range buffers {
+				b := &buffers[i]
+				if after := (begin - i + n) % n; after > 0 && uint64(after) < b.Life {
+					live += b.Size
+				}
+				if i != begin && b.Tag == buffers[begin].Tag {
+					more = 1
+				}
+			}
+			return live, more
+		}
+		want := -1
+		for i := range buffers {
+			live, more := rank(i)
+			if want < 0 && buffers[i].Life != 0 {
+				want = i
+			} else if want >= 0 && buffers[i].Life != 0 {
+				if l, m := rank(want); cmp.Or(cmp.Compare(live, l), cmp.Compare(more, m)) < 0 {
+					want = i
+				}
+			}
+		}
+		for i, b := range rotateToLeastLive(buffers) {
+			if b != buffers[(max(want, 0)+i)%n] {
+				t.Fatalf("%+v begins at %d, want %d", buffers, b.BlockMax, want)
+			}
+		}
+	}
+}
+
+// TestArenas: each class has an arena, two if only some of its buffers can be sub-allocations, until there are as many as a
+// layout may have.
+func TestArenas(t *testing.T) {
+	const some = allocator.ArenasMax + 2
+	var buffers []Buffer
+	for i := range uint64(2 * some) {
+		b := Buffer{Tag: allocator.Tag(i), Class: allocator.Class(i % some / 2), Size: 100, Life: 1}
+		if i%2 == 0 {
+			b.Align = 256 << (i / some)
+		}
+		buffers = append(buffers, b)
+	}
+	plan := SolveLayout([][]Buffer{buffers})
+	if plan == nil || len(plan.Arenas) != allocator.ArenasMax || plan.Arenas[0].Align != 512 || plan.Arenas[1].Align != 0 || plan.Outside != 4 {
+		t.Errorf("%+v", plan)
+	}
+}
+
+// TestNeeded: when buffers need their memory, and that those of a site share a range until two need it at once.
+func TestNeeded(t *testing.T) {
+	buffer := func(index int, life uint64) arenaBuffer { return arenaBuffer{&Buffer{Tag: 1, Life: life}, index, 64} }
+	for _, c := range []struct {
+		items  []arenaBuffer
+		spans  int
+		groups int
+	}{
+		{[]arenaBuffer{buffer(0, 1), buffer(1, 2)}, 2, 1},
+		{[]arenaBuffer{buffer(0, 2), buffer(1, 2)}, 2, 2},
+		{[]arenaBuffer{buffer(1, 1), buffer(2, 2)}, 3, 1},
+		{[]arenaBuffer{buffer(1, 1), buffer(2, 3)}, 3, 2},
+	} {
+		spans := 0
+		for i := range c.items {
+			spans += len(c.items[i].neededSpans(3))
+		}
+		if groups := shareRanges(c.items, 3); spans != c.spans || len(groups) != c.groups {
+			t.Errorf("%+v: %d spans in %d groups", c, spans, len(groups))
+		}
 	}
 }
 
