@@ -46,7 +46,11 @@ unset CORE # Go's runtime would run in each
 link simulate
 simulates simulate "$SEEDS" "$FIRST"
 simulates "simulate twice" -twice "$((SEEDS / 10))" "$FIRST"
-[ ! -e "$core" ] || CORE=$core simulates "simulate with the Go core" "$((SEEDS / 250))" "$FIRST"
+if [ -e "$core" ]; then
+	CORE=$core simulates "simulate with the Go core" "$((SEEDS / 250))" "$FIRST"
+	# Collecting garbage all the time, its runtime moves to other threads.
+	GOGC=1 CORE=$core simulates "simulate with the Go core twice" -twice "$((SEEDS / 250))" "$FIRST"
+fi
 while read -r file change; do
 	[ -n "${FAULTS:-}" ] || break
 	faulty=$out/fault/$(basename "$file")
