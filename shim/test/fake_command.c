@@ -44,6 +44,16 @@ static unsigned char *bytes_for(enum fake_wrong kind, cl_mem memory, size_t offs
 	return fake_bytes(fake.wrongparts & kind && !memory->element ? fake_root(memory) : memory, offset);
 }
 
+static void fill(unsigned char *to, const struct fake_action *a)
+{
+	size_t done = a->patternsize < a->size ? a->patternsize : a->size;
+	memcpy(to, a->pattern, done);
+	for (size_t part; done > 0 && done < a->size; done += part) {
+		part = done < a->size - done ? done : a->size - done; /* of whole patterns, except at the end */
+		memcpy(to + done, to, part);
+	}
+}
+
 void fake_act(const struct fake_command *c)
 {
 	const struct fake_action *a = &c->action;
@@ -65,8 +75,7 @@ void fake_act(const struct fake_command *c)
 		memmove(bytes_for(FAKE_COPIES_TO, c->memory[1], a->to), bytes_for(FAKE_COPIES_FROM, c->memory[0], a->from), a->size);
 		break;
 	default:
-		for (size_t i = 0; i < a->size && a->patternsize; i++)
-			bytes_for(FAKE_FILLS, c->memory[0], a->to)[i] = a->pattern[i % a->patternsize];
+		fill(bytes_for(FAKE_FILLS, c->memory[0], a->to), a);
 	}
 }
 

@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-#define STEPS_MOST 1024
+#define STEPS_MOST 4096
 #define ARGUMENTS 5
 
 /* Names, how often the generator takes them, and a letter for each argument: see pick_argument. */

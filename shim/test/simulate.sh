@@ -1,7 +1,7 @@
 #!/bin/bash
 # simulate.sh OBJECTS DIR [FLAGS...]: builds shim/test/simulate in DIR, from the objects that run.sh has put into OBJECTS with those
-# FLAGS. Runs SEEDS programs from FIRST on; a tenth of them twice; some with the Go core, if CORE names it; and with FAULTS=1
-# each fault of simulate.faults, which it has to find.
+# FLAGS. Runs SEEDS programs from FIRST on; a tenth of them twice; LONG of 3,600 steps; some with the Go core, if CORE names it; and
+# with FAULTS=1 each fault of simulate.faults, which it has to find.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 objects=$1 out=$2 passed=0 failed=0
@@ -46,6 +46,7 @@ unset CORE # Go's runtime would run in each
 link simulate
 simulates simulate "$SEEDS" "$FIRST"
 simulates "simulate twice" -twice "$((SEEDS / 10))" "$FIRST"
+[ -z "${LONG:-}" ] || simulates "simulate long programs" "$LONG" "$FIRST" 3600
 if [ -e "$core" ]; then
 	CORE=$core simulates "simulate with the Go core" "$((SEEDS / 250))" "$FIRST"
 	# Collecting garbage all the time, its runtime moves to other threads.
