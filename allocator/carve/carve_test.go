@@ -3,6 +3,8 @@ package carve
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"sort"
 	"strings"
 	"testing"
 )
@@ -308,6 +310,10 @@ func TestSizesAtTheEndsOf64Bits(t *testing.T) {
 				t.Errorf("%s: %d got %+v", kinds[i].name, size, p)
 			}
 		}
+		largest := uint64(sort.Search(1<<50, func(size int) bool { return size > 0 && c.SlabSize(uint64(size)) == 0 }) - 1)
+		if c.SlabSize(largest) != largest || largest < most {
+			t.Errorf("%s: the largest slab has %d bytes, for which %d are needed", kinds[i].name, largest, c.SlabSize(largest))
+		}
 		if c.RoundUp(0) != c.RoundUp(1) || c.UsableBytes(0) != 0 {
 			t.Errorf("%s: 0 rounds to %d, 1 to %d; of nothing %d is usable", kinds[i].name, c.RoundUp(0), c.RoundUp(1), c.UsableBytes(0))
 		}
@@ -317,6 +323,39 @@ func TestSizesAtTheEndsOf64Bits(t *testing.T) {
 			}
 			if slab := c.SlabSize(c.RoundUp(want)); c.UsableBytes(slab) < want {
 				t.Errorf("%s: a slab for a part of %d has %d and serves %d", kinds[i].name, want, slab, c.UsableBytes(slab))
+			}
+		}
+	}
+}
+
+// TestUnitsScale: with another unit, the same sub-allocations and free ranges are as many times larger.
+func TestUnitsScale(t *testing.T) {
+	const unit, slab = 64, 1 << 16
+	for name, create := range map[string]func(uint64) Carver{"bestfit": NewBestFit, "buddy": NewBuddy, "ualloc": NewUAlloc} {
+		rng := rand.New(rand.NewPCG(6, 6))
+		one, many := create(1), create(unit)
+		one.AddSlab(1, slab)
+		many.AddSlab(1, unit*slab)
+		scaled := func(p Part) Part { return Part{p.Slab, unit * p.Offset, unit * p.Size, p.Fresh} }
+		var live []Part
+		for range 3000 {
+			if i := rng.IntN(100 + len(live)); i < len(live) {
+				if one.Free(live[i]) != many.Free(scaled(live[i])) {
+					t.Fatalf("%s: %+v comes back", name, live[i])
+				}
+				live = slices.Delete(live, i, i+1)
+			} else {
+				size := 1 + rng.Uint64N(4000)>>rng.IntN(12)
+				p, there := one.Carve(size)
+				if q, too := many.Carve(unit * size); q != scaled(p) || too != there {
+					t.Fatalf("%s: %+v and, with a unit of %d, %+v", name, p, unit, q)
+				}
+				if there {
+					live = append(live, p)
+				}
+			}
+			if a, b := one.FreeSpace(), many.FreeSpace(); b != (Space{unit * a.Bytes, unit * a.Largest, unit * unit * a.Squares, a.Ranges}) {
+				t.Fatalf("%s: %+v and, with a unit of %d, %+v", name, a, unit, b)
 			}
 		}
 	}

@@ -42,3 +42,26 @@ func TestMarksAreASortedList(t *testing.T) {
 		}
 	}
 }
+
+// TestRunsOfBits compares a set of runs, which may cross words, with a list of its numbers.
+func TestRunsOfBits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	for range 300 {
+		b, list := newBitset(400), make([]bool, 400)
+		for range 10 {
+			from := rng.IntN(len(list))
+			run := list[from : from+rng.IntN(min(len(list)-from, 150)+1)]
+			if clean := b.addRun(uint64(from), uint64(len(run))); clean != !slices.Contains(run, true) {
+				t.Fatalf("%d numbers from %d on are new: %v", len(run), from, clean)
+			}
+			for i := range run {
+				run[i] = true
+			}
+			for i, there := range list {
+				if b.has(uint64(i)) != there {
+					t.Fatalf("%d is there: %v", i, !there)
+				}
+			}
+		}
+	}
+}
