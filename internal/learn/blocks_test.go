@@ -1,8 +1,12 @@
 package learn
 
 import (
+	"cmp"
 	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
 )
 
 // TestLearnsBlocks plays loops in which no request can be a sub-allocation: after a layout was learned it serves every
@@ -52,5 +56,34 @@ func TestBlocksOfALimitedSize(t *testing.T) {
 		if plan == nil || plan.Size != size || (plan.Places[0].Offset == plan.Places[1].Offset) != (size == 4096) {
 			t.Errorf("at most %d: %+v", most, plan)
 		}
+	}
+}
+
+// TestSearchForBlocks: where the first order of placement takes more than the least, another is found, and never a worse one.
+func TestSearchForBlocks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	better := 0
+	for range 40 {
+		buffers, items := make([]Buffer, 12), make([]arenaBuffer, 12)
+		for i := range buffers {
+			buffers[i] = Buffer{Tag: allocator.Tag(i), Class: 1, Size: 1 + rng.Uint64N(50), Life: 1 + rng.Uint64N(6)}
+			items[i] = arenaBuffer{&buffers[i], i, buffers[i].Size}
+		}
+		plan := SolveLayout([][]Buffer{buffers})
+		slices.SortStableFunc(items, func(a, b arenaBuffer) int { return cmp.Compare(b.size, a.size) })
+		spans, order := make([][]span, len(items)), make([]int, len(items))
+		for i := range items {
+			spans[i], order[i] = items[i].neededSpans(len(buffers)), i
+		}
+		first := packFirstFit(items, spans, order)
+		if plan.Size > first.height || plan.Size < plan.Bound {
+			t.Errorf("%d bytes of at least %d, in the first order %d: %+v", plan.Size, plan.Bound, first.height, buffers)
+		}
+		if plan.Size < first.height {
+			better++
+		}
+	}
+	if better < 10 {
+		t.Errorf("%d of 40 are better than the first order", better)
 	}
 }

@@ -148,6 +148,20 @@ func TestLongPeriods(t *testing.T) {
 	}
 }
 
+// TestThreePeriods: a layout comes with the last request of the third period.
+func TestThreePeriods(t *testing.T) {
+	loop := make([]item, 100)
+	for i := range loop {
+		loop[i] = item{allocator.Tag(i + 1), 256, 1}
+	}
+	p := newLearningPool(t)
+	p.run(2, loop)
+	p.run(1, loop[:99])
+	if p.run(1, loop[99:]); len(p.plans) != 1 || p.nextTry != 400 {
+		t.Errorf("%d plans, the next at request %d", len(p.plans), p.nextTry)
+	}
+}
+
 // TestLooksAgain: a request after a layout the period is looked at again, and then after four more periods, eight, and so on.
 func TestLooksAgain(t *testing.T) {
 	p := newLearningPool(t)
