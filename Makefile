@@ -15,7 +15,7 @@
 #                 with idle memory that goes back after a millisecond
 #   make simulate random programs over the whole shim, in one thread and with a clock of its own: SEEDS=2000 from FIRST=1 on; then known faults
 #   make coverage how much of each room the unit tests reach, which may only rise: test/coverage.floors
-#   make mutants  ROOM=shim/order or internal/heap: how many changes of its code the room's tests notice; EVERY=5 of the shim's: a fifth of them
+#   make mutants  ROOM=shim/order or internal/heap: how many changes of its code the room's tests notice; EVERY=5: a fifth of them
 #   make fuzz     every fuzz target for FUZZTIME=10s, or those below a folder: FUZZ=internal/check
 #   make bench    what it costs and what it saves, measured on this machine; bench-peers: single calls, beside
 #                 Intel's intercept layer if INTEL_LAYER=DIR has its source

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """mutants.py ROOM [EVERY]: changes one operator, constant, condition or statement at a time in the files of a room of the shim,
-and runs the tests that reach its line, until one fails. Lists what survived, except what mutants.equal argues to be equal.
+and runs the tests that reach its line, until one fails, and then the simulation. Lists what survived, except what mutants.equal argues to be
+equal.
 EVERY=5 tries every fifth only. What build/mutants/ROOM.state has is not tried again: killed for as long as the file is the same,
 survived for as long as the tests are, too."""
 import concurrent.futures as futures, hashlib, json, os, queue, re, shutil, signal, subprocess, sys, time
@@ -8,7 +9,8 @@ from pathlib import Path
 
 ROOM, EVERY = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1
 OUT = Path("build/mutants").absolute()
-PLAIN, COVERED = OUT / "shim/plain", OUT / "shim/coverage"
+PLAIN, COVERED, SIMULATION = OUT / "shim/plain", OUT / "shim/coverage", OUT / "simulation"
+PROGRAMS = 300 # of the simulation
 WORKERS = int(os.environ.get("JOBS", os.cpu_count()))
 FLAGS = "-std=gnu11 -O1 -w -fPIC -fvisibility=hidden -pthread -DGMT_TEST_STACKS -DGMT_FILL_MOST=64 -DGMT_NOTES_THREADS -c".split()
 
@@ -125,13 +127,23 @@ class Worker:
         if code is None or code == same:
             return "invalid" if code is None else "equal"
         if not tests:
-            return "unreached"
+            return "simulation" if self.simulation_fails(path) else "unreached"
         library = self.run / "libgpumemtop.so"
         library.unlink(missing_ok=True)
         objects = [self.run / "changed.o" if o == path[:-2] + ".o" else at for o, at in self.objects.items()]
         subprocess.run(["gcc", "-shared", "-pthread", "-Wl,-soname,libgpumemtop.so", "-Wl,-z,now", "-Wl,-z,nodelete",
                         "-Wl,--version-script=shim/shim.map", "-o", library, *objects, "-ldl"], cwd=self.tree, check=True, capture_output=True)
-        return self.test(tests, limit)
+        was = self.test(tests, limit)
+        return "simulation" if was == "survived" and self.simulation_fails(path) else was
+
+    def simulation_fails(self, path):
+        objects = (SIMULATION / "objects").read_text().split()
+        changed = [self.run / "changed.o" if o.endswith(f"/{path[:-2]}.o") else o for o in objects]
+        if changed == objects:
+            return False
+        subprocess.run(["gcc", "-pthread", "-rdynamic", "-o", self.run / "simulate", *SIMULATION.glob("*.o"), *changed, "-Wl,--wrap=gmt_pause",
+                        "-Wl,--no-as-needed", f"-Wl,-rpath,{SIMULATION}", f"-L{SIMULATION}", "-l:libgpumemtop.so", "-ldl"], check=True)
+        return subprocess.run([self.run / "simulate", "-found", str(PROGRAMS)], capture_output=True).returncode != 0
 
     def test(self, tests, limit):
         process = subprocess.Popen([self.run / "tests", *tests], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
@@ -150,6 +162,7 @@ class Worker:
 
 def main():
     subprocess.run(["bash", "shim/test/run.sh", OUT / "shim"], env={**os.environ, "ONLY": "plain coverage", "BUILD_ONLY": "1"}, check=True)
+    subprocess.run(["bash", "shim/test/simulate.sh", PLAIN, SIMULATION, "-O1"], env={**os.environ, "SEEDS": "10"}, check=True, capture_output=True)
     files = sorted(str(f) for f in Path(ROOM).glob("*.c"))
     digest = lambda paths: hashlib.sha256(b"".join(Path(p).read_bytes() for p in sorted(map(str, paths)))).hexdigest()[:16]
     tests = digest(Path("shim/test").glob("*.[ch]"))
