@@ -82,7 +82,9 @@ func CompareRuns(a, b *analysis.Analysis) *Diff {
 	c := newComparison(a, b)
 	d := &Diff{Overall: c.compareTotals(), Notes: noteDifferences(a, b)}
 	for _, pair := range matchSites(a.Snapshot.Tags, b.Snapshot.Tags) {
-		d.Tags = append(d.Tags, c.compareSite(pair))
+		if t := c.compareSite(pair); slices.ContainsFunc(t.Changes, func(c Change) bool { return c.A != 0 || c.B != 0 }) { // not of what is free in slabs
+			d.Tags = append(d.Tags, t)
+		}
 	}
 	var tested []*Change
 	for i := range d.Overall {

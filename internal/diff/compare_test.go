@@ -46,6 +46,17 @@ func costs(took ...uint64) analysis.CostCurve {
 	return c
 }
 
+// TestSlabsAreNoSite: the row of what is free in slabs is no call site that was added.
+func TestSlabsAreNoSite(t *testing.T) {
+	run := func(tags ...stats.Tag) *analysis.Analysis {
+		return &analysis.Analysis{Snapshot: &stats.Snapshot{Tags: tags}}
+	}
+	d := CompareRuns(run(), run(stats.Tag{Name: "(slabs)", Cached: 4096}, stats.Tag{Name: "a.c:1 make", Creates: 1}))
+	if len(d.Tags) != 1 || d.Tags[0].Name != "a.c:1 make" {
+		t.Errorf("call sites %+v", d.Tags)
+	}
+}
+
 // TestSlowCall: one slow call, such as the first, does not decide, and few calls decide nothing.
 func TestSlowCall(t *testing.T) {
 	usual := []uint64{500, 500, 500, 500, 500, 500}
