@@ -94,6 +94,7 @@ func TestEarlierBuffersAreNotCalledHeld(t *testing.T) {
 		old := s.create(100, 1)
 		s.Buffers[old].Pinned = pinned
 		s.Steps[0].Uses = []Use{s.all(writes(old))}
+		s.step(KindRead, reads(old))
 		for range 2 {
 			b := s.create(50, 2)
 			s.step(KindKernel, writes(b))

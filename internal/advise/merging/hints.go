@@ -204,11 +204,12 @@ func adviseHeld(all []*evidence) []Advice {
 				continue
 			}
 			name := e.Program.Name(b.Site)
+			unused := l.First == None || l.Last == l.Created // by more than a create that copies into it
 			var advice *Advice
 			switch {
-			case l.First == None || released < l.First:
+			case unused || released < l.First:
 				advice = early.countAdvice(HeldEarly, run, name, "")
-				advice.Unused = (advice.Unused || advice.Count == 0) && l.First == None
+				advice.Unused = (advice.Unused || advice.Count == 0) && unused
 			case l.First <= peak && peak >= l.Done:
 				advice = late.countAdvice(HeldLate, run, name, "")
 			default:

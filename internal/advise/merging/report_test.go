@@ -349,6 +349,27 @@ func TestWithoutUsesAllIsInUse(t *testing.T) {
 	}
 }
 
+// TestCopiedAndUnused: what only a create copies into is not "no longer used".
+func TestCopiedAndUnused(t *testing.T) {
+	for _, read := range []bool{false, true} {
+		s := newScript()
+		copied := s.create(512, 1)
+		s.Steps[s.Buffers[copied].Created].Uses = []Use{s.all(writes(copied))}
+		if read {
+			s.step(KindRead, reads(copied))
+		}
+		b := s.create(512, 2)
+		s.step(KindWrite, s.all(writes(b)))
+		s.step(KindRead, s.all(reads(b)))
+		s.release(b)
+		s.release(copied)
+		r := advise(t, &s.Program)
+		if early, late := about(r, HeldEarly), about(r, HeldLate); early.Unused == read || late.Bytes > 0 != read {
+			t.Errorf("read %v: %+v", read, r.Advice)
+		}
+	}
+}
+
 func TestHeldEarlyOnlyWhereSomethingGoesBefore(t *testing.T) {
 	early := func(gap bool) *Advice {
 		s := newScript()
