@@ -33,7 +33,10 @@ func (v *Viewer) foldRecording(ctx context.Context, reader *recording.Reader) {
 		if err = reader.Next(&record); err != nil {
 			break
 		}
-		if v.keepUntil(ctx, m, record.Time); ctx.Err() != nil {
+		if !record.Kind.IsLate() { // else what follows it may have been before
+			v.keepUntil(ctx, m, record.Time)
+		}
+		if ctx.Err() != nil {
 			return
 		}
 		slabs.Take(&record)

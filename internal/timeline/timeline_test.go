@@ -203,6 +203,20 @@ func TestShortRecordingsAreExact(t *testing.T) {
 	}
 }
 
+// A name that came late is no sign that all before it has come: a picture of a time between has what follows the name and was before.
+func TestLateRecordsEndNoInstant(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.gmt")
+	list := lives(2, 100_000_000)
+	late := wire.SiteFields{Time: started + 1e9, Tag: 1}.Record([]byte("make\tapp.c\t2\tapp+0x1"))
+	late.Process = 1
+	record(t, path, []wire.Record{list[0], late, list[1]}, started+2e9, true)
+	v := open(t, path, Options{})
+	at := await(t, v, 0, allRead).From + 100*v.MomentAt(0).Step // between the last create and the name
+	if m := await(t, v, at, func(m *view.Moment) bool { return m.Note == "" }); m.Shown.Totals.Creates != 2 {
+		t.Errorf("%d creates %d ns after the start, want 2", m.Shown.Totals.Creates, at-started)
+	}
+}
+
 // Until the events are read the summaries answer, and say so.
 func TestSummariesAnswerFirst(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.gmt")
