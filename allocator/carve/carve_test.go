@@ -238,6 +238,13 @@ func TestEmptySlabIsWhole(t *testing.T) {
 	}
 	c.Free(Part{Slab: 1, Size: 2 * chunk})
 	cycle()
+	low, _ := c.Carve(chunk)
+	high, _ := c.Carve(1)
+	c.Free(high)
+	c.Free(low)
+	if got := c.FreeSpace(); got != untouched || high.Offset < chunk {
+		t.Errorf("with the second chunk left, an empty slab has %+v, before its first part %+v", got, untouched)
+	}
 	if err := c.Validate(); err != nil {
 		t.Error(err)
 	}
