@@ -14,7 +14,7 @@
 #                 then a quarter of them in each of MODES: with --spill at 100, 50 and 25 % of their peaks, under arena, with others' plans, in experiments,
 #                 with idle memory that goes back after a millisecond
 #   make simulate random programs over the whole shim, in one thread and with a clock of its own: SEEDS=2000 from FIRST=1 on; then known faults
-#   make coverage how much of each room the unit tests reach, which may only rise: test/coverage.floors
+#   make coverage how much of each room the unit tests reach, which may only rise: test/coverage.floors; E2E=. adds the end-to-end tests
 #   make mutants  ROOM=shim/order or internal/heap: how many changes of its code the room's tests notice; EVERY=5: a fifth of them
 #   make fuzz     every fuzz target for FUZZTIME=10s, or those below a folder: FUZZ=internal/check
 #   make bench    what it costs and what it saves, measured on this machine; bench-peers: single calls, beside
