@@ -255,7 +255,7 @@ var Places = map[string]Place{
 		"allocator", "internal/analysis", "internal/app/console", "internal/budget", "internal/app/files", "internal/callsite", "internal/disk", "internal/doctor/probe",
 		"internal/export", "internal/learn", "internal/measure", "internal/monitor", "internal/planfile", "internal/recording", "internal/recording/extract",
 		"internal/remote", "internal/replay", "internal/report", "internal/session", "internal/session/payload", "internal/setting",
-		"internal/stats", "internal/symbol", "internal/timeline", "internal/units", "internal/view", "internal/whatif/auto",
+		"internal/stats", "internal/symbol", "internal/timeline", "internal/units", "internal/untrusted", "internal/view", "internal/whatif/auto",
 		"internal/whatif/curve", "internal/whatif/ghost", "internal/whatif/live", "internal/whatif/trial", "internal/wire", "tracer", "tracer/target",
 		"ui",
 	}},

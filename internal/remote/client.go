@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/gob"
 	"errors"
@@ -26,16 +25,21 @@ const (
 	zerosMax   = 2_000_000
 )
 
-// row is what is first read of a process, a call site or a failure.
-type row struct {
-	ID, Number uint32
-	PID        int
-	Tags       []struct{ ID uint32 }
-}
+// tag is what is first read of a call site.
+type tag struct{ ID uint32 }
 
-// rows are the large structs of an answer, to be counted before memory is taken for them.
+// rows are the large structs of an answer, to be counted before memory is taken for them. The first message has a program only. gob
+// wants a type for each kind.
 type rows struct {
-	Snapshot struct{ Processes, PostMortems, Tags []row }
+	Program  string
+	Snapshot struct {
+		Tags      []tag
+		Processes []struct {
+			PID  int
+			Tags []tag
+		}
+		PostMortems []struct{ PID int }
+	}
 }
 
 func (r *rows) count() int {
@@ -54,11 +58,11 @@ type Client struct {
 	About About
 
 	conn    *net.UnixConn
-	from    *bufio.Reader
+	from    io.Reader    // conn
 	left    int          // bytes of the present answer that may come
 	zeros   int          // likewise
 	rows    *gob.Decoder // of from, for the first look
-	said    bytes.Buffer // what it has read of the present answer
+	said    bytes.Buffer // what that has read
 	answers *gob.Decoder // of said
 
 	until time.Time // deadline of the first answer; 0: it has come
@@ -84,7 +88,7 @@ func Dial(path string, until time.Time) (*Client, error) {
 		return nil, errors.Join(fmt.Errorf("the session belongs to user %d", uid), conn.Close())
 	}
 	if err = conn.SetDeadline(until); err == nil {
-		err = c.receive(&c.About, nil, aboutMax)
+		err = c.receive(&c.About, aboutMax)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the session does not answer: %w", err), conn.Close())
@@ -96,33 +100,29 @@ func Dial(path string, until time.Time) (*Client, error) {
 }
 
 func newClient(from io.Reader) *Client {
-	c := &Client{from: bufio.NewReader(from)}
-	c.rows, c.answers = gob.NewDecoder(byteReader{c}), gob.NewDecoder(&c.said)
+	c := &Client{from: from}
+	c.rows, c.answers = gob.NewDecoder(boundedReader{c}), gob.NewDecoder(&c.said)
 	return c
 }
 
-// receive reads an answer into what, after a first look at its rows; nil: it has none. most bounds its bytes.
-func (c *Client) receive(what any, look *rows, most int) error {
+// receive reads an answer of at most some bytes, after a first look at its rows.
+func (c *Client) receive(what any, most int) error {
 	c.left, c.zeros = most, zerosMax
-	var first any
-	if look != nil {
-		first = look
+	var look rows
+	if err := c.rows.Decode(&look); err != nil {
+		return err
 	}
-	err := c.rows.Decode(first)
-	if err == nil && look != nil && look.count() > rowsMax {
-		err = errTooMuch
+	if look.count() > rowsMax {
+		return errTooMuch
 	}
-	if err == nil {
-		err = c.answers.Decode(what)
-	}
-	return err
+	return c.answers.Decode(what)
 }
 
-// byteReader has ReadByte, because gob would otherwise buffer the reader and read ahead.
-type byteReader struct{ *Client }
+// boundedReader reads no more than the present answer may have.
+type boundedReader struct{ *Client }
 
 // Read implements io.Reader.
-func (r byteReader) Read(to []byte) (int, error) {
+func (r boundedReader) Read(to []byte) (int, error) {
 	n, err := r.from.Read(to)
 	r.left -= n
 	r.zeros -= bytes.Count(to[:n], []byte{0})
@@ -131,13 +131,6 @@ func (r byteReader) Read(to []byte) (int, error) {
 	}
 	r.said.Write(to[:n])
 	return n, err
-}
-
-// ReadByte implements io.ByteReader.
-func (r byteReader) ReadByte() (byte, error) {
-	var one [1]byte
-	_, err := io.ReadFull(r, one[:])
-	return one[0], err
 }
 
 // Close ends the connection.
@@ -156,7 +149,7 @@ func (c *Client) askServer(line string) (a Answer, err error) {
 		_, c.err = c.conn.Write([]byte(line + "\n"))
 	}
 	if c.err == nil {
-		c.err = c.receive(&a, &rows{}, answerMax)
+		c.err = c.receive(&a, answerMax)
 	}
 	if c.err != nil {
 		return a, fmt.Errorf("the session has ended: %w", c.err)

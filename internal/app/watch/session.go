@@ -17,6 +17,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/remote"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/untrusted"
 	"codeberg.org/gpumemtop/gpumemtop/ui"
 )
 
@@ -73,10 +74,13 @@ func (f *found) watchesPID(pid int) bool {
 	return f.client.About.Child == pid || slices.ContainsFunc(f.processes, func(p stats.Process) bool { return p.PID == pid })
 }
 
-// runsPID reports whether a process that runs is the session's: the kernel gives the process id of one that ended to others.
-func (f *found) runsPID(pid int) bool {
+// runsPID reports whether a process that runs, and began at a time of Place.Born, is the session's: the kernel gives the process id of
+// one that ended to others.
+func (f *found) runsPID(pid int, born string) bool {
 	return f.client.About.Child == pid && f.client.State().State == stats.Running ||
-		slices.ContainsFunc(f.processes, func(p stats.Process) bool { return p.PID == pid && p.State == stats.Running })
+		slices.ContainsFunc(f.processes, func(p stats.Process) bool {
+			return p.PID == pid && p.State == stats.Running && p.Place.Born == born
+		})
 }
 
 // isNamed reports whether the session has a name: that of the program, or a process id of its own or of the program.
@@ -195,8 +199,9 @@ func ownSessionError(processes []process) error {
 		defer list[i].client.Close()
 	}
 	for i := range processes {
+		born := untrusted.ReadPlace(fmt.Sprintf("/proc/%d", processes[i].pid)).Born
 		for k := range list {
-			if about := &list[k].client.About; !about.Attached && about.PID != os.Getpid() && list[k].runsPID(processes[i].pid) {
+			if about := &list[k].client.About; !about.Attached && about.PID != os.Getpid() && list[k].runsPID(processes[i].pid, born) {
 				return fmt.Errorf("%s (pid %d) runs under gpumemtop already: gpumemtop attach --session %d shows its dashboard",
 					processes[i].comm, processes[i].pid, about.PID)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/remote"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // One session does not wait for another: here, none accepts a connection before all of them are asked. Some end then.
@@ -119,9 +120,15 @@ func relay(conn net.Conn, path string, number int) {
 
 // A process that has the id of one that a session watched until its end is not the session's.
 func TestProcessIDsComeAgain(t *testing.T) {
-	f := found{client: &remote.Client{}, processes: []stats.Process{{PID: 7, State: stats.Exited}, {PID: 8}}}
-	if f.runsPID(7) || !f.runsPID(8) || !f.watchesPID(7) {
-		t.Errorf("7 runs: %t, 8 runs: %t, 7 can be named: %t", f.runsPID(7), f.runsPID(8), f.watchesPID(7))
+	f := found{client: &remote.Client{}, processes: []stats.Process{{PID: 7, State: stats.Exited}, {PID: 8, Place: wire.Place{Born: "1"}}}}
+	for _, c := range []struct {
+		pid  int
+		born string
+		runs bool
+	}{{7, "", false}, {8, "1", true}, {8, "2", false}} {
+		if f.runsPID(c.pid, c.born) != c.runs || !f.watchesPID(c.pid) {
+			t.Errorf("%d, begun at %q", c.pid, c.born)
+		}
 	}
 }
 

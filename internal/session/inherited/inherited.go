@@ -124,19 +124,11 @@ static void need_descriptors(void)
 static uint64_t ignored, blocked; // a bit for each signal, of number 1 the lowest
 static int closed;                // a bit for each of the first three descriptors
 
+// The kernel spares the first process of a PID namespace what a signal does by default. Where nothing in Go has asked for a signal, the
+// runtime calls the handler that was there first, and ends with status 2 if none was.
 static void end(int signal)
 {
 	_exit(128 + signal);
-}
-
-// The kernel spares the first process of a PID namespace what a signal does by default. Where nothing in Go has asked for a signal, the
-// runtime raises it for the handler that was there first, and ends with status 2 if none was.
-static void end_by_signals(void)
-{
-	static const int ending[] = {SIGHUP, SIGINT, SIGTERM};
-	for (int i = 0; getpid() == 1 && i < 3; i++)
-		if (!(ignored >> (ending[i] - 1) & 1))
-			signal(ending[i], end);
 }
 
 // Constructors run before the Go runtime starts.
@@ -152,10 +144,11 @@ __attribute__((constructor)) static void look(void)
 		struct sigaction action;
 		if (!sigaction(number, 0, &action) && action.sa_handler == SIG_IGN)
 			ignored |= (uint64_t)1 << (number - 1);
+		else if (getpid() == 1 && (number == SIGHUP || number == SIGINT || number == SIGTERM))
+			signal(number, end);
 		if (known && sigismember(&mask, number) == 1)
 			blocked |= (uint64_t)1 << (number - 1);
 	}
-	end_by_signals();
 }
 
 // Programs that are linked on glibc 2.34 or later leave it to glibc to run constructors, which older ones leave to the program.
