@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
 
@@ -269,6 +270,7 @@ func TestAnswersAreBounded(t *testing.T) {
 
 // TestForgedRows: answers of few bytes that would take much memory are not read. Any session's is.
 func TestForgedRows(t *testing.T) {
+	racetest.Slow(t)
 	many := make([]stats.Tag, rowsMax)
 	for name, c := range map[string]struct {
 		answer Answer
