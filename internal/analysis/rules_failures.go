@@ -72,7 +72,7 @@ func (e *Evidence) endedText(process uint32, failed uint64) string {
 	if how == "" || after > endsSoon {
 		return ""
 	}
-	return fmt.Sprintf("; %s within %s", how, units.Duration(after)) // a session notices an end later
+	return fmt.Sprintf("; %s within %s", how, units.Duration(after)) // the session notices an end late
 }
 
 // findRefusedCalls finds calls that failed for what the program asked for. It may have expected that.

@@ -58,7 +58,7 @@ type TransferFinding struct {
 	rate    float64      // of Copied: bytes per second of calls that waited for none; 0: there were none
 }
 
-// dependent is what holds where an iteration needs what the one before it has read: no recording shows whether it does.
+// dependent is advice for loops in which an iteration needs the bytes that the iteration before it read: no recording shows whether it does.
 const dependent = "; where the bytes decide how the loop goes on, look at them every few iterations, if the iterations between do no harm"
 
 var transferAdvice = map[TransferKind]string{

@@ -40,8 +40,8 @@ func startsGoroutine(tree *ast.File) (found bool) {
 	return found
 }
 
-// SlowTests returns the tests and fuzz targets that begin with racetest.Slow, and their folders. Such a call anywhere else is an error: the test would be
-// left out under the race detector, and not run without it.
+// SlowTests returns the tests and fuzz targets that begin with racetest.Slow, and their folders. Such a call anywhere else is an error:
+// the test would be left out under the race detector, and not run without it.
 func SlowTests(files []File) (tests, folders []string, err error) {
 	for i := range files {
 		calls := len(usedNames(files[i].tree, "racetest"))

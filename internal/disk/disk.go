@@ -31,8 +31,8 @@ func StopWaiting() {
 	giveUp.Do(func() { time.AfterFunc(grace, func() { close(over) }) })
 }
 
-// Await calls write, which may wait for the reader of a pipe, and returns its error, or one that names the pipe once StopWaiting has
-// ended all waiting: write goes on then.
+// Await calls write, which may wait for the reader of a pipe, and returns its error. Once StopWaiting has ended all waiting, Await returns
+// an error that names the pipe, and write goes on by itself.
 func Await(pipe string, write func() error) error { return await(pipe, write, over) }
 
 func await(pipe string, write func() error, over <-chan struct{}) error {

@@ -56,7 +56,7 @@ func (m *merge) offerFirst(s *source, until uint64) bool {
 }
 
 // deliverMerged hands at most budget events to sink, in order, and returns how many there were. What is left over stays at
-// the front for the next run, also what follows an EXIT: exits says so, as the process may be gone when that happened.
+// the front for the next run, and so is what follows an EXIT (exits is true then): the process may be gone before that happens.
 func (m *merge) deliverMerged(until uint64, budget int, sink func(*peer, *wire.Record)) (n int, exits bool) {
 	for ; n < budget && len(m.heap) > 0 && !exits; n++ {
 		s := m.heap[0]

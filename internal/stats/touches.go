@@ -20,8 +20,8 @@ type Touches struct {
 // their own.
 type touches struct{ fresh, reused timings }
 
-// noteUse takes a USE before the heap does. Memory that is new to the process takes longer than what a driver makes of memory that it got
-// back, as it would without a pool: so of new blocks as many count as the driver had released before.
+// noteUse takes a USE before the heap does. A first touch takes longer in memory that is new to the process than in memory that the driver
+// got back, which it would hand out without a pool. So only as many new blocks count as the driver has released before.
 func (t *touches) noteUse(p *heap.Process, u wire.UseView, released *timings) {
 	if u.Command() != wire.CommandWrite || u.Duration() == 0 {
 		return

@@ -101,7 +101,7 @@ func open(path string, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(file), path), nil
 }
 
-// CheckRegular returns an error unless an open file is a regular one of a real file system: ErrNotRegular, or that of the kernel.
+// CheckRegular returns nil for an open regular file of a real file system, else ErrNotRegular or the kernel's error.
 func CheckRegular(fd int) error {
 	var info unix.Stat_t
 	var system unix.Statfs_t

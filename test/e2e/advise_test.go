@@ -58,7 +58,7 @@ func TestOneBlockForAllRounds(t *testing.T) {
 	}
 	text := run(t, command{args: []string{gpumemtop(), "advise", file}}).stdout
 	if times := bytes.Count(run(t, command{args: []string{gpumemtop(), "advise", "--format", "json", file}}).stdout, []byte(`"time_ns"`)); times != 1 || !contains(text, "first to last call") {
-		t.Errorf("%d times of runs, want that of the one that was made\n%s", times, text)
+		t.Errorf("%d runs have a time, only the recorded run may\n%s", times, text)
 	}
 }
 

@@ -124,7 +124,7 @@ func TestProcessIDsComeAgain(t *testing.T) {
 	t.Parallel()
 	const again = `echo $1 > /proc/sys/kernel/ns_last_pid; "$0" 100 4K; echo $1 > /proc/sys/kernel/ns_last_pid; "$0" 200 4K; read end`
 	library := libraryIn(t, t.TempDir())
-	for id := 8000; id < 18000; id += 1000 { // others may take the one that was chosen
+	for id := 8000; id < 18000; id += 1000 { // another process may take the chosen id
 		dir := t.TempDir()
 		args := []string{"sh", "-c", again, example("churn"), itoa(id)}
 		run(t, command{args: args, env: []string{"LD_PRELOAD=" + library, "GPUMEMTOP_LOG=" + dir}})

@@ -289,7 +289,8 @@ func (p *Problem) searchExactly(best *Grouping, byCount bool) *Grouping {
 	return best
 }
 
-// canEverShare reports whether a block can be in the group of an older one, alone or with a third one that makes the group's block larger.
+// canEverShare reports whether the group of an older block can hold x: alone, or together with a third block for which the group's block is
+// made larger.
 func (p *Problem) canEverShare(head, x int) bool {
 	for third := range p.Blocks { // x itself: alone
 		if third != head && p.canShare([]int{head, x, third}) {

@@ -74,8 +74,8 @@ func (f *found) watchesPID(pid int) bool {
 	return f.client.About.Child == pid || slices.ContainsFunc(f.processes, func(p stats.Process) bool { return p.PID == pid })
 }
 
-// runsPID reports whether a process that runs, and began at a time of Place.Born, is the session's: the kernel gives the process id of
-// one that ended to others.
+// runsPID reports whether a running process is the session's. born is its start (Place.Born), because the kernel gives the ids of ended
+// processes to new ones.
 func (f *found) runsPID(pid int, born string) bool {
 	return f.client.About.Child == pid && f.client.State().State == stats.Running ||
 		slices.ContainsFunc(f.processes, func(p stats.Process) bool {

@@ -118,7 +118,7 @@ func relay(conn net.Conn, path string, number int) {
 	both.Wait()
 }
 
-// A process that has the id of one that a session watched until its end is not the session's.
+// The session's process has ended: a new process with its id is not the session's.
 func TestProcessIDsComeAgain(t *testing.T) {
 	f := found{client: &remote.Client{}, processes: []stats.Process{{PID: 7, State: stats.Exited}, {PID: 8, Place: wire.Place{Born: "1"}}}}
 	for _, c := range []struct {
