@@ -93,7 +93,7 @@ const noteTime = 6 * time.Second
 
 func newDashboard(o Options, t *theme) *dashboard {
 	if o.Refresh <= 0 {
-		o.Refresh = 100 * time.Millisecond
+		o.Refresh = 250 * time.Millisecond
 	}
 	d := &dashboard{o: o, mode: modeOf(&o), theme: t, focus: paneTags, dirty: true, cursor: timeCursor{at: o.At}}
 	d.cursor.d, d.help.d, d.palette.d = d, d, d

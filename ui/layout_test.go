@@ -46,7 +46,7 @@ func TestNoCellIsLeftOut(t *testing.T) {
 func TestRefreshOnKeys(t *testing.T) {
 	d := newTest((&calls{}).options(), 120, 36, sampleSnapshot())
 	press(d, "-")
-	shows(t, d, "the screen is drawn every 250ms")
+	shows(t, d, "the screen is drawn every 500ms")
 	for range 9 {
 		press(d, "+")
 	}

@@ -16,7 +16,7 @@ func TestStateIsKept(t *testing.T) {
 	d := open((&calls{}).options(), State{})
 	press(d, "j", "?", "esc", "L", "L", "v", "5", "enter", "-", "s", "S")
 	clickOn(t, d, "CACHED")
-	want := State{Layout: "all panes", Hidden: "157", Sort: "CACHED", Refresh: 250 * time.Millisecond}
+	want := State{Layout: "all panes", Hidden: "157", Sort: "CACHED", Refresh: 500 * time.Millisecond}
 	if got := kept[len(kept)-1]; got != want || len(kept) != 7 {
 		t.Errorf("kept %+v", kept)
 	}

@@ -111,14 +111,16 @@ var consoleFor = map[string]string{
 
 // writeCluster writes a cell with the characters that there are.
 func (c Charts) writeCluster(b *strings.Builder, cluster string) {
-	switch replaced, ours := asciiFor[cluster]; {
-	case c == ASCII:
+	if c == ASCII {
 		writeASCII(b, cluster)
-	case c == HalfBlocks && ours && !strings.Contains(consoleSigns, cluster):
-		b.WriteString(cmp.Or(consoleFor[cluster], replaced))
-	default:
-		b.WriteString(cluster)
+		return
 	}
+	if c == HalfBlocks && !strings.Contains(consoleSigns, cluster) {
+		if replaced, ours := asciiFor[cluster]; ours {
+			cluster = cmp.Or(consoleFor[cluster], replaced)
+		}
+	}
+	b.WriteString(cluster)
 }
 
 // keysText writes keys: those that ASCII has no sign for by their names.

@@ -208,7 +208,7 @@ var settings = []setting{
 	{name: "film", value: "FILE", group: groupOutput,
 		help: "write fifteen seconds of the dashboard as a moving picture (SVG), from --at or the start on, and show nothing; - is " +
 			"standard output"},
-	{name: "refresh", value: "TIME", group: groupDashboard, env: true, expert: true, help: "time between two frames, 20ms to 10s; by default what + and - in the dashboard chose last, else 100ms, over SSH 500ms"},
+	{name: "refresh", value: "TIME", group: groupDashboard, env: true, expert: true, help: "time between two frames, 20ms to 10s; by default what + and - in the dashboard chose last, else 250ms, over SSH 500ms"},
 	{name: "ascii", group: groupDashboard, env: true, expert: true, help: "draw with ASCII characters only, as in locales without UTF-8"},
 	{name: "charts", value: "NAME", group: groupDashboard, env: true, expert: true,
 		help: "characters of charts: " + strings.Join(watch.Charts, ", ") + "; auto goes by TERM, locale and, on a Linux console, its font; ascii is --ascii"},

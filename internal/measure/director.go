@@ -353,6 +353,9 @@ func (d *Director) announceOrEnd() {
 			d.decideFrom(experiment.Present, d.last.firstAfter())
 			return
 		}
+		if n := d.last.Number + 1; n == warmUps || n == warmUps+firstMost { // a program may be slow at its start
+			d.resizeSlices()
+		}
 		d.announceBlock()
 	}
 }
@@ -369,8 +372,9 @@ func (d *Director) resizeSlices() {
 	if p.Iterations == 0 {
 		return
 	}
-	each := d.pace.meanNS() * float64(d.pace.period) // ns of an iteration
-	iterations := float64(d.pace.iterationsPerWait(uint64(blockLeast / d.pace.meanNS())))
+	request := d.pace.takeMeanNS()
+	each := request * float64(d.pace.period) // ns of an iteration
+	iterations := float64(d.pace.iterationsPerWait(uint64(blockLeast / request)))
 	slices := max(slicesLeast, math.Ceil(blockLeast/(each*iterations)))
 	if slices*each*iterations > blockMost {
 		slices = max(slicesFewest, math.Floor(blockMost/(each*iterations)))

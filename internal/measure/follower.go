@@ -52,6 +52,7 @@ type Follower struct {
 	result    Result
 	trial     *experiment.Trial
 	next      uint64 // number of the request that comes
+	begun     uint64 // time when the experiment began
 	plans     []Plan
 	over      uint64    // blocks
 	warm      [2]uint64 // ns of the faster block of each arm that does not count
@@ -146,7 +147,7 @@ func (f *Follower) takeAnswer(r *wire.Record) {
 	default:
 		f.beginResult(Result{Alternative: callsite.CleanText([]byte(alternative)), Process: r.Process, Running: true})
 		*f = Follower{
-			Started: f.Started, Until: f.Until, trial: experiment.New(experiment.Options{Until: f.Until}), next: request + 1,
+			Started: f.Started, Until: f.Until, trial: experiment.New(experiment.Options{Until: f.Until}), next: request + 1, begun: r.Time,
 			past: f.past, result: f.result, decisions: f.decisions,
 		}
 	}
@@ -216,9 +217,12 @@ func (f *Follower) takeCreate(r *wire.Record, held Held) {
 		f.cut.driver += uint64(c.Cost())
 		return
 	}
+	entered := r.Time - min(uint64(c.Duration()), r.Time)
+	if entered < f.begun {
+		return // the pool had counted the request when the experiment began
+	}
 	number := f.next
 	f.next++
-	entered := r.Time - min(uint64(c.Duration()), r.Time)
 	for len(f.plans) > 0 && number >= f.plans[0].firstAfter() {
 		f.endSlice(entered)
 		f.endBlock()

@@ -29,6 +29,7 @@ type target struct {
 	delay        uint64             // ns that a message takes
 	refuse       string             // why the pool does not prepare the alternative
 	costs        map[string]float64 // ns of an iteration by alternative; none: cost has it
+	pending      uint64             // ns for which a request has waited for the driver when the experiment begins; 0: none has
 }
 
 type message struct {
@@ -95,7 +96,14 @@ func (p *target) obey() {
 			if cost, known := p.costs[strings.TrimPrefix(m.text, "arms ")]; known {
 				p.cost[experiment.Alternative] = cost
 			}
+			if p.pending > 0 {
+				p.request++
+			}
 			p.limit(m.sequence, 0, fmt.Sprintf("arms=%s,request=%d", strings.TrimPrefix(m.text, "arms "), p.request))
+			if p.pending > 0 {
+				f := wire.CreateFields{Time: p.now + 500, Duration: uint32(p.pending), Outcome: wire.OutcomeHit, Requested: 100, Granted: 100, Object: p.request}
+				p.take(&wire.Record{Event: f.Event(), Process: 1, Thread: 6})
+			}
 		default:
 			if _, err := fmt.Sscanf(m.text, "arm %d %d", &next.Arm, &next.From); err != nil {
 				panic(m.text)
@@ -165,6 +173,31 @@ func TestExperiment(t *testing.T) {
 		}
 	}
 	t.Logf("%+v %v", result, p.said[:4])
+}
+
+// TestRequestWaitsAtTheStart: a request that the pool had counted when the experiment began is not counted again. Each block has few
+// requests here, and one of the other arm voids it.
+func TestRequestWaitsAtTheStart(t *testing.T) {
+	p := newTarget(Until, 100)
+	p.cost, p.pending = [2]float64{20e6, 30e6}, 900
+	p.director.Start()
+	p.run(3000)
+	if a := &p.second.latest().Answer; a.Looks == 0 {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestSlowStart: a program that is slow at its start still gets blocks of fifty milliseconds.
+func TestSlowStart(t *testing.T) {
+	p := newTarget(1e-9, 100)
+	p.cost = [2]float64{10e6, 10e6}
+	p.director.Start()
+	p.run(130)
+	p.cost = [2]float64{1e5, 1e5}
+	p.run(50000)
+	if plan := p.director.plan; float64(plan.BlockRequests())*1e5 < 0.9*blockLeast {
+		t.Errorf("%+v", plan)
+	}
 }
 
 // TestExperimentCostsWhatItMay: the experiment costs about as much as it may, once a few pairs are known.
@@ -342,9 +375,9 @@ func TestFasterProposalIsAdopted(t *testing.T) {
 		want    string // of the sentence
 	}{
 		"faster":             {1.5e6, "", true, "switches to no pool 2."},
-		"a little faster":    {1.97e6, "", true, "with futhark an iteration takes 2.00 ms instead of 1.97 ms without the pool, but watched: 1.5 ± "},
-		"slower":             {3e6, "", false, "stays with futhark: an iteration takes 2.00 ms instead of 3.0"},
-		"slower, and small":  {3e6, "1 MiB instead of 2", false, "stays with futhark: an iteration takes 2.00 ms instead of 3.0"},
+		"a little faster":    {1.97e6, "", true, "with futhark an iteration takes 2.01 ms instead of 1.97 ms without the pool, but watched: 1.6 ± "},
+		"slower":             {3e6, "", false, "stays with futhark: an iteration takes 2.01 ms instead of 3.0"},
+		"slower, and small":  {3e6, "1 MiB instead of 2", false, "stays with futhark: an iteration takes 2.01 ms instead of 3.0"},
 		"as fast":            {2e6, "", false, "stays with futhark: no certain difference: an iteration takes "},
 		"as fast, and small": {2e6, "1 MiB instead of 2", true, "s after the first call, for memory: no certain difference: "},
 	} {

@@ -15,6 +15,8 @@ type pace struct {
 	left   uint64   // time when the latest returned
 	count  uint64
 
+	newSince, newFrom uint64 // of the requests since the blocks were last sized
+
 	since, from uint64  // of the latest stretch of requests
 	each        float64 // ns for a request in the fastest stretch so far
 	phase       uint64  // number of a request before which the process waits
@@ -40,7 +42,7 @@ func newPace(p *experiment.Plan) pace {
 // addRequest takes a request by its number.
 func (p *pace) addRequest(number, entered, left uint64) {
 	if p.count == 0 {
-		p.base, p.first, p.since, p.left = number, entered, entered, entered
+		p.base, p.first, p.since, p.newSince, p.left = number, entered, entered, entered, entered
 	}
 	if len(p.gaps) < gapsMost {
 		p.gaps = append(p.gaps, entered-min(p.left, entered))
@@ -60,8 +62,12 @@ func (p *pace) isKnown() bool {
 	return p.each > 0 && p.left-p.first >= watched && p.count >= 3*p.period
 }
 
-// meanNS returns the ns of a request.
-func (p *pace) meanNS() float64 { return max(1, float64(p.left-p.first)/float64(p.count)) }
+// takeMeanNS returns the ns of a request since the last call.
+func (p *pace) takeMeanNS() float64 {
+	mean := max(1, float64(p.left-p.newSince)/float64(max(1, p.count-p.newFrom)))
+	p.newSince, p.newFrom = p.left, p.count
+	return mean
+}
 
 // iterationsPerWait returns how many iterations pass from one wait of the process to the next, as far as the gaps between its
 // requests show that: 1 where they do not. It notes after which request the process waits. A block between two waits has the

@@ -40,7 +40,7 @@ type DashboardOptions struct {
 
 // DefaultRefresh is the usual time between two frames, and slowRefresh that over a network.
 const (
-	DefaultRefresh = 100 * time.Millisecond
+	DefaultRefresh = 250 * time.Millisecond
 	slowRefresh    = 500 * time.Millisecond
 )
 
