@@ -348,7 +348,8 @@ func (d *Director) announceOrEnd() {
 	if d.last.Requests == 0 {
 		d.resizeSlices()
 	}
-	for d.last.firstAfter() < d.firstRequestAfter(d.ahead) {
+	// The end of the alternative is ordered with its beginning: an order that comes too late would leave the program in it.
+	for d.arm == experiment.Alternative || d.last.firstAfter() < d.firstRequestAfter(d.ahead) {
 		if d.last.Requests > 0 && d.last.Number%4 == 3 && d.mustWait(answer) {
 			d.decideFrom(experiment.Present, d.last.firstAfter())
 			return

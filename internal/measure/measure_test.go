@@ -187,6 +187,24 @@ func TestRequestWaitsAtTheStart(t *testing.T) {
 	}
 }
 
+// TestAlternativeEndsByItself: a program whose messages come no more returns to its present configuration.
+func TestAlternativeEndsByItself(t *testing.T) {
+	p := newTarget(1e-9, 100)
+	p.cost = [2]float64{1e6, 1e4}
+	p.director.Start()
+	for range 300 {
+		p.run(10)
+		if last := len(p.switches) - 1; last >= 0 && p.switches[last].Arm == experiment.Alternative {
+			t.Fatalf("the latest order is %+v", p.switches[last])
+		} else if last < 0 && p.arm == experiment.Alternative {
+			t.Fatalf("after request %d it stays in the alternative", p.request)
+		}
+	}
+	if a := &p.second.latest().Answer; a.Looks == 0 {
+		t.Errorf("%+v", a)
+	}
+}
+
 // TestSlowStart: a program that is slow at its start still gets blocks of fifty milliseconds.
 func TestSlowStart(t *testing.T) {
 	p := newTarget(1e-9, 100)
