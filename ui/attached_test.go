@@ -49,7 +49,7 @@ func TestAttachedGolden(t *testing.T) {
 		for name, n := range map[string]int{"one": 1, "several": 3} {
 			t.Run(name+itoa(size[0])+"x"+itoa(size[1]), func(t *testing.T) {
 				d := attachedTest(size[0], size[1], attachedSnapshot(n), App{Status: -1})
-				checkFrame(t, d.View().Content, size[0], size[1])
+				checkFrame(t, frameText(d), size[0], size[1])
 				golden.RequireEqual(t, screen(d))
 			})
 		}

@@ -1,7 +1,5 @@
 package ui
 
-import "strings"
-
 // cell shows one grapheme cluster. The cells that a wide cluster covers after its first have an empty text.
 type cell struct {
 	text  string
@@ -56,44 +54,6 @@ func (c *canvas) wordAt(x, y int) string {
 		word += row[x].text
 	}
 	return word
-}
-
-// encode returns the frame as lines for a terminal, without trailing blanks.
-func (c *canvas) encode(t *theme) string {
-	var b strings.Builder
-	b.Grow(len(c.cells) * 2)
-	for y := range c.h {
-		if y > 0 {
-			b.WriteByte('\n')
-		}
-		c.encodeRow(&b, c.cells[y*c.w:(y+1)*c.w], t)
-	}
-	return b.String()
-}
-
-func (c *canvas) encodeRow(b *strings.Builder, row []cell, t *theme) {
-	end := len(row)
-	for end > 0 && row[end-1].text == " " && !t.visibleBlank(row[end-1].style) {
-		end--
-	}
-	open, opened := "", plain
-	for _, cell := range row[:end] {
-		sgr := t.open[cell.shade][cell.style]
-		if cell.text == " " && !t.visibleBlank(cell.style) && !t.visibleBlank(opened) {
-			sgr = open // a blank looks the same in any colour: no need to switch
-		}
-		if sgr != open {
-			if open != "" {
-				b.WriteString(t.reset)
-			}
-			b.WriteString(sgr)
-			open, opened = sgr, cell.style
-		}
-		t.charts.writeCluster(b, cell.text)
-	}
-	if open != "" {
-		b.WriteString(t.reset)
-	}
 }
 
 // region is a rectangle of a canvas with its own coordinates. It cuts what does not fit.

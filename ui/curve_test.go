@@ -38,7 +38,7 @@ func TestCurveGolden(t *testing.T) {
 	for _, size := range [][2]int{{120, 36}, {80, 24}, {60, 14}} {
 		t.Run(itoa(size[0])+"x"+itoa(size[1]), func(t *testing.T) {
 			d := curveTest(size[0], size[1], sampleCurve(), Braille)
-			checkFrame(t, d.View().Content, size[0], size[1])
+			checkFrame(t, frameText(d), size[0], size[1])
 			golden.RequireEqual(t, screen(d))
 		})
 	}
@@ -197,6 +197,6 @@ func TestCurveFits(t *testing.T) {
 		fill(t, reflect.ValueOf(&c).Elem())
 		c.Limits, c.Requests = true, max(c.Requests, curveLeast)
 		w, h := rapid.IntRange(1, 130).Draw(t, "w"), rapid.IntRange(1, 40).Draw(t, "h")
-		checkFrame(t, curveTest(w, h, &c, Braille).View().Content, w, h)
+		checkFrame(t, frameText(curveTest(w, h, &c, Braille)), w, h)
 	})
 }

@@ -78,7 +78,6 @@ type dashboard struct {
 	leaving bool
 
 	canvas *canvas
-	frame  string // the last View, valid unless dirty
 	dirty  bool
 }
 
@@ -162,13 +161,13 @@ func (d *dashboard) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return d, nil
 }
 
-// View returns the frame, which it draws again only after a change. Bubble Tea writes the cells that differ.
+// View draws the frame again after a change, and returns the modes of the terminal. The painter writes the frame.
 func (d *dashboard) View() tea.View {
 	if d.dirty && !d.leaving {
-		d.frame = d.drawFrame()
+		d.drawFrame()
 		d.dirty = false
 	}
-	v := tea.View{Content: d.frame, AltScreen: true, WindowTitle: d.windowTitle()}
+	v := tea.View{Content: " ", AltScreen: true, WindowTitle: d.windowTitle()}
 	if m := &d.cursor.moment; d.mode.recording && !m.Done {
 		v.ProgressBar = tea.NewProgressBar(tea.ProgressBarDefault, int(100*m.Read))
 	}

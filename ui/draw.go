@@ -11,9 +11,9 @@ import (
 var nothing = &stats.Snapshot{}
 
 // drawFrame makes a frame.
-func (d *dashboard) drawFrame() string {
+func (d *dashboard) drawFrame() {
 	if d.w < 1 || d.h < 1 {
-		return ""
+		return
 	}
 	if d.canvas == nil {
 		d.canvas = newCanvas(d.w, d.h)
@@ -47,7 +47,6 @@ func (d *dashboard) drawFrame() string {
 	if l.size != tooSmall {
 		d.drawOverlay(all)
 	}
-	return d.canvas.encode(d.theme)
 }
 
 func (d *dashboard) drawTooSmall(r region) {

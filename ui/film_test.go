@@ -107,7 +107,7 @@ func TestFilmShowsWhatTheDashboardShows(t *testing.T) {
 	d.resize(120, 36)
 	for i, s := range snapshots {
 		d.showFrame(frameMsg{now: time.Unix(0, 0).Add(time.Duration(i) * 500 * time.Millisecond), snap: s})
-		_ = d.drawFrame()
+		d.drawFrame()
 		if got, want := strings.TrimSpace(frameOf(t, picture, float64(i)/8)), strings.TrimSpace(d.canvas.plainText()); got != want {
 			t.Fatalf("frame %d:\n%s\nnot\n%s", i, got, want)
 		}

@@ -47,7 +47,7 @@ func TestGhostsGolden(t *testing.T) {
 			var adopted []string
 			d := ghostTest(size[0], size[1], ghostSnapshot(), &adopted, nil)
 			press(d, "w")
-			checkFrame(t, d.View().Content, size[0], size[1])
+			checkFrame(t, frameText(d), size[0], size[1])
 			golden.RequireEqual(t, screen(d))
 		})
 	}

@@ -56,7 +56,7 @@ func TestGuideLeadsFromFindingToGain(t *testing.T) {
 	shows(t, d, "next   the program has ended  q quit: what was found follows")
 	for _, size := range goldenSizes {
 		d.resize(size[0], size[1])
-		checkFrame(t, d.View().Content, size[0], size[1])
+		checkFrame(t, frameText(d), size[0], size[1])
 	}
 	d.resize(80, 24)
 	shows(t, d, "next   the program has ended")

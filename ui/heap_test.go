@@ -44,7 +44,7 @@ func TestHeapMapGolden(t *testing.T) {
 		t.Run(itoa(size[0])+"x"+itoa(size[1]), func(t *testing.T) {
 			d := newTest((&calls{}).options(), size[0], size[1], mapped(sampleSnapshot()))
 			press(d, "H")
-			checkFrame(t, d.View().Content, size[0], size[1])
+			checkFrame(t, frameText(d), size[0], size[1])
 			golden.RequireEqual(t, screen(d))
 		})
 	}

@@ -219,7 +219,7 @@ var keymap = []command{
 	{inAll, keys{"-"}, sectionScreen, "", "", "", always, actionOf(func(d *dashboard) { d.changeRefresh(1) })},
 	{inAll, keys{"shift+tab"}, sectionScreen, "", "shift+tab", "previous pane", withPanes, actionOf(func(d *dashboard) { d.turnFocus(-1) })},
 	{inAll, keys{"esc"}, sectionScreen, "", "esc", "back", always, actionOf((*dashboard).goBack)},
-	{inAll, keys{"ctrl+l"}, sectionScreen, "", "ctrl+l", "draw everything again", always, commandOf(func(*dashboard) tea.Cmd { return tea.ClearScreen })},
+	{inAll, keys{"ctrl+l"}, sectionScreen, "", "ctrl+l", "draw everything again", always, commandOf(func(*dashboard) tea.Cmd { return func() tea.Msg { return redrawMsg{} } })},
 	{inRun, keys{"ctrl+z"}, sectionScreen, "", "ctrl+z", "stop this and the program; the shell's fg continues both", always, commandOf((*dashboard).suspend)},
 	{inAttach, keys{"ctrl+z"}, sectionScreen, "", "ctrl+z", "stop this: calls are lost meanwhile; the shell's fg continues it", always, commandOf((*dashboard).suspend)},
 	{inOthers | inView, keys{"ctrl+z"}, sectionScreen, "", "ctrl+z", "stop this; the shell's fg continues it", always, commandOf((*dashboard).suspend)},

@@ -32,7 +32,7 @@ func TestMove(t *testing.T) {
 		{[]string{"G", "j"}, 21}, {[]string{"G", "g"}, 0}, {[]string{"pgdown"}, 4}, {[]string{"G", "pgup"}, 17},
 	} {
 		d := newTest((&calls{}).options(), 120, 36, sampleSnapshot())
-		_ = d.View().Content
+		_ = frameText(d)
 		press(d, test.keys...)
 		if d.tags.at != test.want {
 			t.Errorf("%v: row %d, want %d", test.keys, d.tags.at, test.want)
@@ -275,7 +275,7 @@ func TestOutputPane(t *testing.T) {
 	if len(d.output.lines) != outputMax || d.output.count != uint64(len(lines))+4 || d.output.next != 20004 {
 		t.Errorf("%d lines kept, %d counted", len(d.output.lines), d.output.count)
 	}
-	_ = d.View().Content
+	_ = frameText(d)
 	press(d, "g")
 	if got := screen(d); !strings.Contains(got, " line "+itoa(2*outputMax)) {
 		t.Errorf("the oldest kept line is not at the top:\n%s", got)
@@ -336,7 +336,7 @@ func TestResizeTellsTheProgram(t *testing.T) {
 func TestUnchangedFrameIsNotDrawnAgain(t *testing.T) {
 	s := sampleSnapshot()
 	d := newTest((&calls{}).options(), 120, 36, s)
-	_ = d.View().Content
+	_ = frameText(d)
 	d.Update(frameMsg{now: testStart.Add(time.Second), snap: s, next: 4})
 	if d.dirty {
 		t.Error("the same snapshot makes a new frame")

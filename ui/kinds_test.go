@@ -27,7 +27,7 @@ func TestKindsGolden(t *testing.T) {
 		t.Run(itoa(size[0])+"x"+itoa(size[1]), func(t *testing.T) {
 			d := newTest((&calls{}).options(), size[0], size[1], ofKinds(sampleSnapshot()))
 			press(d, "5")
-			checkFrame(t, d.View().Content, size[0], size[1])
+			checkFrame(t, frameText(d), size[0], size[1])
 			golden.RequireEqual(t, screen(d))
 		})
 	}

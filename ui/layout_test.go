@@ -21,7 +21,7 @@ func TestNoCellIsLeftOut(t *testing.T) {
 			if want := d.w * (d.h - l.top - l.rowsBelowPanes()); covered != want {
 				t.Errorf("%v, %s: %d cells, want %d", size, presets[i].name, covered, want)
 			}
-			checkFrame(t, d.View().Content, size[0], size[1])
+			checkFrame(t, frameText(d), size[0], size[1])
 			press(d, "L")
 		}
 		if !slices.Equal(d.visiblePanes(), usual) {

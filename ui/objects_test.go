@@ -31,7 +31,7 @@ func TestObjectsGolden(t *testing.T) {
 		t.Run(itoa(size[0])+"x"+itoa(size[1]), func(t *testing.T) {
 			d := newTest((&calls{}).options(), size[0], size[1], holding(sampleSnapshot()))
 			press(d, "n")
-			checkFrame(t, d.View().Content, size[0], size[1])
+			checkFrame(t, frameText(d), size[0], size[1])
 			golden.RequireEqual(t, screen(d))
 		})
 	}

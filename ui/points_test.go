@@ -55,10 +55,10 @@ func TestPointsGolden(t *testing.T) {
 				o := (&calls{}).options()
 				o.Theme = theme.id
 				d := pointsTest(o, size[0], size[1])
-				main := d.View().Content
+				main := frameText(d)
 				press(d, "!")
-				checkFrame(t, d.View().Content, size[0], size[1])
-				golden.RequireEqual(t, main+"\n"+d.View().Content)
+				checkFrame(t, frameText(d), size[0], size[1])
+				golden.RequireEqual(t, main+"\n"+frameText(d))
 			})
 		}
 	}

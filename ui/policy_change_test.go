@@ -54,7 +54,7 @@ func TestPoliciesGolden(t *testing.T) {
 			d := policyTest(size[0], size[1], obeying(3, 0, "", stats.PolicyChange{}), &asked, nil)
 			press(d, "a", "j", "enter")
 			d.Update(frameMsg{now: testStart, snap: obeying(3, 1, "pow2", stats.PolicyChange{Former: []string{"futhark"}, Done: 1, Request: answeredPolicy(1, "")})})
-			checkFrame(t, d.View().Content, size[0], size[1])
+			checkFrame(t, frameText(d), size[0], size[1])
 			golden.RequireEqual(t, screen(d))
 		})
 	}

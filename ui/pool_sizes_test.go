@@ -14,7 +14,7 @@ func TestPoolGolden(t *testing.T) {
 			t.Run(keys[0]+itoa(size[0])+"x"+itoa(size[1]), func(t *testing.T) {
 				d := newTest((&calls{}).options(), size[0], size[1], sampleSnapshot())
 				press(d, keys...)
-				checkFrame(t, d.View().Content, size[0], size[1])
+				checkFrame(t, frameText(d), size[0], size[1])
 				golden.RequireEqual(t, screen(d))
 			})
 		}

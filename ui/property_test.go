@@ -118,13 +118,13 @@ func TestNothingEscapesTheScreen(t *testing.T) {
 				line := view.OutputLine{Text: anyText().Draw(t, "line"), Stderr: rapid.Bool().Draw(t, "stderr")}
 				d.Update(frameMsg{now: testStart, snap: anySnapshot(t), lines: []view.OutputLine{line, line}, next: 6})
 			}
-			frame := d.View().Content
+			frame := frameText(d)
 			checkFrame(t, frame, w, h)
 			if o.Charts == ASCII {
 				checkASCII(t, frame)
 			}
 		}
-		checkFrame(t, d.View().Content, w, h)
+		checkFrame(t, frameText(d), w, h)
 	})
 }
 
@@ -150,7 +150,7 @@ func TestOnlyColoursAreWritten(t *testing.T) {
 	}
 	d.Update(frameMsg{now: testStart, lines: lines, next: 99})
 	press(d, "o")
-	for _, part := range strings.Split(d.View().Content, "\x1b")[1:] {
+	for _, part := range strings.Split(frameText(d), "\x1b")[1:] {
 		end := strings.IndexFunc(part, func(r rune) bool { return !strings.ContainsRune("[0123456789;", r) })
 		if end < 1 || part[end] != 'm' || part[0] != '[' {
 			t.Errorf("escape sequence %.20q is no SGR", part)
@@ -164,7 +164,7 @@ func TestSnapshotsAreNotChanged(t *testing.T) {
 	for _, k := range allKeys {
 		press(d, k)
 		d.leaving = false
-		_ = d.View().Content
+		_ = frameText(d)
 	}
 	if !reflect.DeepEqual(s, sampleSnapshot()) {
 		t.Error("the dashboard changed a published snapshot")

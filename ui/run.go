@@ -10,9 +10,13 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// framesPerSecond bounds how often Bubble Tea writes, and so how long what a key does waits. With 60, 95 of 100 keys showed in 36 ms,
-// not 25, for 0.4 % of a core less.
-const framesPerSecond = 120
+// modesPerSecond is how often Bubble Tea looks whether a mode of the terminal, its title or the clipboard is to change.
+const modesPerSecond = 20
+
+type (
+	resizedMsg tea.WindowSizeMsg // Bubble Tea, which does not learn of it, would erase the screen
+	redrawMsg  struct{}          // the screen is to be written whole
+)
 
 // keepTitle has the terminal keep the title of its window, and formerTitle brings it back.
 const keepTitle, formerTitle = "\x1b[22;2t", "\x1b[23;2t"
@@ -23,9 +27,10 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if o.Terminal == nil {
 		return Quit, errors.New("open dashboard: no terminal to draw on; use --headless")
 	}
-	g := &guarded{inner: newDashboard(o, themeOf(&o))}
-	p := tea.NewProgram(g, tea.WithInput(o.Input), tea.WithOutput(o.Terminal), tea.WithColorProfile(o.Colors),
-		tea.WithoutSignalHandler(), tea.WithoutCatchPanics(), tea.WithFPS(framesPerSecond))
+	g := &guarded{inner: newDashboard(o, themeOf(&o)), painter: &painter{File: o.Terminal, colors: o.Colors}}
+	p := tea.NewProgram(g, tea.WithInput(o.Input), tea.WithOutput(g.painter), tea.WithColorProfile(o.Colors), tea.WithFilter(hideResize),
+		tea.WithoutSignalHandler(), tea.WithoutCatchPanics(), tea.WithFPS(modesPerSecond))
+	g.painter.entered = func() { go p.Send(redrawMsg{}) }
 	_, _ = io.WriteString(o.Terminal, keepTitle)
 	defer io.WriteString(o.Terminal, formerTitle) //nolint:errcheck // of a terminal that is gone, it does not matter
 	// Not tea.WithContext: it returns while the terminal is still being read.
@@ -45,10 +50,18 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	return g.inner.result, nil
 }
 
+func hideResize(_ tea.Model, msg tea.Msg) tea.Msg {
+	if size, is := msg.(tea.WindowSizeMsg); is {
+		return resizedMsg(size)
+	}
+	return msg
+}
+
 // guarded turns a panic of the dashboard into an error and an orderly end. Bubble Tea's own recovery prints to stdout,
 // which belongs to the program.
 type guarded struct {
 	inner   *dashboard
+	painter *painter
 	failure error
 }
 
@@ -70,11 +83,19 @@ func (g *guarded) Update(msg tea.Msg) (_ tea.Model, cmd tea.Cmd) {
 			cmd = tea.Quit
 		}
 	}()
+	switch of := msg.(type) {
+	case resizedMsg:
+		msg = tea.WindowSizeMsg(of)
+	case tea.EnvMsg:
+		g.painter.learnTerminal(of)
+	case redrawMsg:
+		g.painter.forgetScreen()
+	}
 	_, cmd = g.inner.Update(msg)
 	return g, cmd
 }
 
-// View returns the frame.
+// View writes the frame, and returns the modes of the terminal.
 func (g *guarded) View() (v tea.View) {
 	nothing := tea.View{AltScreen: true}
 	if g.failure != nil {
@@ -86,7 +107,11 @@ func (g *guarded) View() (v tea.View) {
 			v = nothing
 		}
 	}()
-	return g.inner.View()
+	v = g.inner.View()
+	if g.inner.canvas != nil {
+		g.painter.paint(g.inner.canvas, g.inner.theme)
+	}
+	return v
 }
 
 func (g *guarded) fail(v any) {

@@ -92,12 +92,11 @@ var palettes = [...][styleCount]ink{
 	},
 }
 
-// theme holds the colours and the escape sequences of every style. Bubble Tea turns the colours into those that the terminal has.
+// theme holds the colours and the escape sequences of every style. The painter turns the colours into those that the terminal has.
 type theme struct {
 	name   Theme
 	inks   [shadeCount][styleCount]ink
 	open   [shadeCount][styleCount]string
-	reset  string
 	charts Charts
 }
 
@@ -108,7 +107,7 @@ func newTrueColorTheme(name Theme, charts Charts) *theme {
 
 // themeOf returns the theme that the options ask for.
 func themeOf(o *Options) *theme {
-	t := &theme{name: o.Theme, charts: o.Charts, reset: "\x1b[0m"}
+	t := &theme{name: o.Theme, charts: o.Charts}
 	inks := palettes[o.Theme]
 	if o.Colors == colorprofile.ANSI {
 		inks = palettes[map[Theme]Theme{Dark: fewDark, HighContrast: fewDark, Light: fewLight, HighContrastLight: fewLight, Mono: Mono}[o.Theme]]

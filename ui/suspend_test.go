@@ -39,12 +39,12 @@ func TestSuspendWhileAsked(t *testing.T) {
 			press(d, "c", "r", "e", "a", "t", "e")
 		}
 		shows(t, d, want)
-		before := d.View().Content
+		before := frameText(d)
 		if cmd := press(d, "ctrl+z"); cmd == nil || !slices.Equal(c.signals, []os.Signal{syscall.SIGSTOP}) {
 			t.Errorf("%s: command %v, signals %v", open, cmd != nil, c.signals)
 		}
-		if d.Update(resumeMsg{}); d.View().Content != before {
-			t.Errorf("%s: the screen is another afterwards:\n%s", open, d.View().Content)
+		if d.Update(resumeMsg{}); frameText(d) != before {
+			t.Errorf("%s: the screen is another afterwards:\n%s", open, frameText(d))
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 // saveScreen writes what is on the screen as a picture and as text.
 func (d *dashboard) saveScreen() {
 	d.note = note{}
-	_ = d.drawFrame() // without a former message
+	d.drawFrame() // without a former message
 	name := "gpumemtop-" + d.now.Format("20060102-150405")
 	d.runAction(func() (string, error) {
 		err := d.o.Write(name+".svg", []byte(d.canvas.drawSVG(d.theme, "gpumemtop")))

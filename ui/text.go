@@ -109,18 +109,17 @@ var consoleFor = map[string]string{
 	"▪": "■", "▸": "►", "◂": "◄", "✓": "√",
 }
 
-// writeCluster writes a cell with the characters that there are.
-func (c Charts) writeCluster(b *strings.Builder, cluster string) {
+// shownCluster returns what a cell shows with the characters that there are.
+func (c Charts) shownCluster(cluster string) string {
 	if c == ASCII {
-		writeASCII(b, cluster)
-		return
+		return asciiCluster(cluster)
 	}
 	if c == HalfBlocks && !strings.Contains(consoleSigns, cluster) {
 		if replaced, ours := asciiFor[cluster]; ours {
-			cluster = cmp.Or(consoleFor[cluster], replaced)
+			return cmp.Or(consoleFor[cluster], replaced)
 		}
 	}
-	b.WriteString(cluster)
+	return cluster
 }
 
 // keysText writes keys: those that ASCII has no sign for by their names.
@@ -131,17 +130,13 @@ func (t *theme) keysText(keys string) string {
 	return keys
 }
 
-// writeASCII writes a cell of the same width without any byte above 0x7e.
-func writeASCII(b *strings.Builder, cluster string) {
+// asciiCluster returns a cell of the same width without any byte above 0x7e.
+func asciiCluster(cluster string) string {
 	if cluster == "" || cluster[0] < 0x80 && len(cluster) == 1 {
-		b.WriteString(cluster)
-		return
+		return cluster
 	}
 	if s, ok := asciiFor[cluster]; ok {
-		b.WriteString(s)
-		return
+		return s
 	}
-	for range ansi.StringWidth(cluster) {
-		b.WriteByte('?')
-	}
+	return strings.Repeat("?", ansi.StringWidth(cluster))
 }

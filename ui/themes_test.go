@@ -41,7 +41,7 @@ func TestStylesGolden(t *testing.T) {
 				o := (&calls{}).options()
 				o.Theme = theme
 				d := newTest(o, size[0], size[1], sampleSnapshot())
-				checkFrame(t, d.View().Content, size[0], size[1])
+				checkFrame(t, frameText(d), size[0], size[1])
 				if got := screen(d); got != want {
 					t.Errorf("theme %d shows\n%s", theme, got)
 				}
@@ -81,7 +81,7 @@ func TestThemesGolden(t *testing.T) {
 func TestNothingAfterAFill(t *testing.T) {
 	c, th := newCanvas(7, 1), newTrueColorTheme(Dark, Braille)
 	c.wholeRegion().writeSpans(0, 0, span{" A ", bannerStyle}, span{"   x", plain})
-	if got, want := c.encode(th), th.open[0][bannerStyle]+" A "+th.reset+"   x"; got != want {
+	if got, want := c.encode(th), th.open[0][bannerStyle]+" A "+reset+"   x"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -56,7 +56,7 @@ func TestViewGolden(t *testing.T) {
 		t.Run(itoa(size[0])+"x"+itoa(size[1]), func(t *testing.T) {
 			r := sampleRecording()
 			d := newViewTest(r, size[0], size[1], r.moment.From+30e9)
-			checkFrame(t, d.View().Content, size[0], size[1])
+			checkFrame(t, frameText(d), size[0], size[1])
 			golden.RequireEqual(t, screen(d))
 		})
 	}
@@ -221,13 +221,13 @@ func TestNothingEscapesTheView(t *testing.T) {
 		for _, k := range rapid.SliceOfN(rapid.SampledFrom(keys), 0, 6).Draw(t, "keys") {
 			press(d, k)
 			d.leaving = false
-			frame := d.View().Content
+			frame := frameText(d)
 			checkFrame(t, frame, w, h)
 			if o.Charts == ASCII {
 				checkASCII(t, frame)
 			}
 		}
-		checkFrame(t, d.View().Content, w, h)
+		checkFrame(t, frameText(d), w, h)
 	})
 }
 
@@ -264,7 +264,7 @@ func TestViewCurve(t *testing.T) {
 	}
 	for _, size := range [][2]int{{140, 45}, {80, 24}, {60, 20}} {
 		d.resize(size[0], size[1])
-		checkFrame(t, d.View().Content, size[0], size[1])
+		checkFrame(t, frameText(d), size[0], size[1])
 	}
 	curve = &view.Curve{Whole: true, Limits: true, Policy: "futhark"}
 	tick()

@@ -1,0 +1,128 @@
+package ui
+
+import (
+	"bytes"
+	"os"
+	"sync"
+
+	"github.com/charmbracelet/colorprofile"
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// painter is the terminal as Bubble Tea writes to it, and writes the frames itself, at once, with Bubble Tea's own cell renderer.
+// Bubble Tea would take a frame as text, parse it, and look for one up to 120 times a second, which costs more than all else that the
+// dashboard does. It keeps the modes of the terminal.
+type painter struct {
+	*os.File
+	colors  colorprofile.Profile
+	entered func() // is called when the alternate screen is there
+
+	mu        sync.Mutex // of what follows
+	environ   []string
+	alternate bool   // Bubble Tea has entered the alternate screen
+	shown     []cell // of the frame on the screen; nil: unknown
+	theme     *theme // of that frame
+	looks     [shadeCount][styleCount]uv.Style
+	buffer    *uv.RenderBuffer
+	renderer  *uv.TerminalRenderer
+	out       bytes.Buffer
+}
+
+// Write writes what Bubble Tea writes.
+func (p *painter) Write(text []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if bytes.Contains(text, []byte(ansi.ResetModeAltScreenSaveCursor)) {
+		p.alternate = false
+	}
+	n, err := p.File.Write(text)
+	if bytes.Contains(text, []byte(ansi.SetModeAltScreenSaveCursor)) {
+		p.alternate, p.shown = true, nil
+		p.entered()
+	}
+	return n, err //nolint:wrapcheck // as the file's own
+}
+
+// forgetScreen lets the next frame be written whole.
+func (p *painter) forgetScreen() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shown = nil
+}
+
+// learnTerminal learns from the environment what the terminal can do.
+func (p *painter) learnTerminal(environ []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.environ, p.shown = environ, nil
+}
+
+// paint writes the cells of a frame that differ from those on the screen.
+func (p *painter) paint(c *canvas, t *theme) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.alternate {
+		return
+	}
+	if p.theme != t {
+		p.learnLooks(t)
+	}
+	if len(p.shown) != len(c.cells) || p.buffer.Width() != c.w {
+		p.beginScreen(c.w, c.h)
+	}
+	for y := range c.h {
+		p.setRow(y, c.cells[y*c.w:(y+1)*c.w], p.shown[y*c.w:(y+1)*c.w])
+	}
+	p.renderer.Render(p.buffer)
+	_ = p.renderer.Flush()
+	if p.out.Len() > 0 { // as one: a terminal without synchronized output ignores its marks
+		_, _ = p.File.WriteString(ansi.SetModeSynchronizedOutput + p.out.String() + ansi.ResetModeSynchronizedOutput)
+		p.out.Reset()
+	}
+}
+
+// learnLooks learns what the styles of a theme look like.
+func (p *painter) learnLooks(t *theme) {
+	p.theme, p.shown = t, nil
+	for shade := range t.open {
+		for st, sequence := range t.open[shade] {
+			p.looks[shade][st] = uv.NewStyledString(sequence + "x").Lines(ansi.WcWidth)[0][0].Style
+		}
+	}
+}
+
+// beginScreen begins with an unknown screen.
+func (p *painter) beginScreen(w, h int) {
+	p.shown, p.buffer = make([]cell, w*h), uv.NewRenderBuffer(w, h)
+	p.renderer = uv.NewTerminalRenderer(&p.out, p.environ)
+	p.renderer.SetColorProfile(p.colors)
+	p.renderer.SetFullscreen(true)
+	p.renderer.Erase()
+}
+
+// setRow sets the cells of a row that differ from those shown.
+func (p *painter) setRow(y int, row, shown []cell) {
+	for x := range row {
+		if row[x] == shown[x] {
+			continue
+		}
+		shown[x] = row[x]
+		if row[x].text == "" {
+			continue // the wide cluster before it covers the cell
+		}
+		wide := 1
+		for x+wide < len(row) && row[x+wide].text == "" {
+			wide++
+		}
+		p.buffer.SetCell(x, y, &uv.Cell{Content: p.theme.charts.shownCluster(row[x].text), Style: p.lookOf(&row[x]), Width: wide})
+	}
+}
+
+// lookOf returns what a cell looks like. A blank looks the same in any colour of its text.
+func (p *painter) lookOf(c *cell) uv.Style {
+	if c.text == " " && !p.theme.visibleBlank(c.style) {
+		return uv.Style{}
+	}
+	return p.looks[c.shade][c.style]
+}
