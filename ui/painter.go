@@ -101,28 +101,35 @@ func (p *painter) beginScreen(w, h int) {
 	p.renderer.Erase()
 }
 
-// setRow sets the cells of a row that differ from those shown.
+// setRow sets the cells of a row that differ from those shown. A blank looks the same in any colour of its text, and takes that of the
+// text before it: each change of style is written.
 func (p *painter) setRow(y int, row, shown []cell) {
+	end := len(row)
+	for end > 0 && p.isBlank(&row[end-1]) {
+		end--
+	}
+	open := cell{text: " "}
 	for x := range row {
-		if row[x] == shown[x] {
+		c := row[x]
+		if !p.isBlank(&c) {
+			open.style, open.shade = c.style, c.shade
+		} else if c = open; x >= end || p.theme.visibleBlank(c.style) {
+			c = cell{text: " "}
+		}
+		if c == shown[x] {
 			continue
 		}
-		shown[x] = row[x]
-		if row[x].text == "" {
+		shown[x] = c
+		if c.text == "" {
 			continue // the wide cluster before it covers the cell
 		}
 		wide := 1
 		for x+wide < len(row) && row[x+wide].text == "" {
 			wide++
 		}
-		p.buffer.SetCell(x, y, &uv.Cell{Content: p.theme.charts.shownCluster(row[x].text), Style: p.lookOf(&row[x]), Width: wide})
+		p.buffer.SetCell(x, y, &uv.Cell{Content: p.theme.charts.shownCluster(c.text), Style: p.looks[c.shade][c.style], Width: wide})
 	}
 }
 
-// lookOf returns what a cell looks like. A blank looks the same in any colour of its text.
-func (p *painter) lookOf(c *cell) uv.Style {
-	if c.text == " " && !p.theme.visibleBlank(c.style) {
-		return uv.Style{}
-	}
-	return p.looks[c.shade][c.style]
-}
+// isBlank reports whether a cell looks like one without style.
+func (p *painter) isBlank(c *cell) bool { return c.text == " " && !p.theme.visibleBlank(c.style) }
