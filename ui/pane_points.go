@@ -120,7 +120,14 @@ func (p *pointsPane) promisedRates(l *stats.Limit, to float64) string {
 
 func (p *pointsPane) title(*stats.Snapshot) (title, hint []span) {
 	title = []span{{"findings ", titleStyle}, {strconv.Itoa(len(p.found)), dim}}
-	hint = []span{{" enter", keyStyle}, {" go there ", dim}, {"y", keyStyle}, {" apply ", dim}}
+	hint = []span{{" ", dim}}
+	point := p.currentPoint()
+	if point != nil && (point.Tag != "" || point.About != analysis.AboutRun) {
+		hint = append(hint, span{"enter", keyStyle}, span{" go there ", dim})
+	}
+	if point != nil && p.isApplicable(point) {
+		hint = append(hint, span{"y", keyStyle}, span{" apply ", dim})
+	}
 	if p.d.zoom == panePoints {
 		hint = append(hint, span{"esc", keyStyle}, span{" back ", dim})
 	}
@@ -230,18 +237,26 @@ func (p *pointsPane) remedyTexts(s *stats.Snapshot, point *analysis.Diagnosis) (
 
 // keysText says what the keys do about a point: what y sets, and what u takes back.
 func (p *pointsPane) keysText(point *analysis.Diagnosis) string {
-	l, _ := knobOf(p.d.live, point)
 	switch last := p.d.ledger.lastUndoable(); {
 	case point.About == analysis.AboutChange && last != nil:
 		return "u takes back " + last.label
-	case l != nil && p.d.mode.fixedLimits == "" && !p.d.hasEnded():
-		return "y: " + p.actionText(point, false) + "; then u takes it back"
+	case !p.isApplicable(point):
+		return ""
 	case point.About == analysis.AboutGhost:
-		if leader, why := p.d.ghosts.leaderToAdopt(); why == "" {
-			return "y: policy " + p.d.live.Policy + " → " + leader.Name + p.d.ghosts.gainText() + "; then u takes it back"
-		}
+		leader, _ := p.d.ghosts.leaderToAdopt()
+		return "y: policy " + p.d.live.Policy + " → " + leader.Name + p.d.ghosts.gainText() + "; then u takes it back"
 	}
-	return ""
+	return "y: " + p.actionText(point, false) + "; then u takes it back"
+}
+
+// isApplicable reports whether y does something about a point.
+func (p *pointsPane) isApplicable(point *analysis.Diagnosis) bool {
+	if point.About == analysis.AboutGhost {
+		_, why := p.d.ghosts.leaderToAdopt()
+		return why == ""
+	}
+	l, _ := knobOf(p.d.live, point)
+	return l != nil && p.d.mode.fixedLimits == "" && !p.d.hasEnded()
 }
 
 // knobOf returns the limit that a finding suggests to change, and the new value; nil: none.
@@ -267,11 +282,7 @@ func (p *pointsPane) nextApplicable() (at int, why string) {
 		first = p.at
 	}
 	for i := first; i < len(p.found); i++ {
-		point := &p.found[i]
-		if l, _ := knobOf(p.d.live, point); l != nil && p.d.mode.fixedLimits == "" && !p.d.hasEnded() {
-			return i, ""
-		}
-		if _, why := p.d.ghosts.leaderToAdopt(); point.About == analysis.AboutGhost && why == "" {
+		if p.isApplicable(&p.found[i]) {
 			return i, ""
 		}
 		if p.d.zoom == panePoints {

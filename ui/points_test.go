@@ -78,6 +78,11 @@ func TestPointsLeadToTheirSites(t *testing.T) {
 		t.Errorf("pane %d, row %d, %q; want row %d", d.zoom, d.tags.at, chosenName(d), at)
 	}
 	shows(t, d, "call stack", "pipeline.c:31 run_stage")
+
+	d.points.found = []analysis.Diagnosis{{Title: "of the whole run"}} // which is nowhere
+	press(d, "!")
+	shows(t, d, "esc back")
+	hides(t, d, "go there")
 }
 
 // TestSuggestionsAreDone: the first y shows what is suggested, the second does it.
@@ -89,6 +94,7 @@ func TestSuggestionsAreDone(t *testing.T) {
 		t.Fatalf("pane %d, asked for %v", d.zoom, c.limits)
 	}
 	shows(t, d, "press y again to set max_cached_bytes to 1.00G", "y: max_cached_bytes 512.0M → 1.00G; then u takes it back")
+	shows(t, d, "y apply")
 	press(d, "y")
 	if !slices.Equal(c.limits, []string{"max_cached_bytes"}) || !slices.Equal(c.values, []string{"1073741824"}) {
 		t.Errorf("asked for %v %v", c.limits, c.values)
@@ -98,6 +104,7 @@ func TestSuggestionsAreDone(t *testing.T) {
 		t.Errorf("asked for %v", c.limits)
 	}
 	shows(t, d, "nothing is suggested here that can be done")
+	hides(t, d, "y apply")
 
 	o := c.options()
 	o.ReadOnly = true
