@@ -31,7 +31,6 @@ type step struct {
 type object struct {
 	size   uint64
 	tag    uint32
-	reads  bool // the device may only read it
 	fixed  bool // it cannot be spilled: images, SVM and memory of the host
 	copied bool // its first contents came from the host
 }
@@ -158,10 +157,7 @@ func (f *fold) addUse(r *wire.Record) {
 		t.endCommand()
 	}
 	t.last = current
-	writes := u.Writes() || !u.Reads()
-	if u.Command() == wire.CommandKernel { // the kernel may cast a const away
-		writes = !t.objects[object].reads
-	}
+	writes := u.Writes() || !u.Reads() || u.Command() == wire.CommandKernel // which may cast a const away
 	t.steps = append(t.steps, step{object: object, kind: stepUse, writes: writes})
 	switch u.Command() {
 	case wire.CommandMap:
@@ -186,7 +182,7 @@ func (f *fold) ObjectAllocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	t.live[o.ID] = index
 	fixed := o.Memory != wire.MemoryBuffer || o.Access&wire.UseHostPtr != 0
 	t.objects = append(t.objects, object{
-		size: o.Size, tag: o.Tag, fixed: fixed, copied: o.Access&wire.CopyHostPtr != 0, reads: o.Access&readOnly != 0,
+		size: o.Size, tag: o.Tag, fixed: fixed, copied: o.Access&wire.CopyHostPtr != 0,
 	})
 	if fixed {
 		t.addStep(step{object: index, kind: stepCreate})
@@ -194,9 +190,6 @@ func (f *fold) ObjectAllocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	t.inUse += o.Size
 	t.peak = max(t.peak, t.inUse)
 }
-
-// readOnly is CL_MEM_READ_ONLY.
-const readOnly = 1 << 2
 
 // MemoryFreed implements heap.Observer.
 func (f *fold) MemoryFreed(p *heap.Process, o *heap.Object, _ heap.How) {

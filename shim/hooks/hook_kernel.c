@@ -122,9 +122,10 @@ static uint8_t kind_of(struct gmt_kernel *kernel, cl_uint index)
 			kind |= GMT_ARGUMENT_READS;
 	}
 	cl_kernel_arg_access_qualifier access = 0;
-	if (gmt_driver.clGetKernelArgInfo(handle, index, CL_KERNEL_ARG_ACCESS_QUALIFIER, sizeof access, &access, NULL) == CL_SUCCESS &&
-	    access == CL_KERNEL_ARG_ACCESS_WRITE_ONLY)
-		kind |= GMT_ARGUMENT_WRITES;
+	if (gmt_driver.clGetKernelArgInfo(handle, index, CL_KERNEL_ARG_ACCESS_QUALIFIER, sizeof access, &access, NULL) == CL_SUCCESS) {
+		kind |= access == CL_KERNEL_ARG_ACCESS_READ_ONLY ? GMT_ARGUMENT_READS : 0;
+		kind |= access == CL_KERNEL_ARG_ACCESS_WRITE_ONLY ? GMT_ARGUMENT_WRITES : 0;
+	}
 	__atomic_store_n(&kernel->kind[index], kind, __ATOMIC_RELAXED);
 	return kind;
 }
@@ -238,13 +239,13 @@ GMT_HOOK cl_int clSetKernelExecInfo(cl_kernel handle, cl_kernel_exec_info what, 
 	return err;
 }
 
-/* Whether a kernel reads or writes the argument; neither: it may do both. */
+/* Whether a kernel reads or writes the argument; neither: it may do both. Some programs write what is CL_MEM_READ_ONLY. */
 static uint8_t access_of(const struct gmt_memory *memory, uint8_t kind)
 {
 	cl_mem_flags flags = memory->flags & (CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY);
 	if (!flags && memory->parent) /* a sub-buffer inherits the access of its buffer */
 		flags = memory->parent->flags;
-	if (kind & GMT_ARGUMENT_READS || flags & CL_MEM_READ_ONLY)
+	if (kind & GMT_ARGUMENT_READS)
 		return GMT_FLAG_READS;
 	return flags & CL_MEM_WRITE_ONLY ? GMT_FLAG_WRITES : 0;
 }

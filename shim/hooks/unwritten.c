@@ -13,7 +13,7 @@ enum gmt_effect gmt_unwritten_effect(const struct gmt_memory *memory, uint8_t ki
 	cl_mem_flags flags = memory->flags & (CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY);
 	if (!flags && memory->parent) /* a sub-buffer inherits the access of its buffer */
 		flags = memory->parent->flags;
-	if (!memory->parent && (flags & CL_MEM_READ_ONLY || kind & GMT_ARGUMENT_READS))
+	if (!memory->parent && kind & GMT_ARGUMENT_READS)
 		return GMT_EFFECT_READS;
 	return flags & CL_MEM_WRITE_ONLY || kind & GMT_ARGUMENT_WRITES ? GMT_EFFECT_WRITES : GMT_EFFECT_EITHER;
 }

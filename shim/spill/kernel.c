@@ -203,7 +203,7 @@ static cl_int collect_arguments(struct kernel *kernel, struct gmt_spill_command 
 			continue;
 		if (gmt_spill_find(gmt_spill_handle(object)) != object || atomic_load(&object->serial) != argument->serial)
 			return CL_INVALID_KERNEL_ARGS; /* released: drivers have nothing there now */
-		bool reads = argument->constant || argument->reads || (object->root->flags | object->flags) & CL_MEM_READ_ONLY;
+		bool reads = argument->constant || argument->reads; /* CL_MEM_READ_ONLY proves nothing: some programs write it */
 		command->uses[command->count++] = (struct gmt_spill_use){object, !reads};
 	}
 	return CL_SUCCESS;

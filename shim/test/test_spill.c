@@ -68,7 +68,7 @@ TEST(spill_does_not_save_what_the_host_still_has)
 }
 
 /* Commands that a write takes when what a kernel has used since it came back must go for it. */
-static uint64_t commands_after_kernel(cl_uint qualifiers)
+static uint64_t commands_after_kernel(cl_mem_flags flags, cl_uint qualifiers)
 {
 	begin_spill();
 	fake.arginfo = 1;
@@ -77,7 +77,7 @@ static uint64_t commands_after_kernel(cl_uint qualifiers)
 	cl_kernel kernel = clCreateKernel(fake_program(), "kernel", &err);
 	cl_mem list[3];
 	for (int i = 0; i < 3; i++) {
-		list[i] = make(CL_MEM_READ_WRITE, NULL);
+		list[i] = make(flags, NULL);
 		write_all(world.queue, list[i], (char)('a' + i));
 	}
 	size_t items = 1;
@@ -98,12 +98,17 @@ static uint64_t commands_after_kernel(cl_uint qualifiers)
 
 TEST(spill_saves_what_a_kernel_may_have_written_after_a_cast)
 {
-	EQUAL(commands_after_kernel(CL_KERNEL_ARG_TYPE_CONST), 3);
+	EQUAL(commands_after_kernel(CL_MEM_READ_WRITE, CL_KERNEL_ARG_TYPE_CONST), 3);
+}
+
+TEST(spill_saves_what_a_kernel_may_have_written_though_it_is_read_only)
+{
+	EQUAL(commands_after_kernel(CL_MEM_READ_ONLY, 0), 3);
 }
 
 TEST(spill_does_not_save_what_restrict_keeps_from_kernels)
 {
-	EQUAL(commands_after_kernel(CL_KERNEL_ARG_TYPE_CONST | CL_KERNEL_ARG_TYPE_RESTRICT), 2);
+	EQUAL(commands_after_kernel(CL_MEM_READ_WRITE, CL_KERNEL_ARG_TYPE_CONST | CL_KERNEL_ARG_TYPE_RESTRICT), 2);
 }
 
 TEST(spill_leaves_what_is_mapped)

@@ -182,7 +182,7 @@ TEST(stale_contents_are_given_to_a_kernel)
 {
 	prepare((struct options){0});
 	stale_argument(CL_MEM_READ_WRITE, 0); /* it may write them */
-	stale_argument(CL_MEM_READ_ONLY, 1);
+	stale_argument(CL_MEM_READ_ONLY, 0);  /* some programs do */
 	fake.argtype[0] = CL_KERNEL_ARG_TYPE_CONST;
 	stale_argument(CL_MEM_READ_WRITE, 1);
 	fake.argtype[0] = 0;
@@ -190,7 +190,6 @@ TEST(stale_contents_are_given_to_a_kernel)
 	stale_argument(CL_MEM_READ_WRITE, 1);
 	fake.arginfo = 0;
 	stale_argument(CL_MEM_READ_WRITE, 0); /* unknown */
-	stale_argument(CL_MEM_READ_ONLY, 1);
 	finish();
 }
 
@@ -272,8 +271,10 @@ TEST(auto_clears_what_a_kernel_may_read)
 	EQUAL(given(world.queue, CL_MEM_READ_WRITE, GMT_EXPOSED_CLEARED), 0);
 	CHECK(given(world.queue, CL_MEM_WRITE_ONLY, GMT_EXPOSED_NO) != 0);
 	EQUAL(findings(), 0);
-	EQUAL(given(world.queue, CL_MEM_READ_ONLY, GMT_EXPOSED_CLEARED), 0);
+	fake.argtype[0] = CL_KERNEL_ARG_TYPE_CONST;
+	EQUAL(given(world.queue, CL_MEM_READ_WRITE, GMT_EXPOSED_CLEARED), 0);
 	EQUAL(diags(GMT_DIAG_STALE_ARGUMENT), 1); /* a mistake all the same */
+	fake.argtype[0] = 0;
 	EQUAL(exposure(CL_MEM_READ_WRITE, do_write), GMT_EXPOSED_NO);
 	finish();
 }

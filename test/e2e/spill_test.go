@@ -25,6 +25,7 @@ func TestSpill(t *testing.T) {
 		{example("threads"), "4 20 64K", "64K"},
 		{example("mosaic"), "4 1M", "1229K"}, // 60 %: less than a canvas and a part of it
 		{testProgram("overtaken"), "1", "1048700"},
+		{fault("findings"), "nearly-reads", "130K"},
 	} {
 		words := append([]string{test.program}, strings.Fields(test.args)...)
 		bare := run(t, command{args: words})

@@ -40,6 +40,7 @@
  *	killed     as maps, and a signal ends it                likewise
  *	slow       waits for four bytes in each iteration, after a start of 2 s   works for longer between reads
  *	looks      likewise, through a map                      waits for the commands before it maps
+ *	reads      reads back read-only buffers, unchanged      a kernel writes them, which is undefined
  */
 #include "work.h"
 
@@ -652,6 +653,34 @@ static void slow(const struct gpu *gpu, bool nearly) { look(gpu, false, false, n
 
 static void looks(const struct gpu *gpu, bool nearly) { look(gpu, true, nearly, 0); }
 
+static void reads(const struct gpu *gpu, bool nearly)
+{
+	static cl_uint words[64 * KIB / sizeof(cl_uint)];
+	cl_program program = gpu_build(gpu, "__kernel void look(__global const uint *in) {}\n"
+					    "__kernel void add(__global uint *in) { in[get_global_id(0)]++; }\n");
+	cl_kernel kernel = gpu_kernel(program, nearly ? "add" : "look");
+	cl_int status;
+	for (size_t i = 0; i < 4; i++) {
+		kept[i] = clCreateBuffer(gpu->context, CL_MEM_READ_ONLY, sizeof words, NULL, &status);
+		CHECK(status);
+		CHECK(clEnqueueWriteBuffer(gpu->queue, kept[i], CL_TRUE, 0, sizeof words, words, 0, NULL, NULL));
+	}
+	for (cl_uint turn = 1; turn <= TURNS; turn++) {
+		for (size_t i = 0; i < 4; i++) {
+			gpu_arguments(kernel, sizeof kept[i], &kept[i], (size_t)0);
+			gpu_run(gpu, kernel, sizeof words / sizeof *words);
+		}
+		for (size_t i = 0; i < 4; i++) {
+			CHECK(clEnqueueReadBuffer(gpu->queue, kept[i], CL_TRUE, 0, sizeof words, words, 0, NULL, NULL));
+			if (words[i] != (nearly ? turn : 0))
+				fail("%u after %u turns", words[i], turn);
+		}
+	}
+	release_kept(4);
+	CHECK(clReleaseKernel(kernel));
+	CHECK(clReleaseProgram(program));
+}
+
 static const struct {
 	const char *name;
 	void (*commit)(const struct gpu *gpu, bool nearly);
@@ -661,7 +690,7 @@ static const struct {
 	{"hidden", hidden}, {"lost", lost}, {"hoard", hoard}, {"small", small}, {"vain", vain}, {"fill", full}, {"maps", maps},
 	{"retains", retains}, {"shares", shares}, {"owners", owners}, {"acquires", acquires},
 	{"killed", killed}, {"early", early}, {"piles", piles}, {"devices", devices}, {"own", own},
-	{"refuse", refuse}, {"denied", denied}, {"build", build}, {"slow", slow}, {"looks", looks},
+	{"refuse", refuse}, {"denied", denied}, {"build", build}, {"slow", slow}, {"looks", looks}, {"reads", reads},
 };
 
 int main(int argc, char **argv)
