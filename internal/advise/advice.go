@@ -108,7 +108,7 @@ func (r *Reader) Advise() (*Result, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Name, err)
 		}
-		p.Advice = append(p.adviseCopying(), report.Advice...)
+		p.Advice = merging.Reconcile(append(p.adviseCopying(), report.Advice...))
 		for j := range p.Runs {
 			p.Runs[j].Found = report.Runs[j]
 		}

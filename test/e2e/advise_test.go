@@ -47,6 +47,15 @@ func advise(t *testing.T, args ...string) (a advised) {
 	return a
 }
 
+// TestOneThingIsAdvised: what each iteration creates and keeps is to be shared or released sooner, not both.
+func TestOneThingIsAdvised(t *testing.T) {
+	t.Parallel()
+	r := advise(t, recordUnder(t, "none", fault("findings"), "grow")).Programs[0]
+	if len(r.Advice) != 1 || r.Advice[0].Topic != "share block" {
+		t.Errorf("%+v", r.Advice)
+	}
+}
+
 // TestOneBlockForAllRounds: the block that the first round's large buffer had made larger serves the later ones, too. How long the run would take
 // then is not known.
 func TestOneBlockForAllRounds(t *testing.T) {

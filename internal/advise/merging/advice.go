@@ -71,6 +71,8 @@ type Advice struct {
 	Blocks  int      `json:"blocks,omitempty"` // KeepSeveral, WriteInto: number of buffers to keep
 	Grows   bool     `json:"-"`                // CreateOnce, ShareBlock: the buffers differ in size
 	Unused  bool     `json:"unused,omitempty"` // HeldEarly: none of them was used later either
+	// Instead: HeldEarly, HeldLate: other advice keeps or shares the buffers of the site, and only one can be followed
+	Instead bool `json:"instead,omitempty"`
 
 	// For a near miss: the condition that fails; whether it fails only in the kernel that produces the source; the run
 	// and the step where it failed first (None: not at a step); and what would help.
@@ -141,9 +143,7 @@ func Advise(programs []*Program, o Options) (*Report, error) {
 	}
 	r.Advice = append(r.Advice, shared...)
 	r.Advice = append(r.Advice, adviseInPlace(all)...)
-	r.Advice = append(r.Advice, slices.DeleteFunc(adviseHeld(all), func(held Advice) bool { // a site that keeps one buffer has none to release sooner
-		return held.Topic == HeldLate && slices.ContainsFunc(shared, func(a Advice) bool { return a.Topic == CreateOnce && a.Sites[0] == held.Sites[0] })
-	})...)
+	r.Advice = append(r.Advice, adviseHeld(all)...)
 	r.addSentences(all)
 	return r, nil
 }

@@ -2,6 +2,7 @@ package merging
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -121,8 +122,25 @@ func TestKeptBufferIsNotReleasedSooner(t *testing.T) {
 		s.release(b)
 	}
 	r := advise(t, &s.Program)
+	r.Advice = Reconcile(r.Advice)
 	if about(r, CreateOnce).Count != 3 || about(r, HeldLate).Bytes != 0 {
 		t.Errorf("%+v", r.Advice)
+	}
+}
+
+// TestOneOfTwoIsAdvised: buffers that other advice keeps or shares are to be held for less time only instead, and where that saves more.
+func TestOneOfTwoIsAdvised(t *testing.T) {
+	for want, list := range map[string][]Advice{
+		"":                                {{Topic: ShareBlock, Sites: []string{"b", "a"}, Bytes: 50}, {Topic: HeldLate, Sites: []string{"a"}, Bytes: 100}},
+		"Release the buffers of a sooner": {{Topic: ShareBlock, Sites: []string{"b", "c"}}, {Topic: HeldLate, Sites: []string{"a"}, Bytes: 100}},
+		"Instead of keeping or sharing them, release the buffers of a sooner": {{Topic: KeepSeveral, Sites: []string{"a"}}, {Topic: HeldLate, Sites: []string{"a"}, Bytes: 100}},
+		"Instead of keeping or sharing them, create the buffers of a later":   {{Topic: WriteInto, Sites: []string{"a"}}, {Topic: HeldEarly, Sites: []string{"a"}, Bytes: 100}},
+		"Do without the buffers of a":                                         {{Topic: CreateOnce, Sites: []string{"a"}, Bytes: 100}, {Topic: HeldEarly, Unused: true, Sites: []string{"a"}, Sentence: "Do without the buffers of a"}},
+	} {
+		got := Reconcile(list)
+		if last := got[len(got)-1]; !strings.HasPrefix(last.Sentence, want) || (len(got) == 1) != (want == "") {
+			t.Errorf("%q: %+v", want, got)
+		}
 	}
 }
 

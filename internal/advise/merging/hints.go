@@ -227,6 +227,33 @@ func adviseHeld(all []*evidence) []Advice {
 	return append(early.allAdvice(), late.allAdvice()...)
 }
 
+// Reconcile leaves out advice to hold a site's buffers for less time where other advice keeps or shares them and saves half of that
+// memory, or more. What remains says that only one can be followed.
+func Reconcile(list []Advice) []Advice {
+	var out []Advice
+	for _, held := range list {
+		keeps := func(least uint64) bool {
+			return slices.ContainsFunc(list, func(a Advice) bool {
+				return a.isForKeeping() && a.Bytes >= least && slices.Contains(a.Sites, held.Sites[0])
+			})
+		}
+		if held.Topic == HeldLate || held.Topic == HeldEarly && !held.Unused {
+			if keeps(held.Bytes / 2) {
+				continue
+			}
+			held.Instead = keeps(0)
+			held.Sentence = held.chooseSentence()
+		}
+		out = append(out, held)
+	}
+	return out
+}
+
+// isForKeeping reports whether a program that follows the advice holds buffers for longer.
+func (a *Advice) isForKeeping() bool {
+	return a.Topic == ShareBlock || a.Topic == CreateOnce || a.Topic == KeepSeveral || a.Topic == WriteInto
+}
+
 // releasedAfter returns the first step after another at which memory is released. A buffer that is first used before
 // then would be there at the peak however late it is created.
 func (e *evidence) releasedAfter(step int) int {

@@ -35,12 +35,20 @@ func (a *Advice) chooseSentence() string {
 			return fmt.Sprintf("Do without the buffers of %s that nothing uses: they held %s at the peak.", a.Sites[0],
 				units.FormatLong(a.Bytes))
 		}
-		return fmt.Sprintf("Create the buffers of %s later: at the peak, nothing had used %s of them.", a.Sites[0],
+		return fmt.Sprintf("%s the buffers of %s later: at the peak, nothing had used %s of them.", a.insteadHint("Create"), a.Sites[0],
 			units.FormatLong(a.Bytes))
 	default:
-		return fmt.Sprintf("Release the buffers of %s sooner: at the peak, %s of them were no longer used.", a.Sites[0],
+		return fmt.Sprintf("%s the buffers of %s sooner: at the peak, %s of them were no longer used.", a.insteadHint("Release"), a.Sites[0],
 			units.FormatLong(a.Bytes))
 	}
+}
+
+// insteadHint begins a sentence with a verb, after saying what cannot be done as well.
+func (a *Advice) insteadHint(verb string) string {
+	if !a.Instead {
+		return verb
+	}
+	return "Instead of keeping or sharing them, " + strings.ToLower(verb)
 }
 
 // sizeHint says how large a block for buffers of several sizes must be.
