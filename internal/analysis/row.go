@@ -158,14 +158,14 @@ func (x *run) listTemporaries() []Temporary {
 	return list
 }
 
-// dropKilledLeaks takes back what killed processes left behind, where others leaked.
+// dropKilledLeaks takes back what processes that were killed or go on left behind, where others leaked.
 func (x *run) dropKilledLeaks() {
 	if x.snapshot.WasHeldAtExit() {
 		return
 	}
 	killed := map[uint32]bool{}
 	for i := range x.snapshot.Processes {
-		killed[x.snapshot.Processes[i].Number] = x.snapshot.Processes[i].WasAborted()
+		killed[x.snapshot.Processes[i].Number] = x.snapshot.MayRelease(&x.snapshot.Processes[i])
 	}
 	for _, s := range x.books.sortedSites() {
 		if killed[s.process] {

@@ -128,7 +128,7 @@ func findLeaks(e *Evidence) (Diagnosis, bool) {
 		severity, how = Note, "in use where the recording ends"
 	}
 	if e.Run.WasHeldAtExit() {
-		severity, how = Note, "held when "+e.Run.AbortedByText()+" ended the program"
+		severity, how = Note, "held when "+e.Run.AbortedText()
 	}
 	d := Diagnosis{
 		Severity: severity, Tag: top.Name, Title: fmt.Sprintf("%s %s", units.Count(buffers, noun), how),

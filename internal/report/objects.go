@@ -61,7 +61,7 @@ func (s *Summary) objectLines() []string {
 	for i := range s.snapshot.Processes {
 		running = running || s.snapshot.Processes[i].State == stats.Running
 	}
-	how := "held when " + s.snapshot.AbortedByText() + " ended the program"
+	how := "held when " + s.snapshot.AbortedText()
 	switch {
 	case running && s.snapshot.Lost > 0:
 		how = "perhaps live: events are lost"
@@ -102,7 +102,7 @@ func (v *view) objectsSection() section {
 	if len(counts) == 0 {
 		return s
 	}
-	s.Intro = "What programs created besides memory, and memory without bytes of its own. What is live at the end was never released, or a signal ended the program."
+	s.Intro = "What programs created besides memory, and memory without bytes of its own. What is live at the end was never released, or a signal ended its process."
 	t := v.newTable("Objects by type", len(counts), numberColumn("live"), numberColumn("peak"), numberColumn("created"), numberColumn("change since half"), wordsColumn("type").atFront())
 	for i := range counts[:v.shownRows(len(counts))] {
 		c := &counts[i]

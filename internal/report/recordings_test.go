@@ -179,6 +179,7 @@ func story() *tape {
 	t.put(90, 2, wire.Event{Kind: wire.KindRelease, Object: 1, Outcome: wire.OutcomeDriver}, "")
 	t.put(95, 1, wire.Event{Kind: wire.KindLimit}, "max_cached_bytes=1024")
 	t.put(99, 2, wire.Event{Kind: wire.KindExit}, "")
+	t.put(99, 1, wire.Event{Kind: wire.KindExit}, "")
 	return t
 }
 

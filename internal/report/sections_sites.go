@@ -100,7 +100,7 @@ func (v *view) leaksSection() section {
 	}
 	switch s.Intro = "Never released, by call site."; {
 	case v.s.WasHeldAtExit():
-		s.Title, s.Intro = "Held at exit", "In use when "+v.s.AbortedByText()+" ended the program, by call site."
+		s.Title, s.Intro = "Held at exit", "In use when "+v.s.AbortedText()+", by call site."
 	case v.mayNotLeak():
 		s.Intro = "In use at the end of this part, by call site. The program continues and may release all of it."
 	case v.mayContinue():

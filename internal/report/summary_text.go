@@ -263,7 +263,7 @@ func mistakeLines(s *stats.Snapshot) []string {
 func leakLines(s *stats.Snapshot) []string {
 	label, how := "leaked", "never released"
 	if s.WasHeldAtExit() {
-		label, how = "held", "in use when "+s.AbortedByText()+" ended the program"
+		label, how = "held", "in use when "+s.AbortedText()
 	}
 	switch {
 	case s.Lost > 0 && s.WasHeldAtExit():

@@ -438,8 +438,10 @@ func exitText(p *Process) string {
 	switch {
 	case p.State == Signaled:
 		return fmt.Sprintf("%s ended by signal %d", name, p.Status)
-	case p.Status < 0:
+	case p.Status < 0 && p.Orderly:
 		return name + " exits"
+	case p.Status < 0:
+		return name + " ended"
 	}
 	return fmt.Sprintf("%s exited with status %d", name, p.Status)
 }

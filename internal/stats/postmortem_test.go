@@ -296,13 +296,29 @@ func TestAbortedBy(t *testing.T) {
 	holds := Totals{LiveBuffers: 1}
 	killed, gaveUp := Process{State: Signaled, Status: 9, Totals: holds}, Process{State: Exited, Status: 1, Orderly: true, RanOut: true}
 	for want, processes := range map[string][]Process{
-		"a signal":          {gaveUp, killed, {State: Exited, Status: 139, RanOut: true, Totals: holds}}, // as a recording has signals
-		"a failed call":     {gaveUp},
-		"a signal or _exit": {{State: Exited, Status: -1, Totals: holds}},
+		"a signal ended their process":                 {gaveUp, killed, {State: Exited, Status: 139, RanOut: true, Totals: holds}}, // as a recording has signals
+		"a failed call ended the program":              {gaveUp},
+		"a signal or _exit ended their process":        {{State: Exited, Status: -1, Totals: holds}},
+		"the program ended, and their process goes on": {{State: Exited}, {Totals: holds}},
 	} {
-		if got := (&Snapshot{Processes: processes}).AbortedByText(); got != want {
+		if got := (&Snapshot{Finished: 1, Processes: processes}).AbortedText(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// A process that outlives the program leaks nothing yet, and what another one leaked is listed without what it holds.
+func TestOutlivingProcessesLeakNothing(t *testing.T) {
+	live := Totals{LiveBuffers: 1}
+	outlives := Process{Totals: live, Tags: []Tag{{Name: "a", Live: 1, InUse: 4}}}
+	leaks := Process{State: Exited, Orderly: true, Totals: live, Tags: []Tag{{Name: "b", Live: 1, InUse: 2}}}
+	s := &Snapshot{Finished: 1, Processes: []Process{outlives, leaks}}
+	if left := s.LeftBehind(); len(left) != 1 || left[0].Name != "b" || s.WasHeldAtExit() {
+		t.Errorf("left behind: %+v", left)
+	}
+	s.Finished = 0
+	if left := s.LeftBehind(); len(left) != 2 {
+		t.Errorf("while it runs: %+v", left)
 	}
 }
 

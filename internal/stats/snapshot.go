@@ -136,8 +136,7 @@ func (s *Snapshot) WallNS() uint64 {
 	return end - min(s.Started, end)
 }
 
-// WasHeldAtExit reports whether all that is in use was held by processes that were killed, aborted, or gave up when memory was
-// short: they are not known to leak.
+// WasHeldAtExit reports whether all that is in use was held by processes that are not known to leak.
 func (s *Snapshot) WasHeldAtExit() bool {
 	held := false
 	for i := range s.Processes {
@@ -145,7 +144,7 @@ func (s *Snapshot) WasHeldAtExit() bool {
 		if p.Totals.LiveBuffers == 0 {
 			continue
 		}
-		if !p.WasAborted() {
+		if !s.MayRelease(p) {
 			return false
 		}
 		held = true
@@ -153,7 +152,13 @@ func (s *Snapshot) WasHeldAtExit() bool {
 	return held
 }
 
-// LeftBehind returns what processes left behind, by call site. Where some leaked, it leaves out what killed ones held. The call sites of
+// MayRelease reports whether a process is not known to leak what it has in use: it was killed, aborted, gave up when memory was short, or
+// goes on after the program and another process. Imported recordings have no ends of processes.
+func (s *Snapshot) MayRelease(p *Process) bool {
+	return p.WasAborted() || s.Finished > 0 && p.State == Running && slices.ContainsFunc(s.Processes, func(o Process) bool { return o.State != Running })
+}
+
+// LeftBehind returns what processes left behind, by call site. Where some leaked, it leaves out what others may release. The call sites of
 // processes that share a row are unknown: they have one without a name.
 func (s *Snapshot) LeftBehind() (left []Tag) {
 	held, places := s.WasHeldAtExit(), map[string]int{}
@@ -161,7 +166,7 @@ func (s *Snapshot) LeftBehind() (left []Tag) {
 		p := &s.Processes[i]
 		tags := p.Tags
 		switch {
-		case p.Totals.LiveBuffers == 0 || p.WasAborted() && !held:
+		case p.Totals.LiveBuffers == 0 || s.MayRelease(p) && !held:
 			continue
 		case len(s.Processes) == 1:
 			tags = s.Tags
@@ -184,19 +189,25 @@ func (s *Snapshot) LeftBehind() (left []Tag) {
 	return left
 }
 
-// AbortedByText says what ended the processes that did not release what they held.
-func (s *Snapshot) AbortedByText() string {
-	by, holders := "a signal", s.WasHeldAtExit()
+// AbortedText says what ended the program, or those of its processes that did not release what they held.
+func (s *Snapshot) AbortedText() string {
+	by, ended, holders := "a signal", " ended the program", s.WasHeldAtExit()
+	if len(s.Processes) > 1 { // others may have gone on
+		ended = " ended their process"
+	}
+	if holders && !slices.ContainsFunc(s.Processes, func(p Process) bool { return p.Totals.LiveBuffers > 0 && p.WasAborted() }) {
+		return "the program ended, and their process goes on"
+	}
 	for i := range s.Processes {
 		switch p := &s.Processes[i]; {
 		case p.Folded > 0 || holders && p.Totals.LiveBuffers == 0: // others may hold kernels and the like
 		case p.hasGivenUp():
-			return "a failed call"
+			return "a failed call" + ended
 		case p.State == Exited && !p.Orderly && p.Status < 0:
-			by = "a signal or _exit"
+			by, ended = "a signal or _exit", " ended their process" // a child of the program, whose own status is known
 		}
 	}
-	return by
+	return by + ended
 }
 
 // Bounds of the lists in a snapshot.

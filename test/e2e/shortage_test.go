@@ -40,6 +40,18 @@ func TestHeldAtExit(t *testing.T) {
 	}
 }
 
+// What a child held when SIGKILL ended it is no leak, ended no program that goes on, and is not in use at the end.
+func TestHeldByAChild(t *testing.T) {
+	t.Parallel()
+	words := fault("shortage") + " killed; " + example("train") + " 5"
+	r := run(t, command{args: []string{gpumemtop(), "record", "-o", filepath.Join(t.TempDir(), "run.gmt"), "sh", "-c", words}})
+	for _, want := range []string{"held       1 buffer (4.00 MiB) in use when a signal or _exit ended their process, all in pid", "at the end nothing in use"} {
+		if !contains(r.stderr, want) || contains(r.stderr, "leaked") {
+			t.Errorf("no %q:\n%s", want, r.stderr)
+		}
+	}
+}
+
 // What a program held when it gave up for lack of memory is no leak either.
 func TestHeldWhenItGaveUp(t *testing.T) {
 	t.Parallel()
