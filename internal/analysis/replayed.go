@@ -34,6 +34,7 @@ func (t Trial) String() string {
 type Outcome struct {
 	Hits, Requests, PeakReserved uint64
 	Failures                     uint64 // requests that found no memory
+	Unpooled                     uint64 // creates that no pool serves: PeakReserved is without their memory
 }
 
 func (o *Outcome) hitRate() float64 { return float64(o.Hits) / float64(max(o.Requests, 1)) }
@@ -213,10 +214,14 @@ func (r *Replays) TrialText(t Trial) string {
 
 // VersusText says what another outcome is beside the present one.
 func (o *Outcome) VersusText(then Outcome) string {
-	memory := fmt.Sprintf("the same %s reserved at most", units.FormatLong(then.PeakReserved))
+	of := ""
+	if then.Unpooled > 0 {
+		of = " of poolable memory"
+	}
+	memory := fmt.Sprintf("the same %s%s reserved at most", units.FormatLong(then.PeakReserved), of)
 	if then.PeakReserved != o.PeakReserved {
 		a, b := units.FormatApart(then.PeakReserved, o.PeakReserved)
-		memory = fmt.Sprintf("%s reserved at most instead of %s", a, b)
+		memory = fmt.Sprintf("%s%s reserved at most instead of %s", a, of, b)
 	}
 	now, is := units.Percent(o.hitRate(), o.Requests), units.Percent(then.hitRate(), then.Requests)
 	if now == is {

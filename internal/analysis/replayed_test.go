@@ -40,6 +40,7 @@ func TestFindingNamesWhatGained(t *testing.T) {
 		"more hits":     {anyGain, knob, "", map[Trial]Outcome{limit: {Hits: 74, Requests: 100, PeakReserved: 20 << 20}}, "text; replayed with max_waste_ratio=3, part: the same 20.0 MiB reserved at most, 74.0 % hits instead of 50.0 %"},
 		"for too much":  {anyGain, knob, "", map[Trial]Outcome{limit: {Hits: 74, Requests: 100, PeakReserved: 41 << 20}}, "text"},
 		"no more":       {anyGain, knob, "", map[Trial]Outcome{limit: {Hits: 52, Requests: 100, PeakReserved: 20 << 20}}, "text"},
+		"part":          {anyGain, knob, "", map[Trial]Outcome{limit: {Hits: 74, Requests: 100, PeakReserved: 10 << 20, Unpooled: 5}}, "text; replayed with max_waste_ratio=3, part: 10.0 MiB of poolable memory reserved at most instead of 20.0 MiB, 74.0 % hits instead of 50.0 %"},
 		"at no loss":    {noLoss, knob, "", map[Trial]Outcome{limit: {Hits: 50, Requests: 100, PeakReserved: 20 << 20}}, "text; replayed with max_waste_ratio=3, part: the same 20.0 MiB reserved at most, the same 50.0 % hits"},
 		"at a loss":     {noLoss, knob, "", map[Trial]Outcome{limit: {Hits: 40, Requests: 100, PeakReserved: 20 << 20}}, "text"},
 		"nothing named": {anyGain, Knob{}, "", nil, "text"},
@@ -54,7 +55,7 @@ func TestFindingNamesWhatGained(t *testing.T) {
 		if got := a.Diagnoses[0]; got.Text != test.want || (got.Knob.Limit != "") != (test.knob.Limit != "" && strings.Contains(test.want, "replayed")) {
 			t.Errorf("%s: %+v", name, got)
 		}
-		if k := a.Misses[0].Knob; (k.Limit != "") != (name == "more hits") || (k.Limit != "") != strings.HasPrefix(k.Why, "why; replayed with ") {
+		if k := a.Misses[0].Knob; (k.Limit != "") != (name == "more hits" || name == "part") || (k.Limit != "") != strings.HasPrefix(k.Why, "why; replayed with ") {
 			t.Errorf("%s: of misses %+v", name, k)
 		}
 	}

@@ -44,7 +44,9 @@ func (d *Diagnosis) nameLeanestGhost(e *Evidence) {
 		}
 	}
 	if least != present && present.CoversRun() {
-		d.Text += "; simulated beside the run with " + least.Name + ": " + now.VersusText(outcomeOf(least))
+		then := outcomeOf(least)
+		then.Unpooled = e.Run.Totals.Unpooled
+		d.Text += "; simulated beside the run with " + least.Name + ": " + now.VersusText(then)
 	}
 }
 

@@ -201,7 +201,7 @@ func memoryText(run *figures.Subject) string {
 	}
 	text += ", " + reserved + " reserved"
 	if run.PeakIdle >= idleBytes {
-		text += ", at least " + amountText(figures.PeakIdle, run) + " idle in the pool (no request got it for 10 s, or a quarter of the run until then)"
+		text += ", at least " + amountText(figures.PeakIdle, run) + " idle in the pool at one time (no request got it for 10 s, or a quarter of the run until then)"
 	}
 	if run.Evidence.Run.Totals.Alternative > 0 {
 		text += "; the experiment keeps blocks for both configurations"

@@ -75,7 +75,8 @@ func (t *Tape) replayOutcome(options replay.Options) (o analysis.Outcome, planne
 	if err != nil {
 		return o, 0, err
 	}
-	return analysis.Outcome{Hits: r.Hits, Requests: r.Hits + r.Misses, PeakReserved: r.PeakReserved, Failures: r.Failures}, r.Arena.Planned, nil
+	o = analysis.Outcome{Hits: r.Hits, Requests: r.Hits + r.Misses, PeakReserved: r.PeakReserved, Failures: r.Failures, Unpooled: r.Unpooled}
+	return o, r.Arena.Planned, nil
 }
 
 // Replayer replays for a dashboard, one tape at a time, in a goroutine that ends with the replay. Its methods are for
