@@ -279,20 +279,17 @@ func (c *command) noteArgumentUses(k *kernel) {
 	}
 }
 
-// kernelAccess says whether memory was made for a device only to read or write. What the kernel declares is not visible.
+// kernelAccess says whether memory was made for a device only to write. Some programs write what is CL_MEM_READ_ONLY, and what the
+// kernel declares is not visible.
 func (m *memory) kernelAccess() uint8 {
 	rights := m.access & (wire.ReadOnly | wire.WriteOnly)
 	if rights == 0 && m.parent != nil { // a sub-buffer without flags has those of its buffer
 		rights = m.parent.access
 	}
-	switch {
-	case rights&wire.ReadOnly != 0:
-		return reads
-	case rights&wire.WriteOnly != 0:
+	if rights&wire.WriteOnly != 0 {
 		return writes
-	default:
-		return 0
 	}
+	return 0
 }
 
 func (c *command) carryOverArgument(handle uint64) *memory {

@@ -63,9 +63,9 @@ func TestFlagsSayWhatAKernelMayDo(t *testing.T) {
 	p.records = nil
 	p.call("clEnqueueNDRangeKernel", 0, queue, kern)
 	p.want(`
-		use kernel object=4 granted=1 link=1 scope=1 tag=5 argument=1 reads
+		use kernel object=4 granted=1 link=1 scope=1 tag=5 argument=1
 		use kernel object=3 granted=1 link=1 scope=1 tag=5 argument=2 writes
-		use kernel object=2 granted=1 link=1 scope=1 tag=5 argument=3 reads
+		use kernel object=2 granted=1 link=1 scope=1 tag=5 argument=3
 		use kernel object=1 granted=1 link=1 scope=1 tag=5 argument=4`)
 }
 
