@@ -433,7 +433,7 @@ func (v Diag) String() string {
 	return strconv.Itoa(int(v))
 }
 
-// Uses: When USE and SYNC events are written.
+// Uses: When USE and SYNC events are written, beside those of transfers and waits that enum gmttransfers wants.
 type Uses uint8
 
 const (
@@ -452,7 +452,7 @@ func (v Uses) String() string {
 	return strconv.Itoa(int(v))
 }
 
-// Transfers: What is written about commands that move memory.
+// Transfers: What is written about commands that move memory; also whether waits are.
 type Transfers uint8
 
 const (

@@ -266,14 +266,14 @@ enum gmtdiag {
 	GMT_DIAG_PLACE = 20,            /* who the process is among others; the text has the fields of wire.Place, with tabs between; written by the session */
 };
 
-/* When USE and SYNC events are written. */
+/* When USE and SYNC events are written, beside those of transfers and waits that enum gmttransfers wants. */
 enum gmtuses {
 	GMT_USES_NEVER = 0,
 	GMT_USES_ALWAYS = 1,
 	GMT_USES_ASKED = 2, /* while the session asks for them */
 };
 
-/* What is written about commands that move memory. */
+/* What is written about commands that move memory; also whether waits are. */
 enum gmttransfers {
 	GMT_TRANSFERS_NONE = 0,
 	GMT_TRANSFERS_SAMPLED = 1, /* what costs at most a hundredth of the command */

@@ -154,7 +154,7 @@ static void complete_earlier(struct gmt_command *c)
 		gmt_queue_poll(c->queue);
 	}
 	gmt_cooling_collect(64, false);
-	if (!c->uses)
+	if (!c->reports)
 		return;
 	struct gmtevent event = GMT_EVENT_SYNC(.time = c->time, .duration = c->took, .sync = GMT_SYNC_BLOCKING,
 					       .scope = gmt_context_id(c->queue->context), .queue = c->queue->object.id);
@@ -365,7 +365,7 @@ static void note_waits(const struct gmt_command *c, uint64_t all, uint64_t posit
 
 void gmt_command_write_sync(const struct gmt_call *call, enum gmtsync op, const struct gmt_queue *queue)
 {
-	if (!gmt_uses())
+	if (!gmt_uses() && (op == GMT_SYNC_FLUSH || !gmt_session.config.transfers))
 		return;
 	struct gmtevent event = GMT_EVENT_SYNC(.time = call->start, .duration = gmt_took(call->start, gmt_now()), .sync = op,
 					       .scope = queue ? gmt_context_id(queue->context) : 0,

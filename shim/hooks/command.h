@@ -38,13 +38,13 @@ struct gmt_command {
 	uint32_t site;   /* tag of its call site; 0: not wanted */
 	uint32_t took;   /* ns of a blocking command, 0: not measured */
 	struct gmt_transfer transfer;
-	bool reports;    /* it writes USE events */
+	bool reports;    /* it writes USE events, and a SYNC if it blocks */
 	bool moves;      /* it writes a TRANSFER event before them */
 	cl_int refused;  /* what to return instead of calling the driver */
 	uint8_t op;      /* enum gmtcommand */
 	bool unknown;    /* it names a handle that we do not know */
 	bool waits;      /* it blocks: see gmt_queue_begin_wait */
-	bool uses;       /* USE and SYNC events are wanted */
+	bool uses;       /* USE events of all commands are wanted */
 	bool uncounted;  /* it uses unknown memory, or more than access has room for */
 	bool indirect;   /* it may use any shared memory of its context */
 	uint32_t count;

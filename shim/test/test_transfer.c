@@ -159,7 +159,7 @@ TEST(mapped_memory_counts_as_pinned)
 	end_clean();
 }
 
-TEST(transfers_are_reported_where_uses_are_not)
+TEST(transfers_and_waits_are_reported_where_uses_are_not)
 {
 	begin((struct options){.tagmode = GMT_TAGS_CALLER, .nouses = true, .transfers = GMT_TRANSFERS_SAMPLED});
 	cl_mem a = new_buffer(4096), b = new_buffer(4096);
@@ -170,8 +170,10 @@ TEST(transfers_are_reported_where_uses_are_not)
 	EQUAL(event_before(1).op, GMT_COMMAND_COPY);
 	CHECK(event_before(0).tag && event_before(0).tag == event_before(1).tag);
 	OK(clFinish(world.queue));
-	EQUAL(events(GMT_KIND_USE), 3);
-	EQUAL(events(GMT_KIND_SYNC), 0);
+	OK(clFlush(world.queue));
+	OK(clEnqueueReadBuffer(world.queue, b, CL_TRUE, 0, 64, host, 0, NULL, NULL));
+	EQUAL(events(GMT_KIND_USE), 4);
+	EQUAL(events(GMT_KIND_SYNC), 2); /* waits show how far the device is behind: the finish, and the read */
 	OK(clReleaseMemObject(a));
 	OK(clReleaseMemObject(b));
 	end_clean();
