@@ -2,16 +2,14 @@
  * stencil: heat spreading over a plate. As in Rodinia's Hotspot the way Futhark compiles it, every iteration creates
  * the buffer for its result, swaps, and releases the old one: an allocation inside the loop.
  *
- *	stencil [-t] [ITERATIONS] [SIZE]     SIZE: bytes of one grid
+ *	stencil [-t] [ITERATIONS] [SIZE] [EVERY]     SIZE: bytes of one grid; EVERY: iterations between looks at one cell,
+ *	                                             which wait for the queue
  */
 #include "common.h"
 
 #include <stdlib.h>
 
-enum {
-	WIDTH = 1024,  /* cells in a row */
-	PROBE_EVERY = 4 /* iterations between looks at one cell, which wait for the queue */
-};
+enum { WIDTH = 1024 }; /* cells in a row */
 
 static const char *const source =
 	"__kernel void heat(__global float *grid, uint cells) {\n"
@@ -52,9 +50,9 @@ static float probe(const struct gpu *gpu, cl_mem grid, size_t cell)
 
 int main(int argc, char **argv)
 {
-	struct arguments arguments = arguments_read(argc, argv, "[ITERATIONS] [SIZE]", 2);
+	struct arguments arguments = arguments_read(argc, argv, "[ITERATIONS] [SIZE] [EVERY]", 3);
 	size_t iterations = arguments_count(&arguments, 0, 40);
-	size_t size = arguments_size(&arguments, 1, 64u << 20);
+	size_t size = arguments_size(&arguments, 1, 64u << 20), every = arguments_count(&arguments, 2, 4);
 	cl_uint cells = (cl_uint)(size / sizeof(float)), width = WIDTH;
 
 	struct gpu gpu = gpu_open(0);
@@ -72,7 +70,7 @@ int main(int argc, char **argv)
 		gpu_run(&gpu, spread, cells);
 		CHECK(clReleaseMemObject(grid));
 		grid = next;
-		if (i % PROBE_EVERY == 0) {
+		if (i % every == 0) {
 			float value = probe(&gpu, grid, i % cells);
 			hash = checksum(hash, &value, sizeof value);
 		}

@@ -8,11 +8,15 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/period"
 )
 
+// The least of a block.
 const (
-	blockLeast      = 50e6 // ns of a block: many time slices of a scheduler, so that the machine's other work averages out
+	BlockLeast  = 50e6 // ns of a block: many time slices of a scheduler, so that the machine's other work averages out
+	SlicesLeast = 6    // slices of a block: two may warm up, four count
+)
+
+const (
 	blockMost       = 1e9  // ns of a block: 32 blocks, the fewest that give an interval, take half a minute
-	slicesLeast     = 6    // slices of a block: two may warm up, four count
-	slicesFewest    = 3    // slices of a block where slicesLeast take longer than blockMost: one warms up
+	slicesFewest    = 3    // slices of a block where SlicesLeast take longer than blockMost: one warms up
 	slicesMost      = 32   // slices of a block: more cost more, and show no more of how caches warm up
 	repeatsLeast    = 16   // requests in a row that must have repeated
 	repeatsMemory   = 1024 // requests by which a period is judged
@@ -106,12 +110,18 @@ func (b *Blocks) Plan() Plan {
 		return Plan{Reason: fmt.Sprintf("%d of %d iterations have come that show how long one takes", len(b.times), durationsLeast)}
 	}
 	each := max(1, median(slices.Sorted(slices.Values(b.times))))
-	units := max(slicesLeast, math.Ceil(blockLeast/each))
-	if units*each > blockMost {
-		units = max(slicesFewest, math.Floor(blockMost/each))
-	}
-	ofSlice := math.Ceil(units / slicesMost)
+	slices, ofSlice := SlicesOfBlock(each)
 	return Plan{
-		Requests: b.unit * uint64(ofSlice), Iterations: iterations * int(ofSlice), Slices: int(math.Ceil(units / ofSlice)), Time: each * ofSlice,
+		Requests: b.unit * uint64(ofSlice), Iterations: iterations * int(ofSlice), Slices: int(slices), Time: each * ofSlice,
 	}
+}
+
+// SlicesOfBlock returns how many slices a block has, and of how many units each is, where a unit takes some ns.
+func SlicesOfBlock(each float64) (slices, units float64) {
+	all := max(SlicesLeast, math.Ceil(BlockLeast/each))
+	if all*each > blockMost {
+		all = max(slicesFewest, math.Floor(blockMost/each))
+	}
+	units = math.Ceil(all / slicesMost)
+	return math.Ceil(all / units), units
 }

@@ -142,7 +142,7 @@ func TestRandomRequestsAreBlocks(t *testing.T) {
 			if p.Slices > 0 {
 				measured++
 			}
-			if p.Slices > 0 && (p.BlockRequests() < slicesLeast*requestsOfSlice || p.Iterations == 0 && p.Requests%requestsOfSlice != 0) {
+			if p.Slices > 0 && (p.BlockRequests() < SlicesLeast*requestsOfSlice || p.Iterations == 0 && p.Requests%requestsOfSlice != 0) {
 				t.Errorf("%s: %+v", name, p)
 			}
 		}

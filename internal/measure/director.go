@@ -2,7 +2,6 @@ package measure
 
 import (
 	"fmt"
-	"math"
 	"sync/atomic"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/experiment"
@@ -17,13 +16,6 @@ const (
 	aheadLeast  = 250_000_000 // ns from when a change of arms is ordered to when it takes place: events and messages take their time
 	aheadMost   = 5_000_000_000
 	waitingMost = 8 // blocks that are announced and not over, except to complete a quadruple
-
-	// As experiment.Plan has them.
-	blockLeast   = 50e6 // ns of a block
-	blockMost    = 1e9
-	slicesLeast  = 6
-	slicesFewest = 3 // where slicesLeast take longer than blockMost
-	slicesMost   = 32
 
 	lookAgain    = 64 // requests from one look at a process to the next
 	processesMax = 64 // among which it chooses
@@ -90,6 +82,7 @@ type Director struct {
 	number  uint64 // of the last message
 
 	candidates map[uint32]*candidate
+	lag        lag // of all of them
 	process    uint32
 	plan       experiment.Plan
 	follower   Follower
@@ -136,6 +129,7 @@ func (d *Director) TakeRecord(r *wire.Record) {
 	}
 	d.now = max(d.now, r.Time)
 	d.follower.TakeRecord(r, Held{})
+	d.lag.takeRecord(r)
 	switch r.Kind {
 	case wire.KindCreate:
 		if o := r.AsCreate().Outcome(); (o == wire.OutcomeHit || o == wire.OutcomeMiss) && !r.CarriedOver() {
@@ -163,7 +157,7 @@ func (d *Director) Flush() {
 
 // beginSearch begins to look for iterations.
 func (d *Director) beginSearch() {
-	d.stage, d.candidates, d.process, d.ahead, d.late = looking, map[uint32]*candidate{}, 0, aheadLeast, 0
+	d.stage, d.candidates, d.process, d.ahead, d.late, d.lag = looking, map[uint32]*candidate{}, 0, aheadLeast, 0, lag{}
 	d.follower = Follower{Started: d.started, Until: d.options.Until}
 }
 
@@ -375,13 +369,9 @@ func (d *Director) resizeSlices() {
 	}
 	request := d.pace.takeMeanNS()
 	each := request * float64(d.pace.period) // ns of an iteration
-	iterations := float64(d.pace.iterationsPerWait(uint64(blockLeast / request)))
-	slices := max(slicesLeast, math.Ceil(blockLeast/(each*iterations)))
-	if slices*each*iterations > blockMost {
-		slices = max(slicesFewest, math.Floor(blockMost/(each*iterations)))
-	}
-	together := math.Ceil(slices / slicesMost)
-	p.Iterations, p.Slices = int(iterations*together), int(math.Ceil(slices/together))
+	iterations := float64(d.pace.iterationsPerWait(uint64(experiment.BlockLeast / request)))
+	slices, together := experiment.SlicesOfBlock(each * iterations)
+	p.Iterations, p.Slices = int(iterations*together), int(slices)
 	p.Requests = uint64(p.Iterations) * d.pace.period
 }
 
@@ -411,7 +401,7 @@ func (d *Director) announceBlock() {
 // slicesPerBlock returns how many slices a block has. Where one arm is much slower, blocks are shorter, as time in it is what
 // the program pays.
 func (d *Director) slicesPerBlock() uint64 {
-	fewest := uint64(min(d.plan.Slices, slicesLeast))
+	fewest := uint64(min(d.plan.Slices, experiment.SlicesLeast))
 	if d.last.Requests == 0 || d.last.Number+1 < warmUps {
 		return fewest
 	}

@@ -54,7 +54,10 @@ type Follower struct {
 	next      uint64 // number of the request that comes
 	begun     uint64 // time when the experiment began
 	plans     []Plan
-	over      uint64    // blocks
+	pending   bool      // as far as is known, commands use memory that the program has given up
+	ended     []block   // blocks that the next wait judges
+	behind    uint64    // blocks that do not count, as the program was far ahead of the device
+	over      uint64    // blocks that have been judged
 	warm      [2]uint64 // ns of the faster block of each arm that does not count
 	first     []block   // the first of them, until it is known what is left out
 	leave     int       // slices at the beginning of each block
@@ -113,6 +116,11 @@ func (f *Follower) TakeRecord(r *wire.Record, held Held) {
 		f.takeCreate(r, held)
 	case wire.KindRelease:
 		f.cut.driver += uint64(r.AsRelease().Cost())
+		f.pending = f.pending || r.AsRelease().Ordered() || r.AsRelease().Outcome() == wire.OutcomeCooling
+	case wire.KindSync:
+		if isWait(r) {
+			f.judgeBlocks(uint64(r.AsSync().Duration()))
+		}
 	case wire.KindEvict:
 		f.cut.driver += uint64(r.AsEvict().Cost())
 	case wire.KindSlab:
@@ -168,7 +176,7 @@ func (f *Follower) noteText(r *wire.Record) {
 	}
 	text := callsite.CleanText(wire.TextBeforeNUL(r.Payload))
 	if p, ok := parsePlan(text); ok {
-		if f.result.Running && r.Process == f.result.Process && len(f.plans) < plansMax {
+		if f.result.Running && r.Process == f.result.Process && len(f.plans)+len(f.ended) < plansMax {
 			f.plans = append(f.plans, p)
 		}
 		return
@@ -259,7 +267,7 @@ func (f *Follower) bytesNeeded(arm experiment.Arm, held Held) int64 {
 	return held.Reserved
 }
 
-// endBlock ends the first planned block. The first blocks wait for the rule of what is left out.
+// endBlock ends the first planned block.
 func (f *Follower) endBlock() {
 	b := f.cut
 	if b.Slices == 0 || f.broken || b.strays*strayShare > b.requests || uint64(len(b.marks)) != b.Slices+1 {
@@ -270,19 +278,39 @@ func (f *Follower) endBlock() {
 	if f.result.Requests = 0; b.Iterations > 0 {
 		f.result.Requests = b.Requests / b.Iterations
 	}
-	switch f.over++; {
-	case f.over <= warmUps:
-		if b.marks != nil {
-			took, before := b.marks[len(b.marks)-1]-min(b.marks[0], b.marks[len(b.marks)-1]), f.warm[b.Arm]
-			f.warm[b.Arm] = min(took, cmp.Or(before, took))
-		}
-	case f.over <= warmUps+firstMost:
-		if f.first = append(f.first, b); len(f.first) == firstMost {
-			f.chooseWarmUp()
-		}
-	default:
-		f.addBlock(&b)
+	if f.ended = append(f.ended, b); !f.pending && len(f.ended) == 1 {
+		f.judgeBlocks(0)
 	}
+}
+
+// judgeBlocks judges the blocks that have ended, when the program has waited for the device for some ns. If that is longer than a
+// block, the device was as far behind, and the block's time is that of its requests alone. The first blocks then wait for the rule of
+// what is left out.
+func (f *Follower) judgeBlocks(waited uint64) {
+	f.pending = false
+	for _, b := range f.ended {
+		if b.marks != nil && waited > b.tookNS() {
+			b.marks = nil
+			f.behind++
+		}
+		switch f.over++; {
+		case f.over <= warmUps:
+			if b.marks != nil {
+				f.warm[b.Arm] = min(b.tookNS(), cmp.Or(f.warm[b.Arm], math.MaxUint64))
+			}
+		case f.over <= warmUps+firstMost:
+			if f.first = append(f.first, b); len(f.first) == firstMost {
+				f.chooseWarmUp()
+			}
+		default:
+			f.addBlock(&b)
+		}
+	}
+	f.ended = f.ended[:0]
+}
+
+func (b *block) tookNS() uint64 {
+	return b.marks[len(b.marks)-1] - min(b.marks[0], b.marks[len(b.marks)-1])
 }
 
 // chooseWarmUp decides what is left out of each block, and gives the first blocks to the trial.

@@ -145,6 +145,19 @@ func (p *target) create(size uint64, site uint32) {
 	p.take(&r)
 }
 
+// releaseUsed lets the program release memory that commands still use.
+func (p *target) releaseUsed() {
+	r := wire.Record{Event: wire.ReleaseFields{Time: p.now, Outcome: wire.OutcomeCached, Ordered: true}.Event(), Process: 1, Thread: 5}
+	p.take(&r)
+}
+
+// wait lets the program wait for the device.
+func (p *target) wait(ns uint64) {
+	r := wire.Record{Event: wire.SyncFields{Time: p.now, Duration: uint32(ns), Sync: wire.SyncFinish}.Event(), Process: 1, Thread: 5}
+	p.now += ns
+	p.take(&r)
+}
+
 func (p *target) exit() {
 	r := wire.Record{Event: wire.ExitFields{Time: p.now}.Event(), Process: 1, Thread: 5}
 	p.take(&r)
@@ -213,7 +226,7 @@ func TestSlowStart(t *testing.T) {
 	p.run(130)
 	p.cost = [2]float64{1e5, 1e5}
 	p.run(50000)
-	if plan := p.director.plan; float64(plan.BlockRequests())*1e5 < 0.9*blockLeast {
+	if plan := p.director.plan; float64(plan.BlockRequests())*1e5 < 0.9*experiment.BlockLeast {
 		t.Errorf("%+v", plan)
 	}
 }
@@ -264,6 +277,67 @@ func TestNotMeasured(t *testing.T) {
 				t.Error("it goes on")
 			}
 		})
+	}
+}
+
+// TestProgramAheadOfItsDevice: the times of requests say nothing of a program that makes them long before the device is done with
+// them. A program that waits now and then has an answer.
+func TestProgramAheadOfItsDevice(t *testing.T) {
+	for name, test := range map[string]struct {
+		iterations int // from one wait to the next
+		wait       uint64
+		known      bool
+	}{
+		"it waits":            {4, 4e6, true},
+		"it waits for long":   {1000, 900e6, false},
+		"it waits at last":    {3000, 4e9, false},
+		"it does not wait":    {1 << 20, 0, false},
+		"it waits for little": {1000, 20e6, true},
+	} {
+		p := newTarget(1e-9, 100, 200, 300)
+		p.director.Start()
+		for i := range 6000 {
+			p.run(1)
+			p.releaseUsed()
+			if (i+1)%test.iterations == 0 {
+				p.wait(test.wait)
+			}
+		}
+		p.exit()
+		r := p.second.latest()
+		if other := p.director.follower.latest(); r.IsKnown() != test.known || other.IsKnown() != test.known {
+			t.Errorf("%s: %+v, %+v", name, r, other)
+		}
+		if ahead := strings.Contains(r.Why, "without waiting for the device"); ahead == test.known {
+			t.Errorf("%s: %q", name, r.Why)
+		}
+	}
+}
+
+// TestProgramWithoutCommands: a program that gives the device nothing to do need not wait for it.
+func TestProgramWithoutCommands(t *testing.T) {
+	p := newTarget(Until, 100, 200, 300)
+	p.director.Start()
+	p.run(100)
+	p.releaseUsed()
+	p.wait(1e6)
+	p.run(4000)
+	if r := p.second.latest(); !r.IsKnown() {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestShortProgramAheadOfItsDevice: more requests would show nothing of a program that makes all before the device is done with the first.
+func TestShortProgramAheadOfItsDevice(t *testing.T) {
+	for wait, want := range map[uint64]string{1e6: "too short: ", 4e9: "without waiting for the device"} {
+		p := newTarget(Until, 100, 200, 300)
+		p.director.Start()
+		p.run(22)
+		p.wait(wait)
+		p.exit()
+		if r := p.second.latest(); r == nil || !strings.Contains(r.Why, want) {
+			t.Errorf("%+v, want %q", r, want)
+		}
 	}
 }
 

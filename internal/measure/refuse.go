@@ -44,6 +44,8 @@ func (d *Director) refuseOne(process uint32, alternative, why string) {
 // whyTooShort says why a process that has ended was not measured.
 func (d *Director) whyTooShort(c *candidate) string {
 	switch {
+	case c.requests >= lookAgain && d.lag.wait > d.lag.last-d.lag.first || d.follower.result.Answer.Blocks == 0 && d.follower.behind+uint64(len(d.follower.ended)) > 0:
+		return "the program makes many requests without waiting for the device, so that their times do not show what the pool gains"
 	case d.stage == looking && c.why != "":
 		return c.why
 	case d.turn > 0:

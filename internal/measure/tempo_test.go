@@ -45,3 +45,21 @@ func TestTempoOfAWholeRun(t *testing.T) {
 		}
 	}
 }
+
+// TestTempoOfAProgramAheadOfItsDevice: where the device has much left when all creates are made, their times are not those of iterations.
+func TestTempoOfAProgramAheadOfItsDevice(t *testing.T) {
+	for wait, want := range map[uint32]uint64{2e6: 89, 3.9e6: 89, 150e6: 0, math.MaxUint32: 0} {
+		var tempo Tempo
+		for i := range uint64(300) {
+			r := wire.Record{Event: wire.CreateFields{Time: 1e9 + i*666e3, Outcome: wire.OutcomeMiss, Tag: uint32(i % 3), Requested: 4096}.Event(), Process: 1}
+			tempo.TakeRecord(&r)
+		}
+		for _, f := range []wire.SyncFields{{Sync: wire.SyncFlush, Duration: 3e9}, {Sync: wire.SyncBlocking, Duration: wait}, {Sync: wire.SyncWait}} {
+			r := wire.Record{Event: f.Event(), Process: 1}
+			tempo.TakeRecord(&r)
+		}
+		if got := tempo.Iterations(); got.Count != want {
+			t.Errorf("a wait of %d ns: %+v, want %d iterations", wait, got, want)
+		}
+	}
+}

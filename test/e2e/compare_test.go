@@ -116,6 +116,10 @@ func TestCompareAgainst(t *testing.T) {
 			t.Errorf("no word of %q:\n%s", line, result.stderr)
 		}
 	}
+	ahead := run(t, command{args: []string{gpumemtop(), "compare", "--runs", "1", "--against", "none", example("stencil"), "40000", "16K", "1000000"}})
+	if ahead.code != 0 || !contains(ahead.stdout, "a run takes") || contains(ahead.stdout, "iteration") {
+		t.Errorf("the program makes its requests before the device is done with them: %s\n%s%s", ahead, ahead.stdout, ahead.stderr)
+	}
 	for want, flags := range map[string][]string{
 		`--against: unknown policy "nonsense"`:          {"--against", "nonsense"},
 		"--against compares with one policy":            {"--against", "auto"},

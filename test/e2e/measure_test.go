@@ -96,9 +96,14 @@ func TestExperimentInTheRunningProgram(t *testing.T) {
 // TestNothingMeasured: the summary says why.
 func TestNothingMeasured(t *testing.T) {
 	t.Parallel()
-	const want = "  measured   nothing: too short: "
-	if m, text := measure(t, []string{"--measure"}, example("stencil"), "60", "1M"); len(m) != 1 || m[0].Blocks > 0 || !strings.Contains(text, want) {
-		t.Errorf("%+v\n%s", m, text)
+	for want, program := range map[string][]string{
+		"too short: ": {example("stencil"), "60", "1M"},
+		"the program makes many requests without waiting for the device, so": {example("stencil"), "100000", "16K", "1000000"},
+	} {
+		m, text := measure(t, []string{"--measure"}, program...)
+		if len(m) != 1 || m[0].Blocks > 0 || !strings.Contains(strings.Join(strings.Fields(text), " "), "measured nothing: "+want) {
+			t.Errorf("%v: %+v\n%s", program, m, text)
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ type WatchedComparison struct {
 	AgainstTimes      []float64        `json:"against_ns"`
 	IterationTimes    []float64        `json:"iteration_ns,omitempty"` // after the start of the run
 	AgainstIterations []float64        `json:"against_iteration_ns,omitempty"`
-	Iterations        uint64           `json:"iterations"`           // that were timed in each run; 0: it has too few
+	Iterations        uint64           `json:"iterations"`           // that were timed in each run; 0: it has too few, or the device was far behind
 	Creates           uint64           `json:"creates_of_iteration"` // 0: they do not repeat, and each counts as one
 	Reserved          uint64           `json:"peak_reserved"`        // of any process
 	AgainstReserved   uint64           `json:"against_peak_reserved"`
