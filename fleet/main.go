@@ -5,20 +5,23 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/harness"
 	beamlog "github.com/apache/beam/sdks/v2/go/pkg/beam/log"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/util/grpcx"
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx" // all runners and file systems
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/tune"
@@ -63,15 +66,39 @@ var runnerNames = []string{inside, "direct", "universal", "flink", "spark", "dat
 func main() {
 	beamlog.LogLevel = "warn"
 	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "-") && os.Args[1] != "-h" && os.Args[1] != "--help" {
-		flag.Parse() // workers get their settings as flags
-		beam.Init()
-		exitWithError(errors.New("no command: want tune, advise or report"))
+		if err := runWorker(); err != nil {
+			exitWithError(err)
+		}
+		return
 	}
 	status, err := runCommand(os.Args[1:])
 	if err != nil {
 		exitWithError(err)
 	}
 	os.Exit(status)
+}
+
+// runWorker works for a runner, which gives its settings as flags, until the job ends. Beam's own worker would then wait for a signal,
+// which a pool of workers sends to the worker's parent alone.
+func runWorker() error {
+	flag.Parse()
+	value := func(name string) string { return flag.Lookup(name).Value.String() }
+	if value("worker") != "true" {
+		return errors.New("no command: want tune, advise or report")
+	}
+	text, err := []byte(value("options")), error(nil)
+	if file := os.Getenv("PIPELINE_OPTIONS_FILE"); file != "" {
+		text, err = os.ReadFile(file)
+	}
+	var options runtime.RawOptionsWrapper
+	if err = errors.Join(err, json.Unmarshal(text, &options), flag.Set("worker", "false")); err != nil {
+		return err
+	}
+	runtime.GlobalOptions.Import(options.Options)
+	beam.Init()
+	return harness.MainWithOptions(grpcx.WriteWorkerID(context.Background(), value("id")), value("logging_endpoint"), value("control_endpoint"), harness.Options{
+		StatusEndpoint: os.Getenv("STATUS_ENDPOINT"), RunnerCapabilities: strings.Fields(os.Getenv("RUNNER_CAPABILITIES")),
+	})
 }
 
 func exitWithError(err error) {
@@ -195,15 +222,14 @@ func (w *work) runCommand(ctx context.Context, out io.Writer, arguments []string
 	return status, err
 }
 
-// checkJobServer returns an error if the job server of a runner does not answer: Beam would wait for it without a message.
+// checkJobServer returns an error if the job server of a runner does not answer: Beam would wait two minutes without a message.
 func checkJobServer(ctx context.Context) error {
 	if *jobopts.Endpoint == "" || *runners.Runner == inside || *runners.Runner == "direct" {
 		return nil
 	}
-	dialer := net.Dialer{Timeout: 5 * time.Second}
-	c, err := dialer.DialContext(ctx, "tcp", *jobopts.Endpoint)
+	c, err := grpcx.Dial(ctx, *jobopts.Endpoint, 5*time.Second)
 	if err != nil {
-		return fmt.Errorf("--runner %s: no job server is at --endpoint %s: %w", *runners.Runner, *jobopts.Endpoint, err)
+		return fmt.Errorf("--runner %s: no job server answered at --endpoint %s in 5 s", *runners.Runner, *jobopts.Endpoint)
 	}
 	return c.Close()
 }
