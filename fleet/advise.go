@@ -15,8 +15,8 @@ import (
 )
 
 func init() {
-	register.DoFn4x1[context.Context, string, []byte, func(string, []byte), error](&adviseFn{})
-	register.DoFn3x1[context.Context, string, func(*[]byte) bool, error](&combineAdviceFn{})
+	register.DoFn4x1[context.Context, string, string, func(string, string), error](&adviseFn{})
+	register.DoFn3x1[context.Context, string, func(*string) bool, error](&combineAdviceFn{})
 }
 
 func buildAdvise(s beam.Scope, w work, looked beam.PCollection) {
@@ -38,23 +38,16 @@ type advisedRecording struct {
 	Pieces []piece `json:"advice"`
 }
 
-// adviseFn asks for advice on one recording.
+// adviseFn asks for advice on each recording of a batch.
 type adviseFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
-func (f *adviseFn) ProcessElement(ctx context.Context, app string, packed []byte, emit func(string, []byte)) error {
-	e, err := decodeValue[*entry](packed)
-	if err != nil {
-		return err
-	}
-	ok, err := reuseOrCompute(ctx, &f.Work, e, "", func(reader *recording.Reader) (*advisedRecording, error) {
-		return adviseOne(e.Path, reader)
+func (f *adviseFn) ProcessElement(ctx context.Context, _, batch string, emit func(string, string)) error {
+	return f.Work.passOnIf(ctx, batch, emit, func(e *entry) (bool, error) {
+		return reuseOrCompute(ctx, &f.Work, e, "", func(reader *recording.Reader) (*advisedRecording, error) {
+			return adviseOne(e.Path, reader)
+		})
 	})
-	if err != nil || !ok {
-		return err
-	}
-	emit(app, encodeValue(e))
-	return nil
 }
 
 func adviseOne(name string, reader *recording.Reader) (*advisedRecording, error) {
@@ -99,7 +92,7 @@ type advised struct {
 type combineAdviceFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
-func (f *combineAdviceFn) ProcessElement(ctx context.Context, app string, values func(*[]byte) bool) error {
+func (f *combineAdviceFn) ProcessElement(ctx context.Context, app string, values func(*string) bool) error {
 	out := &advised{Application: app, Advice: []*common{}}
 	by := map[string]*common{}
 	err := eachResult(ctx, &f.Work, values, func(e *entry, r *advisedRecording) {

@@ -120,7 +120,8 @@ func TestOneIdentity(t *testing.T) {
 	}
 
 	w := work{State: store(t.TempDir())}
-	e, err := w.readHeader(t.Context(), 0, path)
+	e := &entry{Path: path}
+	err = w.readHeader(t.Context(), e)
 	if id, _ := h.RecordingIDOf(1); err != nil || e.App != "train.py" || e.Job != "17" || e.ID != id {
 		t.Errorf("fleet: %+v, %v", e, err)
 	}

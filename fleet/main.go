@@ -217,7 +217,7 @@ func (w *work) runCommand(ctx context.Context, out io.Writer, arguments []string
 		return 0, fmt.Errorf("--runner %s: %w", *runners.Runner, err)
 	}
 	if status, err = w.writeResults(ctx, out); err == nil {
-		err = w.State.removeFolder(ctx, w.Run, "list", "skipped", "part", "jobs", "found")
+		err = w.State.removeFolder(ctx, w.Run, "batches", "skipped", "part", "jobs", "found")
 	}
 	return status, err
 }

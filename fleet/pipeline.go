@@ -3,105 +3,119 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 )
 
-// listed is how many recordings one element of the first collection names: a million of them would not fit into a pipeline.
-const listed = 1000
+// Recordings go through the pipeline in batches, each in a file of the store: a runner holds all elements in memory, several times.
+const (
+	batchMost = 1000
+	batches   = 256 // into which fewer recordings are divided, so that all workers have some
+)
 
 func init() {
-	register.DoFn3x1[context.Context, string, func(int, string), error](&listFn{})
-	register.DoFn4x1[context.Context, int, string, func(string, []byte), error](&lookFn{})
-	register.Emitter2[int, string]()
-	register.Emitter2[string, []byte]()
-	register.Iter1[[]byte]()
+	register.DoFn3x1[context.Context, string, func(string, string), error](&lookFn{})
+	register.Emitter2[string, string]()
+	register.Iter1[string]()
 	beam.RegisterType(reflect.TypeFor[work]())
 }
 
 // buildPipeline makes the pipeline of a command.
 func buildPipeline(ctx context.Context, w work, paths []string) (*beam.Pipeline, error) {
-	var lists []string
-	for at := 0; at < len(paths); at += listed {
-		name := fmt.Sprintf("%s/list/%d.json", w.Run, at)
-		if err := w.State.write(ctx, name, list{at, paths[at:min(at+listed, len(paths))]}); err != nil {
+	var names []string
+	n := 0
+	for part := range slices.Chunk(paths, batchOf(len(paths))) {
+		var batch []*entry
+		for _, path := range part {
+			batch = append(batch, &entry{Index: n, Path: path})
+			n++
+		}
+		if err := w.passBatch(ctx, "", batch, func(_, name string) { names = append(names, name) }); err != nil {
 			return nil, err
 		}
-		lists = append(lists, name)
 	}
 	p, s := beam.NewPipelineWithRoot()
-	files := beam.ParDo(s, &listFn{w}, beam.CreateList(s, lists))
-	looked := beam.ParDo(s, &lookFn{w}, beam.Reshuffle(s, files))
+	looked := beam.ParDo(s, &lookFn{w}, beam.Reshuffle(s, beam.CreateList(s, names)))
 	commands[w.Command].build(s, w, looked)
 	return p, nil
 }
 
-// list is a part of the recordings.
-type list struct {
-	First int      `json:"first"` // index
-	Paths []string `json:"paths"`
-}
+// batchOf returns how many of n recordings form a batch.
+func batchOf(n int) int { return min(max(n/batches, 1), batchMost) }
 
-// listFn yields the recordings of a list.
-type listFn struct{ Work work }
-
-// ProcessElement implements beam.DoFn.
-func (f *listFn) ProcessElement(ctx context.Context, name string, emit func(int, string)) error {
-	var l list
-	if err := f.Work.State.readExisting(ctx, name, &l); err != nil {
-		return err
-	}
-	for i, path := range l.Paths {
-		emit(l.First+i, path)
-	}
-	return nil
-}
-
-// lookFn reads headers, and yields the entries of programs.
+// lookFn reads the headers of a batch, and yields the entries of each program.
 type lookFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
-func (f *lookFn) ProcessElement(ctx context.Context, index int, path string, emit func(string, []byte)) error {
-	e, err := f.Work.readHeader(ctx, index, path)
-	if err != nil {
-		return f.Work.noteSkipped(ctx, path, err)
+func (f *lookFn) ProcessElement(ctx context.Context, batch string, emit func(string, string)) error {
+	return f.Work.passOnIf(ctx, batch, emit, func(e *entry) (bool, error) {
+		if err := f.Work.readHeader(ctx, e); err != nil {
+			return false, f.Work.noteSkipped(ctx, e.Path, err)
+		}
+		return true, nil
+	})
+}
+
+// passOn yields entries by their programs, or by groups if they have these.
+func (w *work) passOn(ctx context.Context, list []*entry, emit func(string, string)) error {
+	by := map[string][]*entry{}
+	for _, e := range list {
+		key := strings.TrimPrefix(e.Group+"\x00"+e.App, "\x00")
+		by[key] = append(by[key], e)
 	}
-	emit(e.App, encodeValue(e))
+	for key, list := range by {
+		if err := w.passBatch(ctx, key, list, emit); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-// encodeValue and unpack encode and decode the data between workers. These are small entries, because a runner may hold all of them until
-// it ends; results are in the store.
-func encodeValue(value any) []byte {
-	text, err := json.Marshal(value)
-	if err != nil {
-		panic(err) // never: the value is plain data
+func (w *work) passBatch(ctx context.Context, key string, batch []*entry, emit func(string, string)) error {
+	name := w.Run + "/batches/" + digest(key, batch[0]) + ".json"
+	if err := w.State.write(ctx, name, batch); err != nil {
+		return err
 	}
-	return text
+	emit(key, name)
+	return nil
 }
 
-func decodeValue[T any](text []byte) (value T, err error) {
-	if err = json.Unmarshal(text, &value); err != nil {
-		err = fmt.Errorf("what another worker sent: %w", err)
+// passOnIf passes on the entries of a batch for which work says so.
+func (w *work) passOnIf(ctx context.Context, name string, emit func(string, string), work func(*entry) (ok bool, err error)) error {
+	var list, done []*entry
+	if err := w.State.readExisting(ctx, name, &list); err != nil {
+		return err
 	}
-	return value, err
-}
-
-// decodeEntries unpacks all values of a key, by their indices. If several files have the same recording, only the largest counts.
-func (w *work) decodeEntries(ctx context.Context, values func(*[]byte) bool) (all []*entry, err error) {
-	var text []byte
-	for values(&text) {
-		e, err := decodeValue[*entry](text)
+	for _, e := range list {
+		ok, err := work(e)
 		if err != nil {
+			return err
+		}
+		if ok {
+			done = append(done, e)
+		}
+	}
+	return w.passOn(ctx, done, emit)
+}
+
+// readBatches returns the entries of all batches of a key, by their indices. If several files have the same recording, only the largest
+// counts.
+func (w *work) readBatches(ctx context.Context, values func(*string) bool) (all []*entry, err error) {
+	var name string
+	for values(&name) {
+		var list []*entry
+		if err := w.State.readExisting(ctx, name, &list); err != nil {
 			return nil, err
 		}
-		all = append(all, e)
+		for _, e := range list {
+			e.App = list[0].App // one for all, in memory
+		}
+		all = append(all, list...)
 	}
 	largest := func(a, b *entry) int { return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.Index, b.Index)) }
 	slices.SortFunc(all, largest)
@@ -120,8 +134,8 @@ func (w *work) decodeEntries(ctx context.Context, values func(*[]byte) bool) (al
 }
 
 // eachResult calls take with the results of a key's entries, one at a time, by their indices.
-func eachResult[T any](ctx context.Context, w *work, values func(*[]byte) bool, take func(*entry, *T)) error {
-	list, err := w.decodeEntries(ctx, values)
+func eachResult[T any](ctx context.Context, w *work, values func(*string) bool, take func(*entry, *T)) error {
+	list, err := w.readBatches(ctx, values)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,8 @@ import (
 )
 
 func init() {
-	register.DoFn4x1[context.Context, string, []byte, func(string, []byte), error](&reportFn{})
-	register.DoFn3x1[context.Context, string, func(*[]byte) bool, error](&combineReportsFn{})
+	register.DoFn4x1[context.Context, string, string, func(string, string), error](&reportFn{})
+	register.DoFn3x1[context.Context, string, func(*string) bool, error](&combineReportsFn{})
 }
 
 func buildReport(s beam.Scope, w work, looked beam.PCollection) {
@@ -38,21 +38,12 @@ type outcome struct {
 	Diagnoses    []analysis.Diagnosis `json:"diagnoses"`
 }
 
-// reportFn analyses one recording.
+// reportFn analyses the recordings of a batch.
 type reportFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
-func (f *reportFn) ProcessElement(ctx context.Context, app string, packed []byte, emit func(string, []byte)) error {
-	e, err := decodeValue[*entry](packed)
-	if err != nil {
-		return err
-	}
-	ok, err := reuseOrCompute(ctx, &f.Work, e, "", reportOne)
-	if err != nil || !ok {
-		return err
-	}
-	emit(app, encodeValue(e))
-	return nil
+func (f *reportFn) ProcessElement(ctx context.Context, _, batch string, emit func(string, string)) error {
+	return f.Work.passOnIf(ctx, batch, emit, func(e *entry) (bool, error) { return reuseOrCompute(ctx, &f.Work, e, "", reportOne) })
 }
 
 func reportOne(reader *recording.Reader) (*outcome, error) {
@@ -123,7 +114,7 @@ type peak struct {
 type combineReportsFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
-func (f *combineReportsFn) ProcessElement(ctx context.Context, app string, values func(*[]byte) bool) error {
+func (f *combineReportsFn) ProcessElement(ctx context.Context, app string, values func(*string) bool) error {
 	out := newReported(app)
 	if err := eachResult(ctx, &f.Work, values, out.addRecording); err != nil {
 		return err

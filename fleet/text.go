@@ -65,15 +65,15 @@ func writeJSON(w io.Writer, found [][]byte, skips []skip) error {
 }
 
 func writeTuned(w io.Writer, text []byte) error {
-	t, err := decodeValue[*tuned](text)
-	if err != nil {
+	t := new(tuned)
+	if err := json.Unmarshal(text, t); err != nil {
 		return err
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s: %s", t.Application, units.Plural(uint64(t.Recordings), "recording", "recordings"))
 	if t.Error != "" {
 		fmt.Fprintf(&b, ": nothing to recommend: %s\n", t.Error)
-		_, err = w.Write(b.Bytes())
+		_, err := w.Write(b.Bytes())
 		return err
 	}
 	fmt.Fprintf(&b, ", %d configurations\n  recommended: %s\n", t.Tried, flagsOf(&t.Recommended.ScoreDocument))
@@ -92,7 +92,7 @@ func writeTuned(w io.Writer, text []byte) error {
 			fmt.Fprintf(&b, "    %s\n", units.Clean(name))
 		}
 	}
-	_, err = w.Write(b.Bytes())
+	_, err := w.Write(b.Bytes())
 	return err
 }
 
@@ -111,8 +111,8 @@ func flagsOf(s *tune.ScoreDocument) string {
 }
 
 func writeAdvised(w io.Writer, text []byte) error {
-	a, err := decodeValue[*advised](text)
-	if err != nil {
+	a := new(advised)
+	if err := json.Unmarshal(text, a); err != nil {
 		return err
 	}
 	var b bytes.Buffer
@@ -121,13 +121,13 @@ func writeAdvised(w io.Writer, text []byte) error {
 	for _, c := range a.Advice[:min(len(a.Advice), shown)] {
 		fmt.Fprintf(&b, "  in %d of %d (%s): %s\n", c.Recordings, a.Recordings, c.Verdict, c.Sentence)
 	}
-	_, err = w.Write(b.Bytes())
+	_, err := w.Write(b.Bytes())
 	return err
 }
 
 func writeReported(w io.Writer, text []byte) error {
-	r, err := decodeValue[*reported](text)
-	if err != nil {
+	r := new(reported)
+	if err := json.Unmarshal(text, r); err != nil {
 		return err
 	}
 	var b bytes.Buffer
@@ -147,7 +147,7 @@ func writeReported(w io.Writer, text []byte) error {
 		}
 		b.WriteString("\n")
 	}
-	_, err = w.Write(b.Bytes())
+	_, err := w.Write(b.Bytes())
 	return err
 }
 

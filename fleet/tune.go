@@ -18,10 +18,10 @@ import (
 // played through the configurations that the search tried, on any worker, and the scores are summed by job.
 
 func init() {
-	register.DoFn4x1[context.Context, string, func(*[]byte) bool, func(string, []byte), error](&planFn{})
-	register.DoFn4x1[context.Context, string, []byte, func(string, []byte), error](&playFn{})
-	register.DoFn4x1[context.Context, string, func(*[]byte) bool, func(string, []byte), error](&sumFn{})
-	register.DoFn3x1[context.Context, string, func(*[]byte) bool, error](&gatherFn{})
+	register.DoFn4x1[context.Context, string, func(*string) bool, func(string, string), error](&planFn{})
+	register.DoFn4x1[context.Context, string, string, func(string, string), error](&playFn{})
+	register.DoFn4x1[context.Context, string, func(*string) bool, func(string, string), error](&sumFn{})
+	register.DoFn3x1[context.Context, string, func(*string) bool, error](&gatherFn{})
 }
 
 func buildTune(s beam.Scope, w work, looked beam.PCollection) {
@@ -53,8 +53,8 @@ type column struct {
 type planFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
-func (f *planFn) ProcessElement(ctx context.Context, app string, values func(*[]byte) bool, emit func(string, []byte)) error {
-	list, err := f.Work.decodeEntries(ctx, values)
+func (f *planFn) ProcessElement(ctx context.Context, app string, values func(*string) bool, emit func(string, string)) error {
+	list, err := f.Work.readBatches(ctx, values)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,12 @@ func (f *planFn) ProcessElement(ctx context.Context, app string, values func(*[]
 	groups, byJob := countGroups(list)
 	for _, e := range list {
 		e.Plan, e.Group, e.Present = name, groupOf(e, groups, byJob), nil
-		emit(e.Path, encodeValue(e))
+	}
+	slices.SortStableFunc(list, func(a, b *entry) int { return cmp.Compare(a.Group, b.Group) })
+	for batch := range slices.Chunk(list, batchOf(len(list))) {
+		if err := f.Work.passOn(ctx, batch, emit); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -183,7 +188,7 @@ func loadTape(path string) (tape *replay.Loaded, damage string, err error) {
 	return tape, reader.Damage(), errors.Join(err, reader.Close())
 }
 
-// playFn plays a recording through the plan of its program, and yields it by job.
+// playFn plays the recordings of a batch through the plan of their program, and yields them by group.
 type playFn struct {
 	Work work
 
@@ -192,19 +197,19 @@ type playFn struct {
 }
 
 // ProcessElement implements beam.DoFn.
-func (f *playFn) ProcessElement(ctx context.Context, _ string, packed []byte, emit func(string, []byte)) error {
-	e, err := decodeValue[*entry](packed)
-	if err != nil {
-		return err
-	}
+func (f *playFn) ProcessElement(ctx context.Context, _, batch string, emit func(string, string)) error {
+	return f.Work.passOnIf(ctx, batch, emit, func(e *entry) (bool, error) { return f.play(ctx, e) })
+}
+
+func (f *playFn) play(ctx context.Context, e *entry) (ok bool, err error) {
 	if f.name != e.Plan {
 		f.plan = new(plan)
 		if err = f.Work.State.readExisting(ctx, e.Plan, f.plan); err != nil {
-			return err
+			return false, err
 		}
 		f.name = e.Plan
 	}
-	ok, err := reuseOrCompute(ctx, &f.Work, e, e.Plan, func(reader *recording.Reader) (*column, error) {
+	return reuseOrCompute(ctx, &f.Work, e, e.Plan, func(reader *recording.Reader) (*column, error) {
 		for i := range f.plan.Columns {
 			if c := &f.plan.Columns[i]; c.Path == e.Path {
 				return c, nil
@@ -212,11 +217,6 @@ func (f *playFn) ProcessElement(ctx context.Context, _ string, packed []byte, em
 		}
 		return f.playRecording(ctx, reader)
 	})
-	if err != nil || !ok {
-		return err
-	}
-	emit(e.Group+"\x00"+e.App, encodeValue(e))
-	return nil
 }
 
 func (f *playFn) playRecording(ctx context.Context, reader *recording.Reader) (*column, error) {
@@ -235,7 +235,7 @@ func (f *playFn) playRecording(ctx context.Context, reader *recording.Reader) (*
 type sumFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
-func (f *sumFn) ProcessElement(ctx context.Context, key string, values func(*[]byte) bool, emit func(string, []byte)) error {
+func (f *sumFn) ProcessElement(ctx context.Context, key string, values func(*string) bool, emit func(string, string)) error {
 	var first *entry
 	var sum *column
 	err := eachResult(ctx, &f.Work, values, func(e *entry, c *column) {
@@ -252,10 +252,11 @@ func (f *sumFn) ProcessElement(ctx context.Context, key string, values func(*[]b
 	}
 	if sum.Recordings > 1 {
 		first.Result = f.Work.Run + "/jobs/" + digest(key) + ".json"
-		err = f.Work.State.write(ctx, first.Result, sum)
+		if err = f.Work.State.write(ctx, first.Result, sum); err != nil {
+			return err
+		}
 	}
-	emit(first.App, encodeValue(first))
-	return err
+	return f.Work.passBatch(ctx, first.App, []*entry{first}, emit)
 }
 
 // tuned is the result for a program: that of gpumemtop tune for its recordings. Each part of the cross-validation is a job, or a
@@ -274,7 +275,7 @@ type tuned struct {
 type gatherFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
-func (f *gatherFn) ProcessElement(ctx context.Context, app string, values func(*[]byte) bool) error {
+func (f *gatherFn) ProcessElement(ctx context.Context, app string, values func(*string) bool) error {
 	out := &tuned{Application: app, OverFitting: []string{}}
 	var columns []tune.Column
 	name := ""

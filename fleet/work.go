@@ -34,8 +34,8 @@ type entry struct {
 	Index   int    `json:"index"` // among those of a run
 	Path    string `json:"path"`
 	Size    int64  `json:"size"`
-	Version string `json:"version"`
-	ID      string `json:"id"` // of the recording
+	Version string `json:"version,omitempty"` // until it has a result
+	ID      string `json:"id"`                // of the recording
 	App     string `json:"app"`
 	Job     string `json:"job"`
 
@@ -99,17 +99,15 @@ func (w *work) storeResult(ctx context.Context, app string, result any) error {
 	return w.State.write(ctx, w.Run+"/found/"+digest(app)+".json", result)
 }
 
-// readHeader reads a recording's header.
-func (w *work) readHeader(ctx context.Context, index int, file string) (*entry, error) {
-	e := &entry{Index: index, Path: file}
-	var err error
-	if e.Size, e.Version, err = fileVersion(ctx, file); err != nil {
-		return nil, err
+// readHeader sets what a recording's header says.
+func (w *work) readHeader(ctx context.Context, e *entry) (err error) {
+	if e.Size, e.Version, err = fileVersion(ctx, e.Path); err != nil {
+		return err
 	}
-	err = withLocalCopy(ctx, file, func(local string) error {
+	err = withLocalCopy(ctx, e.Path, func(local string) error {
 		reader, err := recording.Open(local)
 		if err != nil {
-			return errors.New(strings.ReplaceAll(err.Error(), local, file))
+			return errors.New(strings.ReplaceAll(err.Error(), local, e.Path))
 		}
 		h := reader.Header()
 		e.ID, _ = h.RecordingIDOf(1)
@@ -123,7 +121,7 @@ func (w *work) readHeader(ctx context.Context, index int, file string) (*entry, 
 	})
 	lookedAt.Inc(ctx, 1)
 	progress.looked.Add(1)
-	return e, err
+	return err
 }
 
 // programAndJob returns the program and the job of a recording: those of its first process, because the command may have been a launcher.
@@ -145,7 +143,7 @@ func programAndJob(reader *recording.Reader, h *recording.Header) (app, job stri
 // reuseOrCompute sets the entry's result to that of an earlier run with the same recording and options, or else computes and stores it. ok is
 // false if the recording cannot be read: the skips then name it. An error ends the run: the store cannot be written.
 func reuseOrCompute[T any](ctx context.Context, w *work, e *entry, options string, read func(*recording.Reader) (*T, error)) (ok bool, err error) {
-	e.Result = fmt.Sprintf("%s/%.2s/%s.json", w.Command, digest(e.Path), digest(version, e.Path, e.Version, options))
+	e.Result, e.Version = fmt.Sprintf("%s/%.2s/%s.json", w.Command, digest(e.Path), digest(version, e.Path, e.Version, options)), ""
 	result := new(T)
 	if w.State.read(ctx, e.Result, result) {
 		kept.Inc(ctx, 1)
