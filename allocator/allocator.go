@@ -46,19 +46,19 @@ func (r *Request) MaxBlockBytes() uint64 {
 	return r.Max
 }
 
-// limitRounding returns a rounded-up size for the request, or a smaller one where rounding stops.
-func (r *Request) limitRounding(size uint64) uint64 {
+// roundUpToBound returns a rounded-up size for the request, or a smaller one where rounding stops.
+func (r *Request) roundUpToBound(size uint64) uint64 {
 	switch {
 	case r.Exact:
 		return r.Size
-	case size < r.Size || exceeds(size, r.MaxBlockBytes()):
+	case size < r.Size || exceedsBound(size, r.MaxBlockBytes()):
 		return max(r.MaxBlockBytes(), r.Size)
 	}
 	return size
 }
 
 // canUse reports whether a block that is large enough is not too large to serve the request.
-func (r *Request) canUse(size uint64) bool { return !exceeds(size, r.Round) || size <= r.Size }
+func (r *Request) canUse(size uint64) bool { return !exceedsBound(size, r.Round) || size <= r.Size }
 
 // Decision says how a pool serves one request. The caller carries it out and calls Commit or Abort exactly once; several
 // decisions may be open at once.

@@ -8,10 +8,10 @@ const (
 	judgedAfter  = 256     // requests
 	regretsMax   = 4       // the allowance grows if more than 1/regretsMax of the requests were regrets
 	grows        = 4       // factor by which the allowance grows
-	passedMax    = 64      // arena blocks and slabs that makeRoom skips in one search
+	passedMax    = 64      // arena blocks and slabs that makeRoomInAllowance skips in one search
 
-	// regretted marks a block that makeRoom gave up. A request that the block would have served is a regret; its record
-	// has the miss reason that the request would have without makeRoom.
+	// regretted marks a block that makeRoomInAllowance gave up. A request that the block would have served is a regret; its record
+	// has the miss reason that the request would have without makeRoomInAllowance.
 	regretted = wire.MissPolicy
 )
 
@@ -33,8 +33,8 @@ func (a *allowance) growIfRegretted() {
 	a.requests, a.regrets = 0, 0
 }
 
-// makeRoom gives up the base policy's cached blocks, the oldest first, until a new block fits into the allowance.
-func (p *Pool) makeRoom(size uint64, out []Eviction) []Eviction {
+// makeRoomInAllowance gives up the base policy's cached blocks, the oldest first, until a new block fits into the allowance.
+func (p *Pool) makeRoomInAllowance(size uint64, out []Eviction) []Eviction {
 	p.layouts.growIfRegretted()
 	most := max(p.stats.PeakWanted, p.stats.BytesWanted+size)
 	most += most / allowed * p.layouts.fiftieths
@@ -45,7 +45,7 @@ func (p *Pool) makeRoom(size uint64, out []Eviction) []Eviction {
 			passed++
 		} else {
 			p.evicted.rememberBlock(e, regretted)
-			out = p.evict(i, wire.EvictPolicy, out)
+			out = p.evictCachedBlock(i, wire.EvictPolicy, out)
 		}
 		i = next
 	}

@@ -77,14 +77,14 @@ func (a *Arms) DecideInto(decision *Decision, request *Request, out []Eviction) 
 		a.requests++
 	}
 	if a.split {
-		out = a.takeTurn(request, out)
+		out = a.activateArmForRequest(request, out)
 	}
 	return a.active.DecideInto(decision, request, out)
 }
 
-// takeTurn activates the arm whose turn a request is. The waiting arm notes the device's memory as well, and reports
+// activateArmForRequest activates the arm whose turn a request is. The waiting arm notes the device's memory as well, and reports
 // evictions that it owes.
-func (a *Arms) takeTurn(request *Request, out []Eviction) []Eviction {
+func (a *Arms) activateArmForRequest(request *Request, out []Eviction) []Eviction {
 	for len(a.turns) > 0 && a.turns[0].from <= a.requests {
 		a.activateArm(a.turns[0].arm, request.Time)
 		a.turns = append(a.turns[:0], a.turns[1:]...)
@@ -237,7 +237,7 @@ func (a *Arms) Drain(need uint64, out []Eviction) []Eviction {
 // EvictForOthers is Pool.EvictForOthers of both arms together, or Pool.EvictForTiming if the message asks for that; during an experiment
 // no release is timed. Each arm owes the bytes that both together could not give.
 func (a *Arms) EvictForOthers(r wire.Relief, time int64, out []Eviction) []Eviction {
-	need, idle := r.Asked, r.IdleNS()
+	need, idle := r.Asked, r.LeastIdleNS()
 	switch timed := r.Why == wire.ReliefTimed; {
 	case timed && a.split:
 		return out
@@ -280,7 +280,7 @@ func (a *Arms) Trim(keep uint64, out []Eviction) []Eviction {
 // that arm might give up a block if its turn came now.
 func (a *Arms) Expire(time int64, out []Eviction) (_ []Eviction, next int64) {
 	out, next = a.active.Expire(time, out)
-	if l := &a.waitingPool().limits; next == 0 && l.dependOnTime() {
+	if l := &a.waitingPool().limits; next == 0 && l.dependsOnTime() {
 		next = time + cmp.Or(l.maxAge, second)
 	}
 	return out, next
@@ -326,7 +326,7 @@ func (a *Arms) InstallLayout(l Layout, out []Eviction) ([]Eviction, error) {
 func (a *Arms) BeginExperiment(next *Pool, time int64, out []Eviction) []Eviction {
 	present := a.pools[Present]
 	if a.pools[Alternative] == present {
-		a.pools[Alternative] = newAlternative(present)
+		a.pools[Alternative] = newAlternativePool(present)
 		a.since = max(present.now, time)
 	}
 	out = a.EndExperiment(time, out)
@@ -338,8 +338,8 @@ func (a *Arms) BeginExperiment(next *Pool, time int64, out []Eviction) []Evictio
 	return out
 }
 
-// newAlternative returns a pool for the other arm. One pool serves all experiments of a program, so that ids stay unique.
-func newAlternative(present *Pool) *Pool {
+// newAlternativePool returns a pool for the other arm. One pool serves all experiments of a program, so that ids stay unique.
+func newAlternativePool(present *Pool) *Pool {
 	p := newPool(findPolicy("none"))
 	p.arm, p.now, p.dropped = ArmBit, present.now, maps.Clone(present.dropped)
 	p.SetIteration(present.period)
@@ -359,9 +359,9 @@ func (a *Arms) EndExperiment(time int64, out []Eviction) []Eviction {
 	return out
 }
 
-// TakeTurns lets an arm decide from a request on; the program's first request has the number 1. Turns come in the order
+// LetArmDecideFrom lets an arm decide from a request on; the program's first request has the number 1. Turns come in the order
 // of their requests. It is an error if no experiment runs, or if the request was made before; then nothing changes.
-func (a *Arms) TakeTurns(arm int, from uint64) error {
+func (a *Arms) LetArmDecideFrom(arm int, from uint64) error {
 	switch last := len(a.turns) - 1; {
 	case !a.running:
 		return errors.New("arm: no experiment runs")

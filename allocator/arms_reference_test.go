@@ -77,7 +77,7 @@ func playAlone(t *testing.T, policy, other, limits string, seed uint64) {
 		case n < 9:
 			if arms.RequestCount()+1 == next {
 				arm = r.IntN(2)
-				if err := arms.TakeTurns(arm, next); err != nil {
+				if err := arms.LetArmDecideFrom(arm, next); err != nil {
 					t.Fatal(err)
 				}
 				apart.activate(arm, now)
@@ -166,7 +166,7 @@ func TestTurnOutOfOrderIsRefused(t *testing.T) {
 	refused := func(arm int, from uint64) {
 		t.Helper()
 		before := fmt.Sprint(arms.turns)
-		if err := arms.TakeTurns(arm, from); err == nil || fmt.Sprint(arms.turns) != before {
+		if err := arms.LetArmDecideFrom(arm, from); err == nil || fmt.Sprint(arms.turns) != before {
 			t.Errorf("arm %d from %d on: %v, turns %v", arm, from, err, arms.turns)
 		}
 	}
@@ -181,7 +181,7 @@ func TestTurnOutOfOrderIsRefused(t *testing.T) {
 	refused(2, 9)
 	refused(-1, 9)
 	for n := range uint64(TurnsMax) {
-		if err := arms.TakeTurns(int(n%2), 10+n); err != nil {
+		if err := arms.LetArmDecideFrom(int(n%2), 10+n); err != nil {
 			t.Fatal(err)
 		}
 		refused(0, 10+n)
@@ -193,7 +193,7 @@ func TestTurnOutOfOrderIsRefused(t *testing.T) {
 func TestArmWithoutAPoolReleasesAtOnce(t *testing.T) {
 	arms := NewArms(newPolicy(t, "futhark", ""))
 	arms.BeginExperiment(newPolicy(t, "none", ""), 0, nil)
-	if err := arms.TakeTurns(Alternative, 1); err != nil {
+	if err := arms.LetArmDecideFrom(Alternative, 1); err != nil {
 		t.Fatal(err)
 	}
 	var d Decision
@@ -214,7 +214,7 @@ func TestArmsAllocateNothing(t *testing.T) {
 	arms.BeginExperiment(newPolicy(t, "pow2", ""), 0, nil)
 	out := make([]Eviction, 0, 64)
 	cycle := func() {
-		if err := arms.TakeTurns(int(arms.RequestCount()%2), arms.RequestCount()+1); err != nil {
+		if err := arms.LetArmDecideFrom(int(arms.RequestCount()%2), arms.RequestCount()+1); err != nil {
 			t.Fatal(err)
 		}
 		var d Decision
@@ -242,7 +242,7 @@ func TestArmsShareADevice(t *testing.T) {
 	}
 	ask(400 * mib)
 	arms.BeginExperiment(newPolicy(t, "pow2", ""), 0, nil)
-	if err := arms.TakeTurns(Alternative, 2); err != nil {
+	if err := arms.LetArmDecideFrom(Alternative, 2); err != nil {
 		t.Fatal(err)
 	}
 	for range 30 {

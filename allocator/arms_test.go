@@ -270,7 +270,7 @@ func (s *stage) experiment() {
 		s.running = true
 	default:
 		arm, from := s.IntN(2), s.requests+uint64(s.IntN(20))
-		err := s.arms.TakeTurns(arm, from)
+		err := s.arms.LetArmDecideFrom(arm, from)
 		last := uint64(0)
 		if len(s.turns) > 0 {
 			last = s.turns[len(s.turns)-1].from
@@ -400,7 +400,7 @@ func TestArmsRelieve(t *testing.T) {
 	}
 	waiting := request(1)
 	arms.BeginExperiment(newPolicy(t, "futhark", ""), 2, nil)
-	if err := arms.TakeTurns(Alternative, 2); err != nil {
+	if err := arms.LetArmDecideFrom(Alternative, 2); err != nil {
 		t.Fatal(err)
 	}
 	active, late := request(3), request(4)

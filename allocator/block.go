@@ -155,8 +155,8 @@ func (t *blockTable) isDropped(class Class) bool {
 	return len(t.dropped) > 0 && t.dropped[class&^ofArena]
 }
 
-// decideCreate makes an entry for a block that the driver is to create, and completes the decision on it.
-func (t *blockTable) decideCreate(decision *Decision, req *Request, size uint64, reason wire.Miss) {
+// decideOnNewBlock makes an entry for a block that the driver is to create, and completes the decision on it.
+func (t *blockTable) decideOnNewBlock(decision *Decision, req *Request, size uint64, reason wire.Miss) {
 	i := t.newEntry()
 	e := t.entryAt(i)
 	e.size, e.wanted, e.tag, e.class = size, req.Size, req.Tag, req.Class

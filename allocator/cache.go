@@ -84,7 +84,7 @@ func (c *cache) cacheOrEvict(i int32, out []Eviction) []Eviction {
 		if c.limits.rejectNew {
 			return c.dismissBlock(i, wire.EvictTagCap, out)
 		}
-		out = c.evict(peers.oldest, wire.EvictTagCap, out)
+		out = c.evictCachedBlock(peers.oldest, wire.EvictTagCap, out)
 	}
 	for c.limits.maxPerBucket != 0 {
 		count, oldest := c.free.countOfSize(e.class, e.size)
@@ -94,7 +94,7 @@ func (c *cache) cacheOrEvict(i int32, out []Eviction) []Eviction {
 		if c.limits.rejectNew {
 			return c.dismissBlock(i, wire.EvictTagCap, out)
 		}
-		out = c.evict(oldest, wire.EvictTagCap, out)
+		out = c.evictCachedBlock(oldest, wire.EvictTagCap, out)
 	}
 	c.addCached(i)
 	out = c.evictOldest(out)
@@ -106,7 +106,7 @@ func (c *cache) cacheOrEvict(i int32, out []Eviction) []Eviction {
 // is left.
 func (c *cache) evictOldest(out []Eviction) []Eviction {
 	for c.stats.BytesCached > c.maxCachedBytes() && c.cachedByAge.oldest != 0 {
-		out = c.evict(c.cachedByAge.oldest, wire.EvictLimit, out)
+		out = c.evictCachedBlock(c.cachedByAge.oldest, wire.EvictLimit, out)
 	}
 	if c.debt > 0 {
 		return c.repayOwed(math.MaxInt64, out)
@@ -118,7 +118,7 @@ func (c *cache) evictOldest(out []Eviction) []Eviction {
 func (c *cache) repayOwed(since int64, out []Eviction) []Eviction {
 	for i := c.cachedByAge.oldest; i != 0 && c.debt > 0 && c.entryAt(i).since <= since; i = c.cachedByAge.oldest {
 		c.debt -= min(c.debt, c.bytesFreed(i))
-		out = c.evict(i, wire.EvictRelief, out)
+		out = c.evictCachedBlock(i, wire.EvictRelief, out)
 	}
 	return out
 }
@@ -128,16 +128,16 @@ func (c *cache) evictUnused(since int64, out []Eviction) []Eviction {
 	for i := c.cachedByAge.oldest; i != 0 && c.entryAt(i).since < since; {
 		next := c.chain[i].newer
 		if !c.entryAt(i).isSlab {
-			out = c.evict(i, wire.EvictPolicy, out)
+			out = c.evictCachedBlock(i, wire.EvictPolicy, out)
 		}
 		i = next
 	}
 	return out
 }
 
-// clearClass gives up the base policy's blocks of a class that gets an arena: cached ones at once, the others when they
+// evictClassForArena gives up the base policy's blocks of a class that gets an arena: cached ones at once, the others when they
 // come back.
-func (c *cache) clearClass(class Class, out []Eviction) []Eviction {
+func (c *cache) evictClassForArena(class Class, out []Eviction) []Eviction {
 	for i := range c.made {
 		if e := c.entryAt(i); e.state != unused && e.class == class && e.slab == 0 {
 			c.markLeaving(e, e.passes, wire.EvictPolicy)
@@ -150,7 +150,7 @@ func (c *cache) clearClass(class Class, out []Eviction) []Eviction {
 func (c *cache) evictStale(out []Eviction) []Eviction {
 	for _, i := range c.inDrainOrder(c.limits.drainOrder) {
 		if why := c.entryAt(i).stale; why != wire.EvictNone {
-			out = c.evict(i, why, out)
+			out = c.evictCachedBlock(i, why, out)
 		}
 	}
 	return out
@@ -159,11 +159,11 @@ func (c *cache) evictStale(out []Eviction) []Eviction {
 // shrinkTo gives up blocks in drain_order until at most keep bytes are cached.
 func (c *cache) shrinkTo(keep uint64, reason wire.Evict, out []Eviction) []Eviction {
 	for c.stats.BytesCached > keep {
-		i := c.nextToDrain()
+		i := c.firstInDrainOrder()
 		if i == 0 {
 			break // the remaining cached bytes lie in slabs that are in use
 		}
-		out = c.evict(i, reason, out)
+		out = c.evictCachedBlock(i, reason, out)
 		if c.limits.drainOrder == allAtOnce {
 			keep = 0
 		}
@@ -171,11 +171,11 @@ func (c *cache) shrinkTo(keep uint64, reason wire.Evict, out []Eviction) []Evict
 	return out
 }
 
-// nextToDrain returns the block that goes first in drain_order, 0 if no block is cached.
-func (c *cache) nextToDrain() int32 {
+// firstInDrainOrder returns the block that goes first in drain_order, 0 if no block is cached.
+func (c *cache) firstInDrainOrder() int32 {
 	switch c.limits.drainOrder {
 	case bySlot:
-		return c.slots.lowestBlock()
+		return c.slots.blockInLowestSlot()
 	case largestFirst:
 		return c.largestCached()
 	default:
@@ -196,7 +196,7 @@ func (c *cache) applyLimits(out []Eviction) []Eviction {
 func (c *cache) applyCountLimits(out []Eviction) []Eviction {
 	for _, i := range c.inDrainOrder(c.limits.drainOrder) {
 		if e := c.entryAt(i); !e.isSlab && c.hasTooMany(e, 0) {
-			out = c.evict(i, wire.EvictTagCap, out)
+			out = c.evictCachedBlock(i, wire.EvictTagCap, out)
 		}
 	}
 	return out
@@ -205,14 +205,14 @@ func (c *cache) applyCountLimits(out []Eviction) []Eviction {
 // hasTooMany reports whether the cached blocks of a block's tag or size would exceed a limit if there were more of them by
 // that number.
 func (c *cache) hasTooMany(e *entry, more int) bool {
-	if c.limits.maxPerTag != 0 && exceeds(uint64(c.cachedOfTag(e).count+more), c.limits.maxPerTag) {
+	if c.limits.maxPerTag != 0 && exceedsBound(uint64(c.cachedOfTag(e).count+more), c.limits.maxPerTag) {
 		return true
 	}
 	if c.limits.maxPerBucket == 0 {
 		return false
 	}
 	sizes, _ := c.free.countOfSize(e.class, e.size)
-	return exceeds(uint64(int(sizes)+more), c.limits.maxPerBucket)
+	return exceedsBound(uint64(int(sizes)+more), c.limits.maxPerBucket)
 }
 
 // drainCooling evicts cooling blocks. A sub-allocation goes only with its whole slab, because its range must not be
@@ -221,7 +221,7 @@ func (c *cache) drainCooling(out []Eviction) []Eviction {
 	for i := c.coolingByAge.oldest; i != 0; {
 		next := c.chain[i].newer
 		if !c.entryAt(i).isSubAlloc() {
-			c.leaveCooling(i)
+			c.removeFromCooling(i)
 			out = c.dismissBlock(i, wire.EvictDrain, out)
 		}
 		i = next

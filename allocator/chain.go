@@ -9,8 +9,8 @@ type ages struct {
 	count          int
 }
 
-// addNewest makes an entry the newest of a list.
-func (c *chain) addNewest(a *ages, i int32) {
+// addAsNewest makes an entry the newest of a list.
+func (c *chain) addAsNewest(a *ages, i int32) {
 	for len(*c) <= int(i) {
 		*c = append(*c, struct{ older, newer int32 }{})
 	}
@@ -24,8 +24,8 @@ func (c *chain) addNewest(a *ages, i int32) {
 	a.count++
 }
 
-// remove takes an entry out of its list.
-func (c *chain) remove(a *ages, i int32) {
+// removeEntry takes an entry out of its list.
+func (c *chain) removeEntry(a *ages, i int32) {
 	l := &(*c)[i]
 	if l.older != 0 {
 		(*c)[l.older].newer = l.newer

@@ -50,11 +50,11 @@ func (d *Draft) ReadPiece(text string) (l *Layout, err error) {
 	case !d.begun:
 		err = fmt.Errorf("plan: %.20q without a beginning", text)
 	case verb == "arenas":
-		err = d.readItems(rest, arenasEach, func(n []uint64) {
+		err = d.readListItems(rest, arenasEach, func(n []uint64) {
 			d.layout.Arenas = append(d.layout.Arenas, Arena{Size: n[0], Align: n[1], Bound: n[2]})
 		})
 	case verb == "places":
-		err = d.readItems(rest, placesEach, func(n []uint64) {
+		err = d.readListItems(rest, placesEach, func(n []uint64) {
 			d.layout.Places = append(d.layout.Places, Place{Arena: int(n[0]), Tag: Tag(n[1]), Size: n[2], Offset: n[3]})
 		})
 	case verb == "end":
@@ -80,8 +80,8 @@ var (
 	placesEach = []uint64{ArenasMax, 1<<32 - 1, arenaMax, arenaMax}
 )
 
-// readItems calls add for each item, a list of numbers; most has the largest value of each number.
-func (d *Draft) readItems(text string, most []uint64, add func([]uint64)) error {
+// readListItems calls add for each item, a list of numbers; most has the largest value of each number.
+func (d *Draft) readListItems(text string, most []uint64, add func([]uint64)) error {
 	for item := range strings.SplitSeq(text, ",") {
 		fields := strings.Split(item, ":")
 		if len(fields) != len(most) {

@@ -56,12 +56,12 @@ func (p *Pool) drainCached(need uint64, out []Eviction) (_ []Eviction, given uin
 	}
 	need = min(max(need, 1), math.MaxInt64)
 	for given < need || p.limits.drainOrder == allAtOnce {
-		i := p.nextToDrain()
+		i := p.firstInDrainOrder()
 		if i == 0 {
 			break
 		}
 		given += p.bytesFreed(i)
-		out = p.evict(i, wire.EvictDrain, out)
+		out = p.evictCachedBlock(i, wire.EvictDrain, out)
 	}
 	return out, given
 }
@@ -94,7 +94,7 @@ func (p *Pool) EvictForTiming(size uint64, out []Eviction) []Eviction {
 	i := p.cachedByAge.oldest
 	for looked := 0; i != 0 && looked < timedMost; looked++ {
 		if e := p.entryAt(i); !e.isSlab && bits.Len64(e.size) == bits.Len64(size) {
-			return p.evict(i, wire.EvictTimed, out)
+			return p.evictCachedBlock(i, wire.EvictTimed, out)
 		}
 		i = p.chain[i].newer
 	}
@@ -111,7 +111,7 @@ func (p *Pool) Trim(keep uint64, out []Eviction) []Eviction {
 // up changes nothing.
 func (p *Pool) Expire(time int64, out []Eviction) (_ []Eviction, next int64) {
 	out = p.evictDoomed(out)
-	if !p.limits.dependOnTime() {
+	if !p.limits.dependsOnTime() {
 		return out, 0
 	}
 	now := max(p.now, time)
@@ -131,7 +131,7 @@ func (p *Pool) DropClass(c Class, out []Eviction) []Eviction {
 	both := [...]Class{c, c | ofArena}
 	for _, c := range both {
 		for i := p.free.smallestAtLeast(c, 0); i != 0; i = p.free.smallestAtLeast(c, 0) {
-			out = p.evict(i, wire.EvictContext, out)
+			out = p.evictCachedBlock(i, wire.EvictContext, out)
 		}
 	}
 	if p.maySlabsExist() {
@@ -139,7 +139,7 @@ func (p *Pool) DropClass(c Class, out []Eviction) []Eviction {
 	}
 	for _, c := range both {
 		for i := p.coolingBlocks.smallestAtLeast(c, 0); i != 0; i = p.coolingBlocks.smallestAtLeast(c, 0) {
-			p.leaveCooling(i)
+			p.removeFromCooling(i)
 			out = p.dismissBlock(i, wire.EvictContext, out)
 		}
 		p.free.forgetClass(c)

@@ -46,10 +46,10 @@ func (r *recentlyEvicted) rememberBlock(e *entry, blame wire.Miss) {
 	}
 	slot := &r.ring[r.next]
 	if slot.there {
-		r.blocks.remove(r.next, &slot.block)
+		r.blocks.removeBlock(r.next, &slot.block)
 	}
 	slot.block, slot.reason, slot.there = *e, blame, true
-	r.blocks.add(r.next, e)
+	r.blocks.addBlock(r.next, e)
 }
 
 // explainMiss returns why a block that would have served is gone, and forgets that block, so that each explains one miss.
@@ -59,7 +59,7 @@ func (r *recentlyEvicted) explainMiss(rule rule, req *Request, l *limits) (wire.
 		return wire.MissNone, false
 	}
 	slot := &r.ring[i]
-	r.blocks.remove(i, &slot.block)
+	r.blocks.removeBlock(i, &slot.block)
 	slot.there = false
 	return slot.reason, true
 }
@@ -68,7 +68,7 @@ func (r *recentlyEvicted) explainMiss(rule rule, req *Request, l *limits) (wire.
 func (r *recentlyEvicted) forgetClass(class Class) {
 	for i := range r.ring {
 		if slot := &r.ring[i]; slot.there && slot.block.class == class {
-			r.blocks.remove(int32(i), &slot.block)
+			r.blocks.removeBlock(int32(i), &slot.block)
 			slot.there = false
 		}
 	}

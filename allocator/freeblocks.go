@@ -36,10 +36,10 @@ func (f *freeBlocks) rebuildFreeLists(r rule) {
 	f.free, f.coolingBlocks = newFreeList(tagged), newFreeList(tagged)
 	f.evicted = newRecentlyEvicted(tagged)
 	for i := f.cachedByAge.oldest; i != 0; i = f.chain[i].newer {
-		f.free.add(i, f.entryAt(i))
+		f.free.addBlock(i, f.entryAt(i))
 	}
 	for i := f.coolingByAge.oldest; i != 0; i = f.chain[i].newer {
-		f.coolingBlocks.add(i, f.entryAt(i))
+		f.coolingBlocks.addBlock(i, f.entryAt(i))
 	}
 }
 
@@ -48,30 +48,30 @@ func (f *freeBlocks) addCached(i int32) {
 	e := f.entryAt(i)
 	f.turn++
 	e.state, e.since, e.turn, e.slot = cached, f.now, f.turn, f.slots.occupySlot(i)
-	f.chain.addNewest(&f.cachedByAge, i)
+	f.chain.addAsNewest(&f.cachedByAge, i)
 	if e.isSlab {
 		return // its bytes are counted as a carver's
 	}
-	f.free.add(i, e)
+	f.free.addBlock(i, e)
 	f.stats.BytesCached += e.size
-	f.tally.Add(e.size, 1)
+	f.tally.AddRanges(e.size, 1)
 }
 
 // removeCached ends the caching of a block.
 func (f *freeBlocks) removeCached(i int32) {
 	e := f.entryAt(i)
 	f.slots.vacateSlot(e.slot)
-	f.chain.remove(&f.cachedByAge, i)
+	f.chain.removeEntry(&f.cachedByAge, i)
 	if e.isSlab {
 		return
 	}
-	f.free.remove(i, e)
+	f.free.removeBlock(i, e)
 	f.stats.BytesCached -= e.size
-	f.tally.Add(e.size, -1)
+	f.tally.AddRanges(e.size, -1)
 }
 
-// noteOutOfUse notes that the program no longer uses a block.
-func (f *freeBlocks) noteOutOfUse(i int32) {
+// noteBlockOutOfUse notes that the program no longer uses a block.
+func (f *freeBlocks) noteBlockOutOfUse(i int32) {
 	e := f.entryAt(i)
 	f.stats.BytesInUse -= e.size
 	f.stats.BytesWanted -= e.wanted
@@ -87,9 +87,9 @@ func (f *freeBlocks) cachedOfTag(e *entry) ages {
 				blocks = append(blocks, i)
 			}
 		}
-		f.free.listByAge(blocks)
+		f.free.startListingByAge(blocks)
 	}
-	return f.free.tagByAge(e.class, e.tag)
+	return f.free.blocksOfTagByAge(e.class, e.tag)
 }
 
 // inDrainOrder lists the cached blocks, slabs included. Where all of them go at once, the oldest come first.

@@ -47,8 +47,8 @@ func (c *section) addTag(t *tagged) {
 	c.tags[t.tag] = t
 }
 
-// eachTag visits the tags whose blocks the class may have.
-func (c *section) eachTag(visit func(*tagged)) {
+// eachTagOfClass visits the tags whose blocks the class may have.
+func (c *section) eachTagOfClass(visit func(*tagged)) {
 	for _, t := range c.tags {
 		if t != nil {
 			visit(t)
@@ -84,8 +84,8 @@ func (s *freeList) sectionOf(sectionOf Class) *section {
 	return s.last
 }
 
-// blocksLike returns the blocks of a block's tag and class.
-func (s *freeList) blocksLike(c *section, i int32, e *entry) *tagged {
+// blocksOfTagAndClass returns the blocks of a block's tag and class.
+func (s *freeList) blocksOfTagAndClass(c *section, i int32, e *entry) *tagged {
 	if int(e.tag) >= len(c.tags) { // perhaps a rare one
 		if t := s.tags[s.tagged.sectionOf(i)]; t != nil && t.class == e.class && t.tag == e.tag {
 			return t
@@ -103,8 +103,8 @@ func (s *freeList) blocksLike(c *section, i int32, e *entry) *tagged {
 	return t
 }
 
-// add adds a block.
-func (s *freeList) add(i int32, e *entry) {
+// addBlock adds a block.
+func (s *freeList) addBlock(i int32, e *entry) {
 	c := s.sectionOf(e.class)
 	if c == nil {
 		c = &section{class: e.class, all: s.all.newSection(), rare: map[Tag]*tagged{}}
@@ -114,31 +114,31 @@ func (s *freeList) add(i int32, e *entry) {
 		c.place = len(s.filled)
 		s.filled = append(s.filled, c)
 	}
-	s.all.add(c.all, i, e.size)
+	s.all.addBlock(c.all, i, e.size)
 	if s.tagged == nil {
 		return
 	}
-	t := s.blocksLike(c, i, e)
-	s.tagged.add(t.section, i, e.size)
+	t := s.blocksOfTagAndClass(c, i, e)
+	s.tagged.addBlock(t.section, i, e.size)
 	if s.byAge {
-		s.byTag.addNewest(&t.ages, i)
+		s.byTag.addAsNewest(&t.ages, i)
 	}
 }
 
-// remove removes a block.
-func (s *freeList) remove(i int32, e *entry) {
+// removeBlock removes a block.
+func (s *freeList) removeBlock(i int32, e *entry) {
 	if c := s.sectionOf(e.class); c.free == 1 {
 		c.free = 0
 		s.unlistSection(c)
 	} else {
 		c.free--
 	}
-	s.all.remove(i)
+	s.all.removeBlock(i)
 	if s.byAge {
-		s.byTag.remove(&s.tags[s.tagged.sectionOf(i)].ages, i)
+		s.byTag.removeEntry(&s.tags[s.tagged.sectionOf(i)].ages, i)
 	}
 	if s.tagged != nil {
-		if emptied := s.tagged.remove(i); emptied != 0 {
+		if emptied := s.tagged.removeBlock(i); emptied != 0 {
 			s.forgetRareTag(s.tags[emptied])
 		}
 	}
@@ -161,16 +161,16 @@ func (s *freeList) unlistSection(c *section) {
 	s.filled = s.filled[:len(s.filled)-1]
 }
 
-// listByAge starts to list the blocks of each tag by age. It gets the present blocks, the oldest first.
-func (s *freeList) listByAge(blocks []int32) {
+// startListingByAge starts to list the blocks of each tag by age. It gets the present blocks, the oldest first.
+func (s *freeList) startListingByAge(blocks []int32) {
 	s.byAge = true
 	for _, i := range blocks {
-		s.byTag.addNewest(&s.tags[s.tagged.sectionOf(i)].ages, i)
+		s.byTag.addAsNewest(&s.tags[s.tagged.sectionOf(i)].ages, i)
 	}
 }
 
-// tagByAge returns the blocks of one tag by age, if they are listed so.
-func (s *freeList) tagByAge(class Class, tag Tag) ages {
+// blocksOfTagByAge returns the blocks of one tag by age, if they are listed so.
+func (s *freeList) blocksOfTagByAge(class Class, tag Tag) ages {
 	if c := s.sectionOf(class); c != nil {
 		if t := c.blocksOfTag(tag); t != nil {
 			return t.ages
@@ -216,9 +216,9 @@ func (s *freeList) largestOfTag(class Class, tag Tag) int32 {
 	return 0
 }
 
-// largest returns the block that order puts first among the largest of each class, 0 when there is none. It visits every
+// firstAmongLargest returns the block that order puts first among the largest of each class, 0 when there is none. It visits every
 // class.
-func (s *freeList) largest(order func(i, j int32) int) (found int32) {
+func (s *freeList) firstAmongLargest(order func(i, j int32) int) (found int32) {
 	for _, c := range s.filled {
 		if i := s.all.latestOfLargest(c.all); found == 0 || order(i, found) < 0 {
 			found = i
@@ -243,7 +243,7 @@ func (s *freeList) forgetClass(class Class) {
 	}
 	s.last = nil
 	s.all.forgetSection(c.all)
-	c.eachTag(func(t *tagged) {
+	c.eachTagOfClass(func(t *tagged) {
 		s.tagged.forgetSection(t.section)
 		s.tags[t.section] = nil
 	})

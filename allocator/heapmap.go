@@ -32,11 +32,11 @@ func (m *SlabMap) CellUse(i int) (inUse, cooling int) {
 	return int(m.Cells[i] >> 4), int(m.Cells[i] & 15)
 }
 
-// Free returns the bytes in holes.
-func (m *SlabMap) Free() uint64 { return m.Size - m.InUse - m.Cooling }
+// FreeBytes returns the bytes in holes.
+func (m *SlabMap) FreeBytes() uint64 { return m.Size - m.InUse - m.Cooling }
 
 // ScatteredBytes returns the bytes in all holes but the largest.
-func (m *SlabMap) ScatteredBytes() uint64 { return m.Free() - m.Largest }
+func (m *SlabMap) ScatteredBytes() uint64 { return m.FreeBytes() - m.Largest }
 
 // slabRange is a sub-allocation with its place in a slab.
 type slabRange struct {
@@ -52,7 +52,7 @@ func (p *Pool) MapSlabs(n int) []SlabMap {
 	if !p.maySlabsExist() {
 		return nil
 	}
-	numbers := p.emptiestFirst(n)
+	numbers := p.slabsEmptiestFirst(n)
 	maps, places := make([]SlabMap, len(numbers)), map[int32]int{}
 	for i, number := range numbers {
 		s := &p.slabs.list[number]
@@ -86,8 +86,8 @@ func (p *Pool) MapSlabs(n int) []SlabMap {
 	return maps
 }
 
-// emptiestFirst returns the numbers of at most n grown slabs, in order from the most free bytes to the fewest.
-func (sl *slabs) emptiestFirst(n int) (numbers []int32) {
+// slabsEmptiestFirst returns the numbers of at most n grown slabs, in order from the most free bytes to the fewest.
+func (sl *slabs) slabsEmptiestFirst(n int) (numbers []int32) {
 	for number := range sl.list {
 		if sl.list[number].grown {
 			numbers = append(numbers, int32(number))

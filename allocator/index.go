@@ -59,8 +59,8 @@ func newIndex() index {
 	return index{sections: make([]ladder, 1), strips: make([]strip, 1), nodes: make([]sized, 1), recent: make([]int32, 16)}
 }
 
-// takeUnused returns an unused index of a list. If there is none, it appends an element to the list.
-func takeUnused[T any](list *[]T, unused *[]int32) int32 {
+// takeUnusedIndex returns an unused index of a list. If there is none, it appends an element to the list.
+func takeUnusedIndex[T any](list *[]T, unused *[]int32) int32 {
 	if last := len(*unused) - 1; last >= 0 {
 		i := (*unused)[last]
 		*unused = (*unused)[:last]
@@ -73,7 +73,7 @@ func takeUnused[T any](list *[]T, unused *[]int32) int32 {
 
 // newSection returns the number of a new section.
 func (x *index) newSection() int32 {
-	i := takeUnused(&x.sections, &x.dropped)
+	i := takeUnusedIndex(&x.sections, &x.dropped)
 	if s := &x.sections[i]; s.strips == nil { // a dropped section has a strip
 		*s = ladder{lows: []uint64{0}, strips: []int32{x.newStrip(stripMin)}}
 	}
@@ -82,7 +82,7 @@ func (x *index) newSection() int32 {
 
 // newStrip returns the number of a new strip with room for some sizes.
 func (x *index) newStrip(room int) int32 {
-	i := takeUnused(&x.strips, &x.unused)
+	i := takeUnusedIndex(&x.strips, &x.unused)
 	x.strips[i] = strip{sizes: make([]uint64, 0, room), nodes: make([]int32, 0, room)}
 	return i
 }
@@ -142,8 +142,8 @@ func (x *index) findNode(section int32, size uint64) int32 {
 	return 0
 }
 
-// add adds block i.
-func (x *index) add(section, i int32, size uint64) {
+// addBlock adds block i.
+func (x *index) addBlock(section, i int32, size uint64) {
 	for len(x.links) <= int(i) {
 		x.links = append(x.links, link{})
 	}
@@ -199,7 +199,7 @@ func (x *index) findOrAddNode(section int32, size uint64) int32 {
 
 // newNode returns an unused node. It keeps recent longer than the list of nodes, so that hashes seldom collide.
 func (x *index) newNode() int32 {
-	n := takeUnused(&x.nodes, &x.spare)
+	n := takeUnusedIndex(&x.nodes, &x.spare)
 	if 2*len(x.nodes) > len(x.recent) {
 		x.recent = make([]int32, 2*len(x.recent))
 	}
@@ -226,8 +226,8 @@ func (x *index) sectionOf(i int32) int32 {
 	return x.nodes[x.links[i].node].section
 }
 
-// remove removes block i. It returns the section if no block is left there, otherwise 0.
-func (x *index) remove(i int32) (emptied int32) {
+// removeBlock removes block i. It returns the section if no block is left there, otherwise 0.
+func (x *index) removeBlock(i int32) (emptied int32) {
 	l := x.links[i]
 	s := &x.nodes[l.node]
 	if l.newer != 0 {

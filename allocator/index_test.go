@@ -88,10 +88,10 @@ func (g *indexGame) step(rng *rand.Rand, block int32, sizes uint64) {
 	section, size := g.sections[rng.IntN(len(g.sections))], 1+rng.Uint64N(sizes)
 	at := slices.IndexFunc(g.list, func(s shelved) bool { return s.block == block })
 	if at < 0 {
-		g.x.add(section, block, size)
+		g.x.addBlock(section, block, size)
 		g.list = append(g.list, shelved{section, block, size})
 	} else {
-		g.x.remove(block)
+		g.x.removeBlock(block)
 		g.list = slices.Delete(g.list, at, at+1)
 	}
 	g.agree(size)
@@ -102,7 +102,7 @@ func (g *indexGame) drop() {
 	section := g.sections[0]
 	for _, s := range g.list {
 		if s.section == section {
-			g.x.remove(s.block)
+			g.x.removeBlock(s.block)
 		}
 	}
 	g.list = slices.DeleteFunc(g.list, func(s shelved) bool { return s.section == section })
@@ -145,23 +145,23 @@ func TestSizesLinger(t *testing.T) {
 	section := x.newSection()
 	const blocks = 1000
 	for i := range int32(blocks) {
-		x.add(section, i+1, uint64(i+1))
+		x.addBlock(section, i+1, uint64(i+1))
 	}
 	strips := len(x.strips)
 	for i := range int32(blocks) {
-		x.remove(i + 1)
-		x.add(section, i+1, uint64(i+1))
+		x.removeBlock(i + 1)
+		x.addBlock(section, i+1, uint64(i+1))
 	}
 	if len(x.spare) != 0 || len(x.strips) != strips || len(x.unused) != 0 {
 		t.Errorf("%d sizes were forgotten, there are %d strips, there were %d", len(x.spare), len(x.strips), strips)
 	}
 	for i := range int32(blocks) {
-		x.remove(i + 1)
+		x.removeBlock(i + 1)
 	}
 	if known := len(x.nodes) - 1 - len(x.spare); known > stripMax || len(x.sections[section].strips) != 1 {
 		t.Errorf("%d sizes without blocks linger on %d strips", known, len(x.sections[section].strips))
 	}
-	x.add(section, 1, 7)
+	x.addBlock(section, 1, 7)
 	if x.smallestAtLeast(section, 1) != 1 || x.smallestAtLeast(section, 8) != 0 {
 		t.Error("what comes then is not found")
 	}
@@ -198,7 +198,7 @@ func TestSlotsFindWhatAScanFinds(t *testing.T) {
 		if at := scan(taken); at >= 0 {
 			want = plain[at]
 		}
-		if got := s.lowestBlock(); got != want {
+		if got := s.blockInLowestSlot(); got != want {
 			t.Fatalf("the first is %d, want %d", got, want)
 		}
 	}
@@ -215,13 +215,13 @@ func TestRareTagsLeaveNothing(t *testing.T) {
 	s := newFreeList(true)
 	for tag := range Tag(100_000) {
 		e := &entry{tag: tag, size: 1 + uint64(tag%3)}
-		s.add(1, e)
-		s.add(2, e)
-		s.remove(1, e)
+		s.addBlock(1, e)
+		s.addBlock(2, e)
+		s.removeBlock(1, e)
 		if found := s.smallestOfTag(0, tag, 1); found != 2 {
 			t.Fatalf("tag %d has block %d, want 2", tag, found)
 		}
-		s.remove(2, e)
+		s.removeBlock(2, e)
 	}
 	if c := s.sectionOf(0); len(c.rare) > 0 || len(s.tags) > tagsMax+2 || len(s.tagged.sections) > tagsMax+2 || len(s.tagged.nodes) > 3*tagsMax {
 		t.Errorf("%d rare tags, room for %d, %d sections, %d nodes", len(c.rare), len(s.tags), len(s.tagged.sections), len(s.tagged.nodes))

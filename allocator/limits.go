@@ -190,23 +190,23 @@ func limitIndex(policy string, names []string, name string) (int, error) {
 		switch {
 		case limitTable[i].Name != name:
 		case !slices.Contains(names, name):
-			return 0, fmt.Errorf("policy %s has no limit %s: it has %s", policy, name, joinNames(names))
+			return 0, fmt.Errorf("policy %s has no limit %s: it has %s", policy, name, namesOrNone(names))
 		default:
 			return i, nil
 		}
 	}
-	return 0, fmt.Errorf("unknown limit %q: policy %s has %s", name, policy, joinNames(names))
+	return 0, fmt.Errorf("unknown limit %q: policy %s has %s", name, policy, namesOrNone(names))
 }
 
-// set sets the limit at an index of the table. The error says which values the limit takes.
-func (l *limits) set(i int, policy, text string) error {
+// setFromText sets the limit at an index of the table. The error says which values the limit takes.
+func (l *limits) setFromText(i int, policy, text string) error {
 	limit := &limitTable[i]
 	ok := false
 	switch field := limit.field(l).(type) {
 	case *uint64:
-		*field, ok = parseWhole[uint64](text, &limit.Limit)
+		*field, ok = parseWholeNumber[uint64](text, &limit.Limit)
 	case *uint:
-		*field, ok = parseWhole[uint](text, &limit.Limit)
+		*field, ok = parseWholeNumber[uint](text, &limit.Limit)
 	case *float64:
 		*field, ok = parseNumber(text, &limit.Limit)
 	case *int64:
@@ -228,14 +228,14 @@ func (l *limits) set(i int, policy, text string) error {
 		*field, ok = parseSizes(text, &limit.Limit)
 	}
 	if !ok {
-		return fmt.Errorf("limit %s: %s is out of range: policy %s wants %s", limit.Name, quoteUnlessPlain(text), policy,
+		return fmt.Errorf("limit %s: %s is out of range: policy %s wants %s", limit.Name, textForError(text), policy,
 			limit.ValuesText())
 	}
 	return nil
 }
 
-// get fills in a limit's present value.
-func (l *limits) get(i int) Limit {
+// presentLimit fills in a limit's present value.
+func (l *limits) presentLimit(i int) Limit {
 	limit := limitTable[i].Limit
 	switch field := limitTable[i].field(l).(type) {
 	case *uint64:
@@ -264,8 +264,8 @@ func (l *limits) get(i int) Limit {
 	return limit
 }
 
-// checkTogether returns an error if limits cannot hold together.
-func (l *limits) checkTogether(names []string) error {
+// checkLimitsTogether returns an error if limits cannot hold together.
+func (l *limits) checkLimitsTogether(names []string) error {
 	has := func(name string) bool { return slices.Contains(names, name) }
 	page := l.pageBytes
 	switch {
@@ -279,5 +279,5 @@ func (l *limits) checkTogether(names []string) error {
 	return nil
 }
 
-// exceeds reports whether a count exceeds a bound, where 0 means that there is none.
-func exceeds(count, most uint64) bool { return most != 0 && count > most }
+// exceedsBound reports whether a count exceeds a bound, where 0 means that there is none.
+func exceedsBound(count, most uint64) bool { return most != 0 && count > most }

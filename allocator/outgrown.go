@@ -28,10 +28,10 @@ type knownSizes struct {
 	outgrown sizeSet // sizes whose blocks were given up as outgrown
 }
 
-// dropOutgrown gives up blocks of a request's site if all of them are smaller than size, which the driver will be asked
+// evictOutgrownBlocks gives up blocks of a request's site if all of them are smaller than size, which the driver will be asked
 // for, and their sizes were never asked for again. So a scratch buffer that grows leaves nothing in the pool, and sizes
 // that come back stay. The smallest blocks go first: where a site grows, they are the oldest.
-func (p *Pool) dropOutgrown(req *Request, size uint64, out []Eviction) []Eviction {
+func (p *Pool) evictOutgrownBlocks(req *Request, size uint64, out []Eviction) []Eviction {
 	if !p.limits.outgrown || req.Tag == 0 {
 		return out
 	}
@@ -54,7 +54,7 @@ func (p *Pool) dropOutgrown(req *Request, size uint64, out []Eviction) []Evictio
 			continue
 		}
 		p.sizes.outgrown.add(this)
-		out = p.evict(i, wire.EvictOutgrown, out)
+		out = p.evictCachedBlock(i, wire.EvictOutgrown, out)
 		p.mayGive--
 	}
 	return out

@@ -49,24 +49,24 @@ func (w *peaks) setWindow(window int64) {
 	}
 }
 
-// highest returns the most bytes in use of the window.
-func (w *peaks) highest() uint64 {
+// highestBytes returns the most bytes in use of the window.
+func (w *peaks) highestBytes() uint64 {
 	if w.count == 0 {
 		return 0
 	}
 	return w.ring[w.first].bytes
 }
 
-// highestAt is highest at a future time.
-func (w *peaks) highestAt(time int64) uint64 {
-	if i := w.firstAt(time); i < w.count {
+// highestBytesAt is highest at a future time.
+func (w *peaks) highestBytesAt(time int64) uint64 {
+	if i := w.firstTickCountedAt(time); i < w.count {
 		return w.tickAt(i).bytes
 	}
 	return 0
 }
 
-// firstAt returns the index of the first tick that still counts at a time, w.count if no tick does.
-func (w *peaks) firstAt(time int64) int {
+// firstTickCountedAt returns the index of the first tick that still counts at a time, w.count if no tick does.
+func (w *peaks) firstTickCountedAt(time int64) int {
 	i := 0
 	for i < w.count && time >= w.tickEnd(i) {
 		i++
@@ -79,7 +79,7 @@ func (w *peaks) tickEnd(i int) int64 { return w.tickAt(i).began + (peakSeconds+1
 
 // highestEndsAt returns when the peak that is highest at a time no longer counts.
 func (w *peaks) highestEndsAt(time int64) int64 {
-	if i := w.firstAt(time); i < w.count {
+	if i := w.firstTickCountedAt(time); i < w.count {
 		return w.tickEnd(i)
 	}
 	return time + (peakSeconds+1)*w.tickLength()
@@ -87,7 +87,7 @@ func (w *peaks) highestEndsAt(time int64) int64 {
 
 // beginTick begins another tick, at whose begin bytes are in use.
 func (w *peaks) beginTick(now int64, bytes uint64) {
-	gone := w.firstAt(now)
+	gone := w.firstTickCountedAt(now)
 	w.first, w.count = (w.first+gone)%peaksSize, w.count-gone
 	w.present += (now - w.present) / w.tickLength() * w.tickLength()
 	w.until = w.present + w.tickLength()

@@ -25,10 +25,10 @@ func (p *Pool) serveFromLayout(decision *Decision, req *Request, out []Eviction)
 	if layout == nil {
 		return p.leaveToBasePolicy(decision, NoLayout, out)
 	}
-	s, why := layout.siteOf(&p.blockTable, req)
+	s, why := layout.siteForRequest(&p.blockTable, req)
 	index := -1
 	if s != nil {
-		index, why = layout.placeFor(&p.blockTable, s, req)
+		index, why = layout.placeForRequest(&p.blockTable, s, req)
 	}
 	if index < 0 {
 		layout.departed = true
@@ -38,14 +38,14 @@ func (p *Pool) serveFromLayout(decision *Decision, req *Request, out []Eviction)
 		out = p.evictUnused(layout.beginPeriod(p.now), out)
 	}
 	if s.arena.whole {
-		return p.takeArenaBlock(decision, s.arena, &s.arena.blocks[s.places[index].number], req, out)
+		return p.serveWithArenaBlock(decision, s.arena, &s.arena.blocks[s.places[index].number], req, out)
 	}
-	return p.takePlace(decision, s.arena, s.places[index], req, out)
+	return p.serveFromPlace(decision, s.arena, s.places[index], req, out)
 }
 
 // leaveToBasePolicy leaves a request to the base policy.
 func (p *Pool) leaveToBasePolicy(decision *Decision, why Departure, out []Eviction) ([]Eviction, bool) {
-	decision.Route = why.asRoute()
+	decision.Route = why.routeOfDeparture()
 	p.layouts.requests++
 	return out, false
 }
@@ -71,9 +71,9 @@ func (a *activeArena) canServe(req *Request) bool {
 	return req.Align != 0 && a.align%req.Align == 0 && req.Class != 0
 }
 
-// siteOf returns a request's site in the arena of its class. A class without an arena gets the first arena that has
+// siteForRequest returns a request's site in the arena of its class. A class without an arena gets the first arena that has
 // places for the site and no class.
-func (l *activeLayout) siteOf(t *blockTable, req *Request) (*site, Departure) {
+func (l *activeLayout) siteForRequest(t *blockTable, req *Request) (*site, Departure) {
 	list := l.sites[req.Tag]
 	if len(list) == 0 {
 		return nil, OtherSite
@@ -106,16 +106,16 @@ func (l *activeLayout) hasArena(req *Request) bool {
 	return false
 }
 
-// placeFor returns the index of the place for a request: the site's next place, or a later one if the program left
+// placeForRequest returns the index of the place for a request: the site's next place, or a later one if the program left
 // requests out. If there is no place, it returns -1 and the departure of the first place of the right size.
-func (l *activeLayout) placeFor(t *blockTable, s *site, req *Request) (index int, why Departure) {
+func (l *activeLayout) placeForRequest(t *blockTable, s *site, req *Request) (index int, why Departure) {
 	a := s.arena
 	if s.restarts != l.restarts {
 		s.next, s.restarts = 0, l.restarts
 	}
 	size := a.placed.RoundUp(req.Size)
 	why, index = OtherSize, s.next
-	if exceeds(size, req.MaxBlockBytes()) {
+	if exceedsBound(size, req.MaxBlockBytes()) {
 		return -1, OtherClass
 	}
 	for n := range min(len(s.places), orderAhead) {
@@ -125,7 +125,7 @@ func (l *activeLayout) placeFor(t *blockTable, s *site, req *Request) (index int
 			return -1, OtherOrder
 		}
 		if place.size == size && n < placesAhead {
-			owner := a.ownerOfPlace(t, place)
+			owner := a.entryOnPlace(t, place)
 			if owner == 0 {
 				l.departed = l.departed || n > 0
 				return index, 0
@@ -140,8 +140,8 @@ func (l *activeLayout) placeFor(t *blockTable, s *site, req *Request) (index int
 	return -1, why
 }
 
-// ownerOfPlace returns the entry that takes up a place, 0 when the place is free.
-func (a *activeArena) ownerOfPlace(t *blockTable, place *sitePlace) int32 {
+// entryOnPlace returns the entry that takes up a place, 0 when the place is free.
+func (a *activeArena) entryOnPlace(t *blockTable, place *sitePlace) int32 {
 	switch {
 	case a.whole:
 		if i := t.entryOf(a.blocks[place.number].block); i != 0 && t.entryAt(i).state != cached {
@@ -191,19 +191,19 @@ func (l *activeLayout) beginPeriod(now int64) (since int64) {
 	return since
 }
 
-// takePlace serves a request with a free range of an arena. If the arena's slab does not exist, the decision creates
+// serveFromPlace serves a request with a free range of an arena. If the arena's slab does not exist, the decision creates
 // it.
-func (p *Pool) takePlace(decision *Decision, a *activeArena, place sitePlace, req *Request, out []Eviction) ([]Eviction, bool) {
+func (p *Pool) serveFromPlace(decision *Decision, a *activeArena, place sitePlace, req *Request, out []Eviction) ([]Eviction, bool) {
 	size, reason := uint64(0), wire.MissNone
 	if a.slabs == 0 {
-		if !p.admitSlab(a, req) {
+		if !p.mayCreateArenaSlab(a, req) {
 			return p.leaveToBasePolicy(decision, NoArena, out)
 		}
 		if !a.cleared {
-			out = p.clearClass(req.Class, out)
+			out = p.evictClassForArena(req.Class, out)
 			a.cleared = true
 		}
-		size, reason = a.size, p.slabReason(req, a.carved)
+		size, reason = a.size, p.whyNoSlabHasRoom(req, a.carved)
 		number := p.newSlab(req, size, a.carved)
 		a.placed.AddSlab(number, size)
 		a.slabs++
@@ -216,9 +216,9 @@ func (p *Pool) takePlace(decision *Decision, a *activeArena, place sitePlace, re
 	return out, true
 }
 
-// takeArenaBlock serves a request with an arena's block, which is cached or must be created.
-func (p *Pool) takeArenaBlock(decision *Decision, a *activeArena, b *arenaBlock, req *Request, out []Eviction) ([]Eviction, bool) {
-	if b.size > req.Size && exceeds(b.size, req.MaxBlockBytes()) {
+// serveWithArenaBlock serves a request with an arena's block, which is cached or must be created.
+func (p *Pool) serveWithArenaBlock(decision *Decision, a *activeArena, b *arenaBlock, req *Request, out []Eviction) ([]Eviction, bool) {
+	if b.size > req.Size && exceedsBound(b.size, req.MaxBlockBytes()) {
 		return p.leaveToBasePolicy(decision, OtherClass, out)
 	}
 	if i := p.entryOf(b.block); i != 0 {
@@ -226,35 +226,35 @@ func (p *Pool) takeArenaBlock(decision *Decision, a *activeArena, b *arenaBlock,
 		p.reuseBlock(decision, i, req)
 		return out, true
 	}
-	if waste := b.size - req.Size; req.Exact && waste != 0 || waste > p.slackBytes(req, smallerBound(req.Heap, p.short)) {
+	if waste := b.size - req.Size; req.Exact && waste != 0 || waste > p.bytesForWaste(req, smallerOfBounds(req.Heap, p.short)) {
 		return p.leaveToBasePolicy(decision, NoArena, out)
 	}
 	if !a.cleared {
-		out = p.clearClass(req.Class, out)
+		out = p.evictClassForArena(req.Class, out)
 		a.cleared = true
 	}
-	reason := p.missReason(req)
+	reason := p.whyMissed(req)
 	decision.Route = wire.RoutePlanned
-	p.decideCreate(decision, req, b.size, reason)
+	p.decideOnNewBlock(decision, req, b.size, reason)
 	p.entryAt(p.entryOf(decision.Block)).class |= ofArena
 	b.block = decision.Block
 	return out, true
 }
 
-// admitSlab reports whether the slab of an arena may be created now.
-func (p *Pool) admitSlab(a *activeArena, req *Request) bool {
+// mayCreateArenaSlab reports whether the slab of an arena may be created now.
+func (p *Pool) mayCreateArenaSlab(a *activeArena, req *Request) bool {
 	if a.most != 0 { // the driver refused it
 		if a.wait++; a.wait < a.patience {
 			return false
 		}
 		a.wait, a.patience, a.most = 0, 2*a.patience, 0
 	}
-	return !exceeds(a.size, req.Max) && a.size <= p.slackBytes(req, req.Heap)
+	return !exceedsBound(a.size, req.Max) && a.size <= p.bytesForWaste(req, req.Heap)
 }
 
 // endLayout ends the current layout. Its slabs go with their last sub-allocations, its blocks when they come back.
 func (p *Pool) endLayout() {
-	arenas := p.layouts.currentArenas()
+	arenas := p.layouts.arenasOfCurrent()
 	if arenas == nil {
 		return
 	}

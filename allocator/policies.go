@@ -26,14 +26,14 @@ type kind struct {
 	takesLayouts bool                                       // takes a Layout
 }
 
-// usesSlabs reports whether a policy cuts slabs into sub-allocations.
-func (k *kind) usesSlabs() bool { return k.carver != nil || k.takesLayouts }
+// cutsSlabs reports whether a policy cuts slabs into sub-allocations.
+func (k *kind) cutsSlabs() bool { return k.carver != nil || k.takesLayouts }
 
 // every lists the limits that all caching policies obey.
 var every = []string{"max_cached_bytes", "max_cached_fraction", "over_limit", "max_age", "proportion", "drain_order"}
 
-// withCommonLimits returns names and the limits in every.
-func withCommonLimits(names ...string) []string { return append(names, every...) }
+// withLimitsOfAll returns names and the limits in every.
+func withLimitsOfAll(names ...string) []string { return append(names, every...) }
 
 // catalogue defines each policy.
 var catalogue = [...]kind{
@@ -52,7 +52,7 @@ var catalogue = [...]kind{
 				"otherwise it is released, and a block of exactly the right size is created. A freed block replaces its site's former one. " +
 				"Good for loops that request the same sizes at the same places.",
 		},
-		names: withCommonLimits("max_per_tag", "max_waste_ratio", "min_block", "steal_other_tag"),
+		names: withLimitsOfAll("max_per_tag", "max_waste_ratio", "min_block", "steal_other_tag"),
 		defaults: []Setting{
 			{"max_per_tag", "1"}, {"min_block", "4"}, {"steal_other_tag", "off"}, {"drain_order", "slot"},
 		},
@@ -67,7 +67,7 @@ var catalogue = [...]kind{
 				"asked for in 10 seconds goes back, and so does what exceeds 1.5 times its recent peak and 32 MiB. When the driver runs out " +
 				"of memory, free blocks go back one by one. The default: it suits most programs.",
 		},
-		names:    withCommonLimits("max_per_tag", "max_waste_ratio", "min_block", "steal_other_tag", "outgrown"),
+		names:    withLimitsOfAll("max_per_tag", "max_waste_ratio", "min_block", "steal_other_tag", "outgrown"),
 		defaults: []Setting{{"drain_order", "slot"}, {"max_age", "10"}, {"proportion", "1.5"}, {"outgrown", "on"}},
 		rule:     futhark{},
 	},
@@ -78,7 +78,7 @@ var catalogue = [...]kind{
 			Summary: "Rounds every request up to a power of two and serves it from a free block of exactly that size, the latest first. Few " +
 				"misses when sizes vary, but up to half of each block is wasted.",
 		},
-		names:    withCommonLimits("max_per_bucket", "min_block"),
+		names:    withLimitsOfAll("max_per_bucket", "min_block"),
 		defaults: []Setting{{"min_block", "4"}},
 		rule:     pow2,
 	},
@@ -90,7 +90,7 @@ var catalogue = [...]kind{
 				"at most 16 blocks per size and 4 GiB in all. Made for training loops that run for days; up to three quarters of a block " +
 				"can be wasted.",
 		},
-		names:    withCommonLimits("bucket_sizes", "max_per_bucket", "min_block"),
+		names:    withLimitsOfAll("bucket_sizes", "max_per_bucket", "min_block"),
 		defaults: []Setting{{"max_per_bucket", "16"}, {"min_block", "1"}, {"over_limit", "reject-new"}},
 		rule:     listed,
 	},
@@ -101,7 +101,7 @@ var catalogue = [...]kind{
 			Summary: "Like pow2, but only for buffers created with CL_MEM_ALLOC_HOST_PTR: host memory that the device accesses directly, which " +
 				"is expensive to create and used for transfers. All other buffers come from the driver.",
 		},
-		names:    withCommonLimits("max_per_bucket", "min_block"),
+		names:    withLimitsOfAll("max_per_bucket", "min_block"),
 		defaults: []Setting{{"min_block", "4"}},
 		rule:     pow2,
 		pinned:   true,
@@ -113,7 +113,7 @@ var catalogue = [...]kind{
 			Summary: "Sizes with the same leading bits share a bin, whose blocks have the largest of them: with 4 bits after the leading one at " +
 				"most a sixteenth is wasted. When the driver runs out of memory, the largest blocks go back first.",
 		},
-		names:    withCommonLimits("mantissa_bits", "max_per_bucket", "min_block"),
+		names:    withLimitsOfAll("mantissa_bits", "max_per_bucket", "min_block"),
 		defaults: []Setting{{"min_block", "1"}, {"drain_order", "largest-first"}},
 		rule:     mantissa,
 	},
@@ -125,7 +125,7 @@ var catalogue = [...]kind{
 				"max(M, H/K) bytes for requests up to M and a heap of H divided into K slabs; unset values come from the program's " +
 				"requests. Larger requests get blocks of their own, cached as by futhark. Few driver objects, little waste.",
 		},
-		names:  withCommonLimits("max_part", "heap_bytes", "slabs_per_heap", "outgrown"),
+		names:  withLimitsOfAll("max_part", "heap_bytes", "slabs_per_heap", "outgrown"),
 		rule:   futhark{},
 		carver: func(align uint64, _ *limits) carve.Carver { return carve.NewBestFit(align) },
 	},
@@ -137,7 +137,7 @@ var catalogue = [...]kind{
 				"half, its buddy, when both are free. Searching and merging take a step per doubling, and free memory stays regular; up to " +
 				"half of a sub-allocation is wasted.",
 		},
-		names: withCommonLimits("max_part", "heap_bytes", "slabs_per_heap", "page_bytes", "outgrown"),
+		names: withLimitsOfAll("max_part", "heap_bytes", "slabs_per_heap", "page_bytes", "outgrown"),
 		rule:  futhark{},
 		carver: func(align uint64, l *limits) carve.Carver {
 			return carve.NewBuddy(max(l.pageBytes, align))
@@ -150,7 +150,7 @@ var catalogue = [...]kind{
 			Summary: "Like buddy for large requests. Small ones get a slot in a bin of equal slots, a power of two of the device's alignment, in " +
 				"a chunk that buddy serves: many tiny buffers lie close together and take one bit of a bitmap each.",
 		},
-		names:  withCommonLimits("max_part", "heap_bytes", "slabs_per_heap", "outgrown"),
+		names:  withLimitsOfAll("max_part", "heap_bytes", "slabs_per_heap", "outgrown"),
 		rule:   futhark{},
 		carver: func(align uint64, _ *limits) carve.Carver { return carve.NewUAlloc(max(align, 8)) },
 	},
@@ -162,7 +162,7 @@ var catalogue = [...]kind{
 				"has a plan of what the program allocates in each iteration. Then each buffer gets its planned place in one slab. What departs " +
 				"from the plan is served as before, and goes back to the driver when a few iterations have not needed it.",
 		},
-		names:        withCommonLimits("max_per_tag", "max_waste_ratio", "min_block", "steal_other_tag", "outgrown"),
+		names:        withLimitsOfAll("max_per_tag", "max_waste_ratio", "min_block", "steal_other_tag", "outgrown"),
 		defaults:     []Setting{{"drain_order", "slot"}},
 		rule:         futhark{},
 		takesLayouts: true,
@@ -203,7 +203,7 @@ func (k *kind) defaultLimits() (l limits) {
 				text = s.Value
 			}
 		}
-		if err := l.set(i, k.Name, text); err != nil {
+		if err := l.setFromText(i, k.Name, text); err != nil {
 			panic(err) // a mistake in a table
 		}
 	}
@@ -216,7 +216,7 @@ func (l *limits) listByName(names []string) []Limit {
 	for i := range limitTable {
 		for _, name := range names {
 			if name == limitTable[i].Name {
-				obeyed = append(obeyed, l.get(i))
+				obeyed = append(obeyed, l.presentLimit(i))
 			}
 		}
 	}
@@ -240,7 +240,7 @@ func DescribePolicy(name string) (Description, bool) {
 // UsesSlabs reports whether a policy cuts slabs into sub-allocations.
 func UsesSlabs(name string) bool {
 	k := findPolicy(name)
-	return k != nil && k.usesSlabs()
+	return k != nil && k.cutsSlabs()
 }
 
 // New returns a policy with its default limits changed by settings. It is an error if the policy is unknown, if it does
@@ -254,13 +254,13 @@ func New(name string, settings []Setting) (*Pool, error) {
 	for _, s := range settings {
 		i, err := limitIndex(name, k.names, s.Name)
 		if err == nil {
-			err = p.limits.set(i, name, s.Value)
+			err = p.limits.setFromText(i, name, s.Value)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	if err := p.limits.checkTogether(k.names); err != nil {
+	if err := p.limits.checkLimitsTogether(k.names); err != nil {
 		return nil, err
 	}
 	return p, nil

@@ -30,8 +30,8 @@ func newPool(k *kind) *Pool {
 	p := &Pool{kind: k, small: smallDevice}
 	p.blockTable = newBlockTable()
 	p.rebuildFreeLists(k.rule)
-	if k.usesSlabs() {
-		p.startCarving()
+	if k.cutsSlabs() {
+		p.prepareForSlabs()
 	}
 	if k.takesLayouts {
 		p.layouts = newLayouts(nil)
@@ -54,18 +54,18 @@ func (p *Pool) Decide(request Request, out []Eviction) (decision Decision, _ []E
 func (p *Pool) DecideInto(decision *Decision, request *Request, out []Eviction) []Eviction {
 	p.request = *request // copied into the pool, because a pointer to it goes through interfaces
 	*decision = Decision{Tag: request.Tag}
-	return p.serve(decision, &p.request, out)
+	return p.serveRequest(decision, &p.request, out)
 }
 
-// serve decides on a request: the current layout comes first, then slabs, then blocks.
-func (p *Pool) serve(decision *Decision, req *Request, out []Eviction) []Eviction {
+// serveRequest decides on a request: the current layout comes first, then slabs, then blocks.
+func (p *Pool) serveRequest(decision *Decision, req *Request, out []Eviction) []Eviction {
 	out = p.expireBlocks(req.Time, p.evictDoomed(out))
 	req.Size = max(req.Size, 1)
 	if req.Heap > p.heap {
 		out = p.noteDeviceMemory(req.Heap, out)
 	}
 	if p.rule == nil || p.pinned && !req.Pinned {
-		p.decideCreate(decision, req, req.Size, wire.MissPolicy)
+		p.decideOnNewBlock(decision, req, req.Size, wire.MissPolicy)
 		return out
 	}
 	if p.layouts != nil {
@@ -86,16 +86,16 @@ func (p *Pool) serve(decision *Decision, req *Request, out []Eviction) []Evictio
 		p.sizes.again.add(decision.Size)
 		return out
 	}
-	reason := p.missReason(req)
+	reason := p.whyMissed(req)
 	if i := p.rule.misfitToEvict(&p.free, req, &p.limits); i != 0 {
-		out = p.evict(i, wire.EvictMisfit, out)
+		out = p.evictCachedBlock(i, wire.EvictMisfit, out)
 	}
 	size := p.rule.grantedSize(req, &p.limits)
-	out = p.giveBackExcess(size, size, p.dropOutgrown(req, size, out))
+	out = p.giveBackExcess(size, size, p.evictOutgrownBlocks(req, size, out))
 	if p.layouts != nil {
-		out = p.makeRoom(size, out)
+		out = p.makeRoomInAllowance(size, out)
 	}
-	p.decideCreate(decision, req, size, reason)
+	p.decideOnNewBlock(decision, req, size, reason)
 	return out
 }
 
@@ -103,9 +103,9 @@ func (p *Pool) serve(decision *Decision, req *Request, out []Eviction) []Evictio
 // classes; with many, the bound keeps misses cheap.
 const othersMax = 32
 
-// missReason says why a request found no block. The reasons are tried in the order of how little was missing: first a block
+// whyMissed says why a request found no block. The reasons are tried in the order of how little was missing: first a block
 // in flight, then an evicted block, then a block that is too large, and so on.
-func (p *Pool) missReason(req *Request) wire.Miss {
+func (p *Pool) whyMissed(req *Request) wire.Miss {
 	if !p.coolingBlocks.isClassEmpty(req.Class) && p.rule.findBlock(&p.coolingBlocks, req.Class, req, &p.limits) != 0 {
 		return wire.MissCooling
 	}
@@ -200,7 +200,7 @@ func (p *Pool) Free(b Block, busy bool, time int64, out []Eviction) []Eviction {
 	if i == 0 {
 		return out
 	}
-	p.noteOutOfUse(i)
+	p.noteBlockOutOfUse(i)
 	e := p.entryAt(i)
 	switch {
 	case e.passes:
@@ -212,7 +212,7 @@ func (p *Pool) Free(b Block, busy bool, time int64, out []Eviction) []Eviction {
 	case !busy:
 		return p.cacheOrEvict(i, out)
 	}
-	p.enterCooling(i)
+	p.beginCooling(i)
 	return out
 }
 
@@ -223,7 +223,7 @@ func (p *Pool) CoolingEnded(b Block, time int64, out []Eviction) []Eviction {
 		return out
 	}
 	out = p.expireBlocks(time, p.evictDoomed(out))
-	p.leaveCooling(i)
+	p.removeFromCooling(i)
 	if p.entryAt(i).isSubAlloc() {
 		return p.freeSubAlloc(i, out)
 	}
@@ -235,9 +235,9 @@ func (p *Pool) CoolingEnded(b Block, time int64, out []Eviction) []Eviction {
 func (p *Pool) Forget(b Block) {
 	i := p.findEntry(b, inUse)
 	if i != 0 {
-		p.noteOutOfUse(i)
+		p.noteBlockOutOfUse(i)
 	} else if i = p.findEntry(b, cooling); i != 0 {
-		p.leaveCooling(i)
+		p.removeFromCooling(i)
 	} else {
 		return
 	}
@@ -259,10 +259,10 @@ func (p *Pool) SetLimit(name, text string, time int64, out []Eviction) ([]Evicti
 		return out, err
 	}
 	changed := p.limits
-	if err = changed.set(i, p.PolicyName(), text); err != nil {
+	if err = changed.setFromText(i, p.PolicyName(), text); err != nil {
 		return out, err
 	}
-	if err = changed.checkTogether(p.names); err != nil {
+	if err = changed.checkLimitsTogether(p.names); err != nil {
 		return out, err
 	}
 	was := p.limits

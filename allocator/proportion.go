@@ -35,8 +35,8 @@ func (c *cache) nextExpiryAt(now int64) int64 {
 	return due
 }
 
-// dependOnTime reports whether a limit depends on the time.
-func (l *limits) dependOnTime() bool { return l.maxAge != 0 || l.proportion != 0 }
+// dependsOnTime reports whether a limit depends on the time.
+func (l *limits) dependsOnTime() bool { return l.maxAge != 0 || l.proportion != 0 }
 
 // advanceTime advances the pool's time. Threads of a program may report an earlier time than others did; the pool's time never
 // goes back.
@@ -60,9 +60,9 @@ func (c *cache) giveBackExcess(more, used uint64, out []Eviction) []Eviction {
 	for i := c.cachedByAge.oldest; i != 0 && c.mayGive > 0; i = c.cachedByAge.oldest {
 		switch {
 		case c.isTooOld(i, c.now):
-			out = c.evict(i, wire.EvictAge, out)
-		case c.exceedsProportion(c.peaks.highest(), more, used):
-			out = c.evict(i, wire.EvictProportion, out)
+			out = c.evictCachedBlock(i, wire.EvictAge, out)
+		case c.exceedsProportion(c.peaks.highestBytes(), more, used):
+			out = c.evictCachedBlock(i, wire.EvictProportion, out)
 		default:
 			return out
 		}
@@ -74,7 +74,7 @@ func (c *cache) giveBackExcess(more, used uint64, out []Eviction) []Eviction {
 // isOverdue reports whether the pool must give back a block at a time that is not before its own.
 func (c *cache) isOverdue(now int64) bool {
 	i := c.cachedByAge.oldest
-	return i != 0 && (c.isTooOld(i, now) || c.exceedsProportion(c.peaks.highestAt(now), 0, 0))
+	return i != 0 && (c.isTooOld(i, now) || c.exceedsProportion(c.peaks.highestBytesAt(now), 0, 0))
 }
 
 func (c *cache) isTooOld(i int32, now int64) bool {

@@ -316,11 +316,11 @@ func TestPeaksOfAnArmThatWaits(t *testing.T) {
 		at   int64
 		want uint64
 	}{{98, 100}, {155, 100}, {156, 30}, {157, 30}, {158, 0}} {
-		if got := w.highestAt(c.at*second + second/2); got != c.want {
+		if got := w.highestBytesAt(c.at*second + second/2); got != c.want {
 			t.Errorf("at %d s: %d, want %d", c.at, got, c.want)
 		}
 	}
-	if w.beginTick(97*second+5, 40); w.highest() != 100 || w.highestEndsAt(97*second) != 156*second {
+	if w.beginTick(97*second+5, 40); w.highestBytes() != 100 || w.highestEndsAt(97*second) != 156*second {
 		t.Errorf("%+v", w)
 	}
 }
@@ -397,7 +397,7 @@ func TestPeaksOfAnyWindow(t *testing.T) {
 				most = max(most, x.bytes)
 			}
 		}
-		if got := w.highest(); got < least || got > most || w.count > peaksSize {
+		if got := w.highestBytes(); got < least || got > most || w.count > peaksSize {
 			t.Fatalf("%d of %d to %d, %d ticks", got, least, most, w.count)
 		}
 	}

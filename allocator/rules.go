@@ -31,7 +31,7 @@ type futhark struct{}
 const smallest = 4
 
 func (futhark) grantedSize(req *Request, _ *limits) uint64 {
-	return req.limitRounding(max(req.Size, smallest))
+	return req.roundUpToBound(max(req.Size, smallest))
 }
 
 func (f futhark) findBlock(s *freeList, class Class, req *Request, l *limits) int32 {
@@ -64,7 +64,7 @@ func (futhark) sortsByTag() bool { return true }
 type first2018 struct{}
 
 func (first2018) grantedSize(req *Request, l *limits) uint64 {
-	return req.limitRounding(max(req.Size, l.minBlock))
+	return req.roundUpToBound(max(req.Size, l.minBlock))
 }
 
 func (r first2018) findBlock(s *freeList, class Class, req *Request, l *limits) int32 {
@@ -101,7 +101,7 @@ type bucketed struct {
 }
 
 func (b bucketed) grantedSize(req *Request, l *limits) uint64 {
-	return req.limitRounding(b.round(max(req.Size, l.minBlock), l))
+	return req.roundUpToBound(b.round(max(req.Size, l.minBlock), l))
 }
 
 func (b bucketed) findBlock(s *freeList, class Class, req *Request, l *limits) int32 {

@@ -18,11 +18,11 @@ func (c *cache) abortSubAlloc(i int32) {
 		c.orphanSubAllocs(number)
 	}
 	switch {
-	case !s.hasOnlyLost():
+	case !s.hasOnlyLostSubAllocs():
 	case !s.grown:
 		c.forgetSlab(number)
 	default:
-		c.cacheOrDoom(s)
+		c.cacheOrDoomSlab(s)
 	}
 	c.stats.raisePeaks()
 }
@@ -41,8 +41,8 @@ func (sl *slabs) orphanSubAllocs(number int32) {
 	}
 }
 
-// cacheOrDoom caches or dooms a slab that has lost its last sub-allocation in a call that reports no evictions.
-func (c *cache) cacheOrDoom(s *slab) {
+// cacheOrDoomSlab caches or dooms a slab that has lost its last sub-allocation in a call that reports no evictions.
+func (c *cache) cacheOrDoomSlab(s *slab) {
 	e := c.entryAt(s.entry)
 	switch {
 	case s.used == e.size: // all of it is lost
@@ -56,11 +56,11 @@ func (c *cache) cacheOrDoom(s *slab) {
 	}
 }
 
-// hasOnlyLost reports whether the slab has no sub-allocations except lost ones.
-func (s *slab) hasOnlyLost() bool { return int(s.parts) == len(s.lost) }
+// hasOnlyLostSubAllocs reports whether the slab has no sub-allocations except lost ones.
+func (s *slab) hasOnlyLostSubAllocs() bool { return int(s.parts) == len(s.lost) }
 
-// hasOnlyCooling reports whether only cooling and lost sub-allocations are left in the slab.
-func (s *slab) hasOnlyCooling() bool { return int(s.parts) == int(s.cooling)+len(s.lost) }
+// hasOnlyCoolingSubAllocs reports whether only cooling and lost sub-allocations are left in the slab.
+func (s *slab) hasOnlyCoolingSubAllocs() bool { return int(s.parts) == int(s.cooling)+len(s.lost) }
 
 // giveBackRange returns a sub-allocation's range to the carver.
 func (sl *slabs) giveBackRange(i int32) {
@@ -80,7 +80,7 @@ func (c *cache) freeSubAlloc(i int32, out []Eviction) []Eviction {
 	s := c.slabOf(c.entryAt(i))
 	c.stats.Parts--
 	c.giveBackRange(i)
-	if s.hasOnlyLost() {
+	if s.hasOnlyLostSubAllocs() {
 		switch {
 		case c.entryAt(s.entry).dropped:
 			return c.dismissBlock(s.entry, wire.EvictContext, out)
@@ -106,8 +106,8 @@ func (c *cache) loseSubAlloc(i int32) {
 	c.stats.BytesCooling += e.size
 	s.lost = append(s.lost, i)
 	c.stats.raisePeaks()
-	if s.hasOnlyLost() {
-		c.cacheOrDoom(s)
+	if s.hasOnlyLostSubAllocs() {
+		c.cacheOrDoomSlab(s)
 	}
 }
 
@@ -174,26 +174,26 @@ func (sl *slabs) abandonCarver(home *carved) {
 // drainSlabs gives up slabs whose sub-allocations all cool, or are lost. The program released the driver objects of these
 // sub-allocations; the driver keeps the memory until their commands end.
 func (sl *slabs) drainSlabs(out []Eviction) []Eviction {
-	if !slices.ContainsFunc(sl.list, func(s slab) bool { return s.cooling > 0 && s.hasOnlyCooling() }) {
+	if !slices.ContainsFunc(sl.list, func(s slab) bool { return s.cooling > 0 && s.hasOnlyCoolingSubAllocs() }) {
 		return out // saves the visit of each cooling sub-allocation: there may be many
 	}
 	for i := sl.coolingByAge.oldest; i != 0; {
 		next := sl.chain[i].newer
-		if e := sl.entryAt(i); e.isSubAlloc() && sl.slabOf(e).hasOnlyCooling() {
-			out = sl.endCooling(i, wire.EvictDrain, out)
+		if e := sl.entryAt(i); e.isSubAlloc() && sl.slabOf(e).hasOnlyCoolingSubAllocs() {
+			out = sl.discardCoolingRange(i, wire.EvictDrain, out)
 		}
 		i = next
 	}
 	return out
 }
 
-// endCooling ends a cooling sub-allocation whose range will not be reused. Its slab goes with the last one.
-func (sl *slabs) endCooling(i int32, reason wire.Evict, out []Eviction) []Eviction {
+// discardCoolingRange ends a cooling sub-allocation whose range will not be reused. Its slab goes with the last one.
+func (sl *slabs) discardCoolingRange(i int32, reason wire.Evict, out []Eviction) []Eviction {
 	s := sl.slabOf(sl.entryAt(i))
-	sl.leaveCooling(i)
+	sl.removeFromCooling(i)
 	sl.stats.Parts--
 	sl.giveBackRange(i)
-	if !s.hasOnlyLost() {
+	if !s.hasOnlyLostSubAllocs() {
 		return out
 	}
 	return sl.dismissBlock(s.entry, reason, out)
@@ -204,14 +204,14 @@ func (c *cache) dropSlabs(class Class, out []Eviction) []Eviction {
 	for i := c.coolingByAge.oldest; i != 0; {
 		next := c.chain[i].newer
 		if e := c.entryAt(i); e.isSubAlloc() && e.class == class {
-			out = c.endCooling(i, wire.EvictContext, out)
+			out = c.discardCoolingRange(i, wire.EvictContext, out)
 		}
 		i = next
 	}
 	for number := range c.slabs.list {
 		i := c.slabs.list[number].entry
 		if e := c.entryAt(i); e.isSlab && e.class == class && e.state == cached {
-			out = c.evict(i, wire.EvictContext, out)
+			out = c.evictCachedBlock(i, wire.EvictContext, out)
 		}
 	}
 	c.forgetCarver(class)

@@ -53,8 +53,8 @@ type slab struct {
 	used    uint64  // bytes of all sub-allocations
 }
 
-// startCarving prepares the pool for slabs.
-func (sl *slabs) startCarving() {
+// prepareForSlabs prepares the pool for slabs.
+func (sl *slabs) prepareForSlabs() {
 	sl.classes, sl.list = map[Class]*carved{}, make([]slab, 1)
 }
 
@@ -95,14 +95,14 @@ func (p *Pool) carverOf(class Class, align uint64) *carved {
 // serveBySubAlloc serves a request with a sub-allocation of a slab, and reports whether it did; if necessary the decision creates
 // the slab. If it reports false, the request gets a block of its own.
 func (p *Pool) serveBySubAlloc(decision *Decision, req *Request) bool {
-	if req.Align == 0 || p.isDropped(req.Class) || exceeds(req.Size, p.limits.largestSubAlloc()) {
+	if req.Align == 0 || p.isDropped(req.Class) || exceedsBound(req.Size, p.limits.largestSubAlloc()) {
 		return false
 	}
 	c := p.carverOf(req.Class, req.Align)
 	if c == nil {
 		return false
 	}
-	if size := c.carver.RoundUp(req.Size); size == 0 || exceeds(size, req.MaxBlockBytes()) {
+	if size := c.carver.RoundUp(req.Size); size == 0 || exceedsBound(size, req.MaxBlockBytes()) {
 		return false
 	}
 	c.largest = max(c.largest, req.Size)
@@ -127,12 +127,12 @@ func (l *limits) largestSubAlloc() uint64 {
 
 // decideSlab decides on a new slab with the request's sub-allocation in it.
 func (p *Pool) decideSlab(decision *Decision, req *Request, c *carved) bool {
-	slack := p.slackBytes(req, req.Heap) // not p.short: after a shortage carved.most bounds slabs
+	slack := p.bytesForWaste(req, req.Heap) // not p.short: after a shortage carved.most bounds slabs
 	if slack < req.Size {
 		return false
 	}
 	sizing := carve.Sizing{
-		M: p.limits.maxPart, H: p.limits.heapBytes, K: p.limits.slabsPerHeap, Limit: smallerBound(p.largestSlabSize(req, c), slack), Memory: p.heap,
+		M: p.limits.maxPart, H: p.limits.heapBytes, K: p.limits.slabsPerHeap, Limit: smallerOfBounds(p.largestSlabSize(req, c), slack), Memory: p.heap,
 	}
 	size, serves := sizing.ChooseSlabSize(c.carver, carve.Hints{Request: c.largest, InUse: max(p.stats.PeakWanted, p.others.wanted)})
 	if req.Size > serves || len(p.slabs.vacant) == 0 && len(p.slabs.list) == carve.MaxSlabs {
@@ -142,7 +142,7 @@ func (p *Pool) decideSlab(decision *Decision, req *Request, c *carved) bool {
 	if size > slack {
 		return false
 	}
-	reason := p.slabReason(req, c)
+	reason := p.whyNoSlabHasRoom(req, c)
 	number := p.newSlab(req, size, c)
 	c.carver.AddSlab(number, size)
 	c.slabs++
@@ -164,13 +164,13 @@ const share = 16
 func (p *Pool) largestSlabSize(req *Request, c *carved) uint64 {
 	most := req.Max
 	if p.limits.maxPart == 0 && p.heap != 0 {
-		most = smallerBound(most, max(p.heap/share, 1))
+		most = smallerOfBounds(most, max(p.heap/share, 1))
 	}
-	return smallerBound(most, c.most)
+	return smallerOfBounds(most, c.most)
 }
 
-// smallerBound returns the smaller of two bounds, where 0 means no bound.
-func smallerBound(a, b uint64) uint64 {
+// smallerOfBounds returns the smaller of two bounds, where 0 means no bound.
+func smallerOfBounds(a, b uint64) uint64 {
 	if a == 0 || b == 0 {
 		return a + b
 	}
@@ -222,8 +222,8 @@ func (sl *slabs) fillSubAlloc(decision *Decision, i int32, req *Request, part ca
 	decision.Slab, decision.Offset, decision.Fresh = sl.blockOf(s.entry), part.Offset, part.Fresh
 }
 
-// slabReason says why no slab has room.
-func (sl *slabs) slabReason(req *Request, c *carved) wire.Miss {
+// whyNoSlabHasRoom says why no slab has room.
+func (sl *slabs) whyNoSlabHasRoom(req *Request, c *carved) wire.Miss {
 	if sl.coolingBlocks.smallestAtLeast(req.Class, req.Size) != 0 {
 		return wire.MissCooling
 	}
@@ -265,7 +265,7 @@ func (p *Pool) SlabCreated(decision Decision) {
 
 // largestCached returns the largest cached block, slabs included; of equal ones the latest; 0 when there is none.
 func (sl *slabs) largestCached() (found int32) {
-	found = sl.free.largest(sl.compareBySize)
+	found = sl.free.firstAmongLargest(sl.compareBySize)
 	for number := range sl.list {
 		i := sl.list[number].entry
 		if sl.entryAt(i).state == cached && sl.entryAt(i).isSlab && (found == 0 || sl.compareBySize(i, found) < 0) {
@@ -298,32 +298,32 @@ func (s *Space) addFreeRanges(free carve.Space) {
 	s.Squares += free.Squares
 }
 
-// enterCooling begins the cooling of a released block or sub-allocation.
-func (sl *slabs) enterCooling(i int32) {
+// beginCooling begins the cooling of a released block or sub-allocation.
+func (sl *slabs) beginCooling(i int32) {
 	e := sl.entryAt(i)
 	e.state = cooling
 	if e.isSubAlloc() {
 		sl.slabOf(e).cooling++
 	}
-	sl.coolingBlocks.add(i, e)
-	sl.chain.addNewest(&sl.coolingByAge, i)
+	sl.coolingBlocks.addBlock(i, e)
+	sl.chain.addAsNewest(&sl.coolingByAge, i)
 	sl.stats.BytesCooling += e.size
 	sl.stats.raisePeaks()
 }
 
-// leaveCooling removes a block or sub-allocation from the cooling ones.
-func (sl *slabs) leaveCooling(i int32) {
+// removeFromCooling removes a block or sub-allocation from the cooling ones.
+func (sl *slabs) removeFromCooling(i int32) {
 	e := sl.entryAt(i)
 	if e.isSubAlloc() {
 		sl.slabOf(e).cooling--
 	}
-	sl.coolingBlocks.remove(i, e)
-	sl.chain.remove(&sl.coolingByAge, i)
+	sl.coolingBlocks.removeBlock(i, e)
+	sl.chain.removeEntry(&sl.coolingByAge, i)
 	sl.stats.BytesCooling -= e.size
 }
 
-// evict evicts a cached block.
-func (sl *slabs) evict(i int32, reason wire.Evict, out []Eviction) []Eviction {
+// evictCachedBlock evicts a cached block.
+func (sl *slabs) evictCachedBlock(i int32, reason wire.Evict, out []Eviction) []Eviction {
 	sl.removeCached(i)
 	return sl.dismissBlock(i, reason, out)
 }

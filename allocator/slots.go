@@ -16,7 +16,7 @@ func (s *slots) occupySlot(i int32) (slot int32) {
 	if slot < 0 {
 		slot = int32(len(s.blocks))
 		s.blocks = append(s.blocks, 0)
-		s.taken, s.room = growLevels(s.taken, slot), growLevels(s.room, slot)
+		s.taken, s.room = growForBit(s.taken, slot), growForBit(s.room, slot)
 	}
 	s.blocks[slot] = i
 	setBit(s.taken, slot)
@@ -31,16 +31,16 @@ func (s *slots) vacateSlot(slot int32) {
 	setBit(s.room, slot)
 }
 
-// lowestBlock returns the block in the lowest slot, 0 when there is none.
-func (s *slots) lowestBlock() int32 {
+// blockInLowestSlot returns the block in the lowest slot, 0 when there is none.
+func (s *slots) blockInLowestSlot() int32 {
 	if slot := lowestBit(s.taken); slot >= 0 {
 		return s.blocks[slot]
 	}
 	return 0
 }
 
-// growLevels makes room for a bit at a position that is at most one beyond the present ones.
-func growLevels(levels [][]uint64, bit int32) [][]uint64 {
+// growForBit makes room for a bit at a position that is at most one beyond the present ones.
+func growForBit(levels [][]uint64, bit int32) [][]uint64 {
 	for l := 0; ; l++ {
 		bit >>= 6
 		if l == len(levels) {

@@ -22,7 +22,7 @@ import (
 // counters and peaks continue. Only the record of evicted blocks, which explains misses, begins empty.
 func (p *Pool) SwitchPolicy(next *Pool, time int64, out []Eviction) []Eviction {
 	out = p.expireBlocks(time, p.evictDoomed(out))
-	p.markStale(next)
+	p.markStaleBlocks(next)
 	out = p.evictStale(out)
 	p.adoptPolicy(next)
 	return p.applyLimits(p.giveBackExcess(0, 0, out))
@@ -44,24 +44,24 @@ func CarriedSettings(from string, present []Setting, to string) (carried []Setti
 	return carried
 }
 
-// markStale marks the blocks that another policy would not have created.
-func (p *Pool) markStale(next *Pool) {
+// markStaleBlocks marks the blocks that another policy would not have created.
+func (p *Pool) markStaleBlocks(next *Pool) {
 	for i := int32(1); i < p.made; i++ {
 		e := p.entryAt(i)
 		if e.state == unused {
 			continue
 		}
 		stale := wire.EvictPolicy
-		if !e.isSlab && next.wouldCreate(e.size) {
+		if !e.isSlab && next.createsBlocksOfSize(e.size) {
 			stale = wire.EvictNone
 		}
 		p.markLeaving(e, false, stale)
 	}
 }
 
-// wouldCreate reports whether the policy creates blocks of a size for some request, and caches them.
-func (p *Pool) wouldCreate(size uint64) bool {
-	if p.rule == nil || p.pinned || p.carver != nil && !exceeds(size, p.limits.largestSubAlloc()) {
+// createsBlocksOfSize reports whether the policy creates blocks of a size for some request, and caches them.
+func (p *Pool) createsBlocksOfSize(size uint64) bool {
+	if p.rule == nil || p.pinned || p.carver != nil && !exceedsBound(size, p.limits.largestSubAlloc()) {
 		return false
 	}
 	return p.rule.grantedSize(&Request{Size: size}, &p.limits) == size
@@ -79,8 +79,8 @@ func (p *Pool) adoptPolicy(next *Pool) {
 	switch {
 	case p.maySlabsExist():
 		p.slabs.retireCarvers()
-	case p.kind.usesSlabs():
-		p.startCarving()
+	case p.kind.cutsSlabs():
+		p.prepareForSlabs()
 	}
 }
 

@@ -53,7 +53,7 @@ func (y *yard) exchange() {
 		}
 	}
 	for _, b := range y.blocks {
-		if b.state == cached && !to.wouldCreate(b.size) {
+		if b.state == cached && !to.createsBlocksOfSize(b.size) {
 			y.Fatalf("%s keeps %+v, which it would not have made", name, b)
 		}
 	}

@@ -27,7 +27,7 @@ func (p *Pool) Validate() error {
 	if !p.maySlabsExist() {
 		return nil
 	}
-	return p.validateSlabs(p.layouts.currentArenas())
+	return p.validateSlabs(p.layouts.arenasOfCurrent())
 }
 
 // validateStats computes the gauges from the block table, and compares them.
@@ -41,7 +41,7 @@ func (sl *slabs) validateStats() error {
 		if e.state == unused {
 			continue
 		}
-		sl.addToGauges(i, &want)
+		sl.addBlockToGauges(i, &want)
 		if e.isEvictedOnReturn() {
 			leaving++
 		}
@@ -49,7 +49,7 @@ func (sl *slabs) validateStats() error {
 			return fmt.Errorf("block %d is of class %d: dropped is %t", i, e.class, e.dropped)
 		}
 		if e.state == cached && !e.isSlab {
-			tally.Add(e.size, 1)
+			tally.AddRanges(e.size, 1)
 		}
 		if e.state == inUse && e.size < e.wanted {
 			return fmt.Errorf("block %d has %d bytes and serves a request of %d", i, e.size, e.wanted)
@@ -67,8 +67,8 @@ func (sl *slabs) validateStats() error {
 	return nil
 }
 
-// addToGauges adds one block to the gauges in sum.
-func (sl *slabs) addToGauges(i int32, sum *Stats) {
+// addBlockToGauges adds one block to the gauges in sum.
+func (sl *slabs) addBlockToGauges(i int32, sum *Stats) {
 	e := sl.entryAt(i)
 	part := e.isSubAlloc()
 	switch {
@@ -145,7 +145,7 @@ func (f *freeBlocks) validateSection(s *freeList, class Class, c *section) error
 	byTag := onShelf
 	if s.tagged != nil {
 		byTag = 0
-		c.eachTag(func(t *tagged) {
+		c.eachTagOfClass(func(t *tagged) {
 			n, found := f.validateIndex(s.tagged, t.section, class)
 			if found == nil && s.byAge && n != t.ages.count {
 				found = fmt.Errorf("tag %d has %d blocks by size and %d by age", t.tag, n, t.ages.count)
@@ -238,7 +238,7 @@ func (sl *slabs) validateSlabs(arenas []activeArena) error {
 			return fmt.Errorf("slab %d keeps %+v, its parts say %+v", number, *s, *f)
 		}
 		e := sl.entryAt(s.entry)
-		if s.entry != 0 && (!e.isSlab || s.grown && s.hasOnlyLost() != (e.state == cached) && e.state != doomed) {
+		if s.entry != 0 && (!e.isSlab || s.grown && s.hasOnlyLostSubAllocs() != (e.state == cached) && e.state != doomed) {
 			return fmt.Errorf("slab %d with %d parts is in state %d", number, s.parts, e.state)
 		}
 	}

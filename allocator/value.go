@@ -27,7 +27,7 @@ func parseNumber(text string, l *Limit) (float64, bool) {
 	return value, err == nil && isUnsignedDecimal(text) && value >= l.Min && value <= l.Max
 }
 
-func parseWhole[T uint | uint64](text string, l *Limit) (T, bool) {
+func parseWholeNumber[T uint | uint64](text string, l *Limit) (T, bool) {
 	value, err := strconv.ParseUint(text, 10, 64)
 	return T(value), err == nil && isDigits(text) && float64(value) >= l.Min && float64(value) <= l.Max
 }
@@ -39,7 +39,7 @@ func parseChoice(text string, choices []string) (int, bool) {
 
 func parseSizes(text string, l *Limit) (sizes []uint64, ok bool) {
 	for field := range strings.SplitSeq(text, ":") {
-		size, ok := parseWhole[uint64](field, l)
+		size, ok := parseWholeNumber[uint64](field, l)
 		if !ok || len(sizes) == sizesMax || len(sizes) > 0 && size <= sizes[len(sizes)-1] {
 			return nil, false
 		}
@@ -65,15 +65,15 @@ func isUnsignedDecimal(s string) bool {
 
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// quoteUnlessPlain returns a value as an error shows it: in quotes, unless it is one plain word.
-func quoteUnlessPlain(text string) string {
+// textForError returns a value as an error shows it: in quotes, unless it is one plain word.
+func textForError(text string) string {
 	if text != "" && strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || r == '"' || r > '~' }) < 0 {
 		return text
 	}
 	return strconv.Quote(text)
 }
 
-func joinNames(names []string) string {
+func namesOrNone(names []string) string {
 	if len(names) == 0 {
 		return "none"
 	}

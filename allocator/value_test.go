@@ -61,7 +61,7 @@ func checkValue(t *testing.T, text string) {
 	if v, ok := parseNumber(text, any64); ok != decimal(text) && !math.IsInf(v, 1) {
 		t.Errorf("%q as a number: %v, %v", text, v, ok)
 	}
-	n, ok := parseWhole[uint64](text, whole64)
+	n, ok := parseWholeNumber[uint64](text, whole64)
 	want, good := new(big.Int).SetString(text, 10)
 	good = good && decimal(text) && !strings.Contains(text, ".") && want.IsUint64()
 	if ok != good || ok && n != want.Uint64() {
@@ -118,7 +118,7 @@ func TestTakes(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{"": `""`, "a b": `"a b"`, "1e5": "1e5", "\n": `"\n"`, `"`: strconv.Quote(`"`), "é": `"é"`} {
-		if got := quoteUnlessPlain(text); got != want {
+		if got := textForError(text); got != want {
 			t.Errorf("%q is shown as %s, want %s", text, got, want)
 		}
 	}

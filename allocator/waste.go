@@ -17,8 +17,8 @@ const untried = 32
 // peak of the first half.
 func (p *Pool) isDemandSteady() bool { return p.stats.Hits+p.stats.Misses >= 2*p.risen+8 }
 
-// slackBytes returns how many of the device's bytes may go into the waste of a request, or into a new slab.
-func (p *Pool) slackBytes(req *Request, memory uint64) uint64 {
+// bytesForWaste returns how many of the device's bytes may go into the waste of a request, or into a new slab.
+func (p *Pool) bytesForWaste(req *Request, memory uint64) uint64 {
 	switch {
 	case memory == 0:
 		return math.MaxUint64
@@ -40,18 +40,18 @@ func (p *Pool) slackBytes(req *Request, memory uint64) uint64 {
 // tightenRounding lowers the size at which rounding stops for a request, so that its waste stays within the slack. If rounding
 // would go beyond the slack, the request gets exactly its size.
 func (p *Pool) tightenRounding(req *Request) {
-	slack := p.slackBytes(req, smallerBound(req.Heap, p.short))
+	slack := p.bytesForWaste(req, smallerOfBounds(req.Heap, p.short))
 	switch most := req.Size + slack; {
 	case most < req.Size: // it overflowed: the device's memory is unknown
 	case p.rule.grantedSize(req, &p.limits) > most:
 		req.Round = req.Size
 	default:
-		req.Round = smallerBound(req.MaxBlockBytes(), most)
+		req.Round = smallerOfBounds(req.MaxBlockBytes(), most)
 	}
 }
 
 // noteShortage notes that the driver ran out of memory with the present blocks. Other programs, images and kernels have the
 // rest of the device.
 func (p *Pool) noteShortage() {
-	p.short = smallerBound(p.short, max(p.stats.ReservedBytes()+p.others.held, p.stats.PeakWanted, p.others.wanted))
+	p.short = smallerOfBounds(p.short, max(p.stats.ReservedBytes()+p.others.held, p.stats.PeakWanted, p.others.wanted))
 }

@@ -27,10 +27,10 @@ var (
 // measureAttach measures the cost of probes for programs, and how many calls per second gpumemtop can take in.
 func (b *bench) measureAttach() error {
 	report := rights.Examine()
-	if err := report.Refusal(); err != nil {
+	if err := report.RefusalError(); err != nil {
 		return err
 	}
-	return b.runTables(b.measureAttachCalls, b.measureAttachPrograms, b.measureAttachRates, b.measureAttachIntake, b.measureAttachTimes)
+	return b.runTables(b.measureAttachCalls, b.measureAttachPrograms, b.measureAttachRates, b.measureAttachIntakeRate, b.measureAttachSetupTimes)
 }
 
 func (b *bench) measureAttachCalls() error {
@@ -95,7 +95,7 @@ func (b *bench) measureAttachRates() error {
 		program, alone := median(results[1], nanoseconds), median(results[0], nanoseconds)
 		ours := median(results[1], taken)
 		lost := median(results[1], func(r *result) float64 { return float64(r.sum.Lost) })
-		b.printRow(threads, 2*pairs, formatCounted(2/median(results[1], (*result).workSeconds)), lost, formatFixed(program, 0), formatFixed(alone, 0),
+		b.printRow(threads, 2*pairs, formatCounted(2/median(results[1], (*result).reportedWorkSeconds)), lost, formatFixed(program, 0), formatFixed(alone, 0),
 			formatFixed(ours, 0), formatCounted(2e9/(program+ours)))
 	}
 	b.flushTable()
@@ -124,7 +124,7 @@ func (b *bench) runWatched(m mode, args ...string) (result, error) {
 		return r, fmt.Errorf("start gpumemtop attach: %w", err)
 	}
 	if err = waitUntilWatching(said); err == nil {
-		err = r.execute(b.programCommand(append([]string{link}, args[1:]...)))
+		err = r.runAndMeasure(b.programCommand(append([]string{link}, args[1:]...)))
 	}
 	_ = cmd.Process.Signal(syscall.SIGTERM) // it may have failed, which Wait says
 	text, _ := io.ReadAll(said)

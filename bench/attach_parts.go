@@ -16,18 +16,18 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
 )
 
-// measureAttachIntake shows how many sampled calls one core processes: it decodes, tracks, counts and records them, as
+// measureAttachIntakeRate shows how many sampled calls one core processes: it decodes, tracks, counts and records them, as
 // gpumemtop does with what it reads from the ring.
-func (b *bench) measureAttachIntake() error {
+func (b *bench) measureAttachIntakeRate() error {
 	b.printRow("sampled", "calls/s", "records/s")
 	for _, way := range []struct {
 		name  string
 		calls []wire.Sample
 	}{
-		{"create, release", []wire.Sample{newCreateSample(), newSample("clReleaseMemObject", 0, handle)}},
-		{"argument, launch", []wire.Sample{newKernelArgSample(), newSample("clEnqueueNDRangeKernel", 0, 0x300, 0x400)}},
+		{"create, release", []wire.Sample{newCreateSample(), newCallSample("clReleaseMemObject", 0, handle)}},
+		{"argument, launch", []wire.Sample{newKernelArgSample(), newCallSample("clEnqueueNDRangeKernel", 0, 0x300, 0x400)}},
 	} {
-		taken, written, err := b.countProcessed(way.calls)
+		taken, written, err := b.countSamplesPerSecond(way.calls)
 		if err != nil {
 			return err
 		}
@@ -38,8 +38,8 @@ func (b *bench) measureAttachIntake() error {
 
 const handle = 0x10000 // of a buffer
 
-// newSample is a call as the eBPF program sends it.
-func newSample(name string, result uint64, arguments ...uint64) (s wire.Sample) {
+// newCallSample is a call as the eBPF program sends it.
+func newCallSample(name string, result uint64, arguments ...uint64) (s wire.Sample) {
 	number := slices.IndexFunc(calls.Functions, func(f calls.Function) bool { return f.Name == name })
 	s.Function, s.Result = uint16(number), result
 	s.Pid, s.Tid = 1, 1
@@ -47,10 +47,10 @@ func newSample(name string, result uint64, arguments ...uint64) (s wire.Sample) 
 	return s
 }
 
-func newCreateSample() wire.Sample { return newSample("clCreateBuffer", handle, 0x200, 1, 4096) }
+func newCreateSample() wire.Sample { return newCallSample("clCreateBuffer", handle, 0x200, 1, 4096) }
 
 func newKernelArgSample() wire.Sample {
-	s := newSample("clSetKernelArg", 0, 0x400, 0, 8)
+	s := newCallSample("clSetKernelArg", 0, 0x400, 0, 8)
 	s.Copied[0] = 1
 	s.Copies = make([]byte, wire.CallData)
 	binary.LittleEndian.PutUint64(s.Copies, handle)
@@ -64,9 +64,9 @@ func (untagged) Tag(*wire.Sample, uint64) uint32 { return 0 }
 func (untagged) SiteTag(*wire.Sample) uint32     { return 0 }
 func (untagged) UnknownTag() uint32              { return 0 }
 
-// countProcessed processes the same calls again and again for a second, and returns how many calls it processed and how many
+// countSamplesPerSecond processes the same calls again and again for a second, and returns how many calls it processed and how many
 // records they made.
-func (b *bench) countProcessed(list []wire.Sample) (taken, written float64, err error) {
+func (b *bench) countSamplesPerSecond(list []wire.Sample) (taken, written float64, err error) {
 	w, err := recording.Create(filepath.Join(b.temp, "intake.gmt"), recording.Header{}, true)
 	if err != nil {
 		return 0, 0, err
@@ -109,14 +109,14 @@ func (b *bench) countProcessed(list []wire.Sample) (taken, written float64, err 
 	return float64(n) / seconds, float64(records) / seconds, err
 }
 
-// measureAttachTimes shows how long it takes to load the eBPF programs, to set probes in this machine's ICD loader, in all
+// measureAttachSetupTimes shows how long it takes to load the eBPF programs, to set probes in this machine's ICD loader, in all
 // processes that map it, and to remove the probes.
-func (b *bench) measureAttachTimes() error {
+func (b *bench) measureAttachSetupTimes() error {
 	path := findLoader()
 	if path == "" {
 		return fmt.Errorf("no ICD loader is installed")
 	}
-	probes, shapes, err := allProbes(path)
+	probes, shapes, err := openCLProbes(path)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (b *bench) measureAttachTimes() error {
 		var load, attach, detach []float64
 		for range b.runs {
 			start := time.Now()
-			k, err := kernel.New(kernel.Options{Shapes: shapes, Uses: true})
+			k, err := kernel.LoadPrograms(kernel.Options{Shapes: shapes, Uses: true})
 			if err != nil {
 				return err
 			}
@@ -160,7 +160,7 @@ func findLoader() string {
 	return ""
 }
 
-func allProbes(path string) (probes []kernel.Probe, shapes []wire.Shape, err error) {
+func openCLProbes(path string) (probes []kernel.Probe, shapes []wire.Shape, err error) {
 	var names []string
 	for i := range calls.Functions {
 		names, shapes = append(names, calls.Functions[i].Name), append(shapes, calls.Functions[i].Shape)

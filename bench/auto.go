@@ -23,8 +23,8 @@ var steady = []struct {
 	{args: []string{"churn", "-t", "40000", "4M"}, flags: []string{"--scrub", "zero"}},
 }
 
-// measureAuto runs the examples without a pool, under futhark and under auto, in turns.
-func (b *bench) measureAuto() error {
+// measureAutoPolicy runs the examples without a pool, under futhark and under auto, in turns.
+func (b *bench) measureAutoPolicy() error {
 	b.printRow("program", "futhark, s", "auto × futhark", "auto × none", "peak reserved × futhark", "auto decided")
 	for _, w := range steady {
 		args := append([]string{b.examplePath(w.args[0])}, w.args[1:]...)
@@ -39,7 +39,7 @@ func (b *bench) measureAuto() error {
 				results[i] = append(results[i], r)
 			}
 		}
-		b.printRow(w.args[0], formatFixed(median(results[0], (*result).workSeconds), 2), formatRatios(results[1], results[0]), formatRatios(results[1], results[2]),
+		b.printRow(w.args[0], formatFixed(median(results[0], (*result).reportedWorkSeconds), 2), formatRatios(results[1], results[0]), formatRatios(results[1], results[2]),
 			formatMultiple(median(results[1], peakReserved), median(results[0], peakReserved)), decidedPolicies(results[1]))
 	}
 	b.flushTable()
@@ -52,9 +52,9 @@ func (b *bench) measureAuto() error {
 func formatRatios(here, there []result) string {
 	each := make([]float64, len(here))
 	for i := range here {
-		each[i] = here[i].workSeconds() / there[i].workSeconds()
+		each[i] = here[i].reportedWorkSeconds() / there[i].reportedWorkSeconds()
 	}
-	return fmt.Sprintf("%s (%s to %s)", formatMultiple(median(here, (*result).workSeconds), median(there, (*result).workSeconds)),
+	return fmt.Sprintf("%s (%s to %s)", formatMultiple(median(here, (*result).reportedWorkSeconds), median(there, (*result).reportedWorkSeconds)),
 		formatFixed(slices.Min(each), 2), formatFixed(slices.Max(each), 2))
 }
 

@@ -9,17 +9,17 @@ import (
 
 func TestResultReadsWhatExamplesSay(t *testing.T) {
 	r := result{stderr: "gpumemtop: hits 3 s\nstencil: 1.250000 s\n{\"enqueue_ns\":12.5}\n"}
-	if got := r.workSeconds(); got != 1.25 {
+	if got := r.reportedWorkSeconds(); got != 1.25 {
 		t.Errorf("work %v, want 1.25", got)
 	}
 	if got := r.callCosts()["enqueue_ns"]; got != 12.5 {
 		t.Errorf("cost %v, want 12.5", got)
 	}
-	if pairs := (result{stderr: "churn: 250.0 ns per pair, 20 pairs, 2 threads\n"}); pairs.workSeconds() != 250e-9 {
-		t.Errorf("work %v of a pair, want 250 ns", pairs.workSeconds())
+	if pairs := (result{stderr: "churn: 250.0 ns per pair, 20 pairs, 2 threads\n"}); pairs.reportedWorkSeconds() != 250e-9 {
+		t.Errorf("work %v of a pair, want 250 ns", pairs.reportedWorkSeconds())
 	}
 	var silent result
-	if silent.workSeconds() != 0 || silent.callCosts() != nil {
+	if silent.reportedWorkSeconds() != 0 || silent.callCosts() != nil {
 		t.Error("figures out of nothing")
 	}
 }
@@ -44,7 +44,7 @@ func TestCountedAdmitsIgnorance(t *testing.T) {
 }
 
 func TestResidentPeakOfThisProcess(t *testing.T) {
-	if got := residentPeak(os.Getpid()); got < 1024 {
+	if got := peakResidentKiB(os.Getpid()); got < 1024 {
 		t.Errorf("this test has had %d KiB resident", got)
 	}
 }

@@ -16,8 +16,8 @@ func (c *countedBytes) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// measureChrome shows how fast recordings become traces, and how large these are.
-func (b *bench) measureChrome() error {
+// measureChromeExport shows how fast recordings become traces, and how large these are.
+func (b *bench) measureChromeExport() error {
 	b.printRow("program", "written as", "events", "s", "MB", "MB/s", "MB/processor s", "bytes/life", "bytes on disk/life", "peak MiB")
 	for _, args := range [][]string{
 		{b.examplePath("train"), "1000"}, {b.examplePath("churn"), "1000000", "4K", "2"},
@@ -68,7 +68,7 @@ func (b *bench) exportChrome(recording, file string, flags []string) (result, fl
 	var written countedBytes
 	cmd.Stdout = &written
 	var r result
-	if err := r.execute(cmd); err != nil || file == "" {
+	if err := r.runAndMeasure(cmd); err != nil || file == "" {
 		return r, float64(written), err
 	}
 	info, err := os.Stat(file)

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func (b *bench) measureDashboard() error { return b.runTables(b.measureShares, b.measureKeys) }
+func (b *bench) measureDashboard() error { return b.runTables(b.measureCoreShares, b.measureKeyDelays) }
 
-// measureShares shows the share of a core that gpumemtop uses while it collects, models and draws.
-func (b *bench) measureShares() error {
+// measureCoreShares shows the share of a core that gpumemtop uses while it collects, models and draws.
+func (b *bench) measureCoreShares() error {
 	const pairs = 3_000_000
 	ordinary := []string{b.examplePath("train"), "2000"}
 	fast := []string{b.examplePath("churn"), strconv.Itoa(pairs), "4K", "2"}
@@ -71,7 +71,7 @@ func (b *bench) runInTerminal(args []string) (result, error) {
 	}
 	defer terminal.Close() //nolint:errcheck // the other side of a pty
 	over, looks := make(chan struct{}), sync.WaitGroup{}
-	looks.Go(func() { r.resident = sampleResident(cmd.Process.Pid, over) })
+	looks.Go(func() { r.resident = sampleResidentMemory(cmd.Process.Pid, over) })
 	r.bytes, _ = io.Copy(io.Discard, terminal) // until gpumemtop has closed it
 	close(over)
 	looks.Wait()
@@ -82,8 +82,8 @@ func (b *bench) runInTerminal(args []string) (result, error) {
 	return r, errors.Join(looked, err, cmd.Wait())
 }
 
-// sampleResident looks at the memory of a process five times a second, and returns the last KiB seen.
-func sampleResident(pid int, over <-chan struct{}) (kib int64) {
+// sampleResidentMemory looks at the memory of a process five times a second, and returns the last KiB seen.
+func sampleResidentMemory(pid int, over <-chan struct{}) (kib int64) {
 	for {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 		if fields := strings.Fields(string(text)); len(fields) > 1 && fields[1] != "0" {

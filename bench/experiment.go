@@ -67,18 +67,18 @@ type Change struct {
 	High       float64 `json:"difference_high"`
 }
 
-func (c *Change) halfWidth() float64 { return (c.High - c.Low) / 2 }
+func (c *Change) halfIntervalWidth() float64 { return (c.High - c.Low) / 2 }
 
 func (c *Change) String() string {
-	return fmt.Sprintf("%+.1f ± %.1f %%", 100*c.Difference, 100*c.halfWidth())
+	return fmt.Sprintf("%+.1f ± %.1f %%", 100*c.Difference, 100*c.halfIntervalWidth())
 }
 
-// measureExperiment compares the result of an experiment inside one run with whole runs of the same two configurations.
-func (b *bench) measureExperiment() error {
+// measureExperimentAgainstRuns compares the result of an experiment inside one run with whole runs of the same two configurations.
+func (b *bench) measureExperimentAgainstRuns() error {
 	b.printRow("program", "inside one run", "blocks", "iterations", "s", "whole runs", "of each", "s", "agree", "exact", "measuring costs")
 	var notes []string
 	for i, m := range measurable {
-		if !b.isSelected(m.name) {
+		if !b.isProgramSelected(m.name) {
 			continue
 		}
 		cells, err := b.compareInsideAndWhole(i)
@@ -143,7 +143,7 @@ func (b *bench) secondsPerIteration(args []string, count, few int) (seconds floa
 		var r result
 		cmd := b.programCommand(args)
 		cmd.Dir = b.root
-		if err := r.execute(cmd); err != nil {
+		if err := r.runAndMeasure(cmd); err != nil {
 			return 0, err
 		}
 		took[i] = r.wall.Seconds()
@@ -188,7 +188,7 @@ func (b *bench) runForJSON(into any, file string, stdout bool, args []string) (t
 		defer out.Close() //nolint:errcheck // what is missing in it is found when it is read
 		cmd.Stdout = out
 	}
-	if err := r.execute(cmd); err != nil {
+	if err := r.runAndMeasure(cmd); err != nil {
 		return 0, err
 	}
 	text, err := os.ReadFile(file)
@@ -214,12 +214,12 @@ func formatComparison(inside *insideRun, whole *watchedComparison, took time.Dur
 		return cells
 	}
 	cells[0], cells[1], cells[2] = m.String(), m.Blocks, m.Iterations
-	if m.halfWidth() <= max(0.02, math.Abs(m.Difference)/3) {
+	if m.halfIntervalWidth() <= max(0.02, math.Abs(m.Difference)/3) {
 		cells[8] = "yes"
 	}
 	if w != nil && w.High > w.Low {
 		apart := math.Abs(m.Difference - w.Difference)
-		cells[7] = map[bool]string{true: "yes", false: "no"}[apart <= math.Hypot(m.halfWidth(), w.halfWidth())]
+		cells[7] = map[bool]string{true: "yes", false: "no"}[apart <= math.Hypot(m.halfIntervalWidth(), w.halfIntervalWidth())]
 	}
 	return cells
 }

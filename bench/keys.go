@@ -14,23 +14,23 @@ import (
 	"github.com/creack/pty"
 )
 
-// measureKeys shows how much the dashboard writes for a frame on a large screen, how soon a key has its effect there, and how
+// measureKeyDelays shows how much the dashboard writes for a frame on a large screen, how soon a key has its effect there, and how
 // much is written before it: that must not grow where the line is slow.
-func (b *bench) measureKeys() error {
+func (b *bench) measureKeyDelays() error {
 	b.printRow("screen", "frames/s", "KB/frame", "key to screen ms, median", "p99", "KB before it, most")
 	for _, line := range []struct {
 		name  string
 		delay time.Duration
 	}{{"200x60", 0}, {"200x60, 100 ms each way", 100 * time.Millisecond}} {
-		if err := b.measureKeysOver(line.name, line.delay); err != nil {
+		if err := b.measureKeyDelaysOver(line.name, line.delay); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// measureKeysOver measures over a line that takes a time each way.
-func (b *bench) measureKeysOver(name string, delay time.Duration) error {
+// measureKeyDelaysOver measures over a line that takes a time each way.
+func (b *bench) measureKeyDelaysOver(name string, delay time.Duration) error {
 	const quiet = 3 * time.Second
 	cmd := exec.Command(b.gpumemtopPath(), "--no-replay", "--", b.examplePath("train"), "1000000000")
 	cmd.Env = append(os.Environ(), append(b.env, "TERM=xterm-256color", "CI=", "XDG_STATE_HOME=/dev/null")...)
@@ -81,7 +81,7 @@ func typeKey(terminal io.Writer, s screen, delay time.Duration, key, effect stri
 	if _, err := io.WriteString(terminal, key); err != nil {
 		return 0, 0, err
 	}
-	before, err = s.waitFor(effect)
+	before, err = s.waitForText(effect)
 	return time.Since(start), before, err
 }
 
@@ -153,8 +153,8 @@ func (s screen) countFrames(while time.Duration) (count, size int, err error) {
 	}
 }
 
-// waitFor waits for a text on the screen, and returns how many bytes were written before it.
-func (s screen) waitFor(effect string) (before int, err error) {
+// waitForText waits for a text on the screen, and returns how many bytes were written before it.
+func (s screen) waitForText(effect string) (before int, err error) {
 	var seen []byte
 	for timeout := time.After(10 * time.Second); ; {
 		select {

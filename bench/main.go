@@ -26,27 +26,27 @@ type section struct {
 
 var sections = []section{
 	// Programs, bare and under gpumemtop.
-	{name: "pool", title: "What the pool saves: seconds of work, bare and with --policy futhark, by buffer size", measure: (*bench).measurePool},
+	{name: "pool", title: "What the pool saves: seconds of work, bare and with --policy futhark, by buffer size", measure: (*bench).measureWorkTimes},
 	{name: "programs", title: "What each policy does to programs: time and memory", measure: (*bench).measurePrograms},
 	{name: "arena", title: "What plans of a program's memory save: peak reserved and time", measure: (*bench).measureArena},
-	{name: "proportion", title: "How much more than what is in use pools hold: peak reserved and time", measure: (*bench).measureProportion},
-	{name: "calls", title: "What calls cost: ns, while recording", measure: (*bench).measureCalls},
-	{name: "sustained", title: "What calls cost in long loops: ns, while recording", measure: (*bench).measureSustained},
-	{name: "spill", title: "What --spill costs where memory is enough: ns, while recording", measure: (*bench).measureSpill},
+	{name: "proportion", title: "How much more than what is in use pools hold: peak reserved and time", measure: (*bench).measureDefaultCandidates},
+	{name: "calls", title: "What calls cost: ns, while recording", measure: (*bench).measureCallCosts},
+	{name: "sustained", title: "What calls cost in long loops: ns, while recording", measure: (*bench).measureLongLoops},
+	{name: "spill", title: "What --spill costs where memory is enough: ns, while recording", measure: (*bench).measureCostOfSpill},
 	{name: "peers", title: "What calls cost beside Intel's intercept layer: ns, while recording", measure: (*bench).measurePeers, asked: true},
-	{name: "threads", title: "What a create and its release cost where threads make them at once: ns by the clock, of all together", measure: (*bench).measureThreads},
-	{name: "watching", title: "What being watched costs a program, without a pool", measure: (*bench).measureWatching},
+	{name: "threads", title: "What a create and its release cost where threads make them at once: ns by the clock, of all together", measure: (*bench).measureThreadThroughput},
+	{name: "watching", title: "What being watched costs a program, without a pool", measure: (*bench).measureCostOfWatching},
 	{name: "dashboard", title: "What gpumemtop takes of a core in a terminal", measure: (*bench).measureDashboard},
-	{name: "keys", title: "How soon a key shows in the dashboard, also over a slow line", measure: func(b *bench) error { return b.runTables(b.measureKeys) }, asked: true},
+	{name: "keys", title: "How soon a key shows in the dashboard, also over a slow line", measure: func(b *bench) error { return b.runTables(b.measureKeyDelays) }, asked: true},
 	{name: "attach", title: "What attaching to a running program costs (eBPF)", measure: (*bench).measureAttach},
-	{name: "monitoring", title: "What it costs to be looked at: scrapes, the flight log at a program's end, static probes", measure: (*bench).measureMonitoring},
-	{name: "start", title: "What starting costs: ms for a program without OpenCL, and for a small one", measure: (*bench).measureStart},
-	{name: "record", title: "What recording costs, and how fast two threads can send events with none lost", measure: (*bench).measureRecord},
-	{name: "read", title: "How fast one core reads a recording of ten million events", measure: (*bench).measureRead},
-	{name: "chrome", title: "What Chrome traces cost: time, and size per buffer", measure: (*bench).measureChrome},
-	{name: "view", title: "How soon view shows a long recording", measure: (*bench).measureView},
-	{name: "experiment", title: "Whether --measure inside one run finds what whole runs show", measure: (*bench).measureExperiment, asked: true},
-	{name: "auto", title: "How programs run under --policy auto, compared with futhark and no pool, and what it decides", measure: (*bench).measureAuto},
+	{name: "monitoring", title: "What it costs to be looked at: scrapes, the flight log at a program's end, static probes", measure: (*bench).measureCostOfMonitoring},
+	{name: "start", title: "What starting costs: ms for a program without OpenCL, and for a small one", measure: (*bench).measureStartTimes},
+	{name: "record", title: "What recording costs, and how fast two threads can send events with none lost", measure: (*bench).measureRecording},
+	{name: "read", title: "How fast one core reads a recording of ten million events", measure: (*bench).measureReading},
+	{name: "chrome", title: "What Chrome traces cost: time, and size per buffer", measure: (*bench).measureChromeExport},
+	{name: "view", title: "How soon view shows a long recording", measure: (*bench).measureViewOpening},
+	{name: "experiment", title: "Whether --measure inside one run finds what whole runs show", measure: (*bench).measureExperimentAgainstRuns, asked: true},
+	{name: "auto", title: "How programs run under --policy auto, compared with futhark and no pool, and what it decides", measure: (*bench).measureAutoPolicy},
 	// Go benchmarks.
 	{name: "replay", title: "How fast one core replays a recording through each policy", measure: goBenchmarkSection(parts{
 		pattern: "^BenchmarkRun$", duration: "300ms", units: []string{"Mevents/s"}, packages: []string{"./internal/replay"},
@@ -116,8 +116,8 @@ type bench struct {
 	out  *tabwriter.Writer
 }
 
-// isSelected reports whether the user wants a program measured.
-func (b *bench) isSelected(program string) bool {
+// isProgramSelected reports whether the user wants a program measured.
+func (b *bench) isProgramSelected(program string) bool {
 	return slices.ContainsFunc(strings.Split(b.pick, ","), func(begin string) bool { return strings.HasPrefix(program, begin) })
 }
 
@@ -126,7 +126,7 @@ func main() {
 	only := flag.String("only", "", "comma-separated sections to measure, of: "+strings.Join(sectionNames(), ", "))
 	pick := flag.String("pick", "", "in sections experiment and proportion, only programs whose names begin with one of these, commas between")
 	flag.Parse()
-	if err := run(max(*runs, 1), *only, *pick); err != nil {
+	if err := runSections(max(*runs, 1), *only, *pick); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -140,7 +140,7 @@ func sectionNames() []string {
 	return names
 }
 
-func run(runs int, only, pick string) error {
+func runSections(runs int, only, pick string) error {
 	root, err := findRoot()
 	if err != nil {
 		return err

@@ -20,13 +20,13 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/flight"
 )
 
-// measureMonitoring measures the cost of being monitored: scrapes, flight logs and static probes.
-func (b *bench) measureMonitoring() error {
-	return b.runTables(b.measureScrapes, b.measureFlightLog, b.measureProbes)
+// measureCostOfMonitoring measures the cost of being monitored: scrapes, flight logs and static probes.
+func (b *bench) measureCostOfMonitoring() error {
+	return b.runTables(b.measureCostOfScrapes, b.measureFlightLogTime, b.measureUnusedProbe)
 }
 
-// measureScrapes compares spans without and with scrapes, in one run of a program.
-func (b *bench) measureScrapes() error {
+// measureCostOfScrapes compares spans without and with scrapes, in one run of a program.
+func (b *bench) measureCostOfScrapes() error {
 	cmd := b.programCommand([]string{b.gpumemtopPath(), "--headless", "--listen", "0", "--", b.examplePath("train"), "1000000000"})
 	said, err := cmd.StderrPipe()
 	if err != nil {
@@ -88,9 +88,9 @@ func scrapeRepeatedly(pid int, url string, rate int) (float64, error) {
 	return (after - before).Seconds() / time.Since(began).Seconds(), err
 }
 
-// measureFlightLog shows how long a flight log takes at the end of a program: from the time in the log until the file has its
+// measureFlightLogTime shows how long a flight log takes at the end of a program: from the time in the log until the file has its
 // name.
-func (b *bench) measureFlightLog() error {
+func (b *bench) measureFlightLogTime() error {
 	library := filepath.Join(b.temp, "libgpumemtop.so")
 	if err := exec.Command(b.gpumemtopPath(), "library", "-f", "-o", library).Run(); err != nil {
 		return fmt.Errorf("gpumemtop library: %w", err)
@@ -134,7 +134,7 @@ func runLogged(cmd *exec.Cmd, logs string) (time.Duration, error) {
 	if err := errors.Join(err, cmd.Wait()); err != nil {
 		return 0, err
 	}
-	log, err := flight.Read(logs)
+	log, err := flight.ReadFolders(logs)
 	if err != nil || len(log.Processes) != 1 {
 		return 0, fmt.Errorf("no flight log: %w", err)
 	}
@@ -177,8 +177,8 @@ int main(void)
 }
 `
 
-// measureProbes runs the shim's check of semaphores in a loop: in whole programs its cost is too small to measure.
-func (b *bench) measureProbes() error {
+// measureUnusedProbe runs the shim's check of semaphores in a loop: in whole programs its cost is too small to measure.
+func (b *bench) measureUnusedProbe() error {
 	program := filepath.Join(b.temp, "probes")
 	cc := exec.Command("gcc", "-std=gnu11", "-O2", "-I", b.root, "-x", "c", "-", "-o", program)
 	cc.Stdin = strings.NewReader(probeLoop)

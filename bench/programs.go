@@ -69,7 +69,7 @@ func (b *bench) measureEveryPolicy(workload []string) (notes []string) {
 // formatComparedCells returns the cells of one mode: its times as multiples of the bare ones.
 func formatComparedCells(here, bare []result) []any {
 	multiple := func(get func(*result) float64) string { return formatMultiple(median(here, get), median(bare, get)) }
-	cells := []any{multiple((*result).workSeconds), multiple(wallSeconds)}
+	cells := []any{multiple((*result).reportedWorkSeconds), multiple(wallSeconds)}
 	if here[0].sum.Policy == "" { // it is the bare one
 		return []any{"1.00", formatFixed(median(bare, wallSeconds), 2) + " s", "", "", ""}
 	}

@@ -21,8 +21,8 @@ var needing = [][]string{
 	{"hoard"}, {"small"}, // a pool of the program's own that gives nothing back, and 50,000 buffers of 64 bytes at once
 }
 
-// measureProportion runs programs under the default policy and under other candidates for it, in turns.
-func (b *bench) measureProportion() error {
+// measureDefaultCandidates runs programs under the default policy and under other candidates for it, in turns.
+func (b *bench) measureDefaultCandidates() error {
 	limits := []string{"--set", "proportion=1.5,outgrown=on,max_age=10"}
 	modes := []mode{
 		{name: "futhark", policy: "futhark"}, {name: "futhark, all kept", policy: "futhark", flags: []string{"--set", "proportion=0,outgrown=off,max_age=0"}},
@@ -31,7 +31,7 @@ func (b *bench) measureProportion() error {
 	b.printRow("program", "policy", "time ×", "from", "to", "hits", "in use", "reserved", "reserved / in use", "beyond", "create p99 µs")
 	var notes []string
 	for _, workload := range slices.Concat(outgrowing, needing) {
-		if !b.isSelected(workload[0]) {
+		if !b.isProgramSelected(workload[0]) {
 			continue
 		}
 		if err := b.measureProgramInModes(modes, workload); err != nil {
@@ -72,7 +72,7 @@ func (b *bench) measureProgramInModes(modes []mode, workload []string) error {
 		}
 	}
 	for i, m := range modes {
-		b.printRow(append([]any{name, m.name}, formatHeldCells(results[i], results[0])...)...)
+		b.printRow(append([]any{name, m.name}, formatMemoryAndTimeCells(results[i], results[0])...)...)
 	}
 	return nil
 }
@@ -98,8 +98,8 @@ func (b *bench) findProgram(workload []string) (command []string, name string, e
 	return append([]string{b.examplePath(name)}, arguments...), name, nil
 }
 
-// formatHeldCells returns the cells of one mode.
-func formatHeldCells(here, base []result) []any {
+// formatMemoryAndTimeCells returns the cells of one mode.
+func formatMemoryAndTimeCells(here, base []result) []any {
 	ratios := make([]float64, 0, len(here))
 	for i := range here {
 		ratios = append(ratios, here[i].cpu.Seconds()/base[i].cpu.Seconds())

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// measureRecord shows the size of recordings, how fast events can come, and the CPU time of gpumemtop itself.
-func (b *bench) measureRecord() error {
+// measureRecording shows the size of recordings, how fast events can come, and the CPU time of gpumemtop itself.
+func (b *bench) measureRecording() error {
 	b.printRow("program", "policy", "wall s", "processor s", "events", "events/s", "lost", "bytes on disk", "bytes/event",
 		"peak MiB of gpumemtop")
 	for _, row := range []struct {
@@ -39,9 +39,9 @@ func (b *bench) measureRecord() error {
 	return nil
 }
 
-// measureRead shows how fast one core reads recordings and folds them.
-func (b *bench) measureRead() error {
-	core, err := firstCore()
+// measureReading shows how fast one core reads recordings and folds them.
+func (b *bench) measureReading() error {
+	core, err := firstUsableCore()
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (b *bench) measureRead() error {
 		var runs []result
 		for range b.runs {
 			var r result
-			if err := r.execute(b.commandOnCore(core, append(way.args, recorded.file)...)); err != nil {
+			if err := r.runAndMeasure(b.commandOnCore(core, append(way.args, recorded.file)...)); err != nil {
 				return err
 			}
 			runs = append(runs, r)
@@ -76,8 +76,8 @@ func (b *bench) measureRead() error {
 	return nil
 }
 
-// firstCore returns a core that this process may use.
-func firstCore() (int, error) {
+// firstUsableCore returns a core that this process may use.
+func firstUsableCore() (int, error) {
 	var allowed unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
 		return 0, fmt.Errorf("look for a core: %w", err)

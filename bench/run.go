@@ -83,7 +83,7 @@ func (b *bench) runOnce(m mode, args ...string) (result, error) {
 	}
 	cmd := b.programCommand(args)
 	cmd.Env = append(cmd.Env, m.env...)
-	if err := r.execute(cmd); err != nil || m.policy == "" {
+	if err := r.runAndMeasure(cmd); err != nil || m.policy == "" {
 		return r, err
 	}
 	err := r.readResults(report)
@@ -113,7 +113,7 @@ func (r *result) readResults(report string) error {
 	return nil
 }
 
-func (r *result) execute(cmd *exec.Cmd) error {
+func (r *result) runAndMeasure(cmd *exec.Cmd) error {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	start := time.Now()
@@ -121,7 +121,7 @@ func (r *result) execute(cmd *exec.Cmd) error {
 		return fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
 	ended, peak := make(chan struct{}), make(chan int64)
-	go watchPeakMemory(cmd.Process.Pid, ended, peak)
+	go watchPeakResident(cmd.Process.Pid, ended, peak)
 	err := cmd.Wait()
 	r.wall, r.stderr = time.Since(start), stderr.String()
 	r.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
@@ -133,16 +133,16 @@ func (r *result) execute(cmd *exec.Cmd) error {
 	return nil
 }
 
-// watchPeakMemory reads the resident memory of a process now and then until it has ended, and sends the peak. The kernel's own peak
+// watchPeakResident reads the resident memory of a process now and then until it has ended, and sends the peak. The kernel's own peak
 // (ru_maxrss) includes memory of the parent from before it started the process.
-func watchPeakMemory(pid int, ended <-chan struct{}, peak chan<- int64) {
+func watchPeakResident(pid int, ended <-chan struct{}, peak chan<- int64) {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
 	var most int64
 	for {
 		select {
 		case <-ticker.C:
-			most = max(most, residentPeak(pid))
+			most = max(most, peakResidentKiB(pid))
 		case <-ended:
 			peak <- most
 			return
@@ -150,8 +150,8 @@ func watchPeakMemory(pid int, ended <-chan struct{}, peak chan<- int64) {
 	}
 }
 
-// residentPeak returns VmHWM of a process in KiB, 0 when it is gone.
-func residentPeak(pid int) int64 {
+// peakResidentKiB returns VmHWM of a process in KiB, 0 when it is gone.
+func peakResidentKiB(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0
@@ -184,8 +184,8 @@ func (b *bench) runInTurns(times int, modes []mode, args ...string) ([][]result,
 	return results, nil
 }
 
-// workSeconds returns the seconds that an example says on stderr, under -t, that its work took; for churn, of one pair.
-func (r *result) workSeconds() float64 {
+// reportedWorkSeconds returns the seconds that an example says on stderr, under -t, that its work took; for churn, of one pair.
+func (r *result) reportedWorkSeconds() float64 {
 	for line := range strings.Lines(r.stderr) {
 		_, after, ok := strings.Cut(strings.TrimSpace(line), ": ")
 		number, unit, isTime := strings.Cut(after, " ")

@@ -32,7 +32,7 @@ type loop struct {
 
 var loopSizes = []int{1, 16, 64, 256} // MiB
 
-func (b *bench) loopPrograms() []loop {
+func (b *bench) programsWithLoops() []loop {
 	return []loop{
 		{"stencil", b.examplePath("stencil"), 1 << 30, 8, 500},
 		{"pipeline", b.examplePath("pipeline"), 1 << 28, 3, 100},
@@ -47,17 +47,17 @@ func (l *loop) commandFor(size int) (iterations int, args []string) {
 	return iterations, []string{l.path, "-t", strconv.Itoa(iterations), fmt.Sprintf("%dM", size)}
 }
 
-// measurePool compares work times: without process start and kernel compilation, which are the same in all modes.
-func (b *bench) measurePool() error {
+// measureWorkTimes compares work times: without process start and kernel compilation, which are the same in all modes.
+func (b *bench) measureWorkTimes() error {
 	b.printRow("program", "MiB", "iterations", "bare s", "futhark s", "times faster", "wall bare s", "wall futhark s", "hits", "steady")
-	for _, l := range b.loopPrograms() {
+	for _, l := range b.programsWithLoops() {
 		for _, size := range loopSizes {
 			iterations, args := l.commandFor(size)
 			results, err := b.runInTurns(1, []mode{bare, futhark}, args...)
 			if err != nil {
 				return err
 			}
-			work := [2]float64{median(results[0], (*result).workSeconds), median(results[1], (*result).workSeconds)}
+			work := [2]float64{median(results[0], (*result).reportedWorkSeconds), median(results[1], (*result).reportedWorkSeconds)}
 			wall := [2]float64{median(results[0], wallSeconds), median(results[1], wallSeconds)}
 			sum := results[1][len(results[1])-1].sum
 			b.printRow(l.name, size, iterations, formatFixed(work[0], 3), formatFixed(work[1], 3), formatFixed(work[0]/work[1], 2), formatFixed(wall[0], 3),
@@ -77,8 +77,8 @@ var callFigures = []string{
 	"enqueue", "enqueue_ns", "enqueue with event", "enqueue_event_ns", "release event", "release_event_ns",
 }
 
-// measureCalls shows the cost of single calls in every mode, and how much that exceeds the bare cost.
-func (b *bench) measureCalls() error {
+// measureCallCosts shows the cost of single calls in every mode, and how much that exceeds the bare cost.
+func (b *bench) measureCallCosts() error {
 	if err := b.compareCallCosts(append([]mode{bare, none, futhark, pow2}, stacks...)); err != nil {
 		return err
 	}
@@ -86,17 +86,17 @@ func (b *bench) measureCalls() error {
 	return nil
 }
 
-// measureSustained shows what creates and releases cost in long loops, where the session must keep up: unlike in bursts.
-func (b *bench) measureSustained() error {
+// measureLongLoops shows what creates and releases cost in long loops, where the session must keep up: unlike in bursts.
+func (b *bench) measureLongLoops() error {
 	modes := []mode{bare, {name: "none", policy: "none"}, {name: "futhark", policy: "futhark"}, {name: "slab", policy: "slab"}, {name: "arena", policy: "arena"}}
 	results, err := b.runInTurns(3, modes, b.examplePath("churn"), "-t", "2000000", "64K", "1")
 	if err != nil {
 		return err
 	}
 	b.printRow("mode", "create+release", "× bare", "events lost")
-	base := median(results[0], (*result).workSeconds)
+	base := median(results[0], (*result).reportedWorkSeconds)
 	for i, m := range modes {
-		here := median(results[i], (*result).workSeconds)
+		here := median(results[i], (*result).reportedWorkSeconds)
 		b.printRow(m.name, formatFixed(here*1e9, 0), formatFixed(here/base, 2), median(results[i], func(r *result) float64 { return float64(r.sum.Lost) }))
 	}
 	b.flushTable()
@@ -104,8 +104,8 @@ func (b *bench) measureSustained() error {
 	return nil
 }
 
-// measureSpill shows the cost of virtual objects that never move.
-func (b *bench) measureSpill() error {
+// measureCostOfSpill shows the cost of virtual objects that never move.
+func (b *bench) measureCostOfSpill() error {
 	spilling := mode{name: "none, --spill", policy: "none", flags: append([]string{"--spill"}, none.flags...)}
 	if err := b.compareCallCosts([]mode{none, spilling}); err != nil {
 		return err
@@ -149,8 +149,8 @@ func (b *bench) compareCalls(modes []mode, results [][]result, figures []string)
 	b.flushTable()
 }
 
-// measureThreads compares how many creates and releases several threads get through, while they are recorded.
-func (b *bench) measureThreads() error {
+// measureThreadThroughput compares how many creates and releases several threads get through, while they are recorded.
+func (b *bench) measureThreadThroughput() error {
 	modes := []mode{bare, none, futhark, pow2}
 	for _, policy := range []string{"slab", "ualloc"} {
 		modes = append(modes, mode{name: policy, policy: policy, flags: []string{"--tags", "caller"}})
@@ -167,7 +167,7 @@ func (b *bench) measureThreads() error {
 		}
 		cells := []any{threads}
 		for i := range modes {
-			cells = append(cells, formatFixed(1e9*median(results[i], (*result).workSeconds), 0))
+			cells = append(cells, formatFixed(1e9*median(results[i], (*result).reportedWorkSeconds), 0))
 		}
 		b.printRow(cells...)
 	}
@@ -175,12 +175,12 @@ func (b *bench) measureThreads() error {
 	return nil
 }
 
-// measureStart compares programs that do nothing, or hardly anything with OpenCL: alone, with the library preloaded, and under
+// measureStartTimes compares programs that do nothing, or hardly anything with OpenCL: alone, with the library preloaded, and under
 // gpumemtop.
-func (b *bench) measureStart() error {
+func (b *bench) measureStartTimes() error {
 	b.printRow("program", "way", "ms", "over bare")
 	for _, program := range []string{b.testProgramPath(filepath.Join("faults", "nocl")), b.examplePath("tiny")} {
-		if err := b.measureStartOf(program); err != nil {
+		if err := b.measureStartTimesOf(program); err != nil {
 			return err
 		}
 	}
@@ -188,7 +188,7 @@ func (b *bench) measureStart() error {
 	return nil
 }
 
-func (b *bench) measureStartOf(program string) error {
+func (b *bench) measureStartTimesOf(program string) error {
 	const repeats = 100
 	preload := "LD_PRELOAD=" + filepath.Join(b.root, "build", "libgpumemtop.so")
 	ways := []struct {
@@ -207,7 +207,7 @@ func (b *bench) measureStartOf(program string) error {
 			cmd.Env = append(os.Environ(), way.env...)
 			cmd.Dir = b.temp
 			var r result
-			if err := r.execute(cmd); err != nil {
+			if err := r.runAndMeasure(cmd); err != nil {
 				return err
 			}
 			results[i] = append(results[i], r)

@@ -21,11 +21,11 @@ import (
 // viewSize is the size of the recording that view opens, if the disk has room for it.
 const viewSize = 1 << 30
 
-// measureView compares how soon a long recording can be looked at with how long it takes to read.
-func (b *bench) measureView() error {
+// measureViewOpening compares how soon a long recording can be looked at with how long it takes to read.
+func (b *bench) measureViewOpening() error {
 	path := filepath.Join(b.temp, "long.gmt")
 	defer os.Remove(path)
-	size, err := b.affordableFileSize(viewSize)
+	size, err := b.largestAffordableFile(viewSize)
 	if err != nil {
 		return err
 	}
@@ -35,18 +35,18 @@ func (b *bench) measureView() error {
 	}
 	var first []float64
 	for range b.runs {
-		v, err := b.openView(path, false)
+		v, err := b.timeOpeningView(path, false)
 		if err != nil {
 			return err
 		}
 		first = append(first, v.first.Seconds())
 	}
-	all, err := b.openView(path, true)
+	all, err := b.timeOpeningView(path, true)
 	if err != nil {
 		return err
 	}
 	var r result
-	if err := r.execute(exec.Command(b.gpumemtopPath(), "report", path)); err != nil {
+	if err := r.runAndMeasure(exec.Command(b.gpumemtopPath(), "report", path)); err != nil {
 		return err
 	}
 	b.printRow("MiB on disk", "events", "bytes/event", "view: first frame s", "all read s", "peak MiB", "report s", "peak MiB")
@@ -60,8 +60,8 @@ func (b *bench) measureView() error {
 	return nil
 }
 
-// affordableFileSize returns how large a file may be, at most wanted: a fourth of what is free.
-func (b *bench) affordableFileSize(wanted int64) (int64, error) {
+// largestAffordableFile returns how large a file may be, at most wanted: a fourth of what is free.
+func (b *bench) largestAffordableFile(wanted int64) (int64, error) {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(b.temp, &disk); err != nil {
 		return 0, fmt.Errorf("look for room: %w", err)
@@ -128,8 +128,8 @@ type opened struct {
 	peak        int64         // KiB
 }
 
-// openView opens a recording in a terminal and leaves it at the first frame, or when all was read.
-func (b *bench) openView(path string, all bool) (opened, error) {
+// timeOpeningView opens a recording in a terminal and leaves it at the first frame, or when all was read.
+func (b *bench) timeOpeningView(path string, all bool) (opened, error) {
 	var o opened
 	cmd := exec.Command(b.gpumemtopPath(), "view", path)
 	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "CI=")
@@ -149,7 +149,7 @@ func (b *bench) openView(path string, all bool) (opened, error) {
 		written.Write(buffer[:n])
 		o.readHeaderLines(&written, time.Since(start))
 	}
-	o.peak = residentPeak(cmd.Process.Pid)
+	o.peak = peakResidentKiB(cmd.Process.Pid)
 	if _, err := io.WriteString(terminal, "q"); err != nil {
 		return o, fmt.Errorf("leave view: %w", err)
 	}

@@ -9,11 +9,11 @@ import (
 // malloc: page faults of one program differ from run to run, bare or not, by a factor of two and more.
 const steadyHeap = "GLIBC_TUNABLES=glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=17179869184:glibc.malloc.arena_max=1"
 
-// measureWatching shows the cost of being watched and recorded for a program, without a pool.
-func (b *bench) measureWatching() error {
+// measureCostOfWatching shows the cost of being watched and recorded for a program, without a pool.
+func (b *bench) measureCostOfWatching() error {
 	modes := []mode{{name: "bare", env: []string{steadyHeap}}, {name: "none", policy: "none", env: []string{steadyHeap}}}
 	b.printRow("program", "MiB", "iterations", "bare s", "none s", "none / bare", "from", "to")
-	for _, l := range b.loopPrograms() {
+	for _, l := range b.programsWithLoops() {
 		l.traffic, l.highest = 8*l.traffic, 8*l.highest // so that it takes a second
 		for _, size := range loopSizes {
 			iterations, args := l.commandFor(size)
@@ -21,10 +21,10 @@ func (b *bench) measureWatching() error {
 			if err != nil {
 				return err
 			}
-			work := [2]float64{median(results[0], (*result).workSeconds), median(results[1], (*result).workSeconds)}
+			work := [2]float64{median(results[0], (*result).reportedWorkSeconds), median(results[1], (*result).reportedWorkSeconds)}
 			var ratios []float64 // of one turn each
 			for i := range results[0] {
-				ratios = append(ratios, results[1][i].workSeconds()/results[0][i].workSeconds())
+				ratios = append(ratios, results[1][i].reportedWorkSeconds()/results[0][i].reportedWorkSeconds())
 			}
 			b.printRow(l.name, size, iterations, formatFixed(work[0], 3), formatFixed(work[1], 3), formatFixed(medianOf(ratios), 3), formatFixed(slices.Min(ratios), 3),
 				formatFixed(slices.Max(ratios), 3))

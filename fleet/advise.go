@@ -15,13 +15,13 @@ import (
 )
 
 func init() {
-	register.DoFn4x1[context.Context, string, string, func(string, string), error](&adviseFn{})
-	register.DoFn3x1[context.Context, string, func(*string) bool, error](&combineAdviceFn{})
+	register.DoFn4x1[context.Context, string, string, func(string, string), error](&adviseDoFn{})
+	register.DoFn3x1[context.Context, string, func(*string) bool, error](&combineAdviceDoFn{})
 }
 
 func buildAdvise(s beam.Scope, w work, looked beam.PCollection) {
-	read := beam.ParDo(s, &adviseFn{w}, beam.Reshuffle(s, looked))
-	beam.ParDo0(s, &combineAdviceFn{w}, beam.GroupByKey(s, read))
+	read := beam.ParDo(s, &adviseDoFn{w}, beam.Reshuffle(s, looked))
+	beam.ParDo0(s, &combineAdviceDoFn{w}, beam.GroupByKey(s, read))
 }
 
 // piece is one piece of advice of gpumemtop advise about a recording.
@@ -38,24 +38,24 @@ type advisedRecording struct {
 	Pieces []piece `json:"advice"`
 }
 
-// adviseFn asks for advice on each recording of a batch.
-type adviseFn struct{ Work work }
+// adviseDoFn asks for advice on each recording of a batch.
+type adviseDoFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
-func (f *adviseFn) ProcessElement(ctx context.Context, _, batch string, emit func(string, string)) error {
+func (f *adviseDoFn) ProcessElement(ctx context.Context, _, batch string, emit func(string, string)) error {
 	return f.Work.passOnIf(ctx, batch, emit, func(e *entry) (bool, error) {
 		return reuseOrCompute(ctx, &f.Work, e, "", func(reader *recording.Reader) (*advisedRecording, error) {
-			return adviseOne(e.Path, reader)
+			return adviseOnRecording(e.Path, reader)
 		})
 	})
 }
 
-func adviseOne(name string, reader *recording.Reader) (*advisedRecording, error) {
+func adviseOnRecording(name string, reader *recording.Reader) (*advisedRecording, error) {
 	a := advise.New(advise.Options{Options: merging.Options{Form: merging.Completion, Max: true}, Steps: advise.MostSteps})
-	if err := a.Add(advise.Recording{Name: name, Source: reader, Header: reader.Header()}); err != nil {
+	if err := a.AddRecording(advise.Recording{Name: name, Source: reader, Header: reader.Header()}); err != nil {
 		return nil, err
 	}
-	result, err := a.Advise()
+	result, err := a.AdviseOnRuns()
 	if err != nil {
 		return nil, err
 	}
@@ -88,14 +88,14 @@ type advised struct {
 	Advice      []*common `json:"advice"` // what most recordings show first, then the most bytes
 }
 
-// combineAdviceFn merges the advice about all recordings of a program.
-type combineAdviceFn struct{ Work work }
+// combineAdviceDoFn merges the advice about all recordings of a program.
+type combineAdviceDoFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
-func (f *combineAdviceFn) ProcessElement(ctx context.Context, app string, values func(*string) bool) error {
+func (f *combineAdviceDoFn) ProcessElement(ctx context.Context, app string, values func(*string) bool) error {
 	out := &advised{Application: app, Advice: []*common{}}
 	by := map[string]*common{}
-	err := eachResult(ctx, &f.Work, values, func(e *entry, r *advisedRecording) {
+	err := eachResultOfKey(ctx, &f.Work, values, func(e *entry, r *advisedRecording) {
 		out.Recordings++
 		for _, p := range r.Pieces {
 			key := p.Topic + "\x00" + strings.Join(p.Sites, "\x00")
@@ -105,7 +105,7 @@ func (f *combineAdviceFn) ProcessElement(ctx context.Context, app string, values
 				by[key] = c
 				out.Advice = append(out.Advice, c)
 			}
-			c.countRecording(e, p)
+			c.countRecordingWithAdvice(e, p)
 		}
 	})
 	if err != nil {
@@ -117,12 +117,12 @@ func (f *combineAdviceFn) ProcessElement(ctx context.Context, app string, values
 	return f.Work.storeResult(ctx, app, out)
 }
 
-// countRecording counts that a recording shows a piece of advice.
-func (c *common) countRecording(e *entry, p piece) {
+// countRecordingWithAdvice counts that a recording shows a piece of advice.
+func (c *common) countRecordingWithAdvice(e *entry, p piece) {
 	if c.latest != e.Path {
 		c.latest = e.Path
 		c.Recordings++
-		c.Jobs += c.jobs.addJob(e)
+		c.Jobs += c.jobs.countIfNewJob(e)
 	}
 	c.Total += p.Bytes
 	c.Least = min(c.Least, p.Bytes)

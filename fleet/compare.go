@@ -15,7 +15,7 @@ func compareBuilds(out io.Writer, arguments []string) (status int, err error) {
 	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	base, head, form := flags.String("base", "", ""), flags.String("head", "", ""), flags.String("format", "text", "")
-	lakes, err := parseInterspersed(flags, arguments)
+	lakes, err := parseInterspersedFlags(flags, arguments)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("compare: %w", err)
@@ -42,14 +42,14 @@ func compareBuilds(out io.Writer, arguments []string) (status int, err error) {
 		return 0, fmt.Errorf("compare: %w", err)
 	case len(b.Programs) == 0:
 		return 0, errors.New("compare: no program has runs of two builds: runs know the revision (GIT_COMMIT and others) and the program's build id")
-	case b.CountMore() > 0:
+	case b.CountIncreases() > 0:
 		status = 1
 	}
 	return status, write(b, out)
 }
 
-// parseInterspersed parses flags that may come last, and returns the other arguments.
-func parseInterspersed(flags *flag.FlagSet, arguments []string) (others []string, err error) {
+// parseInterspersedFlags parses flags that may come last, and returns the other arguments.
+func parseInterspersedFlags(flags *flag.FlagSet, arguments []string) (others []string, err error) {
 	for rest := arguments; len(rest) > 0; {
 		if err := flags.Parse(rest); err != nil {
 			return nil, err

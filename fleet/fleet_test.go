@@ -58,7 +58,7 @@ func ask(t *testing.T, command, folder string, paths ...string) (document, int) 
 	*format, *state = "json", folder
 	var out bytes.Buffer
 	w := work{Command: command}
-	status, err := w.runCommand(t.Context(), &out, paths)
+	status, err := w.buildAndRunCommand(t.Context(), &out, paths)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func TestArguments(t *testing.T) {
 		"a lake of tables": {lake}, "no recording is there": {t.TempDir()}, "no recordings": nil, "nosuch/*.gmt: no recording": {"nosuch/*.gmt"},
 	} {
 		w := work{Command: "tune"}
-		if _, err := w.runCommand(context.Background(), os.Stdout, paths); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := w.buildAndRunCommand(context.Background(), os.Stdout, paths); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", paths, err, want)
 		}
 	}
@@ -380,7 +380,7 @@ func TestRunners(t *testing.T) {
 	folder := t.TempDir()
 	generate(t, folder, 1, 10)
 	*runners.Runner, *jobopts.Endpoint = "flink", "" // Prism leaves its own
-	if _, err := (&work{Command: "report"}).runCommand(context.Background(), os.Stdout, []string{folder}); err == nil || !strings.Contains(err.Error(), "--endpoint") {
+	if _, err := (&work{Command: "report"}).buildAndRunCommand(context.Background(), os.Stdout, []string{folder}); err == nil || !strings.Contains(err.Error(), "--endpoint") {
 		t.Errorf("flink without an endpoint: %v", err)
 	}
 }
@@ -398,15 +398,15 @@ func TestScouts(t *testing.T) {
 	if got := pickRepresentatives([]*entry{{Size: scoutBytes + 1}, {Size: scoutBytes}}, 8); len(got) != 1 {
 		t.Errorf("%d scouts, want one, however large", len(got))
 	}
-	if groups, byJob := countGroups(list); groups != 3 || !byJob {
+	if groups, byJob := countGroupsOfRecordings(list); groups != 3 || !byJob {
 		t.Errorf("%d groups by job %t, want 3", groups, byJob)
 	}
-	if groups, byJob := countGroups(list[:2]); groups != 2 || byJob {
+	if groups, byJob := countGroupsOfRecordings(list[:2]); groups != 2 || byJob {
 		t.Errorf("%d groups by job %t, want the recordings of the only job", groups, byJob)
 	}
 	names := map[string]bool{}
 	for i := range 20_000 {
-		names[groupOf(&entry{Job: fmt.Sprint(i)}, 20_000, true)] = true
+		names[groupOfRecording(&entry{Job: fmt.Sprint(i)}, 20_000, true)] = true
 	}
 	if len(names) != groupsMost {
 		t.Errorf("%d groups of 20,000 jobs, want %d", len(names), groupsMost)

@@ -31,7 +31,7 @@ func launched(t *testing.T, path string) {
 	}
 	for i := range uint64(2) {
 		process := wire.ProcessFields{Time: 1000 + i, PID: 14 + i, RankNumber: 1 + i}.Record([]byte("/usr/bin/python3\x00-u\x00/opt/train.py\x00"))
-		place := wire.Place{Job: "17", Rank: fmt.Sprint(i), Size: "2", Born: "4711", Build: "c0ffee"}.Record(1000 + i)
+		place := wire.Place{Job: "17", Rank: fmt.Sprint(i), Size: "2", Born: "4711", Build: "c0ffee"}.DiagRecord(1000 + i)
 		device := wire.DeviceFields{Time: 1001 + i, Device: 1, Memory: 1 << 30}.Record([]byte(fmt.Sprintf("card %d\x001.0\x00uuid %d", i, i)))
 		create := wire.Record{Event: wire.CreateFields{Time: 1002 + i, Outcome: wire.OutcomeDriver, Object: 1, Requested: 100, Granted: 100}.Event()}
 		for _, r := range []*wire.Record{&process, &place, &device, &create} {
@@ -63,7 +63,7 @@ func TestOneIdentity(t *testing.T) {
 	}
 	defer func() { _ = reader.Close() }()
 	h := reader.Header()
-	rows, err := lake.Collect(reader, h)
+	rows, err := lake.CollectRows(reader, h)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,9 +33,9 @@ var commands = map[string]struct {
 	build func(beam.Scope, work, beam.PCollection)
 	write func(io.Writer, []byte) error // one program's result as text
 }{
-	"tune":   {buildTune, writeTuned},
-	"advise": {buildAdvise, writeAdvised},
-	"report": {buildReport, writeReported},
+	"tune":   {buildTune, writeTunedText},
+	"advise": {buildAdvise, writeAdvisedText},
+	"report": {buildReport, writeReportedText},
 }
 
 const usage = `Usage: gpumemtop-fleet tune|advise|report [FLAGS] RECORDING|FOLDER|PATTERN...
@@ -136,11 +136,11 @@ func runCommand(arguments []string) (status int, err error) {
 	if _, ok := commands[w.Command]; !ok {
 		return 0, fmt.Errorf("unknown command %s: want tune, advise, report, compact, expire, files or compare", w.Command)
 	}
-	paths, err := parseInterspersed(flag.CommandLine, arguments[1:])
+	paths, err := parseInterspersedFlags(flag.CommandLine, arguments[1:])
 	if err != nil {
 		return 0, err
 	}
-	return w.runCommand(context.Background(), os.Stdout, paths)
+	return w.buildAndRunCommand(context.Background(), os.Stdout, paths)
 }
 
 // readFlags reads the flags.
@@ -169,14 +169,14 @@ func (w *work) readFlags() (err error) {
 		}
 	}
 	if *maxMemory != "" {
-		if w.MaxMemory, err = units.Parse(*maxMemory); err != nil {
+		if w.MaxMemory, err = units.ParseSize(*maxMemory); err != nil {
 			return fmt.Errorf("--max-memory: %w", err)
 		}
 	}
 	return nil
 }
 
-func (w *work) runCommand(ctx context.Context, out io.Writer, arguments []string) (status int, err error) {
+func (w *work) buildAndRunCommand(ctx context.Context, out io.Writer, arguments []string) (status int, err error) {
 	if err := w.readFlags(); err != nil {
 		return 0, err
 	}
@@ -199,7 +199,7 @@ func (w *work) runCommand(ctx context.Context, out io.Writer, arguments []string
 	if !isRemote(string(w.State)) {
 		w.State.removeOldFiles()
 	}
-	w.Run = "runs/" + digest(paths, os.Getpid(), time.Now().UnixNano())
+	w.Run = "runs/" + digestOf(paths, os.Getpid(), time.Now().UnixNano())
 	beam.Init()
 	p, err := buildPipeline(ctx, *w, paths)
 	if err != nil {
@@ -217,7 +217,7 @@ func (w *work) runCommand(ctx context.Context, out io.Writer, arguments []string
 		return 0, fmt.Errorf("--runner %s: %w", *runners.Runner, err)
 	}
 	if status, err = w.writeResults(ctx, out); err == nil {
-		err = w.State.removeFolder(ctx, w.Run, "batches", "skipped", "part", "jobs", "found")
+		err = w.State.removeFolderAndFiles(ctx, w.Run, "batches", "skipped", "part", "jobs", "found")
 	}
 	return status, err
 }

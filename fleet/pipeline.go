@@ -19,7 +19,7 @@ const (
 )
 
 func init() {
-	register.DoFn3x1[context.Context, string, func(string, string), error](&lookFn{})
+	register.DoFn3x1[context.Context, string, func(string, string), error](&lookDoFn{})
 	register.Emitter2[string, string]()
 	register.Iter1[string]()
 	beam.RegisterType(reflect.TypeFor[work]())
@@ -40,7 +40,7 @@ func buildPipeline(ctx context.Context, w work, paths []string) (*beam.Pipeline,
 		}
 	}
 	p, s := beam.NewPipelineWithRoot()
-	looked := beam.ParDo(s, &lookFn{w}, beam.Reshuffle(s, beam.CreateList(s, names)))
+	looked := beam.ParDo(s, &lookDoFn{w}, beam.Reshuffle(s, beam.CreateList(s, names)))
 	commands[w.Command].build(s, w, looked)
 	return p, nil
 }
@@ -48,11 +48,11 @@ func buildPipeline(ctx context.Context, w work, paths []string) (*beam.Pipeline,
 // batchOf returns how many of n recordings form a batch.
 func batchOf(n int) int { return min(max(n/batches, 1), batchMost) }
 
-// lookFn reads the headers of a batch, and yields the entries of each program.
-type lookFn struct{ Work work }
+// lookDoFn reads the headers of a batch, and yields the entries of each program.
+type lookDoFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
-func (f *lookFn) ProcessElement(ctx context.Context, batch string, emit func(string, string)) error {
+func (f *lookDoFn) ProcessElement(ctx context.Context, batch string, emit func(string, string)) error {
 	return f.Work.passOnIf(ctx, batch, emit, func(e *entry) (bool, error) {
 		if err := f.Work.readHeader(ctx, e); err != nil {
 			return false, f.Work.noteSkipped(ctx, e.Path, err)
@@ -77,7 +77,7 @@ func (w *work) passOn(ctx context.Context, list []*entry, emit func(string, stri
 }
 
 func (w *work) passBatch(ctx context.Context, key string, batch []*entry, emit func(string, string)) error {
-	name := w.Run + "/batches/" + digest(key, batch[0]) + ".json"
+	name := w.Run + "/batches/" + digestOf(key, batch[0]) + ".json"
 	if err := w.State.write(ctx, name, batch); err != nil {
 		return err
 	}
@@ -133,8 +133,8 @@ func (w *work) readBatches(ctx context.Context, values func(*string) bool) (all 
 	return all, err
 }
 
-// eachResult calls take with the results of a key's entries, one at a time, by their indices.
-func eachResult[T any](ctx context.Context, w *work, values func(*string) bool, take func(*entry, *T)) error {
+// eachResultOfKey calls take with the results of a key's entries, one at a time, by their indices.
+func eachResultOfKey[T any](ctx context.Context, w *work, values func(*string) bool, take func(*entry, *T)) error {
 	list, err := w.readBatches(ctx, values)
 	if err != nil {
 		return err

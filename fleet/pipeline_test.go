@@ -16,8 +16,8 @@ func TestMemoryOfARecording(t *testing.T) {
 	var names []string
 	var batch []*entry
 	for i := range n {
-		e := &entry{Index: i, Path: fmt.Sprintf("/shared/runs/2026-11-30/node%04d-%d.gmt", i%500, i), Size: 4711, ID: digest(i) + "00000000", App: "train", Job: fmt.Sprint(i / 8)}
-		e.Result = fmt.Sprintf("report/ab/%s.json", digest(i))
+		e := &entry{Index: i, Path: fmt.Sprintf("/shared/runs/2026-11-30/node%04d-%d.gmt", i%500, i), Size: 4711, ID: digestOf(i) + "00000000", App: "train", Job: fmt.Sprint(i / 8)}
+		e.Result = fmt.Sprintf("report/ab/%s.json", digestOf(i))
 		if batch = append(batch, e); len(batch) == 1000 {
 			if err := w.passOn(t.Context(), batch, func(_, name string) { names = append(names, name) }); err != nil {
 				t.Fatal(err)

@@ -16,13 +16,13 @@ import (
 )
 
 func init() {
-	register.DoFn4x1[context.Context, string, string, func(string, string), error](&reportFn{})
-	register.DoFn3x1[context.Context, string, func(*string) bool, error](&combineReportsFn{})
+	register.DoFn4x1[context.Context, string, string, func(string, string), error](&reportDoFn{})
+	register.DoFn3x1[context.Context, string, func(*string) bool, error](&combineReportsDoFn{})
 }
 
 func buildReport(s beam.Scope, w work, looked beam.PCollection) {
-	read := beam.ParDo(s, &reportFn{w}, beam.Reshuffle(s, looked))
-	beam.ParDo0(s, &combineReportsFn{w}, beam.GroupByKey(s, read))
+	read := beam.ParDo(s, &reportDoFn{w}, beam.Reshuffle(s, looked))
+	beam.ParDo0(s, &combineReportsDoFn{w}, beam.GroupByKey(s, read))
 }
 
 // outcome is the part of gpumemtop report --format json for one recording that is merged.
@@ -38,17 +38,17 @@ type outcome struct {
 	Diagnoses    []analysis.Diagnosis `json:"diagnoses"`
 }
 
-// reportFn analyses the recordings of a batch.
-type reportFn struct{ Work work }
+// reportDoFn analyses the recordings of a batch.
+type reportDoFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
-func (f *reportFn) ProcessElement(ctx context.Context, _, batch string, emit func(string, string)) error {
-	return f.Work.passOnIf(ctx, batch, emit, func(e *entry) (bool, error) { return reuseOrCompute(ctx, &f.Work, e, "", reportOne) })
+func (f *reportDoFn) ProcessElement(ctx context.Context, _, batch string, emit func(string, string)) error {
+	return f.Work.passOnIf(ctx, batch, emit, func(e *entry) (bool, error) { return reuseOrCompute(ctx, &f.Work, e, "", reportOnRecording) })
 }
 
-func reportOne(reader *recording.Reader) (*outcome, error) {
+func reportOnRecording(reader *recording.Reader) (*outcome, error) {
 	footer, whole := reader.Footer()
-	a, err := analysis.New(reader, analysis.Options{Header: reader.Header(), Footer: footer, Whole: whole})
+	a, err := analysis.Analyse(reader, analysis.Options{Header: reader.Header(), Footer: footer, Whole: whole})
 	if err != nil {
 		return nil, err
 	}
@@ -110,13 +110,13 @@ type peak struct {
 	path  string
 }
 
-// combineReportsFn merges the reports on all recordings of a program.
-type combineReportsFn struct{ Work work }
+// combineReportsDoFn merges the reports on all recordings of a program.
+type combineReportsDoFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
-func (f *combineReportsFn) ProcessElement(ctx context.Context, app string, values func(*string) bool) error {
+func (f *combineReportsDoFn) ProcessElement(ctx context.Context, app string, values func(*string) bool) error {
 	out := newReported(app)
-	if err := eachResult(ctx, &f.Work, values, out.addRecording); err != nil {
+	if err := eachResultOfKey(ctx, &f.Work, values, out.addRecording); err != nil {
 		return err
 	}
 	out.computeFigures()
@@ -130,14 +130,14 @@ func newReported(app string) *reported {
 // addRecording counts a recording.
 func (r *reported) addRecording(e *entry, f *outcome) {
 	r.Recordings++
-	r.Jobs += r.jobs.addJob(e)
+	r.Jobs += r.jobs.countIfNewJob(e)
 	r.Hits += f.Hits
 	r.Misses += f.Misses
 	r.SavedNS += f.SavedNS
 	r.WallSeconds += f.WallSeconds
 	r.inUse = append(r.inUse, peak{f.PeakInUse, e.Path})
 	r.reserved = append(r.reserved, peak{f.PeakReserved, e.Path})
-	f.eachShared(func(s shared) {
+	f.eachSharedFinding(func(s shared) {
 		key := [3]string{s.Kind, s.What, s.Tag}
 		known := r.by[key]
 		if known == nil {
@@ -159,16 +159,16 @@ func (r *reported) computeFigures() {
 	if all := r.Hits + r.Misses; all > 0 {
 		r.HitRate = float64(r.Hits) / float64(all)
 	}
-	r.PeakInUse, r.PeakReserved = spreadOf(r.inUse), spreadOf(r.reserved)
+	r.PeakInUse, r.PeakReserved = spreadOfPeaks(r.inUse), spreadOfPeaks(r.reserved)
 	slices.SortStableFunc(r.Shared, func(a, b *shared) int {
 		return cmp.Or(cmp.Compare(b.Recordings, a.Recordings), cmp.Compare(b.Bytes, a.Bytes))
 	})
 }
 
-func (f *outcome) eachShared(take func(shared)) {
+func (f *outcome) eachSharedFinding(take func(shared)) {
 	for i := range f.Findings {
 		s := &f.Findings[i]
-		take(shared{Kind: s.Kind.Key(), What: s.Function, Tag: s.Tag, Count: s.Count})
+		take(shared{Kind: s.Kind.JSONKey(), What: s.Function, Tag: s.Tag, Count: s.Count})
 	}
 	for i := range f.Leaks {
 		l := &f.Leaks[i]
@@ -180,7 +180,7 @@ func (f *outcome) eachShared(take func(shared)) {
 	}
 }
 
-func spreadOf(list []peak) spread {
+func spreadOfPeaks(list []peak) spread {
 	slices.SortStableFunc(list, func(a, b peak) int { return cmp.Compare(a.bytes, b.bytes) })
 	last := list[len(list)-1]
 	return spread{list[0].bytes, list[(len(list)-1)/2].bytes, last.bytes, last.path}

@@ -21,8 +21,8 @@ import (
 // isRemote reports whether a path is on one of Beam's file systems, such as gs://, rather than in a folder.
 func isRemote(path string) bool { return strings.Contains(path, "://") }
 
-// digest returns a name for a result that depends on the parts alone.
-func digest(parts ...any) string {
+// digestOf returns a name for a result that depends on the parts alone.
+func digestOf(parts ...any) string {
 	text, err := json.Marshal(parts)
 	if err != nil {
 		panic(err) // never: the parts are plain data
@@ -60,8 +60,8 @@ func (s store) write(ctx context.Context, name string, value any) error {
 	return nil
 }
 
-// removeFolder removes a folder, and the files in the folders within, unless the file system cannot remove.
-func (s store) removeFolder(ctx context.Context, folder string, within ...string) error {
+// removeFolderAndFiles removes a folder, and the files in the folders within, unless the file system cannot remove.
+func (s store) removeFolderAndFiles(ctx context.Context, folder string, within ...string) error {
 	if !isRemote(string(s)) {
 		return os.RemoveAll(s.path(folder))
 	}
@@ -170,8 +170,8 @@ func withLocalCopy(ctx context.Context, path string, use func(file string) error
 	return use(copied.Name())
 }
 
-// fileVersion identifies the version of a file, by its size and, if known, the time of its last change.
-func fileVersion(ctx context.Context, path string) (size int64, version string, err error) {
+// sizeAndVersionOf identifies the version of a file, by its size and, if known, the time of its last change.
+func sizeAndVersionOf(ctx context.Context, path string) (size int64, version string, err error) {
 	if !isRemote(path) {
 		info, err := os.Stat(path)
 		if err != nil {

@@ -64,7 +64,7 @@ func writeJSON(w io.Writer, found [][]byte, skips []skip) error {
 	return units.WriteJSON(w, &d)
 }
 
-func writeTuned(w io.Writer, text []byte) error {
+func writeTunedText(w io.Writer, text []byte) error {
 	t := new(tuned)
 	if err := json.Unmarshal(text, t); err != nil {
 		return err
@@ -76,18 +76,18 @@ func writeTuned(w io.Writer, text []byte) error {
 		_, err := w.Write(b.Bytes())
 		return err
 	}
-	fmt.Fprintf(&b, ", %d configurations\n  recommended: %s\n", t.Tried, flagsOf(&t.Recommended.ScoreDocument))
-	fmt.Fprintf(&b, "  %s in the driver instead of %s without a pool, peak %s instead of %s\n", units.DurationOf(t.Recommended.DriverNS),
-		units.DurationOf(t.None.DriverNS), units.FormatLong(t.Recommended.Peak), units.FormatLong(t.None.Peak))
+	fmt.Fprintf(&b, ", %d configurations\n  recommended: %s\n", t.Tried, configurationFlags(&t.Recommended.ScoreDocument))
+	fmt.Fprintf(&b, "  %s in the driver instead of %s without a pool, peak %s instead of %s\n", units.DurationOfComputed(t.Recommended.DriverNS),
+		units.DurationOfComputed(t.None.DriverNS), units.FormatLong(t.Recommended.Peak), units.FormatLong(t.None.Peak))
 	switch bad := len(t.OverFitting); {
 	case len(t.Folds) == 0:
 		b.WriteString("  cross-validation: not done, too little was recorded\n")
 	case bad == 0 && !t.OverFits:
-		fmt.Fprintf(&b, "  cross-validation: holds in all %d parts; expected saving %s\n", len(t.Folds), units.DurationOf(t.Expected))
+		fmt.Fprintf(&b, "  cross-validation: holds in all %d parts; expected saving %s\n", len(t.Folds), units.DurationOfComputed(t.Expected))
 	case bad == 0:
 		b.WriteString("  cross-validation: OVER-FITS: the halves of the only recording differ\n")
 	default:
-		fmt.Fprintf(&b, "  cross-validation: OVER-FITS in %d of %d; expected saving %s\n", bad, len(t.Folds), units.DurationOf(t.Expected))
+		fmt.Fprintf(&b, "  cross-validation: OVER-FITS in %d of %d; expected saving %s\n", bad, len(t.Folds), units.DurationOfComputed(t.Expected))
 		for _, name := range t.OverFitting[:min(bad, shown)] {
 			fmt.Fprintf(&b, "    %s\n", units.Clean(name))
 		}
@@ -96,8 +96,8 @@ func writeTuned(w io.Writer, text []byte) error {
 	return err
 }
 
-// flagsOf writes a configuration as flags, its limits by name.
-func flagsOf(s *tune.ScoreDocument) string {
+// configurationFlags writes a configuration as flags, its limits by name.
+func configurationFlags(s *tune.ScoreDocument) string {
 	var names []string
 	for name := range s.Set {
 		names = append(names, name)
@@ -110,7 +110,7 @@ func flagsOf(s *tune.ScoreDocument) string {
 	return text
 }
 
-func writeAdvised(w io.Writer, text []byte) error {
+func writeAdvisedText(w io.Writer, text []byte) error {
 	a := new(advised)
 	if err := json.Unmarshal(text, a); err != nil {
 		return err
@@ -125,7 +125,7 @@ func writeAdvised(w io.Writer, text []byte) error {
 	return err
 }
 
-func writeReported(w io.Writer, text []byte) error {
+func writeReportedText(w io.Writer, text []byte) error {
 	r := new(reported)
 	if err := json.Unmarshal(text, r); err != nil {
 		return err

@@ -18,17 +18,17 @@ import (
 // played through the configurations that the search tried, on any worker, and the scores are summed by job.
 
 func init() {
-	register.DoFn4x1[context.Context, string, func(*string) bool, func(string, string), error](&planFn{})
-	register.DoFn4x1[context.Context, string, string, func(string, string), error](&playFn{})
-	register.DoFn4x1[context.Context, string, func(*string) bool, func(string, string), error](&sumFn{})
-	register.DoFn3x1[context.Context, string, func(*string) bool, error](&gatherFn{})
+	register.DoFn4x1[context.Context, string, func(*string) bool, func(string, string), error](&planDoFn{})
+	register.DoFn4x1[context.Context, string, string, func(string, string), error](&playDoFn{})
+	register.DoFn4x1[context.Context, string, func(*string) bool, func(string, string), error](&sumDoFn{})
+	register.DoFn3x1[context.Context, string, func(*string) bool, error](&gatherDoFn{})
 }
 
 func buildTune(s beam.Scope, w work, looked beam.PCollection) {
-	planned := beam.ParDo(s, &planFn{w}, beam.GroupByKey(s, looked))
-	played := beam.ParDo(s, &playFn{Work: w}, beam.Reshuffle(s, planned))
-	jobs := beam.ParDo(s, &sumFn{w}, beam.GroupByKey(s, played))
-	beam.ParDo0(s, &gatherFn{w}, beam.GroupByKey(s, jobs))
+	planned := beam.ParDo(s, &planDoFn{w}, beam.GroupByKey(s, looked))
+	played := beam.ParDo(s, &playDoFn{Work: w}, beam.Reshuffle(s, planned))
+	jobs := beam.ParDo(s, &sumDoFn{w}, beam.GroupByKey(s, played))
+	beam.ParDo0(s, &gatherDoFn{w}, beam.GroupByKey(s, jobs))
 }
 
 // plan is the list of configurations that the recordings of a program are played through.
@@ -49,18 +49,18 @@ type column struct {
 	Recordings int    `json:"recordings"`
 }
 
-// planFn searches configurations for a program, and yields its recordings with the name of the plan.
-type planFn struct{ Work work }
+// planDoFn searches configurations for a program, and yields its recordings with the name of the plan.
+type planDoFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
-func (f *planFn) ProcessElement(ctx context.Context, app string, values func(*string) bool, emit func(string, string)) error {
+func (f *planDoFn) ProcessElement(ctx context.Context, app string, values func(*string) bool, emit func(string, string)) error {
 	list, err := f.Work.readBatches(ctx, values)
 	if err != nil {
 		return err
 	}
 	o := f.Work.searchOptions(list)
 	scouts := pickRepresentatives(list, f.Work.Scouts)
-	name := "plans/" + digest(version, app, pathsAndVersions(scouts), len(list) == 1, o.Most, o.MaxMemory, o.Present) + ".json"
+	name := "plans/" + digestOf(version, app, pathsAndVersions(scouts), len(list) == 1, o.Most, o.MaxMemory, o.Present) + ".json"
 	if p := new(plan); !f.Work.State.read(ctx, name, p) {
 		if p, err = f.Work.planSearch(ctx, scouts, len(list), o); err == nil {
 			err = f.Work.State.write(ctx, name, p)
@@ -69,9 +69,9 @@ func (f *planFn) ProcessElement(ctx context.Context, app string, values func(*st
 			return err
 		}
 	}
-	groups, byJob := countGroups(list)
+	groups, byJob := countGroupsOfRecordings(list)
 	for _, e := range list {
-		e.Plan, e.Group, e.Present = name, groupOf(e, groups, byJob), nil
+		e.Plan, e.Group, e.Present = name, groupOfRecording(e, groups, byJob), nil
 	}
 	slices.SortStableFunc(list, func(a, b *entry) int { return cmp.Compare(a.Group, b.Group) })
 	for batch := range slices.Chunk(list, batchOf(len(list))) {
@@ -93,8 +93,8 @@ func (w *work) searchOptions(list []*entry) tune.Options {
 	return o
 }
 
-// countGroups returns how many groups the recordings of a program form, and whether a group is a job: so if there are several jobs.
-func countGroups(list []*entry) (groups int, byJob bool) {
+// countGroupsOfRecordings returns how many groups the recordings of a program form, and whether a group is a job: so if there are several jobs.
+func countGroupsOfRecordings(list []*entry) (groups int, byJob bool) {
 	jobs := map[string]bool{}
 	alone := 0
 	for _, e := range list {
@@ -146,7 +146,7 @@ func pathsAndVersions(list []*entry) (all []string) {
 // planSearch searches as gpumemtop tune does. The error is that of the context.
 func (w *work) planSearch(ctx context.Context, scouts []*entry, of int, o tune.Options) (*plan, error) {
 	var tapes []*replay.Loaded
-	var whole []*entry // the entry of each tape; nil for a damaged one, which playFn reports
+	var whole []*entry // the entry of each tape; nil for a damaged one, which playDoFn reports
 	for _, e := range scouts {
 		_ = withLocalCopy(ctx, e.Path, func(local string) error {
 			tape, damage, err := loadTape(local)
@@ -169,11 +169,11 @@ func (w *work) planSearch(ctx context.Context, scouts []*entry, of int, o tune.O
 	}
 	p := &plan{Configurations: r.Configurations(), Ending: r.Ending, Present: o.Present}
 	if of == 1 {
-		p.Halves = r.Folds(ctx)
+		p.Halves = r.CrossValidate(ctx)
 	}
 	for i, c := range r.Columns() {
 		if whole[i] != nil {
-			p.Columns = append(p.Columns, column{Column: c, Path: whole[i].Path, Events: tapes[i].Events(), Recordings: 1})
+			p.Columns = append(p.Columns, column{Column: c, Path: whole[i].Path, Events: tapes[i].EventCount(), Recordings: 1})
 		}
 	}
 	return p, ctx.Err()
@@ -188,8 +188,8 @@ func loadTape(path string) (tape *replay.Loaded, damage string, err error) {
 	return tape, reader.Damage(), errors.Join(err, reader.Close())
 }
 
-// playFn plays the recordings of a batch through the plan of their program, and yields them by group.
-type playFn struct {
+// playDoFn plays the recordings of a batch through the plan of their program, and yields them by group.
+type playDoFn struct {
 	Work work
 
 	name string // of the latest plan
@@ -197,11 +197,11 @@ type playFn struct {
 }
 
 // ProcessElement implements beam.DoFn.
-func (f *playFn) ProcessElement(ctx context.Context, _, batch string, emit func(string, string)) error {
+func (f *playDoFn) ProcessElement(ctx context.Context, _, batch string, emit func(string, string)) error {
 	return f.Work.passOnIf(ctx, batch, emit, func(e *entry) (bool, error) { return f.play(ctx, e) })
 }
 
-func (f *playFn) play(ctx context.Context, e *entry) (ok bool, err error) {
+func (f *playDoFn) play(ctx context.Context, e *entry) (ok bool, err error) {
 	if f.name != e.Plan {
 		f.plan = new(plan)
 		if err = f.Work.State.readExisting(ctx, e.Plan, f.plan); err != nil {
@@ -219,7 +219,7 @@ func (f *playFn) play(ctx context.Context, e *entry) (ok bool, err error) {
 	})
 }
 
-func (f *playFn) playRecording(ctx context.Context, reader *recording.Reader) (*column, error) {
+func (f *playDoFn) playRecording(ctx context.Context, reader *recording.Reader) (*column, error) {
 	tape, err := replay.Load(reader)
 	if err != nil {
 		return nil, err
@@ -228,22 +228,22 @@ func (f *playFn) playRecording(ctx context.Context, reader *recording.Reader) (*
 	if err != nil {
 		return nil, err
 	}
-	return &column{Column: *c, Events: tape.Events(), Recordings: 1}, nil
+	return &column{Column: *c, Events: tape.EventCount(), Recordings: 1}, nil
 }
 
-// sumFn sums the columns of a job's recordings, always in the same order, because sums of fractions depend on it.
-type sumFn struct{ Work work }
+// sumDoFn sums the columns of a job's recordings, always in the same order, because sums of fractions depend on it.
+type sumDoFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
-func (f *sumFn) ProcessElement(ctx context.Context, key string, values func(*string) bool, emit func(string, string)) error {
+func (f *sumDoFn) ProcessElement(ctx context.Context, key string, values func(*string) bool, emit func(string, string)) error {
 	var first *entry
 	var sum *column
-	err := eachResult(ctx, &f.Work, values, func(e *entry, c *column) {
+	err := eachResultOfKey(ctx, &f.Work, values, func(e *entry, c *column) {
 		if first == nil {
 			first, sum = e, c
 			return
 		}
-		sum.Add(&c.Column)
+		sum.AddRecording(&c.Column)
 		sum.Events += c.Events
 		sum.Recordings += c.Recordings
 	})
@@ -251,7 +251,7 @@ func (f *sumFn) ProcessElement(ctx context.Context, key string, values func(*str
 		return err
 	}
 	if sum.Recordings > 1 {
-		first.Result = f.Work.Run + "/jobs/" + digest(key) + ".json"
+		first.Result = f.Work.Run + "/jobs/" + digestOf(key) + ".json"
 		if err = f.Work.State.write(ctx, first.Result, sum); err != nil {
 			return err
 		}
@@ -271,15 +271,15 @@ type tuned struct {
 	OverFitting []string `json:"over_fitting"` // parts on which the choice of the other parts does badly
 }
 
-// gatherFn recommends a configuration for each program.
-type gatherFn struct{ Work work }
+// gatherDoFn recommends a configuration for each program.
+type gatherDoFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
-func (f *gatherFn) ProcessElement(ctx context.Context, app string, values func(*string) bool) error {
+func (f *gatherDoFn) ProcessElement(ctx context.Context, app string, values func(*string) bool) error {
 	out := &tuned{Application: app, OverFitting: []string{}}
 	var columns []tune.Column
 	name := ""
-	err := eachResult(ctx, &f.Work, values, func(e *entry, c *column) {
+	err := eachResultOfKey(ctx, &f.Work, values, func(e *entry, c *column) {
 		name = e.Plan
 		columns = append(columns, c.Column)
 		out.Groups = append(out.Groups, e.Group)
@@ -293,11 +293,11 @@ func (f *gatherFn) ProcessElement(ctx context.Context, app string, values func(*
 	if err := f.Work.State.readExisting(ctx, name, p); err != nil {
 		return err
 	}
-	return f.Work.storeResult(ctx, app, f.Work.recommendFrom(ctx, out, p, columns))
+	return f.Work.storeResult(ctx, app, f.Work.recommendFromColumns(ctx, out, p, columns))
 }
 
-// recommendFrom recommends a configuration by the columns of all parts. out names the parts.
-func (w *work) recommendFrom(ctx context.Context, out *tuned, p *plan, columns []tune.Column) *tuned {
+// recommendFromColumns recommends a configuration by the columns of all parts. out names the parts.
+func (w *work) recommendFromColumns(ctx context.Context, out *tuned, p *plan, columns []tune.Column) *tuned {
 	if out.Error = p.Error; out.Error != "" {
 		return out
 	}
@@ -311,10 +311,10 @@ func (w *work) recommendFrom(ctx context.Context, out *tuned, p *plan, columns [
 	}
 	folds := p.Halves
 	if len(columns) > 1 {
-		folds = r.Folds(ctx)
+		folds = r.CrossValidate(ctx)
 	}
 	recordings, events := out.Recordings, out.Events
-	out.Document = r.Document(folds)
+	out.Document = r.DocumentOfResult(folds)
 	out.Of, out.Recordings, out.Events = out.Application, recordings, events
 	out.Saving = r.None.DriverNS - r.Recommended.DriverNS
 	for i := range folds {

@@ -23,32 +23,32 @@ func maintainLake(out io.Writer, command string, arguments []string) error {
 	if command == "expire" {
 		flags.StringVar(&age, "older-than", "", "")
 	}
-	lakes, err := parseInterspersed(flags, arguments)
+	lakes, err := parseInterspersedFlags(flags, arguments)
 	if err != nil {
 		return fmt.Errorf("%s: %w", command, err)
 	}
-	oldest, err := oldestStart(command, age)
+	oldest, err := earliestStartToKeep(command, age)
 	switch {
 	case err != nil:
 		return err
 	case len(lakes) != 1:
 		return fmt.Errorf("%s: want one lake, not %d", command, len(lakes))
 	case command == "files":
-		files, err := parquet.ListFiles(lakes[0])
+		files, err := parquet.ListLakeFiles(lakes[0])
 		for _, file := range files {
 			fmt.Fprintln(out, file)
 		}
 		return err
 	}
-	kept, err := parquet.Compact(lakes[0], oldest, time.Now)
+	kept, err := parquet.CompactLake(lakes[0], oldest, time.Now)
 	if err == nil {
 		_, err = fmt.Fprintf(out, "%s: %d of %d runs in %d files, %d before\n", lakes[0], kept.Runs, kept.RunsBefore, kept.Files, kept.FilesBefore)
 	}
 	return err
 }
 
-// oldestStart returns the earliest start of a run that stays in the lake.
-func oldestStart(command, age string) (oldest time.Time, err error) {
+// earliestStartToKeep returns the earliest start of a run that stays in the lake.
+func earliestStartToKeep(command, age string) (oldest time.Time, err error) {
 	if command != "expire" {
 		return oldest, nil
 	}

@@ -48,8 +48,8 @@ type entry struct {
 // jobs is a set of job names.
 type jobs map[string]bool
 
-// addJob returns how many jobs a recording adds: none if its job is known, one if it has none.
-func (j jobs) addJob(e *entry) int {
+// countIfNewJob returns how many jobs a recording adds: none if its job is known, one if it has none.
+func (j jobs) countIfNewJob(e *entry) int {
 	if e.Job != "" && j[e.Job] {
 		return 0
 	}
@@ -81,27 +81,27 @@ func (w *work) noteSkipped(ctx context.Context, file string, why error) error {
 	skipped.Inc(ctx, 1)
 	progress.skipped.Add(1)
 	text := strings.TrimPrefix(why.Error(), "open ")
-	return w.State.write(ctx, w.Run+"/skipped/"+digest(file)+".json", skip{Path: file, Why: units.Clean(text)})
+	return w.State.write(ctx, w.Run+"/skipped/"+digestOf(file)+".json", skip{Path: file, Why: units.Clean(text)})
 }
 
 // noteDamaged names a recording that is not whole.
 func (w *work) noteDamaged(ctx context.Context, file, why string) error {
-	return w.State.write(ctx, w.Run+"/skipped/"+digest(file)+".json", skip{Path: file, Why: units.Clean(why), Part: true})
+	return w.State.write(ctx, w.Run+"/skipped/"+digestOf(file)+".json", skip{Path: file, Why: units.Clean(why), Part: true})
 }
 
 // noteCopy names a file with a recording that counts already.
 func (w *work) noteCopy(ctx context.Context, e, of *entry) error {
-	return w.State.write(ctx, w.Run+"/skipped/"+digest(e.Path)+".json", skip{Path: e.Path, Why: "the recording is in " + of.Path, Part: true, Copy: true})
+	return w.State.write(ctx, w.Run+"/skipped/"+digestOf(e.Path)+".json", skip{Path: e.Path, Why: "the recording is in " + of.Path, Part: true, Copy: true})
 }
 
 // storeResult stores the result of a program.
 func (w *work) storeResult(ctx context.Context, app string, result any) error {
-	return w.State.write(ctx, w.Run+"/found/"+digest(app)+".json", result)
+	return w.State.write(ctx, w.Run+"/found/"+digestOf(app)+".json", result)
 }
 
 // readHeader sets what a recording's header says.
 func (w *work) readHeader(ctx context.Context, e *entry) (err error) {
-	if e.Size, e.Version, err = fileVersion(ctx, e.Path); err != nil {
+	if e.Size, e.Version, err = sizeAndVersionOf(ctx, e.Path); err != nil {
 		return err
 	}
 	err = withLocalCopy(ctx, e.Path, func(local string) error {
@@ -137,13 +137,13 @@ func programAndJob(reader *recording.Reader, h *recording.Header) (app, job stri
 	if first.Program == "" && h.Program == "" {
 		return "unknown", h.Job, nil
 	}
-	return first.AppName(h), units.Clean(first.Identity(h).Job), nil
+	return first.AppName(h), units.Clean(first.IdentityOfRun(h).Job), nil
 }
 
 // reuseOrCompute sets the entry's result to that of an earlier run with the same recording and options, or else computes and stores it. ok is
 // false if the recording cannot be read: the skips then name it. An error ends the run: the store cannot be written.
 func reuseOrCompute[T any](ctx context.Context, w *work, e *entry, options string, read func(*recording.Reader) (*T, error)) (ok bool, err error) {
-	e.Result, e.Version = fmt.Sprintf("%s/%.2s/%s.json", w.Command, digest(e.Path), digest(version, e.Path, e.Version, options)), ""
+	e.Result, e.Version = fmt.Sprintf("%s/%.2s/%s.json", w.Command, digestOf(e.Path), digestOf(version, e.Path, e.Version, options)), ""
 	result := new(T)
 	if w.State.read(ctx, e.Result, result) {
 		kept.Inc(ctx, 1)
@@ -169,7 +169,7 @@ func reuseOrCompute[T any](ctx context.Context, w *work, e *entry, options strin
 	worked.Inc(ctx, 1)
 	progress.done.Add(1)
 	if damage != "" { // without a result the next run reads, and names, it again
-		e.Result = w.Run + "/part/" + digest(e.Path) + ".json"
+		e.Result = w.Run + "/part/" + digestOf(e.Path) + ".json"
 		err = w.noteDamaged(ctx, e.Path, damage)
 	}
 	return true, errors.Join(err, w.State.write(ctx, e.Result, result))
@@ -181,8 +181,8 @@ const version = 3
 // groupsMost bounds the parts of a program's cross-validation. If there are more jobs, several form one part, by a hash of their names.
 const groupsMost = 1024
 
-// groupOf returns the group of a recording: its job, if the program has several jobs; else the recording alone.
-func groupOf(e *entry, groups int, byJob bool) string {
+// groupOfRecording returns the group of a recording: its job, if the program has several jobs; else the recording alone.
+func groupOfRecording(e *entry, groups int, byJob bool) string {
 	name := e.Path
 	if byJob && e.Job != "" {
 		name = "job " + e.Job

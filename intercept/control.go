@@ -21,16 +21,16 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// obeySession obeys the session's messages, and evicts blocks that are too old or too many while the program makes no calls.
+// obeySessionMessages obeys the session's messages, and evicts blocks that are too old or too many while the program makes no calls.
 // While it waits, it sleeps in the kernel, which costs the program nothing. It holds no file descriptor that the program could
 // close.
-func obeySession(mailbox *wire.Mailbox, callbacks C.struct_gmt_callbacks) {
+func obeySessionMessages(mailbox *wire.Mailbox, callbacks C.struct_gmt_callbacks) {
 	for {
 		for message, ok := mailbox.NextMessage(); ok; message, ok = mailbox.NextMessage() {
 			obeyMessage(message, callbacks)
 		}
-		bell, empty := mailbox.WakeFutex()
-		if !waitOnFutex(bell, empty, expireBlocks(callbacks)) {
+		bell, empty := mailbox.FutexToWaitFor()
+		if !waitOnFutex(bell, empty, evictExpiredBlocks(callbacks)) {
 			return
 		}
 	}
@@ -76,8 +76,8 @@ const (
 	latest = 10 * time.Second // the longest sleep: calls of the program may leave blocks that expire earlier
 )
 
-// expireBlocks evicts blocks that are too old or too many. It returns the time until there may be more, 0 for never.
-func expireBlocks(callbacks C.struct_gmt_callbacks) time.Duration {
+// evictExpiredBlocks evicts blocks that are too old or too many. It returns the time until there may be more, 0 for never.
+func evictExpiredBlocks(callbacks C.struct_gmt_callbacks) time.Duration {
 	if C.call_idle_begin(callbacks) == 0 { // the program forks, ends, or releases a context
 		return again
 	}

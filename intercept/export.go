@@ -47,7 +47,7 @@ func gmt_core_start(
 	}
 	runtime.GOMAXPROCS(C.GMT_CORE_PROCESSORS)
 	core = b
-	go obeySession(wire.NewMailbox(unsafe.Pointer(region)), *callbacks)
+	go obeySessionMessages(wire.NewMailbox(unsafe.Pointer(region)), *callbacks)
 	return 0
 }
 
@@ -55,7 +55,7 @@ func gmt_core_start(
 func gmt_core_plan(request *C.struct_gmt_request, plan *C.struct_gmt_plan, evictions *C.struct_gmt_evictions) C.int64_t {
 	var scratch [few]broker.Eviction
 	var decision broker.Decision
-	req := requestOf(request)
+	req := requestFromC(request)
 	n, out, err := core.Decide(&decision, &req, scratch[:0])
 	if err != nil {
 		return failed
@@ -68,8 +68,8 @@ func gmt_core_plan(request *C.struct_gmt_request, plan *C.struct_gmt_plan, evict
 //export gmt_core_resume
 func gmt_core_resume(request *C.struct_gmt_request, plan *C.struct_gmt_plan, late C.uint32_t, evictions *C.struct_gmt_evictions) C.int64_t {
 	var scratch [few]broker.Eviction
-	decision := broker.Decision{Decision: decisionOf(plan)}
-	req := requestOf(request)
+	decision := broker.Decision{Decision: decisionOfPlan(plan)}
+	req := requestFromC(request)
 	n, out, err := core.Resume(&decision, &req, broker.Number(plan.number), late != 0, scratch[:0])
 	if err != nil {
 		return failed
@@ -79,8 +79,8 @@ func gmt_core_resume(request *C.struct_gmt_request, plan *C.struct_gmt_plan, lat
 	return C.int64_t(n)
 }
 
-// requestOf converts the shim's request.
-func requestOf(request *C.struct_gmt_request) allocator.Request {
+// requestFromC converts the shim's request.
+func requestFromC(request *C.struct_gmt_request) allocator.Request {
 	return allocator.Request{
 		Size:  uint64(request.size),
 		Max:   uint64(request.max),
@@ -103,10 +103,10 @@ func fillPlan(plan *C.struct_gmt_plan, d *broker.Decision) {
 	plan.slab, plan.offset, plan.slabsize = C.uint64_t(d.Slab), C.uint64_t(d.Offset), C.uint64_t(d.SlabSize)
 	plan.number, plan.committed, plan.waived = 0, C.int64_t(d.Committed), C.int64_t(d.Waived)
 	plan.tag, plan.reason, plan.route = C.uint32_t(d.Tag), C.uint8_t(d.Reason), C.uint8_t(d.Route)
-	plan.hit, plan.fresh, plan.waits = flagToC(d.Hit), flagToC(d.Fresh), flagToC(d.Waits)
+	plan.hit, plan.fresh, plan.waits = boolToC(d.Hit), boolToC(d.Fresh), boolToC(d.Waits)
 }
 
-func flagToC(set bool) C.uint8_t {
+func boolToC(set bool) C.uint8_t {
 	if set {
 		return 1
 	}
@@ -115,17 +115,17 @@ func flagToC(set bool) C.uint8_t {
 
 //export gmt_core_grown
 func gmt_core_grown(plan *C.struct_gmt_plan, handle C.uint64_t) C.int64_t {
-	return numberOrError(core.SlabCreated(decisionOf(plan), uint64(handle)))
+	return numberOrFailed(core.SlabCreated(decisionOfPlan(plan), uint64(handle)))
 }
 
 //export gmt_core_commit
 func gmt_core_commit(plan *C.struct_gmt_plan, handle C.uint64_t) C.int64_t {
-	return numberOrError(core.Commit(decisionOf(plan), uint64(handle)))
+	return numberOrFailed(core.Commit(decisionOfPlan(plan), uint64(handle)))
 }
 
 //export gmt_core_abort
 func gmt_core_abort(plan *C.struct_gmt_plan) C.int64_t {
-	return numberOrError(core.Abort(decisionOf(plan)))
+	return numberOrFailed(core.Abort(decisionOfPlan(plan)))
 }
 
 //export gmt_core_free
@@ -133,7 +133,7 @@ func gmt_core_free(block C.uint64_t, busy C.uint32_t, time C.int64_t, evictions 
 	var scratch [few]broker.Eviction
 	out, n, err := core.Free(allocator.Block(block), busy != 0, int64(time), scratch[:0])
 	fillEvictions(evictions, out)
-	return numberOrError(n, err)
+	return numberOrFailed(n, err)
 }
 
 //export gmt_core_cooled
@@ -141,12 +141,12 @@ func gmt_core_cooled(block C.uint64_t, time C.int64_t, evictions *C.struct_gmt_e
 	var scratch [few]broker.Eviction
 	out, n, err := core.CoolingEnded(allocator.Block(block), int64(time), scratch[:0])
 	fillEvictions(evictions, out)
-	return numberOrError(n, err)
+	return numberOrFailed(n, err)
 }
 
 //export gmt_core_forget
 func gmt_core_forget(block C.uint64_t) C.int64_t {
-	return numberOrError(core.Forget(allocator.Block(block)))
+	return numberOrFailed(core.Forget(allocator.Block(block)))
 }
 
 //export gmt_core_drain
@@ -154,7 +154,7 @@ func gmt_core_drain(need C.uint64_t, evictions *C.struct_gmt_evictions) C.int64_
 	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
 	out, n, err := core.Drain(uint64(need), scratch[:0])
 	fillEvictions(evictions, out)
-	return numberOrError(n, err)
+	return numberOrFailed(n, err)
 }
 
 //export gmt_core_drop_class
@@ -162,7 +162,7 @@ func gmt_core_drop_class(class C.uint32_t, evictions *C.struct_gmt_evictions) C.
 	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
 	out, n, err := core.DropClass(allocator.Class(class), scratch[:0])
 	fillEvictions(evictions, out)
-	return numberOrError(n, err)
+	return numberOrFailed(n, err)
 }
 
 //export gmt_core_more
@@ -170,7 +170,7 @@ func gmt_core_more(evictions *C.struct_gmt_evictions) C.int64_t {
 	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
 	out, err := core.MoreEvictions(scratch[:0])
 	fillEvictions(evictions, out)
-	return numberOrError(0, err)
+	return numberOrFailed(0, err)
 }
 
 //export gmt_core_gauge
@@ -183,7 +183,7 @@ func gmt_core_gauge(gauge *C.struct_gmt_gauge) C.int64_t {
 		squares: C.double(s.InSlabs.Squares),
 		excess:  C.uint64_t(s.ExcessBytes()),
 	}
-	return numberOrError(0, err)
+	return numberOrFailed(0, err)
 }
 
 // clock is the address of the kernel's vDSO code that reads the processor's counter; 0: the runtime makes a system call.
@@ -194,15 +194,15 @@ var clock uintptr
 //export gmt_core_clock
 func gmt_core_clock() C.int64_t { return C.int64_t(uintptr(unsafe.Pointer(&clock))) }
 
-func numberOrError(n broker.Number, err error) C.int64_t {
+func numberOrFailed(n broker.Number, err error) C.int64_t {
 	if err != nil {
 		return failed
 	}
 	return C.int64_t(n)
 }
 
-// decisionOf returns the decision that answer wrote into a plan.
-func decisionOf(plan *C.struct_gmt_plan) allocator.Decision {
+// decisionOfPlan returns the decision that answer wrote into a plan.
+func decisionOfPlan(plan *C.struct_gmt_plan) allocator.Decision {
 	return allocator.Decision{
 		Hit:    plan.hit != 0,
 		Block:  allocator.Block(plan.block),
@@ -230,7 +230,7 @@ func fillEvictions(to *C.struct_gmt_evictions, out []broker.Eviction) {
 			reason: C.uint8_t(e.Reason),
 		}
 	}
-	if len(out) > 0 && core.HasPending() {
+	if len(out) > 0 && core.HasPendingEvictions() {
 		to.more = 1
 	}
 }

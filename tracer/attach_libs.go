@@ -12,15 +12,15 @@ import (
 // watched, those of one that runs under gpumemtop stay as they are: probes would hide the callers of its calls from its own
 // session, and show almost nothing.
 func (t *Tracer) attachLibraries(p *target.Process) int {
-	mappings, err := p.Maps()
+	mappings, err := p.ReadMappings()
 	if err != nil {
 		return 0
 	}
-	if linker, ok := t.catalog.Linker(p, mappings); ok {
+	if linker, ok := t.catalog.LinkerOfProcess(p, mappings); ok {
 		t.probeLibrary(&linker, p.PID)
 	}
-	n, inside := 0, p.IsInSession(mappings)
-	libraries := t.catalog.Libraries(p, mappings)
+	n, inside := 0, p.RunsUnderGpumemtop(mappings)
+	libraries := t.catalog.LibrariesOfProcess(p, mappings)
 	for i := range libraries {
 		if inside && t.options.All {
 			n++
@@ -29,10 +29,10 @@ func (t *Tracer) attachLibraries(p *target.Process) int {
 		if t.probeLibrary(&libraries[i], p.PID) {
 			n++
 		}
-		t.queryDrivers(&libraries[i])
+		t.queryDriversOfLibrary(&libraries[i])
 	}
 	if n > 0 && inside {
-		t.warn(fmt.Errorf("%s (pid %d) already runs under gpumemtop: attach sees almost nothing of it, since its calls bypass the ICD loader", displayName(p), p.PID))
+		t.warnOnce(fmt.Errorf("%s (pid %d) already runs under gpumemtop: attach sees almost nothing of it, since its calls bypass the ICD loader", displayName(p), p.PID))
 	}
 	return n
 }
@@ -46,7 +46,7 @@ func (t *Tracer) probeLibrary(library *target.Library, pid int) bool {
 		n, err = t.probes.attachToLibrary(library, pid)
 	}
 	if err != nil && !errors.Is(err, kernel.ErrGone) && (pid == allProcesses || target.ProcessExists(pid)) {
-		t.warn(fmt.Errorf("calls into %s are not recorded: %w", library.Path, err))
+		t.warnOnce(fmt.Errorf("calls into %s are not recorded: %w", library.Path, err))
 	}
 	return n > 0
 }
@@ -54,8 +54,8 @@ func (t *Tracer) probeLibrary(library *target.Library, pid int) bool {
 // warnedMax bounds how many warnings we remember.
 const warnedMax = 1024
 
-// warn shows the user a warning, once.
-func (t *Tracer) warn(err error) {
+// warnOnce shows the user a warning, once.
+func (t *Tracer) warnOnce(err error) {
 	text := err.Error()
 	if t.warned[text] || len(t.warned) == warnedMax {
 		return

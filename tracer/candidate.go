@@ -13,7 +13,7 @@ func (t *Tracer) attachRunning() error {
 	if t.probes.everywhere {
 		t.probeLoaders(allProcesses)
 	}
-	if t.options.MayGrow() {
+	if t.options.MayGrowLater() {
 		// Dynamic linkers come first: they report what later processes map.
 		for _, linker := range t.catalog.KnownLinkers() {
 			t.probeLibrary(&linker, allProcesses)
@@ -44,8 +44,8 @@ func (t *Tracer) attachSelected() error {
 	}
 	var attached target.Selection
 	for _, pid := range pids {
-		if p, err := target.Open(pid); err == nil && t.isSelected(p) {
-			t.addCandidate(p, false)
+		if p, err := target.OpenProcess(pid); err == nil && t.isInSelection(p) {
+			t.addAndProbeCandidate(p, false)
 			attached.PIDs = append(attached.PIDs, pid)
 		}
 	}
@@ -53,21 +53,21 @@ func (t *Tracer) attachSelected() error {
 		return nil
 	}
 	attached.Follow = true
-	family, err := attached.Processes()
+	family, err := attached.ProcessesByPID()
 	for _, pid := range family {
-		if p, err := target.Open(pid); err == nil && t.table.find(pid) == nil {
-			t.addCandidate(p, true)
+		if p, err := target.OpenProcess(pid); err == nil && t.table.findProcess(pid) == nil {
+			t.addAndProbeCandidate(p, true)
 		}
 	}
 	return err
 }
 
-// isSelected reports whether a process belongs to the selection by its name or control group. Pids do not count here, since
+// isInSelection reports whether a process belongs to the selection by its name or control group. Pids do not count here, since
 // the kernel reuses them; nor do the processes in which we query drivers.
-func (t *Tracer) isSelected(p *target.Process) bool {
+func (t *Tracer) isInSelection(p *target.Process) bool {
 	selection := t.options.Selection
 	selection.PIDs = nil
-	return selection.Wants(p) && !p.QueriesDrivers()
+	return selection.SelectsProcess(p) && !p.QueriesDrivers()
 }
 
 // attachNamed begins to watch the processes that are named by pid, and their children.
@@ -75,7 +75,7 @@ func (t *Tracer) attachNamed() error {
 	tried := map[int]bool{}
 	for more := true; more; { // until no child is new: forks are reported only once the parent is watched
 		more = false
-		pids, err := t.options.Processes()
+		pids, err := t.options.ProcessesByPID()
 		if err != nil {
 			return err
 		}
@@ -84,25 +84,25 @@ func (t *Tracer) attachNamed() error {
 				continue
 			}
 			tried[pid], more = true, true
-			switch err := t.attachPID(pid); {
+			switch err := t.watchProcessAndChildren(pid); {
 			case err == nil:
 			case slices.Contains(t.options.PIDs, pid):
 				return err
 			case !errors.Is(err, target.ErrGone):
-				t.warn(err)
+				t.warnOnce(err)
 			}
 		}
 	}
 	return nil
 }
 
-func (t *Tracer) attachPID(pid int) error {
-	found, err := target.Open(pid)
+func (t *Tracer) watchProcessAndChildren(pid int) error {
+	found, err := target.OpenProcess(pid)
 	if err == nil && found.Unsupported != "" {
 		err = fmt.Errorf("cannot watch process %d: %s", pid, found.Unsupported)
 	}
 	if err == nil && t.killsFiltered != "" && found.HasSeccompFilter() {
-		err = fmt.Errorf("cannot watch process %d: %w", pid, killsFilteredError(t.killsFiltered))
+		err = fmt.Errorf("cannot watch process %d: %w", pid, seccompFilterError(t.killsFiltered))
 	}
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (t *Tracer) attachPID(pid int) error {
 		t.probeLoaders(pid)
 		t.options.Warn(fmt.Sprintf("%s (pid %d) has not loaded OpenCL yet: waiting for it", displayName(found), pid))
 	}
-	p := t.table.expectProgram(pid)
+	p := t.table.forgetBeforeProgram(pid)
 	p.view = t.inspectCode(found)
 	t.beginWatching(p, t.lastTime)
 	t.remapped[pid] = true    // what it mapped while we attached was not reported
@@ -122,54 +122,54 @@ func (t *Tracer) attachPID(pid int) error {
 	return nil
 }
 
-// killsFilteredError says why we leave processes with a seccomp filter alone.
-func killsFilteredError(release string) error {
+// seccompFilterError says why we leave processes with a seccomp filter alone.
+func seccompFilterError(release string) error {
 	return fmt.Errorf("this kernel (Linux %s) kills probed programs that have a seccomp filter, as in containers: use Linux 6.12.14, 6.13.3 or later", release)
 }
 
 // inspectProcess probes the libraries of a process that has mapped something or is about to use OpenCL. Doing so now tells us
 // where its code lies, and whether it is selected, even if it has ended when we read its first call.
 func (t *Tracer) inspectProcess(pid int) error {
-	p := t.table.find(pid)
+	p := t.table.findProcess(pid)
 	if p != nil && p.state == watched {
 		p.walker.RenewMappings()
 		t.attachLibraries(p.target)
-		t.probeReceived(p)
+		t.probeReceivedExtensions(p)
 		return nil
 	}
-	found, err := target.Open(pid)
+	found, err := target.OpenProcess(pid)
 	if err != nil {
 		return err
 	}
 	switch {
 	case p != nil && p.selected:
-		t.addCandidate(found, true)
-	case t.isSelected(found):
-		t.addCandidate(found, false)
-	case t.options.MayGrow() && (p != nil || !t.kernel.Watches(pid)): // else its fork is still to be read
+		t.addAndProbeCandidate(found, true)
+	case t.isInSelection(found):
+		t.addAndProbeCandidate(found, false)
+	case t.options.MayGrowLater() && (p != nil || !t.kernel.IsWatched(pid)): // else its fork is still to be read
 		t.ignoreInspected(found)
 	}
 	return nil
 }
 
-// addCandidate probes the libraries of a process. It becomes a candidate if it has OpenCL or its children may matter;
+// addAndProbeCandidate probes the libraries of a process. It becomes a candidate if it has OpenCL or its children may matter;
 // the kernel then reports its forks and its end.
-func (t *Tracer) addCandidate(found *target.Process, selected bool) {
+func (t *Tracer) addAndProbeCandidate(found *target.Process, selected bool) {
 	libraries := t.attachLibraries(found)
-	p := t.table.findOrNew(found.PID)
+	p := t.table.findOrAddProcess(found.PID)
 	p.selected = selected || t.options.Follow
 	switch {
 	case libraries > 0:
-		t.table.noteCode(p, t.inspectCode(found))
+		t.table.setCodeView(p, t.inspectCode(found))
 	case p.target != nil, p.selected: // without libraries it may be just ending
-		t.table.watchCalls(p)
+		t.table.reportCallsOf(p)
 	default:
-		t.table.remove(p.pid)
+		t.table.forgetUnselected(p.pid)
 	}
 }
 
-// platformQueried inspects a process that makes the first OpenCL call of all.
-func (t *Tracer) platformQueried(pid int) {
+// inspectPlatformQuerier inspects a process that makes the first OpenCL call of all.
+func (t *Tracer) inspectPlatformQuerier(pid int) {
 	if p := t.table.findWatched(pid); p != nil {
 		p.objects.NoteSeenFromStart()
 		return
@@ -177,19 +177,19 @@ func (t *Tracer) platformQueried(pid int) {
 	if err := t.inspectProcess(pid); err != nil && !errors.Is(err, target.ErrGone) {
 		t.ignoreUninspectable(pid, err)
 	}
-	if p := t.table.find(pid); p != nil && p.state == inspected {
+	if p := t.table.findProcess(pid); p != nil && p.state == inspected {
 		p.fromStart = true
 	}
 }
 
-// firstCall decides about a process that makes its first reported call. It returns nil if the process is not selected.
-func (t *Tracer) firstCall(pid int, time uint64) *process {
-	p := t.table.findOrNew(pid)
+// decideAtFirstCall decides about a process that makes its first reported call. It returns nil if the process is not selected.
+func (t *Tracer) decideAtFirstCall(pid int, time uint64) *process {
+	p := t.table.findOrAddProcess(pid)
 	if p.state == inspected {
 		t.beginWatching(p, time)
 		return p
 	}
-	v, err := t.viewOfCaller(p)
+	v, err := t.inspectCaller(p)
 	switch {
 	case errors.Is(err, target.ErrGone):
 		ended := t.describeEnded(p)
@@ -200,7 +200,7 @@ func (t *Tracer) firstCall(pid int, time uint64) *process {
 	case err != nil:
 		t.ignoreUninspectable(pid, err)
 		return nil
-	case !p.selected && !t.isSelected(v.target):
+	case !p.selected && !t.isInSelection(v.target):
 		t.ignoreInspected(v.target)
 		return nil
 	}
@@ -210,10 +210,10 @@ func (t *Tracer) firstCall(pid int, time uint64) *process {
 	return p
 }
 
-// viewOfCaller inspects a process that has made a call. If it is a child that has ended or executed another program
+// inspectCaller inspects a process that has made a call. If it is a child that has ended or executed another program
 // since, it still ran its parent's code then: its exec or exit would have been read before the call.
-func (t *Tracer) viewOfCaller(p *process) (view, error) {
-	found, err := target.Open(p.pid)
+func (t *Tracer) inspectCaller(p *process) (view, error) {
+	found, err := target.OpenProcess(p.pid)
 	var v view
 	if err == nil {
 		v = t.inspectCode(found) // at once: it may end at any time
@@ -233,11 +233,11 @@ func (t *Tracer) describeEnded(p *process) *target.Process {
 	if !known {
 		found.Command[0] = fmt.Sprintf("[%d]", p.pid)
 	}
-	if p.selected || t.isSelected(found) {
+	if p.selected || t.isInSelection(found) {
 		return found
 	}
 	if !known || len(t.options.Cgroups) > 0 {
-		t.warn(errUnnamed)
+		t.warnOnce(errUnnamed)
 	}
 	return nil
 }
@@ -248,7 +248,7 @@ var errUnnamed = errors.New("a process ended before its name or control group co
 func (t *Tracer) ignoreUninspectable(pid int, err error) {
 	t.ignoreProcess(pid)
 	if !errors.Is(err, target.ErrRefused) {
-		t.warn(err)
+		t.warnOnce(err)
 	}
 }
 

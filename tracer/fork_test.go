@@ -131,7 +131,7 @@ func TestChildThatExecutes(t *testing.T) {
 		if got := w.eventsOf(child); !slices.Equal(got, want) {
 			t.Errorf("events of the child: %q, want %q", got, want)
 		}
-		if w.table.find(child) != nil || w.kernel.Watches(child) {
+		if w.table.findProcess(child) != nil || w.kernel.IsWatched(child) {
 			t.Error("the child is still known")
 		}
 	}
@@ -146,7 +146,7 @@ func TestIdleChildren(t *testing.T) {
 	w.wantChildOf(p, last, p.pid, "process", "create buffer 1 333", "exit 3 signal 0")
 	w.until("all children to be gone from the table", func() bool { // and other programs' processes that have just ended
 		for pid, h := range w.table.byPID {
-			if h.parent == p.pid || w.kernel.Watches(pid) && !target.ProcessExists(pid) {
+			if h.parent == p.pid || w.kernel.IsWatched(pid) && !target.ProcessExists(pid) {
 				return false
 			}
 		}

@@ -11,9 +11,9 @@ import (
 // are busy. We use little of them.
 const niceness = -10
 
-// raisePriority raises the priority of our threads and of those to come, which takes CAP_SYS_NICE. Without it we miss the
+// raiseThreadPriority raises the priority of our threads and of those to come, which takes CAP_SYS_NICE. Without it we miss the
 // names of short programs more often.
-func raisePriority() {
+func raiseThreadPriority() {
 	entries, err := os.ReadDir("/proc/self/task")
 	if err != nil {
 		return

@@ -24,7 +24,7 @@ const idleNS = 60e9
 // inode identifies a file as the kernel's breakpoints do, see target.Identity.
 type inode struct{ device, number uint64 }
 
-func inodeOf(id target.Identity) inode { return inode{id.Device, id.Inode} }
+func inodeOfFile(id target.Identity) inode { return inode{id.Device, id.Inode} }
 
 // probes are all probes that are attached.
 type probes struct {
@@ -82,14 +82,14 @@ func (s *probes) mappedLoaders(pid int) []string {
 // attachToLibrary probes the functions of a library that have no probe yet, and returns how many have one then. The error is
 // about the others.
 func (s *probes) attachToLibrary(library *target.Library, pid int) (int, error) {
-	id := s.noteMapped(library.Identity, pid)
+	id := s.noteFileMapped(library.Identity, pid)
 	if m := s.mapped[pid]; m != nil && library.Loader && !slices.Contains(m.loaders, library.Path) {
 		m.loaders = append(m.loaders, library.Path)
 	}
 	if s.everywhere {
 		pid = allProcesses
 	}
-	p := s.probesOf(library.Identity, pid, library.Open)
+	p := s.probesInFile(library.Identity, pid, library.Open)
 	wanted := map[uint64]uint16{}
 	for name, offset := range library.Functions {
 		if _, there := p.functions[offset]; !there {
@@ -98,7 +98,7 @@ func (s *probes) attachToLibrary(library *target.Library, pid int) (int, error) 
 	}
 	var err error
 	if pid == allProcesses && len(wanted) > 0 {
-		err = s.removeSingle(id, wanted)
+		err = s.removeSingleProcessProbes(id, wanted)
 	}
 	err = errors.Join(err, s.addProbes(p, pid, wanted))
 	return len(p.functions) - p.failed, err
@@ -112,7 +112,7 @@ func (s *probes) attachExtensions(list []target.Extension, pid int) error {
 	ids := map[string]target.Identity{}
 	for i := range list {
 		e := &list[i]
-		id := s.noteMapped(e.Identity, pid)
+		id := s.noteFileMapped(e.Identity, pid)
 		if f := s.files[id]; f.hasProbe(allProcesses, e.Offset) || f.hasProbe(pid, e.Offset) {
 			continue
 		}
@@ -122,7 +122,7 @@ func (s *probes) attachExtensions(list []target.Extension, pid int) error {
 		wanted[e.Open][e.Offset] = s.numbers[e.Name]
 	}
 	for open, functions := range wanted {
-		errs = append(errs, s.addProbes(s.probesOf(ids[open], pid, open), pid, functions))
+		errs = append(errs, s.addProbes(s.probesInFile(ids[open], pid, open), pid, functions))
 	}
 	return errors.Join(errs...)
 }
@@ -135,10 +135,10 @@ func (f *file) hasProbe(pid int, offset uint64) bool {
 	return false
 }
 
-// noteMapped notes that a process has a file mapped. If the file was rewritten, its probes are in the wrong places, and are
+// noteFileMapped notes that a process has a file mapped. If the file was rewritten, its probes are in the wrong places, and are
 // removed.
-func (s *probes) noteMapped(identity target.Identity, pid int) inode {
-	id := inodeOf(identity)
+func (s *probes) noteFileMapped(identity target.Identity, pid int) inode {
+	id := inodeOfFile(identity)
 	f := s.files[id]
 	switch {
 	case f == nil:
@@ -162,9 +162,9 @@ func (s *probes) noteMapped(identity target.Identity, pid int) inode {
 	return id
 }
 
-// probesOf returns the probes in a file, for one process or for all.
-func (s *probes) probesOf(id target.Identity, pid int, path string) *fileProbes {
-	f := s.files[inodeOf(id)]
+// probesInFile returns the probes in a file, for one process or for all.
+func (s *probes) probesInFile(id target.Identity, pid int, path string) *fileProbes {
+	f := s.files[inodeOfFile(id)]
 	if f.probes[pid] == nil {
 		f.probes[pid] = &fileProbes{functions: map[uint64]uint16{}}
 	}
@@ -172,9 +172,9 @@ func (s *probes) probesOf(id target.Identity, pid int, path string) *fileProbes 
 	return f.probes[pid]
 }
 
-// removeSingle removes the probes of single processes from functions that are to be probed for all: their calls would be
+// removeSingleProcessProbes removes the probes of single processes from functions that are to be probed for all: their calls would be
 // reported twice.
-func (s *probes) removeSingle(id inode, wanted map[uint64]uint16) error {
+func (s *probes) removeSingleProcessProbes(id inode, wanted map[uint64]uint16) error {
 	var errs []error
 	for pid, p := range s.files[id].probes {
 		rest := maps.Clone(p.functions)
@@ -192,7 +192,7 @@ func (s *probes) addProbes(p *fileProbes, pid int, functions map[uint64]uint16) 
 	if s.closed || len(functions) == 0 {
 		return nil
 	}
-	if found, err := target.Identify(p.path); err != nil || found != p.file {
+	if found, err := target.IdentifyFile(p.path); err != nil || found != p.file {
 		return fmt.Errorf("%s was replaced: %w", p.path, kernel.ErrGone) // by an upgrade
 	}
 	var errs []error
@@ -233,9 +233,9 @@ func isUnprobeable(err error) bool {
 	return errors.Is(err, unix.EINVAL) || errors.Is(err, errNotSupported) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EIO)
 }
 
-// forgetMapped forgets what a process had mapped. Probes for this process alone stay: they belong to its main thread,
+// forgetMappedFiles forgets what a process had mapped. Probes for this process alone stay: they belong to its main thread,
 // whatever program that executes (uprobe_multi_link_filter in kernel/trace/bpf_trace.c of Linux).
-func (s *probes) forgetMapped(pid int) {
+func (s *probes) forgetMappedFiles(pid int) {
 	if s.everywhere {
 		s.dropProcess(pid)
 	}

@@ -27,7 +27,7 @@ func (t *Tracer) inspectCode(found *target.Process) view {
 // differ by less than a call takes.
 func (p *process) passRecord(r *wire.Record) {
 	t := p.tracer
-	if r.Kind == wire.KindDiag && p.hasLost() { // the lost calls may explain the finding
+	if r.Kind == wire.KindDiag && p.hasUnnotedLosses() { // the lost calls may explain the finding
 		t.scan.last = 0
 		return
 	}
@@ -40,16 +40,16 @@ func (p *process) passRecord(r *wire.Record) {
 	t.put(r)
 }
 
-// clockShift returns how far CLOCK_MONOTONIC of our time namespace is ahead of the kernel's, in ns modulo 2^64: time_namespaces(7).
-func clockShift() uint64 {
+// clockShiftOfNamespace returns how far CLOCK_MONOTONIC of our time namespace is ahead of the kernel's, in ns modulo 2^64: time_namespaces(7).
+func clockShiftOfNamespace() uint64 {
 	var seconds, ns int64
 	text, _ := os.ReadFile("/proc/self/timens_offsets") // kernels without time namespaces have no such file
 	_, _ = fmt.Sscanf(string(text), "monotonic %d %d", &seconds, &ns)
 	return uint64(seconds*1e9 + ns)
 }
 
-// hasLost reports whether calls were lost that the tracker does not know of yet.
-func (p *process) hasLost() bool {
+// hasUnnotedLosses reports whether calls were lost that the tracker does not know of yet.
+func (p *process) hasUnnotedLosses() bool {
 	calls, _ := p.tracer.kernel.LostCalls(p.pid)
 	return calls > p.lost
 }
@@ -58,7 +58,7 @@ func (p *process) hasLost() bool {
 func (p *process) recordLosses() {
 	calls, uses := p.tracer.kernel.LostCalls(p.pid)
 	if calls > p.lost {
-		p.objects.NoteLost()
+		p.objects.NoteCallsLost()
 		p.passRecord(&wire.Record{Event: wire.LostFields{Events: calls - p.lost, Uses: uses - p.lostUses}.Event()})
 	}
 	p.lost, p.lostUses = calls, uses
@@ -72,15 +72,15 @@ func (p *process) isForwarded(s *wire.Sample) bool {
 	if len(loaders) < 2 || calls.Functions[s.Function].Shape.Flags&wire.ShapeReturn != 0 {
 		return false
 	}
-	path, _, known := p.walker.Locate(s.Ip)
+	path, _, known := p.walker.ModuleOf(s.Ip)
 	return known && slices.Contains(loaders, path)
 }
 
 // beginWatching begins to watch a process whose view is known.
 func (t *Tracer) beginWatching(p *process, time uint64) {
-	t.table.watch(p)
+	t.table.beginWatching(p)
 	p.tracer, p.thread = t, uint32(p.pid)
-	p.number = t.registry.add(p.target)
+	p.number = t.registry.addProcess(p.target)
 	p.lost, p.lostUses = t.kernel.LostCalls(p.pid)
 	p.tags = stack.NewTags(t.options.Tags, t.options.Depth, p.walker, p.passRecord)
 	p.objects = calls.NewTracker(p.tags, p.passRecord)
@@ -91,12 +91,12 @@ func (t *Tracer) beginWatching(p *process, time uint64) {
 	if len(payload) == 0 {
 		payload = wire.AppendProcess(nil, []string{p.target.Comm})
 	}
-	place := p.target.Place()
+	place := p.target.ReadPlace()
 	r := wire.ProcessFields{
 		Time: time, PID: uint64(p.pid), Parent: uint64(p.target.Parent), RankNumber: wire.RankNumber(place.Rank),
 	}.Record(payload)
 	p.passRecord(&r)
-	r = place.Record(time)
+	r = place.DiagRecord(time)
 	p.passRecord(&r)
 }
 
@@ -104,7 +104,7 @@ func (t *Tracer) beginWatching(p *process, time uint64) {
 // unknownStatus.
 func (t *Tracer) recordEnd(p *process, time, status uint64) {
 	p.recordLosses()
-	p.objects.FinishAt(time)
+	p.objects.WriteRestAt(time)
 	exit := wire.ExitFields{Time: time, Status: -1}
 	switch signal := status & 0x7f; {
 	case status == unknownStatus:
@@ -115,20 +115,20 @@ func (t *Tracer) recordEnd(p *process, time, status uint64) {
 	}
 	p.passRecord(&wire.Record{Event: exit.Event()})
 	t.truncated += p.walker.TruncatedCount()
-	t.registry.end(p.number)
+	t.registry.endProcess(p.number)
 }
 
 // addForked adds a child of a known process. The kernel watches it already.
 func (t *Tracer) addForked(pid, child int) {
-	parent := t.table.find(pid)
-	if parent == nil || t.table.find(child) != nil {
+	parent := t.table.findProcess(pid)
+	if parent == nil || t.table.findProcess(child) != nil {
 		return
 	}
 	var v view
 	if t.kernel.ReportsLifecycle() { // else nothing reports when the child executes another program
 		v = parent.view
 	}
-	if t.options.Follow || v.target != nil && t.options.MayGrow() {
+	if t.options.Follow || v.target != nil && t.options.MayGrowLater() {
 		t.table.addChild(parent, child, t.options.Follow, v)
 	}
 }
@@ -136,7 +136,7 @@ func (t *Tracer) addForked(pid, child int) {
 // noteExec ends the program that a process ran: its memory is gone, and all OpenCL objects with it. thread is the one that
 // executes; it takes over the number of the process.
 func (t *Tracer) noteExec(pid, thread int, time uint64) {
-	p := t.table.find(pid)
+	p := t.table.findProcess(pid)
 	if p == nil {
 		return
 	}
@@ -144,22 +144,22 @@ func (t *Tracer) noteExec(pid, thread int, time uint64) {
 		t.recordEnd(p, time, unknownStatus)
 	}
 	if !t.options.Follow && !p.selected {
-		t.table.remove(pid)
+		t.table.forgetUnselected(pid)
 		t.probes.dropProcess(pid)
 		return
 	}
-	t.table.expectProgram(pid) // sets the verdict again: with an open selection the kernel dropped it
+	t.table.forgetBeforeProgram(pid) // sets the verdict again: with an open selection the kernel dropped it
 	if thread == pid {
-		t.probes.forgetMapped(pid)
+		t.probes.forgetMappedFiles(pid)
 	} else {
 		t.probes.renewProbes(pid)
 	}
 	t.remapped[pid] = true // it may have another dynamic linker now
 }
 
-// nameExeced notes the name of a program: it may end before we can read it.
-func (t *Tracer) nameExeced(pid int, name string) {
-	if t.options.MayGrow() {
+// noteExecedName notes the name of a program: it may end before we can read it.
+func (t *Tracer) noteExecedName(pid int, name string) {
+	if t.options.MayGrowLater() {
 		t.names[pid] = name
 	}
 }
@@ -169,7 +169,7 @@ func (t *Tracer) noteExit(pid int, time, status uint64) {
 	if p := t.table.findWatched(pid); p != nil {
 		t.recordEnd(p, time, status)
 	}
-	t.table.end(pid)
+	t.table.forgetEndedProcess(pid)
 	delete(t.remapped, pid)
 	delete(t.names, pid)
 	t.probes.dropProcess(pid)
@@ -177,7 +177,7 @@ func (t *Tracer) noteExit(pid int, time, status uint64) {
 
 // ignoreProcess ignores a process until it executes another program.
 func (t *Tracer) ignoreProcess(pid int) {
-	t.table.ignore(pid)
+	t.table.ignoreProcess(pid)
 	t.probes.dropProcess(pid)
 }
 
@@ -185,7 +185,7 @@ func (t *Tracer) ignoreProcess(pid int) {
 // selected, and nothing would clear a verdict that came after the execve.
 func (t *Tracer) ignoreInspected(p *target.Process) {
 	t.ignoreProcess(p.PID)
-	if p.HasExecuted() {
-		t.setVerdict(p.PID, kernel.Forget)
+	if p.HasExecutedSince() {
+		t.tellKernelVerdict(p.PID, kernel.Forget)
 	}
 }

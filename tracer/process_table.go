@@ -71,11 +71,11 @@ func newProcessTable(setVerdict func(int, kernel.Verdict)) processTable {
 	return processTable{byPID: map[int]*process{}, setVerdict: setVerdict}
 }
 
-// find returns the entry of a process, nil if it is absent.
-func (t *processTable) find(pid int) *process { return t.byPID[pid] }
+// findProcess returns the entry of a process, nil if it is absent.
+func (t *processTable) findProcess(pid int) *process { return t.byPID[pid] }
 
-// findOrNew returns the entry of a process. A new one is not in the table until a transition puts it there.
-func (t *processTable) findOrNew(pid int) *process {
+// findOrAddProcess returns the entry of a process. A new one is not in the table until a transition puts it there.
+func (t *processTable) findOrAddProcess(pid int) *process {
 	if p := t.byPID[pid]; p != nil {
 		return p
 	}
@@ -90,8 +90,8 @@ func (t *processTable) findWatched(pid int) *process {
 	return nil
 }
 
-// eachAtLeast iterates over the processes that have come at least so far.
-func (t *processTable) eachAtLeast(least state) iter.Seq[*process] {
+// eachInStateOrLater iterates over the processes that have come at least so far.
+func (t *processTable) eachInStateOrLater(least state) iter.Seq[*process] {
 	return func(yield func(*process) bool) {
 		for _, p := range t.byPID {
 			if p.state >= least && !yield(p) {
@@ -110,45 +110,45 @@ func (t *processTable) addChild(parent *process, pid int, selected bool, v view)
 	t.byPID[pid] = child
 }
 
-// expectProgram forgets what is known of a selected process: it runs, or will run, another program.
-func (t *processTable) expectProgram(pid int) *process {
+// forgetBeforeProgram forgets what is known of a selected process: it runs, or will run, another program.
+func (t *processTable) forgetBeforeProgram(pid int) *process {
 	p := &process{pid: pid, selected: true}
-	t.putState(p, expected)
+	t.setState(p, expected)
 	return p
 }
 
-// watchCalls keeps a candidate as it is, and has the kernel report its calls.
-func (t *processTable) watchCalls(p *process) { t.putState(p, max(p.state, expected)) }
+// reportCallsOf keeps a candidate as it is, and has the kernel report its calls.
+func (t *processTable) reportCallsOf(p *process) { t.setState(p, max(p.state, expected)) }
 
-// noteCode notes the code of a candidate.
-func (t *processTable) noteCode(p *process, v view) {
+// setCodeView notes the code of a candidate.
+func (t *processTable) setCodeView(p *process, v view) {
 	p.view = v
-	t.putState(p, inspected)
+	t.setState(p, inspected)
 }
 
-// watch begins to watch a process whose view is known.
-func (t *processTable) watch(p *process) {
+// beginWatching begins to watch a process whose view is known.
+func (t *processTable) beginWatching(p *process) {
 	p.missing = false
-	t.putState(p, watched)
+	t.setState(p, watched)
 }
 
-func (t *processTable) putState(p *process, s state) {
+func (t *processTable) setState(p *process, s state) {
 	p.state = s
 	t.byPID[p.pid] = p
 	t.setVerdict(p.pid, kernel.Watch)
 }
 
-// remove forgets a process that executed a program which is not selected. The kernel has dropped its verdict already.
-func (t *processTable) remove(pid int) { delete(t.byPID, pid) }
+// forgetUnselected forgets a process that executed a program which is not selected. The kernel has dropped its verdict already.
+func (t *processTable) forgetUnselected(pid int) { delete(t.byPID, pid) }
 
-// end forgets a process that has ended.
-func (t *processTable) end(pid int) {
+// forgetEndedProcess forgets a process that has ended.
+func (t *processTable) forgetEndedProcess(pid int) {
 	delete(t.byPID, pid)
 	t.setVerdict(pid, kernel.Forget)
 }
 
-// ignore has the kernel report nothing of a process until it executes another program.
-func (t *processTable) ignore(pid int) {
+// ignoreProcess has the kernel report nothing of a process until it executes another program.
+func (t *processTable) ignoreProcess(pid int) {
 	delete(t.byPID, pid)
 	t.setVerdict(pid, kernel.Ignore)
 	if !target.ProcessExists(pid) {

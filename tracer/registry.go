@@ -17,8 +17,8 @@ type registry struct {
 	watched  int
 }
 
-// add gives a process its number.
-func (r *registry) add(p *target.Process) uint32 {
+// addProcess gives a process its number.
+func (r *registry) addProcess(p *target.Process) uint32 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.numbered = append(r.numbered, p)
@@ -26,8 +26,8 @@ func (r *registry) add(p *target.Process) uint32 {
 	return uint32(len(r.numbered))
 }
 
-// end notes that a process is no longer watched.
-func (r *registry) end(number uint32) {
+// endProcess notes that a process is no longer watched.
+func (r *registry) endProcess(number uint32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.watched--
@@ -38,8 +38,8 @@ func (r *registry) end(number uint32) {
 	}
 }
 
-// find returns a process by its number, nil if there is none or it ended long ago.
-func (r *registry) find(number uint32) *target.Process {
+// findProcess returns a process by its number, nil if there is none or it ended long ago.
+func (r *registry) findProcess(number uint32) *target.Process {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if number == 0 || int(number) > len(r.numbered) {

@@ -21,17 +21,17 @@ type scanState struct {
 	ends    int          // scans left that look for ended processes
 }
 
-// scanIfDue scans if the time for it has come.
-func (t *Tracer) scanIfDue() {
+// scanProcessesIfDue scans if the time for it has come.
+func (t *Tracer) scanProcessesIfDue() {
 	now := t.options.Clock()
 	if now < t.scan.last+scanNS {
 		return
 	}
 	t.scan.last = now
-	for p := range t.table.eachAtLeast(watched) {
+	for p := range t.table.eachInStateOrLater(watched) {
 		p.recordLosses()
 	}
-	t.learnExtensions()
+	t.probeQueriedExtensions()
 	t.scanProcesses()
 	t.probes.removeUnmapped(now)
 }
@@ -42,13 +42,13 @@ func (t *Tracer) scanIfDue() {
 func (t *Tracer) scanProcesses() {
 	blind := !t.kernel.ReportsLifecycle()
 	if blind {
-		for p := range t.table.eachAtLeast(watched) {
-			if p.target.HasExecuted() {
+		for p := range t.table.eachInStateOrLater(watched) {
+			if p.target.HasExecutedSince() {
 				t.noteExec(p.pid, p.pid, t.scan.last) // the executing thread is unknown
 			}
 		}
 	}
-	if t.options.MayGrow() || t.options.Follow && blind {
+	if t.options.MayGrowLater() || t.options.Follow && blind {
 		t.scanForNew()
 	}
 	if lost, _ := t.kernel.LostCallsOfAll(); lost > t.scan.lost {
@@ -64,7 +64,7 @@ func (t *Tracer) scanProcesses() {
 // scanForEnded ends processes whose exit was not reported. Their last calls may still be unread, so a process must be
 // missing at two scans with everything read in between.
 func (t *Tracer) scanForEnded() {
-	for p := range t.table.eachAtLeast(expected) {
+	for p := range t.table.eachInStateOrLater(expected) {
 		missing := !target.ProcessExists(p.pid)
 		if p.state == watched {
 			missing = !p.target.StillExists()
@@ -79,19 +79,19 @@ func (t *Tracer) scanForEnded() {
 // scanForNew inspects new processes that may belong to the selection, and clears the verdicts on those that have ended.
 // Without BTF it misses children whose parent ended before the scan.
 func (t *Tracer) scanForNew() {
-	came, went, err := t.scan.pids.FindChanges()
+	came, went, err := t.scan.pids.FindNewAndGone()
 	if err != nil {
-		t.warn(err)
+		t.warnOnce(err)
 	}
 	for _, pid := range went {
 		delete(t.names, pid)
-		if t.table.find(pid) == nil {
-			t.setVerdict(pid, kernel.Forget)
+		if t.table.findProcess(pid) == nil {
+			t.tellKernelVerdict(pid, kernel.Forget)
 			t.probes.dropProcess(pid)
 		}
 	}
 	for _, pid := range came {
-		if p, err := target.Open(pid); err == nil && !t.kernel.ReportsLifecycle() {
+		if p, err := target.OpenProcess(pid); err == nil && !t.kernel.ReportsLifecycle() {
 			t.addForked(p.Parent, pid)
 		}
 		_ = t.inspectProcess(pid) // an error is reported at its first call

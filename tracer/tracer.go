@@ -66,39 +66,39 @@ func Start(options Options) (*Tracer, error) {
 	if options.Warn == nil {
 		options.Warn = func(string) {}
 	}
-	if err := options.Check(); err != nil {
+	if err := options.CheckAndNormalize(); err != nil {
 		return nil, err
 	}
 	system := rights.ThisSystem()
 	report := system.Examine()
-	if err := report.Refusal(); err != nil {
+	if err := report.RefusalError(); err != nil {
 		return nil, err
 	}
-	if report.KillsFiltered && (options.MayGrow() || options.Follow) {
-		return nil, fmt.Errorf("only -p is possible here: %w", killsFilteredError(report.Kernel))
+	if report.KillsFiltered && (options.MayGrowLater() || options.Follow) {
+		return nil, fmt.Errorf("only -p is possible here: %w", seccompFilterError(report.Kernel))
 	}
-	raisePriority()
+	raiseThreadPriority()
 	options.Follow = options.Follow && !options.All // All includes children
 	core, extensions := functionNames()
 	t := &Tracer{
 		options: options, catalog: target.NewCatalog(core, extensions), files: stack.NewFiles(), vendors: newVendors(),
-		remapped: map[int]bool{}, names: map[int]string{}, warned: map[string]bool{}, shift: clockShift(),
+		remapped: map[int]bool{}, names: map[int]string{}, warned: map[string]bool{}, shift: clockShiftOfNamespace(),
 	}
 	t.lastTime = options.Clock() - t.shift
-	t.table = newProcessTable(t.setVerdict)
+	t.table = newProcessTable(t.tellKernelVerdict)
 	if report.KillsFiltered {
 		t.killsFiltered = report.Kernel
 	}
 	t.put = t.bufferRecord
 	var err error
-	t.kernel, err = kernel.New(kernel.Options{
-		Shapes: callShapes(), WatchAll: options.MayGrow(), Follow: options.Follow,
+	t.kernel, err = kernel.LoadPrograms(kernel.Options{
+		Shapes: callShapes(), WatchAll: options.MayGrowLater(), Follow: options.Follow,
 		Stacks: options.Tags == wire.TagsStack, Uses: options.Uses, Types: system.Types,
 	})
 	if err != nil {
 		return nil, rights.ExplainError(err)
 	}
-	t.probes = newProbes(t.kernel, options.MayGrow() || options.Follow)
+	t.probes = newProbes(t.kernel, options.MayGrowLater() || options.Follow)
 	if err := errors.Join(t.kernel.SetPaused(true), t.attachRunning(), t.kernel.SetPaused(false)); err != nil {
 		return nil, errors.Join(rights.ExplainError(err), t.Close())
 	}
@@ -166,8 +166,8 @@ func (t *Tracer) Poll(wait time.Duration, put func(*wire.Record)) (int, error) {
 		delete(t.remapped, pid)
 		_ = t.inspectProcess(pid) // an error is reported at its first call
 	}
-	t.scanIfDue()
-	if len(t.table.byPID) == 0 && !t.options.MayGrow() {
+	t.scanProcessesIfDue()
+	if len(t.table.byPID) == 0 && !t.options.MayGrowLater() {
 		return n, io.EOF
 	}
 	return n, nil
@@ -182,7 +182,7 @@ func (t *Tracer) handleSample(s *wire.Sample) {
 		t.addForked(pid, int(s.Result))
 	case wire.SightExec:
 		t.noteExec(pid, int(s.Result), s.Time)
-		t.nameExeced(pid, s.Comm())
+		t.noteExecedName(pid, s.ProgramName())
 	case wire.SightExit:
 		t.noteExit(pid, s.Time, s.Result)
 	}
@@ -194,31 +194,31 @@ func (t *Tracer) handleCall(pid int, s *wire.Sample) {
 		return
 	}
 	if calls.IsPlatformQuery(s) {
-		t.platformQueried(pid)
+		t.inspectPlatformQuerier(pid)
 		return
 	}
 	p := t.table.findWatched(pid)
 	if p == nil {
-		if p = t.firstCall(pid, s.Time); p == nil {
+		if p = t.decideAtFirstCall(pid, s.Time); p == nil {
 			return
 		}
 	}
 	if name, address, ok := calls.ExtensionAddress(s); ok {
-		t.extensionReceived(p, name, address)
+		t.noteExtensionReceived(p, name, address)
 		return
 	}
 	if p.isForwarded(s) {
 		return
 	}
 	p.thread = s.Tid
-	p.tags.SetTimeOf(s)
+	p.tags.SetTimeFromSample(s)
 	p.objects.HandleCall(s)
 }
 
-// setVerdict decides whether the kernel reports the calls of a process.
-func (t *Tracer) setVerdict(pid int, verdict kernel.Verdict) {
+// tellKernelVerdict decides whether the kernel reports the calls of a process.
+func (t *Tracer) tellKernelVerdict(pid int, verdict kernel.Verdict) {
 	if err := t.kernel.SetVerdict(pid, verdict); err != nil {
-		t.warn(err)
+		t.warnOnce(err)
 	}
 }
 
@@ -228,7 +228,7 @@ func (t *Tracer) WatchedCount() int { return t.registry.countWatched() }
 // OpenablePath returns the path under which we can open a file of a process, given by its number in records and the path that it
 // knows. It returns "" if the file is gone. It works for the latest processes that have ended, too.
 func (t *Tracer) OpenablePath(number uint32, path string) string {
-	if p := t.registry.find(number); p != nil {
+	if p := t.registry.findProcess(number); p != nil {
 		return p.OpenablePath(path)
 	}
 	return ""
@@ -263,7 +263,7 @@ func (t *Tracer) warnOfIncompleteStacks() {
 	if n := t.kernel.CallsWithoutStack(); n > 0 {
 		t.options.Warn(fmt.Sprintf("%d calls have only their innermost frame: this machine could not keep up", n))
 	}
-	for p := range t.table.eachAtLeast(watched) {
+	for p := range t.table.eachInStateOrLater(watched) {
 		t.truncated += p.walker.TruncatedCount()
 	}
 	if t.truncated > 0 {

@@ -74,7 +74,7 @@ func TestByName(t *testing.T) {
 	later.Send("exit 0")
 	w.want(later.pid, "process", "create buffer 1 2000", "exit 0 signal 0")
 	private := beginAs(t, wantedProgram, copyOf(t, realLoader(t), "libprivate.so"))
-	w.until("probes", func() bool { return w.table.find(private.pid) != nil })
+	w.until("probes", func() bool { return w.table.findProcess(private.pid) != nil })
 	private.do("create 1 3000")
 	w.want(private.pid, "process", "create buffer 1 3000")
 	w.wantNothing(other.pid)
@@ -103,7 +103,7 @@ func TestAll(t *testing.T) {
 	w.want(b.pid, "process", "create buffer 1 60", "release 1", "exit 1 signal 0")
 	idle.End()
 	w.until("nothing is left of those that ended", func() bool {
-		return w.table.find(b.pid) == nil && w.table.find(idle.pid) == nil && w.probes.mapped[b.pid] == nil && w.probes.mapped[idle.pid] == nil
+		return w.table.findProcess(b.pid) == nil && w.table.findProcess(idle.pid) == nil && w.probes.mapped[b.pid] == nil && w.probes.mapped[idle.pid] == nil
 	})
 	if w.ended {
 		t.Error("Poll ended although others may start")
@@ -299,10 +299,10 @@ func TestLostEnd(t *testing.T) {
 	p := begin(t, loader)
 	w := watch(t, pids(p))
 	gone.End()
-	ended := w.table.expectProgram(gone.pid)
+	ended := w.table.forgetBeforeProgram(gone.pid)
 	ended.view = w.inspectCode(&target.Process{PID: gone.pid})
 	w.beginWatching(ended, 0)
-	w.table.expectProgram(gone.pid + 1<<22)
+	w.table.forgetBeforeProgram(gone.pid + 1<<22)
 	w.scan.ends = endScans
 	w.want(gone.pid, "process", "exit -1 signal 0")
 	w.until("the end of a candidate", func() bool { return len(w.table.byPID) == 1 })
@@ -320,7 +320,7 @@ func TestIgnoredProcessThatIsGone(t *testing.T) {
 	if err := w.kernel.SetVerdict(p.pid, kernel.Forget); err != nil {
 		t.Error(err)
 	}
-	if w.firstCall(p.pid, clock()) != nil || !w.warned("ended before its name") {
+	if w.decideAtFirstCall(p.pid, clock()) != nil || !w.warned("ended before its name") {
 		t.Errorf("an unknown process is watched, or there is no warning: %q", w.warns)
 	}
 }
@@ -342,7 +342,7 @@ func TestEndedBeforeTheLook(t *testing.T) {
 func TestIgnoredTooLate(t *testing.T) {
 	p := beginAs(t, wantedProgram, loader)
 	w := watch(t, target.Selection{Comms: []string{wantedProgram}})
-	before, err := target.Open(p.pid)
+	before, err := target.OpenProcess(p.pid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -398,7 +398,7 @@ func TestNoWarningsAboutEndedProcesses(t *testing.T) {
 	}
 	watched := w.table.byPID[p.pid]
 	p.End()
-	if w.extensionReceived(watched, "clMemFreeINTEL", 8); w.warned("clMemFreeINTEL") {
+	if w.noteExtensionReceived(watched, "clMemFreeINTEL", 8); w.warned("clMemFreeINTEL") {
 		t.Errorf("warned %q", w.warns)
 	}
 }
@@ -454,7 +454,7 @@ func TestRewrittenFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := w.probes.files[inodeOf(library.Identity)]
+	f := w.probes.files[inodeOfFile(library.Identity)]
 	before := f.probes[allProcesses]
 	later := time.Now().Add(time.Hour)
 	if err := os.Chtimes(copied, later, later); err != nil {
@@ -462,7 +462,7 @@ func TestRewrittenFile(t *testing.T) {
 	}
 	renewed := begin(t, copied)
 	w.until("new probes", func() bool { return f.probes[allProcesses] != nil && f.probes[allProcesses] != before })
-	if len(before.links) != 0 || w.probes.files[inodeOf(library.Identity)] != f {
+	if len(before.links) != 0 || w.probes.files[inodeOfFile(library.Identity)] != f {
 		t.Error("the old probes are still there")
 	}
 	renewed.do("create 1 70")
@@ -487,7 +487,7 @@ func TestOpen(t *testing.T) {
 		t.Errorf("after the end opened as %q", got)
 	}
 	for range endedMax {
-		w.registry.end(w.registry.add(&target.Process{}))
+		w.registry.endProcess(w.registry.addProcess(&target.Process{}))
 	}
 	if got := w.OpenablePath(1, path); got != "" || len(w.registry.ended) != endedMax {
 		t.Errorf("long after the end opened as %q, with %d remembered", got, len(w.registry.ended))

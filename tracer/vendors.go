@@ -45,8 +45,8 @@ func (v *vendors) close() {
 	v.running.Wait()
 }
 
-// queryDrivers starts a query for the extension functions of a library that have no symbol, once.
-func (t *Tracer) queryDrivers(library *target.Library) {
+// queryDriversOfLibrary starts a query for the extension functions of a library that have no symbol, once.
+func (t *Tracer) queryDriversOfLibrary(library *target.Library) {
 	v, id := t.vendors, library.Identity
 	if len(library.Missing) == 0 || t.options.Ask == nil || v.queried[id] || len(v.queried) == queriesMax || t.detached {
 		return
@@ -60,27 +60,27 @@ func (t *Tracer) queryDrivers(library *target.Library) {
 	})
 }
 
-// learnExtensions probes the functions that drivers have returned, in all processes that have them mapped.
-func (t *Tracer) learnExtensions() {
+// probeQueriedExtensions probes the functions that drivers have returned, in all processes that have them mapped.
+func (t *Tracer) probeQueriedExtensions() {
 	select {
 	case a := <-t.vendors.answers:
 		if a.err != nil {
-			t.warn(fmt.Errorf("calls of extension functions are not recorded until a program asks for their addresses: %w", a.err))
+			t.warnOnce(fmt.Errorf("calls of extension functions are not recorded until a program asks for their addresses: %w", a.err))
 		}
 		if len(a.list) == 0 {
 			return
 		}
 		t.catalog.LearnExtensions(a.list)
-		for p := range t.table.eachAtLeast(inspected) {
+		for p := range t.table.eachInStateOrLater(inspected) {
 			t.attachLibraries(p.target)
 		}
 	default:
 	}
 }
 
-// extensionReceived notes the address of an extension function that a process has just received. Most ask for several,
+// noteExtensionReceived notes the address of an extension function that a process has just received. Most ask for several,
 // so they are probed together after this batch of calls.
-func (t *Tracer) extensionReceived(p *process, name string, address uint64) {
+func (t *Tracer) noteExtensionReceived(p *process, name string, address uint64) {
 	if _, known := t.probes.numbers[name]; !known || p.extensions[address] || len(p.extensions) == receivedMax {
 		return
 	}
@@ -88,25 +88,25 @@ func (t *Tracer) extensionReceived(p *process, name string, address uint64) {
 		p.extensions = map[uint64]bool{}
 	}
 	p.extensions[address] = true
-	found, err := p.target.Locate(name, address)
+	found, err := p.target.LocateFunction(name, address)
 	switch {
 	case errors.Is(err, target.ErrGone):
 		return // it makes no more calls
 	case err != nil:
-		t.warn(fmt.Errorf("calls of %s are not recorded: %w", name, err))
+		t.warnOnce(fmt.Errorf("calls of %s are not recorded: %w", name, err))
 		return
 	}
 	p.pendingExtensions = append(p.pendingExtensions, found)
 	t.remapped[p.pid] = true
 }
 
-// probeReceived probes the extension functions that a process has received, in that process alone.
-func (t *Tracer) probeReceived(p *process) {
+// probeReceivedExtensions probes the extension functions that a process has received, in that process alone.
+func (t *Tracer) probeReceivedExtensions(p *process) {
 	if len(p.pendingExtensions) == 0 {
 		return
 	}
 	if err := t.probes.attachExtensions(p.pendingExtensions, p.pid); err != nil {
-		t.warn(fmt.Errorf("calls of extension functions are not recorded: %w", err))
+		t.warnOnce(fmt.Errorf("calls of extension functions are not recorded: %w", err))
 	}
 	p.pendingExtensions = nil
 }

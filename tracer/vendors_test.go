@@ -137,19 +137,19 @@ func TestNonsenseReceived(t *testing.T) {
 	p := begin(t, loader, "create 1 8")
 	w := watch(t, pids(p))
 	watched := w.table.byPID[p.pid]
-	w.extensionReceived(watched, "clDeviceMemAllocINTEL", 0x10)
+	w.noteExtensionReceived(watched, "clDeviceMemAllocINTEL", 0x10)
 	if !w.warned("clDeviceMemAllocINTEL") || len(watched.pendingExtensions) != 0 {
 		t.Errorf("%q, received %v", w.warns, watched.pendingExtensions)
 	}
-	w.extensionReceived(watched, "clNoneOfOursKHR", 0x20)
+	w.noteExtensionReceived(watched, "clNoneOfOursKHR", 0x20)
 	for address := range uint64(2 * receivedMax) {
-		w.extensionReceived(watched, "clDeviceMemAllocINTEL", address)
+		w.noteExtensionReceived(watched, "clDeviceMemAllocINTEL", address)
 	}
 	if len(watched.extensions) != receivedMax {
 		t.Errorf("%d addresses are kept", len(watched.extensions))
 	}
 	watched.pendingExtensions = []target.Extension{{Name: "clMemFreeINTEL", Open: filepath.Join(t.TempDir(), "none")}}
-	w.probeReceived(watched)
+	w.probeReceivedExtensions(watched)
 	if !w.warned("extension functions are not recorded") || watched.pendingExtensions != nil {
 		t.Errorf("%q", w.warns)
 	}

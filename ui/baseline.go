@@ -29,13 +29,13 @@ func (d *dashboard) toggleBaseline() {
 	d.tags.orderRows(d.shownSnapshot())
 }
 
-// sinceText says since when counts are taken.
-func (b *baseline) sinceText() string {
-	return " SINCE " + units.FormatClock(saturatingDifference(b.at.Started, b.at.Time)) + " "
+// sinceBaselineText says since when counts are taken.
+func (b *baseline) sinceBaselineText() string {
+	return " SINCE " + units.FormatClock(differenceOrZero(b.at.Started, b.at.Time)) + " "
 }
 
-// sinceBaseline returns a snapshot with the counts since the baseline. A moment before it stays as it is.
-func (b *baseline) sinceBaseline(s *stats.Snapshot) *stats.Snapshot {
+// countsSinceBaseline returns a snapshot with the counts since the baseline. A moment before it stays as it is.
+func (b *baseline) countsSinceBaseline(s *stats.Snapshot) *stats.Snapshot {
 	if b.at == nil || s == nil || s.Time < b.at.Time {
 		return s
 	}
@@ -64,13 +64,13 @@ func totalsSince(was, is *stats.Totals) stats.Totals {
 		{&t.Unpooled, &was.Unpooled}, {&t.DriverCreates, &was.DriverCreates}, {&t.DriverReleases, &was.DriverReleases},
 		{&t.DriverNS, &was.DriverNS}, {&t.Saved.NS, &was.Saved.NS}, {&t.Uses, &was.Uses}, {&t.Syncs, &was.Syncs},
 	} {
-		*c.to = saturatingDifference(*c.from, *c.to)
+		*c.to = differenceOrZero(*c.from, *c.to)
 	}
 	for i := range t.MissReasons {
-		t.MissReasons[i] = saturatingDifference(was.MissReasons[i], t.MissReasons[i])
+		t.MissReasons[i] = differenceOrZero(was.MissReasons[i], t.MissReasons[i])
 	}
 	for i := range t.Evictions {
-		t.Evictions[i] = saturatingDifference(was.Evictions[i], t.Evictions[i])
+		t.Evictions[i] = differenceOrZero(was.Evictions[i], t.Evictions[i])
 	}
 	return t
 }
@@ -88,9 +88,9 @@ func tagsSince(was, is []stats.Tag) []stats.Tag {
 			continue
 		}
 		old := &was[at]
-		t.Hits, t.Misses, t.Creates = saturatingDifference(old.Hits, t.Hits), saturatingDifference(old.Misses, t.Misses), saturatingDifference(old.Creates, t.Creates)
+		t.Hits, t.Misses, t.Creates = differenceOrZero(old.Hits, t.Hits), differenceOrZero(old.Misses, t.Misses), differenceOrZero(old.Creates, t.Creates)
 		for k := range t.MissReasons {
-			t.MissReasons[k] = saturatingDifference(old.MissReasons[k], t.MissReasons[k])
+			t.MissReasons[k] = differenceOrZero(old.MissReasons[k], t.MissReasons[k])
 		}
 	}
 	return tags

@@ -53,7 +53,7 @@ func TestSmallTerminalOffersNothingUnseen(t *testing.T) {
 		}
 		d.note = note{}
 	}
-	d.resize(120, 36)
+	d.resizeTo(120, 36)
 	shows(t, d, "sort HOLDS", "pool by size")
 }
 

@@ -43,8 +43,8 @@ func (c *canvas) setCluster(x, y, n int, text string, st style) {
 	}
 }
 
-// wordAt returns the word at a place, up to the blanks around it.
-func (c *canvas) wordAt(x, y int) string {
+// wordAtPlace returns the word at a place, up to the blanks around it.
+func (c *canvas) wordAtPlace(x, y int) string {
 	row := c.cells[y*c.w : (y+1)*c.w]
 	for x > 0 && row[x].text != " " && row[x-1].text != " " {
 		x--
@@ -95,7 +95,7 @@ func (r region) repeatCluster(x, y, n int, text string, st style) {
 // writeText writes s from column x on, without control characters and clusters of no width, and returns the column after it.
 func (r region) writeText(x, y int, s string, st style) int {
 	if y < 0 || y >= r.h {
-		return x + width(s)
+		return x + textWidth(s)
 	}
 	for len(s) > 0 && x < r.w {
 		var cluster string
@@ -114,7 +114,7 @@ func (r region) writeTextIn(x, y, n int, s string, st style) {
 	if n <= 0 {
 		return
 	}
-	if width(s) <= n {
+	if textWidth(s) <= n {
 		r.subRegion(x, y, n, 1).writeText(0, 0, s, st)
 		return
 	}
@@ -132,7 +132,7 @@ func (r region) writeLines(x, y int, text string, st style) int {
 }
 
 // writeTextBefore writes s so that it ends before column x.
-func (r region) writeTextBefore(x, y int, s string, st style) { r.writeText(x-width(s), y, s, st) }
+func (r region) writeTextBefore(x, y int, s string, st style) { r.writeText(x-textWidth(s), y, s, st) }
 
 // writeSpans writes styled pieces one after another.
 func (r region) writeSpans(x, y int, pieces ...span) int {
@@ -151,7 +151,7 @@ type span struct {
 func spansWidth(pieces []span) int {
 	n := 0
 	for _, p := range pieces {
-		n += width(p.text)
+		n += textWidth(p.text)
 	}
 	return n
 }

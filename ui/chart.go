@@ -75,7 +75,7 @@ func brailleCell(columns []column, layers []layer, x, y, h int) (text string, st
 	for side := range 2 {
 		for row := range 4 {
 			level := h*4 - (y*4 + row) // 1 at the bottom
-			if l, ok := layerAt(&columns[side], layers, level, h*4); ok {
+			if l, ok := layerCoveringRow(&columns[side], layers, level, h*4); ok {
 				owned[l]++
 				pattern |= brailleDot[side][row] & layers[l].mask[x&1]
 			}
@@ -95,7 +95,7 @@ func blockCell(columns []column, layers []layer, y, h int) (text string, st styl
 	}
 	var owned [3]int
 	for level := 8*(h-1-y) + 1; level <= 8*(h-y); level++ {
-		if l, ok := layerAt(higher, layers, level, h*8); ok {
+		if l, ok := layerCoveringRow(higher, layers, level, h*8); ok {
 			owned[l]++
 		}
 	}
@@ -112,9 +112,9 @@ func indexOfLargest(numbers []int) int { return slices.Index(numbers, slices.Max
 // drawnHeight is how high a column is drawn.
 func (c *column) drawnHeight() float64 { return c.layers[0] + c.layers[1] + c.layers[2] }
 
-// layerAt returns the layer that covers a dot row. A layer above 0 gets at least the row where it starts, unless the layer
+// layerCoveringRow returns the layer that covers a dot row. A layer above 0 gets at least the row where it starts, unless the layer
 // above claims that, so that small values stay visible.
-func layerAt(c *column, layers []layer, level, rows int) (int, bool) {
+func layerCoveringRow(c *column, layers []layer, level, rows int) (int, bool) {
 	sum := 0.0
 	for l := range layers {
 		if !(c.layers[l] > 0) {
@@ -210,9 +210,9 @@ type part struct {
 	style style
 }
 
-// scaleParts returns the number of parts into which labels divide a chart of h rows: a part has four or five rows, and the
+// labelledParts returns the number of parts into which labels divide a chart of h rows: a part has four or five rows, and the
 // number is round where there is a choice. Charts of 2, 3, 4, 7, 8 and 12 rows cannot be divided so; their parts are smaller.
-func scaleParts(h int) int {
+func labelledParts(h int) int {
 	least, most := max(1, (h+3)/5), (h-1)/4
 	for _, round := range [...]int{1, 2, 4, 5, 10, 20, 50} {
 		if least <= round && round <= most {
@@ -227,7 +227,7 @@ func (r region) drawScale(x, h int, f func(part float64) string) {
 	for y := range h {
 		r.putCluster(x, y, "│", frameStyle)
 	}
-	parts := scaleParts(h)
+	parts := labelledParts(h)
 	for i := range parts + 1 {
 		y := (i*(h-1) + parts/2) / parts
 		r.subRegion(0, 0, x, r.h).writeTextBefore(x, y, f(1-float64(i)/float64(parts)), dim)

@@ -174,7 +174,7 @@ func TestCurveWithoutAPool(t *testing.T) {
 				t.Errorf("changed %q", asked.limits)
 			}
 			for _, size := range [][2]int{{100, 30}, {80, 24}, {60, 20}} {
-				d.resize(size[0], size[1])
+				d.resizeTo(size[0], size[1])
 				shows(t, d, "┊ with 1.00T", "(futhark)")
 			}
 		})

@@ -94,7 +94,7 @@ func newDashboard(o Options, t *theme) *dashboard {
 	if o.Refresh <= 0 {
 		o.Refresh = 250 * time.Millisecond
 	}
-	d := &dashboard{o: o, mode: modeOf(&o), theme: t, focus: paneTags, dirty: true, cursor: timeCursor{at: o.At}}
+	d := &dashboard{o: o, mode: keymapMode(&o), theme: t, focus: paneTags, dirty: true, cursor: timeCursor{at: o.At}}
 	d.cursor.d, d.help.d, d.palette.d = d, d, d
 	base := basePane{d}
 	d.ledger.d, d.ledger.undoing, d.limits.asked = d, map[string]*change{}, map[string]*limitRequest{}
@@ -127,36 +127,36 @@ func (d *dashboard) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return d, d.showFrame(msg)
 	case tea.KeyPressMsg:
 		d.dirty = true
-		defer d.saveState()
+		defer d.saveStateIfChanged()
 		return d, d.handleKey(msg)
 	case tea.PasteMsg:
 		d.dirty = true
-		d.paste(msg.Content)
+		d.pasteText(msg.Content)
 	case tea.MouseClickMsg:
 		if msg.Button == tea.MouseLeft {
 			d.dirty, d.pressed = true, msg.X
-			defer d.saveState()
+			defer d.saveStateIfChanged()
 			return d, d.clickAt(msg.X, msg.Y)
 		}
 	case tea.MouseReleaseMsg:
 		d.dirty = true
-		d.dragTime(d.pressed, msg.X, msg.Y)
+		d.showDraggedTime(d.pressed, msg.X, msg.Y)
 	case tea.MouseWheelMsg:
 		if turn, is := map[tea.MouseButton]motion{tea.MouseWheelUp: moveUp, tea.MouseWheelDown: moveDown}[msg.Button]; is {
 			d.dirty = true
 			d.turnWheel(msg.X, msg.Y, turn)
 		}
 	case tea.WindowSizeMsg:
-		d.resize(msg.Width, msg.Height)
+		d.resizeTo(msg.Width, msg.Height)
 	case tea.BackgroundColorMsg:
 		if d.o.AskTheme {
-			d.o.Theme = d.o.Theme.forBackground(msg.IsDark())
+			d.o.Theme = d.o.Theme.themeForBackground(msg.IsDark())
 			d.theme, d.dirty = themeOf(&d.o), true
 		}
 	case suspendMsg:
-		return d, d.suspend()
+		return d, d.stopToShell()
 	case resumeMsg:
-		d.resume()
+		d.continueAfterStop()
 	}
 	return d, nil
 }
@@ -223,14 +223,14 @@ func (d *dashboard) pollSources(wait time.Duration) tea.Cmd {
 func (d *dashboard) showFrame(f frameMsg) tea.Cmd {
 	d.now = f.now
 	if d.mode.recording {
-		d.cursor.askAgain()
+		d.cursor.askForPlaceAgain()
 	}
 	if f.hasApp != d.hasApp || f.app != d.app {
 		d.app, d.hasApp, d.dirty = f.app, f.hasApp, true
 	}
-	if d.app.FullScreen && d.o.Detach != nil && !d.hasEnded() {
+	if d.app.FullScreen && d.o.Detach != nil && !d.hasProgramEnded() {
 		d.o.Detach()
-		return d.quit(Detached)
+		return d.closeDashboard(Detached)
 	}
 	fresh := f.snap != nil && f.snap != d.live
 	if fresh {
@@ -242,7 +242,7 @@ func (d *dashboard) showFrame(f frameMsg) tea.Cmd {
 	if fresh {
 		d.tags.update(d.shownSnapshot())
 		d.points.judgeSnapshot()
-		d.past.addSnapshot(d.live)
+		d.past.keepMoment(d.live)
 		d.ledger.measureLatest(d.live)
 	}
 	if d.live != nil {
@@ -262,9 +262,9 @@ func (d *dashboard) updateWithoutSnapshot(f frameMsg) tea.Cmd {
 	if d.note.text != "" && d.now.After(d.note.until) {
 		d.note, d.dirty = note{}, true
 	}
-	if d.hasEnded() {
+	if d.hasProgramEnded() {
 		if d.o.ExitWithApp {
-			return d.quit(AppEnded)
+			return d.closeDashboard(AppEnded)
 		}
 		if d.overlay == quitOverlay {
 			d.overlay, d.dirty = noOverlay, true
@@ -281,9 +281,9 @@ func (d *dashboard) shownSnapshot() *stats.Snapshot {
 // wholeSnapshot returns the snapshot of all processes.
 func (d *dashboard) wholeSnapshot() *stats.Snapshot {
 	if d.frozen != nil {
-		return d.baseline.sinceBaseline(d.frozen)
+		return d.baseline.countsSinceBaseline(d.frozen)
 	}
-	return d.baseline.sinceBaseline(d.live)
+	return d.baseline.countsSinceBaseline(d.live)
 }
 
 func (d *dashboard) toggleFreeze() {
@@ -295,7 +295,7 @@ func (d *dashboard) toggleFreeze() {
 	}
 }
 
-func (d *dashboard) resize(w, h int) {
+func (d *dashboard) resizeTo(w, h int) {
 	w, h = max(0, min(w, maxSide)), max(0, min(h, maxSide))
 	if w == d.w && h == d.h {
 		return
@@ -315,14 +315,14 @@ func (d *dashboard) sayMessage(st style, text string) {
 	d.dirty = true
 }
 
-// quit closes the dashboard.
-func (d *dashboard) quit(r Result) tea.Cmd {
+// closeDashboard closes the dashboard.
+func (d *dashboard) closeDashboard(r Result) tea.Cmd {
 	d.result, d.leaving = r, true
 	return tea.Quit
 }
 
-// hasEnded reports whether the program is over.
-func (d *dashboard) hasEnded() bool {
+// hasProgramEnded reports whether the program is over.
+func (d *dashboard) hasProgramEnded() bool {
 	switch {
 	case d.mode.recording:
 		return false
@@ -337,8 +337,8 @@ func (d *dashboard) hasEnded() bool {
 // hasNoPool reports whether the programs have no pool.
 func (d *dashboard) hasNoPool() bool { return d.live != nil && d.live.Policy == "none" }
 
-// zoomOn shows one pane alone. If the pane is alone already, all panes come back.
-func (d *dashboard) zoomOn(p paneID) {
+// showPaneAlone shows one pane alone. If the pane is alone already, all panes come back.
+func (d *dashboard) showPaneAlone(p paneID) {
 	if d.zoom == p {
 		d.zoom = noPane
 		if !slices.Contains(d.visiblePanes(), d.focus) {
@@ -350,9 +350,9 @@ func (d *dashboard) zoomOn(p paneID) {
 	d.output.back, d.free.top, d.free.site, d.side = 0, 0, false, 0
 }
 
-// turnFocus moves the focus to the next pane on the screen. While a pane is alone, the next one takes its place; panes without
+// focusNextPane moves the focus to the next pane on the screen. While a pane is alone, the next one takes its place; panes without
 // a number stay.
-func (d *dashboard) turnFocus(step int) {
+func (d *dashboard) focusNextPane(step int) {
 	if d.zoom.isUnnumbered() {
 		return
 	}

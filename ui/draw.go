@@ -54,7 +54,7 @@ func (d *dashboard) drawTooSmall(r region) {
 	if d.overlay == quitOverlay {
 		text = d.quitText()
 	}
-	r.writeText(max(0, (r.w-width(text))/2), r.h/2, text, plain)
+	r.writeText(max(0, (r.w-textWidth(text))/2), r.h/2, text, plain)
 }
 
 // drawPane draws a pane and its frame.
@@ -64,7 +64,7 @@ func (d *dashboard) drawPane(all region, p *placed, s *stats.Snapshot) {
 	if p.pane == d.focus {
 		border, mark = focusStyle, "▸"
 	}
-	left, w := p.innerWidth()
+	left, w := p.insideOfPane()
 	inside := r.subRegion(left, 1, w, r.h-1)
 	if p.boxed {
 		inside = r.subRegion(left, 1, w, r.h-2)
@@ -88,8 +88,8 @@ func (d *dashboard) drawPane(all region, p *placed, s *stats.Snapshot) {
 	}
 }
 
-// plural writes a number of things.
-func plural(n uint64, noun string) string {
+// pluralText writes a number of things.
+func pluralText(n uint64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/charmbracelet/colorprofile"
 )
 
-// variable returns the value of a variable in an environment, empty if it has none.
-func variable(environ []string, name string) string {
+// environmentVariable returns the value of a variable in an environment, empty if it has none.
+func environmentVariable(environ []string, name string) string {
 	for _, entry := range environ {
 		if value, is := strings.CutPrefix(entry, name+"="); is {
 			return value
@@ -22,7 +22,7 @@ func variable(environ []string, name string) string {
 // GNU Screen, which may run in tmux, or tmux in it, does not.
 func ColorsOf(environ []string) colorprofile.Profile {
 	profile := colorprofile.Env(environ)
-	if profile == colorprofile.ANSI256 && variable(environ, "TMUX") != "" && variable(environ, "STY") == "" {
+	if profile == colorprofile.ANSI256 && environmentVariable(environ, "TMUX") != "" && environmentVariable(environ, "STY") == "" {
 		return colorprofile.TrueColor
 	}
 	return profile
@@ -41,7 +41,7 @@ const (
 
 // ChartsOf returns the characters that an environment asks for: ASCII where its locale is not of UTF-8.
 func ChartsOf(environ []string) Charts {
-	term, locale := variable(environ, "TERM"), strings.ToLower(cmp.Or(variable(environ, "LC_ALL"), variable(environ, "LC_CTYPE"), variable(environ, "LANG")))
+	term, locale := environmentVariable(environ, "TERM"), strings.ToLower(cmp.Or(environmentVariable(environ, "LC_ALL"), environmentVariable(environ, "LC_CTYPE"), environmentVariable(environ, "LANG")))
 	switch {
 	case locale != "" && !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8"), slices.Contains([]string{"vt100", "vt102", "vt220"}, term):
 		return ASCII

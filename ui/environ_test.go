@@ -44,7 +44,7 @@ const consoleFont = "─│┌┐└┘├┤┬┴┼█▓▒░▄▀▌▐�
 // TestCharts: blocks have no dots, and half blocks only what the console's font has; in both a full chart is full.
 func TestCharts(t *testing.T) {
 	for sign := range asciiFor {
-		if got := HalfBlocks.shownCluster(sign); !strings.ContainsAny(got, consoleFont) && got[0] >= 0x80 || width(got) != 1 {
+		if got := HalfBlocks.shownCluster(sign); !strings.ContainsAny(got, consoleFont) && got[0] >= 0x80 || textWidth(got) != 1 {
 			t.Errorf("%s is %q on the console", sign, got)
 		}
 	}
@@ -68,7 +68,7 @@ func TestCharts(t *testing.T) {
 	c.charts = Blocks
 	full := column{layers: [3]float64{1}}
 	c.wholeRegion().drawStacked([]column{full, full, {layers: [3]float64{0.25, 0.75}}, {}, {layers: [3]float64{1e-9}}, {}, {absent: true}, {absent: true}}, memLayers)
-	if got := c.encode(&theme{charts: Blocks}); got != "█▒\n██▁" {
+	if got := c.encodeForTerminal(&theme{charts: Blocks}); got != "█▒\n██▁" {
 		t.Errorf("got\n%s", got)
 	}
 }

@@ -96,7 +96,7 @@ func TestAlarmsMoveNothing(t *testing.T) {
 	var at [4]int
 	for i, s := range []*stats.Snapshot{calm, loud, measured, large} {
 		line := strings.Split(screen(newTest((&calls{}).options(), 120, 36, s)), "\n")[0]
-		at[i] = width(line[:strings.Index(line, "policy")])
+		at[i] = textWidth(line[:strings.Index(line, "policy")])
 		if say := [...]string{"gpumemtop", "LOST 7 events", " measuring: ", "LEFT OUT 3 creates"}[i]; !strings.Contains(line, say) {
 			t.Errorf("no %q in %s", say, line)
 		}

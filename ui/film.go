@@ -13,7 +13,7 @@ import (
 // no motion shows the last snapshot.
 func RenderFilm(snapshots []*stats.Snapshot, judge Judge, each time.Duration, w, h int) string {
 	d := newDashboard(Options{ReadOnly: true, Judge: judge}, newTrueColorTheme(Dark, Braille))
-	d.resize(w, h)
+	d.resizeTo(w, h)
 	f := film{frames: len(snapshots), seen: map[string][]bool{}}
 	for i, s := range snapshots {
 		d.showFrame(frameMsg{now: time.Unix(0, 0).Add(time.Duration(i) * each), snap: s})
@@ -23,12 +23,12 @@ func RenderFilm(snapshots []*stats.Snapshot, judge Judge, each time.Duration, w,
 		d.drawFrame()
 		for y := range d.canvas.h {
 			for _, stretch := range d.canvas.styledStretches(y) {
-				f.addStretch(i, stretch)
+				f.addStretchOfFrame(i, stretch)
 			}
 		}
 	}
 	var b strings.Builder
-	openPicture(&b, w, h, styleRules(d.theme)+"@media (prefers-color-scheme:light){\n"+styleRules(newTrueColorTheme(Light, Braille))+"}\n", "gpumemtop")
+	openPicture(&b, w, h, styleSheetOf(d.theme)+"@media (prefers-color-scheme:light){\n"+styleSheetOf(newTrueColorTheme(Light, Braille))+"}\n", "gpumemtop")
 	f.writeFilm(&b, each)
 	b.WriteString("</svg>\n")
 	return b.String()
@@ -41,7 +41,7 @@ type film struct {
 	order  []string // in which they came
 }
 
-func (f *film) addStretch(frame int, stretch string) {
+func (f *film) addStretchOfFrame(frame int, stretch string) {
 	if f.seen[stretch] == nil {
 		f.seen[stretch] = make([]bool, f.frames)
 		f.order = append(f.order, stretch)

@@ -104,7 +104,7 @@ func TestFilmShowsWhatTheDashboardShows(t *testing.T) {
 	}
 	picture := RenderFilm(snapshots, &analysis.Live{}, 500*time.Millisecond, 120, 36)
 	d := newDashboard(Options{ReadOnly: true, Judge: &analysis.Live{}}, newTrueColorTheme(Dark, Braille))
-	d.resize(120, 36)
+	d.resizeTo(120, 36)
 	for i, s := range snapshots {
 		d.showFrame(frameMsg{now: time.Unix(0, 0).Add(time.Duration(i) * 500 * time.Millisecond), snap: s})
 		d.drawFrame()

@@ -29,8 +29,8 @@ func parseFilter(text string) (filter, error) {
 	return f, err
 }
 
-// matches reports whether a filter lets a row through.
-func (f *filter) matches(text string) bool {
+// letsThrough reports whether a filter lets a row through.
+func (f *filter) letsThrough(text string) bool {
 	if f.text == "" {
 		return true
 	}
@@ -50,7 +50,7 @@ func applyFilter[T any](f *filter, list []T, text func(*T) string) []T {
 	}
 	var taken []T
 	for i := range list {
-		if f.matches(text(&list[i])) {
+		if f.letsThrough(text(&list[i])) {
 			taken = append(taken, list[i])
 		}
 	}

@@ -24,7 +24,7 @@ func TestFilterText(t *testing.T) {
 		{"re:", "x", true},
 	} {
 		f, err := parseFilter(test.filter)
-		if err != nil || f.matches(test.text) != test.want {
+		if err != nil || f.letsThrough(test.text) != test.want {
 			t.Errorf("%q of %q: %v, %v", test.filter, test.text, !test.want, err)
 		}
 	}
@@ -42,7 +42,7 @@ func FuzzFilter(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if all := applyFilter(&filter, []string{row}, func(s *string) string { return *s }); (len(all) == 1) != filter.matches(row) {
+		if all := applyFilter(&filter, []string{row}, func(s *string) string { return *s }); (len(all) == 1) != filter.letsThrough(row) {
 			t.Errorf("%q of %q", text, row)
 		}
 	})
@@ -113,7 +113,7 @@ func TestNamesAreCutInTheMiddle(t *testing.T) {
 	shows(t, d, "…or.c:12 create_error_of_this_layer ", "… create_error_of_this_layer_before ")
 	press(d, "h", "h", "h", "h", "h", "h", "h", "h", "h", "h")
 	shows(t, d, "error.c:14 create_…his_layer_before ")
-	d.resize(100, 30)
+	d.resizeTo(100, 30)
 	shows(t, d, "error.c:14 create_error_of_this_layer_before ") // before columns of numbers
 }
 
@@ -159,7 +159,7 @@ func TestConstantTrendIsAThinLine(t *testing.T) {
 func TestLastMissesNameSites(t *testing.T) {
 	d := newTest((&calls{}).options(), 120, 60, sampleSnapshot())
 	shows(t, d, "CALL SITE OF LAST", "1.00M  blur.c:88 make_tmp ")
-	d.resize(100, 60)
+	d.resizeTo(100, 60)
 	hides(t, d, "CALL SIT", "OF LAST")
 }
 
@@ -292,7 +292,7 @@ func FuzzTime(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if ns, ok := parseTime(text); ok && ns > math.MaxInt64 {
+		if ns, ok := parseTimeAfterStart(text); ok && ns > math.MaxInt64 {
 			t.Errorf("%q: %d ns", text, ns)
 		}
 	})

@@ -24,13 +24,13 @@ func bytesText(v uint64) string {
 	return units.Format(v)
 }
 
-// limitText formats the value of a limit. A value that no program reaches is "no limit".
-func limitText(l *stats.Limit, v float64) string {
+// limitValueText formats the value of a limit. A value that no program reaches is "no limit".
+func limitValueText(l *stats.Limit, v float64) string {
 	switch {
 	case math.IsNaN(v):
 		return none
 	case l.TakesWords():
-		return l.FormatValue(v)
+		return l.TextForTarget(v)
 	case v == 0 && l.Zero != "":
 		return l.Zero
 	case l.Kind == stats.LimitSizes:
@@ -79,7 +79,7 @@ func formatCount(v uint64) string {
 	case v >= 1e8:
 		return strconv.FormatFloat(float64(v)/1e6, 'f', 0, 64) + "M"
 	}
-	return units.Grouped(v)
+	return units.FormatGrouped(v)
 }
 
 // formatRate formats a count within a window of ns as a rate.
@@ -87,7 +87,7 @@ func formatRate(n, ns uint64) string {
 	if ns == 0 {
 		return none
 	}
-	return units.Compact(float64(n) / (float64(ns) / 1e9))
+	return units.FormatCompact(float64(n) / (float64(ns) / 1e9))
 }
 
 // formatTableCount formats a number in at most five columns.
@@ -100,7 +100,7 @@ func formatTableCount(v uint64) string {
 	case v >= 1e8 && v < 1e9:
 		return strconv.FormatUint(v/1e6, 10) + "M"
 	}
-	return units.Compact(float64(v))
+	return units.FormatCompact(float64(v))
 }
 
 // formatDuration formats ns with a unit that keeps it short.
@@ -126,8 +126,8 @@ func formatDecimals(v float64) string {
 	return strconv.FormatFloat(v, 'f', 0, 64)
 }
 
-// saturatingDifference returns b - a, 0 if b is earlier.
-func saturatingDifference(a, b uint64) uint64 {
+// differenceOrZero returns b - a, 0 if b is earlier.
+func differenceOrZero(a, b uint64) uint64 {
 	if b < a {
 		return 0
 	}

@@ -25,7 +25,7 @@ func (p *ghostsPane) adoptLeader() {
 	case why != "":
 		d.sayMessage(warnStyle, why)
 	case d.zoom != paneGhosts:
-		d.zoomOn(paneGhosts)
+		d.showPaneAlone(paneGhosts)
 		d.sayMessage(warnStyle, "press y again to switch to "+leader.Name+p.gainText())
 	case d.policies.requestPolicy(d.o.Adopt, leader.Name, leader.Policy):
 		d.sayMessage(warnStyle, "switching to "+leader.Name+p.gainText())
@@ -49,12 +49,12 @@ func (p *ghostsPane) leaderToAdopt() (leader *stats.Ghost, why string) {
 		return nil, "the policy has just changed; the ghosts will follow"
 	case leader.Present:
 		return nil, leader.Name + " leads and is in force"
-	case presentDoesBetter(g.PresentGhost(), leader):
+	case hasPresentMoreHits(g.PresentGhost(), leader):
 		return nil, fmt.Sprintf("the present policy is too new to rank, but has had more hits recently: %s %% hits, %s %s %%", formatRatio(g.PresentGhost().RecentHits, g.PresentGhost().RecentRequests),
 			leader.Name, formatRatio(leader.RecentHits, leader.RecentRequests))
 	}
 	if why := p.onlyFromStartText(); why != "" {
-		return nil, why + "; to use the leader: gpumemtop " + leader.Flags() + " ./app"
+		return nil, why + "; to use the leader: gpumemtop " + leader.FlagsText() + " ./app"
 	}
 	if why := d.policies.obstacleText(); why != "" {
 		return nil, why
@@ -69,11 +69,11 @@ func (p *ghostsPane) leaderToAdopt() (leader *stats.Ghost, why string) {
 }
 
 // elapsedNS is how long the run took so far, ns.
-func (p *ghostsPane) elapsedNS() uint64 { return saturatingDifference(p.d.live.Started, p.d.live.Time) }
+func (p *ghostsPane) elapsedNS() uint64 { return differenceOrZero(p.d.live.Started, p.d.live.Time) }
 
-// presentDoesBetter reports whether the present configuration has had more hits lately than the leader. It began too late to be
+// hasPresentMoreHits reports whether the present configuration has had more hits lately than the leader. It began too late to be
 // ranked.
-func presentDoesBetter(present, leader *stats.Ghost) bool {
+func hasPresentMoreHits(present, leader *stats.Ghost) bool {
 	return present != nil && !present.CoversRun() && present.Stopped == "" && present.RecentRequests > 0 && leader.RecentRequests > 0 &&
 		present.RecentHitRate() > leader.RecentHitRate()
 }
@@ -84,7 +84,7 @@ func (p *ghostsPane) onlyFromStartText() string {
 	switch d := p.d; {
 	case !d.mode.pool:
 		return "attach only watches"
-	case d.hasEnded():
+	case d.hasProgramEnded():
 		return "the program has ended"
 	case d.hasNoPool() && len(d.live.Change.Former) == 0:
 		return "the program was started without a pool"
@@ -98,11 +98,11 @@ func (p *ghostsPane) gainText() string {
 	if !known {
 		return ""
 	}
-	return ": " + changeText(-part) + " time in the driver"
+	return ": " + relativeChangeText(-part) + " time in the driver"
 }
 
-// changeText writes a relative change of -1 or more in percent. Close to -100 % it keeps a digit.
-func changeText(part float64) string {
+// relativeChangeText writes a relative change of -1 or more in percent. Close to -100 % it keeps a digit.
+func relativeChangeText(part float64) string {
 	digits := 0
 	if part < -0.99 && part > -1 {
 		digits, part = 1, max(part, -0.999)

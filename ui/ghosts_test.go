@@ -158,7 +158,7 @@ func TestLeaderIsNotAdopted(t *testing.T) {
 	}
 	readOnly := with(func(*stats.Snapshot) {})
 	readOnly.o.ReadOnly = true
-	readOnly.mode = modeOf(&readOnly.o)
+	readOnly.mode = keymapMode(&readOnly.o)
 	ended := with(func(*stats.Snapshot) {})
 	ended.Update(frameMsg{now: testStart, app: App{State: stats.Exited}, hasApp: true})
 	attached := attachedTest(120, 36, ghostSnapshot(), App{Status: -1})
@@ -243,7 +243,7 @@ func TestGhostsInASCII(t *testing.T) {
 
 func TestChangeText(t *testing.T) {
 	for part, want := range map[float64]string{0: "±0 %", -0.001: "±0 %", -0.384: "−38 %", 0.02: "+2 %", 17: "×18", -0.997: "−99.7 %", -0.99999: "−99.9 %", -1: "−100 %"} {
-		if got := changeText(part); got != want {
+		if got := relativeChangeText(part); got != want {
 			t.Errorf("%g: %q, want %q", part, got, want)
 		}
 	}

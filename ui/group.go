@@ -33,8 +33,8 @@ type groups struct {
 	tags []stats.Tag
 }
 
-// rowsOf returns the rows for a snapshot. It makes them once for each.
-func (g *groups) rowsOf(s *stats.Snapshot) []stats.Tag {
+// rowsOfSnapshot returns the rows for a snapshot. It makes them once for each.
+func (g *groups) rowsOfSnapshot(s *stats.Snapshot) []stats.Tag {
 	if g.by == bySite {
 		return s.Tags
 	}
@@ -44,11 +44,11 @@ func (g *groups) rowsOf(s *stats.Snapshot) []stats.Tag {
 	return g.tags
 }
 
-// areSums reports whether rows are sums of call sites.
-func (g *groups) areSums() bool { return g.by >= byFile && g.by <= byModule }
+// areRowsSums reports whether rows are sums of call sites.
+func (g *groups) areRowsSums() bool { return g.by >= byFile && g.by <= byModule }
 
-// nextGrouping returns the next way to group. The ways after modules need figures that exist for all processes together only.
-func (g *groups) nextGrouping(single bool) grouping {
+// groupingAfterThis returns the next way to group. The ways after modules need figures that exist for all processes together only.
+func (g *groups) groupingAfterThis(single bool) grouping {
 	next := (g.by + 1) % groupings
 	if single && next > byModule {
 		return bySite
@@ -75,20 +75,20 @@ func groupTags(s *stats.Snapshot, by grouping) []stats.Tag {
 	var list []stats.Tag
 	for i := range s.Tags {
 		t := &s.Tags[i]
-		name := groupOf(t, by)
+		name := groupOfSite(t, by)
 		at, known := places[name]
 		if !known {
 			at = len(list)
 			places[name] = at
-			list = append(list, stats.Tag{ID: rowID(name), Name: name})
+			list = append(list, stats.Tag{ID: idOfRow(name), Name: name})
 		}
-		addSite(&list[at], t)
+		addSiteToGroup(&list[at], t)
 	}
 	return list
 }
 
-// groupOf returns the group of a call site: "file.c:88 function" has both parts, "module+0x1234" only the first.
-func groupOf(t *stats.Tag, by grouping) string {
+// groupOfSite returns the group of a call site: "file.c:88 function" has both parts, "module+0x1234" only the first.
+func groupOfSite(t *stats.Tag, by grouping) string {
 	place, function, known := strings.Cut(t.Name, " ")
 	if by == byModule && t.Module != "" {
 		return t.Module
@@ -102,16 +102,16 @@ func groupOf(t *stats.Tag, by grouping) string {
 	return t.Name
 }
 
-// rowID returns an ID that a row keeps from snapshot to snapshot.
-func rowID(name string) uint32 {
+// idOfRow returns an ID that a row keeps from snapshot to snapshot.
+func idOfRow(name string) uint32 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name))
 	return h.Sum32()
 }
 
-// addSite adds a call site to a group. The peak of a group is the sum of its sites' peaks, an upper bound: sites may peak at
+// addSiteToGroup adds a call site to a group. The peak of a group is the sum of its sites' peaks, an upper bound: sites may peak at
 // different times.
-func addSite(g, t *stats.Tag) {
+func addSiteToGroup(g, t *stats.Tag) {
 	for _, c := range []struct{ to, from *uint64 }{
 		{&g.Live, &t.Live}, {&g.InUse, &t.InUse}, {&g.Requested, &t.Requested}, {&g.Cached, &t.Cached}, {&g.Idle, &t.Idle}, {&g.Cooling, &t.Cooling},
 		{&g.CachedCount, &t.CachedCount}, {&g.Hits, &t.Hits}, {&g.Misses, &t.Misses}, {&g.Creates, &t.Creates}, {&g.Window, &t.Window},
@@ -124,12 +124,12 @@ func addSite(g, t *stats.Tag) {
 	}
 	g.Free = append(g.Free, t.Free...)
 	g.Stack = append(g.Stack, t.Name)
-	g.Trend = g.Trend.Plus(t.Trend)
+	g.Trend = g.Trend.SumWith(t.Trend)
 }
 
 func tagOfShare(name string, s *stats.Share) stats.Tag {
 	return stats.Tag{
-		ID: rowID(name), Name: name, Live: s.Live, InUse: s.InUse, Requested: s.Requested, Held: s.Held, PeakInUse: s.PeakInUse,
+		ID: idOfRow(name), Name: name, Live: s.Live, InUse: s.InUse, Requested: s.Requested, Held: s.Held, PeakInUse: s.PeakInUse,
 		Cached: s.Cached, Cooling: s.Cooling, CachedCount: s.Blocks, Hits: s.Hits, Misses: s.Misses, Creates: s.Creates, Window: s.Window,
 	}
 }
@@ -146,7 +146,7 @@ func tagsOfSizes(buckets []stats.Bucket) []stats.Tag {
 func tagsOfKinds(kinds []stats.Kind) []stats.Tag {
 	tags := make([]stats.Tag, 0, len(kinds))
 	for i := range kinds {
-		tags = append(tags, tagOfShare(kinds[i].Memory.SentenceWords(), &kinds[i].Share))
+		tags = append(tags, tagOfShare(kinds[i].Memory.WordsForCreated(), &kinds[i].Share))
 	}
 	return tags
 }
@@ -165,7 +165,7 @@ func tagsOfProcesses(processes []stats.Process) []stats.Tag {
 		p := &processes[i]
 		t := &p.Totals
 		tags = append(tags, stats.Tag{
-			ID: p.Number, Name: strings.TrimSpace(pidOf(p) + " " + commandLine(&stats.Snapshot{Program: p.Program, Arguments: p.Arguments})),
+			ID: p.Number, Name: strings.TrimSpace(pidText(p) + " " + commandLine(&stats.Snapshot{Program: p.Program, Arguments: p.Arguments})),
 			Live: t.LiveBuffers, InUse: t.InUse, Requested: t.Requested, Cached: t.Cached, Idle: t.Idle, Cooling: t.Cooling, CachedCount: t.CachedBlocks,
 			Hits: t.Hits, Misses: t.Misses, MissReasons: t.MissReasons, Creates: t.Creates, Window: p.Window.Creates, PeakInUse: t.PeakInUse, Held: t.Held,
 		})

@@ -9,7 +9,7 @@ type hint struct{ key, text string }
 func (d *dashboard) drawGuide(r region, s *stats.Snapshot) {
 	items := []item{{0, []span{{" next ", bannerStyle}}}}
 	hints := d.guideHints(s)
-	if d.zoom != noPane && !d.hasEnded() {
+	if d.zoom != noPane && !d.hasProgramEnded() {
 		hints = append(hints, hint{"esc", "back"})
 	}
 	for i, h := range hints {
@@ -27,22 +27,22 @@ func (d *dashboard) guideHints(s *stats.Snapshot) []hint {
 	quit := hint{"q", "quit: what was found follows"}
 	last := d.ledger.lastUndoable()
 	switch running := s.Measured.RunningResult(); {
-	case d.hasEnded():
+	case d.hasProgramEnded():
 		return []hint{{"", "the program has ended"}, quit, {"!", "what stood out"}}
 	case d.zoom == panePoints && (last == nil || !d.hasNoKeyFix()):
 		return d.findingHints()
 	case d.zoom != noPane && last == nil:
 		return nil
 	case running != nil:
-		return []hint{{"", "measuring: " + running.OtherText()}, {"E", "end that"}}
+		return []hint{{"", "measuring: " + running.AlternativeText()}, {"E", "end that"}}
 	case last != nil && len(last.after) == 0:
 		return []hint{{"", "✓ done: what it changes is known in 3 s"}, {"u", "undo"}}
 	case last != nil:
 		if m := s.Measured.LatestKnown(); m != nil {
-			return []hint{{"", "measured: " + m.ChangeText() + " time than " + m.OtherText()}, quit}
+			return []hint{{"", "measured: " + m.ChangeText() + " time than " + m.AlternativeText()}, quit}
 		}
 		served, _ := last.beforeAndAfterText(false)
-		sign, _ := last.outcomeSign()
+		sign, _ := last.signOfOutcome()
 		list := []hint{{"", sign + served}}
 		if d.o.Measure != nil {
 			list = append(list, hint{"E", "measure the pool"})
@@ -56,7 +56,7 @@ func (d *dashboard) guideHints(s *stats.Snapshot) []hint {
 
 // hasNoKeyFix reports whether no finding can be mended with a key.
 func (d *dashboard) hasNoKeyFix() bool {
-	_, why := d.points.nextApplicable()
+	_, why := d.points.nextPointToApply()
 	return why != ""
 }
 

@@ -35,7 +35,7 @@ func TestGuideLeadsFromFindingToGain(t *testing.T) {
 	l := &s.Limits[0]
 	l.Value, l.Wanted, l.Request = 2<<30, 2<<30, stats.Request{Sequence: 1, AnsweredAt: s.Time}
 	d.Update(frameMsg{now: testStart.Add(time.Second), snap: s})
-	d.resize(80, 24) // where each key has room
+	d.resizeTo(80, 24) // where each key has room
 	shows(t, d, "next   ✓ done: what it changes is known in 3 s  u undo")
 	later := *s
 	later.Time += 4e9
@@ -55,9 +55,9 @@ func TestGuideLeadsFromFindingToGain(t *testing.T) {
 	d.Update(frameMsg{now: testStart.Add(7 * time.Second), snap: &ended})
 	shows(t, d, "next   the program has ended  q quit: what was found follows")
 	for _, size := range goldenSizes {
-		d.resize(size[0], size[1])
+		d.resizeTo(size[0], size[1])
 		checkFrame(t, frameText(d), size[0], size[1])
 	}
-	d.resize(80, 24)
+	d.resizeTo(80, 24)
 	shows(t, d, "next   the program has ended")
 }

@@ -21,7 +21,7 @@ func (d *dashboard) drawHeader(r region, s *stats.Snapshot) {
 		x = r.writeText(x, 0, d.mode.prefix, dim)
 	}
 	room := r.w - x - min(24, r.w/4) - 2
-	steady, alarms := fitItems(d.headerItems(s), room, gap), append(alarmItems(s), d.bannerItems(s)...)
+	steady, alarms := fitItems(d.headerItems(s), room, gap), append(alarmingItems(s), d.bannerItems(s)...)
 	right := fitItems(alarms, r.w-x-commandLeast-itemsWidth(steady, gap)-2*gap, gap)
 	if len(right) < len(alarms) && r.w < fullW || len(right) == 0 {
 		right = fitItems(append(alarms, d.headerItems(s)...), room, gap)
@@ -54,7 +54,7 @@ func commandLine(s *stats.Snapshot) string {
 
 // windowTitle names the program for the terminal's window.
 func (d *dashboard) windowTitle() string {
-	return cutToColumns(cleanLine("gpumemtop "+commandLine(cmp.Or(d.shownSnapshot(), nothing))), titleWide)
+	return cutToColumns(cleanOutputLine("gpumemtop "+commandLine(cmp.Or(d.shownSnapshot(), nothing))), titleWide)
 }
 
 // titleWide is how long the title of a window is at most, in columns.
@@ -66,7 +66,7 @@ func (d *dashboard) bannerItems(s *stats.Snapshot) []item {
 	var items []item
 	if m := s.Measured.RunningResult(); m != nil {
 		text := m.Text()
-		if sizeOf(d.w, d.h) == full {
+		if sizeOfTerminal(d.w, d.h) == full {
 			text, _, _ = strings.Cut(strings.TrimSuffix(text, " so far"), ", ")
 		}
 		items = append(items, item{2, []span{{" " + text + " ", bannerStyle}}})
@@ -75,7 +75,7 @@ func (d *dashboard) bannerItems(s *stats.Snapshot) []item {
 		items = append(items, item{0, []span{{d.frozenText(), bannerStyle}}})
 	}
 	if d.baseline.at != nil {
-		items = append(items, item{0, []span{{d.baseline.sinceText(), bannerStyle}}})
+		items = append(items, item{0, []span{{d.baseline.sinceBaselineText(), bannerStyle}}})
 	}
 	return items
 }
@@ -84,7 +84,7 @@ func (d *dashboard) bannerItems(s *stats.Snapshot) []item {
 func (d *dashboard) headerItems(s *stats.Snapshot) []item {
 	var items []item
 	if d.processes.isOneOfSeveral(s) {
-		items = append(items, item{0, []span{{d.processes.placeText(), keyStyle}}})
+		items = append(items, item{0, []span{{d.processes.whichProcessText(), keyStyle}}})
 	}
 	if d.mode.recording {
 		items = append(items, d.cursor.headerItems(s)...)
@@ -92,14 +92,14 @@ func (d *dashboard) headerItems(s *stats.Snapshot) []item {
 			items = append(items, item{2, []span{d.stateSpan(s)}})
 		}
 	} else {
-		items = append(items, item{0, []span{d.stateSpan(s)}}, item{2, []span{{units.FormatClock(d.runTime(s)), plain}}})
+		items = append(items, item{0, []span{d.stateSpan(s)}}, item{2, []span{{units.FormatClock(d.runTimeOfProgram(s)), plain}}})
 	}
 	if pid := d.pidText(s); pid != "" {
 		items = append(items, item{4, []span{{"pid ", dim}, {pid, plain}}})
 	}
 	if s.Device.Name != "" {
 		name := s.Device.Name
-		if width(name) > 24 {
+		if textWidth(name) > 24 {
 			name = cutToColumns(name, 23) + "…"
 		}
 		spans := []span{{name, plain}}
@@ -115,7 +115,7 @@ func (d *dashboard) headerItems(s *stats.Snapshot) []item {
 		items = append(items, policyItem(s))
 	}
 	if s.Recording.Path != "" {
-		items = append(items, item{3, padSpans([]span{{"REC ", badStyle}, {bytesText(s.Recording.Bytes), plain}}, width("REC 999.9M"))})
+		items = append(items, item{3, padSpans([]span{{"REC ", badStyle}, {bytesText(s.Recording.Bytes), plain}}, textWidth("REC 999.9M"))})
 	}
 	return items
 }
@@ -125,9 +125,9 @@ func padSpans(spans []span, w int) []span {
 	return append(spans, span{strings.Repeat(" ", max(0, w-spansWidth(spans))), plain})
 }
 
-// alarmItems say what most runs never have: failures, mistakes, losses. They lie left of the other items, which keep their
+// alarmingItems say what most runs never have: failures, mistakes, losses. They lie left of the other items, which keep their
 // places.
-func alarmItems(s *stats.Snapshot) []item {
+func alarmingItems(s *stats.Snapshot) []item {
 	var items []item
 	failed, last := "", uint64(0)
 	for i := range s.PostMortems {
@@ -139,11 +139,11 @@ func alarmItems(s *stats.Snapshot) []item {
 		}
 	}
 	if failed != "" {
-		items = append(items, item{1, []span{{failed, alarmStyle(s, last)}}})
+		items = append(items, item{1, []span{{failed, styleOfEventAge(s, last)}}})
 	}
 	if len(s.Findings) > 0 {
 		latest := slices.MaxFunc(s.Findings, func(a, b stats.Finding) int { return cmp.Compare(a.Last, b.Last) })
-		items = append(items, item{1, []span{{strings.ToUpper(mistakeCount(s)), alarmStyle(s, latest.Last)}}})
+		items = append(items, item{1, []span{{strings.ToUpper(mistakeCount(s)), styleOfEventAge(s, latest.Last)}}})
 	}
 	if s.Lost > 0 {
 		items = append(items, item{1, []span{{"LOST " + formatCount(s.Lost) + " events", badStyle}}})
@@ -157,25 +157,25 @@ func alarmItems(s *stats.Snapshot) []item {
 // policyItem names the policy in force. A narrow header keeps it longer where the session chooses the policy.
 func policyItem(s *stats.Snapshot) item {
 	if s.Auto != nil && s.Auto.Steers {
-		return item{1, padSpans([]span{{"auto: ", keyStyle}, {s.Policy, plain}}, width("auto: futhark-2018"))}
+		return item{1, padSpans([]span{{"auto: ", keyStyle}, {s.Policy, plain}}, textWidth("auto: futhark-2018"))}
 	}
-	return item{5, padSpans([]span{{"policy ", dim}, {s.Policy, plain}}, width("policy futhark-2018"))}
+	return item{5, padSpans([]span{{"policy ", dim}, {s.Policy, plain}}, textWidth("policy futhark-2018"))}
 }
 
 func (d *dashboard) frozenText() string {
-	behind := saturatingDifference(d.frozen.Time, d.live.Time)
-	return " FROZEN " + strconv.FormatUint(behind/1e9, 10) + " s, " + formatCount(saturatingDifference(d.frozen.Events, d.live.Events)) + " events behind "
+	behind := differenceOrZero(d.frozen.Time, d.live.Time)
+	return " FROZEN " + strconv.FormatUint(behind/1e9, 10) + " s, " + formatCount(differenceOrZero(d.frozen.Events, d.live.Events)) + " events behind "
 }
 
 // stateSpan names the state of the program.
 func (d *dashboard) stateSpan(s *stats.Snapshot) span {
 	app, single := d.app, d.processes.isOneOfSeveral(s)
 	if !d.hasApp || single {
-		app = stateOf(s)
+		app = stateOfProgram(s)
 	}
 	running := app.State == stats.Running
 	switch {
-	case d.mode.watches && !single && d.hasEnded():
+	case d.mode.watches && !single && d.hasProgramEnded():
 		return span{"○ ENDED", dim}
 	case d.mode.watches && !single && len(s.Processes) == 0:
 		return span{"○ WAITING", dim}
@@ -197,8 +197,8 @@ func (d *dashboard) stateSpan(s *stats.Snapshot) span {
 	return span{"✗ EXITED " + strconv.Itoa(app.Status), badStyle}
 }
 
-// stateOf derives the state of the program from its processes: running while one runs, else that of the first.
-func stateOf(s *stats.Snapshot) App {
+// stateOfProgram derives the state of the program from its processes: running while one runs, else that of the first.
+func stateOfProgram(s *stats.Snapshot) App {
 	for i := range s.Processes {
 		if p := &s.Processes[i]; p.State == stats.Running {
 			return App{PID: p.PID}
@@ -214,12 +214,12 @@ func stateOf(s *stats.Snapshot) App {
 	return App{PID: p.PID, State: p.State, Status: p.Status}
 }
 
-// runTime returns how long the program has run, in ns.
-func (d *dashboard) runTime(s *stats.Snapshot) uint64 {
-	if d.hasEnded() || d.processes.isOneOfSeveral(s) {
+// runTimeOfProgram returns how long the program has run, in ns.
+func (d *dashboard) runTimeOfProgram(s *stats.Snapshot) uint64 {
+	if d.hasProgramEnded() || d.processes.isOneOfSeveral(s) {
 		return s.WallNS()
 	}
-	return saturatingDifference(s.Started, s.Time)
+	return differenceOrZero(s.Started, s.Time)
 }
 
 func (d *dashboard) pidText(s *stats.Snapshot) string {

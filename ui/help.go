@@ -27,7 +27,7 @@ func (p *helpPage) addEntry(name, text string, w int) {
 		if i > 0 {
 			name = ""
 		}
-		pad := strings.Repeat(" ", max(1, w-width(name)))
+		pad := strings.Repeat(" ", max(1, w-textWidth(name)))
 		p.lines = append(p.lines, []span{{"  " + name, keyStyle}, {pad + part, plain}})
 	}
 }
@@ -44,7 +44,7 @@ func (p *helpPage) addKeys(commands []command, section string) {
 			p.addHead("keys: " + section)
 		}
 		first = false
-		p.addEntry(p.theme.keysText(c.shown), c.help, 12)
+		p.addEntry(p.theme.keysInTheme(c.shown), c.help, 12)
 	}
 }
 
@@ -134,10 +134,10 @@ func (p *helpPage) addTopic(m *mode, t *topic) {
 	p.addHead("? again: all keys, panes, signs and words")
 }
 
-func (h *help) open() { h.d.overlay, h.top, h.all = helpOverlay, 0, false }
+func (h *help) openHelp() { h.d.overlay, h.top, h.all = helpOverlay, 0, false }
 
-// nextPage goes from the help of a pane to that of everything, and then closes it.
-func (h *help) nextPage() {
+// showNextHelpPage goes from the help of a pane to that of everything, and then closes it.
+func (h *help) showNextHelpPage() {
 	if h.all {
 		h.d.closeOverlay()
 		return
@@ -145,13 +145,13 @@ func (h *help) nextPage() {
 	h.all, h.top = true, 0
 }
 
-func (h *help) move(m motion) {
+func (h *help) moveInHelp(m motion) {
 	h.top = max(0, min(h.top+m.rowsDown(max(1, h.d.h-4)), len(h.shownLines())-1))
 }
 
 // helpMoveAction returns the action of a key that moves in the help.
 func helpMoveAction(m motion) func(*dashboard, string) tea.Cmd {
-	return actionOf(func(d *dashboard) { d.help.move(m) })
+	return actionOf(func(d *dashboard) { d.help.moveInHelp(m) })
 }
 
 func (h *help) drawHelp(r region) {

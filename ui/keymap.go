@@ -56,8 +56,8 @@ var (
 	paletteRules  = rules{unlisted: true}
 	withCurve     = rules{panes: true, offered: func(d *dashboard) bool { return d.o.Curve != nil }}
 	withProcesses = rules{offered: func(d *dashboard) bool { return d.live != nil && len(d.live.Processes) > 1 }}
-	withLimits    = rules{offered: canAdjust, obstacle: adjustObstacle}
-	limitRules    = rules{offered: canAdjust, obstacle: adjustObstacle, line: "[ ]"}
+	withLimits    = rules{offered: canAdjustLimits, obstacle: adjustObstacle}
+	limitRules    = rules{offered: canAdjustLimits, obstacle: adjustObstacle, line: "[ ]"}
 	withValue     = rules{obstacle: func(d *dashboard) string { return d.limits.obstacleText() }}
 	withGhosts    = rules{
 		panes: true, offered: func(d *dashboard) bool { return d.ghosts.simulatedGhosts() != nil },
@@ -67,18 +67,18 @@ var (
 		panes: true, offered: func(d *dashboard) bool { return d.mode.fixedPolicy == "" },
 		obstacle: func(d *dashboard) string { return d.policies.obstacleText() },
 	}
-	withTyping  = rulesWhileMissing(func(d *dashboard) bool { return d.o.Type == nil }, "nothing can be typed into the program here")
-	withExport  = rulesWhileMissing(func(d *dashboard) bool { return d.o.Export == nil }, "there is nothing to export here")
-	withRecord  = rulesWhileMissing(func(d *dashboard) bool { return d.o.Record == nil }, "a recording starts with the session here: -o names its file")
-	withMeasure = rulesWhileMissing(func(d *dashboard) bool { return d.o.Measure == nil }, "nothing can be measured here")
-	withWrite   = rulesWhileMissing(func(d *dashboard) bool { return d.o.Write == nil || d.canvas == nil },
+	withTyping  = rulesOfMissing(func(d *dashboard) bool { return d.o.Type == nil }, "nothing can be typed into the program here")
+	withExport  = rulesOfMissing(func(d *dashboard) bool { return d.o.Export == nil }, "there is nothing to export here")
+	withRecord  = rulesOfMissing(func(d *dashboard) bool { return d.o.Record == nil }, "a recording starts with the session here: -o names its file")
+	withMeasure = rulesOfMissing(func(d *dashboard) bool { return d.o.Measure == nil }, "nothing can be measured here")
+	withWrite   = rulesOfMissing(func(d *dashboard) bool { return d.o.Write == nil || d.canvas == nil },
 		"there is nowhere to save here")
 	withSettings = rules{obstacle: func(d *dashboard) string { return d.limits.whyUnsavable() }}
 	withPool     = rules{obstacle: func(d *dashboard) string { return textIf(!d.mode.pool, d.mode.noBlocks) }}
 )
 
-// rulesWhileMissing returns the rules of a command that is not offered, and only says why, while something is missing.
-func rulesWhileMissing(missing func(*dashboard) bool, text string) rules {
+// rulesOfMissing returns the rules of a command that is not offered, and only says why, while something is missing.
+func rulesOfMissing(missing func(*dashboard) bool, text string) rules {
 	return rules{obstacle: func(d *dashboard) string { return textIf(missing(d), text) }}
 }
 
@@ -89,7 +89,7 @@ func textIf(condition bool, text string) string {
 	return ""
 }
 
-func canAdjust(d *dashboard) bool { return d.mode.fixedLimits == "" }
+func canAdjustLimits(d *dashboard) bool { return d.mode.fixedLimits == "" }
 
 // adjustObstacle says why no limit can be changed. On the curve a limit can be tried without one in force.
 func adjustObstacle(d *dashboard) string { return textIf(!d.triesLimits(), d.limits.obstacleText()) }
@@ -107,11 +107,11 @@ func commandOf(f func(*dashboard) tea.Cmd) func(*dashboard, string) tea.Cmd {
 }
 
 func zoomAction(p paneID) func(*dashboard, string) tea.Cmd {
-	return actionOf(func(d *dashboard) { d.zoomOn(p) })
+	return actionOf(func(d *dashboard) { d.showPaneAlone(p) })
 }
 
-func zoomNumber(d *dashboard, pressed string) tea.Cmd {
-	d.zoomOn(paneID(pressed[0] - '0'))
+func zoomOnNumber(d *dashboard, pressed string) tea.Cmd {
+	d.showPaneAlone(paneID(pressed[0] - '0'))
 	return nil
 }
 
@@ -119,12 +119,12 @@ func moveAction(m motion) func(*dashboard, string) tea.Cmd {
 	return actionOf(func(d *dashboard) { d.panes[d.focus].move(m) })
 }
 
-func scrollAction(columns int) func(*dashboard, string) tea.Cmd {
+func scrollSidewaysAction(columns int) func(*dashboard, string) tea.Cmd {
 	return actionOf(func(d *dashboard) { d.side = max(0, min(d.side+columns, sideMax)) })
 }
 
 func adjustAction(s limitStep) func(*dashboard, string) tea.Cmd {
-	return actionOf(func(d *dashboard) { d.adjustLimit(s) })
+	return actionOf(func(d *dashboard) { d.stepLimit(s) })
 }
 
 func travelAction(instants int) func(*dashboard, string) tea.Cmd {
@@ -147,28 +147,28 @@ const nextHelp = "show one process: the first, the next, and after the last all 
 
 // keymap has all keys, in the order of the key line.
 var keymap = []command{
-	{inRun, keys{"q"}, sectionScreen, "quit", "q", "quit; asks what to do with a program that still runs", always, commandOf((*dashboard).askQuit)},
-	{inOthers, keys{"q", "ctrl+c"}, sectionScreen, "leave", "q", "leave; the session goes on (also ctrl+c)", always, commandOf((*dashboard).askQuit)},
-	{inAttach, keys{"q", "ctrl+c"}, sectionScreen, "detach", "q", "detach and quit; the programs go on (also ctrl+c)", always, commandOf((*dashboard).askQuit)},
-	{inView, keys{"q", "ctrl+c"}, sectionScreen, "quit", "q", "quit (also ctrl+c)", always, commandOf((*dashboard).askQuit)},
-	{inAll, keys{"?"}, sectionScreen, "help", "?", "help for the pane, and again for everything", always, actionOf(func(d *dashboard) { d.help.open() })},
+	{inRun, keys{"q"}, sectionScreen, "quit", "q", "quit; asks what to do with a program that still runs", always, commandOf((*dashboard).askOrQuit)},
+	{inOthers, keys{"q", "ctrl+c"}, sectionScreen, "leave", "q", "leave; the session goes on (also ctrl+c)", always, commandOf((*dashboard).askOrQuit)},
+	{inAttach, keys{"q", "ctrl+c"}, sectionScreen, "detach", "q", "detach and quit; the programs go on (also ctrl+c)", always, commandOf((*dashboard).askOrQuit)},
+	{inView, keys{"q", "ctrl+c"}, sectionScreen, "quit", "q", "quit (also ctrl+c)", always, commandOf((*dashboard).askOrQuit)},
+	{inAll, keys{"?"}, sectionScreen, "help", "?", "help for the pane, and again for everything", always, actionOf(func(d *dashboard) { d.help.openHelp() })},
 	{inLive, keys{"left"}, sectionTime, "", "← →", "what was shown a moment before or after; esc returns to the present (shift: ten moments)", always, travelAction(-smallStep)},
 	{inLive, keys{"right"}, sectionTime, "", "", "", always, travelAction(smallStep)},
 	{inLive, keys{"shift+left"}, sectionTime, "", "", "", always, travelAction(-mediumStep)},
 	{inLive, keys{"shift+right"}, sectionTime, "", "", "", always, travelAction(mediumStep)},
-	{inAll, keys{"z"}, sectionTime, "", "z", "charts of all time, 10 s, 60 s or 10 min", withPanes, actionOf((*dashboard).nextSpan)},
-	{inAll, keys{">"}, sectionTime, "", "< >", "the event before or after: Δ a limit changed, • a message, ■ an end, ★ a mark", always, actionOf(func(d *dashboard) { d.nextEvent(true) })},
-	{inAll, keys{"<"}, sectionTime, "", "", "", always, actionOf(func(d *dashboard) { d.nextEvent(false) })},
-	{inAll, keys{"M"}, sectionTime, "", "M", "mark this time", always, actionOf((*dashboard).markNow)},
+	{inAll, keys{"z"}, sectionTime, "", "z", "charts of all time, 10 s, 60 s or 10 min", withPanes, actionOf((*dashboard).showNextSpan)},
+	{inAll, keys{">"}, sectionTime, "", "< >", "the event before or after: Δ a limit changed, • a message, ■ an end, ★ a mark", always, actionOf(func(d *dashboard) { d.showNextEvent(true) })},
+	{inAll, keys{"<"}, sectionTime, "", "", "", always, actionOf(func(d *dashboard) { d.showNextEvent(false) })},
+	{inAll, keys{"M"}, sectionTime, "", "M", "mark this time", always, actionOf((*dashboard).markShownTime)},
 	{inView, keys{"left"}, sectionTime, "", "", "", always, travelAction(-smallStep)},
 	{inView, keys{"right"}, sectionTime, "time", "← →", "one kept instant back or forward", always, travelAction(smallStep)},
 	{inView, keys{"t"}, sectionTime, "go to", "t", "go to a time, such as 12.5, 1m30s or 1:30", always, actionOf(func(d *dashboard) { d.cursor.askTime() })},
 	{inAll, keys{"!"}, sectionScreen, "findings", "!", "list of findings; enter goes to the call site, y does what is suggested", withPanes, zoomAction(panePoints)},
 	{inAll, keys{"/"}, sectionMove, "filter", "/", "show only rows or lines with a text; !text: without it; re: a regular expression; esc shows all", withPanes, actionOf((*dashboard).askFilter)},
-	{inAll, keys{"s"}, sectionMove, "sort", "s", "sort the tags by the next column", withPanes, actionOf(func(d *dashboard) { d.tags.nextSort() })},
-	{inAll, keys{"tab"}, sectionScreen, "pane", "tab", "next pane", withPanes, actionOf(func(d *dashboard) { d.turnFocus(1) })},
-	{inRun | inOther, keys{"1", "2", "3", "4", "5", "6", "7"}, sectionScreen, "zoom", "1-7", "zoom a pane; the same key or esc goes back", zoomRules, zoomNumber},
-	{inOtherQuiet | inWatch | inView, keys{"1", "2", "3", "4", "5", "6"}, sectionScreen, "zoom", "1-6", "zoom a pane; the same key or esc goes back", zoomRules, zoomNumber},
+	{inAll, keys{"s"}, sectionMove, "sort", "s", "sort the tags by the next column", withPanes, actionOf(func(d *dashboard) { d.tags.sortByNextColumn() })},
+	{inAll, keys{"tab"}, sectionScreen, "pane", "tab", "next pane", withPanes, actionOf(func(d *dashboard) { d.focusNextPane(1) })},
+	{inRun | inOther, keys{"1", "2", "3", "4", "5", "6", "7"}, sectionScreen, "zoom", "1-7", "zoom a pane; the same key or esc goes back", zoomRules, zoomOnNumber},
+	{inOtherQuiet | inWatch | inView, keys{"1", "2", "3", "4", "5", "6"}, sectionScreen, "zoom", "1-6", "zoom a pane; the same key or esc goes back", zoomRules, zoomOnNumber},
 	{inLive, keys{"f", "space"}, sectionScreen, "freeze", "f", "freeze the screen; recording goes on (also space)", always, actionOf((*dashboard).toggleFreeze)},
 	{inPool, keys{"["}, sectionLimits, "", "[", "lower the chosen limit: half of a size, one step of a number, the previous word", withLimits, adjustAction(stepLess)},
 	{inPool, keys{"]"}, sectionLimits, "limit", "]", "raise the chosen limit: twice a size, one step of a number, the next word", limitRules, adjustAction(stepMore)},
@@ -179,8 +179,8 @@ var keymap = []command{
 	{inView, keys{"p"}, sectionScreen, "process", "p", nextHelp, withProcesses, actionOf(func(d *dashboard) { d.processes.selectNext() })},
 	{inLive, keys{"P"}, sectionApp, "", "P", "list of the processes; enter shows one", withPanes, actionOf(func(d *dashboard) { d.processes.showList() })},
 	{inView, keys{"P"}, sectionScreen, "", "P", "list of the processes; enter shows one", withPanes, actionOf(func(d *dashboard) { d.processes.showList() })},
-	{inPool, keys{"y"}, sectionWhatIf, "", "y", "do what is suggested: change the limit, or switch to the ghost that leads; shows it first", always, actionOf((*dashboard).doSuggestion)},
-	{inWatch | inView, keys{"y"}, sectionWhatIf, "", "", "", always, actionOf((*dashboard).doSuggestion)},
+	{inPool, keys{"y"}, sectionWhatIf, "", "y", "do what is suggested: change the limit, or switch to the ghost that leads; shows it first", always, actionOf((*dashboard).applySuggestion)},
+	{inWatch | inView, keys{"y"}, sectionWhatIf, "", "", "", always, actionOf((*dashboard).applySuggestion)},
 	{inLive, keys{"c"}, sectionWhatIf, "curve", "c", "hit rate at other limits of cached bytes; with proportion, outgrown or max_age chosen, at other values of that", withCurve, zoomAction(paneCurve)},
 	{inPool, keys{"a"}, sectionLimits, "policy", "a", "list of the allocator's policies; enter switches to one while the program runs", withPolicies, actionOf(func(d *dashboard) { d.policies.showList() })},
 	{inRun | inOther, keys{"o"}, sectionApp, "output", "o", "output of the program on the whole screen", withPanes, zoomAction(paneOutput)},
@@ -197,12 +197,12 @@ var keymap = []command{
 	{inView, keys{"home"}, sectionTime, "", "home", "to the start", always, actionOf(func(d *dashboard) { d.cursor.goTo(d.cursor.moment.From) })},
 	{inView, keys{"end"}, sectionTime, "", "end", "to the end", always, actionOf(func(d *dashboard) { d.cursor.goTo(view.LastMoment) })},
 	{inAll, keys{":"}, sectionScreen, "commands", ":", "all commands, searched by their letters", paletteRules, actionOf(func(d *dashboard) { d.palette.askCommand() })},
-	{inLive, keys{"T", "t"}, sectionMove, "group", "T", "group call sites by file, function, module, size, kind of memory, thread, device, kernel and process (also t)", withPanes, actionOf((*dashboard).nextGroup)},
-	{inView, keys{"T"}, sectionMove, "group", "T", "group call sites by file, function, module, size, kind of memory, thread, device, kernel and process", withPanes, actionOf((*dashboard).nextGroup)},
-	{inAll, keys{"h"}, sectionMove, "", "h l", "names and lines to the left and right", withPanes, scrollAction(-sideStep)},
-	{inAll, keys{"l"}, sectionMove, "", "", "", withPanes, scrollAction(sideStep)},
-	{inPool, keys{"S"}, sectionMove, "", "S", "reverse the order; in the output: save it", withPanes, actionOf((*dashboard).reverseOrSave)},
-	{inWatch | inView, keys{"S"}, sectionMove, "", "S", "reverse the order", withPanes, actionOf((*dashboard).reverseOrSave)},
+	{inLive, keys{"T", "t"}, sectionMove, "group", "T", "group call sites by file, function, module, size, kind of memory, thread, device, kernel and process (also t)", withPanes, actionOf((*dashboard).groupInNextWay)},
+	{inView, keys{"T"}, sectionMove, "group", "T", "group call sites by file, function, module, size, kind of memory, thread, device, kernel and process", withPanes, actionOf((*dashboard).groupInNextWay)},
+	{inAll, keys{"h"}, sectionMove, "", "h l", "names and lines to the left and right", withPanes, scrollSidewaysAction(-sideStep)},
+	{inAll, keys{"l"}, sectionMove, "", "", "", withPanes, scrollSidewaysAction(sideStep)},
+	{inPool, keys{"S"}, sectionMove, "", "S", "reverse the order; in the output: save it", withPanes, actionOf((*dashboard).reverseTagsOrSaveOutput)},
+	{inWatch | inView, keys{"S"}, sectionMove, "", "S", "reverse the order", withPanes, actionOf((*dashboard).reverseTagsOrSaveOutput)},
 	{inAll, keys{"k", "up"}, sectionMove, "", "k ↑", "up in the focused pane", withPanes, moveAction(moveUp)},
 	{inAll, keys{"j", "down"}, sectionMove, "", "j ↓", "down", withPanes, moveAction(moveDown)},
 	{inLive, keys{"g", "home"}, sectionMove, "", "g", "to the top", withPanes, moveAction(moveTop)},
@@ -213,16 +213,16 @@ var keymap = []command{
 	{inAll, keys{"pgdown", "ctrl+f"}, sectionMove, "", "pgdn", "a page down", withPanes, moveAction(movePageDown)},
 	{inPool | inView, keys{"enter"}, sectionMove, "", "enter", "free list and call stack of the chosen tag", withPanes, actionOf(func(d *dashboard) { d.panes[d.focus].handleEnter() })},
 	{inWatch, keys{"enter"}, sectionMove, "", "enter", "call stack of the chosen tag", withPanes, actionOf(func(d *dashboard) { d.panes[d.focus].handleEnter() })},
-	{inAll, keys{"L"}, sectionScreen, "", "L", "the next layout: all panes, memory, tuning, findings", withPanes, actionOf((*dashboard).nextPreset)},
+	{inAll, keys{"L"}, sectionScreen, "", "L", "the next layout: all panes, memory, tuning, findings", withPanes, actionOf((*dashboard).showNextPreset)},
 	{inAll, keys{"v"}, sectionScreen, "", "v", "hide and show panes by their numbers", withPanes, actionOf((*dashboard).askPanes)},
 	{inAll, keys{"+"}, sectionScreen, "", "+ -", "draw the screen more often, or less often", always, actionOf(func(d *dashboard) { d.changeRefresh(-1) })},
 	{inAll, keys{"-"}, sectionScreen, "", "", "", always, actionOf(func(d *dashboard) { d.changeRefresh(1) })},
-	{inAll, keys{"shift+tab"}, sectionScreen, "", "shift+tab", "previous pane", withPanes, actionOf(func(d *dashboard) { d.turnFocus(-1) })},
-	{inAll, keys{"esc"}, sectionScreen, "", "esc", "back", always, actionOf((*dashboard).goBack)},
+	{inAll, keys{"shift+tab"}, sectionScreen, "", "shift+tab", "previous pane", withPanes, actionOf(func(d *dashboard) { d.focusNextPane(-1) })},
+	{inAll, keys{"esc"}, sectionScreen, "", "esc", "back", always, actionOf((*dashboard).closeOrLeave)},
 	{inAll, keys{"ctrl+l"}, sectionScreen, "", "ctrl+l", "draw everything again", always, commandOf(func(*dashboard) tea.Cmd { return func() tea.Msg { return redrawMsg{} } })},
-	{inRun, keys{"ctrl+z"}, sectionScreen, "", "ctrl+z", "stop this and the program; the shell's fg continues both", always, commandOf((*dashboard).suspend)},
-	{inAttach, keys{"ctrl+z"}, sectionScreen, "", "ctrl+z", "stop this: calls are lost meanwhile; the shell's fg continues it", always, commandOf((*dashboard).suspend)},
-	{inOthers | inView, keys{"ctrl+z"}, sectionScreen, "", "ctrl+z", "stop this; the shell's fg continues it", always, commandOf((*dashboard).suspend)},
+	{inRun, keys{"ctrl+z"}, sectionScreen, "", "ctrl+z", "stop this and the program; the shell's fg continues both", always, commandOf((*dashboard).stopToShell)},
+	{inAttach, keys{"ctrl+z"}, sectionScreen, "", "ctrl+z", "stop this: calls are lost meanwhile; the shell's fg continues it", always, commandOf((*dashboard).stopToShell)},
+	{inOthers | inView, keys{"ctrl+z"}, sectionScreen, "", "ctrl+z", "stop this; the shell's fg continues it", always, commandOf((*dashboard).stopToShell)},
 	{inPool, keys{"{"}, sectionLimits, "", "{", "halve the chosen limit", withLimits, adjustAction(stepHalve)},
 	{inPool, keys{"}"}, sectionLimits, "", "}", "double the chosen limit", withLimits, adjustAction(stepDouble)},
 	{inPool, keys{"="}, sectionLimits, "", "=", "type a value of the chosen limit, such as 96M, 30s or on", withValue, actionOf(func(d *dashboard) { d.limits.askValue() })},
@@ -234,7 +234,7 @@ var keymap = []command{
 	{inAll, keys{"e"}, sectionScreen, "", "e", "export what is shown: a profile for go tool pprof, a summary (JSON) or the call sites (CSV)", withExport, actionOf((*dashboard).askExport)},
 	{inPool, keys{"r"}, sectionScreen, "", "r", "record from now on into a new file in this folder; again: end it", withRecord, actionOf((*dashboard).toggleRecording)},
 	{inWatch, keys{"r"}, sectionScreen, "", "", "", withRecord, actionOf((*dashboard).toggleRecording)},
-	{inAll, keys{"Y"}, sectionMove, "", "Y", "copy the chosen row, if the terminal allows it (OSC 52)", always, commandOf((*dashboard).copyRow)},
+	{inAll, keys{"Y"}, sectionMove, "", "Y", "copy the chosen row, if the terminal allows it (OSC 52)", always, commandOf((*dashboard).copyChosenRow)},
 	{inView, keys{"a"}, sectionLimits, "", "", "", withPolicies, actionOf(func(d *dashboard) { d.policies.showList() })},
 	{inView, keys{"w"}, sectionWhatIf, "", "", "", withGhosts, zoomAction(paneGhosts)},
 	{inWatch | inView, keys{"[", "{"}, sectionWhatIf, "", "[ ]", "on the curve: try half of the limit, or twice", withLimits, adjustAction(stepLess)},
@@ -245,7 +245,7 @@ var keymap = []command{
 // question before quitting.
 var (
 	helpKeymap = []command{
-		{modes: inAll, keys: keys{"?"}, do: actionOf(func(d *dashboard) { d.help.nextPage() })},
+		{modes: inAll, keys: keys{"?"}, do: actionOf(func(d *dashboard) { d.help.showNextHelpPage() })},
 		{modes: inAll, keys: keys{"esc", "q"}, do: actionOf((*dashboard).closeOverlay)},
 		{modes: inAll &^ inRun, keys: keys{"ctrl+c"}, do: actionOf((*dashboard).closeOverlay)},
 		{modes: inAll, keys: keys{"k", "up"}, do: helpMoveAction(moveUp)},
@@ -256,9 +256,9 @@ var (
 		{modes: inAll, keys: keys{"G", "end"}, do: helpMoveAction(moveBottom)},
 	}
 	promptKeymap = []command{
-		{modes: inAll, keys: keys{"esc"}, do: actionOf((*dashboard).leavePrompt)},
-		{modes: inAll, keys: keys{"enter"}, do: commandOf((*dashboard).enterPrompt)},
-		{modes: inAll, keys: keys{"backspace"}, do: actionOf(func(d *dashboard) { d.prompt.removeLast() })},
+		{modes: inAll, keys: keys{"esc"}, do: actionOf((*dashboard).cancelPrompt)},
+		{modes: inAll, keys: keys{"enter"}, do: commandOf((*dashboard).acceptPrompt)},
+		{modes: inAll, keys: keys{"backspace"}, do: actionOf(func(d *dashboard) { d.prompt.removeLastRune() })},
 		{modes: inAll, keys: keys{"ctrl+u"}, do: actionOf(func(d *dashboard) { d.prompt.setText("") })},
 		{modes: inAll, keys: keys{"up"}, do: promptMoveAction(moveUp)},
 		{modes: inAll, keys: keys{"down"}, do: promptMoveAction(moveDown)},

@@ -47,10 +47,10 @@ func TestEveryMode(t *testing.T) {
 		{"other terminal of attach", Options{Viewer: true, Attached: true}, inOtherAttach, "q 6 ] y r ctrl+c ctrl+z", "7 a o i u ="},
 		{"recording", Options{Moment: func(uint64) view.Moment { return view.Moment{} }}, inView, "q 6 ] y t a w ctrl+left ctrl+c ctrl+z", "7 o i r f"},
 	} {
-		if got := modesOf(&test.options); got != test.mode {
+		if got := modeOfOptions(&test.options); got != test.mode {
 			t.Errorf("%s: mode %#x, want %#x", test.name, got, test.mode)
 		}
-		keys := modeOf(&test.options).keys
+		keys := keymapMode(&test.options).keys
 		for _, key := range strings.Fields(test.has) {
 			if commandOfKey(keys, key) == nil {
 				t.Errorf("%s: no %s", test.name, key)

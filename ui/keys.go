@@ -14,13 +14,13 @@ import (
 // interruptWindow is the time in which another ctrl+c sends a stronger signal.
 const interruptWindow = 2 * time.Second
 
-// paste takes pasted text where text is typed.
-func (d *dashboard) paste(text string) {
+// pasteText takes pasted text where text is typed.
+func (d *dashboard) pasteText(text string) {
 	switch {
 	case d.typing:
 		d.typeInto(text)
 	case d.prompt != nil:
-		d.prompt.addTyped(text)
+		d.prompt.appendTyped(text)
 	}
 }
 
@@ -53,7 +53,7 @@ func (d *dashboard) handleKey(msg tea.KeyPressMsg) tea.Cmd {
 	}
 	switch {
 	case typed:
-		d.prompt.addTyped(msg.Text)
+		d.prompt.appendTyped(msg.Text)
 	case c != nil:
 		return c.runCommand(d, pressed)
 	case d.prompt == nil && d.overlay == noOverlay:
@@ -74,7 +74,7 @@ func commandOfKey(keymap []command, key string) *command {
 
 // runCommand does what the command does, or says why it cannot.
 func (c *command) runCommand(d *dashboard, pressed string) tea.Cmd {
-	if c.rules.panes && sizeOf(d.w, d.h) < compact {
+	if c.rules.panes && sizeOfTerminal(d.w, d.h) < compact {
 		d.sayMessage(warnStyle, "the terminal is too small for that: it takes 60×12")
 		return nil
 	}
@@ -89,16 +89,16 @@ func (c *command) runCommand(d *dashboard, pressed string) tea.Cmd {
 
 // isUsable reports whether the key line and the palette offer the command now.
 func (c *command) isUsable(d *dashboard) bool {
-	return (!c.rules.panes || sizeOf(d.w, d.h) >= compact) && (c.rules.offered == nil || c.rules.offered(d))
+	return (!c.rules.panes || sizeOfTerminal(d.w, d.h) >= compact) && (c.rules.offered == nil || c.rules.offered(d))
 }
 
-// askQuit asks what to do with a running program, or quits if there is nothing to ask.
-func (d *dashboard) askQuit() tea.Cmd {
-	if d.mode.watches && !d.hasEnded() {
-		return d.quit(Detached)
+// askOrQuit asks what to do with a running program, or quits if there is nothing to ask.
+func (d *dashboard) askOrQuit() tea.Cmd {
+	if d.mode.watches && !d.hasProgramEnded() {
+		return d.closeDashboard(Detached)
 	}
-	if d.hasEnded() || d.o.Detach == nil && d.o.Terminate == nil {
-		return d.quit(Quit)
+	if d.hasProgramEnded() || d.o.Detach == nil && d.o.Terminate == nil {
+		return d.closeDashboard(Quit)
 	}
 	d.overlay = quitOverlay
 	return nil
@@ -110,7 +110,7 @@ func (d *dashboard) detachAndQuit() tea.Cmd {
 		return nil
 	}
 	d.o.Detach()
-	return d.quit(Detached)
+	return d.closeDashboard(Detached)
 }
 
 func (d *dashboard) terminateAndQuit() tea.Cmd {
@@ -118,15 +118,15 @@ func (d *dashboard) terminateAndQuit() tea.Cmd {
 		return nil
 	}
 	d.o.Terminate()
-	return d.quit(Terminated)
+	return d.closeDashboard(Terminated)
 }
 
 func (d *dashboard) closeOverlay() { d.overlay = noOverlay }
 
 // interruptProgram passes ctrl+c on as a signal, a stronger one each time that it follows quickly.
 func (d *dashboard) interruptProgram() tea.Cmd {
-	if d.o.Signal == nil || d.hasEnded() {
-		return d.quit(Quit)
+	if d.o.Signal == nil || d.hasProgramEnded() {
+		return d.closeDashboard(Quit)
 	}
 	if d.interrupts > 0 && d.now.Sub(d.interrupted) > interruptWindow {
 		d.interrupts = 0
@@ -147,12 +147,12 @@ func (d *dashboard) interruptProgram() tea.Cmd {
 	return nil
 }
 
-func (d *dashboard) goBack() {
+func (d *dashboard) closeOrLeave() {
 	switch p := d.searchedPane(); {
 	case d.filters[p].text != "":
 		d.setFilter(p, filter{})
 	case d.zoom != noPane:
-		d.zoomOn(d.zoom)
+		d.showPaneAlone(d.zoom)
 	case d.frozen != nil:
 		d.toggleFreeze()
 	case d.processes.number != 0:
@@ -160,17 +160,17 @@ func (d *dashboard) goBack() {
 	}
 }
 
-// adjustLimit changes the chosen limit. While the curve is shown that is the limit of cached bytes, or one to try; while
+// stepLimit changes the chosen limit. While the curve is shown that is the limit of cached bytes, or one to try; while
 // values of another limit are replayed there, that one.
-func (d *dashboard) adjustLimit(s limitStep) {
+func (d *dashboard) stepLimit(s limitStep) {
 	switch {
 	case d.triesLimits():
-		d.curve.adjustTried(s)
+		d.curve.stepTriedLimit(s)
 		return
 	case d.zoom == paneCurve && d.curve.replayedLimit() == nil:
 		d.limits.chosen = stats.MaxCachedBytes
 	}
-	d.limits.adjust(s)
+	d.limits.stepChosenLimit(s)
 }
 
 // triesLimits reports whether the keys for limits move a mark on the curve.
@@ -178,8 +178,8 @@ func (d *dashboard) triesLimits() bool {
 	return d.zoom == paneCurve && d.curve.replayedLimit() == nil && d.curve.triesLimits()
 }
 
-// reverseOrSave reverses the order of the tags, or saves the output if that is in focus.
-func (d *dashboard) reverseOrSave() {
+// reverseTagsOrSaveOutput reverses the order of the tags, or saves the output if that is in focus.
+func (d *dashboard) reverseTagsOrSaveOutput() {
 	if d.focus == paneOutput {
 		d.output.askFile()
 	} else {
@@ -187,7 +187,7 @@ func (d *dashboard) reverseOrSave() {
 	}
 }
 
-// nextGroup groups the tags in the next way.
-func (d *dashboard) nextGroup() {
-	d.tags.groupBy(d.tags.groups.nextGrouping(d.processes.isOneOfSeveral(d.shownSnapshot())))
+// groupInNextWay groups the tags in the next way.
+func (d *dashboard) groupInNextWay() {
+	d.tags.groupBy(d.tags.groups.groupingAfterThis(d.processes.isOneOfSeveral(d.shownSnapshot())))
 }

@@ -22,8 +22,8 @@ var (
 	}}
 )
 
-// machineLane is a curve of what the machine reports of processes: on devices or, if it does not say, as anonymous memory.
-func machineLane(s *stats.Snapshot) *lane {
+// laneOfMachine is a curve of what the machine reports of processes: on devices or, if it does not say, as anonymous memory.
+func laneOfMachine(s *stats.Snapshot) *lane {
 	l := &lane{name: "anon", style: trendStyle, value: func(s *stats.Sample, _ uint64) float64 { return float64(s.Machine) }}
 	if _, known := stats.BytesOnDevice(s.Machine); known {
 		l.name = "mach"
@@ -34,9 +34,9 @@ func machineLane(s *stats.Snapshot) *lane {
 // reasonNames are the reasons for misses, short enough for the labels of lanes.
 var reasonNames = [...]string{"miss", "cold", "small", "ratio", "class", "cools", "limit", "cap", "drain", "policy"}
 
-// reasonLanes returns a lane for each reason for misses in the time of the chart, at most n, the most frequent first. All have
+// lanesOfMissReasons returns a lane for each reason for misses in the time of the chart, at most n, the most frequent first. All have
 // the same scale. Where there is no room for two, or no reason is known, one lane has all misses.
-func reasonLanes(t *timeline, n int) []*lane {
+func lanesOfMissReasons(t *timeline, n int) []*lane {
 	var sums [wire.MissPolicy + 1]uint64
 	most := uint64(0)
 	for i := range t.samples {
@@ -92,13 +92,13 @@ func (t *timeline) drawLane(r region, l *lane) {
 // machine's figures.
 func (p memoryPane) lanes(h int, s *stats.Snapshot, t *timeline) (lanes []*lane, events bool) {
 	if h >= 10 && slices.ContainsFunc(t.samples, func(s stats.Sample) bool { return s.Machine > 0 }) {
-		lanes, h = append(lanes, machineLane(s)), h-1
+		lanes, h = append(lanes, laneOfMachine(s)), h-1
 	}
 	switch {
 	case h >= 9 && p.d.mode.pool:
-		return append(append(lanes, reasonLanes(t, min(h-7, 4))...), &driverLane), true
+		return append(append(lanes, lanesOfMissReasons(t, min(h-7, 4))...), &driverLane), true
 	case h >= 8 && p.d.mode.pool:
-		return reasonLanes(t, 2), true
+		return lanesOfMissReasons(t, 2), true
 	case h >= 8:
 		return append(lanes, &driverLane), true
 	}

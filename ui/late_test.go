@@ -82,7 +82,7 @@ func TestOneMissIsNoFault(t *testing.T) {
 	}{
 		{stats.Tag{Misses: 1}, plain}, {stats.Tag{Misses: 19}, plain}, {stats.Tag{Misses: 20}, warnStyle}, {stats.Tag{}, dim}, {stats.Tag{Hits: 20}, goodStyle},
 	} {
-		if got := hitStyle(&test.tag); got != test.want {
+		if got := styleOfRowHitRate(&test.tag); got != test.want {
 			t.Errorf("%d hits, %d misses: style %d, want %d", test.tag.Hits, test.tag.Misses, got, test.want)
 		}
 	}
@@ -94,11 +94,11 @@ func TestAlarmsAreOfLate(t *testing.T) {
 	for i := range s.Findings {
 		s.Findings[i].Last = s.Time - 11e9
 	}
-	if items := alarmItems(s); items[0].spans[0].style != dim {
+	if items := alarmingItems(s); items[0].spans[0].style != dim {
 		t.Errorf("an old mistake has style %d", items[0].spans[0].style)
 	}
 	s.Findings[1].Last = s.Time - 9e9
-	if items := alarmItems(s); items[0].spans[0].style != badStyle {
+	if items := alarmingItems(s); items[0].spans[0].style != badStyle {
 		t.Errorf("a new mistake has style %d", items[0].spans[0].style)
 	}
 }

@@ -49,7 +49,7 @@ func (l *layout) rowsBelowPanes() int {
 	return 1
 }
 
-func sizeOf(w, h int) size {
+func sizeOfTerminal(w, h int) size {
 	switch {
 	case w >= fullW && h >= fullH:
 		return full
@@ -89,7 +89,7 @@ var paneShares = [paneCount]int{paneMemory: 60, paneRates: 40, paneFree: 35, pan
 
 // arrangeIn places the panes, or only the zoomed one. Without output the tags get its rows.
 func arrangeIn(w, h int, zoom paneID, p preset) layout {
-	l := layout{size: sizeOf(w, h)}
+	l := layout{size: sizeOfTerminal(w, h)}
 	switch l.size {
 	case full:
 		l.top, l.message, l.verdict = 5, true, true
@@ -203,14 +203,14 @@ func (d *dashboard) arrangePanes() layout {
 		p.lists = []paneID{paneFree, paneTransfers}
 	}
 	h := d.h
-	if d.o.Guide && sizeOf(d.w, d.h-1) >= compact {
+	if d.o.Guide && sizeOfTerminal(d.w, d.h-1) >= compact {
 		h-- // its line lies under the panes
 	}
 	return arrangeIn(d.w, h, d.zoom, p.withoutHidden(hidden))
 }
 
-// nextPreset shows the next choice of panes.
-func (d *dashboard) nextPreset() {
+// showNextPreset shows the next choice of panes.
+func (d *dashboard) showNextPreset() {
 	d.preset, d.hidden, d.zoom = (d.preset+1)%len(presets), [paneCount]bool{}, noPane
 	d.ensureFocusVisible()
 	d.sayMessage(dim, "layout: "+presets[d.preset].name)

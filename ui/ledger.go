@@ -22,17 +22,17 @@ const (
 // tally holds the counts of a run up to a time.
 type tally struct{ time, hits, misses, calls, cached uint64 }
 
-func tallyOf(s *stats.Snapshot) tally {
+func tallyOfSnapshot(s *stats.Snapshot) tally {
 	t := &s.Totals
 	return tally{s.Time, t.Hits, t.Misses, saturatingSum(t.DriverCreates, t.DriverReleases), t.Cached}
 }
 
 // effectBetween returns what happened between two tallies.
 func effectBetween(a, b tally) analysis.Effect {
-	hits := saturatingDifference(a.hits, b.hits)
-	e := analysis.Effect{Hits: hits, Requests: saturatingSum(hits, saturatingDifference(a.misses, b.misses)), Cached: b.cached}
+	hits := differenceOrZero(a.hits, b.hits)
+	e := analysis.Effect{Hits: hits, Requests: saturatingSum(hits, differenceOrZero(a.misses, b.misses)), Cached: b.cached}
 	if b.time > a.time {
-		e.Calls = float64(saturatingDifference(a.calls, b.calls)) / (float64(b.time-a.time) / 1e9)
+		e.Calls = float64(differenceOrZero(a.calls, b.calls)) / (float64(b.time-a.time) / 1e9)
 	}
 	return e
 }
@@ -74,29 +74,29 @@ type ledger struct {
 
 // measureLatest measures the effect of the latest change when it is time.
 func (l *ledger) measureLatest(s *stats.Snapshot) {
-	now := tallyOf(s)
-	if n := len(l.tallies); n == 0 || saturatingDifference(l.tallies[n-1].time, now.time) >= tallyStepNS {
+	now := tallyOfSnapshot(s)
+	if n := len(l.tallies); n == 0 || differenceOrZero(l.tallies[n-1].time, now.time) >= tallyStepNS {
 		l.tallies = append(l.tallies, now)
 	}
-	for len(l.tallies) > 1 && saturatingDifference(l.tallies[1].time, now.time) >= soonNS {
+	for len(l.tallies) > 1 && differenceOrZero(l.tallies[1].time, now.time) >= soonNS {
 		l.tallies = l.tallies[1:]
 	}
 	for _, c := range l.changes {
-		after := saturatingDifference(c.start.time, s.Time)
+		after := differenceOrZero(c.start.time, s.Time)
 		if len(c.after) == 0 && after >= soonNS || len(c.after) == 1 && after >= laterNS {
-			c.after = append(c.after, l.effectLately(now, c.start))
+			c.after = append(c.after, l.effectOfLastSeconds(now, c.start))
 		}
 	}
 	if n := len(l.changes); n > 0 {
 		l.reportEffect(l.changes[n-1])
 	}
 	if l.restore != nil && s.Policy == l.policy {
-		l.restoreLimits(s)
+		l.restoreLimitsOfPolicy(s)
 	}
 }
 
-// effectLately returns what happened in the last seconds, but not before a time.
-func (l *ledger) effectLately(now, begin tally) analysis.Effect {
+// effectOfLastSeconds returns what happened in the last seconds, but not before a time.
+func (l *ledger) effectOfLastSeconds(now, begin tally) analysis.Effect {
 	if len(l.tallies) > 0 && l.tallies[0].time > begin.time {
 		begin = l.tallies[0]
 	}
@@ -107,7 +107,7 @@ func (l *ledger) effectLately(now, begin tally) analysis.Effect {
 func (l *ledger) reportEffect(c *change) {
 	d := l.d
 	if d.o.Judge != nil {
-		d.o.Judge.SetChange(c.toAnalysisChange())
+		d.o.Judge.JudgeChange(c.toAnalysisChange())
 	}
 	if c.toAnalysisChange() != nil && d.note.text == c.said {
 		d.note = note{}
@@ -117,8 +117,8 @@ func (l *ledger) reportEffect(c *change) {
 // rememberBefore remembers the hit rate and other figures at the time of a request, before the change acts.
 func (l *ledger) rememberBefore(limit string, s *stats.Snapshot) {
 	if _, waits := l.asked[limit]; !waits {
-		now := tallyOf(s)
-		l.asked[limit] = l.effectLately(now, tally{})
+		now := tallyOfSnapshot(s)
+		l.asked[limit] = l.effectOfLastSeconds(now, tally{})
 	}
 }
 
@@ -139,14 +139,14 @@ func (l *ledger) valueBefore(limit string, value float64) float64 {
 	return value
 }
 
-// restoreLimits gives a policy that is back the limits that it had.
-func (l *ledger) restoreLimits(s *stats.Snapshot) {
+// restoreLimitsOfPolicy gives a policy that is back the limits that it had.
+func (l *ledger) restoreLimitsOfPolicy(s *stats.Snapshot) {
 	for i := range l.restore {
 		old := &l.restore[i]
 		at := l.d.limits.findLimit(old.Name)
 		if at >= 0 && s.Limits[at].Value != old.Value && old.Kind != stats.LimitSizes {
 			l.undoing[old.Name] = nil
-			l.d.limits.requestValue(at, old.Value)
+			l.d.limits.requestLimitValue(at, old.Value)
 		}
 	}
 	l.restore = nil
@@ -154,7 +154,7 @@ func (l *ledger) restoreLimits(s *stats.Snapshot) {
 
 // noteChange notes a change that the program has acknowledged, and says so.
 func (l *ledger) noteChange(s *stats.Snapshot, c change, said string) {
-	c.start, c.said = tallyOf(s), said
+	c.start, c.said = tallyOfSnapshot(s), said
 	_, c.undoes = l.undoing[c.limit]
 	delete(l.undoing, c.limit)
 	l.rememberBefore(c.limit, s) // of an answer whose request this dashboard did not make
@@ -196,12 +196,12 @@ func (l *ledger) addOthersChanges(was, s *stats.Snapshot) {
 // hitsSinceChange returns what a tag counted after the latest change, false before there is one, or in a moment before it.
 func (l *ledger) hitsSinceChange(t *stats.Tag) (hits, misses uint64, known bool) {
 	was := l.base[t.ID] // a tag that came later had nothing
-	return saturatingDifference(was.hits, t.Hits), saturatingDifference(was.misses, t.Misses), l.base != nil && t.Hits >= was.hits
+	return differenceOrZero(was.hits, t.Hits), differenceOrZero(was.misses, t.Misses), l.base != nil && t.Hits >= was.hits
 }
 
-// noteFailure notes that a request for a limit, or for the policy (""), changed nothing. The change that it should have taken
+// noteRequestFailed notes that a request for a limit, or for the policy (""), changed nothing. The change that it should have taken
 // back can be taken back again.
-func (l *ledger) noteFailure(limit string) {
+func (l *ledger) noteRequestFailed(limit string) {
 	if c := l.undoing[limit]; c != nil {
 		c.undone = false
 	}
@@ -212,8 +212,8 @@ func (l *ledger) noteFailure(limit string) {
 	}
 }
 
-// forgetLimits gives up requests for limits of a policy that is no longer in force.
-func (l *ledger) forgetLimits() {
+// forgetLimitRequests gives up requests for limits of a policy that is no longer in force.
+func (l *ledger) forgetLimitRequests() {
 	maps.DeleteFunc(l.undoing, func(limit string, _ *change) bool { return limit != "" })
 	maps.DeleteFunc(l.asked, func(limit string, _ analysis.Effect) bool { return limit != "" })
 }
@@ -234,7 +234,7 @@ func (l *ledger) undoLatest() {
 	switch {
 	case c == nil:
 		d.sayMessage(dim, "nothing to undo")
-	case d.hasEnded():
+	case d.hasProgramEnded():
 		d.sayMessage(warnStyle, "the program has ended: nothing can change any more")
 	case c.limit != "":
 		at := d.limits.findLimit(c.limit)
@@ -244,7 +244,7 @@ func (l *ledger) undoLatest() {
 		}
 		c.undone = true
 		l.undoing[c.limit] = c
-		d.limits.requestValue(at, c.value)
+		d.limits.requestLimitValue(at, c.value)
 	case d.policies.requestPolicy(d.o.SetPolicy, c.policy, c.policy):
 		c.undone = true
 		l.undoing[""] = c
@@ -277,8 +277,8 @@ func (c *change) beforeAndAfterText(all bool) (served, cost string) {
 	return "hit " + strings.Join(hits, ", "), "cached " + strings.Join(cached, " → ") + "; driver calls " + strings.Join(calls, " → ") + " /s"
 }
 
-// outcomeSign is a sign for what came of a change: amber where less is served since, dim where too few requests show it.
-func (c *change) outcomeSign() (string, style) {
+// signOfOutcome is a sign for what came of a change: amber where less is served since, dim where too few requests show it.
+func (c *change) signOfOutcome() (string, style) {
 	switch now := c.toAnalysisChange(); {
 	case c.undone:
 		return "✓ ", dim
@@ -296,10 +296,10 @@ func (l *ledger) latestChangeLine(s *stats.Snapshot) (string, style) {
 		return "", plain
 	}
 	c := l.changes[len(l.changes)-1]
-	if c.undone || c.undoes || saturatingDifference(c.start.time, s.Time) > changeShown {
+	if c.undone || c.undoes || differenceOrZero(c.start.time, s.Time) > changeShown {
 		return "", plain
 	}
-	sign, st := c.outcomeSign()
+	sign, st := c.signOfOutcome()
 	served, cost := c.beforeAndAfterText(false)
 	return sign + c.label + ": " + served + " (u undoes); " + cost, st
 }
@@ -312,7 +312,7 @@ func (l *ledger) drawChanges(r region) {
 	r.writeText(1, 0, "changes", headStyle)
 	for i, y := len(l.changes)-1, 1; i >= 0 && y < r.h; i, y = i-1, y+2 {
 		c := l.changes[i]
-		sign, st := c.outcomeSign()
+		sign, st := c.signOfOutcome()
 		served, cost := c.beforeAndAfterText(true)
 		r.writeTextIn(1, y, r.w-2, sign+c.label+": "+served, st)
 		if y+1 < r.h {

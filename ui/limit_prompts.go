@@ -16,12 +16,12 @@ func (p *limitsPane) askValue() {
 	p.chosen = name
 	d.prompt = &prompt{
 		label: name + " = ", keys: []word{{"enter", "set it"}, {"esc", "back"}},
-		done: func(text string) { p.setTyped(name, text) },
+		done: func(text string) { p.requestTypedValue(name, text) },
 	}
 }
 
-// setTyped asks for a value as people write it.
-func (p *limitsPane) setTyped(name, text string) {
+// requestTypedValue asks for a value as people write it.
+func (p *limitsPane) requestTypedValue(name, text string) {
 	d := p.d
 	at := p.findLimit(name)
 	if text == "" || at < 0 {
@@ -43,7 +43,7 @@ func (p *limitsPane) setTyped(name, text string) {
 	case l.Kind == stats.LimitSizes:
 		d.sayMessage(dim, name+" is "+l.Text+": a list cannot be changed here")
 	default:
-		p.requestValue(at, to)
+		p.requestLimitValue(at, to)
 	}
 }
 

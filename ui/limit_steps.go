@@ -26,7 +26,7 @@ func nextValue(l *stats.Limit, base float64, s limitStep, device uint64) float64
 	up := s.isUpward()
 	switch {
 	case l.Zero == noLimit:
-		return nextOrNone(l, base, s)
+		return nextOrNoLimit(l, base, s)
 	case l.Kind == stats.LimitSizes:
 		return base
 	case l.TakesWords() && up:
@@ -47,15 +47,15 @@ func nextNumber(l *stats.Limit, base float64, s limitStep) float64 {
 	case stepDouble:
 		return base * 2
 	case stepHalve:
-		return roundTo(base/2, l)
+		return roundToStep(base/2, l)
 	case stepMore:
-		return roundTo(base+numberStep(l, base), l)
+		return roundToStep(base+stepSizeAt(l, base), l)
 	}
-	return roundTo(base-numberStep(l, base-numberStep(l, base)/2), l)
+	return roundToStep(base-stepSizeAt(l, base-stepSizeAt(l, base)/2), l)
 }
 
-// largestReached returns the largest value that keys reach. One step more is 0, which means no limit.
-func largestReached(l *stats.Limit) float64 {
+// largestValueByKeys returns the largest value that keys reach. One step more is 0, which means no limit.
+func largestValueByKeys(l *stats.Limit) float64 {
 	most := 1024.0
 	if l.Kind == stats.LimitSeconds {
 		most = 3600
@@ -63,21 +63,21 @@ func largestReached(l *stats.Limit) float64 {
 	return min(most, max(l.Max, 1))
 }
 
-// nextOrNone returns the value one step from base, for a limit where 0 means no limit: 0 follows its largest value.
-func nextOrNone(l *stats.Limit, base float64, s limitStep) float64 {
+// nextOrNoLimit returns the value one step from base, for a limit where 0 means no limit: 0 follows its largest value.
+func nextOrNoLimit(l *stats.Limit, base float64, s limitStep) float64 {
 	up := s.isUpward()
 	switch {
 	case base == 0 && up:
 		return 0
 	case base == 0:
-		return largestReached(l)
+		return largestValueByKeys(l)
 	}
 	next := nextNumber(l, base, s)
 	switch {
-	case up && base >= largestReached(l):
+	case up && base >= largestValueByKeys(l):
 		return 0
 	case up:
-		return min(next, largestReached(l))
+		return min(next, largestValueByKeys(l))
 	}
 	return max(next, 1)
 }
@@ -110,8 +110,8 @@ func halveBytes(l *stats.Limit, base float64, device uint64) float64 {
 	return math.Floor(base / 2)
 }
 
-// numberStep returns the step at a value: a round tenth to quarter of it, and a whole number if the limit counts things.
-func numberStep(l *stats.Limit, base float64) float64 {
+// stepSizeAt returns the step at a value: a round tenth to quarter of it, and a whole number if the limit counts things.
+func stepSizeAt(l *stats.Limit, base float64) float64 {
 	step := math.Pow(10, math.Floor(math.Log10(max(math.Abs(base), 1e-3)/2.5)))
 	for _, f := range [...]float64{5, 2} {
 		if step*f <= math.Abs(base)/4 {
@@ -119,26 +119,26 @@ func numberStep(l *stats.Limit, base float64) float64 {
 			break
 		}
 	}
-	if isFraction(l) {
+	if hasFractionalSteps(l) {
 		return max(step, 0.01)
 	}
 	return max(1, math.Round(step))
 }
 
-// roundTo keeps counts whole and rounds fractions to six digits.
-func roundTo(v float64, l *stats.Limit) float64 {
-	if isFraction(l) {
+// roundToStep keeps counts whole and rounds fractions to six digits.
+func roundToStep(v float64, l *stats.Limit) float64 {
+	if hasFractionalSteps(l) {
 		return math.Round(v*1e6) / 1e6
 	}
 	return math.Floor(v)
 }
 
-// isFraction reports whether the steps of a limit are smaller than one.
-func isFraction(l *stats.Limit) bool {
+// hasFractionalSteps reports whether the steps of a limit are smaller than one.
+func hasFractionalSteps(l *stats.Limit) bool {
 	return l.Kind == stats.LimitNumber || l.Value != math.Trunc(l.Value)
 }
 
-func clampLimit(l *stats.Limit, v float64) float64 {
+func clampToLimitRange(l *stats.Limit, v float64) float64 {
 	switch {
 	case l.TakesWords():
 		return max(0, min(v, float64(len(l.Choices)-1)))
@@ -151,11 +151,11 @@ func clampLimit(l *stats.Limit, v float64) float64 {
 	return max(v, l.Min)
 }
 
-// positionInRange returns where v lies in the range of l, from 0 to 1: for sizes on a logarithmic scale, like their steps.
-func positionInRange(l *stats.Limit, v float64, device uint64) float64 {
+// positionInLimitRange returns where v lies in the range of l, from 0 to 1: for sizes on a logarithmic scale, like their steps.
+func positionInLimitRange(l *stats.Limit, v float64, device uint64) float64 {
 	low, high := l.Min, l.Max
 	if l.Zero == noLimit {
-		if low, high = 0, largestReached(l); v == 0 {
+		if low, high = 0, largestValueByKeys(l); v == 0 {
 			return 1
 		}
 	}

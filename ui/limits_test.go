@@ -142,8 +142,8 @@ func TestLimitsFit(t *testing.T) {
 			l := &sampleSnapshot().Limits[i]
 			_, row, _ := strings.Cut(screen(d), "▸"+l.Name[:min(14, len(l.Name))])
 			row, _, _ = strings.Cut(row, "\n")
-			if !strings.Contains(row, limitText(l, l.Value)) {
-				t.Errorf("%d columns: no %s %s in\n%s", w, l.Name, limitText(l, l.Value), screen(d))
+			if !strings.Contains(row, limitValueText(l, l.Value)) {
+				t.Errorf("%d columns: no %s %s in\n%s", w, l.Name, limitValueText(l, l.Value), screen(d))
 			}
 			press(d, "j")
 		}
@@ -163,7 +163,7 @@ func TestLimitText(t *testing.T) {
 		{&stats.Limit{Kind: stats.LimitSizes}, 10, "10 sizes"}, {&stats.Limit{}, math.NaN(), none}, {&stats.Limit{}, 1.25, "1.25"},
 		{&stats.Limit{Kind: stats.LimitSwitch, Choices: []string{"off", "on"}}, 1, "on"},
 	} {
-		if got := limitText(test.limit, test.value); got != test.want {
+		if got := limitValueText(test.limit, test.value); got != test.want {
 			t.Errorf("kind %d, %v: %q, want %q", test.limit.Kind, test.value, got, test.want)
 		}
 	}
@@ -195,7 +195,7 @@ func TestNextValue(t *testing.T) {
 		{sizes, 10, stepMore, 10}, {sizes, 10, stepLess, 10}, {fraction, 1.7, stepMore, 1.9},
 		{fraction, 2, stepMore, 2.5}, {fraction, 1, stepLess, 1}, {fraction, 2, stepHalve, 1},
 	} {
-		if got := clampLimit(test.limit, nextValue(test.limit, test.base, test.step, 16*gib)); got != test.want {
+		if got := clampToLimitRange(test.limit, nextValue(test.limit, test.base, test.step, 16*gib)); got != test.want {
 			t.Errorf("%s kind %d %v by %d: %v, want %v", test.limit.Name, test.limit.Kind, test.base, test.step, got, test.want)
 		}
 	}

@@ -72,7 +72,7 @@ const (
 // writeNameIn writes a name into n columns: scrolled by side columns, or without its middle if it is too long, as names often
 // differ at the end.
 func (r region) writeNameIn(x, y, n int, s string, side int, st style) {
-	w := width(s)
+	w := textWidth(s)
 	switch {
 	case w <= n || n < 8:
 		r.writeTextIn(x, y, n, s, st)
@@ -86,13 +86,13 @@ func (r region) writeNameIn(x, y, n int, s string, side int, st style) {
 // cutSite cuts a call site to n columns: the middle of the function, so that file and line, its begin and its end stay.
 func cutSite(s string, n int) string {
 	place, function, found := strings.Cut(s, " ")
-	room := n - width(place) - 2
-	if !found || room < siteLeast || width(function) <= room {
+	room := n - textWidth(place) - 2
+	if !found || room < siteLeast || textWidth(function) <= room {
 		return units.CutName(s, n)
 	}
 	head := cutToColumns(function, room/3)
 	tail := function
-	for width(tail) > room-width(head) {
+	for textWidth(tail) > room-textWidth(head) {
 		_, _, tail = nextCluster(tail)
 	}
 	return place + " " + head + "…" + tail

@@ -23,9 +23,9 @@ func (d *dashboard) drawMessage(r region, s *stats.Snapshot) {
 
 func (d *dashboard) currentMessage(s *stats.Snapshot) (string, style) {
 	if d.prompt != nil && d.overlay != paletteOverlay {
-		return d.prompt.shownLine(d.w - 2), strong
+		return d.prompt.promptLine(d.w - 2), strong
 	}
-	if d.typing && !d.hasEnded() {
+	if d.typing && !d.hasProgramEnded() {
 		return typingText, warnStyle
 	}
 	if text, st := d.cursor.messageText(); text != "" && d.note.text == "" {
@@ -37,7 +37,7 @@ func (d *dashboard) currentMessage(s *stats.Snapshot) (string, style) {
 	case s.Lost > 0 && (!d.arrangePanes().verdict || d.o.Judge == nil):
 		return "✗ " + formatCount(s.Lost) + " events lost (" + formatCount(s.LostUses) + " of them uses): figures may be too high or too low", badStyle
 	}
-	if n := len(s.Marks); n > 0 && saturatingDifference(s.Marks[n-1].Time, s.Time) < markShown {
+	if n := len(s.Marks); n > 0 && differenceOrZero(s.Marks[n-1].Time, s.Time) < markShown {
 		m := &s.Marks[n-1]
 		if !isAmongFindings(s, m.Time) && m.Kind == wire.KindDiag {
 			return "• " + m.Text, warnStyle
@@ -73,9 +73,9 @@ func mistakeCount(s *stats.Snapshot) string {
 // nothingToReportText is the message if there is nothing to report.
 func (d *dashboard) nothingToReportText(s *stats.Snapshot) string {
 	switch m := d.mode; {
-	case d.live == nil, m.watches && len(d.live.Processes) == 0 && !d.hasEnded():
+	case d.live == nil, m.watches && len(d.live.Processes) == 0 && !d.hasProgramEnded():
 		return m.waiting
-	case d.hasEnded():
+	case d.hasProgramEnded():
 		return m.over
 	case s.Totals.Creates == 0:
 		return m.silent
@@ -97,7 +97,7 @@ func (d *dashboard) drawKeys(r region) {
 		d.drawTyping(r)
 		return
 	}
-	if d.typing && !d.hasEnded() {
+	if d.typing && !d.hasProgramEnded() {
 		r.writeSpans(1, 0, span{"ctrl+\\", keyStyle}, span{" end typing", dim})
 		return
 	}
@@ -107,7 +107,7 @@ func (d *dashboard) drawKeys(r region) {
 		if c.short == "" || !c.isUsable(d) {
 			continue
 		}
-		items = append(items, item{i, []span{{d.theme.keysText(cmp.Or(c.rules.line, c.shown)), keyStyle}, {" " + c.short, dim}}})
+		items = append(items, item{i, []span{{d.theme.keysInTheme(cmp.Or(c.rules.line, c.shown)), keyStyle}, {" " + c.short, dim}}})
 	}
 	r.writeAllItems(1, 0, 2, fitItems(items, r.w-2, 2))
 }
@@ -144,11 +144,11 @@ func (d *dashboard) quitText() string {
 func (d *dashboard) drawQuit(r region) {
 	const title = "the program is still running"
 	text := d.quitText()
-	w, h := min(r.w, width(text)+6), min(r.h, 5)
+	w, h := min(r.w, textWidth(text)+6), min(r.h, 5)
 	r = r.subRegion((r.w-w)/2, (r.h-h)/2, w, h)
 	r.blankAll()
 	inside := r.drawBox([]span{{" " + title + " ", titleStyle}}, nil, focusStyle)
-	inside.writeText(max(0, (inside.w-width(text))/2), inside.h/2, text, strong)
+	inside.writeText(max(0, (inside.w-textWidth(text))/2), inside.h/2, text, strong)
 }
 
 // wrapText breaks text between words into lines of at most n columns, as far as words allow.
@@ -158,7 +158,7 @@ func wrapText(text string, n int) (lines []string) {
 		switch {
 		case line == "":
 			line = word
-		case width(line)+1+width(word) <= n:
+		case textWidth(line)+1+textWidth(word) <= n:
 			line += " " + word
 		default:
 			lines, line = append(lines, line), word

@@ -33,9 +33,9 @@ type mode struct {
 	waiting, silent, over string
 }
 
-// modeOf returns the mode for the options.
-func modeOf(o *Options) *mode {
-	recording, attached, which := o.Moment != nil, o.Attached, modesOf(o)
+// keymapMode returns the mode for the options.
+func keymapMode(o *Options) *mode {
+	recording, attached, which := o.Moment != nil, o.Attached, modeOfOptions(o)
 	m := &mode{
 		recording: recording, watches: attached && !recording, pool: !attached, lastPane: paneOutput,
 		keys: which.keysIn(keymap), help: which.keysIn(helpKeymap), words: slices.Concat(words, poolWords), limitName: "now", tagOpens: " free list ",
@@ -75,8 +75,8 @@ func modeOf(o *Options) *mode {
 	return m
 }
 
-// modesOf returns which mode of the keymap the options make.
-func modesOf(o *Options) modes {
+// modeOfOptions returns which mode of the keymap the options make.
+func modeOfOptions(o *Options) modes {
 	switch {
 	case o.Moment != nil:
 		return inView

@@ -20,7 +20,7 @@ func (d *dashboard) clickAt(x, y int) tea.Cmd {
 	}
 	p := d.paneAt(x, y)
 	label := d.overlay != noOverlay || p == nil || y == p.y || p.pane == panePoints
-	key := d.canvas.keyAt(x, y, label)
+	key := d.canvas.keyWrittenAt(x, y, label)
 	if d.overlay == quitOverlay {
 		key = d.canvas.bracketedKey(x, y)
 	}
@@ -32,12 +32,12 @@ func (d *dashboard) clickAt(x, y int) tea.Cmd {
 		return nil
 	case d.prompt != nil:
 		if y == d.h-1 && len(key) == 1 {
-			d.prompt.addTyped(key)
+			d.prompt.appendTyped(key)
 		}
 		return nil
 	case p == nil:
 		if l.verdict && y == l.top-1 {
-			d.zoomOn(panePoints)
+			d.showPaneAlone(panePoints)
 		}
 		return nil
 	}
@@ -53,7 +53,7 @@ func (d *dashboard) turnWheel(x, y int, m motion) {
 	switch {
 	case d.typing || d.overlay == quitOverlay:
 	case d.overlay == helpOverlay:
-		d.help.move(m)
+		d.help.moveInHelp(m)
 	case d.prompt != nil && d.prompt.moved != nil:
 		d.prompt.moved(m)
 	case d.prompt != nil:
@@ -64,7 +64,7 @@ func (d *dashboard) turnWheel(x, y int, m motion) {
 		}
 		d.focus = p.pane
 		if p.pane == paneMemory || p.pane == paneRates {
-			d.zoomTime(m == moveUp)
+			d.showShorterOrLongerTime(m == moveUp)
 			return
 		}
 		for range wheelStep {
@@ -73,8 +73,8 @@ func (d *dashboard) turnWheel(x, y int, m motion) {
 	}
 }
 
-// zoomTime lets charts show the next shorter or longer time.
-func (d *dashboard) zoomTime(in bool) {
+// showShorterOrLongerTime lets charts show the next shorter or longer time.
+func (d *dashboard) showShorterOrLongerTime(in bool) {
 	at := slices.Index(spans, d.span) // 0 is all, then from the shortest
 	switch {
 	case in && at == 0:
@@ -87,15 +87,15 @@ func (d *dashboard) zoomTime(in bool) {
 	d.showSpan(spans[max(0, at)])
 }
 
-// dragTime shows the time of a column of the memory chart, or the span between two.
-func (d *dashboard) dragTime(from, to, y int) {
+// showDraggedTime shows the time of a column of the memory chart, or the span between two.
+func (d *dashboard) showDraggedTime(from, to, y int) {
 	one, other := d.paneAt(from, y), d.paneAt(to, y)
 	if one == nil || other == nil || one.pane != paneMemory || other.pane != paneMemory || d.overlay != noOverlay || d.prompt != nil {
 		return
 	}
-	begin, ok := d.timeAt(one, min(from, to)-one.x)
-	end, also := d.timeAt(one, max(from, to)-one.x)
-	at, is := d.eventAt(one, from, y)
+	begin, ok := d.timeOfColumn(one, min(from, to)-one.x)
+	end, also := d.timeOfColumn(one, max(from, to)-one.x)
+	at, is := d.timeOfEventAt(one, from, y)
 	switch {
 	case ok && from == to && is:
 		d.showEvent(d.shownSnapshot(), at)
@@ -107,13 +107,13 @@ func (d *dashboard) dragTime(from, to, y int) {
 	}
 }
 
-// eventAt returns the time of the event whose sign is at a place in the memory pane.
-func (d *dashboard) eventAt(p *placed, x, y int) (at uint64, is bool) {
+// timeOfEventAt returns the time of the event whose sign is at a place in the memory pane.
+func (d *dashboard) timeOfEventAt(p *placed, x, y int) (at uint64, is bool) {
 	s := d.shownSnapshot()
 	if s == nil || d.canvas == nil || !strings.Contains("Δ•■★", d.canvas.cells[y*d.w+x].text) {
 		return 0, false
 	}
-	left, w := p.innerWidth()
+	left, w := p.insideOfPane()
 	t := d.timeline(s)
 	for _, time := range d.eventTimes(d.wholeSnapshot()) {
 		if column, shown := t.eventColumn(time, w-memoryLabels); shown && column == x-p.x-left-memoryLabels {
@@ -149,8 +149,8 @@ func (c *canvas) bracketedKey(x, y int) (text string) {
 // keyNames are Bubble Tea's names of the keys that the screen writes as signs.
 var keyNames = strings.NewReplacer("←", "left", "→", "right", "↑", "up", "↓", "down", "pgdn", "pgdown")
 
-// keyAt returns the key that is written at a place, empty if there is none. With label, the words after a key count as the key.
-func (c *canvas) keyAt(x, y int, label bool) string {
+// keyWrittenAt returns the key that is written at a place, empty if there is none. With label, the words after a key count as the key.
+func (c *canvas) keyWrittenAt(x, y int, label bool) string {
 	row := c.cells[y*c.w : (y+1)*c.w]
 	isKey := func(x int) bool { return row[x].style == keyStyle && row[x].text != " " }
 	inside := x
@@ -180,14 +180,14 @@ func (c *canvas) keyAt(x, y int, label bool) string {
 
 // clickInPane handles a press inside a pane.
 func (d *dashboard) clickInPane(p *placed, x, y int) {
-	left, w := p.innerWidth()
+	left, w := p.insideOfPane()
 	switch p.pane {
 	case paneTags:
 		d.tags.clickTags(x-left, y, w)
 	case paneMemory: // when the button goes up: it may have selected a span
 	case paneLimits:
 		d.chooseRow(p, y)
-		d.limits.setBySlider(d.canvas, p.x+x, p.y+y+1)
+		d.limits.setLimitByClick(d.canvas, p.x+x, p.y+y+1)
 	case paneCurve:
 		d.curve.chooseLimitAt(p.x + x)
 	default:
@@ -195,8 +195,8 @@ func (d *dashboard) clickInPane(p *placed, x, y int) {
 	}
 }
 
-// innerWidth returns where the inside of a pane begins, and how wide it is.
-func (p *placed) innerWidth() (left, w int) {
+// insideOfPane returns where the inside of a pane begins, and how wide it is.
+func (p *placed) insideOfPane() (left, w int) {
 	switch {
 	case p.boxed:
 		return 1, p.w - 2
@@ -208,9 +208,9 @@ func (p *placed) innerWidth() (left, w int) {
 	return 0, p.w
 }
 
-// timeAt returns the time of a column of the memory pane, if that is one of the chart.
-func (d *dashboard) timeAt(p *placed, x int) (at uint64, ok bool) {
-	left, w := p.innerWidth()
+// timeOfColumn returns the time of a column of the memory pane, if that is one of the chart.
+func (d *dashboard) timeOfColumn(p *placed, x int) (at uint64, ok bool) {
+	left, w := p.insideOfPane()
 	x -= left + memoryLabels
 	s, chart := d.shownSnapshot(), w-memoryLabels
 	if s == nil || x < 0 || x >= chart {
@@ -222,7 +222,7 @@ func (d *dashboard) timeAt(p *placed, x int) (at uint64, ok bool) {
 
 // chooseRow moves the cursor of a list to a row of the pane. If the cursor is there already, it does what enter does.
 func (d *dashboard) chooseRow(p *placed, y int) {
-	left, _ := p.innerWidth()
+	left, _ := p.insideOfPane()
 	for at := range p.h - 1 {
 		row := p.y + 1 + at
 		if d.canvas.cells[row*d.w+p.x+left].text != "▸" {
@@ -252,7 +252,7 @@ func (d *dashboard) showTime(at uint64) {
 		d.cursor.goTo(at)
 		return
 	}
-	if i := d.past.indexAt(at); len(d.past.moments) > 0 {
+	if i := d.past.indexOfMomentUntil(at); len(d.past.moments) > 0 {
 		d.freezeAt(d.past.moments[max(0, i)])
 	}
 }
@@ -266,5 +266,5 @@ func (t *tagsPane) clickTags(x, y, w int) {
 		}
 		return
 	}
-	t.sortAt(x, w)
+	t.sortByColumnAt(x, w)
 }

@@ -83,7 +83,7 @@ func place(t *testing.T, d *dashboard, text string) (x, y int) {
 	_ = d.View()
 	for y, line := range strings.Split(d.canvas.plainText(), "\n") {
 		if before, _, found := strings.Cut(line, text); found {
-			return width(before), y
+			return textWidth(before), y
 		}
 	}
 	t.Fatalf("no %q in\n%s", text, d.canvas.plainText())
@@ -234,7 +234,7 @@ func TestClicksOnEvents(t *testing.T) {
 	at := r.moment.Latest.Marks[0].Time
 	_, y := place(t, d, "event │")
 	x := strings.IndexAny(strings.Split(d.canvas.plainText(), "\n")[y], "Δ•■★")
-	x = width(strings.Split(d.canvas.plainText(), "\n")[y][:x])
+	x = textWidth(strings.Split(d.canvas.plainText(), "\n")[y][:x])
 	clickAt(d, x, y, tea.MouseLeft)
 	if !strings.HasSuffix(d.note.text, "Δ max_cached_bytes = 512.0M") || r.last() != at {
 		t.Errorf("%q at %d, want %d", d.note.text, r.last(), at)

@@ -15,10 +15,10 @@ import (
 // drawTopLines draws header, numbers, gauge and, at full size, what the pool gains.
 func (d *dashboard) drawTopLines(r region, s *stats.Snapshot, m size) {
 	d.drawHeader(r, s)
-	drawFields(r.subRegion(1, 1, r.w-2, 1), d.numberFields(s))
+	drawFields(r.subRegion(1, 1, r.w-2, 1), d.fieldsOfSecondLine(s))
 	d.drawGauge(r.subRegion(1, 2, r.w-2, 1), s)
 	if m == full {
-		drawFields(r.subRegion(1, 3, r.w-2, 1), d.gainFields(s))
+		drawFields(r.subRegion(1, 3, r.w-2, 1), d.poolGainFields(s))
 	}
 }
 
@@ -32,11 +32,11 @@ type field struct {
 	key   bool // the name is a key
 }
 
-func (f *field) width() int {
+func (f *field) fieldWidth() int {
 	if f.name == "" {
 		return f.w
 	}
-	return width(f.name) + 1 + f.w
+	return textWidth(f.name) + 1 + f.w
 }
 
 // fieldGap is how many columns lie between two fields.
@@ -47,7 +47,7 @@ func fitFields(fields []field, w int) []field {
 	for {
 		n := -fieldGap
 		for i := range fields {
-			n += fieldGap + fields[i].width()
+			n += fieldGap + fields[i].fieldWidth()
 		}
 		if n <= w || len(fields) == 0 {
 			return fields
@@ -61,7 +61,7 @@ func drawFields(r region, fields []field) {
 	x := 0
 	for _, f := range fitFields(fields, r.w) {
 		f.drawField(r, x, 0)
-		x += f.width() + fieldGap
+		x += f.fieldWidth() + fieldGap
 	}
 }
 
@@ -72,20 +72,20 @@ func (f *field) drawField(r region, x, y int) {
 		st = keyStyle
 	}
 	if r.writeText(x, y, f.name, st); f.name != "" {
-		x += width(f.name) + 1
+		x += textWidth(f.name) + 1
 	}
 	r.writeTextIn(x, y, f.w+1, f.value.text, f.value.style)
 }
 
 // bytesField is a field with bytes.
 func bytesField(rank int, name string, v uint64, sign string, st style) field {
-	return field{rank: rank, name: name, value: span{sign + fewBytes(v), st}, w: bytesWide}
+	return field{rank: rank, name: name, value: span{sign + fewColumnsBytes(v), st}, w: bytesWide}
 }
 
-// fewBytes formats a size in at most bytesWide columns.
-func fewBytes(v uint64) string {
+// fewColumnsBytes formats a size in at most bytesWide columns.
+func fewColumnsBytes(v uint64) string {
 	text := bytesText(v)
-	if point := strings.IndexByte(text, '.'); width(text) > bytesWide && point > 0 {
+	if point := strings.IndexByte(text, '.'); textWidth(text) > bytesWide && point > 0 {
 		text = text[:point] + text[len(text)-1:]
 	}
 	return text
@@ -99,22 +99,22 @@ const (
 	rateWide    = len("999.9k")
 )
 
-// shareText writes a rate with two digits or three.
-func shareText(rate float64) string {
+// narrowRateText writes a rate with two digits or three.
+func narrowRateText(rate float64) string {
 	if text := strconv.FormatFloat(100*max(0, min(rate, 1)), 'f', 1, 64); len(text) < shareWide {
 		return text + "%"
 	}
 	return strconv.FormatFloat(100*max(0, min(rate, 1)), 'f', 0, 64) + "%"
 }
 
-// numberFields are the numbers of the second line.
-func (d *dashboard) numberFields(s *stats.Snapshot) []field {
+// fieldsOfSecondLine are the numbers of the second line.
+func (d *dashboard) fieldsOfSecondLine(s *stats.Snapshot) []field {
 	t := &s.Totals
-	sign := sizeSign(s)
+	sign := uncertaintySign(s)
 	switch rough := d.cursor.moment.Rough; {
 	case rough:
 		fields := []field{
-			bytesField(0, figures.InUse.Name+" up to", t.InUse, sign, inUseStyle), bytesField(2, figures.PeakInUse.Title(), t.PeakInUse, sign, plain),
+			bytesField(0, figures.InUse.Name+" up to", t.InUse, sign, inUseStyle), bytesField(2, figures.PeakInUse.ColumnTitle(), t.PeakInUse, sign, plain),
 			{rank: 3, name: "creates", value: span{formatCount(t.Creates), plain}, w: len("99 999 999")},
 		}
 		if d.mode.pool {
@@ -125,9 +125,9 @@ func (d *dashboard) numberFields(s *stats.Snapshot) []field {
 		return d.poolFields(s)
 	}
 	fields := []field{
-		bytesField(0, figures.InUse.Name, t.InUse, sign, inUseStyle), bytesField(1, figures.Held.Name, d.recentPeak(s), sign, plain),
+		bytesField(0, figures.InUse.Name, t.InUse, sign, inUseStyle), bytesField(1, figures.Held.Name, d.mostInLastSecond(s), sign, plain),
 		{rank: 3, name: "buffers", value: span{formatCount(t.LiveBuffers), plain}, w: len("9 999 999")},
-		bytesField(2, figures.PeakInUse.Title(), t.PeakInUse, sign, plain), createsField(s), d.peakTimeField(s),
+		bytesField(2, figures.PeakInUse.ColumnTitle(), t.PeakInUse, sign, plain), createsField(s), d.peakTimeField(s),
 	}
 	for i := range fields {
 		fields[i].w++ // for the sign of a lower bound, which there mostly is
@@ -135,8 +135,8 @@ func (d *dashboard) numberFields(s *stats.Snapshot) []field {
 	return fields
 }
 
-// recentPeak is the most in use in the last second. In a recording it is what is in use at the time of the cursor.
-func (d *dashboard) recentPeak(s *stats.Snapshot) uint64 {
+// mostInLastSecond is the most in use in the last second. In a recording it is what is in use at the time of the cursor.
+func (d *dashboard) mostInLastSecond(s *stats.Snapshot) uint64 {
 	if d.mode.recording {
 		return s.Totals.InUse
 	}
@@ -147,7 +147,7 @@ func (d *dashboard) recentPeak(s *stats.Snapshot) uint64 {
 // memory.
 func (d *dashboard) poolFields(s *stats.Snapshot) []field {
 	t := &s.Totals
-	sign, wasted, scattered := sizeSign(s), plain, dim
+	sign, wasted, scattered := uncertaintySign(s), plain, dim
 	if t.Waste() >= 0.25 {
 		wasted = warnStyle
 	}
@@ -155,14 +155,14 @@ func (d *dashboard) poolFields(s *stats.Snapshot) []field {
 		scattered = plain // without slabs, a free block is not divided, so that it is no fault if many are free
 	}
 	fields := []field{
-		bytesField(0, figures.InUse.Name, t.InUse, sign, inUseStyle), bytesField(3, figures.Held.Name, d.recentPeak(s), sign, plain),
+		bytesField(0, figures.InUse.Name, t.InUse, sign, inUseStyle), bytesField(3, figures.Held.Name, d.mostInLastSecond(s), sign, plain),
 		bytesField(1, figures.Cached.Name, t.Cached, "", cachedStyle), bytesField(7, figures.Reserved.Name, reservedOnDevice(s), "", plain),
-		bytesField(5, figures.PeakInUse.Title(), t.PeakInUse, sign, plain),
+		bytesField(5, figures.PeakInUse.ColumnTitle(), t.PeakInUse, sign, plain),
 	}
 	fields = append(fields, d.hitFields(s)...)
 	return append(fields,
-		field{rank: 6, name: "waste", value: span{shareText(t.Waste()), wasted}, w: shareWide},
-		field{rank: 4, name: "frag", value: span{shareText(t.ExternalFragmentation()), scattered}, w: shareWide},
+		field{rank: 6, name: "waste", value: span{narrowRateText(t.Waste()), wasted}, w: shareWide},
+		field{rank: 4, name: "frag", value: span{narrowRateText(t.ExternalFragmentation()), scattered}, w: shareWide},
 		createsField(s), bytesField(10, figures.Idle.Name, t.Idle, "", cachedStyle), d.peakTimeField(s))
 }
 
@@ -182,18 +182,18 @@ func createsField(s *stats.Snapshot) field {
 func (d *dashboard) peakTimeField(s *stats.Snapshot) field {
 	text := none
 	if t := s.Totals.PeakInUseTime; t > s.Started {
-		text = units.FormatClock(saturatingDifference(s.Started, t))
+		text = units.FormatClock(differenceOrZero(s.Started, t))
 	}
 	return field{rank: 11, name: "peak at", value: span{text, dim}, w: len("00:00:00")}
 }
 
 // figureSpans are the name and the value of a figure.
 func figureSpans(s *stats.Snapshot, f *figures.Figure, st style) []span {
-	return []span{{f.Title() + " ", dim}, {figureText(f, f.ValueOf(figures.SubjectOfRun(s))), st}}
+	return []span{{f.ColumnTitle() + " ", dim}, {shortFigureText(f, f.ValueOf(figures.SubjectOfSnapshot(s))), st}}
 }
 
-// figureText writes a value with the few digits that fit.
-func figureText(f *figures.Figure, v figures.Value) string {
+// shortFigureText writes a value with the few digits that fit.
+func shortFigureText(f *figures.Figure, v figures.Value) string {
 	switch f.Unit {
 	case figures.Bytes:
 		return bytesText(v.Exact)
@@ -209,9 +209,9 @@ func figureText(f *figures.Figure, v figures.Value) string {
 // lateNS is the time that colours and the first hit rate cover, in ns. What was mended earlier is no fault now.
 const lateNS = 10e9
 
-// recentHits counts the hits and misses of the last seconds.
-func recentHits(s *stats.Snapshot) (hits, misses uint64) {
-	for i := len(s.Minute) - 1; i >= 0 && saturatingDifference(s.Minute[i].Time, s.Time) < lateNS; i-- {
+// recentHitsAndMisses counts the hits and misses of the last seconds.
+func recentHitsAndMisses(s *stats.Snapshot) (hits, misses uint64) {
+	for i := len(s.Minute) - 1; i >= 0 && differenceOrZero(s.Minute[i].Time, s.Time) < lateNS; i-- {
 		hits, misses = saturatingSum(hits, s.Minute[i].Hits), saturatingSum(misses, s.Minute[i].Misses)
 	}
 	return hits, misses
@@ -219,7 +219,7 @@ func recentHits(s *stats.Snapshot) (hits, misses uint64) {
 
 // isLiveRun reports whether a snapshot covers all processes of a run that has not ended. Only then its last seconds are known.
 func (d *dashboard) isLiveRun(s *stats.Snapshot) bool {
-	return !d.mode.recording && !d.hasEnded() && !d.processes.isOneOfSeveral(s) && len(s.Minute) > 0
+	return !d.mode.recording && !d.hasProgramEnded() && !d.processes.isOneOfSeveral(s) && len(s.Minute) > 0
 }
 
 // hitFields returns the hit rate of the last seconds, in its colour, and that of the run. Where the last seconds are not
@@ -228,27 +228,27 @@ func (d *dashboard) hitFields(s *stats.Snapshot) []field {
 	t := &s.Totals
 	hits, misses := t.Hits, t.Misses
 	if d.isLiveRun(s) {
-		hits, misses = recentHits(s)
+		hits, misses = recentHitsAndMisses(s)
 	}
 	all := saturatingSum(hits, misses)
 	return []field{
-		{rank: 2, name: "hit", value: span{hitText(hits, misses), rateStyle(float64(hits)/float64(max(all, 1)), all)}, w: percentWide},
-		{rank: 8, name: "run", value: span{hitText(t.Hits, t.Misses), dim}, w: percentWide},
+		{rank: 2, name: "hit", value: span{hitRateText(hits, misses), styleOfHitRate(float64(hits)/float64(max(all, 1)), all)}, w: percentWide},
+		{rank: 8, name: "run", value: span{hitRateText(t.Hits, t.Misses), dim}, w: percentWide},
 	}
 }
 
-// averageStyle returns the style of a hit rate of the whole run. It has no colour while the run goes on: it may be better now.
-func (d *dashboard) averageStyle(s *stats.Snapshot, hits, misses uint64) style {
+// styleOfRunHitRate returns the style of a hit rate of the whole run. It has no colour while the run goes on: it may be better now.
+func (d *dashboard) styleOfRunHitRate(s *stats.Snapshot, hits, misses uint64) style {
 	if d.isLiveRun(s) {
 		return dim
 	}
 	all := saturatingSum(hits, misses)
-	return rateStyle(float64(hits)/float64(max(all, 1)), all)
+	return styleOfHitRate(float64(hits)/float64(max(all, 1)), all)
 }
 
-// alarmStyle returns red for an event of the last seconds, and dim for an older one.
-func alarmStyle(s *stats.Snapshot, at uint64) style {
-	if saturatingDifference(at, s.Time) < lateNS {
+// styleOfEventAge returns red for an event of the last seconds, and dim for an older one.
+func styleOfEventAge(s *stats.Snapshot, at uint64) style {
+	if differenceOrZero(at, s.Time) < lateNS {
 		return badStyle
 	}
 	return dim
@@ -257,9 +257,9 @@ func alarmStyle(s *stats.Snapshot, at uint64) style {
 // fewRequests are too few for their hit rate to be good or bad.
 const fewRequests = 20
 
-// sizeSign returns the sign before sizes: ≈ where events are lost, ≥ where sizes of buffers from before attach are known only
+// uncertaintySign returns the sign before sizes: ≈ where events are lost, ≥ where sizes of buffers from before attach are known only
 // from later uses.
-func sizeSign(s *stats.Snapshot) string {
+func uncertaintySign(s *stats.Snapshot) string {
 	switch {
 	case s.Lost > 0:
 		return "≈"
@@ -269,7 +269,7 @@ func sizeSign(s *stats.Snapshot) string {
 	return "≥"
 }
 
-func hitText(hits, misses uint64) string {
+func hitRateText(hits, misses uint64) string {
 	text := formatRatio(hits, saturatingSum(hits, misses))
 	if text == none {
 		return text
@@ -277,7 +277,7 @@ func hitText(hits, misses uint64) string {
 	return text + "%"
 }
 
-func rateStyle(rate float64, n uint64) style {
+func styleOfHitRate(rate float64, n uint64) style {
 	switch {
 	case n == 0:
 		return dim
@@ -303,34 +303,34 @@ func (d *dashboard) drawGauge(r region, s *stats.Snapshot) {
 		r.writeText(0, 0, withoutLastClauses("the memory of the device is not known: there is nothing to compare with", r.w), dim)
 		return
 	}
-	if n := s.MostDevices(); n > 1 {
+	if n := s.MostDevicesOfProcess(); n > 1 {
 		r.writeText(0, 0, withoutLastClauses(fmt.Sprintf("on %d devices together, one with %s: what each of them holds is not known", n, bytesText(whole)), r.w), dim)
 		return
 	}
 	inUse := min(t.InUse, reservedOnDevice(s))
-	parts := []part{{inUse, "█", inUseStyle}, {saturatingDifference(t.Idle, t.Cached), "▒", cachedStyle}, {t.Idle, "▂", cachedStyle}, {t.Cooling, "░", coolingStyle}}
+	parts := []part{{inUse, "█", inUseStyle}, {differenceOrZero(t.Idle, t.Cached), "▒", cachedStyle}, {t.Idle, "▂", cachedStyle}, {t.Cooling, "░", coolingStyle}}
 	names := []string{figures.InUse.Name, figures.Cached.Name, figures.Idle.Name, figures.Cooling.Name}
 	label := "of " + bytesText(whole)
 	if d.mode.pool {
-		free := fewBytes(saturatingDifference(saturatingSum(inUse, t.Cached, t.Cooling), whole))
-		label = strings.Repeat(" ", max(0, bytesWide-width(free))) + free + " free " + label
+		free := fewColumnsBytes(differenceOrZero(saturatingSum(inUse, t.Cached, t.Cooling), whole))
+		label = strings.Repeat(" ", max(0, bytesWide-textWidth(free))) + free + " free " + label
 	} else {
 		parts, names = parts[:1], names[:1]
 	}
-	end := r.w - width(label)
+	end := r.w - textWidth(label)
 	r.writeText(end, 0, label, dim)
 	end--
 	if r.w >= gaugeLegend {
 		for i := len(parts) - 1; i >= 0; i-- {
-			end -= width(names[i]) + 3
+			end -= textWidth(names[i]) + 3
 			r.writeSpans(end, 0, span{parts[i].text, parts[i].style}, span{" " + names[i], dim})
 		}
 	}
 	r.drawBar(0, 0, max(0, end-1), whole, parts)
 }
 
-// gainFields say what the pool gains, if that is known, and what it costs.
-func (d *dashboard) gainFields(s *stats.Snapshot) []field {
+// poolGainFields say what the pool gains, if that is known, and what it costs.
+func (d *dashboard) poolGainFields(s *stats.Snapshot) []field {
 	t := &s.Totals
 	switch {
 	case d.cursor.moment.Rough:
@@ -338,23 +338,23 @@ func (d *dashboard) gainFields(s *stats.Snapshot) []field {
 	case !d.mode.pool:
 		fields := []field{numberField(1, figures.Creates, s), numberField(2, figures.Releases, s), wordsField(3, "", "no pool: attach only watches", dim)}
 		if before := s.BeforeAttachTag(); before != nil {
-			fields = append(fields, wordsField(4, "from before attach", plural(before.Live, "buffer"), plain))
+			fields = append(fields, wordsField(4, "from before attach", pluralText(before.Live, "buffer"), plain))
 		}
 		return fields
 	}
-	fields := []field{numberField(0, figures.DriverCreates, s), {rank: 1, name: "avoided", value: span{formatCount(t.AvoidedCalls()), goodStyle}, w: len("999 999 999")}}
+	fields := []field{numberField(0, figures.DriverCreates, s), {rank: 1, name: "avoided", value: span{formatCount(t.HitsWithoutDriverCall()), goodStyle}, w: len("999 999 999")}}
 	if most, known := s.MaxCachedBytes(); known {
 		text := noLimit
 		if most < unlimitedBytes {
-			text = fewBytes(most)
+			text = fewColumnsBytes(most)
 		}
 		fields = append(fields, field{rank: 2, name: "cached at most", value: span{text, plain}, w: len(noLimit)})
 	}
 	calls, _ := s.WorthwhileSavings()
 	switch m := s.Measured.LatestKnown(); {
 	case m != nil:
-		return append(fields, wordsField(3, "measured", m.ChangeText(), plain), wordsField(4, "", m.OtherText(), dim))
-	case !calls && t.Hits > 0 && d.o.Measure != nil && !d.hasEnded() && s.Measured.RunningResult() == nil:
+		return append(fields, wordsField(3, "measured", m.ChangeText(), plain), wordsField(4, "", m.AlternativeText(), dim))
+	case !calls && t.Hits > 0 && d.o.Measure != nil && !d.hasProgramEnded() && s.Measured.RunningResult() == nil:
 		hint := wordsField(3, "E", "measures what that gains", dim)
 		hint.key = true
 		return append(fields, hint)
@@ -370,20 +370,20 @@ func (d *dashboard) gainFields(s *stats.Snapshot) []field {
 
 // numberField is a field with a figure that counts.
 func numberField(rank int, f *figures.Figure, s *stats.Snapshot) field {
-	return field{rank: rank, name: f.Title(), value: span{figureText(f, f.ValueOf(figures.SubjectOfRun(s))), plain}, w: len("99 999 999")}
+	return field{rank: rank, name: f.ColumnTitle(), value: span{shortFigureText(f, f.ValueOf(figures.SubjectOfSnapshot(s))), plain}, w: len("99 999 999")}
 }
 
 // wordsField is a field as wide as its text.
 func wordsField(rank int, name, text string, st style) field {
-	return field{rank: rank, name: name, value: span{text, st}, w: width(text)}
+	return field{rank: rank, name: name, value: span{text, st}, w: textWidth(text)}
 }
 
 // drawNumbersOnly draws the numbers line by line, in a terminal too small for panes.
 func (d *dashboard) drawNumbersOnly(r region, s *stats.Snapshot) {
 	d.drawHeader(r, s)
 	x, y := 1, 1
-	for _, f := range append(d.numberFields(s), d.gainFields(s)...) {
-		n := f.width()
+	for _, f := range append(d.fieldsOfSecondLine(s), d.poolGainFields(s)...) {
+		n := f.fieldWidth()
 		if x > 1 && x+n > r.w-1 {
 			x, y = 1, y+1
 		}

@@ -32,14 +32,14 @@ func (p *palette) askCommand() {
 	d.prompt = &prompt{
 		label: ":", keys: []word{{"enter", "do it"}, {"↑ ↓", "choose"}, {"esc", "back"}},
 		changed: func(text string) { p.entries, p.at = p.matchingEntries(text), 0 },
-		done:    func(string) { p.runChosen() },
+		done:    func(string) { p.runChosenCommand() },
 		leave:   func() { d.overlay = noOverlay },
-		moved:   func(m motion) { p.move(m, len(p.entries)) },
+		moved:   func(m motion) { p.moveCursor(m, len(p.entries)) },
 	}
 }
 
-// runChosen does what was chosen.
-func (p *palette) runChosen() {
+// runChosenCommand does what was chosen.
+func (p *palette) runChosenCommand() {
 	p.d.overlay = noOverlay
 	if p.at >= len(p.entries) {
 		p.d.sayMessage(dim, "no such command; ? shows all keys")
@@ -81,10 +81,10 @@ func (p *palette) allEntries() (entries []entry) {
 		if c.help == "" || c.rules.unlisted || !c.isUsable(d) {
 			continue
 		}
-		entries = append(entries, entry{c.help, d.theme.keysText(c.shown), func() tea.Cmd { return c.runCommand(d, c.keys[0]) }})
+		entries = append(entries, entry{c.help, d.theme.keysInTheme(c.shown), func() tea.Cmd { return c.runCommand(d, c.keys[0]) }})
 	}
 	for n := paneMemory; n <= d.mode.lastPane; n++ {
-		entries = append(entries, entry{"zoom pane " + paneNames[n], string(rune('0' + n)), func() tea.Cmd { d.zoomOn(n); return nil }})
+		entries = append(entries, entry{"zoom pane " + paneNames[n], string(rune('0' + n)), func() tea.Cmd { d.showPaneAlone(n); return nil }})
 	}
 	for i := range tagColumns {
 		if c := &tagColumns[i]; c.order != nil && (d.mode.pool || !c.pool) {
@@ -125,30 +125,30 @@ func fuzzyMatch(pattern, text string) (score int, ok bool) {
 	return score, at == len(letters)
 }
 
-// regionOfList returns the part of the screen that the list covers.
-func (p *palette) regionOfList(r region) region {
+// listRegion returns the part of the screen that the list covers.
+func (p *palette) listRegion(r region) region {
 	w, h := min(r.w, 90), min(r.h-2, 18)
 	return r.subRegion((r.w-w)/2, max(0, (r.h-h)/3), w, h)
 }
 
 // clickRow runs the command of a row.
 func (p *palette) clickRow(r region, x, y int) tea.Cmd {
-	r = p.regionOfList(r)
+	r = p.listRegion(r)
 	if at := p.top + y - r.y - 2; x > r.x && x < r.x+r.w-1 && y >= r.y+2 && y < r.y+r.h-1 && at < len(p.entries) {
 		p.at = at
-		return p.d.enterPrompt()
+		return p.d.acceptPrompt()
 	}
 	return nil
 }
 
 // drawPalette draws the list over the panes.
 func (p *palette) drawPalette(r region) {
-	r = p.regionOfList(r)
+	r = p.listRegion(r)
 	r.blankAll()
 	inside := r.drawBox([]span{{" commands ", titleStyle}}, nil, focusStyle)
-	inside.writeTextIn(1, 0, inside.w-2, p.d.prompt.shownLine(inside.w-2), strong)
+	inside.writeTextIn(1, 0, inside.w-2, p.d.prompt.promptLine(inside.w-2), strong)
 	body := inside.withoutRows(1)
-	p.scrollTo(body.h, len(p.entries))
+	p.setPageAndScroll(body.h, len(p.entries))
 	for y := range min(body.h, len(p.entries)-p.top) {
 		e := &p.entries[p.top+y]
 		st, key := plain, keyStyle

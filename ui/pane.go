@@ -59,13 +59,13 @@ type list struct{ at, top, page int }
 
 func (l *list) asList() *list { return l }
 
-// move moves the cursor by a key.
-func (l *list) move(m motion, all int) {
+// moveCursor moves the cursor by a key.
+func (l *list) moveCursor(m motion, all int) {
 	l.at = max(0, min(l.at+m.rowsDown(max(1, l.page-1)), all-1))
 }
 
-// scrollTo sets how many rows are drawn, and moves the first of them so that the cursor is visible.
-func (l *list) scrollTo(page, all int) {
+// setPageAndScroll sets how many rows are drawn, and moves the first of them so that the cursor is visible.
+func (l *list) setPageAndScroll(page, all int) {
 	l.page = max(1, page)
 	l.at = max(0, min(l.at, all-1))
 	l.top = max(l.at-l.page+1, min(l.top, l.at))

@@ -30,9 +30,9 @@ func (p *curvePane) title(*stats.Snapshot) (title, hint []span) {
 	if l := p.replayedLimit(); l != nil {
 		return []span{{"hits and memory by " + l.Name, titleStyle}}, []span{{" [ ]", keyStyle}, {" limit", dim}, {" c", keyStyle}, {" back ", dim}}
 	}
-	title = []span{{"hit rate by limit of cached bytes", titleStyle}, {p.d.processes.scopeText(), dim}}
+	title = []span{{"hit rate by limit of cached bytes", titleStyle}, {p.d.processes.scopeMarkText(), dim}}
 	if c := p.curve; c != nil && (c.Whole || p.d.hasNoPool()) {
-		title[1].text = " (" + c.Policy + ")" + p.d.processes.scopeText()
+		title[1].text = " (" + c.Policy + ")" + p.d.processes.scopeMarkText()
 		if p.d.hasNoPool() {
 			title[0].text = "hit rate of a pool by limit of cached bytes"
 		}
@@ -56,7 +56,7 @@ func (p *curvePane) draw(r region, _ *stats.Snapshot) {
 		return
 	}
 	marks := p.limitMarks()
-	r.writeAllItems(0, 0, 2, fitItems(append(c.namedPoints(marks), p.poolNote()...), r.w, 2))
+	r.writeAllItems(0, 0, 2, fitItems(append(c.pointsNamedInFirstLine(marks), p.poollessNote()...), r.w, 2))
 	r.writeAllItems(0, 1, 2, fitItems(c.reliabilityItems(), r.w, 2))
 	plot := r.subRegion(curveAxis, 2, r.w-curveAxis, r.h-4)
 	p.plotX, p.plotW = plot.x, plot.w
@@ -64,7 +64,7 @@ func (p *curvePane) draw(r region, _ *stats.Snapshot) {
 		return
 	}
 	r.subRegion(0, 2, r.w, plot.h).drawScale(curveAxis-1, plot.h, shareLabel)
-	x := c.axisScale(marks, plot.w)
+	x := c.scaleOfAxis(marks, plot.w)
 	columns := make([]column, 2*plot.w)
 	for i := range columns {
 		columns[i].layers[0] = c.hitRateAt(x.limitAt(float64(i) / 2))
@@ -73,13 +73,13 @@ func (p *curvePane) draw(r region, _ *stats.Snapshot) {
 	c.drawError(plot, x)
 	for _, m := range marks {
 		for y := range plot.h {
-			if x.covers(m.limit) {
-				plot.putCluster(x.columnOf(m.limit), y, m.sign, m.style)
+			if x.isOnAxis(m.limit) {
+				plot.putCluster(x.columnOfLimit(m.limit), y, m.sign, m.style)
 			}
 		}
 	}
 	for _, p := range c.Exact {
-		plot.putCluster(x.columnOf(p.Limit), int(math.Round((1-p.HitRate)*float64(plot.h-1))), "◆", strong)
+		plot.putCluster(x.columnOfLimit(p.Limit), int(math.Round((1-p.HitRate)*float64(plot.h-1))), "◆", strong)
 	}
 	x.drawAxis(r.subRegion(curveAxis, r.h-2, plot.w, 2), c)
 }
@@ -95,7 +95,7 @@ func (c plotted) drawError(plot region, x scale) {
 		if c.isExact(uint64(limit)) {
 			continue
 		}
-		low, high := c.errorRange(view.CurvePoint{Limit: uint64(limit), HitRate: c.hitRateAt(limit)})
+		low, high := c.rangeOfEstimate(view.CurvePoint{Limit: uint64(limit), HitRate: c.hitRateAt(limit)})
 		for _, bound := range []float64{low, high} {
 			plot.putCluster(column, int(math.Round((1-bound)*rows)), "·", dim)
 		}
@@ -127,8 +127,8 @@ func (p *curvePane) missingText() string {
 // plotted is a curve with the methods that the pane needs to draw it.
 type plotted struct{ *view.Curve }
 
-// namedPoints returns the points of the curve that the first line names: the knee, the limit in force, the one to try.
-func (c plotted) namedPoints(marks []curveMark) []item {
+// pointsNamedInFirstLine returns the points of the curve that the first line names: the knee, the limit in force, the one to try.
+func (c plotted) pointsNamedInFirstLine(marks []curveMark) []item {
 	at := func(name string, p view.CurvePoint) []span {
 		return []span{{name + " ", dim}, {bytesText(p.Limit), strong}, {" " + c.rateText(p), plain}}
 	}
@@ -152,14 +152,14 @@ func (c plotted) rateText(p view.CurvePoint) string {
 	case !c.IsKnown():
 		return fmt.Sprintf("≈%.0f %%", 100*p.HitRate)
 	case c.Error >= roundError || p.HitRate+c.Error > 1:
-		low, high := c.errorRange(p)
+		low, high := c.rangeOfEstimate(p)
 		return fmt.Sprintf("%.0f to %.0f %%", 100*low, 100*high)
 	}
 	return "≈" + formatPercent(p.HitRate) + " %"
 }
 
-// errorRange returns the range that an estimate may be in: within the error, and within the exact points beside it.
-func (c plotted) errorRange(p view.CurvePoint) (low, high float64) {
+// rangeOfEstimate returns the range that an estimate may be in: within the error, and within the exact points beside it.
+func (c plotted) rangeOfEstimate(p view.CurvePoint) (low, high float64) {
 	low, high = max(0, p.HitRate-c.Error), min(1, p.HitRate+c.Error)
 	for _, exact := range c.Exact {
 		switch {
@@ -180,8 +180,8 @@ func (c plotted) isExact(limit uint64) bool {
 		slices.ContainsFunc(c.Exact, func(p view.CurvePoint) bool { return p.Limit == limit })
 }
 
-// hasDip reports whether a larger limit has a clearly lower hit rate at exact points.
-func (c plotted) hasDip() bool {
+// hasDipAtExactPoints reports whether a larger limit has a clearly lower hit rate at exact points.
+func (c plotted) hasDipAtExactPoints() bool {
 	most := 0.0
 	for _, p := range c.Exact {
 		if p.HitRate < most-0.01 {
@@ -195,7 +195,7 @@ func (c plotted) hasDip() bool {
 // reliabilityItems returns words on how reliable the curve is.
 func (c plotted) reliabilityItems() []item {
 	items := c.itemsIfExact()
-	if c.hasDip() {
+	if c.hasDipAtExactPoints() {
 		items = append(items, item{3, []span{{"a larger limit can hit less here", dim}}})
 	}
 	return items
@@ -204,7 +204,7 @@ func (c plotted) reliabilityItems() []item {
 func (c plotted) itemsIfExact() []item {
 	if c.Whole {
 		return []item{
-			{0, []span{{"◆ simulated, not estimated", dim}}}, {1, []span{{"of all ", dim}, {plural(c.Requests, "request"), plain}, {" of the recording", dim}}},
+			{0, []span{{"◆ simulated, not estimated", dim}}}, {1, []span{{"of all ", dim}, {pluralText(c.Requests, "request"), plain}, {" of the recording", dim}}},
 		}
 	}
 	known := []span{{"nothing exact yet", warnStyle}}
@@ -212,9 +212,9 @@ func (c plotted) itemsIfExact() []item {
 		text := fmt.Sprintf("±%.2g points", 100*c.Error)
 		known = []span{{"◆ exact, else ", dim}, {text, plain}}
 	}
-	items := []item{{0, known}, {2, []span{{"of the latest ", dim}, {plural(c.Requests, "request"), plain}}}}
+	items := []item{{0, known}, {2, []span{{"of the latest ", dim}, {pluralText(c.Requests, "request"), plain}}}}
 	if c.Missed > 0 {
-		items = append(items, item{1, []span{{"restarted after missing " + plural(c.Missed, "event"), warnStyle}}})
+		items = append(items, item{1, []span{{"restarted after missing " + pluralText(c.Missed, "event"), warnStyle}}})
 	}
 	if c.LeftOut {
 		items = append(items, item{1, []span{{"without some processes", warnStyle}}})
@@ -240,8 +240,8 @@ type scale struct {
 	w         int
 }
 
-// axisScale returns an axis that covers all steps of the curve and the marks.
-func (c plotted) axisScale(marks []curveMark, w int) scale {
+// scaleOfAxis returns an axis that covers all steps of the curve and the marks.
+func (c plotted) scaleOfAxis(marks []curveMark, w int) scale {
 	low, high := uint64(math.MaxUint64), uint64(1)
 	include := func(limit uint64) {
 		if limit > 0 && limit <= view.Unlimited {
@@ -265,14 +265,14 @@ func (x scale) limitAt(column float64) float64 {
 	return math.Exp2(x.low + (x.high-x.low)*column/float64(max(1, x.w-1)))
 }
 
-// covers reports whether a limit is on the axis.
-func (x scale) covers(limit uint64) bool {
+// isOnAxis reports whether a limit is on the axis.
+func (x scale) isOnAxis(limit uint64) bool {
 	at := math.Log2(float64(max(limit, 1)))
 	return at >= x.low && at <= x.high
 }
 
-// columnOf returns where a limit is.
-func (x scale) columnOf(limit uint64) int {
+// columnOfLimit returns where a limit is.
+func (x scale) columnOfLimit(limit uint64) int {
 	at := math.Log2(float64(max(limit, 1)))
 	return int(math.Round((at - x.low) / (x.high - x.low) * float64(x.w-1)))
 }
@@ -283,13 +283,13 @@ func (x scale) drawAxis(r region, c plotted) {
 	end := 0
 	for power := math.Ceil(x.low); power <= x.high; power++ {
 		text := units.Format(uint64(math.Exp2(power)))
-		if at := x.columnOf(uint64(math.Exp2(power))); at >= end && at+width(text) <= r.w {
+		if at := x.columnOfLimit(uint64(math.Exp2(power))); at >= end && at+textWidth(text) <= r.w {
 			r.putCluster(at, 0, "┴", frameStyle)
 			end = r.writeText(at, 1, text, dim) + 3
 		}
 	}
-	if x.covers(c.Knee.Limit) {
-		r.putCluster(x.columnOf(c.Knee.Limit), 0, "▲", warnStyle)
+	if x.isOnAxis(c.Knee.Limit) {
+		r.putCluster(x.columnOfLimit(c.Knee.Limit), 0, "▲", warnStyle)
 	}
 }
 
@@ -299,7 +299,7 @@ func (p *curvePane) chooseLimitAt(column int) {
 	if p.missingText() != "" || column < 0 || column >= p.plotW {
 		return
 	}
-	limit := math.Exp2(math.Round(math.Log2(plotted{p.curve}.axisScale(p.limitMarks(), p.plotW).limitAt(float64(column)))))
+	limit := math.Exp2(math.Round(math.Log2(plotted{p.curve}.scaleOfAxis(p.limitMarks(), p.plotW).limitAt(float64(column)))))
 	at := p.d.limits.findLimit(stats.MaxCachedBytes)
 	switch why := adjustObstacle(p.d); {
 	case p.triesLimits():
@@ -307,7 +307,7 @@ func (p *curvePane) chooseLimitAt(column int) {
 	case why != "" || at < 0:
 		p.d.sayMessage(warnStyle, why)
 	default:
-		p.d.limits.requestValue(at, clampLimit(&p.d.live.Limits[at], limit))
+		p.d.limits.requestLimitValue(at, clampToLimitRange(&p.d.live.Limits[at], limit))
 	}
 }
 

@@ -34,7 +34,7 @@ func valuesAround(l *stats.Limit) (list []float64) {
 	for _, step := range []limitStep{stepLess, stepMore} {
 		for v, n := l.Value, 0; n <= replayedSteps; n++ {
 			list = append(list, v)
-			v = clampLimit(l, nextValue(l, v, step, 0))
+			v = clampToLimitRange(l, nextValue(l, v, step, 0))
 		}
 	}
 	slices.Sort(list)

@@ -21,7 +21,7 @@ func (p *failuresPane) title(s *stats.Snapshot) (title, hint []span) {
 		title = append(title, span{" of " + strconv.Itoa(n) + " failures", dim})
 	}
 	if below := p.all - p.top - p.page; below > 0 {
-		title = append(title, span{", " + plural(uint64(below), "line") + " below", dim})
+		title = append(title, span{", " + pluralText(uint64(below), "line") + " below", dim})
 	}
 	return title, []span{{" m", keyStyle}, {" back ", dim}}
 }

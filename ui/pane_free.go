@@ -25,7 +25,7 @@ func (p *freePane) title(s *stats.Snapshot) (title, hint []span) {
 		if !p.d.mode.pool {
 			name = "in use by size"
 		}
-		title = []span{{name, titleStyle}, {p.d.processes.scopeText(), dim}}
+		title = []span{{name, titleStyle}, {p.d.processes.scopeMarkText(), dim}}
 		return title, append(fit, span{"enter", keyStyle}, span{p.d.mode.tagOpens, dim})
 	}
 	title = []span{{"free list ", titleStyle}}
@@ -43,7 +43,7 @@ func (p *freePane) move(m motion) {
 func (p *freePane) openSite() {
 	d := p.d
 	if d.zoom != paneFree || p.site {
-		d.zoomOn(paneFree)
+		d.showPaneAlone(paneFree)
 	}
 	p.site = d.zoom == paneFree
 }
@@ -108,15 +108,15 @@ var freeColumns = []tableColumn[freeRow]{
 		}
 		return span{formatCount(c.Cooling), coolingStyle}
 	}},
-	{title: "OLDEST", width: 8, cell: func(c freeRow) span { return ageSpan(c.Oldest, c.now) }},
+	{title: "OLDEST", width: 8, cell: func(c freeRow) span { return ageOfBlockSpan(c.Oldest, c.now) }},
 }
 
-// ageSpan writes the time from then to now; then 0: it never happened.
-func ageSpan(then, now uint64) span {
+// ageOfBlockSpan writes the time from then to now; then 0: it never happened.
+func ageOfBlockSpan(then, now uint64) span {
 	if then == 0 {
 		return span{none, dim}
 	}
-	return span{formatDuration(saturatingDifference(then, now)), dim}
+	return span{formatDuration(differenceOrZero(then, now)), dim}
 }
 
 func drawFreeHead(r region, slabs bool) {

@@ -20,7 +20,7 @@ func (p *ghostsPane) title(*stats.Snapshot) (title, hint []span) {
 	if g := p.simulatedGhosts(); g != nil {
 		n = len(g.Rows)
 	}
-	title = []span{{"ghosts ", titleStyle}, {strconv.Itoa(n) + p.d.processes.scopeText(), dim}}
+	title = []span{{"ghosts ", titleStyle}, {strconv.Itoa(n) + p.d.processes.scopeMarkText(), dim}}
 	hint = []span{{" w", keyStyle}, {" back ", dim}}
 	if _, why := p.leaderToAdopt(); why == "" {
 		hint = append([]span{{" y", keyStyle}, {" use the leader", dim}}, hint...)
@@ -39,15 +39,15 @@ func (p *ghostsPane) draw(r region, _ *stats.Snapshot) {
 	t := newGhostTable(g, r.w)
 	notes := p.noteLines(g, t, r.w-2)
 	rows := max(1, min(len(g.Rows), max(r.h*2/3, r.h-1-len(notes))))
-	p.scrollTo(rows, len(g.Rows))
+	p.setPageAndScroll(rows, len(g.Rows))
 	r.writeText(ghostNameAt, 0, "IF YOU HAD USED", headStyle)
 	drawTitles(r, t.at, t.columns)
 	for y := range min(rows, len(g.Rows)) {
 		row := &g.Rows[p.top+y]
-		if p.top == 0 && y == rows-1 && t.present != nil && placeOf(g, t.present) > y { // not all rows fit
+		if p.top == 0 && y == rows-1 && t.present != nil && placeOnLeaderboard(g, t.present) > y { // not all rows fit
 			row = t.present
 		}
-		t.draw(r.subRegion(0, y+1, r.w, 1), row, placeOf(g, row), p.top+y == p.at)
+		t.draw(r.subRegion(0, y+1, r.w, 1), row, placeOnLeaderboard(g, row), p.top+y == p.at)
 	}
 	under := rows + 1
 	if r.h > under+len(notes) {
@@ -80,8 +80,8 @@ func (p *ghostsPane) noteLines(g *stats.Ghosts, t *ghostTable, w int) []span {
 		say("y switches to "+leader.Name+p.gainText(), goodStyle)
 	}
 	if changes := d.live.Change.Done; t.present != nil && t.present.Since == 0 && changes > 0 {
-		say("● is simulated from the start, like all ghosts; the run itself, with "+plural(changes, "change")+", hit "+
-			hitText(d.live.Totals.Hits, d.live.Totals.Misses)+" so far", plain)
+		say("● is simulated from the start, like all ghosts; the run itself, with "+pluralText(changes, "change")+", hit "+
+			hitRateText(d.live.Totals.Hits, d.live.Totals.Misses)+" so far", plain)
 	}
 	if len(t.common) > 0 {
 		say("all with "+strings.Join(t.common, " "), dim)
@@ -90,7 +90,7 @@ func (p *ghostsPane) noteLines(g *stats.Ghosts, t *ghostTable, w int) []span {
 		say(text, plain)
 	}
 	p.rowNotes(g, say)
-	say(costText(g), dim)
+	say(simulatedCostText(g), dim)
 	say("ghosts use "+formatPercent(g.Busy)+" % of a core and "+bytesText(g.Bytes)+", "+formatCount(uint64(g.Waiting))+" records behind", dim)
 	return notes
 }
@@ -104,13 +104,13 @@ func (p *ghostsPane) rowNotes(g *stats.Ghosts, say func(string, style)) {
 		case row.Stopped != "":
 			say(row.Name+" "+row.Stopped, warnStyle)
 		case row.Since != 0:
-			say(row.Name+" started late: figures since "+units.FormatClock(saturatingDifference(p.d.live.Started, row.Since)), dim)
+			say(row.Name+" started late: figures since "+units.FormatClock(differenceOrZero(p.d.live.Started, row.Since)), dim)
 		}
 	}
 }
 
-// costText says how long simulated driver calls take, and how that is known.
-func costText(g *stats.Ghosts) string {
+// simulatedCostText says how long simulated driver calls take, and how that is known.
+func simulatedCostText(g *stats.Ghosts) string {
 	const mib = 1 << 20
 	costs := "simulated: a 1 MiB allocation takes " + formatDuration(uint64(g.CreateA+mib*g.CreateB)) + ", a release " + formatDuration(uint64(g.ReleaseA+mib*g.ReleaseB))
 	switch {
@@ -143,10 +143,10 @@ type ghostRow struct {
 
 var ghostColumns = []tableColumn[ghostRow]{
 	{title: "HIT%", width: 6, rank: 0, cell: func(g ghostRow) span {
-		return span{formatRatio(g.Hits, g.Requests), rateStyle(g.HitRate(), g.Requests)}
+		return span{formatRatio(g.Hits, g.Requests), styleOfHitRate(g.HitRate(), g.Requests)}
 	}},
 	{title: "10 s", width: 6, rank: 4, cell: func(g ghostRow) span {
-		return span{formatRatio(g.RecentHits, g.RecentRequests), rateStyle(g.RecentHitRate(), g.RecentRequests)}
+		return span{formatRatio(g.RecentHits, g.RecentRequests), styleOfHitRate(g.RecentHitRate(), g.RecentRequests)}
 	}},
 	{title: "PEAK", width: 8, rank: 2, cell: func(g ghostRow) span { return span{bytesText(g.PeakReserved), plain} }},
 	{title: "HELD", width: 8, rank: 5, cell: func(g ghostRow) span { return span{bytesText(g.Reserved), dim} }},
@@ -164,8 +164,8 @@ var ghostColumns = []tableColumn[ghostRow]{
 			return span{none, dim}
 		}
 		part := g.DriverNS/g.present.DriverNS - 1
-		switch text := changeText(part); {
-		case text == changeText(0):
+		switch text := relativeChangeText(part); {
+		case text == relativeChangeText(0):
 			return span{text, dim}
 		case part < 0:
 			return span{text, goodStyle}
@@ -194,7 +194,7 @@ func newGhostTable(g *stats.Ghosts, w int) *ghostTable {
 	t := &ghostTable{present: g.PresentGhost(), common: commonSettings(g.Rows)}
 	longest := 0
 	for i := range g.Rows {
-		longest = max(longest, width(t.name(&g.Rows[i])))
+		longest = max(longest, textWidth(t.name(&g.Rows[i])))
 	}
 	columns, used := columnsFor(ghostColumns, w-1-ghostNameAt-max(minGhost, min(longest+1, mostGhost)), true)
 	t.columns, t.at = columns, w-1-used
@@ -248,7 +248,7 @@ func drawGhostLegend(r region) {
 	}
 }
 
-func placeOf(g *stats.Ghosts, row *stats.Ghost) int {
+func placeOnLeaderboard(g *stats.Ghosts, row *stats.Ghost) int {
 	for i := range g.Rows {
 		if &g.Rows[i] == row {
 			return i
@@ -299,6 +299,6 @@ func (p *ghostsPane) handleEnter() {
 
 func (p *ghostsPane) move(m motion) {
 	if g := p.simulatedGhosts(); g != nil {
-		p.list.move(m, len(g.Rows))
+		p.list.moveCursor(m, len(g.Rows))
 	}
 }

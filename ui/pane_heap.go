@@ -16,7 +16,7 @@ type heapPane struct {
 func (p *heapPane) title(s *stats.Snapshot) (title, hint []span) {
 	title = []span{{"heap map", titleStyle}}
 	if m := s.Heap; m != nil && m.Total > 0 {
-		title = append(title, span{" of " + plural(m.Total, "slab") + ", worst first", dim})
+		title = append(title, span{" of " + pluralText(m.Total, "slab") + ", worst first", dim})
 	}
 	hint = []span{{" █", inUseStyle}, {" in use ", dim}, {"▄", inUseStyle}, {" in part ", dim}, {"░", coolingStyle}, {" cooling ", dim}, {"·", dim}, {" hole ", dim}}
 	return title, append(hint, span{" F", keyStyle}, span{" fits? ", dim}, span{" H", keyStyle}, span{" back ", dim})
@@ -46,7 +46,7 @@ func heapSlabs(s *stats.Snapshot) []stats.MappedSlab {
 var heapColumns = []tableColumn[*stats.MappedSlab]{
 	{title: "SIZE", width: 8, rank: 4, cell: func(m *stats.MappedSlab) span { return span{bytesText(m.Size), plain} }},
 	{title: "USED%", width: 7, rank: 0, cell: func(m *stats.MappedSlab) span { return span{formatRatio(m.InUse, m.Size), plain} }},
-	{title: "FREE", width: 8, rank: 2, cell: func(m *stats.MappedSlab) span { return span{bytesText(m.Free()), cachedStyle} }},
+	{title: "FREE", width: 8, rank: 2, cell: func(m *stats.MappedSlab) span { return span{bytesText(m.FreeBytes()), cachedStyle} }},
 	{title: "HOLES", width: 7, rank: 3, cell: func(m *stats.MappedSlab) span { return span{strconv.Itoa(m.Holes), plain} }},
 	{title: "LARGEST", width: 9, rank: 1, cell: func(m *stats.MappedSlab) span { return span{bytesText(m.Largest), plain} }},
 }
@@ -72,7 +72,7 @@ func (p *heapPane) draw(r region, s *stats.Snapshot) {
 	x := name + 1 + used + 2
 	r.writeText(0, 0, "SLAB", headStyle)
 	drawTitles(r, name+1, columns)
-	p.scrollTo(r.h-1, len(slabs))
+	p.setPageAndScroll(r.h-1, len(slabs))
 	for y := range min(max(0, r.h-1), len(slabs)-p.top) {
 		m, st := &slabs[p.top+y], plain
 		if p.top+y == p.at {
@@ -81,7 +81,7 @@ func (p *heapPane) draw(r region, s *stats.Snapshot) {
 		line := r.subRegion(0, y+1, r.w, 1)
 		line.writeTextIn(0, 0, name, slabName(m, several), st)
 		drawCells(line, name+1, columns, m, st)
-		drawStrip(line.subRegion(x, 0, line.w-x, 1), m)
+		drawSlabStrip(line.subRegion(x, 0, line.w-x, 1), m)
 	}
 }
 
@@ -97,9 +97,9 @@ func slabName(m *stats.MappedSlab, several bool) string {
 	return text
 }
 
-// drawStrip draws what lies where. A cell of the screen stands for one or more of the map: it is a hole only if all of
+// drawSlabStrip draws what lies where. A cell of the screen stands for one or more of the map: it is a hole only if all of
 // it is free.
-func drawStrip(r region, m *stats.MappedSlab) {
+func drawSlabStrip(r region, m *stats.MappedSlab) {
 	n := min(r.w, stats.MapCells)
 	for x := range n {
 		from, until := x*stats.MapCells/n, (x+1)*stats.MapCells/n
@@ -123,8 +123,8 @@ func drawStrip(r region, m *stats.MappedSlab) {
 
 // noteLines are the lines under the map: sums, what they are worth, and whether the size that was asked for fits.
 func (p *heapPane) noteLines(s *stats.Snapshot, slabs []stats.MappedSlab, w int) (noteLines []span) {
-	h := sumHoles(slabs)
-	sums := "in slabs: in use " + bytesText(h.inUse) + ", free " + bytesText(h.free) + " in " + plural(uint64(h.holes), "hole") + ", the largest " +
+	h := sumOfHoles(slabs)
+	sums := "in slabs: in use " + bytesText(h.inUse) + ", free " + bytesText(h.free) + " in " + pluralText(uint64(h.holes), "hole") + ", the largest " +
 		bytesText(h.largest) + "; a slab serves up to " + bytesText(h.serves)
 	if s.Heap.Total > uint64(len(s.Heap.Slabs)) {
 		sums += "; of the " + formatCount(uint64(len(s.Heap.Slabs))) + " slabs with most free memory"
@@ -133,9 +133,9 @@ func (p *heapPane) noteLines(s *stats.Snapshot, slabs []stats.MappedSlab, w int)
 	if m := s.Heap; m.Since != 0 || s.Lost > 0 || m.Ended != "" {
 		worth = warnStyle
 	}
-	text := []span{{sums, plain}, {heapCaveat(s), worth}}
+	text := []span{{sums, plain}, {heapMapCaveat(s), worth}}
 	if asked := p.d.free.asked; asked > 0 {
-		fits, st := fitsSlabs(h, asked)
+		fits, st := fitsInSlabsText(h, asked)
 		text = append(text, span{fits, st})
 	}
 	for _, t := range text {
@@ -146,14 +146,14 @@ func (p *heapPane) noteLines(s *stats.Snapshot, slabs []stats.MappedSlab, w int)
 	return noteLines
 }
 
-// heapCaveat says how the map was made, and what is missing in it.
-func heapCaveat(s *stats.Snapshot) string {
+// heapMapCaveat says how the map was made, and what is missing in it.
+func heapMapCaveat(s *stats.Snapshot) string {
 	m := s.Heap
 	switch {
 	case m.Ended != "":
-		return "the map stays as it was at " + units.FormatClock(saturatingDifference(s.Started, m.Time)) + ": " + m.Ended
+		return "the map stays as it was at " + units.FormatClock(differenceOrZero(s.Started, m.Time)) + ": " + m.Ended
 	case m.Since != 0:
-		return "≈ without what was there at " + units.FormatClock(saturatingDifference(s.Started, m.Since)) + ", when the policy began to cut slabs or events were missing"
+		return "≈ without what was there at " + units.FormatClock(differenceOrZero(s.Started, m.Since)) + ", when the policy began to cut slabs or events were missing"
 	case s.Lost > 0:
 		return "≈ where parts lie is worked out from the records; lost events are missing in them"
 	}
@@ -184,18 +184,18 @@ type holes struct {
 	holes                        int
 }
 
-func sumHoles(slabs []stats.MappedSlab) (h holes) {
+func sumOfHoles(slabs []stats.MappedSlab) (h holes) {
 	for i := range slabs {
 		m := &slabs[i]
-		h.inUse, h.free, h.holes = h.inUse+m.InUse, h.free+m.Free(), h.holes+m.Holes
+		h.inUse, h.free, h.holes = h.inUse+m.InUse, h.free+m.FreeBytes(), h.holes+m.Holes
 		h.largest, h.serves = max(h.largest, m.Largest), max(h.serves, m.Serves)
 	}
 	return h
 }
 
-// fitsSlabs says whether a slab that is there could serve a request of a size, and if not, whether holes are too small or
+// fitsInSlabsText says whether a slab that is there could serve a request of a size, and if not, whether holes are too small or
 // too little is free.
-func fitsSlabs(h holes, size uint64) (string, style) {
+func fitsInSlabsText(h holes, size uint64) (string, style) {
 	text := bytesText(size) + " now: "
 	switch {
 	case size <= h.serves:
@@ -210,7 +210,7 @@ func fitsSlabs(h holes, size uint64) (string, style) {
 
 func (p *heapPane) move(m motion) {
 	if s := p.d.shownSnapshot(); s != nil {
-		p.list.move(m, len(p.shownSlabs(s)))
+		p.list.moveCursor(m, len(p.shownSlabs(s)))
 	}
 }
 

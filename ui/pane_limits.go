@@ -56,8 +56,8 @@ func (p *limitsPane) move(m motion) {
 	}
 }
 
-// adjust requests a new value of the chosen limit.
-func (p *limitsPane) adjust(step limitStep) {
+// stepChosenLimit requests a new value of the chosen limit.
+func (p *limitsPane) stepChosenLimit(step limitStep) {
 	d := p.d
 	at := p.chosenIndex(d.live.Limits)
 	l := &d.live.Limits[at]
@@ -66,17 +66,17 @@ func (p *limitsPane) adjust(step limitStep) {
 		return
 	}
 	from, _ := p.wantedValue(l)
-	to := clampLimit(l, nextValue(l, from, step, d.live.Device.Global))
+	to := clampToLimitRange(l, nextValue(l, from, step, d.live.Device.Global))
 	if to == from || math.IsNaN(to) {
 		d.sayMessage(dim, l.Name+" is at the end of its range")
 		return
 	}
-	p.requestValue(at, to)
+	p.requestLimitValue(at, to)
 }
 
-// setBySlider moves the chosen limit to a place on its slider, or by a step at the slider's ends, or to the word at that place.
-func (p *limitsPane) setBySlider(c *canvas, x, y int) {
-	row, word := c.cells[y*c.w:(y+1)*c.w], c.wordAt(x, y)
+// setLimitByClick moves the chosen limit to a place on its slider, or by a step at the slider's ends, or to the word at that place.
+func (p *limitsPane) setLimitByClick(c *canvas, x, y int) {
+	row, word := c.cells[y*c.w:(y+1)*c.w], c.wordAtPlace(x, y)
 	choice := -1
 	if s := p.d.live; s != nil && len(s.Limits) > 0 {
 		choice = slices.Index(s.Limits[p.chosenIndex(s.Limits)].Choices, word)
@@ -89,7 +89,7 @@ func (p *limitsPane) setBySlider(c *canvas, x, y int) {
 		return
 	}
 	if choice >= 0 {
-		p.requestValue(p.chosenIndex(p.d.live.Limits), float64(choice))
+		p.requestLimitValue(p.chosenIndex(p.d.live.Limits), float64(choice))
 		return
 	}
 	begin, end := x, x
@@ -101,32 +101,32 @@ func (p *limitsPane) setBySlider(c *canvas, x, y int) {
 	}
 	switch row[x].text {
 	case "◂":
-		p.adjust(stepLess)
+		p.stepChosenLimit(stepLess)
 	case "▸":
-		p.adjust(stepMore)
+		p.stepChosenLimit(stepMore)
 	default:
-		p.slideTo(float64(x-begin-1) / float64(max(1, end-begin-2)))
+		p.stepToSliderPlace(float64(x-begin-1) / float64(max(1, end-begin-2)))
 	}
 }
 
-// slideTo changes the chosen limit by steps until its mark is nearest to a place on the slider, 0 to 1.
-func (p *limitsPane) slideTo(place float64) {
+// stepToSliderPlace changes the chosen limit by steps until its mark is nearest to a place on the slider, 0 to 1.
+func (p *limitsPane) stepToSliderPlace(place float64) {
 	at := p.chosenIndex(p.d.live.Limits)
 	l, device := &p.d.live.Limits[at], p.d.live.Device.Global
 	from, _ := p.wantedValue(l)
 	to, step := from, stepMore
-	if place < positionInRange(l, from, device) {
+	if place < positionInLimitRange(l, from, device) {
 		step = stepLess
 	}
 	for range 1000 {
-		next := clampLimit(l, nextValue(l, to, step, device))
-		if next == to || math.IsNaN(next) || math.Abs(positionInRange(l, next, device)-place) > math.Abs(positionInRange(l, to, device)-place) {
+		next := clampToLimitRange(l, nextValue(l, to, step, device))
+		if next == to || math.IsNaN(next) || math.Abs(positionInLimitRange(l, next, device)-place) > math.Abs(positionInLimitRange(l, to, device)-place) {
 			break
 		}
 		to = next
 	}
 	if to != from {
-		p.requestValue(at, to)
+		p.requestLimitValue(at, to)
 	}
 }
 
@@ -136,7 +136,7 @@ func (p *limitsPane) obstacleText() string {
 	switch {
 	case d.mode.fixedLimits != "":
 		return d.mode.fixedLimits
-	case d.hasEnded():
+	case d.hasProgramEnded():
 		return "the program has ended: its limits can no longer change"
 	case d.live == nil || len(d.live.Limits) == 0:
 		return "the program has not reported its limits yet"
@@ -144,14 +144,14 @@ func (p *limitsPane) obstacleText() string {
 	return ""
 }
 
-// requestValue asks for a value.
-func (p *limitsPane) requestValue(at int, to float64) {
+// requestLimitValue asks for a value.
+func (p *limitsPane) requestLimitValue(at int, to float64) {
 	l := &p.d.live.Limits[at]
 	p.chosen = l.Name
 	p.d.ledger.rememberBefore(l.Name, p.d.live)
-	sequence, err := p.d.o.SetLimit(l.Name, l.FormatValue(to))
+	sequence, err := p.d.o.SetLimit(l.Name, l.TextForTarget(to))
 	if err != nil {
-		p.d.ledger.noteFailure(l.Name)
+		p.d.ledger.noteRequestFailed(l.Name)
 		p.d.sayMessage(badStyle, "✗ "+err.Error())
 		return
 	}
@@ -172,7 +172,7 @@ func (p *limitsPane) update(s *stats.Snapshot) {
 	if p.policy != s.Policy || p.done != s.Change.Done {
 		p.policy, p.done = s.Policy, s.Change.Done
 		clear(p.asked) // the limits are other ones
-		p.d.ledger.forgetLimits()
+		p.d.ledger.forgetLimitRequests()
 		return
 	}
 	for i := range s.Limits {
@@ -181,7 +181,7 @@ func (p *limitsPane) update(s *stats.Snapshot) {
 		if q == nil {
 			continue
 		}
-		switch text, st := q.answerText(&l.Request, s.Time, p.d.hasEnded()); {
+		switch text, st := q.howRequestEndedText(&l.Request, s.Time, p.d.hasProgramEnded()); {
 		case text == "":
 			continue
 		case st == goodStyle:
@@ -193,7 +193,7 @@ func (p *limitsPane) update(s *stats.Snapshot) {
 			label := p.changeLabel(l, from)
 			p.d.ledger.noteChange(s, change{label: label, limit: l.Name, value: from, undone: back}, "✓ "+label+" "+text)
 		default:
-			p.d.ledger.noteFailure(l.Name)
+			p.d.ledger.noteRequestFailed(l.Name)
 			p.d.sayMessage(st, "✗ "+l.Name+": "+text)
 		}
 		if !q.late {
@@ -221,7 +221,7 @@ func (p *limitsPane) pendingSign(l *stats.Limit) span {
 		return span{"…", warnStyle}
 	case l.Refused != "":
 		return span{"✗", badStyle}
-	case l.AnsweredAt > 0 && saturatingDifference(l.AnsweredAt, p.d.live.Time) <= ackTime:
+	case l.AnsweredAt > 0 && differenceOrZero(l.AnsweredAt, p.d.live.Time) <= ackTime:
 		return span{"✓", goodStyle}
 	}
 	return span{" ", plain}
@@ -236,7 +236,7 @@ func (p *limitsPane) draw(r region, _ *stats.Snapshot) {
 	}
 	at := p.chosenIndex(s.Limits)
 	top := max(0, min(at-r.h+1, len(s.Limits)-r.h))
-	columns := columnsOf(s.Limits, r.w)
+	columns := columnsOfLimits(s.Limits, r.w)
 	for y := range min(r.h, len(s.Limits)-top) {
 		p.drawLimit(r.subRegion(0, y, r.w, 1), columns, &s.Limits[top+y], top+y == at)
 	}
@@ -251,10 +251,10 @@ type limitColumns struct{ name, value, slider int }
 // sliderMin is the smallest useful width of a slider.
 const sliderMin = 6
 
-func columnsOf(limits []stats.Limit, w int) limitColumns {
+func columnsOfLimits(limits []stats.Limit, w int) limitColumns {
 	c := limitColumns{name: 8, value: 9}
 	for i := range limits {
-		c.name = max(c.name, width(limits[i].Name))
+		c.name = max(c.name, textWidth(limits[i].Name))
 	}
 	c.name = min(c.name, max(8, w-c.value-4))
 	if c.slider = w - c.name - c.value - 7; c.slider < sliderMin {
@@ -278,14 +278,14 @@ func (p *limitsPane) drawLimit(r region, c limitColumns, l *stats.Limit, chosen 
 	}
 	device, text := p.d.live.Device.Global, p.valueText(l, value)
 	right := c.name + c.value + 2
-	r.writeTextIn(1, 0, min(c.name, right-width(text)-2), l.Name, nameStyle)
+	r.writeTextIn(1, 0, min(c.name, right-textWidth(text)-2), l.Name, nameStyle)
 	r.writeTextBefore(right, 0, text, valueStyle)
 	r.writeSpans(right+1, 0, p.pendingSign(l))
 	switch {
 	case c.slider > 0 && l.TakesWords():
 		drawChoices(r.subRegion(right+3, 0, c.slider, 1), l, value)
 	case c.slider > 0 && l.Kind != stats.LimitSizes:
-		drawSlider(r.subRegion(right+3, 0, c.slider, 1), positionInRange(l, value, device), chosen)
+		drawSlider(r.subRegion(right+3, 0, c.slider, 1), positionInLimitRange(l, value, device), chosen)
 	}
 }
 
@@ -294,7 +294,7 @@ func (p *limitsPane) valueText(l *stats.Limit, value float64) string {
 	if live := p.d.live; live != nil && l.Kind == stats.LimitBytes && value < unlimitedBytes && live.Device.Global > 0 { // nil: nothing was drawn yet
 		value = min(value, float64(live.Device.Global))
 	}
-	return limitText(l, value)
+	return limitValueText(l, value)
 }
 
 // drawChoices draws the other words that a limit may have. Where there is no room for them, it writes how many there are.

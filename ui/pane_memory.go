@@ -9,9 +9,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// memoryColumns returns the stack for n dot columns and the bytes at the top, which labels divide into parts. The sample with
+// stackColumns returns the stack for n dot columns and the bytes at the top, which labels divide into parts. The sample with
 // the most reserved bytes stands for its span, so that no peak is averaged away.
-func memoryColumns(t *timeline, n, parts int) ([]column, uint64) {
+func stackColumns(t *timeline, n, parts int) ([]column, uint64) {
 	h := t.samples
 	columns := make([]column, n)
 	for i := range columns {
@@ -44,7 +44,7 @@ func (p memoryPane) title(s *stats.Snapshot) (title, hint []span) {
 	d := p.d
 	title = []span{{"memory", titleStyle}}
 	if d.span > 0 {
-		title = append(title, span{" " + axisTime(d.span), keyStyle})
+		title = append(title, span{" " + axisTimeText(d.span), keyStyle})
 	}
 	if d.w-2 < gaugeLegend {
 		hint = []span{{" █", inUseStyle}, {" in use ", dim}}
@@ -59,7 +59,7 @@ func (p memoryPane) title(s *stats.Snapshot) (title, hint []span) {
 	case d.mode.pool && !d.cursor.moment.Rough:
 		hint = append([]span{{" ", dim}}, figureSpans(s, figures.PeakReserved, plain)...)
 	}
-	if sizeOf(d.w, d.h) == full {
+	if sizeOfTerminal(d.w, d.h) == full {
 		room, signs := d.w-spansWidth(append(title, hint...)), []span{{"  • message ■ end ★ mark", dim}}
 		if d.zoom != paneMemory {
 			room -= d.w - d.w*paneShares[paneMemory]/100
@@ -70,7 +70,7 @@ func (p memoryPane) title(s *stats.Snapshot) (title, hint []span) {
 		if room >= spansWidth(signs)+memoryKeys {
 			hint = append(hint, signs...)
 		}
-		hint = append(hint, span{"  z", keyStyle}, span{" zoom ", dim}, span{d.theme.keysText(" ← →"), keyStyle}, span{" time ", dim}, span{" < >", keyStyle}, span{" event", dim})
+		hint = append(hint, span{"  z", keyStyle}, span{" zoom ", dim}, span{d.theme.keysInTheme(" ← →"), keyStyle}, span{" time ", dim}, span{" < >", keyStyle}, span{" event", dim})
 	}
 	return title, append(hint, span{" ", dim})
 }
@@ -158,7 +158,7 @@ func (p memoryPane) drawBounds(chart region, s *stats.Snapshot, columns []column
 			chart.putCluster(x, y, "╌", cachedStyle)
 		}
 	}
-	if y := row(float64(s.Device.Global)); s.Device.Global > 0 && float64(s.Device.Global) <= top && s.MostDevices() <= 1 {
+	if y := row(float64(s.Device.Global)); s.Device.Global > 0 && float64(s.Device.Global) <= top && s.MostDevicesOfProcess() <= 1 {
 		chart.repeatCluster(0, y, chart.w, "╌", badStyle)
 		chart.writeText(0, y, "device ", badStyle)
 	}
@@ -189,7 +189,7 @@ func (p memoryPane) draw(r region, s *stats.Snapshot) {
 	if chart.w < 4 || chart.h < 1 {
 		return
 	}
-	columns, top := memoryColumns(&t, 2*chart.w, scaleParts(chart.h))
+	columns, top := stackColumns(&t, 2*chart.w, labelledParts(chart.h))
 	r.drawScale(labels-1, chart.h, func(part float64) string {
 		if s.Totals.Creates == 0 && !slices.ContainsFunc(columns, func(c column) bool { return c.drawnHeight() > 0 }) { // there is nothing to measure
 			return ""
@@ -207,7 +207,7 @@ func (p memoryPane) drawLanes(r region, s *stats.Snapshot, t *timeline, lanes []
 	const labels = memoryLabels
 	y := 0
 	row := func(name string) region {
-		r.writeTextBefore(max(labels-2, width(name)), y, name, dim) // one of all columns takes the blank before the axis, too
+		r.writeTextBefore(max(labels-2, textWidth(name)), y, name, dim) // one of all columns takes the blank before the axis, too
 		r.putCluster(labels-1, y, "│", frameStyle)
 		y++
 		return r.subRegion(labels, y-1, r.w-labels, 1)

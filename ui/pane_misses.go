@@ -53,7 +53,7 @@ func (p missesPane) draw(r region, s *stats.Snapshot) {
 		if y+1 >= r.h {
 			break
 		}
-		r.writeText(1, y+1, wire.Miss(reason).String(), missStyle(wire.Miss(reason)))
+		r.writeText(1, y+1, wire.Miss(reason).String(), styleOfMissReason(wire.Miss(reason)))
 		n := s.Totals.MissReasons[reason]
 		if room := r.w - all - 9 - name - 1; room > 1 {
 			r.repeatCluster(name+2, y+1, max(1, int(float64(n)/float64(most)*float64(room))), "▪", dim)
@@ -94,15 +94,15 @@ func (p missesPane) drawLatest(r region, s *stats.Snapshot, site string) {
 	for i := range s.Misses {
 		m := &s.Misses[i]
 		switch n := d.processes.number; {
-		case site != "" && m.Tag != site, n != 0 && m.Process != n, !d.filters[paneMisses].matches(m.Tag + " " + m.Reason.String()):
+		case site != "" && m.Tag != site, n != 0 && m.Process != n, !d.filters[paneMisses].letsThrough(m.Tag + " " + m.Reason.String()):
 			continue
 		case y == r.h:
 			return
 		}
-		at := saturatingDifference(s.Started, m.Time)
+		at := differenceOrZero(s.Started, m.Time)
 		r.writeTextBefore(time, y, units.FormatClock(at)+"."+strconv.FormatUint(at/1e8%10, 10), dim)
 		r.writeTextBefore(size, y, bytesText(m.Size), plain)
-		r.writeText(reason, y, m.Reason.String(), missStyle(m.Reason))
+		r.writeText(reason, y, m.Reason.String(), styleOfMissReason(m.Reason))
 		r.writeNameIn(tag, y, r.w-tag-1, m.Tag, d.side, plain)
 		y++
 	}
@@ -122,8 +122,8 @@ func (d *dashboard) kindItems(s *stats.Snapshot) []item {
 		}
 		others = others || k.Memory != wire.MemoryBuffer
 		items = append(items, item{i, []span{
-			{k.Memory.SentenceWords() + " ", dim}, {formatCount(k.Creates), plain}, {" hit ", dim},
-			{hitText(k.Hits, k.Misses), d.averageStyle(s, k.Hits, k.Misses)},
+			{k.Memory.WordsForCreated() + " ", dim}, {formatCount(k.Creates), plain}, {" hit ", dim},
+			{hitRateText(k.Hits, k.Misses), d.styleOfRunHitRate(s, k.Hits, k.Misses)},
 		}})
 	}
 	if !others {
@@ -151,7 +151,7 @@ func drawPlans(r region, p *stats.Plans) int {
 	}
 	r.writeText(1, 0, "PLAN", headStyle)
 	r.writeText(6, 0, line, plain)
-	line = formatPercent(p.ServedShare()) + " % as planned"
+	line = formatPercent(p.ShareServedByPlan()) + " % as planned"
 	for route := wire.RouteNoPlanYet; route <= wire.RouteNoArena; route++ {
 		if n := p.Routes[route]; n > 0 {
 			line += ", " + formatCount(n) + " " + route.String()
@@ -161,8 +161,8 @@ func drawPlans(r region, p *stats.Plans) int {
 	return 2
 }
 
-// missStyle dims cold misses, which no policy avoids.
-func missStyle(m wire.Miss) style {
+// styleOfMissReason dims cold misses, which no policy avoids.
+func styleOfMissReason(m wire.Miss) style {
 	if m == wire.MissCold {
 		return dim
 	}

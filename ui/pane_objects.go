@@ -13,17 +13,17 @@ type objectsPane struct {
 }
 
 func (p *objectsPane) title(*stats.Snapshot) (title, hint []span) {
-	title = []span{{"objects", titleStyle}, {p.d.processes.scopeText(), dim}}
+	title = []span{{"objects", titleStyle}, {p.d.processes.scopeMarkText(), dim}}
 	return append(title, p.d.filters[paneObjects].titleSpans()...), []span{{" n", keyStyle}, {" back ", dim}}
 }
 
 // filteredSites are the rows that the filter takes.
 func (p *objectsPane) filteredSites(s *stats.Snapshot) []stats.TypedSite {
-	return applyFilter(&p.d.filters[paneObjects], stats.ObjectSites(s.Objects, 0), func(o *stats.TypedSite) string { return o.Type.String() + " " + o.Tag })
+	return applyFilter(&p.d.filters[paneObjects], stats.SitesWithLiveObjects(s.Objects, 0), func(o *stats.TypedSite) string { return o.Type.String() + " " + o.Tag })
 }
 
-// growthStyle marks what grows.
-func growthStyle(more int64) style {
+// styleOfGrowth marks what grows.
+func styleOfGrowth(more int64) style {
 	if more > 0 {
 		return warnStyle
 	}
@@ -72,7 +72,7 @@ func (p *objectsPane) draw(r region, s *stats.Snapshot) {
 	r.writeText(objectsSite, y, "CALL SITE", headStyle)
 	y++
 	sites := p.filteredSites(s)
-	p.scrollTo(r.h-y, len(sites))
+	p.setPageAndScroll(r.h-y, len(sites))
 	for i := range min(max(0, r.h-y), len(sites)-p.top) {
 		site, style := &sites[p.top+i], plain
 		if p.top+i == p.at {
@@ -95,7 +95,7 @@ func drawObjectNumbers(r region, y int, live uint64, more int64, created uint64,
 	r.writeTextBefore(objectsLive, y, formatTableCount(live), st)
 	grown := st
 	if st == plain {
-		grown = growthStyle(more)
+		grown = styleOfGrowth(more)
 	}
 	r.writeTextBefore(objectsMore, y, growthText(more), grown)
 	r.writeTextBefore(objectsCreated, y, formatTableCount(created), st)
@@ -103,7 +103,7 @@ func drawObjectNumbers(r region, y int, live uint64, more int64, created uint64,
 
 func (p *objectsPane) move(m motion) {
 	if s := p.d.shownSnapshot(); s != nil {
-		p.list.move(m, len(p.filteredSites(s)))
+		p.list.moveCursor(m, len(p.filteredSites(s)))
 	}
 }
 

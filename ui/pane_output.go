@@ -24,7 +24,7 @@ type outputPane struct {
 }
 
 func (p *outputPane) title(*stats.Snapshot) (title, hint []span) {
-	title = []span{{"output ", titleStyle}, {plural(p.count, "line"), dim}}
+	title = []span{{"output ", titleStyle}, {pluralText(p.count, "line"), dim}}
 	if p.errors > 0 {
 		title = append(title, span{", " + formatCount(p.errors) + " on stderr", warnStyle})
 	}
@@ -79,7 +79,7 @@ func (p *outputPane) filteredLines() []view.OutputLine {
 
 func cleanLines(to, lines []view.OutputLine) []view.OutputLine {
 	for _, line := range lines {
-		line.Text = cleanLine(line.Text)
+		line.Text = cleanOutputLine(line.Text)
 		to = append(to, line)
 	}
 	return to
@@ -141,7 +141,7 @@ func (p *outputPane) appendRows(rows []outputRow, line *view.OutputLine, w int) 
 		return append(rows, outputRow{line, mark, text})
 	}
 	first := len(rows)
-	for width(text) > w {
+	for textWidth(text) > w {
 		piece := cutToColumns(text, w)
 		rows = append(rows, outputRow{line, mark, piece})
 		mark, text = " ", text[len(piece):]
@@ -164,6 +164,6 @@ func (p *outputPane) askFile() {
 		for i := range lines {
 			text = append(append(text, lines[i].Text...), '\n')
 		}
-		return plural(uint64(len(lines)), "line") + " saved in " + path, d.o.Write(path, text)
+		return pluralText(uint64(len(lines)), "line") + " saved in " + path, d.o.Write(path, text)
 	})
 }

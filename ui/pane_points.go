@@ -42,12 +42,12 @@ func (p *pointsPane) judgeSnapshot() {
 		p.found = nil
 		return
 	}
-	p.d.o.Judge.SetKnee(kneeOf(p.d.curve.curve))
+	p.d.o.Judge.SetKnee(kneeOfCurve(p.d.curve.curve))
 	p.found = p.d.o.Judge.Update(s)
 }
 
-// kneeOf returns the knee of a curve of the policy in force; nil: it has none yet.
-func kneeOf(c *view.Curve) *analysis.Knee {
+// kneeOfCurve returns the knee of a curve of the policy in force; nil: it has none yet.
+func kneeOfCurve(c *view.Curve) *analysis.Knee {
 	if c == nil || c.Why != "" || !c.Limits || c.Knee.IsUnlimited() {
 		return nil
 	}
@@ -62,18 +62,18 @@ func (p *pointsPane) restartJudge(s *stats.Snapshot) {
 	p.due = time.Time{}
 }
 
-// markOf is the sign of a row that stands out now: of what was found there, or that many of its requests miss.
-func (p *pointsPane) markOf(t *stats.Tag) span {
+// markOfRow is the sign of a row that stands out now: of what was found there, or that many of its requests miss.
+func (p *pointsPane) markOfRow(t *stats.Tag) span {
 	if at := slices.IndexFunc(p.found, func(f analysis.Diagnosis) bool { return f.Tag == t.Name && f.Severity != analysis.Note }); at >= 0 {
-		return span{signOf(p.found[at].Severity), severityStyle(p.found[at].Severity)}
+		return span{signOfSeverity(p.found[at].Severity), styleOfSeverity(p.found[at].Severity)}
 	}
 	if p.d.mode.pool && p.d.o.Judge != nil && p.d.o.Judge.IsSuspicious(t) {
-		return span{signOf(analysis.Advice), severityStyle(analysis.Advice)}
+		return span{signOfSeverity(analysis.Advice), styleOfSeverity(analysis.Advice)}
 	}
 	return span{}
 }
 
-func severityStyle(s analysis.Severity) style {
+func styleOfSeverity(s analysis.Severity) style {
 	switch s {
 	case analysis.Problem:
 		return badStyle
@@ -85,7 +85,7 @@ func severityStyle(s analysis.Severity) style {
 
 // actionText says what y does about a point. named: the line begins with the point, and need not name its limit again.
 func (p *pointsPane) actionText(point *analysis.Diagnosis, named bool) string {
-	l, to := knobOf(p.d.live, point)
+	l, to := limitToChange(p.d.live, point)
 	if l == nil {
 		leader, _ := p.d.ghosts.leaderToAdopt()
 		policy, limits, _ := strings.Cut(leader.Name, " ")
@@ -112,7 +112,7 @@ func (p *pointsPane) promisedRates(l *stats.Limit, to float64) string {
 		return c.rateText(view.CurvePoint{Limit: uint64(limit), HitRate: c.hitRateAt(limit)})
 	}
 	now := at(l.Value)
-	if hits, misses := recentHits(p.d.live); saturatingSum(hits, misses) >= fewRequests && p.d.isLiveRun(p.d.live) { // which is counted, not estimated
+	if hits, misses := recentHitsAndMisses(p.d.live); saturatingSum(hits, misses) >= fewRequests && p.d.isLiveRun(p.d.live) { // which is counted, not estimated
 		now = formatRatio(hits, saturatingSum(hits, misses)) + " %"
 	}
 	return ": hit " + now + " → " + at(to)
@@ -134,7 +134,7 @@ func (p *pointsPane) title(*stats.Snapshot) (title, hint []span) {
 	return title, hint
 }
 
-func (p *pointsPane) move(m motion) { p.list.move(m, len(p.found)) }
+func (p *pointsPane) move(m motion) { p.list.moveCursor(m, len(p.found)) }
 
 // currentPoint returns the finding at the cursor, nil if there is none.
 func (p *pointsPane) currentPoint() *analysis.Diagnosis {
@@ -150,15 +150,15 @@ func (p *pointsPane) handleEnter() {
 	switch {
 	case point == nil:
 	case point.About == analysis.AboutFailure:
-		d.zoomOn(paneFailures)
+		d.showPaneAlone(paneFailures)
 	case point.About == analysis.AboutGhost:
-		d.zoomOn(paneGhosts)
+		d.showPaneAlone(paneGhosts)
 	case point.About == analysis.AboutChange:
-		d.zoomOn(paneLimits)
+		d.showPaneAlone(paneLimits)
 	case point.Tag == "":
 		d.sayMessage(dim, "it concerns the whole run")
 	case d.tags.chooseTag(point.Tag):
-		d.zoomOn(paneTags)
+		d.showPaneAlone(paneTags)
 	default:
 		d.sayMessage(dim, point.Tag+" is not in the table")
 	}
@@ -170,7 +170,7 @@ func (p *pointsPane) draw(r region, s *stats.Snapshot) {
 		p.drawLine(r, s)
 		return
 	}
-	p.scrollTo(min(len(points), max(r.h-policyRest, r.h/2)), len(points))
+	p.setPageAndScroll(min(len(points), max(r.h-policyRest, r.h/2)), len(points))
 	for y := range min(p.page, len(points)-p.top) {
 		p.drawRow(r.subRegion(0, y, r.w, 1), &points[p.top+y], p.top+y == p.at)
 	}
@@ -181,23 +181,23 @@ func (p *pointsPane) draw(r region, s *stats.Snapshot) {
 }
 
 func (p *pointsPane) drawRow(r region, point *analysis.Diagnosis, chosen bool) {
-	st, rest := severityStyle(point.Severity), dim
+	st, rest := styleOfSeverity(point.Severity), dim
 	if chosen {
 		r.markChosenRow(0)
 		st, rest = cursorStyle, cursorStyle
 	}
 	if point.Severity != analysis.Note {
-		r.putCluster(1, 0, signOf(point.Severity), st)
+		r.putCluster(1, 0, signOfSeverity(point.Severity), st)
 	}
 	r.writeTextIn(3, 0, r.w-4, point.Title, st)
-	if x := 5 + width(point.Title); x < r.w {
+	if x := 5 + textWidth(point.Title); x < r.w {
 		r.writeTextIn(x, 0, r.w-x-1, point.Text, rest)
 	}
 }
 
 // drawDetails draws all of a point: why, what to try, what y does, and where. It returns how many rows it took.
 func (p *pointsPane) drawDetails(r region, s *stats.Snapshot, point *analysis.Diagnosis) int {
-	y := r.writeLines(1, 0, signOf(point.Severity)+" "+point.Title+": "+point.Text, severityStyle(point.Severity))
+	y := r.writeLines(1, 0, signOfSeverity(point.Severity)+" "+point.Title+": "+point.Text, styleOfSeverity(point.Severity))
 	for _, text := range p.remedyTexts(s, point) {
 		y = r.writeLines(3, y, text, plain)
 	}
@@ -255,12 +255,12 @@ func (p *pointsPane) isApplicable(point *analysis.Diagnosis) bool {
 		_, why := p.d.ghosts.leaderToAdopt()
 		return why == ""
 	}
-	l, _ := knobOf(p.d.live, point)
-	return l != nil && p.d.mode.fixedLimits == "" && !p.d.hasEnded()
+	l, _ := limitToChange(p.d.live, point)
+	return l != nil && p.d.mode.fixedLimits == "" && !p.d.hasProgramEnded()
 }
 
-// knobOf returns the limit that a finding suggests to change, and the new value; nil: none.
-func knobOf(s *stats.Snapshot, point *analysis.Diagnosis) (l *stats.Limit, to float64) {
+// limitToChange returns the limit that a finding suggests to change, and the new value; nil: none.
+func limitToChange(s *stats.Snapshot, point *analysis.Diagnosis) (l *stats.Limit, to float64) {
 	if s == nil {
 		return nil, 0
 	}
@@ -275,8 +275,8 @@ func knobOf(s *stats.Snapshot, point *analysis.Diagnosis) (l *stats.Limit, to fl
 	return &s.Limits[at], to
 }
 
-// nextApplicable returns the place of the first point from the cursor on that can be applied, or why there is none.
-func (p *pointsPane) nextApplicable() (at int, why string) {
+// nextPointToApply returns the place of the first point from the cursor on that can be applied, or why there is none.
+func (p *pointsPane) nextPointToApply() (at int, why string) {
 	first := 0
 	if p.d.zoom == panePoints {
 		first = p.at
@@ -292,9 +292,9 @@ func (p *pointsPane) nextApplicable() (at int, why string) {
 	return 0, "nothing is suggested here that can be done"
 }
 
-// doSuggestion does what is suggested. If that is not on the screen, it is shown first, and the same key again does it.
-func (d *dashboard) doSuggestion() {
-	at, why := d.points.nextApplicable()
+// applySuggestion does what is suggested. If that is not on the screen, it is shown first, and the same key again does it.
+func (d *dashboard) applySuggestion() {
+	at, why := d.points.nextPointToApply()
 	shown := d.zoom == panePoints
 	switch {
 	case d.zoom == paneGhosts, why != "" && !shown:
@@ -305,15 +305,15 @@ func (d *dashboard) doSuggestion() {
 		return
 	}
 	point := &d.points.found[at]
-	l, to := knobOf(d.live, point)
+	l, to := limitToChange(d.live, point)
 	switch {
 	case point.About == analysis.AboutGhost:
 		d.ghosts.adoptLeader()
 	case !shown:
 		d.points.at = at
-		d.zoomOn(panePoints)
+		d.showPaneAlone(panePoints)
 		d.sayMessage(warnStyle, "press y again to set "+l.Name+" to "+d.limits.valueText(l, to))
 	default:
-		d.limits.requestValue(d.limits.findLimit(l.Name), clampLimit(l, to))
+		d.limits.requestLimitValue(d.limits.findLimit(l.Name), clampToLimitRange(l, to))
 	}
 }

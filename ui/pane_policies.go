@@ -34,7 +34,7 @@ func (b *policiesPane) requestPolicy(ask func(name string) (uint64, error), name
 	b.d.ledger.rememberBefore("", b.d.live)
 	sequence, err := ask(name)
 	if err != nil {
-		b.d.ledger.noteFailure("")
+		b.d.ledger.noteRequestFailed("")
 		b.d.sayMessage(badStyle, "✗ "+err.Error())
 		return false
 	}
@@ -46,7 +46,7 @@ func (b *policiesPane) requestPolicy(ask func(name string) (uint64, error), name
 // update reports the answer to the request, and what an automatic session has decided.
 func (b *policiesPane) update(s *stats.Snapshot) {
 	if q := b.asked; q != nil {
-		if text, st := q.answerText(&s.Change.Request, s.Time, b.d.hasEnded()); text != "" {
+		if text, st := q.howRequestEndedText(&s.Change.Request, s.Time, b.d.hasProgramEnded()); text != "" {
 			b.reportAnswer(s, q, text, st)
 		}
 	}
@@ -62,7 +62,7 @@ func (b *policiesPane) reportAnswer(s *stats.Snapshot, q *policyRequest, text st
 	}
 	b.d.limits.chosen, b.d.curve.tried = "", 0 // the limits are other ones
 	if st != goodStyle {
-		b.d.ledger.noteFailure("")
+		b.d.ledger.noteRequestFailed("")
 		b.d.sayMessage(st, "✗ policy "+q.label+": "+text)
 		return
 	}
@@ -91,11 +91,11 @@ func (b *policiesPane) obstacleText() string {
 	switch {
 	case d.mode.fixedPolicy != "":
 		return d.mode.fixedPolicy
-	case d.hasEnded():
+	case d.hasProgramEnded():
 		return "the program has ended: its policy can no longer change"
 	case d.live == nil || d.live.Policy == "":
 		return "the program has not reported its policy yet"
-	case sizeOf(d.w, d.h) < compact:
+	case sizeOfTerminal(d.w, d.h) < compact:
 		return "the terminal is too small for the list of policies"
 	}
 	return ""
@@ -106,10 +106,10 @@ func (b *policiesPane) showList() {
 	if b.d.zoom != panePolicies {
 		b.at = max(0, slices.IndexFunc(b.d.o.Policies, func(p Policy) bool { return p.Name == b.d.live.Policy }))
 	}
-	b.d.zoomOn(panePolicies)
+	b.d.showPaneAlone(panePolicies)
 }
 
-func (b *policiesPane) move(m motion) { b.list.move(m, len(b.d.o.Policies)) }
+func (b *policiesPane) move(m motion) { b.list.moveCursor(m, len(b.d.o.Policies)) }
 
 // handleEnter requests the policy at the cursor. The list stays, to show which processes follow.
 func (b *policiesPane) handleEnter() {
@@ -138,9 +138,9 @@ func (b *policiesPane) draw(r region, _ *stats.Snapshot) {
 	policies := b.d.o.Policies
 	names := 0
 	for i := range policies {
-		names = max(names, width(policies[i].Name))
+		names = max(names, textWidth(policies[i].Name))
 	}
-	b.scrollTo(min(len(policies), max(r.h-policyRest, r.h/2)), len(policies))
+	b.setPageAndScroll(min(len(policies), max(r.h-policyRest, r.h/2)), len(policies))
 	for y := range min(b.page, len(policies)-b.top) {
 		b.drawRow(r.subRegion(0, y, r.w, 1), &policies[b.top+y], b.top+y == b.at, names)
 	}
@@ -190,7 +190,7 @@ func (b *policiesPane) drawFollowers(r region) {
 	}
 	r.writeText(1, 0, "processes under "+b.d.live.Policy+": "+strconv.Itoa(follow)+" of "+strconv.Itoa(running), strong)
 	for y, p := range others {
-		text := pidOf(p) + " " + p.Policy + "  " + commandLine(&stats.Snapshot{Program: p.Program, Arguments: p.Arguments})
+		text := pidText(p) + " " + p.Policy + "  " + commandLine(&stats.Snapshot{Program: p.Program, Arguments: p.Arguments})
 		r.writeTextIn(1, y+1, r.w-2, text, warnStyle)
 	}
 }

@@ -64,13 +64,13 @@ func (p *processesPane) isOneOfSeveral(s *stats.Snapshot) bool {
 	return p.number != 0 && s == p.narrowed && s != p.from
 }
 
-// placeText says which process of how many is shown.
-func (p *processesPane) placeText() string {
+// whichProcessText says which process of how many is shown.
+func (p *processesPane) whichProcessText() string {
 	return "process " + strconv.Itoa(p.place+1) + "/" + strconv.Itoa(p.all)
 }
 
-// scopeText marks what covers all processes while only one is shown.
-func (p *processesPane) scopeText() string {
+// scopeMarkText marks what covers all processes while only one is shown.
+func (p *processesPane) scopeMarkText() string {
 	if p.number == 0 {
 		return ""
 	}
@@ -108,12 +108,12 @@ func (p *processesPane) showList() {
 	if s := p.d.wholeSnapshot(); s != nil && p.number != 0 {
 		p.at = p.indexOfChosen(s) + 1
 	}
-	p.d.zoomOn(paneProcesses)
+	p.d.showPaneAlone(paneProcesses)
 }
 
 func (p *processesPane) move(m motion) {
 	if s := p.d.wholeSnapshot(); s != nil {
-		p.list.move(m, len(s.Processes)+1)
+		p.list.moveCursor(m, len(s.Processes)+1)
 	}
 }
 
@@ -123,18 +123,18 @@ func (p *processesPane) handleEnter() {
 	if s := p.d.wholeSnapshot(); s != nil && p.at > 0 && p.at <= len(s.Processes) {
 		number = s.Processes[p.at-1].Number
 	}
-	p.d.zoomOn(paneProcesses)
+	p.d.showPaneAlone(paneProcesses)
 	p.selectProcess(number)
 }
 
 var processColumns = []tableColumn[*stats.Process]{
-	{title: "PID", width: 8, cell: func(p *stats.Process) span { return span{pidOf(p), plain} }},
+	{title: "PID", width: 8, cell: func(p *stats.Process) span { return span{pidText(p), plain} }},
 	{title: columnHeading(figures.InUse), width: 8, cell: func(p *stats.Process) span {
 		return span{bytesText(p.Totals.InUse),
 			inUseStyle}
 	}},
 	{title: "HIT%", width: 6, pool: true, cell: func(p *stats.Process) span {
-		return span{formatRatio(p.Totals.Hits, saturatingSum(p.Totals.Hits, p.Totals.Misses)), rateStyle(p.Totals.HitRate(), saturatingSum(p.Totals.Hits, p.Totals.Misses))}
+		return span{formatRatio(p.Totals.Hits, saturatingSum(p.Totals.Hits, p.Totals.Misses)), styleOfHitRate(p.Totals.HitRate(), saturatingSum(p.Totals.Hits, p.Totals.Misses))}
 	}},
 	{title: columnHeading(figures.PeakInUse), width: 8, cell: func(p *stats.Process) span {
 		return span{bytesText(p.Totals.PeakInUse),
@@ -146,8 +146,8 @@ var processColumns = []tableColumn[*stats.Process]{
 	{title: columnHeading(figures.Misses), width: 8, pool: true, cell: func(p *stats.Process) span { return span{formatTableCount(p.Totals.Misses), plain} }},
 }
 
-// pidOf returns the id of a process, empty for the row of all.
-func pidOf(p *stats.Process) string {
+// pidText returns the id of a process, empty for the row of all.
+func pidText(p *stats.Process) string {
 	if p.PID <= 0 {
 		return ""
 	}
@@ -167,7 +167,7 @@ func (p *processesPane) draw(r region, _ *stats.Snapshot) {
 	drawTitles(r, 1, columns)
 	r.writeText(program, 0, "PROGRAM", headStyle)
 	body := r.withoutRows(1)
-	p.scrollTo(body.h, len(s.Processes)+1)
+	p.setPageAndScroll(body.h, len(s.Processes)+1)
 	for y := range min(body.h, len(s.Processes)+1-p.top) {
 		row := p.top + y
 		process := &stats.Process{Totals: s.Totals}

@@ -80,8 +80,8 @@ func (t *timeline) drawShortRates(r region, s *stats.Snapshot, rough bool) {
 // may do better.
 func (p ratesPane) hitItems(s *stats.Snapshot, rough bool) []item {
 	t, w := &s.Totals, &s.Window
-	steady := saturatingDifference(t.SteadyHits, t.SteadyRequests)
-	total := item{0, []span{{"hit ", dim}, {hitText(t.Hits, t.Misses), p.d.averageStyle(s, t.Hits, t.Misses)}}}
+	steady := differenceOrZero(t.SteadyHits, t.SteadyRequests)
+	total := item{0, []span{{"hit ", dim}, {hitRateText(t.Hits, t.Misses), p.d.styleOfRunHitRate(s, t.Hits, t.Misses)}}}
 	if rough {
 		return []item{total}
 	}
@@ -91,8 +91,8 @@ func (p ratesPane) hitItems(s *stats.Snapshot, rough bool) []item {
 	}
 	return []item{
 		total,
-		{2, []span{{"1 s ", dim}, {hitText(w.Hits, w.Misses), rateStyle(recent, saturatingSum(w.Hits, w.Misses))}}},
-		{1, []span{{"steady ", dim}, {hitText(t.SteadyHits, steady), p.d.averageStyle(s, t.SteadyHits, steady)}}},
+		{2, []span{{"1 s ", dim}, {hitRateText(w.Hits, w.Misses), styleOfHitRate(recent, saturatingSum(w.Hits, w.Misses))}}},
+		{1, []span{{"steady ", dim}, {hitRateText(t.SteadyHits, steady), p.d.styleOfRunHitRate(s, t.SteadyHits, steady)}}},
 	}
 }
 
@@ -117,19 +117,19 @@ func costItems(s *stats.Snapshot, rough bool) []item {
 		return nil
 	}
 	t := &s.Totals
-	name, p99 := "create p50 ", tookText(t.CreateP99NS)
+	name, p99 := "create p50 ", callTimeText(t.CreateP99NS)
 	if n := t.CreatesTimed; n > 0 && n < stats.EnoughForP99 {
 		name, p99 = map[bool]string{true: "create took ", false: "create median "}[n == 1], none
 	}
 	return []item{
-		{0, []span{{name, dim}, {tookText(t.CreateP50NS), plain}}},
+		{0, []span{{name, dim}, {callTimeText(t.CreateP50NS), plain}}},
 		{1, []span{{"p99 ", dim}, {p99, plain}}},
-		{2, []span{{"driver ", dim}, {tookText(t.DriverCreateP50), plain}}},
+		{2, []span{{"driver ", dim}, {callTimeText(t.DriverCreateP50), plain}}},
 	}
 }
 
-// tookText is how long calls took; 0: there was none.
-func tookText(ns uint64) string {
+// callTimeText is how long calls took; 0: there was none.
+func callTimeText(ns uint64) string {
 	if ns == 0 {
 		return none
 	}
@@ -187,7 +187,7 @@ func (t *timeline) drawHits(r region) {
 		}
 	})
 	r.drawScale(labels-1, chart.h, shareLabel)
-	bridgeGaps(columns)
+	fillShortRests(columns)
 	chart.drawStacked(columns, hitLayers)
 }
 
@@ -202,8 +202,8 @@ func shareLabel(part float64) string {
 // bridgeMost is how many dot columns without requests are drawn as if there had been some: programs rest between two iterations.
 const bridgeMost = 5
 
-// bridgeGaps fills short rests between requests, which would look like noise.
-func bridgeGaps(columns []column) {
+// fillShortRests fills short rests between requests, which would look like noise.
+func fillShortRests(columns []column) {
 	for i := 0; i < len(columns); i++ {
 		end := i
 		for end < len(columns) && columns[end].layers[1] > 0 {
@@ -229,7 +229,7 @@ func (t *timeline) drawAllocs(r region, labels int) {
 		most = math.Max(most, values[c])
 	})
 	if r.h >= scaleLeast && labels > 0 && step > 0 {
-		r.drawScale(labels-1, r.h, func(part float64) string { return units.Compact(part * most * 1e9 / float64(step)) })
+		r.drawScale(labels-1, r.h, func(part float64) string { return units.FormatCompact(part * most * 1e9 / float64(step)) })
 	}
 	chart.drawScaled(values, most, trendStyle)
 }

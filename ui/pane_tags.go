@@ -48,7 +48,7 @@ func (t *tagsPane) update(s *stats.Snapshot) {
 
 // hasShownTags reports whether a snapshot has the tags that are shown.
 func (t *tagsPane) hasShownTags(s *stats.Snapshot) bool {
-	tags := t.groups.rowsOf(s)
+	tags := t.groups.rowsOfSnapshot(s)
 	if len(tags) != len(t.ids) {
 		return false
 	}
@@ -66,10 +66,10 @@ func (t *tagsPane) orderRows(s *stats.Snapshot) {
 	if s == nil {
 		return
 	}
-	tags := t.groups.rowsOf(s)
+	tags := t.groups.rowsOfSnapshot(s)
 	for i := range tags {
 		t.ids = append(t.ids, tags[i].ID)
-		if t.d.filters[paneTags].matches(tags[i].Name) {
+		if t.d.filters[paneTags].letsThrough(tags[i].Name) {
 			t.rows = append(t.rows, i)
 		}
 	}
@@ -82,7 +82,7 @@ func (t *tagsPane) orderRows(s *stats.Snapshot) {
 		}
 		return cmp.Or(c, cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
-	t.content.noteContent(tags, t.rows)
+	t.content.measureRows(tags, t.rows)
 	if len(t.rows) == 0 {
 		t.at = 0
 		return
@@ -100,8 +100,8 @@ func (t *tagsPane) orderRows(s *stats.Snapshot) {
 
 func (t *tagsPane) move(m motion) {
 	if s := t.d.shownSnapshot(); s != nil && len(t.rows) > 0 {
-		t.list.move(m, len(t.rows))
-		t.chosen, t.any = t.groups.rowsOf(s)[t.rows[t.at]].ID, true
+		t.list.moveCursor(m, len(t.rows))
+		t.chosen, t.any = t.groups.rowsOfSnapshot(s)[t.rows[t.at]].ID, true
 	}
 }
 
@@ -130,7 +130,7 @@ func (t *tagsPane) groupBy(by grouping) {
 	t.orderRows(t.d.shownSnapshot())
 }
 
-func (t *tagsPane) nextSort() {
+func (t *tagsPane) sortByNextColumn() {
 	c := t.sortColumn()
 	for {
 		c = (c + 1) % len(tagColumns)
@@ -152,8 +152,8 @@ func (t *tagsPane) sortBy(column int) {
 	t.orderRows(t.d.shownSnapshot())
 }
 
-// sortAt sorts by the column whose title is at x in a table of w columns; once more: the other way round.
-func (t *tagsPane) sortAt(x, w int) {
+// sortByColumnAt sorts by the column whose title is at x in a table of w columns; once more: the other way round.
+func (t *tagsPane) sortByColumnAt(x, w int) {
 	shown, widths, _ := t.fitColumns(w)
 	end := 2
 	for _, i := range shown {
@@ -181,7 +181,7 @@ func (t *tagsPane) currentTag(s *stats.Snapshot) *stats.Tag {
 	if s == nil {
 		return nil
 	}
-	tags := t.groups.rowsOf(s)
+	tags := t.groups.rowsOfSnapshot(s)
 	if t.at >= len(t.rows) || t.rows[t.at] >= len(tags) {
 		return nil
 	}
@@ -202,7 +202,7 @@ func (t *tagsPane) title(*stats.Snapshot) (title, hint []span) {
 		title = append(title, span{"  " + strconv.Itoa(first) + "–" + strconv.Itoa(last), dim})
 	}
 	if m := &t.d.cursor.moment; m.Rough {
-		title = append(title, span{"  of " + exactTime(saturatingDifference(m.From, m.Known)), warnStyle})
+		title = append(title, span{"  of " + exactTimeText(differenceOrZero(m.From, m.Known)), warnStyle})
 	}
 	if t.folded != "" {
 		title = append(title, span{"  all " + t.folded, dim})
@@ -224,7 +224,7 @@ func (t *tagsPane) draw(r region, s *stats.Snapshot) {
 		t.drawStack(body.withoutRows(body.h-6), s)
 		body = body.subRegion(0, 0, body.w, body.h-6)
 	}
-	t.scrollTo(body.h, len(t.rows))
+	t.setPageAndScroll(body.h, len(t.rows))
 	if len(t.rows) == 0 {
 		text := "no OpenCL allocation"
 		if len(t.ids) > 0 {
@@ -235,12 +235,12 @@ func (t *tagsPane) draw(r region, s *stats.Snapshot) {
 		body.writeText(2, 0, text, dim)
 		return
 	}
-	tags := t.groups.rowsOf(s)
+	tags := t.groups.rowsOfSnapshot(s)
 	for y := range min(body.h, len(t.rows)-t.top) {
 		tag := &tags[t.rows[t.top+y]]
 		mark := span{}
 		if t.groups.by == bySite {
-			mark = t.d.points.markOf(tag)
+			mark = t.d.points.markOfRow(tag)
 		}
 		t.drawRow(body.subRegion(0, y, body.w, 1), tag, t.top+y == t.at, mark, s.Lost > 0, shown, widths)
 	}
@@ -296,7 +296,7 @@ func (t *tagsPane) drawRow(r region, tag *stats.Tag, chosen bool, mark span, los
 			switch {
 			case lossy && slices.Contains(gaugeColumns, c.title):
 				text = "≈" + text
-			case t.groups.areSums() && (c.title == "HOLDS" || c.title == columnHeading(figures.PeakInUse)):
+			case t.groups.areRowsSums() && (c.title == "HOLDS" || c.title == columnHeading(figures.PeakInUse)):
 				text = "≤" + text // its sites may have had their most at other times
 			}
 			if chosen {
@@ -314,7 +314,7 @@ func (t *tagsPane) cellText(c *tagColumn, tag *stats.Tag) (style, string) {
 	if c.title != sinceTitle {
 		if c.title == hitTitle && sites && t.d.o.Judge != nil && t.d.live != nil && t.d.isLiveRun(t.d.live) {
 			late := t.d.o.Judge.RecentRequests(tag)
-			return recentStyle(tag, late.Hits, late.Misses), c.text(tag)
+			return styleOfRecentHits(tag, late.Hits, late.Misses), c.text(tag)
 		}
 		return c.style(tag), c.text(tag)
 	}
@@ -322,7 +322,7 @@ func (t *tagsPane) cellText(c *tagColumn, tag *stats.Tag) (style, string) {
 	if !known || !sites {
 		return dim, none
 	}
-	return rateStyle(float64(hits)/float64(max(1, hits+misses)), hits+misses), formatRatio(hits, hits+misses)
+	return styleOfHitRate(float64(hits)/float64(max(1, hits+misses)), hits+misses), formatRatio(hits, hits+misses)
 }
 
 // drawStack shows the call stack of the chosen tag.

@@ -15,7 +15,7 @@ type transfersPane struct {
 }
 
 func (p *transfersPane) title(s *stats.Snapshot) (title, hint []span) {
-	title = []span{{"transfers", titleStyle}, {p.d.processes.scopeText(), dim}}
+	title = []span{{"transfers", titleStyle}, {p.d.processes.scopeMarkText(), dim}}
 	if s.Transfers.Unified {
 		title = append(title, span{", in memory that host and device share", dim})
 	}
@@ -28,12 +28,12 @@ func (p *transfersPane) title(s *stats.Snapshot) (title, hint []span) {
 
 // filteredSites are the rows that the filter takes.
 func (p *transfersPane) filteredSites(s *stats.Snapshot) []stats.TransferSite {
-	return applyFilter(&p.d.filters[paneTransfers], s.Transfers.Sites, func(t *stats.TransferSite) string { return t.WhatText() + " " + t.Name })
+	return applyFilter(&p.d.filters[paneTransfers], s.Transfers.Sites, func(t *stats.TransferSite) string { return t.CommandText() + " " + t.Name })
 }
 
-// speedText writes the speed of the transfers whose time is known.
-func speedText(f *stats.Flow) string {
-	return cmp.Or(units.Rate(f.Rate()), none)
+// transferSpeedText writes the speed of the transfers whose time is known.
+func transferSpeedText(f *stats.Flow) string {
+	return cmp.Or(units.FormatRate(f.BytesPerSecond()), none)
 }
 
 func (p *transfersPane) draw(r region, s *stats.Snapshot) {
@@ -58,7 +58,7 @@ func (p *transfersPane) draw(r region, s *stats.Snapshot) {
 		drawTransferHead(r.subRegion(0, y, r.w, 1), name, t.OwnSites)
 		y++
 	}
-	p.scrollTo(r.h-y, sites)
+	p.setPageAndScroll(r.h-y, sites)
 	for i := range list[p.top:min(sites, p.top+max(0, r.h-y))] {
 		site := &list[p.top+i]
 		style := plain
@@ -69,8 +69,8 @@ func (p *transfersPane) draw(r region, s *stats.Snapshot) {
 		r.writeTextBefore(transferCalls, y+i, formatCount(site.Calls), style)
 		r.writeTextBefore(transferBytes, y+i, bytesText(site.Bytes), style)
 		if name == transferName {
-			r.writeTextBefore(transferSpeed, y+i, speedText(&site.Flow), style)
-			r.writeText(transferCommand, y+i, site.WhatText(), style)
+			r.writeTextBefore(transferSpeed, y+i, transferSpeedText(&site.Flow), style)
+			r.writeText(transferCommand, y+i, site.CommandText(), style)
 		}
 		r.writeNameIn(name, y+i, r.w-name, site.Name, p.d.side, style)
 	}
@@ -93,7 +93,7 @@ func drawTransferHead(r region, name int, ownSites bool) {
 		r.writeText(transferCommand, 0, "COMMAND", headStyle)
 	}
 	title := "MEMORY OF CALL SITE"
-	if ownSites || r.w < name+width(title) {
+	if ownSites || r.w < name+textWidth(title) {
 		title = "CALL SITE"
 	}
 	r.writeText(name, 0, title, headStyle)
@@ -109,11 +109,11 @@ func (p *transfersPane) drawDirections(r region, t *stats.Transfers) (rows int) 
 		}
 		items := []item{{0, []span{{fmt.Sprintf("%-10s", d), headStyle}}}}
 		if d <= stats.ToHost {
-			items = append(items, item{1, []span{{fmt.Sprintf("%11s", cmp.Or(units.Rate(float64(t.Window[d])), "0 B/s")), plain}}})
+			items = append(items, item{1, []span{{fmt.Sprintf("%11s", cmp.Or(units.FormatRate(float64(t.Window[d])), "0 B/s")), plain}}})
 		}
-		items = append(items, item{2, []span{{bytesText(f.Bytes), plain}, {" in ", dim}, {plural(f.Calls, "call"), plain}}})
+		items = append(items, item{2, []span{{bytesText(f.Bytes), plain}, {" in ", dim}, {pluralText(f.Calls, "call"), plain}}})
 		if f.NS+f.ProfiledNS > 0 && d < stats.Mapped {
-			items = append(items, item{3, []span{{"at ", dim}, {speedText(f), plain}}})
+			items = append(items, item{3, []span{{"at ", dim}, {transferSpeedText(f), plain}}})
 		}
 		if all := f.Pinned + f.Pageable; f.Pinned > 0 {
 			items = append(items, item{4, []span{{formatPercent(float64(f.Pinned)/float64(all)) + "%", plain}, {" pinned", dim}}})
@@ -132,7 +132,7 @@ func (p *transfersPane) drawDirections(r region, t *stats.Transfers) (rows int) 
 
 func (p *transfersPane) move(m motion) {
 	if s := p.d.shownSnapshot(); s != nil {
-		p.list.move(m, len(p.filteredSites(s)))
+		p.list.moveCursor(m, len(p.filteredSites(s)))
 	}
 }
 

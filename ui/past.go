@@ -25,35 +25,35 @@ type past struct {
 	tags    int               // of them together
 }
 
-// addSnapshot takes the latest snapshot.
-func (p *past) addSnapshot(s *stats.Snapshot) {
-	if n := len(p.moments); n > 0 && saturatingDifference(p.moments[n-1].Time, s.Time) < uint64(pastStep) {
+// keepMoment takes the latest snapshot.
+func (p *past) keepMoment(s *stats.Snapshot) {
+	if n := len(p.moments); n > 0 && differenceOrZero(p.moments[n-1].Time, s.Time) < uint64(pastStep) {
 		return
 	}
 	p.moments = append(p.moments, s)
 	p.tags += len(s.Tags)
 	for len(p.moments) > pastMoments || len(p.moments) > pastFewest && p.tags > pastTags {
-		i := p.indexToForget(s.Time)
+		i := p.indexOfMomentToForget(s.Time)
 		p.tags -= len(p.moments[i].Tags)
 		p.moments = slices.Delete(p.moments, i, i+1)
 	}
 }
 
-// indexToForget returns the place of the moment to forget: without it the gap is smallest, for its age. The first and the last
+// indexOfMomentToForget returns the place of the moment to forget: without it the gap is smallest, for its age. The first and the last
 // stay.
-func (p *past) indexToForget(now uint64) (at int) {
+func (p *past) indexOfMomentToForget(now uint64) (at int) {
 	least := math.Inf(1)
 	for i := 1; i < len(p.moments)-1; i++ {
-		gap := saturatingDifference(p.moments[i-1].Time, p.moments[i+1].Time)
-		if share := float64(gap) / float64(saturatingSum(saturatingDifference(p.moments[i].Time, now), uint64(pastStep))); share < least {
+		gap := differenceOrZero(p.moments[i-1].Time, p.moments[i+1].Time)
+		if share := float64(gap) / float64(saturatingSum(differenceOrZero(p.moments[i].Time, now), uint64(pastStep))); share < least {
 			at, least = i, share
 		}
 	}
 	return at
 }
 
-// indexAt returns the place of the last moment until a time, -1 if there is none.
-func (p *past) indexAt(time uint64) int {
+// indexOfMomentUntil returns the place of the last moment until a time, -1 if there is none.
+func (p *past) indexOfMomentUntil(time uint64) int {
 	i, found := slices.BinarySearchFunc(p.moments, time, func(s *stats.Snapshot, t uint64) int {
 		switch {
 		case s.Time < t:
@@ -73,7 +73,7 @@ func (p *past) indexAt(time uint64) int {
 func (d *dashboard) moveByMoments(n int) {
 	at := len(d.past.moments)
 	if d.frozen != nil {
-		if at = d.past.indexAt(d.frozen.Time); n < 0 && at >= 0 && d.past.moments[at].Time < d.frozen.Time {
+		if at = d.past.indexOfMomentUntil(d.frozen.Time); n < 0 && at >= 0 && d.past.moments[at].Time < d.frozen.Time {
 			at++ // frozen between two
 		}
 	}
@@ -106,8 +106,8 @@ func (d *dashboard) showPresent() {
 // userMark is a moment that the user marked.
 type userMark struct{ time uint64 }
 
-// markNow marks the time that is shown.
-func (d *dashboard) markNow() {
+// markShownTime marks the time that is shown.
+func (d *dashboard) markShownTime() {
 	s := d.shownSnapshot()
 	if s == nil {
 		return
@@ -129,8 +129,8 @@ func (d *dashboard) eventTimes(s *stats.Snapshot) []uint64 {
 	return slices.Compact(times)
 }
 
-// nextEvent shows the next event after the time shown, or before it.
-func (d *dashboard) nextEvent(forward bool) {
+// showNextEvent shows the next event after the time shown, or before it.
+func (d *dashboard) showNextEvent(forward bool) {
 	s := d.shownSnapshot()
 	if s == nil {
 		return
@@ -168,7 +168,7 @@ func (d *dashboard) showEvent(s *stats.Snapshot, at uint64) {
 
 // eventText says what happened at a time.
 func (d *dashboard) eventText(s *stats.Snapshot, time uint64) string {
-	text := units.FormatClock(saturatingDifference(s.Started, time))
+	text := units.FormatClock(differenceOrZero(s.Started, time))
 	for i, m := range d.marks {
 		if m.time == time {
 			text += "  ★ mark " + formatCount(uint64(i+1))
@@ -176,7 +176,7 @@ func (d *dashboard) eventText(s *stats.Snapshot, time uint64) string {
 	}
 	for _, m := range d.newestSnapshot(s).Marks {
 		if m.Time == time {
-			text += "  " + eventSign(m.Kind).text + " " + d.changeText(s, m.Text)
+			text += "  " + signOfEvent(m.Kind).text + " " + d.changeText(s, m.Text)
 		}
 	}
 	failures := d.newestSnapshot(s).PostMortems
@@ -202,8 +202,8 @@ func (d *dashboard) changeText(s *stats.Snapshot, text string) string {
 	return name + " = " + d.limits.valueText(&s.Limits[at], v)
 }
 
-// eventSign is how an event is drawn on the axis.
-func eventSign(k wire.Kind) span {
+// signOfEvent is how an event is drawn on the axis.
+func signOfEvent(k wire.Kind) span {
 	switch k {
 	case wire.KindLimit:
 		return span{"Δ", warnStyle}
@@ -215,7 +215,7 @@ func eventSign(k wire.Kind) span {
 
 // showFirstAfter shows the first kept moment after a time, false if there is none yet.
 func (d *dashboard) showFirstAfter(time uint64) bool {
-	i := d.past.indexAt(time)
+	i := d.past.indexOfMomentUntil(time)
 	if i < 0 || d.past.moments[i].Time < time {
 		i++
 	}

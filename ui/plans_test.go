@@ -29,7 +29,7 @@ func TestPlansShow(t *testing.T) {
 		d := newTest((&calls{}).options(), 140, 40, s)
 		screen := newCanvas(80, 6)
 		missesPane{basePane{d}}.draw(screen.wholeRegion(), s)
-		text := ansi.Strip(screen.encode(d.theme))
+		text := ansi.Strip(screen.encodeForTerminal(d.theme))
 		for _, want := range c.want {
 			if !strings.Contains(text, want) {
 				t.Errorf("no %q in\n%s", want, text)

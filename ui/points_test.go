@@ -200,7 +200,7 @@ func TestVerdictFits(t *testing.T) {
 		Brief: "+1.12 GiB/s at leak.c:25 forget_result, full in 13.2 s", Tag: "leak.c:25 forget_result",
 	}}
 	shows(t, d, "✗ +1.12 GiB/s at forget_result, full in 13.2 s")
-	d.resize(120, 36)
+	d.resizeTo(120, 36)
 	shows(t, d, "✗ memory grows 1.12 GiB/s: at this rate the device is full in 13.2 s; all of it at leak.c:25 forget_result")
 	if got := withoutLastClauses("fine: no mistake, no growth of late; no simulated policy serves clearly more", 40); got != "fine: no mistake, no growth of late" {
 		t.Errorf("%q", got)
@@ -215,10 +215,10 @@ func TestKeysOfTheVerdict(t *testing.T) {
 		{Severity: analysis.Problem, Title: strings.Repeat("a", 60)}, {Severity: analysis.Advice, Title: "max_cached_bytes bites", Knob: knob},
 	}
 	shows(t, d, "! list  y: max_cached_bytes 512.0M → 2.00G")
-	d.resize(120, 36)
+	d.resizeTo(120, 36)
 	shows(t, d, "! list  y: max_cached_bytes 512.0M → 2.00G") // in the room of what the text leaves out
-	d.resize(110, 36)
+	d.resizeTo(110, 36)
 	shows(t, d, "! list  y: max_cached_bytes → 2.00G")
-	d.resize(80, 24)
+	d.resizeTo(80, 24)
 	shows(t, d, "! list  y apply")
 }

@@ -111,7 +111,7 @@ func TestPolicyIsNotOffered(t *testing.T) {
 	live := func() *dashboard { return policyTest(120, 36, obeying(2, 0, "", stats.PolicyChange{}), &asked, nil) }
 	readOnly, ended, refused := live(), live(), policyTest(120, 36, obeying(2, 0, "", stats.PolicyChange{}), &asked, errors.New("not from none"))
 	readOnly.o.ReadOnly = true
-	readOnly.mode = modeOf(&readOnly.o)
+	readOnly.mode = keymapMode(&readOnly.o)
 	ended.Update(frameMsg{now: testStart, app: App{State: stats.Exited}, hasApp: true})
 	unset := newTest((&calls{}).options(), 120, 36, sampleSnapshot())
 	for want, d := range map[string]*dashboard{

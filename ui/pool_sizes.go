@@ -31,9 +31,9 @@ var sizeColumns = []tableColumn[sizeRow]{
 	{title: "COOL", width: 8, rank: 5, pool: true, cell: func(w sizeRow) span { return span{bytesText(w.share.Cooling), coolingStyle} }},
 	{title: "BLOCKS", width: 8, rank: 3, pool: true, cell: func(w sizeRow) span { return span{formatCount(w.share.Blocks), plain} }},
 	{title: "REUSE", width: 7, rank: 2, pool: true, cell: func(w sizeRow) span {
-		return span{hitText(w.share.Hits, w.share.Misses), w.reuse}
+		return span{hitRateText(w.share.Hits, w.share.Misses), w.reuse}
 	}},
-	{title: "OLDEST", width: 8, rank: 4, pool: true, cell: func(w sizeRow) span { return ageSpan(w.oldest, w.now) }},
+	{title: "OLDEST", width: 8, rank: 4, pool: true, cell: func(w sizeRow) span { return ageOfBlockSpan(w.oldest, w.now) }},
 }
 
 // sizeRows are the ranges of sizes that have memory, the largest first, and then what of it is in slabs.
@@ -49,11 +49,11 @@ func (d *dashboard) sizeRows(s *stats.Snapshot) (rows []sizeRow) {
 	}
 	for i := range s.Buckets {
 		b := &s.Buckets[i]
-		rows = append(rows, sizeRow{bytesText(b.Smallest), b.Share, oldest[i], s.Time, d.averageStyle(s, b.Share.Hits, b.Share.Misses)})
+		rows = append(rows, sizeRow{bytesText(b.Smallest), b.Share, oldest[i], s.Time, d.styleOfRunHitRate(s, b.Share.Hits, b.Share.Misses)})
 	}
 	slices.Reverse(rows)
 	if t := &s.Totals; t.SlabBytes > 0 {
-		inside := stats.Share{InUse: saturatingDifference(t.SlabFree, t.SlabBytes), Cached: t.SlabFree}
+		inside := stats.Share{InUse: differenceOrZero(t.SlabFree, t.SlabBytes), Cached: t.SlabFree}
 		if at := slices.IndexFunc(s.Tags, func(t stats.Tag) bool { return t.Slabs }); at >= 0 {
 			inside.Blocks = s.Tags[at].CachedCount
 		}
@@ -110,7 +110,7 @@ func (p *freePane) askSize() {
 	d.prompt = &prompt{
 		label: "would fit now: ", keys: []word{{"enter", "look"}, {"esc", "back"}},
 		done: func(text string) {
-			size, err := units.Parse(text)
+			size, err := units.ParseSize(text)
 			switch s := d.shownSnapshot(); {
 			case text == "":
 				p.asked = 0
@@ -121,7 +121,7 @@ func (p *freePane) askSize() {
 				p.asked = size
 				words, st := sourceTextFor(s, size)
 				if d.zoom == paneHeap && len(heapSlabs(s)) > 0 {
-					words, st = fitsSlabs(sumHoles(heapSlabs(s)), size)
+					words, st = fitsInSlabsText(sumOfHoles(heapSlabs(s)), size)
 				}
 				d.sayMessage(st, words)
 			}
@@ -169,12 +169,12 @@ func withDeviceText(s *stats.Snapshot, size uint64, text string, pool bool) (str
 	if device.Global == 0 {
 		return text + "; the device's memory is not known", st
 	}
-	free := saturatingDifference(saturatingSum(t.InUse, t.Cached, t.Cooling), device.Global)
+	free := differenceOrZero(saturatingSum(t.InUse, t.Cached, t.Cooling), device.Global)
 	switch {
 	case device.Largest > 0 && size > device.Largest:
 		return text + "; does not fit: the device allocates at most " + bytesText(device.Largest) + " at once", badStyle
-	case s.MostDevices() > 1:
-		return text + fmt.Sprintf("; which of %d devices would have it is not known", s.MostDevices()), st
+	case s.MostDevicesOfProcess() > 1:
+		return text + fmt.Sprintf("; which of %d devices would have it is not known", s.MostDevicesOfProcess()), st
 	case size <= free:
 		return text + "; fits the " + bytesText(free) + " that the device has left", st
 	case size <= saturatingSum(free, t.Cached):

@@ -22,8 +22,8 @@ type prompt struct {
 // typedMax bounds the length of what is typed, in bytes.
 const typedMax = 256
 
-// leavePrompt ends typing without using the text.
-func (d *dashboard) leavePrompt() {
+// cancelPrompt ends typing without using the text.
+func (d *dashboard) cancelPrompt() {
 	p := d.prompt
 	d.prompt = nil
 	if p.leave != nil {
@@ -31,8 +31,8 @@ func (d *dashboard) leavePrompt() {
 	}
 }
 
-// enterPrompt ends typing. The palette has a command to run.
-func (d *dashboard) enterPrompt() tea.Cmd {
+// acceptPrompt ends typing. The palette has a command to run.
+func (d *dashboard) acceptPrompt() tea.Cmd {
 	p := d.prompt
 	d.prompt = nil
 	p.done(p.text)
@@ -50,7 +50,7 @@ func promptMoveAction(m motion) func(*dashboard, string) tea.Cmd {
 	})
 }
 
-func (p *prompt) addTyped(typed string) {
+func (p *prompt) appendTyped(typed string) {
 	text := p.text
 	for _, r := range typed {
 		if len(text) < typedMax && unicode.IsPrint(r) && (p.allowed == "" || strings.ContainsRune(p.allowed, r)) {
@@ -60,7 +60,7 @@ func (p *prompt) addTyped(typed string) {
 	p.setText(text)
 }
 
-func (p *prompt) removeLast() {
+func (p *prompt) removeLastRune() {
 	if r := []rune(p.text); len(r) > 0 {
 		p.setText(string(r[:len(r)-1]))
 	}
@@ -73,10 +73,10 @@ func (p *prompt) setText(text string) {
 	}
 }
 
-// shownLine returns the label and the text. Where the text is too long, only its end is shown.
-func (p *prompt) shownLine(w int) string {
+// promptLine returns the label and the text. Where the text is too long, only its end is shown.
+func (p *prompt) promptLine(w int) string {
 	text := p.text
-	for len(text) > 0 && width(p.label)+width(text)+3 > w {
+	for len(text) > 0 && textWidth(p.label)+textWidth(text)+3 > w {
 		_, _, text = nextCluster(text)
 	}
 	return p.label + text + "_"
@@ -86,10 +86,10 @@ func (p *prompt) shownLine(w int) string {
 func (d *dashboard) drawTyping(r region) {
 	var items []item
 	if l := d.arrangePanes(); !l.message && d.overlay != paletteOverlay {
-		items = append(items, item{0, []span{{d.prompt.shownLine(r.w), strong}}})
+		items = append(items, item{0, []span{{d.prompt.promptLine(r.w), strong}}})
 	}
 	for i, k := range d.prompt.keys {
-		items = append(items, item{i + 1, []span{{d.theme.keysText(k.term), keyStyle}, {" " + k.meaning, dim}}})
+		items = append(items, item{i + 1, []span{{d.theme.keysInTheme(k.term), keyStyle}, {" " + k.meaning, dim}}})
 	}
 	r.writeAllItems(1, 0, 2, fitItems(items, r.w-2, 2))
 }

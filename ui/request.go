@@ -11,9 +11,9 @@ type request struct {
 // isAnsweredBy reports whether a snapshot has the answer to the request, or to a later one.
 func (q *request) isAnsweredBy(r *stats.Request) bool { return r.Sequence >= q.sequence }
 
-// answerText returns in words how the request ended, as a snapshot has it; empty while that is open. After a late request
+// howRequestEndedText returns in words how the request ended, as a snapshot has it; empty while that is open. After a late request
 // another answer may come.
-func (q *request) answerText(r *stats.Request, now uint64, ended bool) (text string, st style) {
+func (q *request) howRequestEndedText(r *stats.Request, now uint64, ended bool) (text string, st style) {
 	was := q.late
 	q.late = false
 	switch known := q.isAnsweredBy(r); {

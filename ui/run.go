@@ -36,7 +36,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	// Not tea.WithContext: it returns while the terminal is still being read.
 	defer context.AfterFunc(ctx, p.Quit)()
 	if o.JobControl {
-		defer handleStop(p)()
+		defer catchStopSignal(p)()
 	}
 	_, err := p.Run()
 	switch {
@@ -79,7 +79,7 @@ func (g *guarded) Update(msg tea.Msg) (_ tea.Model, cmd tea.Cmd) {
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			g.fail(v)
+			g.endWithPanic(v)
 			cmd = tea.Quit
 		}
 	}()
@@ -103,7 +103,7 @@ func (g *guarded) View() (v tea.View) {
 	}
 	defer func() {
 		if reason := recover(); reason != nil {
-			g.fail(reason)
+			g.endWithPanic(reason)
 			v = nothing
 		}
 	}()
@@ -114,7 +114,7 @@ func (g *guarded) View() (v tea.View) {
 	return v
 }
 
-func (g *guarded) fail(v any) {
+func (g *guarded) endWithPanic(v any) {
 	if err, ok := v.(error); ok {
 		g.failure = fmt.Errorf("panic: %w\n%s", err, debug.Stack())
 		return

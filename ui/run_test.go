@@ -160,7 +160,7 @@ var colorful = regexp.MustCompile("\x1b\\[(1;)?[349]")
 
 func TestNoColor(t *testing.T) {
 	d := newDashboard(Options{}, newTrueColorTheme(Mono, Braille))
-	d.resize(120, 36)
+	d.resizeTo(120, 36)
 	d.Update(frameMsg{now: testStart, snap: sampleSnapshot()})
 	if got := screen(d); colorful.MatchString(frameText(d)) || !strings.Contains(got, "▸ blur.c:88") {
 		t.Errorf("frame without colours:\n%s", got)

@@ -16,8 +16,8 @@ type State struct {
 	Refresh time.Duration `json:"refresh,omitempty"` // chosen with a key; 0: none was
 }
 
-// currentState returns how the dashboard is now.
-func (d *dashboard) currentState() State {
+// stateToSave returns how the dashboard is now.
+func (d *dashboard) stateToSave() State {
 	s := State{Layout: presets[d.preset].name, Reverse: d.tags.reverse, Refresh: d.refreshed}
 	for id, hidden := range d.hidden {
 		if hidden {
@@ -41,12 +41,12 @@ func (d *dashboard) restoreState(s State) {
 	}
 	d.tags.reverse = s.Reverse
 	d.refreshed = s.Refresh
-	d.kept = d.currentState()
+	d.kept = d.stateToSave()
 }
 
-// saveState keeps the state, if the user has changed it.
-func (d *dashboard) saveState() {
-	if s := d.currentState(); s != d.kept && d.o.Keep != nil {
+// saveStateIfChanged keeps the state, if the user has changed it.
+func (d *dashboard) saveStateIfChanged() {
+	if s := d.stateToSave(); s != d.kept && d.o.Keep != nil {
 		d.kept = s
 		d.o.Keep(s)
 	}

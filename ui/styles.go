@@ -121,7 +121,7 @@ func themeOf(o *Options) *theme {
 	}
 	for k := range t.inks {
 		for i, c := range t.inks[k] {
-			t.open[k][i] = c.escapeSequence(style(i))
+			t.open[k][i] = c.sequenceOfStyle(style(i))
 		}
 	}
 	return t
@@ -152,8 +152,8 @@ func (t *theme) shadeCharts() {
 	}
 }
 
-// escapeSequence returns the opening sequence of a style with these colours, from a rendered letter.
-func (i ink) escapeSequence(st style) string {
+// sequenceOfStyle returns the opening sequence of a style with these colours, from a rendered letter.
+func (i ink) sequenceOfStyle(st style) string {
 	// Terminals draw bold black as grey.
 	s := lipgloss.NewStyle().Bold(bold[st] && i.text != "0").Reverse(filled[st] && i.behind == "")
 	if c := i.text; c != "" {
@@ -166,8 +166,8 @@ func (i ink) escapeSequence(st style) string {
 	return open
 }
 
-// forBackground returns the theme of that kind for a dark background, or for a light one.
-func (name Theme) forBackground(dark bool) Theme {
+// themeForBackground returns the theme of that kind for a dark background, or for a light one.
+func (name Theme) themeForBackground(dark bool) Theme {
 	switch name {
 	case Dark, Light:
 		return map[bool]Theme{true: Dark, false: Light}[dark]

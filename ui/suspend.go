@@ -15,9 +15,9 @@ type (
 	resumeMsg  struct{} // we were stopped, and go on
 )
 
-// handleStop turns SIGTSTP into a message until the function that it returns is called: the terminal has to be restored
+// catchStopSignal turns SIGTSTP into a message until the function that it returns is called: the terminal has to be restored
 // before we stop.
-func handleStop(p *tea.Program) (restore func()) {
+func catchStopSignal(p *tea.Program) (restore func()) {
 	stops := make(chan os.Signal, 1)
 	signal.Notify(stops, syscall.SIGTSTP)
 	done := make(chan struct{})
@@ -37,21 +37,21 @@ func handleStop(p *tea.Program) (restore func()) {
 	}
 }
 
-// suspend stops us and the program, and gives the terminal to the shell. While we stand still, what the program does would
+// stopToShell stops us and the program, and gives the terminal to the shell. While we stand still, what the program does would
 // be lost.
-func (d *dashboard) suspend() tea.Cmd {
+func (d *dashboard) stopToShell() tea.Cmd {
 	if !d.o.JobControl {
 		d.sayMessage(warnStyle, "no shell waits here that could continue the dashboard")
 		return nil
 	}
-	if d.suspended = d.o.Signal != nil && !d.hasEnded(); d.suspended {
+	if d.suspended = d.o.Signal != nil && !d.hasProgramEnded(); d.suspended {
 		d.o.Signal(syscall.SIGSTOP)
 	}
 	return tea.Exec(stop{}, func(error) tea.Msg { return resumeMsg{} })
 }
 
-// resume continues after suspend.
-func (d *dashboard) resume() {
+// continueAfterStop continues after suspend.
+func (d *dashboard) continueAfterStop() {
 	if d.suspended {
 		d.o.Signal(syscall.SIGCONT)
 	}

@@ -74,11 +74,11 @@ func TestTimeStopsWithTheProgram(t *testing.T) {
 	}
 	shows(t, d, "end│")
 	hides(t, d, "now│")
-	if got, want := d.runTime(s), last-30e9-s.Started; got != want {
+	if got, want := d.runTimeOfProgram(s), last-30e9-s.Started; got != want {
 		t.Errorf("the header says %d, want %d", got, want)
 	}
 	s.Processes, s.Finished = nil, last-40e9 // it never called OpenCL
-	if got, want := d.runTime(s), last-40e9-s.Started; got != want {
+	if got, want := d.runTimeOfProgram(s), last-40e9-s.Started; got != want {
 		t.Errorf("without OpenCL the header says %d, want %d", got, want)
 	}
 }

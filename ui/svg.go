@@ -41,7 +41,7 @@ func pictureColors(name Theme) (text, behind string) {
 // drawSVG draws the frame as a picture that loads nothing.
 func (c *canvas) drawSVG(t *theme, title string) string {
 	var b strings.Builder
-	openPicture(&b, c.w, c.h, styleRules(t), title)
+	openPicture(&b, c.w, c.h, styleSheetOf(t), title)
 	for y := range c.h {
 		for _, stretch := range c.styledStretches(y) {
 			b.WriteString(stretch)
@@ -59,8 +59,8 @@ func openPicture(b *strings.Builder, cols, rows int, sheet, title string) {
 	b.WriteString(`<rect class="page" width="100%" height="100%" rx="6"/>` + "\n")
 }
 
-// styleRules returns the rules for the colours of a theme.
-func styleRules(t *theme) string {
+// styleSheetOf returns the rules for the colours of a theme.
+func styleSheetOf(t *theme) string {
 	var b strings.Builder
 	text, behind := pictureColors(t.name)
 	fmt.Fprintf(&b, "text{fill:%s}\n.page{fill:%s}\n", text, behind)
@@ -87,8 +87,8 @@ func styleRules(t *theme) string {
 	return b.String()
 }
 
-// ruleNames names the rules for a cell.
-func (c *cell) ruleNames() string {
+// styleRuleNames names the rules for a cell.
+func (c *cell) styleRuleNames() string {
 	if c.shade == 0 {
 		return fmt.Sprintf("s%d", c.style)
 	}
@@ -110,7 +110,7 @@ func (c *canvas) styledStretches(y int) (out []string) {
 		}
 		if strings.Trim(text, " ") != "" {
 			out = append(out, fmt.Sprintf(`<text class="%s" x="%.1f" y="%d" textLength="%.1f">%s</text>`+"\n",
-				row[from].ruleNames(), x, pictureMargin+y*cellH+letterBase, width, html.EscapeString(text)))
+				row[from].styleRuleNames(), x, pictureMargin+y*cellH+letterBase, width, html.EscapeString(text)))
 		}
 		from = to
 	}

@@ -17,7 +17,7 @@ type tableColumn[T any] struct {
 }
 
 // columnHeading is the title of a column with a figure.
-func columnHeading(f *figures.Figure) string { return strings.ToUpper(f.Title()) }
+func columnHeading(f *figures.Figure) string { return strings.ToUpper(f.ColumnTitle()) }
 
 // columnsFor returns the columns that fit w, and their width.
 func columnsFor[T any](all []tableColumn[T], w int, pool bool) (columns []tableColumn[T], used int) {

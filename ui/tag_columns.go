@@ -35,8 +35,8 @@ const (
 // lowHitRate is a hit rate that is worth a colour.
 const lowHitRate = 0.8
 
-// dimIfZero returns a style, or dim for a zero.
-func dimIfZero(v func(*stats.Tag) uint64, st style) func(*stats.Tag) style {
+// styleDimIfZero returns a style, or dim for a zero.
+func styleDimIfZero(v func(*stats.Tag) uint64, st style) func(*stats.Tag) style {
 	return func(t *stats.Tag) style {
 		if v(t) == 0 {
 			return dim
@@ -46,7 +46,7 @@ func dimIfZero(v func(*stats.Tag) uint64, st style) func(*stats.Tag) style {
 }
 
 func numberColumn(title string, width, rank int, v func(*stats.Tag) uint64, text func(uint64) string, st style) tagColumn {
-	return tagColumn{title, width, rank, func(t *stats.Tag) string { return text(v(t)) }, dimIfZero(v, st),
+	return tagColumn{title, width, rank, func(t *stats.Tag) string { return text(v(t)) }, styleDimIfZero(v, st),
 		func(a, b *stats.Tag) int { return cmp.Compare(v(b), v(a)) }, false}
 }
 
@@ -56,9 +56,9 @@ func forPoolOnly(c tagColumn) tagColumn {
 	return c
 }
 
-// hitStyle is the style of the hit rate of a row in the whole run. Few requests are no fault: a buffer that is created once
+// styleOfRowHitRate is the style of the hit rate of a row in the whole run. Few requests are no fault: a buffer that is created once
 // misses.
-func hitStyle(t *stats.Tag) style {
+func styleOfRowHitRate(t *stats.Tag) style {
 	switch all := saturatingSum(t.Hits, t.Misses); {
 	case all == 0:
 		return dim
@@ -72,21 +72,21 @@ func hitStyle(t *stats.Tag) style {
 	return plain
 }
 
-// recentStyle returns the style of a row's hit rate by its latest requests. The rate itself is of the run, and dim where the two
+// styleOfRecentHits returns the style of a row's hit rate by its latest requests. The rate itself is of the run, and dim where the two
 // differ.
-func recentStyle(t *stats.Tag, hits, misses uint64) style {
-	switch st := hitStyle(&stats.Tag{Hits: hits, Misses: misses}); {
-	case st == warnStyle, st == hitStyle(t):
+func styleOfRecentHits(t *stats.Tag, hits, misses uint64) style {
+	switch st := styleOfRowHitRate(&stats.Tag{Hits: hits, Misses: misses}); {
+	case st == warnStyle, st == styleOfRowHitRate(t):
 		return st
 	}
 	return dim
 }
 
-func wasteStyle(t *stats.Tag) style {
+func styleOfWaste(t *stats.Tag) style {
 	if t.Waste() >= 0.25 {
 		return warnStyle
 	}
-	return dimIfZero(func(t *stats.Tag) uint64 { return saturatingDifference(t.Requested, t.InUse) }, plain)(t)
+	return styleDimIfZero(func(t *stats.Tag) uint64 { return differenceOrZero(t.Requested, t.InUse) }, plain)(t)
 }
 
 // asLowerBound marks the bytes of what was allocated before attach, which are known only from later uses.
@@ -111,12 +111,12 @@ var tagColumns = [...]tagColumn{
 	forPoolOnly(numberColumn(columnHeading(figures.Cached), 8, 2, func(t *stats.Tag) uint64 { return t.Cached }, bytesText, cachedStyle)),
 	forPoolOnly(numberColumn(columnHeading(figures.Idle), 8, 11, func(t *stats.Tag) uint64 { return t.Idle }, bytesText, cachedStyle)),
 	forPoolOnly(numberColumn("FREE", 7, 7, func(t *stats.Tag) uint64 { return t.CachedCount }, formatTableCount, plain)),
-	{hitTitle, 6, 1, func(t *stats.Tag) string { return formatRatio(t.Hits, saturatingSum(t.Hits, t.Misses)) }, hitStyle,
+	{hitTitle, 6, 1, func(t *stats.Tag) string { return formatRatio(t.Hits, saturatingSum(t.Hits, t.Misses)) }, styleOfRowHitRate,
 		func(a, b *stats.Tag) int { return cmp.Compare(b.HitRate(), a.HitRate()) }, true},
 	{sinceTitle, 7, 7, nil, nil, nil, true},
 	forPoolOnly(numberColumn(columnHeading(figures.Misses), 8, 8, func(t *stats.Tag) uint64 { return t.Misses }, formatTableCount, plain)),
 	numberColumn("ALLOC/S", 9, 3, func(t *stats.Tag) uint64 { return t.Window }, formatTableCount, plain),
-	{columnHeading(figures.Waste), 7, 5, func(t *stats.Tag) string { return formatPercent(t.Waste()) + "%" }, wasteStyle,
+	{columnHeading(figures.Waste), 7, 5, func(t *stats.Tag) string { return formatPercent(t.Waste()) + "%" }, styleOfWaste,
 		func(a, b *stats.Tag) int { return cmp.Compare(b.Waste(), a.Waste()) }, true},
 	{trendTitle, trendWide + 2, 6, nil, nil, nil, false},
 }
@@ -146,11 +146,11 @@ type content struct {
 	same   [len(tagColumns)]string // else what all rows have
 }
 
-// noteContent notes how wide the names in rows are, and which columns differ between them.
-func (c *content) noteContent(tags []stats.Tag, rows []int) {
+// measureRows notes how wide the names in rows are, and which columns differ between them.
+func (c *content) measureRows(tags []stats.Tag, rows []int) {
 	c.name = 0
 	for _, i := range rows {
-		c.name = max(c.name, width(tags[i].Name))
+		c.name = max(c.name, textWidth(tags[i].Name))
 	}
 	for i := range tagColumns {
 		if column := &tagColumns[i]; i != sortHeld && column.text != nil && !c.varied[i] && len(rows) > 0 {

@@ -58,9 +58,9 @@ func (d *dashboard) runAction(what func() (string, error)) {
 	d.sayMessage(goodStyle, "✓ "+text)
 }
 
-// copyRow gives the chosen row to the terminal, which may put it into the clipboard (OSC 52).
-func (d *dashboard) copyRow() tea.Cmd {
-	text := d.rowText()
+// copyChosenRow gives the chosen row to the terminal, which may put it into the clipboard (OSC 52).
+func (d *dashboard) copyChosenRow() tea.Cmd {
+	text := d.chosenRowText()
 	if text == "" {
 		d.sayMessage(dim, "there is no row to copy")
 		return nil
@@ -69,8 +69,8 @@ func (d *dashboard) copyRow() tea.Cmd {
 	return tea.SetClipboard(text)
 }
 
-// rowText is the chosen row of the pane in focus, or of the tags.
-func (d *dashboard) rowText() string {
+// chosenRowText is the chosen row of the pane in focus, or of the tags.
+func (d *dashboard) chosenRowText() string {
 	s := d.shownSnapshot()
 	if s == nil {
 		return ""
@@ -93,12 +93,12 @@ func (d *dashboard) rowText() string {
 		}
 		return ""
 	default:
-		return tagText(d.tags.currentTag(s), d.mode.pool)
+		return tagRowText(d.tags.currentTag(s), d.mode.pool)
 	}
 }
 
-// tagText writes a row of the tags with the names of its columns.
-func tagText(t *stats.Tag, pool bool) string {
+// tagRowText writes a row of the tags with the names of its columns.
+func tagRowText(t *stats.Tag, pool bool) string {
 	if t == nil {
 		return ""
 	}

@@ -12,8 +12,8 @@ import (
 // lineMax is the length at which a line of output is cut, in bytes.
 const lineMax = 4096
 
-// width returns the columns that region.writeText uses for s.
-func width(s string) int {
+// textWidth returns the columns that region.writeText uses for s.
+func textWidth(s string) int {
 	n := 0
 	for len(s) > 0 {
 		_, w, rest := nextCluster(s)
@@ -48,9 +48,9 @@ func isControl(cluster string) bool {
 	return false
 }
 
-// cleanLine makes a line of a program's output harmless: it removes escape sequences, control characters and what a
+// cleanOutputLine makes a line of a program's output harmless: it removes escape sequences, control characters and what a
 // carriage return overwrites, and expands tabs.
-func cleanLine(s string) string {
+func cleanOutputLine(s string) string {
 	if len(s) > lineMax {
 		s = s[:lineMax]
 	}
@@ -58,7 +58,7 @@ func cleanLine(s string) string {
 	if i := strings.LastIndexByte(s, '\r'); i >= 0 {
 		s = s[i+1:]
 	}
-	if isPlain(s) {
+	if isPlainASCII(s) {
 		return s
 	}
 	s = ansi.Strip(strings.ToValidUTF8(s, "?"))
@@ -81,7 +81,7 @@ func cleanLine(s string) string {
 	return b.String()
 }
 
-func isPlain(s string) bool {
+func isPlainASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] < 0x20 || s[i] >= 0x7f {
 			return false
@@ -122,8 +122,8 @@ func (c Charts) shownCluster(cluster string) string {
 	return cluster
 }
 
-// keysText writes keys: those that ASCII has no sign for by their names.
-func (t *theme) keysText(keys string) string {
+// keysInTheme writes keys: those that ASCII has no sign for by their names.
+func (t *theme) keysInTheme(keys string) string {
 	if t.charts == ASCII {
 		return keyNames.Replace(keys)
 	}

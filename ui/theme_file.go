@@ -32,7 +32,7 @@ var hexForm = regexp.MustCompile("^#[0-9a-fA-F]{6}$")
 // ParseColors reads a theme in TOML. The error names a line, or a key.
 func ParseColors(text string) (*Colors, error) {
 	var c Colors
-	keys, err := document.Decode(text, &c)
+	keys, err := document.DecodeTOML(text, &c)
 	if err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func TestThemesGolden(t *testing.T) {
 func TestNothingAfterAFill(t *testing.T) {
 	c, th := newCanvas(7, 1), newTrueColorTheme(Dark, Braille)
 	c.wholeRegion().writeSpans(0, 0, span{" A ", bannerStyle}, span{"   x", plain})
-	if got, want := c.encode(th), th.open[0][bannerStyle]+" A "+reset+"   x"; got != want {
+	if got, want := c.encodeForTerminal(th), th.open[0][bannerStyle]+" A "+reset+"   x"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -28,8 +28,8 @@ type timeline struct {
 // spans are the lengths of time that one key shows in turn, in ns; 0: all.
 var spans = []uint64{0, 10e9, 60e9, 600e9}
 
-// nextSpan shows the next length of time.
-func (d *dashboard) nextSpan() {
+// showNextSpan shows the next length of time.
+func (d *dashboard) showNextSpan() {
 	d.showSpan(spans[(slices.Index(spans, d.span)+1)%len(spans)])
 }
 
@@ -38,7 +38,7 @@ func (d *dashboard) showSpan(span uint64) {
 	d.span = span
 	text := "all time"
 	if d.span != 0 {
-		text = axisTime(d.span)
+		text = axisTimeText(d.span)
 	}
 	d.sayMessage(dim, "charts show "+text)
 }
@@ -52,7 +52,7 @@ func (d *dashboard) timeline(s *stats.Snapshot) timeline {
 		t = d.timelineOfRun(s)
 	}
 	if d.span > 0 && d.span < t.until-t.from {
-		t.narrowToSpan(d.span)
+		t.keepLastSpan(d.span)
 	}
 	return t
 }
@@ -68,14 +68,14 @@ func (d *dashboard) timelineOfRun(s *stats.Snapshot) timeline {
 	if d.span > 0 && d.span <= minuteNS && len(s.Minute) > 0 && !d.processes.isOneOfSeveral(s) {
 		t.samples = s.Minute
 	}
-	if d.hasEnded() {
+	if d.hasProgramEnded() {
 		t.over = true
 		last := s.EndTime()
 		at := sort.Search(len(t.samples), func(i int) bool { return t.samples[i].Time > last })
 		t.samples = t.samples[:min(at+1, len(t.samples))] // the sample with the end in it
 	}
-	if n := len(t.samples); n > 0 && !t.over && !t.frozen && saturatingDifference(t.samples[n-1].Time, d.live.Time) < chartStep {
-		t.samples = t.samples[:max(1, stepEnd(t.samples, d.live.Started))]
+	if n := len(t.samples); n > 0 && !t.over && !t.frozen && differenceOrZero(t.samples[n-1].Time, d.live.Time) < chartStep {
+		t.samples = t.samples[:max(1, samplesUpToStep(t.samples, d.live.Started))]
 	}
 	if n := len(t.samples); n > 0 {
 		t.until = t.samples[n-1].Time
@@ -87,18 +87,18 @@ func (d *dashboard) timelineOfRun(s *stats.Snapshot) timeline {
 // chartStep is how often charts of a live program move, in ns of the run: each move redraws all of their lines.
 const chartStep = 5e8
 
-// stepEnd returns how many samples there are up to the latest step.
-func stepEnd(h []stats.Sample, started uint64) int {
+// samplesUpToStep returns how many samples there are up to the latest step.
+func samplesUpToStep(h []stats.Sample, started uint64) int {
 	last := h[len(h)-1].Time
-	end := last - saturatingDifference(started, last)%chartStep
+	end := last - differenceOrZero(started, last)%chartStep
 	return sort.Search(len(h), func(i int) bool { return h[i].Time > end })
 }
 
 // minuteNS is the time that Snapshot.Minute covers.
 const minuteNS = 60e9
 
-// narrowToSpan leaves only the last part of the time, or that around the time cursor.
-func (t *timeline) narrowToSpan(span uint64) {
+// keepLastSpan leaves only the last part of the time, or that around the time cursor.
+func (t *timeline) keepLastSpan(span uint64) {
 	if t.at != 0 {
 		t.until = min(t.until, max(saturatingSum(t.at, span/2), t.from+span))
 	}
@@ -125,7 +125,7 @@ func chartSpan(h []stats.Sample) uint64 {
 	if len(h) == 0 {
 		return chartSpans[0]
 	}
-	length := saturatingDifference(h[0].Time, h[len(h)-1].Time)
+	length := differenceOrZero(h[0].Time, h[len(h)-1].Time)
 	for _, s := range chartSpans {
 		if length <= s {
 			return s
@@ -146,7 +146,7 @@ func (t *timeline) eachColumn(n int, f func(column int, samples []stats.Sample))
 	i := 0
 	for c := range n {
 		behind := uint64(float64(length) * float64(n-1-c) / float64(n))
-		until := saturatingDifference(behind, t.until)
+		until := differenceOrZero(behind, t.until)
 		from := i
 		for i < len(h) && (h[i].Time <= until || c == n-1) {
 			i++
@@ -177,15 +177,15 @@ func (t *timeline) drawCursor(chart region) {
 	if t.at == 0 {
 		return
 	}
-	x := t.columnOf(t.at, chart.w)
+	x := t.columnOfTime(t.at, chart.w)
 	for y := range chart.h {
 		chart.putCluster(x, y, "│", focusStyle)
 	}
 }
 
-// columnOf returns the cell of a time among w.
-func (t *timeline) columnOf(at uint64, w int) int {
-	share := float64(saturatingDifference(t.from, min(at, t.until))) / float64(max(t.until-t.from, 1))
+// columnOfTime returns the cell of a time among w.
+func (t *timeline) columnOfTime(at uint64, w int) int {
+	share := float64(differenceOrZero(t.from, min(at, t.until))) / float64(max(t.until-t.from, 1))
 	return max(0, min(w-1, int(share*float64(w))))
 }
 
@@ -198,16 +198,16 @@ func (t *timeline) drawAxis(r region) {
 	}
 	for q := range quarters {
 		at := length / uint64(quarters) * uint64(q)
-		label := "-" + axisTime(length-at)
+		label := "-" + axisTimeText(length-at)
 		if t.whole {
-			label = axisTime(saturatingDifference(t.start, t.from) + at)
+			label = axisTimeText(differenceOrZero(t.start, t.from) + at)
 		}
 		r.writeText(r.w*q/quarters, 0, label, dim)
 	}
 	last := "now"
 	switch {
 	case t.whole:
-		last = axisTime(saturatingDifference(t.start, t.until))
+		last = axisTimeText(differenceOrZero(t.start, t.until))
 	case t.frozen:
 		last = "frozen"
 	case t.over:
@@ -222,7 +222,7 @@ func (t *timeline) drawEvents(r region, marks []stats.Mark, own []userMark) {
 		return
 	}
 	for i := range marks {
-		sign := eventSign(marks[i].Kind)
+		sign := signOfEvent(marks[i].Kind)
 		t.drawEvent(r, marks[i].Time, sign)
 	}
 	for _, m := range own {
@@ -238,15 +238,15 @@ func (t *timeline) drawEvent(r region, at uint64, sign span) {
 
 // eventColumn returns where the sign of an event is among w cells.
 func (t *timeline) eventColumn(at uint64, w int) (x int, shown bool) {
-	behind, length := saturatingDifference(at, t.until), t.until-t.from
+	behind, length := differenceOrZero(at, t.until), t.until-t.from
 	if at > t.until || behind >= length {
 		return 0, false
 	}
 	return w - 1 - int(float64(behind)/float64(length)*float64(w)), true
 }
 
-// axisTime formats a time exactly enough for an axis, in a few columns: "22.5s", "3:45", "2h".
-func axisTime(ns uint64) string {
+// axisTimeText formats a time exactly enough for an axis, in a few columns: "22.5s", "3:45", "2h".
+func axisTimeText(ns uint64) string {
 	const second, minute, hour = uint64(time.Second), uint64(time.Minute), uint64(time.Hour)
 	switch {
 	case ns == 0:

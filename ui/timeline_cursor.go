@@ -22,8 +22,8 @@ type timeCursor struct {
 	read   *stats.Snapshot // the snapshot at that time, without later names
 }
 
-// askAgain asks for the present place again: reading may have progressed.
-func (c *timeCursor) askAgain() {
+// askForPlaceAgain asks for the present place again: reading may have progressed.
+func (c *timeCursor) askForPlaceAgain() {
 	d := c.d
 	m := d.o.Moment(c.at)
 	old := &c.moment
@@ -94,7 +94,7 @@ func (d *dashboard) travelInstants(instants int) {
 // goTo moves to a time.
 func (c *timeCursor) goTo(at uint64) {
 	c.at, c.d.event = at, 0
-	c.askAgain()
+	c.askForPlaceAgain()
 }
 
 // moveBy moves by n instants. From a time between two instants the first step goes to the next one in that direction.
@@ -106,7 +106,7 @@ func (c *timeCursor) moveBy(n int) {
 		if (at-m.From)%step != 0 {
 			n++
 		}
-		c.goTo(m.From + saturatingDifference(uint64(-n), place)*step)
+		c.goTo(m.From + differenceOrZero(uint64(-n), place)*step)
 		return
 	}
 	if at = saturatingSum(m.From, (place+uint64(n))*step); at >= m.Until {
@@ -121,7 +121,7 @@ func (c *timeCursor) askTime() {
 	d.prompt = &prompt{
 		label: "go to (after the start): ", allowed: "0123456789.:hmnus", keys: []word{{"enter", "go there"}, {"esc", "back"}},
 		done: func(text string) {
-			after, ok := parseTime(text)
+			after, ok := parseTimeAfterStart(text)
 			switch {
 			case text == "":
 				d.sayMessage(dim, "a time is a number of seconds after the start, such as 12.5, or 1m30s, or 1:30")
@@ -136,8 +136,8 @@ func (c *timeCursor) askTime() {
 	}
 }
 
-// parseTime reads a time after the start: seconds, minutes:seconds, or with units.
-func parseTime(text string) (ns uint64, ok bool) {
+// parseTimeAfterStart reads a time after the start: seconds, minutes:seconds, or with units.
+func parseTimeAfterStart(text string) (ns uint64, ok bool) {
 	minutes, seconds, colon := strings.Cut(text, ":")
 	if !colon {
 		minutes, seconds = "0", text
@@ -159,9 +159,9 @@ func parseTime(text string) (ns uint64, ok bool) {
 // headerItems are the parts of the header that replace the clock in a recording.
 func (c *timeCursor) headerItems(s *stats.Snapshot) []item {
 	m := &c.moment
-	at := []span{{" AT " + exactTime(saturatingDifference(m.From, s.Time)) + " ", bannerStyle}}
+	at := []span{{" AT " + exactTimeText(differenceOrZero(m.From, s.Time)) + " ", bannerStyle}}
 	if c.d.w >= compactW {
-		at = append(at, span{"of " + exactTime(saturatingDifference(m.From, m.Until)) + " ", bannerStyle})
+		at = append(at, span{"of " + exactTimeText(differenceOrZero(m.From, m.Until)) + " ", bannerStyle})
 	}
 	items := []item{{0, at}}
 	if !m.Done {
@@ -173,8 +173,8 @@ func (c *timeCursor) headerItems(s *stats.Snapshot) []item {
 	return items
 }
 
-// exactTime formats a time after the start to the millisecond.
-func exactTime(ns uint64) string {
+// exactTimeText formats a time after the start to the millisecond.
+func exactTimeText(ns uint64) string {
 	ms := ns / uint64(time.Millisecond)
 	rest := strconv.FormatUint(1000+ms%1000, 10)[1:]
 	if ms < 60_000 {

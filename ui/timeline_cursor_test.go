@@ -127,12 +127,12 @@ func TestAWrongTimeIsSaid(t *testing.T) {
 
 func TestParseTime(t *testing.T) {
 	for text, want := range map[string]uint64{"0": 0, "1.5": 1.5e9, "2:03": 123e9, "1m1s": 61e9, "250ms": 250e6, "1:00.25": 60.25e9} {
-		if got, ok := parseTime(text); !ok || got != want {
+		if got, ok := parseTimeAfterStart(text); !ok || got != want {
 			t.Errorf("%q is %d, %v; want %d", text, got, ok, want)
 		}
 	}
 	for _, text := range []string{"", "-1", ":", "1:", ":1", "1:1m", "1e99", "NaN", "1:2:3", "m", "-1s"} {
-		if got, ok := parseTime(text); ok {
+		if got, ok := parseTimeAfterStart(text); ok {
 			t.Errorf("%q is %d, want an error", text, got)
 		}
 	}
@@ -263,7 +263,7 @@ func TestViewCurve(t *testing.T) {
 		}
 	}
 	for _, size := range [][2]int{{140, 45}, {80, 24}, {60, 20}} {
-		d.resize(size[0], size[1])
+		d.resizeTo(size[0], size[1])
 		checkFrame(t, frameText(d), size[0], size[1])
 	}
 	curve = &view.Curve{Whole: true, Limits: true, Policy: "futhark"}

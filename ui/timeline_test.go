@@ -74,7 +74,7 @@ func TestPastIsBounded(t *testing.T) {
 		var p past
 		list := make([]stats.Tag, tags)
 		for i := range uint64(5000) {
-			p.addSnapshot(&stats.Snapshot{Time: i * uint64(pastStep), Tags: list})
+			p.keepMoment(&stats.Snapshot{Time: i * uint64(pastStep), Tags: list})
 		}
 		if n := len(p.moments); n > pastMoments || n > pastFewest && n*tags > pastTags || n < min(pastFewest/2, pastTags/tags+1) {
 			t.Errorf("%d tags: %d moments", tags, n)
@@ -197,7 +197,7 @@ func TestAxisTime(t *testing.T) {
 	for ns, want := range map[uint64]string{
 		0: "0", 22.5e9: "22.5s", 15e9: "15s", 225e9: "3:45", 150e9: "2:30", 75e9: "75s", 300e9: "5m", 3600e9: "1h", 5400e9: "90m", 9000e9: "2:30:00", 5e6: "5.0 ms",
 	} {
-		if got := axisTime(ns); got != want {
+		if got := axisTimeText(ns); got != want {
 			t.Errorf("%d: %q, want %q", ns, got, want)
 		}
 	}

@@ -13,19 +13,19 @@ const typingText = "what you type goes to the program, ctrl+c too; ctrl+\\ ends"
 
 // beginTyping lets keys go to the program.
 func (d *dashboard) beginTyping() {
-	if d.hasEnded() {
+	if d.hasProgramEnded() {
 		d.sayMessage(dim, "the program has ended")
 		return
 	}
 	d.typing = true
 	if d.zoom == noPane {
-		d.zoomOn(paneOutput)
+		d.showPaneAlone(paneOutput)
 	}
 }
 
 // typeKey gives a key to the program. ctrl+\ ends typing instead.
 func (d *dashboard) typeKey(msg tea.KeyPressMsg) {
-	if msg.String() == "ctrl+\\" || d.hasEnded() {
+	if msg.String() == "ctrl+\\" || d.hasProgramEnded() {
 		d.typing = false
 		return
 	}

@@ -109,8 +109,8 @@ type Judge interface {
 	Update(s *stats.Snapshot) []analysis.Diagnosis
 	// Restart forgets what happened before a snapshot, as when a change has cured or caused it; nil: it forgets all.
 	Restart(s *stats.Snapshot)
-	// SetChange says what the user changed last, once it is known what came of it; nil: nothing, or the change was taken back.
-	SetChange(c *analysis.Change)
+	// JudgeChange says what the user changed last, once it is known what came of it; nil: nothing, or the change was taken back.
+	JudgeChange(c *analysis.Change)
 	// SetKnee says where the hit-rate curve has its knee; nil: that is not known.
 	SetKnee(k *analysis.Knee)
 	// Verdict sums up the last update, and says what was judged.

@@ -175,14 +175,14 @@ func frameText(d *dashboard) string {
 	if d.View(); d.canvas == nil {
 		return ""
 	}
-	return d.canvas.encode(d.theme)
+	return d.canvas.encodeForTerminal(d.theme)
 }
 
 // reset ends a style.
 const reset = "\x1b[0m"
 
-// encode returns the frame as lines for a terminal, without trailing blanks.
-func (c *canvas) encode(t *theme) string {
+// encodeForTerminal returns the frame as lines for a terminal, without trailing blanks.
+func (c *canvas) encodeForTerminal(t *theme) string {
 	var b strings.Builder
 	b.Grow(len(c.cells) * 2)
 	for y := range c.h {

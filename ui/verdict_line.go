@@ -15,27 +15,27 @@ import (
 // "✗" is wrong, "!" could be better.
 func (p *pointsPane) pointsLine(w int) (string, style) {
 	first := &p.found[0]
-	text := signOf(first.Severity) + " "
-	if whole := text + first.Title + ": " + first.Text; len(p.found) == 1 && (width(whole) <= w || first.Brief == "") {
-		return withoutLastClauses(whole, w), severityStyle(first.Severity)
+	text := signOfSeverity(first.Severity) + " "
+	if whole := text + first.Title + ": " + first.Text; len(p.found) == 1 && (textWidth(whole) <= w || first.Brief == "") {
+		return withoutLastClauses(whole, w), styleOfSeverity(first.Severity)
 	}
 	const between = " · "
 	more := func(n int) string { return textIf(n > 0, between+strconv.Itoa(n)+" more") }
 	for i, rest := 0, len(p.found); i < len(p.found); i++ {
 		rest--
-		title := withoutLastClauses(shortTitle(&p.found[i]), w-width(text+textIf(i > 0, between)+more(rest)))
-		if i > 0 && width(text+between+title+more(rest)) > w {
+		title := withoutLastClauses(shortFindingTitle(&p.found[i]), w-textWidth(text+textIf(i > 0, between)+more(rest)))
+		if i > 0 && textWidth(text+between+title+more(rest)) > w {
 			text += more(rest + 1)
 			break
 		}
 		text += textIf(i > 0, between) + title
 	}
-	return text, severityStyle(first.Severity)
+	return text, styleOfSeverity(first.Severity)
 }
 
-// shortTitle returns the short title of a finding, with the function of its call site. The list and the table have the whole
+// shortFindingTitle returns the short title of a finding, with the function of its call site. The list and the table have the whole
 // site.
-func shortTitle(point *analysis.Diagnosis) string {
+func shortFindingTitle(point *analysis.Diagnosis) string {
 	_, function, found := strings.Cut(point.Tag, " ")
 	switch text := cmp.Or(point.Brief, point.Title); {
 	case !found || function == "":
@@ -49,8 +49,8 @@ func shortTitle(point *analysis.Diagnosis) string {
 	}
 }
 
-// signOf is a sign for a severity, as colours may be off.
-func signOf(s analysis.Severity) string {
+// signOfSeverity is a sign for a severity, as colours may be off.
+func signOfSeverity(s analysis.Severity) string {
 	switch s {
 	case analysis.Problem:
 		return "✗"
@@ -78,9 +78,9 @@ func (p *pointsPane) drawLine(r region, s *stats.Snapshot) {
 		return
 	}
 	text, _ := p.pointsLine(r.w)
-	keys := p.keySpans(r.w-4-width(text), r.w-4-verdictLeast)
+	keys := p.remedyKeySpans(r.w-4-textWidth(text), r.w-4-verdictLeast)
 	text, st := p.pointsLine(r.w - spansWidth(keys) - 4)
-	keys = p.keySpans(r.w-4-width(text), 0) // what the text is cut by leaves them room
+	keys = p.remedyKeySpans(r.w-4-textWidth(text), 0) // what the text is cut by leaves them room
 	n := spansWidth(keys)
 	r.writeSpans(r.w-1-n, 0, keys...)
 	r.writeTextIn(1, 0, r.w-n-4, text, st)
@@ -90,7 +90,7 @@ func (p *pointsPane) drawLine(r region, s *stats.Snapshot) {
 func (p *pointsPane) drawAllWell(r region, judged string) {
 	w := r.w - 2
 	if n := len(p.found); n > 0 {
-		keys := []span{{"!", keyStyle}, {" " + plural(uint64(n), "note"), dim}}
+		keys := []span{{"!", keyStyle}, {" " + pluralText(uint64(n), "note"), dim}}
 		w -= spansWidth(keys) + 2
 		r.writeSpans(r.w-1-spansWidth(keys), 0, keys...)
 	}
@@ -99,7 +99,7 @@ func (p *pointsPane) drawAllWell(r region, judged string) {
 
 // withoutLastClauses returns a sentence without its last clauses, so that it fits w columns.
 func withoutLastClauses(text string, w int) string {
-	for width(text) > w {
+	for textWidth(text) > w {
 		at := max(strings.LastIndex(text, "; "), strings.LastIndex(text, ": "), strings.LastIndex(text, " ("), strings.LastIndex(text, ", "))
 		if at < 0 {
 			break
@@ -112,14 +112,14 @@ func withoutLastClauses(text string, w int) string {
 // verdictLeast is the width that the verdict gets before the keys say what y does.
 const verdictLeast = 70
 
-// keySpans are what can be done about the points: with all that y does if that fits w columns, with what it sets in most columns.
-func (p *pointsPane) keySpans(w, most int) []span {
+// remedyKeySpans are what can be done about the points: with all that y does if that fits w columns, with what it sets in most columns.
+func (p *pointsPane) remedyKeySpans(w, most int) []span {
 	list := []span{{"!", keyStyle}, {" list", dim}}
 	var undo []span
 	if slices.ContainsFunc(p.found, func(point analysis.Diagnosis) bool { return point.About == analysis.AboutChange }) {
 		undo = []span{{"  u", keyStyle}, {" undo", dim}}
 	}
-	at, why := p.nextApplicable()
+	at, why := p.nextPointToApply()
 	if why != "" {
 		return append(list, undo...)
 	}

@@ -21,8 +21,8 @@ func (p *curvePane) limitMarks() (limitMarks []curveMark) {
 	return limitMarks
 }
 
-// poolNote says that the curve is of a pool which the programs do not have; empty if they have it.
-func (p *curvePane) poolNote() []item {
+// poollessNote says that the curve is of a pool which the programs do not have; empty if they have it.
+func (p *curvePane) poollessNote() []item {
 	if !p.d.hasNoPool() {
 		return nil
 	}
@@ -31,7 +31,7 @@ func (p *curvePane) poolNote() []item {
 
 // triesLimits reports whether the keys for limits move a mark on the curve, because there is no limit that they could change.
 func (p *curvePane) triesLimits() bool {
-	return p.d.mode.fixedLimits != "" || p.d.hasEnded() || p.d.hasNoPool()
+	return p.d.mode.fixedLimits != "" || p.d.hasProgramEnded() || p.d.hasNoPool()
 }
 
 // triedLimit returns the limit that the user tries, 0 if there is none. Without a pool there always is one.
@@ -56,8 +56,8 @@ const (
 	triedMax = 1 << 40
 )
 
-// adjustTried halves or doubles the limit to try.
-func (p *curvePane) adjustTried(s limitStep) {
+// stepTriedLimit halves or doubles the limit to try.
+func (p *curvePane) stepTriedLimit(s limitStep) {
 	if p.missingText() != "" {
 		return
 	}

@@ -42,7 +42,7 @@ type segment struct {
 // NewBestFit returns a best fit Carver. Offsets are multiples of align bytes, and sizes are rounded up to such
 // multiples. It panics unless align is a power of two, 1 MiB at most.
 func NewBestFit(align uint64) Carver {
-	return &bestFit{shift: exponentOf("alignment", align), segments: make([]segment, 1)}
+	return &bestFit{shift: exponentOfPowerOfTwo("alignment", align), segments: make([]segment, 1)}
 }
 
 // RoundUp implements Carver.
@@ -104,7 +104,7 @@ func (b *bestFit) Carve(size uint64) (Part, bool) {
 	p := Part{Slab: g.slab, Offset: g.offset, Size: size, Fresh: g.offset >= s.used}
 	s.used = max(s.used, g.offset+size)
 	s.parts++
-	b.parts.add(b.placeOf(i), i)
+	b.parts.addPlace(b.placeOfSegment(i), i)
 	return p, true
 }
 
@@ -126,7 +126,7 @@ func (b *bestFit) Free(p Part) (empty bool) {
 	s := b.slabs.get(p.Slab)
 	i := int32(0)
 	if p.Offset < s.size {
-		i = b.parts.remove(packPlace(p.Slab, p.Offset>>b.shift))
+		i = b.parts.removePlace(packPlace(p.Slab, p.Offset>>b.shift))
 	}
 	if i == 0 || b.segments[i].size != p.Size || b.segments[i].offset != p.Offset {
 		panic(fmt.Sprintf("carve: %+v comes back and is no part", p))
@@ -166,8 +166,8 @@ func (b *bestFit) FreeSpace() Space {
 	return b.tally.toSpace(largest)
 }
 
-// placeOf returns a segment's place.
-func (b *bestFit) placeOf(i int32) uint64 {
+// placeOfSegment returns a segment's place.
+func (b *bestFit) placeOfSegment(i int32) uint64 {
 	return packPlace(b.segments[i].slab, b.segments[i].offset>>b.shift)
 }
 
@@ -175,8 +175,8 @@ func (b *bestFit) placeOf(i int32) uint64 {
 func (b *bestFit) addFree(i int32) {
 	g := &b.segments[i]
 	g.free = true
-	b.order.Insert(&b.free, i, g.size, b.placeOf(i))
-	b.tally.Add(g.size, 1)
+	b.order.Insert(&b.free, i, g.size, b.placeOfSegment(i))
+	b.tally.AddRanges(g.size, 1)
 }
 
 // removeFree makes a free range a sub-allocation.
@@ -184,7 +184,7 @@ func (b *bestFit) removeFree(i int32) {
 	g := &b.segments[i]
 	g.free = false
 	b.order.Remove(&b.free, i)
-	b.tally.Add(g.size, -1)
+	b.tally.AddRanges(g.size, -1)
 }
 
 // newSegment returns the index of a new segment.
@@ -238,11 +238,11 @@ func (b *bestFit) validateSlab(slab int32, s *bestSlab, want *Tally) (segments i
 			return 0, fmt.Errorf("segments %d and %d are free neighbours", before, i)
 		case !g.free && g.offset+g.size > s.used:
 			return 0, fmt.Errorf("part %d ends at %d, nothing from %d on was handed out", i, g.offset+g.size, s.used)
-		case !g.free && b.parts.get(b.placeOf(i)) != i:
+		case !g.free && b.parts.numberAtPlace(b.placeOfSegment(i)) != i:
 			return 0, fmt.Errorf("part %d is not found at its place", i)
 		}
 		if g.free {
-			want.Add(g.size, 1)
+			want.AddRanges(g.size, 1)
 		} else {
 			parts++
 		}

@@ -45,7 +45,7 @@ const pageShift = 9 // a page is 1 << pageShift units
 // Requests up to 128 units are small; larger ones get a power of two of pages. Without room for a chunk of bins, a slab
 // could not serve small requests, so a device that cannot allocate a chunk has no slabs.
 func NewUAlloc(unit uint64) Carver {
-	fine := exponentOf("unit", unit)
+	fine := exponentOfPowerOfTwo("unit", unit)
 	u := &binned{unit: unit, fine: fine, shift: fine + pageShift}
 	u.small = make([]firsts, u.classOf(u.geometry(1).LargestSmall())+1)
 	return u
@@ -79,7 +79,7 @@ func (u *binned) largestSlab() uint64 { return uint64(u.pagesOf(maxBytes)) << u.
 func (u *binned) RoundUp(size uint64) uint64 {
 	switch {
 	case u.isSmall(size):
-		return u.geometry(1).Round(max(size, 1))
+		return u.geometry(1).RoundUpSmall(max(size, 1))
 	case size > u.UsableBytes(maxBytes):
 		return 0
 	}
@@ -117,7 +117,7 @@ func (u *binned) RemoveSlab(slab int32) {
 	if s.parts != 0 {
 		panic(fmt.Sprintf("carve: slab %d is to go and has %d parts", slab, s.parts))
 	}
-	s.pages.leaveTally()
+	s.pages.removeFromTally()
 	u.large.setRank(slab, 0)
 	u.rooms.setRank(slab, noRoom)
 	u.slabs.remove(slab)
@@ -208,8 +208,8 @@ func (u *binned) Validate() error {
 			continue
 		}
 		s := u.slabs.list[i]
-		if idle := s.countIdleAsBins(); idle >= 0 {
-			defer s.countIdleAsPages(idle)
+		if idle := s.countIdleChunkAsBins(); idle >= 0 {
+			defer s.countIdleChunkAsPages(idle)
 		}
 		if err := s.validate(&want); err != nil {
 			return fmt.Errorf("slab %d: %w", i, err)

@@ -56,9 +56,9 @@ func newBinSlab(of *binned, count int) *binSlab {
 
 // Alloc implements ualloc.Coarse: a chunk for small sub-allocations.
 func (s *binSlab) Alloc(order int, _ uint64) (page int, ok bool) {
-	if page, ok = s.pages.allocBlock(order); ok {
+	if page, ok = s.pages.takeBlock(order); ok {
 		s.chunks[page/chunkBins] = 0
-		s.countChunk(page, 1)
+		s.countChunkAsSpare(page, 1)
 	}
 	return page, ok
 }
@@ -66,59 +66,59 @@ func (s *binSlab) Alloc(order int, _ uint64) (page int, ok bool) {
 // Free implements ualloc.Coarse: a chunk has no sub-allocation left.
 func (s *binSlab) Free(page, order int) (ok bool) {
 	if page == s.idle {
-		s.countIdleAsBins()
+		s.countIdleChunkAsBins()
 	}
-	s.countChunk(page, -1)
+	s.countChunkAsSpare(page, -1)
 	s.chunks[page/chunkBins] = noChunk
 	return s.pages.freeBlock(page, order)
 }
 
-// countChunk adds the bins of a chunk to the spare bins (n = 1), or subtracts them (-1). In chunks of chunkBins bins
+// countChunkAsSpare adds the bins of a chunk to the spare bins (n = 1), or subtracts them (-1). In chunks of chunkBins bins
 // all bins have tails, so all are worth the same.
-func (s *binSlab) countChunk(page, n int) {
+func (s *binSlab) countChunkAsSpare(page, n int) {
 	header := s.geometry.HeaderPages()
-	s.countSpare(page+header, n*(chunkBins-header))
+	s.countSpareBins(page+header, n*(chunkBins-header))
 }
 
-// countIdleAsPages counts a chunk without sub-allocations as free pages. The allocator keeps that chunk for the next small
+// countIdleChunkAsPages counts a chunk without sub-allocations as free pages. The allocator keeps that chunk for the next small
 // request, but carveLarge may take its pages for any size. The allocator keeps at most one such chunk.
-func (s *binSlab) countIdleAsPages(page int) {
+func (s *binSlab) countIdleChunkAsPages(page int) {
 	if s.idle >= 0 {
 		s.small.Trim()
 		return
 	}
-	s.countChunk(page, -1)
+	s.countChunkAsSpare(page, -1)
 	order := orderOf(s.geometry.ChunkBytes(), s.of.shift)
-	s.pages.countFreed(order, s.pages.mergedOrder(page, order))
+	s.pages.countFreedBlock(order, s.pages.mergedOrder(page, order))
 	s.idle = page
 }
 
-// countIdleAsBins counts the idle chunk as bins again, and returns its page; -1: there is no such chunk.
-func (s *binSlab) countIdleAsBins() (page int) {
+// countIdleChunkAsBins counts the idle chunk as bins again, and returns its page; -1: there is no such chunk.
+func (s *binSlab) countIdleChunkAsBins() (page int) {
 	page = s.idle
 	if page < 0 {
 		return page
 	}
 	s.idle = -1
 	order := orderOf(s.geometry.ChunkBytes(), s.of.shift)
-	s.pages.countTaken(order, s.pages.mergedOrder(page, order))
-	s.countChunk(page, 1)
+	s.pages.countTakenBlock(order, s.pages.mergedOrder(page, order))
+	s.countChunkAsSpare(page, 1)
 	return page
 }
 
-// countSpare counts n more spare bins like the bin at a page.
-func (s *binSlab) countSpare(page, n int) {
+// countSpareBins counts n more spare bins like the bin at a page.
+func (s *binSlab) countSpareBins(page, n int) {
 	s.spare += n
-	s.of.tally.Add(s.binBytes(page), n)
+	s.of.tally.AddRanges(s.binBytes(page), n)
 }
 
 // binBytes returns the usable bytes of the empty bin at a page.
 func (s *binSlab) binBytes(page int) uint64 { return uint64(s.capacity(page, 0)) * s.geometry.Unit }
 
-// countSlots counts n more free slots.
-func (s *binSlab) countSlots(class, n int) {
+// countFreeSlots counts n more free slots.
+func (s *binSlab) countFreeSlots(class, n int) {
 	s.slots[class] += n
-	s.of.tally.Add(s.geometry.Unit<<class, n)
+	s.of.tally.AddRanges(s.geometry.Unit<<class, n)
 }
 
 // updateRank notes whether the slab has a free slot of a class.
@@ -152,7 +152,7 @@ func (s *binSlab) carveLarge(size uint64) (Part, bool) {
 		s.small.Trim()
 	}
 	order := orderOf(size, s.of.shift)
-	page, ok := s.pages.allocBlock(order)
+	page, ok := s.pages.takeBlock(order)
 	if !ok {
 		return Part{}, false
 	}
@@ -165,10 +165,10 @@ func (s *binSlab) freeLarge(p Part) bool {
 	if p.Size != 1<<(s.of.shift+order) {
 		return false
 	}
-	idle := s.countIdleAsBins()
+	idle := s.countIdleChunkAsBins()
 	ok := s.pages.freeBlock(int(p.Offset>>s.of.shift), order)
 	if idle >= 0 {
-		s.countIdleAsPages(idle)
+		s.countIdleChunkAsPages(idle)
 	}
 	return ok
 }
@@ -180,17 +180,17 @@ func (s *binSlab) carveSmall(slab int32, size uint64) (Part, bool) {
 	}
 	page, _ := s.geometry.BinPageOf(offset)
 	if s.idle >= 0 && page/chunkBins == s.idle/chunkBins {
-		s.countIdleAsBins()
+		s.countIdleChunkAsBins()
 	}
 	s.chunks[page/chunkBins]++
 	class := s.of.classOf(granted)
 	if s.bins[page].parts == 0 {
-		s.countSpare(page, -1)
+		s.countSpareBins(page, -1)
 		s.bins[page].class = int8(class)
-		s.countSlots(class, s.capacity(page, class))
+		s.countFreeSlots(class, s.capacity(page, class))
 	}
 	s.bins[page].parts++
-	s.countSlots(class, -1)
+	s.countFreeSlots(class, -1)
 	s.updateRank(slab, class)
 	return Part{Offset: offset, Size: granted, Fresh: s.noteHandedOut(offset, granted)}, true
 }
@@ -204,10 +204,10 @@ func (s *binSlab) freeSmall(p Part) bool {
 	}
 	class := int(s.bins[page].class)
 	s.bins[page].parts--
-	s.countSlots(class, 1)
+	s.countFreeSlots(class, 1)
 	if s.bins[page].parts == 0 {
-		s.countSlots(class, -s.capacity(page, class))
-		s.countSpare(page, 1)
+		s.countFreeSlots(class, -s.capacity(page, class))
+		s.countSpareBins(page, 1)
 	}
 	if _, ok = s.small.Free(p.Offset); !ok {
 		return false
@@ -215,7 +215,7 @@ func (s *binSlab) freeSmall(p Part) bool {
 	s.updateRank(p.Slab, class)
 	number := page / chunkBins
 	if s.chunks[number]--; s.chunks[number] == 0 {
-		s.countIdleAsPages(number * chunkBins)
+		s.countIdleChunkAsPages(number * chunkBins)
 	}
 	return true
 }
@@ -224,8 +224,8 @@ func (s *binSlab) freeSmall(p Part) bool {
 // was handed out as a whole, and no small sub-allocation had any of its units.
 func (s *binSlab) noteHandedOut(offset, size uint64) (fresh bool) {
 	page := offset >> s.of.shift
-	fresh = s.units.addRun(offset/s.geometry.Unit, size/s.geometry.Unit) && !s.pages.history.wasHandedOut(page, 0)
-	s.pages.history.noteTouched(page, 0)
+	fresh = s.units.addConsecutive(offset/s.geometry.Unit, size/s.geometry.Unit) && !s.pages.history.wasHandedOut(page, 0)
+	s.pages.history.noteBytesHandedOut(page, 0)
 	return fresh
 }
 
@@ -243,12 +243,12 @@ func (s *binSlab) validate(want *Tally) error {
 		case b.parts > 0:
 			free := s.capacity(page, int(b.class)) - int(b.parts)
 			slots[b.class] += free
-			want.Add(s.geometry.Unit<<b.class, free)
+			want.AddRanges(s.geometry.Unit<<b.class, free)
 			inBins += int(b.parts)
 			chunks[page/chunkBins] -= int(b.parts)
 		case s.chunks[page/chunkBins] != noChunk && page%chunkBins >= s.geometry.HeaderPages():
 			spare++
-			want.Add(s.binBytes(page), 1)
+			want.AddRanges(s.binBytes(page), 1)
 		}
 	}
 	for number, parts := range chunks {

@@ -2,9 +2,9 @@ package carve
 
 import "math/bits"
 
-// BlockSize is seed 004's size of the blocks that a heap of h bytes is divided into: about k of them, and each large
+// SeedBlockSize is seed 004's size of the blocks that a heap of h bytes is divided into: about k of them, and each large
 // enough for a resource of m bytes. It is max(m, h/k), in bytes; k = 0 counts as 1.
-func BlockSize(m, h, k uint64) uint64 { return max(m, h/max(k, 1)) }
+func SeedBlockSize(m, h, k uint64) uint64 { return max(m, h/max(k, 1)) }
 
 // DefaultBlocks is seed 004's example of k.
 const DefaultBlocks = 62
@@ -42,7 +42,7 @@ type Hints struct {
 func (s Sizing) ChooseSlabSize(c Carver, hints Hints) (slab, serves uint64) {
 	m, serves := s.M, s.M
 	if m == 0 {
-		m = largestResource(hints.Request)
+		m = seedsLargestRequest(hints.Request)
 		serves = m / 4
 	}
 	h := s.H
@@ -56,12 +56,12 @@ func (s Sizing) ChooseSlabSize(c Carver, hints Hints) (slab, serves uint64) {
 	if k == 0 {
 		k = DefaultBlocks
 	}
-	slab = slabSizeFor(c, max(BlockSize(m, h, k), c.RoundUp(m)), s.Limit)
+	slab = slabSizeFor(c, max(SeedBlockSize(m, h, k), c.RoundUp(m)), s.Limit)
 	return slab, min(serves, c.UsableBytes(slab))
 }
 
-// largestResource returns M for the largest request so far.
-func largestResource(request uint64) uint64 {
+// seedsLargestRequest returns M for the largest request so far.
+func seedsLargestRequest(request uint64) uint64 {
 	if request > largestM/4 {
 		return largestM
 	}

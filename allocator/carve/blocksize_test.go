@@ -23,7 +23,7 @@ func TestBlockSizeOfSeed004(t *testing.T) {
 		{129_032_259, heap, 62, 129_032_259},    //
 		{67_108_864, 12 << 30, 62, 207_820_998}, // the seed's HD 620
 	} {
-		if got := BlockSize(c.m, c.h, c.k); got != c.want {
+		if got := SeedBlockSize(c.m, c.h, c.k); got != c.want {
 			t.Errorf("M %d, H %d, K %d: %d, want %d", c.m, c.h, c.k, got, c.want)
 		}
 	}

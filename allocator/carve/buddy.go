@@ -25,7 +25,7 @@ type buddySlab struct {
 // NewBuddy returns a Carver with a buddy system in each slab. A page, in bytes, is the smallest sub-allocation, and offsets
 // are multiples of it. NewBuddy panics unless page is a power of two, 1 MiB at most. A slab has at most tbuddy.MaxPages
 // pages, and needs 9 to 17 bytes of host memory for each.
-func NewBuddy(page uint64) Carver { return &buddy{shift: exponentOf("page", page)} }
+func NewBuddy(page uint64) Carver { return &buddy{shift: exponentOfPowerOfTwo("page", page)} }
 
 // RoundUp implements Carver.
 func (b *buddy) RoundUp(size uint64) uint64 {
@@ -79,7 +79,7 @@ func (b *buddy) RemoveSlab(slab int32) {
 	if s.parts != 0 {
 		panic(fmt.Sprintf("carve: slab %d is to go and has %d parts", slab, s.parts))
 	}
-	s.pages.leaveTally()
+	s.pages.removeFromTally()
 	b.ranks.setRank(slab, 0)
 	b.slabs.remove(slab)
 }
@@ -92,7 +92,7 @@ func (b *buddy) Carve(size uint64) (Part, bool) {
 		return Part{}, false
 	}
 	s := b.slabs.get(slab)
-	page, ok := s.pages.allocBlock(order)
+	page, ok := s.pages.takeBlock(order)
 	if !ok {
 		return Part{}, false // never: the rank says that there is one
 	}

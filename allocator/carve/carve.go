@@ -79,8 +79,8 @@ type Tally struct {
 	high, low uint64 // of the sum of squares
 }
 
-// Add counts n more ranges of size bytes each; n may be negative.
-func (t *Tally) Add(size uint64, n int) {
+// AddRanges counts n more ranges of size bytes each; n may be negative.
+func (t *Tally) AddRanges(size uint64, n int) {
 	times := uint64(max(n, -n))
 	high, low := bits.Mul64(size, size)
 	over, low := bits.Mul64(low, times)
@@ -116,8 +116,8 @@ const (
 // place is 0.
 func packPlace(slab int32, unit uint64) uint64 { return uint64(slab)*maxUnits + unit }
 
-// exponentOf returns the exponent of a power of two that can be an alignment, and panics if value is not one.
-func exponentOf(what string, value uint64) (shift int) {
+// exponentOfPowerOfTwo returns the exponent of a power of two that can be an alignment, and panics if value is not one.
+func exponentOfPowerOfTwo(what string, value uint64) (shift int) {
 	if bits.OnesCount64(value) != 1 || value > maxAlign {
 		panic(fmt.Sprintf("carve: %s is %d, want a power of two up to %d", what, value, maxAlign))
 	}

@@ -17,8 +17,8 @@ func newBitset(n uint64) bitset { return make(bitset, (n+63)/64) }
 func (b bitset) has(i uint64) bool { return b[i/64]>>(i%64)&1 != 0 }
 func (b bitset) set(i uint64)      { b[i/64] |= 1 << (i % 64) }
 
-// addRun adds n consecutive numbers, and reports whether none of them was in the set.
-func (b bitset) addRun(from, n uint64) (clean bool) {
+// addConsecutive adds n consecutive numbers, and reports whether none of them was in the set.
+func (b bitset) addConsecutive(from, n uint64) (clean bool) {
 	clean = true
 	for n > 0 {
 		count := min(n, 64-from%64)
@@ -50,8 +50,8 @@ func (h *history) wasHandedOut(page uint64, order int) bool {
 	return false
 }
 
-// noteTouched notes that bytes of a block are handed out.
-func (h *history) noteTouched(page uint64, order int) {
+// noteBytesHandedOut notes that bytes of a block are handed out.
+func (h *history) noteBytesHandedOut(page uint64, order int) {
 	for node := h.blockNumber(page, order); node != 0 && !h.some.has(node); node /= 2 {
 		h.some.set(node)
 	}
@@ -62,6 +62,6 @@ func (h *history) noteHandedOut(page uint64, order int) (fresh bool) {
 	node := h.blockNumber(page, order)
 	fresh = !h.some.has(node) && !h.wasHandedOut(page, order)
 	h.whole.set(node)
-	h.noteTouched(page, order)
+	h.noteBytesHandedOut(page, order)
 	return fresh
 }

@@ -76,8 +76,8 @@ func (m marks) nextBelow(i int) int {
 	return -1
 }
 
-// all yields the numbers in order.
-func (m marks) all(yield func(int) bool) {
+// eachNumber yields the numbers in order.
+func (m marks) eachNumber(yield func(int) bool) {
 	if len(m) == 0 {
 		return
 	}
@@ -91,7 +91,7 @@ func (m marks) all(yield func(int) bool) {
 }
 
 func (m marks) count() (n int) {
-	for range m.all {
+	for range m.eachNumber {
 		n++
 	}
 	return n

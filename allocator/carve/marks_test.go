@@ -35,7 +35,7 @@ func TestMarksAreASortedList(t *testing.T) {
 				list = slices.Insert(list, at, i)
 			}
 			if rng.IntN(100) == 0 {
-				if err := m.validate(); err != nil || !slices.Equal(slices.Collect(m.all), list) || m.count() != len(list) {
+				if err := m.validate(); err != nil || !slices.Equal(slices.Collect(m.eachNumber), list) || m.count() != len(list) {
 					t.Fatalf("of %d: %v, %d marks, want %d", bound, err, m.count(), len(list))
 				}
 			}
@@ -51,7 +51,7 @@ func TestRunsOfBits(t *testing.T) {
 		for range 10 {
 			from := rng.IntN(len(list))
 			run := list[from : from+rng.IntN(min(len(list)-from, 150)+1)]
-			if clean := b.addRun(uint64(from), uint64(len(run))); clean != !slices.Contains(run, true) {
+			if clean := b.addConsecutive(uint64(from), uint64(len(run))); clean != !slices.Contains(run, true) {
 				t.Fatalf("%d numbers from %d on are new: %v", len(run), from, clean)
 			}
 			for i := range run {

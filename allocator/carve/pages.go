@@ -24,38 +24,38 @@ func newPages(count, shift int, t *Tally) pages {
 	p := pages{tree: tbuddy.New(count), shift: shift, tally: t}
 	p.history = newHistory(p.tree.Height())
 	for order := range p.free {
-		p.addFreeBlocks(order, count>>order&1)
+		p.countFreeBlocks(order, count>>order&1)
 	}
 	return p
 }
 
-// leaveTally takes the free blocks of a slab out of the tally, before the slab is removed.
-func (p *pages) leaveTally() {
+// removeFromTally takes the free blocks of a slab out of the tally, before the slab is removed.
+func (p *pages) removeFromTally() {
 	for order, n := range p.free {
 		if n != 0 {
-			p.addFreeBlocks(order, -n)
+			p.countFreeBlocks(order, -n)
 		}
 	}
 }
 
-// addFreeBlocks notes that an order has n more free blocks.
-func (p *pages) addFreeBlocks(order, n int) {
+// countFreeBlocks notes that an order has n more free blocks.
+func (p *pages) countFreeBlocks(order, n int) {
 	p.free[order] += n
 	p.orders &^= 1 << order
 	if p.free[order] != 0 {
 		p.orders |= 1 << order
 	}
-	p.tally.Add(1<<(p.shift+order), n)
+	p.tally.AddRanges(1<<(p.shift+order), n)
 }
 
-// allocBlock takes a block of 2^order pages. The tree cuts the block from a free block of the lowest order that is large
+// takeBlock takes a block of 2^order pages. The tree cuts the block from a free block of the lowest order that is large
 // enough.
-func (p *pages) allocBlock(order int) (page int, ok bool) {
+func (p *pages) takeBlock(order int) (page int, ok bool) {
 	page, ok = p.tree.Alloc(order, 0)
 	if !ok {
 		return 0, false
 	}
-	p.countTaken(order, order+bits.TrailingZeros32(p.orders>>order))
+	p.countTakenBlock(order, order+bits.TrailingZeros32(p.orders>>order))
 	return page, true
 }
 
@@ -63,26 +63,26 @@ func (p *pages) allocBlock(order int) (page int, ok bool) {
 func (p *pages) freeBlock(page, order int) bool {
 	merged, ok := p.tree.Release(page, order)
 	if ok {
-		p.countFreed(order, merged)
+		p.countFreedBlock(order, merged)
 	}
 	return ok
 }
 
-// countTaken notes that a block of an order was cut from a block of order from; the buddies that were split off are
+// countTakenBlock notes that a block of an order was cut from a block of order from; the buddies that were split off are
 // free.
-func (p *pages) countTaken(order, from int) {
-	p.addFreeBlocks(from, -1)
+func (p *pages) countTakenBlock(order, from int) {
+	p.countFreeBlocks(from, -1)
 	for ; order < from; order++ {
-		p.addFreeBlocks(order, 1)
+		p.countFreeBlocks(order, 1)
 	}
 }
 
-// countFreed notes that a block of an order was freed, and merged with free buddies into a block of order merged.
-func (p *pages) countFreed(order, merged int) {
+// countFreedBlock notes that a block of an order was freed, and merged with free buddies into a block of order merged.
+func (p *pages) countFreedBlock(order, merged int) {
 	for ; order < merged; order++ {
-		p.addFreeBlocks(order, -1)
+		p.countFreeBlocks(order, -1)
 	}
-	p.addFreeBlocks(merged, 1)
+	p.countFreeBlocks(merged, 1)
 }
 
 // mergedOrder returns the order of the block into which a taken block would be merged if it were freed.
@@ -106,7 +106,7 @@ func (p *pages) validate(want *Tally) error {
 	var free [maxHeight + 1]int
 	p.eachFreeBlock(0, p.tree.Height(), func(_, order int) {
 		free[order]++
-		want.Add(1<<(p.shift+order), 1)
+		want.AddRanges(1<<(p.shift+order), 1)
 	})
 	if free != p.free {
 		return fmt.Errorf("free blocks by order are counted as %v and are %v", p.free, free)

@@ -30,13 +30,13 @@ type placed struct {
 // NewPlaced returns a Placed for ranges that begin at some offsets, in any order. It rounds sizes up to multiples of
 // align bytes. It panics unless align is a power of two, 1 MiB at most, and all offsets are multiples of align.
 func NewPlaced(align uint64, offsets []uint64) *Placed {
-	exponentOf("alignment", align)
+	exponentOfPowerOfTwo("alignment", align)
 	c := &Placed{align: align, starts: slices.Compact(slices.Sorted(slices.Values(offsets)))}
 	for i, offset := range c.starts {
 		if offset&(align-1) != 0 {
 			panic(fmt.Sprintf("carve: offset %d is no multiple of %d", offset, align))
 		}
-		c.index.add(packPlace(1, offset/align), int32(i)+1)
+		c.index.addPlace(packPlace(1, offset/align), int32(i)+1)
 	}
 	c.ranges, c.taken = make([]placed, len(c.starts)), newMarks(len(c.starts))
 	return c
@@ -44,7 +44,7 @@ func NewPlaced(align uint64, offsets []uint64) *Placed {
 
 // StartIndex returns the number of an offset, for OwnerOf and TakeRange; -1 if NewPlaced did not get the offset.
 func (c *Placed) StartIndex(offset uint64) int {
-	return int(c.index.get(packPlace(1, offset/c.align))) - 1
+	return int(c.index.numberAtPlace(packPlace(1, offset/c.align))) - 1
 }
 
 // RoundUp implements Carver.
@@ -131,11 +131,11 @@ func (c *Placed) FreeSpace() Space {
 	largest, end := uint64(0), uint64(0)
 	gap := func(to uint64) {
 		if size := to - end; size != 0 {
-			tally.Add(size, 1)
+			tally.AddRanges(size, 1)
 			largest = max(largest, size)
 		}
 	}
-	for start := range c.taken.all {
+	for start := range c.taken.eachNumber {
 		gap(c.starts[start])
 		end = c.ranges[start].end
 	}
@@ -149,7 +149,7 @@ func (c *Placed) Validate() error {
 		return errors.New("parts of no slab")
 	}
 	parts, end := 0, uint64(0)
-	for start := range c.taken.all {
+	for start := range c.taken.eachNumber {
 		r := &c.ranges[start]
 		if c.starts[start] < end || r.end <= c.starts[start] || r.end > c.size || r.end > c.used || r.owner == 0 {
 			return fmt.Errorf("a range from %d to %d of owner %d, after one that ends at %d", c.starts[start], r.end, r.owner, end)

@@ -74,7 +74,7 @@ func freeRuns(owners []int32, unit uint64) Space {
 			continue
 		}
 		if run > 0 {
-			tally.Add(run, 1)
+			tally.AddRanges(run, 1)
 		}
 		largest, run = max(largest, run), 0
 	}

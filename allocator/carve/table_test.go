@@ -15,7 +15,7 @@ func TestTableIsAMap(t *testing.T) {
 		// With 64 slots these begin at the last four and the first four.
 		if i := p * 0x9e3779b97f4a7c15 >> 58; i < 4 || i >= 60 {
 			places = append(places, p)
-			if start := (&table{slots: make([]slot, 64)}).searchStart(p); start != int(i) {
+			if start := (&table{slots: make([]slot, 64)}).slotToSearchFrom(p); start != int(i) {
 				t.Fatalf("the search for %d begins at %d, want %d", p, start, i)
 			}
 		}
@@ -24,18 +24,18 @@ func TestTableIsAMap(t *testing.T) {
 		p := places[rng.IntN(len(places))]
 		if _, there := want[p]; !there && len(want) < 30 {
 			want[p] = 1 + rng.Int32N(1000)
-			if tab.add(p, want[p]); 2*tab.count > len(tab.slots) {
+			if tab.addPlace(p, want[p]); 2*tab.count > len(tab.slots) {
 				t.Fatalf("%d entries in %d slots", tab.count, len(tab.slots))
 			}
 		} else {
-			if got := tab.remove(p); got != want[p] {
+			if got := tab.removePlace(p); got != want[p] {
 				t.Fatalf("took %d from %d, want %d", got, p, want[p])
 			}
 			delete(want, p)
 		}
 		for _, p := range places {
-			if tab.get(p) != want[p] {
-				t.Fatalf("%d is at %d, want %d", tab.get(p), p, want[p])
+			if tab.numberAtPlace(p) != want[p] {
+				t.Fatalf("%d is at %d, want %d", tab.numberAtPlace(p), p, want[p])
 			}
 		}
 	}

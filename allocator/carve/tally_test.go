@@ -26,12 +26,12 @@ func TestTallyIsExact(t *testing.T) {
 	for range 3000 {
 		if len(list) > 0 && rng.IntN(2) == 0 {
 			i := rng.IntN(len(list))
-			w.Add(list[i].size, -list[i].count)
+			w.AddRanges(list[i].size, -list[i].count)
 			sum.Sub(sum, squares(list[i]))
 			list = slices.Delete(list, i, i+1)
 		} else {
 			r := ranges{rng.Uint64() >> (8 + rng.IntN(56)), 1 + rng.IntN(100)}
-			w.Add(r.size, r.count)
+			w.AddRanges(r.size, r.count)
 			sum.Add(sum, squares(r))
 			list = append(list, r)
 		}
@@ -45,7 +45,7 @@ func TestTallyIsExact(t *testing.T) {
 		}
 	}
 	for _, r := range list {
-		w.Add(r.size, -r.count)
+		w.AddRanges(r.size, -r.count)
 	}
 	if w != (Tally{}) || w.Squares() != 0 {
 		t.Errorf("%+v is left of nothing", w)

@@ -13,7 +13,7 @@ func TestValidateFinds(t *testing.T) {
 		"used":         func(b *bestFit) { b.slabs.get(1).used = 16 },
 		"offset":       func(b *bestFit) { b.segments[2].offset += 16 },
 		"link":         func(b *bestFit) { b.segments[2].before = 0 },
-		"lost part":    func(b *bestFit) { b.parts.remove(b.placeOf(2)) },
+		"lost part":    func(b *bestFit) { b.parts.removePlace(b.placeOfSegment(2)) },
 		"free twice":   func(b *bestFit) { b.segments[2].free = true },
 		"lost segment": func(b *bestFit) { b.newSegment(segment{}) },
 		"out of order": func(b *bestFit) { b.order.Remove(&b.free, b.free.Root) },

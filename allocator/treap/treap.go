@@ -21,8 +21,8 @@ type node struct {
 	priority    uint32
 }
 
-// priority turns a node's number into a priority that looks random and is the same in every run.
-func priority(x uint64) uint32 {
+// pseudoRandomPriority turns a node's number into a priority that looks random and is the same in every run.
+func pseudoRandomPriority(x uint64) uint32 {
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd
 	x ^= x >> 33
@@ -32,7 +32,7 @@ func priority(x uint64) uint32 {
 // Grow makes sure that nodes 1 to n exist. It moves nothing and never shrinks.
 func (f *Forest) Grow(n int) {
 	for len(f.nodes) <= n {
-		f.nodes = append(f.nodes, node{priority: priority(uint64(len(f.nodes)) + 1)})
+		f.nodes = append(f.nodes, node{priority: pseudoRandomPriority(uint64(len(f.nodes)) + 1)})
 	}
 }
 

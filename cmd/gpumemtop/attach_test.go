@@ -19,7 +19,7 @@ import (
 func fakeAttach() {
 	cmd := newAttachCommand(startFake)
 	cmd.SetArgs(os.Args[1:])
-	reportError(cmd.Execute(), os.Stderr).ExitLike()
+	reportError(cmd.Execute(), os.Stderr).EndLikeTarget()
 }
 
 func startFake(o tracer.Options) (watch.Feed, error) {
@@ -65,7 +65,7 @@ func (f *fakeFeed) Poll(wait time.Duration, put func(*wire.Record)) (int, error)
 		return 0, nil
 	case f.mode == "ends":
 		for i := range f.pids {
-			put(&wire.Record{Process: uint32(i + 1), Event: wire.Event{Time: session.Now(), Kind: wire.KindExit, Status: 3}})
+			put(&wire.Record{Process: uint32(i + 1), Event: wire.Event{Time: session.MonotonicNow(), Kind: wire.KindExit, Status: 3}})
 		}
 		f.mode = "over"
 		return len(f.pids), nil
@@ -84,7 +84,7 @@ func (f *fakeFeed) Poll(wait time.Duration, put func(*wire.Record)) (int, error)
 
 func (f *fakeFeed) emit(put func(*wire.Record)) int {
 	for i, pid := range f.pids {
-		process, now := uint32(i+1), session.Now()
+		process, now := uint32(i+1), session.MonotonicNow()
 		command, name := "/opt/blur\x004096\x00", wire.BeforeAttach+"\t\t\t\n"
 		put(&wire.Record{Process: process, Payload: []byte(command), Event: wire.Event{
 			Time: now, Kind: wire.KindProcess, Object: uint64(pid), Size: uint64(len(command)),

@@ -27,10 +27,10 @@ func newConfigCommand() *cobra.Command {
 		Args:        refuseArguments,
 	}, fields{"edit": &edit}, func(cmd *cobra.Command, _ []string) error {
 		if edit {
-			return editConfig(userFilePath(os.LookupEnv))
+			return editSettingsFile(userSettingsPath(os.LookupEnv))
 		}
-		flags, _ := runFlags()
-		origins, err := resolveSettings(flags, os.LookupEnv)
+		flags, _ := newRunFlags()
+		origins, err := setUnsetSettings(flags, os.LookupEnv)
 		if err != nil {
 			return err
 		}
@@ -38,20 +38,20 @@ func newConfigCommand() *cobra.Command {
 	})
 }
 
-// runFlags returns the flags of run, and the options that they set, which have the defaults.
-func runFlags() (*pflag.FlagSet, *watch.RunOptions) {
-	o := &watch.RunOptions{Options: watch.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}}
+// newRunFlags returns the flags of run, and the options that they set, which have the defaults.
+func newRunFlags() (*pflag.FlagSet, *watch.RunOptions) {
+	o := &watch.RunOptions{Options: watch.Options{Setup: defaultSetupOptions(), Dashboard: defaultDashboardOptions()}}
 	flags := pflag.NewFlagSet("gpumemtop", pflag.ContinueOnError)
 	bindFlags(flags, dashboardRunFields(o))
 	return flags, o
 }
 
-// editConfig opens a settings file in the user's editor, and checks it afterwards.
-func editConfig(path string) error {
+// editSettingsFile opens a settings file in the user's editor, and checks it afterwards.
+func editSettingsFile(path string) error {
 	if path == "" {
 		return errors.New("no folder for the settings file: set HOME or XDG_CONFIG_HOME to one")
 	}
-	if err := writeTemplate(path); err != nil {
+	if err := createSettingsTemplate(path); err != nil {
 		return fmt.Errorf("settings file: %w", err)
 	}
 	editor := "vi"
@@ -66,8 +66,8 @@ func editConfig(path string) error {
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s %s: %w; VISUAL or EDITOR names an editor", editor, path, err)
 	}
-	flags, _ := runFlags()
-	_, err := resolveSettings(flags, func(name string) (string, bool) {
+	flags, _ := newRunFlags()
+	_, err := setUnsetSettings(flags, func(name string) (string, bool) {
 		if name == "GPUMEMTOP_CONFIG" {
 			return path, true
 		}
@@ -76,12 +76,12 @@ func editConfig(path string) error {
 	return err
 }
 
-// writeTemplate creates a settings file in which all settings are comments, unless the file exists.
-func writeTemplate(path string) error {
+// createSettingsTemplate creates a settings file in which all settings are comments, unless the file exists.
+func createSettingsTemplate(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	text, err := templateText()
+	text, err := settingsTemplateText()
 	if err != nil {
 		return err
 	}
@@ -96,11 +96,11 @@ func writeTemplate(path string) error {
 	return errors.Join(err, file.Close())
 }
 
-// templateText returns a settings file in which all settings are comments.
-func templateText() (string, error) {
+// settingsTemplateText returns a settings file in which all settings are comments.
+func settingsTemplateText() (string, error) {
 	var b strings.Builder
 	b.WriteString("# Settings of gpumemtop. Options and GPUMEMTOP_ variables override them. Remove a # to set one.\n")
-	flags, _ := runFlags()
+	flags, _ := newRunFlags()
 	for _, s := range settingsOf(flags) {
 		if !s.mayBeInFile() {
 			continue

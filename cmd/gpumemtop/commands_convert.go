@@ -27,7 +27,7 @@ func newExportCommand() *cobra.Command {
 		"format:export": &o.Format, "table": &o.Table, "force": &o.Output.Force,
 	}.addFields(partFields(&o.Part)), makeInterruptible(func(cmd *cobra.Command, args []string) error {
 		if asLake || len(args) > 1 {
-			return convert.ExportLake(args, &o, cmd.Flags().Changed)
+			return convert.ExportToLake(args, &o, cmd.Flags().Changed)
 		}
 		return convert.Export(cmd.OutOrStdout(), args[0], &o, cmd.Flags().Changed)
 	}))
@@ -102,7 +102,7 @@ func newReduceCommand() *cobra.Command {
 		Args:        checkArgumentCount(1, 0, "one folder or more"),
 	}, fields{"output:reduce": &o.Output.Path, "force": &o.Output.Force, "json:reduce": &o.JSON, "top": &o.Top},
 		makeInterruptible(func(cmd *cobra.Command, args []string) error {
-			return convert.Reduce(cmd.OutOrStdout(), args, &o)
+			return convert.ReduceFlightLogs(cmd.OutOrStdout(), args, &o)
 		}))
 }
 

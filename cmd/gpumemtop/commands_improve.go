@@ -38,7 +38,7 @@ func newReplayCommand() *cobra.Command {
 }
 
 func newTuneCommand() *cobra.Command {
-	o, format, live := study.TuneOptions{Setup: defaultSetup(), Budget: 30 * time.Second, Configurations: study.DefaultConfigurations}, "text", false
+	o, format, live := study.TuneOptions{Setup: defaultSetupOptions(), Budget: 30 * time.Second, Configurations: study.DefaultConfigurations}, "text", false
 	return newCommand(&cobra.Command{
 		Use:   "tune [flags] FILE... | tune [flags] -- CMD [ARGS...]",
 		Short: "Find the policy and limits that suit a program",
@@ -75,9 +75,9 @@ func newTuneCommand() *cobra.Command {
 		case live && at != 0:
 			return errors.New("--live tunes a program while it runs: gpumemtop tune --live -- CMD [ARGS...]")
 		case live:
-			return writeResult(out, format, func() (*study.LiveResult, error) { return study.TuneLive(&o, args) })
+			return writeTextOrJSON(out, format, func() (*study.LiveResult, error) { return study.TuneLive(&o, args) })
 		}
-		return writeResult(out, format, func() (*study.TuneResult, error) {
+		return writeTextOrJSON(out, format, func() (*study.TuneResult, error) {
 			switch {
 			case len(args) == 0:
 				return nil, errors.New("nothing to tune: gpumemtop tune FILE..., or gpumemtop tune -- CMD [ARGS...]")
@@ -111,7 +111,7 @@ func newAdviseCommand() *cobra.Command {
 		Args: checkArgumentCount(1, 0, "one recording or more"),
 	}, fields{"wrapper:read": new(string), "form": &o.Form, "sizes": &o.Sizes, "steps": &o.Steps, "max:advise": &o.Most, "format": &o.Format,
 		"write:plan": &o.Plan.Path, "force": &o.Plan.Force},
-		makeInterruptible(func(cmd *cobra.Command, args []string) error { return study.Advise(cmd.OutOrStdout(), args, &o) }))
+		makeInterruptible(func(cmd *cobra.Command, args []string) error { return study.WriteAdvice(cmd.OutOrStdout(), args, &o) }))
 }
 
 func newPlanCommand() *cobra.Command {

@@ -77,21 +77,21 @@ func newDoctorCommand() *cobra.Command {
 				variables[name] = settings[i].name
 			}
 		}
-		return study.Doctor(cmd.OutOrStdout(), format, study.DoctorOptions{
+		return study.WriteDoctorReport(cmd.OutOrStdout(), format, study.DoctorOptions{
 			Version: "gpumemtop " + versionText(), Policies: allocator.PolicyNames(), Settings: variables,
-			SettingsFile: existingUserFile(os.LookupEnv), Check: checkEnvironment,
+			SettingsFile: existingUserSettingsPath(os.LookupEnv), Check: checkEnvironment,
 		})
 	}))
 }
 
 // checkEnvironment returns the error that a run would report about the settings in the environment.
 func checkEnvironment() error {
-	flags, o := runFlags()
-	origins, err := resolveSettings(flags, os.LookupEnv)
+	flags, o := newRunFlags()
+	origins, err := setUnsetSettings(flags, os.LookupEnv)
 	if err != nil {
 		return err
 	}
-	return origins.explainSource(o.Check())
+	return origins.addSourcesToError(o.Check())
 }
 
 func newVersionCommand() *cobra.Command {

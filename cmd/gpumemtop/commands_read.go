@@ -15,7 +15,7 @@ func partFields(p *files.Part) fields {
 }
 
 func newViewCommand() *cobra.Command {
-	o := watch.ViewOptions{Dashboard: defaultDashboard()}
+	o := watch.ViewOptions{Dashboard: defaultDashboardOptions()}
 	return newCommand(&cobra.Command{
 		Use:   "view [flags] FILE",
 		Short: "Look at a recording in the dashboard, at any time in it",
@@ -42,7 +42,7 @@ func newReportCommand() *cobra.Command {
 		"tag": &o.Tag, "all:report": &o.All, "section": &o.Section, "curve": &o.Curve, "top": &o.Top, "output:text": &o.Output.Path, "force": &o.Output.Force, "format:report": &o.Format,
 		"wrapper:read": new(string), "device-cost:touch": &o.Cost.File, "device:cost": &o.Cost.Device,
 	}.addFields(partFields(&o.Part)), makeInterruptible(func(cmd *cobra.Command, args []string) error {
-		return read.Report(cmd.OutOrStdout(), args[0], &o, cmd.Flags().Changed)
+		return read.WriteReport(cmd.OutOrStdout(), args[0], &o, cmd.Flags().Changed)
 	}))
 }
 
@@ -58,7 +58,7 @@ func newInfoCommand() *cobra.Command {
 			"  gpumemtop info --format json blur.gmt | jq .processes",
 		Args: oneFile,
 	}, fields{"format": &format}, makeInterruptible(func(cmd *cobra.Command, args []string) error {
-		return read.Info(cmd.OutOrStdout(), args[0], format)
+		return read.WriteInfo(cmd.OutOrStdout(), args[0], format)
 	}))
 }
 
@@ -75,7 +75,7 @@ func newDiffCommand() *cobra.Command {
 		Args: checkArgumentCount(2, 2, "two recordings"),
 	}, fields{"wrapper:read": new(string), "top": &top, "format": &format},
 		makeInterruptible(func(cmd *cobra.Command, args []string) error {
-			return read.Diff(cmd.OutOrStdout(), args[0], args[1], format, top)
+			return read.DiffRecordings(cmd.OutOrStdout(), args[0], args[1], format, top)
 		}))
 }
 
@@ -95,6 +95,6 @@ func newCheckCommand() *cobra.Command {
 			"  gpumemtop check ci.gmt --rules memory.toml --format json | jq .rules",
 		Args: oneFile,
 	}, fields{"wrapper:read": new(string), "rules": &rules, "format": &format}, makeInterruptible(func(cmd *cobra.Command, args []string) error {
-		return read.Check(cmd.OutOrStdout(), args[0], rules, format)
+		return read.CheckRecording(cmd.OutOrStdout(), args[0], rules, format)
 	}))
 }

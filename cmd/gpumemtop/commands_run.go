@@ -18,13 +18,13 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
-// defaultSetup returns the defaults of how programs run.
-func defaultSetup() watch.SetupOptions {
+// defaultSetupOptions returns the defaults of how programs run.
+func defaultSetupOptions() watch.SetupOptions {
 	return watch.SetupOptions{PolicyChoice: watch.PolicyChoice{Policy: allocator.Default}, Tags: "stack", Depth: 8, Scrub: "none", Measure: watch.MeasureOptions{Until: watch.DefaultUntil}}
 }
 
-func defaultDashboard() watch.DashboardOptions {
-	return watch.DashboardOptions{Refresh: watch.UsualRefresh(), Theme: watch.Themes[0], Charts: watch.Charts[0], Mouse: true, NoColor: os.Getenv("NO_COLOR") != ""}
+func defaultDashboardOptions() watch.DashboardOptions {
+	return watch.DashboardOptions{Refresh: watch.UsualRefreshInterval(), Theme: watch.Themes[0], Charts: watch.Charts[0], Mouse: true, NoColor: os.Getenv("NO_COLOR") != ""}
 }
 
 // fixedPolicyFields returns the settings of commands whose policy does not change.
@@ -32,11 +32,11 @@ func fixedPolicyFields(c *watch.PolicyChoice) fields {
 	return fields{"policy:fixed": &c.Policy, "set": &c.Set, "max-cached": &c.MaxCached}
 }
 
-func siteFields(s *watch.SetupOptions) fields {
+func callSiteFields(s *watch.SetupOptions) fields {
 	return fields{"tags": &s.Tags, "stack-depth": &s.Depth, "wrapper": new(string)}
 }
 
-func recordingFields(o *watch.OutputOptions) fields {
+func outputFields(o *watch.OutputOptions) fields {
 	return fields{"json": &o.Trace, "perfetto": &o.Perfetto, "output:record": &o.Recording, "summary": &o.Summary, "force": &o.Force, "label": &o.Labels, "app": &o.App}
 }
 
@@ -56,7 +56,7 @@ func runFields(o *watch.RunOptions) fields {
 		"device-memory": &s.DeviceMemory, "spill": &s.Spill, "eager": &s.Eager, "answer-free-memory": &s.AnswerFree,
 		"no-relief": &s.NoRelief, "hash-writes": &s.HashWrites, "ghosts": &o.Ghosts,
 		"plan": &s.Plan, "memory-budget": &s.MemoryBudget, "measure": &s.Measure.Alternative, "measure-until": &s.Measure.Until,
-	}.addFields(siteFields(s)).addFields(recordingFields(&o.Outputs)).addFields(monitorFields(&o.Monitor))
+	}.addFields(callSiteFields(s)).addFields(outputFields(&o.Outputs)).addFields(monitorFields(&o.Monitor))
 }
 
 func dashboardRunFields(o *watch.RunOptions) fields {
@@ -65,7 +65,7 @@ func dashboardRunFields(o *watch.RunOptions) fields {
 }
 
 func newRunCommand() *cobra.Command {
-	o := watch.RunOptions{Options: watch.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}}
+	o := watch.RunOptions{Options: watch.Options{Setup: defaultSetupOptions(), Dashboard: defaultDashboardOptions()}}
 	return allowBareMeasure(newCommand(&cobra.Command{
 		Use:   "gpumemtop [flags] [--] CMD [ARGS...]",
 		Short: "Run an OpenCL program with a caching allocator and watch its device memory",
@@ -100,7 +100,7 @@ func allowBareMeasure(cmd *cobra.Command) *cobra.Command {
 }
 
 func newRecordCommand() *cobra.Command {
-	o := watch.RunOptions{Options: watch.Options{Setup: defaultSetup(), Dashboard: watch.DashboardOptions{Headless: true, Refresh: watch.DefaultRefresh}}}
+	o := watch.RunOptions{Options: watch.Options{Setup: defaultSetupOptions(), Dashboard: watch.DashboardOptions{Headless: true, Refresh: watch.DefaultRefresh}}}
 	return allowBareMeasure(newCommand(&cobra.Command{
 		Use:         "record [flags] [--] CMD [ARGS...]",
 		Short:       "Run a program and record it, without a dashboard",
@@ -122,7 +122,7 @@ func newRecordCommand() *cobra.Command {
 }
 
 func newAttachCommand(start watch.StartFeed) *cobra.Command {
-	o := watch.AttachOptions{Options: watch.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}}
+	o := watch.AttachOptions{Options: watch.Options{Setup: defaultSetupOptions(), Dashboard: defaultDashboardOptions()}}
 	session, readOnly := "", false
 	cmd := newCommand(&cobra.Command{
 		Use:   "attach [flags]",
@@ -137,18 +137,18 @@ func newAttachCommand(start watch.StartFeed) *cobra.Command {
 			"  gpumemtop attach --comm train --follow           all programs of this name, and their children\n" +
 			"  gpumemtop attach --all -o %h-%p.gmt              one file for each process that uses OpenCL\n" +
 			"  gpumemtop attach --session                       the dashboard of gpumemtop --headless ./app elsewhere",
-		Args: refuseProgram,
+		Args: refuseProgramArguments,
 	}, fields{
 		"pid": &o.PIDs, "comm": &o.Comms, "cgroup": &o.Cgroups, "all": &o.All, "follow": &o.Follow, "duration": &o.Duration, "ghosts": &o.Ghosts,
 		"session": &session, "read-only": &readOnly, "dashboard": &o.Dashboard.Piped,
 		"memory-budget": &o.Setup.MemoryBudget,
-	}.addFields(siteFields(&o.Setup)).addFields(recordingFields(&o.Outputs)).addFields(monitorFields(&o.Monitor)).
+	}.addFields(callSiteFields(&o.Setup)).addFields(outputFields(&o.Outputs)).addFields(monitorFields(&o.Monitor)).
 		addFields(dashboardFields(&o.Dashboard)),
 		func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("session") {
 				return watch.Attach(&o, start)
 			}
-			return showSession(cmd, append(args, session)[0], readOnly, &o.Dashboard)
+			return showOtherSession(cmd, append(args, session)[0], readOnly, &o.Dashboard)
 		})
 	cmd.Flags().Lookup("session").NoOptDefVal = anySession
 	return cmd
@@ -157,8 +157,8 @@ func newAttachCommand(start watch.StartFeed) *cobra.Command {
 // anySession is the value of --session if it is given without one.
 const anySession = " "
 
-// showSession shows the dashboard of another session. It refuses flags that only concern watching programs.
-func showSession(cmd *cobra.Command, name string, readOnly bool, o *watch.DashboardOptions) error {
+// showOtherSession shows the dashboard of another session. It refuses flags that only concern watching programs.
+func showOtherSession(cmd *cobra.Command, name string, readOnly bool, o *watch.DashboardOptions) error {
 	for _, flag := range []string{"pid", "comm", "cgroup", "all", "follow", "duration", "output", "json", "perfetto", "summary", "label", "app", "listen", "textfile", "push", "otlp", "ghosts"} {
 		if cmd.Flags().Changed(flag) {
 			return fmt.Errorf("--%s is for watching programs: leave it out with --session", flag)
@@ -167,8 +167,8 @@ func showSession(cmd *cobra.Command, name string, readOnly bool, o *watch.Dashbo
 	return watch.ShowSession(strings.TrimSpace(name), readOnly, o)
 }
 
-// refuseProgram is the Args of attach: it explains how to name a process, and how to start a program.
-func refuseProgram(cmd *cobra.Command, args []string) error {
+// refuseProgramArguments is the Args of attach: it explains how to name a process, and how to start a program.
+func refuseProgramArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 && cmd.Flags().Changed("session") { // flags after the name
 		if err := cmd.Flags().Parse(args[1:]); err != nil {
 			return err
@@ -184,8 +184,8 @@ func refuseProgram(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("attach takes no program, only options such as -p PID that select running ones: gpumemtop %s starts one", args[0])
 }
 
-// writeResult writes the result of find, as text or JSON.
-func writeResult[R interface{ WriteText(w io.Writer) error }](w io.Writer, format string, find func() (R, error)) error {
+// writeTextOrJSON writes the result of find, as text or JSON.
+func writeTextOrJSON[R interface{ WriteText(w io.Writer) error }](w io.Writer, format string, find func() (R, error)) error {
 	if err := read.CheckFormat(format, read.TextFormats); err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func writeResult[R interface{ WriteText(w io.Writer) error }](w io.Writer, forma
 }
 
 func newFitCommand() *cobra.Command {
-	o, format, device, bandwidth, spill := study.FitOptions{Setup: defaultSetup()}, "text", "", "", false
+	o, format, device, bandwidth, spill := study.FitOptions{Setup: defaultSetupOptions()}, "text", "", "", false
 	return newCommand(&cobra.Command{
 		Use:   "fit [flags] [--] CMD [ARGS...] | fit --on DEVICE FILE... | fit --spill FILE...",
 		Short: "Find the least device memory that a program needs",
@@ -219,7 +219,7 @@ func newFitCommand() *cobra.Command {
 			"  gpumemtop fit --on adreno-740 blur.gmt             would it run there?",
 		Args: cobra.ArbitraryArgs,
 	}, fields{"on": &device, "spill:fit": &spill, "bandwidth": &bandwidth, "resolution": &o.Resolution, "timeout:fit": &o.Timeout, "format": &format}.
-		addFields(fixedPolicyFields(&o.Setup.PolicyChoice)).addFields(siteFields(&o.Setup)), func(cmd *cobra.Command, args []string) error {
+		addFields(fixedPolicyFields(&o.Setup.PolicyChoice)).addFields(callSiteFields(&o.Setup)), func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().Changed("on") {
 			return fitOnDevice(cmd, device, format, args)
 		}
@@ -232,7 +232,7 @@ func newFitCommand() *cobra.Command {
 		if len(args) == 0 {
 			return errors.New("no program to fit: gpumemtop fit CMD [ARGS...]")
 		}
-		return writeResult(cmd.OutOrStdout(), format, func() (*study.FitResult, error) { return study.Fit(&o, args) })
+		return writeTextOrJSON(cmd.OutOrStdout(), format, func() (*study.FitResult, error) { return study.FindLeastMemory(&o, args) })
 	})
 }
 
@@ -242,7 +242,7 @@ func fitOnDevice(cmd *cobra.Command, device, format string, args []string) error
 		return err
 	}
 	defer console.CatchInterrupts()()
-	return study.FitOn(cmd.OutOrStdout(), device, format, args)
+	return study.FitOnDevice(cmd.OutOrStdout(), device, format, args)
 }
 
 // fitSpill says what --spill would do for recordings. It refuses flags that only concern running a program.
@@ -251,7 +251,7 @@ func fitSpill(cmd *cobra.Command, bandwidth, format string, args []string) error
 		return err
 	}
 	defer console.CatchInterrupts()()
-	return study.FitSpill(cmd.OutOrStdout(), bandwidth, format, args)
+	return study.FitWithSpill(cmd.OutOrStdout(), bandwidth, format, args)
 }
 
 // refuseRunFlags refuses flags that do not go with the flag with, which analyses recordings instead of running a program.
@@ -270,7 +270,7 @@ func refuseRunFlags(cmd *cobra.Command, with string, others ...string) error {
 }
 
 func newCompareCommand() *cobra.Command {
-	o, format, outputs := study.CompareOptions{Setup: defaultSetup(), Runs: study.DefaultRuns}, "text", false
+	o, format, outputs := study.CompareOptions{Setup: defaultSetupOptions(), Runs: study.DefaultRuns}, "text", false
 	return newCommand(&cobra.Command{
 		Use:   "compare [flags] [--] CMD [ARGS...]",
 		Short: "Measure how much faster a program is with the pool",
@@ -292,7 +292,7 @@ func newCompareCommand() *cobra.Command {
 			"  gpumemtop compare --outputs ./blur 4096            does it depend on memory that it never wrote?",
 		Args: cobra.ArbitraryArgs,
 	}, fields{"runs": &o.Runs, "budget:compare": &o.Budget, "against": &o.Against, "outputs": &outputs, "format": &format}.
-		addFields(fixedPolicyFields(&o.Setup.PolicyChoice)).addFields(siteFields(&o.Setup)), func(cmd *cobra.Command, args []string) error {
+		addFields(fixedPolicyFields(&o.Setup.PolicyChoice)).addFields(callSiteFields(&o.Setup)), func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return errors.New("no program to compare: gpumemtop compare CMD [ARGS...]")
 		}
@@ -300,9 +300,9 @@ func newCompareCommand() *cobra.Command {
 			return compareOutputs(cmd, &o, format, args)
 		}
 		if cmd.Flags().Changed("against") {
-			return writeResult(cmd.OutOrStdout(), format, func() (*study.WatchedComparison, error) { return study.CompareAgainst(&o, args) })
+			return writeTextOrJSON(cmd.OutOrStdout(), format, func() (*study.WatchedComparison, error) { return study.CompareAgainst(&o, args) })
 		}
-		return writeResult(cmd.OutOrStdout(), format, func() (*study.Comparison, error) { return study.Compare(&o, args) })
+		return writeTextOrJSON(cmd.OutOrStdout(), format, func() (*study.Comparison, error) { return study.Compare(&o, args) })
 	})
 }
 
@@ -317,7 +317,7 @@ func compareOutputs(cmd *cobra.Command, o *study.CompareOptions, format string, 
 		o.Runs = study.DefaultOutputRuns
 	}
 	differs := false
-	err := writeResult(cmd.OutOrStdout(), format, func() (*study.OutputComparison, error) {
+	err := writeTextOrJSON(cmd.OutOrStdout(), format, func() (*study.OutputComparison, error) {
 		r, err := study.CompareOutputs(o, args)
 		differs = err == nil && r.Differs
 		return r, err

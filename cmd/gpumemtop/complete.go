@@ -44,14 +44,14 @@ const (
 `
 )
 
-// addCompletion adds the command that writes scripts for shells.
-func addCompletion(root *cobra.Command) {
+// addCompletionCommand adds the command that writes scripts for shells.
+func addCompletionCommand(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	completion, _, err := root.Find([]string{"completion"})
 	if err != nil {
 		return
 	}
-	addHelpAll(completion)
+	addHelpAllFlag(completion)
 	completion.RunE = func(cmd *cobra.Command, words []string) error {
 		if len(words) > 0 {
 			return unknownTopicError(cmd, words[0])
@@ -91,9 +91,9 @@ func completeFlagValues(cmd *cobra.Command) {
 		cmd.ValidArgsFunction = cobra.FixedCompletions([]string{"gmt"}, cobra.ShellCompDirectiveFilterFileExt)
 	case cmd.Name() == "policies":
 		cmd.ValidArgsFunction = cobra.FixedCompletions(allocator.PolicyNames(), cobra.ShellCompDirectiveNoFileComp)
-	case commandKind(cmd) == watchesPrograms: // attach takes no arguments
+	case groupOfCommand(cmd) == watchesPrograms: // attach takes no arguments
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
-	case commandKind(cmd) == runsPrograms:
+	case groupOfCommand(cmd) == runsPrograms:
 		cmd.ValidArgsFunction = completeProgram
 	}
 	for _, s := range settingsOf(flags) {

@@ -23,8 +23,8 @@ const (
 	helpWide     = 100
 )
 
-// addHelpAll gives a command --help-all, which is --help with the flags that few people need.
-func addHelpAll(cmd *cobra.Command) {
+// addHelpAllFlag gives a command --help-all, which is --help with the flags that few people need.
+func addHelpAllFlag(cmd *cobra.Command) {
 	cmd.InitDefaultHelpFlag()
 	cmd.Flags().BoolFunc(helpAllFlag, "", func(string) error { return cmd.Flags().Set("help", "true") })
 	cmd.Flags().Lookup(helpAllFlag).Usage = "help with every flag"
@@ -35,8 +35,8 @@ const helpAllFlag = "help-all"
 // row matches the start of a line of a list: a word, and blanks up to its explanation.
 var row = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ +\S+ +`) })
 
-// reflow breaks the paragraphs of a text into lines of a width. Lines that begin with a blank stay as they are if they fit.
-func reflow(text string, width int) string {
+// reflowParagraphs breaks the paragraphs of a text into lines of a width. Lines that begin with a blank stay as they are if they fit.
+func reflowParagraphs(text string, width int) string {
 	var lines []string
 	open := false // a paragraph has begun
 	for line := range strings.SplitSeq(text, "\n") {
@@ -50,7 +50,7 @@ func reflow(text string, width int) string {
 	}
 	for i, line := range lines {
 		lines[i] = row().FindString(line)
-		lines[i] += console.Wrap(line[len(lines[i]):], len(lines[i]), width)
+		lines[i] += console.WrapIndented(line[len(lines[i]):], len(lines[i]), width)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -62,9 +62,9 @@ func breakExample(line string, width int) string {
 		return "  " + line
 	}
 	command, does, both := strings.Cut(line, "  ")
-	text := "  " + console.Wrap(command, 6, width)
+	text := "  " + console.WrapIndented(command, 6, width)
 	if both {
-		text += "\n      " + console.Wrap(strings.TrimSpace(does), 6, width)
+		text += "\n      " + console.WrapIndented(strings.TrimSpace(does), 6, width)
 	}
 	return text
 }
@@ -77,13 +77,13 @@ func showHelp(cmd *cobra.Command) {
 	if text == "" {
 		text = cmd.Short
 	}
-	fmt.Fprintf(&b, "%s\n\nUsage:\n", reflow(strings.TrimSpace(text), width))
+	fmt.Fprintf(&b, "%s\n\nUsage:\n", reflowParagraphs(strings.TrimSpace(text), width))
 	usage := cmd.Annotations[usageKey]
 	if usage == "" {
 		usage = cmd.UseLine()
 	}
 	for line := range strings.SplitSeq(usage, "\n") {
-		fmt.Fprintf(&b, "  %s\n", console.Wrap(line, 6, width))
+		fmt.Fprintf(&b, "  %s\n", console.WrapIndented(line, 6, width))
 	}
 	if cmd.Example != "" {
 		b.WriteString("\nExamples:\n")
@@ -91,10 +91,10 @@ func showHelp(cmd *cobra.Command) {
 			b.WriteString(breakExample(line, width) + "\n")
 		}
 	}
-	writeCommands(&b, cmd, width)
-	writeSettings(&b, cmd, width)
-	if commandKind(cmd) != "" {
-		b.WriteString("\n" + console.Wrap("Every setting except "+strings.Join(flagsWithoutVariable(cmd.Flags()), ", ")+" can also come from the environment, "+
+	writeCommandsHelp(&b, cmd, width)
+	writeFlagsHelp(&b, cmd, width)
+	if groupOfCommand(cmd) != "" {
+		b.WriteString("\n" + console.WrapIndented("Every setting except "+strings.Join(flagsWithoutVariable(cmd.Flags()), ", ")+" can also come from the environment, "+
 			"--stack-depth from GPUMEMTOP_STACK_DEPTH and so on, or from a file, see --config.", 0, width) + "\n")
 	}
 	_, _ = io.WriteString(cmd.OutOrStdout(), b.String())
@@ -115,8 +115,8 @@ func flagsWithoutVariable(flags *pflag.FlagSet) []string {
 // usageKey is the annotation that holds a command's usage lines.
 const usageKey = "usage"
 
-func writeCommands(b *strings.Builder, cmd *cobra.Command, width int) {
-	cmd = completeCommand(cmd)
+func writeCommandsHelp(b *strings.Builder, cmd *cobra.Command, width int) {
+	cmd = makeAllCommands(cmd)
 	if !cmd.HasAvailableSubCommands() {
 		return
 	}
@@ -128,14 +128,14 @@ func writeCommands(b *strings.Builder, cmd *cobra.Command, width int) {
 		fmt.Fprintf(b, "\n%s:\n", kind.Title)
 		for _, sub := range cmd.Commands() {
 			if sub.IsAvailableCommand() && sub.GroupID == kind.ID {
-				writeRow(b, commandWidth, sub.Name(), sub.Short, width)
+				writeHelpRow(b, commandWidth, sub.Name(), sub.Short, width)
 			}
 		}
 	}
 }
 
-// writeSettings writes the flags of a command in groups, without those for experts unless --help-all asks for them.
-func writeSettings(b *strings.Builder, cmd *cobra.Command, width int) {
+// writeFlagsHelp writes the flags of a command in groups, without those for experts unless --help-all asks for them.
+func writeFlagsHelp(b *strings.Builder, cmd *cobra.Command, width int) {
 	flags := cmd.Flags()
 	all, hidden := flags.Changed(helpAllFlag), uint64(0)
 	for _, group := range groups {
@@ -148,7 +148,7 @@ func writeSettings(b *strings.Builder, cmd *cobra.Command, width int) {
 			default:
 				b.WriteString(title)
 				title = ""
-				writeRow(b, flagWidth, s.flagWithValue(), s.help+defaultText(flags.Lookup(s.name)), width)
+				writeHelpRow(b, flagWidth, s.flagWithValue(), s.help+flagDefaultText(flags.Lookup(s.name)), width)
 			}
 		}
 	}
@@ -157,13 +157,13 @@ func writeSettings(b *strings.Builder, cmd *cobra.Command, width int) {
 	}
 }
 
-// writeRow writes a line of a list: a name, and after an indent its explanation.
-func writeRow(b *strings.Builder, indent int, name, help string, width int) {
+// writeHelpRow writes a line of a list: a name, and after an indent its explanation.
+func writeHelpRow(b *strings.Builder, indent int, name, help string, width int) {
 	fmt.Fprintf(b, "  %-*s", indent, name)
 	if len(name) >= indent {
 		fmt.Fprintf(b, "\n  %*s", indent, "")
 	}
-	b.WriteString(console.Wrap(help, indent+2, width) + "\n")
+	b.WriteString(console.WrapIndented(help, indent+2, width) + "\n")
 }
 
 // flagWithValue returns the flag with its value: "-o, --output FILE".
@@ -178,8 +178,8 @@ func (s *setting) flagWithValue() string {
 	return text
 }
 
-// defaultText returns a default for the help, empty if it is obvious.
-func defaultText(flag *pflag.Flag) string {
+// flagDefaultText returns a default for the help, empty if it is obvious.
+func flagDefaultText(flag *pflag.Flag) string {
 	switch flag.DefValue {
 	case "", "false", "0s", "[]":
 		return ""

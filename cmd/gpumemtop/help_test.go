@@ -135,7 +135,7 @@ func TestFlowing(t *testing.T) {
 	long := strings.Repeat("word ", 30)
 	text := "a\nb\n\n  key    " + long + "\n  x = 1\nc"
 	want := "a b\n\n  key    " + strings.TrimSpace(strings.Repeat("word ", 20)) + "\n         " + strings.TrimSpace(strings.Repeat("word ", 10)) + "\n  x = 1\nc"
-	if got := reflow(text, 110); got != want {
+	if got := reflowParagraphs(text, 110); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

@@ -13,17 +13,17 @@ import (
 )
 
 func main() {
-	inherited.IgnoreAgain()
+	inherited.IgnoreSignalsAgain()
 	study.RunDriverChild()
 	root := newRootCommand(os.Args[1:]...)
 	root.SetArgs(os.Args[1:])
-	reportError(root.Execute(), os.Stderr).ExitLike()
+	reportError(root.Execute(), os.Stderr).EndLikeTarget()
 }
 
 // reportError reports an error and returns the status to end with.
 func reportError(err error, stderr io.Writer) session.Status {
 	if err != nil && !console.IsSilent(err) {
-		console.SayTo(stderr, err.Error())
+		console.SayLineTo(stderr, err.Error())
 	}
 	return console.ExitStatus(err)
 }

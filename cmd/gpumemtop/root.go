@@ -33,8 +33,8 @@ func newRootCommand(words ...string) *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = !all
 	if all {
 		root.SetCompletionCommandGroupID(machineCommands)
-		addCompletion(root)
-		addHelp(root)
+		addCompletionCommand(root)
+		addHelpCommand(root)
 	}
 	return root
 }
@@ -54,7 +54,7 @@ const machineCommands = "This machine, and gpumemtop itself"
 // commandGroups returns the groups: each is a question of users, with the commands that answer it.
 func commandGroups() []commandGroup {
 	return []commandGroup{
-		{"Watch a program", []command{{"record", newRecordCommand}, {"attach", func() *cobra.Command { return newAttachCommand(watch.StartTracer) }}}},
+		{"Watch a program", []command{{"record", newRecordCommand}, {"attach", func() *cobra.Command { return newAttachCommand(watch.StartTracerFeed) }}}},
 		{"Read recordings", []command{
 			{"view", newViewCommand}, {"report", newReportCommand}, {"info", newInfoCommand}, {"diff", newDiffCommand}, {"check", newCheckCommand}, {"reduce", newReduceCommand},
 		}},
@@ -73,16 +73,16 @@ func needsAllCommands(word string) bool {
 	return word == "help" || word == "completion" || word == cobra.ShellCompRequestCmd || word == cobra.ShellCompNoDescRequestCmd
 }
 
-// completeCommand returns a command with all commands below it. newRootCommand may have left some out.
-func completeCommand(cmd *cobra.Command) *cobra.Command {
+// makeAllCommands returns a command with all commands below it. newRootCommand may have left some out.
+func makeAllCommands(cmd *cobra.Command) *cobra.Command {
 	if cmd.HasParent() {
 		return cmd
 	}
 	return newRootCommand()
 }
 
-// addHelp adds the command that shows the help of others.
-func addHelp(root *cobra.Command) {
+// addHelpCommand adds the command that shows the help of others.
+func addHelpCommand(root *cobra.Command) {
 	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: func(_ *cobra.Command, words []string) error {
 		cmd, rest, err := root.Find(words) // the root if there is no such command
 		if err != nil {
@@ -102,15 +102,15 @@ type action func(cmd *cobra.Command, args []string) error
 func newCommand(cmd *cobra.Command, fields fields, do action) *cobra.Command {
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	bindFlags(cmd.Flags(), fields)
-	cmd.Flags().SetInterspersed(commandKind(cmd) == "")
+	cmd.Flags().SetInterspersed(groupOfCommand(cmd) == "")
 	cmd.SetFlagErrorFunc(describeFlagError)
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { showHelp(cmd) })
-	addHelpAll(cmd)
+	addHelpAllFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if commandKind(cmd) != "" {
-			warnVariables(os.Environ())
+		if groupOfCommand(cmd) != "" {
+			warnOfUnusedVariables(os.Environ())
 		}
-		origins, err := resolveSettings(cmd.Flags(), os.LookupEnv)
+		origins, err := setUnsetSettings(cmd.Flags(), os.LookupEnv)
 		switch {
 		case err != nil:
 			return err
@@ -122,7 +122,7 @@ func newCommand(cmd *cobra.Command, fields fields, do action) *cobra.Command {
 				err = do(cmd, args)
 			}
 		}
-		return origins.explainSource(err)
+		return origins.addSourcesToError(err)
 	}
 	if wanted := cmd.Args; wanted != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -151,7 +151,7 @@ const (
 	watchesPrograms = "watches"
 )
 
-func commandKind(cmd *cobra.Command) string { return cmd.Annotations[kindKey] }
+func groupOfCommand(cmd *cobra.Command) string { return cmd.Annotations[kindKey] }
 
 func wantsConfigPrinted(flags *pflag.FlagSet) bool {
 	set, err := flags.GetBool("print-config")
@@ -170,13 +170,13 @@ func describeFlagError(cmd *cobra.Command, err error) error {
 			name = "-" + unknown.GetSpecifiedName()
 		}
 		text := fmt.Sprintf("unknown flag %s: %ssee %s --help", name, suggestFlag(cmd.Flags(), unknown.GetSpecifiedName()), cmd.CommandPath())
-		if commandKind(cmd) == runsPrograms {
+		if groupOfCommand(cmd) == runsPrograms {
 			text += "; flags of the program come after its name"
 		}
 		return errors.New(text)
 	case errors.As(err, &value):
 		return fmt.Errorf("bad value %q for --%s: %ssee %s --help",
-			value.GetValue(), value.GetFlag().Name, suggestValue(value.GetFlag(), value.GetValue()), cmd.CommandPath())
+			value.GetValue(), value.GetFlag().Name, suggestDuration(value.GetFlag(), value.GetValue()), cmd.CommandPath())
 	case errors.As(err, &missing):
 		return fmt.Errorf("--%s needs a value: see %s --help", missing.GetFlag().Name, cmd.CommandPath())
 	}

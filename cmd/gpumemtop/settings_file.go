@@ -63,8 +63,8 @@ func readSettingsFile(path string) (*settingsFile, error) {
 	return &settingsFile{path: path, entries: entries}, nil
 }
 
-// userFilePath returns the path of the user's settings file (XDG Base Directory Specification), empty without a home.
-func userFilePath(lookup func(string) (string, bool)) string {
+// userSettingsPath returns the path of the user's settings file (XDG Base Directory Specification), empty without a home.
+func userSettingsPath(lookup func(string) (string, bool)) string {
 	folder, _ := lookup("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(folder) {
 		home, _ := lookup("HOME")
@@ -76,19 +76,19 @@ func userFilePath(lookup func(string) (string, bool)) string {
 	return filepath.Join(folder, "gpumemtop", "config.toml")
 }
 
-// existingUserFile returns the path of the user's settings file, empty if it does not exist.
-func existingUserFile(lookup func(string) (string, bool)) string {
-	path := userFilePath(lookup)
+// existingUserSettingsPath returns the path of the user's settings file, empty if it does not exist.
+func existingUserSettingsPath(lookup func(string) (string, bool)) string {
+	path := userSettingsPath(lookup)
 	if _, err := os.Stat(path); err != nil {
 		return ""
 	}
 	return path
 }
 
-// readUsersFile reads the user's settings file, nil if there is none. A file that another user owns, as root may find it after
+// readUserSettings reads the user's settings file, nil if there is none. A file that another user owns, as root may find it after
 // su, is an error.
-func readUsersFile(lookup func(string) (string, bool)) (*settingsFile, error) {
-	path := existingUserFile(lookup)
+func readUserSettings(lookup func(string) (string, bool)) (*settingsFile, error) {
+	path := existingUserSettingsPath(lookup)
 	var info unix.Stat_t
 	if path == "" || unix.Stat(path, &info) != nil {
 		return nil, nil
@@ -115,12 +115,12 @@ func (f *settingsFile) entry(name string) *entry {
 	return &f.entries[i]
 }
 
-func (f *settingsFile) lineName(line int) string { return fmt.Sprintf("%s, line %d", f.path, line) }
+func (f *settingsFile) fileAndLine(line int) string { return fmt.Sprintf("%s, line %d", f.path, line) }
 
 // parseSettings reads settings in TOML: keys are the names of flags that have a variable. Errors are lineErrors.
 func parseSettings(text string) ([]entry, error) {
 	var all map[string]any
-	keys, err := document.Decode(text, &all)
+	keys, err := document.DecodeTOML(text, &all)
 	var bad *document.Error
 	if errors.As(err, &bad) {
 		return nil, &lineError{bad.Line, strings.TrimSuffix(bad.Text, ".") + ": want TOML, with lines such as policy = \"slab\""}
@@ -147,10 +147,10 @@ func parseEntry(keys []document.Key, name string, value any, line int) (entry, e
 	e := entry{line: line}
 	wrong := func(err error) (entry, error) { return e, &lineError{e.line, err.Error()} }
 	var err error
-	if e.setting, err = fileSetting(name); err != nil {
+	if e.setting, err = findSettingOfKey(name); err != nil {
 		return wrong(err)
 	}
-	if _, several := e.setting.newField().(*[]string); several {
+	if _, several := e.setting.newValueField().(*[]string); several {
 		e.values, err = parseAssignments(keys, name, value, e.line)
 	} else {
 		var text string
@@ -162,7 +162,7 @@ func parseEntry(keys []document.Key, name string, value any, line int) (entry, e
 		return e, err
 	}
 	if err == nil {
-		err = e.setting.tryValues(e.values)
+		err = e.setting.checkValuesOnFlag(e.values)
 	}
 	if err != nil {
 		return wrong(err)
@@ -170,8 +170,8 @@ func parseEntry(keys []document.Key, name string, value any, line int) (entry, e
 	return e, nil
 }
 
-// fileSetting finds the setting of a key.
-func fileSetting(name string) (*setting, error) {
+// findSettingOfKey finds the setting of a key.
+func findSettingOfKey(name string) (*setting, error) {
 	known, flagOnly := settingNamesOfFile(), false
 	for i := range settings {
 		s := &settings[i]
@@ -200,8 +200,8 @@ func settingNamesOfFile() []string {
 	return names
 }
 
-// newField returns an empty field for a setting of a file; its type follows from the value's name in help.
-func (s *setting) newField() any {
+// newValueField returns an empty field for a setting of a file; its type follows from the value's name in help.
+func (s *setting) newValueField() any {
 	switch s.value {
 	case "":
 		return new(bool)
@@ -219,7 +219,7 @@ func (s *setting) newField() any {
 func (s *setting) flagText(value any) (string, error) {
 	text, isText := value.(string)
 	want := "a text in quotes"
-	switch s.newField().(type) {
+	switch s.newValueField().(type) {
 	case *bool:
 		if b, ok := value.(bool); ok {
 			return strconv.FormatBool(b), nil
@@ -322,10 +322,10 @@ func parseAssignment(what, name string, value any) (string, error) {
 	return name + "=" + text, nil
 }
 
-// tryValues tries the values on a separate flag.
-func (s *setting) tryValues(values []valueAt) error {
+// checkValuesOnFlag tries the values on a separate flag.
+func (s *setting) checkValuesOnFlag(values []valueAt) error {
 	flags := pflag.NewFlagSet(s.name, pflag.ContinueOnError)
-	s.bindFlag(flags, s.newField())
+	s.bindFlag(flags, s.newValueField())
 	for _, value := range values {
 		if flags.Set(s.name, value.text) != nil {
 			return fmt.Errorf("bad value %s for %s: want what --%s takes", units.Clean(strconv.Quote(value.text)), s.name, s.name)

@@ -24,7 +24,7 @@ func settled(t *testing.T, file string, args ...string) (*watch.RunOptions, *ori
 }
 
 func defaultRun() *watch.RunOptions {
-	return &watch.RunOptions{Options: watch.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}}
+	return &watch.RunOptions{Options: watch.Options{Setup: defaultSetupOptions(), Dashboard: defaultDashboardOptions()}}
 }
 
 func settleFile(t *testing.T, fields fields, file string, args ...string) (*origins, error) {
@@ -39,7 +39,7 @@ func settleFile(t *testing.T, fields fields, file string, args ...string) (*orig
 		t.Fatal(err)
 	}
 	variables := map[string]string{"GPUMEMTOP_TAGS": "size"}
-	return resolveSettings(flags, func(name string) (string, bool) { v, ok := variables[name]; return v, ok })
+	return setUnsetSettings(flags, func(name string) (string, bool) { v, ok := variables[name]; return v, ok })
 }
 
 // A flag wins over a variable, that over the file, and the file over the default. Settings of other commands are ignored.
@@ -146,7 +146,7 @@ func TestExplain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := origins.explainSource(c.Check()).Error(); !strings.Contains(got, "bad value 99 for --stack-depth: want 1 to 32; --stack-depth is from ") || !strings.HasSuffix(got, "x.toml, line 2") {
+	if got := origins.addSourcesToError(c.Check()).Error(); !strings.Contains(got, "bad value 99 for --stack-depth: want 1 to 32; --stack-depth is from ") || !strings.HasSuffix(got, "x.toml, line 2") {
 		t.Error(got)
 	}
 	for text, want := range map[string]string{
@@ -154,11 +154,11 @@ func TestExplain(t *testing.T) {
 		"--max-cached: too big": "--max-cached: too big; --max-cached is from ",
 		"bad --max, --policy":   "bad --max, --policy",
 	} {
-		if got := origins.explainSource(errors.New(text)).Error(); !strings.HasPrefix(got, want) || want == text && got != want {
+		if got := origins.addSourcesToError(errors.New(text)).Error(); !strings.HasPrefix(got, want) || want == text && got != want {
 			t.Errorf("%s: %s", text, got)
 		}
 	}
-	if origins.explainSource(nil) != nil {
+	if origins.addSourcesToError(nil) != nil {
 		t.Error("an error out of nothing")
 	}
 }

@@ -26,19 +26,19 @@ type origins struct {
 	of    map[string]string // variable or line of the file, by flag; missing for values from flags and defaults
 }
 
-// resolveSettings sets the settings that no flag has set from the environment, and then from the settings file.
-func resolveSettings(flags *pflag.FlagSet, lookup func(string) (string, bool)) (*origins, error) {
+// setUnsetSettings sets the settings that no flag has set from the environment, and then from the settings file.
+func setUnsetSettings(flags *pflag.FlagSet, lookup func(string) (string, bool)) (*origins, error) {
 	o := &origins{flags: flags, of: map[string]string{}}
-	if err := o.readEnvironment(lookup); err != nil {
+	if err := o.setFromEnvironment(lookup); err != nil {
 		return nil, err
 	}
-	if err := o.readFile(lookup); err != nil {
+	if err := o.setFromSettingsFile(lookup); err != nil {
 		return nil, err
 	}
 	return o, o.checkPolicy()
 }
 
-func (o *origins) readEnvironment(lookup func(string) (string, bool)) error {
+func (o *origins) setFromEnvironment(lookup func(string) (string, bool)) error {
 	for _, s := range settingsOf(o.flags) {
 		if !s.env || o.flags.Changed(s.name) {
 			continue
@@ -55,9 +55,9 @@ func (o *origins) readEnvironment(lookup func(string) (string, bool)) error {
 	return nil
 }
 
-// readFile reads the file that --config names, or else the user's. For a flag that can be given several times, all values in the
+// setFromSettingsFile reads the file that --config names, or else the user's. For a flag that can be given several times, all values in the
 // file count, but only if neither flags nor variables give any.
-func (o *origins) readFile(lookup func(string) (string, bool)) error {
+func (o *origins) setFromSettingsFile(lookup func(string) (string, bool)) error {
 	flag := o.flags.Lookup("config")
 	if flag == nil { // the command takes no file
 		return nil
@@ -67,12 +67,12 @@ func (o *origins) readFile(lookup func(string) (string, bool)) error {
 	case flag.Value.String() != "":
 		o.file, err = readSettingsFile(flag.Value.String())
 	case !flag.Changed:
-		o.file, err = readUsersFile(lookup)
+		o.file, err = readUserSettings(lookup)
 	}
 	if err != nil {
 		var placed *lineError
 		if !errors.As(err, &placed) {
-			err = fmt.Errorf("%s: %w", o.nameSource("config"), err)
+			err = fmt.Errorf("%s: %w", o.sourceOfSetting("config"), err)
 		}
 		return err
 	}
@@ -81,10 +81,10 @@ func (o *origins) readFile(lookup func(string) (string, bool)) error {
 		if e == nil || !s.mayBeInFile() || o.flags.Changed(s.name) || s.name == "set" && o.hasLimitsOfOtherPolicy() {
 			continue
 		}
-		o.of[s.name] = o.file.lineName(e.line)
+		o.of[s.name] = o.file.fileAndLine(e.line)
 		for _, value := range e.values {
 			if err := o.flags.Set(s.name, value.text); err != nil {
-				return fmt.Errorf("%s: %w", o.file.lineName(value.line), err)
+				return fmt.Errorf("%s: %w", o.file.fileAndLine(value.line), err)
 			}
 		}
 	}
@@ -96,8 +96,8 @@ func (o *origins) hasLimitsOfOtherPolicy() bool {
 	return o.file.users && o.flags.Changed("policy") && !o.isFromFile("policy")
 }
 
-// nameSource returns what has set a setting: a variable, a line of the file, or else the flag.
-func (o *origins) nameSource(flag string) string {
+// sourceOfSetting returns what has set a setting: a variable, a line of the file, or else the flag.
+func (o *origins) sourceOfSetting(flag string) string {
 	if origin := o.of[flag]; origin != "" {
 		return origin
 	}
@@ -107,7 +107,7 @@ func (o *origins) nameSource(flag string) string {
 // isFromFile reports whether a setting's value is from the file.
 func (o *origins) isFromFile(flag string) bool {
 	e := o.file.entry(flag)
-	return e != nil && o.of[flag] == o.file.lineName(e.line)
+	return e != nil && o.of[flag] == o.file.fileAndLine(e.line)
 }
 
 // policyChoice returns the policy and limits.
@@ -132,10 +132,10 @@ func (o *origins) checkPolicy() error {
 	choice := o.policyChoice()
 	if choice.Policy == allocator.Auto && flag.Annotations[keyAnnotation][0] == "policy:fixed" {
 		return fmt.Errorf("%s: policy %s switches policies while a program runs: here it can only be one of %s",
-			o.nameSource("policy"), allocator.Auto, strings.Join(allocator.PolicyNames(), ", "))
+			o.sourceOfSetting("policy"), allocator.Auto, strings.Join(allocator.PolicyNames(), ", "))
 	}
 	if err := checkPolicyName(choice.Policy); err != nil {
-		return fmt.Errorf("%s: %w", o.nameSource("policy"), err)
+		return fmt.Errorf("%s: %w", o.sourceOfSetting("policy"), err)
 	}
 	if o.file == nil || !o.isFromFile("set") {
 		return nil
@@ -145,12 +145,12 @@ func (o *origins) checkPolicy() error {
 	together := watch.PolicyChoice{Policy: choice.Policy}
 	for _, value := range set.values {
 		if err := o.checkLimit(&description, value.text); err != nil {
-			return fmt.Errorf("%s: %w", o.file.lineName(value.line), err)
+			return fmt.Errorf("%s: %w", o.file.fileAndLine(value.line), err)
 		}
 		together.Set = append(together.Set, value.text)
 	}
 	if _, _, err := together.NewPool(); err != nil {
-		return fmt.Errorf("%s: %w", o.file.lineName(set.line), err)
+		return fmt.Errorf("%s: %w", o.file.fileAndLine(set.line), err)
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (o *origins) checkPolicy() error {
 // checkLimit checks one value of the file's limits by itself.
 func (o *origins) checkLimit(description *allocator.Description, text string) error {
 	choice := o.policyChoice()
-	parsed, err := choice.ParseOneLimit(text)
+	parsed, err := choice.ParseLimit(text)
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (o *origins) unknownLimitError(policy, name string, known []string) error {
 	if meant != nil && !o.isFromFile("policy") && meant.values[0].text != policy {
 		return fmt.Errorf("limit %s is for policy %s, which the file names in line %d; policy %s, from %s, has no such limit: "+
 			"give limits with --set, which replace all of the file's, or another file",
-			name, meant.values[0].text, meant.line, policy, o.nameSource("policy"))
+			name, meant.values[0].text, meant.line, policy, o.sourceOfSetting("policy"))
 	}
 	hint := "it has " + strings.Join(known, ", ")
 	if near := doctor.NearestWord(name, known); near != "" {
@@ -191,8 +191,8 @@ func (o *origins) unknownLimitError(policy, name string, known []string) error {
 	return fmt.Errorf("policy %s has no limit %s: %s", policy, name, hint)
 }
 
-// explainSource adds to an error about flags where their values come from.
-func (o *origins) explainSource(err error) error {
+// addSourcesToError adds to an error about flags where their values come from.
+func (o *origins) addSourcesToError(err error) error {
 	if err == nil || console.IsSilent(err) {
 		return err
 	}
@@ -229,11 +229,11 @@ func printConfig(w io.Writer, command string, o *origins) error {
 		}
 		var err error
 		if list, several := flag.Value.(pflag.SliceValue); several && len(list.GetSlice()) > 0 {
-			err = printTable(&tables, s.name, list.GetSlice(), origin)
+			err = printRepeatedSetting(&tables, s.name, list.GetSlice(), origin)
 		} else if several {
 			fmt.Fprintf(&b, "# %s is not set\n", s.name)
 		} else {
-			err = printValue(&b, o.flags, flag, origin)
+			err = printSetting(&b, o.flags, flag, origin)
 		}
 		if err != nil {
 			return err
@@ -242,7 +242,7 @@ func printConfig(w io.Writer, command string, o *origins) error {
 	return console.WriteText(w, b.String()+tables.String())
 }
 
-func printValue(b *strings.Builder, flags *pflag.FlagSet, flag *pflag.Flag, origin string) error {
+func printSetting(b *strings.Builder, flags *pflag.FlagSet, flag *pflag.Flag, origin string) error {
 	value, err := flagValue(flags, flag)
 	if err != nil {
 		return err
@@ -269,8 +269,8 @@ func flagValue(flags *pflag.FlagSet, flag *pflag.Flag) (any, error) {
 	return flag.Value.String(), nil
 }
 
-// printTable writes a setting that can be given several times.
-func printTable(b *strings.Builder, name string, list []string, origin string) error {
+// printRepeatedSetting writes a setting that can be given several times.
+func printRepeatedSetting(b *strings.Builder, name string, list []string, origin string) error {
 	fmt.Fprintf(b, "\n[%s]  # %s\n", name, cleanComment(origin))
 	for assignment := range strings.SplitSeq(strings.Join(list, ","), ",") {
 		name, value, _ := strings.Cut(assignment, "=")

@@ -25,7 +25,7 @@ func TestEnvironmentMirrorsFlags(t *testing.T) {
 		"GPUMEMTOP_POLICY": "none", "GPUMEMTOP_SET": "min_block=4", "GPUMEMTOP_HEADLESS": "1",
 		"GPUMEMTOP_REFRESH": "1s", "GPUMEMTOP_STACK_DEPTH": "", "GPUMEMTOP_FORCE": "1",
 	}
-	if _, err := resolveSettings(flags, func(name string) (string, bool) { v, ok := variables[name]; return v, ok }); err != nil {
+	if _, err := setUnsetSettings(flags, func(name string) (string, bool) { v, ok := variables[name]; return v, ok }); err != nil {
 		t.Fatal(err)
 	}
 	want := defaultRun()
@@ -53,7 +53,7 @@ func TestPlanMeansArena(t *testing.T) {
 		if err := flags.Parse(c.args); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := resolveSettings(flags, func(string) (string, bool) { return "", false }); err != nil {
+		if _, err := setUnsetSettings(flags, func(string) (string, bool) { return "", false }); err != nil {
 			t.Fatal(err)
 		}
 		_, err := o.Setup.ReadPlan()

@@ -38,7 +38,7 @@ const beginLeast = 3
 
 func commandNames(cmd *cobra.Command) []string {
 	var names []string
-	for _, sub := range completeCommand(cmd).Commands() {
+	for _, sub := range makeAllCommands(cmd).Commands() {
 		names = append(names, sub.Name())
 	}
 	return names
@@ -63,8 +63,8 @@ func suggestFlag(flags *pflag.FlagSet, name string) string {
 	return ""
 }
 
-// suggestValue says how to write a number as a time, "" if the flag takes none.
-func suggestValue(flag *pflag.Flag, value string) string {
+// suggestDuration says how to write a number as a time, "" if the flag takes none.
+func suggestDuration(flag *pflag.Flag, value string) string {
 	if _, err := strconv.ParseFloat(value, 64); err == nil && flag.Value.Type() == "duration" {
 		return "did you mean " + value + "s? "
 	}
@@ -83,8 +83,8 @@ func checkPolicyName(name string) error {
 	return fmt.Errorf("unknown policy %q: want one of %s", name, strings.Join(known, ", "))
 }
 
-// warnVariables names the variables that look like settings and set nothing.
-func warnVariables(environment []string) {
+// warnOfUnusedVariables names the variables that look like settings and set nothing.
+func warnOfUnusedVariables(environment []string) {
 	known := []string{wire.SessionEnv, wire.ProbeEnv, wire.LogEnv, wire.LabelEnv, wire.USDTEnv}
 	for i := range settings {
 		if name := settings[i].envName(); name != "" {
@@ -97,7 +97,7 @@ func warnVariables(environment []string) {
 			continue
 		}
 		if near := doctor.NearestWord(name, known); near != "" {
-			console.Say("%s sets nothing: did you mean %s?", name, near)
+			console.SayLine("%s sets nothing: did you mean %s?", name, near)
 		}
 	}
 }

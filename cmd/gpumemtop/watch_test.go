@@ -22,7 +22,7 @@ func slowly(t *testing.T) *bytes.Buffer {
 	t.Helper()
 	var out bytes.Buffer
 	now := time.Unix(100, 0)
-	line := console.NewLine(&out, func() int { return 80 }, func() time.Time {
+	line := console.NewProgressLine(&out, func() int { return 80 }, func() time.Time {
 		now = now.Add(700 * time.Millisecond)
 		return now
 	})
@@ -101,7 +101,7 @@ func TestEveryPassIsShown(t *testing.T) {
 	}
 	defer reader.Close() //nolint:errcheck // only read
 	out := slowly(t)
-	source := files.TrackProgress(reader, "x.gmt")
+	source := files.TrackReading(reader, "x.gmt")
 	var record wire.Record
 	for range 2 {
 		if err := source.Rewind(); err != nil {
@@ -119,9 +119,9 @@ func TestEveryPassIsShown(t *testing.T) {
 func TestMessagesClearTheLine(t *testing.T) {
 	out := slowly(t)
 	for i := range int64(3) {
-		console.Meter().SetProgress("reading", i, 3)
+		console.Meter().ShowProgress("reading", i, 3)
 	}
-	console.SayTo(out, "something is wrong")
+	console.SayLineTo(out, "something is wrong")
 	if !strings.HasSuffix(out.String(), "\r\x1b[Kgpumemtop: something is wrong\n") {
 		t.Errorf("wrote %q", out)
 	}

@@ -30,7 +30,7 @@ byte schedule[8];              /* ghost: the arm of each request by what was ack
 byte heard;                    /* the count that the session knows */
 byte over;
 
-/* Arms.TakeTurns: refused if it has begun */
+/* Arms.LetArmDecideFrom: refused if it has begun */
 inline take_turns(arm, from)
 {
 	atomic {
@@ -59,7 +59,7 @@ inline end_experiment()
 	}
 }
 
-/* The session schedules with scheduleTurn and ends with Broker.controlExperiment. */
+/* The session schedules with obeyTurn and ends with Broker.obeyExperiment. */
 active proctype session()
 {
 	byte b, turns = 2;
@@ -71,7 +71,7 @@ active proctype session()
 	end_experiment()
 }
 
-/* Arms.DecideInto, Arms.takeTurn, Arms.Free */
+/* Arms.DecideInto, Arms.activateArmForRequest, Arms.Free */
 active [2] proctype thread()
 {
 	byte b, left = REQUESTS;

@@ -1,6 +1,6 @@
 /*
  * gate.pml: one thread at a time in the core (shim/base/gate.c), and releases that only note their block for the core's next
- * call (note_in_ledger in shim/pool/evict.c; Broker.freeLedger in intercept/broker/ledger.go).
+ * call (note_in_ledger in shim/pool/evict.c; Broker.freeLedgerBlocks in intercept/broker/ledger.go).
  *
  * Each thread takes blocks from the core and gives them back, noted or by a call. A futex is modelled by who sleeps on it.
  *
@@ -79,7 +79,7 @@ inline leave()
 #endif
 }
 
-/* Broker.freeLedger */
+/* Broker.freeLedgerBlocks */
 inline settle()
 {
 	do

@@ -63,8 +63,8 @@ func newPolicy(name, limits string) (*allocator.Pool, error) {
 	return allocator.New(name, settings)
 }
 
-// decisionNumber returns the number for a decision that the policy is about to make or has just made.
-func (b *Broker) decisionNumber() Number {
+// nextDecisionNumber returns the number for a decision that the policy is about to make or has just made.
+func (b *Broker) nextDecisionNumber() Number {
 	b.ledger.Latest++
 	return b.ledger.Latest
 }
@@ -73,7 +73,7 @@ func (b *Broker) decisionNumber() Number {
 func (b *Broker) beginCall() error {
 	b.evicted = b.evicted[:0]
 	if b.ledger.Count > 0 {
-		b.freeLedger()
+		b.freeLedgerBlocks()
 	}
 	return b.failed
 }
@@ -111,7 +111,7 @@ func (b *Broker) Decide(decision *Decision, req *allocator.Request, out []Evicti
 	if err = b.beginCall(); err != nil {
 		return 0, out, err
 	}
-	n = b.decisionNumber()
+	n = b.nextDecisionNumber()
 	b.evicted = b.policy.DecideInto(&decision.Decision, req, b.evicted)
 	if decision.Slab == 0 || decision.SlabSize != 0 {
 		return n, b.answerWithBlock(decision, out), nil
@@ -154,19 +154,19 @@ func (b *Broker) serveSubAllocation(decision *Decision, req *allocator.Request, 
 	decision.Handle = slab.handle
 	if b.ledger.Latest == n { // no other decision came between
 		b.policy.Commit(decision.Decision)
-		decision.Committed = b.decisionNumber()
+		decision.Committed = b.nextDecisionNumber()
 	}
 	return n, b.appendEvictions(out), nil
 }
 
 // serveBlockInstead gives up a sub-allocation, and serves its request with a block of its own.
 func (b *Broker) serveBlockInstead(decision *Decision, req *allocator.Request, n Number, out []Eviction) (Number, []Eviction, error) {
-	b.decisionNumber()
+	b.nextDecisionNumber()
 	b.policy.Abort(decision.Decision)
 	whole := *req
 	whole.Align, whole.Again = 0, true
 	*decision = Decision{Waived: n}
-	n = b.decisionNumber()
+	n = b.nextDecisionNumber()
 	b.evicted = b.policy.DecideInto(&decision.Decision, &whole, b.evicted)
 	return n, b.answerWithBlock(decision, out), nil
 }
@@ -198,7 +198,7 @@ func (b *Broker) SlabCreated(decision allocator.Decision, handle uint64) (n Numb
 	}
 	b.noteHandle(decision.Slab, handle)
 	b.policy.SlabCreated(decision)
-	return b.decisionNumber(), nil
+	return b.nextDecisionNumber(), nil
 }
 
 // noteHandle notes the driver object of a block.
@@ -227,7 +227,7 @@ func (b *Broker) Commit(decision allocator.Decision, handle uint64) (n Number, e
 	}
 	b.noteHandle(decision.Block, handle)
 	b.policy.Commit(decision)
-	return b.decisionNumber(), nil
+	return b.nextDecisionNumber(), nil
 }
 
 // Abort notes that the driver refused to create the block, slab or sub-allocation of a decision.
@@ -240,7 +240,7 @@ func (b *Broker) Abort(decision allocator.Decision) (n Number, err error) {
 		b.noteHandle(decision.Slab, refused)
 	}
 	b.policy.Abort(decision)
-	return b.decisionNumber(), nil
+	return b.nextDecisionNumber(), nil
 }
 
 // Free returns a block to the pool. It is busy while queued commands use it. The evictions may include the block itself.
@@ -250,7 +250,7 @@ func (b *Broker) Free(block allocator.Block, busy bool, time int64, out []Evicti
 		return out, 0, err
 	}
 	b.evicted = b.policy.Free(block, busy, time, b.evicted)
-	return b.appendEvictions(out), b.decisionNumber(), nil
+	return b.appendEvictions(out), b.nextDecisionNumber(), nil
 }
 
 // CoolingEnded notes that the last command that used a block has completed.
@@ -260,7 +260,7 @@ func (b *Broker) CoolingEnded(block allocator.Block, time int64, out []Eviction)
 		return out, 0, err
 	}
 	b.evicted = b.policy.CoolingEnded(block, time, b.evicted)
-	return b.appendEvictions(out), b.decisionNumber(), nil
+	return b.appendEvictions(out), b.nextDecisionNumber(), nil
 }
 
 // Forget takes a block out of the pool without an eviction.
@@ -270,7 +270,7 @@ func (b *Broker) Forget(block allocator.Block) (n Number, err error) {
 		return 0, err
 	}
 	b.policy.Forget(block)
-	return b.decisionNumber(), nil
+	return b.nextDecisionNumber(), nil
 }
 
 // Drain gives up blocks after the driver failed to allocate need bytes.
@@ -280,7 +280,7 @@ func (b *Broker) Drain(need uint64, out []Eviction) (_ []Eviction, n Number, err
 		return out, 0, err
 	}
 	if b.evicted = b.policy.Drain(need, b.evicted); len(b.evicted) > 0 {
-		n = b.decisionNumber()
+		n = b.nextDecisionNumber()
 	}
 	return b.appendEvictions(out), n, nil
 }
@@ -292,7 +292,7 @@ func (b *Broker) DropClass(class allocator.Class, out []Eviction) (_ []Eviction,
 		return out, 0, err
 	}
 	b.evicted = b.policy.DropClass(class, b.evicted)
-	return b.appendEvictions(out), b.decisionNumber(), nil
+	return b.appendEvictions(out), b.nextDecisionNumber(), nil
 }
 
 // Expire gives up blocks that are too old or too many while the program makes no calls, and returns when to call again; 0:
@@ -303,7 +303,7 @@ func (b *Broker) Expire(time int64, out []Eviction) (_ []Eviction, n Number, nex
 		return out, 0, 0, err
 	}
 	if b.evicted, next = b.policy.Expire(time, b.evicted); len(b.evicted) > 0 {
-		n = b.decisionNumber()
+		n = b.nextDecisionNumber()
 	}
 	return b.appendEvictions(out), n, next, nil
 }
@@ -317,8 +317,8 @@ func (b *Broker) MoreEvictions(out []Eviction) (_ []Eviction, err error) {
 	return b.appendEvictions(out), nil
 }
 
-// HasPending reports whether evictions wait for MoreEvictions.
-func (b *Broker) HasPending() bool { return len(b.pending) > 0 }
+// HasPendingEvictions reports whether evictions wait for MoreEvictions.
+func (b *Broker) HasPendingEvictions() bool { return len(b.pending) > 0 }
 
 // appendEvictions appends evictions to out up to its capacity. The others wait for MoreEvictions.
 func (b *Broker) appendEvictions(out []Eviction) []Eviction {

@@ -71,7 +71,7 @@ func TestEvictionsCarryObjectsAndOverflowToMore(t *testing.T) {
 		}
 		got, err = b.More(room[:0])
 	}
-	if err != nil || len(want) > 0 || b.HasPending() {
+	if err != nil || len(want) > 0 || b.HasPendingEvictions() {
 		t.Fatalf("err %v, still missing %v", err, want)
 	}
 }

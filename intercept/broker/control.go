@@ -37,25 +37,25 @@ func (b *Broker) ObeyMessage(text string, time int64, out []Eviction) (reply str
 	case "trim":
 		reply, err = rest, b.trimPool(rest)
 	case wire.RelieveSetting:
-		reply, err = b.relievePools(rest, time)
+		reply, err = b.obeyRelief(rest, time)
 	case wire.PeriodSetting:
 		reply, err = "period="+rest, b.setPeriod(rest)
 	case "policy":
 		reply = "policy=" + strings.Replace(rest, " ", ",", 1)
-		err = b.changePolicy(rest, time, b.policy.SwitchPolicy)
+		err = b.changePolicyOfArm(rest, time, b.policy.SwitchPolicy)
 	case "plan":
 		reply, err = "plan="+rest, b.addLayoutPiece(rest)
 	case "arms":
-		reply, err = b.controlExperiment(rest, time)
+		reply, err = b.obeyExperiment(rest, time)
 	case "arm":
-		reply, err = b.scheduleTurn(rest)
+		reply, err = b.obeyTurn(rest)
 	default:
 		err = fmt.Errorf("unknown control message %q", verb)
 	}
 	if err != nil {
 		return "", 0, b.appendEvictions(out), err
 	}
-	return reply, b.decisionNumber(), b.appendEvictions(out), nil
+	return reply, b.nextDecisionNumber(), b.appendEvictions(out), nil
 }
 
 func (b *Broker) trimPool(bytes string) error {
@@ -67,9 +67,9 @@ func (b *Broker) trimPool(bytes string) error {
 	return nil
 }
 
-// relievePools gives blocks back because other programs lack memory, or so that the release of one is timed.
-func (b *Broker) relievePools(text string, time int64) (reply string, err error) {
-	r, ok := wire.ParseRelief(text)
+// obeyRelief gives blocks back because other programs lack memory, or so that the release of one is timed.
+func (b *Broker) obeyRelief(text string, time int64) (reply string, err error) {
+	r, ok := wire.ParseReliefValue(text)
 	if !ok {
 		return "", fmt.Errorf("relieve: %q is no number of bytes with a reason", text)
 	}
@@ -90,8 +90,8 @@ func (b *Broker) setPeriod(ns string) error {
 	return nil
 }
 
-// changePolicy gives one of the arms a policy.
-func (b *Broker) changePolicy(text string, time int64, to func(*allocator.Pool, int64, []allocator.Eviction) []allocator.Eviction) error {
+// changePolicyOfArm gives one of the arms a policy.
+func (b *Broker) changePolicyOfArm(text string, time int64, to func(*allocator.Pool, int64, []allocator.Eviction) []allocator.Eviction) error {
 	name, limits, _ := strings.Cut(text, " ")
 	next, err := newPolicy(name, limits)
 	if err == nil {
@@ -108,9 +108,9 @@ func (b *Broker) addLayoutPiece(piece string) error {
 	return err
 }
 
-// controlExperiment begins or ends an experiment, or changes a limit of its alternative. The reply names the number of
+// obeyExperiment begins or ends an experiment, or changes a limit of its alternative. The reply names the number of
 // requests so far, after which turns may begin.
-func (b *Broker) controlExperiment(text string, time int64) (reply string, err error) {
+func (b *Broker) obeyExperiment(text string, time int64) (reply string, err error) {
 	what := strings.Replace(text, " ", ",", 1)
 	switch setting, limit := strings.CutPrefix(text, "+"); {
 	case limit:
@@ -120,12 +120,12 @@ func (b *Broker) controlExperiment(text string, time int64) (reply string, err e
 		what = "off"
 		b.evicted = b.policy.EndExperiment(time, b.evicted)
 	default:
-		err = b.changePolicy(text, time, b.policy.BeginExperiment)
+		err = b.changePolicyOfArm(text, time, b.policy.BeginExperiment)
 	}
 	return fmt.Sprintf("arms=%s,request=%d", what, b.policy.RequestCount()), err
 }
 
-func (b *Broker) scheduleTurn(text string) (reply string, err error) {
+func (b *Broker) obeyTurn(text string) (reply string, err error) {
 	first, second, _ := strings.Cut(text, " ")
 	arm, err := strconv.ParseUint(first, 10, 1)
 	if err != nil {
@@ -135,5 +135,5 @@ func (b *Broker) scheduleTurn(text string) (reply string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("arm: %q is no number of a request", second)
 	}
-	return fmt.Sprintf("arm=%d,request=%d", arm, from), b.policy.TakeTurns(int(arm), from)
+	return fmt.Sprintf("arm=%d,request=%d", arm, from), b.policy.LetArmDecideFrom(int(arm), from)
 }

@@ -26,15 +26,15 @@ type Freed struct {
 	Time  int64 // ns
 }
 
-// freeLedger frees the blocks in the ledger. If the policy evicts one nevertheless, the caller gets it with this call's evictions.
-func (b *Broker) freeLedger() {
+// freeLedgerBlocks frees the blocks in the ledger. If the policy evicts one nevertheless, the caller gets it with this call's evictions.
+func (b *Broker) freeLedgerBlocks() {
 	noted := b.ledger.Freed[:min(b.ledger.Count, LedgerSize)]
 	b.ledger.Count = 0
 	if b.failed != nil {
 		return
 	}
 	for _, f := range noted {
-		b.decisionNumber()
+		b.nextDecisionNumber()
 		b.evicted = b.policy.Free(f.Block, false, f.Time, b.evicted)
 	}
 	b.postponeEvictions()

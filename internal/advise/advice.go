@@ -1,5 +1,5 @@
 // Package advise reads recordings, asks internal/advise/merging which of their memory blocks could be one, and writes
-// the result as text or JSON.
+// the result as text or WriteJSON.
 package advise
 
 import (
@@ -64,9 +64,9 @@ type Reader struct {
 // New returns a reader without recordings.
 func New(o Options) *Reader { return &Reader{options: o, sessions: map[string]session{}} }
 
-// Add reads a recording from its start. Runs of the same program are analysed together. The error is that of the
+// AddRecording reads a recording from its start. Runs of the same program are analysed together. The error is that of the
 // source.
-func (r *Reader) Add(recording Recording) error {
+func (r *Reader) AddRecording(recording Recording) error {
 	runs, err := recorded.ReadRuns(recording.Source, recorded.Options{Steps: r.options.Steps})
 	if err != nil {
 		return fmt.Errorf("%s: %w", recording.Name, err)
@@ -95,8 +95,8 @@ func (r *Reader) Add(recording Recording) error {
 	return nil
 }
 
-// Advise analyses all runs that were read. The error reports a run that contradicts itself.
-func (r *Reader) Advise() (*Result, error) {
+// AdviseOnRuns analyses all runs that were read. The error reports a run that contradicts itself.
+func (r *Reader) AdviseOnRuns() (*Result, error) {
 	for i := range r.programs {
 		p := &r.programs[i]
 		nameByCaller(p.Runs)
@@ -104,7 +104,7 @@ func (r *Reader) Advise() (*Result, error) {
 		for j := range p.Runs {
 			programs = append(programs, p.Runs[j].Program)
 		}
-		report, err := merging.Advise(programs, r.options.Options)
+		report, err := merging.AdvisePrograms(programs, r.options.Options)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Name, err)
 		}
@@ -167,7 +167,7 @@ type session struct {
 func (r *Reader) sessionOf(recording *Recording, runs []recorded.Run) (found session, again bool) {
 	var keys []string
 	for i := range runs {
-		keys = append(keys, recording.identityKeys(&runs[i])...)
+		keys = append(keys, recording.keysOfRun(&runs[i])...)
 	}
 	i := slices.IndexFunc(keys, func(key string) bool { return r.sessions[key].number > 0 })
 	if again = i >= 0; again {
@@ -184,10 +184,10 @@ func (r *Reader) sessionOf(recording *Recording, runs []recorded.Run) (found ses
 	return found, again
 }
 
-// identityKeys returns strings that identify a run of a recording: by its process, its host, and when the recording began; a
+// keysOfRun returns strings that identify a run of a recording: by its process, its host, and when the recording began; a
 // merged recording has these for each of its sources. A part begins later than the whole recording, but the difference
 // between the part's two clocks is the same, to the nanosecond.
-func (r *Recording) identityKeys(run *recorded.Run) []string {
+func (r *Recording) keysOfRun(run *recorded.Run) []string {
 	h := &r.Header
 	if h.Created.IsZero() {
 		return nil

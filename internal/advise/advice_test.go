@@ -38,7 +38,7 @@ func add(t *testing.T, r *Reader, path string, header recording.Header) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = errors.Join(r.Add(Recording{Name: filepath.Base(path), Source: reader, Header: header}), reader.Close())
+	err = errors.Join(r.AddRecording(Recording{Name: filepath.Base(path), Source: reader, Header: header}), reader.Close())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func add(t *testing.T, r *Reader, path string, header recording.Header) {
 
 func advised(t *testing.T, r *Reader) *Result {
 	t.Helper()
-	result, err := r.Advise()
+	result, err := r.AdviseOnRuns()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func usual() Options { return Options{Options: merging.Options{Form: merging.Com
 func text(t *testing.T, r *Result, most int) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := r.Text(&b, most, textWidth); err != nil {
+	if err := r.WriteText(&b, most, textWidth); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -75,7 +75,7 @@ func TestGolden(t *testing.T) {
 		t.Run(name+".txt", func(t *testing.T) { golden.RequireEqual(t, text(t, r, 20)) })
 		t.Run(name+".json", func(t *testing.T) {
 			var b bytes.Buffer
-			if err := r.JSON(&b); err != nil || !json.Valid(b.Bytes()) {
+			if err := r.WriteJSON(&b); err != nil || !json.Valid(b.Bytes()) {
 				t.Fatal(err)
 			}
 			golden.RequireEqual(t, b.Bytes())
@@ -168,10 +168,10 @@ func TestCopiesOfARecordingAreOne(t *testing.T) {
 
 func TestNothingAndLittle(t *testing.T) {
 	nothing := New(usual())
-	if err := nothing.Add(Recording{Name: "x.gmt", Source: &records.Tape{}}); err != nil {
+	if err := nothing.AddRecording(Recording{Name: "x.gmt", Source: &records.Tape{}}); err != nil {
 		t.Fatal(err)
 	}
-	none, err := nothing.Advise()
+	none, err := nothing.AdviseOnRuns()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,10 +196,10 @@ func TestNothingAndLittle(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	failing := errors.New("full")
-	if err := r.Text(refuse{failing}, 1, textWidth); !errors.Is(err, failing) {
+	if err := r.WriteText(refuse{failing}, 1, textWidth); !errors.Is(err, failing) {
 		t.Error(err)
 	}
-	if err := r.JSON(refuse{failing}); !errors.Is(err, failing) {
+	if err := r.WriteJSON(refuse{failing}); !errors.Is(err, failing) {
 		t.Error(err)
 	}
 }

@@ -21,10 +21,10 @@ func BenchmarkAdvise(b *testing.B) {
 			for b.Loop() {
 				tape := newRounded(rounds)
 				reader := New(Options{Options: merging.Options{Form: merging.Completion, Max: true}})
-				if err := reader.Add(Recording{Name: "generated", Source: tape}); err != nil {
+				if err := reader.AddRecording(Recording{Name: "generated", Source: tape}); err != nil {
 					b.Fatal(err)
 				}
-				result, err := reader.Advise()
+				result, err := reader.AdviseOnRuns()
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -22,7 +22,7 @@ func (p *Program) adviseCopying() []merging.Advice {
 		run := &p.Runs[i]
 		all += run.NS
 		for site, c := range run.Copying {
-			name := run.Program.Name(site)
+			name := run.Program.NameOfSite(site)
 			if sites[name] == nil {
 				sites[name] = &merging.Advice{Topic: merging.WriteInto, Verdict: merging.HoldsHere, Sites: []string{name}, Run: merging.None, Step: merging.None}
 			}

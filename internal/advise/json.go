@@ -11,7 +11,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// document is the JSON of a result. Scripts rely on its keys, see docs/METRICS.md.
+// document is the WriteJSON of a result. Scripts rely on its keys, see docs/METRICS.md.
 type document struct {
 	Form     string            `json:"form"`  // as requested
 	Sizes    string            `json:"sizes"` // "equal" or "any"
@@ -70,14 +70,14 @@ type missDocument struct {
 	HoistFill   bool   `json:"hoist_fill"`
 }
 
-// JSON writes the result as one JSON object. The error is the writer's.
-func (r *Result) JSON(w io.Writer) error {
+// WriteJSON writes the result as one WriteJSON object. The error is the writer's.
+func (r *Result) WriteJSON(w io.Writer) error {
 	d := document{Form: r.Options.Form.String(), Sizes: "equal", Programs: []programDocument{}, Empty: append([]string{}, r.Empty...)}
 	if r.Options.Max {
 		d.Sizes = "any"
 	}
 	for i := range r.Programs {
-		d.Programs = append(d.Programs, r.Programs[i].document())
+		d.Programs = append(d.Programs, r.Programs[i].documentOfProgram())
 	}
 	if err := units.WriteJSON(w, &d); err != nil {
 		return fmt.Errorf("write advice: %w", err)
@@ -85,10 +85,10 @@ func (r *Result) JSON(w io.Writer) error {
 	return nil
 }
 
-func (p *Program) document() programDocument {
+func (p *Program) documentOfProgram() programDocument {
 	d := programDocument{Program: p.Name, Runs: []runDocument{}, Advice: []adviceDocument{}}
 	for i := range p.Runs {
-		d.Runs = append(d.Runs, p.Runs[i].document())
+		d.Runs = append(d.Runs, p.Runs[i].documentOfRun())
 	}
 	for i := range p.Advice {
 		d.Advice = append(d.Advice, adviceDocumentOf(&p.Advice[i]))
@@ -96,17 +96,17 @@ func (p *Program) document() programDocument {
 	return d
 }
 
-func (r *Run) document() runDocument {
+func (r *Run) documentOfRun() runDocument {
 	f := &r.Found
 	d := runDocument{
-		Recording: r.Recording, Process: r.Process, PID: r.PID, Now: metricsDocument{f.Now, f.Copies}, Merged: metricsDocument{f.Merged, r.copiesLeft()},
+		Recording: r.Recording, Process: r.Process, PID: r.PID, Now: metricsDocument{f.Now, f.Copies}, Merged: metricsDocument{f.Merged, r.remainingCopies()},
 		NoOps: f.NoOps, NearMisses: f.NearMisses, Lacks: append([]string{}, r.Lacks...),
 	}
 	u := f.Reuse
 	d.Reuse = reuseDocument{
 		Form: u.Form.String(), Before: u.Before, After: u.After,
 		Bound: u.Bound, Best: u.Best, Method: u.Method, Optimal: u.Optimal,
-		Groups: append([]Group{}, r.Groups()...),
+		Groups: append([]Group{}, r.GroupsBySites()...),
 	}
 	if u.Linear.Blocks > 0 {
 		d.Reuse.Linear = &u.Linear
@@ -136,9 +136,9 @@ type Group struct {
 	Bytes   uint64   `json:"bytes"`   // of the blocks
 }
 
-// Groups returns the shared blocks of a run, grouped by the call sites whose buffers they serve, those with the most
+// GroupsBySites returns the shared blocks of a run, grouped by the call sites whose buffers they serve, those with the most
 // buffers first.
-func (r *Run) Groups() []Group {
+func (r *Run) GroupsBySites() []Group {
 	var groups []Group
 	index := map[string]int{}
 	for _, members := range r.Found.Reuse.Groups {
@@ -147,7 +147,7 @@ func (r *Run) Groups() []Group {
 		for _, buffer := range members {
 			b := &r.Program.Buffers[buffer]
 			most = max(most, b.Size)
-			if name := r.Program.Name(b.Site); !slices.Contains(sites, name) {
+			if name := r.Program.NameOfSite(b.Site); !slices.Contains(sites, name) {
 				sites = append(sites, name)
 			}
 		}
@@ -169,7 +169,7 @@ func (r *Run) Groups() []Group {
 	return groups
 }
 
-// copiesLeft returns how many copies between buffers remain.
-func (r *Run) copiesLeft() int {
+// remainingCopies returns how many copies between buffers remain.
+func (r *Run) remainingCopies() int {
 	return r.Found.Copies - r.Found.NoOps - r.Found.Merged.Coalescings
 }

@@ -26,9 +26,9 @@ type page struct {
 
 func (p *page) writeWrapped(label, text string) { units.Wrap(&p.Buffer, p.width, label, text) }
 
-// Text writes the result for people, at most width columns wide, with at most the given number of pieces of advice for
+// WriteText writes the result for people, at most width columns wide, with at most the given number of pieces of advice for
 // each program, and few of its runs; a negative number shows all. The error is the writer's.
-func (r *Result) Text(w io.Writer, most, width int) error {
+func (r *Result) WriteText(w io.Writer, most, width int) error {
 	b := page{width: width}
 	for _, name := range r.Empty {
 		b.writeWrapped("", name+" has no records of memory, so there is nothing to advise.")
@@ -65,7 +65,7 @@ func (p *Program) writeAdvice(b *page, most int) {
 	if len(p.Advice) == 0 {
 		b.writeWrapped("", p.noAdviceText())
 	}
-	shown, _ := units.KeepTop(p.adviceWorthShowing(most), most)
+	shown, _ := units.KeepFirst(p.adviceWorthShowing(most), most)
 	left := len(p.Advice) - len(shown)
 	if len(shown) == 0 && left > 0 {
 		fmt.Fprintln(b, "none that matters: each is below 1 % of the run's time and of the peak")
@@ -93,7 +93,7 @@ func (p *Program) adviceWorthShowing(most int) []merging.Advice {
 		run := &p.Runs[i]
 		all, peak = all+run.NS, max(peak, run.Found.Now.Peak)
 		for site, ns := range run.Making {
-			making[run.Program.Name(site)] += ns
+			making[run.Program.NameOfSite(site)] += ns
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(p.Advice), func(a merging.Advice) bool {
@@ -144,7 +144,7 @@ func (r *Run) writeText(b *page) {
 		sizes("freed", now.Freed, then.Freed),
 		{"coalescings", "0", strconv.Itoa(then.Coalescings)},
 		{"reuses", "0", strconv.Itoa(then.Reuses)},
-		{"copies", strconv.Itoa(r.Found.Copies), strconv.Itoa(r.copiesLeft())},
+		{"copies", strconv.Itoa(r.Found.Copies), strconv.Itoa(r.remainingCopies())},
 	})
 	r.writeBlocks(b)
 	r.writeGroups(b)
@@ -208,12 +208,12 @@ func sizeRuleText(grow bool) string {
 
 // writeGroups writes which call sites' buffers share blocks.
 func (r *Run) writeGroups(b *page) {
-	groups := r.Groups()
+	groups := r.GroupsBySites()
 	if len(groups) == 0 {
 		return
 	}
 	fmt.Fprint(b, "\nSHARED\n")
-	shown, left := units.KeepTop(groups, groupsMax)
+	shown, left := units.KeepFirst(groups, groupsMax)
 	for i := range shown {
 		g := &shown[i]
 		size := " of " + units.FormatLong(g.Bytes)

@@ -61,7 +61,7 @@ func recordedTitles(a *Analysis) (titles []string) {
 // liveTitles are the titles of the list, without mistakes and failures: a report has sections for these.
 func liveTitles(l *Live) (titles []string) {
 	known := map[string]bool{}
-	for _, d := range listMistakes(&Evidence{Run: l.latest, Attached: l.Attached}) {
+	for _, d := range mistakeFindings(&Evidence{Run: l.latest, Attached: l.Attached}) {
 		known[d.Title] = true
 	}
 	for i := range l.Points {
@@ -104,7 +104,7 @@ func modelOf(h *recording.Header) *stats.Model {
 func agree(t rapid.TB, name string, h *recording.Header, list []wire.Record) (titles []string) {
 	t.Helper()
 	list = ended(list)
-	a, err := New(&records.Tape{Records: list}, Options{Header: *h, Whole: true})
+	a, err := Analyse(&records.Tape{Records: list}, Options{Header: *h, Whole: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func agree(t rapid.TB, name string, h *recording.Header, list []wire.Record) (ti
 	due := a.Run.Started
 	for i := range list {
 		if r := &list[i]; r.Time >= due && due < a.Run.Started+100*second {
-			m.Tick(due)
+			m.AdvanceTime(due)
 			live.Update(m.Snapshot())
 			due = r.Time + second
 		}
@@ -124,7 +124,7 @@ func agree(t rapid.TB, name string, h *recording.Header, list []wire.Record) (ti
 		t.Errorf("%s:\nreport %q\nlive   %q", name, want, got)
 	}
 	count := slices.ContainsFunc(a.Diagnoses, func(d Diagnosis) bool { return strings.Contains(d.Title, " of the program") })
-	if each := len(listMistakes(&Evidence{Run: live.latest})) > 0; count != each {
+	if each := len(mistakeFindings(&Evidence{Run: live.latest})) > 0; count != each {
 		t.Errorf("%s: mistakes in the report: %v, in the list: %v", name, count, each)
 	}
 	return want
@@ -198,7 +198,7 @@ func TestThePeakIsJudgedAlike(t *testing.T) {
 				list[i].Size /= 1 + wasteful
 			}
 		}
-		a, err := New(&records.Tape{Records: list}, Options{Header: h, Whole: true})
+		a, err := Analyse(&records.Tape{Records: list}, Options{Header: h, Whole: true})
 		if err != nil {
 			t.Fatal(err)
 		}

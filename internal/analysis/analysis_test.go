@@ -27,7 +27,7 @@ func TestNothing(t *testing.T) {
 }
 
 func TestSourceErrors(t *testing.T) {
-	if _, err := New(&records.Tape{Err: errors.New("no disk")}, Options{}); err == nil || !strings.Contains(err.Error(), "no disk") {
+	if _, err := Analyse(&records.Tape{Err: errors.New("no disk")}, Options{}); err == nil || !strings.Contains(err.Error(), "no disk") {
 		t.Errorf("%v", err)
 	}
 }

@@ -49,7 +49,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	taken := func(records uint64) uint64 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if _, err := New(&mix{records: records}, Options{}); err != nil {
+		if _, err := Analyse(&mix{records: records}, Options{}); err != nil {
 			t.Fatal(err)
 		}
 		runtime.ReadMemStats(&after)
@@ -66,7 +66,7 @@ func BenchmarkNew(b *testing.B) {
 	const records = 1_000_000
 	b.ReportAllocs()
 	for b.Loop() {
-		a, err := New(&mix{records: records}, Options{})
+		a, err := Analyse(&mix{records: records}, Options{})
 		if err != nil || a.Snapshot.Totals.Creates != records/4 {
 			b.Fatal(err, a.Snapshot.Totals.Creates)
 		}

@@ -25,9 +25,9 @@ func (c *costs) addCall(size uint64, ns uint32) {
 	if ns == 0 {
 		return
 	}
-	c.line.Add(float64(size), float64(ns))
+	c.line.AddCall(float64(size), float64(ns))
 	class := &c.bySize[bits.Len64(size)]
-	class.Add(float64(size), float64(ns))
+	class.AddCall(float64(size), float64(ns))
 	class.times.Add(uint64(ns))
 	c.all.Add(uint64(ns))
 }
@@ -48,11 +48,11 @@ func (c *CostCurve) HasOneSize() bool { return c.B == 0 && c.R2 == 0 }
 // fitCurve returns the fitted line and its points. R² of calls that all took the same time is 1.
 func (c *costs) fitCurve() CostCurve {
 	curve := CostCurve{Calls: c.line.Calls, P50: c.all.Percentile(0.5), P99: c.all.Percentile(0.99), Times: c.all}
-	curve.A, curve.B, curve.R2 = c.line.LeastSquares()
+	curve.A, curve.B, curve.R2 = c.line.LeastSquaresLine()
 	for i := range c.bySize {
 		if p := &c.bySize[i]; p.Calls > 0 {
 			curve.Points = append(curve.Points, CostPoint{
-				Size: uint64(p.Size + 0.5), NS: p.NS, Calls: p.Calls, StdDev: p.StdDev(),
+				Size: uint64(p.Size + 0.5), NS: p.NS, Calls: p.Calls, StdDev: p.StdDevOfCalls(),
 				P25: p.times.Percentile(0.25), P50: p.times.Percentile(0.5), P75: p.times.Percentile(0.75),
 			})
 		}

@@ -31,7 +31,7 @@ type Evidence struct {
 func EvidenceOfSnapshot(s *stats.Snapshot) *Evidence {
 	e := &Evidence{Run: s, Length: s.WallNS()}
 	if allEnded(s) {
-		e.State, e.Leaks = Over, LeftBehind(s)
+		e.State, e.Leaks = Over, LeaksOfEndedProcesses(s)
 		return e
 	}
 	t := &s.Totals
@@ -257,5 +257,5 @@ func (e *Evidence) partOfRunText(ns uint64) string {
 	return ", " + units.Percent(float64(ns)/float64(e.Length), e.Length) + " of the run"
 }
 
-// shareOf returns a part of a whole, at most 1.
-func shareOf(part, whole uint64) float64 { return min(float64(part)/float64(max(whole, 1)), 1) }
+// shareOfWhole returns a part of a whole, at most 1.
+func shareOfWhole(part, whole uint64) float64 { return min(float64(part)/float64(max(whole, 1)), 1) }

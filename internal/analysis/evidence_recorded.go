@@ -28,13 +28,13 @@ func (x *run) callSpan() uint64 { return x.survey.over - x.survey.begun }
 func (x *run) evidence(a *Analysis) *Evidence {
 	e := a.Evidence()
 	e.Run, e.Length, e.Rise = x.snapshot, x.duration(), x.largestRise(a)
-	e.Whole.Keeps, e.Whole.CopiesNS, e.Whole.Idle, e.Whole.Hidden = x.mostKeepingPhase(a), x.copyNS, x.idleMemory(), x.topHiddenCallers(a)
+	e.Whole.Keeps, e.Whole.CopiesNS, e.Whole.Idle, e.Whole.Hidden = x.mostKeepingPhase(a), x.copyNS, x.idleMemory(), x.topFunctionWithCallers(a)
 	e.Whole.Simplest = x.simplest.hitRate(a.Peak.InUse)
 	e.Whole.Ended = x.sitesEndingInLibraries(a)
 	e.Whole.own, e.Whole.origins, e.Whole.spent = x.own, x.survey.parts, x.spent
 	e.Whole.overhead, e.Whole.vain, e.Whole.lag = x.machine.largestOverhead(), x.vain, x.lag
 	e.Whole.most = x.most
-	if !x.options.Whole && !x.hasAnyEnded() { // what is in use may be released later
+	if !x.options.Whole && !x.hasAnyProcessEnded() { // what is in use may be released later
 		e.State = BrokenOff
 	}
 	if o := &x.survey.parts; o.count > 0 {
@@ -46,7 +46,7 @@ func (x *run) evidence(a *Analysis) *Evidence {
 	return e
 }
 
-func (x *run) hasAnyEnded() bool {
+func (x *run) hasAnyProcessEnded() bool {
 	for _, p := range x.processes {
 		if p.ended {
 			return true
@@ -71,7 +71,7 @@ func (x *run) largestRise(a *Analysis) *Rise {
 		return nil
 	}
 	r := &Rise{
-		Bytes: float64(p.leftPerIteration()), Iterations: p.Iterations, Left: p.Left, Kept: p.Kept, Even: p.GrowsEvenly(), Room: -1, Share: shareOf(p.totalGrowth(), a.Peak.InUse),
+		Bytes: float64(p.leftPerIteration()), Iterations: p.Iterations, Left: p.Left, Kept: p.Kept, Even: p.GrowsEvenly(), Room: -1, Share: shareOfWhole(p.totalGrowth(), a.Peak.InUse),
 	}
 	if len(a.Leaks) > 0 {
 		r.Site = a.Leaks[0].Name
@@ -157,16 +157,16 @@ func (x *run) idleMemory() Idle {
 	}
 }
 
-// topHiddenCallers finds the function that creates the most for several callers: of all creates, of the peak, of what leaked or of the
+// topFunctionWithCallers finds the function that creates the most for several callers: of all creates, of the peak, of what leaked or of the
 // refused creates, or at which memory ran out.
-func (x *run) topHiddenCallers(a *Analysis) (top Hidden) {
-	for _, w := range x.survey.names.Wrappers() {
+func (x *run) topFunctionWithCallers(a *Analysis) (top Hidden) {
+	for _, w := range x.survey.names.FunctionsWithSeveralCallers() {
 		var part float64
 		if row := x.rows[w.Name]; row != nil {
-			part = shareOf(row.creates, x.snapshot.Totals.Creates)
+			part = shareOfWhole(row.creates, x.snapshot.Totals.Creates)
 		}
 		if at := slices.IndexFunc(a.Peak.Tags, func(t PeakTag) bool { return t.Name == w.Name }); at >= 0 {
-			part = max(part, shareOf(a.Peak.Tags[at].InUse, a.Peak.InUse))
+			part = max(part, shareOfWhole(a.Peak.Tags[at].InUse, a.Peak.InUse))
 		}
 		var all, here uint64
 		for i := range a.Leaks {
@@ -174,7 +174,7 @@ func (x *run) topHiddenCallers(a *Analysis) (top Hidden) {
 				here += a.Leaks[i].Bytes
 			}
 		}
-		part = max(part, shareOf(here, all), x.refusedPartAt(w.Name))
+		part = max(part, shareOfWhole(here, all), x.refusedPartAt(w.Name))
 		if slices.ContainsFunc(x.snapshot.PostMortems, func(p stats.PostMortem) bool { return p.Tag == w.Name }) {
 			part = 1
 		}
@@ -197,12 +197,12 @@ func (x *run) refusedPartAt(name string) float64 {
 		}
 		all += f.Count
 	}
-	return shareOf(here, all)
+	return shareOfWhole(here, all)
 }
 
 // sitesEndingInLibraries sums up the call sites whose stacks end inside libraries.
 func (x *run) sitesEndingInLibraries(a *Analysis) Ended {
-	depth, sites := x.survey.names.EndedInLibraries()
+	depth, sites := x.survey.names.SitesEndingInLibraries()
 	e := Ended{Depth: depth}
 	var creates, most, held uint64
 	for _, name := range sites {
@@ -220,8 +220,8 @@ func (x *run) sitesEndingInLibraries(a *Analysis) Ended {
 			held += a.Peak.Tags[i].InUse
 		}
 	}
-	e.Share, e.Of = shareOf(creates, x.snapshot.Totals.Creates), "the creates"
-	if part := shareOf(held, a.Peak.InUse); part > e.Share {
+	e.Share, e.Of = shareOfWhole(creates, x.snapshot.Totals.Creates), "the creates"
+	if part := shareOfWhole(held, a.Peak.InUse); part > e.Share {
 		e.Share, e.Of = part, "the bytes at the peak"
 	}
 	return e

@@ -99,7 +99,7 @@ var rules = []rule{
 	{anyRun, findNothingCarved},
 	{anyRun, findExposedContents},
 	{ofWhole, findUnusedBuffers},
-	{ofWhole, findOwnPool},
+	{ofWhole, findProgramsWithOwnPool},
 	{ofWhole, findHiddenCallers},
 	{ofWhole, findShortStacks},
 	{ofWhole, findFineAlignment},
@@ -107,10 +107,10 @@ var rules = []rule{
 	{anyRun, findLeadingGhost},
 }
 
-// noun is what sentences call the memory objects of the run.
-func (e *Evidence) noun() string { return stats.Noun(e.Run.Kinds, false) }
+// memoryNoun is what sentences call the memory objects of the run.
+func (e *Evidence) memoryNoun() string { return stats.NounForMemory(e.Run.Kinds, false) }
 
-func (e *Evidence) hasPart(part need) bool {
+func (e *Evidence) hasNeededPart(part need) bool {
 	switch part {
 	case ofMoment:
 		return e.Memory != nil
@@ -126,10 +126,10 @@ func (e *Evidence) hasPart(part need) bool {
 func (e *Evidence) applyRules(pass func(rule int, d Diagnosis, found bool) (Diagnosis, bool)) []Diagnosis {
 	var list []Diagnosis
 	if e.Whole == nil { // a report has sections of their own, and one line for each of the two
-		list = append(findFailures(e), listMistakes(e)...)
+		list = append(findFailures(e), mistakeFindings(e)...)
 	}
 	for i, r := range rules {
-		if !e.hasPart(r.needs) {
+		if !e.hasNeededPart(r.needs) {
 			continue
 		}
 		d, found := r.judge(e)
@@ -138,7 +138,7 @@ func (e *Evidence) applyRules(pass func(rule int, d Diagnosis, found bool) (Diag
 		}
 	}
 	for i := range list {
-		e.addProcess(&list[i])
+		e.nameProcessOfSite(&list[i])
 	}
 	rank := map[Severity]int{Problem: 0, Advice: 1, Note: 2}
 	slices.SortStableFunc(list, func(a, b Diagnosis) int {

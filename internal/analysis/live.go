@@ -77,7 +77,7 @@ func (l *Live) Update(s *stats.Snapshot) []Diagnosis {
 	l.rise = e.Rise
 	l.Points = e.applyRules(l.holdUntilLasting)
 	replays := &Replays{}
-	if list := trialsOf(l.Points, s.Policy); len(list) > 0 && l.Replay != nil && isReplayable(s) {
+	if list := trialsOfFindings(l.Points, s.Policy); len(list) > 0 && l.Replay != nil && showsWhatRunsDo(s) {
 		replays = cmp.Or(l.Replay(s, list), replays)
 	}
 	for i := range l.Points {
@@ -97,13 +97,13 @@ func (l *Live) evidence(s *stats.Snapshot) *Evidence {
 		e.Knee = k
 	}
 	if e.State == GoesOn {
-		e.Rise, e.Late = memoryRise(s), l.sumSinceBegin(s)
+		e.Rise, e.Late = memoryRise(s), l.sumOfStretch(s)
 	}
 	return e
 }
 
-// sumSinceBegin is what happened since the beginning of the time.
-func (l *Live) sumSinceBegin(s *stats.Snapshot) *Late {
+// sumOfStretch is what happened since the beginning of the time.
+func (l *Live) sumOfStretch(s *stats.Snapshot) *Late {
 	t := &s.Totals
 	late := &Late{
 		Length: timeAfter(l.since[0], s.Time), DriverNS: timeAfter(l.driver[0], t.DriverNS), Requests: requestsSince(t.Hits, t.Misses, &t.MissReasons, l.all[0]),
@@ -157,8 +157,8 @@ type steady struct {
 	first, last uint64 // when it was found
 }
 
-// showIfSteady takes what was found now, and returns what to show.
-func (y *steady) showIfSteady(d Diagnosis, found bool, now uint64) (Diagnosis, bool) {
+// findingToShow takes what was found now, and returns what to show.
+func (y *steady) findingToShow(d Diagnosis, found bool, now uint64) (Diagnosis, bool) {
 	gone := y.Title == "" || now < y.last || now-y.last > apartNS
 	if found {
 		if gone {
@@ -180,7 +180,7 @@ func (l *Live) holdUntilLasting(rule int, d Diagnosis, found bool) (Diagnosis, b
 	if l.moments[rule] == nil {
 		l.moments[rule] = &steady{}
 	}
-	return l.moments[rule].showIfSteady(d, found, l.latest.Time)
+	return l.moments[rule].findingToShow(d, found, l.latest.Time)
 }
 
 // IsSuspicious reports whether a point concerns a row, or its hit rate was low of late though memory does not grow.
@@ -192,8 +192,8 @@ func (l *Live) IsSuspicious(t *stats.Tag) bool {
 	return r.isRateLow() && (l.rise == nil || r.mainMissReason() != wire.MissCold)
 }
 
-// SetChange gives the judgement the user's latest change; nil: there is none, or it is not known what came of it.
-func (l *Live) SetChange(c *Change) { l.change = c }
+// JudgeChange gives the judgement the user's latest change; nil: there is none, or it is not known what came of it.
+func (l *Live) JudgeChange(c *Change) { l.change = c }
 
 // RecentRequests returns what a row asked for of late.
 func (l *Live) RecentRequests(t *stats.Tag) Requests {
@@ -227,8 +227,8 @@ func allEnded(s *stats.Snapshot) bool {
 	return len(s.Processes) > 0 && !slices.ContainsFunc(s.Processes, func(p stats.Process) bool { return p.State == stats.Running })
 }
 
-// LeftBehind is what the processes of a snapshot, which have all ended, left behind, by call site.
-func LeftBehind(s *stats.Snapshot) []Leak {
+// LeaksOfEndedProcesses is what the processes of a snapshot, which have all ended, left behind, by call site.
+func LeaksOfEndedProcesses(s *stats.Snapshot) []Leak {
 	var list []Leak
 	for _, t := range s.LeftBehind() {
 		list = append(list, Leak{Name: t.Name, Stack: t.Stack, Buffers: t.Live, Bytes: t.InUse})

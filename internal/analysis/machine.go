@@ -149,9 +149,9 @@ func (s *series) summarizeQuarter(start, length uint64) quarter {
 	return q
 }
 
-// growth returns how much the figure grew from the first quarter of a window to the last, beyond the buffers; false
+// growthFromQuarters returns how much the figure grew from the first quarter of a window to the last, beyond the buffers; false
 // unless it did so steadily, and not because buffers were touched the first time.
-func (s *series) growth(start, end uint64) (g Growth, grew bool) {
+func (s *series) growthFromQuarters(start, end uint64) (g Growth, grew bool) {
 	var quarters [4]quarter
 	length := (end - start) / 4
 	for i := range quarters {
@@ -196,7 +196,7 @@ func (x *run) machineGrowth(phases []Phase) (list []Growth) {
 		for i := range phases {
 			p := &phases[i]
 			warm := p.Start + (p.End-p.Start)/4
-			if p.Process == s.process.number && !p.Steady() {
+			if p.Process == s.process.number && !p.IsMedianTypical() {
 				stalled = stalled || p.Iterations > 0
 				continue
 			}
@@ -207,7 +207,7 @@ func (x *run) machineGrowth(phases []Phase) (list []Growth) {
 		if end < start+least || (stalled && best.Iterations == 0) {
 			continue
 		}
-		g, grew := s.growth(start, end)
+		g, grew := s.growthFromQuarters(start, end)
 		if !grew {
 			continue
 		}
@@ -244,7 +244,7 @@ func findMachineGrowth(e *Evidence) (Diagnosis, bool) {
 		each = fmt.Sprintf("in %s, %s each", units.Count(g.Iterations, "iteration"), units.FormatLong(uint64(g.Each)))
 	}
 	d := Diagnosis{
-		Severity: Advice, Title: title, Share: shareOf(g.Bytes, g.All),
+		Severity: Advice, Title: title, Share: shareOfWhole(g.Bytes, g.All),
 		Text: fmt.Sprintf("%s grew by %s %s, %s: %s", what, units.FormatLong(g.Bytes), each, buffers, who),
 	}
 	if who := e.inProcessText(g.Process); who != "" {

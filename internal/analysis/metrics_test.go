@@ -125,7 +125,7 @@ var metricsExamples = []func(*testing.T, *tape) string{
 		a := s.analyse(t)
 		f := a.Transfers[0]
 		return fmt.Sprintf("the same 1000000 bytes are written 8 times in 1 ms each, for a kernel → %s, %d calls write %d bytes again",
-			units.Rate(a.Snapshot.Transfers.Directions[0].Rate()), f.Count, f.Bytes)
+			units.FormatRate(a.Snapshot.Transfers.Directions[0].BytesPerSecond()), f.Count, f.Bytes)
 	},
 }
 

@@ -34,18 +34,18 @@ type poolCaps struct {
 	capped map[uint64]uint64 // blocks that a cap evicted and that were not missed since, by capKeys
 }
 
-// raiseMost records how much the pool would hold.
-func (c *poolCaps) raiseMost(p *heap.Process) {
+// raiseMostPooled records how much the pool would hold.
+func (c *poolCaps) raiseMostPooled(p *heap.Process) {
 	c.most = max(c.most, p.Cached+p.Cooling+p.Room+c.away)
 }
 
 // capKeys are the keys of a call site and of a size: a cap concerns one or the other.
 func capKeys(tag uint32, size uint64) [2]uint64 { return [2]uint64{uint64(tag) << 1, size<<1 | 1} }
 
-// noteEvicted notes what a limit took out of the pool, while the block is still known: it has the call site.
-func (x *run) noteEvicted(process uint32, e wire.EvictView) {
+// noteEvictedByLimit notes what a limit took out of the pool, while the block is still known: it has the call site.
+func (x *run) noteEvictedByLimit(process uint32, e wire.EvictView) {
 	tag := e.Tag()
-	if p := x.heap.Lookup(process); p != nil {
+	if p := x.heap.FindProcess(process); p != nil {
 		if b := p.Block(e.Block()); b != nil {
 			tag = b.Tag
 		}
@@ -82,15 +82,15 @@ func (m *misses) addMiss(p *process, o *heap.Object) {
 		m.cachedMost = max(m.cachedMost, nonNegative(p.pool.most))
 		p.pool.away = max(0, p.pool.away-int64(o.Granted))
 	case wire.MissTagCap:
-		m.countCapped(p, o)
+		m.countBlocksBeyondCap(p, o)
 	case wire.MissTooWasteful:
 		m.findWastefulBlock(p, o)
 	default:
 	}
 }
 
-// countCapped counts how many blocks more a cap would have had to allow.
-func (m *misses) countCapped(p *process, o *heap.Object) {
+// countBlocksBeyondCap counts how many blocks more a cap would have had to allow.
+func (m *misses) countBlocksBeyondCap(p *process, o *heap.Object) {
 	for _, key := range capKeys(o.Tag, o.Granted) {
 		if n := p.pool.capped[key]; n > 0 {
 			m.capMost = max(m.capMost, n)

@@ -60,7 +60,7 @@ func (w *window) addCall(from, to uint64) {
 	}
 	more := max(to, w.last) - max(from, w.last)
 	for i := range w.gaps {
-		more += w.gaps[i].fill(from, to)
+		more += w.gaps[i].cutFromGap(from, to)
 	}
 	if from > w.last {
 		copy(w.gaps[1:], w.gaps[:])
@@ -69,8 +69,8 @@ func (w *window) addCall(from, to uint64) {
 	w.busy, w.last, w.several = w.busy+more, max(to, w.last), w.several || more < to-from
 }
 
-// fill takes a time out of a gap, and returns how much that was. Of a gap on both sides the longer one stays.
-func (s *span) fill(from, to uint64) uint64 {
+// cutFromGap takes a time out of a gap, and returns how much that was. Of a gap on both sides the longer one stays.
+func (s *span) cutFromGap(from, to uint64) uint64 {
 	from, to = max(from, s.from), min(to, s.to)
 	if from >= to {
 		return 0
@@ -83,8 +83,8 @@ func (s *span) fill(from, to uint64) uint64 {
 	return to - from
 }
 
-// join adds calls that began later. Of those that overlap, the window has what one of the threads was busy.
-func (w *window) join(o *window) {
+// addLaterCalls adds calls that began later. Of those that overlap, the window has what one of the threads was busy.
+func (w *window) addLaterCalls(o *window) {
 	switch {
 	case w.last == 0:
 		*w = *o
@@ -97,7 +97,7 @@ func (w *window) join(o *window) {
 }
 
 // callShare is the part of the time that calls took.
-func (w *window) callShare() float64 { return shareOf(w.busy, w.last-w.first) }
+func (w *window) callShare() float64 { return shareOfWhole(w.busy, w.last-w.first) }
 
 // mover is a thread that moves memory.
 type mover struct {
@@ -126,7 +126,7 @@ type contents struct {
 	mapped    bool // for writing
 }
 
-func (c *contents) markChanged() { c.wrote, c.read, c.initial, c.hashed = span{}, span{}, false, 0 }
+func (c *contents) forgetContents() { c.wrote, c.read, c.initial, c.hashed = span{}, span{}, false, 0 }
 
 // contentsOf returns what is known of an object, nil if others may change it.
 func (m *moves) contentsOf(p *heap.Process, o *heap.Object) *contents {
@@ -141,14 +141,14 @@ func (m *moves) contentsOf(p *heap.Process, o *heap.Object) *contents {
 		*c = contents{id: o.ID, process: p.Number, epoch: m.epoch, initial: o.Access&wire.CopyHostPtr != 0 && !o.CarriedOver}
 	}
 	if c.epoch != m.epoch {
-		c.markChanged()
+		c.forgetContents()
 		c.epoch = m.epoch
 	}
 	return c
 }
 
-// beforeHeap takes a record before the heap does.
-func (m *moves) beforeHeap(p *heap.Process, r *wire.Record) {
+// handleBeforeHeap takes a record before the heap does.
+func (m *moves) handleBeforeHeap(p *heap.Process, r *wire.Record) {
 	switch r.Kind {
 	case wire.KindTransfer:
 		m.sides.NoteTransfer(r)
@@ -177,15 +177,15 @@ func (m *moves) noteUse(p *heap.Process, r *wire.Record) {
 	}
 	key := moveKey{process: r.Process}
 	if more, known := m.sides.TransferOf(r); !known {
-		key.tag = m.siteOf(r.Process, u.Tag())
+		key.tag = m.representativeTag(r.Process, u.Tag())
 	} else {
-		key.tag = m.siteOf(r.Process, more.Site())
+		key.tag = m.representativeTag(r.Process, more.Site())
 		m.countColdReads(thread, key, u, more)
 	}
 	m.countAdjoining(thread, key, u)
 	if (u.Command() == wire.CommandRead || u.Command() == wire.CommandWrite) && o.Memory < wire.MemorySVM { // which a map is for
 		if f := m.countMove(Copied, key, u); f != nil && !thread.queued && u.Duration() > 0 {
-			f.warm.Add(&stats.Flow{TimedBytes: u.Bytes(), NS: uint64(u.Duration())})
+			f.warm.AddFlow(&stats.Flow{TimedBytes: u.Bytes(), NS: uint64(u.Duration())})
 		}
 	}
 	m.countWaits(thread, key, u)
@@ -207,7 +207,7 @@ func (m *moves) compareWith(p *heap.Process, o *heap.Object, key moveKey, r *wir
 		if parent != nil && u.Writes() || !u.Reads() {
 			m.forgetContents(p, parent)
 		}
-		c.markChanged()
+		c.forgetContents()
 	case u.Command() == wire.CommandWrite:
 		m.noteWritten(c, at, key, r)
 	case u.Command() == wire.CommandRead:
@@ -215,22 +215,22 @@ func (m *moves) compareWith(p *heap.Process, o *heap.Object, key moveKey, r *wir
 	case u.Command() == wire.CommandMap:
 		if u.Writes() {
 			c.mapped = true
-			c.markChanged()
+			c.forgetContents()
 		}
 	case u.Command() == wire.CommandUnmap:
 		if c.mapped {
-			c.markChanged()
+			c.forgetContents()
 		}
 		c.mapped = false
 	case u.Command() == wire.CommandMigrate, u.Reads() && !u.Writes():
 	default:
-		c.markChanged()
+		c.forgetContents()
 	}
 }
 
-// siteOf returns the tag that stands for a call site. A compiler may have made several calls of a line, and threads are in them at the
+// representativeTag returns the tag that stands for a call site. A compiler may have made several calls of a line, and threads are in them at the
 // same time.
-func (m *moves) siteOf(process, tag uint32) uint32 {
+func (m *moves) representativeTag(process, tag uint32) uint32 {
 	site := namedSite{process, m.names.Process(process).Site(tag).Name}
 	one, known := m.named[site]
 	if !known {
@@ -244,7 +244,7 @@ func (m *moves) forgetContents(p *heap.Process, o *heap.Object) {
 		return
 	}
 	if c := m.contentsOf(p, o); c != nil {
-		c.markChanged()
+		c.forgetContents()
 	}
 }
 
@@ -256,7 +256,7 @@ func (m *moves) noteWritten(c *contents, at span, key moveKey, r *wire.Record) {
 			f.sampled = f.sampled || more.Hashed() < r.AsUse().Bytes()
 		}
 	}
-	c.markChanged()
+	c.forgetContents()
 	c.wrote = at
 	if hashed {
 		c.hash, c.hashed = more.Hash(), more.Hashed()
@@ -286,8 +286,8 @@ func (m *moves) countColdReads(t *mover, key moveKey, u wire.UseView, more wire.
 		if f := m.countMove(ColdRead, key, u); f != nil {
 			f.waited = f.waited || t.queued
 		}
-	} else if f := m.moveOf(ColdRead, key); f != nil {
-		f.warm.Add(&stats.Flow{TimedBytes: u.Bytes(), NS: uint64(u.Duration())})
+	} else if f := m.entryOfMove(ColdRead, key); f != nil {
+		f.warm.AddFlow(&stats.Flow{TimedBytes: u.Bytes(), NS: uint64(u.Duration())})
 	}
 }
 
@@ -310,11 +310,11 @@ func (m *moves) countAdjoining(t *mover, key moveKey, u wire.UseView) {
 
 func (m *moves) endSmallRun(t *mover) {
 	if t.run >= smallRun {
-		if f := m.moveOf(Small, t.key); f != nil {
+		if f := m.entryOfMove(Small, t.key); f != nil {
 			f.count += t.run
 			f.bytes += t.runBytes
 			f.ns += t.runNS
-			f.busy.join(&t.busy)
+			f.busy.addLaterCalls(&t.busy)
 		}
 	}
 	t.run, t.runBytes, t.runNS, t.busy = 0, 0, 0, window{}
@@ -349,8 +349,8 @@ func (m *moves) threadOf(r *wire.Record) *mover {
 // movesMax bounds the pairs of finding and call site.
 const movesMax = 1 << 16
 
-// moveOf returns the entry of a finding and call site, nil if there are too many.
-func (m *moves) moveOf(kind TransferKind, key moveKey) *move {
+// entryOfMove returns the entry of a finding and call site, nil if there are too many.
+func (m *moves) entryOfMove(kind TransferKind, key moveKey) *move {
 	key.kind = kind
 	f := m.found[key]
 	if f == nil {
@@ -367,7 +367,7 @@ func (m *moves) moveOf(kind TransferKind, key moveKey) *move {
 }
 
 func (m *moves) countMove(kind TransferKind, key moveKey, u wire.UseView) *move {
-	f := m.moveOf(kind, key)
+	f := m.entryOfMove(kind, key)
 	if f == nil {
 		return nil
 	}

@@ -22,14 +22,14 @@ type Options struct {
 // wantsSite reports whether a call site is selected.
 func (o *Options) wantsSite(name string) bool { return o.Tag == nil || o.Tag.MatchString(name) }
 
-// New reads a source twice and analyses it. Memory grows with live objects, call sites, blocks, threads and processes, not
+// Analyse reads a source twice and analyses it. Memory grows with live objects, call sites, blocks, threads and processes, not
 // with records. Errors are those of the source; Damage describes damage. No other goroutine may use the source meanwhile.
-func New(src recording.Source, o Options) (*Analysis, error) {
+func Analyse(src recording.Source, o Options) (*Analysis, error) {
 	first := newSurvey(&o)
 	if err := eachRecord(src, first.handleRecord); err != nil {
 		return nil, err
 	}
-	second := newRun(&o, first.finish())
+	second := newRun(&o, first.finishSurvey())
 	if err := eachRecord(src, second.handleRecord); err != nil {
 		return nil, err
 	}

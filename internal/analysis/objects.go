@@ -30,14 +30,14 @@ type ObjectGrowth struct {
 // IsOfMemory reports whether the objects are parts of memory, which count as buffers elsewhere, or mappings of or references to memory.
 func (g *ObjectGrowth) IsOfMemory() bool {
 	return slices.ContainsFunc([]stats.ObjectType{stats.SubBuffers, stats.ImagesOfBuffers, stats.Mappings, stats.References, stats.Acquisitions},
-		func(t stats.ObjectType) bool { return g.Type == t.Key() })
+		func(t stats.ObjectType) bool { return g.Type == t.JSONKey() })
 }
 
-// markObjects notes what is live when half of the run is over, and when three quarters are. What comes late shows no time.
-func (x *run) markObjects(r *wire.Record) {
+// noteLiveObjects notes what is live when half of the run is over, and when three quarters are. What comes late shows no time.
+func (x *run) noteLiveObjects(r *wire.Record) {
 	for x.marks < 2 && r.IsTimed() && r.Time >= x.survey.begun+x.callSpan()*(2+x.marks)/4 {
 		x.marks++
-		x.model.MarkObjects()
+		x.model.MarkObjectCounts()
 	}
 }
 
@@ -49,14 +49,14 @@ func keepsGrowing(c *stats.ObjectCount, phases []Phase) bool {
 	if c.Untracked > 0 {
 		return true
 	}
-	if _, all := MostObjectGrowth(phases, c.Type.Key()); all >= float64(c.Live)/2 {
+	if _, all := MostObjectGrowth(phases, c.Type.JSONKey()); all >= float64(c.Live)/2 {
 		return true
 	}
-	return growsLate(c)
+	return growsInLaterHalf(c)
 }
 
-// growsLate reports whether the later half of the run added much of what is live, and not all of it at one time.
-func growsLate(c *stats.ObjectCount) bool {
+// growsInLaterHalf reports whether the later half of the run added much of what is live, and not all of it at one time.
+func growsInLaterHalf(c *stats.ObjectCount) bool {
 	live := float64(c.Live)
 	return float64(c.Grown) >= objectsGrown*live && float64(c.Lately) >= objectsSpread*live &&
 		float64(c.Grown-c.Lately) >= objectsSpread*live
@@ -70,7 +70,7 @@ func (l *laps) objectGrowth(iterations uint64) []ObjectGrowth {
 	}
 	for kind := range l.holds {
 		if grown := l.holds[kind] - l.held[kind]; grown > 0 {
-			list = append(list, ObjectGrowth{stats.ObjectType(kind).Key(), float64(grown) / float64(iterations-1)})
+			list = append(list, ObjectGrowth{stats.ObjectType(kind).JSONKey(), float64(grown) / float64(iterations-1)})
 		}
 	}
 	return list
@@ -90,10 +90,10 @@ func findObjectGrowth(e *Evidence) (Diagnosis, bool) {
 		severity, how = Advice, "grow in number"
 	}
 	d := Diagnosis{
-		Severity: severity, Title: many + " " + how, Tag: top.Tag, Share: shareOf(c.Live, c.Created),
+		Severity: severity, Title: many + " " + how, Tag: top.Tag, Share: shareOfWhole(c.Live, c.Created),
 		Text: fmt.Sprintf("%d of %d are live at the end, %d more than at half of the time from its first call to its last; %d from %s", c.Live, c.Created, c.Grown, top.Live, top.Tag),
 	}
-	if each, all := MostObjectGrowth(e.Whole.Phases, c.Type.Key()); all >= float64(c.Live)/2 {
+	if each, all := MostObjectGrowth(e.Whole.Phases, c.Type.JSONKey()); all >= float64(c.Live)/2 {
 		d.Title = many + " grow in number over the iterations"
 		d.Text += fmt.Sprintf("; an iteration leaves %.1f more on average", each)
 	}
@@ -130,10 +130,10 @@ func findObjectsLeft(e *Evidence) (Diagnosis, bool) {
 	c := slices.MaxFunc(left, func(a, b stats.ObjectCount) int { return cmp.Compare(a.Leaked, b.Leaked) })
 	top := slices.MaxFunc(c.Sites, func(a, b stats.ObjectSite) int { return cmp.Compare(a.Leaked, b.Leaked) })
 	d := Diagnosis{
-		Severity: Note, Title: "OpenCL objects are never released", Tag: top.Tag, Share: shareOf(all, created),
+		Severity: Note, Title: "OpenCL objects are never released", Tag: top.Tag, Share: shareOfWhole(all, created),
 		Text: fmt.Sprintf("%s; %d of the %s from %s", strings.Join(words, ", "), top.Leaked, c.Type.PluralWords(), top.Tag),
 	}
-	if growsLate(&c) {
+	if growsInLaterHalf(&c) {
 		d.Text += fmt.Sprintf("; %s, %d more than at half of the time from its first call to its last", units.Plural(c.Live, "is live", "are live"), c.Grown)
 	}
 	e.downgradeIfLost(&d, "releases", "OpenCL objects may be left")

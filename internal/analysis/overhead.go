@@ -74,7 +74,7 @@ func findSmallBuffers(e *Evidence) (Diagnosis, bool) {
 		Text: fmt.Sprintf("while live buffers, of %s on average, rose by %d, the process's anonymous memory grew by at least %s, %s for each, which "+
 			"%s: sub-allocate from larger buffers", units.FormatLong(o.requested/o.buffers), o.most, units.FormatLong(o.grown),
 			units.FormatLong(o.grown/o.most), keepers),
-		Share: shareOf(o.grown, o.grown+e.Run.Totals.PeakInUse),
+		Share: shareOfWhole(o.grown, o.grown+e.Run.Totals.PeakInUse),
 	}
 	if tags := e.Whole.Peak.Tags; len(tags) > 0 {
 		d.Tag = tags[0].Name

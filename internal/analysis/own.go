@@ -57,8 +57,8 @@ func (o *own) noteCreate(r *wire.Record, middle uint64) {
 	}
 }
 
-// findOwnPool finds programs in which a pool has little to do.
-func findOwnPool(e *Evidence) (Diagnosis, bool) {
+// findProgramsWithOwnPool finds programs in which a pool has little to do.
+func findProgramsWithOwnPool(e *Evidence) (Diagnosis, bool) {
 	o := &e.Whole.own
 	if parents := uint64(len(o.parents)); o.parts >= partsLeast && o.parts >= partsEach*parents && parents < parentsMax {
 		return Diagnosis{

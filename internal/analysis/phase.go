@@ -116,9 +116,9 @@ func (l *laps) risesSteadily() bool {
 	return all > 0
 }
 
-// fellBack reports whether about as little was in use in the later half as at first: what iterations left was released meanwhile, perhaps
+// hasFallenBack reports whether about as little was in use in the later half as at first: what iterations left was released meanwhile, perhaps
 // within an iteration.
-func (l *laps) fellBack() bool {
+func (l *laps) hasFallenBack() bool {
 	v := l.levels.values
 	return len(v) > 1 && slices.Min(v[len(v)/2:]) <= v[0]+max(slices.Max(v)-v[0], 0)/straightParts
 }
@@ -158,8 +158,8 @@ func (p *Phase) leftPerIteration() uint64 {
 // totalGrowth returns what all iterations left.
 func (p *Phase) totalGrowth() uint64 { return uint64(p.iterationSlope() * float64(p.Iterations)) }
 
-// Steady reports whether the median is about what an iteration takes. Else most only queue commands, and others wait for these.
-func (p *Phase) Steady() bool { return p.Period*p.Iterations >= (p.End-p.Start)/2 }
+// IsMedianTypical reports whether the median is about what an iteration takes. Else most only queue commands, and others wait for these.
+func (p *Phase) IsMedianTypical() bool { return p.Period*p.Iterations >= (p.End-p.Start)/2 }
 
 // GrowsEvenly reports whether each iteration leaves more, and about as much.
 func (p *Phase) GrowsEvenly() bool {
@@ -244,7 +244,7 @@ func (x *run) newPhase(s *stream, l *laps) Phase {
 		Process: s.process, Thread: s.thread, Start: x.relativeTime(l.began),
 		End: min(max(x.relativeTime(l.mark)+lasts, x.relativeTime(l.ended)), x.relativeTime(max(x.survey.last, l.ended))), Iterations: iterations,
 		Period: lasts, Creates: l.Period, PeakInUse: nonNegative(l.peak), Growth: l.growth.median(), Mean: mean,
-		Left: nonNegative(l.latest.inUse - l.first.inUse), Kept: l.latest.buffers - l.first.buffers, Straight: l.risesSteadily(), FellBack: l.fellBack(),
+		Left: nonNegative(l.latest.inUse - l.first.inUse), Kept: l.latest.buffers - l.first.buffers, Straight: l.risesSteadily(), FellBack: l.hasFallenBack(),
 		Objects: l.objectGrowth(iterations), Releases: l.releases, Recycles: l.recycles,
 		AllGrew: l.grew == l.times.count,
 	}

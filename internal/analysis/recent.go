@@ -30,8 +30,8 @@ type highest struct {
 	quiet  bool // the last record was carried over
 }
 
-// applyRecord applies a record.
-func (t *highest) applyRecord(s *survey, r *wire.Record) {
+// applyAndRaise applies a record.
+func (t *highest) applyAndRaise(s *survey, r *wire.Record) {
 	happened := s.happenedInPart(r)
 	if happened && t.quiet {
 		t.quiet = false
@@ -59,8 +59,8 @@ type recent struct {
 	all     stats.Recency
 }
 
-// captureAtPeak takes a picture at the peak.
-func (c *recent) captureAtPeak(x *run) {
+// captureMemoryAtPeak takes a picture at the peak.
+func (c *recent) captureMemoryAtPeak(x *run) {
 	if c.seen++; c.seen != x.survey.highest.record || !x.lag.seen {
 		return
 	}
@@ -74,16 +74,16 @@ func (c *recent) captureAtPeak(x *run) {
 	}
 }
 
-// fillUsedLately says how much of the memory at the peak, and where calls failed, had been used in the iteration before.
-func (x *run) fillUsedLately(a *Analysis) {
+// fillInUsedLately says how much of the memory at the peak, and where calls failed, had been used in the iteration before.
+func (x *run) fillInUsedLately(a *Analysis) {
 	if c := &x.recent; x.lag.seen && nonNegative(c.inUse) == a.Peak.InUse {
 		ns, iteration := x.recentSpanAt(a.Phases, c.process, a.Peak.Time)
-		a.Peak.Lately = c.all.LatelyUsed(ns, a.Peak.InUse, iteration)
+		a.Peak.Lately = c.all.UsedInLast(ns, a.Peak.InUse, iteration)
 	}
 	for i := range x.snapshot.PostMortems {
 		p := &x.snapshot.PostMortems[i]
 		if ns, iteration := x.recentSpanAt(a.Phases, p.Process, x.relativeTime(p.Time)); iteration && p.UsesKnown {
-			p.Lately = p.Recency.LatelyUsed(ns, p.InUse, true)
+			p.Lately = p.Recency.UsedInLast(ns, p.InUse, true)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func (x *run) fillUsedLately(a *Analysis) {
 func (x *run) recentSpanAt(phases []Phase, process uint32, time uint64) (ns uint64, iteration bool) {
 	for i := range phases {
 		p := &phases[i]
-		if p.Process == process && p.Iterations > 0 && p.Period > 0 && p.Steady() && time >= p.Start+p.Period && time <= p.End+latelyLate*p.Period {
+		if p.Process == process && p.Iterations > 0 && p.Period > 0 && p.IsMedianTypical() && time >= p.Start+p.Period && time <= p.End+latelyLate*p.Period {
 			return p.Period, true
 		}
 	}
@@ -100,7 +100,7 @@ func (x *run) recentSpanAt(phases []Phase, process uint32, time uint64) (ns uint
 	if at < 0 {
 		return 0, false
 	}
-	return stats.LatelyNS(timeAfter(x.relativeTime(x.snapshot.Processes[at].Started), time)), false
+	return stats.LatelyAtAge(timeAfter(x.relativeTime(x.snapshot.Processes[at].Started), time)), false
 }
 
 // sizes counts the creates of each size.
@@ -124,10 +124,10 @@ type spent struct {
 	once uint64 // of the buffers, whose size no other create asked for
 }
 
-// noteFreed looks at an object whose memory ends.
-func (s *spent) noteFreed(x *run, p *heap.Process, o *heap.Object) {
+// noteObjectFreed looks at an object whose memory ends.
+func (s *spent) noteObjectFreed(x *run, p *heap.Process, o *heap.Object) {
 	peak := x.survey.highest.time
-	since, known := p.IdleSince(o)
+	since, known := p.ObjectIdleSince(o)
 	if !known || !o.Owns || o.CarriedOver || since > peak || x.endTimeOf(o) < peak {
 		return
 	}
@@ -149,7 +149,7 @@ func findUselessOwnPool(e *Evidence) (Diagnosis, bool) {
 	}
 	part, all := units.FormatApart(s.Bytes, peak.InUse)
 	d := Diagnosis{
-		Severity: Advice, Title: "buffers are kept that are not used again", Share: shareOf(s.Bytes, peak.InUse),
+		Severity: Advice, Title: "buffers are kept that are not used again", Share: shareOfWhole(s.Bytes, peak.InUse),
 		Text: fmt.Sprintf("%s of the %s in use at the peak are %s that were used for a short time before, and never after it; %d of them have a size "+
 			"that no other create asks for: a pool in the program that looks for exact sizes does not find them again; round sizes up, or release",
 			part, all, units.Count(s.Buffers, "buffer"), s.once),

@@ -50,8 +50,8 @@ const (
 	noLoss     // its gain is no figure of a replay
 )
 
-// isReached reports whether a trial gained enough to be named.
-func (g gain) isReached(present, trial *Outcome) bool {
+// hasGainedEnough reports whether a trial gained enough to be named.
+func (g gain) hasGainedEnough(present, trial *Outcome) bool {
 	if trial.Failures > present.Failures {
 		return false
 	}
@@ -71,8 +71,8 @@ func (g gain) isReached(present, trial *Outcome) bool {
 	return less || more
 }
 
-// isBetter reports whether one trial gained more than another.
-func (g gain) isBetter(a, b *Outcome) bool {
+// hasGainedMore reports whether one trial gained more than another.
+func (g gain) hasGainedMore(a, b *Outcome) bool {
 	if g == moreHits && math.Abs(a.hitRate()-b.hitRate()) > sameHits {
 		return a.Hits > b.Hits
 	}
@@ -98,12 +98,12 @@ type Replays struct {
 	Part     string // which part of the run was replayed; empty: all of it
 }
 
-// Trials returns what the findings would name, for Replayed. There are none where the present configuration is not that of the whole run.
-func (a *Analysis) Trials() (list []Trial) {
-	if s := a.Snapshot; s == nil || len(s.Change.Former) > 0 || !isReplayable(s) {
+// TrialsOfFindings returns what the findings would name, for Replayed. There are none where the present configuration is not that of the whole run.
+func (a *Analysis) TrialsOfFindings() (list []Trial) {
+	if s := a.Snapshot; s == nil || len(s.Change.Former) > 0 || !showsWhatRunsDo(s) {
 		return nil
 	}
-	list = trialsOf(a.Diagnoses, a.Snapshot.Policy)
+	list = trialsOfFindings(a.Diagnoses, a.Snapshot.Policy)
 	for i := range a.Misses {
 		if k := &a.Misses[i].Knob; k.Limit != "" {
 			list = append(list, Trial{a.Snapshot.Policy, k.Limit, k.Value})
@@ -112,13 +112,13 @@ func (a *Analysis) Trials() (list []Trial) {
 	return list
 }
 
-// isReplayable reports whether a replay of the present configuration shows what a run does.
-func isReplayable(s *stats.Snapshot) bool {
+// showsWhatRunsDo reports whether a replay of the present configuration shows what a run does.
+func showsWhatRunsDo(s *stats.Snapshot) bool {
 	return s.Auto == nil && s.Spill == nil && s.Totals.Plans.Installed == 0 && s.Totals.Hits+s.Totals.Misses > 0
 }
 
-// trialsOf returns what findings would name.
-func trialsOf(found []Diagnosis, present string) (list []Trial) {
+// trialsOfFindings returns what findings would name.
+func trialsOfFindings(found []Diagnosis, present string) (list []Trial) {
 	for i := range found {
 		list = append(list, found[i].listTrials(present)...)
 	}
@@ -142,7 +142,7 @@ func (d *Diagnosis) listTrials(present string) (list []Trial) {
 // ApplyReplays completes the findings with what replays did, and takes back what gained nothing or was not replayed. Call it once, before
 // the analysis is shared.
 func (a *Analysis) ApplyReplays(r *Replays) {
-	a.Diagnoses = slices.DeleteFunc(a.Diagnoses, func(d Diagnosis) bool { return r.refutes(&d, a.Snapshot.Policy) })
+	a.Diagnoses = slices.DeleteFunc(a.Diagnoses, func(d Diagnosis) bool { return r.refutesFinding(&d, a.Snapshot.Policy) })
 	for i := range a.Diagnoses {
 		a.Diagnoses[i].applyReplays(a.Snapshot.Policy, r)
 	}
@@ -152,8 +152,8 @@ func (a *Analysis) ApplyReplays(r *Replays) {
 		o, known := r.Outcomes[t]
 		switch {
 		case k.Limit == "":
-		case known && anyGain.isReached(&r.Present, &o):
-			k.Why += "; " + r.TrialText(t)
+		case known && anyGain.hasGainedEnough(&r.Present, &o):
+			k.Why += "; " + r.WhatTrialWouldDo(t)
 		default:
 			k.Limit, k.Value = "", ""
 		}
@@ -168,7 +168,7 @@ func (d *Diagnosis) applyReplays(present string, r *Replays) {
 		best = r.bestTrial(halfMemory, list)
 	}
 	if best != (Trial{}) {
-		gives := r.TrialText(best)
+		gives := r.WhatTrialWouldDo(best)
 		if best == (Trial{Policy: present}) { // the run has other limits
 			gives = strings.Replace(gives, present, present+" and its default limits", 1)
 		}
@@ -178,8 +178,8 @@ func (d *Diagnosis) applyReplays(present string, r *Replays) {
 	}
 }
 
-// refutes reports whether a finding needs a trial that serves more, and replays show that none does.
-func (r *Replays) refutes(d *Diagnosis, present string) bool {
+// refutesFinding reports whether a finding needs a trial that serves more, and replays show that none does.
+func (r *Replays) refutesFinding(d *Diagnosis, present string) bool {
 	tried, serve := false, false
 	for _, t := range d.listTrials(present) {
 		o, known := r.Outcomes[t]
@@ -192,28 +192,28 @@ func (r *Replays) refutes(d *Diagnosis, present string) bool {
 func (r *Replays) bestTrial(g gain, list []Trial) (best Trial) {
 	for _, t := range list {
 		o, known := r.Outcomes[t]
-		if b := r.Outcomes[best]; known && g.isReached(&r.Present, &o) && (best == Trial{} || g.isBetter(&o, &b)) {
+		if b := r.Outcomes[best]; known && g.hasGainedEnough(&r.Present, &o) && (best == Trial{} || g.hasGainedMore(&o, &b)) {
 			best = t
 		}
 	}
 	return best
 }
 
-// AdviceText says what that of the trials would have done which gained most; empty: none gained enough to be named.
-func (r *Replays) AdviceText(list []Trial) string {
+// WhatBestTrialWouldDo says what that of the trials would have done which gained most; empty: none gained enough to be named.
+func (r *Replays) WhatBestTrialWouldDo(list []Trial) string {
 	if best := r.bestTrial(anyGain, list); best != (Trial{}) {
-		return r.TrialText(best)
+		return r.WhatTrialWouldDo(best)
 	}
 	return ""
 }
 
-// TrialText says what a trial would have done.
-func (r *Replays) TrialText(t Trial) string {
-	return fmt.Sprintf("replayed with %s%s: %s", t, r.Part, r.Present.VersusText(r.Outcomes[t]))
+// WhatTrialWouldDo says what a trial would have done.
+func (r *Replays) WhatTrialWouldDo(t Trial) string {
+	return fmt.Sprintf("replayed with %s%s: %s", t, r.Part, r.Present.ComparedWithPresentText(r.Outcomes[t]))
 }
 
-// VersusText says what another outcome is beside the present one.
-func (o *Outcome) VersusText(then Outcome) string {
+// ComparedWithPresentText says what another outcome is beside the present one.
+func (o *Outcome) ComparedWithPresentText(then Outcome) string {
 	of := ""
 	if then.Unpooled > 0 {
 		of = " of poolable memory"

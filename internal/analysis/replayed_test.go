@@ -48,7 +48,7 @@ func TestFindingNamesWhatGained(t *testing.T) {
 		d := Diagnosis{Text: "text", Knob: test.knob}
 		d.offerPolicies(test.gain, strings.Fields(test.policies)...)
 		a := &Analysis{Snapshot: &stats.Snapshot{Policy: "futhark", Totals: stats.Totals{Misses: 1}}, Diagnoses: []Diagnosis{d}, Misses: []Miss{{Knob: test.knob}}}
-		if got := len(a.Trials()); (got > 0) != (len(test.outcomes) > 0) {
+		if got := len(a.TrialsOfFindings()); (got > 0) != (len(test.outcomes) > 0) {
 			t.Errorf("%s: %d trials", name, got)
 		}
 		a.ApplyReplays(&Replays{now, test.outcomes, ", part"})
@@ -85,7 +85,7 @@ func TestNoTrials(t *testing.T) {
 		"nothing requested": {}, "another policy before": {Change: stats.PolicyChange{Former: []string{"slab"}}, Totals: stats.Totals{Hits: 1}},
 		"a plan": {Totals: stats.Totals{Hits: 1, Plans: stats.Plans{Installed: 1}}}, "auto": {Auto: &stats.Auto{}, Totals: stats.Totals{Hits: 1}},
 	} {
-		if list := (&Analysis{Snapshot: s, Diagnoses: []Diagnosis{{Knob: Knob{Limit: "max_age", Value: "1"}}}}).Trials(); list != nil {
+		if list := (&Analysis{Snapshot: s, Diagnoses: []Diagnosis{{Knob: Knob{Limit: "max_age", Value: "1"}}}}).TrialsOfFindings(); list != nil {
 			t.Errorf("%s: %v", name, list)
 		}
 	}

@@ -95,7 +95,7 @@ type lags struct {
 }
 
 func (l *lags) addRelease(w *row, p *heap.Process, o *heap.Object, now, lastCreate uint64) {
-	ended, known := p.IdleSince(o)
+	ended, known := p.ObjectIdleSince(o)
 	switch {
 	case p.Untouched(o): // an object that was carried over may have been used before the part
 		l.unused++
@@ -160,7 +160,7 @@ func (x *run) listTemporaries() []Temporary {
 
 // dropKilledLeaks takes back what processes that were killed or go on left behind, where others leaked.
 func (x *run) dropKilledLeaks() {
-	if x.snapshot.WasHeldAtExit() {
+	if x.snapshot.WasAllHeldByKilled() {
 		return
 	}
 	killed := map[uint32]bool{}
@@ -185,7 +185,7 @@ func (x *run) listLeaks() []Leak {
 	for _, s := range x.books.sortedSites() {
 		if w := x.rowOf(s); s.leaked != (leftover{}) && w.wanted {
 			at := part{w, s.process}
-			parts[at] = s.leaked.plus(parts[at])
+			parts[at] = s.leaked.sumWith(parts[at])
 			if s.leaked.buffers > 0 && (largest[w] == nil || s.leaked.bytes > largest[w].leaked.bytes) {
 				largest[w] = s
 			}
@@ -214,8 +214,8 @@ func (x *run) listLeaks() []Leak {
 	return list
 }
 
-// plus returns the sum of two.
-func (l leftover) plus(m leftover) leftover {
+// sumWith returns the sum of two.
+func (l leftover) sumWith(m leftover) leftover {
 	if l.buffers == 0 || m.buffers > 0 && m.oldest < l.oldest {
 		l.oldest = m.oldest
 	}
@@ -248,8 +248,8 @@ func (s *site) countLeft(o *heap.Object) {
 	}
 }
 
-// peakOf returns what each call site held at the peak.
-func (x *run) peakOf() Peak {
+// peakBySite returns what each call site held at the peak.
+func (x *run) peakBySite() Peak {
 	k := &x.peak
 	top := Peak{Time: x.relativeTime(k.time), InUse: nonNegative(k.inUse), Reserved: nonNegative(k.reserved), Fragmentation: k.fragmentation}
 	if k.epoch == 0 {

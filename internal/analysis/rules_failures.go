@@ -49,7 +49,7 @@ func (e *Evidence) failureDiagnosis(p *stats.PostMortem) Diagnosis {
 		}
 		title += " failed (" + wire.StatusNumber(int32(p.Status)) + ")"
 		brief += " failed"
-		if then := e.Run.FollowingText(p); then != "" {
+		if then := e.Run.FailedSoonAfterText(p); then != "" {
 			text += "; " + then
 		}
 		text += e.endedText(p.Process, p.Time)
@@ -93,7 +93,7 @@ func findRefusedCalls(e *Evidence) (Diagnosis, bool) {
 	if n := e.Run.OtherFailed; n > 0 { // which may lack memory
 		title += ", and " + units.Count(n, "more failure") + " not listed"
 	}
-	d := Diagnosis{Severity: Note, Title: title, Tag: first.Tag, Text: first.Sentence(units.FormatLong), placed: first.Who != ""}
+	d := Diagnosis{Severity: Note, Title: title, Tag: first.Tag, Text: first.SentenceWithMeaning(units.FormatLong), placed: first.Who != ""}
 	if memory {
 		d.Severity = Advice
 	}

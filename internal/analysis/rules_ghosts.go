@@ -10,7 +10,7 @@ import (
 // findBetterPolicy finds a policy, or its limits, that do not serve what the best ghost would serve.
 func findBetterPolicy(e *Evidence) (Diagnosis, bool) {
 	now, would, known := e.compareGhost()
-	best := bestGhost(e.Run.Ghosts)
+	best := leadingGhost(e.Run.Ghosts)
 	if !known || best.Policy == e.Run.Policy && e.isLimitNamed() {
 		return Diagnosis{}, false
 	}
@@ -39,14 +39,14 @@ func (d *Diagnosis) nameLeanestGhost(e *Evidence) {
 	now, least := outcomeOf(present), present
 	for i := range e.Run.Ghosts.Rows {
 		g := &e.Run.Ghosts.Rows[i]
-		if o := outcomeOf(g); g.CoversRun() && lessMemory.isReached(&now, &o) && g.PeakReserved < least.PeakReserved {
+		if o := outcomeOf(g); g.CoversRun() && lessMemory.hasGainedEnough(&now, &o) && g.PeakReserved < least.PeakReserved {
 			least = g
 		}
 	}
 	if least != present && present.CoversRun() {
 		then := outcomeOf(least)
 		then.Unpooled = e.Run.Totals.Unpooled
-		d.Text += "; simulated beside the run with " + least.Name + ": " + now.VersusText(then)
+		d.Text += "; simulated beside the run with " + least.Name + ": " + now.ComparedWithPresentText(then)
 	}
 }
 
@@ -54,9 +54,9 @@ func outcomeOf(g *stats.Ghost) Outcome {
 	return Outcome{Hits: g.Hits, Requests: g.Requests, PeakReserved: g.PeakReserved}
 }
 
-// bestGhost is the leader. Where none leads, as driver calls were not measured, it is the one with the most hits of those that hold at
+// leadingGhost is the leader. Where none leads, as driver calls were not measured, it is the one with the most hits of those that hold at
 // most twice as much as the present one. It is nil if nothing compares.
-func bestGhost(g *stats.Ghosts) (best *stats.Ghost) {
+func leadingGhost(g *stats.Ghosts) (best *stats.Ghost) {
 	leader, present := g.Leader(), g.PresentGhost()
 	if leader != nil || present == nil {
 		return leader
@@ -73,7 +73,7 @@ func bestGhost(g *stats.Ghosts) (best *stats.Ghost) {
 // compareGhost returns what is served, and what the best ghost would serve: of late, or in a run that is over in all. known: it is
 // clearly more, also than what a ghost of the present policy serves.
 func (e *Evidence) compareGhost() (now, would Requests, known bool) {
-	best, present := bestGhost(e.Run.Ghosts), e.Run.Ghosts.PresentGhost()
+	best, present := leadingGhost(e.Run.Ghosts), e.Run.Ghosts.PresentGhost()
 	if best == nil || present == nil || best.Present || e.Run.Policy == "none" {
 		return now, would, false
 	}

@@ -30,8 +30,8 @@ type vain struct {
 	until         uint64 // when the first of them left
 }
 
-// noteLeft looks at a block that leaves the pool.
-func (v *vain) noteLeft(x *run, b *heap.Block, how heap.How) {
+// noteBlockLeft looks at a block that leaves the pool.
+func (v *vain) noteBlockLeft(x *run, b *heap.Block, how heap.How) {
 	if b.State == heap.Slab || b.SubAllocation || how == heap.Reused || how == heap.Unknown {
 		return
 	}
@@ -61,11 +61,11 @@ func findUnusedFreeBlocks(e *Evidence) (Diagnosis, bool) {
 		when = "not all of them at one time"
 	}
 	d := Diagnosis{
-		Severity: Advice, Title: "the pool keeps memory that nothing asks for", Share: shareOf(v.bytes, e.Run.Totals.PeakReserved),
+		Severity: Advice, Title: "the pool keeps memory that nothing asks for", Share: shareOfWhole(v.bytes, e.Run.Totals.PeakReserved),
 		Text: fmt.Sprintf("%s in %s, %s, served no request for %s or longer, of %s, and none after that", units.FormatLong(v.bytes),
 			units.Count(v.blocks, "block"), when, units.Duration(v.shortest), units.Duration(e.Length)),
 	}
-	d.explainGiveBack(e, v.shortest)
+	d.explainWhenGivenBack(e, v.shortest)
 	return d, true
 }
 
@@ -80,16 +80,16 @@ func findIdlePool(e *Evidence) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	d := Diagnosis{
-		Severity: Advice, Title: "the pool keeps memory that nothing asks for", Share: shareOf(idle, e.Run.Totals.PeakReserved),
+		Severity: Advice, Title: "the pool keeps memory that nothing asks for", Share: shareOfWhole(idle, e.Run.Totals.PeakReserved),
 		Text: fmt.Sprintf("more than half of the peak in use (%s) is idle in the pool since %s after the start, %s now", units.FormatLong(peak),
 			units.Duration(timeAfter(e.Run.Started, e.Run.IdleSince)), units.FormatLong(idle)),
 	}
-	d.explainGiveBack(e, long)
+	d.explainWhenGivenBack(e, long)
 	return d, true
 }
 
-// explainGiveBack says when memory that was idle for long goes back, or which limit makes it.
-func (d *Diagnosis) explainGiveBack(e *Evidence, long uint64) {
+// explainWhenGivenBack says when memory that was idle for long goes back, or which limit makes it.
+func (d *Diagnosis) explainWhenGivenBack(e *Evidence, long uint64) {
 	switch l := limitNamed(e.Run, "max_age"); {
 	case l == nil || l.Kind != stats.LimitSeconds:
 	case l.Value > 0:
@@ -113,8 +113,8 @@ func findUnusedBuffers(e *Evidence) (Diagnosis, bool) {
 	}
 	top := l.unusedMost
 	d := Diagnosis{
-		Severity: Note, Title: "most " + e.noun() + "s are never used", Tag: top.name, Share: shareOf(l.unused, all),
-		Text: fmt.Sprintf("no command used %d of %s that were released", l.unused, units.Count(all, e.noun())),
+		Severity: Note, Title: "most " + e.memoryNoun() + "s are never used", Tag: top.name, Share: shareOfWhole(l.unused, all),
+		Text: fmt.Sprintf("no command used %d of %s that were released", l.unused, units.Count(all, e.memoryNoun())),
 	}
 	if top.unused < l.unused {
 		d.Text += fmt.Sprintf("; %d of these were created at %s", top.unused, top.name)

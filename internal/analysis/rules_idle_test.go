@@ -123,7 +123,7 @@ func TestNeverUsed(t *testing.T) {
 			s.release(object, wire.OutcomeDriver)
 		}
 		s.exit()
-		a, err := New(&records.Tape{Records: s.Records}, Options{
+		a, err := Analyse(&records.Tape{Records: s.Records}, Options{
 			Header: recording.Header{Version: test.version, Host: "a", Policy: "none", ClockNS: origin, Attached: test.attached}, Whole: true,
 		})
 		if err != nil {

@@ -34,7 +34,7 @@ func findReleasedInFlight(e *Evidence) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	d := Diagnosis{
-		Severity: Advice, Title: "the driver may hold much more than the program has in use", Share: shareOf(held, held+t.PeakInUse),
+		Severity: Advice, Title: "the driver may hold much more than the program has in use", Share: shareOfWhole(held, held+t.PeakInUse),
 		Text: fmt.Sprintf("up to %s, beside at most %s in use: %s (%s in all) came before a wait for the commands that use the memory, which a driver "+
 			"keeps until they end: wait now and then, with clFinish or for an event of an earlier round", units.FormatLong(held), units.FormatLong(t.PeakInUse),
 			units.Count(t.InFlight.Releases, "release"), units.FormatLong(t.InFlight.Bytes)),
@@ -65,7 +65,7 @@ func findMemoryBesideBuffers(e *Evidence) (Diagnosis, bool) {
 		whose += " on the device"
 	}
 	d := Diagnosis{
-		Severity: Advice, Title: "memory grew beside the buffers", Share: shareOf(grown, grown+t.PeakReserved),
+		Severity: Advice, Title: "memory grew beside the buffers", Share: shareOfWhole(grown, grown+t.PeakReserved),
 		Text: fmt.Sprintf("by %s, the memory %s, while at most %s was reserved: a driver keeps what is released until the commands that use it end, "+
 			"which a wait now and then allows (clFinish, or an event of an earlier round)", units.FormatLong(grown), whose, units.FormatLong(t.PeakReserved)),
 	}

@@ -29,7 +29,7 @@ func findMemoryGrowth(e *Evidence) (Diagnosis, bool) {
 		if !r.Even {
 			how = "over the iterations"
 		}
-		d.Title, d.Text, doubted = "memory grows "+how, r.perIterationText(e.noun(), bytes, e.inProcessText(r.Process)),
+		d.Title, d.Text, doubted = "memory grows "+how, r.perIterationText(e.memoryNoun(), bytes, e.inProcessText(r.Process)),
 			"memory may grow "+how
 		d.placed = e.inProcessText(r.Process) != ""
 	}
@@ -97,8 +97,8 @@ func findMemoryKeptByIterations(e *Evidence) (Diagnosis, bool) {
 	}
 	d := Diagnosis{
 		Severity: Advice, Title: "every iteration keeps memory",
-		Text:  iterationsLeaveText(p.Iterations, p.Left, p.Kept, e.noun(), units.FormatLong(p.leftPerIteration()), p.GrowsEvenly()) + e.inProcessText(p.Process) + keptUntilText(e, p),
-		Share: shareOf(p.totalGrowth(), e.Run.Totals.PeakInUse), placed: e.inProcessText(p.Process) != "",
+		Text:  iterationsLeaveText(p.Iterations, p.Left, p.Kept, e.memoryNoun(), units.FormatLong(p.leftPerIteration()), p.GrowsEvenly()) + e.inProcessText(p.Process) + heldUntilText(e, p),
+		Share: shareOfWhole(p.totalGrowth(), e.Run.Totals.PeakInUse), placed: e.inProcessText(p.Process) != "",
 	}
 	doubted := "every iteration may keep memory"
 	if !p.GrowsEvenly() {
@@ -123,16 +123,16 @@ func findLeaks(e *Evidence) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	top := &e.Leaks[0]
-	severity, how, noun := Problem, "never released", stats.Noun(e.Run.Kinds, true)
+	severity, how, noun := Problem, "never released", stats.NounForMemory(e.Run.Kinds, true)
 	if e.State == BrokenOff {
 		severity, how = Note, "in use where the recording ends"
 	}
-	if e.Run.WasHeldAtExit() {
+	if e.Run.WasAllHeldByKilled() {
 		severity, how = Note, "held when "+e.Run.AbortedText()
 	}
 	d := Diagnosis{
 		Severity: severity, Tag: top.Name, Title: fmt.Sprintf("%s %s", units.Count(buffers, noun), how),
-		Text: units.FormatLong(bytes) + " in all", Share: shareOf(bytes, e.Run.Totals.PeakInUse),
+		Text: units.FormatLong(bytes) + " in all", Share: shareOfWhole(bytes, e.Run.Totals.PeakInUse),
 	}
 	if top.Name != "" && top.Bytes > 0 {
 		d.Text += fmt.Sprintf("; %s of it from %s", units.FormatLong(top.Bytes), top.Name)
@@ -154,8 +154,8 @@ func findLeaks(e *Evidence) (Diagnosis, bool) {
 	return d, true
 }
 
-// keptUntilText says how long what a phase keeps stays in use.
-func keptUntilText(e *Evidence, p *Phase) string {
+// heldUntilText says how long what a phase keeps stays in use.
+func heldUntilText(e *Evidence, p *Phase) string {
 	if q := processOf(e.Run, p.Process); q != nil && q.Totals.InUse >= p.totalGrowth()/2 {
 		return ", which is in use when the process ends"
 	}
@@ -165,7 +165,7 @@ func keptUntilText(e *Evidence, p *Phase) string {
 // findFullDevice judges each process by its own device memory.
 func findFullDevice(e *Evidence) (Diagnosis, bool) {
 	if p := e.Run.Spill; p != nil { // the device is meant to be full
-		return e.judgeSpill(p)
+		return e.diagnoseSpill(p)
 	}
 	p, reserved, inUse := e.fullestProcess()
 	if p == nil || float64(reserved) < deviceShare*float64(p.DeviceMemory) {
@@ -178,13 +178,13 @@ func findFullDevice(e *Evidence) (Diagnosis, bool) {
 	held, device := units.FormatApart(reserved, p.DeviceMemory)
 	_, used := units.FormatApart(reserved, inUse)
 	d := Diagnosis{
-		Severity: Advice, Title: "device memory is nearly full", Share: shareOf(reserved, p.DeviceMemory), Text: fmt.Sprintf(text, held, device, used),
+		Severity: Advice, Title: "device memory is nearly full", Share: shareOfWhole(reserved, p.DeviceMemory), Text: fmt.Sprintf(text, held, device, used),
 	}
 	if p.Devices > 1 {
 		d.Severity, d.Title = Note, "device memory may be nearly full"
 		d.Text = fmt.Sprintf(several, held, p.Devices, used, device)
 	}
-	if name := p.Title(); name != "" && len(e.Run.Processes) > 1 {
+	if name := p.TitleAmongSeveral(); name != "" && len(e.Run.Processes) > 1 {
 		d.Text += ", by " + name
 	}
 	room := timeAfter(inUse, uint64(deviceShare*float64(p.DeviceMemory)))
@@ -194,9 +194,9 @@ func findFullDevice(e *Evidence) (Diagnosis, bool) {
 	return d, true
 }
 
-// judgeSpill judges what --spill moved.
-func (e *Evidence) judgeSpill(p *stats.Spill) (Diagnosis, bool) {
-	waited := shareOf(p.Stalls.NS, e.Length)
+// diagnoseSpill judges what --spill moved.
+func (e *Evidence) diagnoseSpill(p *stats.Spill) (Diagnosis, bool) {
+	waited := shareOfWhole(p.Stalls.NS, e.Length)
 	if !p.Thrashing && waited < stallShare {
 		return Diagnosis{}, false
 	}
@@ -258,7 +258,7 @@ func findFragmentation(e *Evidence) (Diagnosis, bool) {
 		text = m.When + " " + units.FormatLong(free) + " was free"
 	}
 	d := Diagnosis{
-		Severity: Advice, Title: "free memory is fragmented " + m.When, Share: shareOf(free, m.Reserved),
+		Severity: Advice, Title: "free memory is fragmented " + m.When, Share: shareOfWhole(free, m.Reserved),
 		Text: fmt.Sprintf("%s beside %s in use, no piece larger than %s of it", text, units.FormatLong(m.InUse), units.Percent(1-m.Fragmentation, free)),
 	}
 	d.nameLeanestGhost(e)
@@ -269,7 +269,7 @@ func findFragmentation(e *Evidence) (Diagnosis, bool) {
 func findHostedMemory(e *Evidence) (Diagnosis, bool) {
 	h := e.Run.Hosted
 	d := Diagnosis{
-		Severity: Advice, Title: "buffers are in the host's memory", Share: shareOf(h.Bytes, e.Run.Totals.PeakInUse),
+		Severity: Advice, Title: "buffers are in the host's memory", Share: shareOfWhole(h.Bytes, e.Run.Totals.PeakInUse),
 		Text: fmt.Sprintf("%s (%s) got it, as the device lacked what the pool wasted; it is slower", units.Count(h.Buffers, "create"), units.FormatLong(h.Bytes)),
 	}
 	d.offerPolicies(lessMemory, "futhark")

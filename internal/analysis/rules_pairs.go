@@ -39,8 +39,8 @@ func newPairRule(kind stats.ObjectType) func(*Evidence) (Diagnosis, bool) {
 		for i := range e.Run.Pairs {
 			c := &e.Run.Pairs[i]
 			for k := range c.Sites { // the most open first
-				if s := &c.Sites[k]; c.Type == kind && (words.leavesTooManyOpen(s, e.State) || words.grows(e, c, s)) {
-					return words.diagnosis(e, c, s), true
+				if s := &c.Sites[k]; c.Type == kind && (words.leavesTooManyOpen(s, e.State) || words.growsEachIteration(e, c, s)) {
+					return words.diagnosisOfOpen(e, c, s), true
 				}
 			}
 		}
@@ -60,23 +60,23 @@ func (w *pairing) leavesTooManyOpen(s *stats.ObjectSite, state State) bool {
 // pairGrowth is the part of the deepest that is too much where each iteration leaves one more open.
 const pairGrowth = 4
 
-// grows reports whether each iteration opened one memory object once more than it closed it.
-func (w *pairing) grows(e *Evidence, c *stats.ObjectCount, s *stats.ObjectSite) bool {
+// growsEachIteration reports whether each iteration opened one memory object once more than it closed it.
+func (w *pairing) growsEachIteration(e *Evidence, c *stats.ObjectCount, s *stats.ObjectSite) bool {
 	if e.Whole == nil || s.Deepest < w.deepest/pairGrowth || s.Live*pairLeft < s.Created {
 		return false
 	}
-	each, all := MostObjectGrowth(e.Whole.Phases, c.Type.Key())
+	each, all := MostObjectGrowth(e.Whole.Phases, c.Type.JSONKey())
 	return each >= 1 && all >= mostPart*float64(c.Live)
 }
 
-// diagnosis is about a call site that leaves pairs open.
-func (w *pairing) diagnosis(e *Evidence, c *stats.ObjectCount, s *stats.ObjectSite) Diagnosis {
-	d := Diagnosis{Severity: Problem, Title: w.title, Tag: s.Tag, Share: shareOf(s.Live, s.Created), Text: w.text(s, e.Run.Transfers.OwnSites)}
+// diagnosisOfOpen is about a call site that leaves pairs open.
+func (w *pairing) diagnosisOfOpen(e *Evidence, c *stats.ObjectCount, s *stats.ObjectSite) Diagnosis {
+	d := Diagnosis{Severity: Problem, Title: w.title, Tag: s.Tag, Share: shareOfWhole(s.Live, s.Created), Text: w.openedAndClosedText(s, e.Run.Transfers.OwnSites)}
 	if e.Whole != nil {
 		if s.Grown > 0 {
 			d.Text += fmt.Sprintf("; %d fewer were open at half of the time from its first call to its last", s.Grown)
 		}
-		if each, all := MostObjectGrowth(e.Whole.Phases, c.Type.Key()); all >= float64(c.Live)/2 {
+		if each, all := MostObjectGrowth(e.Whole.Phases, c.Type.JSONKey()); all >= float64(c.Live)/2 {
 			d.Text += fmt.Sprintf("; an iteration leaves %.1f more on average", each)
 		}
 	}
@@ -87,8 +87,8 @@ func (w *pairing) diagnosis(e *Evidence, c *stats.ObjectCount, s *stats.ObjectSi
 	return d
 }
 
-// text says how often a call site opened and closed memory. own: mappings have call sites of their own.
-func (w *pairing) text(s *stats.ObjectSite, own bool) string {
+// openedAndClosedText says how often a call site opened and closed memory. own: mappings have call sites of their own.
+func (w *pairing) openedAndClosedText(s *stats.ObjectSite, own bool) string {
 	where := w.creator
 	if w.kind == stats.References {
 		own = s.Own

@@ -42,7 +42,7 @@ func findLowHitRate(e *Evidence) (Diagnosis, bool) {
 		return Diagnosis{}, false // nothing to gain
 	}
 	return Diagnosis{
-		Severity: Advice, Title: "the pool serves few requests", Share: shareOf(lost, e.Length),
+		Severity: Advice, Title: "the pool serves few requests", Share: shareOfWhole(lost, e.Length),
 		Text: fmt.Sprintf("hit rate %s in the later half; %d of %s have the reason %s: %s%s", units.Percent(t.SteadyHitRate(), t.SteadyRequests),
 			main.Count, units.Plural(t.Misses, "miss", "misses"), main.Reason, main.Knob.Why, simplest),
 		Knob: main.Knob,
@@ -66,7 +66,7 @@ func findLoopWithoutPool(e *Evidence) (Diagnosis, bool) {
 		probes = ", including the time of the probes"
 	}
 	d := Diagnosis{
-		Severity: Advice, Title: "every iteration goes to the driver", Share: shareOf(lost, e.Length),
+		Severity: Advice, Title: "every iteration goes to the driver", Share: shareOfWhole(lost, e.Length),
 		Text: fmt.Sprintf("%s of poolable buffers took %s%s", units.Count(t.MissReasons[wire.MissPolicy], "create"), e.callTimeText(lost, false), probes),
 	}
 	d.offerPolicies(moreHits, "futhark", "slab", "arena")
@@ -78,14 +78,14 @@ func findLoopWithoutPool(e *Evidence) (Diagnosis, bool) {
 func findWorstMissSite(e *Evidence) (Diagnosis, bool) {
 	l := e.Late
 	reason := l.AtSite.mainMissReason()
-	if l.Site == "" || float64(l.DriverNS) < driverShare*float64(l.Length) || e.Run.Policy == "none" || e.followsGrowth(reason) {
+	if l.Site == "" || float64(l.DriverNS) < driverShare*float64(l.Length) || e.Run.Policy == "none" || e.doMissesFollowGrowth(reason) {
 		return Diagnosis{}, false
 	}
 	knob := e.knobForMiss(reason)
 	d := Diagnosis{
 		Severity: Advice, Title: l.Site + " hits " + units.Percent(l.AtSite.hitRate(), 1), Tag: l.Site, Knob: knob,
 		Text:  fmt.Sprintf("%s of late, mostly %s", units.Plural(l.AtSite.Misses, "miss", "misses"), reason),
-		Share: shareOf(l.DriverNS, l.Length),
+		Share: shareOfWhole(l.DriverNS, l.Length),
 	}
 	if knob.Why != "" {
 		d.Text += ": " + knob.Why
@@ -105,7 +105,7 @@ func findHarmfulLimit(e *Evidence) (Diagnosis, bool) {
 		}
 		if n >= requestsLeast && knob.Limit != "" {
 			return Diagnosis{
-				Severity: Advice, Title: knob.Limit + " bites", Knob: knob, Share: shareOf(n, l.Hits+l.Misses),
+				Severity: Advice, Title: knob.Limit + " bites", Knob: knob, Share: shareOfWhole(n, l.Hits+l.Misses),
 				Text: fmt.Sprintf("of late %s for blocks that it had evicted", units.Plural(n, "miss", "misses")),
 			}, knob.Limit != site.Knob.Limit
 		}
@@ -113,8 +113,8 @@ func findHarmfulLimit(e *Evidence) (Diagnosis, bool) {
 	return Diagnosis{}, false
 }
 
-// followsGrowth reports whether misses follow from growth: a buffer that is never released cannot serve again.
-func (e *Evidence) followsGrowth(reason wire.Miss) bool {
+// doMissesFollowGrowth reports whether misses follow from growth: a buffer that is never released cannot serve again.
+func (e *Evidence) doMissesFollowGrowth(reason wire.Miss) bool {
 	return e.Rise != nil && reason == wire.MissCold
 }
 

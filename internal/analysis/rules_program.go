@@ -14,8 +14,8 @@ import (
 
 const notCertain = " (not certain)"
 
-// listMistakes are those of the program.
-func listMistakes(e *Evidence) (list []Diagnosis) {
+// mistakeFindings are those of the program.
+func mistakeFindings(e *Evidence) (list []Diagnosis) {
 	for i := range e.Run.Findings {
 		f := &e.Run.Findings[i]
 		d := Diagnosis{ // results may be wrong
@@ -47,7 +47,7 @@ func findMistakes(e *Evidence) (Diagnosis, bool) {
 	for i := range findings {
 		total += findings[i].Count
 	}
-	d, kind := listMistakes(e)[at], findings[at].Kind.String()
+	d, kind := mistakeFindings(e)[at], findings[at].Kind.String()
 	d.Text = kind + ": " + d.Text
 	d.Title = units.Count(total, "mistake") + " of the program" + strings.TrimPrefix(d.Title, kind)
 	return d, true
@@ -75,7 +75,7 @@ func findCopyingCreates(e *Evidence) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	return Diagnosis{
-		Severity: Advice, Title: "creates that copy take the time, and no pool serves them", Share: shareOf(copies, e.Length),
+		Severity: Advice, Title: "creates that copy take the time, and no pool serves them", Share: shareOfWhole(copies, e.Length),
 		Text: fmt.Sprintf("%s with CL_MEM_COPY_HOST_PTR took %s of the %s in driver calls: create once and write instead",
 			units.Count(e.Whole.CopyCost.Calls, "create"), units.Duration(copies), units.Duration(all)),
 	}, true
@@ -92,9 +92,9 @@ func findHoistable(e *Evidence) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	return Diagnosis{
-		Severity: Advice, Title: e.noun() + "s could be created once, before the loop", Tag: top.Name,
-		Share: shareOf(top.DriverNS, e.Length),
-		Text: fmt.Sprintf("%s of %s live within one iteration and took the driver %s%s", units.Count(top.Buffers, e.noun()),
+		Severity: Advice, Title: e.memoryNoun() + "s could be created once, before the loop", Tag: top.Name,
+		Share: shareOfWhole(top.DriverNS, e.Length),
+		Text: fmt.Sprintf("%s of %s live within one iteration and took the driver %s%s", units.Count(top.Buffers, e.memoryNoun()),
 			top.Name, e.callTimeText(top.DriverNS, false), e.partOfRunText(top.DriverNS)),
 	}, true
 }
@@ -106,9 +106,9 @@ func findHeldTooLong(e *Evidence) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	unused, inUse := units.FormatApart(uint64(idle.Bytes), uint64(idle.InUse))
-	held := fmt.Sprintf("half of %d %ss of %s were held %s or longer after their last use", idle.Buffers, e.noun(), idle.Site, units.Duration(idle.Median))
+	held := fmt.Sprintf("half of %d %ss of %s were held %s or longer after their last use", idle.Buffers, e.memoryNoun(), idle.Site, units.Duration(idle.Median))
 	if idle.Buffers == 1 {
-		held = fmt.Sprintf("one %s of %s was held %s after its last use", e.noun(), idle.Site, units.Duration(idle.Median))
+		held = fmt.Sprintf("one %s of %s was held %s after its last use", e.memoryNoun(), idle.Site, units.Duration(idle.Median))
 	}
 	return Diagnosis{
 		Severity: Advice, Title: "memory is released long after its last use", Tag: idle.Site, Share: idle.Share,

@@ -20,7 +20,7 @@ func findOverReserved(e *Evidence) (Diagnosis, bool) {
 	m, inUse := e.Whole.most, e.Run.Totals.PeakInUse
 	most := reservedOf(&m)
 	beyond := timeAfter(inUse, most)
-	d := Diagnosis{Severity: Advice, Title: "the pool reserves much more than is in use", Share: shareOf(beyond, most)}
+	d := Diagnosis{Severity: Advice, Title: "the pool reserves much more than is in use", Share: shareOfWhole(beyond, most)}
 	if d.Share < beyondShare || beyond < bytesLeast || e.Run.Spill != nil || e.Run.Lost > 0 || e.Run.Totals.Alternative > 0 || e.isFreeExplained() {
 		return Diagnosis{}, false
 	}

@@ -22,7 +22,7 @@ type run struct {
 	most      heap.Gauges  // when most was reserved
 	quiet     bool         // the last record was carried over: no peak yet
 	cut       bool         // the run goes on behind the part
-	marks     uint64       // how often objects were counted, see markObjects
+	marks     uint64       // how often objects were counted, see noteLiveObjects
 
 	books books
 	rows  map[string]*row
@@ -71,7 +71,7 @@ func newRun(o *Options, s *survey) *run {
 	x.model = stats.New(stats.Options{
 		Program: o.Header.Program, Arguments: o.Header.Arguments, Policy: o.Header.Policy, App: o.Header.App, Labels: o.Header.Labels,
 		Limits: stats.PolicyLimits(o.Header.Policy, o.Header.Limits), LimitsOf: stats.DefaultLimits, Auto: o.Header.Auto, Started: x.started, NoTrends: true,
-		DeviceMemory: o.Header.DeviceMemory, Apart: o.Header.HaveOwnDevices, NodeOf: o.Header.NodeOf,
+		DeviceMemory: o.Header.DeviceMemory, Apart: o.Header.HaveSeparateDevices, NodeOf: o.Header.HostIfSeveral,
 		Observers: []heap.Observer{x},
 	})
 	x.heap, x.moves.names, x.moves.named = x.model.Heap(), s.names, map[namedSite]uint32{}
@@ -94,7 +94,7 @@ func (x *run) processOf(number uint32) *process {
 		x.latest = p
 	}
 	if p.life == nil {
-		p.life = x.heap.Lookup(number)
+		p.life = x.heap.FindProcess(number)
 	}
 	return p
 }
@@ -102,12 +102,12 @@ func (x *run) processOf(number uint32) *process {
 func (x *run) handleRecord(r *wire.Record) {
 	x.record = r
 	x.advanceTo(r)
-	x.markObjects(r)
+	x.noteLiveObjects(r)
 	if r.Kind == wire.KindEvict {
-		x.noteEvicted(r.Process, r.AsEvict())
+		x.noteEvictedByLimit(r.Process, r.AsEvict())
 	}
 	if x.survey.happenedInPart(r) {
-		x.moves.beforeHeap(x.heap.Lookup(r.Process), r)
+		x.moves.handleBeforeHeap(x.heap.FindProcess(r.Process), r)
 	}
 	x.model.Apply(r)
 	x.inUse.setValue(x.total.InUse, x.relativeTime(r.Time))
@@ -117,8 +117,8 @@ func (x *run) handleRecord(r *wire.Record) {
 	p := x.processOf(r.Process)
 	p.last = max(p.last, r.Time)
 	x.own.noteRecord(r, x.survey.begun+x.callSpan()/2)
-	x.raiseIfChanged()
-	x.recent.captureAtPeak(x)
+	x.raisePeaksIfChanged()
+	x.recent.captureMemoryAtPeak(x)
 	switch r.Kind {
 	case wire.KindUse:
 		x.lag.seen = true
@@ -138,7 +138,7 @@ func (x *run) handleRecord(r *wire.Record) {
 	}
 	if p.life != nil {
 		p.reserved, p.most = max(p.reserved, p.life.ReservedBytes()), max(p.most, p.life.Live)
-		p.pool.raiseMost(p.life)
+		p.pool.raiseMostPooled(p.life)
 	}
 }
 
@@ -170,7 +170,7 @@ func (x *run) advanceTo(r *wire.Record) {
 			x.clock = r.Time
 		}
 		if x.line.Step > 0 && r.Kind == wire.KindCreate {
-			switch r.AsCreate().JudgedOutcome() {
+			switch r.AsCreate().OutcomeOfPresent() {
 			case wire.OutcomeHit:
 				x.line.Hits[x.line.at]++
 			case wire.OutcomeMiss:
@@ -182,8 +182,8 @@ func (x *run) advanceTo(r *wire.Record) {
 	x.quiet = x.quiet || r.CarriedOver()
 }
 
-// raiseIfChanged looks for new peaks when the gauges have changed.
-func (x *run) raiseIfChanged() {
+// raisePeaksIfChanged looks for new peaks when the gauges have changed.
+func (x *run) raisePeaksIfChanged() {
 	if *x.total == x.raised {
 		return
 	}
@@ -281,7 +281,7 @@ func (x *run) MemoryFreed(p *heap.Process, o *heap.Object, how heap.How) {
 		s.requested -= int64(o.Size)
 		x.addToSeries(w, -int64(o.Granted))
 	}
-	x.spent.noteFreed(x, p, o)
+	x.spent.noteObjectFreed(x, p, o)
 	switch {
 	case how == heap.Leaked:
 		s.countLeft(o)
@@ -316,16 +316,16 @@ func (x *run) releaseCost(o *heap.Object) uint64 {
 }
 
 // BlockPooled implements heap.Observer.
-func (x *run) BlockPooled(p *heap.Process, b *heap.Block) { x.changePooled(p, b, 1) }
+func (x *run) BlockPooled(p *heap.Process, b *heap.Block) { x.changePooledOfSite(p, b, 1) }
 
 // BlockUnpooled implements heap.Observer.
 func (x *run) BlockUnpooled(p *heap.Process, b *heap.Block, how heap.How) {
-	x.changePooled(p, b, -1)
-	x.vain.noteLeft(x, b, how)
+	x.changePooledOfSite(p, b, -1)
+	x.vain.noteBlockLeft(x, b, how)
 }
 
-// changePooled changes what the pool holds of a call site. Free memory in slabs belongs to none.
-func (x *run) changePooled(p *heap.Process, b *heap.Block, sign int64) {
+// changePooledOfSite changes what the pool holds of a call site. Free memory in slabs belongs to none.
+func (x *run) changePooledOfSite(p *heap.Process, b *heap.Block, sign int64) {
 	if b.State == heap.Slab {
 		return
 	}
@@ -344,7 +344,7 @@ func (x *run) makeAnalysis() *Analysis {
 			Since: x.options.Since, Until: x.options.Until, Process: x.options.Process, Before: x.before,
 			Events: x.survey.events,
 		},
-		Peak: x.peakOf(), CreateCost: x.creates.fitCurve(), CopyCost: x.copies.fitCurve(), ReleaseCost: x.frees.fitCurve(),
+		Peak: x.peakBySite(), CreateCost: x.creates.fitCurve(), CopyCost: x.copies.fitCurve(), ReleaseCost: x.frees.fitCurve(),
 		Sizes: x.sizes.nonEmptyBins(), Phases: x.listPhases(),
 	}
 	if x.options.Tag != nil {
@@ -363,7 +363,7 @@ func (x *run) makeAnalysis() *Analysis {
 	a.Misses, a.Timeline, a.Flame = x.misses.listMisses(x), x.line.Timeline, x.callTree()
 	a.Growth, a.Timeline.Machine = x.machineGrowth(a.Phases), x.machine.listSeries(&a.Timeline, x.started)
 	a.Transfers = x.transferFindings(a)
-	x.fillUsedLately(a)
+	x.fillInUsedLately(a)
 	a.Diagnoses = x.evidence(a).applyRules(func(_ int, d Diagnosis, found bool) (Diagnosis, bool) {
 		return d, found && (d.Tag == "" || x.options.wantsSite(d.Tag))
 	})
@@ -377,11 +377,11 @@ func (x *run) advanceToEnd() {
 		x.raisePeaks()
 	}
 	if x.options.Whole && x.options.Until == 0 && x.options.Process == "" {
-		x.model.Tick(x.options.Footer.EndedNS)
-		x.model.Finish(x.options.Footer.EndedNS)
+		x.model.AdvanceTime(x.options.Footer.EndedNS)
+		x.model.NoteEndOfRun(x.options.Footer.EndedNS)
 	}
 	if x.line.Step > 0 {
-		x.line.closePoint(x.total, x.model.Fragmentation(), x.model.IdleBytes(x.heap.Now()))
+		x.line.setEndOfPoint(x.total, x.model.Fragmentation(), x.model.IdleBytes(x.heap.Now()))
 	}
 }
 

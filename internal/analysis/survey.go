@@ -66,8 +66,8 @@ func (s *survey) handleRecord(r *wire.Record) {
 		s.first, s.last = min(s.first, r.Time), max(s.last, r.Time)
 		s.noteCall(r)
 	}
-	s.names.Add(r)
-	s.highest.applyRecord(s, r)
+	s.names.AddRecord(r)
+	s.highest.applyAndRaise(s, r)
 	if r.Kind == wire.KindUse {
 		s.noteUse(r)
 	}
@@ -149,16 +149,16 @@ func (h *hosts) addHostPointer(process uint32, c wire.CreateView) {
 	}
 }
 
-// finish completes the survey.
-func (s *survey) finish() *survey {
+// finishSurvey completes the survey.
+func (s *survey) finishSurvey() *survey {
 	s.stretches = map[uint64][]period.Stretch{}
 	for stream, f := range s.finders {
-		s.stretches[stream] = f.Finish()
+		s.stretches[stream] = f.FinishStretches()
 	}
 	s.uses[s.using] = s.lastUse
 	for number := range s.uses {
-		if p := s.heap.Lookup(number); p != nil {
-			s.ends[number] = p.LastEnd()
+		if p := s.heap.FindProcess(number); p != nil {
+			s.ends[number] = p.LastCommandEnd()
 		}
 	}
 	s.finders, s.finder, s.heap = nil, nil, nil
@@ -176,7 +176,7 @@ func (s *survey) ObjectAllocated(p *heap.Process, o *heap.Object, _ *heap.Block)
 		return
 	}
 	if f := s.finderOf(streamNumber(p.Number, o.Thread)); f != nil {
-		f.Add(period.KeyOfCreate(o.Tag, o.Size, uint32(o.Access)))
+		f.AddCreate(period.KeyOfCreate(o.Tag, o.Size, uint32(o.Access)))
 	}
 }
 

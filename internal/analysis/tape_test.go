@@ -88,7 +88,7 @@ func (t *tape) analyse(tb rapid.TB, change ...func(*Options)) *Analysis {
 	for _, f := range change {
 		f(&o)
 	}
-	a, err := New(t, o)
+	a, err := Analyse(t, o)
 	if err != nil {
 		tb.Fatal(err)
 	}

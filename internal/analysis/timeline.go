@@ -93,15 +93,15 @@ func (l *timeline) advanceTo(time uint64, now *heap.Gauges, model *stats.Model) 
 	}
 	fragmented := model.Fragmentation()
 	for l.at < next {
-		l.closePoint(now, fragmented, model.IdleBytes(l.begin+uint64(l.at+1)*l.Step))
+		l.setEndOfPoint(now, fragmented, model.IdleBytes(l.begin+uint64(l.at+1)*l.Step))
 		l.at++
 		l.most = -1
 		l.samplePoint(now)
 	}
 }
 
-// closePoint sets the figures of the end of a point.
-func (l *timeline) closePoint(now *heap.Gauges, fragmented float64, idle uint64) {
+// setEndOfPoint sets the figures of the end of a point.
+func (l *timeline) setEndOfPoint(now *heap.Gauges, fragmented float64, idle uint64) {
 	l.Idle[l.at] = idle
 	l.Fragmentation[l.at], l.Waste[l.at] = fragmented, wasteOf(now.InUse, now.Requested)
 }

@@ -101,7 +101,7 @@ func (x *run) transferFindings(a *Analysis) []TransferFinding {
 		row.Certain, row.Waited = row.Certain && !f.sampled, row.Waited || f.waited
 		row.several = row.several || f.busy.several || row.Count > f.count // of several processes
 		row.within = max(row.within, f.busy.callShare())
-		warm[row].Add(&f.warm)
+		warm[row].AddFlow(&f.warm)
 	}
 	for key, f := range m.found {
 		if key.kind != Copied || unified {
@@ -114,10 +114,10 @@ func (x *run) transferFindings(a *Analysis) []TransferFinding {
 	var list []TransferFinding
 	for _, row := range rows {
 		if row.Kind == Copied {
-			row.rate = warm[row].Rate()
+			row.rate = warm[row].BytesPerSecond()
 		}
 		if x.weighFinding(row, warm[row], a) {
-			row.compareWithWarm(warm[row])
+			row.compareWithWarmReads(warm[row])
 			list = append(list, *row)
 		}
 	}
@@ -136,7 +136,7 @@ func findReturned(t *stats.Transfers) (list []TransferFinding) {
 	}
 	for i := range t.Sites {
 		s := &t.Sites[i]
-		if part := shareOf(s.Bytes, all); s.Between && s.Again >= movesLeast && s.Bytes >= bytesLeast && part >= moveShare {
+		if part := shareOfWhole(s.Bytes, all); s.Between && s.Again >= movesLeast && s.Bytes >= bytesLeast && part >= moveShare {
 			list = append(list, TransferFinding{
 				Kind: Returned, Name: s.Name, Stack: s.Stack, Count: s.Calls, Bytes: s.Bytes, Share: moveShare * part, Advice: transferAdvice[Returned],
 				Certain: true,
@@ -146,13 +146,13 @@ func findReturned(t *stats.Transfers) (list []TransferFinding) {
 	return list
 }
 
-// compareWithWarm says how much faster reads into warm memory are, if they are.
-func (f *TransferFinding) compareWithWarm(warm *stats.Flow) {
+// compareWithWarmReads says how much faster reads into warm memory are, if they are.
+func (f *TransferFinding) compareWithWarmReads(warm *stats.Flow) {
 	if f.Kind != ColdRead || f.NS == 0 || f.Waited {
 		return
 	}
-	if cold := float64(f.Bytes) / units.SecondsBetween(0, f.NS); warm.Rate() > cold {
-		f.Advice += fmt.Sprintf(" (%s, into warm memory %s)", units.Rate(cold), units.Rate(warm.Rate()))
+	if cold := float64(f.Bytes) / units.SecondsBetween(0, f.NS); warm.BytesPerSecond() > cold {
+		f.Advice += fmt.Sprintf(" (%s, into warm memory %s)", units.FormatRate(cold), units.FormatRate(warm.BytesPerSecond()))
 	}
 }
 
@@ -160,41 +160,41 @@ func (f *TransferFinding) compareWithWarm(warm *stats.Flow) {
 func (x *run) weighFinding(f *TransferFinding, warm *stats.Flow, a *Analysis) bool {
 	all := &x.snapshot.Transfers.Directions
 	matters := func(ns uint64, least float64) bool { // of the time of the calls
-		f.Share = f.within * shareOf(ns, f.NS)
-		return f.Share >= least && shareOf(ns, x.duration()) >= runPart*least
+		f.Share = f.within * shareOfWhole(ns, f.NS)
+		return f.Share >= least && shareOfWhole(ns, x.duration()) >= runPart*least
 	}
 	switch f.Kind {
 	case SecondOne:
-		f.Share = shareOf(f.Bytes, a.Peak.InUse)
+		f.Share = shareOfWhole(f.Bytes, a.Peak.InUse)
 		return true
 	case Blocking, BlockingMap:
 		return f.Count >= roundsLeast && matters(f.NS, blockingShare)
 	case Small:
-		ofCalls := shareOf(f.Count, all[stats.ToDevice].Calls+all[stats.ToHost].Calls)
+		ofCalls := shareOfWhole(f.Count, all[stats.ToDevice].Calls+all[stats.ToHost].Calls)
 		inTime := matters(f.NS, moveShare)
 		f.Share = max(f.Share, ofCalls)
 		return f.Count >= smallLeast && (inTime || ofCalls >= moveShare)
 	case Copied:
-		return f.Count >= movesLeast && matters(f.copyingNS(), moveShare)
+		return f.Count >= movesLeast && matters(f.nsOfCopying(), moveShare)
 	case ColdRead: // likewise: at most what fresh pages take, half of that, and what is longer than into warm memory
 		most := f.Bytes / 2
 		if f.Waited {
 			most = f.Bytes / 4
 		}
-		return f.Count >= movesLeast && (matters(min(f.NS, most, extraNS(f, warm)), driverShare) || f.NS == 0)
+		return f.Count >= movesLeast && (matters(min(f.NS, most, nsBeyondFlow(f, warm)), driverShare) || f.NS == 0)
 	}
 	way := &all[stats.ToHost]
 	if f.Kind == Rewritten {
 		way = &all[stats.ToDevice]
 	}
-	ofBytes := shareOf(f.Bytes, way.Bytes)
-	f.Share = max(min(shareOf(f.NS, x.duration()), ofBytes), moveShare*ofBytes)
+	ofBytes := shareOfWhole(f.Bytes, way.Bytes)
+	f.Share = max(min(shareOfWhole(f.NS, x.duration()), ofBytes), moveShare*ofBytes)
 	return f.Count >= movesLeast && f.Bytes >= bytesLeast && ofBytes >= moveShare
 }
 
-// copyingNS is how many ns of the calls count as copying: much of their time may be waiting for other commands, so at most what such calls
+// nsOfCopying is how many ns of the calls count as copying: much of their time may be waiting for other commands, so at most what such calls
 // took that had none to wait for, and at most 1 ns per byte.
-func (f *TransferFinding) copyingNS() uint64 {
+func (f *TransferFinding) nsOfCopying() uint64 {
 	most := f.Bytes
 	if f.rate > 0 {
 		most = min(most, uint64(float64(f.Bytes)/f.rate*1e9))
@@ -202,9 +202,9 @@ func (f *TransferFinding) copyingNS() uint64 {
 	return min(f.NS, most)
 }
 
-// extraNS returns by how many ns the calls are longer than reads of as many bytes at a known rate: all of it where that is unknown.
-func extraNS(f *TransferFinding, than *stats.Flow) uint64 {
-	rate := than.Rate()
+// nsBeyondFlow returns by how many ns the calls are longer than reads of as many bytes at a known rate: all of it where that is unknown.
+func nsBeyondFlow(f *TransferFinding, than *stats.Flow) uint64 {
+	rate := than.BytesPerSecond()
 	if rate == 0 {
 		return f.NS
 	}
@@ -276,7 +276,7 @@ func (f *TransferFinding) text(e *Evidence) string {
 	switch {
 	case f.NS == 0:
 	case f.Kind == Copied: // a map waits for commands as well
-		what += ", a map may save up to " + units.Duration(f.copyingNS()) + " (estimated)" + f.partOfWindowText()
+		what += ", a map may save up to " + units.Duration(f.nsOfCopying()) + " (estimated)" + f.partOfWindowText()
 	case f.Waited || f.Kind == Blocking || f.Kind == BlockingMap:
 		what += fmt.Sprintf(", %s including waits for earlier commands%s", took, f.partOfWindowText())
 	default:

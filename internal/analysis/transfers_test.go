@@ -91,7 +91,7 @@ func TestColdReadsAreCompared(t *testing.T) {
 		said       bool
 	}{{2e9, 1e9, true}, {1e9, 2e9, false}, {1e9, 0, false}} {
 		f := TransferFinding{Kind: ColdRead, Bytes: 1e9, NS: test.cold}
-		f.compareWithWarm(&stats.Flow{TimedBytes: 1e9 * min(test.warm, 1), NS: test.warm})
+		f.compareWithWarmReads(&stats.Flow{TimedBytes: 1e9 * min(test.warm, 1), NS: test.warm})
 		if said := f.Advice == " (0.5 GiB/s, into warm memory 0.9 GiB/s)"; said != test.said || !said && f.Advice != "" {
 			t.Errorf("%+v: %q", test, f.Advice)
 		}
@@ -307,7 +307,7 @@ func TestWhatAMapMaySave(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	f.rate = 10e9
-	if got := f.copyingNS(); got != 2_400_000 {
+	if got := f.nsOfCopying(); got != 2_400_000 {
 		t.Errorf("%d ns, where such calls take 2.4 ms if they wait for nothing", got)
 	}
 }
@@ -324,7 +324,7 @@ func TestCopiesThatWaitForNothing(t *testing.T) {
 	a := s.analyse(t)
 	at := slices.IndexFunc(a.Transfers, func(f TransferFinding) bool { return f.Kind == Copied })
 	if at >= 0 {
-		t.Errorf("copying takes %d ns of %d, a hundredth of the run at most", a.Transfers[at].copyingNS(), a.Transfers[at].NS)
+		t.Errorf("copying takes %d ns of %d, a hundredth of the run at most", a.Transfers[at].nsOfCopying(), a.Transfers[at].NS)
 	}
 }
 

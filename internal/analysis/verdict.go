@@ -46,11 +46,11 @@ func (l *Live) hasJudged() bool {
 	case allEnded(s):
 		return true
 	}
-	return l.watched() >= judgedNS
+	return l.judgedNS() >= judgedNS
 }
 
-// watched returns for how many ns there was something to judge, since the latest change.
-func (l *Live) watched() uint64 {
+// judgedNS returns for how many ns there was something to judge, since the latest change.
+func (l *Live) judgedNS() uint64 {
 	switch s := l.latest; {
 	case l.Still: // a moment of a recording, which knows what was before
 		return timeAfter(s.Started, s.Time)
@@ -66,20 +66,20 @@ func (l *Live) judgedSentence() string {
 	case s == nil || s.Totals.Creates == 0:
 		return "no allocation to judge"
 	case !l.hasJudged():
-		return fmt.Sprintf("watching… (judged in %d s)", (judgedNS-l.watched()+999_999_999)/1_000_000_000)
+		return fmt.Sprintf("watching… (judged in %d s)", (judgedNS-l.judgedNS()+999_999_999)/1_000_000_000)
 	case allEnded(s):
-		return "fine: no mistake, all memory released; " + rivalsText(s, "was", "")
+		return "fine: no mistake, all memory released; " + comparedPoliciesText(s, "was", "")
 	case l.Still:
 		return "fine up to this time: no mistake, no growth; other policies: gpumemtop tune"
 	default:
-		return "fine: no mistake, no growth of late; " + rivalsText(s, "is", "serves")
+		return "fine: no mistake, no growth of late; " + comparedPoliciesText(s, "is", "serves")
 	}
 }
 
-// rivalsText says what the policy was compared with: in time and hits or, where it has not been in force all the time, in hits of late.
-func rivalsText(s *stats.Snapshot, is, serves string) string {
+// comparedPoliciesText says what the policy was compared with: in time and hits or, where it has not been in force all the time, in hits of late.
+func comparedPoliciesText(s *stats.Snapshot, is, serves string) string {
 	g := s.Ghosts
-	best, present := bestGhost(g), g.PresentGhost()
+	best, present := leadingGhost(g), g.PresentGhost()
 	_, _, known := g.LeaderSaving()
 	switch {
 	case s.Policy == "none":

@@ -40,10 +40,10 @@ func fullestSite(p *stats.Process) string {
 // inProcessText names a process by its number, after " in ", where there are several; empty: there is one, or the process is unknown.
 func (e *Evidence) inProcessText(number uint32) string {
 	p := processOf(e.Run, number)
-	if p == nil || len(e.Run.Processes) < 2 || p.Title() == "" {
+	if p == nil || len(e.Run.Processes) < 2 || p.TitleAmongSeveral() == "" {
 		return ""
 	}
-	return " in " + p.Title()
+	return " in " + p.TitleAmongSeveral()
 }
 
 // LeftByProcessText says which process left the most behind, where there are several; empty: there is one, or they are unknown.
@@ -53,7 +53,7 @@ func LeftByProcessText(s *stats.Snapshot, leaks []Leak) string {
 	}
 	var all, most, several uint64
 	var holder *stats.Process
-	held, names := s.WasHeldAtExit(), map[string]bool{}
+	held, names := s.WasAllHeldByKilled(), map[string]bool{}
 	for i := range leaks {
 		all, names[leaks[i].Name] = all+leaks[i].Buffers, true
 	}
@@ -77,18 +77,18 @@ func LeftByProcessText(s *stats.Snapshot, leaks []Leak) string {
 		}
 	}
 	switch {
-	case holder == nil || holder.Title() == "":
+	case holder == nil || holder.TitleAmongSeveral() == "":
 		return ""
 	case most >= all:
-		return "all in " + holder.Title()
+		return "all in " + holder.TitleAmongSeveral()
 	case 2*most <= all:
 		return "in " + units.Plural(several, "process", "processes")
 	}
-	return fmt.Sprintf("%s of them in %s", units.Grouped(most), holder.Title())
+	return fmt.Sprintf("%s of them in %s", units.FormatGrouped(most), holder.TitleAmongSeveral())
 }
 
-// addProcess adds which process has the call site that a diagnosis is about, where others have not.
-func (e *Evidence) addProcess(d *Diagnosis) {
+// nameProcessOfSite adds which process has the call site that a diagnosis is about, where others have not.
+func (e *Evidence) nameProcessOfSite(d *Diagnosis) {
 	if d.Tag == "" || d.placed || len(e.Run.Processes) < 2 {
 		return
 	}
@@ -105,7 +105,7 @@ func (e *Evidence) addProcess(d *Diagnosis) {
 			only = p
 		}
 	}
-	if only != nil && only.Title() != "" {
-		d.Text += "; that call site is in " + only.Title() + " alone"
+	if only != nil && only.TitleAmongSeveral() != "" {
+		d.Text += "; that call site is in " + only.TitleAmongSeveral() + " alone"
 	}
 }

@@ -38,8 +38,8 @@ type File struct {
 // Folder returns the folder of the file, "." for the module's root.
 func (f *File) Folder() string { return path.Dir(f.Path) }
 
-// Parse reads one file's text. The error says that it is no Go.
-func Parse(name string, text []byte) (File, error) {
+// ParseGoFile reads one file's text. The error says that it is no Go.
+func ParseGoFile(name string, text []byte) (File, error) {
 	lines := token.NewFileSet()
 	tree, err := parser.ParseFile(lines, name, text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
@@ -49,7 +49,7 @@ func Parse(name string, text []byte) (File, error) {
 		Path:    name,
 		Test:    strings.HasSuffix(name, "_test.go"),
 		Name:    tree.Name.Name,
-		Ignored: isIgnored(tree),
+		Ignored: isIgnoredByBuild(tree),
 		Doc:     tree.Doc != nil,
 		tree:    tree,
 		lines:   lines,
@@ -61,11 +61,11 @@ func Parse(name string, text []byte) (File, error) {
 		}
 		file.Imports = append(file.Imports, target)
 	}
-	file.Uses = usedNames(tree, "time", "os")
+	file.Uses = namesUsedFrom(tree, "time", "os")
 	return file, nil
 }
 
-func isIgnored(tree *ast.File) bool {
+func isIgnoredByBuild(tree *ast.File) bool {
 	for _, group := range tree.Comments {
 		for _, comment := range group.List {
 			if comment.Pos() < tree.Package && comment.Text == "//go:build ignore" {
@@ -76,8 +76,8 @@ func isIgnored(tree *ast.File) bool {
 	return false
 }
 
-// usedNames lists what a file takes from packages, by their names; the code never renames these two imports.
-func usedNames(tree *ast.File, packages ...string) []string {
+// namesUsedFrom lists what a file takes from packages, by their names; the code never renames these two imports.
+func namesUsedFrom(tree *ast.File, packages ...string) []string {
 	var found []string
 	ast.Inspect(tree, func(node ast.Node) bool {
 		selector, ok := node.(*ast.SelectorExpr)
@@ -93,8 +93,8 @@ func usedNames(tree *ast.File, packages ...string) []string {
 	return found
 }
 
-// Load parses every Go file of the module at root. Folders that the go command ignores are left out.
-func Load(root string) ([]File, error) {
+// LoadGoFiles parses every Go file of the module at root. Folders that the go command ignores are left out.
+func LoadGoFiles(root string) ([]File, error) {
 	var files []File
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -105,7 +105,7 @@ func Load(root string) ([]File, error) {
 			return fmt.Errorf("walk the sources: %w", err)
 		}
 		if entry.IsDir() {
-			if name != root && isSkipped(entry.Name()) {
+			if name != root && isSkippedFolder(entry.Name()) {
 				return fs.SkipDir
 			}
 			return nil
@@ -113,7 +113,7 @@ func Load(root string) ([]File, error) {
 		if !strings.HasSuffix(name, ".go") || strings.HasPrefix(entry.Name(), "_") || strings.HasPrefix(entry.Name(), ".") {
 			return nil
 		}
-		file, err := parseFile(root, name)
+		file, err := readAndParseFile(root, name)
 		if err == nil {
 			files = append(files, file)
 		}
@@ -122,12 +122,12 @@ func Load(root string) ([]File, error) {
 	return files, err
 }
 
-func isSkipped(folder string) bool {
+func isSkippedFolder(folder string) bool {
 	return strings.HasPrefix(folder, ".") || strings.HasPrefix(folder, "_") || folder == "testdata" || folder == "bin" ||
 		folder == "build"
 }
 
-func parseFile(root, name string) (File, error) {
+func readAndParseFile(root, name string) (File, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return File{}, fmt.Errorf("read source: %w", err)
@@ -136,5 +136,5 @@ func parseFile(root, name string) (File, error) {
 	if err != nil {
 		return File{}, fmt.Errorf("place source: %w", err)
 	}
-	return Parse(filepath.ToSlash(relative), text)
+	return ParseGoFile(filepath.ToSlash(relative), text)
 }

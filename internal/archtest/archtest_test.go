@@ -13,7 +13,7 @@ func TestRepositoryFollowsItsPlan(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
 		t.Fatalf("not in the module: %v", err)
 	}
-	files, err := Load(root)
+	files, err := LoadGoFiles(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestCheckFinds(t *testing.T) {
 		{"no doc", "ui/a.go", "package ui", "want one package doc comment, have 0"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			file, err := Parse(test.file, []byte(test.text))
+			file, err := ParseGoFile(test.file, []byte(test.text))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +92,7 @@ func TestCheckAccepts(t *testing.T) {
 		{"generator's input", "internal/wire/a.go", "//go:build ignore\n\npackage wire; import \"C\""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			file, err := Parse(test.file, []byte(test.text))
+			file, err := ParseGoFile(test.file, []byte(test.text))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +106,7 @@ func TestCheckAccepts(t *testing.T) {
 func TestTwoDocCommentsAreOneTooMany(t *testing.T) {
 	var files []File
 	for _, name := range []string{"ui/a.go", "ui/b.go"} {
-		file, err := Parse(name, []byte("// Package ui\npackage ui"))
+		file, err := ParseGoFile(name, []byte("// Package ui\npackage ui"))
 		if err != nil {
 			t.Fatal(err)
 		}

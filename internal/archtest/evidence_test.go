@@ -39,7 +39,7 @@ func testsBelow(root string) (map[string]bool, error) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != root && isSkipped(d.Name()):
+		case d.IsDir() && path != root && isSkippedFolder(d.Name()):
 			return filepath.SkipDir
 		case !strings.HasSuffix(path, "_test.go") && !strings.Contains(path, "shim/test/test_"):
 			return nil

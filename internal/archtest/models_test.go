@@ -32,7 +32,7 @@ func loadNamesInCode(root string) (namesInCode, error) {
 	if err != nil {
 		return n, err
 	}
-	files, err := Load(root)
+	files, err := LoadGoFiles(root)
 	for _, text := range c {
 		text = anyComment.ReplaceAllString(text, "")
 		for _, call := range cCall.FindAllString(text, -1) {
@@ -43,7 +43,7 @@ func loadNamesInCode(root string) (namesInCode, error) {
 		}
 	}
 	for i := range files {
-		n.words.add(files[i].tree)
+		n.words.addDeclarations(files[i].tree)
 		for _, declaration := range files[i].tree.Decls {
 			if function, ok := declaration.(*ast.FuncDecl); ok {
 				name := receiver(function) + function.Name.Name
@@ -78,7 +78,7 @@ func (n namesInCode) checkModel(name, text string) (findings []string) {
 	}
 	for _, comment := range anyComment.FindAllString(text, -1) {
 		for _, word := range modelName.FindAllString(modelFile.ReplaceAllString(comment, ""), -1) {
-			if codeName.MatchString(word) && !n.words.has(word) {
+			if codeName.MatchString(word) && !n.words.declares(word) {
 				findings = append(findings, fmt.Sprintf("%s: no code has %s", name, word))
 			}
 		}

@@ -62,12 +62,12 @@ func CheckNames(files []File, c map[string]string) []string {
 			findings = append(findings, fmt.Sprintf("%s:%d: %s", f.Path, f.lines.Position(at).Line, finding))
 		}
 		if !ast.IsGenerated(f.tree) {
-			checkDocs(f.tree, packages[f.Folder()], report)
+			checkDocNames(f.tree, packages[f.Folder()], report)
 		}
 		for _, group := range f.tree.Comments {
 			for _, comment := range group.List {
 				for _, match := range qualified.FindAllStringSubmatch(comment.Text, -1) {
-					if !f.knowsName(match[1], match[2], packages, imported) {
+					if !f.mayNameSomething(match[1], match[2], packages, imported) {
 						report(comment.Pos(), "no package has "+match[1]+"."+match[2])
 					}
 				}
@@ -93,7 +93,7 @@ func declarations(files []File) (packages map[string]names, imported names) {
 		if packages[folder] == nil {
 			packages[folder] = names{}
 		}
-		packages[folder].add(files[i].tree)
+		packages[folder].addDeclarations(files[i].tree)
 		for _, target := range files[i].Imports {
 			imported[path.Base(target)] = true
 		}
@@ -106,9 +106,9 @@ func (n names) missingCNames(comment string) []string {
 	return slices.DeleteFunc(cName.FindAllString(comment, -1), func(name string) bool { return n[name] || strings.HasSuffix(name, "_") })
 }
 
-// checkDocs compares the doc comments of a file with the names below them. A test may say what it shows instead, and one of
+// checkDocNames compares the doc comments of a file with the names below them. A test may say what it shows instead, and one of
 // several constants or variables between parentheses what it and those below it are, unless that begins with another's name.
-func checkDocs(tree *ast.File, own names, report func(token.Pos, string)) {
+func checkDocNames(tree *ast.File, own names, report func(token.Pos, string)) {
 	eachDoc(tree, func(name *ast.Ident, doc *ast.CommentGroup, grouped bool) {
 		word := firstWord.FindString(doc.Text())
 		switch {
@@ -121,19 +121,19 @@ func checkDocs(tree *ast.File, own names, report func(token.Pos, string)) {
 	})
 }
 
-// knowsName reports whether "pkg.name" in a comment of the file may stand for something: a declaration of a package of ours, what a
+// mayNameSomething reports whether "pkg.name" in a comment of the file may stand for something: a declaration of a package of ours, what a
 // package of others has, or a field of a variable.
-func (f *File) knowsName(pkg, name string, packages map[string]names, imported names) bool {
+func (f *File) mayNameSomething(pkg, name string, packages map[string]names, imported names) bool {
 	for i, target := range f.Imports {
 		alias := f.tree.Imports[i].Name
 		if folder, ours := strings.CutPrefix(target, Module+"/"); path.Base(target) == pkg || alias != nil && alias.Name == pkg {
-			return !ours || packages[folder].has(name)
+			return !ours || packages[folder].declares(name)
 		}
 	}
 	ours := false
 	for folder, own := range packages {
 		if path.Base(folder) == pkg {
-			if own.has(name) {
+			if own.declares(name) {
 				return true
 			}
 			ours = true
@@ -154,8 +154,8 @@ func (f *File) usesBoth(pkg, name string) bool {
 	return found[pkg] && found[name]
 }
 
-// add adds what a file declares.
-func (n names) add(tree *ast.File) {
+// addDeclarations adds what a file declares.
+func (n names) addDeclarations(tree *ast.File) {
 	ast.Inspect(tree, func(node ast.Node) bool {
 		var declared []*ast.Ident
 		switch d := node.(type) {
@@ -175,8 +175,8 @@ func (n names) add(tree *ast.File) {
 	})
 }
 
-// has reports whether a package declares all parts of "Name" or "Type.Method".
-func (n names) has(name string) bool {
+// declares reports whether a package declares all parts of "Name" or "Type.Method".
+func (n names) declares(name string) bool {
 	for part := range strings.SplitSeq(name, ".") {
 		if !n[part] {
 			return false
@@ -198,15 +198,15 @@ func eachDoc(tree *ast.File, do func(name *ast.Ident, doc *ast.CommentGroup, gro
 			grouped := general.Lparen.IsValid()
 			switch s := spec.(type) {
 			case *ast.TypeSpec:
-				do(s.Name, docOf(general, s.Doc), false)
+				do(s.Name, docOfSpec(general, s.Doc), false)
 			case *ast.ValueSpec:
-				do(s.Names[0], docOf(general, s.Doc), grouped)
+				do(s.Names[0], docOfSpec(general, s.Doc), grouped)
 			}
 		}
 	}
 }
 
-func docOf(general *ast.GenDecl, own *ast.CommentGroup) *ast.CommentGroup {
+func docOfSpec(general *ast.GenDecl, own *ast.CommentGroup) *ast.CommentGroup {
 	if general.Lparen.IsValid() {
 		return own
 	}

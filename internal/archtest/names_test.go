@@ -8,7 +8,7 @@ import (
 
 func TestCommentsNameWhatIsThere(t *testing.T) {
 	root := filepath.Join("..", "..")
-	files, err := Load(root)
+	files, err := LoadGoFiles(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestCheckNamesFinds(t *testing.T) {
 
 func parsed(t *testing.T, name, text string) File {
 	t.Helper()
-	file, err := Parse(name, []byte("package a\n"+text))
+	file, err := ParseGoFile(name, []byte("package a\n"+text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func startsGoroutine(tree *ast.File) (found bool) {
 // the test would be left out under the race detector, and not run without it.
 func SlowTests(files []File) (tests, folders []string, err error) {
 	for i := range files {
-		calls := len(usedNames(files[i].tree, "racetest"))
+		calls := len(namesUsedFrom(files[i].tree, "racetest"))
 		for _, declaration := range files[i].tree.Decls {
 			if function, ok := declaration.(*ast.FuncDecl); ok && beginsSlow(function) {
 				tests, folders = append(tests, function.Name.Name), append(folders, files[i].Folder())

@@ -43,7 +43,7 @@ func TestSlow(t *testing.T) {
 
 // TestRaceLists: make test would run nothing, or all, if the lists were empty.
 func TestRaceLists(t *testing.T) {
-	files, err := Load(filepath.Join("..", ".."))
+	files, err := LoadGoFiles(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}

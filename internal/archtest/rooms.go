@@ -95,11 +95,11 @@ func RoomsTable() string {
 func allowedImports(folder string) []string {
 	rows := map[string]bool{}
 	for name, place := range Places {
-		if roomOf(name) != folder {
+		if roomOfPlace(name) != folder {
 			continue
 		}
 		for _, target := range place.May {
-			if row := roomOf(target); row != folder {
+			if row := roomOfPlace(target); row != folder {
 				rows[path.Base(row)] = true
 			}
 		}
@@ -110,8 +110,8 @@ func allowedImports(folder string) []string {
 	return slices.Sorted(maps.Keys(rows))
 }
 
-// roomOf returns the row that a place belongs to, "" when it has none.
-func roomOf(name string) string {
+// roomOfPlace returns the row that a place belongs to, "" when it has none.
+func roomOfPlace(name string) string {
 	for ; name != "."; name = path.Dir(name) {
 		if slices.ContainsFunc(rooms, func(r room) bool { return r.folder == name }) {
 			return name

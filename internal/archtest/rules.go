@@ -35,7 +35,7 @@ var (
 		"math/rand/v2": "the same requests must give the same answers",
 		"unsafe":       "a policy sees no memory",
 	}
-	shared  = withoutPackage(pure, "sync")
+	shared  = withoutForbidden(pure, "sync")
 	noFiles = map[string]string{
 		"os":      "no I/O here",
 		"os/exec": "no I/O here",
@@ -300,8 +300,8 @@ var Places = map[string]Place{
 	"test/e2e": {May: []string{"internal/export"}},
 }
 
-// withoutPackage returns a copy of a list of forbidden packages that lacks one.
-func withoutPackage(never map[string]string, allowed string) map[string]string {
+// withoutForbidden returns a copy of a list of forbidden packages that lacks one.
+func withoutForbidden(never map[string]string, allowed string) map[string]string {
 	rest := maps.Clone(never)
 	delete(rest, allowed)
 	return rest

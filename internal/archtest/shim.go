@@ -29,8 +29,8 @@ type CFile struct {
 // Floor returns the folder of the file.
 func (f *CFile) Floor() string { return path.Dir(f.Path) }
 
-// Unit returns the path without its ending: a source file and its header are one unit.
-func (f *CFile) Unit() string { return strings.TrimSuffix(f.Path, path.Ext(f.Path)) }
+// PathWithoutEnding returns the path without its ending: a source file and its header are one unit.
+func (f *CFile) PathWithoutEnding() string { return strings.TrimSuffix(f.Path, path.Ext(f.Path)) }
 
 var (
 	cComment  = regexp.MustCompile(`(?s)/\*.*?\*/`)
@@ -70,8 +70,8 @@ func sortUnique(names []string) []string {
 	return slices.Compact(names)
 }
 
-// LoadC parses every source file and header on the floors of the shim in folder.
-func LoadC(folder string) ([]CFile, error) {
+// LoadShimFiles parses every source file and header on the floors of the shim in folder.
+func LoadShimFiles(folder string) ([]CFile, error) {
 	var files []CFile
 	for _, floor := range Floors {
 		names, err := filepath.Glob(filepath.Join(folder, floor, "*.[ch]"))
@@ -89,14 +89,14 @@ func LoadC(folder string) ([]CFile, error) {
 	return files, nil
 }
 
-// CheckC returns what breaks the rules: an include that leads up; a function or variable that the header of its own source
+// CheckShimFiles returns what breaks the rules: an include that leads up; a function or variable that the header of its own source
 // file does not declare, or that another header declares; units that use each other in a circle.
-func CheckC(files []CFile) []string {
+func CheckShimFiles(files []CFile) []string {
 	units := map[string]bool{}
 	declared := map[string]string{} // name to unit
 	var findings []string
 	for _, file := range files {
-		units[file.Unit()] = true
+		units[file.PathWithoutEnding()] = true
 		if path.Ext(file.Path) != ".h" {
 			continue
 		}
@@ -104,24 +104,24 @@ func CheckC(files []CFile) []string {
 			if other, twice := declared[name]; twice {
 				findings = append(findings, fmt.Sprintf("%s: %s is declared in %s.h, too", file.Path, name, other))
 			}
-			declared[name] = file.Unit()
+			declared[name] = file.PathWithoutEnding()
 		}
 	}
 	uses := map[string]map[string]bool{} // unit to units
 	for _, file := range files {
 		findings = append(findings, findUpwardIncludes(&file)...)
-		findings = append(findings, findMisdeclared(&file, declared, files)...)
+		findings = append(findings, findDeclarationMismatches(&file, declared, files)...)
 		if file.Path == Dispatcher {
 			file.Uses = nil
 		}
 		add := func(unit string) {
-			if unit == file.Unit() || !units[unit] {
+			if unit == file.PathWithoutEnding() || !units[unit] {
 				return
 			}
-			if uses[file.Unit()] == nil {
-				uses[file.Unit()] = map[string]bool{}
+			if uses[file.PathWithoutEnding()] == nil {
+				uses[file.PathWithoutEnding()] = map[string]bool{}
 			}
-			uses[file.Unit()][unit] = true
+			uses[file.PathWithoutEnding()][unit] = true
 		}
 		for _, include := range file.Includes {
 			add(strings.TrimSuffix(include, path.Ext(include)))
@@ -130,7 +130,7 @@ func CheckC(files []CFile) []string {
 			add(declared[name])
 		}
 	}
-	return append(findings, findCircles(uses)...)
+	return append(findings, findIncludeCircles(uses)...)
 }
 
 func findUpwardIncludes(file *CFile) []string {
@@ -149,25 +149,25 @@ func findUpwardIncludes(file *CFile) []string {
 	return findings
 }
 
-// findMisdeclared checks the definitions of a source file against its header, and the reverse.
-func findMisdeclared(file *CFile, declared map[string]string, files []CFile) []string {
+// findDeclarationMismatches checks the definitions of a source file against its header, and the reverse.
+func findDeclarationMismatches(file *CFile, declared map[string]string, files []CFile) []string {
 	var findings []string
 	for _, name := range file.Defines {
-		if declared[name] != file.Unit() {
-			findings = append(findings, fmt.Sprintf("%s: %s belongs in %s.h", file.Path, name, file.Unit()))
+		if declared[name] != file.PathWithoutEnding() {
+			findings = append(findings, fmt.Sprintf("%s: %s belongs in %s.h", file.Path, name, file.PathWithoutEnding()))
 		}
 	}
-	source := slices.IndexFunc(files, func(other CFile) bool { return other.Path == file.Unit()+".c" })
+	source := slices.IndexFunc(files, func(other CFile) bool { return other.Path == file.PathWithoutEnding()+".c" })
 	for _, name := range file.Declares {
 		if source < 0 || !slices.Contains(files[source].Defines, name) {
-			findings = append(findings, fmt.Sprintf("%s: %s.c does not define %s", file.Path, file.Unit(), name))
+			findings = append(findings, fmt.Sprintf("%s: %s.c does not define %s", file.Path, file.PathWithoutEnding(), name))
 		}
 	}
 	return findings
 }
 
-// findCircles removes units that use none of those that are left, until none can go. What stays is in a circle or above one.
-func findCircles(uses map[string]map[string]bool) []string {
+// findIncludeCircles removes units that use none of those that are left, until none can go. What stays is in a circle or above one.
+func findIncludeCircles(uses map[string]map[string]bool) []string {
 	for removed := true; removed; {
 		removed = false
 		for unit, others := range uses {

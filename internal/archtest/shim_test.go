@@ -7,7 +7,7 @@ import (
 )
 
 func TestShimStandsOnItsFloors(t *testing.T) {
-	files, err := LoadC(filepath.Join("..", "..", "shim"))
+	files, err := LoadShimFiles(filepath.Join("..", "..", "shim"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -18,7 +18,7 @@ func TestShimStandsOnItsFloors(t *testing.T) {
 	if len(files) < 40 || defined < 80 {
 		t.Fatalf("only %d files with %d definitions found: the parser is broken", len(files), defined)
 	}
-	for _, finding := range CheckC(files) {
+	for _, finding := range CheckShimFiles(files) {
 		t.Error(finding)
 	}
 }
@@ -74,5 +74,5 @@ func checkTexts(texts map[string]string) []string {
 	for name, text := range texts {
 		files = append(files, ParseC(name, text))
 	}
-	return CheckC(files)
+	return CheckShimFiles(files)
 }

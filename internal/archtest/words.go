@@ -52,7 +52,7 @@ var wordless = map[string]string{
 
 // CheckWords reads the files below root and returns a sentence for each word that the glossary replaces.
 func CheckWords(root string) ([]string, error) {
-	phrases := phrasesByFirst()
+	phrases := phrasesByFirstWord()
 	var findings []string
 	err := eachWordFile(root, func(name, text string) {
 		for i, line := range strings.Split(strings.ToLower(text), "\n") {
@@ -73,7 +73,7 @@ func eachWordFile(root string, visit func(name, text string)) error {
 		case err != nil:
 			return fmt.Errorf("walk the sources: %w", err)
 		case entry.IsDir():
-			if name != root && isSkipped(entry.Name()) && entry.Name() != ".ci" {
+			if name != root && isSkippedFolder(entry.Name()) && entry.Name() != ".ci" {
 				return fs.SkipDir
 			}
 			return nil
@@ -135,7 +135,7 @@ type phrase struct {
 	instead string
 }
 
-func phrasesByFirst() map[string][]phrase {
+func phrasesByFirstWord() map[string][]phrase {
 	phrases := map[string][]phrase{}
 	for _, w := range Words {
 		first, rest, _ := strings.Cut(w.Phrase, " ")
@@ -156,7 +156,7 @@ func findWords(line string, phrases map[string][]phrase) []string {
 	words := strings.FieldsFunc(line, func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 	for i, word := range words {
 		for _, p := range phrases[word] {
-			if len(words)-i > len(p.rest) && p.matches(words[i+1:]) {
+			if len(words)-i > len(p.rest) && p.matchesWords(words[i+1:]) {
 				findings = append(findings, fmt.Sprintf("%q: write %s", strings.Join(words[i:i+1+len(p.rest)], " "), p.instead))
 			}
 		}
@@ -164,7 +164,7 @@ func findWords(line string, phrases map[string][]phrase) []string {
 	return findings
 }
 
-func (p phrase) matches(words []string) bool {
+func (p phrase) matchesWords(words []string) bool {
 	for i, alternatives := range p.rest {
 		if !slices.Contains(alternatives, words[i]) {
 			return false

@@ -33,12 +33,12 @@ func (a attempt) String() string {
 	return text
 }
 
-// sortItems returns the items in the order of the attempt.
-func (a attempt) sortItems(s *scales, items []int32, random *rand.Rand) []int32 {
+// itemsInOrder returns the items in the order of the attempt.
+func (a attempt) itemsInOrder(s *scales, items []int32, random *rand.Rand) []int32 {
 	if a.mixture {
 		return s.sortByMixture(items, a.order.by[0] == byLoad, a.noise, random)
 	}
-	return s.sortItems(items, a.order.by, a.noise, random)
+	return s.itemsSortedBy(items, a.order.by, a.noise, random)
 }
 
 // quick are the orders of a round of short searches, all but the one by time. From the second round on the orders are
@@ -78,7 +78,7 @@ var noises = []float64{0.1, 0.4, 1.6}
 func (s *solver) nextAttempt() (attempt, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.finishedLocked() {
+	if s.isFinishedLocked() {
 		return attempt{}, false
 	}
 	a := attempt{number: s.quick + s.thorough}
@@ -100,7 +100,7 @@ func (s *solver) nextAttempt() (attempt, bool) {
 	if round > 0 {
 		a.noise = noises[round%len(noises)]
 	}
-	a.capacity = s.capacityToTry(a.number, round)
+	a.capacity = s.capacityOfAttempt(a.number, round)
 	return a, true
 }
 
@@ -115,10 +115,10 @@ func lubyNumber(n int) int64 {
 	}
 }
 
-// capacityToTry returns the capacity of an attempt: the wanted one, or in turns the lower bound, the middle between the
+// capacityOfAttempt returns the capacity of an attempt: the wanted one, or in turns the lower bound, the middle between the
 // bound and the best placement so far, and one that is an eighth below the best placement. The bound would be optimal,
 // the others are easier to find. round shifts the turns so that each order gets each capacity.
-func (s *solver) capacityToTry(n, round int) int64 {
+func (s *solver) capacityOfAttempt(n, round int) int64 {
 	step := s.p.step
 	if s.options.Capacity > 0 {
 		return int64(min(s.options.Capacity, sumMax)) / step * step

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// placeByTime places buffers when they begin, each in the lowest gap between those that live. It needs little memory
+// placeInOrderOfTime places buffers when they begin, each in the lowest gap between those that live. It needs little memory
 // and takes any number of buffers. It does not use gaps in lives. When the context ends, it places the remaining
 // buffers above those that live.
-func placeByTime(ctx context.Context, buffers []Buffer) []int64 {
+func placeInOrderOfTime(ctx context.Context, buffers []Buffer) []int64 {
 	whole := make([]Buffer, len(buffers))
 	copy(whole, buffers)
 	for i := range whole {
@@ -68,7 +68,7 @@ func (p *problem) greedyFit(ctx context.Context, items []int32, best bool) ([]in
 		if ctx.Err() != nil {
 			return nil, false
 		}
-		g.findBarred(b, int32(n+1))
+		g.findBarredOffsets(b, int32(n+1))
 		offset := g.chooseOffset(p.align[b], best)
 		g.offsets[b] = offset
 		for _, c := range p.cells[b] {
@@ -78,8 +78,8 @@ func (p *problem) greedyFit(ctx context.Context, items []int32, best bool) ([]in
 	return g.offsets, true
 }
 
-// findBarred finds the offsets at which a buffer would overlap others.
-func (g *greedy) findBarred(b, turn int32) {
+// findBarredOffsets finds the offsets at which a buffer would overlap others.
+func (g *greedy) findBarredOffsets(b, turn int32) {
 	g.barred = g.barred[:0]
 	for _, c := range g.p.cells[b] {
 		for _, l := range g.placed[c.section] {

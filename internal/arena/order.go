@@ -63,9 +63,9 @@ func newScales(p *problem, buffers []Buffer) *scales {
 	return &s
 }
 
-// sortItems returns the items in an order. The first measure of each is changed at random by up to the share noise; then
+// itemsSortedBy returns the items in an order. The first measure of each is changed at random by up to the share noise; then
 // equal items are ordered at random, too.
-func (s *scales) sortItems(items []int32, by []measure, noise float64, random *rand.Rand) []int32 {
+func (s *scales) itemsSortedBy(items []int32, by []measure, noise float64, random *rand.Rand) []int32 {
 	first := slices.Clone(s[by[0]])
 	luck := make([]float64, len(first))
 	if noise > 0 {
@@ -127,7 +127,7 @@ func (k picker) chooseSection(x *search, low, high int32) int32 {
 		}
 		valley := (t == low || s.left[t-1] == 0 || s.floor[t-1] > floor) && (end > high || s.left[end] == 0 || s.floor[end] > floor)
 		for ; valley && t < end; t++ {
-			if score := k.scoreSection(x, t); score < least || score == least && k == pickLowest && x.firstRank(t) < x.firstRank(best) {
+			if score := k.scoreSection(x, t); score < least || score == least && k == pickLowest && x.firstRankAtFloor(t) < x.firstRankAtFloor(best) {
 				best, least = t, score
 			}
 		}
@@ -158,8 +158,8 @@ func (k picker) scoreSection(x *search, t int32) int64 {
 	}
 }
 
-// firstRank returns the rank of the first buffer that can begin at the floor of a section.
-func (x *search) firstRank(t int32) int32 {
+// firstRankAtFloor returns the rank of the first buffer that can begin at the floor of a section.
+func (x *search) firstRankAtFloor(t int32) int32 {
 	first := int32(math.MaxInt32)
 	for _, e := range x.live[t][:x.left[t]] {
 		if x.offset[e.buffer]+e.lo == x.floor[t] {

@@ -34,8 +34,8 @@ type Gap struct {
 // sumMax bounds the bytes of all buffers together, so that no sum overflows.
 const sumMax = math.MaxInt64 / 4
 
-// check reports invalid values of a buffer.
-func (b *Buffer) check() error {
+// checkBuffer reports invalid values of a buffer.
+func (b *Buffer) checkBuffer() error {
 	switch {
 	case b.Upper < b.Lower:
 		return fmt.Errorf("buffer %.40q: upper %d is before lower %d", b.ID, b.Upper, b.Lower)
@@ -57,12 +57,12 @@ func (b *Buffer) check() error {
 	return nil
 }
 
-// checkAll reports invalid values of buffers.
-func checkAll(buffers []Buffer) error {
+// checkBuffers reports invalid values of buffers.
+func checkBuffers(buffers []Buffer) error {
 	sum := uint64(0)
 	for i := range buffers {
 		b := &buffers[i]
-		if err := b.check(); err != nil {
+		if err := b.checkBuffer(); err != nil {
 			return err
 		}
 		if sum += b.Size + b.Align; sum > sumMax {
@@ -79,7 +79,7 @@ func Validate(buffers []Buffer, offsets []uint64) (height uint64, err error) {
 	if len(offsets) != len(buffers) {
 		return 0, fmt.Errorf("%d offsets for %d buffers", len(offsets), len(buffers))
 	}
-	if err := checkAll(buffers); err != nil {
+	if err := checkBuffers(buffers); err != nil {
 		return 0, err
 	}
 	for i := range buffers {

@@ -23,7 +23,7 @@ func instance(t testing.TB, name string) []Buffer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := Read(file)
+	table, err := ReadTable(file)
 	if err = errors.Join(err, file.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -76,12 +76,12 @@ func newProblem(buffers []Buffer) (*problem, bool) {
 		p.step = 1
 	}
 	changes := beginsAndEnds(all)
-	p.findLoad(buffers, all, changes)
+	p.findLoadAndBound(buffers, all, changes)
 	return p, p.cutSections(all, changes)
 }
 
-// findLoad gives the pieces the sizes of their buffers, and finds the load and the bound.
-func (p *problem) findLoad(buffers []Buffer, all []piece, changes []event) {
+// findLoadAndBound gives the pieces the sizes of their buffers, and finds the load and the bound.
+func (p *problem) findLoadAndBound(buffers []Buffer, all []piece, changes []event) {
 	load, exact := int64(0), p.pad == 0
 	for _, e := range changes {
 		q := &all[e.piece]

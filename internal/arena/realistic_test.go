@@ -222,7 +222,7 @@ func model(random *rand.Rand, operators int) *lying {
 	p, _ := newProblem(l.buffers)
 	sc := newScales(p, l.buffers)
 	for _, o := range orders {
-		offsets, _ := p.greedyFit(context.Background(), sc.sortItems(p.order, o.by, 0, nil), true)
+		offsets, _ := p.greedyFit(context.Background(), sc.itemsSortedBy(p.order, o.by, 0, nil), true)
 		lay := make([]uint64, len(offsets))
 		for i := range offsets {
 			lay[i] = uint64(offsets[i])

@@ -50,8 +50,8 @@ func newSearch(p *problem) *search {
 	return &search{state: newState(p), table: make([]uint64, 1<<tableBits)}
 }
 
-// run searches with at most that many steps. The placement is in offset until undoAll.
-func (x *search) run(capacity, steps int64) outcome {
+// runWithin searches with at most that many steps. The placement is in offset until undoAll.
+func (x *search) runWithin(capacity, steps int64) outcome {
 	x.steps = steps
 	if !x.computeFirstFloors(capacity) {
 		return failed
@@ -126,7 +126,7 @@ func (x *search) placePart(items []int32) outcome {
 	if x.steps < 0 || x.steps%stopEvery == 0 && x.stop() {
 		return stopped
 	}
-	key := x.stateKey(items)
+	key := x.hashOfState(items)
 	slot := &x.table[key>>(64-tableBits)]
 	if *slot == key {
 		x.failedLow, x.failedHigh = low, high
@@ -159,7 +159,7 @@ func (x *search) tryChoices(t int32, items []int32) (r outcome, elsewhere bool) 
 	slices.SortFunc(places, func(a, b int32) int { return int(x.rank[a] - x.rank[b]) })
 	next := x.nextFloor(t, places, above)
 	for i, b := range places {
-		if x.hasTwin(places[:i], b) {
+		if x.hasTriedTwin(places[:i], b) {
 			continue
 		}
 		if r, elsewhere = x.tryChoice(b, t, 0, items); r != failed || elsewhere {
@@ -189,8 +189,8 @@ func (x *search) tryChoice(b, t int32, floor int64, items []int32) (r outcome, e
 	return r, elsewhere
 }
 
-// hasTwin reports whether an equal buffer was tried.
-func (x *search) hasTwin(tried []int32, b int32) bool {
+// hasTriedTwin reports whether an equal buffer was tried.
+func (x *search) hasTriedTwin(tried []int32, b int32) bool {
 	p := x.p
 	return p.plain && slices.ContainsFunc(tried, func(c int32) bool {
 		return p.exactSize[c] == p.exactSize[b] && p.align[c] == p.align[b] && p.firstSection(c) == p.firstSection(b) && p.lastSection(c) == p.lastSection(b)
@@ -217,9 +217,9 @@ func (x *search) nextFloor(t int32, places []int32, above int64) int64 {
 	return above
 }
 
-// stateKey identifies the state of a part: its unplaced buffers, and the lowest offset of each. All floors follow from
+// hashOfState identifies the state of a part: its unplaced buffers, and the lowest offset of each. All floors follow from
 // these.
-func (x *search) stateKey(items []int32) uint64 {
+func (x *search) hashOfState(items []int32) uint64 {
 	key := spreadBits(uint64(x.exact))
 	for _, b := range items {
 		key += spreadBits(uint64(x.offset[b])*0x9e3779b97f4a7c15 + uint64(b) + 1)

@@ -91,8 +91,8 @@ func TestSearchFindsWhatThereIs(t *testing.T) {
 				}
 				x := newSearch(p)
 				x.stop = func() bool { return false }
-				x.setOrder(newScales(p, buffers).sortByMixture(p.order, turn%3 == 0, 0.1, random), pick)
-				if got := x.run(int64(capacity), 1<<18); got != want {
+				x.setOrderOfRun(newScales(p, buffers).sortByMixture(p.order, turn%3 == 0, 0.1, random), pick)
+				if got := x.runWithin(int64(capacity), 1<<18); got != want {
 					t.Fatalf("%+v: picker %d within %d: outcome %d, want %d", buffers, pick, capacity, got, want)
 				}
 			}

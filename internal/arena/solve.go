@@ -38,17 +38,17 @@ type Solution struct {
 // nothing better exists. When the context ends it returns the best placement at once; a worker then ends its present
 // step in the background. The first placement is always completed. The error reports invalid buffers.
 func Solve(ctx context.Context, buffers []Buffer, o Options) (*Solution, error) {
-	if err := checkAll(buffers); err != nil {
+	if err := checkBuffers(buffers); err != nil {
 		return nil, err
 	}
 	p, searchable := newProblem(buffers)
 	s := &solver{buffers: buffers, p: p, options: o, bound: p.bound, target: p.bound}
-	s.offerPlacement(placeByTime(ctx, buffers), "as it comes, first fit")
+	s.keepIfBetter(placeInOrderOfTime(ctx, buffers), "as it comes, first fit")
 	if searchable && !s.isFinished() {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			s.improve(ctx)
+			s.improvePlacement(ctx)
 		}()
 		select {
 		case <-done:
@@ -58,8 +58,8 @@ func Solve(ctx context.Context, buffers []Buffer, o Options) (*Solution, error) 
 	return s.bestSolution()
 }
 
-// improve looks for a better placement.
-func (s *solver) improve(ctx context.Context) {
+// improvePlacement looks for a better placement.
+func (s *solver) improvePlacement(ctx context.Context) {
 	s.scales = newScales(s.p, s.buffers)
 	s.tryHeuristics(ctx)
 	s.runWorkers(ctx)
@@ -101,8 +101,8 @@ type solver struct {
 	ended           bool // the solution was returned
 }
 
-// offerPlacement takes a placement if it is better than the others.
-func (s *solver) offerPlacement(offsets []int64, method string) {
+// keepIfBetter takes a placement if it is better than the others.
+func (s *solver) keepIfBetter(offsets []int64, method string) {
 	place := make([]uint64, len(offsets))
 	for i, offset := range offsets {
 		place[i] = uint64(offset)
@@ -131,10 +131,10 @@ func (s *solver) reportProgress() {
 func (s *solver) isFinished() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.finishedLocked()
+	return s.isFinishedLocked()
 }
 
-func (s *solver) finishedLocked() bool {
+func (s *solver) isFinishedLocked() bool {
 	capacity := int64(min(s.options.Capacity, sumMax))
 	return s.ended || s.err != nil || s.height <= s.bound || s.height <= s.target ||
 		capacity > 0 && (s.height <= capacity || s.bound > capacity || s.target > capacity)
@@ -147,7 +147,7 @@ func (s *solver) tryHeuristics(ctx context.Context) {
 			if s.isFinished() {
 				return
 			}
-			offsets, ok := s.p.greedyFit(ctx, s.scales.sortItems(s.p.order, o.by, 0, nil), best)
+			offsets, ok := s.p.greedyFit(ctx, s.scales.itemsSortedBy(s.p.order, o.by, 0, nil), best)
 			if !ok {
 				return
 			}
@@ -155,7 +155,7 @@ func (s *solver) tryHeuristics(ctx context.Context) {
 			if best {
 				method = ", best fit"
 			}
-			s.offerPlacement(offsets, o.name+method)
+			s.keepIfBetter(offsets, o.name+method)
 		}
 	}
 }
@@ -189,9 +189,9 @@ func (s *solver) makeAttempts(ctx context.Context) {
 			a.steps = min(a.steps, left)
 		}
 		random := rand.New(rand.NewPCG(s.options.Seed, uint64(a.number)))
-		x.setOrder(a.sortItems(s.scales, s.p.order, random), a.pick)
+		x.setOrderOfRun(a.itemsInOrder(s.scales, s.p.order, random), a.pick)
 		x.stop = func() bool { return ctx.Err() != nil || s.bestHeight.Load() <= a.capacity }
-		r := x.run(a.capacity, a.steps)
+		r := x.runWithin(a.capacity, a.steps)
 		used := max(a.steps-max(x.steps, 0), 1)
 		left -= used
 		s.recordAttempt(x, a, r, used)
@@ -202,7 +202,7 @@ func (s *solver) makeAttempts(ctx context.Context) {
 // recordAttempt records the result of an attempt.
 func (s *solver) recordAttempt(x *search, a attempt, r outcome, used int64) {
 	if r == solved {
-		s.offerPlacement(x.offset, a.String())
+		s.keepIfBetter(x.offset, a.String())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

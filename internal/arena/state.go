@@ -58,12 +58,12 @@ func newState(p *problem) *state {
 func (s *state) computeFirstFloors(capacity int64) bool {
 	s.exact, s.capacity = capacity, roundUp(capacity, s.p.common)/s.p.unit*s.p.unit
 	for t := range s.floor {
-		s.enqueue(int32(t))
+		s.queueSection(int32(t))
 	}
 	return s.raiseFloors()
 }
 
-func (s *state) enqueue(t int32) {
+func (s *state) queueSection(t int32) {
 	if !s.queued[t] {
 		s.queued[t] = true
 		s.queue = append(s.queue, t)
@@ -79,14 +79,14 @@ func (s *state) placeLowest(b int32) bool {
 		s.saveSection(t)
 		s.floor[t] = offset + c.hi
 		s.rest[t] -= c.hi - c.lo
-		s.removeEntry(t, s.liveIndex[b][i])
-		s.enqueue(t)
+		s.moveBehindUnplaced(t, s.liveIndex[b][i])
+		s.queueSection(t)
 	}
 	return s.raiseFloors()
 }
 
-// removeEntry moves an entry after the unplaced ones.
-func (s *state) removeEntry(t, i int32) {
+// moveBehindUnplaced moves an entry after the unplaced ones.
+func (s *state) moveBehindUnplaced(t, i int32) {
 	live := s.live[t]
 	last := s.left[t] - 1
 	live[i], live[last] = live[last], live[i]
@@ -99,7 +99,7 @@ func (s *state) removeEntry(t, i int32) {
 func (s *state) raiseFloor(t int32, floor int64) bool {
 	s.saveSection(t)
 	s.floor[t] = floor
-	s.enqueue(t)
+	s.queueSection(t)
 	return s.raiseFloors()
 }
 
@@ -144,13 +144,13 @@ func (s *state) updateSection(t int32) bool {
 		s.saveSection(t)
 		s.floor[t], s.support[t] = lowest, support
 	}
-	return lowest+s.rest[t] <= s.capacity && s.fitsStacked(t, highest)
+	return lowest+s.rest[t] <= s.capacity && s.fitsAboveFloor(t, highest)
 }
 
-// fitsStacked reports whether the unplaced buffers of a section fit if each begins no lower than it can: stacked in the
+// fitsAboveFloor reports whether the unplaced buffers of a section fit if each begins no lower than it can: stacked in the
 // order of their lowest offsets, they must not waste more room than there is. highest is the largest of these offsets.
 // The buffers are unsorted, so the top of those that can begin below it is raised until it reaches no others.
-func (s *state) fitsStacked(t int32, highest int64) bool {
+func (s *state) fitsAboveFloor(t int32, highest int64) bool {
 	spare := s.capacity - s.rest[t]
 	for top := spare; top < highest; {
 		reached := spare
@@ -179,7 +179,7 @@ func (s *state) raiseOffset(b int32, offset int64, from int32) {
 		}
 		s.saveSection(t)
 		if s.support[t]--; s.support[t] <= 0 {
-			s.enqueue(t)
+			s.queueSection(t)
 		}
 	}
 }
@@ -212,8 +212,8 @@ func (s *state) takeOutLast(b int32) {
 	}
 }
 
-// setOrder sets the order of the next run.
-func (x *search) setOrder(sorted []int32, pick picker) {
+// setOrderOfRun sets the order of the next run.
+func (x *search) setOrderOfRun(sorted []int32, pick picker) {
 	x.pick = pick
 	if x.rank == nil {
 		x.rank = make([]int32, len(x.p.size))

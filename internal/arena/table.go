@@ -18,9 +18,9 @@ type Table struct {
 	rows    [][]string
 }
 
-// Read reads a CSV file: a line with the names of columns, and a line for each buffer. Empty lines are ignored. The
+// ReadTable reads a CSV file: a line with the names of columns, and a line for each buffer. Empty lines are ignored. The
 // error names the line.
-func Read(r io.Reader) (*Table, error) {
+func ReadTable(r io.Reader) (*Table, error) {
 	reader := csv.NewReader(r)
 	reader.FieldsPerRecord = 0 // all lines have equally many
 	header, err := reader.Read()
@@ -32,20 +32,20 @@ func Read(r io.Reader) (*Table, error) {
 	}
 	header[0] = strings.TrimPrefix(header[0], "\ufeff") // some spreadsheets write a byte order mark
 	t := &Table{header: header}
-	if t.columns, err = ReadColumns(header); err != nil {
+	if t.columns, err = FindColumns(header); err != nil {
 		return nil, fmt.Errorf("line 1: %w", err)
 	}
 	for {
 		row, err := reader.Read()
 		if errors.Is(err, io.EOF) {
-			return t, checkAll(t.Buffers)
+			return t, checkBuffers(t.Buffers)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read lifetimes: %w", err)
 		}
 		b, err := t.columns.ReadBuffer(row)
 		if err == nil {
-			err = b.check()
+			err = b.checkBuffer()
 		}
 		if err != nil {
 			line, _ := reader.FieldPos(0)
@@ -64,8 +64,8 @@ func (t *Table) SetAlignment(align uint64) {
 	}
 }
 
-// Write writes the table with a column offset, which replaces an existing one.
-func (t *Table) Write(w io.Writer, offsets []uint64) error {
+// WriteWithOffsets writes the table with a column offset, which replaces an existing one.
+func (t *Table) WriteWithOffsets(w io.Writer, offsets []uint64) error {
 	writer := csv.NewWriter(w)
 	column := t.columns.offset
 	line := func(fields []string, offset string) {
@@ -97,8 +97,8 @@ type Columns struct {
 	last                    int   // the largest index
 }
 
-// ReadColumns finds the columns in the first line. The error names a missing or duplicate column.
-func ReadColumns(header []string) (Columns, error) {
+// FindColumns finds the columns in the first line. The error names a missing or duplicate column.
+func FindColumns(header []string) (Columns, error) {
 	c := Columns{alignment: -1, gaps: -1, offset: -1}
 	end := -1
 	wanted := []struct {

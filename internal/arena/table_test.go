@@ -7,7 +7,7 @@ import (
 )
 
 func TestRead(t *testing.T) {
-	table, err := Read(strings.NewReader("\ufeffBuffer_ID,start,end,size,hint,alignment,gaps,offset\na,0,2,8,7,4,1-1 2-2@0:4,99\n\"b,c\",-3,0,1,,1,,\n"))
+	table, err := ReadTable(strings.NewReader("\ufeffBuffer_ID,start,end,size,hint,alignment,gaps,offset\na,0,2,8,7,4,1-1 2-2@0:4,99\n\"b,c\",-3,0,1,,1,,\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,7 +19,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("read %+v, want %+v", table.Buffers, want)
 	}
 	var out strings.Builder
-	if err := table.Write(&out, []uint64{4, 0}); err != nil {
+	if err := table.WriteWithOffsets(&out, []uint64{4, 0}); err != nil {
 		t.Fatal(err)
 	}
 	const text = "Buffer_ID,start,end,size,hint,alignment,gaps,offset\na,0,2,8,7,4,1-1 2-2@0:4,4\n\"b,c\",-3,0,1,,1,,0\n"
@@ -44,7 +44,7 @@ func TestReadBad(t *testing.T) {
 		header + "a,3,2,1,1,\n":                   "line 2: buffer \"a\": upper 2 is before lower 3",
 		header + "a,0,9223372036854775807,1,1,\n": "line 2: upper 9223372036854775807: want a number of at most",
 	} {
-		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ReadTable(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
@@ -56,7 +56,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("start,size,buffer,end,alignment,gaps\n1,1,1,1,8,1-1@0:1\n0,9,2,7,,\n")
 	f.Add("id,lower,upper,size,offset,alignment\na,0,3,4,1,3\nb,1,2,3,4,5\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		table, err := Read(strings.NewReader(text))
+		table, err := ReadTable(strings.NewReader(text))
 		if err != nil || len(table.Buffers) > 50 {
 			return
 		}
@@ -65,10 +65,10 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		var out strings.Builder
-		if err := table.Write(&out, s.Offsets); err != nil {
+		if err := table.WriteWithOffsets(&out, s.Offsets); err != nil {
 			t.Fatal(err)
 		}
-		again, err := Read(strings.NewReader(out.String()))
+		again, err := ReadTable(strings.NewReader(out.String()))
 		if err != nil || !reflect.DeepEqual(again.Buffers, table.Buffers) {
 			t.Fatalf("%q: %v, %+v, want %+v", out.String(), err, again, table.Buffers)
 		}

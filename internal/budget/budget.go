@@ -25,19 +25,19 @@ func New(most int64) *Budget { return (*Budget)(nil).NewPart(most) }
 // NewPart returns a budget of at most some bytes, which also count in b.
 func (b *Budget) NewPart(most int64) *Budget {
 	part := &Budget{whole: b}
-	part.Grow(most)
+	part.GrowBy(most)
 	return part
 }
 
-// Grow makes a budget larger, as more of a file arrives.
-func (b *Budget) Grow(bytes int64) { b.most.Add(bytes) }
+// GrowBy makes a budget larger, as more of a file arrives.
+func (b *Budget) GrowBy(bytes int64) { b.most.Add(bytes) }
 
 // Charge takes bytes. False: they do not fit, and nothing was taken.
 func (b *Budget) Charge(bytes int64) bool {
 	if b == nil {
 		return true
 	}
-	if bytes < 0 || !b.tryTake(bytes) {
+	if bytes < 0 || !b.takeIfRoom(bytes) {
 		b.refused.Add(1)
 		return false
 	}
@@ -49,7 +49,7 @@ func (b *Budget) Charge(bytes int64) bool {
 	return true
 }
 
-func (b *Budget) tryTake(bytes int64) bool {
+func (b *Budget) takeIfRoom(bytes int64) bool {
 	for {
 		used := b.used.Load()
 		if bytes > b.most.Load()-used {
@@ -68,8 +68,8 @@ func (b *Budget) Release(bytes int64) {
 	}
 }
 
-// Close gives back all that was charged to b itself. Others that still charge it get nothing more.
-func (b *Budget) Close() {
+// ReleaseAll gives back all that was charged to b itself. Others that still charge it get nothing more.
+func (b *Budget) ReleaseAll() {
 	if b != nil {
 		b.whole.Release(b.used.Swap(math.MaxInt64))
 	}
@@ -91,8 +91,8 @@ func (b *Budget) RefusedCount() uint64 {
 	return b.refused.Load()
 }
 
-// Append adds an element to a list if the budget has room for bytes more.
-func Append[T any](b *Budget, list []T, bytes int64, element T) ([]T, bool) {
+// AppendIfRoom adds an element to a list if the budget has room for bytes more.
+func AppendIfRoom[T any](b *Budget, list []T, bytes int64, element T) ([]T, bool) {
 	if !b.Charge(bytes) {
 		return list, false
 	}

@@ -33,7 +33,7 @@ func TestParts(t *testing.T) {
 		t.Errorf("refused %d, %d, %d", a.RefusedCount(), b.RefusedCount(), whole.RefusedCount())
 	}
 	b.Release(5)
-	a.Close()
+	a.ReleaseAll()
 	if whole.UsedBytes() != 15 || b.UsedBytes() != 15 || a.Charge(1) {
 		t.Errorf("after the end of a part %d are used, %d in the other", whole.UsedBytes(), b.UsedBytes())
 	}
@@ -46,14 +46,14 @@ func TestNoBudget(t *testing.T) {
 		t.Error("no budget has a bound, or its part has none")
 	}
 	none.Release(5)
-	none.Close()
+	none.ReleaseAll()
 }
 
 func TestAppend(t *testing.T) {
 	b := budget.New(16)
 	var list []int
 	for i := range 5 {
-		list, _ = budget.Append(b, list, 8, i)
+		list, _ = budget.AppendIfRoom(b, list, 8, i)
 	}
 	if len(list) != 2 || b.UsedBytes() != 16 {
 		t.Errorf("%v, %d used", list, b.UsedBytes())
@@ -72,7 +72,7 @@ func TestManyGoroutines(t *testing.T) {
 				}
 			}
 			part.Charge(3)
-			part.Close()
+			part.ReleaseAll()
 		})
 	}
 	group.Wait()

@@ -9,9 +9,9 @@ import (
 // bottoms matches modules in which threads start: a stack that ends there is complete.
 var bottoms = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(libc|libpthread|ld)[-.]`) })
 
-// EndedInLibraries returns the most frames of call stacks, and the names of call sites whose stacks have that many and only frames of
+// SitesEndingInLibraries returns the most frames of call stacks, and the names of call sites whose stacks have that many and only frames of
 // libraries: with more frames they might reach the program.
-func (n *Names) EndedInLibraries() (depth int, sites []string) {
+func (n *Names) SitesEndingInLibraries() (depth int, sites []string) {
 	whole := map[string]bool{} // by name; false: all its stacks end too early
 	for _, p := range n.processes {
 		for _, frames := range p.depths {

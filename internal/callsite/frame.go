@@ -32,19 +32,19 @@ var wrappers = sync.OnceValue(func() *regexp.Regexp {
 // ownWrappers matches the wrappers that the user names; nil: none.
 var ownWrappers *regexp.Regexp
 
-// SetWrapper adds wrappers to the usual ones, by their function or by their name in tables ("pool.c:88 my_alloc"); nil: none. It
+// SetWrapperPattern adds wrappers to the usual ones, by their function or by their name in tables ("pool.c:88 my_alloc"); nil: none. It
 // holds for the whole process, because a call site must not have two names. Call it before any name is made, and from one
 // goroutine only.
-func SetWrapper(pattern *regexp.Regexp) { ownWrappers = pattern }
+func SetWrapperPattern(pattern *regexp.Regexp) { ownWrappers = pattern }
 
-// TagName returns the name that a TAG or SITE record gives its tag, "" if none.
-func TagName(r *wire.Record) string {
+// TagNameOf returns the name that a TAG or SITE record gives its tag, "" if none.
+func TagNameOf(r *wire.Record) string {
 	if r.Kind == wire.KindSite {
-		return siteName(Frames(r.Payload))
+		return siteName(FramesAfterWrappers(r.Payload))
 	}
 	switch e := r.AsTag(); e.Mode() {
 	case wire.TagsSize:
-		return "size " + sizeText(e.Value())
+		return "size " + narrowSizeText(e.Value())
 	case wire.TagsThread:
 		return fmt.Sprintf("thread %d", e.Value())
 	}
@@ -61,14 +61,14 @@ func siteName(frames []Frame) string {
 	if at == 0 || first.Function == "" && first.Module == frames[at].Module {
 		return frames[at].Name()
 	}
-	return frames[at].Name() + " via " + first.shortName()
+	return frames[at].Name() + " via " + first.functionOrModule()
 }
 
 // namingFrame returns the index of the frame after which a call site is named: the program's own frame that is nearest to the
 // call, or else the first one. If that frame has only an offset in a library, the next frame in the library with a name
 // replaces it; if no frame is the program's own, the next frame with a name does.
 func namingFrame(frames []Frame) int {
-	nearest := ownFrame(frames)
+	nearest := nearestOwnFrame(frames)
 	at := max(0, nearest)
 	if f := &frames[at]; f.Function != "" || f.File != "" || !strings.Contains(BaseName(f.Module), ".so") {
 		return at
@@ -88,14 +88,14 @@ var libraries = sync.OnceValue(func() *regexp.Regexp {
 
 // isLibrary reports whether a frame is in a library, or in a header of one.
 func (f *Frame) isLibrary() bool {
-	if f.isGenerated() && f.File == "" {
+	if f.isGeneratedCode() && f.File == "" {
 		return runtimes().MatchString(f.Function)
 	}
 	return libraries().MatchString(f.File) || libraries().MatchString(f.Module)
 }
 
-// shortName returns the function, or the module up to its first dot.
-func (f *Frame) shortName() string {
+// functionOrModule returns the function, or the module up to its first dot.
+func (f *Frame) functionOrModule() string {
 	if f.Function != "" {
 		return f.Function
 	}
@@ -103,11 +103,11 @@ func (f *Frame) shortName() string {
 	return cmp.Or(module, f.Name())
 }
 
-// StackLines returns the frames of a SITE payload as text, innermost first.
-func StackLines(payload []byte) []string {
+// StackTexts returns the frames of a SITE payload as text, innermost first.
+func StackTexts(payload []byte) []string {
 	var stack []string
 	for _, f := range parseFrames(payload) {
-		stack = append(stack, f.Text())
+		stack = append(stack, f.LongText())
 	}
 	return stack
 }
@@ -117,7 +117,7 @@ func StackFrames(payload []byte) []Frame { return parseFrames(payload) }
 
 // NamingModule returns the module of the frame after which a SITE payload is named, or its file if it has no module.
 func NamingModule(payload []byte) string {
-	frames := Frames(payload)
+	frames := FramesAfterWrappers(payload)
 	if len(frames) == 0 {
 		return ""
 	}
@@ -125,14 +125,14 @@ func NamingModule(payload []byte) string {
 	return BaseName(cmp.Or(f.Module, f.File))
 }
 
-// ownFrame returns the index of the program's own frame that is nearest to the call, -1 if all are of libraries. Wrappers
+// nearestOwnFrame returns the index of the program's own frame that is nearest to the call, -1 if all are of libraries. Wrappers
 // count only if there is no other. A stripped library outside of the usual folders may be the program's own: it counts if no
 // frame farther out has a line.
-func ownFrame(frames []Frame) int {
+func nearestOwnFrame(frames []Frame) int {
 	passes := func(f *Frame) bool { return f.isLibrary() || f.isWrapper() }
-	at := nearestFrame(frames, passes)
+	at := nearestFrameExcept(frames, passes)
 	if at < 0 {
-		return nearestFrame(frames, (*Frame).isLibrary)
+		return nearestFrameExcept(frames, (*Frame).isLibrary)
 	}
 	if !isStripped(frames, &frames[at]) {
 		return at
@@ -150,14 +150,14 @@ func isStripped(frames []Frame, f *Frame) bool {
 	})
 }
 
-// nearestFrame returns the index of the nearest frame for which passes is false, -1 if there is none. Generated code is
+// nearestFrameExcept returns the index of the nearest frame for which passes is false, -1 if there is none. Generated code is
 // preferred: native code between it and OpenCL, such as a native method of Java, only binds the two.
-func nearestFrame(frames []Frame, passes func(*Frame) bool) int {
+func nearestFrameExcept(frames []Frame, passes func(*Frame) bool) int {
 	binding := -1
 	for i := range frames {
 		switch f := &frames[i]; {
-		case !f.isGenerated() || passes(f):
-		case binding < 0 && f.File == "" && !frames[max(0, i-1)].isGenerated():
+		case !f.isGeneratedCode() || passes(f):
+		case binding < 0 && f.File == "" && !frames[max(0, i-1)].isGeneratedCode():
 			binding = i
 		default:
 			return i
@@ -169,13 +169,13 @@ func nearestFrame(frames []Frame, passes func(*Frame) bool) int {
 	return slices.IndexFunc(frames, func(f Frame) bool { return !passes(&f) })
 }
 
-// isGenerated reports whether a frame is in code that is in no file.
-func (f *Frame) isGenerated() bool { return f.Module == "" && f.Offset != 0 }
+// isGeneratedCode reports whether a frame is in code that is in no file.
+func (f *Frame) isGeneratedCode() bool { return f.Module == "" && f.Offset != 0 }
 
-// LacksName reports whether the stack of a SITE payload has generated code without a name. The language's runtime may name such
+// HasUnnamedCode reports whether the stack of a SITE payload has generated code without a name. The language's runtime may name such
 // code when the program ends.
-func LacksName(payload []byte) bool {
-	return slices.ContainsFunc(Frames(payload), func(f Frame) bool { return f.isGenerated() && f.Function == "" && f.File == "" })
+func HasUnnamedCode(payload []byte) bool {
+	return slices.ContainsFunc(FramesAfterWrappers(payload), func(f Frame) bool { return f.isGeneratedCode() && f.Function == "" && f.File == "" })
 }
 
 // runtimes matches functions of the runtimes of node (first group) and Java (second group, empty for code without a name).
@@ -194,17 +194,17 @@ type Frame struct {
 // Name returns the name of a tag whose first frame this is, the short form for tables: "file.c:88 function",
 // "function module+0x12" or "module+0x1234".
 func (f *Frame) Name() string {
-	if f.isGenerated() && f.Function != "" && f.File == "" {
+	if f.isGeneratedCode() && f.Function != "" && f.File == "" {
 		return f.Function
 	}
 	if f.File == "" {
-		return joinWords(f.Function, BaseName(f.placeText()))
+		return joinWords(f.Function, BaseName(f.moduleAndOffset()))
 	}
 	return joinWords(f.sourceText(BaseName(f.File)), f.Function)
 }
 
-// Frames returns the frames of a SITE payload, innermost first, without the wrappers before the first other frame.
-func Frames(payload []byte) []Frame {
+// FramesAfterWrappers returns the frames of a SITE payload, innermost first, without the wrappers before the first other frame.
+func FramesAfterWrappers(payload []byte) []Frame {
 	frames := parseFrames(payload)
 	if len(frames) > 0 {
 		frames = frames[firstNonWrapper(frames):]
@@ -242,18 +242,18 @@ func (f *Frame) isWrapper() bool {
 	return f.Function != "" && wrappers().MatchString(f.Function)
 }
 
-// placeText returns "module+0xoffset", or the module alone if the offset is unknown.
-func (f *Frame) placeText() string {
+// moduleAndOffset returns "module+0xoffset", or the module alone if the offset is unknown.
+func (f *Frame) moduleAndOffset() string {
 	if f.Offset == 0 {
 		return f.Module
 	}
 	return fmt.Sprintf("%s+0x%x", f.Module, f.Offset)
 }
 
-// Text returns the long form for stacks.
-func (f *Frame) Text() string {
+// LongText returns the long form for stacks.
+func (f *Frame) LongText() string {
 	if f.File == "" {
-		return joinWords(f.Function, f.placeText())
+		return joinWords(f.Function, f.moduleAndOffset())
 	}
 	return joinWords(f.Function, f.sourceText(f.File))
 }
@@ -275,8 +275,8 @@ func BaseName(file string) string {
 
 func joinWords(a, b string) string { return strings.TrimSpace(a + " " + b) }
 
-// sizeText formats a size in few columns: 1.5K, 64.0M.
-func sizeText(n uint64) string {
+// narrowSizeText formats a size in few columns: 1.5K, 64.0M.
+func narrowSizeText(n uint64) string {
 	if n < 1<<10 {
 		return fmt.Sprintf("%dB", n)
 	}

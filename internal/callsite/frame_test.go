@@ -14,7 +14,7 @@ func TestFrameName(t *testing.T) {
 		"f\t/a/b.c\t7\tapp+0x10\n": "b.c:7 f", "\t\t\t/usr/bin/x+0x6fc69\n": "x+0x6fc69", "g\t\t\tapp+0x10\n": "g app+0x10",
 		"g\t\t\tapp\n": "g app", "f\tb.c\t0\tapp\n": "b.c f",
 	} {
-		if got := Frames([]byte(payload))[0]; got.Name() != want {
+		if got := FramesAfterWrappers([]byte(payload))[0]; got.Name() != want {
 			t.Errorf("%q: %q, want %q", payload, got.Name(), want)
 		}
 	}
@@ -53,7 +53,7 @@ func TestSiteName(t *testing.T) {
 		dark + "f\t<string>\t3\t<string>\n": "<string>:3 f via libcv", "": "",
 	} {
 		r := wire.SiteFields{Tag: 1}.Record([]byte(payload))
-		if got := TagName(&r); got != want {
+		if got := TagNameOf(&r); got != want {
 			t.Errorf("%q: %q, want %q", payload, got, want)
 		}
 	}
@@ -61,15 +61,15 @@ func TestSiteName(t *testing.T) {
 
 // TestOwnWrappers: patterns match functions, and names where there is no function.
 func TestOwnWrappers(t *testing.T) {
-	defer SetWrapper(nil)
+	defer SetWrapperPattern(nil)
 	const pool, dark, own = "my_alloc\tpool.c\t88\tapp+0x5\n", "\t\t\t/opt/lib/libmem.so.2+0x99\n", "main\tmain.c\t12\tapp+0x20\n"
 	for pattern, want := range map[string]string{
 		"^my_alloc$": "main.c:12 main via libmem", "^pool\\.c:": "main.c:12 main via libmem", "my_alloc|^libmem": "main.c:12 main",
 		".": "pool.c:88 my_alloc", "other": "pool.c:88 my_alloc", "^libmem": "pool.c:88 my_alloc",
 	} {
-		SetWrapper(regexp.MustCompile(pattern))
+		SetWrapperPattern(regexp.MustCompile(pattern))
 		r := wire.SiteFields{Tag: 1}.Record([]byte(pool + dark + own))
-		if got := TagName(&r); got != want {
+		if got := TagNameOf(&r); got != want {
 			t.Errorf("%s: %q, want %q", pattern, got, want)
 		}
 	}
@@ -77,9 +77,9 @@ func TestOwnWrappers(t *testing.T) {
 	for pattern, want := range map[string]string{
 		"^step$": "solve.py:50 <module> via _cl", `solve\.py:42 `: "solve.py:50 <module> via _cl", ".": "solve.py:42 step via _cl", "other": "solve.py:42 step via _cl",
 	} {
-		SetWrapper(regexp.MustCompile(pattern))
+		SetWrapperPattern(regexp.MustCompile(pattern))
 		r := wire.SiteFields{Tag: 1}.Record([]byte(bind + step + main))
-		if got := TagName(&r); got != want {
+		if got := TagNameOf(&r); got != want {
 			t.Errorf("below a binding, %s: %q, want %q", pattern, got, want)
 		}
 	}
@@ -89,7 +89,7 @@ func TestSizeText(t *testing.T) {
 	for n, want := range map[uint64]string{
 		0: "0B", 1023: "1023B", 1024: "1.0K", 1536: "1.5K", 64 << 20: "64.0M", 1 << 63: "8.0E",
 	} {
-		if got := sizeText(n); got != want {
+		if got := narrowSizeText(n); got != want {
 			t.Errorf("sizeText(%d) = %q, want %q", n, got, want)
 		}
 	}
@@ -106,7 +106,7 @@ func FuzzFrames(f *testing.F) {
 	f.Add([]byte("step\tmain.c\t88\tapp+0x1\nmain\tmain.c\t99999999999999999999\tapp+0xzz\n"))
 	f.Add([]byte("\x1b[31m\t\t-1\t\xff+0x\n\n\t\t\t\n"))
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		frames := Frames(payload)
+		frames := FramesAfterWrappers(payload)
 		if len(frames) > framesMax {
 			t.Errorf("%d frames", len(frames))
 		}

@@ -10,8 +10,8 @@ type Kernels struct {
 	next  int
 }
 
-// Add takes the id and the payload of a KERNEL event. The first name of an id stays.
-func (k *Kernels) Add(id uint64, name []byte) {
+// AddKernel takes the id and the payload of a KERNEL event. The first name of an id stays.
+func (k *Kernels) AddKernel(id uint64, name []byte) {
 	if k.names == nil {
 		k.names = map[uint64]string{}
 	}
@@ -25,7 +25,7 @@ func (k *Kernels) Add(id uint64, name []byte) {
 		k.order[k.next] = id
 		k.next = (k.next + 1) % kernelsMax
 	}
-	k.names[id] = CleanLabel(name)
+	k.names[id] = CleanFunctionName(name)
 }
 
 // Name returns the name of a kernel, empty when it is unknown or was dropped.

@@ -53,14 +53,14 @@ func NewNames() *Names { return &Names{processes: map[uint32]*ProcessNames{}} }
 
 // definer is a source that can return only the records that define names, such as *recording.Reader.
 type definer interface {
-	Definitions(func(*wire.Record) error) error
+	EachDefinition(func(*wire.Record) error) error
 }
 
 // ReadNames reads the names of a source and leaves it rewound. It reads only the Definitions of a source that has them,
 // which takes far less time.
 func ReadNames(src recording.Source) (*Names, error) {
 	names := NewNames()
-	if err := names.read(src); err != nil {
+	if err := names.readRecords(src); err != nil {
 		return nil, err
 	}
 	if err := src.Rewind(); err != nil {
@@ -69,10 +69,10 @@ func ReadNames(src recording.Source) (*Names, error) {
 	return names, nil
 }
 
-func (n *Names) read(src recording.Source) error {
+func (n *Names) readRecords(src recording.Source) error {
 	if d, ok := src.(definer); ok {
-		return d.Definitions(func(r *wire.Record) error {
-			n.Add(r)
+		return d.EachDefinition(func(r *wire.Record) error {
+			n.AddRecord(r)
 			return nil
 		})
 	}
@@ -80,13 +80,13 @@ func (n *Names) read(src recording.Source) error {
 		if err != nil {
 			return err
 		}
-		n.Add(r)
+		n.AddRecord(r)
 	}
 	return nil
 }
 
-// Add takes a record. Records that name nothing change nothing.
-func (n *Names) Add(r *wire.Record) {
+// AddRecord takes a record. Records that name nothing change nothing.
+func (n *Names) AddRecord(r *wire.Record) {
 	switch r.Kind {
 	case wire.KindProcess:
 		n.Process(r.Process).noteProcess(r)
@@ -97,7 +97,7 @@ func (n *Names) Add(r *wire.Record) {
 			n.Process(r.Process).Place = wire.ParsePlace(r.Payload)
 		}
 	case wire.KindKernel:
-		n.Process(r.Process).Kernels.Add(r.AsKernel().Kernel(), r.Payload)
+		n.Process(r.Process).Kernels.AddKernel(r.AsKernel().Kernel(), r.Payload)
 	case wire.KindModule:
 		n.Process(r.Process).noteModule(r)
 	case wire.KindContext:
@@ -108,20 +108,20 @@ func (n *Names) Add(r *wire.Record) {
 		if r.Kind == wire.KindTag && r.AsTag().Mode() == wire.TagsStack {
 			n.Process(r.Process).depths[r.DefinedTag()] = len(r.Payload) / wire.SizeofFrame
 		}
-		if name := TagName(r); name != "" {
+		if name := TagNameOf(r); name != "" {
 			site := n.Process(r.Process).Site(r.DefinedTag())
 			site.Name = name
 			if r.Kind == wire.KindSite {
-				site.Stack = StackLines(r.Payload)
-				site.Frames = Frames(r.Payload)
+				site.Stack = StackTexts(r.Payload)
+				site.Frames = FramesAfterWrappers(r.Payload)
 			}
 		}
 	default:
 	}
 }
 
-// LacksMatch reports whether call sites are known, but none has a name that matches.
-func (n *Names) LacksMatch(pattern *regexp.Regexp) bool {
+// HasNoMatchingSite reports whether call sites are known, but none has a name that matches.
+func (n *Names) HasNoMatchingSite(pattern *regexp.Regexp) bool {
 	known := false
 	for _, p := range n.processes {
 		for _, site := range p.sites {
@@ -162,12 +162,12 @@ func (p *ProcessNames) noteProcess(r *wire.Record) {
 // AppName returns the name of a process's program in a recording: the name that the user chose, or else that of its file, or of the
 // script that it runs.
 func (p *ProcessNames) AppName(h *recording.Header) string {
-	id := p.Identity(h)
-	return CleanLabel([]byte(cmp.Or(id.App, wire.ProgramNameOf(cmp.Or(p.Program, h.Program), p.Arguments))))
+	id := p.IdentityOfRun(h)
+	return CleanFunctionName([]byte(cmp.Or(id.App, wire.ProgramNameOf(cmp.Or(p.Program, h.Program), p.Arguments))))
 }
 
-// Identity returns the identity of a process's run, with the place of the process.
-func (p *ProcessNames) Identity(h *recording.Header) recording.Identity {
+// IdentityOfRun returns the identity of a process's run, with the place of the process.
+func (p *ProcessNames) IdentityOfRun(h *recording.Header) recording.Identity {
 	id := h.IdentityOf(p.Number)
 	id.Place = p.Place.WithMissingFrom(id.Place)
 	return id

@@ -78,7 +78,7 @@ func TestKernelNamesAreBounded(t *testing.T) {
 	var k Kernels
 	long := strings.Repeat("ü", 256)
 	for n := uint64(1); n <= 3*kernelsMax; n++ {
-		k.Add(n, []byte(long))
+		k.AddKernel(n, []byte(long))
 	}
 	if len(k.names) != kernelsMax || k.Name(1) != "" {
 		t.Errorf("%d names", len(k.names))

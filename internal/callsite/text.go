@@ -13,8 +13,8 @@ const labelMax = 256
 // characters that change the writing direction.
 func CleanText(text []byte) string { return units.Clean(text) }
 
-// CleanLabel cleans the name of a function or kernel. It ends at the first NUL and has at most 256 bytes before cleaning.
-func CleanLabel(text []byte) string {
+// CleanFunctionName cleans the name of a function or kernel. It ends at the first NUL and has at most 256 bytes before cleaning.
+func CleanFunctionName(text []byte) string {
 	for i, c := range text {
 		if c == 0 {
 			text = text[:i]

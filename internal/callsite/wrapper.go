@@ -20,9 +20,9 @@ type creator struct {
 	callers map[string]bool
 }
 
-// Wrappers returns the functions that create memory at one place, for more than one caller, ordered by that call site.
-// SetWrapper names their callers instead.
-func (n *Names) Wrappers() []Wrapper {
+// FunctionsWithSeveralCallers returns the functions that create memory at one place, for more than one caller, ordered by that call site.
+// SetWrapperPattern names their callers instead.
+func (n *Names) FunctionsWithSeveralCallers() []Wrapper {
 	creators := map[[2]string]*creator{} // by file and function
 	for _, p := range n.processes {
 		for _, s := range p.sites {
@@ -38,7 +38,7 @@ func (n *Names) Wrappers() []Wrapper {
 			}
 			c.several = c.several || c.name != s.Name
 			if caller != nil {
-				c.callers[caller.callerText()] = true
+				c.callers[caller.callerPlaceText()] = true
 			}
 		}
 	}
@@ -52,10 +52,10 @@ func (n *Names) Wrappers() []Wrapper {
 	return found
 }
 
-// callerText names a caller by file and line, where these are known, because an unrolled loop has several addresses.
-func (f *Frame) callerText() string {
+// callerPlaceText names a caller by file and line, where these are known, because an unrolled loop has several addresses.
+func (f *Frame) callerPlaceText() string {
 	if f.File == "" {
-		return f.placeText()
+		return f.moduleAndOffset()
 	}
 	return f.Function + f.sourceText(f.File)
 }
@@ -77,12 +77,12 @@ func (s *Site) creatorFrames() (own, caller *Frame) {
 // CreatorAndCaller returns the program's function that creates memory at the call site of a SITE payload, and the place that calls it.
 // Both are empty if either is unknown.
 func CreatorAndCaller(payload []byte) (function, caller string) {
-	site := Site{Frames: Frames(payload)}
+	site := Site{Frames: FramesAfterWrappers(payload)}
 	own, from := site.creatorFrames()
 	if own == nil || from == nil || own.Function == "" {
 		return "", ""
 	}
-	return own.Function, from.callerText()
+	return own.Function, from.callerPlaceText()
 }
 
 // WrapperOption is the option that names call sites after the callers of a function.

@@ -34,9 +34,9 @@ func TestWrappers(t *testing.T) {
 			n := NewNames()
 			for i, payload := range test.sites {
 				r := wire.SiteFields{Tag: uint32(i + 1)}.Record([]byte(payload))
-				n.Add(&r)
+				n.AddRecord(&r)
 			}
-			if got := n.Wrappers(); !slices.Equal(got, test.want) {
+			if got := n.FunctionsWithSeveralCallers(); !slices.Equal(got, test.want) {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 		})

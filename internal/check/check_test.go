@@ -46,11 +46,11 @@ func run() *analysis.Analysis {
 
 func judge(t *testing.T, rules string, a *analysis.Analysis) *Result {
 	t.Helper()
-	parsed, err := Parse(rules)
+	parsed, err := ParseRules(rules)
 	if err != nil {
 		t.Fatalf("%s: %v", rules, err)
 	}
-	return parsed.Judge(a)
+	return parsed.JudgeRun(a)
 }
 
 // TestRulesHoldAtTheirExactFigures has each rule kept at its exact figure and broken one step beyond.
@@ -178,7 +178,7 @@ func TestBadRules(t *testing.T) {
 		"[[tag]]\nmatch = 'x'":            "[[tag]] 1: no rules",
 		"[[tag]]\nmatch='x'\nmax_waste=0": "for whole runs, not for call sites",
 	} {
-		if _, err := Parse(rules); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ParseRules(rules); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", rules, err, want)
 		}
 	}
@@ -225,11 +225,11 @@ func FuzzParse(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		rules, err := Parse(text)
+		rules, err := ParseRules(text)
 		if err != nil {
 			return
 		}
-		if r := rules.Judge(run()); len(r.Verdicts) == 0 {
+		if r := rules.JudgeRun(run()); len(r.Verdicts) == 0 {
 			t.Errorf("%q: rules without a verdict", text)
 		}
 	})
@@ -246,12 +246,12 @@ func TestHelpFits(t *testing.T) {
 
 // TestZeroIsAValue: a figure of 0 differs from an unknown one.
 func TestZeroIsAValue(t *testing.T) {
-	rules, err := Parse("max_leaked_bytes = 0\nmin_hit_rate = 0.5\nmax_driver_time = \"1ns\"\n")
+	rules, err := ParseRules("max_leaked_bytes = 0\nmin_hit_rate = 0.5\nmax_driver_time = \"1ns\"\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var data, text bytes.Buffer
-	result := rules.Judge(&analysis.Analysis{Snapshot: &stats.Snapshot{}})
+	result := rules.JudgeRun(&analysis.Analysis{Snapshot: &stats.Snapshot{}})
 	if err := errors.Join(result.WriteJSON(&data), result.WriteText(&text)); err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func TestManyPatterns(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := Parse(text)
+		_, err := ParseRules(text)
 		runtime.ReadMemStats(&after)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80q: %v, want %q", text, err, want)
@@ -282,7 +282,7 @@ func TestManyPatterns(t *testing.T) {
 			t.Errorf("%.80q: %d MiB were made", text, made>>20)
 		}
 	}
-	if _, err := Parse(strings.Repeat(section("solver::step<.*>|^main$"), 5000)); err != nil {
+	if _, err := ParseRules(strings.Repeat(section("solver::step<.*>|^main$"), 5000)); err != nil {
 		t.Error(err)
 	}
 }

@@ -27,14 +27,14 @@ type Result struct {
 	Verdicts []Verdict `json:"rules"`
 }
 
-// Judge tests a run against the rules. A rule that cannot be judged fails, for a rule that silently tests nothing is worse
+// JudgeRun tests a run against the rules. A rule that cannot be judged fails, for a rule that silently tests nothing is worse
 // than none; a rule for call sites that matches none fails, too. A damaged recording fails, and a recording with too low
 // figures: it has more live objects than are kept or, unless a rule allows that, it lost events.
-func (s *Rules) Judge(a *analysis.Analysis) *Result {
+func (s *Rules) JudgeRun(a *analysis.Analysis) *Result {
 	result := &Result{Passed: true, Verdicts: s.judgeCompleteness(a)}
 	run := figures.SubjectOfRecording(a)
 	for i := range s.list {
-		result.Verdicts = append(result.Verdicts, s.list[i].judge(run)...)
+		result.Verdicts = append(result.Verdicts, s.list[i].judgeRun(run)...)
 	}
 	for i := range result.Verdicts {
 		result.Passed = result.Passed && result.Verdicts[i].Passed
@@ -61,24 +61,24 @@ func (s *Rules) judgeCompleteness(a *analysis.Analysis) []Verdict {
 	return verdicts
 }
 
-func (r *rule) judge(run *figures.Subject) []Verdict {
+func (r *rule) judgeRun(run *figures.Subject) []Verdict {
 	if r.tag == nil {
-		return []Verdict{r.verdict("", r.figure.ValueOf(run))}
+		return []Verdict{r.verdictOnValue("", r.figure.ValueOf(run))}
 	}
 	var verdicts []Verdict
 	for i := range run.Run.Tags {
 		t := &run.Run.Tags[i]
 		if !t.Slabs && r.tag.MatchString(t.Name) {
-			verdicts = append(verdicts, r.verdict(t.Name, r.figure.ValueOfSite(run, t)))
+			verdicts = append(verdicts, r.verdictOnValue(t.Name, r.figure.ValueOfSite(run, t)))
 		}
 	}
 	if len(verdicts) == 0 {
-		return []Verdict{r.verdict(r.tag.String(), figures.Value{Why: "no call site matches"})}
+		return []Verdict{r.verdictOnValue(r.tag.String(), figures.Value{Why: "no call site matches"})}
 	}
 	return verdicts
 }
 
-func (r *rule) verdict(tag string, value figures.Value) Verdict {
+func (r *rule) verdictOnValue(tag string, value figures.Value) Verdict {
 	unit := r.figure.Unit
 	v := Verdict{Rule: r.figure.Rule, Tag: units.Clean(tag), Bound: r.bound}
 	sign, bound := "at most", formatFigure(unit, r.bound)
@@ -98,7 +98,7 @@ func (r *rule) verdict(tag string, value figures.Value) Verdict {
 	}
 	text := formatFigure(unit, number)
 	if text == bound && number != r.bound { // what was rounded away is what matters
-		text, bound = formatExactly(unit, number), formatExactly(unit, r.bound)
+		text, bound = formatWithAllDigits(unit, number), formatWithAllDigits(unit, r.bound)
 	}
 	v.text = fmt.Sprintf("%s, want %s %s", text, sign, bound)
 	return v

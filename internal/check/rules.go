@@ -35,15 +35,15 @@ type rule struct {
 // isLowerBound reports whether the figure must be at least the bound.
 func (r *rule) isLowerBound() bool { return r.figure.Better == figures.More }
 
-// Parse reads rules in TOML: keys of the table in HelpText with their bounds, and [[tag]] sections whose match is a regular
+// ParseRules reads rules in TOML: keys of the table in HelpText with their bounds, and [[tag]] sections whose match is a regular
 // expression for call sites. Sizes are texts such as "512MiB", or bytes; rates 0 to 1; times texts such as "1.5s".
 // Errors name the key.
-func Parse(text string) (*Rules, error) {
+func ParseRules(text string) (*Rules, error) {
 	var all map[string]any
-	if _, err := document.Decode(text, &all); err != nil {
+	if _, err := document.DecodeTOML(text, &all); err != nil {
 		return nil, err
 	}
-	sections, err := tagSections(all["tag"])
+	sections, err := sectionsForTags(all["tag"])
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func Parse(text string) (*Rules, error) {
 		return nil, err
 	}
 	for i, section := range sections {
-		if err := rules.addSection(section, patterns); err != nil {
+		if err := rules.addTagSection(section, patterns); err != nil {
 			return nil, fmt.Errorf("[[tag]] %d: %w", i+1, err)
 		}
 	}
@@ -64,7 +64,7 @@ func Parse(text string) (*Rules, error) {
 	return rules, nil
 }
 
-func tagSections(value any) ([]map[string]any, error) {
+func sectionsForTags(value any) ([]map[string]any, error) {
 	switch sections := value.(type) {
 	case nil:
 		return nil, nil
@@ -83,8 +83,8 @@ func tagSections(value any) ([]map[string]any, error) {
 	return nil, errors.New("tag is not a list of sections: write [[tag]] with two brackets, then match = \"...\"")
 }
 
-// addSection adds rules for call sites.
-func (s *Rules) addSection(section map[string]any, patterns *budget.Budget) error {
+// addTagSection adds rules for call sites.
+func (s *Rules) addTagSection(section map[string]any, patterns *budget.Budget) error {
 	pattern, ok := section["match"].(string)
 	if !ok {
 		return errors.New("no match: want match = \"regular expression for call sites\"")
@@ -105,7 +105,7 @@ func (s *Rules) addRules(section map[string]any, tag *regexp.Regexp) error {
 	for _, key := range slices.Sorted(maps.Keys(section)) {
 		at := slices.IndexFunc(metrics, func(f *figures.Figure) bool { return f.Rule == key })
 		if at < 0 {
-			return fmt.Errorf("unknown rule %q: %s", key, suggestRules(key, tag != nil))
+			return fmt.Errorf("unknown rule %q: %s", key, similarRules(key, tag != nil))
 		}
 		f := metrics[at]
 		if tag != nil && !f.IsForSites() {
@@ -117,12 +117,12 @@ func (s *Rules) addRules(section map[string]any, tag *regexp.Regexp) error {
 		}
 		s.list = append(s.list, rule{figure: f, bound: bound, tag: tag})
 	}
-	slices.SortStableFunc(s.list, func(a, b rule) int { return cmp.Compare(a.sortKey(), b.sortKey()) })
+	slices.SortStableFunc(s.list, func(a, b rule) int { return cmp.Compare(a.orderInTable(), b.orderInTable()) })
 	return nil
 }
 
-// sortKey sorts rules as in the table, those for the whole run first.
-func (r *rule) sortKey() int {
+// orderInTable sorts rules as in the table, those for the whole run first.
+func (r *rule) orderInTable() int {
 	at := slices.Index(metrics, r.figure)
 	if r.tag != nil {
 		at += len(metrics)
@@ -130,8 +130,8 @@ func (r *rule) sortKey() int {
 	return at
 }
 
-// suggestRules names rules similar to an unknown one.
-func suggestRules(key string, tag bool) string {
+// similarRules names rules similar to an unknown one.
+func similarRules(key string, tag bool) string {
 	var known []string
 	for _, f := range metrics {
 		if !tag || f.IsForSites() {
@@ -160,7 +160,7 @@ func parseBound(unit figures.Unit, value any) (float64, error) {
 	case isNumber && (number < 0 || math.IsNaN(number) || math.IsInf(number, 0)):
 		return 0, fmt.Errorf("bad bound %v: want 0 or more", value)
 	case unit == figures.Bytes && isText:
-		n, err := units.Parse(text)
+		n, err := units.ParseSize(text)
 		return float64(n), err
 	case unit == figures.Nanos && isText:
 		d, err := time.ParseDuration(text)
@@ -197,8 +197,8 @@ func formatFigure(unit figures.Unit, value float64) string {
 	}
 }
 
-// formatExactly writes a figure with all digits.
-func formatExactly(unit figures.Unit, value float64) string {
+// formatWithAllDigits writes a figure with all digits.
+func formatWithAllDigits(unit figures.Unit, value float64) string {
 	text := strconv.FormatFloat(value, 'f', -1, 64)
 	switch unit {
 	case figures.Bytes:

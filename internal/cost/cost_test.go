@@ -15,15 +15,15 @@ func TestDevice(t *testing.T) {
 func TestFit(t *testing.T) {
 	fit := func(pairs ...float64) (f Fit) {
 		for i := 0; i < len(pairs); i += 2 {
-			f.Add(pairs[i], pairs[i+1])
+			f.AddCall(pairs[i], pairs[i+1])
 		}
 		return f
 	}
-	if f := fit(64, 100, 64, 200); f.StdDev() != 50 {
-		t.Errorf("standard deviation %g, want 50", f.StdDev())
+	if f := fit(64, 100, 64, 200); f.StdDevOfCalls() != 50 {
+		t.Errorf("standard deviation %g, want 50", f.StdDevOfCalls())
 	}
 	falling := fit(0, 300, 100, 100)
-	if a, b, r2 := falling.LeastSquares(); a != 300 || b != -2 || r2 != 1 {
+	if a, b, r2 := falling.LeastSquaresLine(); a != 300 || b != -2 || r2 != 1 {
 		t.Errorf("free line %g + %g size, R² %g", a, b, r2)
 	}
 }
@@ -39,11 +39,11 @@ func TestBreak(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	good := Line{A: 1, B: 2, Below: Below{Bytes: 3, A: 4, B: 5}}
-	if err := good.Check(); err != nil {
+	if err := good.CheckFigures(); err != nil {
 		t.Error(err)
 	}
 	for _, bad := range []Line{{A: -1}, {B: math.NaN()}, {A: math.Inf(1)}, {Below: Below{A: -2}}, {Below: Below{B: 1e30}}} {
-		if bad.Check() == nil {
+		if bad.CheckFigures() == nil {
 			t.Errorf("%+v was taken", bad)
 		}
 	}

@@ -11,8 +11,8 @@ type Fit struct {
 	sizes, both, times float64 // Σ (size − mean)², Σ (size − mean)(ns − mean), Σ (ns − mean)²
 }
 
-// Add adds a call.
-func (f *Fit) Add(size, ns float64) {
+// AddCall adds a call.
+func (f *Fit) AddCall(size, ns float64) {
 	f.Calls++
 	dSize, dNS := size-f.Size, ns-f.NS
 	f.Size += dSize / float64(f.Calls)
@@ -22,17 +22,17 @@ func (f *Fit) Add(size, ns float64) {
 	f.times += dNS * (ns - f.NS)
 }
 
-// StdDev returns the standard deviation of the calls' ns, 0 without calls.
-func (f *Fit) StdDev() float64 {
+// StdDevOfCalls returns the standard deviation of the calls' ns, 0 without calls.
+func (f *Fit) StdDevOfCalls() float64 {
 	if f.Calls == 0 {
 		return 0
 	}
 	return math.Sqrt(f.times / float64(f.Calls))
 }
 
-// LeastSquares returns the line of least squares, which may be negative somewhere, and the share of the variance that
+// LeastSquaresLine returns the line of least squares, which may be negative somewhere, and the share of the variance that
 // it explains. With fewer than two sizes b and r2 are 0. If all calls took equally long, r2 is 1.
-func (f *Fit) LeastSquares() (a, b, r2 float64) {
+func (f *Fit) LeastSquaresLine() (a, b, r2 float64) {
 	if f.sizes <= 0 {
 		return f.NS, 0, 0
 	}

@@ -24,7 +24,7 @@ func TestUsual(t *testing.T) {
 	} {
 		var u Usual
 		for i := 0; i < len(c.calls); i += 2 {
-			u.Add(uint64(c.calls[i]), c.calls[i+1])
+			u.AddCall(uint64(c.calls[i]), c.calls[i+1])
 		}
 		if got := u.MedianLine(); math.Abs(got.A-c.want.A) > 1e-6 || math.Abs(got.B-c.want.B) > 1e-6 {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
@@ -42,7 +42,7 @@ func TestUsualOfMany(t *testing.T) {
 		if r.IntN(5) == 0 {
 			ns *= 1000
 		}
-		u.Add(size, ns)
+		u.AddCall(size, ns)
 	}
 	if got := u.MedianLine(); math.Abs(got.A-1000) > 1 || math.Abs(got.B-0.01) > 1e-4 || u.Calls != 200_000 {
 		t.Errorf("%+v of %d calls", got, u.Calls)

@@ -16,11 +16,11 @@ func (w *Work) TotalNS(d *Device) float64 {
 	return w.Creates.TotalNS(&d.Create) + w.Touches.TotalNS(&d.Touch) + w.Releases.TotalNS(&d.Release) + w.Parts.TotalNS(&d.Part)
 }
 
-// Since returns the calls after an earlier state of the same Work.
-func (w *Work) Since(before *Work) Work {
+// CallsSince returns the calls after an earlier state of the same Work.
+func (w *Work) CallsSince(before *Work) Work {
 	return Work{
-		Creates: w.Creates.since(&before.Creates), Touches: w.Touches.since(&before.Touches),
-		Releases: w.Releases.since(&before.Releases), Parts: w.Parts.since(&before.Parts),
+		Creates: w.Creates.callsSince(&before.Creates), Touches: w.Touches.callsSince(&before.Touches),
+		Releases: w.Releases.callsSince(&before.Releases), Parts: w.Parts.callsSince(&before.Parts),
 	}
 }
 
@@ -33,11 +33,11 @@ type Tally struct {
 // calls counts calls and their bytes.
 type calls struct{ n, bytes uint64 }
 
-// Add counts a call.
-func (t *Tally) Add(size uint64) { t.AddPartOf(size, size) }
+// CountCall counts a call.
+func (t *Tally) CountCall(size uint64) { t.CountCallForPart(size, size) }
 
-// AddPartOf counts a call for some of the bytes of a block. The size of the block decides how they are served.
-func (t *Tally) AddPartOf(block, bytes uint64) {
+// CountCallForPart counts a call for some of the bytes of a block. The size of the block decides how they are served.
+func (t *Tally) CountCallForPart(block, bytes uint64) {
 	c := &t.large
 	if block < t.from {
 		c = &t.small
@@ -51,8 +51,8 @@ func (t *Tally) TotalNS(l *Line) float64 {
 	return l.A*float64(t.large.n) + l.B*float64(t.large.bytes) + l.Below.A*float64(t.small.n) + l.Below.B*float64(t.small.bytes)
 }
 
-func (t *Tally) since(before *Tally) Tally {
-	return Tally{t.from, t.small.since(before.small), t.large.since(before.large)}
+func (t *Tally) callsSince(before *Tally) Tally {
+	return Tally{t.from, t.small.minusEarlier(before.small), t.large.minusEarlier(before.large)}
 }
 
-func (c calls) since(before calls) calls { return calls{c.n - before.n, c.bytes - before.bytes} }
+func (c calls) minusEarlier(before calls) calls { return calls{c.n - before.n, c.bytes - before.bytes} }

@@ -64,7 +64,7 @@ func RunChild(request string) int {
 	}()
 	runtime.LockOSThread() // what a driver keeps for each thread shall not have to be made again
 	last := message{End: true}
-	if err := o.carryOut(out, stopped.Load); err != nil {
+	if err := o.carryOutOrder(out, stopped.Load); err != nil {
 		last.Failure = err.Error()
 	}
 	if out.Encode(last) != nil {
@@ -73,7 +73,7 @@ func RunChild(request string) int {
 	return 0
 }
 
-func (o *order) carryOut(out *json.Encoder, stop func() bool) error {
+func (o *order) carryOutOrder(out *json.Encoder, stop func() bool) error {
 	devices, err := allDevices()
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (o *order) carryOut(out *json.Encoder, stop func() bool) error {
 	if o.Device >= len(devices) {
 		return fmt.Errorf("device %d is gone: there are %d", o.Device, len(devices))
 	}
-	return o.measure(devices[o.Device], out, stop)
+	return o.measureDevice(devices[o.Device], out, stop)
 }
 
 // found is a device and what its driver says of it.
@@ -114,7 +114,7 @@ func allDevices() ([]found, error) {
 		devices, err := platform.DeviceIDs()
 		failures = errors.Join(failures, err)
 		for _, d := range devices {
-			list = append(list, found{d, factsOf(platform, d)})
+			list = append(list, found{d, factsOfDevice(platform, d)})
 		}
 	}
 	if len(list) > 0 {
@@ -123,7 +123,7 @@ func allDevices() ([]found, error) {
 	return nil, failures
 }
 
-func factsOf(p cl.Platform, d cl.Device) Facts {
+func factsOfDevice(p cl.Platform, d cl.Device) Facts {
 	return Facts{
 		Device: d.Name(), Driver: d.DriverVersion(), Version: d.Version(), Platform: p.Name(),
 		ComputeUnits: d.MaxComputeUnits(), GlobalMemory: d.GlobalMemSize(), MaxAlloc: d.MaxMemAllocSize(),
@@ -133,8 +133,8 @@ func factsOf(p cl.Platform, d cl.Device) Facts {
 	}
 }
 
-// measure measures a device and writes what it finds at once, so that a driver that crashes takes nothing of it along.
-func (o *order) measure(f found, out *json.Encoder, stop func() bool) error {
+// measureDevice measures a device and writes what it finds at once, so that a driver that crashes takes nothing of it along.
+func (o *order) measureDevice(f found, out *json.Encoder, stop func() bool) error {
 	d, err := openDevice(f.device)
 	if err != nil {
 		return err
@@ -146,11 +146,11 @@ func (o *order) measure(f found, out *json.Encoder, stop func() bool) error {
 		}
 	}
 	s := &sampler{
-		d: d, sizes: testedSizes(f.facts.MaxAlloc, o.Most), align: uint64(f.facts.BaseAlign), budget: o.Budget,
+		d: d, sizes: sizesToTest(f.facts.MaxAlloc, o.Most), align: uint64(f.facts.BaseAlign), budget: o.Budget,
 		stop:  func() bool { return unread != nil || stop() },
 		tell:  func(s *sample) { tell(message{Sample: s}) },
 		parts: func(create, release float64) { tell(message{Part: &subCost{create, release}}) },
 		note:  func(text string) { tell(message{Note: text}) },
 	}
-	return errors.Join(s.run(), unread, d.session.Close())
+	return errors.Join(s.measureWhileUseful(), unread, d.session.Close())
 }

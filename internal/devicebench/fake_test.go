@@ -57,7 +57,7 @@ func (f *fake) takes(ns float64) float64 {
 
 func (f *fake) elapsed() time.Duration { return time.Duration(f.clock) }
 
-func (f *fake) create(size uint64) (memory, float64, error) {
+func (f *fake) createBuffer(size uint64) (memory, float64, error) {
 	f.calls[size]++
 	if f.capacity > 0 && f.held+size > f.capacity {
 		return nil, f.takes(1000), errors.Join(errExhausted, errors.New("CL_FAKE"))
@@ -86,7 +86,7 @@ func (f *fake) use(m memory) *fakeBuffer {
 	return b
 }
 
-func (f *fake) createPart(m memory, origin, size uint64) (memory, float64, error) {
+func (f *fake) createSubBuffer(m memory, origin, size uint64) (memory, float64, error) {
 	if whole := f.use(m); origin+size > whole.size {
 		f.t.Errorf("a part from %d to %d of %d", origin, origin+size, whole.size)
 	}
@@ -107,7 +107,7 @@ func (f *fake) release(m memory) (float64, error) {
 	return f.takes(f.release0.CallNS(b.size)), nil
 }
 
-func (f *fake) fill(m memory, size uint64) (float64, error) {
+func (f *fake) fillBuffer(m memory, size uint64) (float64, error) {
 	b := f.use(m)
 	if size != b.size {
 		f.t.Errorf("%d of %d are filled", size, b.size)
@@ -144,14 +144,14 @@ func (f *fake) run(budget time.Duration, most uint64, stop func() bool) (*measur
 	f.t.Helper()
 	g, result := newGathered(), &measuredFake{}
 	s := &sampler{
-		d: f, sizes: testedSizes(1<<40, most), align: 128, budget: budget, stop: stop,
-		tell: func(s *sample) { g.add(s); result.samples = append(result.samples, s) },
+		d: f, sizes: sizesToTest(1<<40, most), align: 128, budget: budget, stop: stop,
+		tell: func(s *sample) { g.addSample(s); result.samples = append(result.samples, s) },
 		parts: func(create, release float64) {
 			g.subCreate, g.subRelease = append(g.subCreate, create), append(g.subRelease, release)
 		},
 		note: func(text string) { result.Notes = append(result.Notes, text) },
 	}
-	err := s.run()
+	err := s.measureWhileUseful()
 	if f.held != 0 {
 		f.t.Errorf("%d bytes are still held at the end", f.held)
 	}

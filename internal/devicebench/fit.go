@@ -47,7 +47,7 @@ func fitLines(points []measured) Fit {
 			f = *broken
 		}
 	}
-	f.R2, f.Error = f.r2(points), f.worstError(points)
+	f.R2, f.Error = f.explainedVariance(points), f.worstError(points)
 	return f
 }
 
@@ -130,8 +130,8 @@ func (f *Fit) worstError(points []measured) float64 {
 	return most
 }
 
-// r2 is the part of the costs' variance that the lines explain, 0 to 1; 1 where there is none.
-func (f *Fit) r2(points []measured) float64 {
+// explainedVariance is the part of the costs' variance that the lines explain, 0 to 1; 1 where there is none.
+func (f *Fit) explainedVariance(points []measured) float64 {
 	mean := 0.0
 	for _, p := range points {
 		mean += p.ns / float64(len(points))
@@ -180,14 +180,14 @@ const (
 	judgedMin = 256 << 10
 )
 
-// judgeResidency looks for the way that most of the larger sizes behave: there the differences are largest. New memory tells it,
+// residencyOfLargeSizes looks for the way that most of the larger sizes behave: there the differences are largest. New memory tells it,
 // and where there is none, the steady state, in which a cache may hide it.
-func judgeResidency(points []Point) Verdict {
+func residencyOfLargeSizes(points []Point) Verdict {
 	var v Verdict
 	v.judgeCaching(points)
 	from, _ := slices.BinarySearchFunc(points, judgedMin, func(p Point, size uint64) int { return cmp.Compare(p.Size, size) })
 	large := points[from:]
-	if fresh := pointsWithFresh(large); len(fresh) > 0 {
+	if fresh := pointsMeasuredFresh(large); len(fresh) > 0 {
 		large = fresh
 	}
 	large = large[len(large)/2:]
@@ -218,7 +218,7 @@ func judgeResidency(points []Point) Verdict {
 	return v
 }
 
-func pointsWithFresh(points []Point) []Point {
+func pointsMeasuredFresh(points []Point) []Point {
 	var list []Point
 	for _, p := range points {
 		if p.Fresh != nil {
@@ -230,7 +230,7 @@ func pointsWithFresh(points []Point) []Point {
 
 func (v *Verdict) judgeCaching(points []Point) {
 	cached := 0
-	for _, p := range pointsWithFresh(points) {
+	for _, p := range pointsMeasuredFresh(points) {
 		again, fresh := p.Create+p.Touch, p.Fresh.Create+p.Fresh.Touch
 		if fresh > cheaper*again && fresh-again > worthwhile {
 			cached++

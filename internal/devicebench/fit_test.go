@@ -79,26 +79,26 @@ func TestJudge(t *testing.T) {
 	point := func(size uint64, create, touch float64) Point {
 		return Point{Size: size, Create: create, Touch: touch, Reuse: 1000, N: 9}
 	}
-	if v := judgeResidency(nil); v.Lazy || v.Residency != "" {
+	if v := residencyOfLargeSizes(nil); v.Lazy || v.Residency != "" {
 		t.Errorf("no points: %+v", v)
 	}
-	if v := judgeResidency([]Point{point(4<<10, 10, 9999), point(128<<10, 10, 9999)}); v.Lazy || v.Residency != "" {
+	if v := residencyOfLargeSizes([]Point{point(4<<10, 10, 9999), point(128<<10, 10, 9999)}); v.Lazy || v.Residency != "" {
 		t.Errorf("small ones: %+v", v)
 	}
-	if v := judgeResidency([]Point{point(4<<10, 10, 0), point(1<<20, 10, 9000), point(2<<20, 10, 9000)}); v.Residency != ByPage || v.DriverCaches {
+	if v := residencyOfLargeSizes([]Point{point(4<<10, 10, 0), point(1<<20, 10, 9000), point(2<<20, 10, 9000)}); v.Residency != ByPage || v.DriverCaches {
 		t.Errorf("by page: %+v", v)
 	}
 	cached := point(1<<20, 10, 0)
 	cached.Fresh = &Fresh{Create: 20, Touch: 9000, N: 2}
-	if v := judgeResidency([]Point{cached}); v.DriverCaches || v.CachesUpTo != 0 || !v.Lazy {
+	if v := residencyOfLargeSizes([]Point{cached}); v.DriverCaches || v.CachesUpTo != 0 || !v.Lazy {
 		t.Errorf("one size may be chance: %+v", v)
 	}
-	if v := judgeResidency([]Point{cached, cached}); !v.DriverCaches || v.CachesUpTo != 1<<20 || !v.Lazy {
+	if v := residencyOfLargeSizes([]Point{cached, cached}); !v.DriverCaches || v.CachesUpTo != 1<<20 || !v.Lazy {
 		t.Errorf("cached: %+v", v)
 	}
 	// Some ns less are nothing that a program would notice.
 	cached.Fresh = &Fresh{Create: 300, N: 2}
-	if v := judgeResidency([]Point{cached, cached}); v.DriverCaches {
+	if v := residencyOfLargeSizes([]Point{cached, cached}); v.DriverCaches {
 		t.Errorf("worth nothing: %+v", v)
 	}
 }

@@ -11,7 +11,7 @@ type costs struct {
 	n                                                 int
 }
 
-func (c *costs) add(s *sample) {
+func (c *costs) addSample(s *sample) {
 	c.n++
 	c.create = append(c.create, s.Create)
 	c.reuse = append(c.reuse, s.Again)
@@ -25,8 +25,8 @@ func (c *costs) add(s *sample) {
 	c.afterUse = append(c.afterUse, first)
 }
 
-// medianExtra is the median of differences; what is below 0 is noise.
-func medianExtra(values []float64) float64 { return max(0, median(values)) }
+// medianOfDifferences is the median of differences; what is below 0 is noise.
+func medianOfDifferences(values []float64) float64 { return max(0, median(values)) }
 
 // gathered is what the child reported about a device so far.
 type gathered struct {
@@ -38,7 +38,7 @@ func newGathered() *gathered {
 	return &gathered{steady: map[uint64]*costs{}, fresh: map[uint64]*costs{}}
 }
 
-func (g *gathered) add(s *sample) {
+func (g *gathered) addSample(s *sample) {
 	into := g.steady
 	if s.Fresh {
 		into = g.fresh
@@ -46,7 +46,7 @@ func (g *gathered) add(s *sample) {
 	if into[s.Size] == nil {
 		into[s.Size] = &costs{}
 	}
-	into[s.Size].add(s)
+	into[s.Size].addSample(s)
 }
 
 // medianPoints returns the medians, ascending by size. A size whose first touch was never seen in the steady state is left
@@ -59,11 +59,11 @@ func (g *gathered) medianPoints() []Point {
 			continue
 		}
 		p := Point{
-			Size: size, N: c.n, Create: median(c.create), Touch: medianExtra(c.touch), Reuse: median(c.reuse),
-			Release: median(c.release), FirstUse: medianExtra(c.firstUse), AfterUse: medianExtra(c.afterUse),
+			Size: size, N: c.n, Create: median(c.create), Touch: medianOfDifferences(c.touch), Reuse: median(c.reuse),
+			Release: median(c.release), FirstUse: medianOfDifferences(c.firstUse), AfterUse: medianOfDifferences(c.afterUse),
 		}
 		if f := g.fresh[size]; f != nil && len(f.touch) > 0 {
-			p.Fresh = &Fresh{median(f.create), medianExtra(f.touch), medianExtra(f.firstUse), medianExtra(f.afterUse), f.n}
+			p.Fresh = &Fresh{median(f.create), medianOfDifferences(f.touch), medianOfDifferences(f.firstUse), medianOfDifferences(f.afterUse), f.n}
 		}
 		list = append(list, p)
 	}
@@ -80,21 +80,21 @@ const (
 func (g *gathered) fitAndJudge(d *Device) {
 	d.Points = g.medianPoints()
 	d.SubCreate, d.SubRelease = median(g.subCreate), median(g.subRelease)
-	d.Verdict = judgeResidency(d.Points)
-	d.Create = fitCost(d.Points, func(p *Point) (float64, float64) { return p.Create, 0 })
-	d.Touch = fitCost(d.Points, func(p *Point) (float64, float64) { return p.Touch, scatter * p.Reuse })
-	d.Reuse = fitCost(d.Points, func(p *Point) (float64, float64) { return p.Reuse, 0 })
-	d.Release = fitCost(d.Points, func(p *Point) (float64, float64) { return p.Release, 0 })
-	if fresh := pointsWithFresh(d.Points); len(fresh) > 0 {
+	d.Verdict = residencyOfLargeSizes(d.Points)
+	d.Create = fitCostOfPoints(d.Points, func(p *Point) (float64, float64) { return p.Create, 0 })
+	d.Touch = fitCostOfPoints(d.Points, func(p *Point) (float64, float64) { return p.Touch, scatter * p.Reuse })
+	d.Reuse = fitCostOfPoints(d.Points, func(p *Point) (float64, float64) { return p.Reuse, 0 })
+	d.Release = fitCostOfPoints(d.Points, func(p *Point) (float64, float64) { return p.Release, 0 })
+	if fresh := pointsMeasuredFresh(d.Points); len(fresh) > 0 {
 		d.New = &New{
-			Create: fitCost(fresh, func(p *Point) (float64, float64) { return p.Fresh.Create, 0 }),
-			Touch:  fitCost(fresh, func(p *Point) (float64, float64) { return p.Fresh.Touch, scatter * p.Reuse }),
+			Create: fitCostOfPoints(fresh, func(p *Point) (float64, float64) { return p.Fresh.Create, 0 }),
+			Touch:  fitCostOfPoints(fresh, func(p *Point) (float64, float64) { return p.Fresh.Touch, scatter * p.Reuse }),
 		}
 	}
 }
 
-// fitCost fits one of the costs of points, which has some noise, ns.
-func fitCost(points []Point, cost func(*Point) (ns, noise float64)) Fit {
+// fitCostOfPoints fits one of the costs of points, which has some noise, ns.
+func fitCostOfPoints(points []Point, cost func(*Point) (ns, noise float64)) Fit {
 	list := make([]measured, len(points))
 	for i := range points {
 		ns, noise := cost(&points[i])

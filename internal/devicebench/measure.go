@@ -109,9 +109,9 @@ func (r *Result) HasMeasured() bool {
 // SizeMin is the smallest size that is measured, bytes: a page.
 const SizeMin = 4 << 10
 
-// testedSizes returns the powers of two from 4 KiB to the largest that a device shall have: a quarter of its largest
+// sizesToTest returns the powers of two from 4 KiB to the largest that a device shall have: a quarter of its largest
 // allocation, but no more than most; 0: no other bound. The smallest is always there.
-func testedSizes(maxAlloc, most uint64) []uint64 {
+func sizesToTest(maxAlloc, most uint64) []uint64 {
 	last := maxAlloc / 4
 	if most > 0 {
 		last = min(last, most)

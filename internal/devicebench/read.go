@@ -12,8 +12,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// Parse reads what WriteJSON has written. An error says what is wrong with it.
-func Parse(text []byte) (*Result, error) {
+// ParseResult reads what WriteJSON has written. An error says what is wrong with it.
+func ParseResult(text []byte) (*Result, error) {
 	var r Result
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, fmt.Errorf("not what gpumemtop probe --format json writes: %w", err)
@@ -27,7 +27,7 @@ func Parse(text []byte) (*Result, error) {
 			name string
 			line cost.Line
 		}{{"create", d.Create.Line}, {"touch", d.Touch.Line}, {"release", d.Release.Line}, {"sub-buffer", d.subBufferCost()}} {
-			if err := f.line.Check(); err != nil {
+			if err := f.line.CheckFigures(); err != nil {
 				return nil, fmt.Errorf("the %s cost of device %d is wrong: %w", f.name, d.Number, err)
 			}
 		}
@@ -51,9 +51,9 @@ func (r *Result) Device(which string) (*Device, error) {
 	return d, nil
 }
 
-// Costs returns what its driver takes in the steady state, in which creates come after releases. What memory costs that
+// SteadyCosts returns what its driver takes in the steady state, in which creates come after releases. What memory costs that
 // is new to the process (New) is not in it: a line knows sizes, not what was there before.
-func (d *Device) Costs() cost.Device {
+func (d *Device) SteadyCosts() cost.Device {
 	costs := cost.Device{
 		Create: d.Create.Line, Touch: d.Touch.Line, Release: d.Release.Line, Part: d.subBufferCost(),
 	}

@@ -12,7 +12,7 @@ const twoCards = `{"devices": [
 	{"number": 4, "device": "Card B\u001b", "platform": "Blue", "error": "the driver crashed"}]}`
 
 func TestReadDevice(t *testing.T) {
-	r, err := Parse([]byte(twoCards))
+	r, err := ParseResult([]byte(twoCards))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +21,7 @@ func TestReadDevice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := d.Costs()
+		c := d.SteadyCosts()
 		if c.Create.CallNS(4) != 2001 || c.Release.CallNS(4096) != 300 || c.Release.CallNS(4095) != 5 || c.Part.CallNS(1<<20) != 9 ||
 			c.Touch.CallNS(1) != 0 {
 			t.Errorf("%s: %+v", which, c)
@@ -51,7 +51,7 @@ func TestParseErrors(t *testing.T) {
 		`{"devices": [{"touch": {"below": {"bytes": 1, "a_ns": 1e20}}}]}`:          "the touch cost of device 0",
 		`{"devices": [{"subbuffer_create_ns": -2}]}`:                               "the sub-buffer cost of device 0",
 	} {
-		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ParseResult([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
@@ -62,7 +62,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(twoCards), "0")
 	f.Add([]byte(`{"devices":[{"create":{"a_ns":1e308,"b_ns_per_byte":1e308}}]}`), "")
 	f.Fuzz(func(t *testing.T, text []byte, which string) {
-		r, err := Parse(text)
+		r, err := ParseResult(text)
 		if err != nil {
 			return
 		}
@@ -70,8 +70,8 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		costs := d.Costs()
-		if err := errors.Join(costs.Create.Check(), costs.Touch.Check(), costs.Release.Check(), costs.Part.Check()); err != nil {
+		costs := d.SteadyCosts()
+		if err := errors.Join(costs.Create.CheckFigures(), costs.Touch.CheckFigures(), costs.Release.CheckFigures(), costs.Part.CheckFigures()); err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
 	})

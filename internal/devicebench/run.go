@@ -47,10 +47,10 @@ var ErrNoDevice = errors.New("no OpenCL device was found")
 // errHangs is a driver that no longer answers.
 var errHangs = errors.New("the driver hangs: it was ended")
 
-// Run measures the devices one after another, each in a process of its own. When ctx is done it returns what it knows
+// MeasureDevices measures the devices one after another, each in a process of its own. When ctx is done it returns what it knows
 // by then, with Interrupted set and no error. A device that fails has that in its Error, and does not keep the others
 // from being measured. The error is ErrNoDevice where there is none, or says why no driver can be asked.
-func Run(ctx context.Context, o *Options) (*Result, error) {
+func MeasureDevices(ctx context.Context, o *Options) (*Result, error) {
 	devices, err := queryDevices(ctx, o)
 	if ctx.Err() != nil {
 		return &Result{Interrupted: true}, nil
@@ -88,7 +88,7 @@ func (o *Options) reportProgress(what string, share float64) {
 // queryDevices asks for all devices.
 func queryDevices(ctx context.Context, o *Options) ([]Device, error) {
 	var devices []Device
-	failure, err := o.runChild(ctx, order{List: true}, cmp.Or(o.patience, patience), func() { o.reportProgress("loading drivers", 0) }, func(m *message) {
+	failure, err := o.runChildWithOrder(ctx, order{List: true}, cmp.Or(o.patience, patience), func() { o.reportProgress("loading drivers", 0) }, func(m *message) {
 		if m.Device != nil {
 			devices = append(devices, Device{Number: len(devices), Facts: *m.Device})
 		}
@@ -107,10 +107,10 @@ func queryDevices(ctx context.Context, o *Options) ([]Device, error) {
 // measureDevice measures one device in a child.
 func (o *Options) measureDevice(ctx context.Context, d *Device, budget time.Duration, watch func()) {
 	g := newGathered()
-	failure, err := o.runChild(ctx, order{Device: d.Number, Most: o.Most, Budget: budget}, budget+cmp.Or(o.patience, patience), watch, func(m *message) {
+	failure, err := o.runChildWithOrder(ctx, order{Device: d.Number, Most: o.Most, Budget: budget}, budget+cmp.Or(o.patience, patience), watch, func(m *message) {
 		switch {
 		case m.Sample != nil:
-			g.add(m.Sample)
+			g.addSample(m.Sample)
 		case m.Part != nil:
 			g.subCreate = append(g.subCreate, m.Part.Create)
 			g.subRelease = append(g.subRelease, m.Part.Release)
@@ -127,10 +127,10 @@ func (o *Options) measureDevice(ctx context.Context, d *Device, budget time.Dura
 	}
 }
 
-// runChild runs this program as a child that follows an order, and gives each of its messages to take. It returns what a
+// runChildWithOrder runs this program as a child that follows an order, and gives each of its messages to take. It returns what a
 // driver said was wrong, and an error when the process did not come to its end: it crashed or hung. When ctx is done
 // the child is asked to end, and made to if it does not.
-func (o *Options) runChild(ctx context.Context, what order, wait time.Duration, watch func(), take func(*message)) (failure string, err error) {
+func (o *Options) runChildWithOrder(ctx context.Context, what order, wait time.Duration, watch func(), take func(*message)) (failure string, err error) {
 	c, err := startChild(what, o.Environment)
 	if err != nil {
 		return "", err
@@ -158,7 +158,7 @@ func (o *Options) runChild(ctx context.Context, what order, wait time.Duration, 
 			silent.Reset(wait)
 		case <-silent.C:
 			err = errHangs
-			c.kill()
+			c.killTree()
 		}
 	}
 }
@@ -245,8 +245,8 @@ func (c *child) readMessages() {
 	}
 }
 
-// kill ends the child and whatever it started, and listening to it.
-func (c *child) kill() {
+// killTree ends the child and whatever it started, and listening to it.
+func (c *child) killTree() {
 	_ = unix.Kill(-c.cmd.Process.Pid, unix.SIGKILL)
 	_ = c.readEnd.SetReadDeadline(time.Now().Add(time.Second)) // a pipe has deadlines, unless it is closed by now
 }

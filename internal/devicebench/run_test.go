@@ -93,7 +93,7 @@ func TestRunOutlivesDrivers(t *testing.T) {
 		if how == "hang" {
 			o.patience = 4 * time.Second // beyond which a busy machine must not keep a well-behaved one waiting
 		}
-		r, err := Run(t.Context(), o)
+		r, err := MeasureDevices(t.Context(), o)
 		if err != nil || len(r.Devices) != 3 || r.Interrupted {
 			t.Fatalf("%s: %v, %+v", how, err, r)
 		}
@@ -120,7 +120,7 @@ func TestRunChooses(t *testing.T) {
 	} {
 		o := options("well")
 		o.Device, o.Platform = c.device, c.platform
-		r, err := Run(t.Context(), o)
+		r, err := MeasureDevices(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +135,7 @@ func TestRunChooses(t *testing.T) {
 	for _, device := range []string{"3", "-1", "nothing"} {
 		o := options("well")
 		o.Device = device
-		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "there are 0: Card 0 (Red), 1: Card 1 (Red), 2: Card 2 (Blue)") {
+		if _, err := MeasureDevices(t.Context(), o); err == nil || !strings.Contains(err.Error(), "there are 0: Card 0 (Red), 1: Card 1 (Red), 2: Card 2 (Blue)") {
 			t.Errorf("%s: %v", device, err)
 		}
 	}
@@ -143,7 +143,7 @@ func TestRunChooses(t *testing.T) {
 
 func TestRunWithoutDevices(t *testing.T) {
 	o := &Options{Budget: time.Second, Environment: environment("OCL_ICD_VENDORS=" + t.TempDir())}
-	if _, err := Run(t.Context(), o); !errors.Is(err, ErrNoDevice) {
+	if _, err := MeasureDevices(t.Context(), o); !errors.Is(err, ErrNoDevice) {
 		t.Errorf("%v", err)
 	}
 }
@@ -151,7 +151,7 @@ func TestRunWithoutDevices(t *testing.T) {
 // A real driver: for the requested time, and no longer than it must when interrupted, with what it knows by then.
 func TestRunMeasures(t *testing.T) {
 	o := &Options{Budget: 500 * time.Millisecond, Most: 1 << 20, Environment: environment()}
-	r, err := Run(t.Context(), o)
+	r, err := MeasureDevices(t.Context(), o)
 	if err != nil || len(r.Devices) == 0 {
 		t.Fatalf("%v, %+v", err, r)
 	}
@@ -170,13 +170,13 @@ func TestRunInterrupted(t *testing.T) {
 			cancel()
 		}
 	}}
-	r, err := Run(ctx, o)
+	r, err := MeasureDevices(ctx, o)
 	if err != nil || !r.Interrupted || len(r.Devices) != 1 || r.Devices[0].Error != "" {
 		t.Errorf("%v, %+v", err, r)
 	}
 	gone, stop := context.WithCancel(t.Context())
 	stop()
-	if r, err = Run(gone, o); err != nil || !r.Interrupted || len(r.Devices) != 0 {
+	if r, err = MeasureDevices(gone, o); err != nil || !r.Interrupted || len(r.Devices) != 0 {
 		t.Errorf("before it began: %v, %+v", err, r)
 	}
 }
@@ -248,12 +248,12 @@ func TestJSON(t *testing.T) {
 			t.Fatalf("a line is not whole in %s", out.String())
 		}
 	}
-	again, err := Parse(out.Bytes())
+	again, err := ParseResult(out.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if read, err := again.Device(""); err != nil || read.Costs() != d.Costs() || read.Costs().Touch.Below.Bytes != 2<<20 || read.Costs().Part.A != d.SubCreate+d.SubRelease {
-		t.Errorf("%v: %+v was read, %+v written", err, read, d.Costs())
+	if read, err := again.Device(""); err != nil || read.SteadyCosts() != d.SteadyCosts() || read.SteadyCosts().Touch.Below.Bytes != 2<<20 || read.SteadyCosts().Part.A != d.SubCreate+d.SubRelease {
+		t.Errorf("%v: %+v was read, %+v written", err, read, d.SteadyCosts())
 	}
 	for _, p := range got.Points {
 		if p.Size == nil || p.Create == nil || p.Touch == nil || p.Reuse == nil || p.Release == nil || *p.N == 0 {
@@ -289,23 +289,23 @@ func TestText(t *testing.T) {
 	if strings.ContainsAny(text, "\x1b\x07") {
 		t.Errorf("control characters in %q", text)
 	}
-	for line := range strings.Lines(formatTable(d.Points, 60) + drawChart(d.Points)) {
+	for line := range strings.Lines(tableOfSizes(d.Points, 60) + costChart(d.Points)) {
 		if n := len([]rune(strings.TrimRight(line, "\n"))); n > 60 {
 			t.Errorf("%d columns: %q", n, line)
 		}
 	}
 	for _, letter := range "cutr" {
-		if n := strings.Count(drawChart(d.Points), string(letter)); n < 8 {
-			t.Errorf("%d of %c in\n%s", n, letter, drawChart(d.Points))
+		if n := strings.Count(costChart(d.Points), string(letter)); n < 8 {
+			t.Errorf("%d of %c in\n%s", n, letter, costChart(d.Points))
 		}
 	}
 }
 
 func TestChartEdges(t *testing.T) {
-	if got := drawChart([]Point{{Size: 4096, Create: 1}}); got != "" {
+	if got := costChart([]Point{{Size: 4096, Create: 1}}); got != "" {
 		t.Errorf("one point: %q", got)
 	}
-	nothing := drawChart([]Point{{Size: 4096}, {Size: 8192}})
+	nothing := costChart([]Point{{Size: 4096}, {Size: 8192}})
 	if !strings.Contains(nothing, units.Format(8192)) || strings.Contains(nothing, "Inf") {
 		t.Errorf("nothing costs anything:\n%s", nothing)
 	}

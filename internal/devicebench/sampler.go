@@ -37,11 +37,11 @@ type sampler struct {
 	n     map[uint64]int
 }
 
-// run measures until time is up, or nothing more can be learnt, or stop returns true. The error is the driver's.
-func (s *sampler) run() (err error) {
+// measureWhileUseful measures until time is up, or nothing more can be learnt, or stop returns true. The error is the driver's.
+func (s *sampler) measureWhileUseful() (err error) {
 	s.begun = s.d.elapsed()
 	s.cost, s.n = map[uint64]time.Duration{}, map[uint64]int{}
-	if s.warm, _, err = s.d.create(SizeMin); err != nil {
+	if s.warm, _, err = s.d.createBuffer(SizeMin); err != nil {
 		return err
 	}
 	defer func() {
@@ -50,25 +50,25 @@ func (s *sampler) run() (err error) {
 	}()
 	// The first calls load and build things that have nothing to do with memory.
 	for _, poked := range []bool{false, true} {
-		if err := s.sampleOnce(&sample{Size: s.sizes[0], Poked: poked}); err != nil {
+		if err := s.repeatOnce(&sample{Size: s.sizes[0], Poked: poked}); err != nil {
 			return err
 		}
 	}
-	if err := s.measureFresh(); err != nil {
+	if err := s.measureFreshMemory(); err != nil {
 		return err
 	}
-	if err := s.measureAscending(); err != nil {
+	if err := s.measureSizesAscending(); err != nil {
 		return err
 	}
-	return s.measureRepeatedly()
+	return s.measureSizesRepeatedly()
 }
 
 func (s *sampler) timeLeft() time.Duration { return s.budget - (s.d.elapsed() - s.begun) }
 
 func (s *sampler) isTimeOver() bool { return s.stop() || s.timeLeft() <= 0 }
 
-// expectedNeed is what a repetition with a size will need: what it needed last, or what the next smaller size lets expect.
-func (s *sampler) expectedNeed(i int) (need time.Duration, known bool) {
+// expectedTimeNeed is what a repetition with a size will need: what it needed last, or what the next smaller size lets expect.
+func (s *sampler) expectedTimeNeed(i int) (need time.Duration, known bool) {
 	if need, known = s.cost[s.sizes[i]]; known {
 		return need, true
 	}
@@ -83,7 +83,7 @@ func (s *sampler) expectedNeed(i int) (need time.Duration, known bool) {
 
 // isAffordable reports whether that many repetitions with a size fit into what is left of the time.
 func (s *sampler) isAffordable(i, n int) bool {
-	need, known := s.expectedNeed(i)
+	need, known := s.expectedTimeNeed(i)
 	left := s.timeLeft()
 	if !known {
 		left /= unknownShare
@@ -91,8 +91,8 @@ func (s *sampler) isAffordable(i, n int) bool {
 	return need*time.Duration(n) <= left
 }
 
-// sampleOnce does one repetition and remembers what it needed.
-func (s *sampler) sampleOnce(one *sample) error {
+// repeatOnce does one repetition and remembers what it needed.
+func (s *sampler) repeatOnce(one *sample) error {
 	began := s.d.elapsed()
 	m, err := one.createAndUse(s.d, s.warm)
 	if err == nil {
@@ -102,9 +102,9 @@ func (s *sampler) sampleOnce(one *sample) error {
 	return err
 }
 
-// copiesHeld is how many new buffers of a size are held at a time with those of all smaller sizes, which together take
+// buffersHeldAtOnce is how many new buffers of a size are held at a time with those of all smaller sizes, which together take
 // hardly more than the largest size.
-func (s *sampler) copiesHeld(size uint64) int {
+func (s *sampler) buffersHeldAtOnce(size uint64) int {
 	fit := s.sizes[len(s.sizes)-1] / size
 	if fit < 4 {
 		return 0
@@ -112,8 +112,8 @@ func (s *sampler) copiesHeld(size uint64) int {
 	return int(min(max(2, fit/16), freshMost))
 }
 
-// measureFresh measures memory that the process never had: it keeps whatever it got until it has measured it all.
-func (s *sampler) measureFresh() (err error) {
+// measureFreshMemory measures memory that the process never had: it keeps whatever it got until it has measured it all.
+func (s *sampler) measureFreshMemory() (err error) {
 	var list []*sample
 	var held []memory
 	defer func() {
@@ -126,7 +126,7 @@ func (s *sampler) measureFresh() (err error) {
 		}
 	}()
 	for i, size := range s.sizes {
-		copies := s.copiesHeld(size)
+		copies := s.buffersHeldAtOnce(size)
 		if copies == 0 || !s.isAffordable(i, freshShare*copies) {
 			return nil
 		}
@@ -150,23 +150,23 @@ func (s *sampler) measureFresh() (err error) {
 	return nil
 }
 
-// measureAscending visits each size once, the smallest first, to learn which there can be and what they cost.
-func (s *sampler) measureAscending() error {
+// measureSizesAscending visits each size once, the smallest first, to learn which there can be and what they cost.
+func (s *sampler) measureSizesAscending() error {
 	for i := 0; i < len(s.sizes) && !s.stop(); i++ {
 		if i > 0 && !s.isAffordable(i, 2) {
-			s.leaveOutFrom(i, "would take more time than there is: give more with --budget")
+			s.leaveOutSizesFrom(i, "would take more time than there is: give more with --budget")
 			return nil
 		}
 		if err := s.measureSize(i); err != nil {
 			return err
 		}
 	}
-	return s.measureParts()
+	return s.measureSubBuffers()
 }
 
-// measureRepeatedly visits all sizes again and again, each time in another order, so that what changes with time does not look as
+// measureSizesRepeatedly visits all sizes again and again, each time in another order, so that what changes with time does not look as
 // if it changed with size.
-func (s *sampler) measureRepeatedly() error {
+func (s *sampler) measureSizesRepeatedly() error {
 	for round := uint64(0); !s.isTimeOver(); round++ {
 		visited := false
 		for _, i := range rand.New(rand.NewPCG(round, 1)).Perm(len(s.sizes)) {
@@ -184,7 +184,7 @@ func (s *sampler) measureRepeatedly() error {
 		if !visited {
 			return nil
 		}
-		if err := s.measureParts(); err != nil {
+		if err := s.measureSubBuffers(); err != nil {
 			return err
 		}
 	}
@@ -206,9 +206,9 @@ func (s *sampler) measureSize(i int) error {
 			break
 		}
 		one := &sample{Size: size, Poked: s.n[size]%2 == 1}
-		err := s.sampleOnce(one)
+		err := s.repeatOnce(one)
 		if errors.Is(err, errExhausted) && i > 0 {
-			s.leaveOutFrom(i, fmt.Sprintf("are not to be had: %v", innermostError(err)))
+			s.leaveOutSizesFrom(i, fmt.Sprintf("are not to be had: %v", innermostError(err)))
 			return nil
 		}
 		if err != nil {
@@ -220,8 +220,8 @@ func (s *sampler) measureSize(i int) error {
 	return nil
 }
 
-// leaveOutFrom leaves a size out from now on, and all that are larger.
-func (s *sampler) leaveOutFrom(i int, why string) {
+// leaveOutSizesFrom leaves a size out from now on, and all that are larger.
+func (s *sampler) leaveOutSizesFrom(i int, why string) {
 	s.note(fmt.Sprintf("buffers of %s and more %s", units.FormatLong(s.sizes[i]), why))
 	s.sizes = s.sizes[:i]
 }
@@ -238,17 +238,17 @@ func innermostError(err error) error {
 	}
 }
 
-// measureParts measures parts of a buffer.
-func (s *sampler) measureParts() error {
+// measureSubBuffers measures parts of a buffer.
+func (s *sampler) measureSubBuffers() error {
 	if s.align == 0 {
 		return nil
 	}
-	whole, _, err := s.d.create(max(SizeMin, 2*s.align))
+	whole, _, err := s.d.createBuffer(max(SizeMin, 2*s.align))
 	if err != nil {
 		return err
 	}
 	for range visitMost {
-		if err = s.measureOnePart(whole); err != nil {
+		if err = s.measureSubBuffer(whole); err != nil {
 			break
 		}
 	}
@@ -256,8 +256,8 @@ func (s *sampler) measureParts() error {
 	return errors.Join(err, released)
 }
 
-func (s *sampler) measureOnePart(whole memory) error {
-	part, create, err := s.d.createPart(whole, s.align, s.align)
+func (s *sampler) measureSubBuffer(whole memory) error {
+	part, create, err := s.d.createSubBuffer(whole, s.align, s.align)
 	if err != nil {
 		return err
 	}

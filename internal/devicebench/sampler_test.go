@@ -173,7 +173,7 @@ func TestSizes(t *testing.T) {
 		want           int
 		last           uint64
 	}{{0, 0, 1, 4 << 10}, {1 << 20, 0, 7, 256 << 10}, {1<<20 + 5, 1 << 30, 7, 256 << 10}, {8 << 30, 1 << 20, 9, 1 << 20}, {1<<64 - 1, 0, 50, 1 << 61}} {
-		list := testedSizes(c.maxAlloc, c.most)
+		list := sizesToTest(c.maxAlloc, c.most)
 		if len(list) != c.want || list[len(list)-1] != c.last {
 			t.Errorf("%d, %d: %d", c.maxAlloc, c.most, list)
 		}

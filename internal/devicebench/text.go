@@ -31,16 +31,16 @@ func (r *Result) WriteText(w io.Writer, width int) error {
 
 func (d *Device) writeText(b *bytes.Buffer, width int) {
 	fmt.Fprintf(b, "%d: %s (%s), driver %s\n", d.Number, units.Clean(d.Device), units.Clean(d.Platform), units.Clean(d.Driver))
-	units.WritePairs(b, d.facts())
+	units.WriteTwoColumns(b, d.factsForText())
 	if len(d.Points) > 0 {
-		b.WriteString("\n" + formatTable(d.Points, width) + "\n" + drawChart(d.Points) + "\n")
+		b.WriteString("\n" + tableOfSizes(d.Points, width) + "\n" + costChart(d.Points) + "\n")
 		lines := [][2]string{
-			{"create", d.Create.text()}, {"first touch", d.Touch.text()}, {"reuse", d.Reuse.text()}, {"release", d.Release.text()},
+			{"create", d.Create.fitText()}, {"first touch", d.Touch.fitText()}, {"reuse", d.Reuse.fitText()}, {"release", d.Release.fitText()},
 		}
 		if d.New != nil {
-			lines = append(lines, [2]string{"new: create", d.New.Create.text()}, [2]string{"new: touch", d.New.Touch.text()})
+			lines = append(lines, [2]string{"new: create", d.New.Create.fitText()}, [2]string{"new: touch", d.New.Touch.fitText()})
 		}
-		units.WritePairs(b, lines)
+		units.WriteTwoColumns(b, lines)
 	}
 	for _, note := range d.Notes {
 		fmt.Fprintf(b, "%s\n", units.Clean(note))
@@ -50,7 +50,7 @@ func (d *Device) writeText(b *bytes.Buffer, width int) {
 	}
 }
 
-func (d *Device) facts() [][2]string {
+func (d *Device) factsForText() [][2]string {
 	shares := ""
 	if d.Unified {
 		shares = ", which is the host's"
@@ -61,7 +61,7 @@ func (d *Device) facts() [][2]string {
 	}
 	parts := "begin at multiples of " + units.FormatLong(uint64(d.BaseAlign))
 	if d.SubCreate > 0 {
-		parts += fmt.Sprintf("; create %s, release %s", units.DurationOf(d.SubCreate), units.DurationOf(d.SubRelease))
+		parts += fmt.Sprintf("; create %s, release %s", units.DurationOfComputed(d.SubCreate), units.DurationOfComputed(d.SubRelease))
 	}
 	rows = append(rows, [2]string{"sub-buffers", parts})
 	if len(d.Points) == 0 {
@@ -71,10 +71,10 @@ func (d *Device) facts() [][2]string {
 	if d.DriverCaches {
 		caching = "released memory is kept for the next create, up to " + units.FormatLong(d.CachesUpTo)
 	}
-	return append(rows, [2]string{"allocation", d.Residency.text()}, [2]string{"caching", caching})
+	return append(rows, [2]string{"allocation", d.Residency.residencyText()}, [2]string{"caching", caching})
 }
 
-func (r Residency) text() string {
+func (r Residency) residencyText() string {
 	switch r {
 	case AtFirstUse:
 		return "lazy: the first command that uses a buffer makes its memory"
@@ -89,12 +89,12 @@ func (r Residency) text() string {
 // costText writes a + b·size ns.
 func costText(a, b float64) string {
 	if perMiB := b * (1 << 20); perMiB >= 0.5 {
-		return fmt.Sprintf("%s + %s per MiB", units.DurationOf(a), units.DurationOf(perMiB))
+		return fmt.Sprintf("%s + %s per MiB", units.DurationOfComputed(a), units.DurationOfComputed(perMiB))
 	}
-	return units.DurationOf(a)
+	return units.DurationOfComputed(a)
 }
 
-func (f *Fit) text() string {
+func (f *Fit) fitText() string {
 	text := costText(f.A, f.B)
 	if f.Below != (cost.Below{}) {
 		text = fmt.Sprintf("%s from %s on, below %s", text, units.FormatLong(f.Below.Bytes), costText(f.Below.A, f.Below.B))
@@ -102,9 +102,9 @@ func (f *Fit) text() string {
 	return fmt.Sprintf("%s; R² %.3f, at worst %.0f %% off", text, f.R2, 100*f.Error)
 }
 
-// formatTable has a row for each size. New memory has columns of its own where it was measured.
-func formatTable(points []Point, width int) string {
-	fresh := len(pointsWithFresh(points)) > 0
+// tableOfSizes has a row for each size. New memory has columns of its own where it was measured.
+func tableOfSizes(points []Point, width int) string {
+	fresh := len(pointsMeasuredFresh(points)) > 0
 	t := units.Table{Align: "r", Indent: "  ", Width: width, Least: []string{"N", "RELEASE", "REUSE"}}
 	head := []string{"SIZE", "N", "CREATE", "FIRST TOUCH", "REUSE", "RELEASE"}
 	if fresh {
@@ -114,12 +114,12 @@ func formatTable(points []Point, width int) string {
 	for i := range points {
 		p := &points[i]
 		row := []string{
-			units.Format(p.Size), fmt.Sprint(p.N), units.DurationOf(p.Create), units.DurationOf(p.Touch), units.DurationOf(p.Reuse),
-			units.DurationOf(p.Release),
+			units.Format(p.Size), fmt.Sprint(p.N), units.DurationOfComputed(p.Create), units.DurationOfComputed(p.Touch), units.DurationOfComputed(p.Reuse),
+			units.DurationOfComputed(p.Release),
 		}
 		switch {
 		case p.Fresh != nil:
-			row = append(row, units.DurationOf(p.Fresh.Create), units.DurationOf(p.Fresh.Touch))
+			row = append(row, units.DurationOfComputed(p.Fresh.Create), units.DurationOfComputed(p.Fresh.Touch))
 		case fresh:
 			row = append(row, "-", "-")
 		}
@@ -150,13 +150,13 @@ var curves = []curve{
 	{'t', "first touch", func(p *Point) float64 { return p.Touch }},
 }
 
-// drawChart draws the costs by size, both logarithmic. What costs nothing lies on the lowest row; "" for fewer than two
+// costChart draws the costs by size, both logarithmic. What costs nothing lies on the lowest row; "" for fewer than two
 // points.
-func drawChart(points []Point) string {
+func costChart(points []Point) string {
 	if len(points) < 2 {
 		return ""
 	}
-	low, high := costDecades(points)
+	low, high := decadesAroundCosts(points)
 	grid := make([][]byte, chartHigh)
 	for y := range grid {
 		grid[y] = []byte(strings.Repeat(" ", chartWide))
@@ -172,8 +172,8 @@ func drawChart(points []Point) string {
 	return drawAxes(grid, low, high, points)
 }
 
-// costDecades returns the powers of ten, of ns, between which all costs lie but those of nothing.
-func costDecades(points []Point) (low, high float64) {
+// decadesAroundCosts returns the powers of ten, of ns, between which all costs lie but those of nothing.
+func decadesAroundCosts(points []Point) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for i := range points {
 		for _, c := range curves {

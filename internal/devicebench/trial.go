@@ -13,12 +13,12 @@ type memory any
 // driver is what is measured. Every call returns how long it took, in ns. Errors that say that memory is short are
 // errExhausted.
 type driver interface {
-	create(size uint64) (memory, float64, error)
-	createPart(m memory, origin, size uint64) (memory, float64, error)
+	createBuffer(size uint64) (memory, float64, error)
+	createSubBuffer(m memory, origin, size uint64) (memory, float64, error)
 	release(m memory) (float64, error)
-	fill(m memory, size uint64) (float64, error) // all of it, to the end
-	writeWord(m memory) (float64, error)         // four bytes, to the end
-	elapsed() time.Duration                      // since some moment
+	fillBuffer(m memory, size uint64) (float64, error) // all of it, to the end
+	writeWord(m memory) (float64, error)               // four bytes, to the end
+	elapsed() time.Duration                            // since some moment
 }
 
 // errExhausted says that there is no more memory: a size not to be had, not a failure.
@@ -52,13 +52,13 @@ func (d *device) netCost(took time.Duration, err error) (float64, error) {
 	return max(0, float64(took)-d.nothing), err
 }
 
-func (d *device) create(size uint64) (memory, float64, error) {
+func (d *device) createBuffer(size uint64) (memory, float64, error) {
 	m, took, err := d.session.CreateBuffer(size)
 	ns, err := d.netCost(took, err)
 	return m, ns, err
 }
 
-func (d *device) createPart(m memory, origin, size uint64) (memory, float64, error) {
+func (d *device) createSubBuffer(m memory, origin, size uint64) (memory, float64, error) {
 	part, took, err := m.(cl.Mem).CreateSubBuffer(origin, size)
 	ns, err := d.netCost(took, err)
 	return part, ns, err
@@ -69,7 +69,7 @@ func (d *device) release(m memory) (float64, error) { return d.netCost(m.(cl.Mem
 // pattern is what buffers are filled with: not zero, which a driver might not write at all.
 const pattern = 0x5ca1ab1e
 
-func (d *device) fill(m memory, size uint64) (float64, error) {
+func (d *device) fillBuffer(m memory, size uint64) (float64, error) {
 	return d.netCost(d.session.FillBuffer(m.(cl.Mem), pattern, size))
 }
 
@@ -93,7 +93,7 @@ type sample struct {
 
 // createAndUse creates a buffer and uses it; warm is a small buffer that was used before. On an error it releases the buffer.
 func (s *sample) createAndUse(d driver, warm memory) (memory, error) {
-	m, ns, err := d.create(s.Size)
+	m, ns, err := d.createBuffer(s.Size)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (s *sample) createAndUse(d driver, warm memory) (memory, error) {
 // writeBuffer writes the buffer. Each kind of command is given to the warm buffer first: what it costs to rouse threads of the
 // driver or a device that went to rest must not look like memory that is touched for the first time.
 func (s *sample) writeBuffer(d driver, m, warm memory) error {
-	fill := func() (float64, error) { return d.fill(m, s.Size) }
+	fill := func() (float64, error) { return d.fillBuffer(m, s.Size) }
 	poke := func() (float64, error) { return d.writeWord(m) }
 	var rousing float64
 	steps := []struct {
@@ -116,7 +116,7 @@ func (s *sample) writeBuffer(d driver, m, warm memory) error {
 		do   func() (float64, error)
 	}{
 		{&rousing, func() (float64, error) { return d.writeWord(warm) }}, {&s.Poke, poke}, {&s.PokeAgain, poke},
-		{&rousing, func() (float64, error) { return d.fill(warm, SizeMin) }}, {&s.First, fill}, {&s.Again, fill},
+		{&rousing, func() (float64, error) { return d.fillBuffer(warm, SizeMin) }}, {&s.First, fill}, {&s.Again, fill},
 	}
 	if !s.Poked {
 		steps = steps[3:]

@@ -104,8 +104,8 @@ type Shift struct {
 func CompareBuilds(runs []BuildRun, sites []BuildSite, base, head string) (*Builds, error) {
 	slices.SortStableFunc(runs, func(a, b BuildRun) int { return cmp.Compare(b.Started, a.Started) })
 	for _, name := range []string{base, head} {
-		if name != "" && !slices.ContainsFunc(runs, func(r BuildRun) bool { return r.isOfBuild(name) }) {
-			return nil, fmt.Errorf("no run has the revision or build %s: the latest are %s", name, strings.Join(buildsOf(runs, 5), ", "))
+		if name != "" && !slices.ContainsFunc(runs, func(r BuildRun) bool { return r.isBuildNamed(name) }) {
+			return nil, fmt.Errorf("no run has the revision or build %s: the latest are %s", name, strings.Join(buildsOfRuns(runs, 5), ", "))
 		}
 	}
 	atSites := map[string]map[string]*BuildSite{}
@@ -124,19 +124,19 @@ func CompareBuilds(runs []BuildRun, sites []BuildSite, base, head string) (*Buil
 	}
 	b := &Builds{Missing: missingRanks(runs, head)}
 	for _, app := range slices.Sorted(maps.Keys(apps)) {
-		before, after := splitByBuild(apps[app], base, head)
+		before, after := runsOfBothBuilds(apps[app], base, head)
 		if len(before) == 0 || len(after) == 0 {
 			continue
 		}
-		p := Program{App: app, Base: buildsOf(before, buildsBefore), Head: buildsOf(after, buildsBefore), BaseRuns: len(before), HeadRuns: len(after)}
+		p := Program{App: app, Base: buildsOfRuns(before, buildsBefore), Head: buildsOfRuns(after, buildsBefore), BaseRuns: len(before), HeadRuns: len(after)}
 		p.Shifts = slices.Concat(shiftsOfRuns(before, after), shiftsOfSites(before, after, atSites))
-		slices.SortStableFunc(p.Shifts, func(x, y Shift) int { return countIfMore(&y) - countIfMore(&x) })
+		slices.SortStableFunc(p.Shifts, func(x, y Shift) int { return oneIfIncrease(&y) - oneIfIncrease(&x) })
 		b.Programs = append(b.Programs, p)
 	}
 	return b, nil
 }
 
-func countIfMore(s *Shift) int {
+func oneIfIncrease(s *Shift) int {
 	if s.More {
 		return 1
 	}
@@ -146,12 +146,12 @@ func countIfMore(s *Shift) int {
 // buildName returns the build: the revision, else the id of the program's file.
 func (r *BuildRun) buildName() string { return cmp.Or(r.Revision, r.Build) }
 
-func (r *BuildRun) isOfBuild(name string) bool {
+func (r *BuildRun) isBuildNamed(name string) bool {
 	return strings.HasPrefix(r.Revision, name) || strings.HasPrefix(r.Build, name)
 }
 
-// buildsOf returns the builds of runs, at most a number of them.
-func buildsOf(runs []BuildRun, most int) (names []string) {
+// buildsOfRuns returns the builds of runs, at most a number of them.
+func buildsOfRuns(runs []BuildRun, most int) (names []string) {
 	seen := map[string]bool{}
 	for i := range runs {
 		if name := runs[i].buildName(); name != "" && !seen[name] && len(names) < most {
@@ -161,9 +161,9 @@ func buildsOf(runs []BuildRun, most int) (names []string) {
 	return names
 }
 
-// splitByBuild returns the runs of one program that are compared, the latest first.
-func splitByBuild(runs []BuildRun, base, head string) (before, after []BuildRun) {
-	isHead := func(r *BuildRun) bool { return r.isOfBuild(head) }
+// runsOfBothBuilds returns the runs of one program that are compared, the latest first.
+func runsOfBothBuilds(runs []BuildRun, base, head string) (before, after []BuildRun) {
+	isHead := func(r *BuildRun) bool { return r.isBuildNamed(head) }
 	if head == "" {
 		latest := runs[0].buildName()
 		isHead = func(r *BuildRun) bool { return r.buildName() == latest }
@@ -178,7 +178,7 @@ func splitByBuild(runs []BuildRun, base, head string) (before, after []BuildRun)
 	for i := range runs {
 		switch r := &runs[i]; {
 		case isHead(r):
-		case base != "" && r.isOfBuild(base):
+		case base != "" && r.isBuildNamed(base):
 			before = append(before, *r)
 		case base == "" && r.Started <= first && (earlier[r.buildName()] || len(earlier) < buildsBefore):
 			earlier[r.buildName()], before = true, append(before, *r)
@@ -269,11 +269,11 @@ func areEnoughRuns(m, n int) bool {
 // HasTooFewRuns reports whether the runs are too few to show that anything is more.
 func (p *Program) HasTooFewRuns() bool { return !areEnoughRuns(p.BaseRuns, p.HeadRuns) }
 
-// CountMore counts what is more.
-func (b *Builds) CountMore() (n int) {
+// CountIncreases counts what is more.
+func (b *Builds) CountIncreases() (n int) {
 	for i := range b.Programs {
 		for k := range b.Programs[i].Shifts {
-			n += countIfMore(&b.Programs[i].Shifts[k])
+			n += oneIfIncrease(&b.Programs[i].Shifts[k])
 		}
 	}
 	return n
@@ -285,7 +285,7 @@ func missingRanks(runs []BuildRun, head string) (list []string) {
 	ranks := map[job]map[string]bool{}
 	for i := range runs {
 		r := &runs[i]
-		if size, err := strconv.Atoi(r.Size); err != nil || size < 2 || size > ranksMost || r.Job == "" || !r.isOfBuild(head) {
+		if size, err := strconv.Atoi(r.Size); err != nil || size < 2 || size > ranksMost || r.Job == "" || !r.isBuildNamed(head) {
 			continue
 		}
 		of := job{r.App, r.Job, r.Size}
@@ -317,7 +317,7 @@ func ranksText(ranks []string) string {
 	if len(ranks) == 1 {
 		word = "rank "
 	}
-	shown, left := units.KeepTop(ranks, 10)
+	shown, left := units.KeepFirst(ranks, 10)
 	text := word + strings.Join(shown, ", ")
 	if left > 0 {
 		text += fmt.Sprintf(" and %d more", left)

@@ -58,7 +58,7 @@ func TestBuildThatTakesMoreIsFound(t *testing.T) {
 				more = append(more, strings.TrimSpace(s.Figure.Name+" "+s.Site))
 			}
 		}
-		if !slices.Equal(more, test.more) || b.CountMore() != len(test.more) || b.Programs[0].HasTooFewRuns() != test.few {
+		if !slices.Equal(more, test.more) || b.CountIncreases() != len(test.more) || b.Programs[0].HasTooFewRuns() != test.few {
 			t.Errorf("%s: more %q, few %v", name, more, b.Programs[0].HasTooFewRuns())
 		}
 	}

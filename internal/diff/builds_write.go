@@ -23,13 +23,13 @@ func (b *Builds) WriteText(w io.Writer) error {
 		fmt.Fprintf(&out, "%s\n", units.Clean(text))
 	}
 	fmt.Fprintf(&out, "%s more than before, beyond what runs of one build differ by, in %s\n",
-		units.Plural(uint64(b.CountMore()), "figure is", "figures are"), units.Count(uint64(len(b.Programs)), "program"))
+		units.Plural(uint64(b.CountIncreases()), "figure is", "figures are"), units.Count(uint64(len(b.Programs)), "program"))
 	_, err := w.Write(out.Bytes())
 	return err
 }
 
 func (p *Program) writeText(out *bytes.Buffer) {
-	fmt.Fprintf(out, "%s: %s against %s\n", units.Clean(p.App), sideText(p.HeadRuns, p.Head), sideText(p.BaseRuns, p.Base))
+	fmt.Fprintf(out, "%s: %s against %s\n", units.Clean(p.App), runsOfSideText(p.HeadRuns, p.Head), runsOfSideText(p.BaseRuns, p.Base))
 	if p.HasTooFewRuns() {
 		fmt.Fprintf(out, "  too few runs to show that a figure is more: 3 and 3 can, or 1 and 19\n")
 	}
@@ -45,7 +45,7 @@ func (p *Program) writeText(out *bytes.Buffer) {
 		if s.More {
 			mark, path = "▲", s.Path
 		}
-		table.Add(s.Figure.Name, s.formatValue(s.Base, false), s.formatValue(s.Head, false), s.intervalText(), mark+" "+units.Clean(s.Site), units.Clean(path))
+		table.Add(s.Figure.Name, s.formatShiftValue(s.Base, false), s.formatShiftValue(s.Head, false), s.differenceAndInterval(), mark+" "+units.Clean(s.Site), units.Clean(path))
 	}
 	out.WriteString(table.String())
 	if left > 0 {
@@ -53,8 +53,8 @@ func (p *Program) writeText(out *bytes.Buffer) {
 	}
 }
 
-// sideText says which runs are on one side.
-func sideText(runs int, builds []string) string {
+// runsOfSideText says which runs are on one side.
+func runsOfSideText(runs int, builds []string) string {
 	text := units.Count(uint64(runs), "run") + " of "
 	if len(builds) == 1 {
 		return text + units.Clean(builds[0])
@@ -62,13 +62,13 @@ func sideText(runs int, builds []string) string {
 	return text + units.Count(uint64(len(builds)), "build")
 }
 
-func (s *Shift) formatValue(value float64, signed bool) string {
+func (s *Shift) formatShiftValue(value float64, signed bool) string {
 	return formatFigure(s.Figure.Unit, value, signed)
 }
 
-// intervalText writes the difference and where it lies.
-func (s *Shift) intervalText() string {
-	return fmt.Sprintf("%s (%s to %s)", s.formatValue(s.Delta, true), s.formatValue(s.Low, true), s.formatValue(s.High, true))
+// differenceAndInterval writes the difference and where it lies.
+func (s *Shift) differenceAndInterval() string {
+	return fmt.Sprintf("%s (%s to %s)", s.formatShiftValue(s.Delta, true), s.formatShiftValue(s.Low, true), s.formatShiftValue(s.High, true))
 }
 
 type shiftJSON struct {
@@ -112,7 +112,7 @@ func (b *Builds) WriteJSON(w io.Writer) error {
 	if missing == nil {
 		missing = []string{}
 	}
-	return units.WriteJSON(w, map[string]any{"applications": programs, "missing_ranks": missing, "more": b.CountMore()})
+	return units.WriteJSON(w, map[string]any{"applications": programs, "missing_ranks": missing, "more": b.CountIncreases()})
 }
 
 type suiteXML struct {
@@ -141,13 +141,13 @@ func (b *Builds) WriteJUnit(w io.Writer) error {
 	}{}
 	for i := range b.Programs {
 		p := &b.Programs[i]
-		suite := suiteXML{Name: units.Clean(p.App), Tests: 1, Cases: []caseXML{{Class: units.Clean(p.App), Name: "compared with " + sideText(p.BaseRuns, p.Base)}}}
+		suite := suiteXML{Name: units.Clean(p.App), Tests: 1, Cases: []caseXML{{Class: units.Clean(p.App), Name: "compared with " + runsOfSideText(p.BaseRuns, p.Base)}}}
 		for k := range p.Shifts {
 			s := &p.Shifts[k]
 			c := caseXML{Class: units.Clean(p.App), Name: strings.TrimSpace(s.Figure.Name + " " + units.Clean(s.Site))}
 			if s.More {
 				suite.Failures++
-				c.Failure = &failureXML{fmt.Sprintf("%s, %s before: %s; %s", s.formatValue(s.Head, false), s.formatValue(s.Base, false), s.intervalText(), units.Clean(s.Path))}
+				c.Failure = &failureXML{fmt.Sprintf("%s, %s before: %s; %s", s.formatShiftValue(s.Head, false), s.formatShiftValue(s.Base, false), s.differenceAndInterval(), units.Clean(s.Path))}
 			}
 			suite.Tests++
 			suite.Cases = append(suite.Cases, c)

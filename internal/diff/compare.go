@@ -80,7 +80,7 @@ type Diff struct {
 // CompareRuns compares run a with run b.
 func CompareRuns(a, b *analysis.Analysis) *Diff {
 	c := newComparison(a, b)
-	d := &Diff{Overall: c.compareTotals(), Notes: noteDifferences(a, b)}
+	d := &Diff{Overall: c.compareTotals(), Notes: differenceNotes(a, b)}
 	for _, pair := range matchSites(a.Snapshot.Tags, b.Snapshot.Tags) {
 		if t := c.compareSite(pair); slices.ContainsFunc(t.Changes, func(c Change) bool { return c.A != 0 || c.B != 0 }) { // not of what is free in slabs
 			d.Tags = append(d.Tags, t)
@@ -97,7 +97,7 @@ func CompareRuns(a, b *analysis.Analysis) *Diff {
 	}
 	markSignificant(tested)
 	slices.SortStableFunc(d.Tags, func(x, y Tag) int {
-		return cmp.Or(cmp.Compare(y.significanceRank(), x.significanceRank()), cmp.Compare(y.peakChange(), x.peakChange()))
+		return cmp.Or(cmp.Compare(y.significanceRank(), x.significanceRank()), cmp.Compare(y.absolutePeakChange(), x.absolutePeakChange()))
 	})
 	return d
 }
@@ -110,8 +110,8 @@ func (t *Tag) significanceRank() int {
 	return 0
 }
 
-// peakChange is how much its peak changed.
-func (t *Tag) peakChange() float64 { return math.Abs(t.Changes[0].Delta()) }
+// absolutePeakChange is how much its peak changed.
+func (t *Tag) absolutePeakChange() float64 { return math.Abs(t.Changes[0].Delta()) }
 
 // didSameWork reports whether both runs made the same number of iterations, so that differences of counts are no chance.
 func didSameWork(a, b *analysis.Analysis) bool {
@@ -129,7 +129,7 @@ func isIndependentOfTiming(runs ...*analysis.Analysis) bool {
 	})
 }
 
-func noteDifferences(a, b *analysis.Analysis) []string {
+func differenceNotes(a, b *analysis.Analysis) []string {
 	var list []string
 	for name, pair := range map[string][2]string{
 		"programs":     {a.Snapshot.Program, b.Snapshot.Program},
@@ -148,13 +148,13 @@ func noteDifferences(a, b *analysis.Analysis) []string {
 	}
 	slices.Sort(list)
 	if a.Snapshot.Policy == b.Snapshot.Policy { // limits of different policies always differ
-		list = append(list, limitNotes(a.Run.Header.Limits, b.Run.Header.Limits)...)
+		list = append(list, limitDifferences(a.Run.Header.Limits, b.Run.Header.Limits)...)
 	}
 	return list
 }
 
-// limitNotes lists the limits that differ.
-func limitNotes(a, b recording.Limits) []string {
+// limitDifferences lists the limits that differ.
+func limitDifferences(a, b recording.Limits) []string {
 	all := maps.Clone(a)
 	if all == nil {
 		all = recording.Limits{}
@@ -172,7 +172,7 @@ func limitNotes(a, b recording.Limits) []string {
 // compareTotals compares the figures of whole runs.
 func (c *comparison) compareTotals() (list []Change) {
 	for _, f := range c.comparedFigures() {
-		list = c.addComparison(list, f, f.ValueOf(c.a), f.ValueOf(c.b))
+		list = c.appendComparison(list, f, f.ValueOf(c.a), f.ValueOf(c.b))
 	}
 	return list
 }
@@ -207,8 +207,8 @@ func (c *comparison) comparedFigures() (list []*figures.Figure) {
 	return list
 }
 
-// addComparison compares a figure of both sides, if it means something on both.
-func (c *comparison) addComparison(list []Change, f *figures.Figure, a, b figures.Value) []Change {
+// appendComparison compares a figure of both sides, if it means something on both.
+func (c *comparison) appendComparison(list []Change, f *figures.Figure, a, b figures.Value) []Change {
 	switch f.Diff {
 	case figures.Amount:
 		if !a.IsKnown() || !b.IsKnown() {

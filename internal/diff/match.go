@@ -17,8 +17,8 @@ type pair struct {
 // lineNumber matches the line in "file.c:88 function".
 var lineNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`:\d+ `) })
 
-// withoutLine returns a call site without its line, which changes with the code above it.
-func withoutLine(name string) string { return lineNumber().ReplaceAllString(name, " ") }
+// withoutLineNumber returns a call site without its line, which changes with the code above it.
+func withoutLineNumber(name string) string { return lineNumber().ReplaceAllString(name, " ") }
 
 // matchSites pairs the call sites of two runs: by name, then by function if one call site of it is left on each side.
 func matchSites(a, b []stats.Tag) []pair {
@@ -35,16 +35,16 @@ func matchSites(a, b []stats.Tag) []pair {
 			continue
 		}
 		added = append(added, &b[i])
-		left[withoutLine(b[i].Name)] = append(left[withoutLine(b[i].Name)], &b[i])
+		left[withoutLineNumber(b[i].Name)] = append(left[withoutLineNumber(b[i].Name)], &b[i])
 	}
 	gone := map[string][]*stats.Tag{}
 	for i := range a {
 		if names[a[i].Name] != nil {
-			gone[withoutLine(a[i].Name)] = append(gone[withoutLine(a[i].Name)], &a[i])
+			gone[withoutLineNumber(a[i].Name)] = append(gone[withoutLineNumber(a[i].Name)], &a[i])
 		}
 	}
 	for _, t := range added {
-		p := withoutLine(t.Name)
+		p := withoutLineNumber(t.Name)
 		if len(left[p]) == 1 && len(gone[p]) == 1 {
 			pairs = append(pairs, pair{gone[p][0], t, Moved})
 			delete(names, gone[p][0].Name)
@@ -76,14 +76,14 @@ func (c *comparison) compareSite(p pair) Tag {
 	}
 	for _, f := range c.comparedFigures() {
 		if f.IsForSites() {
-			t.Changes = c.addComparison(t.Changes, f, siteValue(f, c.a, before), siteValue(f, c.b, after))
+			t.Changes = c.appendComparison(t.Changes, f, siteFigureOrZero(f, c.a, before), siteFigureOrZero(f, c.b, after))
 		}
 	}
 	return t
 }
 
-// siteValue returns the figure of a call site, 0 for a missing one.
-func siteValue(f *figures.Figure, run *figures.Subject, t *stats.Tag) figures.Value {
+// siteFigureOrZero returns the figure of a call site, 0 for a missing one.
+func siteFigureOrZero(f *figures.Figure, run *figures.Subject, t *stats.Tag) figures.Value {
 	if t.Name == "" {
 		return figures.Value{}
 	}

@@ -36,7 +36,7 @@ func compareRates(f *figures.Figure, a, b figures.Value) Change {
 	na, nb := float64(a.Of), float64(b.Of)
 	pooled := (a.Number*na + b.Number*nb) / (na + nb)
 	if spread := math.Sqrt(pooled * (1 - pooled) * (1/na + 1/nb)); spread > 0 {
-		c.P = twoSided((a.Number - b.Number) / spread)
+		c.P = twoSidedProbability((a.Number - b.Number) / spread)
 	}
 	return c
 }
@@ -49,7 +49,7 @@ func compareCounts(f *figures.Figure, a, b figures.Value, same bool) Change {
 		c.Test = Exact
 		c.Significant = a.Exact != b.Exact
 	case a.Exact+b.Exact > 0:
-		c.P = twoSided(c.Delta() / math.Sqrt(c.A+c.B))
+		c.P = twoSidedProbability(c.Delta() / math.Sqrt(c.A+c.B))
 	}
 	return c
 }
@@ -64,7 +64,7 @@ func compareMedians(f *figures.Figure, a, b figures.Value, run float64) Change {
 		return c
 	}
 	if z := mannWhitney(a.Times, b.Times); z*c.Delta() > 0 {
-		c.P = twoSided(z)
+		c.P = twoSidedProbability(z)
 	}
 	return c
 }
@@ -97,8 +97,8 @@ func mannWhitney(a, b *stats.Histogram) float64 {
 	return (above - na*nb/2) / math.Sqrt(variance)
 }
 
-// twoSided returns the probability that a standard normal value is at least as far from 0 as z.
-func twoSided(z float64) float64 { return math.Erfc(math.Abs(z) / math.Sqrt2) }
+// twoSidedProbability returns the probability that a standard normal value is at least as far from 0 as z.
+func twoSidedProbability(z float64) float64 { return math.Erfc(math.Abs(z) / math.Sqrt2) }
 
 // markSignificant marks the significant changes among those with a probability, by the method of Holm (1979): the probability of
 // any false one among them is at most level. The others were decided before.

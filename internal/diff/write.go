@@ -35,15 +35,15 @@ func formatFigure(u figures.Unit, value float64, signed bool) string {
 	}
 }
 
-// lacksCalls reports whether it compares with calls that one run does not have.
-func (c *Change) lacksCalls() bool { return c.Test == Ranks && min(c.OfA, c.OfB) == 0 }
+// lacksCallsOnOneSide reports whether it compares with calls that one run does not have.
+func (c *Change) lacksCallsOnOneSide() bool { return c.Test == Ranks && min(c.OfA, c.OfB) == 0 }
 
 // deltaText returns the change from A to B.
 func (c *Change) deltaText() string {
 	switch {
 	case c.A == c.B:
 		return "="
-	case c.lacksCalls():
+	case c.lacksCallsOnOneSide():
 		return ""
 	}
 	return formatFigure(c.Figure.Unit, c.Delta(), true)
@@ -57,8 +57,8 @@ func (c *Change) percentText() string {
 	return fmt.Sprintf("%+.1f %%", 100*c.Delta()/c.A)
 }
 
-// sideText returns the value of one run, and how many calls a median is of.
-func (c *Change) sideText(value float64, of uint64) string {
+// valueOfRunText returns the value of one run, and how many calls a median is of.
+func (c *Change) valueOfRunText(value float64, of uint64) string {
 	text := formatFigure(c.Figure.Unit, value, false)
 	switch {
 	case c.Test != Ranks:
@@ -69,7 +69,7 @@ func (c *Change) sideText(value float64, of uint64) string {
 	return fmt.Sprintf("%s of %d", text, of)
 }
 
-func (c *Change) markText() string {
+func (c *Change) significanceMark() string {
 	switch {
 	case c.Significant && c.Delta() > 0:
 		return "▲"
@@ -154,7 +154,7 @@ func writeChanges(out *bytes.Buffer, list []Change, only bool, width int) {
 		if only && c.A == c.B || c.Test == Ranks && c.OfA+c.OfB == 0 {
 			continue
 		}
-		table.Add(fmt.Sprintf("%20s", c.Figure.Name), c.sideText(c.A, c.OfA), c.sideText(c.B, c.OfB), c.deltaText(), c.percentText(), c.markText())
+		table.Add(fmt.Sprintf("%20s", c.Figure.Name), c.valueOfRunText(c.A, c.OfA), c.valueOfRunText(c.B, c.OfB), c.deltaText(), c.percentText(), c.significanceMark())
 	}
 	out.WriteString(table.String())
 }
@@ -177,7 +177,7 @@ type tagJSON struct {
 	Changes []changeJSON `json:"changes"`
 }
 
-func listJSON(list []Change) []changeJSON {
+func changesJSON(list []Change) []changeJSON {
 	out := make([]changeJSON, 0, len(list))
 	for i := range list {
 		c := &list[i]
@@ -195,13 +195,13 @@ func (d *Diff) WriteJSON(w io.Writer, a, b string) error {
 	tags := make([]tagJSON, 0, len(d.Tags))
 	for i := range d.Tags {
 		t := &d.Tags[i]
-		tags = append(tags, tagJSON{units.Clean(t.Name), units.Clean(t.Before), t.Fate, listJSON(t.Changes)})
+		tags = append(tags, tagJSON{units.Clean(t.Name), units.Clean(t.Before), t.Fate, changesJSON(t.Changes)})
 	}
 	notes := d.Notes
 	if notes == nil {
 		notes = []string{}
 	}
-	if err := units.WriteJSON(w, map[string]any{"a": a, "b": b, "notes": notes, "overall": listJSON(d.Overall), "tags": tags}); err != nil {
+	if err := units.WriteJSON(w, map[string]any{"a": a, "b": b, "notes": notes, "overall": changesJSON(d.Overall), "tags": tags}); err != nil {
 		return fmt.Errorf("write changes: %w", err)
 	}
 	return nil

@@ -31,11 +31,11 @@ func StopWaiting() {
 	giveUp.Do(func() { time.AfterFunc(grace, func() { close(over) }) })
 }
 
-// Await calls write, which may wait for the reader of a pipe, and returns its error. Once StopWaiting has ended all waiting, Await returns
+// AwaitWrite calls write, which may wait for the reader of a pipe, and returns its error. Once StopWaiting has ended all waiting, Await returns
 // an error that names the pipe, and write goes on by itself.
-func Await(pipe string, write func() error) error { return await(pipe, write, over) }
+func AwaitWrite(pipe string, write func() error) error { return awaitWriteUntil(pipe, write, over) }
 
-func await(pipe string, write func() error, over <-chan struct{}) error {
+func awaitWriteUntil(pipe string, write func() error, over <-chan struct{}) error {
 	done := make(chan error, 1)
 	go func() { done <- write() }()
 	select {
@@ -85,7 +85,7 @@ func newWriter(file File, over <-chan struct{}) *Writer {
 // Write implements io.Writer. The first one waits for the disk, the others only for a moment, or for room: the error may be
 // that of an earlier one.
 func (w *Writer) Write(data []byte) (int, error) {
-	if err := w.Failure(); err != nil || w.ended {
+	if err := w.FirstFailure(); err != nil || w.ended {
 		return 0, cmp.Or(err, os.ErrClosed)
 	}
 	c := &chunk{bytes.Clone(data), make(chan struct{})}
@@ -93,14 +93,14 @@ func (w *Writer) Write(data []byte) (int, error) {
 	select {
 	case w.queue <- c:
 	case <-w.over:
-		w.failUnanswered()
-		return 0, w.Failure()
+		w.endUnansweredFile()
+		return 0, w.FirstFailure()
 	}
 	w.taken += uint64(len(data))
 	if keptUp {
 		w.awaitWrite(c)
 	}
-	if err := w.Failure(); err != nil {
+	if err := w.FirstFailure(); err != nil {
 		return 0, err
 	}
 	return len(data), nil
@@ -122,8 +122,8 @@ func (w *Writer) awaitWrite(c *chunk) {
 	}
 }
 
-// Failure returns the error that ended the file, nil while there is none.
-func (w *Writer) Failure() error {
+// FirstFailure returns the error that ended the file, nil while there is none.
+func (w *Writer) FirstFailure() error {
 	if err := w.failed.Load(); err != nil {
 		return *err
 	}
@@ -133,13 +133,13 @@ func (w *Writer) Failure() error {
 // noteFailure notes the first error.
 func (w *Writer) noteFailure(err error) { w.failed.CompareAndSwap(nil, &err) }
 
-// failUnanswered ends the file as StopWaiting has it.
-func (w *Writer) failUnanswered() {
+// endUnansweredFile ends the file as StopWaiting has it.
+func (w *Writer) endUnansweredFile() {
 	w.noteFailure(fmt.Errorf("the disk does not answer, the last %d bytes or more may be missing", w.taken-w.stored.Load()))
 }
 
-// Bytes returns how many bytes were written, or wait to be.
-func (w *Writer) Bytes() uint64 { return w.taken }
+// BytesTaken returns how many bytes were written, or wait to be.
+func (w *Writer) BytesTaken() uint64 { return w.taken }
 
 // Close waits for the disk and closes the file. It returns the error that ended the file, if there was one.
 func (w *Writer) Close() error {
@@ -150,17 +150,17 @@ func (w *Writer) Close() error {
 	close(w.queue)
 	select {
 	case <-w.closed:
-		return errors.Join(w.Failure(), w.end)
+		return errors.Join(w.FirstFailure(), w.end)
 	case <-w.over:
-		w.failUnanswered()
-		return w.Failure()
+		w.endUnansweredFile()
+		return w.FirstFailure()
 	}
 }
 
 // writeQueued writes.
 func (w *Writer) writeQueued() {
 	for c := range w.queue {
-		if w.Failure() == nil {
+		if w.FirstFailure() == nil {
 			if n, err := w.file.Write(c.data); err == nil {
 				w.stored.Add(uint64(n))
 			} else {

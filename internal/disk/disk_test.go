@@ -50,7 +50,7 @@ func TestWriterWritesInOrder(t *testing.T) {
 		want.WriteString(text)
 		write(t, w, text)
 	}
-	if err := w.Close(); err != nil || !f.closed || !bytes.Equal(f.data, want.Bytes()) || w.Bytes() != uint64(want.Len()) {
+	if err := w.Close(); err != nil || !f.closed || !bytes.Equal(f.data, want.Bytes()) || w.BytesTaken() != uint64(want.Len()) {
 		t.Errorf("%v, closed %v, %d bytes", err, f.closed, len(f.data))
 	}
 }
@@ -65,7 +65,7 @@ func TestFullDisk(t *testing.T) {
 			break
 		}
 	}
-	if err := w.Close(); !errors.Is(err, errFull) || !errors.Is(w.Failure(), errFull) || string(f.data) != "12345678" {
+	if err := w.Close(); !errors.Is(err, errFull) || !errors.Is(w.FirstFailure(), errFull) || string(f.data) != "12345678" {
 		t.Errorf("%v, %q", err, f.data)
 	}
 }
@@ -115,11 +115,11 @@ func TestGiveUpLosesNothingOnADiskThatAnswers(t *testing.T) {
 func TestAwait(t *testing.T) {
 	over, answer := make(chan struct{}), make(chan struct{})
 	defer close(answer)
-	if err := await("x", func() error { return errFull }, over); !errors.Is(err, errFull) {
+	if err := awaitWriteUntil("x", func() error { return errFull }, over); !errors.Is(err, errFull) {
 		t.Errorf("it failed with %v", err)
 	}
 	close(over)
-	if err := await("x", func() error { <-answer; return nil }, over); err == nil {
+	if err := awaitWriteUntil("x", func() error { <-answer; return nil }, over); err == nil {
 		t.Error("it has been written")
 	}
 }

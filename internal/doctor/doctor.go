@@ -54,11 +54,11 @@ const (
 // Examine looks at everything.
 func Examine(s *System, o Options) Report {
 	r := &Report{}
-	r.reportTool(o)
+	r.reportGpumemtop(o)
 	r.reportSettings(s, o)
 	r.checkFolders(s)
 	if r.checkPreloading(s) {
-		r.checkVendors(s)
+		r.checkVendorFiles(s)
 		r.checkOpenCL(s)
 	}
 	r.addLine(areaKernel, Fact, "", "Linux %s", s.Release())

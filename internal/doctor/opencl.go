@@ -60,9 +60,9 @@ func (r *Report) reportPreloaded(s *System) {
 	}
 }
 
-// checkVendors looks at the files that tell ICD loaders of drivers.
-func (r *Report) checkVendors(s *System) {
-	libraries, from := s.drivers()
+// checkVendorFiles looks at the files that tell ICD loaders of drivers.
+func (r *Report) checkVendorFiles(s *System) {
+	libraries, from := s.driversOfLoaders()
 	if len(libraries) == 0 {
 		r.addLine(areaOpenCL, Warning, "install a driver; one for any processor: Debian's pocl-opencl-icd", "no driver is registered in %s", from)
 		return
@@ -73,7 +73,7 @@ func (r *Report) checkVendors(s *System) {
 			continue
 		}
 		out, err := s.Probe(d.library)
-		switch why := failureText(out, err); {
+		switch why := probeFailureText(out, err); {
 		case why != "":
 			r.addLine(areaOpenCL, Warning, "reinstall that driver, or remove "+d.file, "%s: %s does not load: %s", d.file, d.library, why)
 		default:
@@ -85,9 +85,9 @@ func (r *Report) checkVendors(s *System) {
 // driver is a library that a file names.
 type driver struct{ file, library string }
 
-// drivers returns what ICD loaders would load, and where they look: the vendors' folder, another one or one file in
+// driversOfLoaders returns what ICD loaders would load, and where they look: the vendors' folder, another one or one file in
 // OCL_ICD_VENDORS (ocl-icd, Khronos), more libraries in OCL_ICD_FILENAMES (Khronos).
-func (s *System) drivers() (list []driver, from string) {
+func (s *System) driversOfLoaders() (list []driver, from string) {
 	from = "/etc/OpenCL/vendors"
 	for _, name := range []string{"OPENCL_VENDOR_PATH", "OCL_ICD_VENDORS"} {
 		if value := s.envVariable(name); value != "" {
@@ -113,8 +113,8 @@ func (s *System) drivers() (list []driver, from string) {
 	return list, from
 }
 
-// failureText says why a probe did not succeed, "" when it did.
-func failureText(out string, err error) string {
+// probeFailureText says why a probe did not succeed, "" when it did.
+func probeFailureText(out string, err error) string {
 	for line := range strings.Lines(out) {
 		if why, found := strings.CutPrefix(strings.TrimSpace(line), "error\t"); found {
 			return why
@@ -147,7 +147,7 @@ func (r *Report) checkOpenCL(s *System) {
 			r.reportDevice(platform, fields)
 		}
 	}
-	why := failureText(out, err)
+	why := probeFailureText(out, err)
 	switch {
 	case strings.Contains(why, "libOpenCL.so.1") && devices == 0:
 		r.addLine(areaOpenCL, Problem, "install an ICD loader; Debian: ocl-icd-libopencl1", "there is no OpenCL: %s", why)

@@ -78,7 +78,7 @@ func ThisMachine() *System {
 	kernel := rights.ThisSystem()
 	return &System{
 		Environ: os.Environ(), ReadFile: os.ReadFile, Glob: filepath.Glob, Stat: os.Stat,
-		Folders: session.FolderPlaces, Preloaded: session.PreloadKindOf, Probe: runProbe, Memfd: tryMemfd, OpenFiles: kernel.OpenFiles, Release: kernel.Release,
+		Folders: session.FolderPlaces, Preloaded: session.PreloadKindOf, Probe: runProbe, Memfd: tryCreateMemfd, OpenFiles: kernel.OpenFiles, Release: kernel.Release,
 		Rights: kernel.Examine, Root: os.Geteuid() == 0, Terminal: terminalSize,
 	}
 }
@@ -89,11 +89,11 @@ const probeTime = 20 * time.Second
 func runProbe(what string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), probeTime, fmt.Errorf("no answer within %v", probeTime))
 	defer cancel()
-	out, err := probe.Run(ctx, []string{wire.ProbeEnv + "=" + what})
+	out, err := probe.RunWithPreload(ctx, []string{wire.ProbeEnv + "=" + what})
 	return string(out), err
 }
 
-func tryMemfd() error {
+func tryCreateMemfd() error {
 	fd, err := unix.MemfdCreate("gpumemtop-doctor", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/ui"
 )
 
-// reportTool reports gpumemtop itself.
-func (r *Report) reportTool(o Options) {
+// reportGpumemtop reports gpumemtop itself.
+func (r *Report) reportGpumemtop(o Options) {
 	r.addLine(areaTool, Fact, "", "%s", o.Version)
 	r.addLine(areaTool, Fact, "", "policies: %s", strings.Join(o.Policies, ", "))
 	r.addLine(areaTool, Fact, "", "recordings go where -o says, by default to ./gpumemtop.PROGRAM.PID.gmt")
@@ -45,7 +45,7 @@ func (r *Report) reportSettings(s *System, o Options) {
 		case name == wire.USDTEnv:
 			r.addLine(areaSettings, Fact, "", "%s is %s, for tools that listen to the library's static probes", name, value)
 		case !known:
-			r.addLine(areaSettings, Warning, suggestVariable(name, o.Settings), "%s sets nothing: gpumemtop knows no such variable", name)
+			r.addLine(areaSettings, Warning, suggestedVariableText(name, o.Settings), "%s sets nothing: gpumemtop knows no such variable", name)
 		case value == "":
 			r.addLine(areaSettings, Fact, "", "%s is empty, and so is not looked at", name)
 		default:
@@ -60,8 +60,8 @@ func (r *Report) reportSettings(s *System, o Options) {
 	}
 }
 
-// suggestVariable says which variable was meant, if one is near.
-func suggestVariable(name string, settings map[string]string) string {
+// suggestedVariableText says which variable was meant, if one is near.
+func suggestedVariableText(name string, settings map[string]string) string {
 	if best := NearestWord(name, slices.Sorted(maps.Keys(settings))); best != "" {
 		return "did you mean " + best + "?"
 	}
@@ -167,9 +167,9 @@ func (r *Report) checkTerminal(s *System) {
 	case term == "" || term == "dumb":
 		r.addLine(areaTerminal, Warning, "set TERM to the terminal's kind", "TERM is %q: no dashboard", term)
 	case cols < panesW || rows < panesH:
-		r.addLine(areaTerminal, Warning, "make it larger: "+sizeText(panesW, panesH)+", better "+sizeText(allW, allH), "the terminal has %s cells: the dashboard shows numbers only", sizeText(cols, rows))
+		r.addLine(areaTerminal, Warning, "make it larger: "+columnsByRows(panesW, panesH)+", better "+columnsByRows(allW, allH), "the terminal has %s cells: the dashboard shows numbers only", columnsByRows(cols, rows))
 	default:
-		r.addLine(areaTerminal, OK, "", "TERM is %s, %s cells, %s", term, sizeText(cols, rows), s.coloursText())
+		r.addLine(areaTerminal, OK, "", "TERM is %s, %s cells, %s", term, columnsByRows(cols, rows), s.coloursText())
 	}
 	if ci := s.envVariable("CI"); ci != "" && ci != "false" && ci != "0" {
 		r.addLine(areaTerminal, Warning, "unset CI", "CI is set: no dashboard")
@@ -189,7 +189,7 @@ func (r *Report) checkTerminal(s *System) {
 	}
 }
 
-func sizeText(cols, rows int) string { return strconv.Itoa(cols) + "x" + strconv.Itoa(rows) }
+func columnsByRows(cols, rows int) string { return strconv.Itoa(cols) + "x" + strconv.Itoa(rows) }
 
 // textLocale returns the locale that decides how text is written (locale(7)).
 func (s *System) textLocale() string {

@@ -51,9 +51,9 @@ type UnknownKey struct{ Key string }
 // Error implements error.
 func (e *UnknownKey) Error() string { return "unknown key " + units.Clean(strconv.Quote(e.Key)) }
 
-// Decode reads a text into a map[string]any or a struct. Errors are an *Error, or an *UnknownKey. It returns the keys of up
+// DecodeTOML reads a text into a map[string]any or a struct. Errors are an *Error, or an *UnknownKey. It returns the keys of up
 // to two parts, in the order of the text; headings of tables count as keys.
-func Decode(text string, into any) ([]Key, error) {
+func DecodeTOML(text string, into any) ([]Key, error) {
 	b := bytes.TrimPrefix([]byte(text), []byte("\ufeff"))
 	d := &decoder{text: b, into: reflect.TypeOf(into), paths: map[uint64]bool{}, seed: maphash.MakeSeed(), keep: budget.New(valuesMax), line: 1}
 	if err := d.checkBounds(); err != nil {
@@ -90,8 +90,8 @@ func (d *decoder) checkBounds() error {
 	p.Reset(d.text)
 	for p.NextExpression() {
 		e := p.Expression()
-		parts, at := d.readKey(e.Key())
-		d.setLine(at)
+		parts, at := d.keyParts(e.Key())
+		d.setLineOfOffset(at)
 		fits := len(parts) <= nestingMax && d.keep.Charge(valueBytes*int64(len(parts)))
 		if e.Kind == unstable.KeyValue {
 			parts = append(d.table[:len(d.table):len(d.table)], parts...)
@@ -99,7 +99,7 @@ func (d *decoder) checkBounds() error {
 		} else {
 			d.table = parts
 		}
-		d.notePath(parts)
+		d.noteKeyAndTables(parts)
 		line := d.line
 		switch {
 		case len(d.paths) > pathsMax:
@@ -117,10 +117,10 @@ func (d *decoder) checkBounds() error {
 	}
 	var bad *unstable.ParserError
 	if err := p.Error(); errors.As(err, &bad) {
-		d.setLine(len(d.text))
+		d.setLineOfOffset(len(d.text))
 		if len(bad.Highlight) > 0 {
 			d.line, d.offset = 1, 0
-			d.setLine(int(p.Range(bad.Highlight).Offset))
+			d.setLineOfOffset(int(p.Range(bad.Highlight).Offset))
 		}
 		return &Error{d.line, units.Clean(bad.Message)}
 	}
@@ -130,15 +130,15 @@ func (d *decoder) checkBounds() error {
 // noteInlineTable notes the keys of a table in one line.
 func (d *decoder) noteInlineTable(name string, children unstable.Iterator) {
 	for children.Next() {
-		parts, at := d.readKey(children.Node().Key())
-		if d.setLine(at); len(parts) == 1 {
+		parts, at := d.keyParts(children.Node().Key())
+		if d.setLineOfOffset(at); len(parts) == 1 {
 			d.keys = append(d.keys, Key{[]string{name, parts[0]}, d.line})
 		}
 	}
 }
 
-// readKey returns the parts of a key, and where the key begins.
-func (d *decoder) readKey(parts unstable.Iterator) (names []string, at int) {
+// keyParts returns the parts of a key, and where the key begins.
+func (d *decoder) keyParts(parts unstable.Iterator) (names []string, at int) {
 	at = d.offset
 	for parts.Next() {
 		if len(names) == 0 {
@@ -151,8 +151,8 @@ func (d *decoder) readKey(parts unstable.Iterator) (names []string, at int) {
 	return names, at
 }
 
-// notePath notes a key with the tables that it is in, and whether the value that is read into has a place for it.
-func (d *decoder) notePath(parts []string) {
+// noteKeyAndTables notes a key with the tables that it is in, and whether the value that is read into has a place for it.
+func (d *decoder) noteKeyAndTables(parts []string) {
 	var hash maphash.Hash
 	hash.SetSeed(d.seed)
 	for _, part := range parts {
@@ -211,20 +211,20 @@ func (d *decoder) isValueWithinBounds(key []string, v *unstable.Node, depth int)
 		}
 	case unstable.InlineTable:
 		for children.Next() {
-			names, _ := d.readKey(children.Node().Key())
+			names, _ := d.keyParts(children.Node().Key())
 			path := append(key[:len(key):len(key)], names...)
 			if len(names) > nestingMax || !d.keep.Charge(valueBytes*int64(len(names))) || !d.isValueWithinBounds(path, children.Node().Value(), depth+1) {
 				return false
 			}
-			d.notePath(path)
+			d.noteKeyAndTables(path)
 		}
 	default:
 	}
 	return true
 }
 
-// setLine sets the line of an offset, which is not before the last one.
-func (d *decoder) setLine(offset int) {
+// setLineOfOffset sets the line of an offset, which is not before the last one.
+func (d *decoder) setLineOfOffset(offset int) {
 	offset = max(d.offset, min(offset, len(d.text)))
 	d.line += bytes.Count(d.text[d.offset:offset], []byte("\n"))
 	d.offset = offset

@@ -34,7 +34,7 @@ func TestNesting(t *testing.T) {
 		"\ufeffa = 1":                                                    false,
 	} {
 		var all map[string]any
-		_, err := document.Decode(text, &all)
+		_, err := document.DecodeTOML(text, &all)
 		if (err != nil) != deep {
 			t.Errorf("%.30q: %.100v", text, err)
 		}
@@ -57,7 +57,7 @@ func TestUnknownKeys(t *testing.T) {
 	} {
 		var unknown *document.UnknownKey
 		var p place
-		_, err := document.Decode(text, &p)
+		_, err := document.DecodeTOML(text, &p)
 		if is := errors.As(err, &unknown); is != (want != "") || is && unknown.Key != want || !is && err != nil {
 			t.Errorf("%.60q: %v, want %q", text, err, want)
 		}
@@ -70,14 +70,14 @@ func TestUnknownKeys(t *testing.T) {
 	for i := range 100_000 {
 		fmt.Fprintf(&distinct, "[a%d]\n", i)
 	}
-	if _, err := document.Decode(distinct.String(), &all); err == nil || !strings.Contains(err.Error(), "too many different keys: want at most 8192") {
+	if _, err := document.DecodeTOML(distinct.String(), &all); err == nil || !strings.Contains(err.Error(), "too many different keys: want at most 8192") {
 		t.Errorf("100,000 tables: %.100v", err)
 	}
 }
 
 func TestKeys(t *testing.T) {
 	var all map[string]any
-	keys, err := document.Decode("a = 1\n\n[b]\nc = 2\n'd e' = [\n1]\nf.g = 1\n[h.i]\nj = 1\n[[k]]\nl = {m = 1}\n[n]\n", &all)
+	keys, err := document.DecodeTOML("a = 1\n\n[b]\nc = 2\n'd e' = [\n1]\nf.g = 1\n[h.i]\nj = 1\n[[k]]\nl = {m = 1}\n[n]\n", &all)
 	want := []document.Key{
 		{Parts: []string{"a"}, Line: 1}, {Parts: []string{"b"}, Line: 3}, {Parts: []string{"b", "c"}, Line: 4}, {Parts: []string{"b", "d e"}, Line: 5},
 		{Parts: []string{"h", "i"}, Line: 8}, {Parts: []string{"k"}, Line: 10}, {Parts: []string{"k", "l"}, Line: 11}, {Parts: []string{"n"}, Line: 12},
@@ -85,7 +85,7 @@ func TestKeys(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(keys, want) {
 		t.Errorf("%v\n%v, want\n%v", err, keys, want)
 	}
-	keys, err = document.Decode("set = {a = 1,\nb = 2}", &all)
+	keys, err = document.DecodeTOML("set = {a = 1,\nb = 2}", &all)
 	if want := []document.Key{{Parts: []string{"set"}, Line: 1}, {Parts: []string{"set", "a"}, Line: 1}, {Parts: []string{"set", "b"}, Line: 2}}; err == nil && !reflect.DeepEqual(keys, want) {
 		t.Errorf("%v, want %v", keys, want)
 	}
@@ -93,7 +93,7 @@ func TestKeys(t *testing.T) {
 		A struct{ B int } `toml:"a"`
 	}
 	var unknown *document.UnknownKey
-	if _, err := document.Decode("[a]\nb = 1\nc = 2", &place); !errors.As(err, &unknown) || unknown.Key != "a.c" {
+	if _, err := document.DecodeTOML("[a]\nb = 1\nc = 2", &place); !errors.As(err, &unknown) || unknown.Key != "a.c" {
 		t.Errorf("%v", err)
 	}
 }
@@ -120,8 +120,8 @@ func TestHostileTexts(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		var all map[string]any
-		_, err := document.Decode(text, &all)
-		_, _ = document.Decode(text, new(struct{ Tag []struct{ Name string } }))
+		_, err := document.DecodeTOML(text, &all)
+		_, _ = document.DecodeTOML(text, new(struct{ Tag []struct{ Name string } }))
 		runtime.ReadMemStats(&after)
 		if made := after.TotalAlloc - before.TotalAlloc; made > madeMost {
 			t.Errorf("%s: %d bytes made %d MiB, %.80v", name, len(text), made>>20, err)
@@ -135,7 +135,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add("x = \"\"\"\\\n  y\"\"\"\"\"\n# z\r\n'' = inf\nk = [\n # c\n1,]")
 	f.Fuzz(func(t *testing.T, text string) {
 		var all map[string]any
-		keys, err := document.Decode(text, &all)
+		keys, err := document.DecodeTOML(text, &all)
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("%q: more than a line: %q", text, err)

@@ -55,13 +55,13 @@ type Blocks struct {
 	timed   int       // units
 }
 
-// Add adds the next request: bytes, number of the call site, flags, and ns since any beginning.
-func (b *Blocks) Add(size uint64, site uint32, flags uint16, time float64) {
-	b.finder.Add(period.KeyOfCreate(site, size, uint32(flags)))
+// AddRequest adds the next request: bytes, number of the call site, flags, and ns since any beginning.
+func (b *Blocks) AddRequest(size uint64, site uint32, flags uint16, time float64) {
+	b.finder.AddCreate(period.KeyOfCreate(site, size, uint32(flags)))
 	b.mix.addRequest(size, site)
-	b.countRequest(b.finder.SteadyPeriod(repeatsLeast))
+	b.countForPeriod(b.finder.SteadyPeriod(repeatsLeast))
 	unit := uint64(requestsOfSlice)
-	if b.areRepeating() {
+	if b.areRequestsRepeating() {
 		unit = b.period
 	}
 	if unit != b.unit {
@@ -79,12 +79,12 @@ func (b *Blocks) Add(size uint64, site uint32, flags uint16, time float64) {
 	b.timed++
 }
 
-// countRequest counts a request for or against the period; steady is the period in which the latest requests repeat, 0 if none.
-func (b *Blocks) countRequest(steady uint64) {
+// countForPeriod counts a request for or against the period; steady is the period in which the latest requests repeat, 0 if none.
+func (b *Blocks) countForPeriod(steady uint64) {
 	switch {
 	case steady != 0 && steady == b.period:
 		b.in++
-	case steady != 0 && !b.areRepeating():
+	case steady != 0 && !b.areRequestsRepeating():
 		b.period, b.in, b.out = steady, 1, 0
 	default:
 		b.out++
@@ -94,13 +94,13 @@ func (b *Blocks) countRequest(steady uint64) {
 	}
 }
 
-// areRepeating reports whether requests repeat.
-func (b *Blocks) areRepeating() bool { return b.in > 2*b.out }
+// areRequestsRepeating reports whether requests repeat.
+func (b *Blocks) areRequestsRepeating() bool { return b.in > 2*b.out }
 
 // Plan returns what a block is now.
 func (b *Blocks) Plan() Plan {
 	iterations := 1
-	if !b.areRepeating() {
+	if !b.areRequestsRepeating() {
 		if reason := b.mix.whyNotStationary(); reason != "" {
 			return Plan{Reason: reason}
 		}

@@ -21,7 +21,7 @@ func plan(n int, next func(i int) request) Plan {
 	time := 1e12
 	for i := range n {
 		r := next(i)
-		b.Add(r.size, r.site, 0, time)
+		b.AddRequest(r.size, r.site, 0, time)
 		time += r.ns
 	}
 	return b.Plan()
@@ -201,7 +201,7 @@ func BenchmarkBlocks(b *testing.B) {
 			var blocks Blocks
 			for i := 0; b.Loop(); i++ {
 				q := next(i)
-				blocks.Add(q.size, q.site, 0, float64(i))
+				blocks.AddRequest(q.size, q.site, 0, float64(i))
 			}
 		})
 	}

@@ -56,17 +56,17 @@ func (m *mix) whyNotStationary() string {
 		w := &m.windows[(last+1+i)%mixWindows]
 		halves[2*i/mixWindows].addCounts(w)
 		if i > 0 {
-			square, freedom := w.chiSquare(&m.windows[(last+i)%mixWindows])
+			square, freedom := w.chiSquareAgainst(&m.windows[(last+i)%mixWindows])
 			excess := square / max(1, freedom)
 			sum, largest = sum+excess, max(largest, excess)
 		}
 	}
 	excess := max(1, (sum-largest)/(mixWindows-2))
-	square, freedom := halves[0].chiSquare(&halves[1])
+	square, freedom := halves[0].chiSquareAgainst(&halves[1])
 	if freedom == 0 || square <= chiSquareQuantile(freedom)*excess {
 		return ""
 	}
-	from, to := halves[0].usualSize(), halves[1].usualSize()
+	from, to := halves[0].medianSizeText(), halves[1].medianSizeText()
 	if from == to {
 		return fmt.Sprintf("requests do not repeat, and their mix changes: sizes are about %s, but sizes or call sites have other shares", from)
 	}
@@ -82,8 +82,8 @@ func (c *mixCounts) addCounts(other *mixCounts) {
 	}
 }
 
-// chiSquare returns the statistic of two counts with equal sums, and its degrees of freedom.
-func (c *mixCounts) chiSquare(other *mixCounts) (square, freedom float64) {
+// chiSquareAgainst returns the statistic of two counts with equal sums, and its degrees of freedom.
+func (c *mixCounts) chiSquareAgainst(other *mixCounts) (square, freedom float64) {
 	kinds := 0
 	for i, n := range c.kinds {
 		sum, difference := float64(n)+float64(other.kinds[i]), float64(n)-float64(other.kinds[i])
@@ -101,8 +101,8 @@ func chiSquareQuantile(freedom float64) float64 {
 	return freedom * math.Pow(1-v+mixQuantile*math.Sqrt(v), 3)
 }
 
-// usualSize returns the median size, down to a power of two, as people write it.
-func (c *mixCounts) usualSize() string {
+// medianSizeText returns the median size, down to a power of two, as people write it.
+func (c *mixCounts) medianSizeText() string {
 	all := uint32(0)
 	for _, n := range c.sizes {
 		all += n

@@ -36,8 +36,8 @@ func NewOrder(seed uint64) *Order {
 	return &Order{random: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))}
 }
 
-// Next returns the arm of the next block.
-func (o *Order) Next() Arm {
+// NextArm returns the arm of the next block.
+func (o *Order) NextArm() Arm {
 	place := o.count % blocksOfQuadruple
 	o.count++
 	if place == 0 {

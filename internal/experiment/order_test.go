@@ -8,7 +8,7 @@ func TestOrderIsBalanced(t *testing.T) {
 	o := NewOrder(5)
 	counts, repeats, last := [2]int{}, 0, Arm(0)
 	for range quadruples {
-		a, b, c, d := o.Next(), o.Next(), o.Next(), o.Next()
+		a, b, c, d := o.NextArm(), o.NextArm(), o.NextArm(), o.NextArm()
 		if a == b || b != c || a != d || a > 1 || b > 1 {
 			t.Fatalf("a quadruple is %v %v %v %v", a, b, c, d)
 		}
@@ -24,7 +24,7 @@ func TestOrderIsBalanced(t *testing.T) {
 	}
 	var firsts [2]int
 	for seed := range uint64(quadruples) {
-		first, again := NewOrder(seed).Next(), NewOrder(seed).Next()
+		first, again := NewOrder(seed).NextArm(), NewOrder(seed).NextArm()
 		if first != again {
 			t.Fatal("equal seeds give other orders")
 		}

@@ -12,26 +12,26 @@ type Interval struct{ Median, Low, High float64 }
 // it the normal approximation is used, which errs to the wide side in the tails.
 const exactMost = 32
 
-// signedRank returns the Hodges–Lehmann estimate of sorted differences, the median of their n(n+1)/2 Walsh averages (means of any
+// signedRankInterval returns the Hodges–Lehmann estimate of sorted differences, the median of their n(n+1)/2 Walsh averages (means of any
 // two, and each itself), and the interval from inverting Wilcoxon's signed-rank test at a level. It returns false if n
 // is too small for the level.
 //
 // Hodges and Lehmann, Estimates of location based on rank tests, Ann. Math. Statist. 34 (1963). Up to 29 % of the
 // differences may be arbitrarily wrong before the estimate is.
-func signedRank(differences []float64, level float64) (Interval, bool) {
+func signedRankInterval(differences []float64, level float64) (Interval, bool) {
 	n := len(differences)
 	all := n * (n + 1) / 2
 	median := (walshAverage(differences, (all+1)/2) + walshAverage(differences, all/2+1)) / 2
-	out := signedRankCritical(n, level)
+	out := criticalSignedRank(n, level)
 	if out < 0 {
 		return Interval{Median: median}, false
 	}
 	return Interval{median, walshAverage(differences, out+1), walshAverage(differences, all-out)}, true
 }
 
-// signedRankCritical returns the largest sum s of the positive ranks among n with P(sum ≤ s) ≤ level/2 where each sign is
+// criticalSignedRank returns the largest sum s of the positive ranks among n with P(sum ≤ s) ≤ level/2 where each sign is
 // positive with probability ½; -1 if there is none.
-func signedRankCritical(n int, level float64) int {
+func criticalSignedRank(n int, level float64) int {
 	mean := float64(n*(n+1)) / 4
 	if n > exactMost {
 		deviation := math.Sqrt(mean * float64(2*n+1) / 6)
@@ -113,6 +113,6 @@ func ComparePairs(present, other []float64, level float64) (change Interval, ok 
 	for i := range present {
 		differences = insertSorted(differences, math.Log(present[i]/other[i]))
 	}
-	change, ok = signedRank(differences, level)
+	change, ok = signedRankInterval(differences, level)
 	return Interval{math.Expm1(change.Median), math.Expm1(change.Low), math.Expm1(change.High)}, ok
 }

@@ -23,8 +23,8 @@ func TestSignedRank(t *testing.T) {
 		}
 		slices.Sort(all)
 		for _, level := range []float64{0.05, 0.004} {
-			got, ok := signedRank(d, level)
-			out := signedRankCritical(n, level)
+			got, ok := signedRankInterval(d, level)
+			out := criticalSignedRank(n, level)
 			if ok != (out >= 0) || math.Abs(got.Median-median(all)) > 1e-6 {
 				t.Fatalf("%d differences: %+v, %v; want the median %v", n, got, ok, median(all))
 			}
@@ -54,7 +54,7 @@ func TestSignedRankCritical(t *testing.T) {
 				}
 				want = sum
 			}
-			if got := signedRankCritical(n, level); got != want {
+			if got := criticalSignedRank(n, level); got != want {
 				t.Errorf("%d ranks at %v: %d, want %d", n, level, got, want)
 			}
 		}
@@ -62,7 +62,7 @@ func TestSignedRankCritical(t *testing.T) {
 	// Critical values at 5 % and 1 % of tables that are printed in textbooks.
 	for n, want := range map[int][2]int{20: {52, 37}, 25: {89, 68}, 30: {137, 109}, 40: {264, 220}, 50: {434, 373}} {
 		for i, level := range []float64{0.05, 0.01} {
-			if got := signedRankCritical(n, level); got > want[i] || got < want[i]-want[i]/50 {
+			if got := criticalSignedRank(n, level); got > want[i] || got < want[i]-want[i]/50 {
 				t.Errorf("%d ranks at %v: %d, want %d or up to 2 %% less", n, level, got, want[i])
 			}
 		}
@@ -76,7 +76,7 @@ func TestLevels(t *testing.T) {
 		const points = 150
 		phi := func(x float64) float64 { return math.Exp(-x*x/2) / math.Sqrt(2*math.Pi) }
 		bound := func(n, look int) float64 {
-			return math.Sqrt2 * math.Erfcinv(lookLevel(level, look)) * math.Sqrt(float64(n))
+			return math.Sqrt2 * math.Erfcinv(levelOfLook(level, look)) * math.Sqrt(float64(n))
 		}
 		var at, density [points]float64
 		place := func(b float64) (width float64) {
@@ -85,12 +85,12 @@ func TestLevels(t *testing.T) {
 			}
 			return 2 * b / points
 		}
-		n, look, errs := firstLook, 1, lookLevel(level, 0)
+		n, look, errs := firstLook, 1, levelOfLook(level, 0)
 		width, root := place(bound(firstLook, 0)), math.Sqrt(firstLook)
 		for i, x := range at {
 			density[i] = phi(x/root) / root * width
 		}
-		for next := nextLook(n); next <= quadruplesMax; n, next, look = next, nextLook(next), look+1 {
+		for next := quadruplesAtNextLook(n); next <= quadruplesMax; n, next, look = next, quadruplesAtNextLook(next), look+1 {
 			b, s := bound(next, look), math.Sqrt(float64(next-n))
 			before, chance := at, density
 			for i, x := range before {

@@ -17,7 +17,7 @@
 // # Use
 //
 // Blocks follows the requests until its Plan has slices. Two quadruples of Order, timed slice by slice, give what
-// CountToLeaveOut leaves out. The quadruples after that go to a Trial, until Answer.Stop says why it is enough. Quadruples may
+// SlicesToLeaveOut leaves out. The quadruples after that go to a Trial, until Answer.Stop says why it is enough. Quadruples may
 // be apart, but the blocks of one follow each other.
 package experiment
 
@@ -119,15 +119,15 @@ type arm struct {
 	ran                   int       // iterations, with those left out and those of quadruples that do not count
 }
 
-// New returns a trial without blocks.
-func New(o Options) *Trial {
+// NewTrial returns a trial without blocks.
+func NewTrial(o Options) *Trial {
 	o = Options{Until: cmp.Or(o.Until, 0.02), Budget: cmp.Or(o.Budget, 0.02), Level: cmp.Or(o.Level, 0.05)}
 	unknown := Answer{Low: -1, High: math.MaxFloat64, Driver: Interval{Low: -math.MaxFloat64, High: math.MaxFloat64}}
 	return &Trial{options: o, next: firstLook, answer: unknown}
 }
 
-// Add adds the next block. Blocks come in the order of Order, void ones too.
-func (t *Trial) Add(b Block) {
+// AddBlock adds the next block. Blocks come in the order of Order, void ones too.
+func (t *Trial) AddBlock(b Block) {
 	ran := b.Iterations + b.LeftOut
 	t.arms[b.Arm].ran += ran
 	t.elapsed = cmp.Or(b.Elapsed, t.elapsed+b.Time*float64(ran))
@@ -136,7 +136,7 @@ func (t *Trial) Add(b Block) {
 	if t.filled == blocksOfQuadruple {
 		t.filled = 0
 		if t.isQuadrupleWhole() && len(t.times) < quadruplesMax {
-			t.countQuadruple()
+			t.countQuadrupleAndLook()
 		}
 	}
 }
@@ -152,8 +152,8 @@ func (t *Trial) isQuadrupleWhole() bool {
 	return q[0].Arm != q[1].Arm && q[1].Arm == q[2].Arm && q[3].Arm == q[0].Arm
 }
 
-// countQuadruple counts the quadruple, and looks if it is time.
-func (t *Trial) countQuadruple() {
+// countQuadrupleAndLook counts the quadruple, and looks if it is time.
+func (t *Trial) countQuadrupleAndLook() {
 	time, driver := 0.0, 0.0
 	for i := range t.quadruple {
 		b := &t.quadruple[i]
@@ -172,27 +172,27 @@ func (t *Trial) countQuadruple() {
 	}
 }
 
-// nextLook returns the quadruples at the look after one.
-func nextLook(quadruples int) int { return quadruples + quadruples/3 }
+// quadruplesAtNextLook returns the quadruples at the look after one.
+func quadruplesAtNextLook(quadruples int) int { return quadruples + quadruples/3 }
 
-// lookLevel returns the level of a look, from 0, for a level of all.
-func lookLevel(level float64, look int) float64 {
+// levelOfLook returns the level of a look, from 0, for a level of all.
+func levelOfLook(level float64, look int) float64 {
 	return level * levelFirst * math.Pow(levelNext, float64(look))
 }
 
 // computeIntervals computes the intervals.
 func (t *Trial) computeIntervals() {
-	level := lookLevel(t.options.Level, t.tried)
+	level := levelOfLook(t.options.Level, t.tried)
 	t.tried++
-	t.next = nextLook(t.next)
-	i, ok := signedRank(t.times, level)
+	t.next = quadruplesAtNextLook(t.next)
+	i, ok := signedRankInterval(t.times, level)
 	if !ok {
 		return
 	}
 	a := &t.answer
 	a.Looks = t.tried
 	a.Difference, a.Low, a.High = math.Expm1(i.Median), math.Expm1(i.Low), math.Expm1(i.High)
-	a.Driver, _ = signedRank(t.drivers, level)
+	a.Driver, _ = signedRankInterval(t.drivers, level)
 	a.Certain = a.Low > 0 || a.High < 0
 	a.Narrow = (a.High-a.Low)/2 <= t.options.Until*max(1, 1+a.Difference)
 }
@@ -200,10 +200,10 @@ func (t *Trial) computeIntervals() {
 // Answer returns what is known so far. It may be called at any time: it takes microseconds.
 func (t *Trial) Answer() Answer {
 	a := t.answer
-	a.Present, a.Alternative = t.arms[Present].estimate(), t.arms[Alternative].estimate()
+	a.Present, a.Alternative = t.arms[Present].medianEstimate(), t.arms[Alternative].medianEstimate()
 	if a.Looks == 0 && a.Blocks > 0 {
-		times, _ := signedRank(t.times, t.options.Level)
-		drivers, _ := signedRank(t.drivers, t.options.Level)
+		times, _ := signedRankInterval(t.times, t.options.Level)
+		drivers, _ := signedRankInterval(t.drivers, t.options.Level)
 		a.Difference, a.Driver.Median = math.Expm1(times.Median), drivers.Median
 	}
 	slower := Present
@@ -223,6 +223,6 @@ func (t *Trial) Answer() Answer {
 	return a
 }
 
-func (a *arm) estimate() Estimate {
+func (a *arm) medianEstimate() Estimate {
 	return Estimate{Time: median(a.times), Driver: median(a.drivers), Bytes: uint64(median(a.bytes))}
 }

@@ -76,11 +76,11 @@ func TestSameArms(t *testing.T) {
 	const programs, pairs = 500, 200
 	claims, driverClaims := 0, 0
 	for seed := range uint64(programs) {
-		p, order, trial := newNoisy(seed, 1), NewOrder(seed), New(Options{})
+		p, order, trial := newNoisy(seed, 1), NewOrder(seed), NewTrial(Options{})
 		claimed, driverClaimed := false, false
 		for range pairs {
-			trial.Add(p.block(order.Next()))
-			trial.Add(p.block(order.Next()))
+			trial.AddBlock(p.block(order.NextArm()))
+			trial.AddBlock(p.block(order.NextArm()))
 			a := trial.Answer()
 			claimed = claimed || a.Certain
 			driverClaimed = driverClaimed || a.Driver.Low > 0 || a.Driver.High < 0
@@ -107,11 +107,11 @@ func TestKnownEffects(t *testing.T) {
 			held, narrow, blocks := 0, 0, 0
 			for range runs / 2 {
 				seed++
-				p, order, trial := newNoisy(seed, 1+sign*percent/100), NewOrder(seed), New(Options{Budget: 0.2})
+				p, order, trial := newNoisy(seed, 1+sign*percent/100), NewOrder(seed), NewTrial(Options{Budget: 0.2})
 				var a Answer
 				for a.Stop == Continue && a.Blocks < blocksMost {
 					for range blocksOfQuadruple {
-						trial.Add(p.block(order.Next()))
+						trial.AddBlock(p.block(order.NextArm()))
 					}
 					a = trial.Answer()
 				}
@@ -137,9 +137,9 @@ func TestIsNarrowSoon(t *testing.T) {
 	const runs = 200
 	var pairs []float64
 	for seed := range uint64(runs) {
-		r, order, trial := rand.New(rand.NewPCG(seed, 9)), NewOrder(seed), New(Options{Budget: 1})
+		r, order, trial := rand.New(rand.NewPCG(seed, 9)), NewOrder(seed), NewTrial(Options{Budget: 1})
 		for trial.Answer().Stop == Continue {
-			trial.Add(Block{Arm: order.Next(), Iterations: 1, Time: math.Exp(0.03 * r.NormFloat64())})
+			trial.AddBlock(Block{Arm: order.NextArm(), Iterations: 1, Time: math.Exp(0.03 * r.NormFloat64())})
 		}
 		if a := trial.Answer(); a.Stop != Precise || !a.Narrow || a.High-a.Low > 0.04*(1+max(0, a.Difference)) {
 			t.Fatalf("stops because %v: %+v", a.Stop, a)
@@ -158,13 +158,13 @@ func TestIsCertainSoon(t *testing.T) {
 	for effect, most := range map[float64]float64{0.03: 44, 0.1: 16, 0.5: 16} {
 		var pairs []float64
 		for seed := range uint64(runs) {
-			r, order, trial := rand.New(rand.NewPCG(seed, 11)), NewOrder(seed), New(Options{})
+			r, order, trial := rand.New(rand.NewPCG(seed, 11)), NewOrder(seed), NewTrial(Options{})
 			for !trial.Answer().Certain {
-				b := Block{Arm: order.Next(), Iterations: 1, Time: math.Exp(0.03 * r.NormFloat64())}
+				b := Block{Arm: order.NextArm(), Iterations: 1, Time: math.Exp(0.03 * r.NormFloat64())}
 				if b.Arm == Present {
 					b.Time *= 1 - effect
 				}
-				trial.Add(b)
+				trial.AddBlock(b)
 			}
 			pairs = insertSorted(pairs, float64(trial.Answer().Pairs))
 		}
@@ -177,19 +177,19 @@ func TestIsCertainSoon(t *testing.T) {
 // steady adds quadruples of blocks that take the same time in each arm.
 func steady(trial *Trial, order *Order, quadruples int, present, alternative float64, change func(*Block)) {
 	for range quadruples * blocksOfQuadruple {
-		b := Block{Arm: order.Next(), Iterations: 8, LeftOut: 2, Time: present, Driver: 5, Bytes: 300}
+		b := Block{Arm: order.NextArm(), Iterations: 8, LeftOut: 2, Time: present, Driver: 5, Bytes: 300}
 		if b.Arm == Alternative {
 			b.Time, b.Driver, b.Bytes = alternative, 25, 200
 		}
 		if change != nil {
 			change(&b)
 		}
-		trial.Add(b)
+		trial.AddBlock(b)
 	}
 }
 
 func TestAnswer(t *testing.T) {
-	trial, order := New(Options{Budget: 1}), NewOrder(1)
+	trial, order := NewTrial(Options{Budget: 1}), NewOrder(1)
 	if a := trial.Answer(); a.Looks != 0 || a.Low != -1 || a.Certain || a.Narrow || a.Cost != 0 || a.Stop != Continue {
 		t.Errorf("without blocks: %+v", a)
 	}
@@ -211,7 +211,7 @@ func TestAnswer(t *testing.T) {
 
 // TestEqualTimes: times of a coarse clock that are equal are no difference.
 func TestEqualTimes(t *testing.T) {
-	trial := New(Options{})
+	trial := NewTrial(Options{})
 	steady(trial, NewOrder(2), 100, 100, 100, func(b *Block) { b.Driver = 5 })
 	if a := trial.Answer(); a.Certain || a.Low != 0 || a.High != 0 || a.Driver != (Interval{}) || !a.Narrow {
 		t.Errorf("%+v", a)
@@ -219,7 +219,7 @@ func TestEqualTimes(t *testing.T) {
 }
 
 func TestLeavesVoidQuadruplesOut(t *testing.T) {
-	trial, order := New(Options{}), NewOrder(3)
+	trial, order := NewTrial(Options{}), NewOrder(3)
 	for _, spoil := range []func(*Block){
 		func(b *Block) { b.Void = true },
 		func(b *Block) { b.Iterations = 0 },
@@ -245,7 +245,7 @@ func TestLeavesVoidQuadruplesOut(t *testing.T) {
 
 // TestTrialStopsAtItsBudget: a trial stops when the slower arm has cost its share, a longer run lets it continue.
 func TestTrialStopsAtItsBudget(t *testing.T) {
-	trial, order := New(Options{Until: 1e-9}), NewOrder(4)
+	trial, order := NewTrial(Options{Until: 1e-9}), NewOrder(4)
 	elapsed := 1e4
 	jitter := func(b *Block) { elapsed += 10 * b.Time; b.Time *= 1 + 0.01*math.Sin(elapsed); b.Elapsed = elapsed }
 	steady(trial, order, firstLook, 50, 100, jitter)
@@ -264,19 +264,19 @@ func TestTrialStopsAtItsBudget(t *testing.T) {
 }
 
 func BenchmarkAdd(b *testing.B) {
-	trial, p, order := New(Options{}), newNoisy(1, 1), NewOrder(1)
+	trial, p, order := NewTrial(Options{}), newNoisy(1, 1), NewOrder(1)
 	for b.Loop() {
 		if len(trial.times) == quadruplesMax {
-			trial = New(Options{})
+			trial = NewTrial(Options{})
 		}
-		trial.Add(p.block(order.Next()))
+		trial.AddBlock(p.block(order.NextArm()))
 	}
 }
 
 func BenchmarkAnswer(b *testing.B) {
-	trial, p, order := New(Options{}), newNoisy(1, 1), NewOrder(1)
+	trial, p, order := NewTrial(Options{}), newNoisy(1, 1), NewOrder(1)
 	for range 1000 {
-		trial.Add(p.block(order.Next()))
+		trial.AddBlock(p.block(order.NextArm()))
 	}
 	for b.Loop() {
 		trial.Answer()

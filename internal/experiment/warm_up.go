@@ -9,7 +9,7 @@ import (
 // half-width.
 const warmUpLeft = 0.005
 
-// CountToLeaveOut returns how many slices are left out at the beginning of each block, in both arms alike, because caches warm up
+// SlicesToLeaveOut returns how many slices are left out at the beginning of each block, in both arms alike, because caches warm up
 // after a change of arm: at least one, at most a third. The times of slices are in ns, by block: four blocks of each arm
 // or more, of equal length. settled is false if the times still change after a third: then blocks should be longer, or
 // the answer holds some of the warming up.
@@ -17,22 +17,22 @@ const warmUpLeft = 0.005
 // For each place in a block the median over blocks is taken, relative to the blocks' second halves, so that neither drift
 // nor a noisy neighbour looks like warming up. The count minimises the standard error of the mean of what remains (MSER:
 // White, An effective truncation heuristic for bias reduction in simulation output, Simulation 69, 1997).
-func CountToLeaveOut(present, alternative [][]float64) (count int, settled bool) {
+func SlicesToLeaveOut(present, alternative [][]float64) (count int, settled bool) {
 	count, settled = 1, true
 	for _, blocks := range [][][]float64{present, alternative} {
 		profile := warmUpProfile(blocks)
-		most, least := max(1, len(profile)/3), countToLeaveOut(profile)
+		most, least := max(1, len(profile)/3), valuesToLeaveOut(profile)
 		count = max(count, min(least, most))
-		settled = settled && (least <= most || isWarm(profile, most))
+		settled = settled && (least <= most || isWarmFrom(profile, most))
 	}
 	return count, settled
 }
 
-// isWarm reports whether the places of a profile from one up to the half take as long as the second half, noise apart.
-func isWarm(profile []float64, from int) bool {
+// isWarmFrom reports whether the places of a profile from one up to the half take as long as the second half, noise apart.
+func isWarmFrom(profile []float64, from int) bool {
 	half := len(profile) / 2
 	rest, end := profile[from:half], profile[half:]
-	noise := math.Sqrt(sumOfSquares(end) / float64(len(end)*len(rest)))
+	noise := math.Sqrt(squaredDeviations(end) / float64(len(end)*len(rest)))
 	return math.Abs(mean(rest)-mean(end)) <= warmUpLeft+2*noise
 }
 
@@ -58,13 +58,13 @@ func warmUpProfile(blocks [][]float64) []float64 {
 	return profile
 }
 
-// countToLeaveOut returns how many values at the beginning, at most half, are left out so that the standard error of the mean
+// valuesToLeaveOut returns how many values at the beginning, at most half, are left out so that the standard error of the mean
 // of the others is least.
-func countToLeaveOut(values []float64) (count int) {
+func valuesToLeaveOut(values []float64) (count int) {
 	least := math.Inf(1)
 	for out := range len(values)/2 + 1 {
 		rest := values[out:]
-		if e := sumOfSquares(rest) / float64(len(rest)*len(rest)); e < least {
+		if e := squaredDeviations(rest) / float64(len(rest)*len(rest)); e < least {
 			count, least = out, e
 		}
 	}
@@ -79,8 +79,8 @@ func mean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// sumOfSquares returns the sum of the squared differences from the mean.
-func sumOfSquares(values []float64) float64 {
+// squaredDeviations returns the sum of the squared differences from the mean.
+func squaredDeviations(values []float64) float64 {
 	m, sum := mean(values), 0.0
 	for _, v := range values {
 		sum += (v - m) * (v - m)

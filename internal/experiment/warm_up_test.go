@@ -32,7 +32,7 @@ func (c cache) times(r *rand.Rand, usual float64) []float64 {
 	return times
 }
 
-// TestLeavesWarmingUpOut: what is left out leaves less than 1 % of warming up in the mean of a block, or CountToLeaveOut says
+// TestLeavesWarmingUpOut: what is left out leaves less than 1 % of warming up in the mean of a block, or SlicesToLeaveOut says
 // that the block is too short.
 func TestLeavesWarmingUpOut(t *testing.T) {
 	const slices, runs = cacheSlices, 100
@@ -62,7 +62,7 @@ func TestLeavesWarmingUpOut(t *testing.T) {
 				if seed%2 == 0 { // either arm may be the one that warms up
 					present, alternative = alternative, present
 				}
-				count, settled := CountToLeaveOut(present, alternative)
+				count, settled := SlicesToLeaveOut(present, alternative)
 				if count < 1 || count > slices/3 {
 					t.Fatalf("%d of %d slices are left out", count, slices)
 				}
@@ -93,12 +93,12 @@ func TestShortBlocks(t *testing.T) {
 		for i := range block {
 			block[i] = cache{1, 0.3}.factor(i)
 		}
-		count, _ := CountToLeaveOut([][]float64{block, block}, [][]float64{block, block})
+		count, _ := SlicesToLeaveOut([][]float64{block, block}, [][]float64{block, block})
 		if count < 1 || count > n/3 {
 			t.Errorf("%d of %d slices are left out", count, n)
 		}
 	}
-	if count, settled := CountToLeaveOut(nil, nil); count != 1 || !settled {
+	if count, settled := SlicesToLeaveOut(nil, nil); count != 1 || !settled {
 		t.Errorf("without blocks: %d, %v", count, settled)
 	}
 }
@@ -109,10 +109,10 @@ func TestWarmCachesDoNotBias(t *testing.T) {
 	const runs, slices, effect = 60, cacheSlices, 0.9
 	misses := 0
 	for seed := range uint64(runs) {
-		r, order, trial := rand.New(rand.NewPCG(seed, 4)), NewOrder(seed), New(Options{Budget: 1})
+		r, order, trial := rand.New(rand.NewPCG(seed, 4)), NewOrder(seed), NewTrial(Options{Budget: 1})
 		warm := cache{extra: 2 * r.Float64(), slices: 2 * r.Float64()}
 		run := func() (Arm, []float64) {
-			if arm := order.Next(); arm == Alternative {
+			if arm := order.NextArm(); arm == Alternative {
 				return arm, cache{}.times(r, 100)
 			}
 			return Present, warm.times(r, 100*effect)
@@ -122,10 +122,10 @@ func TestWarmCachesDoNotBias(t *testing.T) {
 			arm, times := run()
 			first[arm] = append(first[arm], times)
 		}
-		count, _ := CountToLeaveOut(first[Present], first[Alternative])
+		count, _ := SlicesToLeaveOut(first[Present], first[Alternative])
 		for trial.Answer().Stop == Continue {
 			arm, times := run()
-			trial.Add(Block{Arm: arm, LeftOut: count, Iterations: slices - count, Time: mean(times[count:])})
+			trial.AddBlock(Block{Arm: arm, LeftOut: count, Iterations: slices - count, Time: mean(times[count:])})
 		}
 		if a := trial.Answer(); a.Low > effect-1 || a.High < effect-1 {
 			misses++

@@ -130,11 +130,11 @@ func compareName(t *testing.T, naming wire.Record) {
 	t.Helper()
 	naming.Tag = 5
 	list := []wire.Record{naming, create(2, 1, 1, mib, wire.OutcomeMiss, 5), create(3, 2, 2, mib, wire.OutcomeMiss, 0)}
-	seen, err := surveySource(&tape{Records: list}, &Facts{ClockNS: origin})
+	seen, err := surveyRecording(&tape{Records: list}, &Facts{ClockNS: origin})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := seen.process(1)
+	p := seen.processNumbered(1)
 	names := map[string]bool{}
 	for _, tag := range fold(list).Tags {
 		names[tag.Name] = true
@@ -158,12 +158,12 @@ func TestLane(t *testing.T) {
 		{span{1, 2}, span{90, 90}},   // late
 		{span{95, 95}, span{95, 95}},
 	} {
-		if got := l.nestSpan(test.in); got != test.want {
+		if got := l.partThatNests(test.in); got != test.want {
 			t.Errorf("%d: %v becomes %v, want %v", i, test.in, got, test.want)
 		}
 	}
 	for range 10 * laneDepth {
-		l.nestSpan(span{100, 200})
+		l.partThatNests(span{100, 200})
 	}
 	if len(l.open) > laneDepth {
 		t.Errorf("%d open slices", len(l.open))

@@ -54,7 +54,7 @@ func TestChromeOfRecordings(t *testing.T) {
 
 func checkRecording(t *testing.T, r *recording.Reader) {
 	t.Helper()
-	seen, err := surveySource(r, &Facts{ClockNS: r.Header().ClockNS})
+	seen, err := surveyRecording(r, &Facts{ClockNS: r.Header().ClockNS})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ var ErrExists = errors.New("exists: use -f to overwrite it or name another file"
 // are followed. A name that ends in .gz makes a gzip file. Devices, pipes, and everything under /proc and /dev except
 // /dev/shm, such as /dev/stdout, are written to directly.
 func WriteFile(path string, force bool, fn func(io.Writer) error) error {
-	target, direct, err := targetOf(path, force)
+	target, direct, err := resolveTarget(path, force)
 	switch {
 	case err != nil:
 		return err
@@ -35,8 +35,8 @@ func WriteFile(path string, force bool, fn func(io.Writer) error) error {
 	return writeBeside(target, path, force, fn)
 }
 
-// targetOf returns the file that path leads to. direct: write to it rather than replace it.
-func targetOf(path string, force bool) (target string, direct bool, err error) {
+// resolveTarget returns the file that path leads to. direct: write to it rather than replace it.
+func resolveTarget(path string, force bool) (target string, direct bool, err error) {
 	if full, err := filepath.Abs(path); err == nil && isKernelProvided(full) {
 		return "", true, nil
 	}
@@ -77,7 +77,7 @@ func writeDirect(path string, fn func(io.Writer) error) error {
 	case "/dev/stderr", "/dev/fd/2", "/proc/self/fd/2":
 		return writeContent(os.Stderr, path, fn)
 	}
-	return disk.Await(path, func() error {
+	return disk.AwaitWrite(path, func() error {
 		file, err := os.OpenFile(path, os.O_WRONLY, 0) // a pipe waits for a reader
 		if err != nil {
 			return fmt.Errorf("write file: %w", err)
@@ -89,7 +89,7 @@ func writeDirect(path string, fn func(io.Writer) error) error {
 // CreateBeside is WriteFile for an fn that creates the file itself, under the temporary name that it gets. It refuses devices and
 // pipes.
 func CreateBeside(path string, force bool, fn func(beside string) error) error {
-	target, direct, err := targetOf(path, force)
+	target, direct, err := resolveTarget(path, force)
 	switch {
 	case err != nil:
 		return err
@@ -112,10 +112,10 @@ func writeBeside(target, name string, force bool, fn func(io.Writer) error) erro
 
 // replaceWhenMade has fn create a file in the folder of target, and renames it to target at the end.
 func replaceWhenMade(target, name string, force bool, fn func(beside string) error) error {
-	beside := nameBeside(target)
-	tempfile.Begin(beside)
+	beside := temporaryNameBeside(target)
+	tempfile.NoteUnfinished(beside)
 	err := fn(beside)
-	return tempfile.Finish(beside, func() error {
+	return tempfile.FinishWith(beside, func() error {
 		if err == nil {
 			err = giveFinalName(beside, target, name, force)
 		}
@@ -127,8 +127,8 @@ func replaceWhenMade(target, name string, force bool, fn func(beside string) err
 	})
 }
 
-// nameBeside names a temporary file in the folder of target.
-func nameBeside(target string) string {
+// temporaryNameBeside names a temporary file in the folder of target.
+func temporaryNameBeside(target string) string {
 	return filepath.Join(filepath.Dir(target), fmt.Sprintf(".gpumemtop-%016x.tmp", rand.Uint64()))
 }
 

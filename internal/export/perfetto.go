@@ -44,10 +44,10 @@ type packets struct {
 
 func newPackets(w io.Writer) *packets {
 	p := &packets{output: output{w: w}}
-	p.names = newNames(p.write)
+	p.names = newNames(p.writePacket)
 	p.head = appendNumber(appendNumber(nil, packetFlags, sequenceCleared), packetFirst, 1)
 	event := appendNumber(nil, eventDefaultTrack, firstThread)
-	p.write(packetDefaults, appendBytes(appendNumber(nil, defaultsClock, clockSteps), defaultsEvent, event))
+	p.writePacket(packetDefaults, appendBytes(appendNumber(nil, defaultsClock, clockSteps), defaultsEvent, event))
 	var clocks []byte
 	for _, id := range []uint64{clockBoot, clockSteps, clockAbsolute} {
 		clock := appendNumber(appendNumber(nil, clockID, id), clockTimestamp, 0)
@@ -56,12 +56,12 @@ func newPackets(w io.Writer) *packets {
 		}
 		clocks = appendBytes(clocks, snapshotClock, clock)
 	}
-	p.write(packetClocks, clocks)
+	p.writePacket(packetClocks, clocks)
 	return p
 }
 
-// write writes a packet with the fields of head and one message.
-func (p *packets) write(field protowire.Number, message []byte) {
+// writePacket writes a packet with the fields of head and one message.
+func (p *packets) writePacket(field protowire.Number, message []byte) {
 	head := appendNumber(p.head, packetSequence, sequence)
 	head = protowire.AppendTag(head, field, protowire.BytesType)
 	head = protowire.AppendVarint(head, uint64(len(message)))
@@ -82,7 +82,7 @@ func (p *packets) writeEventAt(ns uint64, event []byte) {
 	} else {
 		p.head = appendNumber(appendNumber(p.head, packetTimestamp, ns), packetClock, clockAbsolute)
 	}
-	p.write(packetEvent, event)
+	p.writePacket(packetEvent, event)
 }
 
 func (p *packets) beginEvent(kind, track, ns uint64) {
@@ -90,10 +90,10 @@ func (p *packets) beginEvent(kind, track, ns uint64) {
 		p.endCall()
 	}
 	p.at, p.track, p.took, p.dropped = ns, track, 0, false
-	p.event = appendOn(appendNumber(p.event[:0], eventType, kind), track)
+	p.event = appendTrack(appendNumber(p.event[:0], eventType, kind), track)
 }
 
-func appendOn(event []byte, track uint64) []byte {
+func appendTrack(event []byte, track uint64) []byte {
 	if track == firstThread {
 		return event
 	}
@@ -102,7 +102,7 @@ func appendOn(event []byte, track uint64) []byte {
 
 func (p *packets) endCall() {
 	p.ended.open = false
-	p.writeEventAt(p.ended.at, appendOn(appendNumber(p.note[:0], eventType, typeEnd), p.ended.track))
+	p.writeEventAt(p.ended.at, appendTrack(appendNumber(p.note[:0], eventType, typeEnd), p.ended.track))
 }
 
 func (p *packets) endEvent() {
@@ -137,7 +137,7 @@ func (p *packets) beginCall(name string, at *place, ns, took uint64) {
 	if took < longCall { // an end would double the bytes of the call
 		kind, took = typeInstant, 0
 	}
-	p.beginEvent(kind, p.trackOf(at), ns)
+	p.beginEvent(kind, p.trackOfPlace(at), ns)
 	p.took = took
 	p.event = appendNumber(p.event, eventName, p.titleNumber(name))
 }
@@ -157,7 +157,7 @@ func (p *packets) closeLifetime(category category, _ string, at *place, ns, id u
 }
 
 func (p *packets) beginInstant(category, name, _ string, at *place, ns uint64) {
-	p.beginEvent(typeInstant, p.trackOf(at), ns)
+	p.beginEvent(typeInstant, p.trackOfPlace(at), ns)
 	p.event = appendNumber(p.event, eventCategories, p.categoryNumber(category))
 	p.event = appendNumber(p.event, eventName, p.titleNumber(name))
 }
@@ -170,7 +170,7 @@ func (p *packets) beginCounter(name string, at *place, ns uint64) {
 // writeCounter writes the value of a counter if it has changed.
 func (p *packets) writeCounter(key string, bits uint64, value func(event []byte) []byte) {
 	p.counting.key = key
-	c := p.counterOf(p.counting)
+	c := p.counterTrack(p.counting)
 	if c.written && c.last == bits {
 		return
 	}
@@ -197,7 +197,7 @@ func (p *packets) addStack(t *tag) {
 	}
 }
 
-func (p *packets) beginArgs() {}
+func (p *packets) beginArguments() {}
 
 // annotate appends an argument.
 func (p *packets) annotate(key string, value func(note []byte) []byte) {
@@ -237,7 +237,7 @@ func (p *packets) addPlainText(key, text string) {
 
 func (p *packets) addText(key, quoted string) { p.addPlainText(key, unquote(quoted)) }
 
-func (p *packets) addFacts(object []byte) {
+func (p *packets) addFactsObject(object []byte) {
 	var members map[string]json.RawMessage
 	_ = json.Unmarshal(object, &members) // cannot fail: it is an object
 	for _, key := range slices.Sorted(maps.Keys(members)) {

@@ -104,7 +104,7 @@ func (n *names) numberOfText(of texts, field protowire.Number, key string, said 
 	return id
 }
 
-func unchanged(text string) string { return text }
+func sameText(text string) string { return text }
 
 // titleNumber returns the number of an event's name.
 func (n *names) titleNumber(quoted string) uint64 {
@@ -116,7 +116,7 @@ func (n *names) keyNumber(quoted string) uint64 {
 }
 
 func (n *names) categoryNumber(text string) uint64 {
-	return n.numberOfText(n.categories, internedCategories, text, unchanged)
+	return n.numberOfText(n.categories, internedCategories, text, sameText)
 }
 
 // callstackNumber defines a call stack, innermost frame first.
@@ -139,12 +139,12 @@ func (n *names) frameNumber(f *callsite.Frame) uint64 {
 	if function == "" {
 		function = f.Name()
 	}
-	rest := appendNumber(nil, frameFunction, n.numberOfText(n.functions, internedFunctions, function, unchanged))
+	rest := appendNumber(nil, frameFunction, n.numberOfText(n.functions, internedFunctions, function, sameText))
 	if f.Module != "" {
 		rest = appendNumber(appendNumber(rest, frameMapping, n.mappingNumber(f.Module)), frameOffset, f.Offset)
 	}
 	if f.File != "" {
-		rest = appendNumber(rest, frameFile, n.numberOfText(n.files, internedFiles, f.File, unchanged))
+		rest = appendNumber(rest, frameFile, n.numberOfText(n.files, internedFiles, f.File, sameText))
 	}
 	if f.Line > 0 {
 		rest = appendNumber(rest, frameLine, uint64(f.Line))
@@ -160,7 +160,7 @@ func (n *names) mappingNumber(module string) uint64 {
 	if !known {
 		var parts []byte
 		for part := range strings.SplitSeq(strings.Trim(path.Clean("/"+module), "/"), "/") {
-			parts = appendNumber(parts, mappingPath, n.numberOfText(n.modules, internedModules, part, unchanged))
+			parts = appendNumber(parts, mappingPath, n.numberOfText(n.modules, internedModules, part, sameText))
 		}
 		id = uint64(len(n.mappings)) + 1
 		n.mappings[module] = id
@@ -208,10 +208,10 @@ func (n *names) nameThread(name string, at *place) {
 
 // childTrackFields returns the fields of a named track below that of its process.
 func (n *names) childTrackFields(pid uint64, name string) []byte {
-	return appendBytes(appendNumber(nil, trackParent, n.trackOf(&place{pid: pid, kind: onProcess})), trackName, name)
+	return appendBytes(appendNumber(nil, trackParent, n.trackOfPlace(&place{pid: pid, kind: onProcess})), trackName, name)
 }
 
-func (n *names) trackOf(at *place) uint64 {
+func (n *names) trackOfPlace(at *place) uint64 {
 	if at.pid == n.latest.pid && at.tid == n.latest.tid && at.kind == n.latest.kind && n.latestTrack > 0 {
 		return n.latestTrack
 	}
@@ -236,7 +236,7 @@ func (n *names) trackOf(at *place) uint64 {
 	return t.id
 }
 
-func (n *names) counterOf(key trackKey) *track {
+func (n *names) counterTrack(key trackKey) *track {
 	if t := n.tracks[key]; t != nil {
 		return t
 	}

@@ -30,8 +30,8 @@ type TraceOptions struct {
 	Compact       bool           // lifetimes stand for the calls that began and ended them, and have few arguments
 }
 
-// mayDrop reports whether the options can leave something out, which the first line must then report.
-func (o *TraceOptions) mayDrop() bool {
+// mayLeaveOut reports whether the options can leave something out, which the first line must then report.
+func (o *TraceOptions) mayLeaveOut() bool {
 	return o.MaxEvents > 0 || o.Lifetimes > 0 || o.MinSize > 0 || o.Tag != nil
 }
 
@@ -51,10 +51,10 @@ type TraceReport struct {
 func (r *TraceReport) DroppedText() string {
 	var parts []string
 	if r.DroppedSlices > 0 {
-		parts = append(parts, count(r.DroppedSlices, "call"))
+		parts = append(parts, countText(r.DroppedSlices, "call"))
 	}
 	if r.DroppedLifetimes > 0 {
-		parts = append(parts, count(r.DroppedLifetimes, "lifetime"))
+		parts = append(parts, countText(r.DroppedLifetimes, "lifetime"))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -73,12 +73,12 @@ func WriteChrome(w io.Writer, src recording.Source, facts Facts, opts TraceOptio
 // writeTrace writes a run in one format.
 func writeTrace(w io.Writer, src recording.Source, facts *Facts, opts *TraceOptions, style style) (TraceReport, error) {
 	opts.setDefaults()
-	seen, err := surveySource(src, facts)
+	seen, err := surveyRecording(src, facts)
 	if err != nil {
 		return TraceReport{}, err
 	}
 	report := TraceReport{Lost: seen.lost, Damage: recording.DamageOf(src)}
-	if opts.mayDrop() || seen.most > aliveMax && !opts.NoLifetimes {
+	if opts.mayLeaveOut() || seen.most > aliveMax && !opts.NoLifetimes {
 		// The first line says what was left out, so write once to nowhere to count it.
 		if report, err = newTrace(io.Discard, seen, opts, report, style).writeEvents(src, facts); err != nil {
 			return report, err
@@ -100,9 +100,9 @@ func (o *TraceOptions) setDefaults() {
 func (x *trace) writeEvents(src recording.Source, facts *Facts) (TraceReport, error) {
 	processes := x.seen.sortedProcesses()
 	if len(processes) > 0 {
-		x.home = homeOf(processes[0].pid)
+		x.home = placeOfProcess(processes[0].pid)
 	} else {
-		x.home = homeOf(firstFreePID)
+		x.home = placeOfProcess(firstFreePID)
 	}
 	if err := x.writeFacts(facts); err != nil {
 		return TraceReport{}, err
@@ -150,20 +150,20 @@ type runFacts struct {
 
 func (x *trace) writeFacts(f *Facts) error {
 	facts := runFacts{
-		Program: clean(f.Program), Policy: clean(f.Policy), Limits: f.Limits, Tags: clean(f.Tags), Host: clean(f.Host),
+		Program: cleanText(f.Program), Policy: cleanText(f.Policy), Limits: f.Limits, Tags: cleanText(f.Tags), Host: cleanText(f.Host),
 		Since: uint64(f.Since), Until: uint64(f.Until), MinSize: x.opts.MinSize, Largest: x.opts.Lifetimes,
 		Lifetimes: !x.opts.NoLifetimes, Live: x.live,
 		Slices: x.report.DroppedSlices, Dropped: x.report.DroppedLifetimes, Lost: x.report.Lost,
-		Damage: clean(x.report.Damage),
+		Damage: cleanText(x.report.Damage),
 	}
 	for _, argument := range f.Arguments {
-		facts.Arguments = append(facts.Arguments, clean(argument))
+		facts.Arguments = append(facts.Arguments, cleanText(argument))
 	}
 	if !f.Created.IsZero() {
 		facts.Created = f.Created.UTC().Format(time.RFC3339Nano)
 	}
 	if x.opts.Tag != nil {
-		facts.Tag = clean(x.opts.Tag.String())
+		facts.Tag = cleanText(x.opts.Tag.String())
 	}
 	text, err := json.Marshal(facts)
 	if err != nil {
@@ -171,7 +171,7 @@ func (x *trace) writeFacts(f *Facts) error {
 	}
 	x.out.beginInstant("run", `"gpumemtop"`, "g", x.home, 0)
 	// Only a limit's name may contain DEL, which JSON permits but Perfetto refuses.
-	x.out.addFacts(bytes.ReplaceAll(text, []byte{'\x7f'}, []byte{' '}))
+	x.out.addFactsObject(bytes.ReplaceAll(text, []byte{'\x7f'}, []byte{' '}))
 	x.out.endEvent()
 	return nil
 }

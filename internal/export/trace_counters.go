@@ -46,8 +46,8 @@ func (x *trace) writeCountersAfter(p *running, carried bool) {
 func (x *trace) writeCounters(p *running, ns uint64) {
 	c, g := &p.counters, p.life
 	c.changed, c.started, c.due, c.most = false, true, ns+x.every, max(c.most, g.InUse)
-	x.out.beginCounter("mem", p.home, x.relativeTime(ns))
-	x.out.beginArgs()
+	x.out.beginCounter("mem", p.home, x.timeSinceStart(ns))
+	x.out.beginArguments()
 	x.out.addNumber(`"in_use":`, uint64(max(g.InUse, 0)))
 	x.out.addNumber(`"cached":`, g.FreeBytes())
 	x.out.addNumber(`"cooling":`, uint64(max(g.Cooling, 0)))
@@ -58,8 +58,8 @@ func (x *trace) writeCounters(p *running, ns uint64) {
 	x.writeSites(p, ns)
 	if c.moved != c.written && x.style != compact {
 		c.written = c.moved
-		x.out.beginCounter("transfers", p.home, x.relativeTime(ns))
-		x.out.beginArgs()
+		x.out.beginCounter("transfers", p.home, x.timeSinceStart(ns))
+		x.out.beginArguments()
 		x.out.addNumber(`"to_device":`, c.moved[stats.ToDevice])
 		x.out.addNumber(`"to_host":`, c.moved[stats.ToHost])
 		x.out.endEvent()
@@ -73,9 +73,9 @@ func (x *trace) writeCounters(p *running, ns uint64) {
 	if g.Hits+g.Misses == 0 {
 		return
 	}
-	x.out.beginCounter("hit rate %", p.home, x.relativeTime(ns))
-	x.out.beginArgs()
-	x.out.addHundredths(`"total":`, hundredthsOfPercent(g.Hits, g.Hits+g.Misses))
+	x.out.beginCounter("hit rate %", p.home, x.timeSinceStart(ns))
+	x.out.beginArguments()
+	x.out.addHundredths(`"total":`, shareInHundredths(g.Hits, g.Hits+g.Misses))
 	x.out.endEvent()
 }
 
@@ -84,7 +84,7 @@ func (x *trace) writeSites(p *running, ns uint64) {
 	for _, t := range p.counted {
 		if t.moved {
 			t.moved = false
-			x.out.beginCounter("in use by "+t.name, p.home, x.relativeTime(ns))
+			x.out.beginCounter("in use by "+t.name, p.home, x.timeSinceStart(ns))
 			x.out.addNumber(`"bytes":`, heap.NonNegative(t.inUse))
 			x.out.endEvent()
 		}
@@ -100,8 +100,8 @@ type figureKey struct {
 // figuresMax bounds the figures of a process.
 const figuresMax = 64
 
-// noteMachine writes a figure of the machine, of all devices together.
-func (x *trace) noteMachine(p *running, m wire.MachineView) {
+// writeMachineFigure writes a figure of the machine, of all devices together.
+func (x *trace) writeMachineFigure(p *running, m wire.MachineView) {
 	key := figureKey{m.Source(), m.Device()}
 	if _, known := p.machine[key]; m.Unread() != 0 || !known && len(p.machine) == figuresMax {
 		return
@@ -116,8 +116,8 @@ func (x *trace) noteMachine(p *running, m wire.MachineView) {
 			all += bytes
 		}
 	}
-	x.out.beginCounter("machine "+key.source.String(), p.home, x.relativeTime(max(x.heap.Now(), m.Time())))
-	x.out.beginArgs()
+	x.out.beginCounter("machine "+key.source.String(), p.home, x.timeSinceStart(max(x.heap.Now(), m.Time())))
+	x.out.beginArguments()
 	x.out.addNumber(`"resident":`, all)
 	if key.source == wire.MachineDRM || key.source == wire.MachineNVML {
 		x.out.addNumber(`"drivers_own":`, all-min(uint64(max(p.life.ReservedBytes(), 0)), all))
@@ -139,8 +139,8 @@ type spillCounter struct {
 	changed                    bool // since the last values
 }
 
-// noteSpill takes a report of --spill.
-func (c *counters) noteSpill(v wire.SpillView) {
+// noteSpillReport takes a report of --spill.
+func (c *counters) noteSpillReport(v wire.SpillView) {
 	s := &c.spill
 	s.resident, s.spilled, s.changed, c.changed = v.Resident(), v.Spilled(), true, true
 	switch v.Spill() {
@@ -159,8 +159,8 @@ func (x *trace) writeSpill(p *running, ns uint64) {
 		return
 	}
 	s.changed = false
-	x.out.beginCounter("spill", p.home, x.relativeTime(ns))
-	x.out.beginArgs()
+	x.out.beginCounter("spill", p.home, x.timeSinceStart(ns))
+	x.out.beginArguments()
 	x.out.addNumber(`"resident":`, s.resident)
 	x.out.addNumber(`"spilled":`, s.spilled)
 	x.out.addNumber(`"out":`, s.out)
@@ -178,7 +178,7 @@ type objects struct {
 // objectKeys are the types as keys of arguments.
 var objectKeys = func() (keys [wire.HeldCommandBuffer + 1]string) {
 	for held := range keys {
-		keys[held] = `"` + stats.ObjectType(held).Key() + `":`
+		keys[held] = `"` + stats.ObjectType(held).JSONKey() + `":`
 	}
 	return keys
 }()
@@ -191,8 +191,8 @@ type objectKey struct {
 // objectsMax bounds the call sites of a process; the shim has fewer.
 const objectsMax = 1 << 13
 
-// countHeld takes a record with the counts of a call site.
-func (c *counters) countHeld(v wire.ObjectView) {
+// noteHeldCounts takes a record with the counts of a call site.
+func (c *counters) noteHeldCounts(v wire.ObjectView) {
 	o, key := &c.objects, objectKey{v.Held(), v.Tag()}
 	before, known := o.live[key]
 	if int(v.Held()) >= len(o.all) || !known && len(o.live) == objectsMax {
@@ -215,8 +215,8 @@ func (x *trace) writeObjects(p *running, ns uint64) {
 		return
 	}
 	o.changed = false
-	x.out.beginCounter("objects", p.home, x.relativeTime(ns))
-	x.out.beginArgs()
+	x.out.beginCounter("objects", p.home, x.timeSinceStart(ns))
+	x.out.beginArguments()
 	for held, live := range o.all {
 		x.out.addNumber(objectKeys[held], live)
 	}
@@ -227,20 +227,20 @@ func (x *trace) writeObjects(p *running, ns uint64) {
 func (x *trace) writeFragmentation(p *running, ns uint64) {
 	c, g := &p.counters, p.life
 	inUse := uint64(max(g.InUse, 0))
-	waste := hundredthsOfPercent(inUse-min(uint64(max(g.Requested, 0)), inUse), inUse)
+	waste := shareInHundredths(inUse-min(uint64(max(g.Requested, 0)), inUse), inUse)
 	free, largest := g.FreeBytes(), c.free.Largest()
 	if room := uint64(max(g.Room, 0)); room > 0 && c.room > 0 {
 		largest = max(largest, min(c.room, room))
 	} else {
 		largest = max(largest, room)
 	}
-	external := hundredthsOfPercent(free-min(largest, free), free)
+	external := shareInHundredths(free-min(largest, free), free)
 	if c.fragmented && waste == c.waste && external == c.external {
 		return
 	}
 	c.fragmented, c.waste, c.external = true, waste, external
-	x.out.beginCounter("fragmentation %", p.home, x.relativeTime(ns))
-	x.out.beginArgs()
+	x.out.beginCounter("fragmentation %", p.home, x.timeSinceStart(ns))
+	x.out.beginArguments()
 	x.out.addHundredths(`"waste":`, waste)
 	x.out.addHundredths(`"external":`, external)
 	x.out.endEvent()

@@ -25,7 +25,7 @@ type encoder interface {
 	// addStack appends the call stack of a tag, if there is one.
 	addStack(t *tag)
 
-	beginArgs()
+	beginArguments()
 	addNumber(key string, n uint64)
 	addMicros(key string, ns uint64)    // as microseconds
 	addHundredths(key string, n uint64) // n/100
@@ -33,8 +33,8 @@ type encoder interface {
 	addBool(key string, value bool)
 	addPlainText(key, text string) // text needs no escapes
 	addText(key, quoted string)
-	// addFacts appends all members of a JSON object.
-	addFacts(object []byte)
+	// addFactsObject appends all members of a JSON object.
+	addFactsObject(object []byte)
 	endEvent()
 
 	flush()

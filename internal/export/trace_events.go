@@ -24,26 +24,26 @@ func (x *trace) nameProcess(p *surveyed) {
 	if p.program != "" {
 		name = path.Base(p.program)
 	}
-	x.out.nameProcess(quote(name), homeOf(p.pid))
+	x.out.nameProcess(quoteJSON(name), placeOfProcess(p.pid))
 }
 
 func (x *trace) nameThread(p *surveyed, thread uint32) {
-	tid := p.thread(thread)
+	tid := p.shownThreadID(thread)
 	name := fmt.Sprintf("thread %d", tid)
 	if tid == p.pid {
 		name = "main thread"
 	}
-	x.out.nameThread(quote(name), placeOf(p.pid, tid))
+	x.out.nameThread(quoteJSON(name), placeOf(p.pid, tid))
 }
 
-// laneOf returns where the calls of a thread show.
-func (x *trace) laneOf(p *running, thread uint32) *lane {
+// laneOfThread returns where the calls of a thread show.
+func (x *trace) laneOfThread(p *running, thread uint32) *lane {
 	if p.lane != nil && p.lane.thread == thread {
 		return p.lane
 	}
 	l := p.lanes[thread]
 	if l == nil {
-		l = &lane{thread: thread, at: placeOf(p.pid, p.thread(thread)), floor: x.seen.begin}
+		l = &lane{thread: thread, at: placeOf(p.pid, p.shownThreadID(thread)), floor: x.seen.begin}
 		p.lanes[thread] = l
 		if x.live {
 			x.nameThread(p.surveyed, thread)
@@ -55,14 +55,14 @@ func (x *trace) laneOf(p *running, thread uint32) *lane {
 
 // beginSlice begins the slice of a call up to its arguments.
 func (x *trace) beginSlice(p *running, r *wire.Record, name string) {
-	l := x.laneOf(p, r.Thread)
-	s := l.nestSpan(span{r.Start(), r.End()})
+	l := x.laneOfThread(p, r.Thread)
+	s := l.partThatNests(span{r.Start(), r.End()})
 	x.report.Slices++
-	x.out.beginCall(name, l.at, x.relativeTime(s.start), s.end-s.start)
+	x.out.beginCall(name, l.at, x.timeSinceStart(s.start), s.end-s.start)
 }
 
-// showsSlice reports whether a call shows, and counts it if not.
-func (x *trace) showsSlice(chosen bool) bool {
+// countsAsShown reports whether a call shows, and counts it if not.
+func (x *trace) countsAsShown(chosen bool) bool {
 	if !chosen || x.isFull() {
 		x.report.DroppedSlices++
 		return false
@@ -89,15 +89,15 @@ func (x *trace) showCreate(p *running, r *wire.Record) {
 	e := r.AsCreate()
 	t := p.tag(e.Tag())
 	failed := e.Outcome() == wire.OutcomeFailed
-	if !failed && !x.showsCall(t, e.Duration()) || !x.showsSlice(t.chosen && e.ServedBytes() >= x.opts.MinSize) {
+	if !failed && !x.showsBesideLifetime(t, e.Duration()) || !x.countsAsShown(t.chosen && e.BytesServing() >= x.opts.MinSize) {
 		return
 	}
 	x.beginSlice(p, r, createName(e.Memory()))
 	if x.opts.Flows && !failed {
 		p.flows[e.Object()] = struct{}{}
-		x.addObjectFlow(p, e.Object(), true, false)
+		x.appendObjectFlow(p, e.Object(), true, false)
 	}
-	x.out.beginArgs()
+	x.out.beginArguments()
 	if x.style.isLean() {
 		x.addLeanCreateArgs(t, e)
 	} else {
@@ -110,8 +110,8 @@ func (x *trace) showCreate(p *running, r *wire.Record) {
 // longCall is the time in ns from which on lean styles show a call besides the lifetime that it begins or ends.
 const longCall = 10_000
 
-// showsCall reports whether a call shows besides its lifetime. t is the tag of its memory, nil if unknown.
-func (x *trace) showsCall(t *tag, took uint32) bool {
+// showsBesideLifetime reports whether a call shows besides its lifetime. t is the tag of its memory, nil if unknown.
+func (x *trace) showsBesideLifetime(t *tag, took uint32) bool {
 	return !x.style.isLean() || t == nil || !t.shown || took >= longCall && x.style == packed
 }
 
@@ -139,7 +139,7 @@ func (x *trace) addCreateArgs(t *tag, e wire.CreateView) {
 		x.out.addStatus(wire.CreateStatus(e))
 	}
 	x.out.addNumber(`"bytes":`, e.Requested())
-	x.out.addNumber(`"granted":`, e.ServedBytes())
+	x.out.addNumber(`"granted":`, e.BytesServing())
 	x.out.addNumber(`"object":`, e.Object())
 	x.appendDriverTime(e.Cost())
 	x.out.addStack(t)
@@ -152,15 +152,15 @@ func (x *trace) appendDriverTime(ns uint32) {
 	}
 }
 
-// addBlockFlow appends the arrow that connects the events of a block of the pool.
-func (x *trace) addBlockFlow(p *running, block uint64, goesOn bool) {
+// appendBlockFlow appends the arrow that connects the events of a block of the pool.
+func (x *trace) appendBlockFlow(p *running, block uint64, goesOn bool) {
 	if block > 0 {
-		x.addObjectFlow(p, block, goesOn, !goesOn)
+		x.appendObjectFlow(p, block, goesOn, !goesOn)
 	}
 }
 
-// addObjectFlow appends the arrow of an object, whose id is unique among all processes.
-func (x *trace) addObjectFlow(p *running, object uint64, begins, ends bool) {
+// appendObjectFlow appends the arrow of an object, whose id is unique among all processes.
+func (x *trace) appendObjectFlow(p *running, object uint64, begins, ends bool) {
 	x.out.addFlow(uint64(p.number)<<44^object, begins, ends)
 }
 
@@ -180,14 +180,14 @@ func (x *trace) showRelease(p *running, r *wire.Record) {
 		t = p.tag(o.Tag)
 		chosen = t.chosen && o.Granted >= x.opts.MinSize
 	}
-	if !x.showsCall(t, e.Duration()) || !x.showsSlice(chosen) {
+	if !x.showsBesideLifetime(t, e.Duration()) || !x.countsAsShown(chosen) {
 		return
 	}
 	x.beginSlice(p, r, `"release"`)
 	if _, open := p.flows[e.Object()]; open && e.References() == 0 && e.Outcome() != wire.OutcomePinned {
-		x.addObjectFlow(p, e.Object(), false, true)
+		x.appendObjectFlow(p, e.Object(), false, true)
 	}
-	x.out.beginArgs()
+	x.out.beginArguments()
 	if x.style.isLean() {
 		x.out.endEvent()
 		return
@@ -203,52 +203,52 @@ func (x *trace) showRelease(p *running, r *wire.Record) {
 }
 
 func (x *trace) showSync(p *running, r *wire.Record) {
-	if !x.showsSlice(x.opts.Tag == nil) {
+	if !x.countsAsShown(x.opts.Tag == nil) {
 		return
 	}
 	x.beginSlice(p, r, `"`+r.AsSync().Sync().String()+`"`)
-	x.out.beginArgs()
+	x.out.beginArguments()
 	if !x.style.isLean() {
 		x.out.addNumber(`"queue":`, r.AsSync().Queue())
 	}
 	x.out.endEvent()
 }
 
-// showProfiled shows how long the device took for a transfer that did not block. The device's clock is not ours, so the
+// showDeviceTime shows how long the device took for a transfer that did not block. The device's clock is not ours, so the
 // transfer is drawn to end when the program learned of its completion, which is the latest possible time.
-func (x *trace) showProfiled(p *running, r *wire.Record) {
+func (x *trace) showDeviceTime(p *running, r *wire.Record) {
 	v := r.AsTransfer()
 	t := p.tag(v.Site())
-	if v.Profiled() == wire.CommandOther || !x.showsSlice(t.chosen && v.Moved() >= x.opts.MinSize) {
+	if v.Profiled() == wire.CommandOther || !x.countsAsShown(t.chosen && v.Moved() >= x.opts.MinSize) {
 		return
 	}
 	p.timed++
 	x.report.Slices++
-	end, at, name := max(x.heap.Now(), r.Time), x.laneOf(p, r.Thread).at, quote(v.Profiled().String()+" on the device")
+	end, at, name := max(x.heap.Now(), r.Time), x.laneOfThread(p, r.Thread).at, quoteJSON(v.Profiled().String()+" on the device")
 	id := x.lifetimeID(p, p.timed)
-	x.out.openLifetime(onDevice, name, at, x.relativeTime(end-min(v.Took(), end)), id)
-	x.out.beginArgs()
+	x.out.openLifetime(onDevice, name, at, x.timeSinceStart(end-min(v.Took(), end)), id)
+	x.out.beginArguments()
 	x.out.addText(`"tag":`, t.quoted)
 	x.out.addNumber(`"bytes":`, v.Moved())
 	x.out.addMicros(`"device_us":`, v.Took())
 	x.out.endEvent()
-	x.out.closeLifetime(onDevice, name, at, x.relativeTime(end), id)
-	x.out.beginArgs()
+	x.out.closeLifetime(onDevice, name, at, x.timeSinceStart(end), id)
+	x.out.beginArguments()
 	x.out.endEvent()
 }
 
-// showObject begins a lifetime.
-func (x *trace) showObject(p *running, o *heap.Object, t *tag) {
-	x.out.openLifetime(categoryOf(o), t.quoted, x.laneOf(p, o.Thread).at, x.relativeTime(o.Started), x.lifetimeID(p, o.ID))
+// beginObjectLifetime begins a lifetime.
+func (x *trace) beginObjectLifetime(p *running, o *heap.Object, t *tag) {
+	x.out.openLifetime(categoryOfObject(o), t.quoted, x.laneOfThread(p, o.Thread).at, x.timeSinceStart(o.Started), x.lifetimeID(p, o.ID))
 	switch {
 	case x.style == packed:
-		x.addBlockFlow(p, o.Block, true)
+		x.appendBlockFlow(p, o.Block, true)
 	case x.opts.Flows:
 		_, open := p.flows[o.ID]
 		p.flows[o.ID] = struct{}{}
-		x.addObjectFlow(p, o.ID, true, open)
+		x.appendObjectFlow(p, o.ID, true, open)
 	}
-	x.out.beginArgs()
+	x.out.beginArguments()
 	if x.style.isLean() {
 		x.out.addNumber(`"granted":`, o.Granted)
 		x.out.addStack(t)
@@ -263,26 +263,26 @@ func (x *trace) showObject(p *running, o *heap.Object, t *tag) {
 // objectEnds say how an object ended.
 var objectEnds = [...]string{heap.Released: "", heap.Unknown: `"unknown":`, heap.Leaked: `"leaked":`, heap.Cut: `"cut":`}
 
-// categoryOf keeps objects without memory of their own apart, so that bytes on the others' track add up.
-func categoryOf(o *heap.Object) category {
+// categoryOfObject keeps objects without memory of their own apart, so that bytes on the others' track add up.
+func categoryOfObject(o *heap.Object) category {
 	if o.Owns {
 		return buffers
 	}
 	return subBuffers
 }
 
-func (x *trace) hideObject(p *running, o *heap.Object, t *tag, how heap.How) {
-	x.out.closeLifetime(categoryOf(o), t.quoted, x.laneOf(p, o.Thread).at, x.relativeTime(max(x.heap.Now(), o.Started)), x.lifetimeID(p, o.ID))
-	x.out.beginArgs()
+func (x *trace) endObjectLifetime(p *running, o *heap.Object, t *tag, how heap.How) {
+	x.out.closeLifetime(categoryOfObject(o), t.quoted, x.laneOfThread(p, o.Thread).at, x.timeSinceStart(max(x.heap.Now(), o.Started)), x.lifetimeID(p, o.ID))
+	x.out.beginArguments()
 	if key := objectEnds[how]; key != "" {
 		x.out.addBool(key, true)
 	}
 	x.out.endEvent()
 }
 
-func (x *trace) showBlock(p *running, b *heap.Block, t *tag, group *pool) {
-	x.out.openLifetime(group.category, group.quoted, x.laneOf(p, b.Thread).at, x.relativeTime(b.Freed), b.Serial)
-	x.out.beginArgs()
+func (x *trace) beginBlockLifetime(p *running, b *heap.Block, t *tag, group *pool) {
+	x.out.openLifetime(group.category, group.quoted, x.laneOfThread(p, b.Thread).at, x.timeSinceStart(b.Freed), b.Serial)
+	x.out.beginArguments()
 	if b.State == heap.Slab {
 		x.out.addNumber(`"granted":`, b.Size)
 		x.out.endEvent()
@@ -296,40 +296,40 @@ func (x *trace) showBlock(p *running, b *heap.Block, t *tag, group *pool) {
 	x.out.endEvent()
 }
 
-// hideBlock ends a block's stay in the pool, or a slab.
-func (x *trace) hideBlock(p *running, b *heap.Block, group *pool, how heap.How) {
-	x.out.closeLifetime(group.category, group.quoted, x.laneOf(p, b.Thread).at, x.relativeTime(max(x.heap.Now(), b.Freed)), b.Serial)
-	x.out.beginArgs()
+// endBlockLifetime ends a block's stay in the pool, or a slab.
+func (x *trace) endBlockLifetime(p *running, b *heap.Block, group *pool, how heap.How) {
+	x.out.closeLifetime(group.category, group.quoted, x.laneOfThread(p, b.Thread).at, x.timeSinceStart(max(x.heap.Now(), b.Freed)), b.Serial)
+	x.out.beginArguments()
 	x.out.addPlainText(`"left":`, how.String())
 	x.out.endEvent()
 }
 
 // showPoolEvent writes an instant where a block leaves the pool, or a slab comes.
 func (x *trace) showPoolEvent(p *running, r *wire.Record) {
-	ns := x.relativeTime(max(x.heap.Now(), r.Time))
+	ns := x.timeSinceStart(max(x.heap.Now(), r.Time))
 	if r.Kind == wire.KindSlab {
 		x.out.beginInstant("pool", `"slab"`, "p", p.pool, ns)
-		x.out.beginArgs()
+		x.out.beginArguments()
 		x.out.addNumber(`"bytes":`, r.AsSlab().Bytes())
 		x.out.endEvent()
 		return
 	}
 	e := r.AsEvict()
 	x.out.beginInstant("pool", `"evict: `+e.Reason().String()+`"`, "p", p.pool, ns)
-	x.addBlockFlow(p, e.Block(), false)
-	x.out.beginArgs()
+	x.appendBlockFlow(p, e.Block(), false)
+	x.out.beginArguments()
 	x.out.addNumber(`"bytes":`, e.Bytes())
 	x.out.endEvent()
 }
 
-// writeMark writes an instant for an event that concerns the whole run.
-func (x *trace) writeMark(r *wire.Record) {
+// writeRunMark writes an instant for an event that concerns the whole run.
+func (x *trace) writeRunMark(r *wire.Record) {
 	at := x.home
 	if r.Kind != wire.KindLost {
-		at = x.process(r.Process).home
+		at = x.processNumbered(r.Process).home
 	}
-	x.out.beginInstant("mark", quote(markText(r)), "g", at, x.relativeTime(max(x.heap.Now(), r.Time)))
-	x.out.beginArgs()
+	x.out.beginInstant("mark", quoteJSON(markText(r)), "g", at, x.timeSinceStart(max(x.heap.Now(), r.Time)))
+	x.out.beginArguments()
 	x.out.addPlainText(`"kind":`, r.Kind.String())
 	x.out.endEvent()
 }

@@ -14,20 +14,20 @@ import (
 func (x *trace) writeMistake(p *running, r *wire.Record) {
 	e := r.AsDiag()
 	t := p.tag(e.Tag())
-	f := stats.FindingOf(r, &p.kernels)
+	f := stats.FindingOfDiag(r, &p.kernels)
 	if e.Tag() != 0 {
 		f.Tag = t.name
 	}
 	f.SetMemoryKind(p.life.Object(e.Object()))
-	key := stats.KeyOf(&f, t)
+	key := stats.KeyOfFinding(&f, t)
 	if _, known := p.mistakes[key]; known || !t.chosen || len(p.mistakes) == stats.FindingsMax {
 		return
 	}
 	p.mistakes[key] = struct{}{}
-	x.out.beginInstant("mistake", quote(f.Text(units.FormatLong)), "p", x.laneOf(p, r.Thread).at, x.relativeTime(max(x.heap.Now(), r.Time)))
-	x.out.beginArgs()
-	x.out.addPlainText(`"kind":`, f.Kind.Key())
-	x.out.addText(`"function":`, quote(f.Function))
+	x.out.beginInstant("mistake", quoteJSON(f.Text(units.FormatLong)), "p", x.laneOfThread(p, r.Thread).at, x.timeSinceStart(max(x.heap.Now(), r.Time)))
+	x.out.beginArguments()
+	x.out.addPlainText(`"kind":`, f.Kind.JSONKey())
+	x.out.addText(`"function":`, quoteJSON(f.Function))
 	x.out.addText(`"tag":`, t.quoted)
 	x.out.addNumber(`"bytes":`, f.Size)
 	x.out.addNumber(`"object":`, e.Object())
@@ -43,8 +43,8 @@ func (x *trace) writeKilled(p *running, r *wire.Record) {
 		return
 	}
 	text := "killed while it held " + units.FormatLong(held)
-	x.out.beginInstant("failure", quote(text), "p", p.home, x.relativeTime(max(x.heap.Now(), r.Time)))
-	x.out.beginArgs()
+	x.out.beginInstant("failure", quoteJSON(text), "p", p.home, x.timeSinceStart(max(x.heap.Now(), r.Time)))
+	x.out.beginArguments()
 	x.out.addNumber(`"in_use":`, held)
 	x.out.addNumber(`"reserved":`, heap.NonNegative(p.life.ReservedBytes()))
 	x.out.endEvent()
@@ -59,15 +59,15 @@ func (x *trace) writeFailedCreate(p *running, r *wire.Record, t *tag) {
 	}
 	call := stats.FailedCreateOf(e)
 	call.Tag = t.name
-	text := call.Sentence(units.FormatLong)
-	if stats.FailsForSize(e, stats.Device{}) {
+	text := call.SentenceWithMeaning(units.FormatLong)
+	if stats.FailedForLackOrSize(e, stats.Device{}) {
 		call.Status = 0 // one instant for each status of the call site
 		text = "create of " + units.FormatLong(e.Requested()) + " at " + t.name + " failed"
 	}
-	if !t.isNewFailure(&call) {
+	if !t.isFirstFailure(&call) {
 		return
 	}
-	x.beginFailure(p, r, t, text)
+	x.beginFailureInstant(p, r, t, text)
 	x.out.addNumber(`"bytes":`, e.Requested())
 	x.out.addNumber(`"in_use":`, heap.NonNegative(x.heap.InUse))
 	x.out.addNumber(`"reserved":`, heap.NonNegative(x.heap.ReservedBytes()))
@@ -78,21 +78,21 @@ func (x *trace) writeFailedCreate(p *running, r *wire.Record, t *tag) {
 // writeFailedCall writes an instant when a call site's call fails with a status for the first time.
 func (x *trace) writeFailedCall(p *running, r *wire.Record) {
 	t, call := p.tag(r.AsDiag().Tag()), stats.FailedCallOf(r)
-	if !t.chosen || !t.isNewFailure(&call) {
+	if !t.chosen || !t.isFirstFailure(&call) {
 		return
 	}
 	if r.AsDiag().Tag() != 0 {
 		call.Tag = t.name
 	}
-	x.beginFailure(p, r, t, call.Sentence(units.FormatLong))
+	x.beginFailureInstant(p, r, t, call.SentenceWithMeaning(units.FormatLong))
 	x.out.addStatus(call.Status)
 	x.out.endEvent()
 }
 
-// beginFailure begins an instant about a failed call, up to the tag in its arguments.
-func (x *trace) beginFailure(p *running, r *wire.Record, t *tag, text string) {
-	x.out.beginInstant("failure", quote(text), "p", x.laneOf(p, r.Thread).at, x.relativeTime(max(x.heap.Now(), r.Time)))
-	x.out.beginArgs()
+// beginFailureInstant begins an instant about a failed call, up to the tag in its arguments.
+func (x *trace) beginFailureInstant(p *running, r *wire.Record, t *tag, text string) {
+	x.out.beginInstant("failure", quoteJSON(text), "p", x.laneOfThread(p, r.Thread).at, x.timeSinceStart(max(x.heap.Now(), r.Time)))
+	x.out.beginArguments()
 	x.out.addText(`"tag":`, t.quoted)
 }
 
@@ -102,9 +102,9 @@ type failureOf struct {
 	status int32
 }
 
-// isNewFailure reports whether a call of the site fails in this way for the first time. If there are many ways, it leaves some
+// isFirstFailure reports whether a call of the site fails in this way for the first time. If there are many ways, it leaves some
 // out.
-func (t *tag) isNewFailure(f *stats.FailedCall) bool {
+func (t *tag) isFirstFailure(f *stats.FailedCall) bool {
 	this := failureOf{f.Call, f.Status}
 	if len(t.failures) == stats.StatusesMax || slices.Contains(t.failures, this) {
 		return false

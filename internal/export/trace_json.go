@@ -22,8 +22,8 @@ type lines struct {
 	at      int  // where in a page the next write begins
 }
 
-// homeOf returns the place of events that belong to a whole process.
-func homeOf(pid uint64) *place {
+// placeOfProcess returns the place of events that belong to a whole process.
+func placeOfProcess(pid uint64) *place {
 	at := placeOf(pid, pid)
 	at.kind = onProcess
 	return at
@@ -63,7 +63,7 @@ func (l *lines) nameThread(name string, at *place) {
 
 func (l *lines) writeMeta(head, name string, at *place) {
 	l.beginEvent(head, "", at)
-	l.beginArgs()
+	l.beginArguments()
 	l.addText(`"name":`, name)
 	l.endEvent()
 }
@@ -136,15 +136,15 @@ func (l *lines) addStack(t *tag) {
 	}
 }
 
-// beginArgs begins the arguments.
-func (l *lines) beginArgs() {
+// beginArguments begins the arguments.
+func (l *lines) beginArguments() {
 	if l.bare = true; !l.compact {
 		l.b = append(l.b, `,"args":{`...)
 	}
 }
 
-// beginArg begins an argument.
-func (l *lines) beginArg(beginArg string) {
+// beginArgument begins an argument.
+func (l *lines) beginArgument(beginArg string) {
 	switch {
 	case !l.bare:
 		l.b = append(l.b, ',')
@@ -155,7 +155,7 @@ func (l *lines) beginArg(beginArg string) {
 	l.b = append(l.b, beginArg...)
 }
 
-func (l *lines) addFacts(object []byte) {
+func (l *lines) addFactsObject(object []byte) {
 	l.bare = false
 	l.b = append(l.b, `,"args":`...)
 	l.b = append(l.b, bytes.TrimSuffix(object, []byte("}"))...)
@@ -201,12 +201,12 @@ func (l *lines) flush() {
 }
 
 func (l *lines) addNumber(key string, n uint64) {
-	l.beginArg(key)
+	l.beginArgument(key)
 	l.b = strconv.AppendUint(l.b, n, 10)
 }
 
 func (l *lines) addStatus(code int32) {
-	l.beginArg(`"status":`)
+	l.beginArgument(`"status":`)
 	if code == wire.ReturnedNULL {
 		l.b = append(l.b, "null"...)
 		return
@@ -223,24 +223,24 @@ func (l *lines) addHex(key string, n uint64) {
 }
 
 func (l *lines) addPlainText(key, text string) {
-	l.beginArg(key)
+	l.beginArgument(key)
 	l.b = append(l.b, '"')
 	l.b = append(l.b, text...)
 	l.b = append(l.b, '"')
 }
 
 func (l *lines) addText(key, quoted string) {
-	l.beginArg(key)
+	l.beginArgument(key)
 	l.b = append(l.b, quoted...)
 }
 
 func (l *lines) addBool(key string, value bool) {
-	l.beginArg(key)
+	l.beginArgument(key)
 	l.b = strconv.AppendBool(l.b, value)
 }
 
 func (l *lines) addMicros(key string, ns uint64) {
-	l.beginArg(key)
+	l.beginArgument(key)
 	l.appendThousandths("", ns)
 }
 
@@ -253,13 +253,13 @@ func (l *lines) appendThousandths(key string, n uint64) {
 }
 
 func (l *lines) addHundredths(key string, n uint64) {
-	l.beginArg(key)
+	l.beginArgument(key)
 	l.b = strconv.AppendUint(l.b, n/100, 10)
 	l.b = append(l.b, '.', byte('0'+n/10%10), byte('0'+n%10))
 }
 
-// hundredthsOfPercent returns part in hundredths of a percent of whole; 0 if whole is 0.
-func hundredthsOfPercent(part, whole uint64) uint64 {
+// shareInHundredths returns part in hundredths of a percent of whole; 0 if whole is 0.
+func shareInHundredths(part, whole uint64) uint64 {
 	if whole == 0 {
 		return 0
 	}

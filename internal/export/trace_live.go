@@ -59,14 +59,14 @@ func CreateLivePerfetto(name string, facts Facts, force bool) (*Live, error) {
 }
 
 func createLive(name string, facts *Facts, force bool, style style) (*Live, error) {
-	target, direct, err := targetOf(name, force)
+	target, direct, err := resolveTarget(name, force)
 	switch {
 	case err != nil:
 		return nil, err
 	case direct:
 		return nil, fmt.Errorf("write %s: it is no regular file: name another", name)
 	}
-	file, err := createTemporary(nameBeside(target), name)
+	file, err := createTemporary(temporaryNameBeside(target), name)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func newLive(file *disk.Writer, facts *Facts, style style) *Live {
 // writeFirstFacts writes the facts of the run, because an empty array is no trace.
 func (l *Live) writeFirstFacts(facts *Facts) error {
 	x := l.trace
-	x.home = homeOf(firstFreePID)
+	x.home = placeOfProcess(firstFreePID)
 	if err := x.writeFacts(facts); err != nil {
 		return err
 	}
@@ -105,20 +105,20 @@ func (l *Live) writeFirstFacts(facts *Facts) error {
 
 // Append takes a record. It is in the file after the fourth call of Flush at the latest.
 func (l *Live) Append(r *wire.Record) error {
-	l.noteNames(r)
+	l.noteNamesInRecord(r)
 	if l.next == len(l.held) && l.areNamesKnown(r) {
 		l.trace.takeRecord(r)
-		return l.err()
+		return l.traceError()
 	}
 	copied := *r
 	copied.Payload = slices.Clone(r.Payload)
 	l.held = append(l.held, held{copied, l.flushes})
-	l.writeWaiting(func(h *held) bool { return len(l.held)-l.next > heldMax || h.record.Time+heldNS <= r.Time })
-	return l.err()
+	l.writeWaitingRecords(func(h *held) bool { return len(l.held)-l.next > heldMax || h.record.Time+heldNS <= r.Time })
+	return l.traceError()
 }
 
-// writeWaiting writes records that waited, up to the first whose call site has no name and that is not late.
-func (l *Live) writeWaiting(late func(*held) bool) {
+// writeWaitingRecords writes records that waited, up to the first whose call site has no name and that is not late.
+func (l *Live) writeWaitingRecords(late func(*held) bool) {
 	for ; l.next < len(l.held); l.next++ {
 		h := &l.held[l.next]
 		if !l.areNamesKnown(&h.record) {
@@ -136,31 +136,31 @@ func (l *Live) writeWaiting(late func(*held) bool) {
 	}
 }
 
-// noteNames notes the names in a record as soon as it comes.
-func (l *Live) noteNames(r *wire.Record) {
-	p := l.trace.seen.process(r.Process)
+// noteNamesInRecord notes the names in a record as soon as it comes.
+func (l *Live) noteNamesInRecord(r *wire.Record) {
+	p := l.trace.seen.processNumbered(r.Process)
 	switch r.Kind {
 	case wire.KindProcess:
 		if p.pid == 0 {
 			p.noteProcess(r)
-			p.choosePID(l.pids)
+			p.chooseDistinctPID(l.pids)
 			l.trace.nameProcess(p)
 		}
 	case wire.KindModule:
 		file, _ := wire.ParseModule(r.Payload)
 		l.modules[moduleKey{r.Process, r.AsModule().Module()}] = string(file)
 	case wire.KindTag, wire.KindSite:
-		if name := callsite.TagName(r); name != "" {
-			p.rename(r, name)
+		if name := callsite.TagNameOf(r); name != "" {
+			p.renameTag(r, name)
 		} else if r.Kind == wire.KindTag {
-			p.tag(r.AsTag().Tag()).frame = l.frameName(r)
+			p.tag(r.AsTag().Tag()).frame = l.nameFromFrame(r)
 		}
 	default:
 	}
 }
 
-// rename gives a tag a name in place of a guessed one.
-func (p *surveyed) rename(r *wire.Record, name string) {
+// renameTag gives a tag a name in place of a guessed one.
+func (p *surveyed) renameTag(r *wire.Record, name string) {
 	if t := p.tags[r.DefinedTag()]; t != nil && t.guessed {
 		// Lifetimes that began under the old name must end under it.
 		delete(p.tags, r.DefinedTag())
@@ -172,9 +172,9 @@ func (p *surveyed) rename(r *wire.Record, name string) {
 	}
 }
 
-// frameName returns a name for a tag that has none: its innermost frame.
-func (l *Live) frameName(r *wire.Record) string {
-	for _, f := range wire.Frames(r.Payload) {
+// nameFromFrame returns a name for a tag that has none: its innermost frame.
+func (l *Live) nameFromFrame(r *wire.Record) string {
+	for _, f := range wire.FramesOfTag(r.Payload) {
 		if file := l.modules[moduleKey{r.Process, f.Module}]; file != "" {
 			return fmt.Sprintf("%s+0x%x", path.Base(file), f.Offset)
 		}
@@ -184,16 +184,16 @@ func (l *Live) frameName(r *wire.Record) string {
 
 // areNamesKnown reports whether the names that a record needs are known.
 func (l *Live) areNamesKnown(r *wire.Record) bool {
-	site := neededTag(r)
+	site := tagNeedingName(r)
 	if site == 0 {
 		return true
 	}
-	t := l.trace.seen.process(r.Process).tag(site)
+	t := l.trace.seen.processNumbered(r.Process).tag(site)
 	return t.named || t.guessed
 }
 
-// neededTag returns the tag whose name a record needs, 0 if none.
-func neededTag(r *wire.Record) uint32 {
+// tagNeedingName returns the tag whose name a record needs, 0 if none.
+func tagNeedingName(r *wire.Record) uint32 {
 	switch r.Kind {
 	case wire.KindCreate:
 		return r.AsCreate().Tag()
@@ -204,7 +204,7 @@ func neededTag(r *wire.Record) uint32 {
 }
 
 func (l *Live) guessName(r *wire.Record) {
-	t := l.trace.seen.process(r.Process).tag(neededTag(r))
+	t := l.trace.seen.processNumbered(r.Process).tag(tagNeedingName(r))
 	t.guessed = true
 	if t.frame != "" {
 		t.setName(t.frame, nil)
@@ -214,20 +214,20 @@ func (l *Live) guessName(r *wire.Record) {
 // Flush writes the counters, and all records that do not wait for a name.
 func (l *Live) Flush() error {
 	l.flushes++
-	l.writeWaiting(func(h *held) bool { return l.flushes-h.flush >= heldFlushes })
+	l.writeWaitingRecords(func(h *held) bool { return l.flushes-h.flush >= heldFlushes })
 	for _, p := range l.trace.sortedProcesses() {
 		if p.counters.changed {
 			l.trace.writeCounters(p, l.trace.heap.Now())
 		}
 	}
 	l.trace.out.flush()
-	return l.err()
+	return l.traceError()
 }
 
 // Bytes returns the length of the file.
-func (l *Live) Bytes() uint64 { return l.file.Bytes() }
+func (l *Live) Bytes() uint64 { return l.file.BytesTaken() }
 
-func (l *Live) err() error {
+func (l *Live) traceError() error {
 	if err := l.trace.out.failure(); err != nil {
 		return fmt.Errorf("write trace %s: %w", l.name, withoutTempName(err))
 	}
@@ -236,13 +236,13 @@ func (l *Live) err() error {
 
 // Close completes the trace and closes the file. Objects of processes that have not ended are no leaks.
 func (l *Live) Close() error {
-	l.writeWaiting(func(*held) bool { return true })
+	l.writeWaitingRecords(func(*held) bool { return true })
 	l.trace.endLifetimes()
 	_ = l.trace.out.finish() // err returns it
 	if err := l.file.Close(); err != nil && l.trace.out.failure() == nil {
 		return fmt.Errorf("close trace %s: %w", l.name, withoutTempName(err))
 	}
-	return l.err()
+	return l.traceError()
 }
 
 // withoutTempName removes the temporary name of the file from an error.

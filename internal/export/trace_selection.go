@@ -12,8 +12,8 @@ import (
 // one after the other for each of its events.
 const aliveMax = 4096
 
-// chooseTags applies the options to the tags.
-func (x *trace) chooseTags() {
+// applyOptionsToTags applies the options to the tags.
+func (x *trace) applyOptionsToTags() {
 	var top map[string]bool
 	if x.opts.Lifetimes > 0 {
 		top = x.seen.namesOfLargest(x.opts.Lifetimes)
@@ -33,8 +33,8 @@ func (x *trace) chooseTags() {
 // a hundredth of all.
 const countersOfSites = 8
 
-// chooseCounted chooses the call sites with a counter of their own.
-func (x *trace) chooseCounted() {
+// chooseCountedSites chooses the call sites with a counter of their own.
+func (x *trace) chooseCountedSites() {
 	top, all := x.seen.namesOfLargest(countersOfSites), uint64(0)
 	for _, p := range x.seen.processes {
 		for _, t := range p.tags {
@@ -95,8 +95,8 @@ type pool struct {
 	alive    int
 }
 
-// poolOf returns the tag and the name of a block's stay in the pool.
-func (x *trace) poolOf(p *running, b *heap.Block) (*tag, *pool) {
+// tagAndPoolOf returns the tag and the name of a block's stay in the pool.
+func (x *trace) tagAndPoolOf(p *running, b *heap.Block) (*tag, *pool) {
 	slab := b.State == heap.Slab
 	t := p.tag(b.Tag)
 	if slab {

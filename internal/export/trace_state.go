@@ -70,29 +70,29 @@ func newTrace(w io.Writer, seen *survey, opts *TraceOptions, report TraceReport,
 		each := opts.MaxEvents / (4 * counterLines * uint64(max(len(seen.processes), 1)))
 		x.every = max(x.every, (seen.last-seen.begin)/max(each, 1))
 	}
-	x.chooseTags()
+	x.applyOptionsToTags()
 	if style == packed {
-		x.chooseCounted()
+		x.chooseCountedSites()
 	}
 	return x
 }
 
-// relativeTime makes a time relative to the start.
-func (x *trace) relativeTime(ns uint64) uint64 { return max(ns, x.seen.begin) - x.seen.base }
+// timeSinceStart makes a time relative to the start.
+func (x *trace) timeSinceStart(ns uint64) uint64 { return max(ns, x.seen.begin) - x.seen.base }
 
-func (x *trace) process(number uint32) *running {
+func (x *trace) processNumbered(number uint32) *running {
 	if x.latest != nil && x.latest.number == number {
 		return x.latest
 	}
 	p := x.processes[number]
 	if p == nil {
-		seen := x.seen.process(number)
+		seen := x.seen.processNumbered(number)
 		if seen.pid == 0 { // a live trace does not know its processes in advance
 			seen.pid = firstFreePID + uint64(number)
 			x.nameProcess(seen)
 		}
 		p = &running{
-			surveyed: seen, life: x.heap.Process(number), home: homeOf(seen.pid), pool: &place{pid: seen.pid, kind: inPool},
+			surveyed: seen, life: x.heap.Process(number), home: placeOfProcess(seen.pid), pool: &place{pid: seen.pid, kind: inPool},
 			lanes: map[uint32]*lane{}, mistakes: map[stats.FindingKey[*tag]]struct{}{},
 			flows: map[uint64]struct{}{}, early: map[uint64]*tag{},
 		}
@@ -104,17 +104,17 @@ func (x *trace) process(number uint32) *running {
 
 func (x *trace) takeRecord(r *wire.Record) {
 	if x.pending.process != nil {
-		x.showCarried(r)
+		x.showCarriedObject(r)
 	}
 	if r.Kind == wire.KindLost {
 		x.heap.Apply(r)
-		x.writeMark(r)
+		x.writeRunMark(r)
 		return
 	}
-	p := x.process(r.Process)
+	p := x.processNumbered(r.Process)
 	p.last = max(p.last, r.Time)
 	if r.Kind == wire.KindMachine {
-		x.noteMachine(p, r.AsMachine())
+		x.writeMachineFigure(p, r.AsMachine())
 		return
 	}
 	if !r.CarriedOver() {
@@ -134,9 +134,9 @@ func (x *trace) takeRecord(r *wire.Record) {
 	case wire.KindUse:
 		p.counters.countMove(r.AsUse())
 	case wire.KindObject:
-		p.counters.countHeld(r.AsObject())
+		p.counters.noteHeldCounts(r.AsObject())
 	case wire.KindSpill:
-		p.counters.noteSpill(r.AsSpill())
+		p.counters.noteSpillReport(r.AsSpill())
 	case wire.KindExit:
 		p.exited = true
 	default:
@@ -155,9 +155,9 @@ func (x *trace) showCall(p *running, r *wire.Record) {
 	case wire.KindSync:
 		x.showSync(p, r)
 	case wire.KindTransfer:
-		x.showProfiled(p, r)
+		x.showDeviceTime(p, r)
 	case wire.KindKernel:
-		p.kernels.Add(r.AsKernel().Kernel(), r.Payload)
+		p.kernels.AddKernel(r.AsKernel().Kernel(), r.Payload)
 	case wire.KindDiag:
 		if r.AsDiag().Diag().IsFinding() {
 			x.writeMistake(p, r)
@@ -168,10 +168,10 @@ func (x *trace) showCall(p *running, r *wire.Record) {
 			return
 		}
 		if r.AsDiag().Diag() != wire.DiagPlace {
-			x.writeMark(r)
+			x.writeRunMark(r)
 		}
 	case wire.KindLimit:
-		x.writeMark(r)
+		x.writeRunMark(r)
 	case wire.KindExit:
 		x.writeKilled(p, r)
 	case wire.KindEvict, wire.KindSlab:
@@ -182,9 +182,9 @@ func (x *trace) showCall(p *running, r *wire.Record) {
 	}
 }
 
-// showCarried shows the object that was carried over last, unless its end follows: then it stood for a block in the pool. r is
+// showCarriedObject shows the object that was carried over last, unless its end follows: then it stood for a block in the pool. r is
 // the record that follows, nil at the end.
-func (x *trace) showCarried(r *wire.Record) {
+func (x *trace) showCarriedObject(r *wire.Record) {
 	p, number := x.pending.process, x.pending.object
 	x.pending = pending{}
 	if r != nil && r.Kind == wire.KindRelease && r.CarriedOver() && r.Process == p.number && r.AsRelease().Object() == number {
@@ -197,7 +197,7 @@ func (x *trace) showCarried(r *wire.Record) {
 
 // ObjectAllocated implements heap.Observer.
 func (x *trace) ObjectAllocated(process *heap.Process, o *heap.Object, _ *heap.Block) {
-	p := x.process(process.Number)
+	p := x.processNumbered(process.Number)
 	if o.Owns && x.style == packed {
 		p.tag(o.Tag).addInUse(int64(o.Granted))
 	}
@@ -216,7 +216,7 @@ func (x *trace) beginLifetime(p *running, o *heap.Object) {
 	if t.guessed {
 		p.early[o.ID] = t
 	}
-	x.showObject(p, o, t)
+	x.beginObjectLifetime(p, o, t)
 }
 
 // MemoryFreed implements heap.Observer.
@@ -224,7 +224,7 @@ func (x *trace) MemoryFreed(process *heap.Process, o *heap.Object, how heap.How)
 	if how == heap.Leaked {
 		x.report.Leaks++
 	}
-	p := x.process(process.Number)
+	p := x.processNumbered(process.Number)
 	if o.Owns && x.style == packed {
 		p.tag(o.Tag).addInUse(-int64(o.Granted))
 	}
@@ -239,41 +239,41 @@ func (x *trace) MemoryFreed(process *heap.Process, o *heap.Object, how heap.How)
 		delete(p.early, o.ID)
 	}
 	t.alive--
-	x.hideObject(p, o, t, how)
+	x.endObjectLifetime(p, o, t, how)
 }
 
 // BlockPooled implements heap.Observer.
 func (x *trace) BlockPooled(process *heap.Process, b *heap.Block) {
-	p := x.process(process.Number)
+	p := x.processNumbered(process.Number)
 	if b.State == heap.Cached {
 		p.counters.free.Add(b.Size)
 	}
 	if b.Shown = false; x.style.isLean() {
 		return
 	}
-	t, group := x.poolOf(p, b)
+	t, group := x.tagAndPoolOf(p, b)
 	if b.Shown = x.beginsLifetime(t, b.Size, &group.alive); b.Shown {
-		x.showBlock(p, b, t, group)
+		x.beginBlockLifetime(p, b, t, group)
 	}
 }
 
 // BlockCooled implements heap.Observer.
 func (x *trace) BlockCooled(process *heap.Process, b *heap.Block) {
-	x.process(process.Number).counters.free.Add(b.Size)
+	x.processNumbered(process.Number).counters.free.Add(b.Size)
 }
 
 // BlockUnpooled implements heap.Observer.
 func (x *trace) BlockUnpooled(process *heap.Process, b *heap.Block, how heap.How) {
-	p := x.process(process.Number)
+	p := x.processNumbered(process.Number)
 	if b.State == heap.Cached {
 		p.counters.free.Remove(b.Size)
 	}
 	if !b.Shown {
 		return
 	}
-	_, group := x.poolOf(p, b)
+	_, group := x.tagAndPoolOf(p, b)
 	group.alive--
-	x.hideBlock(p, b, group, how)
+	x.endBlockLifetime(p, b, group, how)
 }
 
 // sortedProcesses returns the processes by number, so that the same run always gives the same file.
@@ -285,7 +285,7 @@ func (x *trace) sortedProcesses() []*running {
 // source's end. Counters keep their last value, which includes leaks.
 func (x *trace) endLifetimes() {
 	if x.pending.process != nil {
-		x.showCarried(nil)
+		x.showCarriedObject(nil)
 	}
 	for _, p := range x.sortedProcesses() {
 		how := heap.Leaked

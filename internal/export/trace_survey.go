@@ -30,8 +30,8 @@ type survey struct {
 // population is how many objects and blocks there are in a process, at most.
 type population struct{ objects, blocks int }
 
-// surveySource reads a source to its end.
-func surveySource(src recording.Source, facts *Facts) (*survey, error) {
+// surveyRecording reads a source to its end.
+func surveyRecording(src recording.Source, facts *Facts) (*survey, error) {
 	s := &survey{base: facts.ClockNS, attached: facts.Attached, processes: map[uint32]*surveyed{}, alive: map[uint32]*population{}}
 	for r, err := range recording.Records(src) {
 		if err != nil {
@@ -59,12 +59,12 @@ func (s *survey) noteRecord(r *wire.Record) {
 		s.lost += r.AsLost().Events()
 		return
 	}
-	p := s.process(r.Process)
+	p := s.processNumbered(r.Process)
 	switch r.Kind {
 	case wire.KindProcess:
 		p.noteProcess(r)
 	case wire.KindTag, wire.KindSite:
-		if name := callsite.TagName(r); name != "" {
+		if name := callsite.TagNameOf(r); name != "" {
 			p.noteName(r, name)
 		}
 	case wire.KindCreate, wire.KindRelease, wire.KindSync, wire.KindSlab, wire.KindEvict, wire.KindDiag:
@@ -93,7 +93,7 @@ func (s *survey) noteEvent(p *surveyed, r *wire.Record) {
 	}
 	switch r.Kind {
 	case wire.KindCreate:
-		p.addCreated(r.AsCreate())
+		p.addCreatedBytes(r.AsCreate())
 		alive.objects++
 		if r.AsCreate().Outcome() == wire.OutcomeMiss || r.CarriedOver() {
 			alive.blocks++
@@ -111,7 +111,7 @@ func (s *survey) noteEvent(p *surveyed, r *wire.Record) {
 	s.most = max(s.most, alive.objects, alive.blocks)
 }
 
-func (s *survey) process(number uint32) *surveyed {
+func (s *survey) processNumbered(number uint32) *surveyed {
 	p := s.processes[number]
 	if p == nil {
 		p = newSurveyed(number)
@@ -132,7 +132,7 @@ func (p *surveyed) noteName(r *wire.Record, name string) {
 		return
 	}
 	t := p.tag(r.DefinedTag())
-	t.named = r.Kind == wire.KindTag || !callsite.LacksName(r.Payload)
+	t.named = r.Kind == wire.KindTag || !callsite.HasUnnamedCode(r.Payload)
 	if r.Kind == wire.KindSite {
 		t.setName(name, callsite.StackFrames(r.Payload))
 		return
@@ -149,12 +149,12 @@ func (s *survey) sortedProcesses() []*surveyed {
 func (s *survey) makePIDsDistinct() {
 	taken := map[uint64]bool{}
 	for _, p := range s.sortedProcesses() {
-		p.choosePID(taken)
+		p.chooseDistinctPID(taken)
 	}
 }
 
-// choosePID gives a process another pid when its own is unknown or taken.
-func (p *surveyed) choosePID(taken map[uint64]bool) {
+// chooseDistinctPID gives a process another pid when its own is unknown or taken.
+func (p *surveyed) chooseDistinctPID(taken map[uint64]bool) {
 	if p.pid == 0 || p.pid >= firstFreePID || taken[p.pid] {
 		p.pid = firstFreePID + uint64(p.number)
 	}

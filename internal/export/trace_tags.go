@@ -33,17 +33,17 @@ type tag struct {
 }
 
 func newTag(name string) *tag {
-	return &tag{name: name, quoted: quote(name), chosen: true, shown: true, stackWritten: true}
+	return &tag{name: name, quoted: quoteJSON(name), chosen: true, shown: true, stackWritten: true}
 }
 
 func (t *tag) setName(name string, frames []callsite.Frame) {
-	t.name, t.quoted, t.stack, t.stackWritten, t.frames = name, quote(name), "", len(frames) == 0, frames
+	t.name, t.quoted, t.stack, t.stackWritten, t.frames = name, quoteJSON(name), "", len(frames) == 0, frames
 	if t.stackWritten {
 		return
 	}
 	quoted := make([]string, len(frames))
 	for i := range frames {
-		quoted[i] = quote(frames[i].Text())
+		quoted[i] = quoteJSON(frames[i].LongText())
 	}
 	t.stack = "[" + strings.Join(quoted, ",") + "]"
 }
@@ -101,16 +101,16 @@ func (p *surveyed) slabTag() *tag {
 	return t
 }
 
-// thread returns the id under which a thread shows: records of the session itself have none.
-func (p *surveyed) thread(tid uint32) uint64 {
+// shownThreadID returns the id under which a thread shows: records of the session itself have none.
+func (p *surveyed) shownThreadID(tid uint32) uint64 {
 	if tid == 0 {
 		return p.pid
 	}
 	return uint64(tid)
 }
 
-// addCreated adds what a create was granted to its tag.
-func (p *surveyed) addCreated(e wire.CreateView) { p.tag(e.Tag()).bytes += e.ServedBytes() }
+// addCreatedBytes adds what a create was granted to its tag.
+func (p *surveyed) addCreatedBytes(e wire.CreateView) { p.tag(e.Tag()).bytes += e.BytesServing() }
 
 // namesOfLargest returns the names of the n tags with the most bytes, in all processes together.
 func (s *survey) namesOfLargest(n int) map[string]bool {

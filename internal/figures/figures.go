@@ -122,8 +122,8 @@ type Subject struct {
 	*analysis.Evidence // of a run; nil of a process
 }
 
-// SubjectOfRun returns a run that is known by a snapshot.
-func SubjectOfRun(s *stats.Snapshot) *Subject { return subjectOf(analysis.EvidenceOfSnapshot(s)) }
+// SubjectOfSnapshot returns a run that is known by a snapshot.
+func SubjectOfSnapshot(s *stats.Snapshot) *Subject { return subjectOf(analysis.EvidenceOfSnapshot(s)) }
 
 // SubjectOfRecording returns a run that is known by its recording.
 func SubjectOfRecording(a *analysis.Analysis) *Subject { return subjectOf(a.Evidence()) }
@@ -159,11 +159,11 @@ func rateValue(rate float64, of uint64) Value { return Value{Number: rate, Of: o
 
 func unknownValue(why string) Value { return Value{Why: why} }
 
-// Title returns the name for a table with little room.
-func (f *Figure) Title() string { return cmp.Or(f.Column, f.Name) }
+// ColumnTitle returns the name for a table with little room.
+func (f *Figure) ColumnTitle() string { return cmp.Or(f.Column, f.Name) }
 
-// Sentence returns the meaning as a sentence, which says where it is an estimate.
-func (f *Figure) Sentence() string {
+// MeaningSentence returns the meaning as a sentence, which says where it is an estimate.
+func (f *Figure) MeaningSentence() string {
 	text := strings.ToUpper(f.Meaning[:1]) + f.Meaning[1:]
 	if f.Estimate {
 		text += ": an estimate"
@@ -174,8 +174,8 @@ func (f *Figure) Sentence() string {
 // ValueOf returns the figure of a run or process.
 func (f *Figure) ValueOf(s *Subject) Value { return f.get(s) }
 
-// EachPart calls take with each part of the figure of a run or process.
-func (f *Figure) EachPart(s *Subject, take func(part string, n uint64)) { f.parts(s, take) }
+// VisitParts calls take with each part of the figure of a run or process.
+func (f *Figure) VisitParts(s *Subject, take func(part string, n uint64)) { f.parts(s, take) }
 
 // ValueOfSite returns the figure of a call site of a run.
 func (f *Figure) ValueOfSite(run *Subject, t *stats.Tag) Value { return f.site(run, t) }
@@ -192,7 +192,7 @@ func AllFigures() []*Figure { return table }
 // table is filled as the rows are initialised, in their order.
 var table []*Figure
 
-func addFigure(f Figure) *Figure {
+func addToTable(f Figure) *Figure {
 	table = append(table, &f)
 	return &f
 }

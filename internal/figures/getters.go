@@ -9,8 +9,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// poolRate returns a rate of requests, which is known where there was a pool and a request that it could have served.
-func (s *Subject) poolRate(rate float64, requests uint64) Value {
+// rateIfPooled returns a rate of requests, which is known where there was a pool and a request that it could have served.
+func (s *Subject) rateIfPooled(rate float64, requests uint64) Value {
 	v := rateValue(rate, requests)
 	switch {
 	case s.Evidence != nil && s.Run.Policy == "none":
@@ -21,8 +21,8 @@ func (s *Subject) poolRate(rate float64, requests uint64) Value {
 	return v
 }
 
-// useValue returns a figure that needs the commands.
-func (s *Subject) useValue(n uint64) Value {
+// valueIfUsesKnown returns a figure that needs the commands.
+func (s *Subject) valueIfUsesKnown(n uint64) Value {
 	if s.Uses == 0 {
 		return unknownValue(noUses)
 	}
@@ -32,13 +32,13 @@ func (s *Subject) useValue(n uint64) Value {
 func leakedBytes(l *analysis.Leak) uint64   { return l.Bytes }
 func leakedBuffers(l *analysis.Leak) uint64 { return l.Buffers }
 
-// sumLeaks adds up leaks: those of a call site, or all for "". What processes held when a signal ended them is none.
-func (s *Subject) sumLeaks(site string, of func(*analysis.Leak) uint64) Value {
+// sumOfLeaks adds up leaks: those of a call site, or all for "". What processes held when a signal ended them is none.
+func (s *Subject) sumOfLeaks(site string, of func(*analysis.Leak) uint64) Value {
 	if s.State == analysis.GoesOn {
 		return unknownValue(goesOn)
 	}
 	var sum uint64
-	if s.Run.WasHeldAtExit() {
+	if s.Run.WasAllHeldByKilled() {
 		return countValue(0)
 	}
 	for i := range s.Leaks {
@@ -60,8 +60,8 @@ func (s *Subject) countLeakedObjects(counts func(stats.ObjectType) bool) Value {
 	return countValue(sum)
 }
 
-// repeatingPhases returns the phases in which something repeats.
-func (s *Subject) repeatingPhases() (list []*analysis.Phase, why string) {
+// phasesThatRepeat returns the phases in which something repeats.
+func (s *Subject) phasesThatRepeat() (list []*analysis.Phase, why string) {
 	if s.Whole == nil {
 		return nil, noRecording
 	}
@@ -76,8 +76,8 @@ func (s *Subject) repeatingPhases() (list []*analysis.Phase, why string) {
 	return list, ""
 }
 
-func objectGrowth(s *Subject) Value {
-	phases, why := s.repeatingPhases()
+func objectGrowthValue(s *Subject) Value {
+	phases, why := s.phasesThatRepeat()
 	if why != "" {
 		return unknownValue(why)
 	}
@@ -94,8 +94,8 @@ func objectGrowth(s *Subject) Value {
 	return Value{Number: most}
 }
 
-func bufferGrowth(s *Subject) Value {
-	phases, why := s.repeatingPhases()
+func bufferGrowthValue(s *Subject) Value {
+	phases, why := s.phasesThatRepeat()
 	if why != "" {
 		return unknownValue(why)
 	}
@@ -106,7 +106,7 @@ func bufferGrowth(s *Subject) Value {
 	return Value{Number: most}
 }
 
-func peakWaste(s *Subject) Value {
+func peakWasteValue(s *Subject) Value {
 	if s.Whole == nil {
 		return unknownValue(noRecording)
 	}
@@ -121,12 +121,12 @@ func peakWaste(s *Subject) Value {
 	return rateValue(float64(granted-requested)/float64(granted), granted)
 }
 
-func createCost(a *analysis.Analysis) *analysis.CostCurve  { return &a.CreateCost }
-func copyCost(a *analysis.Analysis) *analysis.CostCurve    { return &a.CopyCost }
-func releaseCost(a *analysis.Analysis) *analysis.CostCurve { return &a.ReleaseCost }
+func createCostCurve(a *analysis.Analysis) *analysis.CostCurve  { return &a.CreateCost }
+func copyCostCurve(a *analysis.Analysis) *analysis.CostCurve    { return &a.CopyCost }
+func releaseCostCurve(a *analysis.Analysis) *analysis.CostCurve { return &a.ReleaseCost }
 
-// medianCost returns the median duration of the driver's calls of one kind.
-func (s *Subject) medianCost(of func(*analysis.Analysis) *analysis.CostCurve) Value {
+// medianCallCost returns the median duration of the driver's calls of one kind.
+func (s *Subject) medianCallCost(of func(*analysis.Analysis) *analysis.CostCurve) Value {
 	if s.Whole == nil {
 		return unknownValue(noRecording)
 	}
@@ -134,8 +134,8 @@ func (s *Subject) medianCost(of func(*analysis.Analysis) *analysis.CostCurve) Va
 	return Value{Number: float64(c.P50), Of: c.Calls, Times: &c.Times}
 }
 
-// countMistakes counts the certain ones, and those beyond the list.
-func countMistakes(s *Subject) Value {
+// countCertainMistakes counts the certain ones, and those beyond the list.
+func countCertainMistakes(s *Subject) Value {
 	certain := s.Run.OtherFindings
 	for i := range s.Run.Findings {
 		if s.Run.Findings[i].IsCertain() {
@@ -145,47 +145,47 @@ func countMistakes(s *Subject) Value {
 	return countValue(certain)
 }
 
-// splitOutcomes splits creates by how they were served.
-func splitOutcomes(s *Subject, take func(string, uint64)) {
+// splitCreatesByOutcome splits creates by how they were served.
+func splitCreatesByOutcome(s *Subject, take func(string, uint64)) {
 	take("hit", s.Hits)
 	take("miss", s.Misses)
 	take("ineligible", s.Unpooled)
 	take("other", s.Creates-min(s.Creates, s.Hits+s.Misses+s.Unpooled))
 }
 
-// splitStatuses splits failures by status. Those for lack of memory are always there, so that the first failure is an
+// splitFailuresByStatus splits failures by status. Those for lack of memory are always there, so that the first failure is an
 // increase: mem object allocation failure, out of resources, out of host memory, invalid buffer size.
-func splitStatuses(s *Subject, take func(string, uint64)) {
+func splitFailuresByStatus(s *Subject, take func(string, uint64)) {
 	counts := map[string]uint64{"-4": 0, "-5": 0, "-6": 0, "-61": 0, "other": s.Failures}
 	for _, f := range s.FailedWith {
 		if f.Count > 0 {
-			counts[f.CodeText()] = f.Count
+			counts[f.StatusNumberText()] = f.Count
 			counts["other"] -= min(counts["other"], f.Count)
 		}
 	}
-	takeSorted(counts, take)
+	visitInOrderOfNames(counts, take)
 }
 
-func splitDirections(s *Subject, take func(string, uint64)) {
+func splitBytesByDirection(s *Subject, take func(string, uint64)) {
 	for i := range s.Run.Transfers.Directions {
 		take(stats.Direction(i).String(), s.Run.Transfers.Directions[i].Bytes)
 	}
 }
 
-func splitFindings(s *Subject, take func(string, uint64)) {
+func splitMistakesByKind(s *Subject, take func(string, uint64)) {
 	counts := map[string]uint64{}
 	for i := range s.Run.Findings {
 		counts[s.Run.Findings[i].Kind.String()] += s.Run.Findings[i].Count
 	}
-	takeSorted(counts, take)
+	visitInOrderOfNames(counts, take)
 }
 
-func splitSources(s *Subject, take func(string, uint64)) {
+func splitMachineBySource(s *Subject, take func(string, uint64)) {
 	counts := map[string]uint64{}
 	for i := range s.Run.Machine {
 		counts[s.Run.Machine[i].Source.String()] += s.Run.Machine[i].Bytes
 	}
-	takeSorted(counts, take)
+	visitInOrderOfNames(counts, take)
 }
 
 func splitLeftOut(s *Subject, take func(string, uint64)) {
@@ -193,7 +193,7 @@ func splitLeftOut(s *Subject, take func(string, uint64)) {
 	take("files", s.Run.Nameless)
 }
 
-func takeSorted(counts map[string]uint64, take func(string, uint64)) {
+func visitInOrderOfNames(counts map[string]uint64, take func(string, uint64)) {
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		take(name, counts[name])
 	}

@@ -14,21 +14,21 @@ type Members struct {
 	value func(*Figure) Value
 }
 
-// Members returns those of a run or of a process.
-func (s *Subject) Members() Members {
+// JSONMembers returns those of a run or of a process.
+func (s *Subject) JSONMembers() Members {
 	if s.Evidence == nil {
 		return Members{InProcess, func(f *Figure) Value { return f.get(s) }}
 	}
 	return Members{InRun, func(f *Figure) Value { return f.get(s) }}
 }
 
-// SiteMembers returns those of a call site of a run.
-func (s *Subject) SiteMembers(t *stats.Tag) Members {
+// JSONMembersOfSite returns those of a call site of a run.
+func (s *Subject) JSONMembersOfSite(t *stats.Tag) Members {
 	return Members{InSite, func(f *Figure) Value { return f.site(s, t) }}
 }
 
-// ShareMembers returns those of a share of the memory.
-func ShareMembers(s *stats.Share) Members {
+// JSONMembersOfShare returns those of a share of the memory.
+func JSONMembersOfShare(s *stats.Share) Members {
 	return Members{InShare, func(f *Figure) Value { return f.share(s) }}
 }
 

@@ -110,8 +110,8 @@ type known struct {
 	texts  map[string]string
 }
 
-// keepFrames keeps the frames of a call site, unless they are known or there is no room.
-func (k *known) keepFrames(key siteKey, f *wire.Flight, s *wire.FlightSite) {
+// keepFramesOfSite keeps the frames of a call site, unless they are known or there is no room.
+func (k *known) keepFramesOfSite(key siteKey, f *wire.Flight, s *wire.FlightSite) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if _, known := k.frames[key]; known || !k.names.Charge(siteBytes+frameBytes*int64(s.Depth)) {
@@ -119,13 +119,13 @@ func (k *known) keepFrames(key siteKey, f *wire.Flight, s *wire.FlightSite) {
 	}
 	frames := f.SiteFrames(s)
 	for i := range frames {
-		frames[i].Module, frames[i].Function, frames[i].Build = k.shareText(frames[i].Module), k.shareText(frames[i].Function), k.shareText(frames[i].Build)
+		frames[i].Module, frames[i].Function, frames[i].Build = k.internText(frames[i].Module), k.internText(frames[i].Function), k.internText(frames[i].Build)
 	}
 	k.frames[key] = frames
 }
 
-// shareText returns the one copy of a text, empty if there is no room.
-func (k *known) shareText(text string) string {
+// internText returns the one copy of a text, empty if there is no room.
+func (k *known) internText(text string) string {
 	one, known := k.texts[text]
 	if !known && k.names.Charge(siteBytes+int64(len(text))) {
 		k.texts[text] = text
@@ -134,11 +134,11 @@ func (k *known) shareText(text string) string {
 	return one
 }
 
-// Read reads all records in folders. It skips a file that is no record and names it in Bad. A process takes some KiB of
+// ReadFolders reads all records in folders. It skips a file that is no record and names it in Bad. A process takes some KiB of
 // memory. All together take at most what a session may take: further records are in Bad, too.
-func Read(dirs ...string) (*Log, error) { return readFolders(budget.Session/2, dirs...) }
+func ReadFolders(dirs ...string) (*Log, error) { return readFoldersWithin(budget.Session/2, dirs...) }
 
-func readFolders(most int64, dirs ...string) (*Log, error) {
+func readFoldersWithin(most int64, dirs ...string) (*Log, error) {
 	var paths []string
 	seen := map[string]bool{} // by name: a copy is the same record
 	for _, dir := range dirs {
@@ -165,7 +165,7 @@ func readFolders(most int64, dirs ...string) (*Log, error) {
 		readers.Go(func() {
 			buffer := buffers{known: k}
 			for i := w; i < len(paths); i += workers {
-				records[i] = buffer.read(paths[i])
+				records[i] = buffer.readRecord(paths[i])
 			}
 		})
 	}
@@ -176,7 +176,7 @@ func readFolders(most int64, dirs ...string) (*Log, error) {
 // ReadProcess reads the record in a file. The error says what is wrong with it.
 func ReadProcess(path string) (p Process, err error) {
 	b := new(buffers)
-	if err = b.parseFile(path); err == nil {
+	if err = b.parseRecordFile(path); err == nil {
 		p = newProcess(&b.flight)
 	}
 	return p, err
@@ -189,8 +189,8 @@ type buffers struct {
 	known  *known
 }
 
-func (b *buffers) read(path string) record {
-	err := b.parseFile(path)
+func (b *buffers) readRecord(path string) record {
+	err := b.parseRecordFile(path)
 	sites := 0
 	for sites < len(b.flight.Sites) && b.flight.Sites[sites].Counts.Creates+b.flight.Sites[sites].Counts.Failed > 0 {
 		sites++
@@ -204,25 +204,25 @@ func (b *buffers) read(path string) record {
 	r := record{process: newProcess(&b.flight), sites: make([]recordSite, sites)}
 	for i := range r.sites {
 		s := &b.flight.Sites[i]
-		b.key = b.flight.AppendSiteKey(b.key[:0], s)
+		b.key = b.flight.AppendKeyOfSite(b.key[:0], s)
 		key := siteKey{maphash.Bytes(b.known.seeds[0], b.key), maphash.Bytes(b.known.seeds[1], b.key)}
-		b.known.keepFrames(key, &b.flight, s)
+		b.known.keepFramesOfSite(key, &b.flight, s)
 		r.sites[i] = recordSite{key, s.Counts}
 	}
 	return r
 }
 
-func (b *buffers) parseFile(path string) error {
-	n, err := b.loadFile(path)
+func (b *buffers) parseRecordFile(path string) error {
+	n, err := b.loadRecordFile(path)
 	if err == nil {
 		err = wire.ParseFlight(b.file[:n], &b.flight)
 	}
 	return err
 }
 
-// loadFile reads a regular file, or enough of it to show that it is too large.
-func (b *buffers) loadFile(path string) (int, error) {
-	file, err := untrusted.Open(path, unix.O_NOFOLLOW)
+// loadRecordFile reads a regular file, or enough of it to show that it is too large.
+func (b *buffers) loadRecordFile(path string) (int, error) {
+	file, err := untrusted.OpenRegular(path, unix.O_NOFOLLOW)
 	if errors.Is(err, untrusted.ErrNotRegular) {
 		return 0, errors.New("no regular file")
 	}
@@ -236,17 +236,17 @@ func (b *buffers) loadFile(path string) (int, error) {
 	return n, errors.Join(err, file.Close())
 }
 
-func cleanField(field []byte) string { return callsite.CleanText(wire.FlightText(field)) }
+func cleanField(field []byte) string { return callsite.CleanText(wire.FlightFieldText(field)) }
 
-// programOf returns the name of the program, as recordings have it.
-func programOf(f *wire.Flight) string {
+// programNameOf returns the name of the program, as recordings have it.
+func programNameOf(f *wire.Flight) string {
 	words := strings.Split(string(bytes.TrimRight(f.Arguments[:], "\x00")), "\x00")
 	return units.ProgramName(callsite.CleanText([]byte(wire.ProgramNameOf(cleanField(f.Program[:]), words[1:]))))
 }
 
 func newProcess(f *wire.Flight) Process {
 	p := Process{
-		Host: cleanField(f.Host[:]), PID: f.Pid, UID: f.Uid, Program: programOf(f), Path: cleanField(f.Program[:]),
+		Host: cleanField(f.Host[:]), PID: f.Pid, UID: f.Uid, Program: programNameOf(f), Path: cleanField(f.Program[:]),
 		Device: cleanField(f.Device[:]), Driver: cleanField(f.Driver[:]), Job: cleanField(f.Job[:]), Step: cleanField(f.Step[:]),
 		Rank:   cleanField(f.Rank[:]),
 		Labels: cleanField(f.Labels[:]), Started: f.Started, Seconds: units.SecondsBetween(f.Started, f.Ended),
@@ -301,7 +301,7 @@ func collectSites(records []record, k *known) *Log {
 	names := newNamer(k)
 	for p, s := range sites {
 		if !p.all {
-			name := names.nameOf(p.key)
+			name := names.nameOfSite(p.key)
 			if s.Name, s.Stack = name.name, name.stack; name.leftOut {
 				log.Unnamed++
 			}
@@ -309,13 +309,13 @@ func collectSites(records []record, k *known) *Log {
 		log.Sites = append(log.Sites, *s)
 	}
 	slices.SortFunc(log.Sites, func(a, b Site) int {
-		return cmp.Or(cmp.Compare(a.Program, b.Program), cmp.Compare(a.Job, b.Job), -cmp.Compare(oneIf(a.All), oneIf(b.All)),
-			-cmp.Compare(a.SpreadOf(Peak).Max, b.SpreadOf(Peak).Max), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Program, b.Program), cmp.Compare(a.Job, b.Job), -cmp.Compare(oneIfTrue(a.All), oneIfTrue(b.All)),
+			-cmp.Compare(a.SpreadOfFigure(Peak).Max, b.SpreadOfFigure(Peak).Max), cmp.Compare(a.Name, b.Name))
 	})
 	return log
 }
 
-func oneIf(all bool) int {
+func oneIfTrue(all bool) int {
 	if all {
 		return 1
 	}
@@ -337,19 +337,19 @@ type named struct {
 }
 
 func newNamer(k *known) *namer {
-	return &namer{k, symbol.New(symbol.Options{Budget: k.keep, Still: true}), map[siteKey]named{}, map[string]string{}}
+	return &namer{k, symbol.NewResolver(symbol.Options{Budget: k.keep, Still: true}), map[siteKey]named{}, map[string]string{}}
 }
 
-func (n *namer) nameOf(key siteKey) named {
+func (n *namer) nameOfSite(key siteKey) named {
 	made, known := n.named[key]
 	if !known {
-		made = n.computeName(key)
+		made = n.computeSiteName(key)
 		n.named[key] = made
 	}
 	return made
 }
 
-func (n *namer) computeName(key siteKey) named {
+func (n *namer) computeSiteName(key siteKey) named {
 	frames, room := n.frames[key]
 	if !room {
 		return named{name: callsite.Untagged, leftOut: true}
@@ -368,11 +368,11 @@ func (n *namer) computeName(key siteKey) named {
 		}
 	}
 	r := wire.SiteFields{}.Record(payload)
-	made := named{name: cmp.Or(callsite.TagName(&r), callsite.Untagged)}
+	made := named{name: cmp.Or(callsite.TagNameOf(&r), callsite.Untagged)}
 	if !n.names.Charge(int64(len(made.name))) {
 		return named{name: callsite.Untagged, leftOut: true}
 	}
-	for _, f := range callsite.Frames(payload) {
+	for _, f := range callsite.FramesAfterWrappers(payload) {
 		stack := f.Name()
 		if !n.names.Charge(int64(len(stack)) + frameBytes) {
 			made.leftOut = true
@@ -387,10 +387,10 @@ func (n *namer) frameLines(f wire.FlightFrame) (frameLines []wire.SiteFrame) {
 	if f.Function != "" {
 		return []wire.SiteFrame{{Function: f.Function, File: f.Module, Line: f.Offset, Module: f.Module}}
 	}
-	if f.Build != "" && !strings.HasPrefix(n.presentBuild(f.Module), f.Build) { // the path has another build now
+	if f.Build != "" && !strings.HasPrefix(n.presentBuildID(f.Module), f.Build) { // the path has another build now
 		return []wire.SiteFrame{{Module: f.Module, Offset: f.Offset, HasOffset: true}}
 	}
-	for _, r := range n.resolver.Frames(f.Module, f.Offset) {
+	for _, r := range n.resolver.FramesAt(f.Module, f.Offset) {
 		frameLines = append(frameLines, wire.SiteFrame{
 			Function: r.Function, File: r.File, Line: uint64(max(0, r.Line)), Module: f.Module, Offset: f.Offset, HasOffset: true,
 		})
@@ -398,8 +398,8 @@ func (n *namer) frameLines(f wire.FlightFrame) (frameLines []wire.SiteFrame) {
 	return frameLines
 }
 
-// presentBuild returns the present build id of a file.
-func (n *namer) presentBuild(path string) string {
+// presentBuildID returns the present build id of a file.
+func (n *namer) presentBuildID(path string) string {
 	id, known := n.builds[path]
 	if !known {
 		id = symbol.BuildID(path)

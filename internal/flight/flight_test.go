@@ -61,7 +61,7 @@ func TestRead(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "folder.flight"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	log, err := flight.Read(dir)
+	log, err := flight.ReadFolders(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,13 +69,13 @@ func TestRead(t *testing.T) {
 		t.Fatalf("%d processes, %d sites, bad: %v", len(log.Processes), len(log.Sites), log.Bad)
 	}
 	whole, site := &log.Sites[0], &log.Sites[1]
-	if !whole.All || whole.Program != "solver" || whole.SpreadOf(flight.Creates) != (flight.Spread{Min: 640, Median: 640, Max: 640}) {
+	if !whole.All || whole.Program != "solver" || whole.SpreadOfFigure(flight.Creates) != (flight.Spread{Min: 640, Median: 640, Max: 640}) {
 		t.Errorf("%+v", whole)
 	}
-	if got, want := site.SpreadOf(flight.Peak), (flight.Spread{Min: 1 << 20, Median: 1<<20 + 20, Max: 10<<20 + 3}); got != want {
+	if got, want := site.SpreadOfFigure(flight.Peak), (flight.Spread{Min: 1 << 20, Median: 1<<20 + 20, Max: 10<<20 + 3}); got != want {
 		t.Errorf("peak %+v, want %+v", got, want)
 	}
-	out := site.Outliers()
+	out := site.ProcessesFarFromMedian()
 	if len(out) != 1 || log.Processes[out[0].Process].Rank != "3" || log.Processes[out[0].Process].Failures["-4"] != 2 {
 		t.Errorf("outliers %+v", out)
 	}
@@ -85,7 +85,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadNothing(t *testing.T) {
-	if _, err := flight.Read(filepath.Join(t.TempDir(), "nothing")); err == nil {
+	if _, err := flight.ReadFolders(filepath.Join(t.TempDir(), "nothing")); err == nil {
 		t.Error("no error")
 	}
 }
@@ -94,7 +94,7 @@ func TestReadNothing(t *testing.T) {
 func TestReadTime(t *testing.T) {
 	dir := write(t, 1000)
 	began := time.Now()
-	if log, err := flight.Read(dir); err != nil || len(log.Processes) != 1000 {
+	if log, err := flight.ReadFolders(dir); err != nil || len(log.Processes) != 1000 {
 		t.Fatal(log, err)
 	}
 	if took := time.Since(began); took > 5*time.Second {
@@ -105,7 +105,7 @@ func TestReadTime(t *testing.T) {
 func BenchmarkRead10000(b *testing.B) {
 	dir := write(b, 10000)
 	for b.Loop() {
-		if _, err := flight.Read(dir); err != nil {
+		if _, err := flight.ReadFolders(dir); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -133,7 +133,7 @@ func TestAnotherBuild(t *testing.T) {
 			}
 		}
 	}
-	log, err := flight.Read(dirs...)
+	log, err := flight.ReadFolders(dirs...)
 	if err != nil || len(log.Processes) != 2 || len(log.Sites) != 3 || log.Processes[0].Program != "train.py" {
 		t.Fatalf("%+v, %v", log, err)
 	}

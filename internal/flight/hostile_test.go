@@ -42,7 +42,7 @@ func TestForgedRecords(t *testing.T) {
 	for _, most := range []int64{most, most / 16} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		log, err := readFolders(most, dir)
+		log, err := readFoldersWithin(most, dir)
 		runtime.ReadMemStats(&after)
 		if err != nil {
 			t.Fatal(err)
@@ -81,13 +81,13 @@ func FuzzRead(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(dir, "a"+wire.FlightSuffix), b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		log, err := Read(dir)
+		log, err := ReadFolders(dir)
 		if err != nil || len(log.Processes)+len(log.Bad) != 1 {
 			t.Fatal(log, err)
 		}
 		for i := range log.Sites {
-			log.Sites[i].SpreadOf(Peak)
-			log.Sites[i].Outliers()
+			log.Sites[i].SpreadOfFigure(Peak)
+			log.Sites[i].ProcessesFarFromMedian()
 		}
 	})
 }

@@ -33,8 +33,8 @@ func (s *Site) sortedFigures(figure func(*wire.FlightCounts) uint64) []uint64 {
 	return values
 }
 
-// SpreadOf returns a figure over the processes that have the call site.
-func (s *Site) SpreadOf(figure func(*wire.FlightCounts) uint64) Spread {
+// SpreadOfFigure returns a figure over the processes that have the call site.
+func (s *Site) SpreadOfFigure(figure func(*wire.FlightCounts) uint64) Spread {
 	values := s.sortedFigures(figure)
 	return Spread{values[0], values[(len(values)-1)/2], values[len(values)-1]}
 }
@@ -46,14 +46,14 @@ const (
 	outliersLeast    = 4 // processes: among fewer, none counts as an outlier
 )
 
-// Outliers returns the processes whose peak at the call site is far from the median, the farthest first.
-func (s *Site) Outliers() []Rank {
+// ProcessesFarFromMedian returns the processes whose peak at the call site is far from the median, the farthest first.
+func (s *Site) ProcessesFarFromMedian() []Rank {
 	if len(s.Ranks) < outliersLeast {
 		return nil
 	}
-	median := s.SpreadOf(Peak).Median
+	median := s.SpreadOfFigure(Peak).Median
 	away := func(c *wire.FlightCounts) uint64 { return max(c.Peak, median) - min(c.Peak, median) }
-	bound := max(median/outlierShare, outlierDeviation*s.SpreadOf(away).Median)
+	bound := max(median/outlierShare, outlierDeviation*s.SpreadOfFigure(away).Median)
 	var found []Rank
 	for i := range s.Ranks {
 		if away(&s.Ranks[i].Counts) > bound {

@@ -60,8 +60,8 @@ func New(o Options, observers ...Observer) *Heap {
 	return &Heap{options: o, observers: observers, seed: rand.Uint64(), numbers: map[uint32]*Process{}, due: never}
 }
 
-// Lookup returns the process with a number, nil when no record mentioned it.
-func (h *Heap) Lookup(number uint32) *Process {
+// FindProcess returns the process with a number, nil when no record mentioned it.
+func (h *Heap) FindProcess(number uint32) *Process {
 	if h.latest != nil && h.latest.Number == number {
 		return h.latest
 	}
@@ -73,18 +73,18 @@ func (h *Heap) Process(number uint32) *Process {
 	if p := h.latest; p != nil && p.Number == number {
 		return p
 	}
-	return h.switchTo(number)
+	return h.switchToProcess(number)
 }
 
-// switchTo is Process for a record whose process differs from that of the last record.
-func (h *Heap) switchTo(number uint32) *Process {
+// switchToProcess is Process for a record whose process differs from that of the last record.
+func (h *Heap) switchToProcess(number uint32) *Process {
 	p := h.numbers[number]
 	if p == nil {
 		if h.folded.has(number) {
 			return nil
 		}
 		full := h.options.ProcessesMax > 0 && len(h.processes) == h.options.ProcessesMax
-		if (full || h.haveManyLeft()) && !h.foldLeftProcesses() && full {
+		if (full || h.haveTooManyLeft()) && !h.foldLeftProcesses() && full {
 			h.Crowded = true
 			return nil
 		}
@@ -100,16 +100,16 @@ func (h *Heap) switchTo(number uint32) *Process {
 
 // Processes returns all processes by their numbers, without those that were folded.
 func (h *Heap) Processes() []*Process {
-	return slices.SortedFunc(slices.Values(h.processes), compareNumbers)
+	return slices.SortedFunc(slices.Values(h.processes), compareByNumber)
 }
 
-func compareNumbers(a, b *Process) int { return cmp.Compare(a.Number, b.Number) }
+func compareByNumber(a, b *Process) int { return cmp.Compare(a.Number, b.Number) }
 
 // Now returns the time in CLOCK_MONOTONIC ns: that of the latest record that is Timed, or of Advance.
 func (h *Heap) Now() uint64 { return h.now }
 
-// Advance moves time on. An earlier time changes nothing.
-func (h *Heap) Advance(time uint64) {
+// AdvanceTime moves time on. An earlier time changes nothing.
+func (h *Heap) AdvanceTime(time uint64) {
 	if time > h.now {
 		h.now = time
 		if time >= h.due {
@@ -122,7 +122,7 @@ func (h *Heap) Advance(time uint64) {
 // record is allowed: records that make no sense are ignored or counted in Unknown. The record may be reused afterwards.
 func (h *Heap) Apply(r *wire.Record) *Process {
 	if r.IsTimed() || h.now == 0 {
-		h.Advance(r.Time)
+		h.AdvanceTime(r.Time)
 	}
 	if r.Kind == wire.KindLost {
 		if r.AsLost().Uses() > 0 {
@@ -135,7 +135,7 @@ func (h *Heap) Apply(r *wire.Record) *Process {
 		h.Unknown++
 		return nil
 	}
-	if (r.Kind == wire.KindCreate || r.Kind == wire.KindSlab) && h.isFull() {
+	if (r.Kind == wire.KindCreate || r.Kind == wire.KindSlab) && h.hasMaxEntries() {
 		h.Beyond++
 		return p
 	}
@@ -174,8 +174,8 @@ func (h *Heap) Apply(r *wire.Record) *Process {
 	return p
 }
 
-func (h *Heap) isFull() bool {
-	return h.options.EntriesMax > 0 && h.objects.Len()+h.blocks.Len() >= h.options.EntriesMax
+func (h *Heap) hasMaxEntries() bool {
+	return h.options.EntriesMax > 0 && h.objects.TakenPlaces()+h.blocks.TakenPlaces() >= h.options.EntriesMax
 }
 
 func (h *Heap) applyCreate(p *Process, thread uint32, c wire.CreateView) {
@@ -184,7 +184,7 @@ func (h *Heap) applyCreate(p *Process, thread uint32, c wire.CreateView) {
 	}
 	carriedOver := c.CarriedOver()
 	if !carriedOver {
-		switch c.JudgedOutcome() {
+		switch c.OutcomeOfPresent() {
 		case wire.OutcomeHit:
 			p.Hits++
 		case wire.OutcomeMiss:
@@ -192,61 +192,61 @@ func (h *Heap) applyCreate(p *Process, thread uint32, c wire.CreateView) {
 		default: // never poolable
 		}
 	}
-	if old := p.objects.Get(c.Object()); old >= 0 { // its release was lost
+	if old := p.objects.PlaceOf(c.Object()); old >= 0 { // its release was lost
 		if !carriedOver { // otherwise the record has more details of the same object
 			h.Unknown++
 		}
 		h.abandonObject(p, h.objects.At(old), Unknown)
 	}
-	place, o := h.objects.Take()
+	place, o := h.objects.TakePlace()
 	*o = Object{} // in place: a literal with fields would be made on the stack and copied, which stalls
 	o.Place, o.Owns, o.CarriedOver = place, HasMemory(c), carriedOver
 	o.ID, o.Block, o.Parent, o.Tag, o.Thread = c.Object(), c.Block(), c.Parent(), c.Tag(), thread
-	o.Size, o.Granted, o.Started = c.Requested(), c.ServedBytes(), c.Time()
+	o.Size, o.Granted, o.Started = c.Requested(), c.BytesServing(), c.Time()
 	o.Duration, o.Cost, o.Scope, o.Access, o.Shape = c.Duration(), c.Cost(), c.Scope(), c.Access(), c.Shape()
 	o.Memory, o.Outcome, o.Reason, o.Route = c.Memory(), c.Outcome(), c.Reason(), c.Route()
 	o.NeedsBlock, o.SubAllocation, o.Alternative = c.NeedsBlock(), c.SubAllocation(), c.Arm()
 	var b *Block
 	if o.Block != 0 {
-		b = h.giveBlock(p, o)
+		b = h.giveBlockToObject(p, o)
 		o.at = b.Place
 	}
 	p.objects.Put(o.ID, place)
 	p.Live++
 	h.Live++
-	h.addToGauges(p, o, 1)
+	h.changeGaugesByObject(p, o, 1)
 	for _, x := range h.observers {
 		x.ObjectAllocated(p, o, b)
 	}
 }
 
-// giveBlock gives a block to an object: out of the pool for a hit, or new. If another object still has the block, its
+// giveBlockToObject gives a block to an object: out of the pool for a hit, or new. If another object still has the block, its
 // release is on the way and its memory is over now.
-func (h *Heap) giveBlock(p *Process, o *Object) *Block {
+func (h *Heap) giveBlockToObject(p *Process, o *Object) *Block {
 	var b *Block
-	if place := p.blocks.Get(o.Block); place >= 0 {
+	if place := p.blocks.PlaceOf(o.Block); place >= 0 {
 		b = h.blocks.At(place)
-		h.vacateBlock(p, b, Reused)
+		h.endBlockUse(p, b, Reused)
 	} else {
 		b = h.newBlock(p, o.Block)
 	}
-	b.reset(p, o.Block, b.Place)
+	b.clearBlock(p, o.Block, b.Place)
 	b.Size, b.Owner, b.Tag, b.Thread = o.Granted, o.ID, o.Tag, o.Thread
 	b.Scope, b.Access, b.Shape, b.Memory, b.SubAllocation = o.Scope, o.Access, o.Shape, o.Memory, o.SubAllocation
-	h.countRoom(p, b, -1)
+	h.changeSlabRoom(p, b, -1)
 	return b
 }
 
 // newBlock adds a block.
 func (h *Heap) newBlock(p *Process, id uint64) *Block {
-	place, b := h.blocks.Take()
-	b.reset(p, id, place)
+	place, b := h.blocks.TakePlace()
+	b.clearBlock(p, id, place)
 	p.blocks.Put(id, place)
 	return b
 }
 
-// reset clears a block, except for its id and place.
-func (b *Block) reset(p *Process, id uint64, place int32) {
+// clearBlock clears a block, except for its id and place.
+func (b *Block) clearBlock(p *Process, id uint64, place int32) {
 	*b = Block{}
 	b.ID, b.Place, b.process = id, place, p.Number
 }
@@ -263,7 +263,7 @@ func (h *Heap) applySlab(p *Process, thread uint32, s wire.SlabView) {
 	}
 	b := h.newBlock(p, s.Block())
 	b.Size, b.Thread, b.Scope, b.Access, b.State = s.Bytes(), thread, s.Scope(), s.Access(), Slab
-	h.enterPool(p, b, s.CarriedOver(), s.Time())
+	h.beginPoolStay(p, b, s.CarriedOver(), s.Time())
 }
 
 func (h *Heap) applyRelease(p *Process, r wire.ReleaseView) {
@@ -275,22 +275,22 @@ func (h *Heap) applyRelease(p *Process, r wire.ReleaseView) {
 	if r.References() > 0 {
 		return
 	}
-	h.noteReleased(p, o, Released)
+	h.noteHoldOver(p, o, Released)
 	if r.Outcome() == wire.OutcomePinned {
 		return
 	}
-	b := p.blockOf(o)
-	h.endUse(p, o, Released)
+	b := p.blockOfObject(o)
+	h.endObjectUse(p, o, Released)
 	if b != nil {
 		switch outcome := r.Outcome(); {
 		case outcome == wire.OutcomeRefused:
 			b.State = Refused
 		case outcome == wire.OutcomeCooling && !b.Cooled:
 			b.State = Cooling
-			h.enterPool(p, b, r.CarriedOver(), r.Time())
+			h.beginPoolStay(p, b, r.CarriedOver(), r.Time())
 		case !b.SubAllocation && (outcome == wire.OutcomeCached || outcome == wire.OutcomeCooling):
 			b.State = Cached
-			h.enterPool(p, b, r.CarriedOver(), r.Time())
+			h.beginPoolStay(p, b, r.CarriedOver(), r.Time())
 		default:
 			h.endBlock(p, b, Evicted)
 		}
@@ -310,9 +310,9 @@ func (h *Heap) applyCooled(p *Process, c wire.CooledView) {
 	case b.State == Cooling && b.SubAllocation:
 		h.endBlock(p, b, Cooled)
 	case b.State == Cooling:
-		h.countInGauges(p, b, -1)
+		h.changeGaugesByBlock(p, b, -1)
 		b.State = Cached
-		h.countInGauges(p, b, 1)
+		h.changeGaugesByBlock(p, b, 1)
 		for _, x := range h.observers {
 			x.BlockCooled(p, b)
 		}
@@ -327,14 +327,14 @@ func (h *Heap) applyEvict(p *Process, id uint64) {
 		h.Unknown++
 		return
 	}
-	slab, class := b.State == Slab, b.class()
+	slab, class := b.State == Slab, b.classKey()
 	h.endBlock(p, b, Evicted)
 	if !slab || p.slabs[class] > 0 {
 		return
 	}
 	h.cooling = h.cooling[:0]
-	p.blocks.All(func(id uint64, place int32) {
-		if b := h.blocks.At(place); b.SubAllocation && b.State == Cooling && b.class() == class {
+	p.blocks.EachKey(func(id uint64, place int32) {
+		if b := h.blocks.At(place); b.SubAllocation && b.State == Cooling && b.classKey() == class {
 			h.cooling = append(h.cooling, id)
 		}
 	})

@@ -1,7 +1,7 @@
 package heap
 
-// noteReleased notes that the program's hold on an object is over.
-func (h *Heap) noteReleased(p *Process, o *Object, how How) {
+// noteHoldOver notes that the program's hold on an object is over.
+func (h *Heap) noteHoldOver(p *Process, o *Object, how How) {
 	if o.Released {
 		return
 	}
@@ -13,13 +13,13 @@ func (h *Heap) noteReleased(p *Process, o *Object, how How) {
 	}
 }
 
-// endUse ends the program's use of an object's memory.
-func (h *Heap) endUse(p *Process, o *Object, how How) {
+// endObjectUse ends the program's use of an object's memory.
+func (h *Heap) endObjectUse(p *Process, o *Object, how How) {
 	if o.freed {
 		return
 	}
 	o.freed = true
-	h.addToGauges(p, o, -1)
+	h.changeGaugesByObject(p, o, -1)
 	for _, x := range h.observers {
 		x.MemoryFreed(p, o, how)
 	}
@@ -27,9 +27,9 @@ func (h *Heap) endUse(p *Process, o *Object, how How) {
 
 // abandonObject ends an object whose end was not recorded, with its block.
 func (h *Heap) abandonObject(p *Process, o *Object, how How) {
-	b := p.blockOf(o)
-	h.endUse(p, o, how)
-	h.noteReleased(p, o, how)
+	b := p.blockOfObject(o)
+	h.endObjectUse(p, o, how)
+	h.noteHoldOver(p, o, how)
 	if b != nil {
 		h.endBlock(p, b, how)
 	}
@@ -39,11 +39,11 @@ func (h *Heap) abandonObject(p *Process, o *Object, how How) {
 // forgetObject forgets an object.
 func (h *Heap) forgetObject(p *Process, o *Object) {
 	p.objects.Remove(o.ID)
-	h.objects.Give(o.Place)
+	h.objects.ReturnPlace(o.Place)
 }
 
-// blockOf returns the block that an object has, nil when it is unknown or another object's.
-func (p *Process) blockOf(o *Object) *Block {
+// blockOfObject returns the block that an object has, nil when it is unknown or another object's.
+func (p *Process) blockOfObject(o *Object) *Block {
 	if o.Block == 0 || !o.Owns {
 		return nil
 	}
@@ -60,9 +60,9 @@ func (h *Heap) disownBlock(p *Process, b *Block) {
 		return
 	}
 	if o := p.Object(b.Owner); o != nil && o.Owns && o.Block == b.ID {
-		h.endUse(p, o, Released)
+		h.endObjectUse(p, o, Released)
 		o.Owns = false
-		h.awaitRelease(p, o)
+		h.expectRelease(p, o)
 	}
 }
 
@@ -79,9 +79,9 @@ type overtakenObject struct {
 
 const overtakenMax = 1024
 
-// awaitRelease notes an object whose release must still come. If it has not come by the time that the ring is full, it was
+// expectRelease notes an object whose release must still come. If it has not come by the time that the ring is full, it was
 // lost, and await abandons the object: otherwise lost events would add objects for as long as a program runs.
-func (h *Heap) awaitRelease(p *Process, o *Object) {
+func (h *Heap) expectRelease(p *Process, o *Object) {
 	note := &h.overtaken.latest[h.overtaken.turn]
 	h.overtaken.turn = (h.overtaken.turn + 1) % overtakenMax
 	h.abandonOvertaken(note)
@@ -98,52 +98,52 @@ func (h *Heap) abandonOvertaken(note *overtakenObject) {
 	*note = overtakenObject{}
 }
 
-// vacateBlock ends the present use of a block.
-func (h *Heap) vacateBlock(p *Process, b *Block, how How) {
+// endBlockUse ends the present use of a block.
+func (h *Heap) endBlockUse(p *Process, b *Block, how How) {
 	h.disownBlock(p, b)
-	h.leavePool(p, b, how)
-	h.countRoom(p, b, 1)
+	h.endPoolStay(p, b, how)
+	h.changeSlabRoom(p, b, 1)
 }
 
 // endBlock ends a block.
 func (h *Heap) endBlock(p *Process, b *Block, how How) {
-	h.leavePool(p, b, how)
-	h.countRoom(p, b, 1)
+	h.endPoolStay(p, b, how)
+	h.changeSlabRoom(p, b, 1)
 	for _, x := range h.observers {
 		x.BlockGone(p, b)
 	}
 	p.blocks.Remove(b.ID)
 	b.gone = true
-	h.blocks.Give(b.Place)
+	h.blocks.ReturnPlace(b.Place)
 }
 
-// enterPool begins a stay in the pool, or a slab. A stay that was carried over began at its time, any other stay begins now.
-func (h *Heap) enterPool(p *Process, b *Block, carriedOver bool, time uint64) {
+// beginPoolStay begins a stay in the pool, or a slab. A stay that was carried over began at its time, any other stay begins now.
+func (h *Heap) beginPoolStay(p *Process, b *Block, carriedOver bool, time uint64) {
 	h.serial++
 	b.Freed, b.Serial, b.Shown = h.now, h.serial, false
 	if carriedOver {
 		b.Freed = time
 	}
-	h.countInGauges(p, b, 1)
+	h.changeGaugesByBlock(p, b, 1)
 	for _, x := range h.observers {
 		x.BlockPooled(p, b)
 	}
 }
 
-// leavePool ends a stay in the pool, or a slab.
-func (h *Heap) leavePool(p *Process, b *Block, how How) {
+// endPoolStay ends a stay in the pool, or a slab.
+func (h *Heap) endPoolStay(p *Process, b *Block, how How) {
 	if b.State != Cached && b.State != Cooling && b.State != Slab {
 		return
 	}
-	h.countInGauges(p, b, -1)
+	h.changeGaugesByBlock(p, b, -1)
 	for _, x := range h.observers {
 		x.BlockUnpooled(p, b, how)
 	}
 	b.State = InUse
 }
 
-// addToGauges adds the memory of an object to the gauges, or takes it off.
-func (h *Heap) addToGauges(p *Process, o *Object, sign int64) {
+// changeGaugesByObject adds the memory of an object to the gauges, or takes it off.
+func (h *Heap) changeGaugesByObject(p *Process, o *Object, sign int64) {
 	if !o.Owns {
 		return
 	}
@@ -154,8 +154,8 @@ func (h *Heap) addToGauges(p *Process, o *Object, sign int64) {
 	h.Requested += requested
 }
 
-// countInGauges adds a free block or a slab to the gauges, or takes it off.
-func (h *Heap) countInGauges(p *Process, b *Block, sign int64) {
+// changeGaugesByBlock adds a free block or a slab to the gauges, or takes it off.
+func (h *Heap) changeGaugesByBlock(p *Process, b *Block, sign int64) {
 	bytes := sign * int64(b.Size)
 	switch b.State {
 	case Cached:
@@ -176,13 +176,13 @@ func (h *Heap) countInGauges(p *Process, b *Block, sign int64) {
 		if p.slabs == nil {
 			p.slabs = map[uint32]int{}
 		}
-		p.slabs[b.class()] += int(sign)
+		p.slabs[b.classKey()] += int(sign)
 	default: // its object counts
 	}
 }
 
-// countRoom adds the bytes of a sub-allocation to the free bytes of its slab, or takes them off.
-func (h *Heap) countRoom(p *Process, b *Block, sign int64) {
+// changeSlabRoom adds the bytes of a sub-allocation to the free bytes of its slab, or takes them off.
+func (h *Heap) changeSlabRoom(p *Process, b *Block, sign int64) {
 	if b.SubAllocation {
 		p.Room += sign * int64(b.Size)
 		h.Room += sign * int64(b.Size)

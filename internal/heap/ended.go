@@ -28,19 +28,19 @@ func (h *Heap) applyExit(p *Process, gone bool) {
 		h.ended++
 		h.leaving = append(h.leaving, p)
 	}
-	h.due = min(h.due, p.leaveTime())
+	h.due = min(h.due, p.timeMemoryMayLeave())
 	h.endProcesses()
 }
 
 // ProcessEnded notes that a process is gone. A number that no record mentioned is ignored.
 func (h *Heap) ProcessEnded(number uint32) {
-	if p := h.Lookup(number); p != nil {
+	if p := h.FindProcess(number); p != nil {
 		h.applyExit(p, true)
 	}
 }
 
-// leaveTime returns when the memory of a process that ended may leave.
-func (p *Process) leaveTime() uint64 {
+// timeMemoryMayLeave returns when the memory of a process that ended may leave.
+func (p *Process) timeMemoryMayLeave() uint64 {
 	if p.gone {
 		return 0
 	}
@@ -60,26 +60,26 @@ func (h *Heap) removeDueMemory() {
 		return
 	}
 	h.due = never
-	slices.SortFunc(h.leaving, compareNumbers)
+	slices.SortFunc(h.leaving, compareByNumber)
 	h.leaving = slices.DeleteFunc(h.leaving, func(p *Process) bool {
-		if h.now >= p.leaveTime() {
-			h.removeMemory(p)
+		if h.now >= p.timeMemoryMayLeave() {
+			h.removeMemoryOfProcess(p)
 			return true
 		}
-		h.due = min(h.due, p.leaveTime())
+		h.due = min(h.due, p.timeMemoryMayLeave())
 		return false
 	})
 }
 
-// removeMemory removes the memory of a process from the heap.
-func (h *Heap) removeMemory(p *Process) {
+// removeMemoryOfProcess removes the memory of a process from the heap.
+func (h *Heap) removeMemoryOfProcess(p *Process) {
 	for _, x := range h.observers {
 		x.ProcessLeaving(p)
 	}
 	gauges, population := p.Gauges, p.Population
 	h.EndObjects(p, Leaked)
-	p.objects.Shrink()
-	p.blocks.Shrink()
+	p.objects.FreeIfEmpty()
+	p.blocks.FreeIfEmpty()
 	p.Gauges, p.Population, p.Left = gauges, population, true
 	p.work = work{}
 	for _, x := range h.observers {
@@ -95,8 +95,8 @@ func (h *Heap) EndObjects(p *Process, how How) { h.EndObjectsAt(p, how, h.now) }
 func (h *Heap) EndObjectsAt(p *Process, how How, time uint64) {
 	h.now = time
 	for _, o := range p.Objects() {
-		h.endUse(p, o, how)
-		h.noteReleased(p, o, how)
+		h.endObjectUse(p, o, how)
+		h.noteHoldOver(p, o, how)
 		h.forgetObject(p, o)
 	}
 	for _, b := range p.Blocks() {

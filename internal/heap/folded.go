@@ -8,8 +8,8 @@ import (
 // foldedShare: 1/foldedShare of all processes make room at once, because each time costs the observers.
 const foldedShare = 16
 
-// haveManyLeft reports whether more processes have left than may keep a place.
-func (h *Heap) haveManyLeft() bool {
+// haveTooManyLeft reports whether more processes have left than may keep a place.
+func (h *Heap) haveTooManyLeft() bool {
 	return h.options.LeftMax > 0 && h.ended-len(h.leaving) > h.options.LeftMax
 }
 

@@ -146,9 +146,9 @@ type Object struct {
 	maps    int32  // mappings of the host that are open
 }
 
-// JudgedOutcome returns the outcome where it says something of the present configuration, else that of memory that no pool serves: see
-// wire.CreateView.JudgedOutcome.
-func (o *Object) JudgedOutcome() wire.Outcome {
+// OutcomeOfPresent returns the outcome where it says something of the present configuration, else that of memory that no pool serves: see
+// wire.CreateView.OutcomeOfPresent.
+func (o *Object) OutcomeOfPresent() wire.Outcome {
 	if o.Alternative {
 		return wire.OutcomeDriver
 	}
@@ -178,8 +178,8 @@ type Block struct {
 	process       uint32 // its Number
 }
 
-// class returns context and flags in one number: blocks of one class cannot serve another.
-func (b *Block) class() uint32 { return uint32(b.Scope)<<16 | uint32(b.Access) }
+// classKey returns context and flags in one number: blocks of one class cannot serve another.
+func (b *Block) classKey() uint32 { return uint32(b.Scope)<<16 | uint32(b.Access) }
 
 // Gauges are the bytes that there are now. They are signed because late records may take one below 0 for a moment.
 type Gauges struct {
@@ -231,7 +231,7 @@ func (h *Heap) BlockAt(place int32) *Block { return h.blocks.At(place) }
 
 // Object returns a live object by its id, nil when there is none.
 func (p *Process) Object(id uint64) *Object {
-	if place := p.objects.Get(id); place >= 0 {
+	if place := p.objects.PlaceOf(id); place >= 0 {
 		return p.heap.objects.At(place)
 	}
 	return nil
@@ -239,7 +239,7 @@ func (p *Process) Object(id uint64) *Object {
 
 // Block returns a block by its id, nil when there is none.
 func (p *Process) Block(id uint64) *Block {
-	if place := p.blocks.Get(id); place >= 0 {
+	if place := p.blocks.PlaceOf(id); place >= 0 {
 		return p.heap.blocks.At(place)
 	}
 	return nil
@@ -248,7 +248,7 @@ func (p *Process) Block(id uint64) *Block {
 // Objects returns the live objects by their ids, until the next Apply.
 func (p *Process) Objects() []*Object {
 	list := make([]*Object, 0, p.objects.Len())
-	p.objects.All(func(_ uint64, place int32) { list = append(list, p.heap.objects.At(place)) })
+	p.objects.EachKey(func(_ uint64, place int32) { list = append(list, p.heap.objects.At(place)) })
 	slices.SortFunc(list, func(a, b *Object) int { return cmp.Compare(a.ID, b.ID) })
 	return list
 }
@@ -256,7 +256,7 @@ func (p *Process) Objects() []*Object {
 // Blocks returns the blocks by their ids, those of live objects too, until the next Apply.
 func (p *Process) Blocks() []*Block {
 	list := make([]*Block, 0, p.blocks.Len())
-	p.blocks.All(func(_ uint64, place int32) { list = append(list, p.heap.blocks.At(place)) })
+	p.blocks.EachKey(func(_ uint64, place int32) { list = append(list, p.heap.blocks.At(place)) })
 	slices.SortFunc(list, func(a, b *Block) int { return cmp.Compare(a.ID, b.ID) })
 	return list
 }

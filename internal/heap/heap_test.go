@@ -133,11 +133,11 @@ func TestLostReleasesAddNothing(t *testing.T) {
 	for i := range uint64(rounds) {
 		create(rounds+i+1, 7)
 	}
-	if p := h.Lookup(1); h.Live > 1025 || p.InUse != 64 || l.sum.InUse != 64 || len(p.Objects()) > 1025 {
+	if p := h.FindProcess(1); h.Live > 1025 || p.InUse != 64 || l.sum.InUse != 64 || len(p.Objects()) > 1025 {
 		t.Errorf("lost releases: %d live, %d bytes in use, of %d objects", h.Live, p.InUse, len(p.Objects()))
 	}
 	h.Apply(&wire.Record{Process: 1, Event: wire.Event{Kind: wire.KindExit}})
-	if p := h.Lookup(1); h.Live != 1 || p.InUse != 64 || len(p.Objects()) != 1 { // no release comes after that
+	if p := h.FindProcess(1); h.Live != 1 || p.InUse != 64 || len(p.Objects()) != 1 { // no release comes after that
 		t.Errorf("at the end: %d live, %d bytes in use, of %d objects", h.Live, p.InUse, len(p.Objects()))
 	}
 	if len(l.bad) > 0 {

@@ -24,7 +24,7 @@ type work struct {
 	blind  uint64 // when a command last used unknown memory
 	awaits awaits
 	long   longWait
-	last   uint64 // see LastEnd
+	last   uint64 // see LastCommandEnd
 }
 
 // queue is a command queue.
@@ -68,17 +68,17 @@ type longWait struct {
 	wire.Record
 }
 
-// IdleSince returns the time at which all commands on an object were known to have ended; they may have ended earlier. False: no
+// ObjectIdleSince returns the time at which all commands on an object were known to have ended; they may have ended earlier. False: no
 // command used the object, or a command may still run, or the host may use the memory without a call.
-func (p *Process) IdleSince(o *Object) (time uint64, known bool) {
+func (p *Process) ObjectIdleSince(o *Object) (time uint64, known bool) {
 	if o.Used == 0 || o.running > 0 || o.maps > 0 || !p.seesUses(o) {
 		return 0, false
 	}
 	return o.ended, true
 }
 
-// LastEnd returns when a command of the process was known to have ended, the latest; 0: none was.
-func (p *Process) LastEnd() uint64 { return p.work.last }
+// LastCommandEnd returns when a command of the process was known to have ended, the latest; 0: none was.
+func (p *Process) LastCommandEnd() uint64 { return p.work.last }
 
 // Untouched reports whether no command has used an object, nor the host without a call.
 func (p *Process) Untouched(o *Object) bool { return o.Used == 0 && !o.CarriedOver && p.seesUses(o) }
@@ -110,7 +110,7 @@ func (h *Heap) applyUse(p *Process, u wire.UseView) {
 		h.Unknown++
 		return
 	}
-	q := p.queueOf(u.Queue())
+	q := p.queueNumbered(u.Queue())
 	p.noteCommandUse(o, q, u)
 	for range parentsMax {
 		if o.Parent == 0 {
@@ -142,9 +142,9 @@ func (p *Process) noteCommandUse(o *Object, q *queue, u wire.UseView) {
 	took := u.Duration() // of a blocking command
 	switch {
 	case took > 0 && took < math.MaxUint32:
-		p.noteEnd(o, time+uint64(took))
+		p.noteCommandEnd(o, time+uint64(took))
 	case q != nil && time <= q.before:
-		p.noteEnd(o, q.ended)
+		p.noteCommandEnd(o, q.ended)
 	case q == nil || len(q.running)-q.begin == runningMax:
 		o.running++ // for ever
 	default:
@@ -153,8 +153,8 @@ func (p *Process) noteCommandUse(o *Object, q *queue, u wire.UseView) {
 	}
 }
 
-// queueOf returns a queue by its number, nil if it is unknown or there are too many.
-func (p *Process) queueOf(number uint64) *queue {
+// queueNumbered returns a queue by its number, nil if it is unknown or there are too many.
+func (p *Process) queueNumbered(number uint64) *queue {
 	w := &p.work
 	if number == 0 {
 		return nil
@@ -180,7 +180,7 @@ func (p *Process) queueOf(number uint64) *queue {
 func (p *Process) applyQueue(v wire.QueueView) {
 	switch v.Life() {
 	case wire.LifeCreate:
-		if q := p.queueOf(v.Queue()); q != nil {
+		if q := p.queueNumbered(v.Queue()); q != nil {
 			q.inOrder = !v.OutOfOrder()
 		}
 	case wire.LifeEnd: // its commands go on, and nothing shows their end
@@ -194,7 +194,7 @@ func (p *Process) applyQueue(v wire.QueueView) {
 func (p *Process) noteAwaited(thread uint32, v wire.AwaitView) {
 	other := awaited{v.AwaitedQueue(), v.AwaitedTime(), v.Await() == wire.AwaitAll}
 	if v.Queue() != 0 {
-		if q := p.queueOf(v.Queue()); q != nil && len(q.after) < awaitsMax {
+		if q := p.queueNumbered(v.Queue()); q != nil && len(q.after) < awaitsMax {
 			q.after = append(q.after, waiting{v.Time(), other})
 		}
 		return
@@ -216,21 +216,21 @@ func (p *Process) applySync(r *wire.Record) {
 	case took == math.MaxUint32:
 		p.work.long = longWait{r.Thread, *r}
 	default:
-		p.completeWaited(r, r.Time+uint64(took))
+		p.completeAfterWait(r, r.Time+uint64(took))
 	}
 }
 
 // endLongWait ends a wait of a thread whose next record has come. The command that blocked belongs to the wait.
 func (p *Process) endLongWait(next *wire.Record) {
-	if next.Time == p.work.long.Time || next.Kind.IsLate() {
+	if next.Time == p.work.long.Time || next.Kind.IsMadeLater() {
 		return
 	}
 	p.work.long.thread = 0
-	p.completeWaited(&p.work.long.Record, next.Time)
+	p.completeAfterWait(&p.work.long.Record, next.Time)
 }
 
-// completeWaited notes the commands that have ended when a wait was over.
-func (p *Process) completeWaited(r *wire.Record, over uint64) {
+// completeAfterWait notes the commands that have ended when a wait was over.
+func (p *Process) completeAfterWait(r *wire.Record, over uint64) {
 	v := r.AsSync()
 	switch v.Sync() {
 	case wire.SyncFinish:
@@ -258,7 +258,7 @@ func (p *Process) completeQueue(q *queue, before, over uint64) {
 		q.before, q.ended = before, over
 	}
 	for q.begin < len(q.running) && q.running[q.begin].time <= before {
-		p.endUse(&q.running[q.begin], over)
+		p.endCommandUse(&q.running[q.begin], over)
 		q.begin++
 	}
 	if q.begin == len(q.running) || q.begin > runningMax {
@@ -298,23 +298,23 @@ func (p *Process) completeAwaited(a awaited, over uint64) {
 	}
 	left := q.running[q.begin:]
 	for i := sort.Search(len(left), func(i int) bool { return left[i].time >= a.time }); i < len(left) && left[i].time == a.time; i++ {
-		p.endUse(&left[i], over)
+		p.endCommandUse(&left[i], over)
 		left[i].object = 0
 	}
 }
 
-func (p *Process) noteEnd(o *Object, over uint64) {
+func (p *Process) noteCommandEnd(o *Object, over uint64) {
 	o.ended = max(o.ended, over)
 	p.work.last = max(p.work.last, over)
 }
 
-// endUse notes that a command that used an object has ended.
-func (p *Process) endUse(r *running, over uint64) {
+// endCommandUse notes that a command that used an object has ended.
+func (p *Process) endCommandUse(r *running, over uint64) {
 	if r.object == 0 {
 		return
 	}
 	if o := p.Object(r.object); o != nil && o.running > 0 {
 		o.running--
-		p.noteEnd(o, over)
+		p.noteCommandEnd(o, over)
 	}
 }

@@ -144,7 +144,7 @@ func TestIdleSince(t *testing.T) {
 		c.create(9, 1)
 		test.run(c)
 		p := c.Process(1)
-		if got, known := p.IdleSince(p.Object(1)); known != (test.want != 0) || known && got != test.want {
+		if got, known := p.ObjectIdleSince(p.Object(1)); known != (test.want != 0) || known && got != test.want {
 			t.Errorf("%s: idle since %d, %v, want %d", name, got, known, test.want)
 		}
 	}

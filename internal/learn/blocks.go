@@ -16,17 +16,17 @@ type packing struct {
 	height  uint64   // their sum
 }
 
-// placeBlocks places buffers that cannot be sub-allocations: the largest first, each in the first block that is free
+// placeUncutBuffers places buffers that cannot be sub-allocations: the largest first, each in the first block that is free
 // whenever the buffer needs it. Then it moves single buffers forward in the order while steps are left, and keeps an
-// order that is not worse. Until assignOffsets an offset is the number of a block.
-func (l *Layout) placeBlocks(number int, items []arenaBuffer, place []allocator.Place) {
+// order that is not worse. Until setBlockOffsets an offset is the number of a block.
+func (l *Layout) placeUncutBuffers(number int, items []arenaBuffer, place []allocator.Place) {
 	slices.SortStableFunc(items, func(a, b arenaBuffer) int { return cmp.Compare(b.size, a.size) })
 	spans := make([][]span, len(items))
 	order := make([]int, len(items))
 	for i := range items {
 		spans[i], order[i] = items[i].neededSpans(len(place)), i
 	}
-	bound := blocksBound(items, spans, len(place))
+	bound := lowerBoundOfBlocks(items, spans, len(place))
 	best := packFirstFit(items, spans, order)
 	rng := rand.New(rand.NewPCG(1, uint64(len(items))))
 	for left := stepsMax; best.height > bound && left > 0; left -= len(items) {
@@ -41,7 +41,7 @@ func (l *Layout) placeBlocks(number int, items []arenaBuffer, place []allocator.
 	sizes := l.blocks[number]
 	for i := range items {
 		m := &items[i]
-		place[m.index] = allocator.Place{Arena: number, Tag: m.Tag, Size: m.Size, Offset: uint64(best.blockRank(best.blockOf[i]))}
+		place[m.index] = allocator.Place{Arena: number, Tag: m.Tag, Size: m.Size, Offset: uint64(best.blocksBefore(best.blockOf[i]))}
 	}
 	slices.SortFunc(best.sizes, func(a, b uint64) int { return cmp.Compare(b, a) })
 	for i, size := range best.sizes {
@@ -62,7 +62,7 @@ func packFirstFit(items []arenaBuffer, spans [][]span, order []int) packing {
 	for _, i := range order {
 		m := &items[i]
 		block := 0
-		for block < len(taken) && (p.sizes[block] < m.size || !m.fitsBlock(p.sizes[block]) || haveOverlap(taken[block], spans[i])) {
+		for block < len(taken) && (p.sizes[block] < m.size || !m.fitsBlockOfSize(p.sizes[block]) || haveCommonTime(taken[block], spans[i])) {
 			block++
 		}
 		if block == len(taken) {
@@ -74,8 +74,8 @@ func packFirstFit(items []arenaBuffer, spans [][]span, order []int) packing {
 	return p
 }
 
-// blockRank returns how many blocks come before a block: those that are larger, or equally large and earlier.
-func (p *packing) blockRank(block int) (larger int) {
+// blocksBefore returns how many blocks come before a block: those that are larger, or equally large and earlier.
+func (p *packing) blocksBefore(block int) (larger int) {
 	for i, size := range p.sizes {
 		if size > p.sizes[block] || size == p.sizes[block] && i < block {
 			larger++
@@ -84,13 +84,13 @@ func (p *packing) blockRank(block int) (larger int) {
 	return larger
 }
 
-// fitsBlock reports whether a block of a size may serve the buffer. The block is at least as large as the buffer.
-func (b *Buffer) fitsBlock(size uint64) bool {
+// fitsBlockOfSize reports whether a block of a size may serve the buffer. The block is at least as large as the buffer.
+func (b *Buffer) fitsBlockOfSize(size uint64) bool {
 	return b.BlockMax == 0 || size <= max(b.BlockMax, b.Size)
 }
 
-// haveOverlap reports whether two lists of spans have a time in common.
-func haveOverlap(some, others []span) bool {
+// haveCommonTime reports whether two lists of spans have a time in common.
+func haveCommonTime(some, others []span) bool {
 	for i := range some {
 		for k := range others {
 			if some[i].lower < others[k].upper && others[k].lower < some[i].upper {
@@ -101,9 +101,9 @@ func haveOverlap(some, others []span) bool {
 	return false
 }
 
-// blocksBound returns a lower bound for the sum of the blocks of items, which are sorted from large to small: for each
+// lowerBoundOfBlocks returns a lower bound for the sum of the blocks of items, which are sorted from large to small: for each
 // size, as many blocks of that size or more are necessary as buffers of that size or more live at one time.
-func blocksBound(items []arenaBuffer, spans [][]span, length int) (bound uint64) {
+func lowerBoundOfBlocks(items []arenaBuffer, spans [][]span, length int) (bound uint64) {
 	live, peak := make([]int, length), 0
 	for i := range items {
 		for _, s := range spans[i] {
@@ -119,8 +119,8 @@ func blocksBound(items []arenaBuffer, spans [][]span, length int) (bound uint64)
 	return bound
 }
 
-// assignOffsets gives the blocks of all phases their sizes and offsets.
-func (l *Layout) assignOffsets() {
+// setBlockOffsets gives the blocks of all phases their sizes and offsets.
+func (l *Layout) setBlockOffsets() {
 	starts := make([][]uint64, len(l.blocks))
 	for number, sizes := range l.blocks {
 		for _, size := range sizes {

@@ -52,7 +52,7 @@ func TestBlocksAreShared(t *testing.T) {
 // TestBlocksOfALimitedSize: a buffer shares with a larger one up to the size of block that may serve it.
 func TestBlocksOfALimitedSize(t *testing.T) {
 	for most, size := range map[uint64]uint64{4095: 4096 + 512, 4096: 4096, 0: 4096} {
-		plan := SolveLayout([][]Buffer{{{Tag: 1, Class: 1, Size: 4096, Life: 1}, {Tag: 2, Class: 1, Size: 512, BlockMax: most, Life: 1}}})
+		plan := MakeLayout([][]Buffer{{{Tag: 1, Class: 1, Size: 4096, Life: 1}, {Tag: 2, Class: 1, Size: 512, BlockMax: most, Life: 1}}})
 		if plan == nil || plan.Size != size || (plan.Places[0].Offset == plan.Places[1].Offset) != (size == 4096) {
 			t.Errorf("at most %d: %+v", most, plan)
 		}
@@ -69,7 +69,7 @@ func TestSearchForBlocks(t *testing.T) {
 			buffers[i] = Buffer{Tag: allocator.Tag(i), Class: 1, Size: 1 + rng.Uint64N(50), Life: 1 + rng.Uint64N(6)}
 			items[i] = arenaBuffer{&buffers[i], i, buffers[i].Size}
 		}
-		plan := SolveLayout([][]Buffer{buffers})
+		plan := MakeLayout([][]Buffer{buffers})
 		slices.SortStableFunc(items, func(a, b arenaBuffer) int { return cmp.Compare(b.size, a.size) })
 		spans, order := make([][]span, len(items)), make([]int, len(items))
 		for i := range items {

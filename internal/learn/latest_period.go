@@ -25,10 +25,10 @@ func (l *Learner) latestPeriod(length uint64) (buffers []Buffer, alternates bool
 	buffers = make([]Buffer, length)
 	base := l.count - 3*length
 	for i := range length {
-		r := l.requestOf(base + i)
+		r := l.requestNumbered(base + i)
 		b := Buffer{Tag: r.tag, Class: r.class, Size: r.size, Align: r.align, BlockMax: r.most, Life: 1}
 		for _, later := range []uint64{0, length} { // at least a whole period has passed since both
-			repeat := l.requestOf(base + i + later)
+			repeat := l.requestNumbered(base + i + later)
 			switch {
 			case repeat.key != r.key:
 				return nil, false

@@ -25,19 +25,19 @@ type Layout struct {
 	Bound   uint64            // bytes: arenas cannot be smaller
 }
 
-// SolveLayout places the buffers of a program's phases, one period of each, in arenas that are large enough for every phase,
+// MakeLayout places the buffers of a program's phases, one period of each, in arenas that are large enough for every phase,
 // one arena for each class of requests. It returns nil when no buffer has a place, or when a call site makes requests
 // in several phases.
-func SolveLayout(phases [][]Buffer) *Layout {
+func MakeLayout(phases [][]Buffer) *Layout {
 	if sitesInSeveralPhases(phases) {
 		return nil
 	}
 	layout := &Layout{Phases: phases, Period: len(phases[0])}
-	layout.openArenas()
+	layout.makeArenaForEachClass()
 	for _, buffers := range phases {
 		place := make([]allocator.Place, len(buffers))
 		for number := range layout.Arenas {
-			if !layout.placeClass(number, buffers, place) {
+			if !layout.placeClassInArena(number, buffers, place) {
 				return nil
 			}
 		}
@@ -47,7 +47,7 @@ func SolveLayout(phases [][]Buffer) *Layout {
 			}
 		}
 	}
-	layout.assignOffsets()
+	layout.setBlockOffsets()
 	for i := range layout.Arenas {
 		layout.Size += layout.Arenas[i].Size
 		layout.Bound += layout.Arenas[i].Bound
@@ -78,9 +78,9 @@ func sitesInSeveralPhases(phases [][]Buffer) bool {
 	return false
 }
 
-// openArenas makes an arena, still without a size, for each class that needs one. A class in which only some requests
+// makeArenaForEachClass makes an arena, still without a size, for each class that needs one. A class in which only some requests
 // can be sub-allocations needs two.
-func (l *Layout) openArenas() {
+func (l *Layout) makeArenaForEachClass() {
 	for _, buffers := range l.Phases {
 		for i := range buffers {
 			b := &buffers[i]
@@ -114,9 +114,9 @@ func (l *Layout) HasPlace(b *Buffer) bool {
 	return b.hasPlace() && l.arenaFor(b) >= 0
 }
 
-// placeClass places the buffers of one class in their arena. If a site's buffers are never needed at the same time they
+// placeClassInArena places the buffers of one class in their arena. If a site's buffers are never needed at the same time they
 // share one range, unless that makes the arena larger.
-func (l *Layout) placeClass(number int, buffers []Buffer, place []allocator.Place) bool {
+func (l *Layout) placeClassInArena(number int, buffers []Buffer, place []allocator.Place) bool {
 	a := &l.Arenas[number]
 	var items []arenaBuffer
 	for i := range buffers {
@@ -129,11 +129,11 @@ func (l *Layout) placeClass(number int, buffers []Buffer, place []allocator.Plac
 		return true
 	}
 	if a.Align == 0 {
-		l.placeBlocks(number, items, place)
+		l.placeUncutBuffers(number, items, place)
 		return true
 	}
-	shared := shareRanges(items, len(buffers))
-	best, err := solveGroups(shared, a.Align, len(buffers))
+	shared := groupBuffersOfSites(items, len(buffers))
+	best, err := placeGroups(shared, a.Align, len(buffers))
 	if err != nil {
 		return false
 	}
@@ -142,7 +142,7 @@ func (l *Layout) placeClass(number int, buffers []Buffer, place []allocator.Plac
 		for i := range items {
 			single[i] = items[i : i+1]
 		}
-		if other, err := solveGroups(single, a.Align, len(buffers)); err == nil && other.Height < best.Height {
+		if other, err := placeGroups(single, a.Align, len(buffers)); err == nil && other.Height < best.Height {
 			shared, best = single, other
 		}
 	}
@@ -178,9 +178,9 @@ func (m *arenaBuffer) neededSpans(length int) []span {
 	return []span{{lower, upper, m.size}}
 }
 
-// groupSpans returns when a range for several buffers is needed, in order; ok is false if two buffers need it at the
+// neededSpansOfGroup returns when a range for several buffers is needed, in order; ok is false if two buffers need it at the
 // same time.
-func groupSpans(group []arenaBuffer, length int) (all []span, ok bool) {
+func neededSpansOfGroup(group []arenaBuffer, length int) (all []span, ok bool) {
 	for i := range group {
 		all = append(all, group[i].neededSpans(length)...)
 	}
@@ -193,9 +193,9 @@ func groupSpans(group []arenaBuffer, length int) (all []span, ok bool) {
 	return all, true
 }
 
-// shareRanges groups the buffers of each site that are never needed at the same time. Other buffers form groups of
+// groupBuffersOfSites groups the buffers of each site that are never needed at the same time. Other buffers form groups of
 // their own.
-func shareRanges(items []arenaBuffer, length int) (groups [][]arenaBuffer) {
+func groupBuffersOfSites(items []arenaBuffer, length int) (groups [][]arenaBuffer) {
 	sites := map[allocator.Tag][]arenaBuffer{}
 	for _, m := range items {
 		sites[m.Tag] = append(sites[m.Tag], m)
@@ -206,7 +206,7 @@ func shareRanges(items []arenaBuffer, length int) (groups [][]arenaBuffer) {
 			continue // grouped with the first buffer of the site
 		}
 		sites[m.Tag] = nil
-		if _, ok := groupSpans(site, length); ok {
+		if _, ok := neededSpansOfGroup(site, length); ok {
 			groups = append(groups, site)
 			continue
 		}
@@ -217,11 +217,11 @@ func shareRanges(items []arenaBuffer, length int) (groups [][]arenaBuffer) {
 	return groups
 }
 
-// solveGroups gives each group of buffers, which share a range, an offset.
-func solveGroups(groups [][]arenaBuffer, align uint64, length int) (*arena.Solution, error) {
+// placeGroups gives each group of buffers, which share a range, an offset.
+func placeGroups(groups [][]arenaBuffer, align uint64, length int) (*arena.Solution, error) {
 	list := make([]arena.Buffer, len(groups))
 	for i, group := range groups {
-		all, _ := groupSpans(group, length)
+		all, _ := neededSpansOfGroup(group, length)
 		b := arena.Buffer{ID: strconv.Itoa(i), Lower: all[0].lower, Upper: all[len(all)-1].upper, Align: align}
 		for _, s := range all {
 			b.Size = max(b.Size, s.size)

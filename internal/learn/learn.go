@@ -48,7 +48,7 @@ func (l *Learner) AddRequest(r *allocator.Request) (number uint64) {
 		l.requests = make([]request, window)
 	}
 	key := period.KeyOfCreate(uint32(r.Tag), r.Size, uint32(r.Class))
-	l.finder.Add(key)
+	l.finder.AddCreate(key)
 	number = l.count
 	l.requests[number%window] = request{
 		number: number, key: key, size: r.Size, align: r.Align, most: r.MaxBlockBytes(), class: r.Class, tag: r.Tag,
@@ -64,12 +64,12 @@ func (l *Learner) NoteFreed(number uint64) {
 	}
 }
 
-// requestOf returns a remembered request.
-func (l *Learner) requestOf(number uint64) *request { return &l.requests[number%window] }
+// requestNumbered returns a remembered request.
+func (l *Learner) requestNumbered(number uint64) *request { return &l.requests[number%window] }
 
-// NextLayout returns a layout when there is a new one: when the latest three periods are equal and the present layout was
+// LayoutIfNew returns a layout when there is a new one: when the latest three periods are equal and the present layout was
 // not made for them. The first request of the period comes next, or comes soon.
-func (l *Learner) NextLayout() (*Layout, bool) {
+func (l *Learner) LayoutIfNew() (*Layout, bool) {
 	if l.count < l.nextTry || l.layouts == layoutsMax {
 		return nil, false
 	}
@@ -86,28 +86,28 @@ func (l *Learner) NextLayout() (*Layout, bool) {
 		return nil, false
 	}
 	for _, known := range l.laidOut {
-		if known.coversPeriod(buffers) {
+		if known.coversRequestsOf(buffers) {
 			l.nextTry = l.count + length*known.wait
 			known.wait *= 2
 			return nil, false
 		}
 	}
 	l.layouts++
-	return l.solvePhases(buffers)
+	return l.makeLayoutOfPhases(buffers)
 }
 
-// solvePhases makes a layout for a period, and for the previous phase as well if both fit. So both stay in place when
+// makeLayoutOfPhases makes a layout for a period, and for the previous phase as well if both fit. So both stay in place when
 // two phases alternate.
-func (l *Learner) solvePhases(buffers []Buffer) (*Layout, bool) {
+func (l *Learner) makeLayoutOfPhases(buffers []Buffer) (*Layout, bool) {
 	earlier := l.laidOut
-	layout := solveRepeated(buffers)
+	layout := makeLayoutOfPeriods(buffers)
 	l.laidOut = []*knownPeriod{{buffers: buffers, repeated: buffers, wait: recheckFirst}}
 	if layout == nil {
 		return nil, false
 	}
 	l.laidOut[0].repeated = layout.Phases[0]
 	if len(earlier) > 0 {
-		if both := SolveLayout([][]Buffer{layout.Phases[0], earlier[0].repeated}); both != nil {
+		if both := MakeLayout([][]Buffer{layout.Phases[0], earlier[0].repeated}); both != nil {
 			l.laidOut = append(l.laidOut, earlier[0])
 			return both, true
 		}
@@ -115,13 +115,13 @@ func (l *Learner) solvePhases(buffers []Buffer) (*Layout, bool) {
 	return layout, true
 }
 
-// solveRepeated makes a layout for a period, or for several in a row if that takes less memory: buffers that outlive a
+// makeLayoutOfPeriods makes a layout for a period, or for several in a row if that takes less memory: buffers that outlive a
 // period get different offsets in the next, and more of them fit into each other's ranges.
-func solveRepeated(buffers []Buffer) *Layout {
-	best := SolveLayout([][]Buffer{buffers})
+func makeLayoutOfPeriods(buffers []Buffer) *Layout {
+	best := MakeLayout([][]Buffer{buffers})
 	for times := 2; best != nil && times <= repeatsMax && times*len(buffers) <= repeatedRequestsMax && best.Size > best.Bound; times++ {
 		row := slices.Repeat(buffers, times)
-		if other := SolveLayout([][]Buffer{row}); other != nil && other.Size < best.Size {
+		if other := MakeLayout([][]Buffer{row}); other != nil && other.Size < best.Size {
 			best = other
 		}
 	}
@@ -135,9 +135,9 @@ type knownPeriod struct {
 	wait     uint64   // periods until lives are compared again
 }
 
-// coversPeriod reports whether the known period has the same requests, with lives at least as long, wherever the period
+// coversRequestsOf reports whether the known period has the same requests, with lives at least as long, wherever the period
 // begins.
-func (k *knownPeriod) coversPeriod(buffers []Buffer) bool {
+func (k *knownPeriod) coversRequestsOf(buffers []Buffer) bool {
 	n := len(buffers)
 	if len(k.buffers) != n {
 		return false
@@ -146,7 +146,7 @@ func (k *knownPeriod) coversPeriod(buffers []Buffer) bool {
 		same := true
 		for i := 0; i < n && same; i++ {
 			known, buffer := &k.buffers[(i+shift)%n], &buffers[i]
-			same = known.Tag == buffer.Tag && known.Class == buffer.Class && known.Size == buffer.Size && known.outlives(buffer)
+			same = known.Tag == buffer.Tag && known.Class == buffer.Class && known.Size == buffer.Size && known.livesAtLeastAsLong(buffer)
 		}
 		if same {
 			return true
@@ -155,7 +155,7 @@ func (k *knownPeriod) coversPeriod(buffers []Buffer) bool {
 	return false
 }
 
-// outlives reports whether a life is at least as long as another; 0 is longer than any.
-func (b *Buffer) outlives(other *Buffer) bool {
+// livesAtLeastAsLong reports whether a life is at least as long as another; 0 is longer than any.
+func (b *Buffer) livesAtLeastAsLong(other *Buffer) bool {
 	return b.Life == 0 || other.Life != 0 && other.Life <= b.Life
 }

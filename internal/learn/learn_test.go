@@ -70,7 +70,7 @@ func (p *learningPool) request(it item) {
 	p.reserved = max(p.reserved, s.ReservedBytes())
 	p.made++
 	p.ends[p.made-1+it.life] = append(p.ends[p.made-1+it.life], live{plan.Block, p.AddRequest(&req)})
-	if learned, ok := p.NextLayout(); ok {
+	if learned, ok := p.LayoutIfNew(); ok {
 		if _, err := p.pool.InstallLayout(learned.Layout, nil); err != nil {
 			p.Fatal(err)
 		}
@@ -230,7 +230,7 @@ func TestArenas(t *testing.T) {
 		}
 		buffers = append(buffers, b)
 	}
-	plan := SolveLayout([][]Buffer{buffers})
+	plan := MakeLayout([][]Buffer{buffers})
 	if plan == nil || len(plan.Arenas) != allocator.ArenasMax || plan.Arenas[0].Align != 512 || plan.Arenas[1].Align != 0 || plan.Outside != 4 {
 		t.Errorf("%+v", plan)
 	}
@@ -253,7 +253,7 @@ func TestNeeded(t *testing.T) {
 		for i := range c.items {
 			spans += len(c.items[i].neededSpans(3))
 		}
-		if groups := shareRanges(c.items, 3); spans != c.spans || len(groups) != c.groups {
+		if groups := groupBuffersOfSites(c.items, 3); spans != c.spans || len(groups) != c.groups {
 			t.Errorf("%+v: %d spans in %d groups", c, spans, len(groups))
 		}
 	}
@@ -338,7 +338,7 @@ func BenchmarkRequest(b *testing.B) {
 	for i := range b.N {
 		req.Tag = allocator.Tag(1 + i%50)
 		l.NoteFreed(l.AddRequest(&req))
-		l.NextLayout()
+		l.LayoutIfNew()
 	}
 }
 
@@ -370,11 +370,11 @@ func TestTwoRangesWhereOneCosts(t *testing.T) {
 		for i := range buffers {
 			buffers[i] = Buffer{Tag: allocator.Tag(rng.IntN(4)), Class: 1, Size: 256 * (1 + rng.Uint64N(8)), Align: 256, Life: 1 + rng.Uint64N(uint64(len(buffers)))}
 		}
-		plan := SolveLayout([][]Buffer{buffers})
+		plan := MakeLayout([][]Buffer{buffers})
 		for i := range buffers {
 			buffers[i].Tag = allocator.Tag(100 + i)
 		}
-		if alone := SolveLayout([][]Buffer{buffers}); plan.Size > alone.Size || plan.Bound != alone.Bound {
+		if alone := MakeLayout([][]Buffer{buffers}); plan.Size > alone.Size || plan.Bound != alone.Bound {
 			t.Errorf("%d: %d bytes of at least %d, with a site each %d of %d: %+v", seed, plan.Size, plan.Bound, alone.Size, alone.Bound, buffers)
 		}
 	}

@@ -31,13 +31,13 @@ const (
 	staysWord    = "stays with "
 )
 
-// Propose lets an experiment decide on a proposal. It returns false while another experiment is wanted.
-func (d *Director) Propose(p *Proposal) bool {
+// ProposeExperiment lets an experiment decide on a proposal. It returns false while another experiment is wanted.
+func (d *Director) ProposeExperiment(p *Proposal) bool {
 	return d.asked.CompareAndSwap(nil, &task{alternatives: []string{p.Alternative}, proposal: p})
 }
 
-// Verdict returns the end of the latest proposal that has one.
-func (d *Director) Verdict() *Verdict { return d.verdict.Load() }
+// LatestVerdict returns the end of the latest proposal that has one.
+func (d *Director) LatestVerdict() *Verdict { return d.verdict.Load() }
 
 // mayBegin reports whether a task may begin at a time. A proposal waits until the ones before have cost no more than their
 // part of the run.
@@ -70,22 +70,22 @@ func (d *Director) decideProposal(a *experiment.Answer) bool {
 	if !decided {
 		return false
 	}
-	sentence := d.follower.result.sentence()
+	sentence := d.follower.result.answerSentence()
 	d.endExperiment("enough is known")
 	switch {
 	case !adopted:
 		d.sayNotAdopted(d.process, ": "+sentence)
 	case a.Certain:
-		d.sayAuto(d.process, fmt.Sprintf("%s%s %s after the first call: with %s %s", switchesWord, p.Name, d.ageText(), p.Present, sentence))
+		d.sayAuto(d.process, fmt.Sprintf("%s%s %s after the first call: with %s %s", switchesWord, p.Name, d.ageOfRunText(), p.Present, sentence))
 	default:
-		d.sayAuto(d.process, fmt.Sprintf("%s%s %s after the first call, for memory: %s; it needs %s", switchesWord, p.Name, d.ageText(), sentence, p.Memory))
+		d.sayAuto(d.process, fmt.Sprintf("%s%s %s after the first call, for memory: %s; it needs %s", switchesWord, p.Name, d.ageOfRunText(), sentence, p.Memory))
 	}
 	d.adopted = adopted
 	d.waitForTask()
 	return true
 }
 
-func (d *Director) ageText() string { return units.Duration(d.now - min(d.now, d.started)) }
+func (d *Director) ageOfRunText() string { return units.Duration(d.now - min(d.now, d.started)) }
 
 // sayNotAdopted says that a proposal was not adopted.
 func (d *Director) sayNotAdopted(process uint32, why string) {

@@ -101,16 +101,16 @@ func NewDirector(o Options) *Director {
 	return &Director{options: o}
 }
 
-// Start lets an experiment begin.
-func (d *Director) Start() { d.asked.Store(&task{alternatives: d.options.Alternatives}) }
+// AskForExperiment lets an experiment begin.
+func (d *Director) AskForExperiment() { d.asked.Store(&task{alternatives: d.options.Alternatives}) }
 
-// OfferExperiment lets one begin that no user asked for.
-func (d *Director) OfferExperiment() {
+// OfferUnaskedExperiment lets one begin that no user asked for.
+func (d *Director) OfferUnaskedExperiment() {
 	d.asked.CompareAndSwap(nil, &task{alternatives: d.options.Alternatives, quiet: true})
 }
 
-// Stop ends the experiment.
-func (d *Director) Stop() { d.asked.Store(nil) }
+// EndExperiment ends the experiment.
+func (d *Director) EndExperiment() { d.asked.Store(nil) }
 
 // IsWanted reports whether an experiment goes on, or would if it could.
 func (d *Director) IsWanted() bool { return d.asked.Load() != nil }
@@ -136,7 +136,7 @@ func (d *Director) TakeRecord(r *wire.Record) {
 			d.takeRequest(r)
 		}
 	case wire.KindLimit:
-		d.takeAnswer(r)
+		d.handlePoolAnswer(r)
 	case wire.KindExit:
 		d.processExited(r)
 	default:
@@ -151,7 +151,7 @@ func (d *Director) Flush() {
 		d.endExperiment("it was stopped")
 		d.waitForTask()
 	case d.stage == running:
-		d.announceOrEnd()
+		d.announceBlocksOrEnd()
 	}
 }
 
@@ -175,7 +175,7 @@ func (d *Director) takeRequest(r *wire.Record) {
 	}
 	d.pace.addRequest(d.follower.next-1, r.Time-min(uint64(r.AsCreate().Duration()), r.Time), r.Time)
 	if d.pace.count%lookAgain == 0 {
-		d.announceOrEnd()
+		d.announceBlocksOrEnd()
 	}
 }
 
@@ -190,8 +190,8 @@ func (d *Director) findIterations(r *wire.Record) {
 		d.candidates[r.Process] = c
 	}
 	create := r.AsCreate()
-	c.blocks.Add(create.Requested(), create.Tag(), create.Access(), float64(r.Time))
-	if c.requests++; c.requests%lookAgain != 0 || c.requests < d.mostRequests() {
+	c.blocks.AddRequest(create.Requested(), create.Tag(), create.Access(), float64(r.Time))
+	if c.requests++; c.requests%lookAgain != 0 || c.requests < d.mostRequestsOfProcess() {
 		return
 	}
 	if !d.options.Session.IsReady() {
@@ -201,8 +201,8 @@ func (d *Director) findIterations(r *wire.Record) {
 	if c.why = plan.Reason; plan.Slices == 0 || plan.Iterations == 0 && d.task.quiet {
 		return
 	}
-	if why := d.whyCrowded(r.Process); why != "" {
-		d.refuseAll(r.Process, why, why)
+	if why := d.whyTooLittleMemory(r.Process); why != "" {
+		d.sayNothingMeasured(r.Process, why, why)
 		d.waitForTask()
 		return
 	}
@@ -237,30 +237,30 @@ func (d *Director) waitForTask() {
 	d.asked.CompareAndSwap(d.task, nil)
 }
 
-// mostRequests returns how many requests the process with the most has made.
-func (d *Director) mostRequests() (most uint64) {
+// mostRequestsOfProcess returns how many requests the process with the most has made.
+func (d *Director) mostRequestsOfProcess() (most uint64) {
 	for _, c := range d.candidates {
 		most = max(most, c.requests)
 	}
 	return most
 }
 
-// takeAnswer takes the pool's word.
-func (d *Director) takeAnswer(r *wire.Record) {
+// handlePoolAnswer takes the pool's word.
+func (d *Director) handlePoolAnswer(r *wire.Record) {
 	if r.Process != d.process {
 		return
 	}
 	refused, ours := r.AsLimit().Status() != 0, r.AsLimit().Sequence() == d.number
 	switch {
 	case d.stage == preparing && refused && ours:
-		d.refuseOne(d.process, d.currentAlternative(), string(wire.TextBeforeNUL(r.Payload)))
+		d.sayNotMeasured(d.process, d.currentAlternative(), string(wire.TextBeforeNUL(r.Payload)))
 		d.nextAlternative()
 	case d.stage == preparing && ours && d.follower.IsFollowing():
 		d.stage, d.last, d.arm, d.spent, d.pace = running, Plan{}, experiment.Present, 0, newPace(&d.plan)
 		d.options.Seed++
 		d.order = experiment.NewOrder(d.options.Seed)
 		d.options.Session.RecordText(d.process, d.now, startWord+d.comparedText())
-	case d.stage == running && !refused && changesPresent(r):
+	case d.stage == running && !refused && isAboutPresent(r):
 		d.endExperiment("the configuration was changed")
 		d.waitForTask()
 	case d.stage == running && refused:
@@ -269,9 +269,9 @@ func (d *Director) takeAnswer(r *wire.Record) {
 	}
 }
 
-// changesPresent reports whether an accepted LIMIT is about the present configuration: not of experiments, nor what the pool
+// isAboutPresent reports whether an accepted LIMIT is about the present configuration: not of experiments, nor what the pool
 // learned of the program or of its neighbours.
-func changesPresent(r *wire.Record) bool {
+func isAboutPresent(r *wire.Record) bool {
 	name, _ := wire.ParseLimit(r.Payload)
 	switch string(name) {
 	case wire.ArmsSetting, wire.ArmSetting, wire.PeriodSetting, wire.RelieveSetting:
@@ -299,29 +299,29 @@ func (d *Director) processExited(r *wire.Record) {
 	const late = "the program ended before its turn"
 	switch {
 	case d.stage == looking:
-		if c := d.candidates[r.Process]; c != nil && c.requests == d.mostRequests() {
+		if c := d.candidates[r.Process]; c != nil && c.requests == d.mostRequestsOfProcess() {
 			why := d.whyTooShort(c)
-			d.refuseAll(r.Process, why, why)
+			d.sayNothingMeasured(r.Process, why, why)
 		}
 		delete(d.candidates, r.Process)
 	case r.Process != d.process:
 	case d.follower.result.Answer.Looks > 0:
 		d.options.Session.RecordText(d.process, d.now, endWord+"the program ended")
-		d.sayNotAdopted(d.process, ", as the program ended: "+d.follower.result.sentence())
+		d.sayNotAdopted(d.process, ", as the program ended: "+d.follower.result.answerSentence())
 		if d.turn++; d.turn == len(d.task.alternatives) {
 			d.waitForTask()
 			return
 		}
-		d.refuseAll(d.process, late, late)
+		d.sayNothingMeasured(d.process, late, late)
 		d.beginSearch()
 	default:
-		d.refuseAll(d.process, d.whyTooShort(d.candidates[r.Process]), late)
+		d.sayNothingMeasured(d.process, d.whyTooShort(d.candidates[r.Process]), late)
 		d.beginSearch()
 	}
 }
 
-// announceOrEnd announces blocks, and ends the experiment when enough is known.
-func (d *Director) announceOrEnd() {
+// announceBlocksOrEnd announces blocks, and ends the experiment when enough is known.
+func (d *Director) announceBlocksOrEnd() {
 	if !d.pace.isKnown() {
 		return
 	}
@@ -334,7 +334,7 @@ func (d *Director) announceOrEnd() {
 		d.nextAlternative()
 		return
 	}
-	if d.turn+1 < len(d.task.alternatives) && d.hasOverspent(answer) { // others wait
+	if d.turn+1 < len(d.task.alternatives) && d.hasCostTooMuch(answer) { // others wait
 		d.endExperiment(experiment.OverSpent.String())
 		d.nextAlternative()
 		return
@@ -343,9 +343,9 @@ func (d *Director) announceOrEnd() {
 		d.resizeSlices()
 	}
 	// The end of the alternative is ordered with its beginning: an order that comes too late would leave the program in it.
-	for d.arm == experiment.Alternative || d.last.firstAfter() < d.firstRequestAfter(d.ahead) {
+	for d.arm == experiment.Alternative || d.last.firstRequestAfter() < d.firstRequestAfter(d.ahead) {
 		if d.last.Requests > 0 && d.last.Number%4 == 3 && d.mustWait(answer) {
-			d.decideFrom(experiment.Present, d.last.firstAfter())
+			d.letArmDecideFrom(experiment.Present, d.last.firstRequestAfter())
 			return
 		}
 		if n := d.last.Number + 1; n == warmUps || n == warmUps+firstMost { // a program may be slow at its start
@@ -378,23 +378,23 @@ func (d *Director) resizeSlices() {
 // mustWait reports whether a quadruple of blocks is not followed by the next yet. The first quadruple is short and does not
 // count: it shows how long an iteration takes in each arm.
 func (d *Director) mustWait(a *experiment.Answer) bool {
-	return d.follower.over < warmUps || d.hasOverspent(a) || d.last.Number+1-d.follower.over >= waitingMost
+	return d.follower.over < warmUps || d.hasCostTooMuch(a) || d.last.Number+1-d.follower.over >= waitingMost
 }
 
 // announceBlock plans the next block.
 func (d *Director) announceBlock() {
-	p := Plan{Arm: d.order.Next(), From: d.last.firstAfter(), Slices: d.slicesPerBlock(), Requests: d.plan.Requests, Iterations: uint64(d.plan.Iterations)}
+	p := Plan{Arm: d.order.NextArm(), From: d.last.firstRequestAfter(), Slices: d.slicesPerBlock(), Requests: d.plan.Requests, Iterations: uint64(d.plan.Iterations)}
 	if d.last.Requests > 0 {
 		p.Number = d.last.Number + 1
 	}
 	if p.From < d.firstRequestAfter(d.ahead/2) { // the first, one after a rest, or the program has become faster
 		p.From = d.firstRequestAfter(d.ahead)
 	}
-	d.decideFrom(p.Arm, p.From)
+	d.letArmDecideFrom(p.Arm, p.From)
 	if p.Arm == experiment.Alternative {
 		d.spent += p.Slices * p.sliceLength()
 	}
-	d.options.Session.RecordText(d.process, d.now, p.text())
+	d.options.Session.RecordText(d.process, d.now, p.announcementText())
 	d.last = p
 }
 
@@ -409,31 +409,31 @@ func (d *Director) slicesPerBlock() uint64 {
 	return max(fewest, uint64(d.plan.Slices)/3, uint64(float64(d.plan.Slices)*min(1, 1.5*float64(faster+1)/float64(slower+1))))
 }
 
-// decideFrom lets an arm decide from a request on.
-func (d *Director) decideFrom(arm experiment.Arm, from uint64) {
+// letArmDecideFrom lets an arm decide from a request on.
+func (d *Director) letArmDecideFrom(arm experiment.Arm, from uint64) {
 	if d.arm != arm {
 		d.arm = arm
 		d.options.Session.SendMessage(d.process, fmt.Sprintf("arm %d %d", arm, from))
 	}
 }
 
-// hasOverspent reports whether the experiment has cost more than its part of the run so far: it then waits.
-func (d *Director) hasOverspent(a *experiment.Answer) bool {
+// hasCostTooMuch reports whether the experiment has cost more than its part of the run so far: it then waits.
+func (d *Director) hasCostTooMuch(a *experiment.Answer) bool {
 	if a.Looks == 0 { // without an interval the answer is worth nothing
 		return false
 	}
-	return d.paid+d.costSoFar(a) > d.options.Budget*float64(d.now-d.started)
+	return d.paid+d.nsLostSoFar(a) > d.options.Budget*float64(d.now-d.started)
 }
 
-// costSoFar returns the ns that the experiment has cost the program so far.
-func (d *Director) costSoFar(a *experiment.Answer) float64 {
+// nsLostSoFar returns the ns that the experiment has cost the program so far.
+func (d *Director) nsLostSoFar(a *experiment.Answer) float64 {
 	return max(0, a.Alternative.Time-a.Present.Time) * float64(d.spent)
 }
 
 // endExperiment ends the experiment while the program goes on.
 func (d *Director) endExperiment(why string) {
 	if d.stage == preparing || d.stage == running {
-		d.paid += d.costSoFar(&d.follower.result.Answer)
+		d.paid += d.nsLostSoFar(&d.follower.result.Answer)
 		d.options.Session.SendMessage(d.process, "arms")
 		d.options.Session.RecordText(d.process, d.now, endWord+why)
 	}

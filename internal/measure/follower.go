@@ -103,10 +103,10 @@ func (f *Follower) beginResult(r Result) {
 func (f *Follower) TakeRecord(r *wire.Record, held Held) {
 	switch {
 	case r.Kind == wire.KindLimit:
-		f.takeAnswer(r)
+		f.handlePoolAnswer(r)
 		return
 	case r.Kind == wire.KindDiag:
-		f.noteText(r)
+		f.handleSessionText(r)
 		return
 	case !f.result.Running || r.Process != f.result.Process || r.CarriedOver():
 		return
@@ -133,19 +133,19 @@ func (f *Follower) TakeRecord(r *wire.Record, held Held) {
 	}
 }
 
-// takeAnswer takes the pool's word: an experiment begins or ends, or a setting changes.
-func (f *Follower) takeAnswer(r *wire.Record) {
+// handlePoolAnswer takes the pool's word: an experiment begins or ends, or a setting changes.
+func (f *Follower) handlePoolAnswer(r *wire.Record) {
 	name, value := wire.ParseLimit(r.Payload)
 	switch {
 	case r.AsLimit().Status() != 0:
 		return
-	case changesPresent(r):
-		f.supersede(r.Process)
+	case isAboutPresent(r):
+		f.supersedeResults(r.Process)
 	}
 	if string(name) != wire.ArmsSetting {
 		return
 	}
-	alternative, request, ok := wire.ParseArms(string(value))
+	alternative, request, ok := wire.ParseArmsSetting(string(value))
 	switch {
 	case !ok || strings.HasPrefix(alternative, "+"):
 	case alternative == wire.ArmsOff:
@@ -155,22 +155,22 @@ func (f *Follower) takeAnswer(r *wire.Record) {
 	default:
 		f.beginResult(Result{Alternative: callsite.CleanText([]byte(alternative)), Process: r.Process, Running: true})
 		*f = Follower{
-			Started: f.Started, Until: f.Until, trial: experiment.New(experiment.Options{Until: f.Until}), next: request + 1, begun: r.Time,
+			Started: f.Started, Until: f.Until, trial: experiment.NewTrial(experiment.Options{Until: f.Until}), next: request + 1, begun: r.Time,
 			past: f.past, result: f.result, decisions: f.decisions,
 		}
 	}
 }
 
-// supersede marks what was measured in a process whose settings change.
-func (f *Follower) supersede(process uint32) {
+// supersedeResults marks what was measured in a process whose settings change.
+func (f *Follower) supersedeResults(process uint32) {
 	for i := range f.past {
 		f.past[i].Former = f.past[i].Former || f.past[i].Process == process
 	}
 	f.result.Former = f.result != (Result{}) && (f.result.Former || f.result.Process == process)
 }
 
-// noteText takes what the session says.
-func (f *Follower) noteText(r *wire.Record) {
+// handleSessionText takes what the session says.
+func (f *Follower) handleSessionText(r *wire.Record) {
 	if r.AsDiag().Diag() != wire.DiagMeasure {
 		return
 	}
@@ -231,7 +231,7 @@ func (f *Follower) takeCreate(r *wire.Record, held Held) {
 	}
 	number := f.next
 	f.next++
-	for len(f.plans) > 0 && number >= f.plans[0].firstAfter() {
+	for len(f.plans) > 0 && number >= f.plans[0].firstRequestAfter() {
 		f.endSlice(entered)
 		f.endBlock()
 	}
@@ -300,7 +300,7 @@ func (f *Follower) judgeBlocks(waited uint64) {
 			}
 		case f.over <= warmUps+firstMost:
 			if f.first = append(f.first, b); len(f.first) == firstMost {
-				f.chooseWarmUp()
+				f.chooseWhatToLeaveOut()
 			}
 		default:
 			f.addBlock(&b)
@@ -313,8 +313,8 @@ func (b *block) tookNS() uint64 {
 	return b.marks[len(b.marks)-1] - min(b.marks[0], b.marks[len(b.marks)-1])
 }
 
-// chooseWarmUp decides what is left out of each block, and gives the first blocks to the trial.
-func (f *Follower) chooseWarmUp() {
+// chooseWhatToLeaveOut decides what is left out of each block, and gives the first blocks to the trial.
+func (f *Follower) chooseWhatToLeaveOut() {
 	var times [2][][]float64
 	for i := range f.first {
 		if b := &f.first[i]; b.marks != nil {
@@ -323,7 +323,7 @@ func (f *Follower) chooseWarmUp() {
 	}
 	settled := true
 	if f.leave = 1; len(times[0]) == firstMost/2 && len(times[1]) == firstMost/2 {
-		f.leave, settled = experiment.CountToLeaveOut(times[0], times[1])
+		f.leave, settled = experiment.SlicesToLeaveOut(times[0], times[1])
 	}
 	f.result.Warming = !settled
 	for i := range f.first {
@@ -352,14 +352,14 @@ func (f *Follower) addBlock(b *block) {
 		out.Driver = float64(b.drivers[end]-b.drivers[leave]) / float64(out.Iterations)
 		out.Bytes, out.Elapsed = uint64(max(b.bytes, 0)), float64(b.marks[end]-min(f.Started, b.marks[end]))
 	}
-	f.trial.Add(out)
+	f.trial.AddBlock(out)
 	f.result.Answer = f.trial.Answer()
-	reconcileTimes(&f.result.Answer)
+	fitTimesToRatio(&f.result.Answer)
 }
 
-// reconcileTimes gives the times the ratio of the difference, which is that of neighbouring blocks: medians of all blocks of
+// fitTimesToRatio gives the times the ratio of the difference, which is that of neighbouring blocks: medians of all blocks of
 // an arm have another where a run becomes faster or slower.
-func reconcileTimes(a *experiment.Answer) {
+func fitTimesToRatio(a *experiment.Answer) {
 	if a.Looks == 0 || a.Difference <= -1 {
 		return
 	}

@@ -170,7 +170,7 @@ func TestExperiment(t *testing.T) {
 	if p.sequence > 0 {
 		t.Fatal("it began without being asked")
 	}
-	p.director.Start()
+	p.director.AskForExperiment()
 	p.run(5000)
 	result, others := p.second.latest(), p.director.follower.Results()
 	if result == nil || *result != others[0] && result.Answer.Blocks != p.director.follower.result.Answer.Blocks {
@@ -193,7 +193,7 @@ func TestExperiment(t *testing.T) {
 func TestRequestWaitsAtTheStart(t *testing.T) {
 	p := newTarget(Until, 100)
 	p.cost, p.pending = [2]float64{20e6, 30e6}, 900
-	p.director.Start()
+	p.director.AskForExperiment()
 	p.run(3000)
 	if a := &p.second.latest().Answer; a.Looks == 0 {
 		t.Errorf("%+v", a)
@@ -204,7 +204,7 @@ func TestRequestWaitsAtTheStart(t *testing.T) {
 func TestAlternativeEndsByItself(t *testing.T) {
 	p := newTarget(1e-9, 100)
 	p.cost = [2]float64{1e6, 1e4}
-	p.director.Start()
+	p.director.AskForExperiment()
 	for range 300 {
 		p.run(10)
 		if last := len(p.switches) - 1; last >= 0 && p.switches[last].Arm == experiment.Alternative {
@@ -222,7 +222,7 @@ func TestAlternativeEndsByItself(t *testing.T) {
 func TestSlowStart(t *testing.T) {
 	p := newTarget(1e-9, 100)
 	p.cost = [2]float64{10e6, 10e6}
-	p.director.Start()
+	p.director.AskForExperiment()
 	p.run(130)
 	p.cost = [2]float64{1e5, 1e5}
 	p.run(50000)
@@ -235,7 +235,7 @@ func TestSlowStart(t *testing.T) {
 func TestExperimentCostsWhatItMay(t *testing.T) {
 	p := newTarget(1e-9, 100)
 	p.cost = [2]float64{1e6, 10e6}
-	p.director.Start()
+	p.director.AskForExperiment()
 	began, slow := p.now, uint64(0)
 	for range 200000 {
 		before := p.now
@@ -267,7 +267,7 @@ func TestNotMeasured(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newTarget(Until, 100, 200, 300)
-			p.director.Start()
+			p.director.AskForExperiment()
 			test.prepare(p)
 			p.exit()
 			if result := p.second.latest(); result == nil || !strings.Contains(result.Why, test.want) || result.Running || result.Answer.Blocks > 0 {
@@ -295,7 +295,7 @@ func TestProgramAheadOfItsDevice(t *testing.T) {
 		"it waits for little": {1000, 20e6, true},
 	} {
 		p := newTarget(1e-9, 100, 200, 300)
-		p.director.Start()
+		p.director.AskForExperiment()
 		for i := range 6000 {
 			p.run(1)
 			p.releaseUsed()
@@ -317,7 +317,7 @@ func TestProgramAheadOfItsDevice(t *testing.T) {
 // TestProgramWithoutCommands: a program that gives the device nothing to do need not wait for it.
 func TestProgramWithoutCommands(t *testing.T) {
 	p := newTarget(Until, 100, 200, 300)
-	p.director.Start()
+	p.director.AskForExperiment()
 	p.run(100)
 	p.releaseUsed()
 	p.wait(1e6)
@@ -331,7 +331,7 @@ func TestProgramWithoutCommands(t *testing.T) {
 func TestShortProgramAheadOfItsDevice(t *testing.T) {
 	for wait, want := range map[uint64]string{1e6: "too short: ", 4e9: "without waiting for the device"} {
 		p := newTarget(Until, 100, 200, 300)
-		p.director.Start()
+		p.director.AskForExperiment()
 		p.run(22)
 		p.wait(wait)
 		p.exit()
@@ -344,7 +344,7 @@ func TestShortProgramAheadOfItsDevice(t *testing.T) {
 // TestUnaskedExperimentWithoutAnswerIsNotMentioned: what no user asked for is not mentioned where nothing was measured.
 func TestUnaskedExperimentWithoutAnswerIsNotMentioned(t *testing.T) {
 	p := newTarget(Until, 100, 200, 300)
-	p.director.OfferExperiment()
+	p.director.OfferUnaskedExperiment()
 	p.run(15)
 	p.exit()
 	if result := p.second.latest(); result != nil || len(p.said) > 0 {
@@ -359,16 +359,16 @@ func TestUnaskedExperimentWithoutAnswerIsNotMentioned(t *testing.T) {
 // TestStoppedExperimentKeepsItsAnswer: an experiment that is stopped keeps its answer, and another may follow.
 func TestStoppedExperimentKeepsItsAnswer(t *testing.T) {
 	p := newTarget(1e-9, 100, 200, 300)
-	p.director.Start()
+	p.director.AskForExperiment()
 	p.run(3000)
-	p.director.Stop()
+	p.director.EndExperiment()
 	p.director.Flush()
 	p.run(500)
 	first := p.second.latest()
 	if p.prepared || p.arm != experiment.Present || first.Running || first.Why != "it was stopped" || first.Answer.Blocks == 0 {
 		t.Fatalf("%+v", first)
 	}
-	p.director.Start()
+	p.director.AskForExperiment()
 	p.run(3000)
 	if again := p.second.latest(); !p.prepared || again.Why != "" || again.Answer.Blocks == 0 {
 		t.Errorf("%+v", again)
@@ -378,17 +378,17 @@ func TestStoppedExperimentKeepsItsAnswer(t *testing.T) {
 // TestFormerConfiguration: what was measured before a setting changed is not known of the settings now.
 func TestFormerConfiguration(t *testing.T) {
 	p := newTarget(1e-9, 100, 200, 300)
-	p.director.Start()
+	p.director.AskForExperiment()
 	p.run(3000)
-	p.director.Stop()
+	p.director.EndExperiment()
 	p.director.Flush()
 	p.run(500)
 	const since = "; settings have changed since"
 	known := func(when string, want bool) {
 		t.Helper()
 		results := p.second.Results()
-		if got := results.LatestKnown() != nil; got != want || strings.Contains(results.Latest().Text(), since) == want {
-			t.Errorf("%s: known %v, %s", when, got, results.Latest().Text())
+		if got := results.LatestKnown() != nil; got != want || strings.Contains(results.LatestResult().Text(), since) == want {
+			t.Errorf("%s: known %v, %s", when, got, results.LatestResult().Text())
 		}
 	}
 	known("after the experiment", true)
@@ -402,7 +402,7 @@ func TestFormerConfiguration(t *testing.T) {
 // TestLateChangesAreNoBlocks: changes that come too late are no blocks, and the next are ordered earlier.
 func TestLateChangesAreNoBlocks(t *testing.T) {
 	p := newTarget(1e-9, 100, 200, 300)
-	p.director.Start()
+	p.director.AskForExperiment()
 	p.delay = 600e6
 	p.run(20000)
 	if a := p.second.latest().Answer; p.director.ahead == aheadLeast || a.Blocks < 20 || a.Present.Time > 2.03e6 || a.Alternative.Time < 2.97e6 {
@@ -415,7 +415,7 @@ func TestEachAlternativeHasItsTurn(t *testing.T) {
 	p := newTarget(Until, 100, 200, 300)
 	p.director.options.Alternatives = []string{"none", "slab", "pow2"}
 	p.costs = map[string]float64{"none": 3e6, "slab": 1e6, "pow2": 2.1e6}
-	p.director.Start()
+	p.director.AskForExperiment()
 	for i := 0; p.director.IsWanted() && i < 500; i++ {
 		p.run(100)
 	}
@@ -438,7 +438,7 @@ func TestEachAlternativeHasItsTurn(t *testing.T) {
 func TestSeveralInALimitedTime(t *testing.T) {
 	p := newTarget(1e-9, 100, 200, 300)
 	p.director.options.Alternatives = []string{"none", "slab"}
-	p.director.Start()
+	p.director.AskForExperiment()
 	p.run(20)
 	p.exit()
 	for i, r := range p.second.Results() {
@@ -477,14 +477,14 @@ func TestFasterProposalIsAdopted(t *testing.T) {
 			p := newTarget(Until, 100, 200, 300)
 			p.cost[experiment.Alternative] = test.cost
 			proposal := &Proposal{Alternative: "none", Name: "no pool", Present: "futhark", Memory: test.memory}
-			if !p.director.Propose(proposal) || p.director.Propose(proposal) {
+			if !p.director.ProposeExperiment(proposal) || p.director.ProposeExperiment(proposal) {
 				t.Fatal("two at a time")
 			}
 			for i := 0; p.director.IsWanted() && i < 500; i++ {
 				p.run(100)
 			}
 			p.run(100)
-			r, v := p.second.latest(), p.director.Verdict()
+			r, v := p.second.latest(), p.director.LatestVerdict()
 			if v == nil || v.Proposal != proposal || v.Adopted != test.adopted || r.Adopted != test.adopted || !strings.Contains(r.Auto, test.want) || !r.IsKnown() || r.Running || p.prepared {
 				t.Errorf("%+v, %+v", v, r)
 			}
@@ -506,10 +506,10 @@ func TestDecidesNothing(t *testing.T) {
 	} {
 		p := newTarget(Until, 100, 200, 300)
 		p.cost[experiment.Alternative] = 2e6
-		p.director.Propose(&Proposal{Alternative: "none", Name: "none", Present: "futhark"})
+		p.director.ProposeExperiment(&Proposal{Alternative: "none", Name: "none", Present: "futhark"})
 		prepare(p)
 		p.exit()
-		if r, v := p.second.latest(), p.director.Verdict(); r == nil || !strings.HasPrefix(r.Auto, want) || r.Adopted || v != nil && v.Adopted {
+		if r, v := p.second.latest(), p.director.LatestVerdict(); r == nil || !strings.HasPrefix(r.Auto, want) || r.Adopted || v != nil && v.Adopted {
 			t.Errorf("%+v, %+v, want %q", r, v, want)
 		}
 	}
@@ -518,7 +518,7 @@ func TestDecidesNothing(t *testing.T) {
 // TestProposalsWait: together they cost no more than their part of the run, and a user who stops one is obeyed.
 func TestProposalsWait(t *testing.T) {
 	p := newTarget(Until, 100, 200, 300)
-	propose := func() { p.director.Propose(&Proposal{Alternative: "none", Name: "none", Present: "futhark"}) }
+	propose := func() { p.director.ProposeExperiment(&Proposal{Alternative: "none", Name: "none", Present: "futhark"}) }
 	propose()
 	for i := 0; p.director.IsWanted() && i < 500; i++ {
 		p.run(10)
@@ -536,18 +536,18 @@ func TestProposalsWait(t *testing.T) {
 	p.run(30000)
 	propose()
 	p.run(200)
-	p.director.Stop()
+	p.director.EndExperiment()
 	p.run(200)
-	if number, _ := p.second.Decisions(); number != 2 || p.director.Verdict().Adopted || p.prepared {
+	if number, _ := p.second.Decisions(); number != 2 || p.director.LatestVerdict().Adopted || p.prepared {
 		t.Errorf("%d decisions, %+v", number, p.second.latest())
 	}
 }
 
 func FuzzPlan(f *testing.F) {
-	f.Add((&Plan{1, 1, 100, 4, 2, 1}).text())
+	f.Add((&Plan{1, 1, 100, 4, 2, 1}).announcementText())
 	f.Fuzz(func(t *testing.T, text string) {
 		p, ok := parsePlan(text)
-		if again, same := parsePlan(p.text()); ok && (!same || again != p) {
+		if again, same := parsePlan(p.announcementText()); ok && (!same || again != p) {
 			t.Errorf("%q: %+v, %+v", text, p, again)
 		}
 	})
@@ -558,7 +558,7 @@ func TestAnotherConfigurationEndsAnExperiment(t *testing.T) {
 	for text, want := range map[string]bool{
 		"max_cached_bytes=4096": true, "policy=slab": true, "arm=1 77": false, "period=4000000000": false, "relieve=4096 0 short": false,
 	} {
-		if got := changesPresent(&wire.Record{Payload: []byte(text)}); got != want {
+		if got := isAboutPresent(&wire.Record{Payload: []byte(text)}); got != want {
 			t.Errorf("%s: %v", text, got)
 		}
 	}

@@ -79,7 +79,7 @@ func (p *pace) iterationsPerWait(most uint64) uint64 {
 			if cycle := n * p.period; n > 1 && (cycle > most || cycle*repeatsSeen > uint64(len(p.gaps))) {
 				break
 			}
-			sum, phase := p.explainGaps(n * p.period)
+			sum, phase := p.meanAndLongestGap(n * p.period)
 			if best = max(best, sum); pass == 1 && sum >= explained*best {
 				p.phase = p.base + phase
 				return n
@@ -89,9 +89,9 @@ func (p *pace) iterationsPerWait(most uint64) uint64 {
 	return count
 }
 
-// explainGaps returns the mean of the gaps before a request that come back in each round of a cycle of requests, and the place
+// meanAndLongestGap returns the mean of the gaps before a request that come back in each round of a cycle of requests, and the place
 // of the longest.
-func (p *pace) explainGaps(cycle uint64) (each float64, longest uint64) {
+func (p *pace) meanAndLongestGap(cycle uint64) (each float64, longest uint64) {
 	sum, most := uint64(0), uint64(0)
 	var at []uint64
 	for i := range cycle {

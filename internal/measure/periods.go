@@ -32,8 +32,8 @@ type repeating struct {
 	known  uint64   // ns of an iteration
 }
 
-// Take takes a record.
-func (p *Periods) Take(r *wire.Record) {
+// TakeRecord takes a record.
+func (p *Periods) TakeRecord(r *wire.Record) {
 	switch r.Kind {
 	case wire.KindCreate:
 		if c := r.AsCreate(); (c.Outcome() == wire.OutcomeHit || c.Outcome() == wire.OutcomeMiss) && !c.CarriedOver() {
@@ -68,7 +68,7 @@ func (p *Periods) takeRequest(r *wire.Record) {
 		return
 	}
 	c := r.AsCreate()
-	x.finder.Add(period.KeyOfCreate(c.Tag(), c.Requested(), uint32(c.Access())))
+	x.finder.AddCreate(period.KeyOfCreate(c.Tag(), c.Requested(), uint32(c.Access())))
 	if len(x.times) < lookedAt {
 		x.times = append(x.times, 0)
 	}

@@ -29,7 +29,7 @@ func TestPoolKnowsLongIterations(t *testing.T) {
 		request := func(time, size uint64) {
 			r := wire.Record{Event: wire.CreateFields{Time: time, Outcome: wire.OutcomeHit, Requested: size, Tag: 1}.Event()}
 			r.Process = 7
-			p.Take(&r)
+			p.TakeRecord(&r)
 		}
 		now := uint64(1e9)
 		for range 12 {

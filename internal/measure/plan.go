@@ -21,8 +21,8 @@ type Plan struct {
 	Iterations uint64 // of a slice; 0: requests do not repeat
 }
 
-// firstAfter is the first request after the block.
-func (p *Plan) firstAfter() uint64 { return p.From + p.Slices*p.Requests }
+// firstRequestAfter is the first request after the block.
+func (p *Plan) firstRequestAfter() uint64 { return p.From + p.Slices*p.Requests }
 
 // sliceLength returns how many iterations a slice is, or requests where these do not repeat.
 func (p *Plan) sliceLength() uint64 {
@@ -35,7 +35,7 @@ func (p *Plan) sliceLength() uint64 {
 // planForm is how a DIAG announces a block.
 const planForm = "block %d: arm %d from request %d, %d parts of %d requests, %d iterations"
 
-func (p *Plan) text() string {
+func (p *Plan) announcementText() string {
 	return fmt.Sprintf(planForm, p.Number, p.Arm, p.From, p.Slices, p.Requests, p.Iterations)
 }
 

@@ -9,9 +9,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// whyCrowded says why a process has too little memory for two arms; empty: it has enough. Beside what it uses, another arm may
+// whyTooLittleMemory says why a process has too little memory for two arms; empty: it has enough. Beside what it uses, another arm may
 // use as much again.
-func (d *Director) whyCrowded(process uint32) string {
+func (d *Director) whyTooLittleMemory(process uint32) string {
 	free, used := d.options.Session.RoomBytes(process)
 	if free >= used {
 		return ""
@@ -19,18 +19,18 @@ func (d *Director) whyCrowded(process uint32) string {
 	return fmt.Sprintf("the device may lack the memory for it: the program uses up to %s, and %s more are surely free", units.FormatLong(used), units.FormatLong(free))
 }
 
-// refuseAll says why nothing is measured: of the alternative whose turn it is, and of those after it.
-func (d *Director) refuseAll(process uint32, why, whyLater string) {
+// sayNothingMeasured says why nothing is measured: of the alternative whose turn it is, and of those after it.
+func (d *Director) sayNothingMeasured(process uint32, why, whyLater string) {
 	for i, alternative := range d.task.alternatives[d.turn:] {
 		if i > 0 {
 			why = whyLater
 		}
-		d.refuseOne(process, alternative, why)
+		d.sayNotMeasured(process, alternative, why)
 	}
 }
 
-// refuseOne says why one alternative is not measured.
-func (d *Director) refuseOne(process uint32, alternative, why string) {
+// sayNotMeasured says why one alternative is not measured.
+func (d *Director) sayNotMeasured(process uint32, alternative, why string) {
 	if d.task.quiet {
 		return
 	}

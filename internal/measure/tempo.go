@@ -66,7 +66,7 @@ func (t *Tempo) TakeRecord(r *wire.Record) {
 
 func (p *tempo) takeCreate(r *wire.Record) {
 	c := r.AsCreate()
-	p.blocks.Add(c.Requested(), c.Tag(), c.Access(), float64(r.Time))
+	p.blocks.AddRequest(c.Requested(), c.Tag(), c.Access(), float64(r.Time))
 	if p.count%p.every == 0 {
 		if len(p.times) == timesMost {
 			for i := range timesMost / 2 {

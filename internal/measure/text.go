@@ -11,8 +11,8 @@ import (
 // IsKnown reports whether there is an answer with an interval.
 func (r *Result) IsKnown() bool { return r != nil && r.Answer.Looks > 0 }
 
-// Latest returns the latest result; nil: there is none.
-func (rs Results) Latest() *Result {
+// LatestResult returns the latest result; nil: there is none.
+func (rs Results) LatestResult() *Result {
 	if len(rs) == 0 {
 		return nil
 	}
@@ -21,7 +21,7 @@ func (rs Results) Latest() *Result {
 
 // RunningResult returns the result of the experiment that goes on; nil: none does.
 func (rs Results) RunningResult() *Result {
-	if r := rs.Latest(); r != nil && r.Running {
+	if r := rs.LatestResult(); r != nil && r.Running {
 		return r
 	}
 	return nil
@@ -47,7 +47,7 @@ func (r *Result) Text() string {
 	}
 	with := ""
 	if r.Alternative != "none" && r.Alternative != "" {
-		with = " " + r.OtherText()
+		with = " " + r.AlternativeText()
 	}
 	switch {
 	case r.Running && r.IsKnown():
@@ -59,22 +59,22 @@ func (r *Result) Text() string {
 	case !r.IsKnown():
 		return fmt.Sprintf("nothing%s: %s", with, r.Why)
 	}
-	return r.sentence()
+	return r.answerSentence()
 }
 
-// sentence says what a known answer is.
-func (r *Result) sentence() string {
+// answerSentence says what a known answer is.
+func (r *Result) answerSentence() string {
 	a := &r.Answer
 	present, alternative := a.Present.Time, a.Alternative.Time
-	text := fmt.Sprintf("%s %s instead of %s %s: %s", r.timedUnit(), units.DurationLong(present), units.DurationLong(alternative), r.OtherText(), r.ChangeText())
+	text := fmt.Sprintf("%s %s instead of %s %s: %s", r.whatIsTimedText(), units.DurationLong(present), units.DurationLong(alternative), r.AlternativeText(), r.ChangeText())
 	if !a.Certain {
-		text = fmt.Sprintf("no certain difference: %s %s than %s", r.timedUnit(), r.ChangeText(), r.OtherText())
+		text = fmt.Sprintf("no certain difference: %s %s than %s", r.whatIsTimedText(), r.ChangeText(), r.AlternativeText())
 	}
-	text += fmt.Sprintf(" (%s, %s %s)", r.blocksText(), units.Grouped(uint64(a.Iterations)), r.countedUnits())
+	text += fmt.Sprintf(" (%s, %s %s)", r.blocksText(), units.FormatGrouped(uint64(a.Iterations)), r.countedUnits())
 	if r.Warming {
 		text += "; caches may still fill in them"
 	}
-	if bytes := r.MemoryCost(); bytes > 0 {
+	if bytes := r.BytesBeyondProgram(); bytes > 0 {
 		text += "; it costs " + units.FormatLong(bytes)
 	}
 	if r.Former && !r.Adopted {
@@ -83,8 +83,8 @@ func (r *Result) sentence() string {
 	return text
 }
 
-// timedUnit says what takes the time.
-func (r *Result) timedUnit() string {
+// whatIsTimedText says what takes the time.
+func (r *Result) whatIsTimedText() string {
 	if r.Requests == 0 {
 		return "from request to request it takes"
 	}
@@ -99,8 +99,8 @@ func (r *Result) countedUnits() string {
 	return "iterations"
 }
 
-// OtherText says what the alternative was.
-func (r *Result) OtherText() string {
+// AlternativeText says what the alternative was.
+func (r *Result) AlternativeText() string {
 	if r.Alternative == "none" {
 		return "without the pool, but watched"
 	}
@@ -111,8 +111,8 @@ func (r *Result) OtherText() string {
 	return "with " + policy
 }
 
-// MemoryCost returns the bytes of memory that the present configuration takes beyond those that the program uses; 0: none, or unknown.
-func (r *Result) MemoryCost() uint64 {
+// BytesBeyondProgram returns the bytes of memory that the present configuration takes beyond those that the program uses; 0: none, or unknown.
+func (r *Result) BytesBeyondProgram() uint64 {
 	a := &r.Answer
 	if r.Alternative != "none" {
 		return 0

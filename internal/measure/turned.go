@@ -1,7 +1,7 @@
 package measure
 
-// Reversed returns the result as seen from the alternative: what it takes beside the present configuration.
-func (r *Result) Reversed() *Result {
+// SeenFromAlternative returns the result as seen from the alternative: what it takes beside the present configuration.
+func (r *Result) SeenFromAlternative() *Result {
 	t := *r
 	a := &t.Answer
 	a.Present, a.Alternative = a.Alternative, a.Present

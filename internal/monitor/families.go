@@ -41,13 +41,13 @@ func (e exposition) addValue(of *description, value float64, shared []string, ow
 // first added value stays.
 func (e exposition) sortedFamilies() []*dto.MetricFamily {
 	for _, family := range e {
-		slices.SortStableFunc(family.Metric, compareLabels)
-		family.Metric = slices.CompactFunc(family.Metric, func(a, b *dto.Metric) bool { return compareLabels(a, b) == 0 })
+		slices.SortStableFunc(family.Metric, compareByLabels)
+		family.Metric = slices.CompactFunc(family.Metric, func(a, b *dto.Metric) bool { return compareByLabels(a, b) == 0 })
 	}
 	return slices.SortedFunc(maps.Values(e), func(a, b *dto.MetricFamily) int { return cmp.Compare(a.GetName(), b.GetName()) })
 }
 
-// compareLabels orders values of one metric, whose labels have the same names.
-func compareLabels(a, b *dto.Metric) int {
+// compareByLabels orders values of one metric, whose labels have the same names.
+func compareByLabels(a, b *dto.Metric) int {
 	return slices.CompareFunc(a.Label, b.Label, func(a, b *dto.LabelPair) int { return cmp.Compare(a.GetValue(), b.GetValue()) })
 }

@@ -32,10 +32,10 @@ func negotiateFormat(header http.Header) expfmt.Format {
 }
 
 func (c *collector) writeMetrics(w io.Writer, format expfmt.Format) error {
-	return encode(w, format, c.collectMetrics())
+	return encodeFamilies(w, format, c.collectMetrics())
 }
 
-func encode(w io.Writer, format expfmt.Format, families []*dto.MetricFamily) error {
+func encodeFamilies(w io.Writer, format expfmt.Format, families []*dto.MetricFamily) error {
 	encoder := expfmt.NewEncoder(w, format)
 	for _, f := range families {
 		if err := encoder.Encode(f); err != nil {
@@ -83,16 +83,16 @@ func WriteTextfile(folder string, pid int, last *stats.Snapshot, run Run) error 
 // pushTimeout bounds the wait at the end of a run.
 const pushTimeout = 5 * time.Second
 
-// Push sends the last figures to Prometheus' Pushgateway. Each process has a group of its own, by program, host, pid and rank;
+// PushToGateway sends the last figures to Prometheus' Pushgateway. Each process has a group of its own, by program, host, pid and rank;
 // the figures of the run are in the group of this session.
-func Push(gateway string, last *stats.Snapshot, run Run) error {
+func PushToGateway(gateway string, last *stats.Snapshot, run Run) error {
 	ctx, cancel := context.WithTimeout(context.Background(), pushTimeout)
 	defer cancel()
 	host, _ := os.Hostname() // without a name, groups lack the host
 	var first error
-	newCollector(func() *stats.Snapshot { return last }, run).eachProcess(func(s *stats.Snapshot, p *stats.Process, labels []string) {
+	newCollector(func() *stats.Snapshot { return last }, run).visitProcessesAndRun(func(s *stats.Snapshot, p *stats.Process, labels []string) {
 		out := exposition{}
-		out.addPart(s, p, labels)
+		out.addProcessMetrics(s, p, labels)
 		group := "/metrics/job/gpumemtop"
 		for _, key := range [][2]string{{"run", labels[0]}, {"host", host}, {"pid", labels[1]}, {"rank", labels[slices.Index(labelNames, "rank")]}} {
 			if key[1] != "" {
@@ -103,16 +103,16 @@ func Push(gateway string, last *stats.Snapshot, run Run) error {
 			group += "/session/" + strconv.Itoa(os.Getpid())
 		}
 		if first == nil {
-			first = replaceGroup(ctx, strings.TrimSuffix(gateway, "/")+group, out.sortedFamilies())
+			first = replaceGatewayGroup(ctx, strings.TrimSuffix(gateway, "/")+group, out.sortedFamilies())
 		}
 	})
 	return first
 }
 
-func replaceGroup(ctx context.Context, group string, families []*dto.MetricFamily) error {
+func replaceGatewayGroup(ctx context.Context, group string, families []*dto.MetricFamily) error {
 	format := expfmt.NewFormat(expfmt.TypeProtoDelim)
 	var body bytes.Buffer
-	if err := encode(&body, format, families); err != nil {
+	if err := encodeFamilies(&body, format, families); err != nil {
 		return err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPut, group, &body)
@@ -122,21 +122,21 @@ func replaceGroup(ctx context.Context, group string, families []*dto.MetricFamil
 	request.Header.Set("Content-Type", string(format))
 	reply, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return shortError(err)
+		return shortenError(err)
 	}
 	defer reply.Body.Close()                                                          //nolint:errcheck // only read
 	if reply.StatusCode == http.StatusOK || reply.StatusCode == http.StatusAccepted { // gateways differ
 		return nil
 	}
 	why, _ := io.ReadAll(io.LimitReader(reply.Body, answerMax))
-	return shortError(fmt.Errorf("%s answers %s: %s", group, reply.Status, why))
+	return shortenError(fmt.Errorf("%s answers %s: %s", group, reply.Status, why))
 }
 
 // answerMax bounds the part of a server's answer that is shown.
 const answerMax = 300 // bytes
 
-// shortError makes one short line of an error, which may contain any text of a server.
-func shortError(err error) error {
+// shortenError makes one short line of an error, which may contain any text of a server.
+func shortenError(err error) error {
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	if len(text) > answerMax {
 		text = text[:answerMax] + "…"

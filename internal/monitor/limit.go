@@ -59,12 +59,12 @@ func (l *limited) Accept() (net.Conn, error) {
 func (l *limited) connectionToClose() *counted {
 	hosts := map[string]int{}
 	for c := range l.conns {
-		hosts[c.host()]++
+		hosts[c.clientHost()]++
 	}
 	var found *counted
 	var best state
 	for c, s := range l.conns {
-		only := hosts[c.host()] == 1 && len(hosts) < len(l.conns)
+		only := hosts[c.clientHost()] == 1 && len(hosts) < len(l.conns)
 		if !only && (found == nil || best.active && !s.active || best.active == s.active && s.since.Before(best.since)) {
 			found, best = c, s
 		}
@@ -72,8 +72,8 @@ func (l *limited) connectionToClose() *counted {
 	return found
 }
 
-// noteState notes a connection's state, as http.Server.ConnState.
-func (l *limited) noteState(conn net.Conn, now http.ConnState) {
+// noteConnectionState notes a connection's state, as http.Server.ConnState.
+func (l *limited) noteConnectionState(conn net.Conn, now http.ConnState) {
 	c, ours := conn.(*counted)
 	if !ours || now != http.StateActive && now != http.StateIdle {
 		return
@@ -85,7 +85,7 @@ func (l *limited) noteState(conn net.Conn, now http.ConnState) {
 	}
 }
 
-func (c *counted) host() string {
+func (c *counted) clientHost() string {
 	host, _, _ := net.SplitHostPort(c.RemoteAddr().String())
 	return host
 }

@@ -10,19 +10,19 @@ import (
 
 // The metrics of experiments in the program, by their alternative. An experiment without an answer has none.
 var (
-	iterationTime = experimentMetric("iteration_seconds", "Time of an iteration, measured in the program, by configuration.", "configuration", "alternative")
-	difference    = experimentMetric("iteration_difference_ratio", "Change of the time of an iteration with the present configuration: the estimate, and the ends of its interval of 95 %.",
+	iterationTime = describeExperimentMetric("iteration_seconds", "Time of an iteration, measured in the program, by configuration.", "configuration", "alternative")
+	difference    = describeExperimentMetric("iteration_difference_ratio", "Change of the time of an iteration with the present configuration: the estimate, and the ends of its interval of 95 %.",
 		"configuration", "value")
-	measuredMemory = experimentMetric("iteration_memory_bytes", "Memory from the driver at most in the measured blocks, by configuration.", "configuration", "alternative")
-	iterations     = experimentMetric("iterations_measured", "Iterations that an experiment has timed.", "alternative")
+	measuredMemory = describeExperimentMetric("iteration_memory_bytes", "Memory from the driver at most in the measured blocks, by configuration.", "configuration", "alternative")
+	iterations     = describeExperimentMetric("iterations_measured", "Iterations that an experiment has timed.", "alternative")
 )
 
-func experimentMetric(name, help string, more ...string) description {
+func describeExperimentMetric(name, help string, more ...string) description {
 	return description{"gpumemtop_" + name, help, dto.MetricType_GAUGE, append(slices.Clone(labelNames), more...)}
 }
 
-// addMeasured adds the results of experiments.
-func addMeasured(s *stats.Snapshot, labels []string, out exposition) {
+// addExperimentResults adds the results of experiments.
+func addExperimentResults(s *stats.Snapshot, labels []string, out exposition) {
 	for i := range s.Measured {
 		m := &s.Measured[i]
 		if !m.IsKnown() {

@@ -29,7 +29,7 @@ var labelNames = []string{"program", "pid", "device", "jobid", "step", "rank", "
 
 // describeFigure returns the metric of a figure, with labels besides those of all metrics.
 func describeFigure(name string, f *figures.Figure, more ...string) description {
-	help, kind := f.Sentence(), dto.MetricType_GAUGE
+	help, kind := f.MeaningSentence(), dto.MetricType_GAUGE
 	if strings.HasSuffix(name, "_total") {
 		kind = dto.MetricType_COUNTER
 	}
@@ -76,13 +76,13 @@ type collector struct {
 // collectMetrics returns the metrics for Prometheus' formats.
 func (c *collector) collectMetrics() []*dto.MetricFamily {
 	out := exposition{}
-	c.eachProcess(func(s *stats.Snapshot, p *stats.Process, labels []string) { out.addPart(s, p, labels) })
+	c.visitProcessesAndRun(func(s *stats.Snapshot, p *stats.Process, labels []string) { out.addProcessMetrics(s, p, labels) })
 	return out.sortedFamilies()
 }
 
-// eachProcess calls take for each process that has metrics, and then with nil for the run. The latest process comes first,
+// visitProcessesAndRun calls take for each process that has metrics, and then with nil for the run. The latest process comes first,
 // because it counts if two have the same labels. Before the first process there are no metrics.
-func (c *collector) eachProcess(take func(s *stats.Snapshot, p *stats.Process, labels []string)) {
+func (c *collector) visitProcessesAndRun(take func(s *stats.Snapshot, p *stats.Process, labels []string)) {
 	s := c.source()
 	if s == nil || len(s.Processes) == 0 {
 		return // no process has done anything yet
@@ -101,22 +101,22 @@ func (c *collector) eachProcess(take func(s *stats.Snapshot, p *stats.Process, l
 	}
 	if c.series[0] == nil {
 		first := &s.Processes[0]
-		c.series[0] = c.labelsOf(s, &stats.Process{App: first.App, Program: first.Program, Place: first.Place})
+		c.series[0] = c.cachedLabelValues(s, &stats.Process{App: first.App, Program: first.Program, Place: first.Place})
 		c.series[0][slices.Index(labelNames, "rank")] = ""
 	}
 	take(s, nil, c.series[0])
 }
 
-// addPart adds the metrics of a process; nil: those of the run.
-func (e exposition) addPart(s *stats.Snapshot, p *stats.Process, labels []string) {
+// addProcessMetrics adds the metrics of a process; nil: those of the run.
+func (e exposition) addProcessMetrics(s *stats.Snapshot, p *stats.Process, labels []string) {
 	if p != nil {
 		e.addFigures(false, figures.SubjectOfProcess(p, s.Time), labels)
 		return
 	}
-	e.addFigures(true, figures.SubjectOfRun(s), labels)
-	addInfo(s, labels, e)
-	addMeasured(s, labels, e)
-	for _, t := range largestTags(s.Tags) {
+	e.addFigures(true, figures.SubjectOfSnapshot(s), labels)
+	addRunInfo(s, labels, e)
+	addExperimentResults(s, labels, e)
+	for _, t := range largestCallSites(s.Tags) {
 		e.addValue(&siteInUse, float64(t.InUse), labels, units.Clean(t.Name))
 	}
 }
@@ -129,24 +129,24 @@ func (e exposition) addFigures(whole bool, of *figures.Subject, labels []string)
 		case m.Whole != whole:
 		case m.By == "":
 			if v := m.ValueOf(of); v.IsKnown() {
-				e.addValue(&m.description, m.metricValue(v), labels)
+				e.addValue(&m.description, m.valueInMetricUnit(v), labels)
 			}
 		default:
-			m.EachPart(of, func(part string, n uint64) { e.addValue(&m.description, float64(n), labels, part) })
+			m.VisitParts(of, func(part string, n uint64) { e.addValue(&m.description, float64(n), labels, part) })
 		}
 	}
 }
 
-// metricValue returns a value in the unit of metrics, which have seconds.
-func (m *measure) metricValue(v figures.Value) float64 {
+// valueInMetricUnit returns a value in the unit of metrics, which have seconds.
+func (m *measure) valueInMetricUnit(v figures.Value) float64 {
 	if m.Unit == figures.Nanos {
 		return v.Number / 1e9
 	}
 	return v.Number
 }
 
-// addInfo adds the metric whose labels describe the run: the policy, and the user's labels as label_….
-func addInfo(s *stats.Snapshot, labels []string, out exposition) {
+// addRunInfo adds the metric whose labels describe the run: the policy, and the user's labels as label_….
+func addRunInfo(s *stats.Snapshot, labels []string, out exposition) {
 	names, values := []string{"policy"}, []string{s.Policy}
 	for _, name := range slices.Sorted(maps.Keys(s.Labels)) {
 		names, values = append(names, "label_"+name), append(values, s.Labels[name])
@@ -159,7 +159,7 @@ func addInfo(s *stats.Snapshot, labels []string, out exposition) {
 func (c *collector) labelValues(s *stats.Snapshot, p *stats.Process) []string {
 	labels := c.series[p.Number]
 	if p.Number == 0 || labels == nil && (p.Device != "" || p.Totals.Creates > 0 || p.Ended > 0) {
-		labels = c.labelsOf(s, p)
+		labels = c.cachedLabelValues(s, p)
 	}
 	if p.Number > 0 && labels != nil {
 		c.series[p.Number] = labels
@@ -167,7 +167,7 @@ func (c *collector) labelValues(s *stats.Snapshot, p *stats.Process) []string {
 	return labels
 }
 
-func (c *collector) labelsOf(s *stats.Snapshot, p *stats.Process) []string {
+func (c *collector) cachedLabelValues(s *stats.Snapshot, p *stats.Process) []string {
 	number := ""
 	if p.PID != 0 {
 		number = strconv.Itoa(p.PID)
@@ -176,8 +176,8 @@ func (c *collector) labelsOf(s *stats.Snapshot, p *stats.Process) []string {
 	return []string{units.Clean(path.Base(name)), number, units.Clean(p.Device), at.Job, at.Step, at.Rank, at.Pod, at.Container}
 }
 
-// largestTags returns the call sites with the most in use. Their names differ.
-func largestTags(tags []stats.Tag) []stats.Tag {
+// largestCallSites returns the call sites with the most in use. Their names differ.
+func largestCallSites(tags []stats.Tag) []stats.Tag {
 	list := slices.Clone(tags)
 	slices.SortFunc(list, func(a, b stats.Tag) int { return cmp.Or(cmp.Compare(b.InUse, a.InUse), cmp.Compare(a.ID, b.ID)) })
 	list = slices.DeleteFunc(list, func(t stats.Tag) bool { return t.InUse == 0 })

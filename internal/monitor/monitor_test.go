@@ -60,7 +60,7 @@ func serve(t *testing.T, address string, s *stats.Snapshot) (*Server, *atomic.Po
 	}
 	var now atomic.Pointer[stats.Snapshot]
 	now.Store(s)
-	server.Start(now.Load, Run{}, func(s *stats.Snapshot, w io.Writer) error {
+	server.StartAnswering(now.Load, Run{}, func(s *stats.Snapshot, w io.Writer) error {
 		_, err := fmt.Fprintf(w, `{"lost_events": %d}`, s.Lost)
 		return err
 	})
@@ -207,7 +207,7 @@ func TestManyScrapesCostFewTexts(t *testing.T) {
 	}
 	summaries := 0
 	began := time.Now()
-	server.Start(func() *stats.Snapshot { return snapshot(1, 1) }, Run{}, func(_ *stats.Snapshot, w io.Writer) error {
+	server.StartAnswering(func() *stats.Snapshot { return snapshot(1, 1) }, Run{}, func(_ *stats.Snapshot, w io.Writer) error {
 		summaries++
 		_, err := io.WriteString(w, "{}")
 		return err
@@ -428,7 +428,7 @@ func TestTooMuchIsNotRead(t *testing.T) {
 func TestWhoAsksTooOftenWaits(t *testing.T) {
 	p, begin := newPace(), time.Now()
 	for range answersBurst {
-		p.awaitTurn(t.Context())
+		p.awaitTurnOfRequest(t.Context())
 	}
 	if took := time.Since(begin); p.next.Before(begin) || p.next.After(begin.Add(took+answersPause)) {
 		t.Errorf("after a burst, which took %v, the next turn comes after %v", took, p.next.Sub(begin))
@@ -440,7 +440,7 @@ func TestWhoAsksTooOftenWaits(t *testing.T) {
 		waiting.Go(func() {
 			client, leave := context.WithTimeout(t.Context(), 20*time.Millisecond)
 			defer leave()
-			if p.awaitTurn(client) {
+			if p.awaitTurnOfRequest(client) {
 				t.Error("one was served before its turn")
 			}
 		})
@@ -450,7 +450,7 @@ func TestWhoAsksTooOftenWaits(t *testing.T) {
 		t.Errorf("those who left have put the next turn off by %v", p.next.Sub(last))
 	}
 	p.next = time.Now().Add(answersPause)
-	if begin := time.Now(); !p.awaitTurn(t.Context()) || time.Since(begin) < answersPause/2 {
+	if begin := time.Now(); !p.awaitTurnOfRequest(t.Context()) || time.Since(begin) < answersPause/2 {
 		t.Errorf("a turn came after %v", time.Since(begin))
 	}
 }
@@ -465,7 +465,7 @@ func FuzzRequest(f *testing.F) {
 	}
 	last := snapshot(1, 1)
 	server.pace.pause = 0
-	server.Start(func() *stats.Snapshot { return last }, Run{}, func(_ *stats.Snapshot, w io.Writer) error { return nil })
+	server.StartAnswering(func() *stats.Snapshot { return last }, Run{}, func(_ *stats.Snapshot, w io.Writer) error { return nil })
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if bytes.Contains(text, []byte("seconds")) {
 			t.Skip("it waits as long as asked")
@@ -538,7 +538,7 @@ func TestListenErrors(t *testing.T) {
 		t.Error("a file of another sort is gone")
 	}
 	next, err := Listen(busy.listener.Addr().String())
-	if err != nil || !next.HasOtherPort() || busy.HasOtherPort() {
+	if err != nil || !next.HasOtherPortThanAsked() || busy.HasOtherPortThanAsked() {
 		t.Fatalf("in place of a port that is taken: %v", err)
 	}
 	_ = next.Close()
@@ -583,14 +583,14 @@ func TestTextfileAndPush(t *testing.T) {
 		fmt.Sprintf("%s+2/host/%s/pid/1073741825/rank/3", job, host), fmt.Sprintf("%s/host/%s/pid/1073741824", job, host),
 		fmt.Sprintf("%s/host/%s/session/%d", job, host, os.Getpid()),
 	}
-	if err := Push(gateway.URL, s, Run{}); err != nil || !slices.Equal(groups, want) {
+	if err := PushToGateway(gateway.URL, s, Run{}); err != nil || !slices.Equal(groups, want) {
 		t.Errorf("%v: %q, want %q", err, groups, want)
 	}
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, strings.Repeat("no ", 1000), http.StatusForbidden)
 	}))
 	defer refusing.Close()
-	if err := Push(refusing.URL, snapshot(1, 1), Run{}); err == nil || len(err.Error()) > 400 || strings.Contains(err.Error(), "\n") {
+	if err := PushToGateway(refusing.URL, snapshot(1, 1), Run{}); err == nil || len(err.Error()) > 400 || strings.Contains(err.Error(), "\n") {
 		t.Errorf("%v", err)
 	}
 	if err := WriteTextfile("/nowhere", 1, snapshot(1, 1), Run{Program: "/opt/blur"}); err == nil {
@@ -640,7 +640,7 @@ func BenchmarkScrape(b *testing.B) {
 			}
 			defer func() { _ = server.Close() }()
 			shown := snapshot(1, 30)
-			server.Start(func() *stats.Snapshot {
+			server.StartAnswering(func() *stats.Snapshot {
 				if name == "new" {
 					changed := *shown
 					return &changed

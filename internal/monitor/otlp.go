@@ -35,8 +35,8 @@ type OTLP struct {
 	stopped  chan struct{}
 }
 
-// CheckOTLP returns an error for a text that is no address.
-func CheckOTLP(address string) error {
+// CheckOTLPAddress returns an error for a text that is no address.
+func CheckOTLPAddress(address string) error {
 	if address == OTLPFromEnvironment {
 		return nil
 	}
@@ -69,27 +69,27 @@ func (o *OTLP) sendRepeatedly(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-turn.C:
-			_ = o.send(ctx) // errors would disturb the program's terminal; Finish reports the last one
+			_ = o.sendFigures(ctx) // errors would disturb the program's terminal; Finish reports the last one
 		}
 	}
 }
 
-// Finish sends the last figures.
-func (o *OTLP) Finish(last *stats.Snapshot) error {
+// SendLastFigures sends the last figures.
+func (o *OTLP) SendLastFigures(last *stats.Snapshot) error {
 	o.stop()
 	<-o.stopped
 	o.last = last
-	if err := o.send(context.Background()); err != nil {
-		return shortError(err)
+	if err := o.sendFigures(context.Background()); err != nil {
+		return shortenError(err)
 	}
 	return nil
 }
 
-// send posts the present figures and waits for the answer, at most for pushTimeout.
-func (o *OTLP) send(ctx context.Context) error {
+// sendFigures posts the present figures and waits for the answer, at most for pushTimeout.
+func (o *OTLP) sendFigures(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pushTimeout)
 	defer cancel()
-	body, err := proto.Marshal(o.newMessage(time.Now()))
+	body, err := proto.Marshal(o.messageFromMetrics(time.Now()))
 	if err != nil {
 		return err
 	}
@@ -117,16 +117,16 @@ func (o *OTLP) send(ctx context.Context) error {
 	return nil
 }
 
-// newMessage gives Prometheus' metrics to OpenTelemetry, each process as a resource. Its wire form is that of an
+// messageFromMetrics gives Prometheus' metrics to OpenTelemetry, each process as a resource. Its wire form is that of an
 // ExportMetricsServiceRequest, whose package brings gRPC.
-func (o *OTLP) newMessage(now time.Time) *metrics.MetricsData {
+func (o *OTLP) messageFromMetrics(now time.Time) *metrics.MetricsData {
 	data := &metrics.MetricsData{}
-	o.metrics.eachProcess(func(s *stats.Snapshot, p *stats.Process, labels []string) {
+	o.metrics.visitProcessesAndRun(func(s *stats.Snapshot, p *stats.Process, labels []string) {
 		out := exposition{}
-		out.addPart(s, p, labels)
+		out.addProcessMetrics(s, p, labels)
 		var list []*metrics.Metric
 		for _, f := range out.sortedFamilies() {
-			list = append(list, o.toOTLP(f, now))
+			list = append(list, o.convertFamily(f, now))
 		}
 		scope := &metrics.ScopeMetrics{Scope: &common.InstrumentationScope{Name: "gpumemtop"}, Metrics: list}
 		who := describeResource(labels[0], o.metrics.run.Version, p)
@@ -135,9 +135,9 @@ func (o *OTLP) newMessage(now time.Time) *metrics.MetricsData {
 	return data
 }
 
-func (o *OTLP) toOTLP(f *dto.MetricFamily, now time.Time) *metrics.Metric {
+func (o *OTLP) convertFamily(f *dto.MetricFamily, now time.Time) *metrics.Metric {
 	// OpenTelemetry's names have no _total; translators to Prometheus add it.
-	m := &metrics.Metric{Name: strings.TrimSuffix(f.GetName(), "_total"), Description: f.GetHelp(), Unit: unitOf(f.GetName())}
+	m := &metrics.Metric{Name: strings.TrimSuffix(f.GetName(), "_total"), Description: f.GetHelp(), Unit: unitOfMetric(f.GetName())}
 	points := o.dataPoints(f, now)
 	if f.GetType() == dto.MetricType_COUNTER {
 		m.Data = &metrics.Metric_Sum{Sum: &metrics.Sum{
@@ -172,8 +172,8 @@ func newAttribute(key, value string) *common.KeyValue {
 	return &common.KeyValue{Key: key, Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: value}}}
 }
 
-// unitOf returns the unit of a metric in UCUM, from its name.
-func unitOf(name string) string {
+// unitOfMetric returns the unit of a metric in UCUM, from its name.
+func unitOfMetric(name string) string {
 	switch {
 	case strings.Contains(name, "_bytes"):
 		return "By"

@@ -32,8 +32,8 @@ type otlpSettings struct {
 	interval time.Duration
 }
 
-// otlpVariable returns the value of an exporter's variable for metrics, or else that for all signals.
-func otlpVariable(name string) string {
+// otlpVariableValue returns the value of an exporter's variable for metrics, or else that for all signals.
+func otlpVariableValue(name string) string {
 	return strings.TrimSpace(cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_METRICS_"+name), os.Getenv("OTEL_EXPORTER_OTLP_"+name)))
 }
 
@@ -43,11 +43,11 @@ func readOTLPSettings(address string) (s otlpSettings, err error) {
 		return s, err
 	}
 	s.header = http.Header{}
-	for key, value := range parsePairs(otlpVariable("HEADERS")) {
+	for key, value := range parsePairList(otlpVariableValue("HEADERS")) {
 		s.header.Set(key, value)
 	}
 	s.header.Set("Content-Type", "application/x-protobuf")
-	if s.gzip = otlpVariable("COMPRESSION") == "gzip"; s.gzip {
+	if s.gzip = otlpVariableValue("COMPRESSION") == "gzip"; s.gzip {
 		s.header.Set("Content-Encoding", "gzip")
 	}
 	s.interval = time.Minute
@@ -81,7 +81,7 @@ func otlpEndpoint(address string) (string, error) {
 
 // otlpClient returns a client that trusts and presents the certificates in the variables.
 func otlpClient() (*http.Client, error) {
-	ca, certificate, key := otlpVariable("CERTIFICATE"), otlpVariable("CLIENT_CERTIFICATE"), otlpVariable("CLIENT_KEY")
+	ca, certificate, key := otlpVariableValue("CERTIFICATE"), otlpVariableValue("CLIENT_CERTIFICATE"), otlpVariableValue("CLIENT_KEY")
 	if ca == "" && certificate == "" {
 		return http.DefaultClient, nil
 	}
@@ -109,7 +109,7 @@ func otlpClient() (*http.Client, error) {
 func describeResource(program, version string, p *stats.Process) *resource.Resource {
 	host, _ := os.Hostname() // without a name, it is left out
 	instance := []any{host, os.Getpid()}
-	known := parsePairs(os.Getenv("OTEL_RESOURCE_ATTRIBUTES"))
+	known := parsePairList(os.Getenv("OTEL_RESOURCE_ATTRIBUTES"))
 	known["service.name"] = cmp.Or(os.Getenv("OTEL_SERVICE_NAME"), known["service.name"], program)
 	ours := map[string]string{"host.name": host, "service.version": version}
 	r := &resource.Resource{}
@@ -133,8 +133,8 @@ func describeResource(program, version string, p *stats.Process) *resource.Resou
 	return r
 }
 
-// parsePairs reads a list such as "a=1,b=x%20y", and skips elements that are no pairs.
-func parsePairs(list string) map[string]string {
+// parsePairList reads a list such as "a=1,b=x%20y", and skips elements that are no pairs.
+func parsePairList(list string) map[string]string {
 	found := map[string]string{}
 	for part := range strings.SplitSeq(list, ",") {
 		key, value, ok := strings.Cut(part, "=")

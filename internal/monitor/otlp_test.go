@@ -55,7 +55,7 @@ func TestOTLP(t *testing.T) {
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=lab")
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", r.URL)
 	for _, address := range []string{r.URL, OTLPFromEnvironment} {
-		if err := CheckOTLP(address); err != nil {
+		if err := CheckOTLPAddress(address); err != nil {
 			t.Fatal(err)
 		}
 		shown := snapshot(2, 3)
@@ -66,7 +66,7 @@ func TestOTLP(t *testing.T) {
 		<-r.requests
 		last := snapshot(2, 3)
 		last.Processes[0].Totals.InUse = 4711
-		if err := o.Finish(last); err != nil {
+		if err := o.SendLastFigures(last); err != nil {
 			t.Error(err)
 		}
 		var final *metrics.MetricsData
@@ -143,7 +143,7 @@ func TestOTLPWithoutCollector(t *testing.T) {
 	pushed := make(chan time.Duration) // meanwhile: both wait for the same time
 	go func() {
 		began := time.Now()
-		if err := Push(slow.URL, snapshot(1, 1), Run{}); err == nil {
+		if err := PushToGateway(slow.URL, snapshot(1, 1), Run{}); err == nil {
 			t.Error("a gateway that does not answer has the figures")
 		}
 		pushed <- time.Since(began)
@@ -153,7 +153,7 @@ func TestOTLPWithoutCollector(t *testing.T) {
 			t.Errorf("the Pushgateway: after %v", took)
 		}
 	}()
-	if err := Push(absent.URL, snapshot(1, 1), Run{}); err == nil || strings.Contains(err.Error(), "\n") {
+	if err := PushToGateway(absent.URL, snapshot(1, 1), Run{}); err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("no gateway: %v", err)
 	}
 	for _, url := range []string{absent.URL, refusing.URL, slow.URL} {
@@ -165,13 +165,13 @@ func TestOTLPWithoutCollector(t *testing.T) {
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("%s: the start took %v", url, took)
 		}
-		err = o.Finish(snapshot(1, 1))
+		err = o.SendLastFigures(snapshot(1, 1))
 		if took := time.Since(began); err == nil || strings.Contains(err.Error(), "\n") || took > pushTimeout+2*time.Second {
 			t.Errorf("%s: %v after %v", url, err, took)
 		}
 	}
 	for _, bad := range []string{"", "127.0.0.1:4318", "ftp://a", "http://", "http://%zz"} {
-		if CheckOTLP(bad) == nil {
+		if CheckOTLPAddress(bad) == nil {
 			t.Errorf("%q is taken", bad)
 		}
 	}
@@ -244,7 +244,7 @@ func TestOTLPPacked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Finish(snapshot(1, 1)); err != nil || <-took != 2 {
+	if err := o.SendLastFigures(snapshot(1, 1)); err != nil || <-took != 2 {
 		t.Error(err)
 	}
 }

@@ -24,13 +24,13 @@ func newPace() pace { return pace{pause: answersPause, line: make(chan struct{},
 
 // ServeHTTP implements http.Handler.
 func (p *pace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if p.awaitTurn(r.Context()) {
+	if p.awaitTurnOfRequest(r.Context()) {
 		p.Handler.ServeHTTP(w, r)
 	}
 }
 
-// awaitTurn returns true when it is the request's turn, or false when the client has left, which takes no turn from others.
-func (p *pace) awaitTurn(client context.Context) bool {
+// awaitTurnOfRequest returns true when it is the request's turn, or false when the client has left, which takes no turn from others.
+func (p *pace) awaitTurnOfRequest(client context.Context) bool {
 	select {
 	case p.line <- struct{}{}:
 	case <-client.Done():

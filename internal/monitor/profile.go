@@ -79,28 +79,28 @@ func profileOf(s, before *stats.Snapshot, peak bool) *profile.Profile {
 	places := map[string]*profile.Location{}
 	for i := range s.Tags {
 		t := &s.Tags[i]
-		values := sampleValues(t)
+		values := valuesOfSite(t)
 		if last := earlier[t.ID]; last != nil {
-			for k, v := range sampleValues(last) {
+			for k, v := range valuesOfSite(last) {
 				values[k] -= v
 			}
 		}
 		if values == [valueTypes]int64{} {
 			continue
 		}
-		p.Sample = append(p.Sample, &profile.Sample{Value: values[:], Location: stackOf(p, places, t)})
+		p.Sample = append(p.Sample, &profile.Sample{Value: values[:], Location: locationsOfSite(p, places, t)})
 	}
 	return p
 }
 
-func sampleValues(t *stats.Tag) [valueTypes]int64 {
+func valuesOfSite(t *stats.Tag) [valueTypes]int64 {
 	return [valueTypes]int64{
 		allocObjects: int64(t.Creates), inUseObjects: int64(t.Live), inUseSpace: int64(t.InUse), peakSpace: int64(t.PeakInUse),
 	}
 }
 
-// stackOf returns the locations of a call site, innermost first.
-func stackOf(p *profile.Profile, places map[string]*profile.Location, t *stats.Tag) []*profile.Location {
+// locationsOfSite returns the locations of a call site, innermost first.
+func locationsOfSite(p *profile.Profile, places map[string]*profile.Location, t *stats.Tag) []*profile.Location {
 	names := t.Stack
 	if len(names) == 0 {
 		names = []string{t.Name}

@@ -59,9 +59,9 @@ func Listen(address string) (*Server, error) {
 	s := &Server{address: address, written: map[string]written{}, pace: newPace()}
 	var err error
 	if path, isUnix := strings.CutPrefix(address, "unix:"); isUnix {
-		s.listener, err = listenUnix(path)
+		s.listener, err = listenAtUnixSocket(path)
 	} else {
-		s.listener, err = listenTCP(address)
+		s.listener, err = listenAtTCP(address)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--listen %s: %w", address, err)
@@ -72,7 +72,7 @@ func Listen(address string) (*Server, error) {
 // portsMax bounds the further ports that are tried if the first is taken.
 const portsMax = 100
 
-func listenTCP(address string) (net.Listener, error) {
+func listenAtTCP(address string) (net.Listener, error) {
 	if !strings.Contains(address, ":") {
 		address = ":" + address
 	}
@@ -95,8 +95,8 @@ func listenTCP(address string) (net.Listener, error) {
 	return l, err
 }
 
-// listenUnix makes a socket that other users cannot open. It replaces a socket that a killed session left.
-func listenUnix(path string) (net.Listener, error) {
+// listenAtUnixSocket makes a socket that other users cannot open. It replaces a socket that a killed session left.
+func listenAtUnixSocket(path string) (net.Listener, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSocket != 0 {
 		if c, err := net.Dial("unix", path); err == nil {
 			_ = c.Close()
@@ -115,8 +115,8 @@ func listenUnix(path string) (net.Listener, error) {
 	return l, err
 }
 
-// HasOtherPort reports whether the server listens at another port than the one asked for.
-func (s *Server) HasOtherPort() bool {
+// HasOtherPortThanAsked reports whether the server listens at another port than the one asked for.
+func (s *Server) HasOtherPortThanAsked() bool {
 	at, tcp := s.listener.Addr().(*net.TCPAddr)
 	number, err := strconv.Atoi(s.address[strings.LastIndexByte(s.address, ':')+1:])
 	return tcp && err == nil && number > 0 && number != at.Port
@@ -130,8 +130,8 @@ func (s *Server) Address() string {
 	return "http://" + s.listener.Addr().String() + "/"
 }
 
-// Start begins to answer from snapshots. summary writes a snapshot as JSON.
-func (s *Server) Start(source func() *stats.Snapshot, run Run, summary func(*stats.Snapshot, io.Writer) error) {
+// StartAnswering begins to answer from snapshots. summary writes a snapshot as JSON.
+func (s *Server) StartAnswering(source func() *stats.Snapshot, run Run, summary func(*stats.Snapshot, io.Writer) error) {
 	s.source, s.metrics, s.summary = source, newCollector(source, run), summary
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", s.serveMetrics)
@@ -141,7 +141,7 @@ func (s *Server) Start(source func() *stats.Snapshot, run Run, summary func(*sta
 	s.pace.Handler = mux
 	connections := limitConnections(s.listener, connectionsMax)
 	s.http = http.Server{
-		Handler: s.refuseForeign(&s.pace), ConnState: connections.noteState, MaxHeaderBytes: headerMax, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		Handler: s.refuseForeign(&s.pace), ConnState: connections.noteConnectionState, MaxHeaderBytes: headerMax, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: silent,
 	}
 	go func() { _ = s.http.Serve(connections) }() // Close ends it
@@ -160,8 +160,8 @@ func (s *Server) Close() error {
 	return s.http.Close()
 }
 
-// textOfLatest returns a text of the latest snapshot. It writes it only if there is none yet and no earlier text is fresh.
-func (s *Server) textOfLatest(form string, write func(*stats.Snapshot, io.Writer) error) ([]byte, error) {
+// textOfLatestSnapshot returns a text of the latest snapshot. It writes it only if there is none yet and no earlier text is fresh.
+func (s *Server) textOfLatestSnapshot(form string, write func(*stats.Snapshot, io.Writer) error) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.source()
@@ -178,12 +178,12 @@ func (s *Server) textOfLatest(form string, write func(*stats.Snapshot, io.Writer
 
 func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	format := negotiateFormat(r.Header)
-	text, err := s.textOfLatest(string(format), func(_ *stats.Snapshot, out io.Writer) error { return s.metrics.writeMetrics(out, format) })
+	text, err := s.textOfLatestSnapshot(string(format), func(_ *stats.Snapshot, out io.Writer) error { return s.metrics.writeMetrics(out, format) })
 	writeReply(w, string(format), text, err)
 }
 
 func (s *Server) serveSummary(w http.ResponseWriter, _ *http.Request) {
-	text, err := s.textOfLatest("summary", s.summary)
+	text, err := s.textOfLatestSnapshot("summary", s.summary)
 	writeReply(w, "application/json", text, err)
 }
 

@@ -16,9 +16,9 @@ func (s *Server) refuseForeign(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := (&url.URL{Host: r.Host}).Hostname()
 		switch origin := r.Header.Get("Origin"); {
-		case local && host != "" && !isLoopback(host) && !strings.EqualFold(host, named):
+		case local && host != "" && !isLoopbackName(host) && !strings.EqualFold(host, named):
 			http.Error(w, "not a name of this machine: name it with --listen", http.StatusMisdirectedRequest)
-		case origin != "" && !isOrigin(origin, r.Host):
+		case origin != "" && !isSameOrigin(origin, r.Host):
 			http.Error(w, "pages of other servers get no answer", http.StatusForbidden)
 		default:
 			next.ServeHTTP(w, r)
@@ -26,15 +26,15 @@ func (s *Server) refuseForeign(next http.Handler) http.Handler {
 	})
 }
 
-// isLoopback reports whether every resolver resolves a host to this machine (RFC 6761).
-func isLoopback(host string) bool {
+// isLoopbackName reports whether every resolver resolves a host to this machine (RFC 6761).
+func isLoopbackName(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	ip := net.ParseIP(host)
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
 }
 
-// isOrigin reports whether a page's origin is the server that it requests from.
-func isOrigin(origin, host string) bool {
+// isSameOrigin reports whether a page's origin is the server that it requests from.
+func isSameOrigin(origin, host string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
 }

@@ -36,7 +36,7 @@ type Stretch struct {
 	missed     uint64 // creates that did not match
 }
 
-func (s *Stretch) score() int64 { return int64(s.End-s.First) - missWeight*int64(s.missed) }
+func (s *Stretch) scoreOfStretch() int64 { return int64(s.End-s.First) - missWeight*int64(s.missed) }
 
 // candidate is a period that may be the right one.
 type candidate struct {
@@ -63,17 +63,17 @@ type gram struct {
 
 const gramBase = 0x9e3779b97f4a7c15 | 1
 
-func (f *Finder) keyAt(number uint64) uint64 { return f.keys[number&uint64(len(f.keys)-1)] }
+func (f *Finder) keyOfCreate(number uint64) uint64 { return f.keys[number&uint64(len(f.keys)-1)] }
 
-// Add appends the key of the next create.
-func (f *Finder) Add(key uint64) {
+// AddCreate appends the key of the next create.
+func (f *Finder) AddCreate(key uint64) {
 	f.growWindow()
 	number := f.count
 	for i, length := range gramLengths {
 		g := &f.grams[i]
 		g.hash = g.hash*gramBase + key
 		if number >= length {
-			g.hash -= g.power * f.keyAt(number-length)
+			g.hash -= g.power * f.keyOfCreate(number-length)
 		}
 	}
 	f.keys[number&uint64(len(f.keys)-1)] = key
@@ -118,34 +118,34 @@ func (f *Finder) advanceCandidates(key uint64) {
 	kept := f.candidates[:0]
 	for i := range f.candidates {
 		c := f.candidates[i]
-		matches := key == f.keyAt(f.count-1-c.Period)
-		if matches && c.confirmed && c.pending > 0 && c.run+1 >= c.Period && f.isOtherLoop(&c) {
+		matches := key == f.keyOfCreate(f.count-1-c.Period)
+		if matches && c.confirmed && c.pending > 0 && c.run+1 >= c.Period && f.isLatestPeriodOtherLoop(&c) {
 			old := c.Stretch
 			old.End = min(old.End, f.count-(c.run+1)-c.Period) // the loops may have the first creates in common
-			f.keepStretch(old)
+			f.keepEndedStretch(old)
 			c.confirmed, c.Extra, c.missed, c.pending = false, 0, 0, 0
 		}
-		if c.matchNext(f.count, matches) {
+		if c.advanceCandidate(f.count, matches) {
 			kept = append(kept, c)
 		} else if c.confirmed {
-			f.keepStretch(c.Stretch)
+			f.keepEndedStretch(c.Stretch)
 		}
 	}
 	f.candidates = kept
 }
 
-// isOtherLoop reports whether most keys of the latest period are missing from the last period that matched.
-func (f *Finder) isOtherLoop(c *candidate) bool {
+// isLatestPeriodOtherLoop reports whether most keys of the latest period are missing from the last period that matched.
+func (f *Finder) isLatestPeriodOtherLoop(c *candidate) bool {
 	if c.End < c.Period || f.count-(c.End-c.Period) > uint64(len(f.keys)) {
 		return false // not remembered
 	}
 	before := map[uint64]int{}
 	for n := c.End - c.Period; n < c.End; n++ {
-		before[f.keyAt(n)]++
+		before[f.keyOfCreate(n)]++
 	}
 	common := uint64(0)
 	for n := f.count - c.Period; n < f.count; n++ {
-		if key := f.keyAt(n); before[key] > 0 {
+		if key := f.keyOfCreate(n); before[key] > 0 {
 			before[key]--
 			common++
 		}
@@ -153,9 +153,9 @@ func (f *Finder) isOtherLoop(c *candidate) bool {
 	return 2*common < c.Period
 }
 
-// matchNext advances a candidate: matches says whether the latest create matches. It returns false if the candidate is to
+// advanceCandidate advances a candidate: matches says whether the latest create matches. It returns false if the candidate is to
 // be removed.
-func (c *candidate) matchNext(count uint64, matches bool) bool {
+func (c *candidate) advanceCandidate(count uint64, matches bool) bool {
 	if !matches {
 		c.run = 0
 		c.pending++
@@ -198,14 +198,14 @@ func (f *Finder) addCandidate(period uint64) {
 	}
 	c := candidate{Stretch: Stretch{Period: period}}
 	oldest := f.count - min(f.count, uint64(len(f.keys)))
-	for n := f.count; n > oldest+period && f.keyAt(n-1) == f.keyAt(n-1-period); n-- {
+	for n := f.count; n > oldest+period && f.keyOfCreate(n-1) == f.keyOfCreate(n-1-period); n-- {
 		c.run++
 	}
 	if c.run == 0 {
 		return
 	}
 	c.run--
-	c.matchNext(f.count, true)
+	c.advanceCandidate(f.count, true)
 	if len(f.candidates) < candidatesMax {
 		f.candidates = append(f.candidates, c)
 		return
@@ -218,37 +218,37 @@ func (f *Finder) addCandidate(period uint64) {
 	}
 }
 
-// keepStretch keeps a stretch that has ended. If there are too many, it drops the one with the lowest score.
-func (f *Finder) keepStretch(s Stretch) {
+// keepEndedStretch keeps a stretch that has ended. If there are too many, it drops the one with the lowest score.
+func (f *Finder) keepEndedStretch(s Stretch) {
 	if len(f.found) < stretchesMax {
 		f.found = append(f.found, s)
 		return
 	}
 	least := 0
 	for i := range f.found {
-		if f.found[i].score() < f.found[least].score() {
+		if f.found[i].scoreOfStretch() < f.found[least].scoreOfStretch() {
 			least = i
 		}
 	}
-	if f.found[least].score() < s.score() {
+	if f.found[least].scoreOfStretch() < s.scoreOfStretch() {
 		f.found[least] = s
 	}
 }
 
-// Finish returns the stretches in order, without overlaps.
-func (f *Finder) Finish() []Stretch {
+// FinishStretches returns the stretches in order, without overlaps.
+func (f *Finder) FinishStretches() []Stretch {
 	for i := range f.candidates {
 		if f.candidates[i].confirmed {
-			f.keepStretch(f.candidates[i].Stretch)
+			f.keepEndedStretch(f.candidates[i].Stretch)
 		}
 	}
 	slices.SortStableFunc(f.found, func(a, b Stretch) int {
-		return cmp.Or(cmp.Compare(b.score(), a.score()), cmp.Compare(a.Period, b.Period), cmp.Compare(a.First, b.First))
+		return cmp.Or(cmp.Compare(b.scoreOfStretch(), a.scoreOfStretch()), cmp.Compare(a.Period, b.Period), cmp.Compare(a.First, b.First))
 	})
 	var chosen []Stretch
 	for _, s := range f.found {
 		overlaps := slices.ContainsFunc(chosen, func(o Stretch) bool { return s.First < o.End && o.First < s.End })
-		if !overlaps && s.score() > 0 && (s.End-s.First)*shareLeast >= f.count {
+		if !overlaps && s.scoreOfStretch() > 0 && (s.End-s.First)*shareLeast >= f.count {
 			chosen = append(chosen, s)
 		}
 	}

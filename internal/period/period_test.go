@@ -13,9 +13,9 @@ import (
 func find(keys []uint64) []Stretch {
 	var f Finder
 	for _, key := range keys {
-		f.Add(KeyOfCreate(1, key, 1))
+		f.AddCreate(KeyOfCreate(1, key, 1))
 	}
-	return f.Finish()
+	return f.FinishStretches()
 }
 
 func repeat(times int, keys ...uint64) []uint64 {
@@ -92,7 +92,7 @@ func TestPeriodIsSteadyAfterTwoMatches(t *testing.T) {
 		var f Finder
 		var got []string
 		for _, key := range c.keys {
-			f.Add(key)
+			f.AddCreate(key)
 			got = append(got, fmt.Sprint(f.SteadyPeriod(c.least)))
 		}
 		if got := strings.Join(got, " "); got != c.want {
@@ -105,17 +105,17 @@ func TestPeriodIsSteadyAfterTwoMatches(t *testing.T) {
 func added(keys ...uint64) *Finder {
 	var f Finder
 	for _, key := range keys {
-		f.Add(key)
+		f.AddCreate(key)
 	}
 	return &f
 }
 
 // TestKeyZero: keys of 0 are not taken for the empty places of the window.
 func TestKeyZero(t *testing.T) {
-	if got := added(0, 0, 0, 0, 0).Finish(); len(got) != 0 {
+	if got := added(0, 0, 0, 0, 0).FinishStretches(); len(got) != 0 {
 		t.Errorf("five creates: %v", got)
 	}
-	if got := fmt.Sprint(added(0, 0, 0, 0, 0, 0).Finish()); got != "[{0 6 1 0 0}]" {
+	if got := fmt.Sprint(added(0, 0, 0, 0, 0, 0).FinishStretches()); got != "[{0 6 1 0 0}]" {
 		t.Errorf("six creates: %s", got)
 	}
 }
@@ -139,7 +139,7 @@ func TestCandidateEnds(t *testing.T) {
 		want    bool
 	}{{25, false, true}, {26, false, false}, {25, true, true}, {26, true, false}} {
 		broken := candidate{Stretch: Stretch{End: 10, Period: 3}, confirmed: true}
-		if got := broken.matchNext(c.count, c.matches); got != c.want {
+		if got := broken.advanceCandidate(c.count, c.matches); got != c.want {
 			t.Errorf("at %d, matches %v: %v", c.count, c.matches, got)
 		}
 	}
@@ -199,13 +199,13 @@ func TestKeepsTheBest(t *testing.T) {
 	}
 	var f Finder
 	for n := range uint64(stretchesMax) {
-		f.keepStretch(Stretch{First: 1000 * n, End: 1000*n + 100 + (n+9)%stretchesMax, Period: 2})
+		f.keepEndedStretch(Stretch{First: 1000 * n, End: 1000*n + 100 + (n+9)%stretchesMax, Period: 2})
 	}
-	f.keepStretch(Stretch{First: 50_000, End: 50_100, Period: 3})
+	f.keepEndedStretch(Stretch{First: 50_000, End: 50_100, Period: 3})
 	if len(f.found) != stretchesMax || f.found[7].Period != 2 {
 		t.Errorf("a stretch with the same score: %v", f.found)
 	}
-	f.keepStretch(Stretch{First: 50_000, End: 50_101, Period: 3})
+	f.keepEndedStretch(Stretch{First: 50_000, End: 50_101, Period: 3})
 	if len(f.found) != stretchesMax || f.found[7].Period != 3 {
 		t.Errorf("a better stretch: %v", f.found)
 	}
@@ -223,7 +223,7 @@ func TestFinishLeavesOut(t *testing.T) {
 		{Stretch{First: 100, End: 110}, 160, 1},
 		{Stretch{First: 100, End: 110}, 161, 0},
 	} {
-		if got := (&Finder{found: []Stretch{c.stretch}, count: c.count}).Finish(); len(got) != c.want {
+		if got := (&Finder{found: []Stretch{c.stretch}, count: c.count}).FinishStretches(); len(got) != c.want {
 			t.Errorf("%v of %d: %v", c.stretch, c.count, got)
 		}
 	}
@@ -269,9 +269,9 @@ func TestFindsNoPeriodWhereNothingRepeats(t *testing.T) {
 		var f Finder
 		for range n { // a generator of its own: rapid's would repeat values on purpose
 			seed = seed*6364136223846793005 + 1442695040888963407
-			f.Add(KeyOfCreate(1, seed>>50, 1))
+			f.AddCreate(KeyOfCreate(1, seed>>50, 1))
 		}
-		if got := f.Finish(); len(got) != 0 {
+		if got := f.FinishStretches(); len(got) != 0 {
 			t.Fatalf("found %v in noise", got)
 		}
 	})

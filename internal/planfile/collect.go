@@ -28,14 +28,14 @@ type Source interface {
 	definer
 }
 
-// Add learns a layout of each process of a recording: the last layout that a replay learns. tags says how the recording
+// AddRecording learns a layout of each process of a recording: the last layout that a replay learns. tags says how the recording
 // identifies call sites. The error is that of the source.
-func (c *Collection) Add(src Source, tags string) error {
+func (c *Collection) AddRecording(src Source, tags string) error {
 	sites := map[uint32]map[allocator.Tag]Site{}
 	names := callsite.NewNames()
 	err := readDefinitions(src, func(r *wire.Record) {
-		names.Add(r)
-		if site, tag, ok := SiteOf(r); ok {
+		names.AddRecord(r)
+		if site, tag, ok := SiteOfRecord(r); ok {
 			if sites[r.Process] == nil {
 				sites[r.Process] = map[allocator.Tag]Site{}
 			}
@@ -54,7 +54,7 @@ func (c *Collection) Add(src Source, tags string) error {
 	}
 	for _, process := range slices.Sorted(maps.Keys(layouts)) {
 		p := names.Process(process)
-		runs := c.programRuns(callsite.BaseName(p.Program), tags)
+		runs := c.runsOfProgram(callsite.BaseName(p.Program), tags)
 		runs.build = cmp.Or(runs.build, p.BuildIDOfBase(callsite.BaseName(p.Program)))
 		runs.runs = append(runs.runs, Run{Layout: layouts[process], Sites: sites[process]})
 		runs.size += layouts[process].Size
@@ -62,7 +62,7 @@ func (c *Collection) Add(src Source, tags string) error {
 	return nil
 }
 
-func (c *Collection) programRuns(name, tags string) *programRuns {
+func (c *Collection) runsOfProgram(name, tags string) *programRuns {
 	p := c.programs[name]
 	if p == nil {
 		if c.programs == nil {
@@ -74,8 +74,8 @@ func (c *Collection) programRuns(name, tags string) *programRuns {
 	return p
 }
 
-// MakePlan makes a plan for the program with the most runs, and returns how many other programs there are.
-func (c *Collection) MakePlan() (p *Plan, others int, err error) {
+// PlanOfMostRuns makes a plan for the program with the most runs, and returns how many other programs there are.
+func (c *Collection) PlanOfMostRuns() (p *Plan, others int, err error) {
 	if len(c.programs) == 0 {
 		return nil, 0, ErrNothing
 	}

@@ -27,15 +27,15 @@ type processSites struct {
 func NewFinder(p *Plan) *Finder {
 	f := &Finder{plan: p, wanted: map[string]bool{}, processes: map[uint32]*processSites{}}
 	for i := range p.Sites {
-		f.wanted[p.Sites[i].key()] = true
+		f.wanted[p.Sites[i].keyOfSite()] = true
 		f.requests += len(p.Sites[i].Places)
 	}
 	return f
 }
 
-// Add takes a record of a run. It returns a layout for the record's process when it is time for one: all call sites are
+// TakeRecord takes a record of a run. It returns a layout for the record's process when it is time for one: all call sites are
 // known, or no new one came up for the length of a period. Otherwise it returns nil.
-func (f *Finder) Add(r *wire.Record) *learn.Layout {
+func (f *Finder) TakeRecord(r *wire.Record) *learn.Layout {
 	switch r.Kind {
 	case wire.KindSite, wire.KindTag:
 		f.noteSite(r)
@@ -53,13 +53,13 @@ func (f *Finder) Add(r *wire.Record) *learn.Layout {
 		return nil
 	}
 	p.hasNew = false
-	return f.plan.LayoutFor(p.tags)
+	return f.plan.LayoutForTags(p.tags)
 }
 
 // noteSite notes a call site of the plan. Of two sites with the same frames the first counts.
 func (f *Finder) noteSite(r *wire.Record) {
-	site, tag, ok := SiteOf(r)
-	if !ok || !f.wanted[site.key()] {
+	site, tag, ok := SiteOfRecord(r)
+	if !ok || !f.wanted[site.keyOfSite()] {
 		return
 	}
 	p := f.processes[r.Process]
@@ -67,29 +67,29 @@ func (f *Finder) noteSite(r *wire.Record) {
 		p = &processSites{tags: map[string]allocator.Tag{}}
 		f.processes[r.Process] = p
 	}
-	if _, known := p.tags[site.key()]; !known {
-		p.tags[site.key()], p.createsSinceNew, p.hasNew = tag, 0, true
+	if _, known := p.tags[site.keyOfSite()]; !known {
+		p.tags[site.keyOfSite()], p.createsSinceNew, p.hasNew = tag, 0, true
 	}
 }
 
-// LayoutFor returns the layout for the call sites that a process has shown so far, nil if it has shown none.
-func (f *Finder) LayoutFor(process uint32) *learn.Layout {
+// LayoutForProcess returns the layout for the call sites that a process has shown so far, nil if it has shown none.
+func (f *Finder) LayoutForProcess(process uint32) *learn.Layout {
 	p := f.processes[process]
 	if p == nil {
 		return nil
 	}
-	return f.plan.LayoutFor(p.tags)
+	return f.plan.LayoutForTags(p.tags)
 }
 
 // definer is a source that can return the records that define names without reading the others.
 type definer interface {
-	Definitions(func(*wire.Record) error) error
+	EachDefinition(func(*wire.Record) error) error
 	Rewind() error
 }
 
 // readDefinitions calls add for each record of a source that defines names, and rewinds the source.
 func readDefinitions(src definer, add func(*wire.Record)) error {
-	err := src.Definitions(func(r *wire.Record) error {
+	err := src.EachDefinition(func(r *wire.Record) error {
 		add(r)
 		return nil
 	})

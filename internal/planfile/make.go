@@ -34,16 +34,16 @@ func MakePlan(runs []Run) (*Plan, error) {
 			phases = common
 			continue
 		}
-		phases = commonToBoth(phases, common)
+		phases = commonPhasesOfRuns(phases, common)
 	}
 	if len(phases) == 0 {
 		return nil, ErrNothing
 	}
-	solved := learn.SolveLayout(phases)
+	solved := learn.MakeLayout(phases)
 	if solved == nil {
 		return nil, ErrNothing
 	}
-	p := m.planOf(solved)
+	p := m.planOfLayout(solved)
 	p.Version, p.Recordings = version, len(runs)
 	return p, nil
 }
@@ -54,12 +54,12 @@ type maker struct {
 	sites []Site                   // by tag - 1
 }
 
-func (m *maker) tagOf(s Site) allocator.Tag {
-	tag, known := m.tags[s.key()]
+func (m *maker) tagOfSite(s Site) allocator.Tag {
+	tag, known := m.tags[s.keyOfSite()]
 	if !known {
 		m.sites = append(m.sites, s)
 		tag = allocator.Tag(len(m.sites))
-		m.tags[s.key()] = tag
+		m.tags[s.keyOfSite()] = tag
 	}
 	return tag
 }
@@ -68,9 +68,9 @@ func (m *maker) tagOf(s Site) allocator.Tag {
 func (m *maker) commonPhases(r *Run) (phases [][]learn.Buffer) {
 	for _, buffers := range r.Layout.Phases {
 		hasNoFrames := func(b *learn.Buffer) bool { return len(r.Sites[b.Tag].Frames) == 0 }
-		kept := leaveOut(buffers, hasNoFrames)
+		kept := leaveOutRequests(buffers, hasNoFrames)
 		for i := range kept {
-			kept[i].Tag = m.tagOf(r.Sites[kept[i].Tag])
+			kept[i].Tag = m.tagOfSite(r.Sites[kept[i].Tag])
 		}
 		if len(kept) > 0 {
 			phases = append(phases, kept)
@@ -79,8 +79,8 @@ func (m *maker) commonPhases(r *Run) (phases [][]learn.Buffer) {
 	return phases
 }
 
-// leaveOut leaves requests out of a period. The lives of the others count only the requests that stay.
-func leaveOut(buffers []learn.Buffer, leftOut func(*learn.Buffer) bool) (kept []learn.Buffer) {
+// leaveOutRequests leaves requests out of a period. The lives of the others count only the requests that stay.
+func leaveOutRequests(buffers []learn.Buffer, leftOut func(*learn.Buffer) bool) (kept []learn.Buffer) {
 	n := len(buffers)
 	stayBefore := make([]uint64, 2*n+1) // how many stay before a request of two periods
 	for i := range 2 * n {
@@ -102,8 +102,8 @@ func leaveOut(buffers []learn.Buffer, leftOut func(*learn.Buffer) bool) (kept []
 	return kept
 }
 
-// commonToBoth returns what the phases of two runs have in common.
-func commonToBoth(phases, others [][]learn.Buffer) (common [][]learn.Buffer) {
+// commonPhasesOfRuns returns what the phases of two runs have in common.
+func commonPhasesOfRuns(phases, others [][]learn.Buffer) (common [][]learn.Buffer) {
 	for _, phase := range phases {
 		var best []learn.Buffer
 		for _, other := range others {
@@ -132,14 +132,14 @@ func commonRequests(first, second []learn.Buffer) []learn.Buffer {
 		excluded[tag] = true
 	}
 	for {
-		a, b := leaveOut(first, isExcluded), leaveOut(second, isExcluded)
+		a, b := leaveOutRequests(first, isExcluded), leaveOutRequests(second, isExcluded)
 		if len(a) == 0 {
 			return nil
 		}
-		shift, same := bestRotation(a, b)
+		shift, same := rotationWithMostEqual(a, b)
 		if same == len(a) {
 			for i := range a {
-				joinRequests(&a[i], &b[(i+shift)%len(b)])
+				takeStricterNeeds(&a[i], &b[(i+shift)%len(b)])
 			}
 			return a
 		}
@@ -159,9 +159,9 @@ func sizesBySite(buffers []learn.Buffer) map[allocator.Tag][]uint64 {
 	return sizes
 }
 
-// bestRotation returns by how much to rotate b so that as many of its first requests as possible equal those of a, and
+// rotationWithMostEqual returns by how much to rotate b so that as many of its first requests as possible equal those of a, and
 // the number of these requests.
-func bestRotation(a, b []learn.Buffer) (shift, same int) {
+func rotationWithMostEqual(a, b []learn.Buffer) (shift, same int) {
 	for by := range b {
 		n := 0
 		for n < len(a) && a[n].Tag == b[(n+by)%len(b)].Tag && a[n].Size == b[(n+by)%len(b)].Size {
@@ -174,8 +174,8 @@ func bestRotation(a, b []learn.Buffer) (shift, same int) {
 	return shift, same
 }
 
-// joinRequests gives a request the stricter requirements of two runs.
-func joinRequests(b, other *learn.Buffer) {
+// takeStricterNeeds gives a request the stricter requirements of two runs.
+func takeStricterNeeds(b, other *learn.Buffer) {
 	larger := func(a, b uint64) uint64 {
 		if a == 0 || b == 0 {
 			return 0
@@ -185,8 +185,8 @@ func joinRequests(b, other *learn.Buffer) {
 	b.Life, b.Align = larger(b.Life, other.Life), larger(b.Align, other.Align)
 }
 
-// planOf converts a layout to a plan.
-func (m *maker) planOf(solved *learn.Layout) *Plan {
+// planOfLayout converts a layout to a plan.
+func (m *maker) planOfLayout(solved *learn.Layout) *Plan {
 	p := &Plan{}
 	for _, a := range solved.Arenas {
 		p.Arenas = append(p.Arenas, Arena{a.Size, a.Align, a.Bound})

@@ -57,25 +57,25 @@ type Outside struct {
 func (p *Plan) layoutBySiteNumber() allocator.Layout {
 	tags := map[string]allocator.Tag{}
 	for i := range p.Sites {
-		tags[p.Sites[i].key()] = allocator.Tag(i + 1)
+		tags[p.Sites[i].keyOfSite()] = allocator.Tag(i + 1)
 	}
-	if layout := p.LayoutFor(tags); layout != nil {
+	if layout := p.LayoutForTags(tags); layout != nil {
 		return layout.Layout
 	}
 	return allocator.Layout{}
 }
 
-// LayoutFor returns the layout for a run in which call sites have other tags. A site without a tag has no places. The
+// LayoutForTags returns the layout for a run in which call sites have other tags. A site without a tag has no places. The
 // layout is nil if no site has places.
-func (p *Plan) LayoutFor(tags map[string]allocator.Tag) *learn.Layout {
+func (p *Plan) LayoutForTags(tags map[string]allocator.Tag) *learn.Layout {
 	layout := &learn.Layout{}
 	for _, a := range p.Arenas {
 		layout.Arenas = append(layout.Arenas, allocator.Arena{Size: a.Size, Align: a.Align, Bound: a.Bound})
 		layout.Size, layout.Bound = layout.Size+a.Size, layout.Bound+a.Bound
 	}
-	for _, place := range p.placesInOrder() {
+	for _, place := range p.placesByRequest() {
 		layout.Period = max(layout.Period, place.Request)
-		if tag, known := tags[p.Sites[place.site].key()]; known {
+		if tag, known := tags[p.Sites[place.site].keyOfSite()]; known {
 			layout.Places = append(layout.Places, allocator.Place{Arena: place.Arena - 1, Tag: tag, Size: place.Size, Offset: place.Offset})
 		}
 	}

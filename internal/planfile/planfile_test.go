@@ -36,7 +36,7 @@ func newRun(t *testing.T, first allocator.Tag, phases ...[]request) Run {
 		}
 		all = append(all, buffers)
 	}
-	if r.Layout = learn.SolveLayout(all); r.Layout == nil {
+	if r.Layout = learn.MakeLayout(all); r.Layout == nil {
 		t.Fatal("no plan")
 	}
 	return r
@@ -90,7 +90,7 @@ func TestMakePhases(t *testing.T) {
 		t.Errorf("%v: %+v", err, p)
 	}
 	again := reread(t, p)
-	if plan := again.LayoutFor(tagsOf(again)); plan.Places[0].Size != 4096 || plan.Places[2].Size != 65536 || plan.Period != 2 {
+	if plan := again.LayoutForTags(tagsOf(again)); plan.Places[0].Size != 4096 || plan.Places[2].Size != 65536 || plan.Period != 2 {
 		t.Errorf("%+v", plan)
 	}
 }
@@ -101,7 +101,7 @@ func reread(t *testing.T, p *Plan) *Plan {
 	if err := p.Write(&b); err != nil {
 		t.Fatal(err)
 	}
-	again, err := Parse(b.String())
+	again, err := ParsePlan(b.String())
 	if err != nil {
 		t.Fatalf("%v of\n%s", err, b.String())
 	}
@@ -111,7 +111,7 @@ func reread(t *testing.T, p *Plan) *Plan {
 func tagsOf(p *Plan) map[string]allocator.Tag {
 	tags := map[string]allocator.Tag{}
 	for i := range p.Sites {
-		tags[p.Sites[i].key()] = allocator.Tag(100 + i)
+		tags[p.Sites[i].keyOfSite()] = allocator.Tag(100 + i)
 	}
 	return tags
 }
@@ -135,7 +135,7 @@ func TestWrittenPlanGivesTheSameLayout(t *testing.T) {
 		if !reflect.DeepEqual(p, again) {
 			t.Fatalf("wrote %+v\nread  %+v", p, again)
 		}
-		plan := again.LayoutFor(tagsOf(again))
+		plan := again.LayoutForTags(tagsOf(again))
 		if plan.Size != r.Layout.Size || plan.Bound != r.Layout.Bound || plan.Outside != r.Layout.Outside || len(plan.Places) != len(r.Layout.Places) {
 			t.Fatalf("%+v, want %+v", plan, r.Layout)
 		}
@@ -155,7 +155,7 @@ places = [ { request = 1, size = 100, offset = 128, lifetime = 1 }, { request = 
 `
 
 func TestParse(t *testing.T) {
-	if _, err := Parse(small); err != nil {
+	if _, err := ParsePlan(small); err != nil {
 		t.Fatal(err)
 	}
 	for want, change := range map[string][2]string{
@@ -179,7 +179,7 @@ func TestParse(t *testing.T) {
 		"site 2 has the frames of another":  {"[[site]]", "[[site]]\nframes = [\"p+0x1\"]\n[[site]]"},
 		"nested too deeply":                 {"version = 1", "version = " + strings.Repeat("[", 40) + strings.Repeat("]", 40)},
 	} {
-		_, err := Parse(strings.Replace(small, change[0], change[1], 1))
+		_, err := ParsePlan(strings.Replace(small, change[0], change[1], 1))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, want %q", err, want)
 		}
@@ -199,7 +199,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(small)
 	f.Add("version = 1\n[[site]]\nplaces = [{phase = 1000000000}]")
 	f.Fuzz(func(t *testing.T, text string) {
-		p, err := Parse(text)
+		p, err := ParsePlan(text)
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("%q has several lines", err)
@@ -230,7 +230,7 @@ func site(process, tag uint32, frame string) *wire.Record {
 
 // TestFinderWaitsForCallSites gives each process its layout as soon as all call sites are known, or no new ones come up.
 func TestFinderWaitsForCallSites(t *testing.T) {
-	p, err := Parse(strings.Replace(small, "[[site]]", `[[site]]
+	p, err := ParsePlan(strings.Replace(small, "[[site]]", `[[site]]
 name = "other"
 frames = ["p+0x2"]
 places = [ { request = 3, size = 100, offset = 0 } ]
@@ -243,24 +243,24 @@ places = [ { request = 3, size = 100, offset = 0 } ]
 		return &wire.Record{Process: process, Event: wire.Event{Kind: wire.KindCreate}}
 	}
 	for _, r := range []*wire.Record{create(1), site(1, 5, "p+0x1"), site(1, 6, "p+0x3"), create(1), site(2, 5, "q+0x1"), create(2)} {
-		if plan := f.Add(r); plan != nil {
+		if plan := f.TakeRecord(r); plan != nil {
 			t.Fatalf("%+v too early", plan)
 		}
 	}
-	if plan := f.Add(site(1, 9, "p+0x2")); plan == nil || len(plan.Places) != 3 || plan.Places[2].Tag != 9 || plan.Places[0].Tag != 5 {
+	if plan := f.TakeRecord(site(1, 9, "p+0x2")); plan == nil || len(plan.Places) != 3 || plan.Places[2].Tag != 9 || plan.Places[0].Tag != 5 {
 		t.Errorf("%+v, want three places", plan)
 	}
-	if plan := f.Add(create(1)); plan != nil {
+	if plan := f.TakeRecord(create(1)); plan != nil {
 		t.Errorf("%+v again", plan)
 	}
-	f.Add(site(3, 1, "p+0x2"))
+	f.TakeRecord(site(3, 1, "p+0x2"))
 	plans := 0
 	for range 10 {
-		if plan := f.Add(create(3)); plan != nil {
+		if plan := f.TakeRecord(create(3)); plan != nil {
 			plans++
 		}
 	}
-	if plans != 1 || f.LayoutFor(2) != nil || len(f.LayoutFor(3).Places) != 1 {
+	if plans != 1 || f.LayoutForProcess(2) != nil || len(f.LayoutForProcess(3).Places) != 1 {
 		t.Errorf("%d plans with one site of two", plans)
 	}
 }

@@ -15,27 +15,27 @@ type Site struct {
 	Frames []string `toml:"frames"` // innermost first: "module+0x12", in scripts "file:12"; or "size 4096" where sizes identify call sites
 }
 
-// key identifies a site.
-func (s *Site) key() string { return strings.Join(s.Frames, "\n") }
+// keyOfSite identifies a site.
+func (s *Site) keyOfSite() string { return strings.Join(s.Frames, "\n") }
 
-// SiteOf returns the call site that a SITE or TAG record names, and its tag. ok is false if another run could not have
+// SiteOfRecord returns the call site that a SITE or TAG record names, and its tag. ok is false if another run could not have
 // that site.
-func SiteOf(r *wire.Record) (s Site, tag allocator.Tag, ok bool) {
+func SiteOfRecord(r *wire.Record) (s Site, tag allocator.Tag, ok bool) {
 	switch {
 	case r.Kind == wire.KindSite:
-		s.Frames = frameAddresses(r.Payload)
+		s.Frames = distinctAddresses(r.Payload)
 	case r.Kind == wire.KindTag && r.AsTag().Mode() == wire.TagsSize:
 		s.Frames = []string{"size " + strconv.FormatUint(r.AsTag().Value(), 10)}
 	}
-	s.Name = callsite.TagName(r)
+	s.Name = callsite.TagNameOf(r)
 	return s, allocator.Tag(r.DefinedTag()), len(s.Frames) > 0
 }
 
 // framesMax is how many frames identify a call site.
 const framesMax = 64
 
-// frameAddresses returns the addresses of a SITE record, each once: inlined functions have the address of their caller.
-func frameAddresses(payload []byte) (list []string) {
+// distinctAddresses returns the addresses of a SITE record, each once: inlined functions have the address of their caller.
+func distinctAddresses(payload []byte) (list []string) {
 	for f := range wire.ParseSite(payload) {
 		place := callsite.BaseName(f.Module) + "+0x" + strconv.FormatUint(f.Offset, 16)
 		if !f.HasOffset {

@@ -30,62 +30,62 @@ const head = `# Where this program's buffers go: gpumemtop --plan FILE PROGRAM
 func (p *Plan) Write(w io.Writer) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%sversion = %d\nprogram = %s\nbuild_id = %s\ntags = %s\nrecordings = %d\n",
-		head, version, quote(p.Program), quote(p.Build), quote(p.Tags), p.Recordings)
+		head, version, quoteTOML(p.Program), quoteTOML(p.Build), quoteTOML(p.Tags), p.Recordings)
 	for _, a := range p.Arenas {
 		fmt.Fprintf(&b, "\n[[arena]] # %s, %s\nsize = %d\nalignment = %d\nlower_bound = %d\n",
-			units.FormatLong(a.Size), boundText(&a), a.Size, a.Align, a.Bound)
+			units.FormatLong(a.Size), sizeBoundText(&a), a.Size, a.Align, a.Bound)
 	}
 	for i := range p.Sites {
 		s := &p.Sites[i]
 		frames := make([]string, len(s.Frames))
 		for k := range frames {
-			frames[k] = quote(s.Frames[k])
+			frames[k] = quoteTOML(s.Frames[k])
 		}
-		fmt.Fprintf(&b, "\n[[site]]\nname = %s\nframes = [%s]\nplaces = [\n", quote(s.Name), strings.Join(frames, ", "))
+		fmt.Fprintf(&b, "\n[[site]]\nname = %s\nframes = [%s]\nplaces = [\n", quoteTOML(s.Name), strings.Join(frames, ", "))
 		for _, place := range s.Places {
 			fmt.Fprintf(&b, "  { %srequest = %d, arena = %d, size = %d, offset = %d, lifetime = %d },\n",
-				phaseEntry(place.Phase), place.Request, place.Arena, place.Size, place.Offset, place.Life)
+				phaseFieldText(place.Phase), place.Request, place.Arena, place.Size, place.Offset, place.Life)
 		}
 		b.WriteString("]\n")
 	}
 	for _, o := range p.Outside {
-		fmt.Fprintf(&b, "\n[[outside]]\nname = %s\n", quote(o.Name))
+		fmt.Fprintf(&b, "\n[[outside]]\nname = %s\n", quoteTOML(o.Name))
 		if o.Request > 0 {
 			fmt.Fprintf(&b, "phase = %d\nrequest = %d\nsize = %d\n", o.Phase, o.Request, o.Size)
 		}
-		fmt.Fprintf(&b, "why = %s\n", quote(o.Why))
+		fmt.Fprintf(&b, "why = %s\n", quoteTOML(o.Why))
 	}
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
-func boundText(a *Arena) string {
+func sizeBoundText(a *Arena) string {
 	if a.Size == a.Bound {
 		return "the smallest possible"
 	}
 	return "none is smaller than " + units.FormatLong(a.Bound)
 }
 
-func phaseEntry(phase int) string {
+func phaseFieldText(phase int) string {
 	if phase == 1 {
 		return ""
 	}
 	return fmt.Sprintf("phase = %d, ", phase)
 }
 
-// quote writes a TOML string. units.Clean replaces the characters that TOML and strconv escape differently.
-func quote(text string) string { return strconv.Quote(units.Clean(text)) }
+// quoteTOML writes a TOML string. units.Clean replaces the characters that TOML and strconv escape differently.
+func quoteTOML(text string) string { return strconv.Quote(units.Clean(text)) }
 
-// Parse reads a plan. Errors are one line.
-func Parse(text string) (*Plan, error) {
+// ParsePlan reads a plan. Errors are one line.
+func ParsePlan(text string) (*Plan, error) {
 	if len(text) > TextMax {
 		return nil, fmt.Errorf("longer than %s: want a plan", units.FormatLong(TextMax))
 	}
 	p := &Plan{}
-	_, err := document.Decode(text, p)
+	_, err := document.DecodeTOML(text, p)
 	var unknown *document.UnknownKey
 	if err != nil && !errors.As(err, &unknown) {
-		return nil, parseError(err)
+		return nil, explainTOMLError(err)
 	}
 	if p.Version != version {
 		return nil, fmt.Errorf("version %d: want %d, as 'gpumemtop advise --write' of this version writes it", p.Version, version)
@@ -93,12 +93,12 @@ func Parse(text string) (*Plan, error) {
 	if unknown != nil {
 		return nil, unknown
 	}
-	p.setDefaults()
-	return p, p.check()
+	p.fillInDefaults()
+	return p, p.checkPlan()
 }
 
-// setDefaults fills in what a file may leave out: phase 1, and arena 1.
-func (p *Plan) setDefaults() {
+// fillInDefaults fills in what a file may leave out: phase 1, and arena 1.
+func (p *Plan) fillInDefaults() {
 	for i := range p.Sites {
 		for k := range p.Sites[i].Places {
 			place := &p.Sites[i].Places[k]
@@ -110,8 +110,8 @@ func (p *Plan) setDefaults() {
 	}
 }
 
-// parseError says in one line where a text is not TOML, or not a plan.
-func parseError(err error) error {
+// explainTOMLError says in one line where a text is not TOML, or not a plan.
+func explainTOMLError(err error) error {
 	const want = ": want a plan, as 'gpumemtop advise --write' writes it"
 	var bad *document.Error
 	if errors.As(err, &bad) {
@@ -120,18 +120,18 @@ func parseError(err error) error {
 	return errors.New(err.Error() + want)
 }
 
-// check reports invalid values.
-func (p *Plan) check() error {
+// checkPlan reports invalid values.
+func (p *Plan) checkPlan() error {
 	seen := map[string]bool{}
 	for i := range p.Sites {
 		s := &p.Sites[i]
 		switch {
 		case len(s.Frames) == 0 || len(s.Frames) > framesMax:
 			return fmt.Errorf("site %d has %d frames: want 1 to %d", i+1, len(s.Frames), framesMax)
-		case seen[s.key()]:
+		case seen[s.keyOfSite()]:
 			return fmt.Errorf("site %d has the frames of another: want each once", i+1)
 		}
-		seen[s.key()] = true
+		seen[s.keyOfSite()] = true
 		last := sitePlace{}
 		for k, place := range s.Places {
 			if place.Phase < 1 || place.Request < 1 || place.Arena < 1 || place.Arena > len(p.Arenas) {
@@ -167,8 +167,8 @@ func comparePlaces(a, b sitePlace) int {
 	return cmp.Or(cmp.Compare(a.Phase, b.Phase), cmp.Compare(a.Request, b.Request))
 }
 
-// placesInOrder returns the places in the order of their requests.
-func (p *Plan) placesInOrder() (list []sitePlace) {
+// placesByRequest returns the places in the order of their requests.
+func (p *Plan) placesByRequest() (list []sitePlace) {
 	for i := range p.Sites {
 		for _, place := range p.Sites[i].Places {
 			list = append(list, sitePlace{place, i})

@@ -66,7 +66,7 @@ func CompareWithProfile(src recording.Source, start uint64, p *Profile) (*Result
 		}
 		totals[policy] = result.PeakReserved
 	}
-	return f.makeResult(totals), nil
+	return f.resultOfChecks(totals), nil
 }
 
 // pools are the policies whose memory is compared with that of a program without a pool.
@@ -108,18 +108,18 @@ type object struct {
 }
 
 func (f *fold) takeRecord(r *wire.Record) {
-	f.names.Add(r)
+	f.names.AddRecord(r)
 	switch r.Kind {
 	case wire.KindCreate:
-		f.checkSubBuffer(r)
+		f.noteSubBufferOrigin(r)
 	case wire.KindUse:
-		f.checkKernelUse(r)
+		f.noteConstantCandidates(r)
 	}
 	f.heap.Apply(r)
 }
 
-// checkSubBuffer notes the origin of a sub-buffer.
-func (f *fold) checkSubBuffer(r *wire.Record) {
+// noteSubBufferOrigin notes the origin of a sub-buffer.
+func (f *fold) noteSubBufferOrigin(r *wire.Record) {
 	c := r.AsCreate()
 	if c.Memory() != wire.MemorySubBuffer {
 		return
@@ -139,8 +139,8 @@ func (f *fold) checkSubBuffer(r *wire.Record) {
 	}
 }
 
-// checkKernelUse notes buffers that a kernel reads and does not write: they may be __constant arguments.
-func (f *fold) checkKernelUse(r *wire.Record) {
+// noteConstantCandidates notes buffers that a kernel reads and does not write: they may be __constant arguments.
+func (f *fold) noteConstantCandidates(r *wire.Record) {
 	u := r.AsUse()
 	if u.Command() != wire.CommandKernel || !u.Reads() || u.Writes() {
 		return
@@ -191,14 +191,14 @@ func (f *fold) MemoryFreed(p *heap.Process, o *heap.Object, _ heap.How) {
 	}
 }
 
-func (f *fold) placeOf(s occurrence) *Place {
+func (f *fold) placeOfOccurrence(s occurrence) *Place {
 	return &Place{Site: f.names.Process(s.process).Site(s.tag).Name, Time: s.time - min(f.start, s.time)}
 }
 
-// makeResult makes the checks.
-func (f *fold) makeResult(totals map[string]uint64) *Result {
+// resultOfChecks makes the checks.
+func (f *fold) resultOfChecks(totals map[string]uint64) *Result {
 	r := &Result{Device: f.profile, Verdict: Fits, Checks: []Check{
-		f.checkLargest(), f.checkOrigins(), f.checkMemory(totals), f.checkImages(), f.checkConstants(),
+		f.checkLargestBuffer(), f.checkSubBufferOrigins(), f.checkAllMemory(totals), f.checkImageLimits(), f.checkConstantArguments(),
 	}}
 	first := ^uint64(0)
 	for i := range r.Checks {
@@ -215,7 +215,7 @@ func (f *fold) makeResult(totals map[string]uint64) *Result {
 	return r
 }
 
-func (f *fold) checkLargest() Check {
+func (f *fold) checkLargestBuffer() Check {
 	c := Check{What: "largest buffer", Verdict: Fits, Text: "it makes none"}
 	most := units.FormatLong(f.profile.Largest)
 	switch {
@@ -223,7 +223,7 @@ func (f *fold) checkLargest() Check {
 	case f.profile.Largest == 0:
 		c.Verdict, c.Text = Unknown, fmt.Sprintf("its largest is %s; the profile has no largest_buffer", units.FormatLong(f.largest.bytes))
 	case f.tooLarge.found:
-		c.Verdict, c.Failure = Fails, f.placeOf(f.tooLarge)
+		c.Verdict, c.Failure = Fails, f.placeOfOccurrence(f.tooLarge)
 		c.Text = fmt.Sprintf("%s, and at most %s is allowed there", units.FormatLong(f.tooLarge.bytes), most)
 		c.Remedy = fmt.Sprintf("split it into %d parts", (f.largest.bytes-1)/f.profile.Largest+1)
 	default:
@@ -232,13 +232,13 @@ func (f *fold) checkLargest() Check {
 	return c
 }
 
-func (f *fold) checkOrigins() Check {
+func (f *fold) checkSubBufferOrigins() Check {
 	c := Check{What: "origins of sub-buffers", Verdict: Fits, Text: "it makes no sub-buffers"}
 	align := f.profile.Align / 8
 	switch {
 	case f.subBuffers+f.unknownOrigins == 0:
 	case f.misplaced.found:
-		c.Verdict, c.Failure = Fails, f.placeOf(f.misplaced)
+		c.Verdict, c.Failure = Fails, f.placeOfOccurrence(f.misplaced)
 		c.Text = fmt.Sprintf("origin %d is no multiple of %s: CL_MISALIGNED_SUB_BUFFER_OFFSET", f.misplaced.bytes, units.FormatLong(align))
 		c.Remedy = fmt.Sprintf("round origins up to multiples of CL_DEVICE_MEM_BASE_ADDR_ALIGN / 8: here to %d",
 			(f.misplaced.bytes+align-1)/align*align)
@@ -254,8 +254,8 @@ func (f *fold) checkOrigins() Check {
 	return c
 }
 
-// checkMemory compares all memory with the device's. What no pool serves counts as without a pool.
-func (f *fold) checkMemory(totals map[string]uint64) Check {
+// checkAllMemory compares all memory with the device's. What no pool serves counts as without a pool.
+func (f *fold) checkAllMemory(totals map[string]uint64) Check {
 	c := Check{What: "memory", Verdict: Fits}
 	rest := f.peak - min(totals["none"], f.peak)
 	pool, arena := totals["futhark"]+rest, totals["arena"]+rest
@@ -269,7 +269,7 @@ func (f *fold) checkMemory(totals map[string]uint64) Check {
 	}
 	c.Text += fmt.Sprintf("; there are %s", units.FormatLong(memory))
 	if f.exceeded.found {
-		c.Verdict, c.Failure = Fails, f.placeOf(f.exceeded)
+		c.Verdict, c.Failure = Fails, f.placeOfOccurrence(f.exceeded)
 		c.Remedy = fmt.Sprintf("free %s before it; gpumemtop advise names buffers that could share memory", units.FormatLong(f.peak-memory))
 		if arena <= memory {
 			c.Remedy = "an arena would fit: --policy arena"
@@ -280,15 +280,15 @@ func (f *fold) checkMemory(totals map[string]uint64) Check {
 	return c
 }
 
-// checkImages compares images with the device's limits. A recording has an image's bytes, but not its width.
-func (f *fold) checkImages() Check {
+// checkImageLimits compares images with the device's limits. A recording has an image's bytes, but not its width.
+func (f *fold) checkImageLimits() Check {
 	c := Check{What: "images", Verdict: Fits, Text: "it makes none"}
 	p := f.profile
 	side := min(p.Width, p.Height)
 	switch {
 	case !f.image.found:
 	case p.Images != nil && !*p.Images:
-		c.Verdict, c.Failure = Fails, f.placeOf(f.firstImage)
+		c.Verdict, c.Failure = Fails, f.placeOfOccurrence(f.firstImage)
 		c.Text, c.Remedy = "the device has no images", "use buffers"
 	case side == 0:
 		c.Verdict, c.Text = Unknown, fmt.Sprintf("the largest has %s; the profile has no image_width and image_height", units.FormatLong(f.image.bytes))
@@ -302,9 +302,9 @@ func (f *fold) checkImages() Check {
 	return c
 }
 
-// checkConstants compares arguments with the device's constant memory. A recording shows which arguments a kernel only
+// checkConstantArguments compares arguments with the device's constant memory. A recording shows which arguments a kernel only
 // reads, but not which of them are __constant.
-func (f *fold) checkConstants() Check {
+func (f *fold) checkConstantArguments() Check {
 	c := Check{What: "constant memory", Verdict: Fits, Text: "no kernel is known to read a buffer without writing it"}
 	read := fmt.Sprintf("the largest that a kernel only reads has %s", units.FormatLong(f.constant.bytes))
 	switch most := f.profile.Constant; {

@@ -36,7 +36,7 @@ func again(t *testing.T, p *Profile) {
 	if err := p.Write(&b); err != nil {
 		t.Fatal(err)
 	}
-	back, err := Parse(b.String())
+	back, err := ParseProfile(b.String())
 	if err != nil {
 		t.Fatalf("%s\n%v", b.String(), err)
 	}
@@ -63,7 +63,7 @@ func TestParseRefuses(t *testing.T) {
 		"name = \"x\"\na" + strings.Repeat(".a", 40) + " = 1": "nested too deeply",
 		"name = \"" + strings.Repeat("x", ProfileMax) + "\"":  "longer than",
 	} {
-		_, err := Parse(text)
+		_, err := ParseProfile(text)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%.60q: %v, want %q", text, err, want)
 		}
@@ -75,7 +75,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("name = 'x\\'\nbase_alignment_bits = 4096")
 	f.Add("[[a]]\nb = 1979-05-27")
 	f.Fuzz(func(t *testing.T, text string) {
-		p, err := Parse(text)
+		p, err := ParseProfile(text)
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("%q: more than a line: %q", text, err)

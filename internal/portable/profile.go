@@ -69,13 +69,13 @@ type UnknownKey struct{ Key string }
 // Error implements error.
 func (e *UnknownKey) Error() string { return "unknown key " + units.Clean(strconv.Quote(e.Key)) }
 
-// Parse reads a profile in TOML. Errors are one line, or an UnknownKey.
-func Parse(text string) (*Profile, error) {
+// ParseProfile reads a profile in TOML. Errors are one line, or an UnknownKey.
+func ParseProfile(text string) (*Profile, error) {
 	if len(text) > ProfileMax {
 		return nil, fmt.Errorf("longer than %d bytes: want a device's profile", ProfileMax)
 	}
 	var all map[string]any
-	if _, err := document.Decode(text, &all); err != nil {
+	if _, err := document.DecodeTOML(text, &all); err != nil {
 		return nil, fmt.Errorf("%s: want TOML, with lines such as global_memory = \"8GiB\"", strings.TrimSuffix(err.Error(), "."))
 	}
 	p := &Profile{}
@@ -88,7 +88,7 @@ func Parse(text string) (*Profile, error) {
 			return nil, fmt.Errorf("%s: %w", key, err)
 		}
 	}
-	return p, p.check()
+	return p, p.checkProfile()
 }
 
 // setField sets a value.
@@ -110,7 +110,7 @@ func (f *field) setField(p *Profile, value any) error {
 	case isNumber && number > 0:
 		*f.number(p) = uint64(number)
 	case f.size && isText:
-		n, err := units.Parse(text)
+		n, err := units.ParseSize(text)
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (f *field) setField(p *Profile, value any) error {
 	return nil
 }
 
-func (p *Profile) check() error {
+func (p *Profile) checkProfile() error {
 	switch {
 	case p.Name == "":
 		return errors.New("no name: want name = \"what the device is called\"")
@@ -145,7 +145,7 @@ func (p *Profile) Write(w io.Writer) error {
 		f := &fields[i]
 		switch {
 		case f.text != nil:
-			fmt.Fprintf(&b, "%s = %s\n", f.key, quote(*f.text(p)))
+			fmt.Fprintf(&b, "%s = %s\n", f.key, quoteTOML(*f.text(p)))
 		case f.number == nil && p.Images != nil:
 			fmt.Fprintf(&b, "%s = %v\n", f.key, *p.Images)
 		case f.number != nil && *f.number(p) > 0:
@@ -156,8 +156,8 @@ func (p *Profile) Write(w io.Writer) error {
 	return err
 }
 
-// quote writes a text of TOML.
-func quote(text string) string {
+// quoteTOML writes a text of TOML.
+func quoteTOML(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(units.Clean(text)) + `"`
 }
 
@@ -182,6 +182,6 @@ func BuiltInProfile(name string) (p *Profile, ok bool) {
 	if err != nil {
 		return nil, false
 	}
-	p, err = Parse(string(text))
+	p, err = ParseProfile(string(text))
 	return p, err == nil
 }

@@ -44,13 +44,13 @@ func ProfileTable(width int) string {
 		if p.Align > 0 {
 			align = units.FormatLong(p.Align / 8)
 		}
-		table.Add(name, sizeText(p.Memory), sizeText(p.Largest), align, p.Name)
+		table.Add(name, sizeOrUnknown(p.Memory), sizeOrUnknown(p.Largest), align, p.Name)
 	}
 	return table.String()
 }
 
-// sizeText writes a size, or that it is unknown.
-func sizeText(bytes uint64) string {
+// sizeOrUnknown writes a size, or that it is unknown.
+func sizeOrUnknown(bytes uint64) string {
 	if bytes == 0 {
 		return "?"
 	}

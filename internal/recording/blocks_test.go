@@ -53,7 +53,7 @@ func summarized(t testing.TB, path string, h Header, records []wire.Record, fram
 func definitions(t testing.TB, r *Reader) []wire.Record {
 	t.Helper()
 	out := []wire.Record{}
-	err := r.Definitions(func(rec *wire.Record) error {
+	err := r.EachDefinition(func(rec *wire.Record) error {
 		kept := *rec
 		kept.Payload = slices.Clone(rec.Payload)
 		out = append(out, kept)
@@ -243,7 +243,7 @@ func TestDefinitionsStop(t *testing.T) {
 	for _, path := range []string{"testdata/version2.gmt", "testdata/version3.gmt"} {
 		enough := errors.New("enough")
 		calls := 0
-		err := opened(t, path).Definitions(func(*wire.Record) error { calls++; return enough })
+		err := opened(t, path).EachDefinition(func(*wire.Record) error { calls++; return enough })
 		if !errors.Is(err, enough) || calls != 1 {
 			t.Errorf("%s: %d calls, %v", path, calls, err)
 		}
@@ -269,12 +269,12 @@ func TestLaterAdditions(t *testing.T) {
 			continue
 		}
 		s := numbered(uint64(i/5 + 1))
-		w.addToIndex(&s)
+		w.noteFrameInIndex(&s)
 		longer := append(s.appendFrame(nil), 1, 2, 3, 4, 5, 6, 7, 8)
 		binary.LittleEndian.PutUint32(longer[4:], uint32(len(longer)-skippableHead))
 		binary.LittleEndian.PutUint32(longer[skippableHead:], crc32.Checksum(longer[skippableHead+4:], castagnoli))
 		writeRaw(w, w.events.head, zip.EncodeAll(w.events.raw, longer), len(w.events.raw))
-		w.events.beginNext()
+		w.events.beginNextFrame()
 		writeRaw(w, frameHead{kind: 77, events: 12}, []byte("not even packed"), 3)
 	}
 	if err := w.Close(Footer{}); err != nil {
@@ -350,7 +350,7 @@ func writeRaw(w *Writer, head frameHead, payload []byte, raw int) {
 	var b [headSize]byte
 	head.raw, head.packed = uint32(raw), uint32(len(payload))
 	head.encode(&b, payload)
-	w.write(append(b[:], payload...))
+	w.writeInOneCall(append(b[:], payload...))
 }
 
 // TestFooterOfAnother: a footer whose index does not fit is not believed.
@@ -385,7 +385,7 @@ func TestTornRecordingSaysHowMuchIsLost(t *testing.T) {
 	records := sample(30)
 	summarized(t, path, Header{ClockNS: records[0].Time}, records, 10)
 	whole := opened(t, path)
-	if _, torn, err := whole.TornEnd(); torn || err != nil {
+	if _, torn, err := whole.LostAtEnd(); torn || err != nil {
 		t.Fatalf("whole: %v, %v", torn, err)
 	}
 	blocks, err := whole.Blocks()
@@ -414,14 +414,14 @@ func TestTornRecordingSaysHowMuchIsLost(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := opened(t, path)
-		if got, torn, err := r.TornEnd(); got != c.want || !torn || err != nil {
+		if got, torn, err := r.LostAtEnd(); got != c.want || !torn || err != nil {
 			t.Errorf("%d bytes: %+v, %v, %v, want %+v", len(c.data), got, torn, err, c.want)
 		}
 		var rec wire.Record
 		for !errors.Is(r.Next(&rec), io.EOF) {
 			continue
 		}
-		if c.want.LastNS > 0 && !strings.Contains(r.Damage(), r.progressText()) || r.progressText() == "" && c.want.LastNS > 0 {
+		if c.want.LastNS > 0 && !strings.Contains(r.Damage(), r.readSoFarText()) || r.readSoFarText() == "" && c.want.LastNS > 0 {
 			t.Errorf("%d bytes: damage %q does not say when", len(c.data), r.Damage())
 		}
 	}

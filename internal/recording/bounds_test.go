@@ -28,7 +28,7 @@ func TestHeadBounds(t *testing.T) {
 		var b [headSize]byte
 		(&frameHead{kind: frameEvents, packed: c.packed, raw: c.raw}).encode(&b, nil)
 		var head frameHead
-		if got := head.decode(b[:c.size]); got != c.want || got && (!head.sound || head.length() != headSize+int64(c.packed)) {
+		if got := head.decode(b[:c.size]); got != c.want || got && (!head.sound || head.frameBytes() != headSize+int64(c.packed)) {
 			t.Errorf("%+v: %v, %+v", c, got, head)
 		}
 	}
@@ -70,7 +70,7 @@ func TestIndexThatFits(t *testing.T) {
 		"others' sum":  func(x []IndexEntry) []IndexEntry { x[3].Events++; return x },
 		"not the last": func(x []IndexEntry) []IndexEntry { return x[:len(x)-1] },
 	} {
-		if got := r.indexIfFitting(change(slices.Clone(r.index))); (got != nil) != strings.HasPrefix(name, "fits") {
+		if got := r.indexIfOfFile(change(slices.Clone(r.index))); (got != nil) != strings.HasPrefix(name, "fits") {
 			t.Errorf("%s: %d entries", name, len(got))
 		}
 	}
@@ -89,7 +89,7 @@ func TestDamageOfAnyLength(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.write(bytes.Repeat(frameMagic[:1], length))
+		w.writeInOneCall(bytes.Repeat(frameMagic[:1], length))
 		for i := range records {
 			if err := w.Append(&records[i]); err != nil {
 				t.Fatal(err)

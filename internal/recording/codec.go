@@ -65,7 +65,7 @@ func (s *codecState) lastOfKind(kind wire.Kind) *wire.Event {
 // appendRecord adds one record to b. A payload longer than wire.PayloadMax is cut.
 func (s *codecState) appendRecord(b []byte, r *wire.Record) []byte {
 	last := s.lastOfKind(r.Kind)
-	mask, delta := s.changedFields(r, last)
+	mask, delta := s.fieldsToWrite(r, last)
 	b = appendUvarint(b, uint64(r.Kind))
 	b = appendUvarint(b, mask)
 	b = appendUvarint(b, delta)
@@ -82,7 +82,7 @@ func (s *codecState) appendRecord(b []byte, r *wire.Record) []byte {
 		b = binary.AppendUvarint(b, uint64(r.Cost))
 	}
 	if mask&hasAttributes != 0 {
-		b = appendAttributes(b, mask, r)
+		b = appendPresentAttributes(b, mask, r)
 	}
 	if mask&hasTag != 0 {
 		b = binary.AppendUvarint(b, uint64(r.Tag))
@@ -107,15 +107,15 @@ func (s *codecState) appendRecord(b []byte, r *wire.Record) []byte {
 		b = binary.AppendUvarint(b, uint64(len(payload)))
 		b = append(b, payload...)
 	}
-	s.noteRecord(r, last)
+	s.rememberRecord(r, last)
 	return b
 }
 
-func appendAttributes(b []byte, mask uint64, r *wire.Record) []byte {
-	b = appendByte(b, mask&hasOp, r.Op)
-	b = appendByte(b, mask&hasOutcome, uint8(r.Outcome))
-	b = appendByte(b, mask&hasReason, r.Reason)
-	b = appendByte(b, mask&hasFlags, r.Flags)
+func appendPresentAttributes(b []byte, mask uint64, r *wire.Record) []byte {
+	b = appendByteIfPresent(b, mask&hasOp, r.Op)
+	b = appendByteIfPresent(b, mask&hasOutcome, uint8(r.Outcome))
+	b = appendByteIfPresent(b, mask&hasReason, r.Reason)
+	b = appendByteIfPresent(b, mask&hasFlags, r.Flags)
 	if mask&hasScope != 0 {
 		b = binary.AppendUvarint(b, uint64(r.Scope))
 	}
@@ -133,15 +133,15 @@ func appendUvarint(b []byte, v uint64) []byte {
 	return binary.AppendUvarint(b, v)
 }
 
-func appendByte(b []byte, present uint64, v uint8) []byte {
+func appendByteIfPresent(b []byte, present uint64, v uint8) []byte {
 	if present != 0 {
 		return append(b, v)
 	}
 	return b
 }
 
-// changedFields marks the fields that differ from what the reader will expect.
-func (s *codecState) changedFields(r *wire.Record, last *wire.Event) (changedFields, delta uint64) {
+// fieldsToWrite marks the fields that differ from what the reader will expect.
+func (s *codecState) fieldsToWrite(r *wire.Record, last *wire.Event) (changedFields, delta uint64) {
 	delta = r.Time - s.time
 	if int64(delta) < 0 {
 		delta = s.time - r.Time
@@ -157,9 +157,9 @@ func (s *codecState) changedFields(r *wire.Record, last *wire.Event) (changedFie
 	set(r.Duration != 0, hasDuration)
 	set(r.Cost != 0, hasCost)
 	set(r.Tag != last.Tag, hasTag)
-	set(r.Object != expectedObject(r.Kind, s.object), hasObject)
+	set(r.Object != mostLikelyObject(r.Kind, s.object), hasObject)
 	set(r.Size != last.Size, hasSize)
-	set(r.Granted != expectedGranted(r.Kind, r.Size), hasGranted)
+	set(r.Granted != mostLikelyGranted(r.Kind, r.Size), hasGranted)
 	set(r.Link != last.Link, hasLink)
 	if !sameAttributes(&r.Event, last) {
 		set(r.Op != last.Op, hasOp)
@@ -180,23 +180,23 @@ func sameAttributes(a, b *wire.Event) bool {
 		a.Status == b.Status && a.Access == b.Access
 }
 
-// expectedObject returns the object that costs nothing to write: a create's number is usually one more than the last, and other
+// mostLikelyObject returns the object that costs nothing to write: a create's number is usually one more than the last, and other
 // events are often about the latest object.
-func expectedObject(kind wire.Kind, latest uint64) uint64 {
+func mostLikelyObject(kind wire.Kind, latest uint64) uint64 {
 	if kind == wire.KindCreate {
 		return latest + 1
 	}
 	return latest
 }
 
-func expectedGranted(kind wire.Kind, size uint64) uint64 {
+func mostLikelyGranted(kind wire.Kind, size uint64) uint64 {
 	if kind == wire.KindCreate {
 		return size
 	}
 	return 0
 }
 
-func (s *codecState) noteRecord(r *wire.Record, last *wire.Event) {
+func (s *codecState) rememberRecord(r *wire.Record, last *wire.Event) {
 	s.time, s.thread, s.proc = r.Time, r.Thread, r.Process
 	*last = r.Event
 	if r.Kind == wire.KindCreate {
@@ -258,8 +258,8 @@ func (s *codecState) decodeRecord(b []byte, r *wire.Record) ([]byte, error) {
 	}
 	*r = wire.Record{Event: *last, Process: s.proc, Thread: s.thread}
 	r.Kind, r.Time, r.Duration, r.Cost = kind, s.time+delta, 0, 0
-	d.readCommon(mask, r)
-	d.readObject(mask, r, s.object, last.Link)
+	d.readCommonFields(mask, r)
+	d.readObjectFields(mask, r, s.object, last.Link)
 	if kind.HasPayload() {
 		n := int(d.readUvarint(wire.PayloadMax))
 		if n > len(d.b) {
@@ -270,11 +270,11 @@ func (s *codecState) decodeRecord(b []byte, r *wire.Record) ([]byte, error) {
 	if d.bad {
 		return nil, errEvent
 	}
-	s.noteRecord(r, last)
+	s.rememberRecord(r, last)
 	return d.b, nil
 }
 
-func (d *decoder) readCommon(mask uint64, r *wire.Record) {
+func (d *decoder) readCommonFields(mask uint64, r *wire.Record) {
 	if mask&hasProcess != 0 {
 		r.Process = uint32(d.readUvarint(max32))
 	}
@@ -310,15 +310,15 @@ func (d *decoder) readCommon(mask uint64, r *wire.Record) {
 	}
 }
 
-func (d *decoder) readObject(mask uint64, r *wire.Record, latest, link uint64) {
-	r.Object = expectedObject(r.Kind, latest)
+func (d *decoder) readObjectFields(mask uint64, r *wire.Record, latest, link uint64) {
+	r.Object = mostLikelyObject(r.Kind, latest)
 	if mask&hasObject != 0 {
 		r.Object = latest + uint64(d.readVarint())
 	}
 	if mask&hasSize != 0 {
 		r.Size = d.readUvarint(max64)
 	}
-	r.Granted = expectedGranted(r.Kind, r.Size)
+	r.Granted = mostLikelyGranted(r.Kind, r.Size)
 	if mask&hasGranted != 0 {
 		r.Granted = r.Size + uint64(d.readVarint())
 	}

@@ -8,20 +8,20 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Definitions gives the records that define processes, threads, modules, tags, sites, devices, contexts, queues and
+// EachDefinition gives the records that define processes, threads, modules, tags, sites, devices, contexts, queues and
 // kernels, in their order, without reading the other events; of recordings of versions 1 and 2 it must read all. A
 // record's payload is valid during the call only. Damaged frames are left out silently. It does not change what
 // Next reads. An error of fn ends it and comes back as it is; others are of the file system.
-func (r *Reader) Definitions(fn func(*wire.Record) error) error {
-	f := r.forkReader()
+func (r *Reader) EachDefinition(fn func(*wire.Record) error) error {
+	f := r.newReaderOfFile()
 	if r.header.Version < 3 {
-		return f.definitionsAmongEvents(fn)
+		return f.eachDefinitionAmongEvents(fn)
 	}
 	missing := int64(-1) // offset of an event frame whose definitions have not come: a crash may have prevented them
 	w := r.newWalker()
 	for w.nextFrame() {
 		if w.head.kind == frameDefinitions {
-			given, err := f.definitionsAt(w.offset, fn)
+			given, err := f.eachDefinitionAt(w.offset, fn)
 			if err != nil {
 				return err
 			}
@@ -33,7 +33,7 @@ func (r *Reader) Definitions(fn func(*wire.Record) error) error {
 		if w.head.kind > frameDefinitions {
 			continue // a later gpumemtop may put it anywhere
 		}
-		if _, err := f.definitionsAt(missing, fn); err != nil {
+		if _, err := f.eachDefinitionAt(missing, fn); err != nil {
 			return err
 		}
 		missing = -1
@@ -44,12 +44,12 @@ func (r *Reader) Definitions(fn func(*wire.Record) error) error {
 	if w.err != nil {
 		return w.err
 	}
-	_, err := f.definitionsAt(missing, fn)
+	_, err := f.eachDefinitionAt(missing, fn)
 	return err
 }
 
-// definitionsAt gives the definitions in the frame at an offset, if there is one; false when the frame is damaged.
-func (r *Reader) definitionsAt(offset int64, fn func(*wire.Record) error) (bool, error) {
+// eachDefinitionAt gives the definitions in the frame at an offset, if there is one; false when the frame is damaged.
+func (r *Reader) eachDefinitionAt(offset int64, fn func(*wire.Record) error) (bool, error) {
 	if offset < 0 {
 		return false, nil
 	}
@@ -80,8 +80,8 @@ func (r *Reader) definitionsAt(offset int64, fn func(*wire.Record) error) (bool,
 	return true, nil
 }
 
-// definitionsAmongEvents gives the definitions among all events.
-func (r *Reader) definitionsAmongEvents(fn func(*wire.Record) error) error {
+// eachDefinitionAmongEvents gives the definitions among all events.
+func (r *Reader) eachDefinitionAmongEvents(fn func(*wire.Record) error) error {
 	var rec wire.Record
 	for {
 		err := r.Next(&rec)

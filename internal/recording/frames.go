@@ -25,7 +25,7 @@ func (r *Reader) nextFrame() error {
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			r.noteMissingFrames()
+			r.noteMissingAtEnd()
 			return io.EOF
 		case errors.Is(err, errFrame):
 			if !r.findNextFrame(start) {
@@ -37,19 +37,19 @@ func (r *Reader) nextFrame() error {
 	}
 }
 
-// noteMissingFrames notes, at the end, missing frames although none is damaged.
-func (r *Reader) noteMissingFrames() {
+// noteMissingAtEnd notes, at the end, missing frames although none is damaged.
+func (r *Reader) noteMissingAtEnd() {
 	switch {
 	case r.damage != "":
 	case r.footer == nil:
-		r.noteDamage("it ends without a footer after frame %d%s: the program or gpumemtop was killed; all events up to there are whole", r.frames, r.progressText())
+		r.noteDamage("it ends without a footer after frame %d%s: the program or gpumemtop was killed; all events up to there are whole", r.frames, r.readSoFarText())
 	case !r.leapt && r.events != r.footer.Events:
 		r.noteDamage("it holds %d events, and its footer speaks of %d: it was put together or cut", r.events, r.footer.Events)
 	}
 }
 
-// progressText returns the time that the frames so far reach, in words; empty: there are none.
-func (r *Reader) progressText() string {
+// readSoFarText returns the time that the frames so far reach, in words; empty: there are none.
+func (r *Reader) readSoFarText() string {
 	if r.frames == 0 || r.latest < r.header.ClockNS {
 		return ""
 	}
@@ -66,7 +66,7 @@ func (r *Reader) findNextFrame(start int64) bool {
 		r.noteDamage("%d bytes behind frame %d are damaged", r.offset-start, r.frames)
 		return true
 	}
-	r.noteDamage("the last %d bytes, behind frame %d%s, are cut off; the events before are whole", r.size-start, r.frames, r.progressText())
+	r.noteDamage("the last %d bytes, behind frame %d%s, are cut off; the events before are whole", r.size-start, r.frames, r.readSoFarText())
 	r.offset = r.size
 	return false
 }
@@ -100,7 +100,7 @@ func (r *Reader) readFrame() (frameHead, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return head, err
 	}
-	if !r.readHead(&head, b[:n], r.offset) {
+	if !r.parseFrameHead(&head, b[:n], r.offset) {
 		return head, errFrame
 	}
 	r.packed = slices.Grow(r.packed[:0], int(head.packed))[:head.packed]
@@ -110,13 +110,13 @@ func (r *Reader) readFrame() (frameHead, error) {
 	if checksum(b[:checkedSize], r.packed) != head.checksum {
 		return head, errFrame
 	}
-	r.offset += head.length()
+	r.offset += head.frameBytes()
 	return head, nil
 }
 
-// readHead reads a head and reports whether it is valid, as far as its own bytes show, and its frame within the file.
-func (r *Reader) readHead(head *frameHead, b []byte, offset int64) bool {
-	return head.decode(b) && (head.sound || r.header.Version < 3) && offset+head.length() <= r.size
+// parseFrameHead reads a head and reports whether it is valid, as far as its own bytes show, and its frame within the file.
+func (r *Reader) parseFrameHead(head *frameHead, b []byte, offset int64) bool {
+	return head.decode(b) && (head.sound || r.header.Version < 3) && offset+head.frameBytes() <= r.size
 }
 
 // unpackFrame unpacks the frame that readFrame read into raw.

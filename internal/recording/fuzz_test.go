@@ -118,7 +118,7 @@ func checkReader(t *testing.T, r *Reader) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := r.TornEnd(); err != nil {
+	if _, _, err := r.LostAtEnd(); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Rewind(); err != nil {

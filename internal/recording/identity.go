@@ -18,8 +18,8 @@ type Identity struct {
 	Labels   map[string]string `json:"labels,omitempty"`   // that the user chose
 }
 
-// Common returns what two runs share.
-func (a Identity) Common(b Identity) Identity {
+// CommonIdentity returns what two runs share.
+func (a Identity) CommonIdentity(b Identity) Identity {
 	same := func(x, y string) string {
 		if x == y {
 			return x
@@ -31,7 +31,7 @@ func (a Identity) Common(b Identity) Identity {
 	if len(labels) == 0 {
 		labels = nil
 	}
-	return Identity{same(a.User, b.User), same(a.Boot, b.Boot), a.Place.Common(b.Place), same(a.Revision, b.Revision), labels}
+	return Identity{same(a.User, b.User), same(a.Boot, b.Boot), a.Place.CommonPlace(b.Place), same(a.Revision, b.Revision), labels}
 }
 
 // originOf returns the recording that a process was recorded in.

@@ -11,7 +11,7 @@ func TestIdentityOfMergedRuns(t *testing.T) {
 	a := Identity{User: "ada", Place: wire.Place{Job: "1", Rank: "0"}, Labels: map[string]string{"team": "x", "tier": "a"}}
 	b := Identity{User: "ada", Place: wire.Place{Job: "1", Rank: "1"}, Labels: map[string]string{"team": "x", "tier": "b"}}
 	want := Identity{User: "ada", Place: wire.Place{Job: "1"}, Labels: map[string]string{"team": "x"}}
-	if got := a.Common(b); !reflect.DeepEqual(got, want) || len(a.Labels) != 2 {
+	if got := a.CommonIdentity(b); !reflect.DeepEqual(got, want) || len(a.Labels) != 2 {
 		t.Errorf("%+v", got)
 	}
 	h := Header{Identity: want, Merged: []Origin{{First: 1, Last: 1, Identity: a}, {First: 2, Last: 3, Identity: b}}}
@@ -29,8 +29,8 @@ func TestIdentityOfMergedRuns(t *testing.T) {
 		}
 		ids[id] = append(ids[id], process)
 	}
-	if len(ids) != 3 || h.NodeOf(1) != "one" || h.NodeOf(3) != "two" {
-		t.Errorf("recordings by processes %v, process 3 ran on %q", ids, h.NodeOf(3))
+	if len(ids) != 3 || h.HostIfSeveral(1) != "one" || h.HostIfSeveral(3) != "two" {
+		t.Errorf("recordings by processes %v, process 3 ran on %q", ids, h.HostIfSeveral(3))
 	}
 }
 
@@ -59,8 +59,8 @@ func TestOwnDevices(t *testing.T) {
 		{merged("aa", 0, 5), 0, 1, false, ""},
 		{merged("aa", 5, 0), 4, 3, false, ""},
 	} {
-		if got := c.h.HaveOwnDevices(c.a, c.b); got != c.want || c.h.NodeOf(c.a) != c.node {
-			t.Errorf("%+v: processes %d and %d: %v on %q, want %v on %q", c.h.Merged, c.a, c.b, got, c.h.NodeOf(c.a), c.want, c.node)
+		if got := c.h.HaveSeparateDevices(c.a, c.b); got != c.want || c.h.HostIfSeveral(c.a) != c.node {
+			t.Errorf("%+v: processes %d and %d: %v on %q, want %v on %q", c.h.Merged, c.a, c.b, got, c.h.HostIfSeveral(c.a), c.want, c.node)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (l *Log) Append(r *wire.Record) {
 	}
 	f := frame{l.open.head.events, packer().EncodeAll(l.open.raw, nil)}
 	l.frames, l.bytes = append(l.frames, f), l.bytes+len(f.packed)
-	l.open.beginNext()
+	l.open.beginNextFrame()
 }
 
 // Bytes returns how many bytes the records take.
@@ -62,15 +62,15 @@ func (l *Log) Each(fn func(*wire.Record) error) error {
 		if raw, err = zip.DecodeAll(l.frames[i].packed, raw[:0]); err != nil {
 			return fmt.Errorf("read records in memory: %w", err)
 		}
-		if err := eachRecord(raw, l.frames[i].events, fn); err != nil {
+		if err := eachRecordOfBatch(raw, l.frames[i].events, fn); err != nil {
 			return err
 		}
 	}
-	return eachRecord(l.open.raw, l.open.head.events, fn)
+	return eachRecordOfBatch(l.open.raw, l.open.head.events, fn)
 }
 
-// eachRecord calls fn for the records of a batch.
-func eachRecord(raw []byte, events uint32, fn func(*wire.Record) error) error {
+// eachRecordOfBatch calls fn for the records of a batch.
+func eachRecordOfBatch(raw []byte, events uint32, fn func(*wire.Record) error) error {
 	var r wire.Record
 	state := newState(Version)
 	for range events {

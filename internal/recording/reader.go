@@ -68,7 +68,7 @@ func openFile(file *os.File, path string) (*Reader, error) {
 	case err != nil:
 		return nil, openError(path, err)
 	case info.IsDir():
-		return nil, fmt.Errorf("%s %w: it is %s", path, ErrNotRecording, describeFolder(path))
+		return nil, fmt.Errorf("%s %w: it is %s", path, ErrNotRecording, folderMessage(path))
 	case untrusted.CheckRegular(int(file.Fd())) != nil:
 		return nil, fmt.Errorf("%s %w: that is a file that can be sought, which a pipe, a device or a file of the kernel cannot", path, ErrNotRecording)
 	}
@@ -85,8 +85,8 @@ func openFile(file *os.File, path string) (*Reader, error) {
 	return r, nil
 }
 
-// describeFolder says what a folder is.
-func describeFolder(path string) string {
+// folderMessage says what a folder is.
+func folderMessage(path string) string {
 	for table, part := range map[string]string{"runs": "app=*", "buffers": "host=*", "events": "host=*"} {
 		if found, err := fs.Glob(os.DirFS(filepath.Join(path, table)), part); err == nil && len(found) > 0 {
 			return foreign.Tables
@@ -107,7 +107,7 @@ func openError(path string, err error) error {
 func (r *Reader) readHeader() error {
 	var magic [len(fileMagic)]byte
 	if _, err := io.ReadFull(r.file, magic[:]); err != nil || magic != fileMagic {
-		if kind := foreign.KindOf(io.NewSectionReader(r.file, 0, r.size)).String(); kind != "" {
+		if kind := foreign.KindOfFile(io.NewSectionReader(r.file, 0, r.size)).String(); kind != "" {
 			return fmt.Errorf("%s %w: it is %s", r.path, ErrNotRecording, kind)
 		}
 		return fmt.Errorf("%s %w", r.path, ErrNotRecording)
@@ -165,7 +165,7 @@ func (r *Reader) readFooter() {
 			var footer Footer
 			if head.kind == frameFooter && r.unpackFrame(&head) == nil && json.Unmarshal(r.raw, &footer) == nil {
 				r.footer = &footer
-				r.index = r.indexIfFitting(footer.Index)
+				r.index = r.indexIfOfFile(footer.Index)
 			}
 			return
 		}
@@ -240,10 +240,10 @@ func (r *Reader) skipFramesBefore(ns uint64) error {
 	for {
 		var head frameHead
 		b := w.bytesAt(r.offset, headSize)
-		if w.err != nil || !r.readHead(&head, b, r.offset) || head.kind == frameEvents && head.lastNS >= ns {
+		if w.err != nil || !r.parseFrameHead(&head, b, r.offset) || head.kind == frameEvents && head.lastNS >= ns {
 			return w.err
 		}
-		r.offset += head.length()
+		r.offset += head.frameBytes()
 		if head.kind == frameEvents {
 			r.frames++
 		}
@@ -263,7 +263,7 @@ func (r *Reader) Next(rec *wire.Record) error {
 		if err == nil {
 			r.rest = rest
 			r.left--
-			Upgrade(r.header.Version, rec)
+			UpgradeRecord(r.header.Version, rec)
 			if rec.Kind != wire.KindCreate && rec.Process == r.process {
 				return nil
 			}

@@ -64,8 +64,8 @@ type Origin struct {
 	Identity
 }
 
-// NodeOf returns the host that a process ran on where processes ran on several; else it is empty.
-func (h *Header) NodeOf(process uint32) string {
+// HostIfSeveral returns the host that a process ran on where processes ran on several; else it is empty.
+func (h *Header) HostIfSeveral(process uint32) string {
 	for i := range h.Merged {
 		if h.Merged[i].Host != h.Merged[0].Host {
 			return h.HostOf(process)
@@ -74,8 +74,8 @@ func (h *Header) NodeOf(process uint32) string {
 	return ""
 }
 
-// HaveOwnDevices reports whether two processes had devices of their own: on different hosts, or made so.
-func (h *Header) HaveOwnDevices(a, b uint32) bool {
+// HaveSeparateDevices reports whether two processes had devices of their own: on different hosts, or made so.
+func (h *Header) HaveSeparateDevices(a, b uint32) bool {
 	memory := func(process uint32) uint64 {
 		for i := range h.Merged {
 			if o := &h.Merged[i]; process >= o.First && process <= o.Last {
@@ -180,8 +180,8 @@ func (h *frameHead) decode(b []byte) bool {
 	return h.packed <= maxFramePacked && h.raw <= maxFrameRaw
 }
 
-// length returns the bytes of the whole frame.
-func (h *frameHead) length() int64 { return headSize + int64(h.packed) }
+// frameBytes returns the bytes of the whole frame.
+func (h *frameHead) frameBytes() int64 { return headSize + int64(h.packed) }
 
 func checksum(head, payload []byte) uint32 {
 	return crc32.Update(crc32.Checksum(head, castagnoli), castagnoli, payload)
@@ -196,15 +196,15 @@ func (l Limits) MarshalJSON() ([]byte, error) {
 	values := make(map[string]any, len(l))
 	for name, text := range l {
 		values[name] = text
-		if isNumber(text) {
+		if isJSONNumber(text) {
 			values[name] = json.Number(text)
 		}
 	}
 	return json.Marshal(values)
 }
 
-// isNumber reports whether a text is a number in JSON, too.
-func isNumber(text string) bool {
+// isJSONNumber reports whether a text is a number in JSON, too.
+func isJSONNumber(text string) bool {
 	value, err := strconv.ParseFloat(text, 64)
 	return err == nil && !math.IsInf(value, 0) && json.Valid([]byte(text))
 }

@@ -57,10 +57,10 @@ func Records(src Source) iter.Seq2[*wire.Record, error] {
 	}
 }
 
-// Upgrade turns a record of an earlier version into one of the current version, so that code that reads it, or writes it
+// UpgradeRecord turns a record of an earlier version into one of the current version, so that code that reads it, or writes it
 // again, need not know its origin. Before version 4 a use did not say where in its object it was, and the use of a copy had
 // the tag of the memory: both are unknown now.
-func Upgrade(version int, r *wire.Record) {
+func UpgradeRecord(version int, r *wire.Record) {
 	if version < 4 && r.Kind == wire.KindUse {
 		r.AsUse().ForgetPlace()
 	}

@@ -19,8 +19,8 @@ type Summary struct {
 	Lost     uint64 `json:"lost,omitempty"` // events
 }
 
-// Add joins the summary of the block that follows.
-func (s *Summary) Add(next *Summary) {
+// JoinNext joins the summary of the block that follows.
+func (s *Summary) JoinNext(next *Summary) {
 	if next.InUse > s.InUse {
 		s.InUse, s.Cached, s.Cooling = next.InUse, next.Cached, next.Cooling
 	}
@@ -55,9 +55,9 @@ func (s *Summary) appendFrame(b []byte) []byte {
 	return b
 }
 
-// summaryLength returns the length of the skippable frame that b begins with, 0 when it begins with none that could be
+// lengthOfSummaryFrame returns the length of the skippable frame that b begins with, 0 when it begins with none that could be
 // a summary.
-func summaryLength(b []byte) int {
+func lengthOfSummaryFrame(b []byte) int {
 	if len(b) < skippableHead || binary.LittleEndian.Uint32(b) != skippableMagic {
 		return 0
 	}
@@ -70,7 +70,7 @@ func summaryLength(b []byte) int {
 
 // decode reads the summary that a payload begins with; false when it begins with none that is whole.
 func (s *Summary) decode(b []byte) bool {
-	n := summaryLength(b)
+	n := lengthOfSummaryFrame(b)
 	if n == 0 || n > len(b) {
 		return false
 	}
@@ -99,21 +99,21 @@ type IndexEntry struct {
 // stay within what a reader looks through at the end of a file.
 const indexMax = 8192
 
-// addEntry adds one frame to an index. A full index is halved first: all entries but the last stand for the same number of
+// addIndexEntry adds one frame to an index. A full index is halved first: all entries but the last stand for the same number of
 // frames.
-func addEntry(index []IndexEntry, one IndexEntry) []IndexEntry {
+func addIndexEntry(index []IndexEntry, one IndexEntry) []IndexEntry {
 	if n := len(index); n > 1 && index[n-1].Frames < index[0].Frames {
 		index[n-1].joinNext(&one)
 		return index
 	}
 	if len(index) == indexMax {
-		index = halveIndex(index)
+		index = joinPairsOfIndex(index)
 	}
 	return append(index, one)
 }
 
-// halveIndex joins the entries of an index in pairs.
-func halveIndex(index []IndexEntry) []IndexEntry {
+// joinPairsOfIndex joins the entries of an index in pairs.
+func joinPairsOfIndex(index []IndexEntry) []IndexEntry {
 	short := index[:0]
 	for i := 0; i < len(index); i += 2 {
 		e := index[i]
@@ -134,6 +134,6 @@ func (e *IndexEntry) joinNext(next *IndexEntry) {
 		return
 	}
 	sum := *e.Summary // others may point to it
-	sum.Add(next.Summary)
+	sum.JoinNext(next.Summary)
 	e.Summary = &sum
 }

@@ -167,8 +167,8 @@ func TestLaterVersionIsToldFromNoRecording(t *testing.T) {
 			t.Fatal(err)
 		}
 		restart(t, w, path, 0)
-		w.write(fileMagic[:])
-		writeRaw(w, frameHead{kind: frameHeader}, storeFrame([]byte(header), nil), len(header))
+		w.writeInOneCall(fileMagic[:])
+		writeRaw(w, frameHead{kind: frameHeader}, appendUncompressedFrame([]byte(header), nil), len(header))
 		if err := w.Close(Footer{}); err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +185,7 @@ func TestDamageAllOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.write(bytes.Repeat(frameMagic[:], 100_000))
+	w.writeInOneCall(bytes.Repeat(frameMagic[:], 100_000))
 	if err := w.Close(Footer{}); err != nil {
 		t.Fatal(err)
 	}

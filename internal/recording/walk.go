@@ -49,10 +49,10 @@ func (r *Reader) buildIndex() ([]IndexEntry, error) {
 		}
 		e := IndexEntry{w.offset, 1, uint64(w.head.events), w.head.firstNS, w.head.lastNS, nil}
 		var s Summary
-		if s.decode(w.payloadStart()) {
+		if s.decode(w.beginningOfPayload()) {
 			e.Summary = &s
 		}
-		index = addEntry(index, e)
+		index = addIndexEntry(index, e)
 	}
 	return index, w.err
 }
@@ -60,9 +60,9 @@ func (r *Reader) buildIndex() ([]IndexEntry, error) {
 // looksMost bounds the entries of an index that are compared with the file: each may cost a seek of the disk.
 const looksMost = 64
 
-// indexIfFitting returns an index if it fits the file, else nil: a footer may be another recording's. Of a long index it
+// indexIfOfFile returns an index if it fits the file, else nil: a footer may be another recording's. Of a long index it
 // checks samples: errors in other entries show when these are used.
-func (r *Reader) indexIfFitting(index []IndexEntry) []IndexEntry {
+func (r *Reader) indexIfOfFile(index []IndexEntry) []IndexEntry {
 	var events uint64
 	before := r.first - 1
 	every := len(index)/looksMost + 1
@@ -88,7 +88,7 @@ func (r *Reader) frameMatches(e *IndexEntry) bool {
 	var head frameHead
 	var b [headSize]byte
 	n, _ := r.file.ReadAt(b[:], e.Offset)
-	return r.readHead(&head, b[:n], e.Offset) && head.kind == frameEvents && uint64(head.events) <= e.Events
+	return r.parseFrameHead(&head, b[:n], e.Offset) && head.kind == frameEvents && uint64(head.events) <= e.Events
 }
 
 // Torn describes the rest of a truncated recording, after its last whole frame.
@@ -97,19 +97,19 @@ type Torn struct {
 	LastNS uint64 // latest time of an event before, CLOCK_MONOTONIC; 0 when there is none
 }
 
-// TornEnd returns what a recording without a footer lost at its end, false if the recording ended in order. It unpacks nothing
+// LostAtEnd returns what a recording without a footer lost at its end, false if the recording ended in order. It unpacks nothing
 // and does not change what Next reads. Errors are of the file system.
-func (r *Reader) TornEnd() (Torn, bool, error) {
+func (r *Reader) LostAtEnd() (Torn, bool, error) {
 	if r.footer != nil {
 		return Torn{}, false, nil
 	}
 	var t Torn
 	end, w := r.first, r.newWalker()
 	for w.nextFrame() {
-		if w.offset+w.head.length() == r.size && !r.isIntact(w.offset) {
+		if w.offset+w.head.frameBytes() == r.size && !r.isFrameWhole(w.offset) {
 			break // the kernel may have lost a part of what was written last
 		}
-		end = w.offset + w.head.length()
+		end = w.offset + w.head.frameBytes()
 		if w.head.kind == frameEvents {
 			t.LastNS = max(t.LastNS, w.head.lastNS)
 		}
@@ -118,17 +118,17 @@ func (r *Reader) TornEnd() (Torn, bool, error) {
 	return t, true, w.err
 }
 
-// forkReader returns a reader of the same file at its start, which shares no changing state.
-func (r *Reader) forkReader() *Reader {
+// newReaderOfFile returns a reader of the same file at its start, which shares no changing state.
+func (r *Reader) newReaderOfFile() *Reader {
 	return &Reader{
 		file: r.file, path: r.path, size: r.size, header: r.header, footer: r.footer, first: r.first, index: r.index,
 		offset: r.first, zip: r.zip, processes: map[uint32]struct{}{},
 	}
 }
 
-// isIntact reports whether the frame at an offset is whole.
-func (r *Reader) isIntact(offset int64) bool {
-	f := r.forkReader()
+// isFrameWhole reports whether the frame at an offset is whole.
+func (r *Reader) isFrameWhole(offset int64) bool {
+	f := r.newReaderOfFile()
 	f.offset = offset
 	_, err := f.readFrame()
 	return err == nil
@@ -159,9 +159,9 @@ func (w *walker) nextFrame() bool {
 		if w.err != nil {
 			return false
 		}
-		if w.r.readHead(&w.head, b, w.after) && (w.r.header.Version >= 3 || w.r.isIntact(w.after)) {
+		if w.r.parseFrameHead(&w.head, b, w.after) && (w.r.header.Version >= 3 || w.r.isFrameWhole(w.after)) {
 			w.offset = w.after
-			w.after += w.head.length()
+			w.after += w.head.frameBytes()
 			return true
 		}
 		if !w.skipDamage() {
@@ -188,10 +188,10 @@ func (w *walker) skipDamage() bool {
 	return false
 }
 
-// payloadStart returns the beginning of the frame's payload: all of its summary, if it has one.
-func (w *walker) payloadStart() []byte {
+// beginningOfPayload returns the beginning of the frame's payload: all of its summary, if it has one.
+func (w *walker) beginningOfPayload() []byte {
 	at, most := w.offset+headSize, int(w.head.packed)
-	n := summaryLength(w.bytesAt(at, min(skippableHead, most)))
+	n := lengthOfSummaryFrame(w.bytesAt(at, min(skippableHead, most)))
 	return w.bytesAt(at, min(n, most))
 }
 

@@ -52,8 +52,8 @@ func (f *batch) appendRecord(r *wire.Record) {
 	f.head.lastNS = max(f.head.lastNS, r.Time)
 }
 
-// beginNext starts the next frame.
-func (f *batch) beginNext() {
+// beginNextFrame starts the next frame.
+func (f *batch) beginNextFrame() {
 	f.raw = f.raw[:0]
 	f.head = frameHead{kind: f.head.kind}
 	f.state = newState(Version)
@@ -89,12 +89,12 @@ func Create(path string, h Header, force bool) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create recording: %w: use -o to name a file that can be written", err)
 	}
-	if err := claimFile(file); err != nil {
+	if err := lockAndEmptyFile(file); err != nil {
 		return nil, errors.Join(fmt.Errorf("create recording: %s: %w", path, err), file.Close())
 	}
 	w := &Writer{file: disk.NewWriter(file), events: newBatch(frameEvents), definitions: newBatch(frameDefinitions)}
 	h.Version = Version
-	w.write(fileMagic[:])
+	w.writeInOneCall(fileMagic[:])
 	w.writeJSON(frameHeader, h)
 	if w.err != nil {
 		err := errors.Join(w.err, w.file.Close())
@@ -107,8 +107,8 @@ func Create(path string, h Header, force bool) (*Writer, error) {
 	return w, nil
 }
 
-// claimFile makes a file this writer's alone, and empty, until it is closed.
-func claimFile(file *os.File) error {
+// lockAndEmptyFile makes a file this writer's alone, and empty, until it is closed.
+func lockAndEmptyFile(file *os.File) error {
 	switch err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return errors.New("another gpumemtop is writing it: use -o to name another")
@@ -148,27 +148,27 @@ func (w *Writer) Flush() error {
 		s := w.summarize()
 		summary = &s
 	}
-	w.addToIndex(summary)
+	w.noteFrameInIndex(summary)
 	w.packed = w.packed[:0]
 	if w.definitions.head.events == 0 {
-		w.packFrame(head, summary, w.events.raw)
+		w.appendPackedFrame(head, summary, w.events.raw)
 	} else {
 		// Both frames go out in one call: a crash leaves both or none.
 		head.flags |= flagDefines
-		w.packFrame(head, summary, w.events.raw)
-		w.packFrame(&w.definitions.head, nil, w.definitions.raw)
-		w.definitions.beginNext()
+		w.appendPackedFrame(head, summary, w.events.raw)
+		w.appendPackedFrame(&w.definitions.head, nil, w.definitions.raw)
+		w.definitions.beginNextFrame()
 	}
-	w.write(w.packed)
-	w.events.beginNext()
+	w.writeInOneCall(w.packed)
+	w.events.beginNextFrame()
 	return w.err
 }
 
-// addToIndex notes the frame that is about to be written.
-func (w *Writer) addToIndex(summary *Summary) {
+// noteFrameInIndex notes the frame that is about to be written.
+func (w *Writer) noteFrameInIndex(summary *Summary) {
 	head := &w.events.head
 	w.footer.Events += uint64(head.events)
-	w.footer.Index = addEntry(w.footer.Index, IndexEntry{w.offset, 1, uint64(head.events), head.firstNS, head.lastNS, summary})
+	w.footer.Index = addIndexEntry(w.footer.Index, IndexEntry{w.offset, 1, uint64(head.events), head.firstNS, head.lastNS, summary})
 }
 
 // Bytes returns the length of the file.
@@ -193,12 +193,12 @@ func (w *Writer) writeJSON(kind frameType, v any) {
 		return
 	}
 	w.packed = w.packed[:0]
-	w.packFrame(&frameHead{kind: kind}, nil, data)
-	w.write(w.packed)
+	w.appendPackedFrame(&frameHead{kind: kind}, nil, data)
+	w.writeInOneCall(w.packed)
 }
 
-// packFrame appends a frame to the bytes that are written next.
-func (w *Writer) packFrame(head *frameHead, summary *Summary, raw []byte) {
+// appendPackedFrame appends a frame to the bytes that are written next.
+func (w *Writer) appendPackedFrame(head *frameHead, summary *Summary, raw []byte) {
 	if len(raw) > maxFrameRaw && w.err == nil {
 		w.err = fmt.Errorf("write recording: a frame of %d bytes is more than a reader takes", len(raw))
 		return
@@ -210,7 +210,7 @@ func (w *Writer) packFrame(head *frameHead, summary *Summary, raw []byte) {
 		w.packed = summary.appendFrame(w.packed)
 	}
 	if (head.kind == frameHeader || head.kind == frameFooter) && len(raw) <= storedMax {
-		w.packed = storeFrame(raw, w.packed)
+		w.packed = appendUncompressedFrame(raw, w.packed)
 	} else {
 		w.packed = packer().EncodeAll(raw, w.packed)
 	}
@@ -224,8 +224,8 @@ func (w *Writer) packFrame(head *frameHead, summary *Summary, raw []byte) {
 // first use of each page.
 const storedMax = 4 << 10
 
-// storeFrame adds a frame of zstd with one block, which is not compressed (RFC 8878 §3.1.1).
-func storeFrame(raw, to []byte) []byte {
+// appendUncompressedFrame adds a frame of zstd with one block, which is not compressed (RFC 8878 §3.1.1).
+func appendUncompressedFrame(raw, to []byte) []byte {
 	const (
 		magic     = 0xfd2fb528
 		whole     = 0xa0 // one segment, whose length has four bytes
@@ -237,9 +237,9 @@ func storeFrame(raw, to []byte) []byte {
 	return append(append(to, byte(block), byte(block>>8), byte(block>>16)), raw...)
 }
 
-// write writes in a single call, so that a crash cuts as little as possible. On failure it truncates the file to its former
+// writeInOneCall writes in a single call, so that a crash cuts as little as possible. On failure it truncates the file to its former
 // length.
-func (w *Writer) write(b []byte) {
+func (w *Writer) writeInOneCall(b []byte) {
 	if w.err != nil {
 		return
 	}

@@ -42,7 +42,7 @@ type rows struct {
 	}
 }
 
-func (r *rows) count() int {
+func (r *rows) countRows() int {
 	s := &r.Snapshot
 	n := len(s.Processes) + len(s.PostMortems) + len(s.Tags)
 	for i := range s.Processes {
@@ -74,7 +74,7 @@ type Client struct {
 	err   error  // the error that ended the connection
 }
 
-// Dial connects to a server. The server must identify itself and answer the first AskState before until.
+// Dial connects to a server. The server must identify itself and answer the first AskForState before until.
 func Dial(path string, until time.Time) (*Client, error) {
 	dialer := net.Dialer{Deadline: until}
 	dialed, err := dialer.Dial("unix", path)
@@ -84,11 +84,11 @@ func Dial(path string, until time.Time) (*Client, error) {
 	conn := dialed.(*net.UnixConn)
 	c := newClient(conn)
 	c.conn, c.until = conn, until
-	if uid, known := userAtPeer(conn); !known || int(uid) != os.Geteuid() && os.Geteuid() != 0 {
+	if uid, known := userOfPeer(conn); !known || int(uid) != os.Geteuid() && os.Geteuid() != 0 {
 		return nil, errors.Join(fmt.Errorf("the session belongs to user %d", uid), conn.Close())
 	}
 	if err = conn.SetDeadline(until); err == nil {
-		err = c.receive(&c.About, aboutMax)
+		err = c.receiveAnswer(&c.About, aboutMax)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the session does not answer: %w", err), conn.Close())
@@ -105,14 +105,14 @@ func newClient(from io.Reader) *Client {
 	return c
 }
 
-// receive reads an answer of at most some bytes, after a first look at its rows.
-func (c *Client) receive(what any, most int) error {
+// receiveAnswer reads an answer of at most some bytes, after a first look at its rows.
+func (c *Client) receiveAnswer(what any, most int) error {
 	c.left, c.zeros = most, zerosMax
 	var look rows
 	if err := c.rows.Decode(&look); err != nil {
 		return err
 	}
-	if look.count() > rowsMax {
+	if look.countRows() > rowsMax {
 		return errTooMuch
 	}
 	return c.answers.Decode(what)
@@ -149,7 +149,7 @@ func (c *Client) askServer(line string) (a Answer, err error) {
 		_, c.err = c.conn.Write([]byte(line + "\n"))
 	}
 	if c.err == nil {
-		c.err = c.receive(&a, answerMax)
+		c.err = c.receiveAnswer(&a, answerMax)
 	}
 	if c.err != nil {
 		return a, fmt.Errorf("the session has ended: %w", c.err)
@@ -160,8 +160,8 @@ func (c *Client) askServer(line string) (a Answer, err error) {
 	return a, nil
 }
 
-// AskState asks for the present state and returns the latest snapshot.
-func (c *Client) AskState() *stats.Snapshot {
+// AskForState asks for the present state and returns the latest snapshot.
+func (c *Client) AskForState() *stats.Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	line := fmt.Sprintf("look %d", c.next)
@@ -208,23 +208,23 @@ func (c *Client) Curve() *view.Curve {
 
 // RequestChange asks for a change: "limit NAME VALUE", "policy NAME" or "adopt NAME". It returns the request's sequence number.
 func (c *Client) RequestChange(line string) (sequence uint64, err error) {
-	a, err := c.askForChange(line)
+	a, err := c.sendChangeRequest(line)
 	return a.Sequence, err
 }
 
 // ToggleRecording starts a recording of the session, or stops the present one, and returns what to show.
 func (c *Client) ToggleRecording() (string, error) {
-	a, err := c.askForChange("record")
+	a, err := c.sendChangeRequest("record")
 	return a.Text, err
 }
 
 // ToggleExperiment begins an experiment of the session, or ends the present one, and returns what to show.
 func (c *Client) ToggleExperiment() (string, error) {
-	a, err := c.askForChange("measure")
+	a, err := c.sendChangeRequest("measure")
 	return a.Text, err
 }
 
-func (c *Client) askForChange(line string) (Answer, error) {
+func (c *Client) sendChangeRequest(line string) (Answer, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a, err := c.askServer(line)

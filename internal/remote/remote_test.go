@@ -89,7 +89,7 @@ func TestClientsSeeTheSame(t *testing.T) {
 		t.Errorf("about %+v", a.About)
 	}
 	for want := range uint64(3) {
-		if got := a.AskState(); got.Events != 1 {
+		if got := a.AskForState(); got.Events != 1 {
 			t.Errorf("snapshot %+v", got)
 		}
 		lines, next := a.Output(want)
@@ -97,12 +97,12 @@ func TestClientsSeeTheSame(t *testing.T) {
 			t.Errorf("output %v, next %d", lines, next)
 		}
 	}
-	first := a.AskState()
-	if a.AskState() != first {
+	first := a.AskForState()
+	if a.AskForState() != first {
 		t.Error("an unchanged snapshot was sent again")
 	}
 	s.shown.Store(&stats.Snapshot{Events: 2})
-	if b.Curve() != nil || b.AskState().Events != 2 || b.Curve().Requests != 5 {
+	if b.Curve() != nil || b.AskForState().Events != 2 || b.Curve().Requests != 5 {
 		t.Error("no curve, or an old snapshot")
 	}
 	if lines, next := b.Output(0); next != 1 || lines[0].Text != "line 0" {
@@ -129,17 +129,17 @@ func TestClientsSeeTheSame(t *testing.T) {
 	}
 	s.ended.Store(true)
 	done := make(chan struct{})
-	go func() { s.server.Close(); close(done) }()
+	go func() { s.server.SendLastAndClose(); close(done) }()
 	time.Sleep(20 * time.Millisecond)
-	a.AskState()
+	a.AskForState()
 	if got := a.State(); got != (State{PID: 7, State: stats.Exited, Status: 3}) {
 		t.Errorf("the last state is %+v", got)
 	}
-	if got := a.AskState(); got == nil || got.Events != 2 || a.State().Status != 3 {
+	if got := a.AskForState(); got == nil || got.Events != 2 || a.State().Status != 3 {
 		t.Errorf("after the end %+v, %+v", got, a.State())
 	}
 	<-done
-	if b.AskState(); b.State() != (State{PID: 7, State: stats.Exited, Status: -1}) {
+	if b.AskForState(); b.State() != (State{PID: 7, State: stats.Exited, Status: -1}) {
 		t.Errorf("who did not look sees %+v", b.State())
 	}
 	if _, err := b.RequestChange("policy slab"); err == nil {
@@ -153,7 +153,7 @@ func TestClientsSeeTheSame(t *testing.T) {
 // TestSessionMayLetOthersLookOnly: a session may let others look only.
 func TestSessionMayLetOthersLookOnly(t *testing.T) {
 	s := newSession(t, About{Fixed: true})
-	defer s.server.Close()
+	defer s.server.SendLastAndClose()
 	if _, err := dial(t, s).RequestChange("limit max_age 3"); err == nil || len(s.changes) > 0 {
 		t.Errorf("changed: %v", err)
 	}
@@ -197,7 +197,7 @@ func TestHostileClients(t *testing.T) {
 		}
 	}
 	began := time.Now()
-	s.server.Close()
+	s.server.SendLastAndClose()
 	if took := time.Since(began); took > 5*farewell {
 		t.Errorf("it takes %v to close", took)
 	}
@@ -206,7 +206,7 @@ func TestHostileClients(t *testing.T) {
 // TestWholeSnapshots: nothing of a snapshot is lost on the way.
 func TestWholeSnapshots(t *testing.T) {
 	s := newSession(t, About{})
-	defer s.server.Close()
+	defer s.server.SendLastAndClose()
 	c := dial(t, s)
 	for range 20 {
 		value, ok := quick.Value(reflect.TypeFor[stats.Snapshot](), oldrand.New(oldrand.NewSource(rand.Int64())))
@@ -215,7 +215,7 @@ func TestWholeSnapshots(t *testing.T) {
 		}
 		want := value.Interface().(stats.Snapshot)
 		s.shown.Store(&want)
-		if diff := cmp.Diff(&want, c.AskState(), cmpopts.EquateEmpty(), cmpopts.EquateNaNs()); diff != "" {
+		if diff := cmp.Diff(&want, c.AskForState(), cmpopts.EquateEmpty(), cmpopts.EquateNaNs()); diff != "" {
 			t.Fatal(diff)
 		}
 	}
@@ -224,7 +224,7 @@ func TestWholeSnapshots(t *testing.T) {
 // TestOtherVersions are refused in words.
 func TestOtherVersions(t *testing.T) {
 	s := newSession(t, About{})
-	defer s.server.Close()
+	defer s.server.SendLastAndClose()
 	other := filepath.Join(t.TempDir(), "view")
 	listener, err := net.Listen("unix", other)
 	if err != nil {
@@ -294,11 +294,11 @@ func TestForgedRows(t *testing.T) {
 		}
 		client := newClient(&said)
 		var got Answer
-		err := client.receive(&client.About, aboutMax)
+		err := client.receiveAnswer(&client.About, aboutMax)
 		if err != nil || client.About.Program != "app" {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err = client.receive(&got, answerMax); (err == nil) != c.ok || !c.ok && !errors.Is(err, errTooMuch) {
+		if err = client.receiveAnswer(&got, answerMax); (err == nil) != c.ok || !c.ok && !errors.Is(err, errTooMuch) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if c.ok && !reflect.DeepEqual(got, c.answer) {
@@ -367,12 +367,12 @@ func FuzzAnswer(f *testing.F) {
 	}
 	f.Fuzz(func(_ *testing.T, said []byte) {
 		c := newClient(bytes.NewReader(said))
-		err := c.receive(&c.About, aboutMax)
+		err := c.receiveAnswer(&c.About, aboutMax)
 		for err == nil {
 			var a Answer
-			if err = c.receive(&a, answerMax); err == nil && a.Snapshot != nil {
+			if err = c.receiveAnswer(&a, answerMax); err == nil && a.Snapshot != nil {
 				for i := range a.Snapshot.Tags {
-					_ = a.Snapshot.Tags[i].Trend.Plus(a.Snapshot.Tags[0].Trend).Points()
+					_ = a.Snapshot.Tags[i].Trend.SumWith(a.Snapshot.Tags[0].Trend).Points()
 				}
 			}
 		}

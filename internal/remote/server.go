@@ -112,7 +112,7 @@ func (s *Server) acceptClients() {
 			time.Sleep(10 * time.Millisecond) // mostly because too many files are open
 			continue
 		}
-		if !s.mayStay(conn) {
+		if !s.mayConnectionStay(conn) {
 			_ = conn.Close()
 			continue
 		}
@@ -126,9 +126,9 @@ func (s *Server) acceptClients() {
 	}
 }
 
-// mayStay reports whether a connection may stay.
-func (s *Server) mayStay(conn *net.UnixConn) bool {
-	uid, known := userAtPeer(conn)
+// mayConnectionStay reports whether a connection may stay.
+func (s *Server) mayConnectionStay(conn *net.UnixConn) bool {
+	uid, known := userOfPeer(conn)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !known || uid != 0 && int(uid) != os.Geteuid() || len(s.conns) >= clientsMax {
@@ -138,8 +138,8 @@ func (s *Server) mayStay(conn *net.UnixConn) bool {
 	return true
 }
 
-// userAtPeer returns the user at the other end.
-func userAtPeer(conn *net.UnixConn) (uid uint32, known bool) {
+// userOfPeer returns the user at the other end.
+func userOfPeer(conn *net.UnixConn) (uid uint32, known bool) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return 0, false
@@ -173,7 +173,7 @@ func (s *Server) serveClient(conn *net.UnixConn) {
 		if err != nil {
 			return
 		}
-		answer := s.answerLine(strings.TrimSuffix(string(line), "\n"))
+		answer := s.answerRequest(strings.TrimSuffix(string(line), "\n"))
 		if answer.Snapshot == last {
 			answer.Snapshot = nil
 		} else if answer.Snapshot != nil {
@@ -220,7 +220,7 @@ func parseRequest(line string) (request, error) {
 	return r, nil
 }
 
-func (s *Server) answerLine(line string) (a Answer) {
+func (s *Server) answerRequest(line string) (a Answer) {
 	select {
 	case <-s.closing:
 		a.Final = true
@@ -268,8 +268,8 @@ func (s *Server) answerState(r *request, a *Answer) {
 	}
 }
 
-// Close gives clients the last state, and ends the server. It may be called on nil.
-func (s *Server) Close() {
+// SendLastAndClose gives clients the last state, and ends the server. It may be called on nil.
+func (s *Server) SendLastAndClose() {
 	if s == nil {
 		return
 	}

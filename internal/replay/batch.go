@@ -34,9 +34,9 @@ func (b *Batch) Restart() *Batch {
 	return &Batch{resolver: fresh}
 }
 
-// Add adds a simulation, which plays the records read from then on, and returns its index. A member added later does
+// AddSimulation adds a simulation, which plays the records read from then on, and returns its index. A member added later does
 // not know the buffers created before. The error reports an invalid policy or setting.
-func (b *Batch) Add(o Options) (member int, err error) {
+func (b *Batch) AddSimulation(o Options) (member int, err error) {
 	s, err := newSimulation(o, &b.resolver.script)
 	if err != nil {
 		return 0, err
@@ -45,8 +45,8 @@ func (b *Batch) Add(o Options) (member int, err error) {
 	return len(b.members) - 1, nil
 }
 
-// Remove removes a member and frees its memory. Its index is not used again.
-func (b *Batch) Remove(member int) { b.members[member] = nil }
+// RemoveMember removes a member and frees its memory. Its index is not used again.
+func (b *Batch) RemoveMember(member int) { b.members[member] = nil }
 
 // ConcernsPolicy reports whether records of this kind concern a policy or show a driver cost. Other records need not be read.
 func ConcernsPolicy(e *wire.Event) bool {
@@ -61,58 +61,58 @@ func ConcernsPolicy(e *wire.Event) bool {
 }
 
 // ReadRecord looks a record up. It keeps no reference to the record. Records come in the order of a recording.
-func (b *Batch) ReadRecord(record *wire.Record) { b.ops = b.resolver.resolve(record, b.ops) }
+func (b *Batch) ReadRecord(record *wire.Record) { b.ops = b.resolver.appendStepsOf(record, b.ops) }
 
-// Finish ends the stream: records that waited for later ones are looked up now.
-func (b *Batch) Finish() { b.ops = b.resolver.finish(b.ops) }
+// EndStream ends the stream: records that waited for later ones are looked up now.
+func (b *Batch) EndStream() { b.ops = b.resolver.emitAllPending(b.ops) }
 
-// Play lets a member play what was read since Clear. Each member plays exactly once between two calls of Clear. The
+// PlayMember lets a member play what was read since Clear. Each member plays exactly once between two calls of Clear. The
 // error reports that the policy could not be made.
-func (b *Batch) Play(member int) error { return b.members[member].playSteps(b.ops) }
+func (b *Batch) PlayMember(member int) error { return b.members[member].playSteps(b.ops) }
 
-// Events returns how many events that concern a policy were read since Clear.
-func (b *Batch) Events() int { return len(b.ops) }
+// EventCount returns how many events that concern a policy were read since Clear.
+func (b *Batch) EventCount() int { return len(b.ops) }
 
-// AppendTo adds what was read since Clear to a recording that no one plays yet: what CopyOf returned stays as it is.
-func (b *Batch) AppendTo(l *Loaded) { l.appendOps(b.ops) }
+// AppendReadTo adds what was read since Clear to a recording that no one plays yet: what CopyOfAppended returned stays as it is.
+func (b *Batch) AppendReadTo(l *Loaded) { l.appendSteps(b.ops) }
 
-// CopyOf returns what AppendTo gave a recording so far. It may be played while the batch goes on.
-func (b *Batch) CopyOf(l *Loaded) *Loaded {
+// CopyOfAppended returns what AppendReadTo gave a recording so far. It may be played while the batch goes on.
+func (b *Batch) CopyOfAppended(l *Loaded) *Loaded {
 	s := b.resolver.script
 	s.classes, s.changes, s.processNumbers = slices.Clone(s.classes), slices.Clone(s.changes), slices.Clone(s.processNumbers)
 	return &Loaded{script: s, chunks: slices.Clone(l.chunks), events: l.events, device: b.resolver.costs.deviceCosts()}
 }
 
-// Clear forgets what was read, after all members have played it.
-func (b *Batch) Clear() { b.ops = b.ops[:0] }
+// ForgetRead forgets what was read, after all members have played it.
+func (b *Batch) ForgetRead() { b.ops = b.ops[:0] }
 
-// Result returns a member's result so far, with driver times for the given device. The breaks of the device's cost
+// ResultOfMember returns a member's result so far, with driver times for the given device. The breaks of the device's cost
 // lines must be those that the member was added with, or the lines have none. Result costs a step for each process.
-func (b *Batch) Result(member int, device cost.Device) Result {
+func (b *Batch) ResultOfMember(member int, device cost.Device) Result {
 	s := b.members[member]
 	s.options.Device = device
 	return s.resultSoFar()
 }
 
-// DriverWork returns the driver calls that a member has made so far.
-func (b *Batch) DriverWork(member int) cost.Work { return b.members[member].work }
+// DriverCallsOfMember returns the driver calls that a member has made so far.
+func (b *Batch) DriverCallsOfMember(member int) cost.Work { return b.members[member].work }
 
 // ReservedBytes returns the bytes that a member has reserved now, in all processes.
 func (b *Batch) ReservedBytes(member int) uint64 { return b.members[member].reserved }
 
-// Device returns the driver costs learned from the records so far, and how many creates and releases they were learned
+// LearnedCosts returns the driver costs learned from the records so far, and how many creates and releases they were learned
 // from.
-func (b *Batch) Device() (d cost.Device, creates, releases uint64) {
+func (b *Batch) LearnedCosts() (d cost.Device, creates, releases uint64) {
 	p := &b.resolver.costs
-	return p.deviceCosts(), p.createFit().Calls, p.releases.Calls
+	return p.deviceCosts(), p.fitOfCreates().Calls, p.releases.Calls
 }
 
-// LiveBuffers returns how many buffers live now.
-func (b *Batch) LiveBuffers() int { return int(b.resolver.script.slots) - len(b.resolver.free) }
+// LiveBufferCount returns how many buffers live now.
+func (b *Batch) LiveBufferCount() int { return int(b.resolver.script.slots) - len(b.resolver.free) }
 
-// MemoryBytes returns the approximate memory of the tables of buffers and of the steps that were read. The memory of the
+// TableBytes returns the approximate memory of the tables of buffers and of the steps that were read. The memory of the
 // policies is not included.
-func (b *Batch) MemoryBytes() int {
+func (b *Batch) TableBytes() int {
 	n := cap(b.ops)*int(reflect.TypeFor[op]().Size()) + cap(b.resolver.free)*4
 	for _, p := range b.resolver.processes {
 		n += len(p.objects) * objectBytes

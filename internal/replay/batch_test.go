@@ -19,17 +19,17 @@ func playAll(t *testing.T, src recording.Source, batch int, o Options) *Batch {
 	c := NewBatch()
 	for _, name := range allocator.PolicyNames() {
 		o.Policy = name
-		if _, err := c.Add(o); err != nil {
+		if _, err := c.AddSimulation(o); err != nil {
 			t.Fatal(err)
 		}
 	}
 	play := func() {
 		for member := range allocator.PolicyNames() {
-			if err := c.Play(member); err != nil {
+			if err := c.PlayMember(member); err != nil {
 				t.Fatal(err)
 			}
 		}
-		c.Clear()
+		c.ForgetRead()
 	}
 	n := 0
 	labtest.Each(t, labtest.Rewound(t, src), func(r *wire.Record) {
@@ -57,7 +57,7 @@ func TestBatchGivesWhatReplayGives(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if diff := cmp.Diff(*want, c.Result(member, device)); diff != "" {
+					if diff := cmp.Diff(*want, c.ResultOfMember(member, device)); diff != "" {
 						t.Errorf("%s, %s, batches of %d: %s", file, name, batch, diff)
 					}
 				}
@@ -70,11 +70,11 @@ func TestBatchGivesWhatReplayGives(t *testing.T) {
 func TestMembersComeAndGo(t *testing.T) {
 	story := labtest.New()
 	c := NewBatch()
-	first, err := c.Add(Options{Policy: "futhark"})
+	first, err := c.AddSimulation(Options{Policy: "futhark"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Add(Options{Policy: "futrak"}); err == nil {
+	if _, err := c.AddSimulation(Options{Policy: "futrak"}); err == nil {
 		t.Error("an unknown policy takes part")
 	}
 	read := func() {
@@ -87,18 +87,18 @@ func TestMembersComeAndGo(t *testing.T) {
 		story.Create(n+1, 4096)
 	}
 	read()
-	if err := c.Play(first); err != nil {
+	if err := c.PlayMember(first); err != nil {
 		t.Fatal(err)
 	}
-	if c.Events() != 5 || c.MemoryBytes() == 0 || c.ReservedBytes(first) != 5*4096 {
-		t.Errorf("%d events, %d bytes kept, %d reserved", c.Events(), c.MemoryBytes(), c.ReservedBytes(first))
+	if c.EventCount() != 5 || c.TableBytes() == 0 || c.ReservedBytes(first) != 5*4096 {
+		t.Errorf("%d events, %d bytes kept, %d reserved", c.EventCount(), c.TableBytes(), c.ReservedBytes(first))
 	}
-	c.Clear()
-	late, err := c.Add(Options{Policy: "futhark"})
+	c.ForgetRead()
+	late, err := c.AddSimulation(Options{Policy: "futhark"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Remove(first)
+	c.RemoveMember(first)
 	for n := range uint64(5) {
 		story.Release(n+1, wire.OutcomeCached)
 	}
@@ -106,10 +106,10 @@ func TestMembersComeAndGo(t *testing.T) {
 	story.Release(6, wire.OutcomeCached)
 	story.Create(7, 4096)
 	read()
-	if err := c.Play(late); err != nil {
+	if err := c.PlayMember(late); err != nil {
 		t.Fatal(err)
 	}
-	if r := c.Result(late, cost.Device{}); r.Hits != 1 || r.Misses != 1 || r.PeakReserved != 4096 {
+	if r := c.ResultOfMember(late, cost.Device{}); r.Hits != 1 || r.Misses != 1 || r.PeakReserved != 4096 {
 		t.Errorf("%+v", r)
 	}
 }

@@ -22,7 +22,7 @@ func BenchmarkRun(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			b.ReportMetric(float64(loaded.Events())*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+			b.ReportMetric(float64(loaded.EventCount())*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
 		})
 	}
 }

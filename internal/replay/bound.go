@@ -24,10 +24,10 @@ type Bound struct {
 // except those that the program never gave back. First touches count per block, without bytes, because a block may
 // serve a small buffer first.
 func (l *Loaded) LowerBound(d cost.Device) Bound {
-	groups, peak := l.playGroups()
+	groups, peak := l.playWithoutPolicy()
 	out := Bound{Peak: peak}
 	for _, c := range groups {
-		whole, carved := c.leastCost(&d)
+		whole, carved := c.leastDriverTime(&d)
 		out.Whole += whole
 		out.Carved += carved
 	}
@@ -51,9 +51,9 @@ type group struct {
 	ended   bool     // no more requests come: released blocks go to the driver
 }
 
-// leastCost returns lower bounds for the driver time of the blocks of a group: if each buffer has a block of its own,
+// leastDriverTime returns lower bounds for the driver time of the blocks of a group: if each buffer has a block of its own,
 // and if blocks may hold any number of buffers.
-func (c *group) leastCost(d *cost.Device) (whole, carved float64) {
+func (c *group) leastDriverTime(d *cost.Device) (whole, carved float64) {
 	most := c.maxTree.peaks()
 	kept := c.live + c.unfit
 	created := 0
@@ -93,23 +93,23 @@ func (c *group) addBuffer(size uint64) {
 	c.live++
 	c.bytes += size
 	c.peak = max(c.peak, c.bytes)
-	c.maxTree.add(c.sizeIndex(size), 1)
+	c.maxTree.addToFirst(c.indexOfSize(size), 1)
 }
 
 func (c *group) removeBuffer(size uint64) {
 	c.live--
 	c.bytes -= size
-	c.maxTree.add(c.sizeIndex(size), -1)
+	c.maxTree.addToFirst(c.indexOfSize(size), -1)
 }
 
-func (c *group) sizeIndex(size uint64) int {
+func (c *group) indexOfSize(size uint64) int {
 	i, _ := slices.BinarySearch(c.sizes, size)
 	return i
 }
 
-// groupsByClass finds the groups, by class of the script and in the order of their first requests, and the sizes that
+// findGroups finds the groups, by class of the script and in the order of their first requests, and the sizes that
 // occur in each.
-func (l *Loaded) groupsByClass() (byClass, groups []*group) {
+func (l *Loaded) findGroups() (byClass, groups []*group) {
 	byClass = make([]*group, len(l.script.classes))
 	known := map[groupKey]*group{}
 	for _, ops := range l.chunks {
@@ -157,9 +157,9 @@ type groupWalk struct {
 	peak          int64
 }
 
-// playGroups plays the recording without a policy. peak is the most that the program held at one time.
-func (l *Loaded) playGroups() (groups []*group, peak uint64) {
-	byClass, groups := l.groupsByClass()
+// playWithoutPolicy plays the recording without a policy. peak is the most that the program held at one time.
+func (l *Loaded) playWithoutPolicy() (groups []*group, peak uint64) {
+	byClass, groups := l.findGroups()
 	n := l.script.facts.processes
 	walk := groupWalk{slots: make([]groupBuffer, l.script.slots), racing: make([][]groupBuffer, n), heldByProcess: make([]int64, n)}
 	for _, ops := range l.chunks {
@@ -182,7 +182,7 @@ func (l *Loaded) playGroups() (groups []*group, peak uint64) {
 			case opGone:
 				walk.slots[step.slot].state = empty
 			case opExit:
-				walk.addHeld(step.slot, -walk.heldByProcess[step.slot])
+				walk.changeHeldBytes(step.slot, -walk.heldByProcess[step.slot])
 			default: // other steps change nothing
 			}
 		}
@@ -193,11 +193,11 @@ func (l *Loaded) playGroups() (groups []*group, peak uint64) {
 func (g *groupWalk) createBuffer(step *op, c *group, process uint32) {
 	g.slots[step.slot] = groupBuffer{c, step.size, process, inUse}
 	c.addBuffer(step.size)
-	g.addHeld(process, int64(step.size))
+	g.changeHeldBytes(process, int64(step.size))
 }
 
-// addHeld adds bytes, or subtracts a negative number, from what a process holds.
-func (g *groupWalk) addHeld(process uint32, bytes int64) {
+// changeHeldBytes adds bytes, or subtracts a negative number, from what a process holds.
+func (g *groupWalk) changeHeldBytes(process uint32, bytes int64) {
 	g.heldByProcess[process] += bytes
 	g.held += bytes
 	g.peak = max(g.peak, g.held)
@@ -212,17 +212,17 @@ func (g *groupWalk) releaseBuffer(step *op) {
 	case d.state == cooling:
 		g.racing[d.process] = append(g.racing[d.process], *d)
 	case d.state == inUse && step.code == opFree:
-		g.addHeld(d.process, -int64(d.size))
+		g.changeHeldBytes(d.process, -int64(d.size))
 		d.group.removeBuffer(d.size)
 	case d.state == inUse && step.code == opFreeEarly:
-		g.addHeld(d.process, -int64(d.size))
+		g.changeHeldBytes(d.process, -int64(d.size))
 		g.racing[d.process] = append(g.racing[d.process], *d)
 	case d.state == inUse && step.code == opForget:
-		g.addHeld(d.process, -int64(d.size))
+		g.changeHeldBytes(d.process, -int64(d.size))
 		d.group.unfit++
 		d.group.removeBuffer(d.size)
 	case d.state == inUse && step.code == opCool:
-		g.addHeld(d.process, -int64(d.size))
+		g.changeHeldBytes(d.process, -int64(d.size))
 		d.state = cooling
 		return
 	default:

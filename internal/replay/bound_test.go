@@ -167,7 +167,7 @@ func TestMaxTree(t *testing.T) {
 		h, now, want := newMaxTree(n), make([]int, n), make([]int, n)
 		for range 200 {
 			last, by := rng.IntN(n), 1-2*rng.IntN(2)
-			h.add(last, by)
+			h.addToFirst(last, by)
 			for i := range last + 1 {
 				now[i] += by
 				want[i] = max(want[i], now[i])
@@ -203,14 +203,14 @@ func TestHalves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first.Events() != loaded.Events()/2 || ended.InUse != whole.InUse || ended.PeakInUse != whole.PeakInUse {
-		t.Errorf("%d of %d events; in use %d, peak %d, want %d, %d", first.Events(), loaded.Events(), ended.InUse, ended.PeakInUse, whole.InUse, whole.PeakInUse)
+	if first.EventCount() != loaded.EventCount()/2 || ended.InUse != whole.InUse || ended.PeakInUse != whole.PeakInUse {
+		t.Errorf("%d of %d events; in use %d, peak %d, want %d, %d", first.EventCount(), loaded.EventCount(), ended.InUse, ended.PeakInUse, whole.InUse, whole.PeakInUse)
 	}
 	if carried := begun.Requests + ended.Requests - whole.Requests; carried == 0 || begun.InUse == 0 {
 		t.Errorf("nothing was there at the cut: %d requests and %d", begun.Requests, ended.Requests)
 	}
-	if device := second.Device(); device != loaded.Device() {
-		t.Errorf("the second half has the device %+v, want %+v", device, loaded.Device())
+	if device := second.DriverCosts(); device != loaded.DriverCosts() {
+		t.Errorf("the second half has the device %+v, want %+v", device, loaded.DriverCosts())
 	}
 }
 

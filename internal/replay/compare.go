@@ -22,9 +22,9 @@ type Comparison struct {
 // IsExact reports whether all decisions are equal.
 func (c *Comparison) IsExact() bool { return c.Requests == c.Same && c.Evictions == c.SameEvictions }
 
-// Compare plays a recording under the recorded policy, limits and capacity, which the options name, and compares each
+// CompareDecisions plays a recording under the recorded policy, limits and capacity, which the options name, and compares each
 // decision with the recorded one. Errors are those of Replay.
-func Compare(src recording.Source, o Options) (*Comparison, error) {
+func CompareDecisions(src recording.Source, o Options) (*Comparison, error) {
 	o.AsRecorded = true
 	s, err := newSingleBatch(o)
 	if err != nil {
@@ -33,11 +33,11 @@ func Compare(src recording.Source, o Options) (*Comparison, error) {
 	w := &comparer{
 		single: s, decided: map[uint32]decision{}, recorded: map[uint32]recordedDecision{}, evictions: map[uint32]*evictions{}, unpooled: map[unpooledBuffer]uint64{},
 	}
-	s.simulation().comparer = w
+	s.onlyMember().comparer = w
 	if err := eachRecord(src, w.compareRecord); err != nil {
 		return nil, err
 	}
-	if err := s.finish(); err != nil {
+	if err := s.playWaiting(); err != nil {
 		return nil, err
 	}
 	w.finishComparison()
@@ -87,7 +87,7 @@ func (c *comparer) compareServed(slot uint32, decided *allocator.Decision) {
 	c.decided[slot] = d
 }
 
-func (c *comparer) noteEvicted(p *simulatedProcess, block allocator.Block, size uint64, reason wire.Evict) {
+func (c *comparer) compareEviction(p *simulatedProcess, block allocator.Block, size uint64, reason wire.Evict) {
 	e := c.processEvictions(p.number)
 	if !e.numbered {
 		block = 0
@@ -107,7 +107,7 @@ func (c *comparer) processEvictions(process uint32) *evictions {
 // compareRecord plays a record and compares it with the simulated decisions.
 func (c *comparer) compareRecord(record *wire.Record) error {
 	p := c.single.resolver.processOf(record.Process) // a record may end the process
-	if err := c.single.playRecord(record); err != nil {
+	if err := c.single.readAndPlay(record); err != nil {
 		return err
 	}
 	e := c.processEvictions(p.number)
@@ -153,7 +153,7 @@ func (c *comparer) compareCreate(p *recordedProcess, record *wire.Record) {
 	}
 	slot := p.objects[e.Object()]
 	if earlier, there := c.recorded[slot]; there {
-		c.noteUnserved(&earlier)
+		c.countUnserved(&earlier)
 	}
 	c.recorded[slot] = want
 	if d, known := c.decided[slot]; known {
@@ -174,8 +174,8 @@ func (c *comparer) compareDecision(want *recordedDecision, d decision) {
 	c.noteDifference(want.process, want.time, fmt.Sprintf("the request %d was %s; here it is %s", want.object, want.decision, d))
 }
 
-// noteUnserved counts a request that the simulation did not serve.
-func (c *comparer) noteUnserved(want *recordedDecision) {
+// countUnserved counts a request that the simulation did not serve.
+func (c *comparer) countUnserved(want *recordedDecision) {
 	c.noteDifference(want.process, want.time, fmt.Sprintf("the request %d was %s; here it found no memory but its own", want.object, want.decision))
 }
 
@@ -183,7 +183,7 @@ func (c *comparer) noteUnserved(want *recordedDecision) {
 func (c *comparer) finishComparison() {
 	for slot := range c.single.resolver.script.slots {
 		if want, there := c.recorded[slot]; there {
-			c.noteUnserved(&want)
+			c.countUnserved(&want)
 		}
 	}
 	for number := range c.single.resolver.script.facts.processes {

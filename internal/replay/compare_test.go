@@ -25,7 +25,7 @@ func recorded(h recording.Header) Options {
 // TestDecidesAsRecorded compares each decision.
 func TestDecidesAsRecorded(t *testing.T) {
 	for file, reader := range labtest.Recordings(t, "testdata") {
-		c, err := Compare(reader, recorded(reader.Header()))
+		c, err := CompareDecisions(reader, recorded(reader.Header()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestCompareFindsDifferences(t *testing.T) {
 	} {
 		s := story()
 		change(s.Records)
-		c, err := Compare(s, Options{Policy: "futhark"})
+		c, err := CompareDecisions(s, Options{Policy: "futhark"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,7 @@ func (c Configuration) AfterChange(payload []byte) (changed Configuration, ok bo
 	case value == nil, string(name) == wire.PlanSetting, string(name) == wire.RelieveSetting, string(name) == wire.PeriodSetting, string(name) == wire.ArmsSetting, string(name) == wire.ArmSetting:
 		return c, false
 	case string(name) == wire.PolicySetting:
-		name, limits := wire.ParsePolicy(string(value))
+		name, limits := wire.ParsePolicyValue(string(value))
 		settings, err := allocator.ParseSettings(limits)
 		return Configuration{Policy: name, Settings: settings}, err == nil
 	}
@@ -45,8 +45,8 @@ func (c Configuration) WithLimit(name, value string) Configuration {
 	return Configuration{Policy: c.Policy, Settings: append(settings, allocator.Setting{Name: name, Value: value})}
 }
 
-// HeldOptions returns options that simulate the configuration and keep its limits, even where the recording changes
+// OptionsKeepingLimits returns options that simulate the configuration and keep its limits, even where the recording changes
 // them.
-func (c Configuration) HeldOptions() Options {
+func (c Configuration) OptionsKeepingLimits() Options {
 	return Options{Policy: c.Policy, Settings: c.Settings, HoldSettings: true}
 }

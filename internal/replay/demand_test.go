@@ -49,6 +49,6 @@ func TestDemandsComeInTheProgramsOrder(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	c.Clear()
+	c.ForgetRead()
 	c.EachDemand(func(d *Demand) { t.Errorf("after the batch: %+v", d) })
 }

@@ -13,10 +13,10 @@ type driverCosts struct {
 	parts    cost.Usual // creates of sub-allocations
 }
 
-// addTimed adds a timed call to a fit. A call of 0 ns was not timed.
-func addTimed(fit *cost.Usual, size uint64, ns uint32) {
+// addTimedCall adds a timed call to a fit. A call of 0 ns was not timed.
+func addTimedCall(fit *cost.Usual, size uint64, ns uint32) {
 	if ns > 0 {
-		fit.Add(size, float64(ns))
+		fit.AddCall(size, float64(ns))
 	}
 }
 
@@ -24,7 +24,7 @@ func addTimed(fit *cost.Usual, size uint64, ns uint32) {
 // a sub-buffer; a miss may include the create of a slab.
 func (p *driverCosts) addCreate(e wire.CreateView) {
 	if e.Outcome() == wire.OutcomeHit && e.SubAllocation() && e.Cost() > 0 {
-		p.parts.Add(0, float64(e.Cost()))
+		p.parts.AddCall(0, float64(e.Cost()))
 	}
 	created := e.Outcome() == wire.OutcomeMiss || e.Outcome() == wire.OutcomeDriver
 	owns := e.Memory() == wire.MemoryBuffer && e.Access()&wire.UseHostPtr == 0
@@ -35,20 +35,20 @@ func (p *driverCosts) addCreate(e wire.CreateView) {
 	if e.Access()&wire.CopyHostPtr != 0 {
 		fit = &p.copies
 	}
-	addTimed(fit, e.Granted(), e.Cost())
+	addTimedCall(fit, e.Granted(), e.Cost())
 }
 
 // addRelease adds a release that returned a buffer to the driver.
 func (p *driverCosts) addRelease(e wire.ReleaseView) {
 	last := e.References() == 0 && !e.CarriedOver()
 	if last && e.Outcome() == wire.OutcomeDriver && e.Memory() == wire.MemoryBuffer && !e.SubAllocation() {
-		addTimed(&p.releases, e.Requested(), e.Cost())
+		addTimedCall(&p.releases, e.Requested(), e.Cost())
 	}
 }
 
-// createFit returns the fit of creates. Copying often takes many times as long as creating, so creates that copy count
+// fitOfCreates returns the fit of creates. Copying often takes many times as long as creating, so creates that copy count
 // only if there are no others.
-func (p *driverCosts) createFit() *cost.Usual {
+func (p *driverCosts) fitOfCreates() *cost.Usual {
 	if p.creates.Calls == 0 {
 		return &p.copies
 	}
@@ -63,7 +63,7 @@ const releasesLeast = 8
 // recording. The release of a sub-allocation is timed together with the pool's own work, so it is assumed to take as
 // long as the create, as gpumemtop probe measures.
 func (p *driverCosts) deviceCosts() cost.Device {
-	d := cost.Device{Create: p.createFit().MedianLine(), Release: p.releases.MedianLine(), Part: cost.Line{A: 2 * p.parts.MedianLine().A}}
+	d := cost.Device{Create: p.fitOfCreates().MedianLine(), Release: p.releases.MedianLine(), Part: cost.Line{A: 2 * p.parts.MedianLine().A}}
 	const size = 1 << 20
 	if create := d.Create.CallNS(size); p.releases.Calls < releasesLeast && create > 0 && d.Release.CallNS(size) > create {
 		d.Release = d.Create

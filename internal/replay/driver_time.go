@@ -8,7 +8,7 @@ import (
 // MeasuredDriverNS returns the driver time in ns of a recording for what a policy was asked: creates and releases of
 // blocks, slabs and sub-allocations, of all threads together. Result.DriverNS estimates the same, plus first touches,
 // which a recording does not show. A create that made a slab includes the slab's time. The release of a sub-allocation
-// counts as much as its create, as in Loaded.Device. The error is that of the source.
+// counts as much as its create, as in Loaded.DriverCosts. The error is that of the source.
 func MeasuredDriverNS(src recording.Source) (ns uint64, err error) {
 	type buffer struct {
 		process uint32

@@ -48,7 +48,7 @@ func (e *evictions) compareLists(c *comparer) {
 		}
 		index := candidates[0]
 		unmatched[recorded.block] = candidates[1:]
-		e.matchEviction(c, recorded, index, index < lastOfThread[recorded.thread])
+		e.compareWithReplayed(c, recorded, index, index < lastOfThread[recorded.thread])
 		lastMatch, lastOfThread[recorded.thread] = max(lastMatch, index), max(lastOfThread[recorded.thread], index)
 	}
 	for index, replayed := range e.replayed {
@@ -69,8 +69,8 @@ func (e *evictions) compareLists(c *comparer) {
 	}
 }
 
-// matchEviction compares a recorded eviction with the replayed one of the same block.
-func (e *evictions) matchEviction(c *comparer, recorded *recordedEviction, index int, late bool) {
+// compareWithReplayed compares a recorded eviction with the replayed one of the same block.
+func (e *evictions) compareWithReplayed(c *comparer, recorded *recordedEviction, index int, late bool) {
 	c.Evictions++
 	switch replayed := e.replayed[index]; {
 	case recorded.eviction != replayed:

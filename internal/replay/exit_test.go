@@ -29,7 +29,7 @@ func TestProcessesThatAreGone(t *testing.T) {
 	const processes = 50
 	c := NewBatch()
 	for _, policy := range []string{"futhark", "slab"} {
-		if _, err := c.Add(Options{Policy: policy}); err != nil {
+		if _, err := c.AddSimulation(Options{Policy: policy}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,11 +41,11 @@ func TestProcessesThatAreGone(t *testing.T) {
 			c.ReadRecord(&s.Records[i])
 		}
 		for member := range c.members {
-			if err := c.Play(member); err != nil {
+			if err := c.PlayMember(member); err != nil {
 				t.Fatal(err)
 			}
 		}
-		c.Clear()
+		c.ForgetRead()
 	}
 	if n := len(c.resolver.processes); n != 0 || c.resolver.script.slots != 3 {
 		t.Errorf("%d processes are known, %d slots taken", n, c.resolver.script.slots)
@@ -58,7 +58,7 @@ func TestProcessesThatAreGone(t *testing.T) {
 			}
 		}
 		one := replay(t, brief(1), policy, 0)
-		r := c.Result(member, cost.Device{})
+		r := c.ResultOfMember(member, cost.Device{})
 		if r.Processes != processes || r.Requests != 3*processes || r.Misses+r.Hits != 3*processes || r.PeakInUse != one.PeakInUse ||
 			r.PeakReserved != one.PeakReserved || r.InUse != processes*one.InUse || r.Cached != processes*one.Cached || one.InUse != 4096 {
 			t.Errorf("%s: %+v\none process: %+v", policy, r, one)

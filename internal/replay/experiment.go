@@ -11,7 +11,7 @@ import (
 // serves all requests. A step that fails here did not fail in the run: the recording's version had other policies, or
 // events are missing.
 func (p *simulatedProcess) applyExperiment(c *change, time int64) {
-	what, request, ok := wire.ParseArms(c.value)
+	what, request, ok := wire.ParseArmsSetting(c.value)
 	if !p.simulation.options.AsRecorded || !ok {
 		return
 	}
@@ -19,7 +19,7 @@ func (p *simulatedProcess) applyExperiment(c *change, time int64) {
 	switch {
 	case c.name == wire.ArmSetting:
 		if arm, err := strconv.ParseUint(what, 10, 1); err == nil {
-			_ = p.policy.TakeTurns(int(arm), request)
+			_ = p.policy.LetArmDecideFrom(int(arm), request)
 		}
 	case isLimit:
 		name, value, _ := strings.Cut(limit, "=")
@@ -27,7 +27,7 @@ func (p *simulatedProcess) applyExperiment(c *change, time int64) {
 	case what == wire.ArmsOff:
 		p.evictions = p.policy.EndExperiment(time, p.evictions[:0])
 	default:
-		if next, err := configuredPool(what); err == nil {
+		if next, err := newRecordedPool(what); err == nil {
 			p.evictions = p.policy.BeginExperiment(next, time, p.evictions[:0])
 		}
 	}

@@ -19,7 +19,7 @@ func (c *crew) experiment(w *worker) {
 		evictions = c.policy.EndExperiment(0, nil)
 	case n < 3:
 		what := []string{"none", "pow2", "pow2,min_block=16384", "futhark-2018", "mantissa,max_cached_bytes=20000"}[c.rng.IntN(5)]
-		next, err := configuredPool(what)
+		next, err := newRecordedPool(what)
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -34,7 +34,7 @@ func (c *crew) experiment(w *worker) {
 	default:
 		arm, from := c.rng.IntN(2), c.policy.RequestCount()+1+c.rng.Uint64N(30)
 		text = fmt.Sprintf("arm=%d,request=%d", arm, from)
-		if c.policy.TakeTurns(arm, from) != nil {
+		if c.policy.LetArmDecideFrom(arm, from) != nil {
 			return
 		}
 	}
@@ -59,7 +59,7 @@ func TestExperimentsReplayExactly(t *testing.T) {
 			}
 		}
 		c.readAll()
-		compared, err := Compare(c.tape, Options{Policy: "futhark"})
+		compared, err := CompareDecisions(c.tape, Options{Policy: "futhark"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,9 +9,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// HeapMap returns the offsets of a member's sub-allocations now. It has at most stats.MappedSlabsMax slabs of each
+// HeapMapOfMember returns the offsets of a member's sub-allocations now. It has at most stats.MappedSlabsMax slabs of each
 // process, and no more in all.
-func (b *Batch) HeapMap(member int) *stats.HeapMap {
+func (b *Batch) HeapMapOfMember(member int) *stats.HeapMap {
 	m := &stats.HeapMap{}
 	for _, p := range b.members[member].processes {
 		if p == nil {
@@ -24,7 +24,7 @@ func (b *Batch) HeapMap(member int) *stats.HeapMap {
 		}
 	}
 	slices.SortStableFunc(m.Slabs, func(a, b stats.MappedSlab) int {
-		return cmp.Or(cmp.Compare(b.ScatteredBytes(), a.ScatteredBytes()), cmp.Compare(b.Free(), a.Free()))
+		return cmp.Or(cmp.Compare(b.ScatteredBytes(), a.ScatteredBytes()), cmp.Compare(b.FreeBytes(), a.FreeBytes()))
 	})
 	m.Slabs = m.Slabs[:min(len(m.Slabs), stats.MappedSlabsMax)]
 	return m
@@ -52,18 +52,18 @@ func NewSlabMapper(current Configuration, capacity uint64) *SlabMapper {
 // JoinBatch moves the mapper to another batch. late: records before that batch are missing.
 func (s *SlabMapper) JoinBatch(b *Batch, late bool) {
 	s.batch, s.member = b, -1
-	s.joinOrLeave(late)
+	s.joinIfCarving(late)
 }
 
-// joinOrLeave joins the batch if the current policy carves, and leaves it if not.
-func (s *SlabMapper) joinOrLeave(late bool) {
+// joinIfCarving joins the batch if the current policy carves, and leaves it if not.
+func (s *SlabMapper) joinIfCarving(late bool) {
 	if carves := allocator.UsesSlabs(s.current.Policy); carves == (s.member >= 0) {
 		return
 	} else if !carves {
 		s.LeaveBatch()
 		return
 	}
-	member, err := s.batch.Add(Options{Policy: s.current.Policy, Settings: s.current.Settings, Capacity: s.capacity, AsRecorded: true})
+	member, err := s.batch.AddSimulation(Options{Policy: s.current.Policy, Settings: s.current.Settings, Capacity: s.capacity, AsRecorded: true})
 	if err != nil { // the target has refused these settings, too
 		return
 	}
@@ -76,7 +76,7 @@ func (s *SlabMapper) joinOrLeave(late bool) {
 // LeaveBatch leaves the batch.
 func (s *SlabMapper) LeaveBatch() {
 	if s.member >= 0 {
-		s.batch.Remove(s.member)
+		s.batch.RemoveMember(s.member)
 		s.member = -1
 	}
 }
@@ -84,18 +84,18 @@ func (s *SlabMapper) LeaveBatch() {
 // IsIdle reports that the policy does not carve, so that there is nothing to map.
 func (s *SlabMapper) IsIdle() bool { return s.member < 0 }
 
-// Play plays what the batch has read up to a time. change is the payload of the last record if that changes a limit or
+// PlayUntil plays what the batch has read up to a time. change is the payload of the last record if that changes a limit or
 // the policy, else nil. After an error there is no map.
-func (s *SlabMapper) Play(time uint64, change []byte) error {
+func (s *SlabMapper) PlayUntil(time uint64, change []byte) error {
 	s.time = max(s.time, time)
 	if s.member >= 0 {
-		if err := s.batch.Play(s.member); err != nil {
+		if err := s.batch.PlayMember(s.member); err != nil {
 			return err
 		}
 	}
 	if change != nil {
 		s.current, _ = s.current.AfterChange(change)
-		s.joinOrLeave(true)
+		s.joinIfCarving(true)
 	}
 	return nil
 }
@@ -113,18 +113,18 @@ func (s *SlabMapper) PlayRecord(r *wire.Record) {
 	if r.Kind == wire.KindLimit && r.AsLimit().Status() == 0 {
 		change = r.Payload
 	}
-	if s.Play(r.Time, change) != nil {
+	if s.PlayUntil(r.Time, change) != nil {
 		s.LeaveBatch()
 	}
-	s.batch.Clear()
+	s.batch.ForgetRead()
 }
 
-// Map returns the map of this moment, nil while the policy does not carve.
-func (s *SlabMapper) Map() *stats.HeapMap {
+// CurrentMap returns the map of this moment, nil while the policy does not carve.
+func (s *SlabMapper) CurrentMap() *stats.HeapMap {
 	if s.member < 0 {
 		return nil
 	}
-	m := s.batch.HeapMap(s.member)
+	m := s.batch.HeapMapOfMember(s.member)
 	m.Time, m.Since = s.time, s.since
 	return m
 }

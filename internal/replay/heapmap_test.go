@@ -31,9 +31,9 @@ func TestMapIsTheRecordedOne(t *testing.T) {
 				return
 			}
 			free, holes, largest := uint64(0), uint64(0), uint64(0)
-			m := s.Map()
+			m := s.CurrentMap()
 			for i := range m.Slabs {
-				free += m.Slabs[i].Free()
+				free += m.Slabs[i].FreeBytes()
 				holes += uint64(m.Slabs[i].Holes)
 				largest = max(largest, m.Slabs[i].Largest)
 			}
@@ -70,7 +70,7 @@ func TestMapFollowsThePolicy(t *testing.T) {
 			s.PlayRecord(&p.Records[j])
 		}
 		p.Records = nil
-		if m := s.Map(); (m != nil) != step.there || m != nil && m.Since != uint64(1000*(i+10)) {
+		if m := s.CurrentMap(); (m != nil) != step.there || m != nil && m.Since != uint64(1000*(i+10)) {
 			t.Errorf("%q: %+v", step.policy, m)
 		}
 	}
@@ -83,7 +83,7 @@ func TestTheMapIsBounded(t *testing.T) {
 		s := NewSlabMapper(Configuration{o.Policy, o.Settings}, o.Capacity)
 		labtest.Each(t, reader, func(r *wire.Record) {
 			s.PlayRecord(r)
-			m := s.Map()
+			m := s.CurrentMap()
 			if m == nil {
 				return
 			}

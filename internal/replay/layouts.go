@@ -25,11 +25,11 @@ type Arena struct {
 	Reserved, Wanted uint64
 }
 
-// DepartureName returns the words for an index of Departures.
-func DepartureName(why int) string { return allocator.Departure(why).String() }
+// DepartureText returns the words for an index of Departures.
+func DepartureText(why int) string { return allocator.Departure(why).String() }
 
-// addProcess adds the figures of one process.
-func (a *Arena) addProcess(p *simulatedProcess, s *allocator.Stats) {
+// addProcessFigures adds the figures of one process.
+func (a *Arena) addProcessFigures(p *simulatedProcess, s *allocator.Stats) {
 	a.Planned += s.Planned
 	for why, n := range s.Departures {
 		a.Departures[why] += n
@@ -68,13 +68,13 @@ func (p *simulatedProcess) learnRequest(req *allocator.Request, buffer *simulate
 	if p.simulation.options.GivenLayout != nil {
 		return
 	}
-	if layout, ok := l.NextLayout(); ok {
+	if layout, ok := l.LayoutIfNew(); ok {
 		p.installLayout(layout)
 	}
 }
 
-// installGiven gives the policy the layout that it has from the start, if there is one.
-func (p *simulatedProcess) installGiven() {
+// installGivenLayout gives the policy the layout that it has from the start, if there is one.
+func (p *simulatedProcess) installGivenLayout() {
 	if given := p.simulation.options.GivenLayout; given != nil {
 		if layout := given(p.simulation.script.processNumber(p.number)); layout != nil {
 			p.installLayout(layout)

@@ -26,14 +26,14 @@ const chunkOps = 1 << 14
 
 // Load reads a source from its start to its end. The error is that of the source.
 func Load(src recording.Source) (*Loaded, error) {
-	l, _, err := LoadFirst(src, math.MaxInt)
+	l, _, err := LoadFirstEvents(src, math.MaxInt)
 	return l, err
 }
 
-// LoadFirst reads a source from its start until most events that concern a policy were read, or to its end; whole says
+// LoadFirstEvents reads a source from its start until most events that concern a policy were read, or to its end; whole says
 // that it read all.
-func LoadFirst(src recording.Source, most int) (l *Loaded, whole bool, err error) {
-	l, err = loadMost(src, most)
+func LoadFirstEvents(src recording.Source, most int) (l *Loaded, whole bool, err error) {
+	l, err = loadAtMost(src, most)
 	switch {
 	case errors.Is(err, errEnough):
 		return l, false, nil
@@ -46,7 +46,7 @@ func LoadFirst(src recording.Source, most int) (l *Loaded, whole bool, err error
 // errEnough ends the reading of a source before its end.
 var errEnough = errors.New("as much as was asked for")
 
-func loadMost(src recording.Source, most int) (*Loaded, error) {
+func loadAtMost(src recording.Source, most int) (*Loaded, error) {
 	l := &Loaded{}
 	r := newResolver()
 	var ops []op
@@ -55,8 +55,8 @@ func loadMost(src recording.Source, most int) (*Loaded, error) {
 			l.first = record.Time
 		}
 		l.last = max(l.last, record.Time)
-		ops = r.resolve(record, ops[:0])
-		l.appendOps(ops)
+		ops = r.appendStepsOf(record, ops[:0])
+		l.appendSteps(ops)
 		if l.events >= most {
 			return errEnough
 		}
@@ -65,12 +65,12 @@ func loadMost(src recording.Source, most int) (*Loaded, error) {
 	if err != nil && !errors.Is(err, errEnough) {
 		return nil, err
 	}
-	l.appendOps(r.finish(nil))
+	l.appendSteps(r.emitAllPending(nil))
 	l.script, l.device = r.script, r.costs.deviceCosts()
 	return l, err
 }
 
-func (l *Loaded) appendOps(ops []op) {
+func (l *Loaded) appendSteps(ops []op) {
 	for i := range ops {
 		last := len(l.chunks) - 1
 		if last < 0 || len(l.chunks[last]) == chunkOps {
@@ -82,14 +82,14 @@ func (l *Loaded) appendOps(ops []op) {
 	l.events += len(ops)
 }
 
-// Events returns how many events concern a policy. Uses and retains, for example, do not.
-func (l *Loaded) Events() int { return l.events }
+// EventCount returns how many events concern a policy. Uses and retains, for example, do not.
+func (l *Loaded) EventCount() int { return l.events }
 
 // DurationNS returns the ns from the first record to the last.
 func (l *Loaded) DurationNS() uint64 { return l.last - min(l.first, l.last) }
 
-// Device returns the driver costs that the recording shows: a line through its creates and one through its releases.
-func (l *Loaded) Device() cost.Device { return l.device }
+// DriverCosts returns the driver costs that the recording shows: a line through its creates and one through its releases.
+func (l *Loaded) DriverCosts() cost.Device { return l.device }
 
 // Run returns what Replay returns for the recording.
 func (l *Loaded) Run(o Options) (*Result, error) {

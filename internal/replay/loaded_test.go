@@ -37,7 +37,7 @@ func checkRuns(t *testing.T, src recording.Source, loaded *Loaded, o Options) {
 func TestLoadedGivesWhatTheRecordingGives(t *testing.T) {
 	for file, reader := range labtest.Recordings(t, "testdata") {
 		loaded := load(t, reader)
-		if loaded.Events() == 0 {
+		if loaded.EventCount() == 0 {
 			t.Errorf("%s: no events", file)
 		}
 		for _, policy := range allocator.PolicyNames() {

@@ -17,8 +17,8 @@ func newMaxTree(n int) maxTree {
 	return maxTree{leaves, make([]int, 2*leaves), make([]int, 2*leaves)}
 }
 
-// add adds n to the counters 0 … last.
-func (t *maxTree) add(last, n int) {
+// addToFirst adds n to the counters 0 … last.
+func (t *maxTree) addToFirst(last, n int) {
 	node, low, width := 1, 0, t.leaves
 	for low+width-1 > last {
 		t.pushDown(node)

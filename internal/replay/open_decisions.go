@@ -42,7 +42,7 @@ func (s *simulation) continueDecision(step *op) {
 		o.createSlab(p)
 		return
 	case step.code == opCommit:
-		o.commit(p, step.slot)
+		o.commitDecision(p, step.slot)
 	case step.code == opAbort && !o.committed:
 		p.policy.Abort(o.decision)
 	case o.committed:
@@ -60,8 +60,8 @@ func (o *openDecision) createSlab(p *simulatedProcess) {
 	}
 }
 
-// commit gives the buffer its block. The driver always has memory for that, because the recorded driver had.
-func (o *openDecision) commit(p *simulatedProcess, slot uint32) {
+// commitDecision gives the buffer its block. The driver always has memory for that, because the recorded driver had.
+func (o *openDecision) commitDecision(p *simulatedProcess, slot uint32) {
 	s := p.simulation
 	o.createSlab(p)
 	if !o.decision.Hit && o.decision.Slab == 0 {
@@ -71,7 +71,7 @@ func (o *openDecision) commit(p *simulatedProcess, slot uint32) {
 		s.buffers = append(s.buffers, simulatedBuffer{})
 	}
 	p.commitBlock(&o.request, &o.decision, &s.buffers[slot], slot)
-	s.addInUse(&s.buffers[slot])
+	s.addToInUse(&s.buffers[slot])
 }
 
 // expireOrDrain evicts blocks that are too old, or makes room where the recorded policy was asked to.
@@ -85,13 +85,13 @@ func (p *simulatedProcess) expireOrDrain(step *op) {
 	p.returnEvictions()
 }
 
-// switchPolicy changes the policy, if the replay is as recorded. text is a name followed by limits, for example
+// applyPolicyChange changes the policy, if the replay is as recorded. text is a name followed by limits, for example
 // "slab,max_part=1MiB".
-func (p *simulatedProcess) switchPolicy(text string, time int64) {
+func (p *simulatedProcess) applyPolicyChange(text string, time int64) {
 	if !p.simulation.options.AsRecorded {
 		return
 	}
-	next, err := configuredPool(text)
+	next, err := newRecordedPool(text)
 	if err != nil { // the recording's version had other policies or limits
 		p.simulation.result.Switches++
 		return
@@ -100,9 +100,9 @@ func (p *simulatedProcess) switchPolicy(text string, time int64) {
 	p.returnEvictions()
 }
 
-// configuredPool returns a pool for a recorded policy with its limits.
-func configuredPool(text string) (*allocator.Pool, error) {
-	name, limits := wire.ParsePolicy(text)
+// newRecordedPool returns a pool for a recorded policy with its limits.
+func newRecordedPool(text string) (*allocator.Pool, error) {
+	name, limits := wire.ParsePolicyValue(text)
 	settings, err := allocator.ParseSettings(limits)
 	if err != nil {
 		return nil, err

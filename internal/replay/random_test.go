@@ -25,20 +25,20 @@ func TestReplayRandom(t *testing.T) {
 				if seed%2 == 0 && record.Kind == wire.KindLost { // numbers are no longer of use
 					continue
 				}
-				if err := r.playRecord(&record); err != nil {
+				if err := r.readAndPlay(&record); err != nil {
 					t.Fatal(err)
 				}
 				if n%20 == 0 && !o.AsRecorded { // there plans are open
-					checkProcesses(t, r.simulation())
+					checkProcesses(t, r.onlyMember())
 				}
 			}
-			if err := r.finish(); err != nil {
+			if err := r.playWaiting(); err != nil {
 				t.Fatal(err)
 			}
 			if !o.AsRecorded {
-				checkProcesses(t, r.simulation())
+				checkProcesses(t, r.onlyMember())
 			}
-			result := r.result()
+			result := r.resultSoFar()
 			if rate := result.WasteAtPeak(); math.IsNaN(rate) || rate < 0 || rate > 1 {
 				t.Errorf("%s: waste %g", policy, rate)
 			}

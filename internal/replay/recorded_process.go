@@ -56,8 +56,8 @@ func (r *resolver) processOf(number uint32) *recordedProcess {
 	return p
 }
 
-// processGone ends a process and frees its tables: many processes may run one after the other.
-func (r *resolver) processGone(record *wire.Record, p *recordedProcess, ops []op) []op {
+// resolveEndedProcess ends a process and frees its tables: many processes may run one after the other.
+func (r *resolver) resolveEndedProcess(record *wire.Record, p *recordedProcess, ops []op) []op {
 	time := toPolicyTime(record.Time)
 	slots := slices.AppendSeq(slices.Collect(maps.Values(p.objects)), maps.Values(p.cooling))
 	for _, d := range p.refused {
@@ -65,14 +65,14 @@ func (r *resolver) processGone(record *wire.Record, p *recordedProcess, ops []op
 	}
 	slices.Sort(slots)
 	for _, slot := range slots {
-		ops = r.appendOps(ops, []op{{code: opGone, time: time, slot: slot}})
+		ops = r.appendStepsAndFreeSlots(ops, []op{{code: opGone, time: time, slot: slot}})
 	}
 	delete(r.processes, record.Process)
 	r.current = nil
 	return append(ops, op{code: opExit, time: time, slot: p.number})
 }
 
-func (p *recordedProcess) addDevice(e wire.DeviceView) {
+func (p *recordedProcess) noteDevice(e wire.DeviceView) {
 	d := device{memory: e.Memory(), largest: e.LargestAlloc(), constant: e.Constant(), align: uint64(e.Align())}
 	if len(p.devices) == 0 {
 		p.first = d
@@ -84,7 +84,7 @@ func (p *recordedProcess) addDevice(e wire.DeviceView) {
 // forgetContext forgets the classes of an ended context whose number a new context has.
 func (p *recordedProcess) forgetContext(scope uint16) {
 	p.keys = slices.DeleteFunc(p.keys, func(key wire.Class) bool {
-		ended := key.Scope() == scope
+		ended := key.ContextNumber() == scope
 		if ended {
 			delete(p.classes, key)
 		}

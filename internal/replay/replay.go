@@ -53,13 +53,13 @@ func Replay(src recording.Source, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := eachRecord(src, s.playRecord); err != nil {
+	if err := eachRecord(src, s.readAndPlay); err != nil {
 		return nil, err
 	}
-	if err := s.finish(); err != nil {
+	if err := s.playWaiting(); err != nil {
 		return nil, err
 	}
-	result := s.result()
+	result := s.resultSoFar()
 	return &result, nil
 }
 
@@ -68,35 +68,35 @@ type single struct{ *Batch }
 
 func newSingleBatch(o Options) (single, error) {
 	b := NewBatch()
-	_, err := b.Add(o)
+	_, err := b.AddSimulation(o)
 	return single{b}, err
 }
 
-func (s single) simulation() *simulation { return s.members[0] }
+func (s single) onlyMember() *simulation { return s.members[0] }
 
-func (s single) playRecord(record *wire.Record) error {
+func (s single) readAndPlay(record *wire.Record) error {
 	s.ReadRecord(record)
-	return s.play()
+	return s.playRead()
 }
 
-// finish plays what waited for records that do not come.
-func (s single) finish() error {
-	s.Finish()
-	return s.play()
+// playWaiting plays what waited for records that do not come.
+func (s single) playWaiting() error {
+	s.EndStream()
+	return s.playRead()
 }
 
-func (s single) play() error {
-	defer s.Clear()
-	return s.Play(0)
+func (s single) playRead() error {
+	defer s.ForgetRead()
+	return s.PlayMember(0)
 }
 
-// result returns the policy's result so far.
-func (s single) result() Result {
-	device := s.simulation().options.Device
-	if s.simulation().options.Fit {
-		device, _, _ = s.Device()
+// resultSoFar returns the policy's result so far.
+func (s single) resultSoFar() Result {
+	device := s.onlyMember().options.Device
+	if s.onlyMember().options.Fit {
+		device, _, _ = s.LearnedCosts()
 	}
-	return s.Result(0, device)
+	return s.ResultOfMember(0, device)
 }
 
 // eachRecord calls handle for each record of a source, from the start.

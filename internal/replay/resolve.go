@@ -21,11 +21,11 @@ type resolver struct {
 
 func newResolver() *resolver { return &resolver{processes: map[uint32]*recordedProcess{}} }
 
-// resolve appends the steps of a record to ops.
-func (r *resolver) resolve(record *wire.Record, ops []op) []op {
+// appendStepsOf appends the steps of a record to ops.
+func (r *resolver) appendStepsOf(record *wire.Record, ops []op) []op {
 	if record.Kind == wire.KindLost {
 		r.script.facts.lost += record.AsLost().Events()
-		return r.dropNumbers(ops)
+		return r.stopUsingNumbers(ops)
 	}
 	e := &record.Event
 	if !ConcernsPolicy(e) { // callers may leave such records out
@@ -33,14 +33,14 @@ func (r *resolver) resolve(record *wire.Record, ops []op) []op {
 	}
 	p := r.processOf(record.Process)
 	if n := len(p.order.pending); n > 0 && n%overdueEvery == 0 {
-		ops = r.emitOverdue(p, toPolicyTime(e.Time), ops)
+		ops = r.emitOverdueCoolings(p, toPolicyTime(e.Time), ops)
 	}
 	if t := p.order.threads[record.Thread]; t != nil && len(t.deferred) > 0 && e.Kind != wire.KindOrder {
-		ops = r.emitDeferred(p, t, ops)
+		ops = r.emitDeferredCoolings(p, t, ops)
 	}
 	switch e.Kind {
 	case wire.KindDevice:
-		p.addDevice(e.AsDevice())
+		p.noteDevice(e.AsDevice())
 	case wire.KindContext:
 		return r.resolveContext(p, e.AsContext(), ops)
 	case wire.KindCreate:
@@ -58,9 +58,9 @@ func (r *resolver) resolve(record *wire.Record, ops []op) []op {
 	case wire.KindOrder:
 		return r.resolveOrder(p, record, ops)
 	case wire.KindExit:
-		ops = r.finishProcess(p, ops)
+		ops = r.emitPendingOfProcess(p, ops)
 		if record.Thread == 0 { // with a thread, the record says only that exit handlers run
-			return r.processGone(record, p, ops)
+			return r.resolveEndedProcess(record, p, ops)
 		}
 		return ops
 	case wire.KindSync:
@@ -87,7 +87,7 @@ func (r *resolver) resolveContext(p *recordedProcess, e wire.ContextView, ops []
 		}
 		ops = append(ops, op{code: opEnd, time: toPolicyTime(e.Time()), slot: p.number})
 		for _, key := range p.keys {
-			if key.Scope() == scope {
+			if key.ContextNumber() == scope {
 				ops = append(ops, op{code: opDrop, time: toPolicyTime(e.Time()), class: p.classes[key]})
 			}
 		}
@@ -101,13 +101,13 @@ func (r *resolver) classOf(p *recordedProcess, key wire.Class) uint32 {
 	if key == p.lastKey && key != 0 {
 		return p.lastClass
 	}
-	d, known := p.devices[p.contexts[key.Scope()]]
+	d, known := p.devices[p.contexts[key.ContextNumber()]]
 	if !known {
 		d = p.first
 	}
 	request := allocator.Request{
-		Max: d.largest, Heap: d.memory, Align: d.align, Pinned: key.Access()&wire.AllocHostPtr != 0,
-		Exact: key.Access()&wire.CopyHostPtr != 0 || key.Shape() > 0,
+		Max: d.largest, Heap: d.memory, Align: d.align, Pinned: key.MemoryFlags()&wire.AllocHostPtr != 0,
+		Exact: key.MemoryFlags()&wire.CopyHostPtr != 0 || key.Shape() > 0,
 	}
 	if request.Exact || key.Shape() != 0 { // the driver copies whole blocks; images, SVM and USM are never sub-allocations
 		request.Align = 0
@@ -135,16 +135,16 @@ func (r *resolver) resolveCreate(p *recordedProcess, record *wire.Record, ops []
 	r.costs.addCreate(e)
 	t := p.order.threads[record.Thread]
 	if e.WasPooled() && !e.CarriedOver() {
-		t = p.order.threadOf(record.Thread)
+		t = p.order.threadIfOrdered(record.Thread)
 	}
-	ops, marks := r.emitAttempts(p, t, e, ops)
+	ops, marks := r.emitGivenUpDecisions(p, t, e, ops)
 	switch e.Outcome() {
 	case wire.OutcomeHit:
-		f.hits += judgedRequests(e)
+		f.hits += oneIfJudged(e)
 	case wire.OutcomeMiss:
-		f.misses += judgedRequests(e)
+		f.misses += oneIfJudged(e)
 	case wire.OutcomeFailed:
-		if !lacksMemory(e) {
+		if !failedForMemory(e) {
 			return ops
 		}
 		step := op{
@@ -174,8 +174,8 @@ func (r *resolver) resolveCreate(p *recordedProcess, record *wire.Record, ops []
 	})
 }
 
-// judgedRequests counts a request that the present configuration served.
-func judgedRequests(e wire.CreateView) uint64 {
+// oneIfJudged counts a request that the present configuration served.
+func oneIfJudged(e wire.CreateView) uint64 {
 	if e.Arm() {
 		return 0
 	}
@@ -188,15 +188,15 @@ func (r *resolver) resolveSlab(p *recordedProcess, record *wire.Record) {
 	if e.Status() != 0 || e.CarriedOver() {
 		return
 	}
-	addTimed(&r.costs.creates, e.Bytes(), e.Cost())
+	addTimedCall(&r.costs.creates, e.Bytes(), e.Cost())
 	if t := p.order.threads[record.Thread]; t != nil {
 		t.slabNext = true
 	}
 }
 
-// lacksMemory reports whether a policy was asked for a create that failed for lack of memory. For creates that copy
+// failedForMemory reports whether a policy was asked for a create that failed for lack of memory. For creates that copy
 // contents it is unknown whether the policy was asked.
-func lacksMemory(e wire.CreateView) bool {
+func failedForMemory(e wire.CreateView) bool {
 	const objectAllocation, outOfResources, outOfHostMemory = -4, -5, -6 // CL_MEM_OBJECT_ALLOCATION_FAILURE and so on
 	short := e.Status() == objectAllocation || e.Status() == outOfResources || e.Status() == outOfHostMemory
 	return short && e.Memory() == wire.MemoryBuffer && e.Access()&(wire.UseHostPtr|wire.CopyHostPtr) == 0 && e.Requested() > 0
@@ -219,8 +219,8 @@ func (r *resolver) resolveRelease(p *recordedProcess, record *wire.Record, ops [
 	r.costs.addRelease(e)
 	number, outcome := uint64(0), e.Outcome()
 	if outcome == wire.OutcomeCached || outcome == wire.OutcomeCooling || outcome == wire.OutcomeRefused {
-		if t := p.order.threadOf(record.Thread); t != nil {
-			number = t.nextDecision()
+		if t := p.order.threadIfOrdered(record.Thread); t != nil {
+			number = t.nextDecisionNumber()
 		}
 	}
 	slot, known := p.objects[e.Object()]
@@ -272,7 +272,7 @@ func (r *resolver) resolveCooled(p *recordedProcess, record *wire.Record, ops []
 // resolveEvict handles EVICT, which says why a release was refused. A block that the program left unfit for reuse is
 // unfit in the simulation, too. A block that the recorded policy did not want is offered to the simulated policy.
 func (r *resolver) resolveEvict(p *recordedProcess, e wire.EvictView, ops []op) []op {
-	addTimed(&r.costs.releases, e.Bytes(), e.Cost())
+	addTimedCall(&r.costs.releases, e.Bytes(), e.Cost())
 	if slot, known := p.cooling[e.Block()]; known {
 		delete(p.cooling, e.Block())
 		ops = r.emitInOrder(&p.order, 0, ops, op{code: opLose, time: toPolicyTime(e.Time()), slot: slot})
@@ -298,8 +298,8 @@ func (r *resolver) resolveLimit(p *recordedProcess, record *wire.Record, ops []o
 		return ops // the change failed
 	}
 	number := uint64(0)
-	if t := p.order.threadOf(record.Thread); t != nil {
-		number = t.nextDecision()
+	if t := p.order.threadIfOrdered(record.Thread); t != nil {
+		number = t.nextDecisionNumber()
 	}
 	var c change
 	name, value := wire.ParseLimit(record.Payload)

@@ -72,21 +72,21 @@ type Recorded struct {
 func (r *Result) CarvesSlabs() bool { return allocator.UsesSlabs(r.Policy) }
 
 // HitRate returns hits / (hits + misses), 0 without a request.
-func (r *Result) HitRate() float64 { return ratio(r.Hits, r.Hits+r.Misses) }
+func (r *Result) HitRate() float64 { return shareOf(r.Hits, r.Hits+r.Misses) }
 
 // SteadyHitRate returns the hit rate of the later half of the requests, 0 without a request.
-func (r *Result) SteadyHitRate() float64 { return ratio(r.SteadyHits, r.SteadyRequests) }
+func (r *Result) SteadyHitRate() float64 { return shareOf(r.SteadyHits, r.SteadyRequests) }
 
 // RecordedHitRate returns the hit rate of the recorded policy.
 func (r *Result) RecordedHitRate() float64 {
-	return ratio(r.Recorded.Hits, r.Recorded.Hits+r.Recorded.Misses)
+	return shareOf(r.Recorded.Hits, r.Recorded.Hits+r.Recorded.Misses)
 }
 
 // WasteAtPeak returns (granted - requested) / granted when most was in use.
-func (r *Result) WasteAtPeak() float64 { return ratio(r.PeakInUse-r.WantedAtPeak, r.PeakInUse) }
+func (r *Result) WasteAtPeak() float64 { return shareOf(r.PeakInUse-r.WantedAtPeak, r.PeakInUse) }
 
-// Waste returns (granted - requested) / granted at the end.
-func (r *Result) Waste() float64 { return ratio(r.InUse-r.Wanted, r.InUse) }
+// WasteAtEnd returns (granted - requested) / granted at the end.
+func (r *Result) WasteAtEnd() float64 { return shareOf(r.InUse-r.Wanted, r.InUse) }
 
 // ExternalFragmentation returns 1 - largest free block or range / all free bytes before the contexts ended, 0 if
 // nothing was free.
@@ -105,7 +105,7 @@ func (r *Result) QuadraticFragmentation() float64 {
 // RootFragmentation returns 1 - √Σf²/F over the same free blocks and ranges.
 func (r *Result) RootFragmentation() float64 { return allocator.RootFragmentation(r.Squares, r.Free) }
 
-func ratio(part, whole uint64) float64 {
+func shareOf(part, whole uint64) float64 {
 	if whole == 0 {
 		return 0
 	}

@@ -58,8 +58,8 @@ type attempt struct {
 	class               wire.Class
 }
 
-// threadOf returns a thread, nil if numbers cannot be used.
-func (s *sequencer) threadOf(threadOf uint32) *threadOrder {
+// threadIfOrdered returns a thread, nil if numbers cannot be used.
+func (s *sequencer) threadIfOrdered(threadOf uint32) *threadOrder {
 	if s.unnumbered {
 		return nil
 	}
@@ -74,15 +74,15 @@ func (s *sequencer) threadOrNew(thread uint32) *threadOrder {
 	if s.next != 0 && !s.unnumbered && s.threads[thread] == nil {
 		s.threads[thread] = newThreadOrder()
 	}
-	return s.threadOf(thread)
+	return s.threadIfOrdered(thread)
 }
 
 func newThreadOrder() *threadOrder {
 	return &threadOrder{jumps: map[uint64]uint64{}, separate: map[uint64]bool{}}
 }
 
-// nextDecision returns the number of the thread's next decision that an ordinary event records.
-func (t *threadOrder) nextDecision() uint64 {
+// nextDecisionNumber returns the number of the thread's next decision that an ordinary event records.
+func (t *threadOrder) nextDecisionNumber() uint64 {
 	for {
 		number := t.last + 1
 		if len(t.jumps) > 0 {
@@ -104,9 +104,9 @@ func (t *threadOrder) nextDecision() uint64 {
 func (r *resolver) emitInOrder(s *sequencer, number uint64, ops []op, steps ...op) []op {
 	switch {
 	case s.unnumbered:
-		return r.appendOps(r.emitPending(s, ops), steps)
+		return r.appendStepsAndFreeSlots(r.emitPending(s, ops), steps)
 	case number == 0 && len(s.pending) == 0:
-		return r.appendOps(ops, steps)
+		return r.appendStepsAndFreeSlots(ops, steps)
 	case number == 0:
 		number = s.highest
 		fallthrough
@@ -118,7 +118,7 @@ func (r *resolver) emitInOrder(s *sequencer, number uint64, ops []op, steps ...o
 		}
 		return r.emitPending(s, ops)
 	}
-	ops = r.appendOps(ops, steps)
+	ops = r.appendStepsAndFreeSlots(ops, steps)
 	if number < s.next {
 		return ops
 	}
@@ -128,13 +128,13 @@ func (r *resolver) emitInOrder(s *sequencer, number uint64, ops []op, steps ...o
 			break
 		}
 		delete(s.pending, s.next)
-		ops = r.appendOps(ops, held)
+		ops = r.appendStepsAndFreeSlots(ops, held)
 	}
 	return ops
 }
 
-// appendOps appends steps to ops and frees the slots of buffers that end with them.
-func (r *resolver) appendOps(ops, steps []op) []op {
+// appendStepsAndFreeSlots appends steps to ops and frees the slots of buffers that end with them.
+func (r *resolver) appendStepsAndFreeSlots(ops, steps []op) []op {
 	for i := range steps {
 		if steps[i].code.emptiesSlot() {
 			r.free = append(r.free, steps[i].slot)
@@ -149,52 +149,52 @@ func (r *resolver) emitPending(s *sequencer, ops []op) []op {
 		return ops
 	}
 	for _, number := range slices.Sorted(maps.Keys(s.pending)) {
-		ops = r.appendOps(ops, s.pending[number])
+		ops = r.appendStepsAndFreeSlots(ops, s.pending[number])
 		s.next = number + 1
 	}
 	clear(s.pending)
 	return ops
 }
 
-// finish appends the pending steps of all processes, because no more records come.
-func (r *resolver) finish(ops []op) []op {
+// emitAllPending appends the pending steps of all processes, because no more records come.
+func (r *resolver) emitAllPending(ops []op) []op {
 	for _, number := range slices.Sorted(maps.Keys(r.processes)) {
-		ops = r.finishProcess(r.processes[number], ops)
+		ops = r.emitPendingOfProcess(r.processes[number], ops)
 	}
 	return ops
 }
 
-// finishProcess appends the pending steps of a process.
-func (r *resolver) finishProcess(p *recordedProcess, ops []op) []op {
+// emitPendingOfProcess appends the pending steps of a process.
+func (r *resolver) emitPendingOfProcess(p *recordedProcess, ops []op) []op {
 	for _, thread := range slices.Sorted(maps.Keys(p.order.threads)) {
-		ops = r.emitDeferred(p, p.order.threads[thread], ops)
+		ops = r.emitDeferredCoolings(p, p.order.threads[thread], ops)
 	}
 	return r.emitPending(&p.order, ops)
 }
 
-// emitDeferred emits the coolings that a thread recorded before their decisions had numbers.
-func (r *resolver) emitDeferred(p *recordedProcess, t *threadOrder, ops []op) []op {
+// emitDeferredCoolings emits the coolings that a thread recorded before their decisions had numbers.
+func (r *resolver) emitDeferredCoolings(p *recordedProcess, t *threadOrder, ops []op) []op {
 	for _, step := range t.deferred {
-		ops = r.emitInOrder(&p.order, t.nextDecision(), ops, step)
+		ops = r.emitInOrder(&p.order, t.nextDecisionNumber(), ops, step)
 	}
 	t.deferred = t.deferred[:0]
 	return ops
 }
 
-// emitOverdue emits the deferred coolings of threads that stay silent while others wait.
-func (r *resolver) emitOverdue(p *recordedProcess, now int64, ops []op) []op {
+// emitOverdueCoolings emits the deferred coolings of threads that stay silent while others wait.
+func (r *resolver) emitOverdueCoolings(p *recordedProcess, now int64, ops []op) []op {
 	for _, thread := range slices.Sorted(maps.Keys(p.order.threads)) {
 		t := p.order.threads[thread]
 		if t.last != 0 && len(t.deferred) > 0 && now-t.deferred[len(t.deferred)-1].time > overdueAfter {
-			ops = r.emitDeferred(p, t, ops)
+			ops = r.emitDeferredCoolings(p, t, ops)
 		}
 	}
 	return ops
 }
 
-// dropNumbers ends the use of numbers, because events are missing.
-func (r *resolver) dropNumbers(ops []op) []op {
-	ops = r.finish(ops)
+// stopUsingNumbers ends the use of numbers, because events are missing.
+func (r *resolver) stopUsingNumbers(ops []op) []op {
+	ops = r.emitAllPending(ops)
 	for _, p := range r.processes {
 		p.order.unnumbered = true
 	}
@@ -213,7 +213,7 @@ func (r *resolver) resolveOrder(p *recordedProcess, record *wire.Record, ops []o
 			s.threads, s.pending, s.next = map[uint32]*threadOrder{}, map[uint64][]op{}, firstNumber
 		}
 		if t != nil && t.last != 0 { // the old thread has ended, and a new thread has its number
-			ops = r.emitDeferred(p, t, ops)
+			ops = r.emitDeferredCoolings(p, t, ops)
 			t = nil
 		}
 		if t == nil {
@@ -228,7 +228,7 @@ func (r *resolver) resolveOrder(p *recordedProcess, record *wire.Record, ops []o
 	if number != e.Previous()+1 {
 		t.jumps[e.Previous()] = number
 	}
-	ops = r.emitDeferred(p, t, ops)
+	ops = r.emitDeferredCoolings(p, t, ops)
 	if e.Order() == wire.OrderNext {
 		return ops
 	}
@@ -236,7 +236,7 @@ func (r *resolver) resolveOrder(p *recordedProcess, record *wire.Record, ops []o
 	step := op{time: toPolicyTime(e.Time()), slot: p.number, mark: numbered}
 	switch e.Order() {
 	case wire.OrderAbort, wire.OrderReturn:
-		t.noteAttempt(e)
+		t.noteGivenUpDecision(e)
 		return ops
 	case wire.OrderDrain:
 		step.code, step.size = opDrain, e.Bytes()
@@ -255,8 +255,8 @@ func (r *resolver) resolveOrder(p *recordedProcess, record *wire.Record, ops []o
 	return r.emitInOrder(s, number, ops, step)
 }
 
-// noteAttempt notes a decision that was given up.
-func (t *threadOrder) noteAttempt(e wire.OrderView) {
+// noteGivenUpDecision notes a decision that was given up.
+func (t *threadOrder) noteGivenUpDecision(e wire.OrderView) {
 	t.separate[e.Decision()] = true
 	if e.Slab() != 0 {
 		t.separate[e.Slab()] = true
@@ -265,14 +265,14 @@ func (t *threadOrder) noteAttempt(e wire.OrderView) {
 	t.attempts = append(t.attempts, attempt{e.Decision(), e.Slab(), e.Number(), e.Order() == wire.OrderReturn, e.Class()})
 }
 
-// emitAttempts emits the decisions on a request that were given up before it was served, and returns the mark of the
+// emitGivenUpDecisions emits the decisions on a request that were given up before it was served, and returns the mark of the
 // final decision.
-func (r *resolver) emitAttempts(p *recordedProcess, t *threadOrder, e wire.CreateView, ops []op) ([]op, mark) {
+func (r *resolver) emitGivenUpDecisions(p *recordedProcess, t *threadOrder, e wire.CreateView, ops []op) ([]op, mark) {
 	if t == nil || len(t.attempts) == 0 {
-		return ops, markOfBlock(e)
+		return ops, markOfWholeBlock(e)
 	}
 	step := op{
-		time: toPolicyTime(e.Start()), size: max(e.Requested(), 1), tag: allocator.Tag(e.Tag()), mark: numbered | markOfBlock(e),
+		time: toPolicyTime(e.Start()), size: max(e.Requested(), 1), tag: allocator.Tag(e.Tag()), mark: numbered | markOfWholeBlock(e),
 	}
 	for _, attempt := range t.attempts {
 		if attempt.class.Shape() == 0 {
@@ -303,15 +303,15 @@ func (r *resolver) emitRequest(p *recordedProcess, t *threadOrder, e wire.Create
 	}
 	step.mark |= numbered
 	s := &p.order
-	decision := t.nextDecision()
+	decision := t.nextDecisionNumber()
 	if e.Outcome() == wire.OutcomeHit && !e.SubAllocation() {
 		return r.emitInOrder(s, decision, ops, step)
 	}
 	grown := uint64(0)
 	if t.slabNext {
-		grown, t.slabNext = t.nextDecision(), false
+		grown, t.slabNext = t.nextDecisionNumber(), false
 	}
-	commit := t.nextDecision()
+	commit := t.nextDecisionNumber()
 	if grown == 0 && commit == decision+1 || grown == decision+1 && commit == decision+2 { // no other thread decided in between
 		ops = r.emitInOrder(s, decision, ops, step)
 		if grown != 0 {
@@ -329,8 +329,8 @@ func (r *resolver) emitRequest(p *recordedProcess, t *threadOrder, e wire.Create
 	return r.emitInOrder(s, commit, ops, step)
 }
 
-// markOfBlock returns the mark of a request that no sub-allocation could have served.
-func markOfBlock(e wire.CreateView) mark {
+// markOfWholeBlock returns the mark of a request that no sub-allocation could have served.
+func markOfWholeBlock(e wire.CreateView) mark {
 	if e.NeedsBlock() {
 		return needsBlock
 	}

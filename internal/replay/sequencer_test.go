@@ -36,7 +36,7 @@ func twoThreads(numbers bool) *labtest.Tape {
 
 func compared(t *testing.T, s *labtest.Tape) *Comparison {
 	t.Helper()
-	c, err := Compare(s, Options{Policy: "futhark"})
+	c, err := CompareDecisions(s, Options{Policy: "futhark"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func resolved(s *labtest.Tape) int {
 	r := newResolver()
 	n := 0
 	for i := range s.Records {
-		for _, step := range r.resolve(&s.Records[i], nil) {
+		for _, step := range r.appendStepsOf(&s.Records[i], nil) {
 			if step.code != opNone {
 				n++
 			}
@@ -213,7 +213,7 @@ func TestReturnedRange(t *testing.T) {
 	back.Size, back.Granted = 5, 6
 	s.By(1).Served(2, 1<<32|3, wire.OutcomeMiss, wire.MissCold) // 8 and 9, after a plan without ranges
 	part(3, 4, wire.OutcomeHit, wire.MissNone)                  // 10 and 11
-	c, err := Compare(s, Options{Policy: "slab"})
+	c, err := CompareDecisions(s, Options{Policy: "slab"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,9 +267,9 @@ func TestRefusalAtTheTimeOfTheRelease(t *testing.T) {
 	r := newResolver()
 	var ops []op
 	for i := range s.Records {
-		ops = r.resolve(&s.Records[i], ops)
+		ops = r.appendStepsOf(&s.Records[i], ops)
 	}
-	ops = r.finish(ops)
+	ops = r.emitAllPending(ops)
 	if last := ops[len(ops)-1]; last.code != opFree || last.time != toPolicyTime(asked) {
 		t.Errorf("%+v, want a free at %d", ops, asked)
 	}

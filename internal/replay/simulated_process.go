@@ -61,11 +61,11 @@ func (p *simulatedProcess) serveRequest(req *allocator.Request, buffer *simulate
 	var decision allocator.Decision
 	p.decideRequest(req, &decision)
 	if decision.SlabSize != 0 && decision.Slab != 0 {
-		p.growIfItFits(req, &decision)
+		p.createSlabOrDecideAgain(req, &decision)
 	}
-	if !decision.Hit && decision.Slab == 0 && !p.allocate(decision.Size) {
+	if !decision.Hit && decision.Slab == 0 && !p.takeMemoryOrEvict(decision.Size) {
 		p.policy.Abort(decision)
-		return decision.Size != req.Size && p.serveDirectly(req, buffer)
+		return decision.Size != req.Size && p.serveWithoutPolicy(req, buffer)
 	}
 	p.commitBlock(req, &decision, buffer, slot)
 	return true
@@ -82,15 +82,15 @@ func (p *simulatedProcess) commitBlock(req *allocator.Request, decision *allocat
 	}
 }
 
-// serveDirectly allocates exactly the requested bytes, without the policy.
-func (p *simulatedProcess) serveDirectly(req *allocator.Request, buffer *simulatedBuffer) bool {
-	if !p.allocate(req.Size) {
+// serveWithoutPolicy allocates exactly the requested bytes, without the policy.
+func (p *simulatedProcess) serveWithoutPolicy(req *allocator.Request, buffer *simulatedBuffer) bool {
+	if !p.takeMemoryOrEvict(req.Size) {
 		return false
 	}
 	s := p.simulation
 	s.result.Direct++
-	s.work.Creates.Add(req.Size)
-	s.work.Touches.Add(req.Size)
+	s.work.Creates.CountCall(req.Size)
+	s.work.Touches.CountCall(req.Size)
 	*buffer = simulatedBuffer{process: p, state: direct, granted: req.Size, requested: req.Size}
 	return true
 }
@@ -98,18 +98,18 @@ func (p *simulatedProcess) serveDirectly(req *allocator.Request, buffer *simulat
 // releaseToDriver returns a buffer to the driver that the policy does not know.
 func (p *simulatedProcess) releaseToDriver(buffer *simulatedBuffer) {
 	s := p.simulation
-	s.subtractInUse(buffer)
+	s.subtractFromInUse(buffer)
 	buffer.state = empty
 	if buffer.slab {
 		return
 	}
 	p.reserved -= buffer.granted
 	s.reserved -= buffer.granted
-	s.work.Releases.Add(buffer.granted)
+	s.work.Releases.CountCall(buffer.granted)
 }
 
-// growIfItFits creates the slab of a decision, or decides again without a slab.
-func (p *simulatedProcess) growIfItFits(req *allocator.Request, decision *allocator.Decision) {
+// createSlabOrDecideAgain creates the slab of a decision, or decides again without a slab.
+func (p *simulatedProcess) createSlabOrDecideAgain(req *allocator.Request, decision *allocator.Decision) {
 	if p.hasRoomFor(decision.SlabSize) {
 		p.createSlab(decision)
 		return
@@ -122,7 +122,7 @@ func (p *simulatedProcess) growIfItFits(req *allocator.Request, decision *alloca
 // createSlab creates the slab of a decision.
 func (p *simulatedProcess) createSlab(decision *allocator.Decision) {
 	p.takeMemory(decision.SlabSize)
-	p.simulation.work.Creates.Add(decision.SlabSize)
+	p.simulation.work.Creates.CountCall(decision.SlabSize)
 	p.slabSize = decision.SlabSize
 	p.policy.SlabCreated(*decision)
 }
@@ -130,20 +130,20 @@ func (p *simulatedProcess) createSlab(decision *allocator.Decision) {
 // countServed counts a served request and its driver calls.
 func (p *simulatedProcess) countServed(req *allocator.Request, decision *allocator.Decision, slot uint32) {
 	s := p.simulation
-	s.steady.Add(decision.Hit)
+	s.steady.AddRequest(decision.Hit)
 	switch {
 	case decision.Slab != 0:
-		s.work.Parts.Add(req.Size)
+		s.work.Parts.CountCall(req.Size)
 		if decision.Fresh { // nearly always in the newest slab
-			s.work.Touches.AddPartOf(p.slabSize, req.Size)
+			s.work.Touches.CountCallForPart(p.slabSize, req.Size)
 		}
 	case !decision.Hit:
-		s.work.Creates.Add(decision.Size)
-		s.work.Touches.AddPartOf(decision.Size, req.Size)
+		s.work.Creates.CountCall(decision.Size)
+		s.work.Touches.CountCallForPart(decision.Size, req.Size)
 	}
 	if decision.Hit {
-		s.saved.Creates.Add(decision.Size)
-		s.saved.Releases.Add(decision.Size)
+		s.saved.Creates.CountCall(decision.Size)
+		s.saved.Releases.CountCall(decision.Size)
 	}
 	if s.comparer != nil {
 		s.comparer.compareServed(slot, decision)
@@ -171,18 +171,18 @@ func (p *simulatedProcess) takeMemory(size uint64) {
 	p.simulation.result.DriverCreates++
 }
 
-// allocate takes memory from the driver, after evictions if necessary, and reports whether that succeeded.
-func (p *simulatedProcess) allocate(size uint64) bool {
-	if !p.makeRoom(size) {
+// takeMemoryOrEvict takes memory from the driver, after evictions if necessary, and reports whether that succeeded.
+func (p *simulatedProcess) takeMemoryOrEvict(size uint64) bool {
+	if !p.evictUntilRoom(size) {
 		return false
 	}
 	p.takeMemory(size)
 	return true
 }
 
-// makeRoom lets the policy evict blocks until the driver has that much memory. It evicts nothing for a size that can
+// evictUntilRoom lets the policy evict blocks until the driver has that much memory. It evicts nothing for a size that can
 // never fit.
-func (p *simulatedProcess) makeRoom(size uint64) bool {
+func (p *simulatedProcess) evictUntilRoom(size uint64) bool {
 	for !p.hasRoomFor(size) {
 		capacity := p.simulation.options.Capacity
 		if size > capacity {
@@ -197,10 +197,10 @@ func (p *simulatedProcess) makeRoom(size uint64) bool {
 	return true
 }
 
-// retryFailed repeats a request that failed in the recording: the evictions that the policy makes for it take place. A
+// retryFailedRequest repeats a request that failed in the recording: the evictions that the policy makes for it take place. A
 // block that it finds here is freed at once, because the recording does not show what the program would have done with
 // it.
-func (p *simulatedProcess) retryFailed(req *allocator.Request) {
+func (p *simulatedProcess) retryFailedRequest(req *allocator.Request) {
 	if p.simulation.options.Capacity == 0 {
 		return // without a capacity nothing fails, and nothing is evicted
 	}
@@ -215,9 +215,9 @@ func (p *simulatedProcess) retryFailed(req *allocator.Request) {
 			found = decision.Hit
 		}
 	}
-	found = found || p.makeRoom(decision.Size)
+	found = found || p.evictUntilRoom(decision.Size)
 	p.policy.Abort(decision)
-	if found || decision.Size != req.Size && p.makeRoom(req.Size) {
+	if found || decision.Size != req.Size && p.evictUntilRoom(req.Size) {
 		p.simulation.result.Rescued++
 	}
 }
@@ -233,9 +233,9 @@ func (p *simulatedProcess) returnEvictions() {
 		p.reserved -= e.Size
 		s.reserved -= e.Size
 		s.result.Evictions++
-		s.work.Releases.Add(e.Size)
+		s.work.Releases.CountCall(e.Size)
 		if s.comparer != nil {
-			s.comparer.noteEvicted(p, e.Block, e.Size, e.Reason)
+			s.comparer.compareEviction(p, e.Block, e.Size, e.Reason)
 		}
 	}
 	p.evictions = p.evictions[:0]
@@ -243,7 +243,7 @@ func (p *simulatedProcess) returnEvictions() {
 
 // freeBuffer frees a buffer's block.
 func (p *simulatedProcess) freeBuffer(buffer *simulatedBuffer, busy bool, time int64) {
-	p.simulation.subtractInUse(buffer)
+	p.simulation.subtractFromInUse(buffer)
 	p.evictions = p.policy.Free(buffer.block, busy, time, p.evictions[:0])
 	p.returnEvictions()
 	if p.learning != nil && !busy {
@@ -251,7 +251,7 @@ func (p *simulatedProcess) freeBuffer(buffer *simulatedBuffer, busy bool, time i
 	}
 }
 
-func (p *simulatedProcess) coolBlock(block allocator.Block, number uint64, time int64) {
+func (p *simulatedProcess) endBlockCooling(block allocator.Block, number uint64, time int64) {
 	p.evictions = p.policy.CoolingEnded(block, time, p.evictions[:0])
 	p.returnEvictions()
 	if p.learning != nil {
@@ -259,10 +259,10 @@ func (p *simulatedProcess) coolBlock(block allocator.Block, number uint64, time 
 	}
 }
 
-// coolAll ends the cooling of the blocks whose end is not recorded.
-func (p *simulatedProcess) coolAll(time int64) {
+// endUnrecordedCoolings ends the cooling of the blocks whose end is not recorded.
+func (p *simulatedProcess) endUnrecordedCoolings(time int64) {
 	for _, block := range p.racing {
-		p.coolBlock(block.block, block.number, time)
+		p.endBlockCooling(block.block, block.number, time)
 	}
 	p.racing = p.racing[:0]
 }
@@ -270,16 +270,16 @@ func (p *simulatedProcess) coolAll(time int64) {
 // removeBlock takes a block out of the pool. A sub-allocation keeps its range: the slab belongs to the policy.
 func (p *simulatedProcess) removeBlock(buffer *simulatedBuffer) {
 	s := p.simulation
-	s.subtractInUse(buffer)
+	s.subtractFromInUse(buffer)
 	p.policy.Forget(buffer.block)
 	if buffer.slab {
 		return
 	}
 	p.reserved -= buffer.granted
 	s.reserved -= buffer.granted
-	s.work.Releases.Add(buffer.granted)
+	s.work.Releases.CountCall(buffer.granted)
 	if s.comparer != nil {
-		s.comparer.noteEvicted(p, buffer.block, buffer.granted, wire.EvictState)
+		s.comparer.compareEviction(p, buffer.block, buffer.granted, wire.EvictState)
 	}
 }
 
@@ -293,7 +293,7 @@ func (p *simulatedProcess) dropClass(class allocator.Class) {
 func (p *simulatedProcess) applyChange(c *change, time int64) {
 	s := p.simulation
 	if c.name == wire.PolicySetting {
-		p.switchPolicy(c.value, time)
+		p.applyPolicyChange(c.value, time)
 		return
 	}
 	if c.name == wire.PlanSetting {
@@ -307,14 +307,14 @@ func (p *simulatedProcess) applyChange(c *change, time int64) {
 	s.result.Changes++
 	var err error
 	if c.name == wire.RelieveSetting {
-		relief, _ := wire.ParseRelief(c.value)
+		relief, _ := wire.ParseReliefValue(c.value)
 		p.evictions = p.policy.EvictForOthers(relief, time, p.evictions[:0])
 	} else if c.name == wire.PeriodSetting {
 		period, _ := strconv.ParseInt(c.value, 10, 64)
 		p.policy.SetIteration(period)
 	} else if c.name == "" {
 		p.evictions = p.policy.Trim(c.keep, p.evictions[:0])
-	} else if s.isLimitFixed(c.name) {
+	} else if s.isLimitKept(c.name) {
 		s.result.LeftOut++
 		return
 	} else {
@@ -326,8 +326,8 @@ func (p *simulatedProcess) applyChange(c *change, time int64) {
 	}
 }
 
-// fullestStats returns the policy's figures of the present moment, or earlier ones if more was free then.
-func (p *simulatedProcess) fullestStats() allocator.Stats {
+// statsWhenMostFree returns the policy's figures of the present moment, or earlier ones if more was free then.
+func (p *simulatedProcess) statsWhenMostFree() allocator.Stats {
 	if s := p.policy.Stats(); s.BytesCached >= p.fullest.BytesCached {
 		return s
 	}

@@ -47,11 +47,11 @@ func (s *simulation) playSteps(ops []op) error {
 			}
 		case opWait:
 			if p := s.findProcess(step.slot); p != nil && len(p.racing) > 0 {
-				p.coolAll(step.time)
+				p.endUnrecordedCoolings(step.time)
 			}
 		case opEnd:
 			if p := s.findProcess(step.slot); p != nil {
-				p.fullest = p.fullestStats()
+				p.fullest = p.statsWhenMostFree()
 			}
 		case opDrop:
 			c := &s.script.classes[step.class]
@@ -59,7 +59,7 @@ func (s *simulation) playSteps(ops []op) error {
 				p.dropClass(c.request.Class)
 			}
 		case opChange:
-			p, err := s.findOrStart(step.slot)
+			p, err := s.findOrStartProcess(step.slot)
 			if err != nil {
 				return err
 			}
@@ -90,8 +90,8 @@ func (s *simulation) findProcess(number uint32) *simulatedProcess {
 	return nil
 }
 
-// findOrStart returns a process. A new process gets a policy of its own.
-func (s *simulation) findOrStart(number uint32) (*simulatedProcess, error) {
+// findOrStartProcess returns a process. A new process gets a policy of its own.
+func (s *simulation) findOrStartProcess(number uint32) (*simulatedProcess, error) {
 	if p := s.findProcess(number); p != nil {
 		return p, nil
 	}
@@ -105,11 +105,11 @@ func (s *simulation) findOrStart(number uint32) (*simulatedProcess, error) {
 	p := &simulatedProcess{simulation: s, number: number, policy: allocator.NewArms(policy)}
 	if s.options.Policy == LayoutPolicy && !s.options.AsRecorded {
 		p.learning = &layoutLearning{}
-		p.installGiven()
+		p.installGivenLayout()
 	}
 	s.processes[number] = p
 	s.running++
-	s.dropLeftBehind()
+	s.subtractEndedProcesses()
 	return p, nil
 }
 
@@ -126,18 +126,18 @@ func (s *simulation) endProcess(number uint32) {
 	if p == nil {
 		return
 	}
-	s.result.addProcess(p)
+	s.result.addProcessFigures(p)
 	s.processes[number] = nil
 	s.running--
 	s.inUse -= p.inUse
 	s.requested -= p.requested
 	s.leftBehind += p.reserved
-	s.dropLeftBehind()
+	s.subtractEndedProcesses()
 }
 
-// dropLeftBehind subtracts the memory of ended processes as soon as another one runs. So the memory that the last
+// subtractEndedProcesses subtracts the memory of ended processes as soon as another one runs. So the memory that the last
 // processes left is still shown at the end.
-func (s *simulation) dropLeftBehind() {
+func (s *simulation) subtractEndedProcesses() {
 	if s.running > 0 {
 		s.reserved, s.leftBehind = s.reserved-s.leftBehind, 0
 	}
@@ -146,12 +146,12 @@ func (s *simulation) dropLeftBehind() {
 // createBuffer serves a request.
 func (s *simulation) createBuffer(step *op) error {
 	c := &s.script.classes[step.class]
-	p, err := s.findOrStart(c.process)
+	p, err := s.findOrStartProcess(c.process)
 	if err != nil {
 		return err
 	}
 	req := c.request
-	req.Size, req.Tag, req.Time, req.Round = step.size, step.tag, step.time, c.roundingLimit(step.size)
+	req.Size, req.Tag, req.Time, req.Round = step.size, step.tag, step.time, c.largestRoundedSize(step.size)
 	p.followsRecording = s.options.AsRecorded && step.mark&numbered != 0
 	req.Again = p.followsRecording && step.mark&retried != 0
 	if step.mark&needsBlock != 0 || req.Again {
@@ -161,7 +161,7 @@ func (s *simulation) createBuffer(step *op) error {
 	case step.code == opCreate, step.code == opDecide && !p.followsRecording:
 		s.serveRequest(p, &req, step.slot)
 	case step.code == opFail && !p.followsRecording:
-		p.retryFailed(&req)
+		p.retryFailedRequest(&req)
 	case step.code == opDecide || step.code == opTry && p.followsRecording:
 		p.beginDecision(&req, step)
 	}
@@ -179,11 +179,11 @@ func (s *simulation) serveRequest(p *simulatedProcess, req *allocator.Request, s
 		s.result.Failures++
 		return
 	}
-	s.addInUse(buffer)
+	s.addToInUse(buffer)
 }
 
-// addInUse adds a buffer to the bytes in use.
-func (s *simulation) addInUse(buffer *simulatedBuffer) {
+// addToInUse adds a buffer to the bytes in use.
+func (s *simulation) addToInUse(buffer *simulatedBuffer) {
 	s.inUse += buffer.granted
 	s.requested += buffer.requested
 	buffer.process.inUse += buffer.granted
@@ -237,23 +237,23 @@ func (s *simulation) releaseBuffer(step *op) {
 // endCooling ends the cooling of a block, or lets it cool until the next wait.
 func (p *simulatedProcess) endCooling(step *op, buffer *simulatedBuffer) {
 	if step.code == opCooled {
-		p.coolBlock(buffer.block, buffer.number, step.time)
+		p.endBlockCooling(buffer.block, buffer.number, step.time)
 	} else {
 		p.racing = append(p.racing, racingBlock{buffer.block, buffer.number})
 	}
 	buffer.state = empty
 }
 
-// subtractInUse subtracts a buffer from the bytes in use.
-func (s *simulation) subtractInUse(buffer *simulatedBuffer) {
+// subtractFromInUse subtracts a buffer from the bytes in use.
+func (s *simulation) subtractFromInUse(buffer *simulatedBuffer) {
 	s.inUse -= buffer.granted
 	s.requested -= buffer.requested
 	buffer.process.inUse -= buffer.granted
 	buffer.process.requested -= buffer.requested
 }
 
-// isLimitFixed reports whether a limit stays as the options set it.
-func (s *simulation) isLimitFixed(name string) bool {
+// isLimitKept reports whether a limit stays as the options set it.
+func (s *simulation) isLimitKept(name string) bool {
 	if !s.options.HoldSettings {
 		return false
 	}
@@ -276,10 +276,10 @@ func (s *simulation) resultSoFar() Result {
 	out.Recorded.Hits, out.Recorded.Misses = f.hits, f.misses
 	for _, p := range s.processes {
 		if p != nil {
-			out.addProcess(p)
+			out.addProcessFigures(p)
 		}
 	}
-	out.SteadyHits, out.SteadyRequests = s.steady.LaterHalf()
+	out.SteadyHits, out.SteadyRequests = s.steady.HitsOfLaterHalf()
 	d := &s.options.Device
 	out.Device = *d
 	out.CreateNS, out.TouchNS = s.work.Creates.TotalNS(&d.Create), s.work.Touches.TotalNS(&d.Touch)
@@ -289,10 +289,10 @@ func (s *simulation) resultSoFar() Result {
 	return out
 }
 
-// addProcess adds the figures of one process.
-func (out *Result) addProcess(p *simulatedProcess) {
+// addProcessFigures adds the figures of one process.
+func (out *Result) addProcessFigures(p *simulatedProcess) {
 	s := p.policy.Stats()
-	out.Arena.addProcess(p, &s)
+	out.Arena.addProcessFigures(p, &s)
 	out.Hits += s.Hits
 	out.Misses += s.Misses
 	for i, n := range s.MissReasons {
@@ -304,7 +304,7 @@ func (out *Result) addProcess(p *simulatedProcess) {
 	out.Wanted += s.BytesWanted
 	out.Cached += s.BytesCached
 	out.Cooling += s.BytesCooling
-	fullest := p.fullestStats()
+	fullest := p.statsWhenMostFree()
 	out.Free += fullest.BytesCached
 	out.Largest = max(out.Largest, fullest.Largest)
 	out.Squares += fullest.Squares

@@ -160,7 +160,7 @@ func TestFittedDevice(t *testing.T) {
 	}
 	story.Create(11, 5) // not timed
 	loaded := load(t, story)
-	d := loaded.Device()
+	d := loaded.DriverCosts()
 	near := func(got, want float64) bool { return got > want*0.999 && got < want*1.001 }
 	if !near(d.Create.A, 50) || !near(d.Create.B, 3) || !near(d.Release.A, 40) || d.Release.B > 1e-9 || d.Touch != (cost.Line{}) {
 		t.Errorf("%+v", d)
@@ -181,12 +181,12 @@ func TestPriceOfCopies(t *testing.T) {
 	timed(wire.OutcomeDriver, labtest.ReadWrite|wire.CopyHostPtr, 70_000)
 	timed(wire.OutcomeMiss, labtest.ReadWrite|wire.CopyHostPtr, 90_000)
 	timed(wire.OutcomeDriver, labtest.ReadWrite|wire.UseHostPtr, 5) // has no memory
-	if d := load(t, story).Device(); d.Create != (cost.Line{A: 70_000}) {
+	if d := load(t, story).DriverCosts(); d.Create != (cost.Line{A: 70_000}) {
 		t.Errorf("nothing but copies: %+v", d.Create)
 	}
 	timed(wire.OutcomeMiss, labtest.ReadWrite, 300)
 	timed(wire.OutcomeMiss, labtest.ReadWrite, 500)
-	if d := load(t, story).Device(); d.Create != (cost.Line{A: 300}) {
+	if d := load(t, story).DriverCosts(); d.Create != (cost.Line{A: 300}) {
 		t.Errorf("copies of 70 and 90 µs, blocks of 300 and 500 ns: %+v", d.Create)
 	}
 }
@@ -201,7 +201,7 @@ func TestFewReleases(t *testing.T) {
 		if story.Release(n+1, wire.OutcomeDriver).Cost = 1_500_000; n+1 == releasesLeast {
 			want.A = 1_500_000
 		}
-		if d := load(t, story).Device(); d.Release != want {
+		if d := load(t, story).DriverCosts(); d.Release != want {
 			t.Errorf("%d releases: %+v", n+1, d)
 		}
 	}
@@ -216,13 +216,13 @@ func TestPriceOfParts(t *testing.T) {
 	}
 	part(1, wire.OutcomeMiss, 9000) // with a slab in it
 	story.Evict(9, 4096, wire.EvictNone).Cost = 700
-	if d := load(t, story).Device(); d.Part != (cost.Line{A: 700}) || !d.PartAssumed {
+	if d := load(t, story).DriverCosts(); d.Part != (cost.Line{A: 700}) || !d.PartAssumed {
 		t.Errorf("nothing was timed: %+v", d)
 	}
 	part(2, wire.OutcomeHit, 60)
 	part(3, wire.OutcomeHit, 80)
 	part(4, wire.OutcomeHit, 0) // not timed
-	if d := load(t, story).Device(); d.Part != (cost.Line{A: 120}) || d.PartAssumed {
+	if d := load(t, story).DriverCosts(); d.Part != (cost.Line{A: 120}) || d.PartAssumed {
 		t.Errorf("creates of 60 and 80 ns: %+v", d)
 	}
 }
@@ -242,16 +242,16 @@ func TestSimulationCanBeAskedAnyTime(t *testing.T) {
 	}
 	requests := uint64(0)
 	for i := range story.Records {
-		if err := s.playRecord(&story.Records[i]); err != nil {
+		if err := s.readAndPlay(&story.Records[i]); err != nil {
 			t.Fatal(err)
 		}
-		r := s.result()
+		r := s.resultSoFar()
 		if r.Requests < requests || r.Requests != r.Hits+r.Misses+r.Failures+r.Direct {
 			t.Errorf("after %d records: %+v", i+1, r)
 		}
 		requests = r.Requests
 	}
-	if diff := cmp.Diff(*want, s.result()); diff != "" {
+	if diff := cmp.Diff(*want, s.resultSoFar()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -11,11 +11,11 @@ func (l *Loaded) SplitInHalves() (first, second *Loaded) {
 		left -= n
 		before = append(before, ops[:n]...)
 		if n < len(ops) && second.events == 0 {
-			second.appendOps(createsOfLive(before, l.script.slots))
+			second.appendSteps(createsOfLive(before, l.script.slots))
 		}
-		second.appendOps(ops[n:])
+		second.appendSteps(ops[n:])
 	}
-	first.appendOps(before)
+	first.appendSteps(before)
 	first.countRequests()
 	second.countRequests()
 	return first, second

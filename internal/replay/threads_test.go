@@ -194,7 +194,7 @@ func TestThreadsReplayExactly(t *testing.T) {
 			}
 		}
 		c.readAll()
-		compared, err := Compare(c.tape, Options{Policy: "futhark"})
+		compared, err := CompareDecisions(c.tape, Options{Policy: "futhark"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,13 +203,13 @@ func TestThreadsReplayExactly(t *testing.T) {
 		}
 		for _, batch := range []int{1, 64} {
 			simulations := playAll(t, c.tape, batch, Options{})
-			simulations.Finish()
+			simulations.EndStream()
 			for member, name := range allocator.PolicyNames() {
-				if err := simulations.Play(member); err != nil {
+				if err := simulations.PlayMember(member); err != nil {
 					t.Fatal(err)
 				}
 				want := replay(t, c.tape, name, 0)
-				if diff := cmp.Diff(*want, simulations.Result(member, cost.Device{})); diff != "" {
+				if diff := cmp.Diff(*want, simulations.ResultOfMember(member, cost.Device{})); diff != "" {
 					t.Fatalf("seed %d, %s, batches of %d: %s", seed, name, batch, diff)
 				}
 			}

@@ -40,7 +40,7 @@ func BenchmarkWide(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			b.ReportMetric(float64(loaded.Events())*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+			b.ReportMetric(float64(loaded.EventCount())*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
 		})
 	}
 }

@@ -24,7 +24,7 @@ func TestCostsThatNoLineDescribes(t *testing.T) {
 		if two.LineFits() || falls.LineFits() {
 			t.Errorf("R² %g: a line fits two sizes: %t; a falling line fits: %t", r2, two.LineFits(), falls.LineFits())
 		}
-		if got := costLine(&c); got != want {
+		if got := callCostText(&c); got != want {
 			t.Errorf("R² %g: %s, want %s", r2, got, want)
 		}
 		if svg := costPlot("creates", &c).SVG; strings.Contains(svg, `class="line fit"`) != (r2 >= 0.5) {
@@ -32,15 +32,15 @@ func TestCostsThatNoLineDescribes(t *testing.T) {
 		}
 	}
 	slow := analysis.CostCurve{Calls: 5, A: -11_000, B: 4e-4, R2: 0.8, P50: 2500, P99: 117_000, Points: []analysis.CostPoint{{Size: 4096, Calls: 1}, {Size: 8192}, {Size: 1 << 20}}}
-	if got := costLine(&slow); got != "no line fits: median 2.5µs (5 calls), p99 117µs" {
+	if got := callCostText(&slow); got != "no line fits: median 2.5µs (5 calls), p99 117µs" {
 		t.Errorf("of a line that is negative for the smallest: %s", got)
 	}
 	below := analysis.CostCurve{Calls: 5, A: -243_110, B: 0.0863, R2: 0.98, P50: 1_870_000, P99: 4_590_000, Points: []analysis.CostPoint{{Size: 16 << 20, Calls: 1}, {Size: 32 << 20}, {Size: 64 << 20}}}
-	if got := costLine(&below); got != "no line fits: median 1.87ms (5 calls), p99 4.59ms" {
+	if got := callCostText(&below); got != "no line fits: median 1.87ms (5 calls), p99 4.59ms" {
 		t.Errorf("of a line that is negative at 0 bytes: %s", got)
 	}
 	one := analysis.CostCurve{Calls: 1, A: 9000, P50: 9000, P99: 9000}
-	if got := costLine(&one); got != "9µs (1 call)" {
+	if got := callCostText(&one); got != "9µs (1 call)" {
 		t.Errorf("of one size: %s", got)
 	}
 }

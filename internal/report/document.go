@@ -66,7 +66,7 @@ var (
 		{"sites", (*view).tagsSection}, {"limits", (*view).limitsSection},
 	}
 	rest = []choice{
-		{"more", (*view).moreFiguresSection}, {"peak", (*view).peakSection}, {"misses", (*view).missesSection}, {"leaks", (*view).leaksSection}, {"in-flight", (*view).inFlightSection},
+		{"more", (*view).moreFiguresSection}, {"peak", (*view).peakSection}, {"misses", (*view).missesSection}, {"leaks", (*view).leaksSection}, {"in-flight", (*view).releasedInFlightSection},
 		{"temporaries", (*view).temporariesSection}, {"phases", (*view).phasesSection}, {"transfers", (*view).transfersSection},
 		{"spill", (*view).spillSection},
 		{"costs", (*view).costsSection}, {"lag", (*view).lagSection}, {"time", (*view).overTimeSection}, {"sizes", (*view).sizesSection},
@@ -137,8 +137,8 @@ func (v *view) nonEmptySections(parts []choice) (list []section) {
 // isAttached reports whether the programs were only watched: there was no pool, and times include those of probes.
 func (v *view) isAttached() bool { return v.a.Run.Header.Attached }
 
-// shownRows returns how many of n rows a table shows.
-func (v *view) shownRows(n int) int {
+// rowsToShow returns how many of n rows a table shows.
+func (v *view) rowsToShow(n int) int {
 	if v.o.Top > 0 {
 		n = min(n, v.o.Top)
 	}
@@ -165,8 +165,8 @@ func (v *view) clockText(ns uint64) string {
 	return fmt.Sprintf("%.3f s", float64(ns)/1e9)
 }
 
-// clockTextOf writes a CLOCK_MONOTONIC time as a time since the start.
-func (v *view) clockTextOf(ns uint64) string { return v.clockText(v.sinceStart(ns)) }
+// clockTextOfTime writes a CLOCK_MONOTONIC time as a time since the start.
+func (v *view) clockTextOfTime(ns uint64) string { return v.clockText(v.sinceStart(ns)) }
 
 func (v *view) clockCell(ns uint64) cell { return numberCell(v.clockText(ns), float64(ns)) }
 

@@ -24,8 +24,8 @@ type FailedWith struct {
 	Count  uint64      `json:"count"`
 }
 
-// failuresByStatus returns the most frequent status first.
-func failuresByStatus(t *stats.Totals) []FailedWith {
+// failuresMostFrequentFirst returns the most frequent status first.
+func failuresMostFrequentFirst(t *stats.Totals) []FailedWith {
 	list := []FailedWith{}
 	for _, f := range t.FailedWith {
 		if f.Count > 0 {
@@ -36,8 +36,8 @@ func failuresByStatus(t *stats.Totals) []FailedWith {
 	return list
 }
 
-// refusedText says how many of the program's creates failed.
-func refusedText(t *stats.Totals) string {
+// failedCreatesText says how many of the program's creates failed.
+func failedCreatesText(t *stats.Totals) string {
 	switch {
 	case t.Failures == 0:
 		return "0 failed"
@@ -49,23 +49,23 @@ func refusedText(t *stats.Totals) string {
 	return "all of them failed"
 }
 
-// createsText counts creates and releases, apart from those on which no pool decides: of parts of other memory, and of memory
+// createsAndReleasesText counts creates and releases, apart from those on which no pool decides: of parts of other memory, and of memory
 // of another API.
-func createsText(t *stats.Totals) string {
-	text := fmt.Sprintf("%d (%s, %d never eligible", t.Creates+t.Failures, refusedText(t), t.Unpooled)
+func createsAndReleasesText(t *stats.Totals) string {
+	text := fmt.Sprintf("%d (%s, %d never eligible", t.Creates+t.Failures, failedCreatesText(t), t.Unpooled)
 	if decided := t.Hits + t.Misses + t.Alternative + t.Unpooled; t.Creates > decided {
 		text += fmt.Sprintf(", %d without memory of their own", t.Creates-decided)
 	}
 	return text + "), " + units.Count(t.Releases, "release")
 }
 
-// statusesText says with what creates failed, the most frequent first.
-func statusesText(t *stats.Totals) string {
-	shown, _ := units.KeepTop(failuresByStatus(t), topStatuses)
+// failureStatusesText says with what creates failed, the most frequent first.
+func failureStatusesText(t *stats.Totals) string {
+	shown, _ := units.KeepFirst(failuresMostFrequentFirst(t), topStatuses)
 	var texts []string
 	left := t.Failures
 	for _, f := range shown {
-		texts = append(texts, fmt.Sprintf("%d with %s", f.Count, wire.StatusText(int32(f.Status))))
+		texts = append(texts, fmt.Sprintf("%d with %s", f.Count, wire.StatusNameAndNumber(int32(f.Status))))
 		left -= min(left, f.Count)
 	}
 	if left > 0 {
@@ -103,22 +103,22 @@ func listFailedCalls(s *stats.Snapshot) []FailedCall {
 // refusedLines returns lines of the summary about the first calls whose arguments were refused.
 func refusedLines(s *stats.Snapshot) []string {
 	refused := s.RefusedCalls()
-	shown, left := units.KeepTop(refused, topRefused)
+	shown, left := units.KeepFirst(refused, topRefused)
 	var texts []string
 	for i := range shown {
-		texts = append(texts, units.Cut(units.Clean(shown[i].Sentence(units.FormatLong)), mistakeWidth))
-		if text := wrapperText(shown[i].Wrapper); text != "" && !slices.Contains(texts, text) {
+		texts = append(texts, units.Cut(units.Clean(shown[i].SentenceWithMeaning(units.FormatLong)), mistakeWidth))
+		if text := distinguishCallersText(shown[i].Wrapper); text != "" && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}
 	if left > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", left))
 	}
-	return labelLines("refused", texts)
+	return linesWithLabel("refused", texts)
 }
 
-// wrapperText says how to distinguish the callers of a function; empty: it has only one.
-func wrapperText(function string) string {
+// distinguishCallersText says how to distinguish the callers of a function; empty: it has only one.
+func distinguishCallersText(function string) string {
 	if function == "" {
 		return ""
 	}
@@ -132,12 +132,12 @@ func (v *view) failedSection() section {
 		return section{}
 	}
 	s := section{ID: "failed", Title: "Failed calls", Intro: "creates and other calls that returned an error, in the order of their first"}
-	t := v.newTable("Failed calls", len(list), numberColumn("times"), numberColumn("asked for"), wordsColumn("status"), wordsColumn("call"), wordsColumn("call site"), wordsColumn("the standard has it where").onlyOnPage())
+	t := v.newTable("Failed calls", len(list), numberColumn("times"), numberColumn("asked for"), wordsColumn("status"), wordsColumn("call"), wordsColumn("call site"), wordsColumn("the standard has it where").withPageOnly())
 	said := map[string]bool{}
-	for i := range list[:v.shownRows(len(list))] {
+	for i := range list[:v.rowsToShow(len(list))] {
 		f := &list[i]
-		t.addRow(v.countCell(f.Count), cell{Text: f.SizesText(units.Format)}, wordCell(wire.StatusText(f.Status)), wordCell(units.Clean(f.Call)), v.siteCell(f.Tag, nil), wordCell(f.Why))
-		if item := fmt.Sprintf("%s, %s: %s", f.Call, wire.StatusText(f.Status), f.Meaning()); f.Meaning() != "" && !said[item] {
+		t.addRow(v.countCell(f.Count), cell{Text: f.SizesText(units.Format)}, wordCell(wire.StatusNameAndNumber(f.Status)), wordCell(units.Clean(f.Call)), v.siteCell(f.Tag, nil), wordCell(f.Why))
+		if item := fmt.Sprintf("%s, %s: %s", f.Call, wire.StatusNameAndNumber(f.Status), f.StatusMeaning()); f.StatusMeaning() != "" && !said[item] {
 			said[item] = true
 			s.Items = append(s.Items, units.Clean(item))
 		}

@@ -66,7 +66,7 @@ func TestFailuresText(t *testing.T) {
 // Sub-buffers are neither requests nor memory that no pool serves.
 func TestCreatesOfParts(t *testing.T) {
 	for want, all := range map[string]uint64{"6 (0 failed, 1 never eligible), 5 releases": 6, "10 (0 failed, 1 never eligible, 4 without memory of their own), 5 releases": 10} {
-		if got := createsText(&stats.Totals{Creates: all, Hits: 2, Misses: 2, Alternative: 1, Unpooled: 1, Releases: 5}); got != want {
+		if got := createsAndReleasesText(&stats.Totals{Creates: all, Hits: 2, Misses: 2, Alternative: 1, Unpooled: 1, Releases: 5}); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

@@ -33,7 +33,7 @@ func FuzzReport(f *testing.F) {
 			s.Records = append(s.Records, r)
 			data = data[9:]
 		}
-		a, err := analysis.New(s, o)
+		a, err := analysis.Analyse(s, o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ var (
 // WriteHTML writes a report as one file, which can be read without network and scripts. It has at most 2 MiB, however large the
 // recording; tables say how many rows they leave out. The error is the writer's.
 func WriteHTML(w io.Writer, a *analysis.Analysis, o Options) error {
-	return newView(a, o, true).makePage().node().Render(w)
+	return newView(a, o, true).makeHTMLPage().pageNode().Render(w)
 }
 
 type htmlPage struct {
@@ -59,35 +59,35 @@ type htmlPlot struct {
 // htmlLegend names a colour.
 type htmlLegend struct{ Class, Name string }
 
-// hashOf names an inline style or script for a content security policy.
-func hashOf(text string) string {
+// policyHashOf names an inline style or script for a content security policy.
+func policyHashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-func (v *view) makePage() *htmlPage {
+func (v *view) makeHTMLPage() *htmlPage {
 	p := &htmlPage{
 		Title: v.programName(), Command: cleanText(strings.Join(v.commandLine(), " "), htmlCommandWidth),
 		Style: htmlStyle, Script: htmlScript,
 		Policy: "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; style-src " +
-			hashOf(htmlStyle) + "; script-src " + hashOf(htmlScript),
+			policyHashOf(htmlStyle) + "; script-src " + policyHashOf(htmlScript),
 		Facts: v.runFacts(), Settings: v.settingFacts(), Warnings: v.listWarnings(), Diagnoses: v.diagnosisCards(), Tiles: v.keyTiles(),
-		AllClear: "N" + strings.TrimPrefix(v.allClearText(), "n") + ".",
+		AllClear: "N" + strings.TrimPrefix(v.nothingFoundText(), "n") + ".",
 	}
 	if left := len(v.a.Diagnoses) - len(p.Diagnoses); left > 0 {
 		p.MoreDiagnoses = "and " + countText(uint64(left)) + " more"
 	}
-	p.First = withContent(v.failuresSection())
+	p.First = sectionsWithContent(v.failuresSection())
 	sections := []section{v.memorySection(), v.hitRateSection(), v.freeListSection(), v.peakSection(), v.failedSection(), v.missesSection(),
 		v.limitChartSection(), v.fragmentationSection()}
 	sections = append(sections, v.sizeChartSection(), v.lifetimeChartSection(), v.costChartsSection(), v.lagSection(),
-		v.temporariesSection(), v.phasesSection(), v.transfersSection(), v.spillSection(), v.leaksSection(), v.inFlightSection(), v.flameSection(),
+		v.temporariesSection(), v.phasesSection(), v.transfersSection(), v.spillSection(), v.leaksSection(), v.releasedInFlightSection(), v.flameSection(),
 		v.objectsSection(), v.processesSection(), v.mistakesSection(), v.marksSection())
-	p.Sections = withContent(sections...)
+	p.Sections = sectionsWithContent(sections...)
 	return p
 }
 
-// withContent returns the sections that have content.
-func withContent(sections ...section) []section {
+// sectionsWithContent returns the sections that have content.
+func sectionsWithContent(sections ...section) []section {
 	return slices.DeleteFunc(sections, func(s section) bool { return s.ID == "" })
 }

@@ -42,7 +42,7 @@ func (v *view) flameSection() section {
 		return s
 	}
 	kept := "leaked"
-	if v.s.WasHeldAtExit() {
+	if v.s.WasAllHeldByKilled() {
 		kept = "held at exit"
 	}
 	for _, f := range []struct {
@@ -64,8 +64,8 @@ func (v *view) flameSection() section {
 	return s
 }
 
-// layFlame places frames level by level, so that the bound on their number cuts off the deepest ones. left: how many.
-func layFlame(root *analysis.Frame, value func(*analysis.Frame) uint64) (frames []flameFrame, left int) {
+// layOutFlameFrames places frames level by level, so that the bound on their number cuts off the deepest ones. left: how many.
+func layOutFlameFrames(root *analysis.Frame, value func(*analysis.Frame) uint64) (frames []flameFrame, left int) {
 	whole := float64(value(root))
 	frames = []flameFrame{{frame: root, value: value(root), width: 1}}
 	for at := 0; at < len(frames); at++ {
@@ -90,7 +90,7 @@ func layFlame(root *analysis.Frame, value func(*analysis.Frame) uint64) (frames 
 }
 
 func drawFlame(id, what string, root *analysis.Frame, value func(*analysis.Frame) uint64) htmlFlame {
-	frames, left := layFlame(root, value)
+	frames, left := layOutFlameFrames(root, value)
 	var b strings.Builder
 	deepest := 0
 	for i := range frames {
@@ -102,7 +102,7 @@ func drawFlame(id, what string, root *analysis.Frame, value func(*analysis.Frame
 		deepest = frames[i].depth
 	}
 	head := fmt.Sprintf(`<svg class="flame" width="100%%" height="%d" role="group" aria-label="Call tree by bytes %s" tabindex="0">`,
-		(deepest+1)*flameRow, plot.Escape(what))
+		(deepest+1)*flameRow, plot.EscapeHTML(what))
 	f := htmlFlame{ID: id, Name: what + ", " + bytesText(value(root)), SVG: head + b.String() + "</svg>"} // names are escaped
 	if left > 0 {
 		f.Note = countOf(uint64(left), "frame") + " too small or too deep to be drawn, with their callees."
@@ -118,16 +118,16 @@ func (f *flameFrame) draw(b *strings.Builder, whole uint64) {
 	}
 	percent := func(part float64) string { return strconv.FormatFloat(100*part, 'f', 3, 64) }
 	fmt.Fprintf(b, `<svg class="frame f%d" x="%s%%" y="%d" width="%s%%" height="%d" data-depth="%d"><title>%s: %s, %s, %s</title>`+
-		`<rect width="100%%" height="%d"/>`, shadeOf(f.frame.Name), percent(f.from), f.depth*flameRow, percent(f.width), flameRow, f.depth,
-		plot.Escape(text), bytesText(f.value), rateText(float64(f.value)/float64(whole), whole), countOf(f.frame.Creates, "create"), flameRow-1)
+		`<rect width="100%%" height="%d"/>`, shadeOfName(f.frame.Name), percent(f.from), f.depth*flameRow, percent(f.width), flameRow, f.depth,
+		plot.EscapeHTML(text), bytesText(f.value), rateText(float64(f.value)/float64(whole), whole), countOf(f.frame.Creates, "create"), flameRow-1)
 	if f.width >= flameNamed {
-		fmt.Fprintf(b, `<text x="4" y="13">%s</text>`, plot.Escape(text))
+		fmt.Fprintf(b, `<text x="4" y="13">%s</text>`, plot.EscapeHTML(text))
 	}
 	b.WriteString("</svg>\n")
 }
 
-// shadeOf returns one of four shades, always the same for a name.
-func shadeOf(name string) uint32 {
+// shadeOfName returns one of four shades, always the same for a name.
+func shadeOfName(name string) uint32 {
 	var sum uint32 = 2166136261
 	for i := range min(len(name), htmlNameWidth) {
 		sum = (sum ^ uint32(name[i])) * 16777619

@@ -42,7 +42,7 @@ func (v *view) runFacts() []htmlFact {
 		}
 		facts = append(facts, htmlFact{Name: "recorded", Text: text})
 	}
-	for _, text := range machineTexts(v.s) {
+	for _, text := range machineFigureTexts(v.s) {
 		facts = append(facts, htmlFact{Name: "machine", Text: text})
 	}
 	return append(facts, v.pagePartFacts()...)
@@ -59,7 +59,7 @@ func (v *view) settingFacts() []htmlFact {
 		policy = "auto: " + policy
 	}
 	facts := []htmlFact{{Name: "policy", Text: policy}}
-	for _, text := range autoTexts(v.s) {
+	for _, text := range autoDecisionTexts(v.s) {
 		facts = append(facts, htmlFact{Name: "auto", Text: text})
 	}
 	if d := &v.s.Device; d.Name != "" {
@@ -84,7 +84,7 @@ func (v *view) settingFacts() []htmlFact {
 	if !h.Created.IsZero() {
 		facts = append(facts, htmlFact{Name: "date", Text: h.Created.Format("2006-01-02 15:04:05 -07:00")})
 	}
-	if limits := v.limitWords(); len(limits) > 0 {
+	if limits := v.limitsWithValues(); len(limits) > 0 {
 		facts = append(facts, htmlFact{Name: "limits", Words: limits})
 	}
 	return facts
@@ -104,26 +104,26 @@ func (v *view) howEndedText() string {
 	return ""
 }
 
-// limitWords lists the limits of the run with their values. Limits of a policy that this version does not know stay as recorded.
-func (v *view) limitWords() []string {
+// limitsWithValues lists the limits of the run with their values. Limits of a policy that this version does not know stay as recorded.
+func (v *view) limitsWithValues() []string {
 	var words []string
 	for i := range v.s.Limits[:min(len(v.s.Limits), htmlCards)] {
 		l := &v.s.Limits[i]
 		words = append(words, cleanName(l.Name+" = "+v.limitValueText(l)))
 	}
 	if len(words) > 0 || len(v.s.Change.Former) > 0 { // the header has the limits of the first policy
-		return appendMore(words, len(v.s.Limits))
+		return appendCountOfRest(words, len(v.s.Limits))
 	}
 	limits := v.a.Run.Header.Limits
 	names := slices.Sorted(maps.Keys(limits))
 	for _, limit := range names[:min(len(names), htmlCards)] {
 		words = append(words, cleanName(limit+" = "+limits[limit]))
 	}
-	return appendMore(words, len(names))
+	return appendCountOfRest(words, len(names))
 }
 
-// appendMore appends to a list how many of all are not in it.
-func appendMore(words []string, all int) []string {
+// appendCountOfRest appends to a list how many of all are not in it.
+func appendCountOfRest(words []string, all int) []string {
 	if left := all - len(words); left > 0 {
 		words = append(words, "and "+countText(uint64(left))+" more")
 	}
@@ -200,23 +200,23 @@ func (v *view) diagnosisCards() []htmlDiagnosis {
 			card.Tag = cleanName(d.Tag)
 		}
 		if d.Knob.Limit != "" {
-			card.Command, card.Why = v.tryCommand(d.Knob.Limit, d.Knob.Value), cleanText(d.Knob.Why, htmlTextWidth)
+			card.Command, card.Why = v.commandWithLimit(d.Knob.Limit, d.Knob.Value), cleanText(d.Knob.Why, htmlTextWidth)
 		}
 		cards = append(cards, card)
 	}
 	return cards
 }
 
-// mayContinue reports whether the program may run on after the end of the part, so that memory in use there may be no leak.
-func (v *view) mayContinue() bool {
+// mayProgramContinue reports whether the program may run on after the end of the part, so that memory in use there may be no leak.
+func (v *view) mayProgramContinue() bool {
 	r := &v.a.Run
 	return !r.Whole || r.Footer.Cut || r.Until > 0 && r.Footer.EndedNS > r.Started && uint64(r.Until) < r.Footer.EndedNS-r.Started
 }
 
-// mayNotLeak reports whether memory listed as never released is only in use at the end of the part, because no process
+// mayBeNoLeak reports whether memory listed as never released is only in use at the end of the part, because no process
 // ended.
-func (v *view) mayNotLeak() bool {
-	return v.mayContinue() && !slices.ContainsFunc(v.s.Processes, func(p stats.Process) bool { return p.State != stats.Running })
+func (v *view) mayBeNoLeak() bool {
+	return v.mayProgramContinue() && !slices.ContainsFunc(v.s.Processes, func(p stats.Process) bool { return p.State != stats.Running })
 }
 
 // severityClass returns a class that the style sheet knows.
@@ -227,8 +227,8 @@ func severityClass(s analysis.Severity) string {
 	return string(analysis.Note)
 }
 
-// watchedTiles are the key figures of programs that were only watched.
-func (v *view) watchedTiles(peak uint64) []htmlTile {
+// tilesOfWatched are the key figures of programs that were only watched.
+func (v *view) tilesOfWatched(peak uint64) []htmlTile {
 	t := &v.s.Totals
 	at := "at " + durationText(v.a.Peak.Time)
 	if before := v.s.BeforeAttachTag(); before != nil && v.s.Lost == 0 {
@@ -249,12 +249,12 @@ func (v *view) sizeText(bytes uint64) string {
 	return bytesText(bytes)
 }
 
-// amountText writes a figure of the run's memory.
-func (v *view) amountText(f *figures.Figure) string { return v.sizeText(f.ValueOf(v.run).Exact) }
+// runMemoryText writes a figure of the run's memory.
+func (v *view) runMemoryText(f *figures.Figure) string { return v.sizeText(f.ValueOf(v.run).Exact) }
 
 // figureTile is one figure of the run.
 func (v *view) figureTile(f *figures.Figure, note string) htmlTile {
-	return htmlTile{f.Title(), v.runFigureText(f), note}
+	return htmlTile{f.ColumnTitle(), v.runFigureText(f), note}
 }
 
 func (v *view) keyTiles() []htmlTile {
@@ -267,44 +267,44 @@ func (v *view) keyTiles() []htmlTile {
 	case calls:
 		saved, basis = "≈\u202f"+v.runFigureText(figures.Saved), "an estimate of creates only; "
 	}
-	gain := htmlTile{figures.Saved.Name, saved, basis + countOf(t.AvoidedCalls(), "driver create") + " avoided"}
+	gain := htmlTile{figures.Saved.Name, saved, basis + countOf(t.HitsWithoutDriverCall(), "driver create") + " avoided"}
 	if m := v.s.Measured.LatestKnown(); m != nil {
 		gain = htmlTile{"measured", m.ChangeText(), m.Text()}
 	}
 	tiles := []htmlTile{
-		{figures.PeakInUse.Name, v.sizeText(peak), "at " + durationText(v.a.Peak.Time) + "; " + v.amountText(figures.PeakReserved) + " reserved at most"},
+		{figures.PeakInUse.Name, v.sizeText(peak), "at " + durationText(v.a.Peak.Time) + "; " + v.runMemoryText(figures.PeakReserved) + " reserved at most"},
 		v.figureTile(figures.HitRate, "steady "+v.runFigureText(figures.SteadyHitRate)+"; "+countOf(t.Hits+t.Misses, "request")),
 		v.figureTile(figures.DriverTime, countOf(t.DriverCreates, "create")+", "+countOf(t.DriverReleases, "release")),
 		gain,
 	}
 	if t.Idle > 0 {
 		tiles = append(tiles,
-			v.figureTile(figures.Idle, "of the "+v.amountText(figures.Cached)+" cached at the end: nothing asked for it of late"))
+			v.figureTile(figures.Idle, "of the "+v.runMemoryText(figures.Cached)+" cached at the end: nothing asked for it of late"))
 	}
 	if p := &t.Plans; p.Installed > 0 {
 		note := plansText(v.s)
 		if text := unplannedText(v.o.Unplanned); text != "" {
 			note += "; without a plan, simulated: " + text
 		}
-		tiles = append(tiles, htmlTile{"as planned", rateText(p.ServedShare(), p.PlannableRequests()), note})
+		tiles = append(tiles, htmlTile{"as planned", rateText(p.ShareServedByPlan(), p.PlannableRequests()), note})
 	}
 	if v.a.Run.Header.Attached {
-		tiles = v.watchedTiles(peak)
+		tiles = v.tilesOfWatched(peak)
 	}
 	var buffers, bytes uint64
 	for i := range v.a.Leaks {
 		buffers, bytes = buffers+v.a.Leaks[i].Buffers, bytes+v.a.Leaks[i].Bytes
 	}
-	leaked := htmlTile{figures.Leaked.Name, "none", "every " + v.noun() + " was released"}
+	leaked := htmlTile{figures.Leaked.Name, "none", "every " + v.memoryNoun() + " was released"}
 	if v.a.IsPeakFromGrowth() {
 		leaked.Note += " at last, but memory grew with the iterations"
 	}
 	switch {
-	case v.mayContinue() && t.InUse > 0 && (buffers == 0 || v.mayNotLeak()):
-		leaked = htmlTile{"in use at the end", v.amountText(figures.InUse), "the program continues and may release all of it"}
+	case v.mayProgramContinue() && t.InUse > 0 && (buffers == 0 || v.mayBeNoLeak()):
+		leaked = htmlTile{"in use at the end", v.runMemoryText(figures.InUse), "the program continues and may release all of it"}
 	case buffers > 0:
-		leaked = htmlTile{figures.Leaked.Name, v.sizeText(bytes), countOf(buffers, stats.Noun(v.s.Kinds, true)) + " at " + countOf(uint64(len(v.a.Leaks)), "call site")}
-		if v.s.WasHeldAtExit() {
+		leaked = htmlTile{figures.Leaked.Name, v.sizeText(bytes), countOf(buffers, stats.NounForMemory(v.s.Kinds, true)) + " at " + countOf(uint64(len(v.a.Leaks)), "call site")}
+		if v.s.WasAllHeldByKilled() {
 			leaked.Name = "held at exit"
 		} else if v.s.Lost > 0 {
 			leaked.Name, leaked.Note = "perhaps leaked", leaked.Note+"; releases may be among the lost events"

@@ -13,7 +13,7 @@ func (v *view) limitChartSection() section {
 		return section{}
 	}
 	s := section{ID: "limits", Title: "Hit rate by limit"}
-	if why := noLimits(m); why != "" {
+	if why := whyNoLimitFigures(m); why != "" {
 		s.Intro = "Limit: " + why + "."
 		return s
 	}
@@ -25,7 +25,7 @@ func (v *view) limitChartSection() section {
 	}
 	c := plot.Chart{
 		Title: "Hit rate by limit of cached bytes", Height: 220, X: plot.LogBytesAxis(m.Exact[0].Limit, most), Y: plot.PercentAxis(),
-		Marks: []plot.Mark{{X: float64(m.Knee.Limit), Label: "knee: " + limitText(m.Knee), Class: "knee"}},
+		Marks: []plot.Mark{{X: float64(m.Knee.Limit), Label: "knee: " + cacheLimitText(m.Knee), Class: "knee"}},
 	}
 	if m.Present > 0 && m.Present <= most {
 		c.Marks = append(c.Marks, plot.Mark{X: float64(m.Present), Label: "present limit: " + bytesText(m.Present), Class: "change"})
@@ -36,13 +36,13 @@ func (v *view) limitChartSection() section {
 		line.X, line.Y = append(line.X, at), append(line.Y, e.HitRate)
 		c.Points = append(c.Points, plot.Point{
 			X: at, Y: e.HitRate, Low: e.HitRate, High: e.HitRate, Class: "s0",
-			Label: fmt.Sprintf("%s: %s, at most %s reserved", limitText(e), rateText(e.HitRate, m.Requests), bytesText(e.PeakReserved)),
+			Label: fmt.Sprintf("%s: %s, at most %s reserved", cacheLimitText(e), rateText(e.HitRate, m.Requests), bytesText(e.PeakReserved)),
 		})
 	}
 	c.Curves = []plot.Curve{line}
 	s.Intro = fmt.Sprintf("Poolable creates served without a driver create, by max_cached_bytes in each process, with %s: "+
-		"replays of the whole recording%s. The knee is at %s with %s; %s is enough for %s.", m.Policy, poollessNote(m, v.a), limitText(m.Knee),
-		rateText(m.Knee.HitRate, m.Requests), limitText(m.Enough), rateText(m.Enough.HitRate, m.Requests))
+		"replays of the whole recording%s. The knee is at %s with %s; %s is enough for %s.", m.Policy, poollessNote(m, v.a), cacheLimitText(m.Knee),
+		rateText(m.Knee.HitRate, m.Requests), cacheLimitText(m.Enough), rateText(m.Enough.HitRate, m.Requests))
 	s.Plots = []htmlPlot{{Title: "hits of all requests", SVG: c.DrawSVG()}}
 	return s
 }

@@ -28,11 +28,11 @@ func nodeIfGiven(s string, make func(s string) node) node {
 	return make(s)
 }
 
-func paragraph(class string) func(s string) node {
+func paragraphNode(class string) func(s string) node {
 	return func(s string) node { return html.P(html.Class(class), text(s)) }
 }
 
-func (p *htmlPage) node() node {
+func (p *htmlPage) pageNode() node {
 	return html.Doctype(gomponents.El("html", html.Lang("en"), newline,
 		p.headNode(), newline,
 		gomponents.El("body", newline,
@@ -56,7 +56,7 @@ func (p *htmlPage) headNode() node {
 
 func (p *htmlPage) headerNode() node {
 	return html.Header(newline,
-		paragraph("tool")("gpumemtop report"), newline,
+		paragraphNode("tool")("gpumemtop report"), newline,
 		html.H1(text(p.Title)),
 		nodeIfGiven(p.Command, func(s string) node { return html.P(html.Class("command"), html.Code(text(s))) }), newline,
 		factsNode(p.Facts),
@@ -104,9 +104,9 @@ func (p *htmlPage) main() node {
 
 func (p *htmlPage) diagnosesNode() node {
 	if len(p.Diagnoses) == 0 {
-		return paragraph("intro")(p.AllClear)
+		return paragraphNode("intro")(p.AllClear)
 	}
-	return gomponents.Group{html.Div(html.Class("cards"), nodesOf(p.Diagnoses, htmlDiagnosis.node)), nodeIfGiven(p.MoreDiagnoses, paragraph("left"))}
+	return gomponents.Group{html.Div(html.Class("cards"), nodesOf(p.Diagnoses, htmlDiagnosis.node)), nodeIfGiven(p.MoreDiagnoses, paragraphNode("left"))}
 }
 
 func (d htmlDiagnosis) node() node {
@@ -139,7 +139,7 @@ func commandNode(words []string) node {
 func (s section) node() node {
 	plots := gomponents.If(len(s.Plots) > 0, html.Div(html.Class("plots"), nodesOf(s.Plots, htmlPlot.node)))
 	return gomponents.Group{html.Section(html.ID(s.ID), newline, html.H2(text(s.Title)),
-		nodeIfGiven(s.Intro, paragraph("intro")), plots, nodesOf(s.Tables, table.node), flamesNode(s.Flames), newline), newline}
+		nodeIfGiven(s.Intro, paragraphNode("intro")), plots, nodesOf(s.Tables, table.node), flamesNode(s.Flames), newline), newline}
 }
 
 func (p htmlPlot) node() node {
@@ -160,7 +160,7 @@ func (t table) node() node {
 	})
 	rows := nodesOf(t.Rows, func(cells []cell) node { return gomponents.Group{newline, html.Tr(nodesOf(cells, cell.node))} })
 	return gomponents.Group{newline, html.Div(html.Class("scroll"), html.TabIndex("0"), html.Role("region"), html.Aria("label", t.Title), newline,
-		html.Table(html.Class("sortable"), html.THead(html.Tr(heads)), html.TBody(rows))), nodeIfGiven(t.Left, paragraph("left"))}
+		html.Table(html.Class("sortable"), html.THead(html.Tr(heads)), html.TBody(rows))), nodeIfGiven(t.Left, paragraphNode("left"))}
 }
 
 func (c cell) node() node {
@@ -191,7 +191,7 @@ func flamesNode(list []htmlFlame) node {
 			html.Input(html.Type("radio"), html.Name("flame"), html.Class("pick pick"+at), html.ID("pick-"+f.ID), gomponents.If(i == 0, html.Checked())),
 			html.Label(html.For("pick-"+f.ID), text(f.Name)))
 		boxes = append(boxes, newline,
-			html.Div(html.Class("flame-box box"+at), html.ID("flame-"+f.ID), gomponents.Raw(f.SVG), nodeIfGiven(f.Note, paragraph("left"))))
+			html.Div(html.Class("flame-box box"+at), html.ID("flame-"+f.ID), gomponents.Raw(f.SVG), nodeIfGiven(f.Note, paragraphNode("left"))))
 	}
 	search := html.P(html.Class("tools"), gomponents.Attr("hidden"),
 		html.Input(html.Type("search"), html.Placeholder("search, as a regular expression"), html.Aria("label", "Search the call tree")), text(" "),

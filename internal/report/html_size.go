@@ -27,12 +27,12 @@ func drawHistogram(title string, bins []analysis.Bin, axis func(least, most uint
 	return htmlPlot{Title: "buffers", SVG: c.DrawSVG()}
 }
 
-// boundedBins bounds the bins of a histogram: 0, and at most 64 powers of two.
-func boundedBins(bins []analysis.Bin) []analysis.Bin { return bins[:min(len(bins), 65)] }
+// firstBins bounds the bins of a histogram: 0, and at most 64 powers of two.
+func firstBins(bins []analysis.Bin) []analysis.Bin { return bins[:min(len(bins), 65)] }
 
 func (v *view) sizeChartSection() section {
 	s := section{ID: "sizes", Title: "Requested sizes"}
-	bins := boundedBins(v.a.Sizes)
+	bins := firstBins(v.a.Sizes)
 	if len(bins) == 0 {
 		s.Intro = "No buffer was created."
 		return s
@@ -44,7 +44,7 @@ func (v *view) sizeChartSection() section {
 
 func (v *view) lifetimeChartSection() section {
 	s := section{ID: "lifetimes", Title: "Lifetimes"}
-	bins := boundedBins(v.a.Lifetimes)
+	bins := firstBins(v.a.Lifetimes)
 	if len(bins) == 0 {
 		s.Intro = "No buffer was released."
 		return s
@@ -71,17 +71,17 @@ func (v *view) costChartsSection() section {
 	return s
 }
 
-// costFormula writes the fitted line, or the median where no line fits.
-func costFormula(c *analysis.CostCurve) string {
+// costLineText writes the fitted line, or the median where no line fits.
+func costLineText(c *analysis.CostCurve) string {
 	if !c.LineFits() {
-		text := medianText(c) + "; " + countOf(c.Calls, "call")
+		text := medianCostText(c) + "; " + countOf(c.Calls, "call")
 		if c.Calls >= stats.EnoughForP99 {
 			text += ", p99 " + durationText(c.P99)
 		}
 		return text
 	}
 	return fmt.Sprintf("%s + %s per MiB · size, R² %.3f; %s, %s", signedDuration(c.A), nanosText(c.B*(1<<20)), c.R2,
-		countOf(c.Calls, "call"), stats.PercentilesText(c.Calls, durationText(c.P50), durationText(c.P99)))
+		countOf(c.Calls, "call"), stats.SpreadText(c.Calls, durationText(c.P50), durationText(c.P99)))
 }
 
 func signedDuration(ns float64) string {
@@ -102,7 +102,7 @@ func costPlot(of string, curve *analysis.CostCurve) htmlPlot {
 	}
 	first, last := max(points[0].Size, 1), max(points[len(points)-1].Size, 1)
 	c := plot.Chart{
-		Title: "Duration of driver " + of + " by size: " + costFormula(curve), Height: 220,
+		Title: "Duration of driver " + of + " by size: " + costLineText(curve), Height: 220,
 		X: plot.LogBytesAxis(first/2+1, last*2-last/2), Y: plot.LogTimesAxis(uint64(max(least/1.5, 1)), uint64(max(most*1.5, 10))),
 	}
 	if curve.LineFits() {
@@ -115,7 +115,7 @@ func costPlot(of string, curve *analysis.CostCurve) htmlPlot {
 				durationText(p.P25), durationText(p.P75)),
 		})
 	}
-	return htmlPlot{Title: "driver " + of, Note: costFormula(curve), SVG: c.DrawSVG()}
+	return htmlPlot{Title: "driver " + of, Note: costLineText(curve), SVG: c.DrawSVG()}
 }
 
 func fittedLine(c *plot.Chart, curve *analysis.CostCurve) plot.Curve {

@@ -127,7 +127,7 @@ func TestHTMLIsBounded(t *testing.T) {
 func TestHTMLPolicyNamesWhatIsThere(t *testing.T) {
 	page := html.UnescapeString(samplePage())
 	for kind, text := range map[string]string{"style": htmlStyle, "script": htmlScript} {
-		if !strings.Contains(page, "<"+kind+">"+text+"</"+kind+">") || !strings.Contains(page, kind+"-src "+hashOf(text)) {
+		if !strings.Contains(page, "<"+kind+">"+text+"</"+kind+">") || !strings.Contains(page, kind+"-src "+policyHashOf(text)) {
 			t.Errorf("the %s is not there as it is, or not allowed", kind)
 		}
 	}
@@ -278,7 +278,7 @@ func TestHTMLCommandsAreQuoted(t *testing.T) {
 		a := &analysis.Analysis{}
 		a.Run.Header.Program, a.Run.Header.Arguments, a.Run.Header.Policy = "./x", c.arguments, "pow2"
 		v := newView(a, Options{}, true)
-		if got := strings.Join(v.tryCommand("max_age", "1"), " "); got != c.want {
+		if got := strings.Join(v.commandWithLimit("max_age", "1"), " "); got != c.want {
 			t.Errorf("%s, want %s", got, c.want)
 		}
 	}

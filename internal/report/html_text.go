@@ -45,7 +45,7 @@ func cleanName(text string) string {
 
 func bytesText(n uint64) string { return plot.NarrowSpaces(units.FormatLong(n)) }
 
-func countText(n uint64) string { return plot.NarrowSpaces(units.Grouped(n)) }
+func countText(n uint64) string { return plot.NarrowSpaces(units.FormatGrouped(n)) }
 
 func durationText(ns uint64) string { return nanosText(float64(ns)) }
 
@@ -69,8 +69,8 @@ func countOf(n uint64, thing string) string {
 
 var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`) })
 
-// quoteWord quotes a word for a shell if needed.
-func quoteWord(word string) string {
+// quoteForShell quotes a word for a shell if needed.
+func quoteForShell(word string) string {
 	if plainWord().MatchString(word) {
 		return word
 	}
@@ -105,19 +105,19 @@ func (v *view) commandLine() []string {
 	words := v.commandWords()
 	quoted := make([]string, 0, len(words))
 	for _, word := range words[:min(len(words), htmlCommandWidth)] {
-		quoted = append(quoted, quoteWord(word))
+		quoted = append(quoted, quoteForShell(word))
 	}
 	return quoted
 }
 
-// tryCommand returns the command line that runs the program with another limit. If the program's own command line cannot
+// commandWithLimit returns the command line that runs the program with another limit. If the program's own command line cannot
 // be shown verbatim, the reader has to add it.
-func (v *view) tryCommand(limit, value string) []string {
+func (v *view) commandWithLimit(limit, value string) []string {
 	words := []string{"gpumemtop"}
 	if policy := v.a.Run.Header.Policy; policy != "" {
-		words = append(words, "--policy", quoteWord(cleanText(policy, 40)))
+		words = append(words, "--policy", quoteForShell(cleanText(policy, 40)))
 	}
-	words = append(words, "--set", quoteWord(cleanName(limit+"="+value)), "--")
+	words = append(words, "--set", quoteForShell(cleanName(limit+"="+value)), "--")
 	program := v.commandLine()
 	if line := strings.Join(program, " "); strings.Join(v.commandWords(), "") == "" || cleanText(line, htmlCommandWidth) != line {
 		program = []string{"…"}

@@ -40,35 +40,35 @@ type plotSeries struct {
 	Values []*float64 `json:"values"` // null: unknown
 }
 
-// pointCount returns the number of points of the timeline.
-func (v *view) pointCount() int { return min(len(v.a.Timeline.InUse), analysis.PointsMax) }
+// timelinePointCount returns the number of points of the timeline.
+func (v *view) timelinePointCount() int { return min(len(v.a.Timeline.InUse), analysis.PointsMax) }
 
 func (v *view) timeAxis() plot.Axis {
 	t := &v.a.Timeline
-	return plot.TimesAxis(t.Start, t.Start+uint64(v.pointCount())*max(t.Step, 1))
+	return plot.TimesAxis(t.Start, t.Start+uint64(v.timelinePointCount())*max(t.Step, 1))
 }
 
-// toFloats converts values to a series as long as the timeline.
-func (v *view) toFloats(values []uint64) []float64 {
-	floats := make([]float64, v.pointCount())
+// seriesOfTimeline converts values to a series as long as the timeline.
+func (v *view) seriesOfTimeline(values []uint64) []float64 {
+	floats := make([]float64, v.timelinePointCount())
 	for i := range min(len(floats), len(values)) {
 		floats[i] = float64(values[i])
 	}
 	return floats
 }
 
-// layersOf gives colours to the first call sites and sums up the others. If there is a total, the others include the part of it
+// layersOfSeries gives colours to the first call sites and sums up the others. If there is a total, the others include the part of it
 // that no call site holds.
-func (v *view) layersOf(series []analysis.Series, total []uint64) []layer {
+func (v *view) layersOfSeries(series []analysis.Series, total []uint64) []layer {
 	shownSeries := min(len(series), htmlSeries)
 	if len(series) == htmlSeries+1 {
 		shownSeries++ // the others would be just one call site
 	}
 	layers := make([]layer, 0, shownSeries+1)
-	rest := layer{name: "others", class: "rest", values: make([]float64, v.pointCount())}
-	sum := make([]float64, v.pointCount())
+	rest := layer{name: "others", class: "rest", values: make([]float64, v.timelinePointCount())}
+	sum := make([]float64, v.timelinePointCount())
 	for i, s := range series {
-		values := v.toFloats(s.Values)
+		values := v.seriesOfTimeline(s.Values)
 		for j, value := range values {
 			sum[j] += value
 			if i >= shownSeries {
@@ -79,7 +79,7 @@ func (v *view) layersOf(series []analysis.Series, total []uint64) []layer {
 			layers = append(layers, layer{cleanName(s.Name), fmt.Sprintf("s%d", i), values})
 		}
 	}
-	for j, whole := range v.toFloats(total) {
+	for j, whole := range v.seriesOfTimeline(total) {
 		rest.values[j] += max(0, whole-sum[j])
 	}
 	if anyNonZero(rest.values) {
@@ -95,11 +95,11 @@ func anyNonZero(values []float64) bool {
 // stackLayers returns the areas, the legend and the data of layers, and the highest sum.
 func (v *view) stackLayers(layers []layer) (areas []plot.Series, legend []htmlLegend, data *plotData, highest float64) {
 	data = &plotData{Start: v.a.Timeline.Start, Step: v.a.Timeline.Step, Unit: "bytes", Total: "sum", Series: []plotSeries{}}
-	sum := make([]float64, v.pointCount())
+	sum := make([]float64, v.timelinePointCount())
 	for _, l := range layers {
 		areas = append(areas, plot.Series{Class: l.class, Values: l.values})
 		legend = append(legend, htmlLegend{l.class, l.name})
-		data.add(l.name, l.class, l.values, nil)
+		data.addValues(l.name, l.class, l.values, nil)
 		for i, value := range l.values {
 			sum[i] += value
 			highest = max(highest, sum[i])
@@ -108,7 +108,7 @@ func (v *view) stackLayers(layers []layer) (areas []plot.Series, legend []htmlLe
 	return areas, legend, data, highest
 }
 
-func (d *plotData) add(name, class string, values []float64, known []bool) {
+func (d *plotData) addValues(name, class string, values []float64, known []bool) {
 	s := plotSeries{name, class, make([]*float64, len(values))}
 	for i := range values {
 		if (known == nil || known[i]) && !math.IsNaN(values[i]) && !math.IsInf(values[i], 0) {
@@ -119,8 +119,8 @@ func (d *plotData) add(name, class string, values []float64, known []bool) {
 	d.Series = append(d.Series, s)
 }
 
-// text writes the data as JSON.
-func (d *plotData) text() string {
+// jsonText writes the data as JSON.
+func (d *plotData) jsonText() string {
 	text, err := json.Marshal(d)
 	if err != nil {
 		return "" // the chart has no read-out: a value is no number
@@ -130,18 +130,18 @@ func (d *plotData) text() string {
 
 func (v *view) memorySection() section {
 	s := section{ID: "memory", Title: "Memory over time"}
-	if v.pointCount() == 0 {
+	if v.timelinePointCount() == 0 {
 		s.Intro = "Nothing was recorded over time."
 		return s
 	}
 	t := &v.a.Timeline
-	layers := v.layersOf(t.Tags, t.InUse)
-	cached, idle := v.toFloats(t.Cached), v.toFloats(t.Idle)
+	layers := v.layersOfSeries(t.Tags, t.InUse)
+	cached, idle := v.seriesOfTimeline(t.Cached), v.seriesOfTimeline(t.Idle)
 	for i := range cached {
 		idle[i] = min(idle[i], cached[i]) // idle and cached are of different times within a step
 		cached[i] -= idle[i]
 	}
-	for _, l := range []layer{{figures.Cached.Name, "cached", cached}, {figures.Idle.Name, "idle", idle}, {figures.Cooling.Name, "cooling", v.toFloats(t.Cooling)}} {
+	for _, l := range []layer{{figures.Cached.Name, "cached", cached}, {figures.Idle.Name, "idle", idle}, {figures.Cooling.Name, "cooling", v.seriesOfTimeline(t.Cooling)}} {
 		if anyNonZero(l.values) {
 			layers = append(layers, l)
 		}
@@ -151,11 +151,11 @@ func (v *view) memorySection() section {
 	if v.a.Run.Header.Attached {
 		title, pool = "Memory in use by call site over time", ""
 	}
-	c := plot.Chart{Title: title, Height: 300, X: v.timeAxis(), Areas: areas, Data: data.text()}
-	note := v.drawLimitRule(&c, &highest)
+	c := plot.Chart{Title: title, Height: 300, X: v.timeAxis(), Areas: areas, Data: data.jsonText()}
+	note := v.drawDeviceMemoryRule(&c, &highest)
 	c.Y = plot.BytesAxis(uint64(highest))
 	c.Bands, c.Marks = v.phaseBands(), v.chartMarks()
-	s.Intro = "In use by call site" + pool + ". Each step shows its moment of highest use. " + v.bandsText()
+	s.Intro = "In use by call site" + pool + ". Each step shows its moment of highest use. " + v.phaseBandsText()
 	s.Plots = []htmlPlot{{Title: "bytes", Note: note, SVG: c.DrawSVG(), Legend: legend}}
 	if p, reported := v.machinePlot(); reported {
 		s.Plots = append(s.Plots, p)
@@ -169,15 +169,15 @@ func (v *view) machinePlot() (htmlPlot, bool) {
 	if len(t.Machine) == 0 {
 		return htmlPlot{}, false
 	}
-	reserved := layer{figures.Reserved.Name, "s5", v.toFloats(t.InUse)}
+	reserved := layer{figures.Reserved.Name, "s5", v.seriesOfTimeline(t.InUse)}
 	for _, more := range [][]uint64{t.Cached, t.Cooling} {
-		for i, value := range v.toFloats(more) {
+		for i, value := range v.seriesOfTimeline(more) {
 			reserved.values[i] += value
 		}
 	}
 	lines := []layer{reserved}
 	for i, m := range t.Machine {
-		lines = append(lines, layer{stats.MachineWord(cleanName(m.Source)), fmt.Sprintf("s%d", i), v.toFloats(m.Values)})
+		lines = append(lines, layer{stats.MachineWord(cleanName(m.Source)), fmt.Sprintf("s%d", i), v.seriesOfTimeline(m.Values)})
 	}
 	data := plotData{Start: t.Start, Step: t.Step, Unit: "bytes"}
 	c := plot.Chart{Title: "What the machine reports, and what is reserved, over time", X: v.timeAxis()}
@@ -185,16 +185,16 @@ func (v *view) machinePlot() (htmlPlot, bool) {
 	highest := 0.0
 	for _, l := range lines {
 		c.Lines = append(c.Lines, plot.Series{Class: l.class, Values: l.values})
-		data.add(l.name, l.class, l.values, nil)
+		data.addValues(l.name, l.class, l.values, nil)
 		legend = append(legend, htmlLegend{l.class, l.name})
 		highest = max(highest, slices.Max(l.values))
 	}
-	c.Y, c.Data = plot.BytesAxis(uint64(highest)), data.text()
+	c.Y, c.Data = plot.BytesAxis(uint64(highest)), data.jsonText()
 	return htmlPlot{Title: "what the machine reports", SVG: c.DrawSVG(), Legend: legend}, true
 }
 
-// drawLimitRule draws the device's memory if it is near enough, and makes room for it; otherwise it returns a note.
-func (v *view) drawLimitRule(c *plot.Chart, highest *float64) string {
+// drawDeviceMemoryRule draws the device's memory if it is near enough, and makes room for it; otherwise it returns a note.
+func (v *view) drawDeviceMemoryRule(c *plot.Chart, highest *float64) string {
 	limit, what := v.a.Run.Header.DeviceMemory, "simulated device memory"
 	if limit == 0 {
 		limit, what = v.s.Device.Global, "device memory"
@@ -243,7 +243,7 @@ func (v *view) phaseBands() []plot.Band {
 	return bands
 }
 
-func (v *view) bandsText() string {
+func (v *view) phaseBandsText() string {
 	places, threads := v.shadedPhases()
 	if len(places) < 2 { // a single phase has only a name
 		return ""
@@ -263,7 +263,7 @@ func phaseText(i int, p *analysis.Phase) string {
 		return fmt.Sprintf("phase %d: nothing repeats", i+1)
 	}
 	text := fmt.Sprintf("phase %d: %s", i+1, countOf(p.Iterations, "iteration"))
-	if p.Steady() {
+	if p.IsMedianTypical() {
 		text += " of " + durationText(p.Period)
 	}
 	return text
@@ -275,7 +275,7 @@ var markClasses = map[wire.Kind]string{wire.KindLimit: "change", wire.KindDiag: 
 func (v *view) chartMarks() []plot.Mark {
 	var marks []plot.Mark
 	t := &v.a.Timeline
-	end := t.Start + uint64(v.pointCount())*max(t.Step, 1)
+	end := t.Start + uint64(v.timelinePointCount())*max(t.Step, 1)
 	for i := range v.s.Marks[:min(len(v.s.Marks), stats.MarksMax)] {
 		m := &v.s.Marks[i]
 		at := v.sinceStart(m.Time)
@@ -291,7 +291,7 @@ func (v *view) hitRateSection() section {
 		return section{}
 	}
 	s := section{ID: "hit-rate", Title: "Hit rate over time"}
-	t, n := &v.a.Timeline, min(v.pointCount(), len(v.a.Timeline.Hits), len(v.a.Timeline.Misses))
+	t, n := &v.a.Timeline, min(v.timelinePointCount(), len(v.a.Timeline.Hits), len(v.a.Timeline.Misses))
 	values, known, requests := make([]float64, n), make([]bool, n), uint64(0)
 	for i := range n {
 		if all := t.Hits[i] + t.Misses[i]; all > 0 {
@@ -304,19 +304,19 @@ func (v *view) hitRateSection() section {
 		return s
 	}
 	data, class := plotData{Start: t.Start, Step: t.Step, Unit: "rate"}, "s0"
-	data.add(figures.HitRate.Name, class, values, known)
-	if hasFewSteps(known) {
+	data.addValues(figures.HitRate.Name, class, values, known)
+	if isLineShort(known) {
 		class += " sparse"
 	}
 	c := plot.Chart{Title: "Hit rate over time", X: v.timeAxis(), Y: plot.PercentAxis(), Bands: v.phaseBands(), Marks: v.chartMarks(),
-		Lines: []plot.Series{{Class: class, Values: values, Known: known}}, Data: data.text()}
+		Lines: []plot.Series{{Class: class, Values: values, Known: known}}, Data: data.jsonText()}
 	s.Intro = "Poolable creates served without a driver create. There is no line where there was no request."
 	s.Plots = []htmlPlot{{Title: "hits of all requests", SVG: c.DrawSVG()}}
 	return s
 }
 
-// hasFewSteps reports whether a line has too few steps to be seen easily.
-func hasFewSteps(known []bool) bool {
+// isLineShort reports whether a line has too few steps to be seen easily.
+func isLineShort(known []bool) bool {
 	n := 0
 	for _, k := range known {
 		if k {
@@ -331,7 +331,7 @@ func (v *view) freeListSection() section {
 		return section{}
 	}
 	s := section{ID: "free-list", Title: "Free list over time"}
-	layers := v.layersOf(v.a.Timeline.Free, nil)
+	layers := v.layersOfSeries(v.a.Timeline.Free, nil)
 	areas, legend, data, highest := v.stackLayers(layers)
 	if highest == 0 {
 		if s.Intro = "Nothing was ever free in the pool."; v.s.Totals.PeakCached+v.s.Totals.PeakCooling > 0 {
@@ -340,7 +340,7 @@ func (v *view) freeListSection() section {
 		return s
 	}
 	c := plot.Chart{Title: "Free memory in the pool by the call site that used it last, over time", X: v.timeAxis(),
-		Y: plot.BytesAxis(uint64(highest)), Areas: areas, Bands: v.phaseBands(), Marks: v.chartMarks(), Data: data.text()}
+		Y: plot.BytesAxis(uint64(highest)), Areas: areas, Bands: v.phaseBands(), Marks: v.chartMarks(), Data: data.jsonText()}
 	s.Intro = "Free memory in the pool, cached and cooling, by the call site that used it last."
 	s.Plots = []htmlPlot{{Title: "bytes", SVG: c.DrawSVG(), Legend: legend}}
 	return s
@@ -352,7 +352,7 @@ func (v *view) fragmentationSection() section {
 	}
 	s := section{ID: "fragmentation", Title: "Fragmentation and waste over time"}
 	t := &v.a.Timeline
-	n := min(v.pointCount(), len(t.Fragmentation), len(t.Waste))
+	n := min(v.timelinePointCount(), len(t.Fragmentation), len(t.Waste))
 	if n == 0 {
 		s.Intro = "Nothing was recorded over time."
 		return s
@@ -362,10 +362,10 @@ func (v *view) fragmentationSection() section {
 	c := plot.Chart{Title: "External fragmentation and waste over time", X: v.timeAxis(), Y: plot.PercentAxis()}
 	for _, l := range []layer{{figures.ExternalFragmentation.Name, "s0", t.Fragmentation[:n]}, {figures.Waste.Name, "s5", t.Waste[:n]}} {
 		c.Lines = append(c.Lines, plot.Series{Class: l.class, Values: l.values})
-		data.add(l.name, l.class, l.values, nil)
+		data.addValues(l.name, l.class, l.values, nil)
 		legend = append(legend, htmlLegend{l.class + " stroke", l.name})
 	}
-	c.Data, c.Bands, c.Marks = data.text(), v.phaseBands(), v.chartMarks()
+	c.Data, c.Bands, c.Marks = data.jsonText(), v.phaseBands(), v.chartMarks()
 	s.Intro = "External fragmentation: 1 − largest cached block / all cached bytes. Waste: granted but not requested, of what is in use."
 	s.Plots = []htmlPlot{{Title: "rate", SVG: c.DrawSVG(), Legend: legend}}
 	return s

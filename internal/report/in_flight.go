@@ -10,8 +10,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// inFlightText says how much memory the program released before it waited for the commands that use it; empty: none.
-func inFlightText(t *figures.Subject) string {
+// releasedInFlightText says how much memory the program released before it waited for the commands that use it; empty: none.
+func releasedInFlightText(t *figures.Subject) string {
 	f := &t.InFlight
 	if f.Releases == 0 {
 		return ""
@@ -20,16 +20,16 @@ func inFlightText(t *figures.Subject) string {
 		units.FormatLong(f.Bytes), units.FormatLong(f.Peak), units.FormatLong(f.Now))
 }
 
-// inFlightLines returns the lines of a summary; none for a program that waits soon.
-func inFlightLines(t *figures.Subject) []string {
+// releasedInFlightLines returns the lines of a summary; none for a program that waits soon.
+func releasedInFlightLines(t *figures.Subject) []string {
 	if t.InFlight.Peak <= t.PeakInUse {
 		return nil
 	}
-	return labelLines("in flight", []string{inFlightText(t)})
+	return linesWithLabel("in flight", []string{releasedInFlightText(t)})
 }
 
-// inFlightSection lists the call sites of memory that was released in flight.
-func (v *view) inFlightSection() section {
+// releasedInFlightSection lists the call sites of memory that was released in flight.
+func (v *view) releasedInFlightSection() section {
 	list := slices.DeleteFunc(slices.Clone(v.s.Tags), func(t stats.Tag) bool { return t.InFlight.Releases == 0 })
 	if len(list) == 0 {
 		return section{}
@@ -39,8 +39,8 @@ func (v *view) inFlightSection() section {
 		ID: "in-flight", Title: "Released in flight", Intro: "Given back to the driver before the program had waited for the commands that use it, by call site of " +
 			"the create. A driver keeps such memory until they end.",
 	}
-	t := v.newTable("Released in flight, by call site", len(list), figureColumn(figures.ReleasesInFlight), figureColumn(figures.BytesReleasedInFlight), wordsColumn("call site").atFront())
-	for i := range list[:v.shownRows(len(list))] {
+	t := v.newTable("Released in flight, by call site", len(list), figureColumn(figures.ReleasesInFlight), figureColumn(figures.BytesReleasedInFlight), wordsColumn("call site").withFirstPlace())
+	for i := range list[:v.rowsToShow(len(list))] {
 		r := &list[i]
 		v.addFigureRow(&t, func(f *figures.Figure) figures.Value { return f.ValueOfSite(v.run, r) }, v.siteCell(r.Name, nil))
 	}

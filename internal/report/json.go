@@ -78,7 +78,7 @@ func NewData(a *analysis.Analysis) Data {
 	if s == nil {
 		s = &stats.Snapshot{}
 	}
-	f := Data{summaryOf(a, s), findings{
+	f := Data{summaryOfAnalysis(a, s), findings{
 		Before: a.Run.Before, Damage: a.Damage, Part: Part{
 			SinceSeconds: a.Run.Since.Seconds(), UntilSeconds: a.Run.Until.Seconds(), Process: a.Run.Process, Tag: a.Run.Tag,
 			Events: a.Run.Events, Whole: a.Run.Whole,
@@ -96,8 +96,8 @@ func NewData(a *analysis.Analysis) Data {
 	return f
 }
 
-// summaryOf returns the summary of an analysis.
-func summaryOf(a *analysis.Analysis, s *stats.Snapshot) Summary {
+// summaryOfAnalysis returns the summary of an analysis.
+func summaryOfAnalysis(a *analysis.Analysis, s *stats.Snapshot) Summary {
 	if !a.Run.Header.Attached {
 		return NewSummary(s)
 	}

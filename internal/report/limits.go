@@ -50,17 +50,17 @@ func (v *view) limitsSection() section {
 		return section{}
 	}
 	s := section{Title: "Hit rate by limit"}
-	if why := noLimits(m); why != "" {
+	if why := whyNoLimitFigures(m); why != "" {
 		s.addFact("limit", why)
 		return s
 	}
 	s.addFact("limit", "max_cached_bytes in each process, with "+m.Policy+", of the whole recording"+poollessNote(m, v.a))
-	s.addFact("knee", limitPointText(m, m.Knee)+"; the least within 2 points of the best")
-	s.addFact("enough", limitPointText(m, m.Enough)+", 99 % of the best or more")
+	s.addFact("knee", limitAndHitRateText(m, m.Knee)+"; the least within 2 points of the best")
+	s.addFact("enough", limitAndHitRateText(m, m.Enough)+", 99 % of the best or more")
 	t := v.newTable("", 0, numberColumn("limit"), numberColumn(figures.HitRate.Name), figureColumn(figures.PeakReserved), wordsColumn(""))
 	for i, e := range m.Exact {
-		if name := limitName(m, e); name != "" || !isFlat(m.Exact, i) {
-			t.addRow(cell{Text: limitText(e)}, v.rateCell(e.HitRate, m.Requests), v.bytesCell(e.PeakReserved), cell{Text: name})
+		if name := limitDistinctionText(m, e); name != "" || !isFlatAround(m.Exact, i) {
+			t.addRow(cell{Text: cacheLimitText(e)}, v.rateCell(e.HitRate, m.Requests), v.bytesCell(e.PeakReserved), cell{Text: name})
 		}
 	}
 	s.Tables = []table{t}
@@ -75,35 +75,35 @@ func poollessNote(m *curve.Measurement, a *analysis.Analysis) string {
 	return " (it had no pool)"
 }
 
-// noLimits says why there are no figures, "" if there are.
-func noLimits(m *curve.Measurement) string {
+// whyNoLimitFigures says why there are no figures, "" if there are.
+func whyNoLimitFigures(m *curve.Measurement) string {
 	switch {
 	case len(m.Exact) > 0:
 		return ""
-	case curve.LimitsCache(m.Policy):
+	case curve.LimitsCachedBytes(m.Policy):
 		return "nothing was asked of the pool"
 	}
 	return "policy " + units.Clean(m.Policy) + " has none of cached bytes"
 }
 
-// isFlat reports whether a point is equal to both of its neighbours.
-func isFlat(points []curve.Point, i int) bool {
+// isFlatAround reports whether a point is equal to both of its neighbours.
+func isFlatAround(points []curve.Point, i int) bool {
 	return i > 0 && i+1 < len(points) && points[i-1].HitRate == points[i].HitRate && points[i].HitRate == points[i+1].HitRate
 }
 
-func limitPointText(m *curve.Measurement, e curve.Point) string {
-	return limitText(e) + ", " + units.Percent(e.HitRate, m.Requests)
+func limitAndHitRateText(m *curve.Measurement, e curve.Point) string {
+	return cacheLimitText(e) + ", " + units.Percent(e.HitRate, m.Requests)
 }
 
-func limitText(e curve.Point) string {
+func cacheLimitText(e curve.Point) string {
 	if e.IsUnlimited() {
 		return "none"
 	}
 	return units.Format(e.Limit)
 }
 
-// limitName says what distinguishes a limit, such as that it is the present one; "" if nothing does.
-func limitName(m *curve.Measurement, e curve.Point) string {
+// limitDistinctionText says what distinguishes a limit, such as that it is the present one; "" if nothing does.
+func limitDistinctionText(m *curve.Measurement, e curve.Point) string {
 	var names []string
 	for _, of := range []struct {
 		name  string

@@ -51,8 +51,8 @@ func addGrowth(list []MachineSummary, growth []analysis.Growth) {
 // rssLeast is the least time in ns between the first and the last value of a process's memory for a line about it.
 const rssLeast = 1_000_000_000
 
-// machineTexts return sentences about the machine's figures; none if they show nothing.
-func machineTexts(s *stats.Snapshot) []string {
+// machineFigureTexts return sentences about the machine's figures; none if they show nothing.
+func machineFigureTexts(s *stats.Snapshot) []string {
 	var texts, unread []string
 	if _, known := stats.BytesOnDevice(s.Machine); known {
 		texts = append(texts, onDeviceText(s))
@@ -74,5 +74,5 @@ func machineTexts(s *stats.Snapshot) []string {
 func onDeviceText(s *stats.Snapshot) string {
 	bytes, _ := stats.BytesOnDevice(s.Machine)
 	own, _ := stats.DriversOwnBytes(s.Machine, &s.Totals)
-	return units.FormatLong(bytes) + " on the device at the end, " + figureText(figures.Reserved, figures.SubjectOfRun(s)) + " of it reserved: driver's own " + units.FormatLong(own)
+	return units.FormatLong(bytes) + " on the device at the end, " + runFigureText(figures.Reserved, figures.SubjectOfSnapshot(s)) + " of it reserved: driver's own " + units.FormatLong(own)
 }

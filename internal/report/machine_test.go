@@ -33,7 +33,7 @@ func TestMachineTexts(t *testing.T) {
 		"group":       {[]stats.MachineFigure{{Source: wire.MachineDMEM, Bytes: mib, Peak: mib, Since: 5}}, []string{"control group 1.00 MiB, peak 1.00 MiB"}},
 		"not allowed": {[]stats.MachineFigure{{Source: wire.MachineDRM, Unread: 13}}, []string{"DRM not readable: permission denied"}},
 	} {
-		got := machineTexts(machined(test.figures...))
+		got := machineFigureTexts(machined(test.figures...))
 		if len(got) != len(test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 			continue

@@ -14,7 +14,7 @@ import (
 func WriteMarkdown(w io.Writer, a *analysis.Analysis, o Options) error {
 	var b bytes.Buffer
 	v := newView(a, o, false)
-	fmt.Fprintf(&b, "# gpumemtop: %s\n", escapeMarkdown(v.commandText()))
+	fmt.Fprintf(&b, "# gpumemtop: %s\n", escapeMarkdown(v.commandLineText()))
 	for _, s := range v.allSections() {
 		s.writeMarkdown(&b)
 	}

@@ -38,7 +38,7 @@ type MeasuredAnswer struct {
 	Iterations        int     `json:"iterations"`
 }
 
-func measuredOf(results measure.Results) (list []Measured) {
+func measuredResults(results measure.Results) (list []Measured) {
 	for i := range results {
 		list = append(list, *NewMeasured(&results[i]))
 	}
@@ -65,8 +65,8 @@ func NewMeasured(r *measure.Result) *Measured {
 	return m
 }
 
-// autoTexts say what auto decided, by what measurement.
-func autoTexts(s *stats.Snapshot) (texts []string) {
+// autoDecisionTexts say what auto decided, by what measurement.
+func autoDecisionTexts(s *stats.Snapshot) (texts []string) {
 	for i := range s.Measured {
 		if text := s.Measured[i].Auto; text != "" {
 			texts = append(texts, text)
@@ -78,8 +78,8 @@ func autoTexts(s *stats.Snapshot) (texts []string) {
 	return texts
 }
 
-// measuredTexts say what the user's experiments found.
-func measuredTexts(s *stats.Snapshot) (texts []string) {
+// experimentTexts say what the user's experiments found.
+func experimentTexts(s *stats.Snapshot) (texts []string) {
 	for i := range s.Measured {
 		r := &s.Measured[i]
 		if r.Auto != "" {

@@ -27,7 +27,7 @@ func objectSummaries(counts []stats.ObjectCount) []ObjectSummary {
 	list := []ObjectSummary{}
 	for i := range counts {
 		c := &counts[i]
-		summary := ObjectSummary{Type: c.Type.Key(), Live: c.Live, Peak: c.Peak, Created: c.Created, Leaked: c.Leaked, Untracked: c.Untracked, PerSite: append([]stats.ObjectSite{}, c.Sites...)}
+		summary := ObjectSummary{Type: c.Type.JSONKey(), Live: c.Live, Peak: c.Peak, Created: c.Created, Leaked: c.Leaked, Untracked: c.Untracked, PerSite: append([]stats.ObjectSite{}, c.Sites...)}
 		list = append(list, summary)
 	}
 	return list
@@ -73,9 +73,9 @@ func (s *Summary) objectLines() []string {
 		how = "never released"
 	}
 	lines := []string{"  objects    " + strings.Join(words, ", ") + " " + how}
-	sites := stats.ObjectSites(counts, analysis.ObjectsLeast)
-	shown, _ := units.KeepTop(sites, topTags)
-	names := namesOf(shown, func(s *stats.TypedSite) string { return s.Tag })
+	sites := stats.SitesWithLiveObjects(counts, analysis.ObjectsLeast)
+	shown, _ := units.KeepFirst(sites, topTags)
+	names := distinctNames(shown, func(s *stats.TypedSite) string { return s.Tag })
 	for i, site := range shown {
 		lines = append(lines, fmt.Sprintf("             %s at %s", units.Plural(site.Live, site.Type.String(), site.Type.PluralWords()),
 			names[i]))
@@ -92,7 +92,7 @@ func (s *Summary) unpairedLines() []string {
 	for _, d := range analysis.FindUnpaired(s.snapshot, s.Attached) {
 		texts = append(texts, units.Cut(d.Title+": "+d.Text, mistakeWidth))
 	}
-	return labelLines("unpaired", texts)
+	return linesWithLabel("unpaired", texts)
 }
 
 // objectsSection lists what programs hold besides buffers.
@@ -103,17 +103,17 @@ func (v *view) objectsSection() section {
 		return s
 	}
 	s.Intro = "What programs created besides memory, and memory without bytes of its own. What is live at the end was never released, or a signal ended its process."
-	t := v.newTable("Objects by type", len(counts), numberColumn("live"), numberColumn("peak"), numberColumn("created"), numberColumn("change since half"), wordsColumn("type").atFront())
-	for i := range counts[:v.shownRows(len(counts))] {
+	t := v.newTable("Objects by type", len(counts), numberColumn("live"), numberColumn("peak"), numberColumn("created"), numberColumn("change since half"), wordsColumn("type").withFirstPlace())
+	for i := range counts[:v.rowsToShow(len(counts))] {
 		c := &counts[i]
-		t.addRow(v.countCell(c.Live), v.countCell(c.Peak), v.countCell(c.Created), changeCell(c.Grown), wordCell(typeText(c)))
+		t.addRow(v.countCell(c.Live), v.countCell(c.Peak), v.countCell(c.Created), changeCell(c.Grown), wordCell(objectTypeText(c)))
 	}
-	sites := stats.ObjectSites(counts, 1)
+	sites := stats.SitesWithLiveObjects(counts, 1)
 	by := v.newTable("Live objects by call site", len(sites), numberColumn("live"), numberColumn("created"),
 		numberColumn("change since half"),
-		wordsColumn("type"), wordsColumn("call site").atFront())
+		wordsColumn("type"), wordsColumn("call site").withFirstPlace())
 	by.heading = "live, by call site"
-	for i := range sites[:v.shownRows(len(sites))] {
+	for i := range sites[:v.rowsToShow(len(sites))] {
 		r := &sites[i]
 		by.addRow(v.countCell(r.Live), v.countCell(r.Created), changeCell(r.Grown), wordCell(r.Type.String()), v.siteCell(r.Tag, r.Stack))
 	}
@@ -124,8 +124,8 @@ func (v *view) objectsSection() section {
 // changeCell shows how many more objects there are than before.
 func changeCell(more int64) cell { return numberCell(fmt.Sprintf("%+d", more), float64(more)) }
 
-// typeText returns the type, with a mark if counts are lower bounds.
-func typeText(c *stats.ObjectCount) string {
+// objectTypeText returns the type, with a mark if counts are lower bounds.
+func objectTypeText(c *stats.ObjectCount) string {
 	if c.Untracked == 0 {
 		return c.Type.String()
 	}

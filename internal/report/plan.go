@@ -27,8 +27,8 @@ type PlanJSON struct {
 	Unplanned  map[string]uint64 `json:"peak_reserved_by_policy,omitempty"` // poolable memory under other policies, simulated
 }
 
-// newPlanJSON returns the effect of plans in a replay, nil if the policy takes no plans.
-func newPlanJSON(r *replay.Result) *PlanJSON {
+// plansOfReplay returns the effect of plans in a replay, nil if the policy takes no plans.
+func plansOfReplay(r *replay.Result) *PlanJSON {
 	if r.Policy != replay.LayoutPolicy {
 		return nil
 	}
@@ -38,13 +38,13 @@ func newPlanJSON(r *replay.Result) *PlanJSON {
 		Departures: map[string]uint64{}, Reserved: a.Reserved, Requested: a.Wanted,
 	}
 	for why, n := range a.Departures {
-		j.Departures[units.JSONKey(replay.DepartureName(why))] = n
+		j.Departures[units.JSONKey(replay.DepartureText(why))] = n
 	}
 	return j
 }
 
-// planOf returns the effect of plans in a run, nil if no policy took plans.
-func planOf(p *stats.Plans) *PlanJSON {
+// plansOfRun returns the effect of plans in a run, nil if no policy took plans.
+func plansOfRun(p *stats.Plans) *PlanJSON {
 	if p.PlannableRequests() == 0 {
 		return nil
 	}
@@ -70,11 +70,11 @@ func PlanText(policy string, a *replay.Arena) string {
 		return "none: no period of requests was found"
 	}
 	parts := []string{fmt.Sprintf("%s of each period in %s (%s)", units.Count(uint64(a.Period-a.Outside), "request"),
-		units.FormatLong(a.Size), gapText(a.Size, a.Bound))}
+		units.FormatLong(a.Size), arenaExcessText(a.Size, a.Bound))}
 	if a.Outside > 0 {
 		parts = append(parts, fmt.Sprintf("%d outside", a.Outside))
 	}
-	parts = append(parts, servedText(a.Planned, a.Departures[:])...)
+	parts = append(parts, servedAsPlannedText(a.Planned, a.Departures[:])...)
 	if a.Reserved > 0 {
 		parts = append(parts, fmt.Sprintf("then peak %s reserved for %s requested", units.FormatLong(a.Reserved), units.FormatLong(a.Wanted)))
 	}
@@ -91,8 +91,8 @@ func plansText(s *stats.Snapshot) string {
 		return "none: " + cmp.Or(s.NoPlan, "the program got no plan before its end")
 	}
 	parts := []string{fmt.Sprintf("%s of each iteration in %s (%s)", units.Count(p.Places, "request"),
-		units.FormatLong(p.Arenas), gapText(p.Arenas, p.Bound))}
-	parts = append(parts, servedText(p.Routes[wire.RoutePlanned], p.Routes[wire.RouteNoPlanYet:])...)
+		units.FormatLong(p.Arenas), arenaExcessText(p.Arenas, p.Bound))}
+	parts = append(parts, servedAsPlannedText(p.Routes[wire.RoutePlanned], p.Routes[wire.RouteNoPlanYet:])...)
 	text := "peak reserved " + units.FormatLong(p.Learning) + " before"
 	if p.Reserved > 0 {
 		text += fmt.Sprintf(", then %s for %s requested", units.FormatLong(p.Reserved), units.FormatLong(p.Requested))
@@ -100,13 +100,13 @@ func plansText(s *stats.Snapshot) string {
 	return strings.Join(append(parts, text), "; ")
 }
 
-// servedText says how many requests were served as planned, and why others were not.
-func servedText(planned uint64, departures []uint64) (parts []string) {
+// servedAsPlannedText says how many requests were served as planned, and why others were not.
+func servedAsPlannedText(planned uint64, departures []uint64) (parts []string) {
 	all := planned
 	var why []string
 	for reason, n := range departures {
 		if all += n; n > 0 {
-			why = append(why, fmt.Sprintf("%d %s", n, replay.DepartureName(reason)))
+			why = append(why, fmt.Sprintf("%d %s", n, replay.DepartureText(reason)))
 		}
 	}
 	parts = []string{fmt.Sprintf("%s of %s as planned", units.Percent(float64(planned)/float64(max(all, 1)), all), units.Count(all, "request"))}
@@ -116,8 +116,8 @@ func servedText(planned uint64, departures []uint64) (parts []string) {
 	return parts
 }
 
-// gapText says by how much an arena may exceed the smallest possible one.
-func gapText(size, bound uint64) string {
+// arenaExcessText says by how much an arena may exceed the smallest possible one.
+func arenaExcessText(size, bound uint64) string {
 	switch {
 	case size == bound:
 		return "optimal"

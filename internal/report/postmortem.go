@@ -25,31 +25,31 @@ type PostMortem struct {
 
 // NewPostMortem writes a post-mortem; its times are since started.
 func NewPostMortem(p *stats.PostMortem, started uint64) PostMortem {
-	page := PostMortem{Title: fmt.Sprintf("%s, %s after the start", failedText(p), units.Duration(p.Time-min(started, p.Time)))}
+	page := PostMortem{Title: fmt.Sprintf("%s, %s after the start", failedCallText(p), units.Duration(p.Time-min(started, p.Time)))}
 	if p.Verdict == stats.VerdictKilled { // the end is not known
 		page.Title += " or later"
 	}
 	add := func(label, format string, args ...any) {
 		page.Lines = append(page.Lines, [2]string{label, units.Cut(units.Clean(fmt.Sprintf(format, args...)), postMortemWidth)})
 	}
-	add("verdict", "%s", verdictText(p))
-	add("try", "%s", adviceText(p))
-	if text := placeText(p); text != "" {
+	add("verdict", "%s", failureVerdictText(p))
+	add("try", "%s", failureAdviceText(p))
+	if text := failedCallSiteText(p); text != "" {
 		add("call site", "%s", text)
 	}
-	if text := commandMemoryText(p); text != "" {
+	if text := failedCommandMemoryText(p); text != "" {
 		add("given", "%s", text)
 	}
-	add("memory", "%s", memoryLine(p))
+	add("memory", "%s", processMemoryLine(p))
 	page.addHolders(p, add)
 	if p.UsesKnown && p.Idle.Buffers > 0 {
-		add("idle", "%s: not used for %s or longer", heldText(p, p.Idle), units.Duration(p.IdleNS()))
+		add("idle", "%s: not used for %s or longer", bytesInBuffersText(p, p.Idle), units.Duration(p.IdleNS()))
 	}
-	if text := latelyText(&p.Lately, p.InUse, units.FormatLong); text != "" {
+	if text := usedLatelyText(&p.Lately, p.InUse, units.FormatLong); text != "" {
 		add("lately", "%s", text)
 	}
 	if p.UsesKnown && p.Untouched.Buffers > 0 {
-		add("untouched", "%s: no command has used that memory, and a driver may take it only then (with --eager that of buffers and images at once)", heldText(p, p.Untouched))
+		add("untouched", "%s: no command has used that memory, and a driver may take it only then (with --eager that of buffers and images at once)", bytesInBuffersText(p, p.Untouched))
 	}
 	if p.GivenBack.Buffers > 0 {
 		add("pool", "gave %s in %s back in vain", units.FormatLong(p.GivenBack.Bytes), units.Count(p.GivenBack.Buffers, "block"))
@@ -58,7 +58,7 @@ func NewPostMortem(p *stats.PostMortem, started uint64) PostMortem {
 		add("largest", "%s: the largest create that had worked until then", units.FormatLong(p.LargestCreated))
 	}
 	if p.Device.Global > 0 {
-		add("device", "%s", deviceText(p))
+		add("device", "%s", deviceOfFailureText(p))
 	}
 	if p.Repeats > 0 {
 		add("again", "%s with about the same in use", units.Count(p.Repeats, "more failure"))
@@ -66,29 +66,29 @@ func NewPostMortem(p *stats.PostMortem, started uint64) PostMortem {
 	return page
 }
 
-// placeText names the call site of the failed call, and says how to distinguish its callers; empty: unknown.
-func placeText(p *stats.PostMortem) string {
+// failedCallSiteText names the call site of the failed call, and says how to distinguish its callers; empty: unknown.
+func failedCallSiteText(p *stats.PostMortem) string {
 	if p.Command {
 		return p.At
 	}
-	return createdText(p)
+	return creatingSiteText(p)
 }
 
-// createdText names the call site that created the memory, or tried to.
-func createdText(p *stats.PostMortem) string {
+// creatingSiteText names the call site that created the memory, or tried to.
+func creatingSiteText(p *stats.PostMortem) string {
 	if p.Wrapper == "" {
 		return p.Tag
 	}
 	return fmt.Sprintf("%s (%s names its callers)", p.Tag, callsite.WrapperOption(p.Wrapper))
 }
 
-// commandMemoryText says where the memory of a failed command was created, and whether the command was the first to use it; empty:
+// failedCommandMemoryText says where the memory of a failed command was created, and whether the command was the first to use it; empty:
 // unknown.
-func commandMemoryText(p *stats.PostMortem) string {
+func failedCommandMemoryText(p *stats.PostMortem) string {
 	if !p.Command || p.Tag == "" {
 		return ""
 	}
-	text := "memory created at " + createdText(p)
+	text := "memory created at " + creatingSiteText(p)
 	if p.Given > 0 {
 		text = units.FormatLong(p.Given) + " of " + text
 	}
@@ -98,8 +98,8 @@ func commandMemoryText(p *stats.PostMortem) string {
 	return text
 }
 
-// latelyText says how much of the memory in use was used lately; empty: unknown, or perhaps all.
-func latelyText(l *stats.Lately, inUse uint64, bytes func(uint64) string) string {
+// usedLatelyText says how much of the memory in use was used lately; empty: unknown, or perhaps all.
+func usedLatelyText(l *stats.Lately, inUse uint64, bytes func(uint64) string) string {
 	switch {
 	case l.NS == 0 || l.Bytes == inUse:
 		return ""
@@ -114,8 +114,8 @@ func latelyText(l *stats.Lately, inUse uint64, bytes func(uint64) string) string
 	return text
 }
 
-// memoryLine says how much memory the process has. With --spill there is no pool.
-func memoryLine(p *stats.PostMortem) string {
+// processMemoryLine says how much memory the process has. With --spill there is no pool.
+func processMemoryLine(p *stats.PostMortem) string {
 	size := units.FormatLong
 	text := fmt.Sprintf("%s in use by %s", size(p.InUse), units.Count(p.Buffers, cmp.Or(p.Noun, "buffer")))
 	if p.Spilling {
@@ -127,7 +127,7 @@ func memoryLine(p *stats.PostMortem) string {
 
 // addHolders adds the call sites that hold the most.
 func (page *PostMortem) addHolders(p *stats.PostMortem, add func(label, format string, args ...any)) {
-	shown, left := units.KeepTop(p.Holders, postMortemSites)
+	shown, left := units.KeepFirst(p.Holders, postMortemSites)
 	label := "held by"
 	for i := range shown {
 		h := &shown[i]
@@ -138,7 +138,7 @@ func (page *PostMortem) addHolders(p *stats.PostMortem, add func(label, format s
 		if p.Verdict == stats.VerdictKilled {
 			age = "at least " + age
 		}
-		add(label, "%s, %s old: %s", heldText(p, h.Part), age, h.Tag)
+		add(label, "%s, %s old: %s", bytesInBuffersText(p, h.Part), age, h.Tag)
 		label = ""
 	}
 	if left += p.MoreHolders; left > 0 {
@@ -155,27 +155,27 @@ func (page PostMortem) String() string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// failedText says which call failed, and with what status.
-func failedText(p *stats.PostMortem) string {
+// failedCallText says which call failed, and with what status.
+func failedCallText(p *stats.PostMortem) string {
 	text := p.FailedText(units.FormatApart)
 	if p.Verdict == stats.VerdictKilled {
 		return text
 	}
-	return text + " failed with " + wire.StatusText(int32(p.Status))
+	return text + " failed with " + wire.StatusNameAndNumber(int32(p.Status))
 }
 
-// verdictText returns the verdict with its reason.
-func verdictText(p *stats.PostMortem) string {
+// failureVerdictText returns the verdict with its reason.
+func failureVerdictText(p *stats.PostMortem) string {
 	size := units.FormatLong
 	switch p.Verdict {
 	case stats.VerdictTooLarge:
 		if p.Device.Largest > 0 && p.Size > p.Device.Largest {
 			_, largest := units.FormatApart(p.Size, p.Device.Largest)
-			return fmt.Sprintf("%s: the %s %s at once", p.Verdict, allowsText(&p.Device), largest)
+			return fmt.Sprintf("%s: the %s %s at once", p.Verdict, deviceAllowsText(&p.Device), largest)
 		}
 		return p.Verdict.String() + ", the driver says"
 	case stats.VerdictFull:
-		text := fmt.Sprintf("%s: %s", p.Verdict, reservedText(p))
+		text := fmt.Sprintf("%s: %s", p.Verdict, reservedOfDeviceText(p))
 		if p.NeededBytes(p.ReservedBytes()) <= p.Device.Global {
 			text += "; drivers and other programs need some, too"
 		}
@@ -187,9 +187,9 @@ func verdictText(p *stats.PostMortem) string {
 		return fmt.Sprintf("%s: the pool holds %s that it could not give back (%s cooling, %s in slabs)", p.Verdict, size(p.FreeBytes()),
 			size(p.Cooling), size(p.SlabFree))
 	case stats.VerdictNotMemory:
-		return fmt.Sprintf("%s: only %s", p.Verdict, reservedText(p))
+		return fmt.Sprintf("%s: only %s", p.Verdict, reservedOfDeviceText(p))
 	case stats.VerdictKilled:
-		return fmt.Sprintf("%s: %s", p.Verdict, killerText(p.OOMKillsNumber))
+		return fmt.Sprintf("%s: %s", p.Verdict, whoKilledText(p.OOMKillsNumber))
 	}
 	if p.Devices > 1 {
 		return fmt.Sprintf("%s: %s are reserved on %d devices together, and one of them has %s", p.Verdict,
@@ -198,17 +198,17 @@ func verdictText(p *stats.PostMortem) string {
 	return p.Verdict.String() + ": how much memory the device has is not known"
 }
 
-// allowsText begins what a context's devices allow.
-func allowsText(d *stats.Device) string {
+// deviceAllowsText begins what a context's devices allow.
+func deviceAllowsText(d *stats.Device) string {
 	if d.Devices > 1 {
 		return fmt.Sprintf("%d devices allow at most", d.Devices)
 	}
 	return "device allows"
 }
 
-// reservedText says how much of the device's memory is reserved. That may be more than the device has: some drivers give out
+// reservedOfDeviceText says how much of the device's memory is reserved. That may be more than the device has: some drivers give out
 // more, and with --device-memory each process has a device of its own.
-func reservedText(p *stats.PostMortem) string {
+func reservedOfDeviceText(p *stats.PostMortem) string {
 	all := p.BytesOnDevice() + p.Others
 	held, device := units.FormatApart(all, p.Device.Global)
 	text := fmt.Sprintf("%s of %s are reserved", held, device)
@@ -221,8 +221,8 @@ func reservedText(p *stats.PostMortem) string {
 	return text
 }
 
-// killerText says who may have sent SIGKILL.
-func killerText(kills uint64) string {
+// whoKilledText says who may have sent SIGKILL.
+func whoKilledText(kills uint64) string {
 	switch kills {
 	case 0:
 		return "who sent the signal is not known"
@@ -233,8 +233,8 @@ func killerText(kills uint64) string {
 	}
 }
 
-// fullAdvice says what to try when the program itself fills the device.
-func fullAdvice(p *stats.PostMortem) string {
+// fullDeviceAdvice says what to try when the program itself fills the device.
+func fullDeviceAdvice(p *stats.PostMortem) string {
 	release, more := "", "; gpumemtop advise shows which could share memory"
 	if p.Grew != "" {
 		release, more = fmt.Sprintf("release what %s keeps, if it is needed no more; else ", units.Clean(p.Grew)), ""
@@ -251,8 +251,8 @@ func fullAdvice(p *stats.PostMortem) string {
 	return release + fmt.Sprintf("a smaller problem: --spill could move only %s of it", units.FormatLong(p.Movable))
 }
 
-// adviceText says what to try.
-func adviceText(p *stats.PostMortem) string {
+// failureAdviceText says what to try.
+func failureAdviceText(p *stats.PostMortem) string {
 	switch p.Verdict {
 	case stats.VerdictTooLarge:
 		return "split the buffer, or make the problem smaller"
@@ -260,7 +260,7 @@ func adviceText(p *stats.PostMortem) string {
 		if p.PoolToBlame {
 			return fmt.Sprintf("the policy's rounding takes %s: --policy none wastes nothing", units.FormatLong(p.InUse-min(p.Requested, p.InUse)))
 		}
-		return fullAdvice(p)
+		return fullDeviceAdvice(p)
 	case stats.VerdictFragmented:
 		if p.Cooling > p.SlabFree {
 			return "wait for the queue (clFinish) before large creates, or keep less in the pool with --max-cached"
@@ -289,7 +289,7 @@ func adviceText(p *stats.PostMortem) string {
 	return "start the program under gpumemtop, which learns the device's size as attach cannot"
 }
 
-func deviceText(p *stats.PostMortem) string {
+func deviceOfFailureText(p *stats.PostMortem) string {
 	text := units.FormatLong(p.Device.Global)
 	if p.Devices > 1 {
 		text = fmt.Sprintf("one of %d has %s", p.Devices, text)
@@ -303,7 +303,7 @@ func deviceText(p *stats.PostMortem) string {
 	return text
 }
 
-func heldText(p *stats.PostMortem, part stats.Part) string {
+func bytesInBuffersText(p *stats.PostMortem, part stats.Part) string {
 	return fmt.Sprintf("%s in %s", units.FormatLong(part.Bytes), units.Count(part.Buffers, cmp.Or(p.Noun, "buffer")))
 }
 
@@ -320,18 +320,18 @@ func outOfMemoryLines(s *stats.Snapshot) []string {
 		if p.Verdict == stats.VerdictKilled {
 			label = "  killed     "
 		}
-		lines = append(lines, label+units.Cut(units.Clean(failedText(p)), mistakeWidth),
-			"             "+units.Cut(units.Clean(verdictText(p)), mistakeWidth))
-		if text := placeText(p); text != "" {
+		lines = append(lines, label+units.Cut(units.Clean(failedCallText(p)), mistakeWidth),
+			"             "+units.Cut(units.Clean(failureVerdictText(p)), mistakeWidth))
+		if text := failedCallSiteText(p); text != "" {
 			lines = append(lines, "             "+units.Cut(units.Clean("call site "+text), mistakeWidth))
 		}
-		if text := commandMemoryText(p); text != "" {
+		if text := failedCommandMemoryText(p); text != "" {
 			if p.First {
 				text += ": a driver may take memory only then (--eager has that fail at the create)"
 			}
 			lines = append(lines, "             "+units.Cut(units.Clean("given "+text), mistakeWidth))
 		}
-		if then := s.FollowingText(p); then != "" {
+		if then := s.FailedSoonAfterText(p); then != "" {
 			lines = append(lines, "             "+units.Cut(units.Clean(then), mistakeWidth))
 		}
 	}
@@ -352,7 +352,7 @@ func (v *view) failuresSection() section {
 	}
 	for i := range v.s.PostMortems {
 		page := NewPostMortem(&v.s.PostMortems[i], v.a.Run.Started)
-		if then := v.s.FollowingText(&v.s.PostMortems[i]); then != "" {
+		if then := v.s.FailedSoonAfterText(&v.s.PostMortems[i]); then != "" {
 			page.Lines = append(page.Lines, [2]string{"then", units.Cut(units.Clean(then), postMortemWidth)})
 		}
 		facts := append([][2]string{{"failure", units.Clean(page.Title)}}, page.Lines...)
@@ -386,7 +386,7 @@ type PostMortemSummary struct {
 
 func postMortemSummary(p *stats.PostMortem, started uint64) PostMortemSummary {
 	s := PostMortemSummary{
-		Seconds: units.SecondsBetween(started, p.Time), PostMortem: p, Verdict: units.JSONKey(p.Verdict.String()), Why: verdictText(p), Try: adviceText(p),
+		Seconds: units.SecondsBetween(started, p.Time), PostMortem: p, Verdict: units.JSONKey(p.Verdict.String()), Why: failureVerdictText(p), Try: failureAdviceText(p),
 		DeviceMemory: p.Device.Global, DeviceLargest: p.Device.Largest,
 	}
 	if p.UsesKnown {

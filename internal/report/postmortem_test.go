@@ -83,7 +83,7 @@ func TestVerdictOfMoreThanTheDeviceHas(t *testing.T) {
 		},
 	} {
 		test.p.Device.Global = 96 * kib
-		if got := verdictText(&test.p); got != test.verdict {
+		if got := failureVerdictText(&test.p); got != test.verdict {
 			t.Errorf("%s: %q", name, got)
 		}
 		if got := NewPostMortem(&test.p, 0).String(); !strings.Contains(got, test.says) {
@@ -95,10 +95,10 @@ func TestVerdictOfMoreThanTheDeviceHas(t *testing.T) {
 // A buffer that is a little too large does not look as large as the device allows.
 func TestTooLargeLooksLarger(t *testing.T) {
 	p := stats.PostMortem{Call: "create of a buffer", Status: -61, Size: 8<<30 + 4096, Device: stats.Device{Largest: 8 << 30}, Verdict: stats.VerdictTooLarge}
-	if got := failedText(&p); got != "create of a buffer of 8.000004 GiB failed with CL_INVALID_BUFFER_SIZE (-61)" {
+	if got := failedCallText(&p); got != "create of a buffer of 8.000004 GiB failed with CL_INVALID_BUFFER_SIZE (-61)" {
 		t.Error(got)
 	}
-	if got := verdictText(&p); !strings.HasSuffix(got, "the device allows 8.000000 GiB at once") {
+	if got := failureVerdictText(&p); !strings.HasSuffix(got, "the device allows 8.000000 GiB at once") {
 		t.Error(got)
 	}
 }
@@ -111,7 +111,7 @@ func TestKilledInHTML(t *testing.T) {
 		}},
 		{Process: 1, Event: wire.ExitFields{Time: randomrun.Start + 9, Status: 137}.Event()},
 	}
-	a, err := analysis.New(&randomrun.Tape{Records: run}, analysis.Options{})
+	a, err := analysis.Analyse(&randomrun.Tape{Records: run}, analysis.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestKilledBesideALeak(t *testing.T) {
 		}}, wire.Record{Process: process, Event: wire.ExitFields{Time: randomrun.Start + 9, Status: status}.Event()})
 	}
 	tape := &randomrun.Tape{Records: run}
-	a, err := analysis.New(tape, analysis.Options{Whole: true})
+	a, err := analysis.Analyse(tape, analysis.Options{Whole: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestKilledBesideALeak(t *testing.T) {
 		t.Error(text)
 	}
 	tape.Records = run[:2] // held by one that was killed
-	if a, err = analysis.New(tape, analysis.Options{Whole: true}); err != nil || figures.Leaked.ValueOf(figures.SubjectOfRecording(a)).Exact != 0 || len(a.Leaks) != 1 {
+	if a, err = analysis.Analyse(tape, analysis.Options{Whole: true}); err != nil || figures.Leaked.ValueOf(figures.SubjectOfRecording(a)).Exact != 0 || len(a.Leaks) != 1 {
 		t.Errorf("%v, leaked %v", err, a.Leaks)
 	}
 }
@@ -172,7 +172,7 @@ func TestFullAdvice(t *testing.T) {
 		"release what a.c:9 make keeps, if it is needed no more; else a smaller problem: --spill could move none of it":     svm,
 		"a smaller problem; gpumemtop fit says how much is enough; gpumemtop advise shows which could share memory":         busy,
 	} {
-		if got := adviceText(p); got != want {
+		if got := failureAdviceText(p); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -201,7 +201,7 @@ func TestPostMortemOfAnyRun(t *testing.T) {
 			failed.Time = run[at-1].Time
 			run = append(run[:at:at], append([]wire.Record{failed}, run[at:]...)...)
 		}
-		a, err := analysis.New(&randomrun.Tape{Records: run}, analysis.Options{})
+		a, err := analysis.Analyse(&randomrun.Tape{Records: run}, analysis.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +237,7 @@ func TestLatelyText(t *testing.T) {
 		"none of it was used in the last 10ms": {NS: 1e7},
 		"at most 1.00 MiB of it was used in the last 10ms, as long as an iteration takes": {NS: 1e7, Bytes: 1 << 20, Iteration: true},
 	} {
-		if got := latelyText(&l, 4<<20, units.FormatLong); got != want {
+		if got := usedLatelyText(&l, 4<<20, units.FormatLong); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

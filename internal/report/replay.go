@@ -46,11 +46,11 @@ type ReplaySummary struct {
 func WriteReplayJSON(w io.Writer, r *replay.Result, device string) error {
 	s := ReplaySummary{
 		Result: r, Limits: recording.Limits{}, HitRate: r.HitRate(), SteadyHitRate: r.SteadyHitRate(), MissReasons: missReasons(r.MissReasons[:], true),
-		DriverCreatesAvoided: r.Hits, WasteAtPeak: r.WasteAtPeak(), Waste: r.Waste(),
+		DriverCreatesAvoided: r.Hits, WasteAtPeak: r.WasteAtPeak(), Waste: r.WasteAtEnd(),
 		ExternalFragmentation: r.ExternalFragmentation(), ExternalFragmentationQuadratic: r.QuadraticFragmentation(),
 		ExternalFragmentationRoot: r.RootFragmentation(), RecordedHits: r.Recorded.Hits, RecordedMisses: r.Recorded.Misses, RecordedDriverNS: r.Recorded.DriverNS, DeviceName: device,
-		DriverNS: roundNS(r.DriverNS), CreateNS: roundNS(r.CreateNS), TouchNS: roundNS(r.TouchNS), ReleaseNS: roundNS(r.ReleaseNS),
-		PartNS: roundNS(r.PartNS), SavedNS: roundNS(r.SavedNS), Plan: newPlanJSON(r),
+		DriverNS: roundToWholeNS(r.DriverNS), CreateNS: roundToWholeNS(r.CreateNS), TouchNS: roundToWholeNS(r.TouchNS), ReleaseNS: roundToWholeNS(r.ReleaseNS),
+		PartNS: roundToWholeNS(r.PartNS), SavedNS: roundToWholeNS(r.SavedNS), Plan: plansOfReplay(r),
 	}
 	for i := range r.Limits {
 		s.Limits[r.Limits[i].Name] = r.Limits[i].Text
@@ -61,18 +61,18 @@ func WriteReplayJSON(w io.Writer, r *replay.Result, device string) error {
 	return nil
 }
 
-func roundNS(ns float64) uint64 { return uint64(min(max(ns, 0), 1<<62) + 0.5) }
+func roundToWholeNS(ns float64) uint64 { return uint64(min(max(ns, 0), 1<<62) + 0.5) }
 
 // WriteReplayText writes the result of a replay as text. recorded names the policy that was recorded.
 func WriteReplayText(w io.Writer, r *replay.Result, recorded, device string) error {
 	var b bytes.Buffer
-	units.WritePairs(&b, [][2]string{
-		{"policy", replayedText(r)},
+	units.WriteTwoColumns(&b, [][2]string{
+		{"policy", replayedPolicyText(r)},
 		{"hit rate", fmt.Sprintf("%s of %s, steady %s; as recorded with %s %s", units.Percent(r.HitRate(), r.Hits+r.Misses),
 			units.Count(r.Hits+r.Misses, "request"), units.Percent(r.SteadyHitRate(), r.SteadyRequests), units.Clean(recorded), units.Percent(r.RecordedHitRate(), r.Recorded.Hits+r.Recorded.Misses))},
-		{"misses", missText(r)},
+		{"misses", missReasonsText(r)},
 		{"driver", fmt.Sprintf("%s of blocks and slabs, %d avoided; %d given back by the policy", units.Count(r.DriverCreates, "create"), r.Hits, r.Evictions)},
-		{"time", timeText(r, recorded, device)},
+		{"time", driverTimeText(r, recorded, device)},
 		{"memory", fmt.Sprintf("peak %s in use (waste %s), %s reserved", units.FormatLong(r.PeakInUse),
 			units.Percent(r.WasteAtPeak(), r.PeakInUse), units.FormatLong(r.PeakReserved))},
 		{"free", fmt.Sprintf("%s before the contexts ended; external fragmentation %s, quadratic %s, root %s", units.FormatLong(r.Free),
@@ -80,8 +80,8 @@ func WriteReplayText(w io.Writer, r *replay.Result, recorded, device string) err
 		{"at the end", fmt.Sprintf("%s in use, %s free, %s cooling", units.FormatLong(r.InUse), units.FormatLong(r.Cached),
 			units.FormatLong(r.Cooling))},
 		{"plan", PlanText(r.Policy, &r.Arena)},
-		{"failures", failureText(r)},
-		{"left out", skippedText(r)},
+		{"failures", failedRequestsText(r)},
+		{"left out", skippedRequestsText(r)},
 	})
 	if _, err := w.Write(b.Bytes()); err != nil {
 		return fmt.Errorf("write replay: %w", err)
@@ -89,15 +89,15 @@ func WriteReplayText(w io.Writer, r *replay.Result, recorded, device string) err
 	return nil
 }
 
-// replayedText names the policy, and says how often it could not do its work.
-func replayedText(r *replay.Result) string {
+// replayedPolicyText names the policy, and says how often it could not do its work.
+func replayedPolicyText(r *replay.Result) string {
 	if r.Whole == 0 || !r.CarvesSlabs() {
 		return r.Policy
 	}
 	return fmt.Sprintf("%s: %d of %s need a block of their own", r.Policy, r.Whole, units.Count(r.Requests, "request"))
 }
 
-func missText(r *replay.Result) string {
+func missReasonsText(r *replay.Result) string {
 	var reasons []string
 	for reason, n := range r.MissReasons {
 		if n > 0 {
@@ -110,46 +110,46 @@ func missText(r *replay.Result) string {
 	return fmt.Sprintf("%d: %s", r.Misses, strings.Join(reasons, ", "))
 }
 
-// timeText says how long the driver would take, and by whose costs.
-func timeText(r *replay.Result, recorded, device string) string {
+// driverTimeText says how long the driver would take, and by whose costs.
+func driverTimeText(r *replay.Result, recorded, device string) string {
 	if r.Device == (cost.Device{}) {
 		return "" // nothing in the recording was timed
 	}
-	parts := []string{"creates " + units.Duration(roundNS(r.CreateNS))}
+	parts := []string{"creates " + units.Duration(roundToWholeNS(r.CreateNS))}
 	if r.Device.Touch != (cost.Line{}) {
-		parts = append(parts, "first touches "+units.Duration(roundNS(r.TouchNS)))
+		parts = append(parts, "first touches "+units.Duration(roundToWholeNS(r.TouchNS)))
 	}
-	parts = append(parts, "releases "+units.Duration(roundNS(r.ReleaseNS)))
+	parts = append(parts, "releases "+units.Duration(roundToWholeNS(r.ReleaseNS)))
 	if r.PartNS > 0 {
 		assumed := ""
 		if r.Device.PartAssumed {
-			assumed = fmt.Sprintf(", assumed to take %s each", units.Duration(roundNS(r.Device.Part.A)))
+			assumed = fmt.Sprintf(", assumed to take %s each", units.Duration(roundToWholeNS(r.Device.Part.A)))
 		}
-		parts = append(parts, "parts "+units.Duration(roundNS(r.PartNS))+assumed)
+		parts = append(parts, "parts "+units.Duration(roundToWholeNS(r.PartNS))+assumed)
 	}
 	whose := "what calls usually took in the recording"
 	if device != "" {
 		whose = units.Clean(device)
 	}
-	text := fmt.Sprintf("~%s in the driver (%s)%s: simulated, by %s", units.Duration(roundNS(r.DriverNS)), strings.Join(parts, ", "), savedByHits(r), whose)
+	text := fmt.Sprintf("~%s in the driver (%s)%s: simulated, by %s", units.Duration(roundToWholeNS(r.DriverNS)), strings.Join(parts, ", "), timeSavedByHitsText(r), whose)
 	if ns := r.Recorded.DriverNS; ns > 0 {
 		text += fmt.Sprintf("; as recorded with %s %s, measured", units.Clean(recorded), units.Duration(ns))
 	}
 	return text
 }
 
-// savedByHits says how much time hits saved; empty: none.
-func savedByHits(r *replay.Result) string {
+// timeSavedByHitsText says how much time hits saved; empty: none.
+func timeSavedByHitsText(r *replay.Result) string {
 	switch {
-	case roundNS(r.SavedNS) == 0:
+	case roundToWholeNS(r.SavedNS) == 0:
 		return ""
 	case r.Device.Release == (cost.Line{}):
-		return fmt.Sprintf(", ~%s of creates saved", units.Duration(roundNS(r.SavedNS)))
+		return fmt.Sprintf(", ~%s of creates saved", units.Duration(roundToWholeNS(r.SavedNS)))
 	}
-	return fmt.Sprintf(", ~%s of creates and releases saved", units.Duration(roundNS(r.SavedNS)))
+	return fmt.Sprintf(", ~%s of creates and releases saved", units.Duration(roundToWholeNS(r.SavedNS)))
 }
 
-func failureText(r *replay.Result) string {
+func failedRequestsText(r *replay.Result) string {
 	if r.Capacity == 0 {
 		return ""
 	}
@@ -166,8 +166,8 @@ func failureText(r *replay.Result) string {
 	return text
 }
 
-// skippedText counts the recording's requests that no policy was asked for.
-func skippedText(r *replay.Result) string {
+// skippedRequestsText counts the recording's requests that no policy was asked for.
+func skippedRequestsText(r *replay.Result) string {
 	var parts []string
 	if r.Unpooled > 0 {
 		parts = append(parts, units.Count(r.Unpooled, "create")+" that no policy sees")

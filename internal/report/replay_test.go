@@ -174,7 +174,7 @@ func TestReplayTimes(t *testing.T) {
 		"~9µs in the driver (creates 9µs, releases 0s), ~50ms of creates saved: simulated, by what calls usually took in the recording":                                                    &creates,
 		"~9µs in the driver (creates 9µs, releases 0s): simulated, by what calls usually took in the recording":                                                                            &vain,
 	} {
-		if got := timeText(r, "none", ""); got != want {
+		if got := driverTimeText(r, "none", ""); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -38,7 +38,7 @@ func analysed(t *testing.T, name string, change ...func(*analysis.Options)) *ana
 	for _, f := range change {
 		f(&o)
 	}
-	a, err := analysis.New(r, o)
+	a, err := analysis.Analyse(r, o)
 	if err := errors.Join(err, r.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func limitsOf(t *testing.T, name string) *curve.Measurement {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := curve.Measure(r, "futhark", []allocator.Setting{{Name: "max_age", Value: "0"}, {Name: "proportion", Value: "0"}, {Name: "outgrown", Value: "off"}})
+	m, err := curve.MeasureCurve(r, "futhark", []allocator.Setting{{Name: "max_age", Value: "0"}, {Name: "proportion", Value: "0"}, {Name: "outgrown", Value: "off"}})
 	if err := errors.Join(err, r.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestJSONKeys(t *testing.T) {
 	if err := json.Unmarshal(got["leaks"], &leaks); err != nil || len(leaks) != 2 || leaks[0].Oldest != 50_000 {
 		t.Errorf("%v: %+v", err, leaks)
 	}
-	empty, err := analysis.New(&randomrun.Tape{}, analysis.Options{})
+	empty, err := analysis.Analyse(&randomrun.Tape{}, analysis.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ const diagnosesMax = 8
 // commandWidth bounds a command line, characters.
 const commandWidth = 240
 
-func (v *view) commandText() string {
+func (v *view) commandLineText() string {
 	text := strings.Join(append([]string{v.s.Program}, v.s.Arguments...), " ")
 	switch {
 	case v.isAttached() && v.s.Program == "":
@@ -32,9 +32,9 @@ func (v *view) commandText() string {
 }
 
 func (v *view) headSection() section {
-	s := section{Facts: [][2]string{{"program", v.commandText()}}}
+	s := section{Facts: [][2]string{{"program", v.commandLineText()}}}
 	add := s.factAdder()
-	add("time", "%s, %d events", v.clockTextOf(v.s.EndTime()), v.s.Events)
+	add("time", "%s, %d events", v.clockTextOfTime(v.s.EndTime()), v.s.Events)
 	if n := v.a.Run.Before; n > 0 {
 		add("before", "%s from before attach, whose sizes are known only as far as used", units.Count(n, "buffer"))
 	}
@@ -42,7 +42,7 @@ func (v *view) headSection() section {
 	if v.s.Lost > 0 {
 		add("lost", "%d events (%d of them uses): figures may be too high or too low", v.s.Lost, v.s.LostUses)
 	}
-	if text := disorderText(v.s); text != "" {
+	if text := estimatedPeaksText(v.s); text != "" {
 		add("order", "%s", text)
 	}
 	if v.s.Unknown > 0 {
@@ -83,7 +83,7 @@ func (v *view) settingsSection() section {
 
 // severalDevicesText says what is unknown where a process uses several devices; empty: none does.
 func severalDevicesText(s *stats.Snapshot) string {
-	most := s.MostDevices()
+	most := s.MostDevicesOfProcess()
 	if most < 2 {
 		return ""
 	}
@@ -147,8 +147,8 @@ func (v *view) limitValueText(l *stats.Limit) string {
 	return l.Text
 }
 
-// knobText writes the value of a limit to try.
-func knobText(k *analysis.Knob) string {
+// knobValueText writes the value of a limit to try.
+func knobValueText(k *analysis.Knob) string {
 	if k.Limit == "" {
 		return ""
 	}
@@ -173,12 +173,12 @@ func (v *view) briefSection() section {
 // findingsSection lists the findings, each as words says it.
 func (v *view) findingsSection(words func(*analysis.Diagnosis) string) section {
 	s := section{Title: "Findings"}
-	shown, left := units.KeepTop(v.a.Diagnoses, diagnosesMax)
+	shown, left := units.KeepFirst(v.a.Diagnoses, diagnosesMax)
 	for i := range shown {
 		d := &shown[i]
 		text := fmt.Sprintf("%s: %s", d.Severity, words(d))
 		if d.Knob.Limit != "" {
-			text += "; try " + knobText(&d.Knob)
+			text += "; try " + knobValueText(&d.Knob)
 		}
 		s.Items = append(s.Items, units.Clean(text))
 	}
@@ -186,13 +186,13 @@ func (v *view) findingsSection(words func(*analysis.Diagnosis) string) section {
 		s.Notes = []string{fmt.Sprintf("and %d more", left)}
 	}
 	if len(shown) == 0 {
-		s.Notes = []string{v.allClearText()}
+		s.Notes = []string{v.nothingFoundText()}
 	}
 	return s
 }
 
-// allClearText says that nothing was found, and of how much.
-func (v *view) allClearText() string {
+// nothingFoundText says that nothing was found, and of how much.
+func (v *view) nothingFoundText() string {
 	text := "nothing was found: no mistake, no leaked buffer, and no setting that would save much time in driver calls"
 	if len(v.a.Transfers) > 0 {
 		text += "; transfers that matter less are in the section transfers"
@@ -202,7 +202,7 @@ func (v *view) allClearText() string {
 	case len(v.s.PostMortems) > 0:
 		return "nothing beside what ran out of memory"
 	case v.run.Creates == 0 && len(v.s.Unseen) > 0:
-		text = "nothing was found, but " + unseenText(v.s)
+		text = "nothing was found, but " + unseenLibrariesText(v.s)
 	case v.run.Creates == 0:
 		text = "nothing was found, and no buffer was created: there was little to judge"
 	}
@@ -210,7 +210,7 @@ func (v *view) allClearText() string {
 		if p := &v.s.Processes[i]; p.BadEndText() != "" {
 			text += "; " + p.BadEndText()
 			if len(v.s.Processes) > 1 {
-				text += ": " + units.Clean(p.Title())
+				text += ": " + units.Clean(p.TitleAmongSeveral())
 			}
 			return text
 		}
@@ -218,27 +218,27 @@ func (v *view) allClearText() string {
 	return text
 }
 
-// peakTimeText says when the most was in use, if anything was.
-func (v *view) peakTimeText(words string) string {
+// timeOfPeakText says when the most was in use, if anything was.
+func (v *view) timeOfPeakText(words string) string {
 	if v.run.PeakInUse == 0 {
 		return ""
 	}
-	return words + " " + v.clockTextOf(v.run.PeakInUseTime)
+	return words + " " + v.clockTextOfTime(v.run.PeakInUseTime)
 }
 
 // watchedSection returns the key figures of programs that were only watched.
 func (v *view) watchedSection() section {
 	t := v.run
-	memory, end := watchedText(t)
+	memory, end := watchedMemoryAndEnd(t)
 	s := section{Title: "Key figures", Facts: [][2]string{
-		{figures.Creates.Name, fmt.Sprintf("%d (%s), %s requested in poolable ones", t.Creates+t.Failures, refusedText(t.Totals), v.runFigureText(figures.BytesRequested))},
+		{figures.Creates.Name, fmt.Sprintf("%d (%s), %s requested in poolable ones", t.Creates+t.Failures, failedCreatesText(t.Totals), v.runFigureText(figures.BytesRequested))},
 		{figures.Releases.Name, fmt.Sprintf("%d, not timed", t.Releases)},
 		{"in creates", v.runFigureText(figures.DriverTime) + ", including the time of the probes, some µs each" + percentilesText("; ", t.CreatesTimed, t.CreateP50NS, t.CreateP99NS)},
-		{"memory", memory + v.peakTimeText(", at")},
+		{"memory", memory + v.timeOfPeakText(", at")},
 		{"at the end", end},
 	}}
 	v.addStatusFact(&s)
-	if text := inFlightText(t); text != "" {
+	if text := releasedInFlightText(t); text != "" {
 		s.addFact("in flight", text)
 	}
 	if before := v.s.BeforeAttachTag(); before != nil {
@@ -251,13 +251,13 @@ func (v *view) watchedSection() section {
 // addStatusFact adds the statuses of failed creates.
 func (v *view) addStatusFact(s *section) {
 	if v.run.Failures > 0 {
-		s.addFact("failed with", statusesText(v.run.Totals))
+		s.addFact("failed with", failureStatusesText(v.run.Totals))
 	}
 }
 
 // addMachineFacts adds the figures of the machine.
 func (v *view) addMachineFacts(s *section) {
-	for _, text := range machineTexts(v.s) {
+	for _, text := range machineFigureTexts(v.s) {
 		s.addFact("machine", text)
 	}
 }
@@ -269,22 +269,22 @@ func (v *view) keyFiguresSection() section {
 	}
 	t := v.run
 	s := section{Title: "Key figures", Facts: [][2]string{
-		{"memory", memoryText(t) + v.peakTimeText("; the most in use at")},
-		{"at the end", endText(t)},
-		{"creates", createsText(t.Totals)},
-		{figures.HitRate.Name, hitsText(t)},
-		{"driver", driverText(t)},
+		{"memory", mostInUseText(t) + v.timeOfPeakText("; the most in use at")},
+		{"at the end", heldAtEndText(t)},
+		{"creates", createsAndReleasesText(t.Totals)},
+		{figures.HitRate.Name, servedRequestsText(t)},
+		{"driver", driverCreatesText(t)},
 	}}
-	if text := unseenText(v.s); text != "" {
+	if text := unseenLibrariesText(v.s); text != "" {
 		s.addFact("unwatched", text)
 	}
-	if text := blockingText(v.s); text != "" {
+	if text := blockedByTransfersText(v.s); text != "" {
 		s.addFact("blocking", text)
 	}
-	for _, text := range autoTexts(v.s) {
+	for _, text := range autoDecisionTexts(v.s) {
 		s.addFact("auto", text)
 	}
-	for _, text := range measuredTexts(v.s) {
+	for _, text := range experimentTexts(v.s) {
 		s.addFact("measured", text)
 	}
 	v.addStatusFact(&s)
@@ -296,7 +296,7 @@ func percentilesText(before string, calls, p50, p99 uint64) string {
 	if calls == 0 || p99 == 0 {
 		return ""
 	}
-	return before + stats.PercentilesText(calls, units.Duration(p50), units.Duration(p99))
+	return before + stats.SpreadText(calls, units.Duration(p50), units.Duration(p99))
 }
 
 // moreFiguresSection are the other figures of the run.
@@ -326,7 +326,7 @@ func (v *view) moreFiguresSection() section {
 	if text := unplannedText(v.o.Unplanned); text != "" {
 		s.addFact("unplanned", text+" reserved at most, simulated, of poolable memory")
 	}
-	if text := inFlightText(t); text != "" {
+	if text := releasedInFlightText(t); text != "" {
 		s.addFact("in flight", text)
 	}
 	if t.HazardsAvoided > 0 || v.a.Run.Header.Policy != "none" {
@@ -339,9 +339,9 @@ func (v *view) moreFiguresSection() section {
 		s.addFact(figures.Cleared.Name, units.Count(t.Cleared, "recycled buffer")+", before the kernels that were the first to use them")
 	}
 	if t.Exposed > 0 {
-		s.addFact(figures.Exposed.Name, exposedText(v.s))
+		s.addFact(figures.Exposed.Name, exposedBuffersText(v.s))
 	}
-	if n := recycledAddresses(v.s); n > 0 {
+	if n := countRecycledAddresses(v.s); n > 0 {
 		s.addFact("not watched", units.Count(n, "recycled allocation")+" of SVM or USM, which the program may write without a command: whether kernels read what was left there is unknown")
 	}
 	return s
@@ -350,13 +350,13 @@ func (v *view) moreFiguresSection() section {
 func (v *view) tagsSection() section {
 	list := tagsByPeak(v.s.Tags)
 	columns := []column{figureColumn(figures.PeakInUse), figureColumn(figures.InUse), figureColumn(figures.LiveBuffers),
-		numberColumn("cached").onlyPooled()}
+		numberColumn("cached").withPoolOnly()}
 	if v.run.Idle > 0 {
 		columns = append(columns, figureColumn(figures.Idle))
 	}
 	columns = append(columns, figureColumn(figures.Creates), figureColumn(figures.Hits), figureColumn(figures.HitRate), figureColumn(figures.Waste), wordsColumn("call site"))
 	t := v.newTable("", len(list), columns...)
-	for _, r := range list[:v.shownRows(len(list))] {
+	for _, r := range list[:v.rowsToShow(len(list))] {
 		of := func(f *figures.Figure) figures.Value { return f.ValueOfSite(v.run, r) }
 		v.addFigureRow(&t, of, v.bytesCell(r.Cached+r.Cooling), v.siteCell(r.Name, nil))
 	}

@@ -26,7 +26,7 @@ func (v *view) costsSection() section {
 		if c.curve.Calls == 0 {
 			continue
 		}
-		s.addFact(c.name, costLine(c.curve))
+		s.addFact(c.name, callCostText(c.curve))
 		t := v.newTable("", 0, numberColumn("mean size"), numberColumn("calls"), numberColumn("p25"), numberColumn("median"),
 			numberColumn("p75"), wordsColumn(""))
 		t.heading = c.title
@@ -39,21 +39,21 @@ func (v *view) costsSection() section {
 	return s
 }
 
-// costLine says how long calls take: a + b·size, b per MiB, if a line describes them, else the median.
-func costLine(c *analysis.CostCurve) string {
+// callCostText says how long calls take: a + b·size, b per MiB, if a line describes them, else the median.
+func callCostText(c *analysis.CostCurve) string {
 	if !c.LineFits() {
-		text := fmt.Sprintf("%s (%s)", medianText(c), units.Plural(c.Calls, "call", "calls"))
+		text := fmt.Sprintf("%s (%s)", medianCostText(c), units.Plural(c.Calls, "call", "calls"))
 		if c.Calls >= stats.EnoughForP99 {
 			text += ", p99 " + units.Duration(c.P99)
 		}
 		return text
 	}
-	return fmt.Sprintf("%s + %s per MiB; R² %.2f; %d measured, %s", units.DurationOf(c.A), units.DurationOf(c.B*(1<<20)), c.R2,
-		c.Calls, stats.PercentilesText(c.Calls, units.Duration(c.P50), units.Duration(c.P99)))
+	return fmt.Sprintf("%s + %s per MiB; R² %.2f; %d measured, %s", units.DurationOfComputed(c.A), units.DurationOfComputed(c.B*(1<<20)), c.R2,
+		c.Calls, stats.SpreadText(c.Calls, units.Duration(c.P50), units.Duration(c.P99)))
 }
 
-// medianText describes calls that no line describes.
-func medianText(c *analysis.CostCurve) string {
+// medianCostText describes calls that no line describes.
+func medianCostText(c *analysis.CostCurve) string {
 	median := units.Duration(c.P50)
 	if c.Calls > 1 {
 		median = "median " + median
@@ -141,13 +141,13 @@ func (v *view) sizesSection() section {
 		bins  []analysis.Bin
 		text  func(uint64) string
 	}{
-		{v.noun() + "s, by requested size", v.a.Sizes, units.Format},
-		{v.noun() + "s that were released, by lifetime", v.a.Lifetimes, units.Duration},
+		{v.memoryNoun() + "s, by requested size", v.a.Sizes, units.Format},
+		{v.memoryNoun() + "s that were released, by lifetime", v.a.Lifetimes, units.Duration},
 	} {
 		if len(h.bins) == 0 {
 			continue
 		}
-		t := v.newTable("", 0, numberColumn("from"), numberColumn(v.noun()+"s"), numberColumn("bytes"), wordsColumn(""))
+		t := v.newTable("", 0, numberColumn("from"), numberColumn(v.memoryNoun()+"s"), numberColumn("bytes"), wordsColumn(""))
 		t.heading = h.title
 		var most uint64
 		for i := range h.bins {
@@ -171,11 +171,11 @@ func (v *view) classesSection() section {
 		if n < least {
 			return
 		}
-		t := v.newTable("", n, figureColumn(figures.InUse), numberColumn("cached").onlyPooled(), figureColumn(figures.BlocksCached),
+		t := v.newTable("", n, figureColumn(figures.InUse), numberColumn("cached").withPoolOnly(), figureColumn(figures.BlocksCached),
 			figureColumn(figures.Creates),
 			figureColumn(figures.Hits), figureColumn(figures.Misses), figureColumn(figures.HitRate), wordsColumn(last))
 		t.heading = heading
-		for i := range v.shownRows(n) {
+		for i := range v.rowsToShow(n) {
 			r, what := share(i)
 			v.addFigureRow(&t, func(f *figures.Figure) figures.Value { return f.ValueOfShare(r) }, v.bytesCell(r.Cached+r.Cooling), cell{Text: what})
 		}
@@ -188,7 +188,7 @@ func (v *view) classesSection() section {
 	if len(v.s.Kinds) == 1 && v.s.Kinds[0].Memory != wire.MemoryBuffer {
 		kinds = 1
 	}
-	list("kinds", "kind", kinds, len(v.s.Kinds), func(i int) (*stats.Share, string) { return &v.s.Kinds[i].Share, v.s.Kinds[i].Memory.SentenceWords() })
+	list("kinds", "kind", kinds, len(v.s.Kinds), func(i int) (*stats.Share, string) { return &v.s.Kinds[i].Share, v.s.Kinds[i].Memory.WordsForCreated() })
 	list("classes", "class", 2, len(v.s.Classes), func(i int) (*stats.Share, string) { return &v.s.Classes[i].Share, v.s.Classes[i].Name })
 	return s
 }

@@ -10,10 +10,10 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-func fraction(n, whole uint64) float64 { return float64(n) / float64(max(whole, 1)) }
+func fractionOf(n, whole uint64) float64 { return float64(n) / float64(max(whole, 1)) }
 
-// noun is what the page calls the memory objects of the run.
-func (v *view) noun() string { return stats.Noun(v.s.Kinds, false) }
+// memoryNoun is what the page calls the memory objects of the run.
+func (v *view) memoryNoun() string { return stats.NounForMemory(v.s.Kinds, false) }
 
 func (v *view) peakSection() section {
 	p := &v.a.Peak
@@ -21,7 +21,7 @@ func (v *view) peakSection() section {
 	if len(p.Tags) == 0 {
 		return s
 	}
-	text := fmt.Sprintf("%s: %s in use by %s", v.clockText(p.Time), v.formatSize(p.InUse), v.countText(p.Buffers, v.noun()))
+	text := fmt.Sprintf("%s: %s in use by %s", v.clockText(p.Time), v.formatSize(p.InUse), v.countText(p.Buffers, v.memoryNoun()))
 	switch {
 	case v.s.Spill != nil: // memory that --spill took from the device was not reserved
 		text += ", on device and host"
@@ -30,19 +30,19 @@ func (v *view) peakSection() section {
 	}
 	s.addFact("at", text)
 	s.Intro = "At " + text + "."
-	if lately := latelyText(&p.Lately, p.InUse, v.formatSize); lately != "" {
+	if lately := usedLatelyText(&p.Lately, p.InUse, v.formatSize); lately != "" {
 		s.addFact("lately", lately)
 		s.Intro += " Lately: " + lately + "."
 	}
-	t := v.newTable("Memory in use at the peak by call site", len(p.Tags), figureColumn(figures.InUse), numberColumn("share"), barColumn, numberColumn(v.noun()+"s"),
-		figureColumn(figures.Requested).onlyOnPage(), figureColumn(figures.Waste).onlyInText(), wordsColumn("call site").atFront())
-	for i := range p.Tags[:v.shownRows(len(p.Tags))] {
+	t := v.newTable("Memory in use at the peak by call site", len(p.Tags), figureColumn(figures.InUse), numberColumn("share"), barColumn, numberColumn(v.memoryNoun()+"s"),
+		figureColumn(figures.Requested).withPageOnly(), figureColumn(figures.Waste).withTextOnly(), wordsColumn("call site").withFirstPlace())
+	for i := range p.Tags[:v.rowsToShow(len(p.Tags))] {
 		r := &p.Tags[i]
 		stack := r.Stack
 		if !v.page {
 			stack = nil
 		}
-		t.addRow(v.bytesCell(r.InUse), v.rateCell(fraction(r.InUse, p.InUse), p.InUse), barCell(float64(r.InUse), float64(p.Tags[0].InUse)),
+		t.addRow(v.bytesCell(r.InUse), v.rateCell(fractionOf(r.InUse, p.InUse), p.InUse), barCell(float64(r.InUse), float64(p.Tags[0].InUse)),
 			v.countCell(r.Buffers), v.bytesCell(r.Requested), v.rateCell(wastedFraction(r.InUse, r.Requested), r.InUse), v.siteCell(r.Name, stack))
 	}
 	s.Tables = []table{t}
@@ -50,7 +50,7 @@ func (v *view) peakSection() section {
 }
 
 func wastedFraction(granted, requested uint64) float64 {
-	return fraction(granted-min(requested, granted), granted)
+	return fractionOf(granted-min(requested, granted), granted)
 }
 
 func (v *view) missesSection() section {
@@ -67,17 +67,17 @@ func (v *view) missesSection() section {
 	for i := range all {
 		most = max(most, all[i].LostNS)
 	}
-	t := v.newTable("Misses by reason", len(all), figureColumn(figures.Misses), numberColumn("share").onlyInText(), numberColumn("bytes"), figureColumn(figures.DriverTime), barColumn,
-		wordsColumn("reason").atFront(), wordsColumn("limit to try").onlyOnPage())
-	for i := range all[:v.shownRows(len(all))] {
+	t := v.newTable("Misses by reason", len(all), figureColumn(figures.Misses), numberColumn("share").withTextOnly(), numberColumn("bytes"), figureColumn(figures.DriverTime), barColumn,
+		wordsColumn("reason").withFirstPlace(), wordsColumn("limit to try").withPageOnly())
+	for i := range all[:v.rowsToShow(len(all))] {
 		m := &all[i]
 		knob := cell{Class: "knob"}
 		text := string(m.Reason) + ": " + m.Knob.Why
 		if m.Knob.Limit != "" && m.LostNS >= v.sinceStart(v.s.Time)/100 { // else too little to gain
-			knob.Code, knob.Text = []string{"--set", quoteWord(cleanName(m.Knob.Limit + "=" + m.Knob.Value))}, cleanText(m.Knob.Why, htmlTextWidth)
-			text += "; try " + knobText(&m.Knob)
+			knob.Code, knob.Text = []string{"--set", quoteForShell(cleanName(m.Knob.Limit + "=" + m.Knob.Value))}, cleanText(m.Knob.Why, htmlTextWidth)
+			text += "; try " + knobValueText(&m.Knob)
 		}
-		t.addRow(v.countCell(m.Count), v.rateCell(fraction(m.Count, v.run.Misses), v.run.Misses), v.bytesCell(m.Bytes), v.durationCell(m.LostNS),
+		t.addRow(v.countCell(m.Count), v.rateCell(fractionOf(m.Count, v.run.Misses), v.run.Misses), v.bytesCell(m.Bytes), v.durationCell(m.LostNS),
 			barCell(float64(m.LostNS), float64(most)), wordCell(v.nameCell(string(m.Reason), htmlNameWidth).Text), knob)
 		s.Items = append(s.Items, text)
 	}
@@ -86,11 +86,11 @@ func (v *view) missesSection() section {
 }
 
 func (v *view) leaksSection() section {
-	s := section{ID: "leaks", Title: "Leaks", Intro: "Every " + v.noun() + " was released."}
+	s := section{ID: "leaks", Title: "Leaks", Intro: "Every " + v.memoryNoun() + " was released."}
 	list := v.a.Leaks
 	if len(list) == 0 {
 		switch {
-		case v.mayContinue() && v.run.InUse > 0:
+		case v.mayProgramContinue() && v.run.InUse > 0:
 			s.Intro = "The program continues after the end of this part and may release what is still in use."
 		case v.run.Creates+v.run.Releases+v.run.InUse == 0:
 			s.Intro = "No buffer was created."
@@ -99,11 +99,11 @@ func (v *view) leaksSection() section {
 		return s
 	}
 	switch s.Intro = "Never released, by call site."; {
-	case v.s.WasHeldAtExit():
+	case v.s.WasAllHeldByKilled():
 		s.Title, s.Intro = "Held at exit", "In use when "+v.s.AbortedText()+", by call site."
-	case v.mayNotLeak():
+	case v.mayBeNoLeak():
 		s.Intro = "In use at the end of this part, by call site. The program continues and may release all of it."
-	case v.mayContinue():
+	case v.mayProgramContinue():
 		s.Intro += " The recording, or the part of it, ends before the program does: some of these may be no leaks."
 	}
 	if v.s.Lost > 0 {
@@ -112,8 +112,8 @@ func (v *view) leaksSection() section {
 	if in := analysis.LeftByProcessText(v.s, list); in != "" {
 		s.Notes = []string{in}
 	}
-	t := v.newTable("Leaks by call site", len(list), numberColumn(stats.Noun(v.s.Kinds, true)+"s"), numberColumn("bytes"), barColumn, numberColumn("oldest"), wordsColumn("call site").atFront())
-	for i := range list[:v.shownRows(len(list))] {
+	t := v.newTable("Leaks by call site", len(list), numberColumn(stats.NounForMemory(v.s.Kinds, true)+"s"), numberColumn("bytes"), barColumn, numberColumn("oldest"), wordsColumn("call site").withFirstPlace())
+	for i := range list[:v.rowsToShow(len(list))] {
 		l := &list[i]
 		t.addRow(v.countCell(l.Buffers), v.bytesCell(l.Bytes), barCell(float64(l.Bytes), float64(list[0].Bytes)), v.clockCell(l.Oldest),
 			v.siteCell(l.Name, l.Stack))
@@ -123,7 +123,7 @@ func (v *view) leaksSection() section {
 }
 
 func (v *view) temporariesSection() section {
-	s := section{ID: "temporaries", Title: "Temporary " + v.noun() + "s", Intro: "No call site has " + v.noun() + "s that live for one iteration only."}
+	s := section{ID: "temporaries", Title: "Temporary " + v.memoryNoun() + "s", Intro: "No call site has " + v.memoryNoun() + "s that live for one iteration only."}
 	list := v.a.Temporaries
 	if len(list) == 0 {
 		return s
@@ -132,8 +132,8 @@ func (v *view) temporariesSection() section {
 	s.Notes = []string{"temporary: lived within one iteration or, where none was found, for less than a hundredth of the run"}
 	t := v.newTable("Temporary buffers by call site", len(list), numberColumn("temporary"), figureColumn(figures.Creates),
 		numberColumn("bytes"),
-		numberColumn("lifetime p50"), figureColumn(figures.DriverTime), wordsColumn("call site").atFront())
-	for i := range list[:v.shownRows(len(list))] {
+		numberColumn("lifetime p50"), figureColumn(figures.DriverTime), wordsColumn("call site").withFirstPlace())
+	for i := range list[:v.rowsToShow(len(list))] {
 		r := &list[i]
 		t.addRow(v.countCell(r.Buffers), v.countCell(r.Creates), v.bytesCell(r.Bytes), v.durationCell(r.LifeP50),
 			v.durationCell(r.DriverNS),
@@ -145,18 +145,18 @@ func (v *view) temporariesSection() section {
 
 func (v *view) phasesSection() section {
 	s := section{ID: "phases", Title: "Phases", Intro: "No phases were found."}
-	list := v.shownPhases()
+	list := v.phasesToShow()
 	if len(list) == 0 {
 		return s
 	}
 	s.Intro = "Times in which a thread repeats a sequence of creates, and other times in which more was in use than in those. Growth is how much more the process has in use after an iteration than before it."
-	t := v.newTable("Phases", len(list), numberColumn("phase").onlyOnPage(), numberColumn("from"), numberColumn("to"),
+	t := v.newTable("Phases", len(list), numberColumn("phase").withPageOnly(), numberColumn("from"), numberColumn("to"),
 		numberColumn("iterations"),
 		numberColumn("median period"), numberColumn("creates"), figureColumn(figures.Growth), figureColumn(figures.PeakInUse),
 		wordsColumn("process, thread"))
-	for _, i := range list[:v.shownRows(len(list))] {
+	for _, i := range list[:v.rowsToShow(len(list))] {
 		p := &v.a.Phases[i]
-		iterations, period, creates, growth := v.noneCell(), v.noneCell(), v.noneCell(), v.noneCell()
+		iterations, period, creates, growth := v.cellOfNothing(), v.cellOfNothing(), v.cellOfNothing(), v.cellOfNothing()
 		if p.Iterations > 0 {
 			iterations = v.countCell(p.Iterations)
 			period, creates, growth = v.durationCell(p.Period), v.countCell(p.Creates), v.growthCell(p.MedianGrowth())
@@ -172,8 +172,8 @@ func (v *view) phasesSection() section {
 	return s
 }
 
-// shownPhases returns the indices of interesting phases: those that repeat, and others with more memory in use than those.
-func (v *view) shownPhases() []int {
+// phasesToShow returns the indices of interesting phases: those that repeat, and others with more memory in use than those.
+func (v *view) phasesToShow() []int {
 	var repeated uint64
 	for i := range v.a.Phases {
 		if p := &v.a.Phases[i]; p.Iterations > 0 {
@@ -221,13 +221,13 @@ func (v *view) lagSection() section {
 	more := "more "
 	switch {
 	case l.Known > 0:
-		held := fmt.Sprintf("%s of %s, at least %s in all", stats.PercentilesText(l.Known, v.formatDuration(l.P50), v.formatDuration(l.P99)), v.countText(l.Known, v.noun()),
+		held := fmt.Sprintf("%s of %s, at least %s in all", stats.SpreadText(l.Known, v.formatDuration(l.P50), v.formatDuration(l.P99)), v.countText(l.Known, v.memoryNoun()),
 			v.byteSecondsText(l.ByteSeconds))
 		s.Intro = fmt.Sprintf("From the end of the last use, as the program's waits show it, to the release: %s. %s had no use at all.", held,
-			v.countText(l.Unused, "released "+v.noun()))
+			v.countText(l.Unused, "released "+v.memoryNoun()))
 		s.addFact("all", fmt.Sprintf("%s; %d never used", held, l.Unused))
 	case l.Unused > 0:
-		s.Intro = fmt.Sprintf("%s had no use at all.", v.countText(l.Unused, "released "+v.noun()))
+		s.Intro = fmt.Sprintf("%s had no use at all.", v.countText(l.Unused, "released "+v.memoryNoun()))
 		s.addFact("all", fmt.Sprintf("%d never used", l.Unused))
 	default:
 		more = ""
@@ -239,9 +239,9 @@ func (v *view) lagSection() section {
 		return s
 	}
 	t := v.newTable("Held after the last use, by call site", len(l.Tags), numberColumn("bytes × s"), barColumn,
-		numberColumn(v.noun()+"s"), numberColumn("p50"), numberColumn("p99"), wordsColumn("call site").atFront())
-	for i := range l.Tags[:v.shownRows(len(l.Tags))] {
-		r, p99 := &l.Tags[i], v.noneCell()
+		numberColumn(v.memoryNoun()+"s"), numberColumn("p50"), numberColumn("p99"), wordsColumn("call site").withFirstPlace())
+	for i := range l.Tags[:v.rowsToShow(len(l.Tags))] {
+		r, p99 := &l.Tags[i], v.cellOfNothing()
 		if r.Known >= stats.EnoughForP99 {
 			p99 = v.durationCell(r.P99)
 		}
@@ -266,20 +266,20 @@ func (v *view) processesSection() section {
 	}
 	h := &v.a.Run.Header
 	s := section{ID: "processes", Title: "Processes", Intro: countText(uint64(v.s.ProcessCount())) + " processes made OpenCL calls."}
-	columns := []column{numberColumn("pid"), figureColumn(figures.Creates), figureColumn(figures.Hits).onlyInText(), figureColumn(figures.HitRate), figureColumn(figures.PeakInUse),
-		figureColumn(figures.InUse), numberColumn("start").onlyOnPage(), wordsColumn("ended"), wordsColumn("program")}
+	columns := []column{numberColumn("pid"), figureColumn(figures.Creates), figureColumn(figures.Hits).withTextOnly(), figureColumn(figures.HitRate), figureColumn(figures.PeakInUse),
+		figureColumn(figures.InUse), numberColumn("start").withPageOnly(), wordsColumn("ended"), wordsColumn("program")}
 	if v.page && len(h.Merged) > 0 {
-		columns = append(columns, wordsColumn("host").onlyOnPage())
+		columns = append(columns, wordsColumn("host").withPageOnly())
 	}
 	t := v.newTable("Processes by peak", len(all), columns...)
-	for _, p := range all[:v.shownRows(len(all))] {
+	for _, p := range all[:v.rowsToShow(len(all))] {
 		program := v.nameCell(p.Program, htmlNameWidth)
 		if !v.page {
 			program.Text = units.ProgramName(p.Program)
 		}
 		r := figures.SubjectOfProcess(p, v.s.Time)
-		v.addFigureRow(&t, func(f *figures.Figure) figures.Value { return f.ValueOf(r) }, numberCell(pidText(p), float64(p.PID)),
-			v.clockCell(v.sinceStart(p.Started)), wordCell(endedText(p)), program, wordCell(cleanName(h.HostOf(p.Number))))
+		v.addFigureRow(&t, func(f *figures.Figure) figures.Value { return f.ValueOf(r) }, numberCell(processIDText(p), float64(p.PID)),
+			v.clockCell(v.sinceStart(p.Started)), wordCell(howProcessEndedText(p)), program, wordCell(cleanName(h.HostOf(p.Number))))
 	}
 	s.Tables = []table{t}
 	return s
@@ -300,10 +300,10 @@ func (v *view) mistakesSection() section {
 	}
 	t := v.newTable("Mistakes", len(all), numberColumn("first at"), numberColumn("times"), wordsColumn("kind"), wordsColumn("certain"),
 		wordsColumn("mistake"))
-	for i := range all[:v.shownRows(len(all))] {
+	for i := range all[:v.rowsToShow(len(all))] {
 		f := &all[i]
 		if !v.page {
-			s.Items = append(s.Items, units.Clean(v.clockTextOf(f.First)+" "+f.Text(units.FormatLong)))
+			s.Items = append(s.Items, units.Clean(v.clockTextOfTime(f.First)+" "+f.Text(units.FormatLong)))
 			continue
 		}
 		certain := "no"
@@ -337,9 +337,9 @@ func (v *view) marksSection() section {
 	s.Intro = ""
 	n := len(all)
 	if v.page {
-		n = v.shownRows(n)
+		n = v.rowsToShow(n)
 	}
-	t := v.newTable("What happened", n, numberColumn("time"), wordsColumn("kind"), wordsColumn("what").asSentence())
+	t := v.newTable("What happened", n, numberColumn("time"), wordsColumn("kind"), wordsColumn("what").withSentence())
 	if left := len(all) - n; left > 0 {
 		t.Left = "and " + v.countText(uint64(left), "more row")
 	}

@@ -70,8 +70,8 @@ func numberCell(text string, value float64) cell {
 	return cell{Text: text, Sort: strconv.FormatFloat(value, 'g', 12, 64), Number: true}
 }
 
-// figureCell shows a figure. Sizes in a text's table are shorter than in a sentence.
-func (y style) figureCell(f *figures.Figure, v figures.Value) cell {
+// cellOfFigure shows a figure. Sizes in a text's table are shorter than in a sentence.
+func (y style) cellOfFigure(f *figures.Figure, v figures.Value) cell {
 	switch f.Unit {
 	case figures.Bytes:
 		return y.bytesCell(v.Exact)
@@ -93,13 +93,13 @@ func (y style) countCell(n uint64) cell { return numberCell(y.formatCount(n), fl
 
 func (y style) durationCell(ns uint64) cell { return numberCell(y.formatDuration(ns), float64(ns)) }
 
-// noneCell stands for a number that does not exist.
-func (y style) noneCell() cell { return numberCell(y.formatRate(0, 0), -1) }
+// cellOfNothing stands for a number that does not exist.
+func (y style) cellOfNothing() cell { return numberCell(y.formatRate(0, 0), -1) }
 
 // rateCell shows part of whole.
 func (y style) rateCell(rate float64, of uint64) cell {
 	if of == 0 {
-		return y.noneCell()
+		return y.cellOfNothing()
 	}
 	return numberCell(y.formatRate(rate, of), rate)
 }

@@ -85,7 +85,7 @@ type left struct {
 func (s Summary) MarshalJSON() ([]byte, error) { return append(s.joinParts(), &s.left).MarshalJSON() }
 
 func (s *Summary) joinParts() units.Joined {
-	return units.Joined{&s.setup, figures.SubjectOfRun(s.snapshot).Members(), &s.details}
+	return units.Joined{&s.setup, figures.SubjectOfSnapshot(s.snapshot).JSONMembers(), &s.details}
 }
 
 // Saved estimates the time that hits saved, ns.
@@ -99,7 +99,7 @@ type Saved struct {
 	Touches *stats.Touches `json:"first_touches,omitempty"`
 }
 
-func savedOf(t *stats.Totals) Saved {
+func savedByHitsOf(t *stats.Totals) Saved {
 	basis := map[bool]string{false: "unknown", true: "estimated"}[t.Saved.NS > 0]
 	s := Saved{Calls: t.Saved.NS, Basis: basis, Releases: t.Saved.Releases, Device: t.Saved.Device}
 	if t.SavedTouches.Hits > 0 {
@@ -120,10 +120,10 @@ func NewSummary(s *stats.Snapshot) Summary {
 	summary := Summary{
 		setup: setup{Policy: s.Policy, FormerPolicies: s.Change.Former, Limits: recording.Limits{}, Labels: s.Labels, WholeBlocks: s.WholeBlocks},
 		details: details{
-			MissReasons: missReasons(t.MissReasons[:], true), FailedWith: failuresByStatus(t), FailedCalls: listFailedCalls(s), OtherFailed: s.OtherFailed, Machine: machineSummaries(s.Machine, t), Saved: savedOf(t), Measured: measuredOf(s.Measured),
+			MissReasons: missReasons(t.MissReasons[:], true), FailedWith: failuresMostFrequentFirst(t), FailedCalls: listFailedCalls(s), OtherFailed: s.OtherFailed, Machine: machineSummaries(s.Machine, t), Saved: savedByHitsOf(t), Measured: measuredResults(s.Measured),
 			Transfers: transfersSummary(&s.Transfers), Spill: s.Spill, Exit: Exit{Status: -1}, Processes: []units.Joined{}, PerTag: []units.Joined{},
 			Objects: objectSummaries(s.Objects), WithoutPool: s.Unpooled.Times, WithoutPoolWhy: s.Unpooled.Why, LeftOut: s.Exceeded, Unseen: s.Unseen, Asked: s.Asked,
-			Ghosts: ghostSummaries(s.Ghosts), Plan: planOf(&t.Plans),
+			Ghosts: ghostSummaries(s.Ghosts), Plan: plansOfRun(&t.Plans),
 		},
 		snapshot: s,
 	}
@@ -134,17 +134,17 @@ func NewSummary(s *stats.Snapshot) Summary {
 		summary.Processes = append(summary.Processes, processJSON(&s.Processes[i], s.Time))
 	}
 	if len(s.Processes) > 0 {
-		summary.Exit = exitOf(&s.Processes[0])
+		summary.Exit = exitOfProcess(&s.Processes[0])
 	}
-	run := figures.SubjectOfRun(s)
+	run := figures.SubjectOfSnapshot(s)
 	for _, tag := range tagsByPeak(s.Tags) {
 		summary.PerTag = append(summary.PerTag, siteJSON(run, tag))
 	}
 	if s.Hosted.Buffers > 0 {
 		summary.Hosted = &s.Hosted
 	}
-	summary.addShares(s)
-	summary.addMistakes(s)
+	summary.addFiguresByShare(s)
+	summary.addMistakesAndLeaks(s)
 	return summary
 }
 
@@ -178,12 +178,12 @@ func processJSON(p *stats.Process, now uint64) units.Joined {
 		Machine []MachineSummary `json:"machine,omitempty"`
 	}
 	return units.Joined{
-		process{p.PID, p.Rank, p.Parent, p.Folded, p.Program, p.App, p.Place, append([]string{}, p.Arguments...), exitOf(p)},
-		figures.SubjectOfProcess(p, now).Members(), machine{machineSummaries(p.Machine, &p.Totals)},
+		process{p.PID, p.Rank, p.Parent, p.Folded, p.Program, p.App, p.Place, append([]string{}, p.Arguments...), exitOfProcess(p)},
+		figures.SubjectOfProcess(p, now).JSONMembers(), machine{machineSummaries(p.Machine, &p.Totals)},
 	}
 }
 
-func exitOf(p *stats.Process) Exit {
+func exitOfProcess(p *stats.Process) Exit {
 	switch p.State {
 	case stats.Exited:
 		return Exit{Status: p.Status}
@@ -210,7 +210,7 @@ func siteJSON(run *figures.Subject, t *stats.Tag) units.Joined {
 		Stack       []string          `json:"stack,omitempty"` // innermost first
 		MissReasons map[string]uint64 `json:"miss_reasons"`    // those that occurred
 	}
-	return units.Joined{site{t.Name, t.Stack, missReasons(t.MissReasons[:], false)}, run.SiteMembers(t)}
+	return units.Joined{site{t.Name, t.Stack, missReasons(t.MissReasons[:], false)}, run.JSONMembersOfSite(t)}
 }
 
 // WriteJSON writes the summary as one JSON object, for scripts.
@@ -237,10 +237,10 @@ type LeakSummary struct {
 	Bytes   uint64   `json:"bytes"`
 }
 
-// addMistakes copies findings and leaks.
-func (s *Summary) addMistakes(from *stats.Snapshot) {
+// addMistakesAndLeaks copies findings and leaks.
+func (s *Summary) addMistakesAndLeaks(from *stats.Snapshot) {
 	s.Findings, s.Leaks, s.OtherFindings = append([]stats.Finding{}, from.Findings...), []LeakSummary{}, from.OtherFindings
-	s.HeldAtExit, s.OutOfMemory = from.WasHeldAtExit(), []PostMortemSummary{}
+	s.HeldAtExit, s.OutOfMemory = from.WasAllHeldByKilled(), []PostMortemSummary{}
 	for i := range from.PostMortems {
 		s.OutOfMemory = append(s.OutOfMemory, postMortemSummary(&from.PostMortems[i], from.Started))
 	}
@@ -257,20 +257,20 @@ type shareOf struct {
 	Largest  *uint64 `json:"largest,omitempty"`  // largest granted size of a bucket
 }
 
-// addShares fills in the figures by size, class and kind.
-func (s *Summary) addShares(from *stats.Snapshot) {
+// addFiguresByShare fills in the figures by size, class and kind.
+func (s *Summary) addFiguresByShare(from *stats.Snapshot) {
 	s.PerBucket, s.PerClass, s.PerKind = []units.Joined{}, []units.Joined{}, []units.Joined{}
 	for i := range from.Buckets {
 		b := &from.Buckets[i]
-		s.PerBucket = append(s.PerBucket, units.Joined{shareOf{Smallest: &b.Smallest, Largest: &b.Largest}, figures.ShareMembers(&b.Share)})
+		s.PerBucket = append(s.PerBucket, units.Joined{shareOf{Smallest: &b.Smallest, Largest: &b.Largest}, figures.JSONMembersOfShare(&b.Share)})
 	}
 	for i := range from.Classes {
 		c := &from.Classes[i]
-		s.PerClass = append(s.PerClass, units.Joined{shareOf{Class: c.Name}, figures.ShareMembers(&c.Share)})
+		s.PerClass = append(s.PerClass, units.Joined{shareOf{Class: c.Name}, figures.JSONMembersOfShare(&c.Share)})
 	}
 	for i := range from.Kinds {
 		k := &from.Kinds[i]
-		s.PerKind = append(s.PerKind, units.Joined{shareOf{Kind: units.JSONKey(k.Memory.SentenceWords())}, figures.ShareMembers(&k.Share)})
+		s.PerKind = append(s.PerKind, units.Joined{shareOf{Kind: units.JSONKey(k.Memory.WordsForCreated())}, figures.JSONMembersOfShare(&k.Share)})
 	}
 }
 

@@ -89,7 +89,7 @@ func (s *Summary) watchedTitle() string {
 	case n > 1 && s.Running == 0:
 		title += fmt.Sprintf(" (%d processes, which all ended)", n)
 	case n > 1:
-		title += fmt.Sprintf(" (%d processes, %s)", n, continuesText(s.Running))
+		title += fmt.Sprintf(" (%d processes, %s)", n, continuingProcessesText(s.Running))
 	case s.Running > 0:
 		title += ", which goes on"
 	case s.Exit.Signal > 0:
@@ -107,8 +107,8 @@ func (s *Summary) runSeconds() float64 {
 	return units.SecondsBetween(s.snapshot.Started, s.snapshot.EndTime())
 }
 
-// continuesText says how many processes continue.
-func continuesText(n int) string {
+// continuingProcessesText says how many processes continue.
+func continuingProcessesText(n int) string {
 	if n == 1 {
 		return "1 goes on"
 	}
@@ -124,40 +124,40 @@ func (s *Summary) isEmpty() bool {
 // watchedFigureLines returns the lines of figures for programs that were only watched: without a pool they have no hit rate, and their
 // memory from before the attach is known only in part.
 func (s *Summary) watchedFigureLines() []string {
-	t := figures.SubjectOfRun(s.snapshot)
-	memory, end := watchedText(t)
+	t := figures.SubjectOfSnapshot(s.snapshot)
+	memory, end := watchedMemoryAndEnd(t)
 	lines := []string{
-		fmt.Sprintf("  %-10s %d (%s), %s", figures.Creates.Name, t.Creates+t.Failures, refusedText(t.Totals), units.Count(t.Releases, "release")),
+		fmt.Sprintf("  %-10s %d (%s), %s", figures.Creates.Name, t.Creates+t.Failures, failedCreatesText(t.Totals), units.Count(t.Releases, "release")),
 	}
 	if t.Failures > 0 {
-		lines = append(lines, "             "+statusesText(t.Totals))
+		lines = append(lines, "             "+failureStatusesText(t.Totals))
 	}
-	lines = append(append(lines, "  memory     "+memory, "  at the end "+end), append(inFlightLines(t), transferLines(s.snapshot)...)...)
+	lines = append(append(lines, "  memory     "+memory, "  at the end "+end), append(releasedInFlightLines(t), transferLines(s.snapshot)...)...)
 	if before := s.snapshot.BeforeAttachTag(); before != nil {
 		lines = append(lines, fmt.Sprintf("  before     sizes from before attach are known only as far as used: %s, %s live",
 			units.FormatLong(before.InUse), units.Count(before.Live, "buffer")))
 	}
-	return s.addEndLines(append(lines, labelLines("machine", machineTexts(s.snapshot))...), func(*stats.Tag) string { return "" })
+	return s.appendLastLines(append(lines, linesWithLabel("machine", machineFigureTexts(s.snapshot))...), func(*stats.Tag) string { return "" })
 }
 
 // figureLines returns the lines between the title and the last one.
 func (s *Summary) figureLines() []string {
-	run := figures.SubjectOfRun(s.snapshot)
-	lines := append([]string{"  policy     " + policyText(s.snapshot)}, labelLines("auto", autoTexts(s.snapshot))...)
-	lines = append(lines, fmt.Sprintf("  %-10s %s", figures.HitRate.Name, hitsText(run)))
+	run := figures.SubjectOfSnapshot(s.snapshot)
+	lines := append([]string{"  policy     " + policyText(s.snapshot)}, linesWithLabel("auto", autoDecisionTexts(s.snapshot))...)
+	lines = append(lines, fmt.Sprintf("  %-10s %s", figures.HitRate.Name, servedRequestsText(run)))
 	if run.Failures > 0 {
-		lines = append(lines, fmt.Sprintf("  %-10s %d, %s: %s", figures.Creates.Name, run.Creates+run.Failures, refusedText(run.Totals), statusesText(run.Totals)))
+		lines = append(lines, fmt.Sprintf("  %-10s %d, %s: %s", figures.Creates.Name, run.Creates+run.Failures, failedCreatesText(run.Totals), failureStatusesText(run.Totals)))
 	}
-	lines = append(append(lines, kindLines(s.snapshot.Kinds)...),
-		"  driver     "+driverText(run))
-	lines = append(append(lines, labelLines("measured", measuredTexts(s.snapshot))...),
-		"  memory     "+memoryText(run))
+	lines = append(append(lines, servedKindLines(s.snapshot.Kinds)...),
+		"  driver     "+driverCreatesText(run))
+	lines = append(append(lines, linesWithLabel("measured", experimentTexts(s.snapshot))...),
+		"  memory     "+mostInUseText(run))
 	if text := plansText(s.snapshot); text != "" {
 		lines = append(lines, "  plan       "+text)
 	}
-	lines = append(lines, "  at the end "+endText(run))
-	lines = append(append(append(lines, inFlightLines(run)...), transferLines(s.snapshot)...), labelLines("spilled", spillTexts(s.snapshot.Spill))...)
-	return s.addEndLines(append(lines, labelLines("machine", machineTexts(s.snapshot))...), func(tag *stats.Tag) string {
+	lines = append(lines, "  at the end "+heldAtEndText(run))
+	lines = append(append(append(lines, releasedInFlightLines(run)...), transferLines(s.snapshot)...), linesWithLabel("spilled", spillTexts(s.snapshot.Spill))...)
+	return s.appendLastLines(append(lines, linesWithLabel("machine", machineFigureTexts(s.snapshot))...), func(tag *stats.Tag) string {
 		if tag.Hits+tag.Misses == 0 {
 			return ""
 		}
@@ -165,8 +165,8 @@ func (s *Summary) figureLines() []string {
 	})
 }
 
-// labelLines returns texts as lines; the first has a label.
-func labelLines(label string, texts []string) []string {
+// linesWithLabel returns texts as lines; the first has a label.
+func linesWithLabel(label string, texts []string) []string {
 	var lines []string
 	for _, text := range texts {
 		lines = append(lines, fmt.Sprintf("  %-10s ", label)+text)
@@ -175,8 +175,8 @@ func labelLines(label string, texts []string) []string {
 	return lines
 }
 
-// kindLines say how the pool served each kind of memory besides buffers.
-func kindLines(kinds []stats.Kind) []string {
+// servedKindLines say how the pool served each kind of memory besides buffers.
+func servedKindLines(kinds []stats.Kind) []string {
 	var lines []string
 	for i := range kinds {
 		k := &kinds[i]
@@ -189,11 +189,11 @@ func kindLines(kinds []stats.Kind) []string {
 	return lines
 }
 
-// addEndLines adds the lines with which all summaries end. more returns further words about a tag.
-func (s *Summary) addEndLines(lines []string, more func(*stats.Tag) string) []string {
+// appendLastLines adds the lines with which all summaries end. more returns further words about a tag.
+func (s *Summary) appendLastLines(lines []string, more func(*stats.Tag) string) []string {
 	label := "  top tags   "
 	tags := tagsByPeak(s.snapshot.Tags)[:min(topTags, len(s.snapshot.Tags))]
-	names := namesOf(tags, func(t **stats.Tag) string { return (*t).Name })
+	names := distinctNames(tags, func(t **stats.Tag) string { return (*t).Name })
 	for i, tag := range tags {
 		if tag.Name == callsite.Slabs {
 			continue
@@ -209,18 +209,18 @@ func (s *Summary) addEndLines(lines []string, more func(*stats.Tag) string) []st
 		lines = append(lines, "  gave back  "+units.FormatLong(given)+", because other programs lacked memory")
 	}
 	if s.Hosted != nil {
-		lines = append(lines, "  hosted     "+hostedText(s.Hosted))
+		lines = append(lines, "  hosted     "+hostMemoryText(s.Hosted))
 	}
 	if t := &s.snapshot.Totals; t.ExposedNewZero > 0 {
 		lines = append(lines, "  exposed    "+analysis.ExposedText(t)+" (gpumemtop compare --outputs)")
 	}
-	if text := unseenText(s.snapshot); text != "" {
+	if text := unseenLibrariesText(s.snapshot); text != "" {
 		lines = append(lines, "  unwatched  "+units.Cut(text, mistakeWidth)+": all figures leave them out")
 	}
 	lines = append(append(lines, s.objectLines()...), s.unpairedLines()...)
 	lines = append(lines, refusedLines(s.snapshot)...)
 	lines = append(lines, mistakeLines(s.snapshot)...)
-	if text := disorderText(s.snapshot); text != "" {
+	if text := estimatedPeaksText(s.snapshot); text != "" {
 		lines = append(lines, "  order      "+text)
 	}
 	if s.snapshot.Lost > 0 {
@@ -262,11 +262,11 @@ func mistakeLines(s *stats.Snapshot) []string {
 // leakLines list memory that was never released, by its first call sites, each with its callers.
 func leakLines(s *stats.Snapshot) []string {
 	label, how := "leaked", "never released"
-	if s.WasHeldAtExit() {
+	if s.WasAllHeldByKilled() {
 		label, how = "held", "in use when "+s.AbortedText()
 	}
 	switch {
-	case s.Lost > 0 && s.WasHeldAtExit():
+	case s.Lost > 0 && s.WasAllHeldByKilled():
 		how = "perhaps " + how + ": their releases may be among the lost events"
 	case s.Lost > 0:
 		how = "perhaps not released: their releases may be among the lost events"
@@ -279,18 +279,18 @@ func leakLines(s *stats.Snapshot) []string {
 	for _, t := range tags {
 		buffers, bytes = buffers+t.Live, bytes+t.InUse
 	}
-	if in := analysis.LeftByProcessText(s, analysis.LeftBehind(s)); in != "" {
+	if in := analysis.LeftByProcessText(s, analysis.LeaksOfEndedProcesses(s)); in != "" {
 		how += ", " + in
 	}
-	lines := []string{fmt.Sprintf("  %-10s %s (%s) %s", label, units.Count(buffers, stats.Noun(s.Kinds, true)), sizeText(s, bytes), how)}
-	shown, _ := units.KeepTop(tags, topTags)
-	names := namesOf(shown, func(t **stats.Tag) string { return (*t).Name })
+	lines := []string{fmt.Sprintf("  %-10s %s (%s) %s", label, units.Count(buffers, stats.NounForMemory(s.Kinds, true)), sizeText(s, bytes), how)}
+	shown, _ := units.KeepFirst(tags, topTags)
+	names := distinctNames(shown, func(t **stats.Tag) string { return (*t).Name })
 	for i, tag := range shown {
 		lines = append(lines, fmt.Sprintf("             %d (%s) at %s", tag.Live, units.FormatLong(tag.InUse), names[i]))
 		for _, frame := range tag.Stack[:min(stackLines, len(tag.Stack))] {
 			lines = append(lines, "               "+units.Cut(frame, mistakeWidth))
 		}
-		if text := wrapperText(tag.Wrapper); text != "" {
+		if text := distinguishCallersText(tag.Wrapper); text != "" {
 			lines = append(lines, "               "+text)
 		}
 	}
@@ -300,8 +300,8 @@ func leakLines(s *stats.Snapshot) []string {
 	return lines
 }
 
-// pidText returns the id of a process, empty if the row sums up several.
-func pidText(p *stats.Process) string {
+// processIDText returns the id of a process, empty if the row sums up several.
+func processIDText(p *stats.Process) string {
 	if p.Folded > 0 {
 		return ""
 	}
@@ -316,7 +316,7 @@ func processLines(s *stats.Snapshot, pool bool) []string {
 	if len(s.Processes) < 2 {
 		return nil
 	}
-	processes, left := units.KeepTop(processesByPeak(s.Processes), topProcesses)
+	processes, left := units.KeepFirst(processesByPeak(s.Processes), topProcesses)
 	align := "rrrrrl"
 	if !pool {
 		align = "rrrrl"
@@ -329,11 +329,11 @@ func processLines(s *stats.Snapshot, pool bool) []string {
 		}
 		table.Add(cells...)
 	}
-	row("pid", figures.Creates.Title(), figures.HitRate.Title(), figures.PeakInUse.Title(), "ended", "program")
+	row("pid", figures.Creates.ColumnTitle(), figures.HitRate.ColumnTitle(), figures.PeakInUse.ColumnTitle(), "ended", "program")
 	for _, p := range processes {
 		process := figures.SubjectOfProcess(p, s.Time)
-		text := func(f *figures.Figure) string { return plain.figureCell(f, f.ValueOf(process)).Text }
-		row(pidText(p), text(figures.Creates), text(figures.HitRate), text(figures.PeakInUse), endedText(p),
+		text := func(f *figures.Figure) string { return plain.cellOfFigure(f, f.ValueOf(process)).Text }
+		row(processIDText(p), text(figures.Creates), text(figures.HitRate), text(figures.PeakInUse), howProcessEndedText(p),
 			units.Cut(units.ProgramName(p.Program), programWidth))
 	}
 	lines := []string{"  processes  the largest first"}

@@ -34,7 +34,7 @@ type column struct {
 }
 
 func figureColumn(f *figures.Figure) column {
-	return column{Title: f.Title(), Number: true, PoolOnly: f.Pool, Figure: f}
+	return column{Title: f.ColumnTitle(), Number: true, PoolOnly: f.Pool, Figure: f}
 }
 
 func numberColumn(title string) column { return column{Title: title, Number: true} }
@@ -44,27 +44,27 @@ func wordsColumn(title string) column { return column{Title: title} }
 // barColumn has bars that compare the figures of the previous column.
 var barColumn = column{PageOnly: true}
 
-func (c column) asSentence() column {
+func (c column) withSentence() column {
 	c.Sentence = true
 	return c
 }
 
-func (c column) atFront() column {
+func (c column) withFirstPlace() column {
 	c.First = true
 	return c
 }
 
-func (c column) onlyOnPage() column {
+func (c column) withPageOnly() column {
 	c.PageOnly = true
 	return c
 }
 
-func (c column) onlyInText() column {
+func (c column) withTextOnly() column {
 	c.TextOnly = true
 	return c
 }
 
-func (c column) onlyPooled() column {
+func (c column) withPoolOnly() column {
 	c.PoolOnly = true
 	return c
 }
@@ -93,8 +93,8 @@ func (v *view) newTable(title string, n int, columns ...column) table {
 			t.Columns = append(t.Columns, c)
 		}
 	}
-	t.Columns = moveToFront(t.Columns, t.first)
-	if left := n - v.shownRows(n); left > 0 {
+	t.Columns = withElementFirst(t.Columns, t.first)
+	if left := n - v.rowsToShow(n); left > 0 {
 		t.Left = "and " + v.countText(uint64(left), "more row")
 	}
 	return t
@@ -108,7 +108,7 @@ func (t *table) addRow(cells ...cell) {
 			row = append(row, c)
 		}
 	}
-	t.Rows = append(t.Rows, moveToFront(row, t.first))
+	t.Rows = append(t.Rows, withElementFirst(row, t.first))
 }
 
 // addFigureRow appends a row: of returns the values of figures, and cells fill the other columns. It ignores superfluous cells.
@@ -116,7 +116,7 @@ func (v *view) addFigureRow(t *table, of func(*figures.Figure) figures.Value, ce
 	row := make([]cell, 0, len(t.given))
 	for _, c := range t.given {
 		if c.Figure != nil {
-			row = append(row, v.figureCell(c.Figure, of(c.Figure)))
+			row = append(row, v.cellOfFigure(c.Figure, of(c.Figure)))
 			continue
 		}
 		row, cells = append(row, cells[0]), cells[1:]
@@ -124,8 +124,8 @@ func (v *view) addFigureRow(t *table, of func(*figures.Figure) figures.Value, ce
 	t.addRow(row...)
 }
 
-// moveToFront moves an element to the front.
-func moveToFront[T any](list []T, at int) []T {
+// withElementFirst moves an element to the front.
+func withElementFirst[T any](list []T, at int) []T {
 	moved := list[at]
 	copy(list[1:], list[:at])
 	list[0] = moved
@@ -170,7 +170,7 @@ func (v *view) siteCell(site string, stack []string) cell {
 	c := cell{Text: cleanName(site), Class: "site"}
 	for i, frame := range stack {
 		text := cleanText(frame, htmlFrameWidth)
-		if v.stacks -= len(plot.Escape(text)) + len("<li></li>"); v.stacks < 0 || i == 64 {
+		if v.stacks -= len(plot.EscapeHTML(text)) + len("<li></li>"); v.stacks < 0 || i == 64 {
 			c.Stack = append(c.Stack, "and "+countOf(uint64(len(stack)-i), "more frame"))
 			return c
 		}

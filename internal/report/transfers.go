@@ -30,7 +30,7 @@ func flowJSON(f *stats.Flow, first ...any) units.Joined {
 	type speed struct {
 		Rate float64 `json:"bytes_per_second"` // as measured by the device, or else by blocking calls; 0: unknown
 	}
-	return append(first, f, speed{f.Rate()})
+	return append(first, f, speed{f.BytesPerSecond()})
 }
 
 func transfersSummary(t *stats.Transfers) TransfersSummary {
@@ -46,13 +46,13 @@ func transfersSummary(t *stats.Transfers) TransfersSummary {
 	}
 	for i := range t.Sites {
 		x := &t.Sites[i]
-		s.PerSite = append(s.PerSite, flowJSON(&x.Flow, site{x.Name, x.Stack, x.WhatText()}))
+		s.PerSite = append(s.PerSite, flowJSON(&x.Flow, site{x.Name, x.Stack, x.CommandText()}))
 	}
 	return s
 }
 
-// transfersText says in one line how many bytes were moved; empty: none.
-func transfersText(t *stats.Transfers) string {
+// movedBytesText says in one line how many bytes were moved; empty: none.
+func movedBytesText(t *stats.Transfers) string {
 	var parts []string
 	for d, words := range [...]string{"to the device", "read back", "within the device", "mapped", "between devices", "copied by creates"} {
 		f := &t.Directions[d]
@@ -61,29 +61,29 @@ func transfersText(t *stats.Transfers) string {
 		}
 		text := units.FormatLong(f.Bytes) + " " + words
 		if stats.Direction(d) < stats.Mapped {
-			text += speedText(f)
+			text += transferSpeedText(f)
 		}
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, ", ")
 }
 
-// speedText says how fast bytes were moved, if known. The rate of blocking calls includes waits.
-func speedText(f *stats.Flow) string {
-	least := units.RateAtLeast(f.Rate())
+// transferSpeedText says how fast bytes were moved, if known. The rate of blocking calls includes waits.
+func transferSpeedText(f *stats.Flow) string {
+	least := units.FormatRateAtLeast(f.BytesPerSecond())
 	switch {
 	case least == "":
 		return ""
 	case f.Profiled == 0:
 		return " at " + least + " or more"
 	case f.ProfiledBytes < f.Bytes:
-		return " at " + units.Rate(f.Rate()) + ", as far as profiled (" + units.FormatLong(f.ProfiledBytes) + ")"
+		return " at " + units.FormatRate(f.BytesPerSecond()) + ", as far as profiled (" + units.FormatLong(f.ProfiledBytes) + ")"
 	}
-	return " at " + units.Rate(f.Rate())
+	return " at " + units.FormatRate(f.BytesPerSecond())
 }
 
-// blockingText says how long transfers blocked; empty: none did.
-func blockingText(s *stats.Snapshot) string {
+// blockedByTransfersText says how long transfers blocked; empty: none did.
+func blockedByTransfersText(s *stats.Snapshot) string {
 	var calls, ns uint64
 	for i := range s.Transfers.Directions {
 		calls, ns = calls+s.Transfers.Directions[i].Blocking, ns+s.Transfers.Directions[i].NS
@@ -95,7 +95,7 @@ func blockingText(s *stats.Snapshot) string {
 }
 
 func transferLines(s *stats.Snapshot) []string {
-	if text := transfersText(&s.Transfers); text != "" {
+	if text := movedBytesText(&s.Transfers); text != "" {
 		return []string{"  transfers  " + text}
 	}
 	return nil
@@ -125,37 +125,37 @@ var flowColumns = []column{
 	numberColumn("calls"), numberColumn("bytes"), numberColumn("blocking"), numberColumn("with waits"), numberColumn("profiled"), numberColumn("speed"), numberColumn("pinned"), numberColumn("cold"),
 }
 
-// flowCells show the figures of a flow. moves: its bytes move, not only the right to use them.
-func (v *view) flowCells(f *stats.Flow, moves bool) []cell {
-	at, text := v.noneCell(), units.Rate(f.Rate())
+// cellsOfFlow show the figures of a flow. moves: its bytes move, not only the right to use them.
+func (v *view) cellsOfFlow(f *stats.Flow, moves bool) []cell {
+	at, text := v.cellOfNothing(), units.FormatRate(f.BytesPerSecond())
 	if !moves { // a map need not move bytes
 		text = ""
 	} else if f.Profiled == 0 { // blocking calls also wait
-		text = units.RateAtLeast(f.Rate())
+		text = units.FormatRateAtLeast(f.BytesPerSecond())
 		if text != "" {
 			text = "≥ " + text
 		}
 	}
 	if text != "" {
-		at = numberCell(v.narrowSpaces(text), f.Rate())
+		at = numberCell(v.narrowSpaces(text), f.BytesPerSecond())
 	}
-	cold := v.noneCell()
+	cold := v.cellOfNothing()
 	if f.IsColdKnown() {
-		cold = v.rateCell(fraction(f.Cold, f.Pages), f.Pages)
+		cold = v.rateCell(fractionOf(f.Cold, f.Pages), f.Pages)
 	}
 	return []cell{
 		v.countCell(f.Calls), v.bytesCell(f.Bytes), v.countCell(f.Blocking), v.durationCell(f.NS), v.durationCell(f.ProfiledNS), at,
-		v.rateCell(fraction(f.Pinned, f.Pinned+f.Pageable), f.Pinned+f.Pageable),
+		v.rateCell(fractionOf(f.Pinned, f.Pinned+f.Pageable), f.Pinned+f.Pageable),
 		cold,
 	}
 }
 
 func (v *view) directionsTable(t *stats.Transfers) table {
-	table := v.newTable("Transfers, by direction", 0, append(slices.Clip(flowColumns), wordsColumn("direction").atFront())...)
+	table := v.newTable("Transfers, by direction", 0, append(slices.Clip(flowColumns), wordsColumn("direction").withFirstPlace())...)
 	table.heading = "by direction"
 	for d := stats.ToDevice; d <= stats.AtCreate; d++ {
 		if f := &t.Directions[d]; f.Calls > 0 {
-			table.addRow(append(v.flowCells(f, d != stats.Mapped), cell{Text: d.String()})...)
+			table.addRow(append(v.cellsOfFlow(f, d != stats.Mapped), cell{Text: d.String()})...)
 		}
 	}
 	return table
@@ -164,14 +164,14 @@ func (v *view) directionsTable(t *stats.Transfers) table {
 func (v *view) transferSitesTable(t *stats.Transfers) table {
 	n := len(t.Sites)
 	table := v.newTable("Transfers, by call site", n+int(min(t.OtherSites, 1<<20)), append(slices.Clip(flowColumns), wordsColumn("command"),
-		wordsColumn("call site").atFront())...)
+		wordsColumn("call site").withFirstPlace())...)
 	table.heading = "by call site"
-	for i := range t.Sites[:min(v.shownRows(n), n)] {
+	for i := range t.Sites[:min(v.rowsToShow(n), n)] {
 		x, stack := &t.Sites[i], []string(nil)
 		if v.page {
 			stack = x.Stack
 		}
-		table.addRow(append(v.flowCells(&x.Flow, x.Between || x.Command != wire.CommandMap), cell{Text: x.WhatText()}, v.siteCell(x.Name, stack))...)
+		table.addRow(append(v.cellsOfFlow(&x.Flow, x.Between || x.Command != wire.CommandMap), cell{Text: x.CommandText()}, v.siteCell(x.Name, stack))...)
 	}
 	return table
 }
@@ -179,15 +179,15 @@ func (v *view) transferSitesTable(t *stats.Transfers) table {
 func (v *view) transferFindingsTable(list []analysis.TransferFinding) table {
 	table := v.newTable("Transfers that could go or be faster", len(list), numberColumn("calls"), numberColumn("bytes"),
 		numberColumn("time"),
-		wordsColumn("what to do").onlyOnPage(), wordsColumn("call site"), wordsColumn("finding").atFront())
+		wordsColumn("what to do").withPageOnly(), wordsColumn("call site"), wordsColumn("finding").withFirstPlace())
 	table.heading = "that could go or be faster"
-	for i := range list[:v.shownRows(len(list))] {
+	for i := range list[:v.rowsToShow(len(list))] {
 		f := &list[i]
 		name := string(f.Kind)
 		if !f.Certain {
 			name += " (sampled)"
 		}
-		took := v.noneCell()
+		took := v.cellOfNothing()
 		if f.NS > 0 {
 			took = v.durationCell(f.NS)
 		}

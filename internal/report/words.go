@@ -13,20 +13,20 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// hostedText counts creates that got host memory because the pool's waste left too little of the device's.
-func hostedText(p *stats.Part) string {
+// hostMemoryText counts creates that got host memory because the pool's waste left too little of the device's.
+func hostMemoryText(p *stats.Part) string {
 	return fmt.Sprintf("%s (%s) got the host's memory, which is slower: the device lacked what the pool wasted", units.Count(p.Buffers, "create"),
 		units.FormatLong(p.Bytes))
 }
 
-// exposedText counts buffers that kernels may have read before anything wrote them, and names the call sites with the most.
-func exposedText(s *stats.Snapshot) string {
+// exposedBuffersText counts buffers that kernels may have read before anything wrote them, and names the call sites with the most.
+func exposedBuffersText(s *stats.Snapshot) string {
 	sites := slices.DeleteFunc(slices.Clone(s.Tags), func(t stats.Tag) bool { return t.Exposed == 0 })
 	slices.SortStableFunc(sites, func(a, b stats.Tag) int { return cmp.Compare(b.Exposed, a.Exposed) })
 	text := analysis.ExposedCountText(&s.Totals) + " that kernels were the first to use and may read"
 	named := uint64(0)
-	shown, _ := units.KeepTop(sites, topTags)
-	names := namesOf(shown, func(t *stats.Tag) string { return t.Name })
+	shown, _ := units.KeepFirst(sites, topTags)
+	names := distinctNames(shown, func(t *stats.Tag) string { return t.Name })
 	for i, t := range shown {
 		text += fmt.Sprintf("%s %d of %s", []string{":", ",", ","}[i], t.Exposed, names[i])
 		named += t.Exposed
@@ -37,8 +37,8 @@ func exposedText(s *stats.Snapshot) string {
 	return text + fmt.Sprintf("; trials show that new memory would have been zero for %d of them", s.Totals.ExposedNewZero)
 }
 
-// recycledAddresses returns how often the pool served memory that has addresses in the program: exposure of such memory is not watched.
-func recycledAddresses(s *stats.Snapshot) (n uint64) {
+// countRecycledAddresses returns how often the pool served memory that has addresses in the program: exposure of such memory is not watched.
+func countRecycledAddresses(s *stats.Snapshot) (n uint64) {
 	for i := range s.Kinds {
 		if k := &s.Kinds[i]; k.Memory >= wire.MemorySVM && k.Memory <= wire.MemoryUSMShared {
 			n += k.Hits
@@ -47,8 +47,8 @@ func recycledAddresses(s *stats.Snapshot) (n uint64) {
 	return n
 }
 
-// namesOf returns the names in a list, cut so that they differ.
-func namesOf[T any](list []T, name func(*T) string) []string {
+// distinctNames returns the names in a list, cut so that they differ.
+func distinctNames[T any](list []T, name func(*T) string) []string {
 	names := make([]string, len(list))
 	for i := range list {
 		names[i] = name(&list[i])
@@ -77,21 +77,21 @@ func policyText(s *stats.Snapshot) string {
 	return text
 }
 
-func figureText(f *figures.Figure, run *figures.Subject) string {
+func runFigureText(f *figures.Figure, run *figures.Subject) string {
 	return plain.formatFigure(f, f.ValueOf(run))
 }
 
-// unseenText names the libraries that the program may call past gpumemtop; empty: none is known.
-func unseenText(s *stats.Snapshot) string {
+// unseenLibrariesText names the libraries that the program may call past gpumemtop; empty: none is known.
+func unseenLibrariesText(s *stats.Snapshot) string {
 	if len(s.Unseen) == 0 {
 		return ""
 	}
 	return "calls through " + units.Clean(strings.Join(s.Unseen, ", ")) + " are not watched"
 }
 
-// nothingText says which requests there were none of. run is of a whole run.
-func nothingText(run *figures.Subject) string {
-	if text := unseenText(run.Run); text != "" {
+// noRequestsText says which requests there were none of. run is of a whole run.
+func noRequestsText(run *figures.Subject) string {
+	if text := unseenLibrariesText(run.Run); text != "" {
 		return "no request was seen: " + text
 	}
 	if run.Run.Policy == "none" {
@@ -100,15 +100,15 @@ func nothingText(run *figures.Subject) string {
 	return "no request was seen of a kind and size that a pool serves"
 }
 
-// hitsText says how many requests the pool served. run is of a whole run.
-func hitsText(run *figures.Subject) string {
+// servedRequestsText says how many requests the pool served. run is of a whole run.
+func servedRequestsText(run *figures.Subject) string {
 	requests := run.Hits + run.Misses
 	if requests+run.Alternative == 0 {
-		return nothingText(run)
+		return noRequestsText(run)
 	}
-	text := figureText(figures.HitRate, run) + " of " + units.Count(requests, "request")
+	text := runFigureText(figures.HitRate, run) + " of " + units.Count(requests, "request")
 	if run.SteadyRequests > 0 {
-		text += ", " + figureText(figures.SteadyHitRate, run) + " of the later half"
+		text += ", " + runFigureText(figures.SteadyHitRate, run) + " of the later half"
 	}
 	text += "; " + units.Plural(run.Misses, "miss", "misses")
 	if n := run.MissReasons[wire.MissCold]; n > 0 {
@@ -123,9 +123,9 @@ func hitsText(run *figures.Subject) string {
 	return text
 }
 
-// driverText says how many creates reached the driver, how many hits replaced, and how much time that saved.
-func driverText(run *figures.Subject) string {
-	text := fmt.Sprintf("%s, %d avoided", units.Count(run.DriverCreates, "create"), run.AvoidedCalls())
+// driverCreatesText says how many creates reached the driver, how many hits replaced, and how much time that saved.
+func driverCreatesText(run *figures.Subject) string {
+	text := fmt.Sprintf("%s, %d avoided", units.Count(run.DriverCreates, "create"), run.HitsWithoutDriverCall())
 	if run.SubBufferHits > 0 {
 		text += fmt.Sprintf(", %d served by new sub-buffers", run.SubBufferHits)
 	}
@@ -135,10 +135,10 @@ func driverText(run *figures.Subject) string {
 	calls, touches := run.Run.WorthwhileSavings()
 	var saved []string
 	if calls {
-		saved = append(saved, savedText(run))
+		saved = append(saved, savedCallTimeText(run))
 	}
 	if touches {
-		saved = append(saved, touchesText(run.Totals))
+		saved = append(saved, savedTouchesText(run.Totals))
 	}
 	switch {
 	case run.Run.Measured.LatestKnown() != nil: // a measurement makes an estimate superfluous
@@ -155,8 +155,8 @@ func driverText(run *figures.Subject) string {
 	return text + ": " + saved[0] + " (estimated; first touches not counted: gpumemtop compare measures the whole gain)"
 }
 
-// touchesText says how much time hits saved in first touches.
-func touchesText(t *stats.Totals) string {
+// savedTouchesText says how much time hits saved in first touches.
+func savedTouchesText(t *stats.Totals) string {
 	s := &t.SavedTouches
 	text := fmt.Sprintf("about %s saved in first writes to new memory ", units.Duration(s.NS))
 	if s.Device != "" {
@@ -169,9 +169,9 @@ func touchesText(t *stats.Totals) string {
 	return text + ")"
 }
 
-// savedText says how much time hits saved in driver calls.
-func savedText(run *figures.Subject) string {
-	text := fmt.Sprintf("about %s saved in ", figureText(figures.Saved, run))
+// savedCallTimeText says how much time hits saved in driver calls.
+func savedCallTimeText(run *figures.Subject) string {
+	text := fmt.Sprintf("about %s saved in ", runFigureText(figures.Saved, run))
 	if run.Saved.Releases {
 		text += "driver calls"
 	} else {
@@ -186,22 +186,22 @@ func savedText(run *figures.Subject) string {
 // idleBytes is the least idle memory, in bytes, that a text mentions.
 const idleBytes = 64 << 10
 
-// memoryText says how much memory was in use at most. With --spill, memory was not reserved all the time.
-func memoryText(run *figures.Subject) string {
+// mostInUseText says how much memory was in use at most. With --spill, memory was not reserved all the time.
+func mostInUseText(run *figures.Subject) string {
 	if run.Evidence.Run.Spill != nil {
-		return fmt.Sprintf("peak %s in use, on device and host", amountText(figures.PeakInUse, run))
+		return fmt.Sprintf("peak %s in use, on device and host", memoryFigureText(figures.PeakInUse, run))
 	}
 	inUse, reserved := units.FormatApart(figures.PeakInUse.ValueOf(run).Exact, figures.PeakReserved.ValueOf(run).Exact)
 	if run.Evidence.Run.Lost > 0 {
 		inUse, reserved = "~"+inUse, "~"+reserved
 	}
 	text := "peak " + inUse + " in use"
-	if asked := amountText(figures.PeakRequested, run); run.PeakRequested > 0 && run.PeakRequested < run.PeakInUse && asked != inUse {
+	if asked := memoryFigureText(figures.PeakRequested, run); run.PeakRequested > 0 && run.PeakRequested < run.PeakInUse && asked != inUse {
 		text += " (at most " + asked + " requested)" // what a policy adds is waste
 	}
 	text += ", " + reserved + " reserved"
 	if run.PeakIdle >= idleBytes {
-		text += ", at least " + amountText(figures.PeakIdle, run) + " idle in the pool at one time (no request got it for 10 s, or a quarter of the run until then)"
+		text += ", at least " + memoryFigureText(figures.PeakIdle, run) + " idle in the pool at one time (no request got it for 10 s, or a quarter of the run until then)"
 	}
 	if run.Evidence.Run.Totals.Alternative > 0 {
 		text += "; the experiment keeps blocks for both configurations"
@@ -209,8 +209,8 @@ func memoryText(run *figures.Subject) string {
 	return text
 }
 
-// amountText writes a figure of a run's memory.
-func amountText(f *figures.Figure, run *figures.Subject) string {
+// memoryFigureText writes a figure of a run's memory.
+func memoryFigureText(f *figures.Figure, run *figures.Subject) string {
 	return sizeText(run.Evidence.Run, f.ValueOf(run).Exact)
 }
 
@@ -222,8 +222,8 @@ func sizeText(s *stats.Snapshot, bytes uint64) string {
 	return units.FormatLong(bytes)
 }
 
-// disorderText says why peaks and their times are estimates; empty: they are exact.
-func disorderText(s *stats.Snapshot) string {
+// estimatedPeaksText says why peaks and their times are estimates; empty: they are exact.
+func estimatedPeaksText(s *stats.Snapshot) string {
 	if s.Disordered == 0 {
 		return ""
 	}
@@ -231,40 +231,40 @@ func disorderText(s *stats.Snapshot) string {
 		" came after later records of other threads or processes: what was in use at once, and when, is estimated"
 }
 
-// endText says how much memory is held at the end.
-func endText(run *figures.Subject) string {
+// heldAtEndText says how much memory is held at the end.
+func heldAtEndText(run *figures.Subject) string {
 	free := run.Cached + run.Cooling
 	if run.InUse+free == 0 {
 		return "nothing in use, nothing in the pool"
 	}
-	text := amountText(figures.InUse, run) + " in use"
+	text := memoryFigureText(figures.InUse, run) + " in use"
 	if run.InUse > 0 {
-		text += " (waste " + figureText(figures.Waste, run) + ")"
+		text += " (waste " + runFigureText(figures.Waste, run) + ")"
 	}
 	text += ", " + sizeText(run.Evidence.Run, free) + " free in the pool"
 	if run.Idle > 0 {
-		text += ", " + amountText(figures.Idle, run) + " of it idle"
+		text += ", " + memoryFigureText(figures.Idle, run) + " of it idle"
 	}
 	if run.Cached > 0 {
-		text += " (fragmentation " + figureText(figures.ExternalFragmentation, run) + ")"
+		text += " (fragmentation " + runFigureText(figures.ExternalFragmentation, run) + ")"
 	}
 	return text
 }
 
-// watchedText returns the lines Memory and End for programs that were only watched. There is no pool then, and memory from
+// watchedMemoryAndEnd returns the lines Memory and End for programs that were only watched. There is no pool then, and memory from
 // before the attach counts only if its use has shown it.
-func watchedText(run *figures.Subject) (memory, end string) {
+func watchedMemoryAndEnd(run *figures.Subject) (memory, end string) {
 	least := ""
 	if s := run.Evidence.Run; s.BeforeAttachTag() != nil && s.Lost == 0 { // otherwise it may also be less
 		least = "at least "
 	}
-	return fmt.Sprintf("peak %s%s in use", least, amountText(figures.PeakInUse, run)),
-		fmt.Sprintf("%s%s in use by %s", least, amountText(figures.InUse, run),
-			units.Count(run.LiveBuffers, stats.Noun(run.Run.Kinds, true)))
+	return fmt.Sprintf("peak %s%s in use", least, memoryFigureText(figures.PeakInUse, run)),
+		fmt.Sprintf("%s%s in use by %s", least, memoryFigureText(figures.InUse, run),
+			units.Count(run.LiveBuffers, stats.NounForMemory(run.Run.Kinds, true)))
 }
 
-// endedText says how a process ended, if known: only a program's parent learns its exit status.
-func endedText(p *stats.Process) string {
+// howProcessEndedText says how a process ended, if known: only a program's parent learns its exit status.
+func howProcessEndedText(p *stats.Process) string {
 	switch {
 	case p.State == stats.Running:
 		return "running"
@@ -280,7 +280,7 @@ func endedText(p *stats.Process) string {
 
 // tagsByPeak returns the call sites by peak, and leaves the snapshot's order as it is.
 func tagsByPeak(tags []stats.Tag) []*stats.Tag {
-	sorted := pointers(tags)
+	sorted := pointersTo(tags)
 	slices.SortFunc(sorted, func(a, b *stats.Tag) int {
 		return cmp.Or(cmp.Compare(b.PeakInUse, a.PeakInUse), cmp.Compare(b.Creates, a.Creates), cmp.Compare(a.Name, b.Name))
 	})
@@ -290,14 +290,14 @@ func tagsByPeak(tags []stats.Tag) []*stats.Tag {
 // processesByPeak returns the processes by peak, those with equal peaks in the order of their first call. It leaves the
 // snapshot's order as it is.
 func processesByPeak(processes []stats.Process) []*stats.Process {
-	sorted := pointers(processes)
+	sorted := pointersTo(processes)
 	slices.SortStableFunc(sorted, func(a, b *stats.Process) int {
 		return cmp.Or(cmp.Compare(b.Totals.PeakInUse, a.Totals.PeakInUse), cmp.Compare(b.Totals.Creates, a.Totals.Creates))
 	})
 	return sorted
 }
 
-func pointers[T any](list []T) []*T {
+func pointersTo[T any](list []T) []*T {
 	sorted := make([]*T, len(list))
 	for i := range list {
 		sorted[i] = &list[i]

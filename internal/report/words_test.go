@@ -94,7 +94,7 @@ func TestOneOfAThing(t *testing.T) {
 // A speed is that of the bytes that were timed, and a map need not move any.
 func TestSpeeds(t *testing.T) {
 	f := stats.Flow{Calls: 21, Bytes: 84 << 20, Profiled: 20, ProfiledBytes: 80 << 20, ProfiledNS: 2_000_000}
-	if got, want := speedText(&f), " at 39.1 GiB/s, as far as profiled (80.0 MiB)"; got != want {
+	if got, want := transferSpeedText(&f), " at 39.1 GiB/s, as far as profiled (80.0 MiB)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	a := analysed(t, "testdata/churn.gmt")
@@ -152,11 +152,11 @@ func TestSmallPhasesAreLeftOut(t *testing.T) {
 func TestMemoryText(t *testing.T) {
 	a := analysed(t, "testdata/churn.gmt")
 	a.Snapshot.Totals.PeakInUse, a.Snapshot.Totals.PeakReserved, a.Snapshot.Lost = 20<<20-16<<10, 20<<20, 1
-	if got, want := memoryText(figures.SubjectOfRecording(a)), "peak ~19.98 MiB in use (at most ~4.00 KiB requested), ~20.00 MiB reserved"; got != want {
+	if got, want := mostInUseText(figures.SubjectOfRecording(a)), "peak ~19.98 MiB in use (at most ~4.00 KiB requested), ~20.00 MiB reserved"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	p := &stats.PostMortem{InUse: 20<<20 - 16<<10, Device: stats.Device{Global: 20 << 20}}
-	if got, want := reservedText(p), "19.98 MiB of 20.00 MiB are reserved"; got != want {
+	if got, want := reservedOfDeviceText(p), "19.98 MiB of 20.00 MiB are reserved"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -166,7 +166,7 @@ func TestNamesInSummaries(t *testing.T) {
 	long := "error.c:12 create_the_error_of_this_layer_before_the_last"
 	tags := []stats.Tag{{Name: "a.c:9 f", PeakInUse: 3 << 20, Creates: 1}, {Name: long, PeakInUse: 2 << 20, Creates: 1}, {Name: "a.c:9 f", PeakInUse: 1 << 20, Creates: 1}}
 	s := NewSummary(&stats.Snapshot{Tags: tags})
-	lines := s.addEndLines(nil, func(*stats.Tag) string { return "" })
+	lines := s.appendLastLines(nil, func(*stats.Tag) string { return "" })
 	want := []string{
 		"  top tags   a.c:9 f #1: peak 3.00 MiB, 1 create",
 		"             error.c:12 …or_of_this_layer_before_the_last: peak 2.00 MiB, 1 create",
@@ -180,7 +180,7 @@ func TestNamesInSummaries(t *testing.T) {
 func TestHosted(t *testing.T) {
 	s := NewSummary(&stats.Snapshot{Hosted: stats.Part{Buffers: 2, Bytes: 3 << 20}})
 	want := "  hosted     2 creates (3.00 MiB) got the host's memory, which is slower: the device lacked what the pool wasted"
-	if lines := s.addEndLines(nil, nil); !slices.Contains(lines, want) {
+	if lines := s.appendLastLines(nil, nil); !slices.Contains(lines, want) {
 		t.Errorf("%q, want %q", lines, want)
 	}
 	if s = NewSummary(&stats.Snapshot{}); s.Hosted != nil {
@@ -214,25 +214,25 @@ func TestReasonsOfUnknownLags(t *testing.T) {
 func TestExposedNeedsZeroMemory(t *testing.T) {
 	s := NewSummary(&stats.Snapshot{Totals: stats.Totals{Exposed: 3, ExposedNewZero: 3}})
 	want := "  exposed    kernels were the first to use 3 recycled buffers, which nothing had written; the driver's new memory was zero (gpumemtop compare --outputs)"
-	if lines := s.addEndLines(nil, nil); !slices.Contains(lines, want) {
+	if lines := s.appendLastLines(nil, nil); !slices.Contains(lines, want) {
 		t.Errorf("%q, want %q", lines, want)
 	}
 	s = NewSummary(&stats.Snapshot{Totals: stats.Totals{Exposed: 3, ExposedNewZero: 3, LiveBuffers: 1}}) // which may be exposed as well
-	if lines := s.addEndLines(nil, nil); !slices.Contains(lines, strings.Replace(want, "use 3", "use at least 3", 1)) {
+	if lines := s.appendLastLines(nil, nil); !slices.Contains(lines, strings.Replace(want, "use 3", "use at least 3", 1)) {
 		t.Errorf("%q, want at least 3", lines)
 	}
 	run := &stats.Snapshot{Totals: stats.Totals{Exposed: 3}, Tags: []stats.Tag{{Name: "a.c:1 a", Exposed: 1}, {Name: "b.c:2 b"}, {Name: "c.c:3 c", Exposed: 2}}}
 	want = "3 recycled buffers that kernels were the first to use and may read: 2 of c.c:3 c, 1 of a.c:1 a; trials show that new memory would have been zero for 0 of them"
-	if got := exposedText(run); got != want {
+	if got := exposedBuffersText(run); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	more := &stats.Snapshot{Totals: stats.Totals{Exposed: 8}, Tags: append([]stats.Tag{{Name: "d.c:4 d", Exposed: 2}, {Name: "e.c:5 e", Exposed: 3}}, run.Tags...)}
 	want = "8 recycled buffers that kernels were the first to use and may read: 3 of e.c:5 e, 2 of d.c:4 d, 2 of c.c:3 c, and 1 of others; trials show that new memory would have been zero for 0 of them"
-	if got := exposedText(more); got != want {
+	if got := exposedBuffersText(more); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	s = NewSummary(&stats.Snapshot{Totals: run.Totals}) // new memory was not zero
-	if lines := s.addEndLines(nil, nil); len(lines) > 0 {
+	if lines := s.appendLastLines(nil, nil); len(lines) > 0 {
 		t.Errorf("%q", lines)
 	}
 }
@@ -242,7 +242,7 @@ func TestEnded(t *testing.T) {
 		"running": {}, "signal 9": {State: stats.Signaled, Status: 9}, "status 7": {State: stats.Exited, Status: 7},
 		"exited": {State: stats.Exited, Status: -1, Orderly: true}, "unknown": {State: stats.Exited, Status: -1},
 	} {
-		if got := endedText(&p); got != want {
+		if got := howProcessEndedText(&p); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -254,7 +254,7 @@ func TestTouchesText(t *testing.T) {
 		"about 0s saved in first writes to new memory (estimated from 3 new and 4 reused buffers of this run, for the sizes of 5 of the creates avoided)": {Hits: 5, Fresh: 3, Reused: 4},
 		"about 2ms saved in first writes to new memory (by the probe of a card)":                                                                          {NS: 2e6, Hits: 9, Device: "a card"},
 	} {
-		if got := touchesText(&stats.Totals{Hits: 9, SavedTouches: touches}); got != want {
+		if got := savedTouchesText(&stats.Totals{Hits: 9, SavedTouches: touches}); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -278,7 +278,7 @@ func TestSavedText(t *testing.T) {
 			Hits: 9, Saved: stats.SavedCalls{NS: 1e6, Releases: true, Device: "a card"}, SavedTouches: stats.Touches{NS: 2e6, Hits: 9, Device: "a card"},
 		},
 	} {
-		if got := driverText(figures.SubjectOfRun(&stats.Snapshot{Totals: totals})); got != want {
+		if got := driverCreatesText(figures.SubjectOfSnapshot(&stats.Snapshot{Totals: totals})); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -291,7 +291,7 @@ func TestEndText(t *testing.T) {
 		"0 B in use, 2.00 KiB free in the pool (fragmentation 50.0 %)": {Cached: 2048, LargestCached: 1024},
 		"0 B in use, 2.00 KiB free in the pool":                        {Cooling: 2048},
 	} {
-		if got := endText(figures.SubjectOfRun(&stats.Snapshot{Totals: totals})); got != want {
+		if got := heldAtEndText(figures.SubjectOfSnapshot(&stats.Snapshot{Totals: totals})); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -300,11 +300,11 @@ func TestEndText(t *testing.T) {
 // What calls block for is among the figures however short it is: a share just below that of a finding is nothing that a reader should miss.
 func TestBlockingText(t *testing.T) {
 	s := &stats.Snapshot{Time: 1e9}
-	if got := blockingText(s); got != "" {
+	if got := blockedByTransfersText(s); got != "" {
 		t.Errorf("%q of a run without transfers", got)
 	}
 	s.Transfers.Directions[stats.ToHost] = stats.Flow{Calls: 9, Blocking: 3, NS: 99e6}
-	if got, want := blockingText(s), "99ms of all threads in 3 blocking transfers, with waits for earlier commands; the run took 1s"; got != want {
+	if got, want := blockedByTransfersText(s), "99ms of all threads in 3 blocking transfers, with waits for earlier commands; the run took 1s"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -330,7 +330,7 @@ func TestNothingRequested(t *testing.T) {
 	for policy, want := range map[string]string{
 		"none": "no buffer was requested that a pool serves; images and SVM count only with a pool", "slab": "no request was seen of a kind and size that a pool serves",
 	} {
-		if got := hitsText(figures.SubjectOfRun(&stats.Snapshot{Policy: policy})); got != want {
+		if got := servedRequestsText(figures.SubjectOfSnapshot(&stats.Snapshot{Policy: policy})); got != want {
 			t.Errorf("%s: %q, want %q", policy, got, want)
 		}
 	}

@@ -92,27 +92,27 @@ func (a *acceptor) stopAccepting() []string {
 	}
 	_ = a.listener.Close()
 	a.hellos.Wait()
-	return a.outsiders.reasons()
+	return a.outsiders.unwatchedReasons()
 }
 
 func (a *acceptor) receiveProcess(conn *net.UnixConn) {
 	select {
 	case a.slots <- struct{}{}:
 	default:
-		a.refuse(conn, errors.New("too many at a time"))
+		a.refuseConnection(conn, errors.New("too many at a time"))
 		return
 	}
 	p, err := receiveHello(conn)
 	if err != nil {
 		<-a.slots
-		a.refuse(conn, err)
+		a.refuseConnection(conn, err)
 		return
 	}
 	a.join(p)
 }
 
-// refuse ends a connection, and warns of the first: a program could make any number of them.
-func (a *acceptor) refuse(conn *net.UnixConn, why error) {
+// refuseConnection ends a connection, and warns of the first: a program could make any number of them.
+func (a *acceptor) refuseConnection(conn *net.UnixConn, why error) {
 	a.refusal.Do(func() { a.warn(fmt.Sprintf("a process is not watched: %v; more like it are not reported", why)) })
 	_ = conn.Close()
 }
@@ -120,11 +120,11 @@ func (a *acceptor) refuse(conn *net.UnixConn, why error) {
 // freeSlot makes room for another process.
 func (a *acceptor) freeSlot() { <-a.slots }
 
-// alignRegion returns the region in mem, whose events then have times of our clock.
-func alignRegion(mem []byte) (*wire.Region, error) {
+// regionIn returns the region in mem, whose events then have times of our clock.
+func regionIn(mem []byte) (*wire.Region, error) {
 	region, err := wire.NewRegion(mem)
 	if err == nil {
-		region.AlignClocks(Now(), uint64(time.Now().UnixNano()))
+		region.AlignClocks(MonotonicNow(), uint64(time.Now().UnixNano()))
 	}
 	return region, err
 }
@@ -145,7 +145,7 @@ func receiveHello(conn *net.UnixConn) (*peer, error) {
 		return nil, err
 	}
 	var region *wire.Region
-	if runCatchingFault(func() { region, err = alignRegion(mem) }) != 0 {
+	if runCatchingFault(func() { region, err = regionIn(mem) }) != 0 {
 		err = errors.New("its shared memory went away")
 	}
 	if err != nil {
@@ -154,7 +154,7 @@ func receiveHello(conn *net.UnixConn) (*peer, error) {
 		return nil, err
 	}
 	p := &peer{conn: conn, lease: held, mem: mem, region: region, pid: hello.PID, own: hello.PID, parent: hello.Parent, command: hello.Arguments}
-	p.place = untrusted.ReadPlace(fmt.Sprintf("/proc/%d", who.Pid))
+	p.place = untrusted.ReadProcessPlace(fmt.Sprintf("/proc/%d", who.Pid))
 	if who.Pid > 0 { // what we can see it as, should it live in a pid namespace of its own
 		p.pid = int(who.Pid)
 	}
@@ -229,7 +229,7 @@ func mapRegion(fd int) ([]byte, lease, error) {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size < wire.RegionSize {
 		return nil, noLease, fmt.Errorf("its shared memory has %d bytes, want %d", st.Size, wire.RegionSize)
 	}
-	l := takeLease(fd)
+	l := lockSentFile(fd)
 	if l != noLease {
 		fd = int(l)
 	}

@@ -77,7 +77,7 @@ type Watch struct {
 func Attach(options AttachOptions) *Attached {
 	a := newAttached(options)
 	a.sampler = newSampler()
-	go a.run()
+	go a.runAttached()
 	return a
 }
 
@@ -114,13 +114,13 @@ func (a *Attached) Wait() Watch {
 	return Watch{Snapshot: a.model.Published(), Running: len(a.running), Recording: a.failure, Err: a.err}
 }
 
-// run is the session's goroutine.
-func (a *Attached) run() {
+// runAttached is the session's goroutine.
+func (a *Attached) runAttached() {
 	defer close(a.done)
 	for !a.isStopping() {
 		_, err := a.feed.Poll(tickNS, a.deliverRecord)
 		a.applySites()
-		a.doChores()
+		a.doPeriodicWork()
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -132,8 +132,8 @@ func (a *Attached) run() {
 	a.detachFeed()
 	now := a.clock()
 	a.clock = func() uint64 { return now } // only names of call sites may follow
-	a.model.Finish(now)
-	a.completeIntake()
+	a.model.NoteEndOfRun(now)
+	a.completeRecordingAndModel()
 }
 
 func (a *Attached) isStopping() bool {
@@ -154,7 +154,7 @@ func (a *Attached) detachFeed() {
 		if n == 0 || pollErr != nil {
 			break
 		}
-		a.doChores()
+		a.doPeriodicWork()
 	}
 	a.mu.Lock()
 	a.closed = true
@@ -169,14 +169,14 @@ func (a *Attached) deliverRecord(r *wire.Record) {
 		a.running[r.Process] = true
 	case r.Kind == wire.KindExit && r.Thread == 0:
 		delete(a.running, r.Process)
-		a.writeExit(r.Process, statusOf(r.AsExit()), r.Time)
+		a.writeExit(r.Process, statusOfExit(r.AsExit()), r.Time)
 		return
 	}
 	a.acceptRecord(r)
 }
 
-// statusOf reads how a feed says that a process ended.
-func statusOf(e wire.ExitView) Status {
+// statusOfExit reads how a feed says that a process ended.
+func statusOfExit(e wire.ExitView) Status {
 	if signal := e.Signal(); signal != 0 {
 		return Status{Signal: int(signal)}
 	}

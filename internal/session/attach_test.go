@@ -144,7 +144,7 @@ func TestAttachedEnds(t *testing.T) {
 		Feed: f, Model: stats.New(stats.Options{Started: 1}), Recorder: k,
 		Resolve: func(string, uint64) []symbol.Frame { return []symbol.Frame{{Function: "f"}} },
 	})
-	a.run()
+	a.runAttached()
 	got := a.Wait()
 	slices.Sort(k.ended)
 	want := []string{"1: exit status 3, named true", "2: SIGKILL, named false", "3: exit status -1, named false"}

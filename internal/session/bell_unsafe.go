@@ -39,8 +39,8 @@ func openBell(path string) (*bell, error) {
 
 func (b *bell) futex() *uint32 { return (*uint32)(unsafe.Pointer(&b.mem[0])) }
 
-// listen calls wake whenever the bell rings, until close.
-func (b *bell) listen(wake func()) {
+// listenForRings calls wake whenever the bell rings, until close.
+func (b *bell) listenForRings(wake func()) {
 	b.start.Do(func() {
 		go func() {
 			defer close(b.ended)
@@ -61,8 +61,8 @@ func (b *bell) awaitRing() bool {
 // bellPatience is for how long close tries to wake listen.
 const bellPatience = time.Second
 
-// close ends listen, unless the program has shortened the file: no wake reaches who waits for its memory then.
-func (b *bell) close() {
+// endListening ends listen, unless the program has shortened the file: no wake reaches who waits for its memory then.
+func (b *bell) endListening() {
 	b.over.Store(true)
 	b.start.Do(func() { close(b.ended) })
 	for began := time.Now(); time.Since(began) < bellPatience; {

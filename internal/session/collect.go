@@ -80,8 +80,8 @@ func (c *collector) wakeUp() {
 	}
 }
 
-// requestEnd reads all rings to their end, completes recording and model, and ends run.
-func (c *collector) requestEnd(status Status) {
+// endAfterDraining reads all rings to their end, completes recording and model, and ends run.
+func (c *collector) endAfterDraining(status Status) {
 	c.mu.Lock()
 	c.stop = &status
 	c.mu.Unlock()
@@ -89,14 +89,14 @@ func (c *collector) requestEnd(status Status) {
 	<-c.done
 }
 
-// run is the collector's goroutine.
-func (c *collector) run() {
+// runCollector is the collector's goroutine.
+func (c *collector) runCollector() {
 	defer close(c.done)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	pause := pollMin
 	for {
-		todo, stop := c.takeOrders()
+		todo, stop := c.takeQueuedCalls()
 		for _, fn := range todo {
 			fn()
 		}
@@ -105,7 +105,7 @@ func (c *collector) run() {
 			return
 		}
 		n := c.readRings()
-		c.doChores()
+		c.doPeriodicWork()
 		switch { // a poll wakes Go's scheduler for a while, which costs more than a few events do
 		case n >= passMax:
 			continue
@@ -132,7 +132,7 @@ func (c *collector) nextPause(poll time.Duration) time.Duration {
 	return poll
 }
 
-func (c *collector) takeOrders() ([]func(), *Status) {
+func (c *collector) takeQueuedCalls() ([]func(), *Status) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	todo := c.todo
@@ -165,7 +165,7 @@ func (c *collector) readRings() int {
 			c.read = until
 		}
 		for _, p := range c.peers {
-			c.handleShortage(p)
+			c.checkForShortage(p)
 		}
 		if all {
 			c.reportLosses(now)
@@ -179,13 +179,13 @@ func (c *collector) readRings() int {
 func (c *collector) offerAllRings(all bool, until uint64) {
 	for _, p := range c.peers {
 		// We ask before we read the rings: all events from before the end of the process are then in them.
-		if (all || p.exits > 0 || p.hungUp.Load()) && p.isGone() {
+		if (all || p.exits > 0 || p.hungUp.Load()) && p.hasProcessGone() {
 			p.readToEnd(math.MaxUint64)
 		}
 		if len(p.outbox) > 0 {
 			p.postMessages()
 		}
-		p.offerRings(&c.merge, until)
+		p.offerRingsToMerge(&c.merge, until)
 	}
 }
 
@@ -221,7 +221,7 @@ func (c *collector) deliverEvent(p *peer, r *wire.Record) {
 
 func (c *collector) reportLosses(now uint64) {
 	for _, p := range c.peers {
-		if events, uses := p.newLosses(); events > 0 {
+		if events, uses := p.lossesSinceLast(); events > 0 {
 			c.applyAndRecord(&wire.Record{Process: p.number, Event: wire.LostFields{Time: now, Events: events, Uses: uses}.Event()})
 		}
 	}
@@ -242,27 +242,27 @@ func (c *collector) addProcess(p *peer) {
 	r.Process = p.number
 	c.acceptRecord(&r) // sites look for its generated code
 	if p.place != (wire.Place{}) {
-		r = p.place.Record(c.clock())
+		r = p.place.DiagRecord(c.clock())
 		r.Process = p.number
 		c.acceptRecord(&r)
 	}
 	c.runGuarded(func() {
 		p.region.SetUsesWanted(c.isRecording())
 		for _, change := range c.changed {
-			p.send(change.message)
+			p.queueMessage(change.message)
 		}
 	})
-	c.recordEarly(p)
+	c.recordEarlyReports(p)
 }
 
 // childrenMax bounds the processes that are remembered for what their children do.
 const childrenMax = 1 << 16
 
-// childUses records that a forked child of a process called an OpenCL function.
-func (c *collector) childUses(pid int, function string) {
+// recordChildUse records that a forked child of a process called an OpenCL function.
+func (c *collector) recordChildUse(pid int, function string) {
 	c.runSoon(func() {
 		if number := c.numbers[pid]; number != 0 {
-			c.recordUse(number, function)
+			c.recordUseInOrder(number, function)
 		} else if len(c.early) < earlyMax { // its parent may not have been greeted yet
 			c.early = append(c.early, childUse{pid, function})
 		}
@@ -278,9 +278,9 @@ type childUse struct {
 // earlyMax bounds the reports that come before their process.
 const earlyMax = 1024
 
-// recordUse records a use after the earlier events in the rings: a record moves the clock of the run, and a peak in an earlier
+// recordUseInOrder records a use after the earlier events in the rings: a record moves the clock of the run, and a peak in an earlier
 // event would then get the wrong time.
-func (c *collector) recordUse(number uint32, function string) {
+func (c *collector) recordUseInOrder(number uint32, function string) {
 	time := c.clock()
 	if c.readRings() < passMax {
 		time = c.read
@@ -290,11 +290,11 @@ func (c *collector) recordUse(number uint32, function string) {
 	c.acceptRecord(&r)
 }
 
-// recordEarly records the reports on a process that came before the process itself.
-func (c *collector) recordEarly(p *peer) {
+// recordEarlyReports records the reports on a process that came before the process itself.
+func (c *collector) recordEarlyReports(p *peer) {
 	c.early = slices.DeleteFunc(c.early, func(u childUse) bool {
 		if u.pid == p.own {
-			c.recordUse(p.number, u.function)
+			c.recordUseInOrder(p.number, u.function)
 		}
 		return u.pid == p.own
 	})
@@ -316,15 +316,15 @@ func (c *collector) setLimit(name, value string, number uint64) error {
 
 // sendToAll sends a change to every process, and keeps it for those that come later.
 func (c *collector) sendToAll(latest change) {
-	c.keepChange(latest)
+	c.keepLatestChange(latest)
 	for _, p := range slices.Clone(c.peers) { // guard may remove one
-		c.runGuarded(func() { p.send(latest.message) })
+		c.runGuarded(func() { p.queueMessage(latest.message) })
 	}
 }
 
-// keepChange keeps the latest change of each limit, in the order in which they were made first. A policy begins with its
+// keepLatestChange keeps the latest change of each limit, in the order in which they were made first. A policy begins with its
 // own limits: what was changed before it no longer matters.
-func (c *collector) keepChange(latest change) {
+func (c *collector) keepLatestChange(latest change) {
 	if latest.name == "" {
 		c.changed = append(c.changed[:0], latest)
 		return
@@ -344,8 +344,8 @@ func (c *collector) isRecording() bool {
 	return ok && switched.Path() != ""
 }
 
-// toggleRecording starts or stops a Switched, once everything until now was delivered.
-func (c *collector) toggleRecording() (string, error) {
+// startOrStopRecording starts or stops a Switched, once everything until now was delivered.
+func (c *collector) startOrStopRecording() (string, error) {
 	switched, ok := c.recorder.(Switched)
 	if !ok {
 		return "", errors.New("this session records everything, or nothing, from its start: see -o")

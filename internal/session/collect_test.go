@@ -124,7 +124,7 @@ func TestProcessIsThereWhileSignalsCome(t *testing.T) {
 		}
 	}()
 	for range 50_000 {
-		if p.isGone() {
+		if p.hasProcessGone() {
 			t.Error("a process that holds its socket counts as gone")
 			break
 		}
@@ -252,9 +252,9 @@ func TestBell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer other.close()
+	defer other.endListening()
 	woken := make(chan bool, 1)
-	b.listen(func() {
+	b.listenForRings(func() {
 		select {
 		case woken <- true:
 		default:
@@ -269,7 +269,7 @@ func TestBell(t *testing.T) {
 			}
 		}
 	}
-	b.close()
+	b.endListening()
 	if _, err := openBell(path + "x"); err == nil {
 		t.Error("a bell without settings")
 	}
@@ -286,7 +286,7 @@ func TestBellWithoutAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	woken := make(chan bool, 1000)
-	b.listen(func() { woken <- true })
+	b.listenForRings(func() { woken <- true })
 	for heard := false; !heard; { // so that it waits
 		wakeAll(b.futex())
 		select {
@@ -298,7 +298,7 @@ func TestBellWithoutAFile(t *testing.T) {
 	if err := os.Truncate(path, 0); err != nil {
 		t.Fatal(err)
 	}
-	b.close()
+	b.endListening()
 }
 
 func TestCollectorStatusOfTheProgram(t *testing.T) {
@@ -335,7 +335,7 @@ func TestCollectorTellsTheExit(t *testing.T) {
 		c.addProcess(program.peer(7))
 		program.put(0, wire.Event{Time: 5, Kind: wire.KindCreate, Object: 1, Size: 1 << 20, Granted: 1 << 20}, "")
 		if before {
-			c.programEnded(Status{Signal: 9}, end)
+			c.noteProgramEnd(Status{Signal: 9}, end)
 		}
 		_ = program.conn.Close()
 		*now += 1e6 // the end is noticed late
@@ -343,9 +343,9 @@ func TestCollectorTellsTheExit(t *testing.T) {
 			c.readRings()
 		}
 		if !before {
-			c.programEnded(Status{Signal: 9}, end)
+			c.noteProgramEnd(Status{Signal: 9}, end)
 		}
-		c.model.Tick(c.clock())
+		c.model.AdvanceTime(c.clock())
 		s := c.model.Publish()
 		if p := s.Processes[0]; p.State != stats.Signaled || p.Status != 9 || p.Ended != end || len(s.PostMortems) != 1 {
 			t.Errorf("status known first: %v: %+v, %d failures", before, p, len(s.PostMortems))
@@ -512,7 +512,7 @@ func TestCollectorLimits(t *testing.T) {
 	if err := c.setLimit(strings.Repeat("x", 200), "1", 3); err == nil {
 		t.Error("a name that fits no message was accepted")
 	}
-	todo, _ := c.takeOrders()
+	todo, _ := c.takeQueuedCalls()
 	for _, fn := range todo {
 		fn()
 	}
@@ -570,10 +570,10 @@ func TestSitesShareTheBudget(t *testing.T) {
 	if !s.takeRequest(&wire.Record{Process: 1, Event: exit}) {
 		t.Error("the end of a process finds no room")
 	}
-	s.finish()
+	s.waitForAnswers()
 	for p := range uint32(processes) {
 		s.answerRequest(&wire.Record{Process: p, Event: exit})
-		for _, site := range s.retryNames(p) {
+		for _, site := range s.nameLateCode(p) {
 			texts += len(site.Payload)
 		}
 	}
@@ -616,7 +616,7 @@ func TestSitesInGeneratedCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.Remove(path)
-	s := newSites(symbol.New(symbol.Options{}).Frames)
+	s := newSites(symbol.NewResolver(symbol.Options{}).FramesAt)
 	process := wire.ProcessFields{PID: uint64(os.Getpid())}.Record([]byte("node"))
 	if _, ok := s.answerRequest(&process); ok {
 		t.Error("an answer to a process")
@@ -632,10 +632,10 @@ func TestSitesInGeneratedCode(t *testing.T) {
 func TestReportsOfChildrenWait(t *testing.T) {
 	kept := &memoryRecorder{}
 	c, _ := testCollector(kept)
-	c.childUses(7, "clCreateBuffer")
-	c.childUses(8, "clCreateBuffer")
+	c.recordChildUse(7, "clCreateBuffer")
+	c.recordChildUse(8, "clCreateBuffer")
 	run := func() {
-		todo, _ := c.takeOrders()
+		todo, _ := c.takeQueuedCalls()
 		for _, fn := range todo {
 			fn()
 		}
@@ -645,7 +645,7 @@ func TestReportsOfChildrenWait(t *testing.T) {
 	p := target.peer(7)
 	p.own = 7
 	c.addProcess(p)
-	c.childUses(7, "clEnqueueTask")
+	c.recordChildUse(7, "clEnqueueTask")
 	run()
 	if got := kept.kinds(); got != "1:process 1:diag 1:diag" || len(c.early) != 1 {
 		t.Errorf("recorded %q, %d wait", got, len(c.early))
@@ -664,8 +664,8 @@ func TestReportsOfChildrenComeInOrder(t *testing.T) {
 	created := *now + 1000
 	target.put(0, create(created, 1), "")
 	*now += 5_000_000
-	c.childUses(7, "clCreateBuffer")
-	todo, _ := c.takeOrders()
+	c.recordChildUse(7, "clCreateBuffer")
+	todo, _ := c.takeQueuedCalls()
 	for _, fn := range todo {
 		fn()
 	}

@@ -46,7 +46,7 @@ func (s *Session) SetPlan(process uint32, plan *allocator.Layout) error {
 func (s *Session) ToggleRecording() (text string, err error) {
 	answered := make(chan struct{})
 	s.collector.runSoon(func() {
-		text, err = s.collector.toggleRecording()
+		text, err = s.collector.startOrStopRecording()
 		close(answered)
 	})
 	select {
@@ -57,8 +57,8 @@ func (s *Session) ToggleRecording() (text string, err error) {
 	}
 }
 
-// Signal sends a signal to the program; to its whole process group when it is in a session of its own.
-func (s *Session) Signal(sig os.Signal) {
+// SignalProgram sends a signal to the program; to its whole process group when it is in a session of its own.
+func (s *Session) SignalProgram(sig os.Signal) {
 	number, ok := sig.(syscall.Signal)
 	if !ok {
 		return
@@ -76,17 +76,17 @@ func (s *Session) Signal(sig os.Signal) {
 
 // Terminate asks the program to end, and kills it after five seconds.
 func (s *Session) Terminate() {
-	s.Signal(syscall.SIGTERM)
-	time.AfterFunc(killAfter, func() { s.Signal(syscall.SIGKILL) })
+	s.SignalProgram(syscall.SIGTERM)
+	time.AfterFunc(killAfter, func() { s.SignalProgram(syscall.SIGKILL) })
 }
 
-// Output returns what the program printed on captured streams since a position, oldest first, and the position to
+// OutputSince returns what the program printed on captured streams since a position, oldest first, and the position to
 // ask from next time. The first position is 0. Only the latest 10 000 lines or 4 MiB are kept for this.
-func (s *Session) Output(since uint64) ([]view.OutputLine, uint64) {
+func (s *Session) OutputSince(since uint64) ([]view.OutputLine, uint64) {
 	if s.streams.output == nil {
 		return nil, since
 	}
-	return s.streams.output.linesSince(since)
+	return s.streams.output.linesFrom(since)
 }
 
 // typeTimeout bounds how long a program that does not read its input keeps what is typed.
@@ -108,13 +108,13 @@ func (s *Session) TypeKeys(keys []byte) error {
 	return errors.Join(err, master.SetWriteDeadline(time.Time{})) // the relay waits
 }
 
-// FullScreen reports whether the program draws on the whole screen, which only a terminal of its own can show.
-func (s *Session) FullScreen() bool {
+// UsesFullScreen reports whether the program draws on the whole screen, which only a terminal of its own can show.
+func (s *Session) UsesFullScreen() bool {
 	return s.streams.output != nil && s.streams.output.isFullScreen()
 }
 
-// Resize tells the program's terminal its size in cells.
-func (s *Session) Resize(cols, rows int) { s.streams.resize(cols, rows) }
+// ResizeTerminal tells the program's terminal its size in cells.
+func (s *Session) ResizeTerminal(cols, rows int) { s.streams.resize(cols, rows) }
 
 // EndCapture ends the capture: what was kept is replayed to the real streams, if that is wanted, and everything that
 // follows passes straight through, keys included. Call it when the dashboard has left the screen.

@@ -19,7 +19,7 @@ func (s *Session) SendMessage(process uint32, text string) (sequence uint64) {
 	c.runSoon(func() {
 		for _, p := range slices.Clone(c.peers) { // guard may remove one
 			if p.number == process {
-				c.runGuarded(func() { p.send(message) })
+				c.runGuarded(func() { p.queueMessage(message) })
 			}
 		}
 	})
@@ -33,11 +33,11 @@ func (s *Session) RecordDiag(process uint32, time uint64, diag wire.Diag, text s
 	s.collector.acceptRecord(&r)
 }
 
-// RoomBytes returns how many bytes beyond the headroom were free, within the last second, in the memory that a process shares with
+// FreeBeyondHeadroom returns how many bytes beyond the headroom were free, within the last second, in the memory that a process shares with
 // others. known is false if the machine does not report that.
-func (s *Session) RoomBytes(process uint32) (bytes uint64, known bool) {
+func (s *Session) FreeBeyondHeadroom(process uint32) (bytes uint64, known bool) {
 	if s.collector.sampler == nil || s.collector.sampler.relief == nil {
 		return 0, false
 	}
-	return s.collector.sampler.relief.roomOf(process)
+	return s.collector.sampler.relief.roomAroundPool(process)
 }

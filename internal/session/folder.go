@@ -37,8 +37,8 @@ type folder struct {
 	lateErr error          // from then on
 }
 
-// folderCandidates are the places for a runtime folder, best first.
-func folderCandidates() []string {
+// runtimeFolderPlaces are the places for a runtime folder, best first.
+func runtimeFolderPlaces() []string {
 	places := []string{"/dev/shm", "/tmp"}
 	switch dir := os.Getenv("XDG_RUNTIME_DIR"); {
 	case dir == "":
@@ -70,7 +70,7 @@ func newFolder(places []string, files map[string]content) (*folder, error) {
 			if err = f.writeFiles(files); err == nil {
 				return f, nil
 			}
-			_, removed := f.remove()
+			_, removed := f.deleteFolder()
 			err = errors.Join(err, removed)
 		}
 		reasons = append(reasons, err.Error())
@@ -88,7 +88,7 @@ func makeFolderIn(place string) (*folder, error) {
 	if err := preloadObstacle(place); err != nil {
 		return nil, err
 	}
-	removeStale(place)
+	removeStaleFolders(place)
 	var random [6]byte
 	rand.Read(random[:])
 	path := filepath.Join(place, folderPrefix+strconv.Itoa(os.Getpid())+"-"+hex.EncodeToString(random[:]))
@@ -98,7 +98,7 @@ func makeFolderIn(place string) (*folder, error) {
 	if err := os.Mkdir(path, 0o700); err != nil {
 		return nil, err
 	}
-	lock, err := lockFolder(path)
+	lock, err := lockOwnFolder(path)
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(path))
 	}
@@ -130,12 +130,12 @@ func preloadObstacle(place string) error {
 	if mount.Blocks > 0 && mount.Bavail*uint64(mount.Bsize) < roomNeeded { // some file systems do not know
 		return fmt.Errorf("%s: no space left", place)
 	}
-	return checkPlace(place)
+	return checkPlaceIsSafe(place)
 }
 
-// checkPlace returns an error that names who else could replace files in a place: the owner of the folder or of a folder above
+// checkPlaceIsSafe returns an error that names who else could replace files in a place: the owner of the folder or of a folder above
 // it, or all users who may write there, unless its sticky bit forbids them to rename files of others.
-func checkPlace(place string) error {
+func checkPlaceIsSafe(place string) error {
 	path, err := filepath.EvalSymlinks(place)
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func checkPlace(place string) error {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		switch {
-		case st.Uid != 0 && int(st.Uid) != os.Geteuid() && (!slices.Contains(systems, path) || !isUnmapped(st.Uid)):
+		case st.Uid != 0 && int(st.Uid) != os.Geteuid() && (!slices.Contains(systems, path) || !isUnmappedUser(st.Uid)):
 			return fmt.Errorf("%s: belongs to another user (%d)", path, st.Uid)
 		case st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0:
 			return fmt.Errorf("%s: others may write there", path)
@@ -161,8 +161,8 @@ func checkPlace(place string) error {
 // but so do all others. So a folder that a variable names is not trusted to be root's.
 var systems = []string{"/", "/dev", "/dev/shm", "/run", "/run/user", "/tmp"}
 
-// isUnmapped reports whether a user id stands for all that a user namespace does not know (user_namespaces(7)).
-func isUnmapped(uid uint32) bool {
+// isUnmappedUser reports whether a user id stands for all that a user namespace does not know (user_namespaces(7)).
+func isUnmappedUser(uid uint32) bool {
 	overflow, err := os.ReadFile("/proc/sys/kernel/overflowuid")
 	if err != nil || strings.TrimSpace(string(overflow)) != strconv.FormatUint(uint64(uid), 10) {
 		return false
@@ -171,8 +171,8 @@ func isUnmapped(uid uint32) bool {
 	return err == nil && !slices.Equal(strings.Fields(string(users)), []string{"0", "0", "4294967295"})
 }
 
-// lockFolder locks a folder of ours. It fails if another folder was put in its place.
-func lockFolder(path string) (*os.File, error) {
+// lockOwnFolder locks a folder of ours. It fails if another folder was put in its place.
+func lockOwnFolder(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, err
@@ -187,14 +187,14 @@ func lockFolder(path string) (*os.File, error) {
 	return f, nil
 }
 
-// removeStale removes our own folders whose session is gone. It is housekeeping: what cannot be removed stays.
-func removeStale(place string) {
+// removeStaleFolders removes our own folders whose session is gone. It is housekeeping: what cannot be removed stays.
+func removeStaleFolders(place string) {
 	paths, _ := filepath.Glob(filepath.Join(place, folderPrefix+"*-*"))
 	for _, path := range paths {
 		if !isAbandoned(path) || isLoaded(filepath.Join(path, wire.ShimName)) {
 			continue
 		}
-		if lock, err := lockFolder(path); err == nil {
+		if lock, err := lockOwnFolder(path); err == nil {
 			_ = os.RemoveAll(path)
 			_ = lock.Close()
 		}
@@ -207,11 +207,11 @@ func ViewSockets() []string { return socketsNamed(viewName) }
 // socketsNamed returns the sockets of a name in the folders of this user's sessions.
 func socketsNamed(name string) []string {
 	var sockets []string
-	for _, place := range folderCandidates() {
+	for _, place := range runtimeFolderPlaces() {
 		paths, _ := filepath.Glob(filepath.Join(place, folderPrefix+"*-*", name))
 		for _, path := range paths {
 			var st unix.Stat_t
-			if unix.Lstat(filepath.Dir(path), &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR && int(st.Uid) == os.Geteuid() && checkPlace(place) == nil {
+			if unix.Lstat(filepath.Dir(path), &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR && int(st.Uid) == os.Geteuid() && checkPlaceIsSafe(place) == nil {
 				sockets = append(sockets, path)
 			}
 		}
@@ -219,13 +219,13 @@ func socketsNamed(name string) []string {
 	return sockets
 }
 
-// NewView makes a runtime folder for the socket alone, and returns its path and what removes it.
-func NewView() (path string, remove func(), err error) {
-	f, err := newFolder(folderCandidates(), nil)
+// NewViewSocket makes a runtime folder for the socket alone, and returns its path and what removes it.
+func NewViewSocket() (path string, remove func(), err error) {
+	f, err := newFolder(runtimeFolderPlaces(), nil)
 	if err != nil {
 		return "", nil, err
 	}
-	return f.pathOf(viewName), func() { _, _ = f.remove() }, nil
+	return f.pathOf(viewName), func() { _, _ = f.deleteFolder() }, nil
 }
 
 // OwnerPID returns the process id of the session with a socket, as the name of its folder has it.
@@ -257,25 +257,25 @@ func (f *folder) writeFiles(files map[string]content) error {
 		if file.late {
 			continue
 		}
-		if err := file.write(f.pathOf(name)); err != nil {
+		if err := file.writeFile(f.pathOf(name)); err != nil {
 			return fmt.Errorf("write runtime folder: %w", err)
 		}
 	}
 	f.late.Go(func() {
 		for name, file := range files {
 			if file.late {
-				f.lateErr = errors.Join(f.lateErr, file.writeLate(f.pathOf(name)))
+				f.lateErr = errors.Join(f.lateErr, file.writeAndName(f.pathOf(name)))
 			}
 		}
 	})
 	return nil
 }
 
-// writeLate gives the file its name when it is complete. If writing fails, an empty file gets the name, so that no process
+// writeAndName gives the file its name when it is complete. If writing fails, an empty file gets the name, so that no process
 // waits on.
-func (c content) writeLate(path string) error {
+func (c content) writeAndName(path string) error {
 	part := path + ".part"
-	err := c.write(part)
+	err := c.writeFile(part)
 	if err == nil {
 		err = os.Rename(part, path)
 	}
@@ -285,7 +285,7 @@ func (c content) writeLate(path string) error {
 	return err
 }
 
-func (c content) write(path string) error {
+func (c content) writeFile(path string) error {
 	from, err := c.open()
 	if err != nil {
 		return err
@@ -300,9 +300,9 @@ func (c content) write(path string) error {
 
 func (f *folder) pathOf(name string) string { return filepath.Join(f.path, name) }
 
-// remove deletes the folder. The library stays while processes use it, since programs that they start load it, too; a later
+// deleteFolder deletes the folder. The library stays while processes use it, since programs that they start load it, too; a later
 // session removes it. Calling remove again does nothing.
-func (f *folder) remove() (kept bool, err error) {
+func (f *folder) deleteFolder() (kept bool, err error) {
 	if f.lock == nil {
 		return false, nil
 	}
@@ -347,7 +347,7 @@ type Place struct {
 // FolderPlaces returns the places for a runtime folder, best first: a session takes the first without an error.
 func FolderPlaces() []Place {
 	var list []Place
-	for _, path := range folderCandidates() {
+	for _, path := range runtimeFolderPlaces() {
 		err := preloadObstacle(path)
 		if err == nil && unix.Access(path, unix.W_OK|unix.X_OK) != nil {
 			err = fmt.Errorf("%s: not writable", path)
@@ -357,8 +357,8 @@ func FolderPlaces() []Place {
 	return list
 }
 
-// FirstPlace returns the first place where a runtime folder can be made.
-func FirstPlace() (string, error) {
+// FirstFolderPlace returns the first place where a runtime folder can be made.
+func FirstFolderPlace() (string, error) {
 	var last error
 	for _, place := range FolderPlaces() {
 		if place.Err == nil {

@@ -32,7 +32,7 @@ func TestFolderIsPrivateAndGoesAway(t *testing.T) {
 		t.Errorf("folder %s: %v, %v", f.path, info.Mode(), err)
 	}
 	for range 2 {
-		if _, err := f.remove(); err != nil {
+		if _, err := f.deleteFolder(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -63,7 +63,7 @@ func TestLateFiles(t *testing.T) {
 	if !slices.Equal(names, []string{f.pathOf("bad"), f.pathOf("good")}) || string(good) != "x" || len(bad) != 0 {
 		t.Errorf("%v, %q, %q, %v", names, good, bad, err)
 	}
-	if _, err := f.remove(); !errors.Is(err, defect) {
+	if _, err := f.deleteFolder(); !errors.Is(err, defect) {
 		t.Error(err)
 	}
 }
@@ -87,7 +87,7 @@ func TestFolderSkipsWhatCannotBePreloaded(t *testing.T) {
 	if filepath.Dir(f.path) != good {
 		t.Errorf("folder is %s, want it in %s", f.path, good)
 	}
-	if _, err := f.remove(); err != nil {
+	if _, err := f.deleteFolder(); err != nil {
 		t.Error(err)
 	}
 	if _, err := newFolder(bad, nil); err == nil || !strings.Contains(err.Error(), "set XDG_RUNTIME_DIR") {
@@ -109,7 +109,7 @@ func TestFolderPathHasNoLinks(t *testing.T) {
 	if filepath.Dir(f.path) != place {
 		t.Errorf("folder %s, want one in %s", f.path, place)
 	}
-	if _, err := f.remove(); err != nil {
+	if _, err := f.deleteFolder(); err != nil {
 		t.Error(err)
 	}
 }
@@ -140,7 +140,7 @@ func TestFolderIsOutOfReachOfOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, path := range []string{parent, place} {
-			if err := checkPlace(path); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			if err := checkPlaceIsSafe(path); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%s: %v, want %q", path, err, c.want)
 			}
 		}
@@ -166,7 +166,7 @@ func TestFolderOfDeadSessionIsRemoved(t *testing.T) {
 			t.Fatal(name)
 		}
 	}
-	lock, err := lockFolder(filepath.Join(place, locked))
+	lock, err := lockOwnFolder(filepath.Join(place, locked))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestSanitized(t *testing.T) {
 		{[]string{"ASAN_OPTIONS=", "A=1"}, []string{"ASAN_OPTIONS=verify_asan_link_order=0", "A=1"}},
 		{[]string{"ASAN_OPTIONS=detect_leaks=0"}, []string{"ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0"}},
 	} {
-		if got := letSanitizerStart(slices.Clone(c.base)); !slices.Equal(got, c.want) {
+		if got := environmentForSanitizer(slices.Clone(c.base)); !slices.Equal(got, c.want) {
 			t.Errorf("%q: got %q, want %q", c.base, got, c.want)
 		}
 	}
@@ -246,7 +246,7 @@ func TestHidesLeakCheck(t *testing.T) {
 		if out, err := exec.Command("cc", append(c.flags, "-o", program, source)...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		if got := hidesLeakCheck(program); got != c.want {
+		if got := hasOwnLeakChecker(program); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -14,11 +14,11 @@ import (
 // it could not execute the program.
 func ExecInPlace(path string, command []string) error {
 	needs := 2 + min(runtime.NumCPU(), 64)
-	if inherited.ThreadsLeft(needs) == needs {
+	if inherited.CountPossibleThreads(needs) == needs {
 		return nil
 	}
 	fmt.Fprintf(os.Stderr, "gpumemtop: not watched: %s would have fewer than %d threads beside those of gpumemtop: raise ulimit -u or pids.max of the control group\n",
 		command[0], needs)
-	err := inherited.StartMasked(func() error { return syscall.Exec(path, command, os.Environ()) })
+	err := inherited.StartWithBlockedSignals(func() error { return syscall.Exec(path, command, os.Environ()) })
 	return startError(path, err)
 }

@@ -67,7 +67,7 @@ type intake struct {
 
 func newIntake(m *stats.Model, recorder Recorder, path string) intake {
 	return intake{
-		model: m, recorder: recorder, path: path, sites: newSites(nil), clock: Now, leaving: map[uint32]Status{},
+		model: m, recorder: recorder, path: path, sites: newSites(nil), clock: MonotonicNow, leaving: map[uint32]Status{},
 		read: math.MaxUint64,
 	}
 }
@@ -86,9 +86,9 @@ func (in *intake) acceptRecord(r *wire.Record) {
 		switch e := r.AsEvict(); {
 		case in.places == nil:
 		case e.Reason() == wire.EvictRelief:
-			in.sampler.relief.notePaid(r.Process, e.Bytes())
+			in.sampler.relief.notePoolGave(r.Process, e.Bytes())
 		case e.Reason() == wire.EvictTimed:
-			in.countTimed(e, r.Process)
+			in.countTimedBlock(e, r.Process)
 		}
 	default: // needs no name
 	}
@@ -140,7 +140,7 @@ func (in *intake) endRecording(err error) {
 func (in *intake) applySites() {
 	for _, r := range in.sites.takeReady() {
 		if r.Kind == wire.KindExit {
-			in.noteLeft(r.Process)
+			in.tellRecorderOfExit(r.Process)
 			continue
 		}
 		r.Time = in.clock()
@@ -153,18 +153,18 @@ func (in *intake) applySites() {
 func (in *intake) writeExit(process uint32, status Status, time uint64) {
 	kills := uint64(0)
 	if in.sampler != nil && status.Signal == int(syscall.SIGKILL) {
-		kills = in.sampler.oomKills(process)
+		kills = in.sampler.oomKillsSinceStart(process)
 	}
 	in.model.ProcessEnded(process, stats.End{Status: status.Code, Signal: status.Signal, OOMKillsNumber: kills}, time)
 	in.applyAndRecord(&wire.Record{Process: process, Event: wire.ExitFields{Time: time, Status: int16(status.ShellCode()), OOMKillsNumber: kills}.Event()})
 	in.leaving[process] = status
 	if !in.sites.takeRequest(&wire.Record{Process: process, Event: wire.ExitFields{}.Event()}) {
-		in.noteLeft(process)
+		in.tellRecorderOfExit(process)
 	}
 }
 
-// noteLeft informs the recorder that no record of a process follows.
-func (in *intake) noteLeft(process uint32) {
+// tellRecorderOfExit informs the recorder that no record of a process follows.
+func (in *intake) tellRecorderOfExit(process uint32) {
 	status := in.leaving[process]
 	delete(in.leaving, process)
 	if keeper, ok := in.recorder.(Keeper); ok {
@@ -172,8 +172,8 @@ func (in *intake) noteLeft(process uint32) {
 	}
 }
 
-// doChores does the periodic work: snapshots, names, samples and flushes.
-func (in *intake) doChores() {
+// doPeriodicWork does the periodic work: snapshots, names, samples and flushes.
+func (in *intake) doPeriodicWork() {
 	in.applySamples()
 	now := in.clock()
 	if now >= in.due.flush {
@@ -186,8 +186,8 @@ func (in *intake) doChores() {
 			in.tap.Flush()
 		}
 		in.publishSnapshot(now)
-		in.offerPools()
-		in.timeReleases(now)
+		in.givePoolsToSampler()
+		in.askForTimedReleases(now)
 	}
 }
 
@@ -200,7 +200,7 @@ func (in *intake) publishSnapshot(now uint64) {
 	if now < in.due.publish {
 		return
 	}
-	in.model.Tick(min(now, in.read)) // beyond that events would come late, and count in a later slot than their own
+	in.model.AdvanceTime(min(now, in.read)) // beyond that events would come late, and count in a later slot than their own
 	s := in.model.Publish()
 	if in.published != nil {
 		in.published(max(uint64(in.model.CallSiteCount()), s.Totals.LiveBuffers), s.Events, now)
@@ -224,21 +224,21 @@ func (in *intake) flushRecorder() {
 	in.model.SetRecording(path, in.recorder.Bytes())
 }
 
-// completeIntake completes recording and model. No record may follow.
-func (in *intake) completeIntake() {
+// completeRecordingAndModel completes recording and model. No record may follow.
+func (in *intake) completeRecordingAndModel() {
 	if in.sampler != nil {
-		in.sampler.finish()
+		in.sampler.endSampler()
 	}
-	in.sites.finish()
+	in.sites.waitForAnswers()
 	in.applySites()
 	for process := range in.leaving { // names of their call sites did not come in time
-		in.noteLeft(process)
+		in.tellRecorderOfExit(process)
 	}
-	in.doChores()
+	in.doPeriodicWork()
 	in.flushRecorder()
 	if in.tap != nil {
 		in.tap.Close()
 	}
-	in.model.Tick(in.clock())
+	in.model.AdvanceTime(in.clock())
 	in.model.Publish()
 }

@@ -14,8 +14,8 @@ type lease int
 
 const noLease lease = -1
 
-// takeLease locks the file that a process sent, and opens it a second time. The caller closes the first.
-func takeLease(fd int) lease {
+// lockSentFile locks the file that a process sent, and opens it a second time. The caller closes the first.
+func lockSentFile(fd int) lease {
 	if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return noLease
 	}
@@ -26,8 +26,8 @@ func takeLease(fd int) lease {
 	return lease(own)
 }
 
-// isHeld reports whether the process has its region; false without a lease.
-func (l lease) isHeld() bool {
+// isRegionHeld reports whether the process has its region; false without a lease.
+func (l lease) isRegionHeld() bool {
 	return l != noLease && unix.Flock(int(l), unix.LOCK_SH|unix.LOCK_NB) == unix.EWOULDBLOCK
 }
 

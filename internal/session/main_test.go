@@ -29,9 +29,9 @@ func play(role string) {
 	case "opencl": // connects, writes three events, and is gone
 		target := connectedTarget(&bareTester{}, fakeHello(os.Getpid(), "fake\x00--flag\x00"))
 		for i := range uint64(3) {
-			target.put(0, create(Now(), i+1), "")
+			target.put(0, create(MonotonicNow(), i+1), "")
 		}
-		target.put(0, wire.Event{Time: Now(), Kind: wire.KindExit, Status: -1}, "")
+		target.put(0, wire.Event{Time: MonotonicNow(), Kind: wire.KindExit, Status: -1}, "")
 		os.Exit(3)
 	case "garbage": // says something else than hello
 		connectedTarget(&bareTester{}, []byte("good morning"))
@@ -41,7 +41,7 @@ func play(role string) {
 		if err != nil {
 			panic(err)
 		}
-		Status{Signal: number}.ExitLike()
+		Status{Signal: number}.EndLikeTarget()
 	}
 }
 

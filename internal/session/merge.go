@@ -16,7 +16,7 @@ type source struct {
 	read   uint32
 }
 
-func (s *source) isBefore(t *source) bool {
+func (s *source) comesBefore(t *source) bool {
 	if s.record.Time != t.record.Time {
 		return s.record.Time < t.record.Time
 	}
@@ -43,8 +43,8 @@ type merge struct {
 	heap []*source
 }
 
-// offerFirst reads the first event of a ring that is not in the heap yet, if it has one.
-func (m *merge) offerFirst(s *source, until uint64) bool {
+// addFirstEvent reads the first event of a ring that is not in the heap yet, if it has one.
+func (m *merge) addFirstEvent(s *source, until uint64) bool {
 	if s.queued || !s.cursor.Next(&s.record, until) {
 		return false
 	}
@@ -108,7 +108,7 @@ func (m *merge) dropProcess(p *peer) {
 func (m *merge) siftUp(i int) {
 	for i > 0 {
 		parent := (i - 1) / 2
-		if !m.heap[i].isBefore(m.heap[parent]) {
+		if !m.heap[i].comesBefore(m.heap[parent]) {
 			return
 		}
 		m.heap[i], m.heap[parent] = m.heap[parent], m.heap[i]
@@ -122,10 +122,10 @@ func (m *merge) siftDown(i int) {
 		if child >= len(m.heap) {
 			return
 		}
-		if right := child + 1; right < len(m.heap) && m.heap[right].isBefore(m.heap[child]) {
+		if right := child + 1; right < len(m.heap) && m.heap[right].comesBefore(m.heap[child]) {
 			child = right
 		}
-		if !m.heap[child].isBefore(m.heap[i]) {
+		if !m.heap[child].comesBefore(m.heap[i]) {
 			return
 		}
 		m.heap[i], m.heap[child] = m.heap[child], m.heap[i]

@@ -115,16 +115,16 @@ func askNeighbour(socket, message string, until time.Time) uint64 {
 	return given
 }
 
-// sameDevice reports whether two processes share a device, as far as identities show.
-func sameDevice(a, b []string) bool {
+// shareDevice reports whether two processes share a device, as far as identities show.
+func shareDevice(a, b []string) bool {
 	return slices.ContainsFunc(a, func(identity string) bool { return slices.Contains(b, identity) })
 }
 
 // collectFromPools asks the pools on a device for the bytes that another program needs, and returns how many the pools gave back
 // within giveWithin. It does not ask the process except; 0: it asks all.
 func (c *collector) collectFromPools(need uint64, identities []string, except uint32) uint64 {
-	before, asked := c.sampler.relief.sumPaid(), make(chan uint64, 1)
-	began, until := Now(), time.Now().Add(giveWithin)
+	before, asked := c.sampler.relief.totalGivenBack(), make(chan uint64, 1)
+	began, until := MonotonicNow(), time.Now().Add(giveWithin)
 	var ask func()
 	ask = func() {
 		if c.read < began && time.Now().Before(until) { // what was released just now is not known to be idle yet
@@ -141,13 +141,13 @@ func (c *collector) collectFromPools(need uint64, identities []string, except ui
 		return 0
 	}
 	for want > 0 && time.Now().Before(until) {
-		if given := c.sampler.relief.sumPaid() - before; given >= want {
+		if given := c.sampler.relief.totalGivenBack() - before; given >= want {
 			return given
 		}
 		time.Sleep(pollMin)
 		c.wakeUp()
 	}
-	return c.sampler.relief.sumPaid() - before
+	return c.sampler.relief.totalGivenBack() - before
 }
 
 // askPools asks pools for what is needed, those with the most first, and returns how many they should give.
@@ -158,15 +158,15 @@ func (c *collector) askPools(need uint64, identities []string, except uint32) (a
 	}
 	var pools []pool
 	for process, at := range c.places {
-		if p := c.model.Heap().Lookup(process); p != nil && process != except && p.FreeBytes() > 0 &&
-			sameDevice(identities, at.identities) {
+		if p := c.model.Heap().FindProcess(process); p != nil && process != except && p.FreeBytes() > 0 &&
+			shareDevice(identities, at.identities) {
 			pools = append(pools, pool{process, p.FreeBytes()})
 		}
 	}
 	slices.SortFunc(pools, func(a, b pool) int { return cmp.Or(cmp.Compare(b.cached, a.cached), cmp.Compare(a.process, b.process)) })
 	for _, p := range pools {
 		if part := min(need-asked, p.cached); part > 0 {
-			c.sampler.relief.noteAsked(p.process, part)
+			c.sampler.relief.notePoolAsked(p.process, part)
 			c.askForRelief(p.process, wire.Relief{Asked: part, Why: wire.ReliefAsked})
 			asked += part
 		}
@@ -174,10 +174,10 @@ func (c *collector) askPools(need uint64, identities []string, except uint32) (a
 	return asked
 }
 
-// handleShortage checks whether a process has found no memory. It then asks other pools for memory, once the record of the
+// checkForShortage checks whether a process has found no memory. It then asks other pools for memory, once the record of the
 // process's device has come.
-func (c *collector) handleShortage(p *peer) {
-	need, ask := p.region.MissingBytes()
+func (c *collector) checkForShortage(p *peer) {
+	need, ask := p.region.BytesTargetLacks()
 	if ask == p.ask || c.folder == "" || need == 0 {
 		return
 	}
@@ -194,7 +194,7 @@ func (c *collector) handleShortage(p *peer) {
 		}
 		c.runSoon(func() {
 			if slices.Contains(c.peers, p) {
-				c.runGuarded(func() { p.region.AnswerAsk(ask, given > 0) })
+				c.runGuarded(func() { p.region.AnswerMemoryAsk(ask, given > 0) })
 			}
 		})
 	}()

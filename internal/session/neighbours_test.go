@@ -16,14 +16,14 @@ func TestNeighboursAnswer(t *testing.T) {
 	var folders []string
 	var heard []string
 	for range 2 {
-		f, err := newFolder(folderCandidates(), nil)
+		f, err := newFolder(runtimeFolderPlaces(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer f.remove() //nolint:errcheck // it is empty
+		defer f.deleteFolder() //nolint:errcheck // it is empty
 		folders = append(folders, f.path)
 		n, err := listenToNeighbours(f.pathOf(neighboursName), func(need uint64, identities []string) uint64 {
-			if sameDevice(identities, []string{"uuid of " + t.Name()}) { // a session that is no part of this test asks about another device
+			if shareDevice(identities, []string{"uuid of " + t.Name()}) { // a session that is no part of this test asks about another device
 				heard = append(heard, filepath.Base(f.path)+" "+strings.Join(identities, "+"))
 				return need / 2
 			}
@@ -63,7 +63,7 @@ func TestPlaceOf(t *testing.T) {
 	if diff := cmp.Diff(want, in.places[3], cmp.AllowUnexported(place{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if sameDevice(want.identities, []string{"name A", "uuid 01"}) || !sameDevice(want.identities, []string{"name B"}) || sameDevice(nil, nil) {
+	if shareDevice(want.identities, []string{"name A", "uuid 01"}) || !shareDevice(want.identities, []string{"name B"}) || shareDevice(nil, nil) {
 		t.Error("devices are mistaken")
 	}
 }

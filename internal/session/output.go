@@ -42,8 +42,8 @@ type output struct {
 
 func newOutput(out, err io.Writer) *output { return &output{to: [2]io.Writer{out, err}} }
 
-// takeChunk takes a chunk of a stream, which is not empty. Before reveal it never waits; afterwards it may wait for the terminal.
-func (o *output) takeChunk(stream int, chunk []byte) {
+// takeOutputChunk takes a chunk of a stream, which is not empty. Before reveal it never waits; afterwards it may wait for the terminal.
+func (o *output) takeOutputChunk(stream int, chunk []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.last = chunk[len(chunk)-1]
@@ -54,7 +54,7 @@ func (o *output) takeChunk(stream int, chunk []byte) {
 	}
 	o.spool.appendChunk(stream, chunk)
 	if stream == stdout {
-		o.noteScreen(chunk)
+		o.followAlternateScreen(chunk)
 	}
 	o.splitLines(stream, chunk)
 }
@@ -63,8 +63,8 @@ func (o *output) takeChunk(stream int, chunk []byte) {
 // ctlseqs, private modes 47, 1047 and 1049).
 var alternate = [][]byte{[]byte("\x1b[?1049"), []byte("\x1b[?1047"), []byte("\x1b[?47")}
 
-// noteScreen looks for sequences that take the alternate screen or give it back.
-func (o *output) noteScreen(chunk []byte) {
+// followAlternateScreen looks for sequences that take the alternate screen or give it back.
+func (o *output) followAlternateScreen(chunk []byte) {
 	text := chunk
 	if len(o.tail) > 0 {
 		text = append(o.tail, chunk...)
@@ -137,9 +137,9 @@ func (o *output) finishLine(stream int) {
 	o.first += uint64(drop)
 }
 
-// linesSince returns the lines from a position on, as far as they are kept, and the position after them. Unfinished lines come
+// linesFrom returns the lines from a position on, as far as they are kept, and the position after them. Unfinished lines come
 // last and again each time; they have no position yet.
-func (o *output) linesSince(position uint64) ([]view.OutputLine, uint64) {
+func (o *output) linesFrom(position uint64) ([]view.OutputLine, uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	next := o.first + uint64(len(o.lines))
@@ -167,7 +167,7 @@ func (o *output) endCapture(replay bool) error {
 		return nil
 	}
 	o.shown = o.last != 0
-	return o.spool.replay(o.to)
+	return o.spool.writeToStreams(o.to)
 }
 
 // endsInOpenLine reports whether what was shown ends in the middle of a line.

@@ -30,7 +30,7 @@ func TestOutputLosesNothing(t *testing.T) {
 			size := rapid.SampledFrom([]int{1, 10, 5000, 300_000}).Draw(t, "size")
 			chunk := bytes.Repeat([]byte{byte('a' + i%26)}, size)
 			want[stream].Write(chunk)
-			o.takeChunk(stream, chunk)
+			o.takeOutputChunk(stream, chunk)
 		}
 		if err := o.endCapture(true); err != nil {
 			t.Fatal(err)
@@ -49,7 +49,7 @@ func TestOutputKeepsOrderAcrossStreams(t *testing.T) {
 	want := ""
 	for i := range 3000 { // beyond what is kept in memory
 		text := fmt.Sprintf("%d %s\n", i, strings.Repeat("x", 1000))
-		o.takeChunk(i%2, []byte(text))
+		o.takeOutputChunk(i%2, []byte(text))
 		want += text
 	}
 	if o.spool.file == nil {
@@ -65,7 +65,7 @@ func TestOutputWithoutDiskIsKeptInMemory(t *testing.T) {
 	var both bytes.Buffer
 	o := newOutput(&both, &both)
 	for range 3 {
-		o.takeChunk(stdout, bytes.Repeat([]byte("x"), 700_000))
+		o.takeOutputChunk(stdout, bytes.Repeat([]byte("x"), 700_000))
 	}
 	if err := o.endCapture(true); err != nil || both.Len() != 2_100_000 {
 		t.Errorf("%d bytes, %v; want 2100000", both.Len(), err)
@@ -77,8 +77,8 @@ func TestOutputOneStreamClosed(t *testing.T) {
 	_ = r.Close()
 	var errors bytes.Buffer
 	o := newOutput(w, &errors)
-	o.takeChunk(stdout, []byte("lost\n"))
-	o.takeChunk(stderr, []byte("kept\n"))
+	o.takeOutputChunk(stdout, []byte("lost\n"))
+	o.takeOutputChunk(stderr, []byte("kept\n"))
 	if err := o.endCapture(true); err == nil || errors.String() != "kept\n" {
 		t.Errorf("stderr got %q, error %v", errors.String(), err)
 	}
@@ -90,30 +90,30 @@ func TestOutputLines(t *testing.T) {
 	look := func(want ...view.OutputLine) {
 		t.Helper()
 		var lines []view.OutputLine
-		if lines, next = o.linesSince(next); !slices.Equal(lines, want) {
+		if lines, next = o.linesFrom(next); !slices.Equal(lines, want) {
 			t.Errorf("lines %v, want %v", lines, want)
 		}
 	}
 	open := func(text string) view.OutputLine { return view.OutputLine{Text: text, Open: true} }
-	o.takeChunk(stdout, []byte("one\ntw"))
-	o.takeChunk(stderr, []byte("bad\n"))
+	o.takeOutputChunk(stdout, []byte("one\ntw"))
+	o.takeOutputChunk(stderr, []byte("bad\n"))
 	look(view.OutputLine{Text: "one"}, view.OutputLine{Text: "bad", Stderr: true}, open("tw"))
-	o.takeChunk(stdout, []byte("o? "))
-	o.takeChunk(stderr, []byte("w"))
+	o.takeOutputChunk(stdout, []byte("o? "))
+	o.takeOutputChunk(stderr, []byte("w"))
 	look(open("two? "), view.OutputLine{Text: "w", Stderr: true, Open: true})
 	look(open("two? "), view.OutputLine{Text: "w", Stderr: true, Open: true})
-	o.takeChunk(stdout, []byte("\n"))
-	o.takeChunk(stderr, []byte("\n"))
+	o.takeOutputChunk(stdout, []byte("\n"))
+	o.takeOutputChunk(stderr, []byte("\n"))
 	look(view.OutputLine{Text: "two? "}, view.OutputLine{Text: "w", Stderr: true})
-	o.takeChunk(stdout, bytes.Repeat([]byte("y"), lineMax+1))
-	o.takeChunk(stdout, []byte("\n"))
-	if lines, _ := o.linesSince(next); len(lines) != 2 || len(lines[0].Text) != lineMax {
+	o.takeOutputChunk(stdout, bytes.Repeat([]byte("y"), lineMax+1))
+	o.takeOutputChunk(stdout, []byte("\n"))
+	if lines, _ := o.linesFrom(next); len(lines) != 2 || len(lines[0].Text) != lineMax {
 		t.Errorf("%d lines of a long one, want 2", len(lines))
 	}
 	for range linesMax + 5 {
-		o.takeChunk(stdout, []byte("z\n"))
+		o.takeOutputChunk(stdout, []byte("z\n"))
 	}
-	if lines, next := o.linesSince(0); len(lines) != linesMax || next != uint64(linesMax)+11 {
+	if lines, next := o.linesFrom(0); len(lines) != linesMax || next != uint64(linesMax)+11 {
 		t.Errorf("%d lines up to %d, want %d up to %d", len(lines), next, linesMax, linesMax+11)
 	}
 }
@@ -125,18 +125,18 @@ func TestProgressIsOneLine(t *testing.T) {
 	} {
 		o := newOutput(io.Discard, io.Discard)
 		for _, chunk := range chunks {
-			o.takeChunk(stdout, []byte(chunk))
+			o.takeOutputChunk(stdout, []byte(chunk))
 		}
-		lines, next := o.linesSince(0)
+		lines, next := o.linesFrom(0)
 		if len(lines) != 2 || strings.Trim(lines[0].Text, "\r") != "done" || lines[1].Text != "next" || next != 1 {
 			t.Errorf("%q: lines %v", chunks, lines)
 		}
 	}
 	o := newOutput(io.Discard, io.Discard)
 	for i := range 100_000 {
-		o.takeChunk(stdout, fmt.Appendf(nil, "\r%d %%", i))
+		o.takeOutputChunk(stdout, fmt.Appendf(nil, "\r%d %%", i))
 	}
-	if lines, next := o.linesSince(0); next != 0 || len(lines) != 1 || lines[0].Text != "99999 %" {
+	if lines, next := o.linesFrom(0); next != 0 || len(lines) != 1 || lines[0].Text != "99999 %" {
 		t.Errorf("%d lines, the last %q", next, lines[0].Text)
 	}
 }
@@ -151,7 +151,7 @@ func TestFullScreen(t *testing.T) {
 			o := newOutput(io.Discard, io.Discard)
 			for _, chunk := range []string{text[:cut], text[cut:]} {
 				if chunk != "" {
-					o.takeChunk(stdout, []byte(chunk))
+					o.takeOutputChunk(stdout, []byte(chunk))
 				}
 			}
 			if o.isFullScreen() != want {
@@ -160,7 +160,7 @@ func TestFullScreen(t *testing.T) {
 		}
 	}
 	o := newOutput(io.Discard, io.Discard)
-	o.takeChunk(stderr, []byte("\x1b[?1049h"))
+	o.takeOutputChunk(stderr, []byte("\x1b[?1049h"))
 	if o.isFullScreen() {
 		t.Error("stderr takes the screen")
 	}

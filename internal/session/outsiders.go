@@ -67,28 +67,28 @@ func (s *outsiders) readReports(conn *net.UnixConn) {
 				return
 			}
 			if report, forked := strings.CutPrefix(string(text[:n]), wire.OutsiderForked); forked && err == nil {
-				s.passReport(who.Uid, strings.TrimRight(report, "\x00"))
+				s.passChildReport(who.Uid, strings.TrimRight(report, "\x00"))
 			} else if err == nil {
-				s.noteReason(who.Uid, strings.TrimRight(string(text[:n]), "\x00"))
+				s.noteUnwatchedReason(who.Uid, strings.TrimRight(string(text[:n]), "\x00"))
 			}
 		}
 	}
 }
 
-// passReport passes the report of a forked child on.
-func (s *outsiders) passReport(uid uint32, report string) {
+// passChildReport passes the report of a forked child on.
+func (s *outsiders) passChildReport(uid uint32, report string) {
 	pid, function, _ := strings.Cut(report, " ")
 	if n, err := strconv.Atoi(pid); err == nil && int(uid) == os.Geteuid() {
 		s.forked(n, function)
 	}
 }
 
-// noteReason keeps the first reason of each kind.
-func (s *outsiders) noteReason(uid uint32, program string) {
+// noteUnwatchedReason keeps the first reason of each kind.
+func (s *outsiders) noteUnwatchedReason(uid uint32, program string) {
 	kind, why := "user", fmt.Sprintf("it belongs to user %d", uid)
 	foreign, isForeign := strings.CutPrefix(program, wire.OutsiderForeign)
 	if answer, isAnswer := strings.CutPrefix(program, wire.OutsiderAsked); isAnswer {
-		s.noteDeviceAnswer(answer)
+		s.noteDevicesFound(answer)
 		return
 	}
 	switch {
@@ -109,15 +109,15 @@ func (s *outsiders) noteReason(uid uint32, program string) {
 // answersMax bounds the answers that are kept: anything may send them.
 const answersMax = 8
 
-// noteDeviceAnswer keeps what clGetDeviceIDs returned.
-func (s *outsiders) noteDeviceAnswer(answer string) {
+// noteDevicesFound keeps what clGetDeviceIDs returned.
+func (s *outsiders) noteDevicesFound(answer string) {
 	var kind uint64
 	var status int32
 	var found uint32
 	if n, err := fmt.Sscanf(answer, "%x %d %d", &kind, &status, &found); n != 3 || err != nil {
 		return
 	}
-	text := wire.DevicesFoundText(kind, status, found)
+	text := wire.DeviceIDsResultText(kind, status, found)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.asked) < answersMax && !slices.Contains(s.asked, text) {
@@ -125,9 +125,9 @@ func (s *outsiders) noteDeviceAnswer(answer string) {
 	}
 }
 
-// reasons returns why processes that have reported so far are not watched, and ends readReports: it sends a message of our
+// unwatchedReasons returns why processes that have reported so far are not watched, and ends readReports: it sends a message of our
 // own, which comes after theirs.
-func (s *outsiders) reasons() []string {
+func (s *outsiders) unwatchedReasons() []string {
 	for _, conn := range s.conns {
 		if own, err := net.DialUnix("unixgram", nil, conn.LocalAddr().(*net.UnixAddr)); err == nil {
 			_ = own.SetWriteDeadline(time.Now().Add(helloTimeout))

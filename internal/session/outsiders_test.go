@@ -9,7 +9,7 @@ import (
 func TestAnswersOfOutsiders(t *testing.T) {
 	s := outsiders{}
 	for _, answer := range []string{"4 -1 0", "ffffffff 0 1", "4 -1 0", "", "4", "x y z", "6 0 3", "40 -32 0"} {
-		s.noteReason(0, "\x02"+answer)
+		s.noteUnwatchedReason(0, "\x02"+answer)
 	}
 	want := []string{
 		"clGetDeviceIDs(GPU) found no device: CL_DEVICE_NOT_FOUND (-1)", "clGetDeviceIDs(ALL) found 1 device",
@@ -19,7 +19,7 @@ func TestAnswersOfOutsiders(t *testing.T) {
 		t.Errorf("%q, and %q", s.asked, s.known)
 	}
 	for i := range 20 {
-		s.noteReason(0, "\x022 0 "+string(rune('0'+i%10)))
+		s.noteUnwatchedReason(0, "\x022 0 "+string(rune('0'+i%10)))
 	}
 	if len(s.asked) != answersMax {
 		t.Errorf("%d answers", len(s.asked))

@@ -46,19 +46,19 @@ type peer struct {
 	lostUses uint64
 }
 
-// offerRings offers rings to the merge and returns how many events came to the front.
-func (p *peer) offerRings(m *merge, until uint64) int {
+// offerRingsToMerge offers rings to the merge and returns how many events came to the front.
+func (p *peer) offerRingsToMerge(m *merge, until uint64) int {
 	if p.ended {
 		until = p.limit
 	}
-	p.used = max(p.used, p.region.UsedRings()) // only a broken peer would lower it
+	p.used = max(p.used, p.region.UsedRingCount()) // only a broken peer would lower it
 	n := 0
 	for i := range p.used {
 		s := &p.sources[i]
 		if s.cursor == nil {
 			s.cursor, s.peer, s.ring = p.region.Cursor(i), p, i
 		}
-		if m.offerFirst(s, until) {
+		if m.addFirstEvent(s, until) {
 			n++
 		}
 	}
@@ -72,10 +72,10 @@ func (p *peer) readToEnd(limit uint64) {
 	}
 }
 
-// isGone asks the kernel whether the process is gone, without waiting for watch to notice.
-func (p *peer) isGone() bool {
+// hasProcessGone asks the kernel whether the process is gone, without waiting for watch to notice.
+func (p *peer) hasProcessGone() bool {
 	if p.lease != noLease {
-		return !p.lease.isHeld()
+		return !p.lease.isRegionHeld()
 	}
 	if p.hungUp.Load() {
 		return true
@@ -92,8 +92,8 @@ func (p *peer) isGone() bool {
 	return err != nil || poll[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
 }
 
-// newLosses returns what the rings dropped since the last call.
-func (p *peer) newLosses() (events, uses uint64) {
+// lossesSinceLast returns what the rings dropped since the last call.
+func (p *peer) lossesSinceLast() (events, uses uint64) {
 	lost, lostUses, _ := p.region.LostCounts()
 	// Counters that go backwards are a broken peer's doing.
 	if lost > p.lost {
@@ -115,7 +115,7 @@ func (p *peer) watchSocket(wake func()) {
 			break
 		}
 	}
-	p.hungAt.Store(Now())
+	p.hungAt.Store(MonotonicNow())
 	p.hungUp.Store(true)
 	wake()
 }
@@ -123,8 +123,8 @@ func (p *peer) watchSocket(wake func()) {
 // outboxMax bounds the messages that wait for a process. If the process does not read them, further messages are dropped.
 const outboxMax = 4096
 
-// send puts a message into the process's mailbox, soon.
-func (p *peer) send(message []byte) {
+// queueMessage puts a message into the process's mailbox, soon.
+func (p *peer) queueMessage(message []byte) {
 	if len(p.outbox) < outboxMax {
 		p.outbox = append(p.outbox, message)
 	}
@@ -138,7 +138,7 @@ func (p *peer) postMessages() {
 		posted++
 	}
 	if p.outbox = p.outbox[posted:]; posted > 0 {
-		wakeAll(p.region.WakeFutex())
+		wakeAll(p.region.FutexOfMailbox())
 	}
 }
 
@@ -160,7 +160,7 @@ func (c *collector) removeEnded(now uint64) {
 	}
 	for _, p := range gone {
 		c.runGuarded(func() {
-			if events, uses := p.newLosses(); events > 0 {
+			if events, uses := p.lossesSinceLast(); events > 0 {
 				c.applyAndRecord(&wire.Record{Process: p.number, Event: wire.LostFields{Time: now, Events: events, Uses: uses}.Event()})
 			}
 		})
@@ -192,19 +192,19 @@ func (c *collector) removeProcess(p *peer) {
 	if p != nil {
 		c.writeExit(p.number, Status{Code: -1}, min(cmp.Or(p.exits, p.hungAt.Load(), c.clock()), c.clock()))
 	}
-	c.recordExit()
+	c.recordProgramExit()
 }
 
-// programEnded notes how and when the program itself ended. Its last events may still be unread.
-func (c *collector) programEnded(status Status, time uint64) {
+// noteProgramEnd notes how and when the program itself ended. Its last events may still be unread.
+func (c *collector) noteProgramEnd(status Status, time uint64) {
 	c.status, c.finished = &status, cmp.Or(c.finished, time)
-	c.model.Finish(time)
-	c.recordExit()
+	c.model.NoteEndOfRun(time)
+	c.recordProgramExit()
 }
 
-// recordExit records the exit of the program itself once its status is known and its rings are empty: a program that a signal
+// recordProgramExit records the exit of the program itself once its status is known and its rings are empty: a program that a signal
 // ended wrote no EXIT.
-func (c *collector) recordExit() {
+func (c *collector) recordProgramExit() {
 	p := c.waiting
 	if p == nil || c.status == nil || slices.ContainsFunc(c.peers, func(q *peer) bool { return q.pid == p.pid }) {
 		return
@@ -222,9 +222,9 @@ func commandName(pid int) string {
 	return strings.TrimSuffix(string(name), "\n")
 }
 
-// outlivedText explains that processes which outlive the program run on unwatched, and how to watch them. name is that of such a
+// outlivingProcessesText explains that processes which outlive the program run on unwatched, and how to watch them. name is that of such a
 // process; empty: unknown.
-func outlivedText(name string) string {
+func outlivingProcessesText(name string) string {
 	such := ""
 	if name != "" {
 		such = fmt.Sprintf(", such as %q,", name)
@@ -239,7 +239,7 @@ func outlivedText(name string) string {
 func (c *collector) completeSession(status Status) {
 	now := c.clock()
 	for _, p := range c.peers {
-		p.stays = p.pid != c.child() && !p.isGone()
+		p.stays = p.pid != c.child() && !p.hasProcessGone()
 		if p.stays {
 			if c.staying == "" {
 				c.staying = commandName(p.pid)
@@ -253,6 +253,6 @@ func (c *collector) completeSession(status Status) {
 		drained = c.readRings() == 0
 	}
 	c.clock = func() uint64 { return now } // the time that writing takes is not part of the run
-	c.programEnded(status, now)
-	c.completeIntake()
+	c.noteProgramEnd(status, now)
+	c.completeRecordingAndModel()
 }

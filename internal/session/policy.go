@@ -89,7 +89,7 @@ func (c *collector) setPlan(process uint32, plan *allocator.Layout, next func() 
 			}
 			c.runGuarded(func() {
 				for _, message := range messages {
-					p.send(message)
+					p.queueMessage(message)
 				}
 			})
 		}

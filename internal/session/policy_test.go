@@ -95,7 +95,7 @@ func TestCollectorPolicies(t *testing.T) {
 	if _, err := c.setPolicy("nonsense", nil, next); err == nil || !strings.Contains(err.Error(), "want one of") {
 		t.Errorf("an unknown policy: %v", err)
 	}
-	todo, _ := c.takeOrders()
+	todo, _ := c.takeQueuedCalls()
 	for _, fn := range todo {
 		fn()
 	}
@@ -145,7 +145,7 @@ func TestPlans(t *testing.T) {
 	if err := c.setLimit("max_age", "3", next()); err != nil {
 		t.Fatal(err)
 	}
-	todo, _ := c.takeOrders()
+	todo, _ := c.takeQueuedCalls()
 	for _, fn := range todo {
 		fn()
 	}

@@ -42,7 +42,7 @@ func PreloadKindOf(library string) PreloadKind {
 		return s.Section == elf.SHN_UNDEF && (s.Name == "dlsym" || s.Name == "dlvsym")
 	})
 	switch {
-	case !goesOn || !defines(isOpenCL):
+	case !goesOn || !defines(mayBeOpenCLName):
 		return PreloadOther
 	case strings.HasPrefix(filepath.Base(library), "libOpenCL"), defines(func(name string) bool { return name == "clIcdGetPlatformIDsKHR" }):
 		return PreloadLoader
@@ -50,8 +50,8 @@ func PreloadKindOf(library string) PreloadKind {
 	return PreloadWrapper
 }
 
-// isOpenCL reports whether a function may be one of OpenCL: clCreateBuffer, but not clock.
-func isOpenCL(name string) bool {
+// mayBeOpenCLName reports whether a function may be one of OpenCL: clCreateBuffer, but not clock.
+func mayBeOpenCLName(name string) bool {
 	return len(name) > 2 && strings.HasPrefix(name, "cl") && name[2] >= 'A' && name[2] <= 'Z'
 }
 
@@ -73,9 +73,9 @@ func openLibrary(name string) (*elf.File, error) {
 	return nil, os.ErrNotExist
 }
 
-// warnOfLoaders names preloaded libraries that may get no calls now, although they get the program's calls without us.
-func (s *Session) warnOfLoaders() {
-	for _, library := range withoutShims(os.Getenv("LD_PRELOAD"), " :") {
+// warnOfUncalledPreloads names preloaded libraries that may get no calls now, although they get the program's calls without us.
+func (s *Session) warnOfUncalledPreloads() {
+	for _, library := range listWithoutShims(os.Getenv("LD_PRELOAD"), " :") {
 		if PreloadKindOf(library) == PreloadLoader {
 			s.options.Warn(library + " in LD_PRELOAD may get none of the program's calls: it looks like an OpenCL loader, and the one that it opens calls our layer")
 		}

@@ -24,7 +24,7 @@ func TestDearSnapshotsAreRare(t *testing.T) {
 		made, last := 0, m.Published()
 		for range 20 { // two seconds
 			calls = 0
-			in.doChores()
+			in.doPeriodicWork()
 			if s := m.Published(); s != last {
 				made, last = made+1, s
 			}

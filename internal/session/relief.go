@@ -29,8 +29,8 @@ const (
 	idleRest    = uint64(wire.ReliefIdleNS) // between messages about idle blocks
 )
 
-// headroomOf returns how many bytes shall be free.
-func headroomOf(total uint64) uint64 {
+// headroomBytes returns how many bytes shall be free.
+func headroomBytes(total uint64) uint64 {
 	return max(total/headroomShare, min(headroomLeast, total/smallShare))
 }
 
@@ -88,13 +88,13 @@ type shortage struct {
 // all of them owe the rest.
 func (r *relief) askPools(now uint64, looks []look) {
 	slices.SortFunc(looks, func(a, b look) int { return cmp.Or(cmp.Compare(b.cached, a.cached), cmp.Compare(a.process, b.process)) })
-	short := r.shortages(now, looks)
+	short := r.shortageByMemory(now, looks)
 	for _, l := range looks {
 		var need, spare uint64
 		over, alone, room := true, true, uint64(math.MaxUint64)
 		for _, m := range l.shared {
 			s := short[m.Name]
-			room = min(room, m.Free-min(m.Free, headroomOf(m.Total)))
+			room = min(room, m.Free-min(m.Free, headroomBytes(m.Total)))
 			over = over && s.over
 			if s.lacks == 0 {
 				continue
@@ -113,8 +113,8 @@ func (r *relief) askPools(now uint64, looks []look) {
 	}
 }
 
-// roomOf returns how many bytes around a pool were free beyond the headroom at the last look, if there was one.
-func (r *relief) roomOf(process uint32) (bytes uint64, known bool) {
+// roomAroundPool returns how many bytes around a pool were free beyond the headroom at the last look, if there was one.
+func (r *relief) roomAroundPool(process uint32) (bytes uint64, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	bytes, known = r.room[process]
@@ -139,8 +139,8 @@ func (r *relief) adjustDebt(now uint64, l *look, need, spare uint64, over, alone
 	}
 }
 
-// shortages returns how much each memory lacks, by the name of the memory.
-func (r *relief) shortages(now uint64, looks []look) map[string]*shortage {
+// shortageByMemory returns how much each memory lacks, by the name of the memory.
+func (r *relief) shortageByMemory(now uint64, looks []look) map[string]*shortage {
 	found, free := map[string]*shortage{}, map[string]machine.Shared{}
 	ours := map[string]uint64{}
 	for _, l := range looks {
@@ -155,13 +155,13 @@ func (r *relief) shortages(now uint64, looks []look) map[string]*shortage {
 	}
 	for name, s := range found {
 		m := free[name]
-		want := headroomOf(m.Total)
+		want := headroomBytes(m.Total)
 		used := m.Total - min(m.Free, m.Total)
 		s.alone = used-min(used, ours[name]) < want/othersLeast
 		s.spare, s.over = want/spareShare, m.Free >= want+want/spareShare
 		if m.Free < want {
 			s.lacks = want - m.Free
-		} else if r.stalls[name].isLong(now, m.Stalled) {
+		} else if r.stalls[name].stalledMuch(now, m.Stalled) {
 			s.lacks, s.over = want/2, false
 		}
 		r.stalls[name] = stall{now, m.Stalled}
@@ -170,13 +170,13 @@ func (r *relief) shortages(now uint64, looks []look) map[string]*shortage {
 	return found
 }
 
-// isLong reports whether processes waited for memory for much of the time since an earlier look.
-func (s stall) isLong(now, stalled uint64) bool {
+// stalledMuch reports whether processes waited for memory for much of the time since an earlier look.
+func (s stall) stalledMuch(now, stalled uint64) bool {
 	return s.time != 0 && stalled > s.stalled && stallShare*(stalled-s.stalled) > now-s.time
 }
 
-// notePaid notes what a pool gave back.
-func (r *relief) notePaid(process uint32, bytes uint64) {
+// notePoolGave notes what a pool gave back.
+func (r *relief) notePoolGave(process uint32, bytes uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.given += bytes
@@ -186,16 +186,16 @@ func (r *relief) notePaid(process uint32, bytes uint64) {
 	}
 }
 
-// noteAsked notes that a pool was asked for bytes that another program needs. The next askPools ends the part of this debt
+// notePoolAsked notes that a pool was asked for bytes that another program needs. The next askPools ends the part of this debt
 // that the pool does not have.
-func (r *relief) noteAsked(process uint32, bytes uint64) {
+func (r *relief) notePoolAsked(process uint32, bytes uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.owed[process] = owed{bytes: bytes}
 }
 
-// sumPaid returns what all pools have given so far.
-func (r *relief) sumPaid() uint64 {
+// totalGivenBack returns what all pools have given so far.
+func (r *relief) totalGivenBack() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.given
@@ -213,7 +213,7 @@ func (r *relief) forgetProcess(process uint32) {
 func readPoolMemory(open map[uint32]*sampled, pools []poolOf) (looks []look) {
 	for _, pool := range pools {
 		if p := open[pool.process]; p != nil {
-			looks = append(looks, look{pool, p.reader.Load().SharedMemory(pool.place.devices, pool.place.host)})
+			looks = append(looks, look{pool, p.reader.Load().ReadSharedMemory(pool.place.devices, pool.place.host)})
 		}
 	}
 	return looks
@@ -252,11 +252,11 @@ func (in *intake) forgetProcess(process uint32) {
 // devicesMax bounds the devices of a process.
 const devicesMax = 64
 
-// offerPools gives the sampler the pools, so that it reads the memory that they share.
-func (in *intake) offerPools() {
+// givePoolsToSampler gives the sampler the pools, so that it reads the memory that they share.
+func (in *intake) givePoolsToSampler() {
 	var pools []poolOf
 	for process, at := range in.places {
-		p := in.model.Heap().Lookup(process)
+		p := in.model.Heap().FindProcess(process)
 		if p != nil && p.Hits+p.Misses > 0 && p.ReservedBytes() > 0 && (at.host || len(at.devices) > 0) {
 			pools = append(pools, poolOf{process, p.FreeBytes(), uint64(p.ReservedBytes()), at})
 		}
@@ -284,7 +284,7 @@ func (c *collector) askForRelief(process uint32, relief wire.Relief) {
 	}
 	for _, p := range slices.Clone(c.peers) { // guard may remove one
 		if p.number == process {
-			c.runGuarded(func() { p.send(message) })
+			c.runGuarded(func() { p.queueMessage(message) })
 		}
 	}
 }

@@ -22,7 +22,7 @@ const (
 // TestHeadroom: a tenth, at least 256 MiB, at most a quarter of a small device.
 func TestHeadroom(t *testing.T) {
 	for total, want := range map[uint64]uint64{80 * gib: 8 * gib, 2 * gib: 256 * mib, 400 * mib: 100 * mib, 0: 0} {
-		if got := headroomOf(total); got != want {
+		if got := headroomBytes(total); got != want {
 			t.Errorf("of %d: %d, want %d", total, got, want)
 		}
 	}
@@ -82,21 +82,21 @@ func TestReliefAsksForWhatIsMissing(t *testing.T) {
 // nothing can be read, and of a process that is gone.
 func TestRoomAroundAPool(t *testing.T) {
 	r, _ := asks()
-	if _, known := r.roomOf(1); known {
+	if _, known := r.roomAroundPool(1); known {
 		t.Error("known before a look")
 	}
 	host := machine.Shared{Name: "host", Total: 64 * gib, Free: 32 * gib}
 	r.askPools(tick, []look{lookOf(1, 0, gib, append(card(gib), host)), lookOf(2, 0, gib, nil), lookOf(3, 0, gib, card(100*mib))})
-	for process, want := range map[uint32]uint64{1: gib - headroomOf(4*gib), 3: 0} {
-		if got, known := r.roomOf(process); got != want || !known {
+	for process, want := range map[uint32]uint64{1: gib - headroomBytes(4*gib), 3: 0} {
+		if got, known := r.roomAroundPool(process); got != want || !known {
 			t.Errorf("process %d: %d, want %d", process, got, want)
 		}
 	}
-	if _, known := r.roomOf(2); known {
+	if _, known := r.roomAroundPool(2); known {
 		t.Error("known though nothing can be read")
 	}
 	r.forgetProcess(1)
-	if _, known := r.roomOf(1); known {
+	if _, known := r.roomAroundPool(1); known {
 		t.Error("a process is not forgotten")
 	}
 }
@@ -120,7 +120,7 @@ func TestReliefOwed(t *testing.T) {
 		if diff := cmp.Diff(c.want, got()); diff != "" {
 			t.Errorf("look %d (-want +got):\n%s", i, diff)
 		}
-		r.notePaid(1, c.paid)
+		r.notePoolGave(1, c.paid)
 	}
 	if r.forgetProcess(1); len(r.owed) > 0 {
 		t.Error("a process is not forgotten")
@@ -180,7 +180,7 @@ func newPooled(t *testing.T, seed uint64) *pooled {
 	}
 	p.relief = newRelief(func(_ uint32, r wire.Relief) {
 		p.messages++
-		for _, e := range p.pool.EvictForOthers(r.Asked, r.IdleNS(), p.time, nil) {
+		for _, e := range p.pool.EvictForOthers(r.Asked, r.LeastIdleNS(), p.time, nil) {
 			p.given += e.Size
 		}
 	})
@@ -219,7 +219,7 @@ func (p *pooled) step(most, free uint64) {
 
 // lookAfter is a look of its session.
 func (p *pooled) lookAfter(now, total, free uint64) {
-	p.relief.notePaid(1, p.given)
+	p.relief.notePoolGave(1, p.given)
 	p.given = 0
 	p.relief.askPools(now, []look{lookOf(1, p.pool.Stats().BytesCached, p.reserved(), []machine.Shared{{Name: "card", Total: total, Free: free}})})
 }
@@ -233,16 +233,16 @@ func TestNeighboursCreates(t *testing.T) {
 		for seed := range uint64(1000) {
 			p := newPooled(t, seed)
 			total := 700*mib + p.dice.Uint64N(2*gib)
-			least := headroomOf(total) / othersLeast // its context
+			least := headroomBytes(total) / othersLeast // its context
 			neighbour := least
 			for round := range uint64(60) {
 				taken := uint64(0)
 				for range p.dice.IntN(6) {
 					before := p.reserved()
-					p.step(headroomOf(total)-taken, total-neighbour-before)
+					p.step(headroomBytes(total)-taken, total-neighbour-before)
 					taken += max(p.reserved(), before) - before
 				}
-				size := p.dice.Uint64N(headroomOf(total) - taken + 1)
+				size := p.dice.Uint64N(headroomBytes(total) - taken + 1)
 				if p.dice.IntN(6) == 0 {
 					neighbour = least
 				} else if neighbour+size+p.inUse <= total { // it would not fail bare

@@ -55,7 +55,7 @@ type figureKey struct {
 
 func newSampler() *sampler {
 	return &sampler{
-		machine: machine.ThisMachine(), clock: Now, wake: make(chan struct{}, 1), pools: make(chan []poolOf, 1),
+		machine: machine.ThisMachine(), clock: MonotonicNow, wake: make(chan struct{}, 1), pools: make(chan []poolOf, 1),
 		processes: map[uint32]*sampled{},
 	}
 }
@@ -70,7 +70,7 @@ func (s *sampler) addProcess(process uint32, pid int) {
 	s.processes[process] = &sampled{pid: pid, last: map[figureKey]machine.Figure{}}
 	if !s.started {
 		s.started = true
-		go s.run()
+		go s.runSampler()
 	}
 	s.wakeUp()
 }
@@ -83,9 +83,9 @@ func (s *sampler) removeProcess(process uint32) {
 	s.ready = slices.DeleteFunc(s.ready, func(r wire.Record) bool { return r.Process == process })
 }
 
-// oomKills returns 1 + how many processes of its control group the kernel has ended for lack of memory since the process came;
+// oomKillsSinceStart returns 1 + how many processes of its control group the kernel has ended for lack of memory since the process came;
 // 0: unknown.
-func (s *sampler) oomKills(process uint32) uint64 {
+func (s *sampler) oomKillsSinceStart(process uint32) uint64 {
 	s.mu.Lock()
 	p := s.processes[process]
 	s.mu.Unlock()
@@ -108,8 +108,8 @@ func (s *sampler) takeReady() []wire.Record {
 	return ready
 }
 
-// finish ends the goroutine, soon: it may wait for a driver.
-func (s *sampler) finish() {
+// endSampler ends the goroutine, soon: it may wait for a driver.
+func (s *sampler) endSampler() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
@@ -123,7 +123,7 @@ func (s *sampler) wakeUp() {
 	}
 }
 
-func (s *sampler) run() {
+func (s *sampler) runSampler() {
 	open := map[uint32]*sampled{}
 	timer := time.NewTimer(sampleOften)
 	defer timer.Stop()
@@ -133,7 +133,7 @@ func (s *sampler) run() {
 			if _, more := s.openAndClose(open); !more {
 				return
 			}
-			pause, changed := s.readAll(open)
+			pause, changed := s.readProcesses(open)
 			if calm++; changed {
 				calm = 0
 			}
@@ -149,7 +149,7 @@ func (s *sampler) run() {
 			if !more {
 				return
 			}
-			s.readAll(arrived)
+			s.readProcesses(arrived)
 			if calm >= sampleCalm {
 				calm = 0
 				timer.Reset(sampleOften)
@@ -179,15 +179,15 @@ func (s *sampler) openAndClose(open map[uint32]*sampled) (arrived map[uint32]*sa
 	return arrived, !s.closed
 }
 
-// readAll reads processes once. It returns how long to wait at least before the next, and whether a figure has changed.
-func (s *sampler) readAll(open map[uint32]*sampled) (pause time.Duration, changed bool) {
+// readProcesses reads processes once. It returns how long to wait at least before the next, and whether a figure has changed.
+func (s *sampler) readProcesses(open map[uint32]*sampled) (pause time.Duration, changed bool) {
 	runtime.LockOSThread() // for its CPU time
 	defer runtime.UnlockOSThread()
 	began := threadTime()
 	s.machine.BeginRound()
 	for process, p := range open {
 		now := s.clock()
-		for _, f := range p.reader.Load().Figures() {
+		for _, f := range p.reader.Load().ReadFigures() {
 			key := figureKey{f.Source, f.Device}
 			if last, known := p.last[key]; known && last.Unread == f.Unread && max(last.Bytes, f.Bytes)-min(last.Bytes, f.Bytes) < sampleLeast {
 				continue
@@ -196,7 +196,7 @@ func (s *sampler) readAll(open map[uint32]*sampled) (pause time.Duration, change
 			s.addRecord(process, now, f)
 		}
 	}
-	return sampleShare * max(0, threadTime()-began-s.machine.ScanTime()), changed
+	return sampleShare * max(0, threadTime()-began-s.machine.DescriptorScanTime()), changed
 }
 
 func (s *sampler) addRecord(process uint32, now uint64, f machine.Figure) {

@@ -55,13 +55,13 @@ func TestSampler(t *testing.T) {
 	_ = child.Process.Kill()
 	_ = child.Wait()
 	s.removeProcess(4)
-	s.addRecord(4, 1, s.machine.OpenProcess(os.Getpid()).Figures()[0])
+	s.addRecord(4, 1, s.machine.OpenProcess(os.Getpid()).ReadFigures()[0])
 	for _, r := range s.takeReady() {
 		if r.Process == 4 {
 			t.Errorf("a record of a process that is gone: %+v", r)
 		}
 	}
-	s.finish()
+	s.endSampler()
 	s.addProcess(5, os.Getpid())
 	if s.processes[5] != nil {
 		t.Error("a process is watched after the end")
@@ -77,7 +77,7 @@ func TestSamplerRests(t *testing.T) {
 	s.processes[1] = p
 	open := map[uint32]*sampled{1: p}
 	p.last = map[figureKey]machine.Figure{}
-	if _, changed := s.readAll(open); !changed {
+	if _, changed := s.readProcesses(open); !changed {
 		t.Error("the first round brought nothing")
 	}
 	both := func() [2]machine.Figure {
@@ -85,7 +85,7 @@ func TestSamplerRests(t *testing.T) {
 	}
 	recorded := both()
 	for range 3 {
-		pause, _ := s.readAll(open)
+		pause, _ := s.readProcesses(open)
 		if pause < 0 || pause > time.Minute {
 			t.Errorf("the next round in %v", pause)
 		}

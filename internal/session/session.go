@@ -93,31 +93,31 @@ type Result struct {
 // Start starts the program. An error wraps ErrNotFound or ErrNotExecutable when it is the program's; nothing is
 // left behind then. Afterwards Wait must be called.
 func Start(options Options) (*Session, error) {
-	s := &Session{options: withDefaults(options), ended: make(chan struct{})}
+	s := &Session{options: optionsWithDefaults(options), ended: make(chan struct{})}
 	// From here on a signal must not end us before the runtime folder is removed.
 	s.signals = CatchSignals()
-	err := s.prepare()
+	err := s.prepareFolderAndStreams()
 	if err == nil {
-		err = s.start()
+		err = s.startTarget()
 	}
 	if err != nil {
-		stopCatching(s.signals)
+		stopCatchingSignals(s.signals)
 		return nil, errors.Join(err, s.undoStart())
 	}
-	go s.forwardSignals(s.signals)
+	go s.passSignalsOn(s.signals)
 	go s.awaitProgram()
 	return s, nil
 }
 
-func withDefaults(o Options) Options {
+func optionsWithDefaults(o Options) Options {
 	if o.Stdin == nil {
-		o.Stdin = inherited.StreamForProgram(os.Stdin)
+		o.Stdin = inherited.StandardStreamFor(os.Stdin)
 	}
 	if o.Stdout == nil {
-		o.Stdout = inherited.StreamForProgram(os.Stdout)
+		o.Stdout = inherited.StandardStreamFor(os.Stdout)
 	}
 	if o.Stderr == nil {
-		o.Stderr = inherited.StreamForProgram(os.Stderr)
+		o.Stderr = inherited.StandardStreamFor(os.Stderr)
 	}
 	if o.Warn == nil {
 		o.Warn = func(string) {}
@@ -128,8 +128,8 @@ func withDefaults(o Options) Options {
 	return o
 }
 
-// prepare makes folder, sockets and streams, before the target starts.
-func (s *Session) prepare() error {
+// prepareFolderAndStreams makes folder, sockets and streams, before the target starts.
+func (s *Session) prepareFolderAndStreams() error {
 	if why := PreloadObstacle(s.options.Command[0]); why != "" && !s.options.Bare {
 		s.options.Warn(fmt.Sprintf("%s cannot be pooled: %s. It runs unwatched", filepath.Base(s.options.Command[0]), why))
 	}
@@ -137,7 +137,7 @@ func (s *Session) prepare() error {
 	if err != nil {
 		return err
 	}
-	if s.folder, err = newFolder(folderCandidates(), files); err != nil {
+	if s.folder, err = newFolder(runtimeFolderPlaces(), files); err != nil {
 		return err
 	}
 	c := newCollector(s.options.Model, s.options.Recorder, s.options.Recording)
@@ -154,14 +154,14 @@ func (s *Session) prepare() error {
 		return err
 	}
 	join := func(p *peer) {
-		s.bell.listen(c.wakeUp)
+		s.bell.listenForRings(c.wakeUp)
 		c.runSoon(func() { c.addProcess(p) })
 		go p.watchSocket(c.wakeUp)
 	}
 	if s.acceptor, err = listenForProcesses(s.folder.pathOf(wire.SocketName), join, s.options.Warn); err != nil {
 		return err
 	}
-	if s.acceptor.outsiders, err = listenToOutsiders(s.folder.pathOf(wire.OutsidersName), c.childUses); err != nil {
+	if s.acceptor.outsiders, err = listenToOutsiders(s.folder.pathOf(wire.OutsidersName), c.recordChildUse); err != nil {
 		return err
 	}
 	c.leave = s.acceptor.freeSlot
@@ -205,21 +205,21 @@ func (s *Session) folderFiles() (map[string]content, error) {
 func (s *Session) makeStreams() (*streams, error) {
 	files := [3]*os.File{s.options.Stdin, s.options.Stdout, s.options.Stderr}
 	if !s.options.Capture {
-		return passStreams(files), nil
+		return passedStreams(files), nil
 	}
-	return captureStreams(files, s.options.Cols, s.options.Rows)
+	return capturedStreams(files, s.options.Cols, s.options.Rows)
 }
 
-func (s *Session) start() error {
+func (s *Session) startTarget() error {
 	path := s.options.Command[0]
 	env := os.Environ()
 	if !s.options.Bare && !linkerRefuses(path) {
-		s.warnOfLoaders()
+		s.warnOfUncalledPreloads()
 		env = targetEnvironment(env, s.folder.path)
 		if needsLibrary(path, "libasan.so") {
-			env = letSanitizerStart(env)
+			env = environmentForSanitizer(env)
 		}
-		if hidesLeakCheck(path) {
+		if hasOwnLeakChecker(path) {
 			s.options.Warn("what drivers leak in gpumemtop's calls may count as leaks of " + s.options.Name + ": link its sanitizer with -rdynamic")
 		}
 	}
@@ -228,14 +228,14 @@ func (s *Session) start() error {
 		Args: append([]string{s.options.Name}, s.options.Command[1:]...),
 		Env:  env,
 	}
-	s.streams.attachTo(s.cmd)
+	s.streams.giveStreamsTo(s.cmd)
 	// Listening began before: a program that connects at once waits in the queue.
-	if err := inherited.StartMasked(s.cmd.Start); err != nil {
+	if err := inherited.StartWithBlockedSignals(s.cmd.Start); err != nil {
 		return startError(path, err)
 	}
 	s.streams.beginReading()
 	go s.acceptor.acceptProcesses()
-	go s.collector.run()
+	go s.collector.runCollector()
 	return nil
 }
 
@@ -254,11 +254,11 @@ func (s *Session) undoStart() error {
 		s.options.Tap.Close()
 	}
 	if s.bell != nil {
-		s.bell.close()
+		s.bell.endListening()
 	}
 	s.neighbours.close()
 	if s.folder != nil {
-		_, err := s.folder.remove()
+		_, err := s.folder.deleteFolder()
 		return err
 	}
 	return nil
@@ -267,10 +267,10 @@ func (s *Session) undoStart() error {
 // awaitProgram waits for the program.
 func (s *Session) awaitProgram() {
 	_ = s.cmd.Wait() // what it says is in ProcessState
-	time := Now()
+	time := MonotonicNow()
 	s.status = newStatus(s.cmd.ProcessState)
-	s.collector.runSoon(func() { s.collector.programEnded(s.status, time) })
-	s.streams.readRest()
+	s.collector.runSoon(func() { s.collector.noteProgramEnd(s.status, time) })
+	s.streams.readAfterEnd()
 	close(s.ended)
 }
 
@@ -284,13 +284,13 @@ func (s *Session) Wait() (Result, error) {
 		s.options.Warn("a process is not watched: " + why)
 	}
 	s.collector.runSoon(func() { s.collector.model.NoteDevicesAsked(s.acceptor.outsiders.asked) })
-	s.collector.requestEnd(s.status)
-	s.bell.close()
-	stopCatching(s.signals)
+	s.collector.endAfterDraining(s.status)
+	s.bell.endListening()
+	stopCatchingSignals(s.signals)
 	err := s.EndCapture(true)
-	kept, removed := s.folder.remove()
+	kept, removed := s.folder.deleteFolder()
 	if kept {
-		s.options.Warn(outlivedText(s.collector.staying))
+		s.options.Warn(outlivingProcessesText(s.collector.staying))
 	}
 	err = errors.Join(err, removed)
 	s.mu.Lock()
@@ -322,9 +322,9 @@ func (s *Session) Status() (Status, bool) {
 	}
 }
 
-// Now returns CLOCK_MONOTONIC in ns, the clock of every event. Go's own monotonic clock is the same one, but
+// MonotonicNow returns CLOCK_MONOTONIC in ns, the clock of every event. Go's own monotonic clock is the same one, but
 // its readings cannot be had as a number.
-func Now() uint64 {
+func MonotonicNow() uint64 {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
 		panic(err) // the clock is part of every Linux that Go runs on

@@ -276,10 +276,10 @@ func TestCaptureReplaysEverything(t *testing.T) {
 			o.Capture, o.Cols, o.Rows = true, 100, 30
 			outSlave, outMaster := terminal(t)
 			errSlave, errMaster := terminal(t)
-			if err := rawOutput(outSlave); err != nil {
+			if err := setRawOutput(outSlave); err != nil {
 				t.Fatal(err)
 			}
-			if err := rawOutput(errSlave); err != nil {
+			if err := setRawOutput(errSlave); err != nil {
 				t.Fatal(err)
 			}
 			o.Stdin, o.Stdout, o.Stderr = outSlave, outSlave, errSlave
@@ -378,7 +378,7 @@ func TestSignalsReachTheProgram(t *testing.T) {
 		if !capture {
 			readUntil(t, master, "ready")
 		} else {
-			for lines, next := s.Output(0); len(lines) == 0; lines, next = s.Output(next) {
+			for lines, next := s.OutputSince(0); len(lines) == 0; lines, next = s.OutputSince(next) {
 			}
 		}
 		if err := syscall.Kill(os.Getpid(), syscall.SIGUSR1); err != nil { // to us: it is forwarded
@@ -491,7 +491,7 @@ for i in range(20): s.sendto(b"\0", name); s.sendto(b"\33[31m" * 1000, name)`, n
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	got := s.reasons()
+	got := s.unwatchedReasons()
 	if !slices.Equal(children, []string{"7clCreateBuffer"}) {
 		t.Errorf("children %q", children)
 	}

@@ -75,7 +75,7 @@ func (s *sites) takeRequest(r *wire.Record) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.queue) >= sitesMax || !s.chargeBudget(bytesOfRequest(r)) {
+	if len(s.queue) >= sitesMax || !s.chargeBudget(budgetBytesOfRequest(r)) {
 		return false
 	}
 	copied := *r
@@ -83,25 +83,25 @@ func (s *sites) takeRequest(r *wire.Record) bool {
 	s.queue = append(s.queue, copied)
 	if !s.started {
 		s.started = true
-		go s.run()
+		go s.runNaming()
 	}
 	s.more.Signal()
 	return true
 }
 
-// bytesWithText is what a record or a module takes with some text.
-func bytesWithText(text int) int64 { return 128 + int64(text) }
+// budgetBytesWithText is what a record or a module takes with some text.
+func budgetBytesWithText(text int) int64 { return 128 + int64(text) }
 
-// bytesOfRequest is what a request takes until it is answered. Those that begin and end a process are always taken.
-func bytesOfRequest(r *wire.Record) int64 {
+// budgetBytesOfRequest is what a request takes until it is answered. Those that begin and end a process are always taken.
+func budgetBytesOfRequest(r *wire.Record) int64 {
 	if r.Kind == wire.KindTag || r.Kind == wire.KindModule {
-		return bytesWithText(len(r.Payload))
+		return budgetBytesWithText(len(r.Payload))
 	}
 	return 0
 }
 
-func (m *module) bytesTaken() int64 {
-	return bytesWithText(len(m.path) + len(m.opened) + len(m.function))
+func (m *module) budgetBytes() int64 {
+	return budgetBytesWithText(len(m.path) + len(m.opened) + len(m.function))
 }
 
 // chargeBudget charges bytes to the budget.
@@ -121,10 +121,10 @@ func (s *sites) chargeBudget(bytes int64) bool {
 func (s *sites) keepModule(key moduleKey, m *module) bool {
 	old := s.modules[key]
 	if old != (module{}) {
-		s.names.Budget.Release(old.bytesTaken())
+		s.names.Budget.Release(old.budgetBytes())
 		delete(s.modules, key)
 	}
-	if len(s.modules) == sitesMax || !s.chargeBudget(m.bytesTaken()) {
+	if len(s.modules) == sitesMax || !s.chargeBudget(m.budgetBytes()) {
 		return false
 	}
 	s.modules[key] = *m
@@ -140,8 +140,8 @@ func (s *sites) takeReady() []wire.Record {
 	return ready
 }
 
-// finish waits, within reason, until all requests are answered. Nothing may be added afterwards.
-func (s *sites) finish() {
+// waitForAnswers waits, within reason, until all requests are answered. Nothing may be added afterwards.
+func (s *sites) waitForAnswers() {
 	s.mu.Lock()
 	s.closed = true
 	started := s.started
@@ -168,37 +168,37 @@ type module struct {
 	function string // of a script: offsets are lines
 }
 
-func (s *sites) run() {
+func (s *sites) runNaming() {
 	defer close(s.done)
 	for {
 		batch := s.nextRequests()
 		if batch == nil {
 			for process := range s.unnamed { // the process outlives the session
-				s.addReady(s.retryNames(process))
+				s.makeReady(s.nameLateCode(process))
 			}
 			return
 		}
 		for i := range batch {
 			if batch[i].Kind == wire.KindExit {
-				s.addReady(s.retryNames(batch[i].Process))
+				s.makeReady(s.nameLateCode(batch[i].Process))
 			}
 			if answer, ok := s.answerRequest(&batch[i]); ok {
-				s.addReady([]wire.Record{answer})
+				s.makeReady([]wire.Record{answer})
 			}
-			s.names.Budget.Release(bytesOfRequest(&batch[i]))
+			s.names.Budget.Release(budgetBytesOfRequest(&batch[i]))
 		}
 	}
 }
 
-// addReady makes records ready.
-func (s *sites) addReady(answers []wire.Record) {
+// makeReady makes records ready.
+func (s *sites) makeReady(answers []wire.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ready = append(s.ready, answers...)
 }
 
-// retryNames names tags whose code had no name when they were made.
-func (s *sites) retryNames(process uint32) (named []wire.Record) {
+// nameLateCode names tags whose code had no name when they were made.
+func (s *sites) nameLateCode(process uint32) (named []wire.Record) {
 	for _, tag := range s.takeUnnamed(process) {
 		if r, ok := s.nameFrames(&tag); ok {
 			named = append(named, r)
@@ -213,7 +213,7 @@ func (s *sites) takeUnnamed(process uint32) []wire.Record {
 	tags := s.unnamed[process]
 	delete(s.unnamed, process)
 	for i := range tags {
-		s.names.Budget.Release(bytesWithText(len(tags[i].Payload)))
+		s.names.Budget.Release(budgetBytesWithText(len(tags[i].Payload)))
 	}
 	return tags
 }
@@ -223,7 +223,7 @@ func (s *sites) answerRequest(r *wire.Record) (wire.Record, bool) {
 	switch r.Kind {
 	case wire.KindProcess:
 		s.generated[r.Process].Close()
-		s.generated[r.Process] = symbol.NewGenerated(int(r.AsProcess().PID()), s.names)
+		s.generated[r.Process] = symbol.NewMapOfProcess(int(r.AsProcess().PID()), s.names)
 		return wire.Record{}, false
 	case wire.KindModule:
 		payload, name := wire.ParseModule(r.Payload)
@@ -241,7 +241,7 @@ func (s *sites) answerRequest(r *wire.Record) (wire.Record, bool) {
 	case wire.KindExit:
 		maps.DeleteFunc(s.modules, func(k moduleKey, m module) bool {
 			if k.process == r.Process {
-				s.names.Budget.Release(m.bytesTaken())
+				s.names.Budget.Release(m.budgetBytes())
 			}
 			return k.process == r.Process
 		})
@@ -261,7 +261,7 @@ func (s *sites) answerRequest(r *wire.Record) (wire.Record, bool) {
 // buildIDRecord returns a MODULE with the build id of a module, if it has one.
 func (s *sites) buildIDRecord(r *wire.Record, m module) (wire.Record, bool) {
 	id := s.buildID(m.opened)
-	payload, fits := wire.AppendModuleBuild(nil, m.path, id)
+	payload, fits := wire.AppendModuleWithBuild(nil, m.path, id)
 	if id == "" || !fits {
 		return wire.Record{}, false
 	}
@@ -290,7 +290,7 @@ func (s *sites) nameFrames(r *wire.Record) (wire.Record, bool) {
 	}
 	var payload []byte
 	unnamed := false
-	for _, frame := range wire.Frames(r.Payload) {
+	for _, frame := range wire.FramesOfTag(r.Payload) {
 		m := s.modules[moduleKey{r.Process, frame.Module}]
 		if len(payload) > 0 && isCLibrary(m.path) {
 			break // it called main, or started the thread
@@ -307,7 +307,7 @@ func (s *sites) nameFrames(r *wire.Record) (wire.Record, bool) {
 			}
 		}
 	}
-	if unnamed && len(s.unnamed[r.Process]) < unnamedMax && s.chargeBudget(bytesWithText(len(r.Payload))) {
+	if unnamed && len(s.unnamed[r.Process]) < unnamedMax && s.chargeBudget(budgetBytesWithText(len(r.Payload))) {
 		s.unnamed[r.Process] = append(s.unnamed[r.Process], *r)
 	}
 	if len(payload) == 0 || !s.chargeBudget(int64(len(payload))) { // which the model keeps
@@ -337,7 +337,7 @@ func (s *sites) linesOfFrame(m module, offset uint64) (linesOfFrame [][]byte) {
 func (s *sites) generatedLine(process uint32, address uint64) (lines [][]byte, known bool) {
 	f := wire.SiteFrame{Offset: address, HasOffset: true}
 	if m := s.generated[process]; m != nil {
-		named := m.Frame(address)
+		named := m.FrameAt(address)
 		f.Function, f.File, f.Line = named.Function, named.File, uint64(max(0, named.Line))
 	}
 	return [][]byte{wire.AppendSiteFrame(nil, f)}, f.Function != "" || f.File != ""

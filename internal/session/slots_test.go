@@ -19,11 +19,11 @@ func TestEventsCountWhenTheyHappened(t *testing.T) {
 		target.put(0, create(at(n+1)+1, n+1), "")
 	}
 	*now = at(6)
-	c.doChores()
+	c.doPeriodicWork()
 	c.readRings()
 	*now = at(10)
 	c.readRings()
-	c.doChores()
+	c.doPeriodicWork()
 	s := c.model.Published()
 	if s.Time != at(10)-settleNS || s.Window.Creates != 5 {
 		t.Errorf("at %d, %d creates in the last second", s.Time-start, s.Window.Creates)

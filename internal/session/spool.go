@@ -39,7 +39,7 @@ func (s *spool) appendChunk(stream int, chunk []byte) {
 
 func (s *spool) addToFile(head, chunk []byte) {
 	if s.file == nil {
-		s.file = unlinkedFile()
+		s.file = newUnlinkedFile()
 	}
 	if s.file != nil {
 		data := append(append(make([]byte, 0, len(head)+len(chunk)), head...), chunk...)
@@ -51,8 +51,8 @@ func (s *spool) addToFile(head, chunk []byte) {
 	s.late = append(append(s.late, head...), chunk...)
 }
 
-// unlinkedFile returns a file that vanishes with us, nil if there can be none.
-func unlinkedFile() *os.File {
+// newUnlinkedFile returns a file that vanishes with us, nil if there can be none.
+func newUnlinkedFile() *os.File {
 	f, err := os.CreateTemp("", "gpumemtop-output-*")
 	if err != nil {
 		return nil
@@ -64,16 +64,16 @@ func unlinkedFile() *os.File {
 	return f
 }
 
-// replay writes everything to the right streams, in order.
-func (s *spool) replay(to [2]io.Writer) error {
+// writeToStreams writes everything to the right streams, in order.
+func (s *spool) writeToStreams(to [2]io.Writer) error {
 	parts := []io.Reader{bytes.NewReader(s.early)}
 	if s.file != nil {
 		parts = append(parts, io.NewSectionReader(s.file, 0, s.size))
 	}
-	return replayFrom(io.MultiReader(append(parts, bytes.NewReader(s.late))...), to)
+	return writeChunksTo(io.MultiReader(append(parts, bytes.NewReader(s.late))...), to)
 }
 
-func replayFrom(r io.Reader, to [2]io.Writer) error {
+func writeChunksTo(r io.Reader, to [2]io.Writer) error {
 	var failed error
 	var head [spoolHead]byte
 	for {

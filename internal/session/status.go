@@ -43,8 +43,8 @@ func (s Status) String() string {
 	return fmt.Sprintf("signal %d", s.Signal)
 }
 
-// ExitLike ends this process the way the target ended: with its status, or by its signal (the contract of strace(1)).
-func (s Status) ExitLike() {
+// EndLikeTarget ends this process the way the target ended: with its status, or by its signal (the contract of strace(1)).
+func (s Status) EndLikeTarget() {
 	if s.Signal != 0 {
 		dieBySignal(syscall.Signal(s.Signal))
 	}
@@ -68,13 +68,13 @@ func CatchSignals() chan os.Signal {
 	return signals
 }
 
-// forwardSignals passes signals on until the channel is closed.
-func (s *Session) forwardSignals(signals <-chan os.Signal) {
+// passSignalsOn passes signals on until the channel is closed.
+func (s *Session) passSignalsOn(signals <-chan os.Signal) {
 	for sig := range signals {
 		if s.streams.output == nil && isFromKeyboard(sig) {
 			continue
 		}
-		s.Signal(sig)
+		s.SignalProgram(sig)
 	}
 }
 
@@ -90,11 +90,11 @@ func isFromKeyboard(sig os.Signal) bool {
 		return false
 	}
 	defer tty.Close() //nolint:errcheck // only asked
-	return IsForeground(tty)
+	return MayUseTerminal(tty)
 }
 
-// stopCatching ends forward and gives the signals their usual meaning back.
-func stopCatching(signals chan os.Signal) {
+// stopCatchingSignals ends forward and gives the signals their usual meaning back.
+func stopCatchingSignals(signals chan os.Signal) {
 	signal.Stop(signals)
 	close(signals)
 }

@@ -36,11 +36,11 @@ func IsTerminal(f *os.File) bool {
 	return err == nil
 }
 
-// passStreams leaves everything as it is.
-func passStreams(files [3]*os.File) *streams { return &streams{files: files} }
+// passedStreams leaves everything as it is.
+func passedStreams(files [3]*os.File) *streams { return &streams{files: files} }
 
-// captureStreams replaces each stream that is a terminal by a terminal of ours.
-func captureStreams(files [3]*os.File, cols, rows int) (*streams, error) {
+// capturedStreams replaces each stream that is a terminal by a terminal of ours.
+func capturedStreams(files [3]*os.File, cols, rows int) (*streams, error) {
 	s := &streams{files: files, output: newOutput(files[1], files[2])}
 	var wanted [3]bool
 	for i, f := range files {
@@ -72,11 +72,11 @@ func (s *streams) openTerminals(which int, wanted bool, cols, rows int) error {
 	}
 	s.masters[which], s.slaves[which] = master, slave
 	s.resize(cols, rows)
-	return rawOutput(slave)
+	return setRawOutput(slave)
 }
 
-// rawOutput makes a terminal pass output on as it was written: by default it makes each LF a CR LF.
-func rawOutput(slave *os.File) error {
+// setRawOutput makes a terminal pass output on as it was written: by default it makes each LF a CR LF.
+func setRawOutput(slave *os.File) error {
 	t, err := unix.IoctlGetTermios(int(slave.Fd()), unix.TCGETS)
 	if err != nil {
 		return err
@@ -85,9 +85,9 @@ func rawOutput(slave *os.File) error {
 	return unix.IoctlSetTermios(int(slave.Fd()), unix.TCSETS, t)
 }
 
-// attachTo gives a command its streams. With captured ones it becomes the leader of a session of its own, so that
+// giveStreamsTo gives a command its streams. With captured ones it becomes the leader of a session of its own, so that
 // neither the keys of our terminal nor our suspension reach it.
-func (s *streams) attachTo(cmd *exec.Cmd) {
+func (s *streams) giveStreamsTo(cmd *exec.Cmd) {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.files[0], s.files[1], s.files[2]
 	if s.output == nil {
 		return
@@ -112,22 +112,22 @@ func (s *streams) beginReading() {
 		s.readers = append(s.readers, done)
 		go func() {
 			defer close(done)
-			s.copyOutput(master, which)
+			s.copyUntilClosed(master, which)
 		}()
 	}
 }
 
-// copyOutput copies a terminal's output until its last holder closes it, which shows as EIO, or until drain sets a
+// copyUntilClosed copies a terminal's output until its last holder closes it, which shows as EIO, or until drain sets a
 // deadline and nothing more comes.
-func (s *streams) copyOutput(master *os.File, stream int) {
+func (s *streams) copyUntilClosed(master *os.File, stream int) {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := master.Read(buffer)
 		if n > 0 {
-			s.output.takeChunk(stream, buffer[:n])
+			s.output.takeOutputChunk(stream, buffer[:n])
 		}
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			s.readNow(master, stream, buffer)
+			s.copyAvailable(master, stream, buffer)
 			return
 		}
 		if err != nil {
@@ -136,8 +136,8 @@ func (s *streams) copyOutput(master *os.File, stream int) {
 	}
 }
 
-// readNow copies what is there without waiting.
-func (s *streams) readNow(master *os.File, stream int, buffer []byte) {
+// copyAvailable copies what is there without waiting.
+func (s *streams) copyAvailable(master *os.File, stream int, buffer []byte) {
 	_ = withDescriptor(master, func(fd int) error {
 		for {
 			n, err := unix.Read(fd, buffer)
@@ -147,14 +147,14 @@ func (s *streams) readNow(master *os.File, stream int, buffer []byte) {
 			if n <= 0 || err != nil {
 				return err
 			}
-			s.output.takeChunk(stream, buffer[:n])
+			s.output.takeOutputChunk(stream, buffer[:n])
 		}
 	})
 }
 
-// readRest reads the rest after the target's end. Descendants that live on may keep the terminals open; what they print
+// readAfterEnd reads the rest after the target's end. Descendants that live on may keep the terminals open; what they print
 // later is not waited for.
-func (s *streams) readRest() {
+func (s *streams) readAfterEnd() {
 	for i, done := range s.readers {
 		select {
 		case <-done:
@@ -177,7 +177,7 @@ func (s *streams) resize(cols, rows int) {
 	}
 	for _, master := range s.masters {
 		if master != nil {
-			_ = setSize(master, cols, rows)
+			_ = setTerminalSize(master, cols, rows)
 		}
 	}
 }
@@ -216,8 +216,8 @@ func openTerminal() (master, slave *os.File, err error) {
 	return master, slave, nil
 }
 
-// setSize sets a terminal's size in cells.
-func setSize(master *os.File, cols, rows int) error {
+// setTerminalSize sets a terminal's size in cells.
+func setTerminalSize(master *os.File, cols, rows int) error {
 	size := unix.Winsize{Col: uint16(min(cols, 1<<15)), Row: uint16(min(rows, 1<<15))}
 	return withDescriptor(master, func(fd int) error { return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &size) })
 }
@@ -242,7 +242,7 @@ type relay struct {
 
 // newRelay starts to copy. Where input is no terminal that we own it does nothing.
 func newRelay(input, master *os.File) *relay {
-	if master == nil || !IsTerminal(input) || !IsForeground(input) {
+	if master == nil || !IsTerminal(input) || !MayUseTerminal(input) {
 		return nil
 	}
 	fd := int(input.Fd())
@@ -268,8 +268,8 @@ func (r *relay) restoreTerminal() {
 	}
 }
 
-// IsForeground reports whether this process may use a terminal: others in the background are stopped for it.
-func IsForeground(terminal *os.File) bool {
+// MayUseTerminal reports whether this process may use a terminal: others in the background are stopped for it.
+func MayUseTerminal(terminal *os.File) bool {
 	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()
 }

@@ -103,7 +103,7 @@ func PreloadObstacle(path string) string {
 	if gives := launchers[name]; gives != "" {
 		return "it gives its program " + gives + "; put gpumemtop behind it, as in " + name + " gpumemtop ./app"
 	}
-	if why := whyPrivileged(path); why != "" {
+	if why := whyRunsPrivileged(path); why != "" {
 		return why
 	}
 	f, err := openProgram(path)
@@ -111,7 +111,7 @@ func PreloadObstacle(path string) string {
 		return ""
 	}
 	defer f.Close() //nolint:errcheck // only read
-	switch why := foreignReason(f); {
+	switch why := whyLinkerCannotLoad(f); {
 	case why != "":
 		return "it " + why
 	case dynamicLinkerOf(f) == "":
@@ -127,7 +127,7 @@ func openProgram(path string) (*elf.File, error) {
 		if err == nil {
 			return f, nil
 		}
-		line, readErr := firstLine(path)
+		line, readErr := firstLineOfScript(path)
 		words := strings.Fields(strings.TrimPrefix(line, "#!"))
 		if readErr != nil || len(words) == 0 || !strings.HasPrefix(line, "#!") {
 			return nil, err
@@ -137,8 +137,8 @@ func openProgram(path string) (*elf.File, error) {
 	return nil, syscall.ELOOP
 }
 
-// firstLine returns what the kernel reads of a script's first line.
-func firstLine(path string) (string, error) {
+// firstLineOfScript returns what the kernel reads of a script's first line.
+func firstLineOfScript(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
@@ -165,11 +165,11 @@ func dynamicLinkerOf(f *elf.File) string {
 	return ""
 }
 
-// foreignReason says why a program's dynamic linker cannot load our library, "" if it can. glibc's complains, and musl's ends the
+// whyLinkerCannotLoad says why a program's dynamic linker cannot load our library, "" if it can. glibc's complains, and musl's ends the
 // program.
-func foreignReason(f *elf.File) string {
+func whyLinkerCannotLoad(f *elf.File) string {
 	switch {
-	case f.Class != elf.ELFCLASS64 || f.Machine != ourMachine():
+	case f.Class != elf.ELFCLASS64 || f.Machine != ownELFMachine():
 		return "is built for another kind of processor (" + machineName(&f.FileHeader) + ")"
 	case strings.HasPrefix(filepath.Base(dynamicLinkerOf(f)), "ld-musl-"):
 		return "uses another C library (musl)"
@@ -184,7 +184,7 @@ func linkerRefuses(path string) bool {
 		return false
 	}
 	defer f.Close() //nolint:errcheck // only read
-	return foreignReason(f) != ""
+	return whyLinkerCannotLoad(f) != ""
 }
 
 // NeedsOpenCL reports whether a program is linked against libOpenCL, so that it cannot even start without it.
@@ -201,8 +201,8 @@ func needsLibrary(path, library string) bool {
 	return err == nil && slices.ContainsFunc(libraries, func(name string) bool { return strings.HasPrefix(name, library) })
 }
 
-// hidesLeakCheck reports whether a program has a leak checker linked into it that libraries cannot ask to look away.
-func hidesLeakCheck(path string) bool {
+// hasOwnLeakChecker reports whether a program has a leak checker linked into it that libraries cannot ask to look away.
+func hasOwnLeakChecker(path string) bool {
 	f, err := elf.Open(path)
 	if err != nil {
 		return false
@@ -215,9 +215,9 @@ func hidesLeakCheck(path string) bool {
 	return has("__lsan_is_turned_off") && !has("__lsan_disable") // a checker in a program defines the first and not the second
 }
 
-// whyPrivileged says whether the kernel would give the program rights that the caller lacks, which makes the dynamic
+// whyRunsPrivileged says whether the kernel would give the program rights that the caller lacks, which makes the dynamic
 // linker ignore preload libraries with a path.
-func whyPrivileged(path string) string {
+func whyRunsPrivileged(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
 		return ""
@@ -237,7 +237,7 @@ func whyPrivileged(path string) string {
 	return ""
 }
 
-func ourMachine() elf.Machine {
+func ownELFMachine() elf.Machine {
 	switch runtime.GOARCH {
 	case "arm64":
 		return elf.EM_AARCH64
@@ -272,7 +272,7 @@ func targetEnvironment(base []string, dir string) []string {
 		switch name {
 		case "LD_PRELOAD":
 			var wrappers, rest []string
-			for _, library := range withoutShims(value, " :") {
+			for _, library := range listWithoutShims(value, " :") {
 				if PreloadKindOf(library) == PreloadWrapper {
 					wrappers = append(wrappers, library)
 				} else {
@@ -281,7 +281,7 @@ func targetEnvironment(base []string, dir string) []string {
 			}
 			preload = slices.Concat(wrappers, preload, rest)
 		case layersEnv:
-			layers = append(layers, withoutShims(value, ":")...)
+			layers = append(layers, listWithoutShims(value, ":")...)
 		case wire.SessionEnv:
 		default:
 			env = append(env, entry)
@@ -291,10 +291,10 @@ func targetEnvironment(base []string, dir string) []string {
 	return append(env, "LD_PRELOAD="+strings.Join(preload, ":"), layersEnv+"="+strings.Join(layers, ":"), wire.SessionEnv+"="+dir)
 }
 
-// letSanitizerStart lets a program that is linked against an address sanitizer start: the sanitizer demands to be the first
+// environmentForSanitizer lets a program that is linked against an address sanitizer start: the sanitizer demands to be the first
 // library, and a preload library comes before it. The sanitizer misses nothing: the functions of ours that come before its own
 // call those of the C library.
-func letSanitizerStart(env []string) []string {
+func environmentForSanitizer(env []string) []string {
 	const variable, option = "ASAN_OPTIONS=", "verify_asan_link_order=0"
 	for i, entry := range env {
 		if value, found := strings.CutPrefix(entry, variable); found {
@@ -305,8 +305,8 @@ func letSanitizerStart(env []string) []string {
 	return append(env, variable+option)
 }
 
-// withoutShims splits a list of libraries at any of the separators and leaves shims out.
-func withoutShims(list, separators string) []string {
+// listWithoutShims splits a list of libraries at any of the separators and leaves shims out.
+func listWithoutShims(list, separators string) []string {
 	libraries := strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(separators, r) })
 	return slices.DeleteFunc(libraries, func(library string) bool { return filepath.Base(library) == wire.ShimName })
 }

@@ -25,9 +25,9 @@ type timed struct {
 	done  [65]bool
 }
 
-// timeReleases asks the pools of processes for blocks whose releases are to be timed. While an experiment goes on no pool is asked, nor
+// askForTimedReleases asks the pools of processes for blocks whose releases are to be timed. While an experiment goes on no pool is asked, nor
 // where memory is short.
-func (in *intake) timeReleases(now uint64) {
+func (in *intake) askForTimedReleases(now uint64) {
 	for process := range in.places {
 		t := in.timed[process]
 		if t == nil {
@@ -39,7 +39,7 @@ func (in *intake) timeReleases(now uint64) {
 		}
 		t.due = now + timedRest
 		class := in.model.ReleaseClassToTime(process, &t.done)
-		room, known := in.sampler.relief.roomOf(process)
+		room, known := in.sampler.relief.roomAroundPool(process)
 		if class == 0 || known && room < 2<<class {
 			continue
 		}
@@ -50,8 +50,8 @@ func (in *intake) timeReleases(now uint64) {
 	}
 }
 
-// countTimed counts a block that went.
-func (in *intake) countTimed(e wire.EvictView, process uint32) {
+// countTimedBlock counts a block that went.
+func (in *intake) countTimedBlock(e wire.EvictView, process uint32) {
 	if t := in.timed[process]; t != nil {
 		class := bits.Len64(e.Bytes())
 		t.went[class]++

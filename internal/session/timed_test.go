@@ -25,10 +25,10 @@ func newTiming(free uint64) *timing {
 		if e := (wire.EvictFields{Time: 1, Reason: wire.EvictTimed, Bytes: r.Asked, Cost: 700}).Event(); x.gives {
 			record := wire.Record{Process: process, Event: e}
 			x.model.Apply(&record)
-			x.countTimed(record.AsEvict(), process)
+			x.countTimedBlock(record.AsEvict(), process)
 		}
 	})
-	x.sampler.relief.askPools(1, []look{lookOf(1, 0, gib, []machine.Shared{{Name: "host", Total: 64 * gib, Free: headroomOf(64*gib) + free}})})
+	x.sampler.relief.askPools(1, []look{lookOf(1, 0, gib, []machine.Shared{{Name: "host", Total: 64 * gib, Free: headroomBytes(64*gib) + free}})})
 	return x
 }
 
@@ -51,7 +51,7 @@ func TestSomeReleasesAreTimed(t *testing.T) {
 	var large []uint64
 	for now := uint64(0); now <= 200e9; now += 1e8 {
 		before := len(x.asked)
-		if x.timeReleases(now); now < timedAfter && len(x.asked) > 0 {
+		if x.askForTimedReleases(now); now < timedAfter && len(x.asked) > 0 {
 			t.Fatalf("asked after %d ns", now)
 		}
 		if len(x.asked) > before && x.asked[before] > 4096 {
@@ -76,7 +76,7 @@ func TestNoReleaseIsTimed(t *testing.T) {
 	for _, x := range []*timing{short, used} {
 		x.hit(3, 4096)
 		for now := uint64(0); now <= 200e9; now += 1e8 {
-			x.timeReleases(now)
+			x.askForTimedReleases(now)
 		}
 	}
 	if len(short.asked) > 0 || len(used.asked) != timedAsked {

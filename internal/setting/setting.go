@@ -12,13 +12,13 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 )
 
-// NameAndValue writes a setting so that --set and a settings file accept it: "max_part", "1M".
-func NameAndValue(policy string, s allocator.Setting) (name, value string) {
+// NameAndValueText writes a setting so that --set and a settings file accept it: "max_part", "1M".
+func NameAndValueText(policy string, s allocator.Setting) (name, value string) {
 	changed, err := allocator.New(policy, []allocator.Setting{s})
 	if err == nil {
 		for _, l := range changed.Limits() {
 			if l.Name == s.Name {
-				return s.Name, ValueText(&l)
+				return s.Name, LimitValueText(&l)
 			}
 		}
 	}
@@ -34,21 +34,21 @@ func FlagsText(c *replay.Configuration) string { return joinSettings(c, "--polic
 func joinSettings(c *replay.Configuration, before, between string) string {
 	text := before + c.Policy
 	for _, s := range c.Settings {
-		name, value := NameAndValue(c.Policy, s)
+		name, value := NameAndValueText(c.Policy, s)
 		text += between + name + "=" + value
 	}
 	return text
 }
 
-// FileText writes a policy and its limits as a settings file.
-func FileText(policy string, settings []allocator.Setting) string {
+// SettingsFileText writes a policy and its limits as a settings file.
+func SettingsFileText(policy string, settings []allocator.Setting) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "policy = %q\n", policy)
 	for i, setting := range settings {
 		if i == 0 {
 			b.WriteString("\n[set]\n")
 		}
-		name, value := NameAndValue(policy, setting)
+		name, value := NameAndValueText(policy, setting)
 		fmt.Fprintf(&b, "%s = %q\n", name, value)
 	}
 	return b.String()
@@ -71,8 +71,8 @@ func ConfigurationOfRecording(h *recording.Header) *replay.Configuration {
 	return c
 }
 
-// ValueText returns a limit's value for people.
-func ValueText(l *allocator.Limit) string {
+// LimitValueText returns a limit's value for people.
+func LimitValueText(l *allocator.Limit) string {
 	switch l.Kind {
 	case allocator.Bytes:
 		return SizeText(l.Value)

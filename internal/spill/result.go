@@ -37,7 +37,7 @@ var shares = [...]uint64{90, 75, 50}
 // SimulateSpill simulates a recording. bandwidth, in bytes per second each way, replaces the rates in the recording; 0 uses the
 // recording's. Errors are those of the source.
 func SimulateSpill(src recording.Source, bandwidth uint64) (*Result, error) {
-	f, err := readTraces(src)
+	f, err := tracesOfProcesses(src)
 	if err != nil {
 		return nil, err
 	}
@@ -48,21 +48,21 @@ func SimulateSpill(src recording.Source, bandwidth uint64) (*Result, error) {
 	}
 	for _, t := range f.processes {
 		r.Peak = max(r.Peak, t.peak)
-		if least, object := t.leastMemory(); least > r.Least {
+		if least, object := t.leastMemoryNeeded(); least > r.Least {
 			r.Least, r.Site = least, t.names.Site(t.objects[object].tag).Name
 		}
 	}
 	for _, percent := range shares {
-		r.Estimates = append(r.Estimates, f.estimateAtShare(r, percent))
+		r.Estimates = append(r.Estimates, f.simulateAtShare(r, percent))
 	}
 	return r, nil
 }
 
-// estimateAtShare simulates all processes with a share of the peak.
-func (f *fold) estimateAtShare(r *Result, percent uint64) Estimate {
+// simulateAtShare simulates all processes with a share of the peak.
+func (f *fold) simulateAtShare(r *Result, percent uint64) Estimate {
 	e := Estimate{Percent: percent, Memory: r.Peak * percent / 100, Fits: true}
 	for _, t := range f.processes {
-		moves, best, fits := t.simulateBoth(e.Memory)
+		moves, best, fits := t.simulateBothOrders(e.Memory)
 		e.Fits = e.Fits && fits
 		e.Out, e.In = e.Out+moves.Out, e.In+moves.In
 		e.Best.Out, e.Best.In = e.Best.Out+best.Out, e.Best.In+best.In
@@ -79,7 +79,7 @@ func (f *fold) estimateAtShare(r *Result, percent uint64) Estimate {
 	return e
 }
 
-func (t *trace) simulateBoth(capacity uint64) (moves, best Moves, fits bool) {
+func (t *trace) simulateBothOrders(capacity uint64) (moves, best Moves, fits bool) {
 	next := t.nextUses()
 	best, _ = t.simulate(capacity, Farthest, next)
 	moves, fits = t.simulate(capacity, Oldest, next)

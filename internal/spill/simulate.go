@@ -83,14 +83,14 @@ func (t *trace) simulate(capacity uint64, order Order, next []int32) (Moves, boo
 		d.states[i].clean = t.objects[i].copied
 	}
 	for i := range t.steps {
-		if !d.playStep(i, &t.steps[i]) {
+		if !d.useObjects(i, &t.steps[i]) {
 			return d.moves, false
 		}
 	}
 	return d.moves, true
 }
 
-func (d *simulatedDevice) playStep(i int, s *step) bool {
+func (d *simulatedDevice) useObjects(i int, s *step) bool {
 	o, state := &d.trace.objects[s.object], &d.states[s.object]
 	switch s.kind {
 	case stepUse:
@@ -101,7 +101,7 @@ func (d *simulatedDevice) playStep(i int, s *step) bool {
 		if s.writes {
 			state.contents, state.clean = true, false
 		}
-		d.queueForSpill(i, s.object)
+		d.noteWhenToSpill(i, s.object)
 	case stepRun:
 		d.command++
 		for _, e := range d.setAside {
@@ -109,7 +109,7 @@ func (d *simulatedDevice) playStep(i int, s *step) bool {
 		}
 		d.setAside = d.setAside[:0]
 	case stepCreate:
-		return d.makeRoom(o.size)
+		return d.reserveBySpilling(o.size)
 	case stepFree:
 		if o.fixed || state.resident {
 			d.used -= o.size
@@ -123,8 +123,8 @@ func (d *simulatedDevice) playStep(i int, s *step) bool {
 	return true
 }
 
-// queueForSpill notes when an object should be spilled.
-func (d *simulatedDevice) queueForSpill(i int, object int32) {
+// noteWhenToSpill notes when an object should be spilled.
+func (d *simulatedDevice) noteWhenToSpill(i int, object int32) {
 	state := &d.states[object]
 	if state.key = uint64(i); d.order == Farthest {
 		state.key = math.MaxUint32 - uint64(d.next[i])
@@ -137,7 +137,7 @@ func (d *simulatedDevice) queueForSpill(i int, object int32) {
 // loadObject gives an object device memory.
 func (d *simulatedDevice) loadObject(object int32) bool {
 	o, state := &d.trace.objects[object], &d.states[object]
-	if !d.makeRoom(o.size) {
+	if !d.reserveBySpilling(o.size) {
 		return false
 	}
 	state.resident = true
@@ -147,8 +147,8 @@ func (d *simulatedDevice) loadObject(object int32) bool {
 	return true
 }
 
-// makeRoom reserves bytes, and spills other objects for them.
-func (d *simulatedDevice) makeRoom(bytes uint64) bool {
+// reserveBySpilling reserves bytes, and spills other objects for them.
+func (d *simulatedDevice) reserveBySpilling(bytes uint64) bool {
 	for bytes > d.capacity || d.used > d.capacity-bytes {
 		if bytes > d.capacity || len(d.leaving) == 0 {
 			return false
@@ -177,9 +177,9 @@ func (d *simulatedDevice) spillObject(object int32) {
 	d.used -= o.size
 }
 
-// leastMemory returns the most bytes that one command needs, including memory that cannot be spilled, and the largest
+// leastMemoryNeeded returns the most bytes that one command needs, including memory that cannot be spilled, and the largest
 // object of that command.
-func (t *trace) leastMemory() (bytes uint64, largest int32) {
+func (t *trace) leastMemoryNeeded() (bytes uint64, largest int32) {
 	states := make([]objectState, len(t.objects))
 	var fixed, needs uint64
 	command, largestUsed := 1, int32(0)

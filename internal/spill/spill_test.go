@@ -24,7 +24,7 @@ func cycle(objects, visits int) *trace {
 // What is visited in turn never is there with the oldest leaving first; the best keeps most of it.
 func TestCycleFavoursTheBest(t *testing.T) {
 	tr := cycle(4, 40)
-	moves, best, fits := tr.simulateBoth(300)
+	moves, best, fits := tr.simulateBothOrders(300)
 	if !fits || moves != (Moves{Out: 100 * 37, In: 100 * 36}) {
 		t.Errorf("oldest first: %+v, fits %v", moves, fits)
 	}
@@ -32,10 +32,10 @@ func TestCycleFavoursTheBest(t *testing.T) {
 	if best.In != 1200 || best.Out != 1300 {
 		t.Errorf("best: %+v", best)
 	}
-	if moves, _, fits = tr.simulateBoth(400); !fits || moves != (Moves{}) {
+	if moves, _, fits = tr.simulateBothOrders(400); !fits || moves != (Moves{}) {
 		t.Errorf("with room for all: %+v", moves)
 	}
-	if _, _, fits = tr.simulateBoth(99); fits {
+	if _, _, fits = tr.simulateBothOrders(99); fits {
 		t.Error("fits into 99 bytes")
 	}
 }
@@ -51,18 +51,18 @@ func TestBestIsBest(t *testing.T) {
 				at := int32((first + i) % len(tr.objects))
 				tr.steps = append(tr.steps, step{object: at, kind: stepUse, writes: true})
 			}
-			tr.endCommand()
+			tr.endLastCommand()
 		}
-		least, _ := tr.leastMemory()
+		least, _ := tr.leastMemoryNeeded()
 		var last Moves
 		for memory := least; memory <= 1000; memory += 100 {
-			moves, best, fits := tr.simulateBoth(memory)
+			moves, best, fits := tr.simulateBothOrders(memory)
 			if !fits || best.In > moves.In || memory > least && moves.In > last.In {
 				t.Fatalf("%d bytes: %+v, best %+v, with less %+v, fits %v", memory, moves, best, last, fits)
 			}
 			last = moves
 		}
-		if _, _, fits := tr.simulateBoth(least - 1); fits {
+		if _, _, fits := tr.simulateBothOrders(least - 1); fits {
 			t.Fatalf("less than the least, %d, is enough", least)
 		}
 	}

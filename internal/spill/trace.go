@@ -93,8 +93,8 @@ func (r *rate) addTransfer(bytes uint64, ns uint32) {
 	}
 }
 
-// readTraces makes the traces. Errors are those of the source. Memory grows with the uses.
-func readTraces(src recording.Source) (*fold, error) {
+// tracesOfProcesses makes the traces. Errors are those of the source. Memory grows with the uses.
+func tracesOfProcesses(src recording.Source) (*fold, error) {
 	f := &fold{names: callsite.NewNames(), processes: map[uint32]*trace{}}
 	h := heap.New(heap.Options{EndProcesses: true}, f)
 	for r, err := range recording.Records(src) {
@@ -105,14 +105,14 @@ func readTraces(src recording.Source) (*fold, error) {
 			f.first = r.Time
 		}
 		f.final = max(f.final, r.Time)
-		f.names.Add(r)
+		f.names.AddRecord(r)
 		if r.Kind == wire.KindUse {
 			f.addUse(r)
 		}
 		h.Apply(r)
 	}
 	for _, t := range f.processes {
-		t.endCommand()
+		t.endLastCommand()
 	}
 	return f, nil
 }
@@ -126,15 +126,15 @@ func (f *fold) traceOf(number uint32) *trace {
 	return t
 }
 
-// endCommand ends the last command.
-func (t *trace) endCommand() {
+// endLastCommand ends the last command.
+func (t *trace) endLastCommand() {
 	if n := len(t.steps); n > 0 && t.steps[n-1].kind == stepUse {
 		t.steps = append(t.steps, step{kind: stepRun})
 	}
 }
 
 func (t *trace) addStep(s step) {
-	t.endCommand()
+	t.endLastCommand()
 	t.steps = append(t.steps, s)
 }
 
@@ -154,7 +154,7 @@ func (f *fold) addUse(r *wire.Record) {
 	}
 	current := command{thread: r.Thread, op: u.Command(), argument: u.ArgumentNumber(), time: r.Time, queue: u.Queue(), kernel: u.Kernel()}
 	if !t.last.isContinuedBy(&current) {
-		t.endCommand()
+		t.endLastCommand()
 	}
 	t.last = current
 	writes := u.Writes() || !u.Reads() || u.Command() == wire.CommandKernel // which may cast a const away

@@ -29,7 +29,7 @@ type workings struct {
 
 // countCreated counts a create that succeeded.
 func (a *account) countCreated(o *heap.Object) {
-	addCreate(a.window.current(), &a.history.pending, o)
+	addCreate(a.window.currentSlot(), &a.history.pending, o)
 	c := &a.counters
 	c.Creates++
 	addMeasured(&a.calls, o.Duration)
@@ -43,22 +43,22 @@ func (a *account) countCreated(o *heap.Object) {
 		if o.SubAllocation && o.Cost > 0 {
 			c.SubBufferHits++
 		}
-		a.countServed(o.Route)
+		a.countByRoute(o.Route)
 		c.HitNS += uint64(o.Duration)
 		c.PoolNS += uint64(o.Duration)
 		c.BytesRequested += o.Size
 		a.costs.countHit(o.Granted, o.Duration)
-		a.steady.Add(true)
+		a.steady.AddRequest(true)
 	case wire.OutcomeMiss:
 		c.Misses++
-		a.countServed(o.Route)
-		c.MissReasons[knownReason(uint8(o.Reason))]++
+		a.countByRoute(o.Route)
+		c.MissReasons[indexOfReason(uint8(o.Reason))]++
 		c.PoolNS += uint64(o.Duration)
 		c.BytesRequested += o.Size
-		a.steady.Add(false)
+		a.steady.AddRequest(false)
 		if !o.SubAllocation { // otherwise the driver created the slab
 			a.costs.addCreate(o.Thread, o.Granted, o.Cost)
-			a.countAllocated(o.Granted, o.Cost)
+			a.countDriverAllocation(o.Granted, o.Cost)
 		}
 	default:
 		if o.Owns {
@@ -74,7 +74,7 @@ func (a *account) countAlternative(o *heap.Object) {
 	a.counters.BytesRequested += o.Size
 	if o.Outcome == wire.OutcomeMiss && !o.SubAllocation {
 		a.costs.addCreate(o.Thread, o.Granted, o.Cost)
-		a.countAllocated(o.Granted, o.Cost)
+		a.countDriverAllocation(o.Granted, o.Cost)
 	}
 }
 
@@ -94,8 +94,8 @@ func addCreate(now *Rates, sample *Sample, o *heap.Object) {
 	case o.Outcome == wire.OutcomeMiss:
 		now.Misses++
 		sample.Misses++
-		now.Reasons.add(int(knownReason(uint8(o.Reason))), 1)
-		sample.Reasons.add(int(knownReason(uint8(o.Reason))), 1)
+		now.Reasons.add(int(indexOfReason(uint8(o.Reason))), 1)
+		sample.Reasons.add(int(indexOfReason(uint8(o.Reason))), 1)
 		if o.SubAllocation { // the driver created the slab
 			return
 		}
@@ -107,8 +107,8 @@ func addCreate(now *Rates, sample *Sample, o *heap.Object) {
 	sample.DriverNS += uint64(o.Cost)
 }
 
-// countAllocated counts a block or slab that the driver created in cost ns.
-func (a *account) countAllocated(bytes uint64, cost uint32) {
+// countDriverAllocation counts a block or slab that the driver created in cost ns.
+func (a *account) countDriverAllocation(bytes uint64, cost uint32) {
 	a.counters.BytesAllocated += bytes
 	a.countDriverCreate(cost)
 }
@@ -188,7 +188,7 @@ func (a *account) raisePeaks(now uint64) {
 	raisePeak(&c.PeakCooling, g.Cooling)
 	raisePeak(&c.PeakSlabs, a.Slabs)
 	raisePeak(&c.PeakReserved, g.ReservedBytes())
-	a.raisePlanned()
+	a.raisePlanPeaks()
 }
 
 // raisePeak notes a gauge that is above its peak. It reports whether the gauge is.
@@ -204,13 +204,13 @@ func raisePeak(peak *uint64, gauge int64) bool {
 func (a *account) makeTotals(free spread) Totals {
 	t := a.counters
 	t.InUse, t.Requested = heap.NonNegative(a.InUse), heap.NonNegative(a.Requested)
-	t.Held = a.held.highest()
+	t.Held = a.held.highestOfSlots()
 	t.Cached, t.Cooling = a.FreeBytes(), heap.NonNegative(a.Cooling)
 	t.Slabs, t.SlabBytes, t.SlabFree = heap.NonNegative(a.Slabs), heap.NonNegative(a.SlabBytes), heap.NonNegative(a.Room)
 	t.LiveBuffers, t.CachedBlocks = heap.NonNegative(a.Live), heap.NonNegative(a.CachedBlocks)+free.ranges
 	t.LargestCached, t.Squares = free.largest, free.squares
 	t.Idle = min(free.idle, t.Cached)
-	t.SteadyHits, t.SteadyRequests = a.steady.LaterHalf()
+	t.SteadyHits, t.SteadyRequests = a.steady.HitsOfLaterHalf()
 	t.Saved = a.costs.estimateSaved()
 	t.CreatesTimed, t.DriverTimed = a.calls.Total, a.driver.Total
 	t.CreateP50NS, t.CreateP99NS = a.calls.Percentile(0.5), a.calls.Percentile(0.99)
@@ -221,8 +221,8 @@ func (a *account) makeTotals(free spread) Totals {
 // reasons is how many reasons there are for misses.
 const reasons = uint8(wire.MissPolicy) + 1
 
-// knownReason returns an index for a reason of a miss. A reason that this version does not know counts as none.
-func knownReason(r uint8) uint8 {
+// indexOfReason returns an index for a reason of a miss. A reason that this version does not know counts as none.
+func indexOfReason(r uint8) uint8 {
 	if r < reasons {
 		return r
 	}
@@ -231,18 +231,18 @@ func knownReason(r uint8) uint8 {
 
 // beginSlot begins a slot.
 func (a *account) beginSlot(slot uint64) {
-	a.window.advance(slot)
+	a.window.advanceToSlot(slot)
 	a.held.beginSlot(slot, heap.NonNegative(a.InUse))
 }
 
 // addDriverTime adds ns in the driver to the last second and the history.
 func (a *account) addDriverTime(cost uint32) {
-	a.window.current().DriverNanos += uint64(cost)
+	a.window.currentSlot().DriverNanos += uint64(cost)
 	a.history.pending.DriverNS += uint64(cost)
 }
 
-// takeSample reads the gauges. free says how free memory is divided.
-func (a *account) takeSample(free spread) Sample {
+// sampleOfGauges reads the gauges. free says how free memory is divided.
+func (a *account) sampleOfGauges(free spread) Sample {
 	t := Totals{Cached: a.FreeBytes(), LargestCached: free.largest}
 	return Sample{
 		InUse: heap.NonNegative(a.InUse), Cached: t.Cached, Cooling: heap.NonNegative(a.Cooling), Fragmentation: t.ExternalFragmentation(),

@@ -31,7 +31,7 @@ func TestAlternative(t *testing.T) {
 	if len(shot.Misses) != 1 || shot.Tags[0].Hits != 1 || shot.Tags[0].Misses != 1 || shot.Tags[0].Creates != 4 {
 		t.Errorf("%+v, %+v", shot.Misses, shot.Tags[0])
 	}
-	s.Tick(streamStart + 500_000_000)
+	s.AdvanceTime(streamStart + 500_000_000)
 	shot = s.Snapshot()
 	var late Rates // what the dashboard's hit rates are of
 	for _, sample := range append(shot.Minute, shot.History...) {

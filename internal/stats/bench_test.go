@@ -90,7 +90,7 @@ func BenchmarkSnapshot(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				now += slotNS
-				m.Tick(now)
+				m.AdvanceTime(now)
 				m.Snapshot()
 			}
 		})

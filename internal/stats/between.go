@@ -57,8 +57,8 @@ func (t *transfers) countBetween(p *process, u wire.UseView) (moved uint64) {
 	if h.valid != 0 && h.valid&at == 0 && needsContents(u) {
 		flow := Flow{Calls: 1, Bytes: o.Size}
 		moved = o.Size
-		t.flows[Between].Add(&flow)
-		key := transferKey[*processSite]{t.sites.siteOf(p, o.Tag), wire.CommandOther, true}
+		t.flows[Between].AddFlow(&flow)
+		key := transferKey[*processSite]{t.sites.siteOfTag(p, o.Tag), wire.CommandOther, true}
 		t.addToSite(key, &flow)
 		if h.had&at != 0 {
 			t.addToSite(key, &Flow{Again: 1})

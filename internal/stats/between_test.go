@@ -51,8 +51,8 @@ func TestBetweenDevices(t *testing.T) {
 		var site Flow
 		for i := range got.Sites {
 			if x := &got.Sites[i]; x.Between {
-				site.Add(&x.Flow)
-				if x.Name != "tag 5" || x.WhatText() != "between devices" {
+				site.AddFlow(&x.Flow)
+				if x.Name != "tag 5" || x.CommandText() != "between devices" {
 					t.Errorf("%s: %+v", name, x)
 				}
 			}

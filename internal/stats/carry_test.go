@@ -47,7 +47,7 @@ func TestCarriedOverIsInGaugesOnly(t *testing.T) {
 			t.Errorf("bucket %+v", share)
 		}
 	}
-	s.Tick(s.time + 6*slotNS)
+	s.AdvanceTime(s.time + 6*slotNS)
 	if w := s.Snapshot().Window; w.Events != 1 || w.Creates+w.DriverCreates+w.DriverNanos+w.Releases != 0 {
 		t.Errorf("in the last second %+v", w)
 	}

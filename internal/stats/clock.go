@@ -9,7 +9,7 @@ type clock struct {
 	slot, second uint64 // present
 }
 
-func (c *clock) begin(time uint64) { c.begun, c.started, c.turning = true, time, time+slotNS }
+func (c *clock) beginAt(time uint64) { c.begun, c.started, c.turning = true, time, time+slotNS }
 
 // beginSlot begins the slot that contains a time.
 func (c *clock) beginSlot(time uint64) {
@@ -18,15 +18,15 @@ func (c *clock) beginSlot(time uint64) {
 	c.turning = c.started + (c.slot+1)*slotNS
 }
 
-// Tick moves time on without an event, so that windows and history go on while the program is silent. now is
+// AdvanceTime moves time on without an event, so that windows and history go on while the program is silent. now is
 // CLOCK_MONOTONIC ns; an earlier time than the latest seen changes nothing.
-func (m *Model) Tick(now uint64) {
+func (m *Model) AdvanceTime(now uint64) {
 	m.endCarriedOver()
-	m.advanceTo(now)
+	m.advanceTimeTo(now)
 }
 
-// advanceTo moves time on. The gauges have not changed since the last call.
-func (m *Model) advanceTo(time uint64) {
+// advanceTimeTo moves time on. The gauges have not changed since the last call.
+func (m *Model) advanceTimeTo(time uint64) {
 	if !m.clock.begun {
 		m.beginClock(time)
 	}
@@ -36,28 +36,28 @@ func (m *Model) advanceTo(time uint64) {
 	if time >= m.clock.turning {
 		m.closeSlots(time)
 	}
-	m.heap.Advance(time)
+	m.heap.AdvanceTime(time)
 }
 
 func (m *Model) beginClock(time uint64) {
-	m.clock.begin(time)
-	m.heap.Advance(time)
+	m.clock.beginAt(time)
+	m.heap.AdvanceTime(time)
 }
 
 // closeSlots closes the slots that end before a time.
 func (m *Model) closeSlots(time uint64) {
 	m.clock.beginSlot(time)
-	m.noteIdle(m.clock.turning - slotNS)
-	m.totals.beginSlot(m.takeSample())
+	m.noteIdlePeaks(m.clock.turning - slotNS)
+	m.totals.beginSlot(m.sampleOfGauges())
 	for _, p := range m.processes.list {
 		m.totals.beginProcessSlot(p)
 	}
-	m.objects.advance(m.clock.second)
+	m.objects.advanceToSecond(m.clock.second)
 }
 
-// takeSample reads the gauges.
-func (m *Model) takeSample() Sample {
-	s := m.totals.run.takeSample(m.processes.freeSpread())
+// sampleOfGauges reads the gauges.
+func (m *Model) sampleOfGauges() Sample {
+	s := m.totals.run.sampleOfGauges(m.processes.freeSpread())
 	s.Machine = m.machine.reportedBytes()
 	return s
 }

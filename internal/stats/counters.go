@@ -76,14 +76,14 @@ type StatusCount struct {
 	Count  uint64 // 0: the place is free
 }
 
-// CodeText returns the number of the status, or NULL.
-func (c *StatusCount) CodeText() string { return wire.StatusNumber(c.Status) }
+// StatusNumberText returns the number of the status, or NULL.
+func (c *StatusCount) StatusNumberText() string { return wire.StatusNumber(c.Status) }
 
 // ReservedBytes returns in use + cached + cooling.
 func (t *Totals) ReservedBytes() uint64 { return t.InUse + t.Cached + t.Cooling }
 
-// AvoidedCalls returns how many hits took no call of the driver.
-func (t *Totals) AvoidedCalls() uint64 { return t.Hits - t.SubBufferHits }
+// HitsWithoutDriverCall returns how many hits took no call of the driver.
+func (t *Totals) HitsWithoutDriverCall() uint64 { return t.Hits - t.SubBufferHits }
 
 // HitRate returns hits / (hits + misses), 0 before the first request.
 func (t *Totals) HitRate() float64 { return ratioOf(t.Hits, t.Hits+t.Misses) }

@@ -138,14 +138,14 @@ func (ds *devices) countDevices() int {
 	return max(most, len(known))
 }
 
-// surelyDiffer reports whether the first devices of two processes are surely not one.
-func (ds *devices) surelyDiffer(other *devices) bool {
+// areSurelyDifferent reports whether the first devices of two processes are surely not one.
+func (ds *devices) areSurelyDifferent(other *devices) bool {
 	d, o := ds.chosenDevice(), other.chosenDevice()
-	return d != nil && o != nil && d.surelyDiffers(o)
+	return d != nil && o != nil && d.isSurelyDifferent(o)
 }
 
-// surelyDiffers reports whether two devices of different processes are surely not one.
-func (d *device) surelyDiffers(o *device) bool {
+// isSurelyDifferent reports whether two devices of different processes are surely not one.
+func (d *device) isSurelyDifferent(o *device) bool {
 	return d.Name != o.Name || d.hasGlobalIdentity() && o.hasGlobalIdentity() && d.identity != o.identity
 }
 
@@ -175,7 +175,7 @@ const (
 	deviceChosen
 )
 
-func (s *shownDevice) setDevice(d *device, how choice) { s.Device, s.choice = d.Device, how }
+func (s *shownDevice) setShownDevice(d *device, how choice) { s.Device, s.choice = d.Device, how }
 
 // noteDevice handles DEVICE.
 func (s *shownDevice) noteDevice(p *process, r *wire.Record) {
@@ -187,9 +187,9 @@ func (s *shownDevice) noteDevice(p *process, r *wire.Record) {
 	p.devices.addDevice(d)
 	switch {
 	case s.choice == deviceUnknown:
-		s.setDevice(&d, deviceGuessed)
+		s.setShownDevice(&d, deviceGuessed)
 	case s.choice == deviceAwaited && s.awaited.process == p && s.awaited.number == d.number:
-		s.setDevice(&d, deviceChosen)
+		s.setShownDevice(&d, deviceChosen)
 	}
 }
 
@@ -204,6 +204,6 @@ func (s *shownDevice) noteContext(p *process, c wire.ContextView) {
 	}
 	s.choice, s.awaited.process, s.awaited.number = deviceAwaited, p, c.Device()
 	if d := p.devices.deviceNumbered(c.Device()); d != nil {
-		s.setDevice(d, deviceChosen)
+		s.setShownDevice(d, deviceChosen)
 	}
 }

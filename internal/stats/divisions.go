@@ -54,8 +54,8 @@ type places uint64
 // everywhere are the bits of all divisions except for the undivided one, whose place is always 0.
 const everywhere places = 1<<(8*divisions) - 1<<(8*bySize)
 
-// placeIn returns the place in a division.
-func (p places) placeIn(division uint8) uint8 { return uint8(p >> (8 * division)) }
+// placeInDivision returns the place in a division.
+func (p places) placeInDivision(division uint8) uint8 { return uint8(p >> (8 * division)) }
 
 // placesMax is the number of places in a division: there are 65 sizes.
 const placesMax = ClassesMax + 1
@@ -82,11 +82,11 @@ func (s *shares) notePlaces(at places) {
 // splitDivisions makes the shares of open divisions in which an object comes to a second place.
 func (s *shares) splitDivisions(at places) {
 	for i := uint8(bySize); i < divisions; i++ {
-		if s.divisions[i] != nil || at.placeIn(i) == s.only.placeIn(i) {
+		if s.divisions[i] != nil || at.placeInDivision(i) == s.only.placeInDivision(i) {
 			continue
 		}
 		s.divisions[i] = make([]share, placesMax)
-		s.divisions[i][s.only.placeIn(i)] = *s.wholeShare()
+		s.divisions[i][s.only.placeInDivision(i)] = *s.wholeShare()
 		s.divided = append(s.divided, i)
 		s.open &^= 0xff << (8 * i)
 	}
@@ -97,22 +97,22 @@ func (s *shares) wholeShare() *share { return &s.divisions[undivided][0] }
 
 // shareAt returns the share of a division at the place there.
 func (s *shares) shareAt(division uint8, at places) *share {
-	return &s.divisions[division][at.placeIn(division)]
+	return &s.divisions[division][at.placeInDivision(division)]
 }
 
-// showShare returns the share at a place of a division, false when that share is empty.
-func (s *shares) showShare(by, place int) (Share, bool) {
+// shareForSnapshot returns the share at a place of a division, false when that share is empty.
+func (s *shares) shareForSnapshot(by, place int) (Share, bool) {
 	x := s.wholeShare()
 	switch {
 	case s.divisions[by] != nil:
 		x = &s.divisions[by][place]
-	case !s.begun || place != int(s.only.placeIn(uint8(by))):
+	case !s.begun || place != int(s.only.placeInDivision(uint8(by))):
 		return Share{}, false
 	}
 	if *x == (share{}) {
 		return Share{}, false
 	}
-	return x.toShare(s.clock), true
+	return x.shareForSnapshot(s.clock), true
 }
 
 // countCreated counts a new object that has memory of its own. The block of the object gets the same places.
@@ -130,13 +130,13 @@ func (s *shares) countCreated(p *process, o *heap.Object, b *heap.Block) {
 // addObject counts an object with its memory, and returns its places.
 func (s *shares) addObject(p *process, o *heap.Object) places {
 	at := places(bits.Len64(o.Granted))<<(8*bySize) | places(kindIndex(o.Memory))<<(8*byKind) |
-		places(s.classes.placeOf(classKey(o)))<<(8*byClass) | places(s.threads.placeOf(uint64(o.Thread)))<<(8*byThread) |
+		places(s.classes.placeOfKey(classKey(o)))<<(8*byClass) | places(s.threads.placeOfKey(uint64(o.Thread)))<<(8*byThread) |
 		places(s.devicePlace(p, o.Scope))<<(8*byDevice)
 	s.notePlaces(at)
 	for _, i := range s.divided {
 		x := s.shareAt(i, at)
 		if !o.CarriedOver {
-			x.countCreate(o.JudgedOutcome(), s.clock.slot)
+			x.countCreate(o.OutcomeOfPresent(), s.clock.slot)
 		}
 		x.changeHeld(int64(o.Granted), int64(o.Size), 1, s.clock.second)
 	}
@@ -181,7 +181,7 @@ func (s *shares) devicePlace(p *process, scope uint16) uint8 {
 	}
 	var place uint8
 	if at >= 0 {
-		place = s.devices.placeOf(uint64(at))
+		place = s.devices.placeOfKey(uint64(at))
 	}
 	p.devices.latest = placedScope{known: true, scope: scope, place: place}
 	return place
@@ -202,12 +202,12 @@ type keys struct {
 	known int32
 }
 
-// placeOf returns the place of a key, 0 when there are too many keys.
-func (k *keys) placeOf(key uint64) uint8 {
+// placeOfKey returns the place of a key, 0 when there are too many keys.
+func (k *keys) placeOfKey(key uint64) uint8 {
 	if k.known > 0 && k.keys[k.known] == key {
 		return uint8(k.known)
 	}
-	if place := k.index.Get(key); place >= 0 {
+	if place := k.index.PlaceOf(key); place >= 0 {
 		return uint8(place)
 	}
 	if k.known == ClassesMax {

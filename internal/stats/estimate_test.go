@@ -57,8 +57,8 @@ func TestSteadyAgainstExact(t *testing.T) {
 		if hit {
 			hits++
 		}
-		s.Add(hit)
-		gotHits, requests := s.LaterHalf()
+		s.AddRequest(hit)
+		gotHits, requests := s.HitsOfLaterHalf()
 		start := n - requests
 		if late := start - n/2; start < n/2 || float64(late) > float64(n)/100 || n <= steadyNotes && late != 0 {
 			t.Fatalf("after %d requests the later half begins at %d", n, start)
@@ -71,7 +71,7 @@ func TestSteadyAgainstExact(t *testing.T) {
 
 func TestSteadyEmpty(t *testing.T) {
 	var s Steady
-	if hits, requests := s.LaterHalf(); hits != 0 || requests != 0 {
+	if hits, requests := s.HitsOfLaterHalf(); hits != 0 || requests != 0 {
 		t.Errorf("later() = %d, %d before the first request", hits, requests)
 	}
 }

@@ -31,13 +31,13 @@ type FailedCall struct {
 
 // Text says what failed, where and how often. bytes writes a size.
 func (f *FailedCall) Text(bytes func(uint64) string) string {
-	text := f.AskedText(bytes)
+	text := f.TextWithSizes(bytes)
 	if f.Tag != "" {
 		text += " at " + f.Tag
 	}
 	text += " failed"
 	if f.Status != 0 { // else attach did not see it
-		text += " with " + wire.StatusText(f.Status)
+		text += " with " + wire.StatusNameAndNumber(f.Status)
 	}
 	if f.Count > 1 {
 		text += fmt.Sprintf(" (%d times)", f.Count)
@@ -48,16 +48,16 @@ func (f *FailedCall) Text(bytes func(uint64) string) string {
 	return text
 }
 
-// Sentence adds what the status means.
-func (f *FailedCall) Sentence(bytes func(uint64) string) string {
-	if meaning := f.Meaning(); meaning != "" {
+// SentenceWithMeaning adds what the status means.
+func (f *FailedCall) SentenceWithMeaning(bytes func(uint64) string) string {
+	if meaning := f.StatusMeaning(); meaning != "" {
 		return f.Text(bytes) + ": " + meaning
 	}
 	return f.Text(bytes)
 }
 
-// Meaning says what the status means: drivers return some for reasons that the standard does not name.
-func (f *FailedCall) Meaning() string {
+// StatusMeaning says what the status means: drivers return some for reasons that the standard does not name.
+func (f *FailedCall) StatusMeaning() string {
 	switch {
 	case f.Call == createCallText(wire.MemoryImage) && wire.IsUnlistedStatus(wire.MemoryImage, f.Status):
 		return "the standard does not have this code for this call"
@@ -67,8 +67,8 @@ func (f *FailedCall) Meaning() string {
 	return "the standard has this code where " + f.Why
 }
 
-// AskedText says what failed and which sizes it asked for.
-func (f *FailedCall) AskedText(bytes func(uint64) string) string {
+// TextWithSizes says what failed and which sizes it asked for.
+func (f *FailedCall) TextWithSizes(bytes func(uint64) string) string {
 	sizes := f.SizesText(bytes)
 	if sizes == "" {
 		return f.Call
@@ -106,9 +106,9 @@ func (s *Snapshot) RefusedCalls() (list []FailedCall) {
 	return list
 }
 
-// FollowingText says which call began to fail how long after a call of the same process had failed for lack of memory, and how many others:
+// FailedSoonAfterText says which call began to fail how long after a call of the same process had failed for lack of memory, and how many others:
 // what needs the memory that is missing fails as well, but other causes have the same statuses. Empty: none did.
-func (s *Snapshot) FollowingText(p *PostMortem) string {
+func (s *Snapshot) FailedSoonAfterText(p *PostMortem) string {
 	text, others := "", uint64(0)
 	for i := range s.FailedCalls {
 		switch f := &s.FailedCalls[i]; {
@@ -140,7 +140,7 @@ func (s *Snapshot) isAfterFailure(f *FailedCall) bool {
 }
 
 func (f *FailedCall) followsFailure(p *PostMortem) bool {
-	return p.Verdict != VerdictKilled && !f.Create && !f.Short && wire.IsMissingObject(f.Status) && f.Process == p.Process &&
+	return p.Verdict != VerdictKilled && !f.Create && !f.Short && wire.IsAboutMissingObject(f.Status) && f.Process == p.Process &&
 		f.Time >= p.Time
 }
 
@@ -161,8 +161,8 @@ type failedCall struct {
 	image *process // that asked for an image; nil: for no image
 }
 
-// contradictionText says what the run knows that speaks against the cause that the standard has; empty: nothing.
-func (f *failedCall) contradictionText() string {
+// whyNotUsualCause says what the run knows that speaks against the cause that the standard has; empty: nothing.
+func (f *failedCall) whyNotUsualCause() string {
 	if f.image != nil && f.Status == wire.InvalidOperation && f.image.images {
 		return ", but the process made other images"
 	}
@@ -180,7 +180,7 @@ type failedKey struct {
 // countCreate counts a create that failed.
 func (all *failedCalls) countCreate(m *Model, p *process, c wire.CreateView) {
 	key := failedKey{
-		memory: c.Memory(), status: int32(c.Status()), short: FailsForSize(c, p.devices.shownDeviceOf(c.Scope())), site: m.sites.siteOf(p, c.Tag()),
+		memory: c.Memory(), status: int32(c.Status()), short: FailedForLackOrSize(c, p.devices.shownDeviceOf(c.Scope())), site: m.sites.siteOfTag(p, c.Tag()),
 	}
 	f := all.countFailure(m, p, key)
 	if f == nil {
@@ -196,23 +196,23 @@ func (all *failedCalls) countCreate(m *Model, p *process, c wire.CreateView) {
 	}
 }
 
-// noteImage notes that a process has images.
-func (all *failedCalls) noteImage(p *process) {
+// noteHasImages notes that a process has images.
+func (all *failedCalls) noteHasImages(p *process) {
 	p.images, all.shown = true, nil
 }
 
 // countCall counts another call that failed.
 func (all *failedCalls) countCall(m *Model, p *process, r *wire.Record) {
 	d := FailedCallOf(r)
-	if f := all.countFailure(m, p, failedKey{function: d.Call, status: d.Status, short: d.Short, site: m.sites.siteOf(p, r.AsDiag().Tag())}); f != nil {
+	if f := all.countFailure(m, p, failedKey{function: d.Call, status: d.Status, short: d.Short, site: m.sites.siteOfTag(p, r.AsDiag().Tag())}); f != nil {
 		f.Call, f.Why = d.Call, d.Why
 	}
-	p.shortage.failed = &failedAt{d.Call, d.Status, r.Thread, r.Time, m.sites.siteOf(p, r.AsDiag().Tag())}
+	p.shortage.failed = &failedAt{d.Call, d.Status, r.Thread, r.Time, m.sites.siteOfTag(p, r.AsDiag().Tag())}
 }
 
 // FailedCallOf reads a DIAG that reports a failed call. The caller adds the rest.
 func FailedCallOf(r *wire.Record) FailedCall {
-	function, status := callsite.CleanLabel(r.Payload), int32(r.AsDiag().Status())
+	function, status := callsite.CleanFunctionName(r.Payload), int32(r.AsDiag().Status())
 	return FailedCall{
 		Call: function, Status: status, Count: 1, Why: wire.WhyCallRefused(function, status),
 		Short: status == wire.MemObjectAllocationFailure || status == wire.OutOfResources || status == wire.OutOfHostMemory,
@@ -243,7 +243,7 @@ func (all *failedCalls) countFailure(m *Model, p *process, key failedKey) *faile
 	}
 	all.places[key] = len(all.list)
 	all.list = append(all.list, failedCall{
-		FailedCall: FailedCall{Status: key.status, Count: 1, Short: key.short, Time: m.heap.Now(), Process: p.shown.Number}, name: p.shown.Title(), site: key.site,
+		FailedCall: FailedCall{Status: key.status, Count: 1, Short: key.short, Time: m.heap.Now(), Process: p.shown.Number}, name: p.shown.TitleAmongSeveral(), site: key.site,
 	})
 	return &all.list[len(all.list)-1]
 }
@@ -264,7 +264,7 @@ func (all *failedCalls) listCalls(untagged *site, several bool) []FailedCall {
 	places := map[key]int{}
 	for i := range all.list {
 		f, s := all.list[i].FailedCall, all.list[i].site.finalSite().site
-		f.Why += all.list[i].contradictionText()
+		f.Why += all.list[i].whyNotUsualCause()
 		k := key{f.Call, f.Why, f.Status, f.Short, s}
 		if at, known := places[k]; known {
 			all.shown[at].Count += f.Count

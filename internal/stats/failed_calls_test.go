@@ -49,7 +49,7 @@ create of a buffer of a page, then nothing at a.c:7 select failed with CL_INVALI
 create of an image at a.c:7 select failed with CL_INVALID_IMAGE_FORMAT_DESCRIPTOR (-39)`; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if got := before.FailedCalls[0].Sentence(bytesText); !strings.HasSuffix(got, ": the standard has this code where the size is 0, or larger than CL_DEVICE_MAX_MEM_ALLOC_SIZE of every device") {
+	if got := before.FailedCalls[0].SentenceWithMeaning(bytesText); !strings.HasSuffix(got, ": the standard has this code where the size is 0, or larger than CL_DEVICE_MAX_MEM_ALLOC_SIZE of every device") {
 		t.Error(got)
 	}
 }
@@ -83,7 +83,7 @@ func TestImagesThatAreRefusedOtherwise(t *testing.T) {
 		if c.made {
 			s.feed(wire.CreateFields{Outcome: wire.OutcomeDriver, Memory: wire.MemoryImage, Object: 2, Requested: 64, Granted: 64, Tag: 9}.Event())
 		}
-		if got := s.Snapshot().FailedCalls; len(got) != 1 || got[0].Meaning() != c.want {
+		if got := s.Snapshot().FailedCalls; len(got) != 1 || got[0].StatusMeaning() != c.want {
 			t.Errorf("%s: %+v, want %q", name, got, c.want)
 		}
 	}
@@ -124,7 +124,7 @@ func TestCallsThatFollowAFailure(t *testing.T) {
 	s.refuse(0, -61, wire.MemoryBuffer)
 	got := s.Snapshot()
 	const want = "2µs later clEnqueueFillBuffer at tag 4 failed with CL_INVALID_MEM_OBJECT (-38) (3 times), and after it 1 more call"
-	if text := got.FollowingText(&got.PostMortems[0]); text != want {
+	if text := got.FailedSoonAfterText(&got.PostMortems[0]); text != want {
 		t.Errorf("%q, want %q", text, want)
 	}
 	if refused := got.RefusedCalls(); len(refused) != 4 || refused[0].Count != 4 ||
@@ -137,7 +137,7 @@ func TestCallsThatFollowAFailure(t *testing.T) {
 func TestTheMeaningOfNoStatus(t *testing.T) {
 	e := wire.CreateFields{Outcome: wire.OutcomeFailed, Memory: wire.MemorySVM, Status: -30}.Event()
 	f := FailedCreateOf(e.AsCreate())
-	if got := f.Sentence(units.Format); !strings.HasPrefix(got, "create of svm memory failed with NULL: clSVMAlloc has no codes; the size is 0") {
+	if got := f.SentenceWithMeaning(units.Format); !strings.HasPrefix(got, "create of svm memory failed with NULL: clSVMAlloc has no codes; the size is 0") {
 		t.Error(got)
 	}
 }

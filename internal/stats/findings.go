@@ -63,12 +63,12 @@ func (f *Finding) IsCertain() bool {
 	}
 }
 
-// FindingOf reads a DIAG that reports a mistake. kernels are the kernels of its process. The caller adds Tag, Process and the
+// FindingOfDiag reads a DIAG that reports a mistake. kernels are the kernels of its process. The caller adds Tag, Process and the
 // times.
-func FindingOf(r *wire.Record, kernels *callsite.Kernels) Finding {
+func FindingOfDiag(r *wire.Record, kernels *callsite.Kernels) Finding {
 	e := r.AsDiag()
 	return Finding{
-		Kind: e.Diag(), Function: callsite.CleanLabel(r.Payload), Kernel: kernels.Name(e.Kernel()), Count: 1, Size: e.Bytes(),
+		Kind: e.Diag(), Function: callsite.CleanFunctionName(r.Payload), Kernel: kernels.Name(e.Kernel()), Count: 1, Size: e.Bytes(),
 		Status: int32(e.Status()),
 	}
 }
@@ -116,23 +116,23 @@ type FindingKey[R comparable] struct {
 	process          uint32
 }
 
-// KeyOf returns the key of a finding about memory of a call site.
-func KeyOf[R comparable](f *Finding, site R) FindingKey[R] {
+// KeyOfFinding returns the key of a finding about memory of a call site.
+func KeyOfFinding[R comparable](f *Finding, site R) FindingKey[R] {
 	return FindingKey[R]{f.Kind, f.Function, f.Kernel, f.Memory, site, f.Process}
 }
 
 // noteMistake handles a DIAG that reports a mistake. Only the first of its kind gets a mark: a mistake in a loop must not
 // push all other marks out.
 func (m *Model) noteMistake(p *process, r *wire.Record) {
-	f := finding{Finding: FindingOf(r, &p.kernels), site: m.sites.siteOf(p, r.AsDiag().Tag())}
-	f.name = p.shown.Title()
+	f := finding{Finding: FindingOfDiag(r, &p.kernels), site: m.sites.siteOfTag(p, r.AsDiag().Tag())}
+	f.name = p.shown.TitleAmongSeveral()
 	f.Process, f.PID, f.Rank, f.First, f.Last = p.shown.Number, p.shown.PID, p.shown.Rank, m.heap.Now(), m.heap.Now()
 	if o := p.heap.Object(r.AsDiag().Object()); o != nil {
 		f.SetMemoryKind(o)
 	} else if r.AsDiag().Tag() != 0 {
 		f.Memory, f.AnyKind = f.site.kinds.onlyKind()
 	}
-	key := KeyOf(&f.Finding, f.site)
+	key := KeyOfFinding(&f.Finding, f.site)
 	all := &m.findings
 	if at, known := all.places[key]; known {
 		all.list[at].Count++
@@ -170,7 +170,7 @@ func (a *findings) listFindings(untagged *site, several bool) []Finding {
 	for i := range a.list {
 		f := a.list[i].Finding
 		s := a.list[i].site.finalSite().site
-		key := KeyOf(&f, s)
+		key := KeyOfFinding(&f, s)
 		if at, known := places[key]; known {
 			list[at].Count += f.Count
 			list[at].Last = max(list[at].Last, f.Last)
@@ -287,15 +287,15 @@ func (m *marks) addMark(time uint64, kind wire.Kind, text string) {
 	m.lost, m.relief = 0, wire.Relief{}
 }
 
-// markAnswer marks what a process answers to a message of the session.
-func (m *Model) markAnswer(r *wire.Record) {
+// addMarkOfAnswer marks what a process answers to a message of the session.
+func (m *Model) addMarkOfAnswer(r *wire.Record) {
 	name, value := wire.ParseLimit(r.Payload)
 	switch {
 	case r.AsLimit().Status() != 0:
-	case wire.IsMinorLimit(r.Payload), string(name) == wire.ArmsSetting: // of an experiment, which a message announces and ends
+	case wire.IsLimitWithoutEffect(r.Payload), string(name) == wire.ArmsSetting: // of an experiment, which a message announces and ends
 		return
 	case string(name) == wire.RelieveSetting:
-		if relief, ok := wire.ParseRelief(string(value)); ok && relief.Given > 0 && relief.Why != wire.ReliefTimed {
+		if relief, ok := wire.ParseReliefValue(string(value)); ok && relief.Given > 0 && relief.Why != wire.ReliefTimed {
 			m.marks.addRelief(m.heap.Now(), relief)
 		}
 		return
@@ -324,9 +324,9 @@ func (m *marks) addRelief(time uint64, r wire.Relief) {
 	m.list[len(m.list)-1].Text = fmt.Sprintf("gave %s back: %s", units.FormatLong(m.relief.Given), why)
 }
 
-// addLost marks lost events. Under overload they come many times a second: if the last mark is of lost events, they extend it,
+// addLostEvents marks lost events. Under overload they come many times a second: if the last mark is of lost events, they extend it,
 // so that they do not push all other marks out.
-func (m *marks) addLost(time, events uint64) {
+func (m *marks) addLostEvents(time, events uint64) {
 	if events == 0 {
 		return
 	}

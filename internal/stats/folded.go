@@ -28,12 +28,12 @@ func (r *Process) addFolded(p *Process) {
 	if r.Folded == 0 {
 		*r = Process{Number: FoldedNumber, Started: p.Started, State: Exited, Status: -1, Policy: p.Policy, Killed: true}
 	}
-	for i, n := range add.countFields() {
-		*t.countFields()[i] += *n
+	for i, n := range add.summedFields() {
+		*t.summedFields()[i] += *n
 	}
-	for i, n := range add.peakFields() {
-		if *n > *t.peakFields()[i] {
-			*t.peakFields()[i] = *n
+	for i, n := range add.maximumFields() {
+		if *n > *t.maximumFields()[i] {
+			*t.maximumFields()[i] = *n
 			switch n {
 			case &add.PeakInUse:
 				t.PeakInUseTime = add.PeakInUseTime
@@ -56,8 +56,8 @@ func (r *Process) addFolded(p *Process) {
 	r.Killed = r.Killed && (add.LiveBuffers == 0 || p.WasAborted())
 }
 
-// countFields are the figures that add up over processes.
-func (t *Totals) countFields() []*uint64 {
+// summedFields are the figures that add up over processes.
+func (t *Totals) summedFields() []*uint64 {
 	list := append(make([]*uint64, 0, 96),
 		&t.Hits, &t.SubBufferHits, &t.Misses, &t.SteadyHits, &t.SteadyRequests, &t.Creates, &t.Releases, &t.Failures, &t.Alternative, &t.Unpooled, &t.DriverCreates,
 		&t.DriverReleases, &t.DriverNS, &t.HitNS, &t.PoolNS, &t.Saved.NS, &t.Saved.Pool, &t.BytesRequested, &t.BytesAllocated, &t.Requested, &t.InUse,
@@ -73,9 +73,9 @@ func (t *Totals) countFields() []*uint64 {
 	return list
 }
 
-// peakFields returns the figures that fold by their maximum over processes. Neither percentiles nor plans are folded: percentiles of
+// maximumFields returns the figures that fold by their maximum over processes. Neither percentiles nor plans are folded: percentiles of
 // several processes do not follow from those of each, and a plan belongs to one process.
-func (t *Totals) peakFields() []*uint64 {
+func (t *Totals) maximumFields() []*uint64 {
 	return []*uint64{
 		&t.PeakInUse, &t.PeakReserved, &t.PeakRequested, &t.PeakCached, &t.PeakIdle, &t.PeakCooling, &t.PeakSlabs, &t.LargestCached, &t.InFlight.Peak,
 	}
@@ -116,7 +116,7 @@ func (all *holdings) joinFolded() {
 // joinEntry adds an entry of folded processes to another one.
 func (h *holding) joinEntry(more *holding) {
 	if h.pairing != nil {
-		h.pairing.join(more.pairing)
+		h.pairing.addPairing(more.pairing)
 	}
 	h.created += more.created
 	h.released += more.released

@@ -95,7 +95,7 @@ func TestManyShortProcesses(t *testing.T) {
 	if x := shot.Transfers; x.OtherSites > 0 || len(x.Sites) != 1 || x.Sites[0].Calls != processes {
 		t.Errorf("transfers: %d other sites, %+v", x.OtherSites, x.Sites)
 	}
-	if shot.WasHeldAtExit() {
+	if shot.WasAllHeldByKilled() {
 		t.Error("processes that leaked are taken for killed ones")
 	}
 	s.process = 7 // folded
@@ -109,7 +109,7 @@ func TestManyShortProcesses(t *testing.T) {
 func TestFoldedTotals(t *testing.T) {
 	var total Totals
 	known := map[uint64]string{}
-	for _, n := range slices.Concat(total.countFields(), total.peakFields()) {
+	for _, n := range slices.Concat(total.summedFields(), total.maximumFields()) {
 		*n = uint64(len(known)) + 1
 		known[*n] = ""
 	}

@@ -19,8 +19,8 @@ type ranges struct {
 	squares         float64
 }
 
-// rangesOf reads a GAUGE.
-func rangesOf(g wire.GaugeView) ranges {
+// rangesOfGauge reads a GAUGE.
+func rangesOfGauge(g wire.GaugeView) ranges {
 	t := ranges{largest: g.Largest(), ranges: g.Ranges(), squares: g.Squares()}
 	if !(t.squares >= 0) {
 		t.squares = 0
@@ -47,7 +47,7 @@ type freeMemory struct {
 	reported ranges // of the free ranges in slabs
 	idle     uint64 // bytes of the cached blocks that were found idle
 	rooms    rooms
-	room     uint64 // of what is free in slabs, idle when Model.settleIdle looked
+	room     uint64 // of what is free in slabs, idle when Model.findIdleBlocks looked
 	left     *Tag   // the row of the slabs when the process left; nil: it has not left, or had no slabs
 }
 
@@ -69,7 +69,7 @@ func (f *freeMemory) addBlock(b *heap.Block) {
 		f.slabs.Add(b.Size)
 	case heap.Cached:
 		f.sizes.Add(b.Size)
-		f.cached.Add(b.Size, 1)
+		f.cached.AddRanges(b.Size, 1)
 	default: // a cooling block serves no request yet
 	}
 }
@@ -81,14 +81,14 @@ func (f *freeMemory) removeBlock(b *heap.Block) {
 		f.slabs.Remove(b.Size)
 	case heap.Cached:
 		f.sizes.Remove(b.Size)
-		f.cached.Add(b.Size, -1)
+		f.cached.AddRanges(b.Size, -1)
 	default:
 	}
 }
 
-// noteRoom notes that a slab, or the end of a sub-allocation, has made room.
-func (f *freeMemory) noteRoom(b *heap.Block, now uint64, c *clock) {
-	f.rooms.addRoom(f.heap.Room-int64(b.Size), now, c.idleSince(now))
+// noteSlabRoom notes that a slab, or the end of a sub-allocation, has made room.
+func (f *freeMemory) noteSlabRoom(b *heap.Block, now uint64, c *clock) {
+	f.rooms.noteFreeFromNow(f.heap.Room-int64(b.Size), now, c.latestTimeForIdle(now))
 }
 
 // freeSpread returns how free memory is divided. What the policy reported of its slabs may be a moment older than what is free
@@ -125,7 +125,7 @@ func (f *freeMemory) slabRow() (Tag, bool) {
 		return *f.left, true
 	}
 	t := newSlabTag(&f.heap.Gauges, f.freeSpread())
-	listSizes(&f.slabs, &t.Free)
+	appendFreeClasses(&f.slabs, &t.Free)
 	sortClasses(t.Free)
 	return t, len(t.Free) > 0 || t.Cached > 0
 }
@@ -148,7 +148,7 @@ func (ps *processes) freeSpread() spread {
 func (ps *processes) slabRow(free spread) (Tag, bool) {
 	t := newSlabTag(&ps.heap.Gauges, free)
 	for _, p := range ps.list {
-		listSizes(&p.free.slabs, &t.Free)
+		appendFreeClasses(&p.free.slabs, &t.Free)
 	}
 	sortClasses(t.Free)
 	t.Free = joinClasses(t.Free)
@@ -162,7 +162,7 @@ func newSlabTag(g *heap.Gauges, free spread) Tag {
 	}
 }
 
-// listSizes appends sizes with their counts.
-func listSizes(s *table.Sizes, to *[]FreeClass) {
-	s.All(func(size, count uint64) { *to = append(*to, FreeClass{Size: size, Blocks: count}) })
+// appendFreeClasses appends sizes with their counts.
+func appendFreeClasses(s *table.Sizes, to *[]FreeClass) {
+	s.EachSize(func(size, count uint64) { *to = append(*to, FreeClass{Size: size, Blocks: count}) })
 }

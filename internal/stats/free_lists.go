@@ -22,17 +22,17 @@ type class struct {
 	count, cooling uint64
 }
 
-// addFree appends a free block to the free list of the call site that had it.
-func (cs *callSites) addFree(b *heap.Block) {
-	cs.appendFree(b, cs.blocks[b.Place].site.finalSite())
+// addFreeBlock appends a free block to the free list of the call site that had it.
+func (cs *callSites) addFreeBlock(b *heap.Block) {
+	cs.appendFreeBlock(b, cs.blocks[b.Place].site.finalSite())
 	cs.enqueueCached(b, b.Freed)
 }
 
-func (cs *callSites) appendFree(b *heap.Block, s *processSite) {
-	at := s.classes.Get(b.Size)
+func (cs *callSites) appendFreeBlock(b *heap.Block, s *processSite) {
+	at := s.classes.PlaceOf(b.Size)
 	if at < 0 {
 		var c *class
-		at, c = cs.classes.Take()
+		at, c = cs.classes.TakePlace()
 		*c = class{size: b.Size, first: -1, last: -1}
 		s.classes.Put(b.Size, at)
 	}
@@ -45,17 +45,17 @@ func (cs *callSites) appendFree(b *heap.Block, s *processSite) {
 	}
 	c.last = b.Place
 	c.count++
-	s.markStale()
+	s.markFreeListStale()
 	changeGauges(b, s, c, 1, n.idle)
 }
 
-// removeFree takes a block out of its free list, for good.
-func (cs *callSites) removeFree(b *heap.Block) {
-	cs.unlinkFree(b)
+// removeFreeBlock takes a block out of its free list, for good.
+func (cs *callSites) removeFreeBlock(b *heap.Block) {
+	cs.unlinkFreeBlock(b)
 	cs.dequeueCached(b)
 }
 
-func (cs *callSites) unlinkFree(b *heap.Block) {
+func (cs *callSites) unlinkFreeBlock(b *heap.Block) {
 	n := &cs.blocks[b.Place]
 	s, c := n.site.finalSite(), cs.classes.At(n.class)
 	if n.previous < 0 {
@@ -69,11 +69,11 @@ func (cs *callSites) unlinkFree(b *heap.Block) {
 		cs.blocks[n.next].previous = n.previous
 	}
 	c.count--
-	s.markStale()
+	s.markFreeListStale()
 	changeGauges(b, s, c, -1, n.idle)
 	if c.count == 0 {
 		s.classes.Remove(c.size)
-		cs.classes.Give(n.class)
+		cs.classes.ReturnPlace(n.class)
 	}
 }
 
@@ -107,15 +107,15 @@ func (cs *callSites) noteCooled(b *heap.Block) {
 		f.cached += bytes
 		f.blocks++
 	}
-	s.markStale()
+	s.markFreeListStale()
 	cs.enqueueCached(b, cs.heap.Now())
 }
 
-// mergeFree moves the free blocks of two call sites of a process into one list, in the order in which they were freed.
-func (cs *callSites) mergeFree(from, to *processSite) {
+// mergeFreeLists moves the free blocks of two call sites of a process into one list, in the order in which they were freed.
+func (cs *callSites) mergeFreeLists(from, to *processSite) {
 	var places []int32
 	for _, s := range [2]*processSite{from, to} {
-		s.classes.All(func(_ uint64, place int32) {
+		s.classes.EachKey(func(_ uint64, place int32) {
 			for b := cs.classes.At(place).first; b >= 0; b = cs.blocks[b].next {
 				places = append(places, b)
 			}
@@ -127,19 +127,19 @@ func (cs *callSites) mergeFree(from, to *processSite) {
 	})
 	for _, place := range places {
 		b := cs.heap.BlockAt(place)
-		cs.unlinkFree(b)
-		cs.appendFree(b, to)
+		cs.unlinkFreeBlock(b)
+		cs.appendFreeBlock(b, to)
 	}
 }
 
-// markStale notes that the free list has changed since it was shown.
-func (s *processSite) markStale() { s.free, s.site.free = nil, nil }
+// markFreeListStale notes that the free list has changed since it was shown.
+func (s *processSite) markFreeListStale() { s.free, s.site.free = nil, nil }
 
 // freeClasses lists the free blocks of call sites by size, smallest first.
 func (cs *callSites) freeClasses(of []*processSite) []FreeClass {
 	list := []FreeClass{}
 	for _, s := range of {
-		s.classes.All(func(size uint64, place int32) {
+		s.classes.EachKey(func(size uint64, place int32) {
 			c := cs.classes.At(place)
 			list = append(list, FreeClass{
 				Size: size, Blocks: c.count, Cooling: c.cooling, Oldest: cs.heap.BlockAt(c.first).Freed,

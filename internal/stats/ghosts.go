@@ -43,8 +43,8 @@ func (g *Ghost) HitRate() float64 { return ratioOf(g.Hits, g.Requests) }
 // RecentHitRate returns the hit rate of the last ten seconds or so.
 func (g *Ghost) RecentHitRate() float64 { return ratioOf(g.RecentHits, g.RecentRequests) }
 
-// Flags returns the flags that start a program under this configuration, as in "--policy slab --set max_part=1M".
-func (g *Ghost) Flags() string {
+// FlagsText returns the flags that start a program under this configuration, as in "--policy slab --set max_part=1M".
+func (g *Ghost) FlagsText() string {
 	policy, limits, _ := strings.Cut(g.Name, " ")
 	words := []string{"--policy", policy}
 	for limit := range strings.FieldsSeq(limits) {

@@ -18,10 +18,10 @@ const histogramBits = 4
 
 // Add counts a value.
 func (h *Histogram) Add(v uint64) {
-	at := bucket(v) - h.lowest
+	at := bucketOfValue(v) - h.lowest
 	switch {
 	case h.Total == 0:
-		h.lowest, at = bucket(v), 0
+		h.lowest, at = bucketOfValue(v), 0
 		h.counts = make([]uint64, 1, 8)
 	case at < 0:
 		grown := make([]uint64, len(h.counts)-at)
@@ -40,7 +40,7 @@ func (h *Histogram) Percentile(p float64) uint64 {
 	var seen uint64
 	for i, count := range h.counts {
 		if seen += count; seen >= rank && seen > 0 {
-			return bucketMiddle(h.lowest + i)
+			return middleOfBucket(h.lowest + i)
 		}
 	}
 	return 0
@@ -49,8 +49,8 @@ func (h *Histogram) Percentile(p float64) uint64 {
 // EnoughForP99 is how many values a sentence about their 99th percentile needs.
 const EnoughForP99 = 5
 
-// PercentilesText says what n values show: one has no percentiles, and a few have a median only.
-func PercentilesText(n uint64, p50, p99 string) string {
+// SpreadText says what n values show: one has no percentiles, and a few have a median only.
+func SpreadText(n uint64, p50, p99 string) string {
 	switch {
 	case n == 1:
 		return p50
@@ -64,19 +64,19 @@ func PercentilesText(n uint64, p50, p99 string) string {
 func (h *Histogram) Buckets() iter.Seq2[uint64, uint64] {
 	return func(yield func(uint64, uint64) bool) {
 		for i, count := range h.counts {
-			if count > 0 && !yield(bucketMiddle(h.lowest+i), count) {
+			if count > 0 && !yield(middleOfBucket(h.lowest+i), count) {
 				return
 			}
 		}
 	}
 }
 
-func bucket(v uint64) int {
+func bucketOfValue(v uint64) int {
 	shift := max(0, bits.Len64(v)-histogramBits-1)
 	return shift<<histogramBits + int(v>>shift)
 }
 
-func bucketMiddle(i int) uint64 {
+func middleOfBucket(i int) uint64 {
 	shift := max(0, i>>histogramBits-1)
 	low := uint64(i-shift<<histogramBits) << shift
 	return low + uint64(1)<<shift/2

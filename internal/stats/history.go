@@ -21,7 +21,7 @@ type ring[T any] struct {
 	slot  uint64 // that is being filled
 }
 
-func (r *ring[T]) advance(slot uint64) {
+func (r *ring[T]) advanceToSlot(slot uint64) {
 	if slot == r.slot {
 		return
 	}
@@ -35,13 +35,13 @@ func (r *ring[T]) advance(slot uint64) {
 	r.at = uint32(r.slot % ringSlots)
 }
 
-func (r *ring[T]) current() *T { return &r.slots[r.at] }
+func (r *ring[T]) currentSlot() *T { return &r.slots[r.at] }
 
 // window counts what happened in the last second.
 type window struct{ ring[Rates] }
 
-// sumLast sums the full slots. NS is less than a second in the first second of the run.
-func (w *window) sumLast() Rates {
+// sumFullSlots sums the full slots. NS is less than a second in the first second of the run.
+func (w *window) sumFullSlots() Rates {
 	var sum Rates
 	for i := range uint64(ringSlots) {
 		if i == w.slot%ringSlots {
@@ -55,7 +55,7 @@ func (w *window) sumLast() Rates {
 		sum.Events += s.Events
 		sum.DriverCreates += s.DriverCreates
 		sum.DriverNanos += s.DriverNanos
-		sum.Reasons.addAll(&s.Reasons)
+		sum.Reasons.addCounts(&s.Reasons)
 	}
 	sum.NS = min(w.slot, windowSlots) * slotNS
 	return sum
@@ -65,12 +65,12 @@ func (w *window) sumLast() Rates {
 type pace struct{ ring[uint32] }
 
 func (p *pace) countAt(slot uint64) {
-	p.advance(slot)
-	*p.current()++
+	p.advanceToSlot(slot)
+	*p.currentSlot()++
 }
 
-func (p *pace) countLast(slot uint64) uint64 {
-	p.advance(slot)
+func (p *pace) countInFullSlots(slot uint64) uint64 {
+	p.advanceToSlot(slot)
 	var sum uint64
 	for i, count := range p.slots {
 		if uint64(i) != slot%ringSlots {
@@ -80,11 +80,11 @@ func (p *pace) countLast(slot uint64) uint64 {
 	return sum
 }
 
-// merge adds another pace's counts.
-func (p *pace) merge(o *pace) {
+// addCountsOf adds another pace's counts.
+func (p *pace) addCountsOf(o *pace) {
 	slot := max(p.slot, o.slot)
-	p.advance(slot)
-	o.advance(slot)
+	p.advanceToSlot(slot)
+	o.advanceToSlot(slot)
 	for i := range p.slots {
 		p.slots[i] += o.slots[i]
 	}
@@ -96,15 +96,15 @@ type recent struct{ ring[uint64] }
 // beginSlot begins a slot. The gauge has had value since the last change.
 func (r *recent) beginSlot(slot, value uint64) {
 	first := max(r.slot+1, slot-min(slot, windowSlots))
-	r.advance(slot)
+	r.advanceToSlot(slot)
 	for s := first; s <= slot; s++ {
 		r.slots[s%ringSlots] = value
 	}
 }
 
-func (r *recent) raiseCurrent(value uint64) { *r.current() = max(*r.current(), value) }
+func (r *recent) raiseCurrent(value uint64) { *r.currentSlot() = max(*r.currentSlot(), value) }
 
-func (r *recent) highest() uint64 { return slices.Max(r.slots[:]) }
+func (r *recent) highestOfSlots() uint64 { return slices.Max(r.slots[:]) }
 
 // history keeps evenly spaced samples of a run. It starts with one sample per slot. Whenever it has too many samples, it
 // merges pairs and doubles the spacing. A sample in the list never changes, so snapshots share the list.
@@ -126,7 +126,7 @@ func (h *history) closeSamples(started, slot uint64, gauges Sample) {
 		}
 	}
 	for slot/h.spacing > h.most {
-		h.mergePairs()
+		h.halveSamples()
 	}
 	for n := uint64(len(h.samples)); n < slot/h.spacing; n++ {
 		s := gauges
@@ -137,8 +137,8 @@ func (h *history) closeSamples(started, slot uint64, gauges Sample) {
 	}
 }
 
-// mergePairs merges pairs. An odd last sample begins a pair that is not complete.
-func (h *history) mergePairs() {
+// halveSamples merges pairs. An odd last sample begins a pair that is not complete.
+func (h *history) halveSamples() {
 	n := len(h.samples)
 	if n%2 == 1 {
 		h.pending.joinSample(&h.samples[n-1])
@@ -155,8 +155,8 @@ func (h *history) mergePairs() {
 // listSamples returns the samples so far, which are immutable.
 func (h *history) listSamples() []Sample { return h.samples[:len(h.samples):len(h.samples)] }
 
-// raiseGauges takes the gauges if more is in use than ever since the last sample.
-func (s *Sample) raiseGauges(a *account) {
+// takeGaugesIfHigher takes the gauges if more is in use than ever since the last sample.
+func (s *Sample) takeGaugesIfHigher(a *account) {
 	if heap.NonNegative(a.InUse) > s.InUse {
 		s.InUse, s.Cached, s.Cooling = heap.NonNegative(a.InUse), a.FreeBytes(), heap.NonNegative(a.Cooling)
 	}
@@ -168,7 +168,7 @@ func (s *Sample) joinSample(o *Sample) {
 	s.Misses += o.Misses
 	s.Creates += o.Creates
 	s.DriverNS += o.DriverNS
-	s.Reasons.addAll(&o.Reasons)
+	s.Reasons.addCounts(&o.Reasons)
 	s.Machine = max(s.Machine, o.Machine)
 	if o.InUse > s.InUse {
 		s.InUse, s.Cached, s.Cooling = o.InUse, o.Cached, o.Cooling
@@ -181,10 +181,10 @@ type since struct {
 	before recording.Summary // the counts then
 }
 
-// nextInterval ends an interval and begins the next with the present gauges. Only creates raise what is in use, so the most is in use
+// endIntervalAndSummarize ends an interval and begins the next with the present gauges. Only creates raise what is in use, so the most is in use
 // at the beginning or right after a create.
-func (s *since) nextInterval(a *account, lost uint64) recording.Summary {
-	s.most.raiseGauges(a) // records that come late or in the wrong order may raise it, too
+func (s *since) endIntervalAndSummarize(a *account, lost uint64) recording.Summary {
+	s.most.takeGaugesIfHigher(a) // records that come late or in the wrong order may raise it, too
 	c := &a.counters
 	now := recording.Summary{
 		InUse: s.most.InUse, Cached: s.most.Cached, Cooling: s.most.Cooling,

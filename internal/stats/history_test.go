@@ -11,24 +11,24 @@ import (
 func TestWindowKeepsTheLastFullSecond(t *testing.T) {
 	var w window
 	for slot := range uint64(25) {
-		w.advance(slot)
-		w.current().Hits = slot
+		w.advanceToSlot(slot)
+		w.currentSlot().Hits = slot
 	}
-	got := w.sumLast()
+	got := w.sumFullSlots()
 	if want := uint64(14+23) * 10 / 2; got.Hits != want || got.NS != 1_000_000_000 {
 		t.Errorf("last() = %+v, want %d hits in a second: slots 14 to 23", got, want)
 	}
-	w.advance(1 << 60)
-	if got := w.sumLast(); got.Hits != 0 {
+	w.advanceToSlot(1 << 60)
+	if got := w.sumFullSlots(); got.Hits != 0 {
 		t.Errorf("%d hits after a long silence", got.Hits)
 	}
 }
 
 func TestWindowOfAYoungRun(t *testing.T) {
 	var w window
-	w.current().Creates = 3
-	w.advance(2)
-	if got := w.sumLast(); got.Creates != 3 || got.NS != 2*slotNS {
+	w.currentSlot().Creates = 3
+	w.advanceToSlot(2)
+	if got := w.sumFullSlots(); got.Creates != 3 || got.NS != 2*slotNS {
 		t.Errorf("last() = %+v, want 3 creates in 0.2 s", got)
 	}
 }
@@ -40,7 +40,7 @@ func TestPace(t *testing.T) {
 	p.countAt(12)
 	for slot, want := range map[uint64]uint64{12: 2, 13: 3, 14: 1, 22: 1, 23: 0} {
 		q := p
-		if got := q.countLast(slot); got != want {
+		if got := q.countInFullSlots(slot); got != want {
 			t.Errorf("last(%d) = %d, want %d", slot, got, want)
 		}
 	}
@@ -48,26 +48,26 @@ func TestPace(t *testing.T) {
 
 func TestTrendPoints(t *testing.T) {
 	w := trend{kept: true, born: 5, second: 5}
-	w.advance(7, 10)
-	w.advance(8, 20)
-	if got := w.toTrend().Points(); !slices.Equal(got, []uint64{10, 10, 20}) {
+	w.advanceToSecond(7, 10)
+	w.advanceToSecond(8, 20)
+	if got := w.pointsSoFar().Points(); !slices.Equal(got, []uint64{10, 10, 20}) {
 		t.Errorf("list() = %v, want [10 10 20]", got)
 	}
 	w.raiseCurrent(50)
 	w.raiseCurrent(40)
-	if got := w.recentMost(); got != 50 {
+	if got := w.mostLately(); got != 50 {
 		t.Errorf("held() = %d, want 50", got)
 	}
-	w.advance(9, 5)
-	if got := w.toTrend().Points(); !slices.Equal(got, []uint64{10, 10, 20, 50}) || w.recentMost() != 50 {
-		t.Errorf("list() = %v, want the most of each second; held() = %d", got, w.recentMost())
+	w.advanceToSecond(9, 5)
+	if got := w.pointsSoFar().Points(); !slices.Equal(got, []uint64{10, 10, 20, 50}) || w.mostLately() != 50 {
+		t.Errorf("list() = %v, want the most of each second; held() = %d", got, w.mostLately())
 	}
-	w.advance(10, 5)
-	if got := w.recentMost(); got != 5 {
+	w.advanceToSecond(10, 5)
+	if got := w.mostLately(); got != 5 {
 		t.Errorf("held() = %d after a second, want 5", got)
 	}
-	w.advance(1000, 30)
-	if got := w.toTrend().Points(); len(got) != trendPoints || slices.Min(got) != 30 {
+	w.advanceToSecond(1000, 30)
+	if got := w.pointsSoFar().Points(); len(got) != trendPoints || slices.Min(got) != 30 {
 		t.Errorf("after a long silence list() = %v, want 60 times 30", got)
 	}
 }
@@ -114,23 +114,23 @@ func TestTrendsAreExact(t *testing.T) {
 			for range random.IntN(40) {
 				second += uint64([]int{0, 1, 1, 2, 30, 59, 60, 61, 200}[random.IntN(9)])
 				value := uint64(random.IntN(3))
-				trends[i].advance(second, value)
+				trends[i].advanceToSecond(second, value)
 				plain[i].advance(second, value)
-				if got, want := trends[i].toTrend().Points(), plain[i].list(); !slices.Equal(got, want) || trends[i].most != plain[i].trend.most {
+				if got, want := trends[i].pointsSoFar().Points(), plain[i].list(); !slices.Equal(got, want) || trends[i].most != plain[i].trend.most {
 					t.Fatalf("%v, want %v", got, want)
 				}
 			}
 		}
-		trends[0].advance(second, 1)
-		trends[1].advance(second, 1)
-		sent, _ := trends[0].toTrend().GobEncode()
+		trends[0].advanceToSecond(second, 1)
+		trends[1].advanceToSecond(second, 1)
+		sent, _ := trends[0].pointsSoFar().GobEncode()
 		var got Trend
-		if err := got.GobDecode(sent); err != nil || !got.Equal(trends[0].toTrend()) || got.end != second {
-			t.Fatalf("%v came as %v: %v", trends[0].toTrend(), got, err)
+		if err := got.GobDecode(sent); err != nil || !got.Equal(trends[0].pointsSoFar()) || got.end != second {
+			t.Fatalf("%v came as %v: %v", trends[0].pointsSoFar(), got, err)
 		}
-		a, b := trends[0].toTrend().Points(), trends[1].toTrend().Points()
-		trends[0].merge(&trends[1])
-		for i, got := range slices.Backward(trends[0].toTrend().Points()) {
+		a, b := trends[0].pointsSoFar().Points(), trends[1].pointsSoFar().Points()
+		trends[0].addTrend(&trends[1])
+		for i, got := range slices.Backward(trends[0].pointsSoFar().Points()) {
 			want := uint64(0)
 			for _, list := range [2][]uint64{a, b} {
 				if n := len(list) - (int(trends[0].countPoints()) - i); n >= 0 {
@@ -150,14 +150,14 @@ func TestHeldIsTheMostOfASecond(t *testing.T) {
 	s.miss(1, 1, 64, 64, 1)
 	s.release(1, wire.OutcomeCached)
 	for _, at := range []struct{ ms, want uint64 }{{50, 64}, {1000, 64}, {1100, 0}, {3_600_000, 0}} {
-		s.Tick(streamStart + at.ms*1_000_000)
+		s.AdvanceTime(streamStart + at.ms*1_000_000)
 		if got := s.Snapshot().Totals.Held; got != at.want {
 			t.Errorf("after %d ms: %d, want %d", at.ms, got, at.want)
 		}
 	}
 	s.time = streamStart + 3_600_100*1_000_000
 	s.miss(2, 2, 36, 36, 1)
-	s.Tick(streamStart + 3_700_000*1_000_000)
+	s.AdvanceTime(streamStart + 3_700_000*1_000_000)
 	if got := s.Snapshot().Totals.Held; got != 36 {
 		t.Errorf("of what stays: %d, want 36", got)
 	}
@@ -209,7 +209,7 @@ func TestHistoryShowsWhatCameAndWentWithinASlot(t *testing.T) {
 	s := newStream(Options{})
 	s.miss(1, 1, 4096, 4096, 1)
 	s.release(1, wire.OutcomeCached)
-	s.Tick(streamStart + slotNS)
+	s.AdvanceTime(streamStart + slotNS)
 	history := s.Snapshot().History
 	if len(history) != 1 || history[0].InUse != 4096 || history[0].Cached != 0 {
 		t.Errorf("history %+v, want one sample with 4096 in use", history)

@@ -9,8 +9,8 @@ const (
 	cachedIdleLeast = 10_000_000
 )
 
-// idleSince returns the time before which a block must have become cached to be idle now.
-func (c *clock) idleSince(now uint64) uint64 {
+// latestTimeForIdle returns the time before which a block must have become cached to be idle now.
+func (c *clock) latestTimeForIdle(now uint64) uint64 {
 	long := min(cachedIdleNS, (now-min(c.started, now))/idleShare)
 	if long < cachedIdleLeast {
 		return 0
@@ -76,23 +76,23 @@ func (cs *callSites) dequeueCached(b *heap.Block) {
 	n.age = age{}
 }
 
-// idleSince is the same for blocks of the process: nothing becomes idle after its end.
-func (p *process) idleSince(now uint64, c *clock) uint64 {
+// latestTimeForIdle is the same for blocks of the process: nothing becomes idle after its end.
+func (p *process) latestTimeForIdle(now uint64, c *clock) uint64 {
 	if p.gone {
 		now = min(now, p.shown.Ended)
 	}
-	return c.idleSince(now)
+	return c.latestTimeForIdle(now)
 }
 
-// settleIdle finds the blocks that have become idle by a time. Each is looked at once while it is cached.
-func (cs *callSites) settleIdle(before uint64) {
+// findIdleBlocks finds the blocks that have become idle by a time. Each is looked at once while it is cached.
+func (cs *callSites) findIdleBlocks(before uint64) {
 	for a := &cs.ages; a.young >= 0; {
 		b, n := cs.heap.BlockAt(a.young), &cs.blocks[a.young]
 		if n.since >= before {
 			return
 		}
 		a.young = n.younger
-		if p := n.site.process; p != nil && p.gone && n.since >= p.idleSince(cs.heap.Now(), cs.clock) {
+		if p := n.site.process; p != nil && p.gone && n.since >= p.latestTimeForIdle(cs.heap.Now(), cs.clock) {
 			continue
 		}
 		n.idle = true
@@ -106,12 +106,12 @@ func (cs *callSites) settleIdle(before uint64) {
 	}
 }
 
-// settleIdle finds what is idle at a time.
-func (m *Model) settleIdle(now uint64) {
-	m.sites.settleIdle(m.clock.idleSince(now))
+// findIdleBlocks finds what is idle at a time.
+func (m *Model) findIdleBlocks(now uint64) {
+	m.sites.findIdleBlocks(m.clock.latestTimeForIdle(now))
 	for _, p := range m.processes.list {
 		if f := &p.free; !p.heap.Left {
-			f.room = f.rooms.leastFree(p.idleSince(now, &m.clock), f.heap.Room)
+			f.room = f.rooms.leastFreeSince(p.latestTimeForIdle(now, &m.clock), f.heap.Room)
 			p.changed = p.changed || f.freeSpread().idle != p.shown.Totals.Idle
 		}
 	}
@@ -119,21 +119,21 @@ func (m *Model) settleIdle(now uint64) {
 
 // IdleBytes returns what is idle at a time, if nothing happens until then, and counts as a look at it.
 func (m *Model) IdleBytes(now uint64) uint64 {
-	m.noteIdle(now)
+	m.noteIdlePeaks(now)
 	return m.processes.freeSpread().idle
 }
 
-// noteIdle notes peaks of what is idle when a slot begins, whenever a snapshot is made, and at each step of a report's timeline.
-func (m *Model) noteIdle(now uint64) {
-	m.settleIdle(now)
+// noteIdlePeaks notes peaks of what is idle when a slot begins, whenever a snapshot is made, and at each step of a report's timeline.
+func (m *Model) noteIdlePeaks(now uint64) {
+	m.findIdleBlocks(now)
 	for _, p := range m.processes.list {
 		raisePeak(&p.ownAccount().counters.PeakIdle, int64(p.free.freeSpread().idle))
 	}
 	raisePeak(&m.totals.run.counters.PeakIdle, int64(m.processes.freeSpread().idle))
 }
 
-// idleSince returns since when more is idle than half of the peak, or longer; 0: less is.
-func (m *Model) idleSince(free spread, now uint64) uint64 {
+// mostlyIdleSince returns since when more is idle than half of the peak, or longer; 0: less is.
+func (m *Model) mostlyIdleSince(free spread, now uint64) uint64 {
 	half := m.totals.run.counters.PeakInUse / 2
 	if free.idle <= half {
 		return 0
@@ -147,7 +147,7 @@ func (m *Model) idleSince(free spread, now uint64) uint64 {
 			return cs.blocks[at].since
 		}
 	}
-	return m.clock.idleSince(now)
+	return m.clock.latestTimeForIdle(now)
 }
 
 // idleLooks bounds the blocks that a snapshot looks at.
@@ -165,9 +165,9 @@ type room struct {
 	bytes int64
 }
 
-// addRoom notes that more is free from now on. Beyond roomsMax, little that was free counts as longer than it was: nothing is idle then
+// noteFreeFromNow notes that more is free from now on. Beyond roomsMax, little that was free counts as longer than it was: nothing is idle then
 // that was used.
-func (l *rooms) addRoom(was int64, now, since uint64) {
+func (l *rooms) noteFreeFromNow(was int64, now, since uint64) {
 	n := len(l.list)
 	for n > 0 && l.list[n-1].bytes >= was {
 		n--
@@ -194,8 +194,8 @@ func (l *rooms) forgetBefore(since uint64) {
 	l.list = append(l.list[:0], l.list[over:]...)
 }
 
-// leastFree returns the smallest number of free bytes at any time from since on. now is how many are free at the end.
-func (l *rooms) leastFree(since uint64, now int64) uint64 {
+// leastFreeSince returns the smallest number of free bytes at any time from since on. now is how many are free at the end.
+func (l *rooms) leastFreeSince(since uint64, now int64) uint64 {
 	l.forgetBefore(since)
 	if len(l.list) > 0 {
 		now = min(now, l.list[0].bytes)

@@ -18,7 +18,7 @@ type InFlight struct {
 // Early counts releases of such memory.
 type Early struct{ Releases, Bytes uint64 }
 
-func (e *Early) add(o Early) {
+func (e *Early) addEarly(o Early) {
 	e.Releases += o.Releases
 	e.Bytes += o.Bytes
 }
@@ -76,7 +76,7 @@ func (w *waits) handleAwait(r *wire.Record) uint64 {
 	end := lastUse{a.AwaitedQueue(), a.AwaitedTime()}
 	if a.Queue() == 0 {
 		w.thread, w.time = r.Thread, r.Time
-		return w.noteEnded(end)
+		return w.noteCommandEnded(end)
 	}
 	q := w.queueOf(a.Queue())
 	if len(q.after) < afterMax {
@@ -90,7 +90,7 @@ func (w *waits) handleUse(u wire.UseView) uint64 {
 	if u.Command() != wire.CommandWrite || u.Duration() == 0 {
 		return 0
 	}
-	return w.noteEnded(lastUse{u.Queue(), u.Time()})
+	return w.noteCommandEnded(lastUse{u.Queue(), u.Time()})
 }
 
 // handleSync takes a SYNC. A wait for events that are not known may be for all commands.
@@ -100,13 +100,13 @@ func (w *waits) handleSync(r *wire.Record) uint64 {
 	case s.Sync() == wire.SyncFlush, s.Sync() == wire.SyncWait && w.thread == r.Thread && w.time == r.Time:
 		return 0
 	case s.Queue() != 0:
-		return w.noteEnded(lastUse{s.Queue(), s.Time()})
+		return w.noteCommandEnded(lastUse{s.Queue(), s.Time()})
 	}
-	return w.noteAllEnded(s.Time())
+	return w.noteAllCommandsEnded(s.Time())
 }
 
-// endQueue takes the end of a queue, for which the program can wait no more. What it had waited for before has ended.
-func (w *waits) endQueue(queue uint64) uint64 {
+// noteQueueEnded takes the end of a queue, for which the program can wait no more. What it had waited for before has ended.
+func (w *waits) noteQueueEnded(queue uint64) uint64 {
 	for other := range w.ended {
 		if len(w.ended) < endedMax {
 			break
@@ -117,21 +117,21 @@ func (w *waits) endQueue(queue uint64) uint64 {
 		w.ended = map[uint64]uint64{}
 	}
 	w.ended[queue] = w.queueOf(queue).done
-	bytes := w.noteEnded(lastUse{queue, ^uint64(0)})
+	bytes := w.noteCommandEnded(lastUse{queue, ^uint64(0)})
 	delete(w.queues, queue)
 	return bytes
 }
 
-func (w *waits) noteAllEnded(time uint64) (bytes uint64) {
+func (w *waits) noteAllCommandsEnded(time uint64) (bytes uint64) {
 	w.all = max(w.all, time)
 	for number := range w.queues {
-		bytes += w.noteEnded(lastUse{number, time})
+		bytes += w.noteCommandEnded(lastUse{number, time})
 	}
 	return bytes
 }
 
-// noteEnded notes that a command has ended, and what its queue was given before.
-func (w *waits) noteEnded(of lastUse) uint64 {
+// noteCommandEnded notes that a command has ended, and what its queue was given before.
+func (w *waits) noteCommandEnded(of lastUse) uint64 {
 	q := w.queueOf(of.queue)
 	if of.time <= q.done {
 		return 0
@@ -148,7 +148,7 @@ func (w *waits) noteEnded(of lastUse) uint64 {
 	before := slices.Clone(q.after[:over])
 	q.after = slices.Delete(q.after, 0, over)
 	for i := range before {
-		bytes += w.noteEnded(before[i].runs)
+		bytes += w.noteCommandEnded(before[i].runs)
 	}
 	return bytes
 }
@@ -162,8 +162,8 @@ func (w *waits) isNotAwaited(of lastUse) bool {
 	return of.time > w.ended[of.queue] && (q == nil || of.time > q.done)
 }
 
-// holdMemory adds memory that a command uses.
-func (w *waits) holdMemory(of lastUse, bytes uint64) {
+// addHeldMemory adds memory that a command uses.
+func (w *waits) addHeldMemory(of lastUse, bytes uint64) {
 	q := w.queueOf(of.queue)
 	if n := len(q.held); n == heldMax {
 		q.held[n-1].until = max(q.held[n-1].until, of.time)
@@ -174,14 +174,14 @@ func (w *waits) holdMemory(of lastUse, bytes uint64) {
 	q.held = slices.Insert(q.held, at, heldMemory{of.time, bytes})
 }
 
-// noteFreed looks whether the program released the memory of an object before it waited for the commands that use it. Shared memory ends
+// countIfReleasedInFlight looks whether the program released the memory of an object before it waited for the commands that use it. Shared memory ends
 // at once, and memory of the program or of another API is none of the driver's.
-func (m *Model) noteFreed(p *process, o *heap.Object, how heap.How) {
+func (m *Model) countIfReleasedInFlight(p *process, o *heap.Object, how heap.How) {
 	if how != heap.Released || m.options.TransfersOnly || m.totals.quiet || o.Memory >= wire.MemorySVM || o.Access&wire.UseHostPtr != 0 {
 		return
 	}
 	if of := (lastUse{o.Queue, o.Used}); o.Owns && m.totals.release.back && p.waits.isNotAwaited(of) {
-		p.waits.holdMemory(of, o.Granted)
+		p.waits.addHeldMemory(of, o.Granted)
 		m.totals.countHeldInFlight(p, o.Granted)
 		m.sites.countHeldInFlight(o)
 	}
@@ -191,21 +191,21 @@ func (m *Model) noteFreed(p *process, o *heap.Object, how heap.How) {
 func (t *totals) countHeldInFlight(p *process, bytes uint64) {
 	for _, a := range p.accounts {
 		f := &a.counters.InFlight
-		f.add(Early{1, bytes})
+		f.addEarly(Early{1, bytes})
 		f.Now += bytes
 		f.Peak = max(f.Peak, f.Now)
 	}
 }
 
-// countMoved counts contents that a command needed on another device.
-func (t *totals) countMoved(p *process, bytes uint64) {
+// countMovedBetweenDevices counts contents that a command needed on another device.
+func (t *totals) countMovedBetweenDevices(p *process, bytes uint64) {
 	for _, a := range p.accounts {
 		a.counters.BetweenDevices += bytes
 	}
 }
 
-// countUseEnded counts bytes that commands no longer use.
-func (t *totals) countUseEnded(p *process, bytes uint64) {
+// subtractHeldInFlight counts bytes that commands no longer use.
+func (t *totals) subtractHeldInFlight(p *process, bytes uint64) {
 	if bytes == 0 {
 		return
 	}
@@ -214,14 +214,14 @@ func (t *totals) countUseEnded(p *process, bytes uint64) {
 	}
 }
 
-// removeProcess takes what a process holds so off the run, when the memory of the process leaves.
-func (t *totals) removeProcess(p *process) {
+// subtractProcess takes what a process holds so off the run, when the memory of the process leaves.
+func (t *totals) subtractProcess(p *process) {
 	t.run.counters.InFlight.Now -= p.ownAccount().counters.InFlight.Now
 	p.waits = waits{}
 }
 
 func (cs *callSites) countHeldInFlight(o *heap.Object) {
 	for f := range cs.creatorOf(o).eachFigures {
-		f.early.add(Early{1, o.Granted})
+		f.early.addEarly(Early{1, o.Granted})
 	}
 }

@@ -159,12 +159,12 @@ func TestInFlightLeaves(t *testing.T) {
 func TestInFlightIsBounded(t *testing.T) {
 	var w waits
 	for n := range uint64(heldMax + 10) {
-		w.holdMemory(lastUse{1, n + 1}, 1)
+		w.addHeldMemory(lastUse{1, n + 1}, 1)
 	}
-	if got := w.noteEnded(lastUse{1, heldMax - 1}); got != heldMax-1 || len(w.queues[1].held) != 1 {
+	if got := w.noteCommandEnded(lastUse{1, heldMax - 1}); got != heldMax-1 || len(w.queues[1].held) != 1 {
 		t.Errorf("%d bytes are over, %d entries", got, len(w.queues[1].held))
 	}
-	if got := w.noteEnded(lastUse{1, heldMax + 10}); got != 11 {
+	if got := w.noteCommandEnded(lastUse{1, heldMax + 10}); got != 11 {
 		t.Errorf("%d bytes are over at last", got)
 	}
 }

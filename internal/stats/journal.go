@@ -29,8 +29,8 @@ type change struct {
 	bytes int64
 }
 
-// awaitName begins to wait for the name of a site.
-func (j *journal) awaitName(s *site, quiet bool) {
+// beginAwaitingName begins to wait for the name of a site.
+func (j *journal) beginAwaitingName(s *site, quiet bool) {
 	if s.awaited || s.name != "" {
 		return
 	}
@@ -63,7 +63,7 @@ func (j *journal) noteNamed() {
 		j.waiting = j.waiting[1:]
 	}
 	if len(j.waiting) == 0 {
-		j.replayChanges()
+		j.raiseSummedPeaks()
 		j.clearChanges()
 	}
 }
@@ -78,7 +78,7 @@ func (j *journal) clearChanges() {
 
 // dropOlderHalf makes room for half a journal. It no longer waits for names that would need the older half.
 func (j *journal) dropOlderHalf() {
-	j.replayChanges()
+	j.raiseSummedPeaks()
 	for len(j.waiting) > 0 && j.waiting[0].born < j.dropped+journalMax/2 {
 		j.waiting = j.waiting[1:]
 	}
@@ -95,8 +95,8 @@ func (j *journal) dropOlderHalf() {
 	j.dropped += journalMax / 2
 }
 
-// replayChanges raises peaks to the peaks of sums: it replays the changes on the sites that the folded sites are part of now.
-func (j *journal) replayChanges() {
+// raiseSummedPeaks raises peaks to the peaks of sums: it replays the changes on the sites that the folded sites are part of now.
+func (j *journal) raiseSummedPeaks() {
 	if !j.folded {
 		return
 	}

@@ -79,7 +79,7 @@ func (k *kernelShares) countUse(p *process, u wire.UseView) {
 	*users |= 1 << at
 	s := &k.shares[at]
 	s.changeHeld(int64(o.Granted), int64(o.Size), 1, k.clock.second)
-	s.countCreate(o.JudgedOutcome(), k.clock.slot)
+	s.countCreate(o.OutcomeOfPresent(), k.clock.slot)
 }
 
 // removeObject takes the memory of an object off.
@@ -96,10 +96,10 @@ func (k *kernelShares) removeObject(o *heap.Object) {
 func (k *kernelShares) listKernels() []Named {
 	list := make([]Named, 0, len(k.names)+1)
 	for i, name := range k.names {
-		list = append(list, Named{name, k.shares[i+1].toShare(k.clock)})
+		list = append(list, Named{name, k.shares[i+1].shareForSnapshot(k.clock)})
 	}
 	if k.shares[0] != (share{}) {
-		list = append(list, Named{others, k.shares[0].toShare(k.clock)})
+		list = append(list, Named{others, k.shares[0].shareForSnapshot(k.clock)})
 	}
 	return list
 }

@@ -84,7 +84,7 @@ func PolicyLimits(policy string, values map[string]string) []Limit {
 	for i := range description.Limits {
 		limit := LimitOf(&description.Limits[i])
 		if value, ok := allocator.RecordedLimit(values, limit.Name); ok {
-			limit.Set(value)
+			limit.SetFromText(value)
 		}
 		list = append(list, limit)
 	}
@@ -115,8 +115,8 @@ func (l *Limit) ParseValue(text string) (float64, bool) {
 	return value, err == nil && !math.IsNaN(value) && !math.IsInf(value, 0)
 }
 
-// FormatValue writes a Value in the form that the target takes. Sizes cannot be written so: they are the Text.
-func (l *Limit) FormatValue(value float64) string {
+// TextForTarget writes a Value in the form that the target takes. Sizes cannot be written so: they are the Text.
+func (l *Limit) TextForTarget(value float64) string {
 	switch {
 	case l.Kind == LimitSizes:
 		return l.Text
@@ -129,8 +129,8 @@ func (l *Limit) FormatValue(value float64) string {
 	return strconv.FormatFloat(value, 'f', -1, 64)
 }
 
-// Set gives the limit the value that a text means; a text that means nothing is ignored.
-func (l *Limit) Set(text string) bool {
+// SetFromText gives the limit the value that a text means; a text that means nothing is ignored.
+func (l *Limit) SetFromText(text string) bool {
 	value, ok := l.ParseValue(text)
 	if ok {
 		l.Text, l.Value = text, value
@@ -149,15 +149,15 @@ func newLimits(list []Limit) limits {
 	return l
 }
 
-// indexOf returns the place of a limit, -1 when it is not in the list.
-func (l *limits) indexOf(name string) int {
+// indexOfLimit returns the place of a limit, -1 when it is not in the list.
+func (l *limits) indexOfLimit(name string) int {
 	return slices.IndexFunc(l.list, func(x Limit) bool { return x.Name == name })
 }
 
-// noteWanted notes that a change was sent with a sequence number. A limit that is not in the list, or a value that means
+// noteChangeSent notes that a change was sent with a sequence number. A limit that is not in the list, or a value that means
 // nothing for it, is ignored.
-func (l *limits) noteWanted(name, text string, sequence, now uint64) {
-	i := l.indexOf(name)
+func (l *limits) noteChangeSent(name, text string, sequence, now uint64) {
+	i := l.indexOfLimit(name)
 	if i < 0 {
 		return
 	}
@@ -166,16 +166,16 @@ func (l *limits) noteWanted(name, text string, sequence, now uint64) {
 	}
 }
 
-// noteAnswer applies the target's word: what it acknowledges holds, and the change is done unless a later one for the
+// applyAnswer applies the target's word: what it acknowledges holds, and the change is done unless a later one for the
 // same limit is still on its way.
-func (l *limits) noteAnswer(r *wire.Record) {
+func (l *limits) applyAnswer(r *wire.Record) {
 	if r.AsLimit().Status() != 0 {
 		l.noteRefused(r)
 		return
 	}
 	name, text := wire.ParseLimit(r.Payload)
-	i := l.indexOf(string(name))
-	if i < 0 || !l.list[i].Set(string(text)) {
+	i := l.indexOfLimit(string(name))
+	if i < 0 || !l.list[i].SetFromText(string(text)) {
 		return
 	}
 	x := &l.list[i]
@@ -235,13 +235,13 @@ type policies struct {
 	taken uint64 // number of the change that took place last
 }
 
-func (p *policies) showChange() PolicyChange {
+func (p *policies) changeForSnapshot() PolicyChange {
 	c := p.PolicyChange
 	c.Former = slices.Clone(c.Former)
 	return c
 }
 
-func (p *policies) noteWanted(name string, sequence, now uint64) {
+func (p *policies) noteChangeSent(name string, sequence, now uint64) {
 	p.Wanted, p.Request = name, Request{Sequence: sequence, AskedAt: now}
 }
 
@@ -258,21 +258,21 @@ func (m *Model) handleLimit(p *process, r *wire.Record) {
 	switch {
 	case r.AsLimit().Status() != 0:
 		m.policies.noteRefused(r)
-		m.limits.noteAnswer(r)
+		m.limits.applyAnswer(r)
 	case string(name) == wire.PolicySetting:
 		m.switchPolicy(p, r, string(value))
 	case string(name) == wire.PlanSetting:
 		m.readPlan(p, value)
 	case string(name) == wire.RelieveSetting, string(name) == wire.PeriodSetting: // no limits
 	default:
-		m.limits.noteAnswer(r)
+		m.limits.applyAnswer(r)
 	}
 }
 
 // switchPolicy notes that a process obeys another policy, "name" or "name,limit=value,...". The first that does so decides what
 // is shown; its limits begin with what it says and their defaults.
 func (m *Model) switchPolicy(p *process, r *wire.Record, value string) {
-	word, settings := wire.ParsePolicy(value)
+	word, settings := wire.ParsePolicyValue(value)
 	name := callsite.CleanText([]byte(word))
 	if name == "" || len(name) > policyNameMax {
 		return
@@ -299,7 +299,7 @@ func (m *Model) switchPolicy(p *process, r *wire.Record, value string) {
 	}
 	for setting := range strings.SplitSeq(settings, ",") {
 		limit, value, _ := strings.Cut(setting, "=")
-		if i := m.limits.indexOf(limit); i >= 0 && m.limits.list[i].Set(value) {
+		if i := m.limits.indexOfLimit(limit); i >= 0 && m.limits.list[i].SetFromText(value) {
 			m.limits.list[i].Wanted = m.limits.list[i].Value
 		}
 	}

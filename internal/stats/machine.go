@@ -114,8 +114,8 @@ func (f *MachineFigure) noteBytes(time, bytes uint64) {
 	f.Bytes, f.Peak, f.Latest, f.Unread = bytes, max(f.Peak, bytes), time, 0
 }
 
-// noteRecord handles MACHINE. If a figure of a process, own, changes, that of all, m, changes by as much.
-func (m *machine) noteRecord(own *machine, v wire.MachineView) {
+// noteMachineRecord handles MACHINE. If a figure of a process, own, changes, that of all, m, changes by as much.
+func (m *machine) noteMachineRecord(own *machine, v wire.MachineView) {
 	f := own.figureOf(v.Source(), v.Device())
 	all := m.figureOf(v.Source(), v.Device())
 	if f == nil || all == nil {
@@ -130,8 +130,8 @@ func (m *machine) noteRecord(own *machine, v wire.MachineView) {
 	all.noteBytes(v.Time(), all.Bytes-min(before, all.Bytes)+f.Bytes)
 }
 
-// removeProcess takes the figures of a process off the figures of all, m.
-func (m *machine) removeProcess(own *machine) {
+// subtractProcess takes the figures of a process off the figures of all, m.
+func (m *machine) subtractProcess(own *machine) {
 	for i := range own.figures {
 		f := &own.figures[i]
 		if all := m.figureOf(f.Source, f.Device); all != nil {

@@ -59,8 +59,8 @@ func TestMachineIsNoEvent(t *testing.T) {
 	s.miss(1, 1, 64, 64, 0)
 	before := s.Snapshot()
 	s.Apply(&wire.Record{Process: s.process, Event: wire.MachineFields{Time: s.time + 5e9, Resident: 1}.Event()})
-	if after := s.Snapshot(); after.Time != before.Time || s.totals.run.window.current().Events != 1 {
-		t.Errorf("the time is %d, was %d; %d events", after.Time, before.Time, s.totals.run.window.current().Events)
+	if after := s.Snapshot(); after.Time != before.Time || s.totals.run.window.currentSlot().Events != 1 {
+		t.Errorf("the time is %d, was %d; %d events", after.Time, before.Time, s.totals.run.window.currentSlot().Events)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestMachineOfEnded(t *testing.T) {
 	}
 	s.process = 2
 	s.miss(1, 1, 64, 64, 0)
-	s.Tick(s.time + 2*heap.Grace)
+	s.AdvanceTime(s.time + 2*heap.Grace)
 	s.machine(wire.MachineRSS, 0, 10)
 	snapshot := s.Snapshot()
 	if f := snapshot.Machine[0]; f.Bytes != 10 || f.Peak != 1000 || snapshot.Processes[0].Machine[0].Bytes != 1000 {

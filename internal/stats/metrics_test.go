@@ -58,7 +58,7 @@ var metricsExamples = []func(*stream) string{
 		s.miss(2, 2, 100, 100, 0)
 		s.feed(wire.Event{Kind: wire.KindRelease, Object: 1, Outcome: wire.OutcomeCached, Time: streamStart + 1_000_000_000})
 		s.feed(wire.Event{Kind: wire.KindRelease, Object: 2, Outcome: wire.OutcomeCached, Time: streamStart + 7_000_000_000})
-		s.Tick(streamStart + 8_000_000_000)
+		s.AdvanceTime(streamStart + 8_000_000_000)
 		t := s.Snapshot().Totals
 		s.feed(wire.Event{Kind: wire.KindCreate, Outcome: wire.OutcomeHit, Object: 3, Link: 1, Size: 300, Granted: 300, Time: streamStart + 8_000_000_001})
 		after := s.Snapshot().Totals
@@ -150,16 +150,16 @@ var metricsExamples = []func(*stream) string{
 				Kind: wire.KindCreate, Object: uint64(n + 1), Size: 64, Time: streamStart + time*1_000_000,
 			})
 		}
-		s.Tick(streamStart + 1_000_000_000)
+		s.AdvanceTime(streamStart + 1_000_000_000)
 		first := s.Snapshot().Window
-		s.Tick(streamStart + 1_100_000_000)
+		s.AdvanceTime(streamStart + 1_100_000_000)
 		return fmt.Sprintf("3 creates at 0.05 s and 2 at 0.95 s, looked at %.1f s → %d in the last second; looked at 1.1 s → %d",
 			float64(first.NS)/1e9, first.Creates, s.Snapshot().Window.Creates)
 	},
 	func(s *stream) string {
 		look := func(ms uint64) (int, uint64) {
 			for at := range ms / 50 {
-				s.Tick(streamStart + (at+1)*50_000_000)
+				s.AdvanceTime(streamStart + (at+1)*50_000_000)
 			}
 			h := s.Snapshot().History
 			return len(h), (h[1].Time - h[0].Time) / 1_000_000

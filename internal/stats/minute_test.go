@@ -12,15 +12,15 @@ func TestEachSlotHasItsMost(t *testing.T) {
 	s.time = streamStart + 30*1_000_000
 	s.miss(1, 1, 64, 64, 1)
 	s.release(1, wire.OutcomeCached)
-	s.Tick(streamStart + 250*1_000_000)
+	s.AdvanceTime(streamStart + 250*1_000_000)
 	list := s.Snapshot().Minute
 	if len(list) != 2 || list[0].InUse != 64 || list[0].Misses != 1 || list[0].Creates != 1 || list[0].DriverNS == 0 || list[0].Time != streamStart+slotNS ||
 		list[1].InUse != 0 || list[1].Cached != 64 || list[1].Misses != 0 || list[1].DriverNS != 0 {
 		t.Fatalf("%+v", list)
 	}
 	first := list[0]
-	s.Tick(streamStart + 200_000*1_000_000)
-	s.Tick(streamStart + 3_600_000*1_000_000)
+	s.AdvanceTime(streamStart + 200_000*1_000_000)
+	s.AdvanceTime(streamStart + 3_600_000*1_000_000)
 	later := s.Snapshot().Minute
 	if len(later) != MinuteMax || later[MinuteMax-1].Time != streamStart+3600*10*slotNS || later[0].Cached != 64 || later[0].Misses != 0 {
 		t.Errorf("%d samples, %+v … %+v", len(later), later[0], later[len(later)-1])

@@ -26,11 +26,11 @@ type misses struct {
 
 // noteCreated notes a new object, if it is a miss.
 func (m *misses) noteCreated(p *process, s *processSite, o *heap.Object) {
-	if o.JudgedOutcome() != wire.OutcomeMiss || o.CarriedOver {
+	if o.OutcomeOfPresent() != wire.OutcomeMiss || o.CarriedOver {
 		return
 	}
 	at := m.count % MissesMax
-	m.list[at] = Miss{Time: o.Started, Size: o.Size, Reason: wire.Miss(knownReason(uint8(o.Reason))), Process: p.shown.Number}
+	m.list[at] = Miss{Time: o.Started, Size: o.Size, Reason: wire.Miss(indexOfReason(uint8(o.Reason))), Process: p.shown.Number}
 	m.sites[at] = s
 	m.count++
 }
@@ -56,7 +56,7 @@ type reasonCounts struct {
 	each  *[reasons]uint64
 }
 
-func (c *reasonCounts) add(reason uint8, n uint64) {
+func (c *reasonCounts) addForReason(reason uint8, n uint64) {
 	switch {
 	case n == 0:
 		return

@@ -40,7 +40,7 @@ func TestReasonsOverTime(t *testing.T) {
 		s.time = i * 2e7
 		s.feed(wire.Event{Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Reason: uint8(1 + i%3), Object: i + 1, Link: i + 1, Size: 64, Granted: 64})
 	}
-	s.Tick(s.time + 1e9)
+	s.AdvanceTime(s.time + 1e9)
 	got := s.Snapshot()
 	for name, samples := range map[string][]Sample{"history": got.History, "minute": got.Minute} {
 		sums := [wire.MissPolicy + 1]uint64{}
@@ -68,7 +68,7 @@ func TestReasonCounts(t *testing.T) {
 		sum := uint64(0)
 		for _, v := range rapid.SliceOf(rapid.Uint8Range(0, 2*reasons-1)).Draw(t, "misses") {
 			n := uint64(v % 3)
-			c.add(v/2, n)
+			c.addForReason(v/2, n)
 			want[v/2] += n
 			sum += n
 		}

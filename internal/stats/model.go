@@ -129,15 +129,15 @@ func (m *Model) Apply(r *wire.Record) {
 		m.endCarriedOver()
 	}
 	if r.IsTimed() || !m.clock.begun {
-		m.countDisorder(r)
-		m.advanceTo(r.Time)
+		m.countIfOutOfOrder(r)
+		m.advanceTimeTo(r.Time)
 	}
 	m.events++
 	if r.Kind == wire.KindLost {
 		m.handleLost(r.Process, r.AsLost())
 		return
 	}
-	p := m.processes.processOf(r.Process)
+	p := m.processes.processNumbered(r.Process)
 	if p == nil {
 		m.heap.Unknown++
 		return
@@ -147,8 +147,8 @@ func (m *Model) Apply(r *wire.Record) {
 		p.heard = max(p.heard, r.Time)
 	}
 	if r.Kind == wire.KindMachine {
-		if !p.isOver() {
-			m.machine.noteRecord(&p.machine, r.AsMachine())
+		if !p.isIgnoredFromNow() {
+			m.machine.noteMachineRecord(&p.machine, r.AsMachine())
 		}
 		return
 	}
@@ -164,9 +164,9 @@ func (m *Model) Apply(r *wire.Record) {
 	}
 }
 
-// countDisorder counts creates and releases that come after records of a later time. The session puts events in order, but some are written
+// countIfOutOfOrder counts creates and releases that come after records of a later time. The session puts events in order, but some are written
 // late, and those of a process before the session accepts it come after.
-func (m *Model) countDisorder(r *wire.Record) {
+func (m *Model) countIfOutOfOrder(r *wire.Record) {
 	if r.Time+disorderNS < m.latest && (r.Kind == wire.KindCreate || r.Kind == wire.KindRelease) && !r.CarriedOver() {
 		m.disordered++
 	}
@@ -187,7 +187,7 @@ func (m *Model) dispatchRecord(p *process, r *wire.Record) {
 			m.postMortems.noteFailedCreate(p, c)
 			m.failedCalls.countCreate(m, p, c)
 		} else if c.Memory() == wire.MemoryImage && !p.images {
-			m.failedCalls.noteImage(p)
+			m.failedCalls.noteHasImages(p)
 		}
 	case wire.KindTransfer:
 		m.transfers.sides.NoteTransfer(r)
@@ -199,28 +199,28 @@ func (m *Model) dispatchRecord(p *process, r *wire.Record) {
 		if !m.options.TransfersOnly {
 			m.totals.countUse(p, r.AsUse())
 			m.kernels.countUse(p, r.AsUse())
-			m.totals.countUseEnded(p, p.waits.handleUse(r.AsUse()))
+			m.totals.subtractHeldInFlight(p, p.waits.handleUse(r.AsUse()))
 			if p.devicesOf.many {
-				m.totals.countMoved(p, m.transfers.countBetween(p, r.AsUse()))
+				m.totals.countMovedBetweenDevices(p, m.transfers.countBetween(p, r.AsUse()))
 			}
 		}
 	case wire.KindSync:
 		m.totals.countSync(p)
-		m.totals.countUseEnded(p, p.waits.handleSync(r))
+		m.totals.subtractHeldInFlight(p, p.waits.handleSync(r))
 	case wire.KindAwait:
-		m.totals.countUseEnded(p, p.waits.handleAwait(r))
+		m.totals.subtractHeldInFlight(p, p.waits.handleAwait(r))
 	case wire.KindEvict:
 		p.shortage.noteDrained(r.AsEvict())
 		m.totals.countEvict(p, r.AsEvict())
 	case wire.KindSlab:
 		m.totals.countSlab(p, r.AsSlab())
 	case wire.KindGauge:
-		p.free.reported = rangesOf(r.AsGauge())
+		p.free.reported = rangesOfGauge(r.AsGauge())
 	case wire.KindRelease:
 		if r.AsRelease().References() > 0 {
 			m.pairs.noteClosed(p, References, r.AsRelease().Object())
 		}
-		m.totals.release = releaseOf(r.AsRelease())
+		m.totals.release = releaseOfView(r.AsRelease())
 		m.heap.Apply(r)
 		m.totals.release = release{}
 		return
@@ -232,7 +232,7 @@ func (m *Model) dispatchRecord(p *process, r *wire.Record) {
 		m.pairs.handleRetain(p, r.AsRetain())
 	case wire.KindCooled: // the heap knows what it means
 	case wire.KindSpill:
-		if !p.isOver() {
+		if !p.isIgnoredFromNow() {
 			m.spill.handleSpill(p, r.AsSpill())
 		}
 		return
@@ -260,19 +260,19 @@ func (m *Model) dispatchRare(p *process, r *wire.Record) {
 		}
 	case wire.KindTag:
 		m.sites.handleTag(p, r)
-		m.noteRenamed()
+		m.noteSiteMayBeNamed()
 	case wire.KindSite:
-		m.sites.nameTag(p, r.DefinedTag(), callsite.TagName(r), r.Payload)
-		m.noteRenamed()
+		m.sites.nameTag(p, r.DefinedTag(), callsite.TagNameOf(r), r.Payload)
+		m.noteSiteMayBeNamed()
 	case wire.KindDevice:
 		m.processes.device.noteDevice(p, r)
 	case wire.KindContext:
 		m.processes.device.noteContext(p, r.AsContext())
 	case wire.KindLimit:
 		m.handleLimit(p, r)
-		m.markAnswer(r)
+		m.addMarkOfAnswer(r)
 	case wire.KindKernel:
-		p.kernels.Add(r.AsKernel().Kernel(), r.Payload)
+		p.kernels.AddKernel(r.AsKernel().Kernel(), r.Payload)
 	case wire.KindDiag:
 		m.handleDiag(p, r)
 	case wire.KindExit:
@@ -280,14 +280,14 @@ func (m *Model) dispatchRare(p *process, r *wire.Record) {
 	case wire.KindQueue:
 		p.devicesOf.noteQueue(r.AsQueue())
 		if q := r.AsQueue(); q.Life() == wire.LifeEnd {
-			m.totals.countUseEnded(p, p.waits.endQueue(q.Queue()))
+			m.totals.subtractHeldInFlight(p, p.waits.noteQueueEnded(q.Queue()))
 		}
 	default: // nothing shows threads and modules
 	}
 }
 
-// noteRenamed notes that a call site may have got its name.
-func (m *Model) noteRenamed() {
+// noteSiteMayBeNamed notes that a call site may have got its name.
+func (m *Model) noteSiteMayBeNamed() {
 	m.findings.shown, m.failedCalls.shown = nil, nil
 }
 
@@ -300,23 +300,23 @@ func (m *Model) handleDiag(p *process, r *wire.Record) {
 	case kind == wire.DiagOutOfMemory:
 		m.postMortems.noteFailedCommand(p, r)
 	case kind == wire.DiagPlace:
-		p.handlePlace(r)
+		p.handlePlaceDiag(r)
 	case kind == wire.DiagCallFailed:
 		m.failedCalls.countCall(m, p, r)
 	case m.notices.noteDiag(r):
-		m.marks.addMark(m.heap.Now(), r.Kind, diagText(r))
+		m.marks.addMark(m.heap.Now(), r.Kind, markTextOfDiag(r))
 	}
 }
 
 // handleLost handles LOST.
 func (m *Model) handleLost(process uint32, l wire.LostView) {
-	m.totals.run.window.current().Events++
+	m.totals.run.window.currentSlot().Events++
 	m.lost += l.Events()
 	m.lostUses += l.Uses()
-	m.marks.addLost(m.heap.Now(), l.Events())
-	if p := m.processes.lookup(process); p != nil {
+	m.marks.addLostEvents(m.heap.Now(), l.Events())
+	if p := m.processes.findProcess(process); p != nil {
 		p.lost += l.Events()
-		m.totals.countUseEnded(p, p.waits.noteAllEnded(m.heap.Now())) // a wait may be among them
+		m.totals.subtractHeldInFlight(p, p.waits.noteAllCommandsEnded(m.heap.Now())) // a wait may be among them
 	}
 }
 
@@ -329,21 +329,21 @@ type End struct {
 
 // ProcessEnded notes that the session saw a process end at a time in ns. A process that made no OpenCL call is ignored.
 func (m *Model) ProcessEnded(number uint32, end End, time uint64) {
-	m.advanceTo(time)
-	p := m.processes.lookup(number)
+	m.advanceTimeTo(time)
+	p := m.processes.findProcess(number)
 	if p == nil {
 		return
 	}
 	known := p.ended
 	if end.Signal != 0 {
-		p.noteEnd(Signaled, end.Signal, time)
+		p.noteHowEnded(Signaled, end.Signal, time)
 	} else {
-		p.noteEnd(Exited, end.Status, time)
+		p.noteHowEnded(Exited, end.Status, time)
 	}
 	p.gone = true
 	m.postMortems.noteKilled(p, end.OOMKillsNumber)
 	if !known {
-		m.marks.addMark(m.heap.Now(), wire.KindExit, exitText(&p.shown))
+		m.marks.addMark(m.heap.Now(), wire.KindExit, processEndText(&p.shown))
 	}
 	m.heap.ProcessEnded(number)
 }
@@ -351,27 +351,27 @@ func (m *Model) ProcessEnded(number uint32, end End, time uint64) {
 // NoteDevicesAsked notes which devices programs asked for before a context, in words.
 func (m *Model) NoteDevicesAsked(answers []string) { m.asked = answers }
 
-// Finish notes when the program ended, or watching, in ns. The first call counts.
-func (m *Model) Finish(time uint64) { m.finished = cmp.Or(m.finished, time) }
+// NoteEndOfRun notes when the program ended, or watching, in ns. The first call counts.
+func (m *Model) NoteEndOfRun(time uint64) { m.finished = cmp.Or(m.finished, time) }
 
 // NoteLimitWanted notes that a change of a limit was sent to the target under a sequence number, with the value in the form that
 // the target takes. The change stays pending until a LIMIT event answers that number or a later one.
 func (m *Model) NoteLimitWanted(name, value string, sequence uint64) {
-	m.limits.noteWanted(name, value, sequence, m.heap.Now())
+	m.limits.noteChangeSent(name, value, sequence, m.heap.Now())
 }
 
 // NotePolicyWanted notes that a change of the policy was sent to the target under a sequence number. The change stays pending until a
 // LIMIT event answers that number or a later one.
 func (m *Model) NotePolicyWanted(name string, sequence uint64) {
-	m.policies.noteWanted(name, sequence, m.heap.Now())
+	m.policies.noteChangeSent(name, sequence, m.heap.Now())
 }
 
-// MarkObjects notes how many objects there are. Snapshots then say how many more there are. The last two notes are kept.
-func (m *Model) MarkObjects() { m.objects.markCounts() }
+// MarkObjectCounts notes how many objects there are. Snapshots then say how many more there are. The last two notes are kept.
+func (m *Model) MarkObjectCounts() { m.objects.keepCountsForGrowth() }
 
 // ObjectsHeld returns how many objects of each type a process has now; nil when it is not known.
 func (m *Model) ObjectsHeld(process uint32) *[ObjectTypes]int64 {
-	if p := m.processes.lookup(process); p != nil {
+	if p := m.processes.findProcess(process); p != nil {
 		return &p.holds
 	}
 	return nil
@@ -405,7 +405,7 @@ func (n *notices) noteDiag(r *wire.Record) bool {
 	case wire.DiagSpill:
 		n.spillFailed = cmp.Or(n.spillFailed, callsite.CleanText(r.Payload))
 	case wire.DiagHosted:
-		n.hosted.add(r.AsDiag().Bytes())
+		n.hosted.addBuffer(r.AsDiag().Bytes())
 		return n.hosted.Buffers == 1
 	case wire.DiagMeasure:
 		return !measure.IsAnnouncement(r)
@@ -422,7 +422,7 @@ func (n *notices) noteDiag(r *wire.Record) bool {
 	return true
 }
 
-func diagText(r *wire.Record) string {
+func markTextOfDiag(r *wire.Record) string {
 	word := r.AsDiag().Diag().String()
 	if len(r.Payload) == 0 {
 		return word
@@ -430,7 +430,7 @@ func diagText(r *wire.Record) string {
 	return word + ": " + callsite.CleanText(r.Payload)
 }
 
-func exitText(p *Process) string {
+func processEndText(p *Process) string {
 	name := fmt.Sprintf("process %d", p.Number)
 	if p.PID != 0 {
 		name = fmt.Sprintf("%s (pid %d)", callsite.BaseName(p.Program), p.PID)

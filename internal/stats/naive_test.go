@@ -72,7 +72,7 @@ func (n *naive) apply(r *wire.Record) {
 		t.DriverReleases++
 		t.DriverNS += uint64(e.Cost)
 		t.PoolNS += uint64(e.Cost)
-		t.Evictions[knownReason(e.Reason)]++
+		t.Evictions[indexOfReason(e.Reason)]++
 	case wire.KindUse:
 		t.Uses++
 		n.use(owned{r.Process, r.Object}, e.Time)

@@ -21,7 +21,7 @@ func TestNoun(t *testing.T) {
 		{[]Kind{kind(wire.MemoryExternal, 1)}, "memory object", "memory object"},
 		{[]Kind{kind(255, 1)}, "memory object", "memory object"},
 	} {
-		if all, alive := Noun(c.kinds, false), Noun(c.kinds, true); all != c.all || alive != c.alive {
+		if all, alive := NounForMemory(c.kinds, false), NounForMemory(c.kinds, true); all != c.all || alive != c.alive {
 			t.Errorf("%v: %q and %q", c.kinds, all, alive)
 		}
 	}
@@ -34,7 +34,7 @@ func TestCreatesCopy(t *testing.T) {
 		s.feed(wire.Event{Kind: wire.KindCreate, Object: uint64(object + 1), Link: uint64(object + 1), Size: 100, Granted: 128, Tag: 1, Access: access})
 	}
 	got := s.Snapshot().Transfers
-	if f := got.Directions[AtCreate]; f.Calls != 2 || f.Bytes != 200 || len(got.Sites) != 1 || got.Sites[0].WhatText() != "at create" {
+	if f := got.Directions[AtCreate]; f.Calls != 2 || f.Bytes != 200 || len(got.Sites) != 1 || got.Sites[0].CommandText() != "at create" {
 		t.Errorf("%+v", got)
 	}
 }

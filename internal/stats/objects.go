@@ -51,8 +51,8 @@ func (t ObjectType) PluralWords() string {
 	return t.String() + "s"
 }
 
-// Key returns the word that JSON uses.
-func (t ObjectType) Key() string { return units.JSONKey(t.String()) }
+// JSONKey returns the word that JSON uses.
+func (t ObjectType) JSONKey() string { return units.JSONKey(t.String()) }
 
 // ObjectCount says how many objects of a type programs hold. What a process held when it ended counts as live.
 type ObjectCount struct {
@@ -63,7 +63,7 @@ type ObjectCount struct {
 	// Untracked is how many more were created that could not be tracked, because too many were live. Live is then a lower bound.
 	Untracked uint64
 	Leaked    uint64       // live objects of processes that ended without a signal
-	Grown     int64        // live objects more than at the last call but one of Model.MarkObjects
+	Grown     int64        // live objects more than at the last call but one of Model.MarkObjectCounts
 	Lately    int64        // live objects more than at the last call
 	Recent    int64        // live objects more than half a minute to a minute ago
 	Sites     []ObjectSite // with the most live objects first
@@ -97,12 +97,12 @@ type holding struct {
 	before            uint64 // created before the first record
 	untracked         uint64
 	left              uint64   // leaked by processes that were folded
-	marked            [2]int64 // live at the last two calls of MarkObjects
+	marked            [2]int64 // live at the last two calls of MarkObjectCounts
 	ago               [2]int64 // live when the last but one and the last half minute began
 	pairing           *Pairing // nil: the type is not Paired
 }
 
-func (h *holding) liveCount() int64 { return int64(h.created - h.released) }
+func (h *holding) liveObjects() int64 { return int64(h.created - h.released) }
 
 type holdingKey struct {
 	process, tag uint32
@@ -135,7 +135,7 @@ func (all *holdings) holdingOf(p *process, tag uint32, kind ObjectType) *holding
 		all.places = map[holdingKey]int{}
 	}
 	all.places[key] = len(all.list)
-	h := holding{site: all.sites.siteOf(p, tag), owner: p, kind: kind}
+	h := holding{site: all.sites.siteOfTag(p, tag), owner: p, kind: kind}
 	if kind.IsPaired() {
 		h.pairing = &Pairing{}
 	}
@@ -153,15 +153,15 @@ func (all *holdings) countObject(p *process, v wire.ObjectView) bool {
 	if h == nil {
 		return true
 	}
-	before := h.liveCount()
+	before := h.liveObjects()
 	h.created = max(h.created, v.Created())
 	h.untracked = max(h.untracked, v.Untracked())
 	h.released = min(max(h.released, v.Released()), h.created)
 	if v.CarriedOver() {
 		h.before = h.created
-		h.ago = [2]int64{h.liveCount(), h.liveCount()}
+		h.ago = [2]int64{h.liveObjects(), h.liveObjects()}
 	}
-	all.changeHeld(h, h.liveCount()-before, max(h.liveCount(), int64(min(v.Most(), h.created)))-h.liveCount())
+	all.changeHeld(h, h.liveObjects()-before, max(h.liveObjects(), int64(min(v.Most(), h.created)))-h.liveObjects())
 	return true
 }
 
@@ -172,8 +172,8 @@ func (all *holdings) changeHeld(h *holding, more, above int64) {
 	all.peaks[h.kind] = max(all.peaks[h.kind], heap.NonNegative(all.live[h.kind]+above))
 }
 
-// sharedType returns the type of an object that has no memory of its own.
-func sharedType(o *heap.Object) (kind ObjectType, is bool) {
+// typeWithoutOwnMemory returns the type of an object that has no memory of its own.
+func typeWithoutOwnMemory(o *heap.Object) (kind ObjectType, is bool) {
 	switch {
 	case o.Memory == wire.MemorySubBuffer:
 		return SubBuffers, true
@@ -185,7 +185,7 @@ func sharedType(o *heap.Object) (kind ObjectType, is bool) {
 
 // countShared counts a sub-buffer or an image of a buffer, or its release.
 func (all *holdings) countShared(p *process, o *heap.Object, released bool) {
-	kind, is := sharedType(o)
+	kind, is := typeWithoutOwnMemory(o)
 	if !is {
 		return
 	}
@@ -204,25 +204,25 @@ func (all *holdings) countShared(p *process, o *heap.Object, released bool) {
 	}
 }
 
-// markCounts notes how many objects there are: see Model.MarkObjects.
-func (all *holdings) markCounts() {
+// keepCountsForGrowth notes how many objects there are: see Model.MarkObjectCounts.
+func (all *holdings) keepCountsForGrowth() {
 	for i := range all.list {
 		h := &all.list[i]
-		h.marked = [2]int64{h.marked[1], h.liveCount()}
+		h.marked = [2]int64{h.marked[1], h.liveObjects()}
 	}
 }
 
-// advance begins another half minute. The cost is proportional to call sites.
-func (all *holdings) advance(second uint64) {
+// advanceToSecond begins another half minute. The cost is proportional to call sites.
+func (all *holdings) advanceToSecond(second uint64) {
 	half := second / 30
 	if half == all.half {
 		return
 	}
 	for i := range all.list {
 		h := &all.list[i]
-		h.ago = [2]int64{h.ago[1], h.liveCount()}
+		h.ago = [2]int64{h.ago[1], h.liveObjects()}
 		if half > all.half+1 { // nothing happened meanwhile
-			h.ago[0] = h.liveCount()
+			h.ago[0] = h.liveObjects()
 		}
 	}
 	all.half = half
@@ -248,9 +248,9 @@ func (all *holdings) listObjects() (objects, pairs []ObjectCount) {
 		c.Sites[at].addHolding(h)
 		c.Created += h.created - h.before
 		c.Untracked += h.untracked
-		c.Grown += h.liveCount() - h.marked[0]
-		c.Lately += h.liveCount() - h.marked[1]
-		c.Recent += h.liveCount() - h.ago[0]
+		c.Grown += h.liveObjects() - h.marked[0]
+		c.Lately += h.liveObjects() - h.marked[1]
+		c.Recent += h.liveObjects() - h.ago[0]
 		c.Leaked += h.leakedCount()
 	}
 	list = slices.DeleteFunc(list, func(c ObjectCount) bool { return len(c.Sites) == 0 })
@@ -268,17 +268,17 @@ func (all *holdings) listObjects() (objects, pairs []ObjectCount) {
 
 func (s *ObjectSite) addHolding(h *holding) {
 	if h.pairing != nil {
-		s.Pairing.join(h.pairing)
+		s.Pairing.addPairing(h.pairing)
 	}
-	live := heap.NonNegative(h.liveCount())
+	live := heap.NonNegative(h.liveObjects())
 	if h.owner != nil && live > s.Most.Live {
 		s.Most = Opener{h.owner.shown.Number, live}
 	}
 	s.Live += live
 	s.Created += h.created - h.before
 	s.Leaked += h.leakedCount()
-	s.Grown += h.liveCount() - h.marked[0]
-	s.Recent += h.liveCount() - h.ago[0]
+	s.Grown += h.liveObjects() - h.marked[0]
+	s.Recent += h.liveObjects() - h.ago[0]
 }
 
 // leakedCount returns how many objects the process left behind when it ended.
@@ -289,7 +289,7 @@ func (h *holding) leakedCount() uint64 {
 	case !h.owner.ended || h.owner.shown.WasAborted():
 		return 0
 	}
-	return heap.NonNegative(h.liveCount())
+	return heap.NonNegative(h.liveObjects())
 }
 
 // TypedSite is a call site with the type of its objects.
@@ -298,8 +298,8 @@ type TypedSite struct {
 	*ObjectSite
 }
 
-// ObjectSites returns the call sites with at least that many live objects, those with the most first.
-func ObjectSites(counts []ObjectCount, least uint64) []TypedSite {
+// SitesWithLiveObjects returns the call sites with at least that many live objects, those with the most first.
+func SitesWithLiveObjects(counts []ObjectCount, least uint64) []TypedSite {
 	var list []TypedSite
 	for i := range counts {
 		for j := range counts[i].Sites {

@@ -18,9 +18,9 @@ func TestObjectsCountSinceTheStart(t *testing.T) {
 	s.counted(wire.HeldEvent, 1, 100, 40, 70)
 	s.counted(wire.HeldEvent, 2, 10, 0, 10)
 	s.counted(wire.HeldEvent, 1, 90, 30, 60) // of another thread, late
-	s.MarkObjects()
+	s.MarkObjectCounts()
 	s.counted(wire.HeldEvent, 1, 150, 60, 95)
-	s.MarkObjects()
+	s.MarkObjectCounts()
 	s.counted(wire.HeldKernel, 3, 2, 2, 1)
 	s.counted(200, 3, 2, 2, 1)             // of a later version
 	s.counted(wire.HeldQueue, 3, 1, 5, 99) // makes no sense
@@ -84,7 +84,7 @@ func TestObjectTypesHaveWords(t *testing.T) {
 		Events: {"event", "events", "event"}, ObjectType(wire.HeldCommandBuffer): {"command buffer", "command buffers", "command_buffer"},
 		SubBuffers: {"sub-buffer", "sub-buffers", "sub_buffer"}, ImagesOfBuffers: {"image of a buffer", "images of buffers", "image_of_a_buffer"},
 	} {
-		if got := [3]string{kind.String(), kind.PluralWords(), kind.Key()}; got != want {
+		if got := [3]string{kind.String(), kind.PluralWords(), kind.JSONKey()}; got != want {
 			t.Errorf("%d: %q, want %q", kind, got, want)
 		}
 	}

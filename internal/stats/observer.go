@@ -12,20 +12,20 @@ type observer struct{ *Model }
 
 // ObjectAllocated implements heap.Observer.
 func (m observer) ObjectAllocated(hp *heap.Process, o *heap.Object, b *heap.Block) {
-	p := m.processes.stateOf(hp)
+	p := m.processes.processOfHeap(hp)
 	s := m.sites.countCreated(p, o, b)
 	m.totals.countCreated(p, o)
 	p.shortage.noteCreated(o)
 	m.misses.noteCreated(p, s, o)
 	m.shares.countCreated(p, o, b)
-	m.transfers.created(p, o)
+	m.transfers.countCopiedByCreate(p, o)
 	m.objects.countShared(p, o, false)
 	m.totals.raiseHeldPeaks(p, o)
 }
 
 // ObjectReleased implements heap.Observer.
 func (m observer) ObjectReleased(hp *heap.Process, o *heap.Object, how heap.How) {
-	p := m.processes.stateOf(hp)
+	p := m.processes.processOfHeap(hp)
 	m.sites.countReleased(o)
 	m.pairs.noteMemoryEnded(p, o, how)
 	if how == heap.Released || how == heap.Unknown {
@@ -39,42 +39,42 @@ func (m observer) ObjectReleased(hp *heap.Process, o *heap.Object, how heap.How)
 
 // MemoryFreed implements heap.Observer.
 func (m observer) MemoryFreed(hp *heap.Process, o *heap.Object, how heap.How) {
-	m.noteFreed(m.processes.stateOf(hp), o, how)
+	m.countIfReleasedInFlight(m.processes.processOfHeap(hp), o, how)
 	if !o.Owns {
 		return
 	}
 	m.shares.removeObject(o)
 	m.kernels.removeObject(o)
 	m.sites.removeObject(o)
-	m.totals.countFreed(m.processes.stateOf(hp), o, how)
+	m.totals.countFreed(m.processes.processOfHeap(hp), o, how)
 }
 
 // BlockPooled implements heap.Observer.
 func (m observer) BlockPooled(hp *heap.Process, b *heap.Block) {
-	p := m.processes.stateOf(hp)
+	p := m.processes.processOfHeap(hp)
 	if b.State != heap.Slab {
-		m.sites.addFree(b)
+		m.sites.addFreeBlock(b)
 		m.shares.changePooled(b, 1)
 	}
 	p.free.addBlock(b)
 	m.totals.raisePeaks(p)
 	if b.State == heap.Slab {
-		p.free.noteRoom(b, m.heap.Now(), &m.clock)
+		p.free.noteSlabRoom(b, m.heap.Now(), &m.clock)
 	}
 }
 
 // BlockUnpooled implements heap.Observer.
 func (m observer) BlockUnpooled(hp *heap.Process, b *heap.Block, _ heap.How) {
 	if b.State != heap.Slab {
-		m.sites.removeFree(b)
+		m.sites.removeFreeBlock(b)
 		m.shares.changePooled(b, -1)
 	}
-	m.processes.stateOf(hp).free.removeBlock(b)
+	m.processes.processOfHeap(hp).free.removeBlock(b)
 }
 
 // BlockCooled implements heap.Observer.
 func (m observer) BlockCooled(hp *heap.Process, b *heap.Block) {
-	p := m.processes.stateOf(hp)
+	p := m.processes.processOfHeap(hp)
 	m.sites.noteCooled(b)
 	m.shares.noteCooled(b)
 	p.free.addBlock(b)
@@ -84,27 +84,27 @@ func (m observer) BlockCooled(hp *heap.Process, b *heap.Block) {
 // BlockGone implements heap.Observer: the bytes of a sub-allocation are free in its slab.
 func (m observer) BlockGone(hp *heap.Process, b *heap.Block) {
 	if b.SubAllocation {
-		p := m.processes.stateOf(hp)
-		p.free.noteRoom(b, m.heap.Now(), &m.clock)
+		p := m.processes.processOfHeap(hp)
+		p.free.noteSlabRoom(b, m.heap.Now(), &m.clock)
 		m.totals.raisePeaks(p)
 	}
 }
 
 // ProcessLeaving implements heap.Observer: what the process is shown with stays.
 func (m observer) ProcessLeaving(hp *heap.Process) {
-	p := m.processes.stateOf(hp)
-	m.settleIdle(m.heap.Now())
-	m.totals.separateAccount(p)
-	m.totals.removeProcess(p)
+	p := m.processes.processOfHeap(hp)
+	m.findIdleBlocks(m.heap.Now())
+	m.totals.copySharedAccount(p)
+	m.totals.subtractProcess(p)
 	p.kept.sites, p.kept.spread = m.sites.saveFigures(p), p.free.freeSpread()
 	p.free.saveSlabRow()
 }
 
 // ProcessLeft implements heap.Observer.
 func (m observer) ProcessLeft(hp *heap.Process) {
-	p := m.processes.stateOf(hp)
-	m.machine.removeProcess(&p.machine)
-	m.spill.removeProcess(&p.spill)
+	p := m.processes.processOfHeap(hp)
+	m.machine.subtractProcess(&p.machine)
+	m.spill.subtractProcess(&p.spill)
 	m.sites.restoreFigures(p, p.kept.sites)
 	p.kept.sites = nil
 	p.free.reset(m.processes.seed)
@@ -119,7 +119,7 @@ func (m observer) ProcessLeft(hp *heap.Process) {
 func (m observer) ProcessesFolded(list []*heap.Process) {
 	folded := make([]*process, len(list))
 	for i, hp := range list {
-		p := m.processes.stateOf(hp)
+		p := m.processes.processOfHeap(hp)
 		folded[i] = p
 		m.spill.foldMoves(p)
 		m.processes.foldProcess(p)

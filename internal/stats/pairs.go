@@ -21,7 +21,7 @@ type Pairing struct {
 	Guessed   bool   // other call sites open the same memory: which of them a call closes follows from the order of calls only
 }
 
-func (p *Pairing) join(more *Pairing) {
+func (p *Pairing) addPairing(more *Pairing) {
 	p.Deepest = max(p.Deepest, more.Deepest)
 	p.Forgotten += more.Forgotten
 	p.Own, p.Guessed = p.Own || more.Own, p.Guessed || more.Guessed

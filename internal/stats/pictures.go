@@ -78,13 +78,13 @@ func (s *shortage) noteCreated(o *heap.Object) {
 // noteDrained notes a block that went back to the driver because a call failed.
 func (s *shortage) noteDrained(e wire.EvictView) {
 	if e.Reason() == wire.EvictDrain {
-		s.drained.add(e.Bytes())
+		s.drained.addBuffer(e.Bytes())
 	}
 }
 
-// FailsForSize reports whether a create failed for lack of memory, or because no buffer may be so large. clSVMAlloc returns no status: the
+// FailedForLackOrSize reports whether a create failed for lack of memory, or because no buffer may be so large. clSVMAlloc returns no status: the
 // shim makes one up.
-func FailsForSize(c wire.CreateView, d Device) bool {
+func FailedForLackOrSize(c wire.CreateView, d Device) bool {
 	switch int32(c.Status()) {
 	case wire.MemObjectAllocationFailure, wire.OutOfResources, wire.OutOfHostMemory:
 		return true
@@ -99,49 +99,49 @@ func FailsForSize(c wire.CreateView, d Device) bool {
 // noteFailedCreate notes a failed create, if memory was short.
 func (pms *postMortems) noteFailedCreate(p *process, c wire.CreateView) {
 	d := p.devices.shownDeviceOf(c.Scope())
-	if !FailsForSize(c, d) {
+	if !FailedForLackOrSize(c, d) {
 		return
 	}
-	pms.addPicture(p, PostMortem{Call: "create of " + withArticle(c.Memory()), Status: wire.Status(wire.CreateStatus(c)), Size: c.Requested(), Device: d}, c.Tag(), nil)
+	pms.addPostMortem(p, PostMortem{Call: "create of " + withArticle(c.Memory()), Status: wire.Status(wire.CreateStatus(c)), Size: c.Requested(), Device: d}, c.Tag(), nil)
 }
 
 func withArticle(kind wire.Memory) string {
 	switch kind {
 	case wire.MemoryBuffer, wire.MemorySubBuffer, wire.MemoryPipe:
-		return "a " + kind.SentenceWords()
+		return "a " + kind.WordsForCreated()
 	case wire.MemoryImage:
-		return "an " + kind.SentenceWords()
+		return "an " + kind.WordsForCreated()
 	}
-	return kind.SentenceWords() + " memory"
+	return kind.WordsForCreated() + " memory"
 }
 
 // noteFailedCommand notes a failed command.
 func (pms *postMortems) noteFailedCommand(p *process, r *wire.Record) {
-	f := FindingOf(r, &p.kernels)
+	f := FindingOfDiag(r, &p.kernels)
 	device := p.devices.shownDeviceOf(r.AsDiag().Scope())
 	d := PostMortem{Call: f.Function, Command: true, Kernel: f.Kernel, Status: wire.Status(f.Status), Device: device, Given: f.Size}
 	if o := p.heap.Object(r.AsDiag().Object()); o != nil {
 		d.First = p.ownAccount().counters.Uses > 0 && o.Outcome != wire.OutcomeHit && p.heap.Untouched(o)
 	}
-	pms.addPicture(p, d, r.AsDiag().Tag(), p.shortage.siteOfCommand(r, &f))
+	pms.addPostMortem(p, d, r.AsDiag().Tag(), p.shortage.siteOfCommand(r, &f))
 }
 
-// addPicture takes a picture, unless the last one shows the same failure.
-func (pms *postMortems) addPicture(p *process, d PostMortem, tag uint32, at *processSite) {
+// addPostMortem takes a picture, unless the last one shows the same failure.
+func (pms *postMortems) addPostMortem(p *process, d PostMortem, tag uint32, at *processSite) {
 	p.shown.RanOut = true
 	if n := len(pms.list); n > 0 {
-		if last := pms.list[n-1]; n == PostMortemsMax || last.showsSame(p, &d) {
+		if last := pms.list[n-1]; n == PostMortemsMax || last.isOfSameFailure(p, &d) {
 			last.Repeats++
 			return
 		}
 	}
 	pm := &postMortem{PostMortem: d, at: at}
 	if tag != 0 {
-		pm.site = pms.sites.siteOf(p, tag)
+		pm.site = pms.sites.siteOfTag(p, tag)
 	}
-	pms.fillPicture(p, pm)
+	pms.fillInMemory(p, pm)
 	pm.judgeVerdict()
-	pms.marks.addMark(pm.Time, wire.KindDiag, d.Call+" failed with "+wire.StatusText(int32(d.Status)))
+	pms.marks.addMark(pm.Time, wire.KindDiag, d.Call+" failed with "+wire.StatusNameAndNumber(int32(d.Status)))
 	pms.list = append(pms.list, pm)
 }
 
@@ -155,33 +155,33 @@ func (pms *postMortems) noteKilled(p *process, kills uint64) {
 		return
 	}
 	pm := &postMortem{PostMortem: PostMortem{
-		Time: max(p.heard, p.heap.LastEnd()), // a session may notice the end much later
+		Time: max(p.heard, p.heap.LastCommandEnd()), // a session may notice the end much later
 		Call: "SIGKILL", Command: true, Verdict: VerdictKilled, OOMKillsNumber: kills, Device: p.devices.shownDeviceOf(0),
 	}}
-	pms.fillPicture(p, pm)
+	pms.fillInMemory(p, pm)
 	if len(pms.list) == PostMortemsMax {
 		pms.list = pms.list[:PostMortemsMax-1]
 	}
 	pms.list = append(pms.list, pm)
 }
 
-// showsSame reports whether a picture is still right: the same failure, with about the same in use.
-func (m *postMortem) showsSame(p *process, d *PostMortem) bool {
+// isOfSameFailure reports whether a picture is still right: the same failure, with about the same in use.
+func (m *postMortem) isOfSameFailure(p *process, d *PostMortem) bool {
 	now := heap.NonNegative(p.heap.InUse)
 	most, least := max(now, m.InUse), min(now, m.InUse)
 	return m.Process == p.shown.Number && m.Status == d.Status && m.Command == d.Command && most-least <= most/4
 }
 
-// fillPicture fills in the present state of memory.
-func (pms *postMortems) fillPicture(p *process, pm *postMortem) {
+// fillInMemory fills in the present state of memory.
+func (pms *postMortems) fillInMemory(p *process, pm *postMortem) {
 	pm.Time, pm.Process, pm.PID, pm.Rank = cmp.Or(pm.Time, pms.heap.Now()), p.shown.Number, p.shown.PID, p.shown.Rank
-	pm.name, pm.Devices = p.shown.Title(), pms.processes.countDevicesOf(p)
+	pm.name, pm.Devices = p.shown.TitleAmongSeveral(), pms.processes.countDevicesOf(p)
 	pm.Age = pm.Time - min(p.shown.Started, pm.Time)
 	g := p.heap.Gauges
 	pm.InUse, pm.Requested = heap.NonNegative(g.InUse), heap.NonNegative(g.Requested)
 	pm.Cached, pm.Cooling, pm.SlabFree = heap.NonNegative(g.Cached), heap.NonNegative(g.Cooling), heap.NonNegative(g.Room)
-	pm.Buffers, pm.Noun = heap.NonNegative(p.heap.Live), Noun(pms.shares.listByKind(), true)
-	pm.Others = pms.usedByOthers(p)
+	pm.Buffers, pm.Noun = heap.NonNegative(p.heap.Live), NounForMemory(pms.shares.listByKind(), true)
+	pm.Others = pms.bytesOfOtherProcesses(p)
 	if pm.Spilling = pms.spill.PeakResident > 0; pm.Spilling {
 		pm.Resident, pm.Spilled = p.spill.resident, p.spill.spilled
 	}
@@ -190,10 +190,10 @@ func (pms *postMortems) fillPicture(p *process, pm *postMortem) {
 	pms.findHolders(p, pm)
 }
 
-// usedByOthers returns what other processes have on the device of a process.
-func (pms *postMortems) usedByOthers(p *process) (sum uint64) {
+// bytesOfOtherProcesses returns what other processes have on the device of a process.
+func (pms *postMortems) bytesOfOtherProcesses(p *process) (sum uint64) {
 	for _, q := range pms.processes.list {
-		if q != p && !q.heap.Left && !pms.apart(p.shown.Number, q.shown.Number) && !p.devices.surelyDiffer(&q.devices) {
+		if q != p && !q.heap.Left && !pms.apart(p.shown.Number, q.shown.Number) && !p.devices.areSurelyDifferent(&q.devices) {
 			reserved := heap.NonNegative(q.heap.ReservedBytes())
 			sum += reserved - min(q.spill.spilled, reserved)
 		}
@@ -217,9 +217,9 @@ func (pms *postMortems) findHolders(p *process, pm *postMortem) {
 		}
 		h := &pm.holders[at]
 		age := pm.Time - min(o.Started, pm.Time)
-		h.add(o.Granted)
+		h.addBuffer(o.Granted)
 		switch {
-		case isSpillable(o):
+		case movesWithSpill(o):
 			pm.Movable += o.Granted
 		case pm.Spilling:
 			pm.Resident += o.Granted
@@ -230,15 +230,15 @@ func (pms *postMortems) findHolders(p *process, pm *postMortem) {
 		}
 		if p.heap.Untouched(o) {
 			if o.Outcome != wire.OutcomeHit && !o.SubAllocation { // commands may have used memory that had another owner
-				pm.Untouched.add(o.Granted)
+				pm.Untouched.addBuffer(o.Granted)
 			}
-		} else if since, known := p.heap.IdleSince(o); known && pm.Time-min(since, pm.Time) >= pm.IdleNS() {
-			pm.Idle.add(o.Granted)
+		} else if since, known := p.heap.ObjectIdleSince(o); known && pm.Time-min(since, pm.Time) >= pm.IdleNS() {
+			pm.Idle.addBuffer(o.Granted)
 		}
 	}
 	if pm.UsesKnown {
 		pm.Recency.AddProcess(p.heap, pm.Time)
-		pm.Lately = pm.Recency.LatelyUsed(LatelyNS(pm.Age), pm.InUse, false)
+		pm.Lately = pm.Recency.UsedInLast(LatelyAtAge(pm.Age), pm.InUse, false)
 	} else {
 		pm.Untouched, pm.Idle = Part{}, Part{}
 	}
@@ -247,8 +247,8 @@ func (pms *postMortems) findHolders(p *process, pm *postMortem) {
 	pm.holders = slices.Clone(pm.holders[:len(pm.holders)-pm.MoreHolders])
 }
 
-// isSpillable reports whether --spill moves such an object: others stay on the device, and no SPILL counts them.
-func isSpillable(o *heap.Object) bool {
+// movesWithSpill reports whether --spill moves such an object: others stay on the device, and no SPILL counts them.
+func movesWithSpill(o *heap.Object) bool {
 	return o.Memory == wire.MemoryBuffer && o.Access&wire.UseHostPtr == 0
 }
 
@@ -256,7 +256,7 @@ func isSpillable(o *heap.Object) bool {
 func (pms *postMortems) listPostMortems(several bool) []PostMortem {
 	var list []PostMortem
 	for _, pm := range pms.list {
-		shown := pm.shownPostMortem(pms.sites.untagged)
+		shown := pm.withKnownNames(pms.sites.untagged)
 		if several || pm.Rank != nil { // each rank of a job may have a session of its own
 			shown.Who = pm.name
 		}
@@ -265,7 +265,7 @@ func (pms *postMortems) listPostMortems(several bool) []PostMortem {
 	return list
 }
 
-func (m *postMortem) shownPostMortem(untagged *site) PostMortem {
+func (m *postMortem) withKnownNames(untagged *site) PostMortem {
 	shown := m.PostMortem
 	if m.site != nil && m.site.finalSite().site != untagged {
 		shown.Tag, shown.Wrapper = m.site.finalSite().site.siteTitle(), m.site.finalSite().site.wrapper

@@ -34,13 +34,13 @@ func (p *Plans) PlannableRequests() (n uint64) {
 	return n
 }
 
-// ServedShare returns the part of Asked that a plan did serve.
-func (p *Plans) ServedShare() float64 {
+// ShareServedByPlan returns the part of Asked that a plan did serve.
+func (p *Plans) ShareServedByPlan() float64 {
 	return ratioOf(p.Routes[wire.RoutePlanned], p.PlannableRequests())
 }
 
-// noteInstalled notes that a plan has come.
-func (a *account) noteInstalled(layout *allocator.Layout) {
+// notePlanInstalled notes that a plan has come.
+func (a *account) notePlanInstalled(layout *allocator.Layout) {
 	p := &a.counters.Plans
 	p.Installed++
 	p.Places, p.Arenas, p.Bound = uint64(len(layout.Places)), 0, 0
@@ -51,8 +51,8 @@ func (a *account) noteInstalled(layout *allocator.Layout) {
 	a.planning.settling = allocator.SettledAfter * p.Places
 }
 
-// countServed counts a request by what served it.
-func (a *account) countServed(route wire.Route) {
+// countByRoute counts a request by what served it.
+func (a *account) countByRoute(route wire.Route) {
 	p := &a.counters.Plans
 	if route == wire.RouteNone || int(route) >= len(p.Routes) {
 		return
@@ -64,8 +64,8 @@ func (a *account) countServed(route wire.Route) {
 	}
 }
 
-// raisePlanned notes new peaks of a policy that takes plans.
-func (a *account) raisePlanned() {
+// raisePlanPeaks notes new peaks of a policy that takes plans.
+func (a *account) raisePlanPeaks() {
 	p := &a.counters.Plans
 	switch {
 	case !a.planning.asked:
@@ -84,6 +84,6 @@ func (m *Model) readPlan(p *process, piece []byte) {
 		return // not all of it was recorded
 	}
 	for _, a := range p.accounts {
-		a.noteInstalled(layout)
+		a.notePlanInstalled(layout)
 	}
 }

@@ -26,7 +26,7 @@ func TestPlanServesARecordedLoop(t *testing.T) {
 	if p.Installed != 1 || p.Places != 10 || p.Arenas != p.Bound || p.Arenas != 492160 || p.PlannableRequests() != 600 {
 		t.Errorf("%+v", p)
 	}
-	if p.Routes[wire.RoutePlanned]+p.Routes[wire.RouteNoPlanYet] != 600 || p.ServedShare() < 0.8 {
+	if p.Routes[wire.RoutePlanned]+p.Routes[wire.RouteNoPlanYet] != 600 || p.ShareServedByPlan() < 0.8 {
 		t.Errorf("routes %v", p.Routes)
 	}
 	if p.Reserved > p.Learning || p.Reserved < p.Requested || 100*p.Reserved > 102*p.Requested || p.Learning > s.Totals.PeakReserved {

@@ -77,12 +77,12 @@ func (p *PostMortem) FailedText(apart func(a, b uint64) (string, string)) string
 	case p.Verdict == VerdictKilled:
 		return fmt.Sprintf("SIGKILL ended process %d", p.PID)
 	case p.Who != "":
-		return p.Who + ": " + p.callText(apart)
+		return p.Who + ": " + p.failedCallText(apart)
 	}
-	return p.callText(apart)
+	return p.failedCallText(apart)
 }
 
-func (p *PostMortem) callText(apart func(a, b uint64) (string, string)) string {
+func (p *PostMortem) failedCallText(apart func(a, b uint64) (string, string)) string {
 	switch {
 	case p.Kernel != "":
 		return p.Call + " of " + p.Kernel
@@ -103,7 +103,7 @@ type Part struct {
 	Bytes   uint64 `json:"bytes"`
 }
 
-func (p *Part) add(bytes uint64) {
+func (p *Part) addBuffer(bytes uint64) {
 	p.Buffers++
 	p.Bytes += bytes
 }

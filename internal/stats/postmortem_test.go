@@ -108,7 +108,7 @@ func TestPostMortem(t *testing.T) {
 	if want := "create of a buffer failed with CL_MEM_OBJECT_ALLOCATION_FAILURE (-4)"; len(shot.Marks) == 0 || shot.Marks[0].Text != want {
 		t.Errorf("marks %v, want %q", shot.Marks, want)
 	}
-	if unused := got[0].Recency.UnusedBytes(5500); unused != 400*kib {
+	if unused := got[0].Recency.BytesUnusedFor(5500); unused != 400*kib {
 		t.Errorf("%d bytes were not used for 5.5 µs", unused)
 	}
 	got[0].Recency = nil
@@ -285,7 +285,7 @@ func TestHeldAtExit(t *testing.T) {
 		"unknown":           {[]Process{{State: Exited, Status: -1, Totals: holds}}, true},
 		"another's child":   {[]Process{{State: Exited, Status: -1, Orderly: true, Totals: holds}}, false},
 	} {
-		if got := (&Snapshot{Processes: test.processes}).WasHeldAtExit(); got != test.want {
+		if got := (&Snapshot{Processes: test.processes}).WasAllHeldByKilled(); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
@@ -313,7 +313,7 @@ func TestOutlivingProcessesLeakNothing(t *testing.T) {
 	outlives := Process{Totals: live, Tags: []Tag{{Name: "a", Live: 1, InUse: 4}}}
 	leaks := Process{State: Exited, Orderly: true, Totals: live, Tags: []Tag{{Name: "b", Live: 1, InUse: 2}}}
 	s := &Snapshot{Finished: 1, Processes: []Process{outlives, leaks}}
-	if left := s.LeftBehind(); len(left) != 1 || left[0].Name != "b" || s.WasHeldAtExit() {
+	if left := s.LeftBehind(); len(left) != 1 || left[0].Name != "b" || s.WasAllHeldByKilled() {
 		t.Errorf("left behind: %+v", left)
 	}
 	s.Finished = 0

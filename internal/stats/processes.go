@@ -77,14 +77,14 @@ type process struct {
 	}
 }
 
-// isOver reports whether further reports about the process are ignored.
-func (p *process) isOver() bool { return p.gone || p.heap.Left }
+// isIgnoredFromNow reports whether further reports about the process are ignored.
+func (p *process) isIgnoredFromNow() bool { return p.gone || p.heap.Left }
 
 // ownAccount returns the account of the process alone.
 func (p *process) ownAccount() *account { return p.accounts[0] }
 
-// processOf returns the process with a number. It adds it when no record mentioned it; nil when there are too many.
-func (ps *processes) processOf(number uint32) *process {
+// processNumbered returns the process with a number. It adds it when no record mentioned it; nil when there are too many.
+func (ps *processes) processNumbered(number uint32) *process {
 	hp := ps.heap.Process(number)
 	switch {
 	case hp == nil:
@@ -95,16 +95,16 @@ func (ps *processes) processOf(number uint32) *process {
 	return ps.list[hp.Place]
 }
 
-// lookup returns the process with a number, nil when no record mentioned it.
-func (ps *processes) lookup(number uint32) *process {
-	if hp := ps.heap.Lookup(number); hp != nil {
-		return ps.stateOf(hp)
+// findProcess returns the process with a number, nil when no record mentioned it.
+func (ps *processes) findProcess(number uint32) *process {
+	if hp := ps.heap.FindProcess(number); hp != nil {
+		return ps.processOfHeap(hp)
 	}
 	return nil
 }
 
-// stateOf returns what the model keeps of a process in the heap.
-func (ps *processes) stateOf(hp *heap.Process) *process { return ps.list[hp.Place] }
+// processOfHeap returns what the model keeps of a process in the heap.
+func (ps *processes) processOfHeap(hp *heap.Process) *process { return ps.list[hp.Place] }
 
 func (ps *processes) addProcess(hp *heap.Process) {
 	p := &process{tags: map[uint32]*processSite{}, heap: hp, free: newFreeMemory(hp, ps.seed)}
@@ -140,8 +140,8 @@ func (ps *processes) deviceMemoryOf(p *process) uint64 {
 	return ps.device.Global
 }
 
-// Title tells a process from others among several: "rank 2 (pid 4711)", where there are several hosts with its host; empty: unknown.
-func (p *Process) Title() string {
+// TitleAmongSeveral tells a process from others among several: "rank 2 (pid 4711)", where there are several hosts with its host; empty: unknown.
+func (p *Process) TitleAmongSeveral() string {
 	name := fmt.Sprintf("pid %d", p.PID)
 	switch {
 	case p.PID == 0:
@@ -174,11 +174,11 @@ func (p *process) handleProcess(r *wire.Record, now uint64, app string) {
 		}
 		p.shown.Arguments = append(p.shown.Arguments, callsite.CleanText(word))
 	}
-	p.shown.App = cmp.Or(app, callsite.CleanLabel([]byte(wire.ProgramNameOf(p.shown.Program, p.shown.Arguments))))
+	p.shown.App = cmp.Or(app, callsite.CleanFunctionName([]byte(wire.ProgramNameOf(p.shown.Program, p.shown.Arguments))))
 }
 
-// handlePlace handles the DIAG of a process's place.
-func (p *process) handlePlace(r *wire.Record) {
+// handlePlaceDiag handles the DIAG of a process's place.
+func (p *process) handlePlaceDiag(r *wire.Record) {
 	p.shown.Place = wire.ParsePlace(r.Payload)
 	p.shown.App = cmp.Or(p.shown.Place.App, p.shown.App)
 }
@@ -195,7 +195,7 @@ func (m *Model) handleExit(p *process, r *wire.Record) {
 		p.shown.Orderly = true
 	}
 	known := p.ended
-	p.noteEnd(Exited, status, r.Time)
+	p.noteHowEnded(Exited, status, r.Time)
 	if p.gone {
 		m.postMortems.noteKilled(p, r.AsExit().OOMKillsNumber())
 	}
@@ -204,12 +204,12 @@ func (m *Model) handleExit(p *process, r *wire.Record) {
 		if !p.gone {
 			shown.Status = -1 // its exit handlers still run
 		}
-		m.marks.addMark(m.heap.Now(), wire.KindExit, exitText(&shown))
+		m.marks.addMark(m.heap.Now(), wire.KindExit, processEndText(&shown))
 	}
 }
 
-// noteEnd notes how a process ended. A later report replaces an earlier one, unless its status is unknown.
-func (p *process) noteEnd(state State, status int, time uint64) {
+// noteHowEnded notes how a process ended. A later report replaces an earlier one, unless its status is unknown.
+func (p *process) noteHowEnded(state State, status int, time uint64) {
 	p.changed, time = true, max(time, p.shown.Started)
 	if !p.ended {
 		p.ended = true
@@ -223,9 +223,9 @@ func (p *process) noteEnd(state State, status int, time uint64) {
 // processHistoryMax bounds the samples in the history of one process: there may be thousands of processes.
 const processHistoryMax = 150
 
-// showProcess returns the row of a process. It lists the tags again if an event came, or if a second has passed, which changes their
+// rowOfProcess returns the row of a process. It lists the tags again if an event came, or if a second has passed, which changes their
 // trends.
-func (m *Model) showProcess(p *process) Process {
+func (m *Model) rowOfProcess(p *process) Process {
 	p.shown.Machine, p.shown.DeviceMemory, p.shown.Devices = p.machine.listFigures(), m.processes.deviceMemoryOf(p),
 		m.processes.countDevicesOf(p)
 	if d := p.devices.chosenDevice(); d != nil {
@@ -241,7 +241,7 @@ func (m *Model) showProcess(p *process) Process {
 				p.shown.Tags = append(p.shown.Tags, t)
 			}
 		}
-		p.shown.Window, p.shown.History = p.ownAccount().window.sumLast(), p.ownAccount().history.listSamples()
+		p.shown.Window, p.shown.History = p.ownAccount().window.sumFullSlots(), p.ownAccount().history.listSamples()
 	}
 	p.changed = false
 	return p.shown

@@ -120,11 +120,11 @@ func TestEndedProcessGetsAKnownName(t *testing.T) {
 func TestHistoryOfAProcess(t *testing.T) {
 	s := newStream(Options{})
 	s.miss(1, 1, 1000, 1000, 1)
-	s.Tick(streamStart + 20*slotNS)
+	s.AdvanceTime(streamStart + 20*slotNS)
 	s.time = streamStart + 20*slotNS
 	s.process = 2
 	s.miss(1, 1, 64, 64, 1)
-	s.Tick(streamStart + 25*slotNS)
+	s.AdvanceTime(streamStart + 25*slotNS)
 	snapshot := s.Snapshot()
 	first, second := &snapshot.Processes[0], &snapshot.Processes[1]
 	if len(first.History) != 25 || len(second.History) != 5 {
@@ -139,7 +139,7 @@ func TestHistoryOfAProcess(t *testing.T) {
 	if first.Window.Creates != 0 || second.Window.Creates != 1 || snapshot.Window.Creates != 1 {
 		t.Errorf("creates in the last second: %+v and %+v", first.Window, second.Window)
 	}
-	s.Tick(streamStart + 100*HistoryMax*slotNS)
+	s.AdvanceTime(streamStart + 100*HistoryMax*slotNS)
 	checkOwn(t, s.Snapshot())
 }
 

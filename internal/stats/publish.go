@@ -9,9 +9,9 @@ import (
 // have changed, the processes and the length of the history. It does not depend on the number of events.
 func (m *Model) Snapshot() *Snapshot {
 	m.endCarriedOver()
-	m.sites.journal.replayChanges()
+	m.sites.journal.raiseSummedPeaks()
 	m.sites.dropFolded()
-	m.settleIdle(m.heap.Now())
+	m.findIdleBlocks(m.heap.Now())
 	free := m.processes.freeSpread()
 	s := &Snapshot{
 		Time:          m.heap.Now(),
@@ -21,13 +21,13 @@ func (m *Model) Snapshot() *Snapshot {
 		Labels:        m.options.Labels,
 		Arguments:     m.options.Arguments,
 		Policy:        m.options.Policy,
-		Change:        m.policies.showChange(),
+		Change:        m.policies.changeForSnapshot(),
 		Auto:          m.autoState(),
 		Limits:        slices.Clone(m.limits.list),
 		Device:        m.processes.device.Device,
 		Totals:        m.totals.makeTotals(free),
-		IdleSince:     m.idleSince(free, m.heap.Now()),
-		Window:        m.totals.run.window.sumLast(),
+		IdleSince:     m.mostlyIdleSince(free, m.heap.Now()),
+		Window:        m.totals.run.window.sumFullSlots(),
 		History:       m.totals.run.history.listSamples(),
 		Minute:        m.totals.minute.listSamples(),
 		Tags:          m.sites.listTags(),
@@ -61,7 +61,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Unseen:        m.notices.unseen,
 		Asked:         m.asked,
 	}
-	m.noteBounds(s)
+	m.noteReachedBounds(s)
 	s.Objects, s.Pairs = m.pairs.listPairs()
 	s.Measured = m.measured.Results()
 	if m.ghosts != nil {
@@ -73,25 +73,25 @@ func (m *Model) Snapshot() *Snapshot {
 	if t, ok := m.processes.slabRow(free); ok {
 		s.Tags = append(s.Tags, t)
 	}
-	s.Processes = m.showProcesses()
+	s.Processes = m.rowsOfProcesses()
 	s.Spill = m.spill.makeSpill(s.EndTime(), m.processes.list)
 	return s
 }
 
-// showProcesses returns the processes; those that were folded are one row after the first.
-func (m *Model) showProcesses() []Process {
+// rowsOfProcesses returns the processes; those that were folded are one row after the first.
+func (m *Model) rowsOfProcesses() []Process {
 	list := make([]Process, 0, len(m.processes.list)+1)
 	for i, p := range m.processes.list {
 		if i == 1 && m.processes.folded.Folded > 0 {
 			list = append(list, m.processes.folded)
 		}
-		list = append(list, m.showProcess(p))
+		list = append(list, m.rowOfProcess(p))
 	}
 	return list
 }
 
-// noteBounds says which bounds on the size of the model were reached.
-func (m *Model) noteBounds(s *Snapshot) {
+// noteReachedBounds says which bounds on the size of the model were reached.
+func (m *Model) noteReachedBounds(s *Snapshot) {
 	add := func(format string, args ...any) { s.Exceeded = append(s.Exceeded, fmt.Sprintf(format, args...)) }
 	if m.heap.Crowded {
 		s.LeftOut = "processes"
@@ -111,7 +111,7 @@ func (m *Model) noteBounds(s *Snapshot) {
 
 // Fragmentation returns the present external fragmentation. The cost is proportional to the number of processes.
 func (m *Model) Fragmentation() float64 {
-	return m.totals.run.takeSample(m.processes.freeSpread()).Fragmentation
+	return m.totals.run.sampleOfGauges(m.processes.freeSpread()).Fragmentation
 }
 
 // CallSiteCount returns the number of call sites. A site counts once for each of its processes.

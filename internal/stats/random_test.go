@@ -98,7 +98,7 @@ func TestOldSnapshotsDoNotChange(t *testing.T) {
 	}
 	end := records[len(records)-1].Time
 	m.ProcessEnded(1, End{Status: 0, Signal: 0}, end)
-	m.Tick(end + 1<<40)
+	m.AdvanceTime(end + 1<<40)
 	m.Snapshot()
 	for i, p := range pairs {
 		if diff := cmp.Diff(p.copied, p.kept); diff != "" {

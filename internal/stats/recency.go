@@ -22,7 +22,7 @@ const recencyMax = 256
 // AddProcess takes the memory of a process at a time.
 func (r *Recency) AddProcess(p *heap.Process, now uint64) {
 	for _, o := range p.Objects() {
-		since, known := p.IdleSince(o)
+		since, known := p.ObjectIdleSince(o)
 		if p.Untouched(o) {
 			since, known = o.Started, true
 		}
@@ -45,8 +45,8 @@ func (r *Recency) AddProcess(p *heap.Process, now uint64) {
 	}
 }
 
-// UnusedBytes returns the bytes of the memory that was surely not used in the last ns.
-func (r Recency) UnusedBytes(ns uint64) (bytes uint64) {
+// BytesUnusedFor returns the bytes of the memory that was surely not used in the last ns.
+func (r Recency) BytesUnusedFor(ns uint64) (bytes uint64) {
 	for i := range r {
 		if r[i].NS < ns {
 			break
@@ -63,14 +63,14 @@ type Lately struct {
 	Bytes     uint64 `json:"used_at_most"` // of the memory in use
 }
 
-// LatelyUsed says how much of the memory in use had been used in the last ns.
-func (r Recency) LatelyUsed(ns, inUse uint64, iteration bool) Lately {
-	return Lately{NS: ns, Iteration: iteration, Bytes: inUse - min(inUse, r.UnusedBytes(ns))}
+// UsedInLast says how much of the memory in use had been used in the last ns.
+func (r Recency) UsedInLast(ns, inUse uint64, iteration bool) Lately {
+	return Lately{NS: ns, Iteration: iteration, Bytes: inUse - min(inUse, r.BytesUnusedFor(ns))}
 }
 
-// LatelyNS returns what "lately" means at an age where iterations are not known: the most of 10 ms, 100 ms and 1 s that is at most a
+// LatelyAtAge returns what "lately" means at an age where iterations are not known: the most of 10 ms, 100 ms and 1 s that is at most a
 // quarter of the age; 0: none is.
-func LatelyNS(age uint64) uint64 {
+func LatelyAtAge(age uint64) uint64 {
 	for ns := uint64(1e9); ns >= 1e7; ns /= 10 {
 		if ns <= age/idleShare {
 			return ns

@@ -34,8 +34,8 @@ func TestSiteNames(t *testing.T) {
 }
 
 func TestOwnWrappers(t *testing.T) {
-	callsite.SetWrapper(regexp.MustCompile(`^my_`))
-	defer callsite.SetWrapper(nil)
+	callsite.SetWrapperPattern(regexp.MustCompile(`^my_`))
+	defer callsite.SetWrapperPattern(nil)
 	s := newStream(Options{})
 	s.miss(1, 1, 64, 64, 7)
 	s.site(7, "my_alloc\tpool.c\t3\tx+1\nmain\ta.c\t4\tx+2")
@@ -136,14 +136,14 @@ func TestRowsOfTwoProcesses(t *testing.T) {
 func TestTagWindowAndTrend(t *testing.T) {
 	s := newStream(Options{})
 	s.miss(1, 1, 64, 64, 1)
-	s.Tick(streamStart + 1_500_000_000)
+	s.AdvanceTime(streamStart + 1_500_000_000)
 	tag := tagNamed(t, s.Snapshot(), "tag 1")
 	if tag.Window != 0 || !slices.Equal(tag.Trend.Points(), []uint64{64}) {
 		t.Errorf("after 1.5 s: window %d, trend %v", tag.Window, tag.Trend.Points())
 	}
 	s.time = streamStart + 1_600_000_000
 	s.miss(2, 2, 36, 36, 1)
-	s.Tick(streamStart + 2_100_000_000)
+	s.AdvanceTime(streamStart + 2_100_000_000)
 	tag = tagNamed(t, s.Snapshot(), "tag 1")
 	if tag.Window != 1 || !slices.Equal(tag.Trend.Points(), []uint64{64, 100}) {
 		t.Errorf("after 2.1 s: window %d, trend %v", tag.Window, tag.Trend.Points())
@@ -156,7 +156,7 @@ func TestTrendOfAFoldedRow(t *testing.T) {
 	s.miss(1, 1, 64, 64, 1)
 	s.miss(2, 2, 36, 36, 2)
 	s.site(1, "f\ta.c\t1\tx")
-	s.Tick(streamStart + 1_500_000_000)
+	s.AdvanceTime(streamStart + 1_500_000_000)
 	s.Snapshot()
 	s.site(2, "f\ta.c\t1\tx")
 	if tag := tagNamed(t, s.Snapshot(), "a.c:1 f"); !slices.Equal(tag.Trend.Points(), []uint64{100}) {

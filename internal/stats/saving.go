@@ -45,13 +45,13 @@ const threadsMax = 1024
 // addCreate takes the ns of a create. It ignores the first create of each thread except for the first thread: such a create may be
 // slow, because the caches are cold, the thread has no memory of the C library yet, and it may have waited for the first thread.
 func (c *costs) addCreate(thread uint32, size uint64, ns uint32) {
-	if c.threads.isKnown(thread) {
-		c.creates.add(size, ns)
+	if c.threads.hasCreatedBefore(thread) {
+		c.creates.addCall(size, ns)
 	}
 }
 
-// isKnown reports whether the thread has created blocks before, or is the first thread.
-func (t *threads) isKnown(thread uint32) bool {
+// hasCreatedBefore reports whether the thread has created blocks before, or is the first thread.
+func (t *threads) hasCreatedBefore(thread uint32) bool {
 	if t.first == 0 {
 		t.first = thread
 	}
@@ -73,7 +73,7 @@ func (t *threads) isKnown(thread uint32) bool {
 
 func (c *costs) countHit(size uint64, duration uint32) {
 	c.hits[bits.Len64(size)]++
-	c.served.add(size, duration)
+	c.served.addCall(size, duration)
 }
 
 // estimateSaved returns the estimate: by medians, so that a single slow call never decides. It is known only if the saving stays when
@@ -96,28 +96,28 @@ func (c *costs) estimateSaved() (out SavedCalls) {
 // from below of what was timed in each class, and from above. A release by the driver counts as a create at most: one that returns
 // memory that the C library kept is slower than usual ones.
 func (c *costs) estimateTimes(part uint64, releases bool) (driver, pool uint64) {
-	create, _ := c.creates.typicalNS(part, enoughTimed)
-	release, _ := c.releases.typicalNS(part, enoughTimed)
-	_, serve := c.served.typicalNS(part, enoughServed)
-	_, park := c.parked.typicalNS(part, enoughServed)
+	create, _ := c.creates.usualNSByClass(part, enoughTimed)
+	release, _ := c.releases.usualNSByClass(part, enoughTimed)
+	_, serve := c.served.usualNSByClass(part, enoughServed)
+	_, park := c.parked.usualNSByClass(part, enoughServed)
 	for class, hits := range c.hits {
 		if hits == 0 {
 			continue
 		}
-		most := nearestKnown(&create, class)
+		most := figureOfNearestClass(&create, class)
 		driver += hits * uint64(most)
-		pool += hits * uint64(nearestKnown(&serve, class))
+		pool += hits * uint64(figureOfNearestClass(&serve, class))
 		if releases {
-			driver += hits * uint64(min(most, nearestKnown(&release, class)))
-			pool += hits * uint64(nearestKnown(&park, class))
+			driver += hits * uint64(min(most, figureOfNearestClass(&release, class)))
+			pool += hits * uint64(figureOfNearestClass(&park, class))
 		}
 	}
 	return driver, pool
 }
 
-// untimedClass returns the size class, not among those in without, that has the most hits and too few timed releases by the driver; 0:
+// classToTime returns the size class, not among those in without, that has the most hits and too few timed releases by the driver; 0:
 // none.
-func (c *costs) untimedClass(without *[65]bool) (class int) {
+func (c *costs) classToTime(without *[65]bool) (class int) {
 	for i := 1; i < len(c.hits); i++ {
 		if c.hits[i] > c.hits[class] && !without[i] && c.releases[i].timedCalls() < enoughTimed {
 			class = i
@@ -129,8 +129,8 @@ func (c *costs) untimedClass(without *[65]bool) (class int) {
 // ReleaseClassToTime returns the size class, the number of bits of its sizes, of a process whose releases by the driver should be timed, other
 // than those in without: with them, the time that the pool saves is better known. 0: there is none.
 func (m *Model) ReleaseClassToTime(process uint32, without *[65]bool) (class int) {
-	if p := m.processes.lookup(process); p != nil && !p.folded {
-		return p.ownAccount().costs.untimedClass(without)
+	if p := m.processes.findProcess(process); p != nil && !p.folded {
+		return p.ownAccount().costs.classToTime(without)
 	}
 	return 0
 }
@@ -159,8 +159,8 @@ const enoughTimed = 8
 // enoughServed is the same for calls that the pool serves.
 const enoughServed = 2
 
-// add takes a call in ns; 0 means that it was not measured.
-func (t *timings) add(size uint64, ns uint32) {
+// addCall takes a call in ns; 0 means that it was not measured.
+func (t *timings) addCall(size uint64, ns uint32) {
 	if ns == 0 {
 		return
 	}
@@ -193,13 +193,13 @@ func (c *timing) timedCalls() uint64 {
 	return c.count
 }
 
-// typicalNS returns the ns of a usual call by class, from below and from above: see timing.middleBounds. Below is no more than that of any
+// usualNSByClass returns the ns of a usual call by class, from below and from above: see timing.boundsOfMiddle. Below is no more than that of any
 // larger class. Classes with fewer calls than least have 0.
-func (t *timings) typicalNS(part, least uint64) (low, high [65]uint32) {
+func (t *timings) usualNSByClass(part, least uint64) (low, high [65]uint32) {
 	lowest := ^uint32(0)
 	for class := len(t) - 1; class >= 0; class-- {
 		if t[class].timedCalls() >= least {
-			low[class], high[class] = t[class].middleBounds(part)
+			low[class], high[class] = t[class].boundsOfMiddle(part)
 			lowest = min(lowest, low[class])
 			low[class] = lowest
 		}
@@ -207,8 +207,8 @@ func (t *timings) typicalNS(part, least uint64) (low, high [65]uint32) {
 	return low, high
 }
 
-// nearestKnown returns the figure of the nearest class that has one, the smaller of two equally near; 0: none has.
-func nearestKnown(known *[65]uint32, class int) uint32 {
+// figureOfNearestClass returns the figure of the nearest class that has one, the smaller of two equally near; 0: none has.
+func figureOfNearestClass(known *[65]uint32, class int) uint32 {
 	for distance := range len(known) {
 		for _, near := range [2]int{class - distance, class + distance} {
 			if near >= 0 && near < len(known) && known[near] > 0 {
@@ -225,9 +225,9 @@ const (
 	quartile = 4
 )
 
-// middleBounds returns the figures that a part of the kept ones, half or a quarter, lies below and above: of the latest and of all calls,
+// boundsOfMiddle returns the figures that a part of the kept ones, half or a quarter, lies below and above: of the latest and of all calls,
 // the lower below and the higher above. There must be at least one.
-func (c *timing) middleBounds(part uint64) (low, high uint32) {
+func (c *timing) boundsOfMiddle(part uint64) (low, high uint32) {
 	n := min(c.count, kept)
 	outside := (n - 1) / part
 	low = math.MaxUint32

@@ -40,17 +40,17 @@ func TestSaved(t *testing.T) {
 		var costs costs
 		for range enoughTimed / 2 {
 			for _, x := range c.creates {
-				costs.creates.add(x.size, x.ns)
+				costs.creates.addCall(x.size, x.ns)
 			}
 			for _, x := range c.releases {
-				costs.releases.add(x.size, x.ns)
+				costs.releases.addCall(x.size, x.ns)
 			}
 		}
 		for _, x := range c.hits {
 			costs.countHit(x.size, x.ns)
 		}
 		for _, x := range c.parked {
-			costs.parked.add(x.size, x.ns)
+			costs.parked.addCall(x.size, x.ns)
 		}
 		if got := costs.estimateSaved(); got != c.want {
 			t.Errorf("%s: %+v; want %+v", name, got, c.want)
@@ -64,15 +64,15 @@ func TestSavedIsBounded(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for range 2000 {
 		var c costs
-		c.creates.add(1<<r.IntN(32), math.MaxUint32)
-		c.releases.add(1<<r.IntN(32), math.MaxUint32)
+		c.creates.addCall(1<<r.IntN(32), math.MaxUint32)
+		c.releases.addCall(1<<r.IntN(32), math.MaxUint32)
 		classes, hits, largest := 1+r.IntN(30), uint64(0), [2]uint32{}
 		for range 2 + r.IntN(40) {
 			size := uint64(1) << r.IntN(classes)
 			times := [2]uint32{r.Uint32N(1e6), r.Uint32N(1e6)}
 			for range enoughTimed { // so that each class has enough
-				c.creates.add(size, times[0])
-				c.releases.add(size, times[1])
+				c.creates.addCall(size, times[0])
+				c.releases.addCall(size, times[1])
 			}
 			largest[0], largest[1] = max(largest[0], times[0]), max(largest[1], times[1])
 		}
@@ -99,8 +99,8 @@ func TestSlowFirstAndLastCalls(t *testing.T) {
 				if slow(call, calls) {
 					ns = 9000
 				}
-				c.creates.add(64, ns)
-				c.releases.add(64, ns)
+				c.creates.addCall(64, ns)
+				c.releases.addCall(64, ns)
 			}
 			c.countHit(64, 100)
 			c.countHit(64, 100)

@@ -56,8 +56,8 @@ func TestExitHandlersMayStillRelease(t *testing.T) {
 	if got := snapshot.Processes[1]; got.State != Exited || got.Status != 0 || got.Totals.LargestCached != 64 {
 		t.Errorf("process is %+v", got)
 	}
-	s.Tick(s.time + heap.Grace)
-	s.Tick(s.time + 2*heap.Grace)
+	s.AdvanceTime(s.time + heap.Grace)
+	s.AdvanceTime(s.time + 2*heap.Grace)
 	snapshot = s.Snapshot()
 	checkGauges(t, snapshot, 32, 0, 0)
 	if got := snapshot.Processes[1].Totals; got.Cached != 64 || got.LargestCached != 64 {
@@ -273,7 +273,7 @@ func TestPublish(t *testing.T) {
 func TestStartIsTheFirstEventWhenUnknown(t *testing.T) {
 	m := New(Options{})
 	m.Apply(&wire.Record{Event: wire.Event{Kind: wire.KindSync, Time: 5_000_000_000}, Process: 1})
-	m.Tick(7_000_000_000)
+	m.AdvanceTime(7_000_000_000)
 	s := m.Snapshot()
 	if s.Started != 5_000_000_000 || s.Time != 7_000_000_000 || len(s.History) != 20 {
 		t.Errorf("started %d, time %d, %d samples", s.Started, s.Time, len(s.History))
@@ -286,7 +286,7 @@ func TestLimitsOfWordsAndSizes(t *testing.T) {
 		{Name: "bucket_sizes", Kind: LimitSizes, Text: "1024:4096", Value: 2},
 	}})
 	s.NoteLimitWanted("drain_order", "largest-first", 1)
-	if l := s.Snapshot().Limits[0]; !l.IsPending() || l.Wanted != 1 || l.FormatValue(l.Wanted) != "largest-first" || l.Text != "all" {
+	if l := s.Snapshot().Limits[0]; !l.IsPending() || l.Wanted != 1 || l.TextForTarget(l.Wanted) != "largest-first" || l.Text != "all" {
 		t.Errorf("on its way: %+v", l)
 	}
 	for _, text := range []string{"drain_order=upwards", "drain_order=", "drain_order=1", "bucket_sizes=1024:x", "bucket_sizes="} {
@@ -298,7 +298,7 @@ func TestLimitsOfWordsAndSizes(t *testing.T) {
 	s.feed(wire.Event{Kind: wire.KindLimit, Object: 1}, []byte("drain_order=largest-first\x00")...)
 	s.feed(wire.Event{Kind: wire.KindLimit, Object: 2}, []byte("bucket_sizes=1:2:3")...)
 	l := s.Snapshot().Limits
-	if l[0].IsPending() || l[0].Value != 1 || l[0].Text != "largest-first" || l[1].Text != "1:2:3" || l[1].Value != 3 || l[1].FormatValue(5) != "1:2:3" {
+	if l[0].IsPending() || l[0].Value != 1 || l[0].Text != "largest-first" || l[1].Text != "1:2:3" || l[1].Value != 3 || l[1].TextForTarget(5) != "1:2:3" {
 		t.Errorf("acknowledged: %+v", l)
 	}
 }
@@ -329,9 +329,9 @@ func TestRunEndsWithItsLastProcess(t *testing.T) {
 		t.Errorf("a run that ends before its start takes %d", early)
 	}
 	m := New(Options{Started: 1})
-	m.Finish(7)
-	m.Finish(9)
-	m.Tick(1000)
+	m.NoteEndOfRun(7)
+	m.NoteEndOfRun(9)
+	m.AdvanceTime(1000)
 	if got := m.Snapshot().EndTime(); got != 7 {
 		t.Errorf("finished at 7, ended at %d", got)
 	}

@@ -12,7 +12,7 @@ import (
 func (s *shares) listBySize() []Bucket {
 	buckets := []Bucket{}
 	for i := range placesMax {
-		share, some := s.showShare(bySize, i)
+		share, some := s.shareForSnapshot(bySize, i)
 		if !some {
 			continue
 		}
@@ -29,15 +29,15 @@ func (s *shares) listBySize() []Bucket {
 func (s *shares) listByKind() []Kind {
 	list := []Kind{}
 	for i := range int(kinds) {
-		if share, some := s.showShare(byKind, i); some {
+		if share, some := s.shareForSnapshot(byKind, i); some {
 			list = append(list, Kind{wire.Memory(i), share})
 		}
 	}
 	return list
 }
 
-// Noun returns what sentences call the memory objects of a run, with live those that live: their kind, where all are of one.
-func Noun(list []Kind, live bool) string {
+// NounForMemory returns what sentences call the memory objects of a run, with live those that live: their kind, where all are of one.
+func NounForMemory(list []Kind, live bool) string {
 	word := ""
 	for i := range list {
 		if live && list[i].Live == 0 {
@@ -48,11 +48,11 @@ func Noun(list []Kind, live bool) string {
 		}
 		switch kind := list[i].Memory; {
 		case kind <= wire.MemoryPipe:
-			word = kind.SentenceWords()
+			word = kind.WordsForCreated()
 		case kind >= wire.MemoryExternal:
 			word = "memory object"
 		default:
-			word = strings.ToUpper(kind.SentenceWords()[:len("svm")]) + " allocation"
+			word = strings.ToUpper(kind.WordsForCreated()[:len("svm")]) + " allocation"
 		}
 	}
 	return cmp.Or(word, "buffer")
@@ -77,7 +77,7 @@ func className(key uint64) string {
 	kind, context, flags := wire.Memory(key>>32), uint16(key>>16), uint16(key)
 	name := ""
 	if kind != wire.MemoryBuffer {
-		name = kind.SentenceWords() + ", "
+		name = kind.WordsForCreated() + ", "
 	}
 	return fmt.Sprintf("context %d, %s%s", context, name, flagsText(flags))
 }
@@ -101,10 +101,10 @@ func (s *shares) listByDevice() []Named {
 func (s *shares) listDivision(division int, k *keys, name func(key uint64) string) []Named {
 	list := make([]Named, 0, k.known+1)
 	for i := 1; i <= int(k.known); i++ {
-		share, _ := s.showShare(division, i)
+		share, _ := s.shareForSnapshot(division, i)
 		list = append(list, Named{name(k.keys[i]), share})
 	}
-	if share, some := s.showShare(division, 0); some {
+	if share, some := s.shareForSnapshot(division, 0); some {
 		list = append(list, Named{others, share})
 	}
 	return list

@@ -101,10 +101,10 @@ func (s *share) changeFree(cools bool, bytes, blocks int64) {
 	s.blocks += blocks
 }
 
-func (s *share) toShare(now *clock) Share {
+func (s *share) shareForSnapshot(now *clock) Share {
 	s.beginSecond(now.second)
 	return Share{
-		Hits: s.hits, Misses: s.misses, Creates: s.creates, Window: s.pace.countLast(now.slot), Live: heap.NonNegative(s.live),
+		Hits: s.hits, Misses: s.misses, Creates: s.creates, Window: s.pace.countInFullSlots(now.slot), Live: heap.NonNegative(s.live),
 		InUse: heap.NonNegative(s.inUse), Requested: heap.NonNegative(s.requested), Held: heap.NonNegative(max(s.most[0], s.most[1])),
 		PeakInUse: heap.NonNegative(s.peak), Cached: heap.NonNegative(s.cached), Cooling: heap.NonNegative(s.cooling),
 		Blocks: heap.NonNegative(s.blocks),

@@ -36,7 +36,7 @@ func TestBucketsAndClasses(t *testing.T) {
 	if diff := cmp.Diff(buckets, got.Buckets, counts); diff != "" {
 		t.Errorf("buckets (-want +got):\n%s", diff)
 	}
-	s.Tick(s.time + 5_000_000_000)
+	s.AdvanceTime(s.time + 5_000_000_000)
 	if later := s.Snapshot(); len(later.Buckets) != 3 || len(later.Kinds) != 1 || len(later.Classes) != len(got.Classes) {
 		t.Errorf("some seconds later there are %d buckets, %d kinds, %d classes", len(later.Buckets), len(later.Kinds), len(later.Classes))
 	}
@@ -95,11 +95,11 @@ func TestThreadsAndDevices(t *testing.T) {
 	if diff := cmp.Diff(devices, got.Devices); diff != "" {
 		t.Errorf("devices (-want +got):\n%s", diff)
 	}
-	s.Tick(s.time + 1_000_000_000)
+	s.AdvanceTime(s.time + 1_000_000_000)
 	if d := s.Snapshot().Devices[2]; d.Held != 4000 || d.Window != 1 {
 		t.Errorf("a second later: %+v", d)
 	}
-	s.Tick(s.time + 3_000_000_000)
+	s.AdvanceTime(s.time + 3_000_000_000)
 	if d := s.Snapshot().Devices[2]; d.Held != 0 || d.PeakInUse != 4000 || d.Window != 0 {
 		t.Errorf("three seconds later: %+v", d)
 	}

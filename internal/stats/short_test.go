@@ -25,7 +25,7 @@ func TestShortProcesses(t *testing.T) {
 			s.release(1, wire.OutcomeDriver)
 			s.Apply(&wire.Record{Event: wire.ExitFields{Time: s.time}.Event(), Process: n})
 			s.time += slotNS
-			s.Tick(s.time)
+			s.AdvanceTime(s.time)
 			s.Publish()
 		}
 	}
@@ -55,9 +55,9 @@ func TestNothingIsIdleAfterItsEnd(t *testing.T) {
 		const second = 1_000_000_000
 		s.feed(wire.Event{Kind: wire.KindRelease, Object: 1, Outcome: wire.OutcomeCached, Time: streamStart + second})
 		s.feed(wire.Event{Kind: wire.KindRelease, Object: 2, Outcome: wire.OutcomeCached, Time: streamStart + 7*second})
-		s.Tick(streamStart + 7*second + second/10)
+		s.AdvanceTime(streamStart + 7*second + second/10)
 		s.ProcessEnded(1, End{}, streamStart+7*second+second/10)
-		s.Tick(streamStart + 60*second)
+		s.AdvanceTime(streamStart + 60*second)
 		run := s.Snapshot()
 		got := run.Processes[slices.IndexFunc(run.Processes, func(p Process) bool { return p.Number == 1 })].Totals
 		if got.Idle != 300 || got.Cached != 400 {
@@ -77,9 +77,9 @@ func TestIdleInExitHandlers(t *testing.T) {
 	s.feed(wire.Event{Kind: wire.KindRelease, Object: 1, Outcome: wire.OutcomeCached, Time: streamStart + 7*second})
 	exit := wire.ExitFields{Time: streamStart + 7*second}.Event()
 	s.feed(exit)
-	s.Tick(streamStart + 10*second)
+	s.AdvanceTime(streamStart + 10*second)
 	s.ProcessEnded(1, End{}, streamStart+12*second)
-	s.Tick(streamStart + 60*second)
+	s.AdvanceTime(streamStart + 60*second)
 	if got := s.Snapshot().Totals.Idle; got != 300 {
 		t.Errorf("%d are idle, want 300", got)
 	}

@@ -11,11 +11,11 @@ import (
 
 // handleTag handles TAG. A tag for a size or a thread has its name at once; the name of a call site comes with SITE.
 func (cs *callSites) handleTag(p *process, r *wire.Record) {
-	if name := callsite.TagName(r); name != "" {
+	if name := callsite.TagNameOf(r); name != "" {
 		cs.nameTag(p, r.DefinedTag(), name, nil)
 		return
 	}
-	cs.journal.awaitName(cs.siteOf(p, r.DefinedTag()).site, cs.quiet)
+	cs.journal.beginAwaitingName(cs.siteOfTag(p, r.DefinedTag()).site, cs.quiet)
 }
 
 // provisionalMax bounds the sites of a process that stay apart until they have their last name, as session does.
@@ -27,28 +27,28 @@ func (cs *callSites) nameTag(p *process, tag uint32, name string, stack []byte) 
 	if name == "" {
 		return
 	}
-	s := cs.siteOf(p, tag)
+	s := cs.siteOfTag(p, tag)
 	if s.site.name != "" && !s.site.provisional {
 		return
 	}
 	defer cs.journal.noteNamed()
-	if s.site.provisional = s.site.name == "" && p.provisional < provisionalMax && callsite.LacksName(stack); s.site.provisional {
+	if s.site.provisional = s.site.name == "" && p.provisional < provisionalMax && callsite.HasUnnamedCode(stack); s.site.provisional {
 		p.provisional++
-		s.site.name, s.site.stack, s.site.module = name, callsite.StackLines(stack), callsite.NamingModule(stack)
+		s.site.name, s.site.stack, s.site.module = name, callsite.StackTexts(stack), callsite.NamingModule(stack)
 		return
 	}
 	known := cs.named[name]
 	if known == nil {
-		s.site.name, s.site.stack, s.site.module = name, callsite.StackLines(stack), callsite.NamingModule(stack)
+		s.site.name, s.site.stack, s.site.module = name, callsite.StackTexts(stack), callsite.NamingModule(stack)
 		s.site.noteCallers(stack)
 		cs.named[name] = s.site
 		return
 	}
-	switch frames := callsite.StackLines(stack); {
+	switch frames := callsite.StackTexts(stack); {
 	case known.unseen && !s.site.unseen:
 		known.stack, known.module = frames, callsite.NamingModule(stack) // rather of a site with memory than of one with other objects
 	case !s.site.unseen:
-		known.stack = sharedFrames(known.stack, frames)
+		known.stack = framesUpToFork(known.stack, frames)
 	}
 	known.noteCallers(stack)
 	cs.foldSite(s, known)
@@ -57,9 +57,9 @@ func (cs *callSites) nameTag(p *process, tag uint32, name string, stack []byte) 
 	}
 }
 
-// sharedFrames returns a stack up to the frame at which another stack of the same site leaves it: callers beyond may be none of those
+// framesUpToFork returns a stack up to the frame at which another stack of the same site leaves it: callers beyond may be none of those
 // whose buffers a row counts.
-func sharedFrames(stack, other []string) []string {
+func framesUpToFork(stack, other []string) []string {
 	for i, frame := range stack {
 		at := slices.Index(other, frame)
 		if at < 0 {
@@ -90,10 +90,10 @@ func (s *site) noteCallers(stack []byte) {
 // foldSite folds a site without a name, which only one process has, into another site.
 func (cs *callSites) foldSite(s *processSite, to *site) {
 	cs.journal.folded = true
-	same := to.siteInProcess(s.process)
+	same := to.findInProcess(s.process)
 	once := same != nil && same.sharesFigures() && s.sharesFigures()
 	if !once {
-		cs.separateFigures(to)
+		cs.copySharedFigures(to)
 	}
 	cs.mergeFigures(&s.site.siteFigures, &to.siteFigures)
 	s.site.folded, s.site, to.free = true, to, nil
@@ -101,14 +101,14 @@ func (cs *callSites) foldSite(s *processSite, to *site) {
 		to.processes = append(to.processes, s)
 		return
 	}
-	cs.mergeFree(s, same)
+	cs.mergeFreeLists(s, same)
 	if s.into = same; !once {
 		cs.mergeFigures(s.siteFigures, same.siteFigures)
 	}
 }
 
-// siteInProcess returns what a process has of a site; nil: the process has nothing of it.
-func (s *site) siteInProcess(p *process) *processSite {
+// findInProcess returns what a process has of a site; nil: the process has nothing of it.
+func (s *site) findInProcess(p *process) *processSite {
 	if len(p.sites) < len(s.processes) {
 		return findProcessSite(p.sites, func(own *processSite) bool { return own.site == s && own.into == nil })
 	}
@@ -125,10 +125,10 @@ func findProcessSite(list []*processSite, is func(*processSite) bool) *processSi
 // mergeFigures adds figures to others, except for the free lists. The journal knows the peak of their sum.
 func (cs *callSites) mergeFigures(from, to *siteFigures) {
 	for _, f := range [2]*siteFigures{from, to} {
-		f.trend.advance(cs.clock.second, heap.NonNegative(f.inUse))
+		f.trend.advanceToSecond(cs.clock.second, heap.NonNegative(f.inUse))
 	}
-	to.trend.merge(&from.trend)
-	to.pace.merge(&from.pace)
+	to.trend.addTrend(&from.trend)
+	to.pace.addCountsOf(&from.pace)
 	to.live += from.live
 	to.inUse += from.inUse
 	to.requested += from.requested
@@ -139,9 +139,9 @@ func (cs *callSites) mergeFigures(from, to *siteFigures) {
 	to.creates += from.creates
 	to.hits += from.hits
 	to.exposed += from.exposed
-	to.early.add(from.early)
+	to.early.addEarly(from.early)
 	for i, n := range from.misses.byReason() {
-		to.misses.add(uint8(i), n)
+		to.misses.addForReason(uint8(i), n)
 	}
 	to.peak = max(to.peak, from.peak)
 	if !cs.quiet {

@@ -11,7 +11,7 @@ func (cs *callSites) listTags() []Tag {
 	tags := make([]Tag, 0, len(cs.list))
 	for _, s := range cs.list {
 		if !s.unseen {
-			tags = append(tags, cs.makeRow(s, &s.siteFigures, s.processes))
+			tags = append(tags, cs.rowOfSite(s, &s.siteFigures, s.processes))
 		}
 	}
 	return tags
@@ -23,15 +23,15 @@ func (cs *callSites) listTagsOf(p *process) []Tag {
 	tags := make([]Tag, 0, len(p.sites))
 	for i, s := range p.sites {
 		if !s.unseen {
-			tags = append(tags, cs.makeRow(s.site, s.siteFigures, p.sites[i:i+1]))
+			tags = append(tags, cs.rowOfSite(s.site, s.siteFigures, p.sites[i:i+1]))
 		}
 	}
 	return tags
 }
 
-// makeRow returns a row with figures of a site: those of all its processes, or of one. Snapshots share the lists in it as long as
+// rowOfSite returns a row with figures of a site: those of all its processes, or of one. Snapshots share the lists in it as long as
 // these do not change.
-func (cs *callSites) makeRow(s *site, f *siteFigures, of []*processSite) Tag {
+func (cs *callSites) rowOfSite(s *site, f *siteFigures, of []*processSite) Tag {
 	cs.refreshFigures(f, of)
 	return Tag{
 		ID: s.id, Name: s.siteTitle(), Stack: s.stack, Module: s.module, Wrapper: s.wrapper,
@@ -39,14 +39,14 @@ func (cs *callSites) makeRow(s *site, f *siteFigures, of []*processSite) Tag {
 		Cached: heap.NonNegative(f.cached), Cooling: heap.NonNegative(f.cooling), Idle: heap.NonNegative(f.idle),
 		CachedCount: heap.NonNegative(f.blocks),
 		Hits:        f.hits, Misses: f.misses.all, MissReasons: f.misses.byReason(),
-		Creates: f.creates, Exposed: f.exposed, Window: f.pace.countLast(cs.clock.slot), PeakInUse: f.peak, Held: f.trend.recentMost(),
-		Trend: f.trend.toTrend(), Free: f.free, InFlight: f.early,
+		Creates: f.creates, Exposed: f.exposed, Window: f.pace.countInFullSlots(cs.clock.slot), PeakInUse: f.peak, Held: f.trend.mostLately(),
+		Trend: f.trend.pointsSoFar(), Free: f.free, InFlight: f.early,
 	}
 }
 
 // refreshFigures brings the trend and the free list up to date.
 func (cs *callSites) refreshFigures(f *siteFigures, of []*processSite) {
-	f.trend.advance(cs.clock.second, heap.NonNegative(f.inUse))
+	f.trend.advanceToSecond(cs.clock.second, heap.NonNegative(f.inUse))
 	if f.free == nil {
 		f.free = cs.freeClasses(of)
 	}
@@ -56,7 +56,7 @@ func (cs *callSites) refreshFigures(f *siteFigures, of []*processSite) {
 func (cs *callSites) saveFigures(p *process) []siteFigures {
 	kept := make([]siteFigures, len(p.sites))
 	for i, s := range p.sites {
-		cs.separateFigures(s.site) // the site loses what the process holds
+		cs.copySharedFigures(s.site) // the site loses what the process holds
 		cs.refreshFigures(s.siteFigures, p.sites[i:i+1])
 		kept[i] = *s.siteFigures
 		kept[i].trend.detachCopy()
@@ -71,6 +71,6 @@ func (cs *callSites) restoreFigures(p *process, kept []siteFigures) {
 		s.live, s.inUse, s.requested = k.live, k.inUse, k.requested
 		s.cached, s.cooling, s.blocks, s.idle = k.cached, k.cooling, k.blocks, k.idle
 		s.trend, s.free = k.trend, k.free
-		s.classes.Shrink()
+		s.classes.FreeIfEmpty()
 	}
 }

@@ -64,7 +64,7 @@ type processSite struct {
 type siteFigures struct {
 	unseen  bool // the site was only mentioned so far: it is shown once it creates memory
 	quiet   bool // the figures are in callSites.carried
-	touched bool // journal.replayChanges has set replayed
+	touched bool // journal.raiseSummedPeaks has set replayed
 	kinds   memoryKinds
 
 	live, inUse, requested, cached, cooling, blocks int64
@@ -75,7 +75,7 @@ type siteFigures struct {
 	early         Early
 	misses        reasonCounts
 	peak          uint64
-	replayed      int64 // inUse at the change that journal.replayChanges looks at
+	replayed      int64 // inUse at the change that journal.raiseSummedPeaks looks at
 	pace          pace
 	trend         trend
 	free          []FreeClass // in the last snapshot; nil: the free list has changed since
@@ -122,15 +122,15 @@ func (s *processSite) eachFigures(yield func(*siteFigures) bool) {
 	}
 }
 
-// siteOf returns what a process has of the site of a tag. The site is added on first mention. Tags beyond sitesMax share the site of
+// siteOfTag returns what a process has of the site of a tag. The site is added on first mention. Tags beyond sitesMax share the site of
 // memory without a tag.
-func (cs *callSites) siteOf(p *process, tag uint32) *processSite {
+func (cs *callSites) siteOfTag(p *process, tag uint32) *processSite {
 	if s := p.tags[tag]; s != nil {
 		return s.finalSite()
 	}
 	if tag != 0 && cs.count >= sitesMax {
 		cs.exceeded = true
-		return cs.siteOf(p, 0)
+		return cs.siteOfTag(p, 0)
 	}
 	cs.count++
 	all := cs.untagged
@@ -139,7 +139,7 @@ func (cs *callSites) siteOf(p *process, tag uint32) *processSite {
 	}
 	s := &processSite{siteFigures: &all.siteFigures, site: all, process: p, classes: table.Table{Seed: cs.seed}}
 	if len(all.processes) > 0 || all.trend.born != cs.clock.second { // untagged is older than its first process
-		cs.separateFigures(all)
+		cs.copySharedFigures(all)
 		own := cs.newFigures()
 		s.siteFigures = &own
 	}
@@ -159,21 +159,21 @@ func (cs *callSites) newFigures() siteFigures {
 	return siteFigures{unseen: true, trend: trend{kept: !cs.noTrends, born: cs.clock.second, second: cs.clock.second}}
 }
 
-// separateFigures gives the process that shares the figures of a site a copy, before something happens in only one of the two.
-func (cs *callSites) separateFigures(s *site) {
+// copySharedFigures gives the process that shares the figures of a site a copy, before something happens in only one of the two.
+func (cs *callSites) copySharedFigures(s *site) {
 	if len(s.processes) == 0 || !s.processes[0].sharesFigures() {
 		return
 	}
 	own := s.siteFigures
 	own.trend.detachCopy()
-	own.misses.each = copyOf(own.misses.each)
+	own.misses.each = pointerToCopy(own.misses.each)
 	s.processes[0].siteFigures = &own
 	if own.quiet {
 		cs.carried = append(cs.carried, &own)
 	}
 }
 
-func copyOf[T any](of *T) *T {
+func pointerToCopy[T any](of *T) *T {
 	if of == nil {
 		return nil
 	}
@@ -183,7 +183,7 @@ func copyOf[T any](of *T) *T {
 
 // countCreated counts a new object at its call site.
 func (cs *callSites) countCreated(p *process, o *heap.Object, b *heap.Block) *processSite {
-	s := cs.siteOf(p, o.Tag)
+	s := cs.siteOfTag(p, o.Tag)
 	*elementAt(&cs.objects, o.Place) = s
 	if b != nil {
 		elementAt(&cs.blocks, b.Place).site = s
@@ -266,17 +266,17 @@ func (f *siteFigures) countCreate(o *heap.Object, slot uint64) {
 	f.creates++
 	f.live++
 	f.pace.countAt(slot)
-	switch o.JudgedOutcome() {
+	switch o.OutcomeOfPresent() {
 	case wire.OutcomeHit:
 		f.hits++
 	case wire.OutcomeMiss:
-		f.misses.add(knownReason(uint8(o.Reason)), 1)
+		f.misses.addForReason(indexOfReason(uint8(o.Reason)), 1)
 	default: // never eligible for the pool
 	}
 }
 
 func (f *siteFigures) changeHeld(granted, requested int64, second uint64) {
-	f.trend.advance(second, heap.NonNegative(f.inUse))
+	f.trend.advanceToSecond(second, heap.NonNegative(f.inUse))
 	f.inUse += granted
 	f.requested += requested
 	f.raisePeak()

@@ -58,7 +58,7 @@ func TestUntaggedTrendOfAProcess(t *testing.T) {
 	s.miss(2, 2, 64, 64, 0)
 	s.process = 2
 	s.miss(1, 1, 64, 64, 1)
-	s.Tick(streamStart + 3_500_000_000)
+	s.AdvanceTime(streamStart + 3_500_000_000)
 	got := s.Snapshot()
 	all, own := tagNamed(t, got, "(untagged)"), tagNamed(t, &Snapshot{Tags: got.Processes[0].Tags}, "(untagged)")
 	if !slices.Equal(all.Trend.Points(), []uint64{0, 0, 64}) || !slices.Equal(own.Trend.Points(), []uint64{64}) {
@@ -203,7 +203,7 @@ func TestFromOneProcessToTwo(t *testing.T) {
 			if r.time = streamStart + i*50_000_000; i > 0 && i%20 == 0 {
 				r.plain.turn()
 			}
-			r.Tick(r.time)
+			r.AdvanceTime(r.time)
 			r.process = 1
 			if i > 200 {
 				r.process += r.Uint32N(2)

@@ -52,7 +52,7 @@ func TestSlabsAndTheirParts(t *testing.T) {
 		t.Errorf("row (-want +got):\n%s", diff)
 	}
 	t1 := &got.Totals
-	if t1.DriverCreates != 1 || t1.BytesAllocated != 1000 || t1.BytesRequested != 500 || t1.DriverNS != 700 || t1.Hits != 1 || t1.Misses != 1 || t1.AvoidedCalls() != 0 {
+	if t1.DriverCreates != 1 || t1.BytesAllocated != 1000 || t1.BytesRequested != 500 || t1.DriverNS != 700 || t1.Hits != 1 || t1.Misses != 1 || t1.HitsWithoutDriverCall() != 0 {
 		t.Errorf("totals %+v", t1)
 	}
 	if t1.Slabs != 1 || t1.PeakSlabs != 1 || t1.SlabBytes != 1000 || t1.PeakReserved != 1000 || t1.PeakCached != 1000 || t1.PeakCooling != 300 || t1.PeakRequested != 500 {
@@ -209,7 +209,7 @@ func TestBooksSurviveDisorder(t *testing.T) {
 		checkSane(t, m.Snapshot())
 		m.ProcessEnded(1, End{Status: 0, Signal: 0}, end)
 		m.Apply(&wire.Record{Event: wire.Event{Kind: wire.KindThread}, Process: 3})
-		m.Tick(end + 10*slotNS)
+		m.AdvanceTime(end + 10*slotNS)
 		checkSums(t, m)
 	}
 }

@@ -122,8 +122,8 @@ func (s *Snapshot) EndTime() uint64 {
 	return last
 }
 
-// MostDevices returns on how many devices a process surely is, at most: on several, what each of them holds is unknown.
-func (s *Snapshot) MostDevices() (most int) {
+// MostDevicesOfProcess returns on how many devices a process surely is, at most: on several, what each of them holds is unknown.
+func (s *Snapshot) MostDevicesOfProcess() (most int) {
 	for i := range s.Processes {
 		most = max(most, s.Processes[i].Devices)
 	}
@@ -136,8 +136,8 @@ func (s *Snapshot) WallNS() uint64 {
 	return end - min(s.Started, end)
 }
 
-// WasHeldAtExit reports whether all that is in use was held by processes that are not known to leak.
-func (s *Snapshot) WasHeldAtExit() bool {
+// WasAllHeldByKilled reports whether all that is in use was held by processes that are not known to leak.
+func (s *Snapshot) WasAllHeldByKilled() bool {
 	held := false
 	for i := range s.Processes {
 		p := &s.Processes[i]
@@ -161,7 +161,7 @@ func (s *Snapshot) MayRelease(p *Process) bool {
 // LeftBehind returns what processes left behind, by call site. Where some leaked, it leaves out what others may release. The call sites of
 // processes that share a row are unknown: they have one without a name.
 func (s *Snapshot) LeftBehind() (left []Tag) {
-	held, places := s.WasHeldAtExit(), map[string]int{}
+	held, places := s.WasAllHeldByKilled(), map[string]int{}
 	for i := range s.Processes {
 		p := &s.Processes[i]
 		tags := p.Tags
@@ -191,7 +191,7 @@ func (s *Snapshot) LeftBehind() (left []Tag) {
 
 // AbortedText says what ended the program, or those of its processes that did not release what they held.
 func (s *Snapshot) AbortedText() string {
-	by, ended, holders := "a signal", " ended the program", s.WasHeldAtExit()
+	by, ended, holders := "a signal", " ended the program", s.WasAllHeldByKilled()
 	if len(s.Processes) > 1 { // others may have gone on
 		ended = " ended their process"
 	}
@@ -201,7 +201,7 @@ func (s *Snapshot) AbortedText() string {
 	for i := range s.Processes {
 		switch p := &s.Processes[i]; {
 		case p.Folded > 0 || holders && p.Totals.LiveBuffers == 0: // others may hold kernels and the like
-		case p.hasGivenUp():
+		case p.hasFailedForMemory():
 			return "a failed call" + ended
 		case p.State == Exited && !p.Orderly && p.Status < 0:
 			by, ended = "a signal or _exit", " ended their process" // a child of the program, whose own status is known
@@ -277,8 +277,8 @@ type Process struct {
 	Tags    []Tag
 }
 
-// hasGivenUp reports whether the process said by its exit status that it had failed, when memory had been short.
-func (p *Process) hasGivenUp() bool {
+// hasFailedForMemory reports whether the process said by its exit status that it had failed, when memory had been short.
+func (p *Process) hasFailedForMemory() bool {
 	return p.RanOut && p.State == Exited && p.Status > 0 && p.signalNumber() == 0
 }
 
@@ -311,7 +311,7 @@ func (p *Process) WasAborted() bool {
 	if p.Folded > 0 {
 		return p.Killed
 	}
-	return p.signalNumber() > 0 || p.hasGivenUp() || p.State == Exited && !p.Orderly && p.Status < 0
+	return p.signalNumber() > 0 || p.hasFailedForMemory() || p.State == Exited && !p.Orderly && p.Status < 0
 }
 
 // Rates are counts in a window of time.
@@ -328,7 +328,7 @@ type MissCounts [wire.MissPolicy + 1]uint16
 // add adds n misses for a reason.
 func (c *MissCounts) add(reason int, n uint16) { c[reason] += min(n, math.MaxUint16-c[reason]) }
 
-func (c *MissCounts) addAll(o *MissCounts) {
+func (c *MissCounts) addCounts(o *MissCounts) {
 	for i, n := range o {
 		c.add(i, n)
 	}

@@ -69,7 +69,7 @@ type processSpill struct {
 	out               map[uint64]uint64    // spill.taken when a buffer left
 }
 
-func (m *Moves) add(v wire.SpillView) {
+func (m *Moves) addSpill(v wire.SpillView) {
 	m.Times++
 	m.Bytes += v.Bytes()
 	m.NS += uint64(v.Duration())
@@ -85,15 +85,15 @@ func (s *spill) handleSpill(p *process, v wire.SpillView) {
 	s.most = max(s.most, s.Resident+s.Spilled)
 	switch v.Spill() {
 	case wire.SpillIn:
-		s.In.add(v)
-		own.movesAt(v.Tag())[1].add(v)
+		s.In.addSpill(v)
+		own.movesAt(v.Tag())[1].addSpill(v)
 		s.noteReturn(own, v)
 	case wire.SpillOut:
-		s.Out.add(v)
-		own.movesAt(v.Tag())[0].add(v)
+		s.Out.addSpill(v)
+		own.movesAt(v.Tag())[0].addSpill(v)
 		s.noteLeaving(own, v)
 	case wire.SpillClean:
-		s.Clean.add(v)
+		s.Clean.addSpill(v)
 		s.noteLeaving(own, v)
 	case wire.SpillEnd:
 		delete(own.out, v.Object())
@@ -101,7 +101,7 @@ func (s *spill) handleSpill(p *process, v wire.SpillView) {
 		s.Stalls.Times++
 		s.Stalls.NS += uint64(v.Duration())
 		if v.Bytes() > s.Needed {
-			s.Needed, s.needed = v.Bytes(), s.sites.siteOf(p, v.Tag())
+			s.Needed, s.needed = v.Bytes(), s.sites.siteOfTag(p, v.Tag())
 		}
 	default:
 	}
@@ -142,8 +142,8 @@ func (own *processSpill) movesAt(tag uint32) *[2]Moves {
 	return own.sites[tag]
 }
 
-// removeProcess takes the memory of a process that left off the figures of all.
-func (s *spill) removeProcess(own *processSpill) {
+// subtractProcess takes the memory of a process that left off the figures of all.
+func (s *spill) subtractProcess(own *processSpill) {
 	s.Resident -= own.resident
 	s.Spilled -= own.spilled
 	own.resident, own.spilled, own.out = 0, 0, nil
@@ -155,10 +155,10 @@ func (s *spill) foldMoves(p *process) {
 		if s.folded == nil {
 			s.folded = map[string][2]Moves{}
 		}
-		name := s.sites.siteOf(p, tag).shownName()
+		name := s.sites.siteOfTag(p, tag).shownName()
 		all := s.folded[name]
-		all[0].plus(&moves[0])
-		all[1].plus(&moves[1])
+		all[0].addMoves(&moves[0])
+		all[1].addMoves(&moves[1])
 		s.folded[name] = all
 	}
 }
@@ -187,12 +187,12 @@ func (s *spill) listSites(processes []*process) (list []SpillSite) {
 			places[name] = at
 			list = append(list, SpillSite{Tag: name})
 		}
-		list[at].Out.plus(&moves[0])
-		list[at].In.plus(&moves[1])
+		list[at].Out.addMoves(&moves[0])
+		list[at].In.addMoves(&moves[1])
 	}
 	for _, p := range processes {
 		for tag, moves := range p.spill.sites {
-			add(s.sites.siteOf(p, tag).shownName(), moves)
+			add(s.sites.siteOfTag(p, tag).shownName(), moves)
 		}
 	}
 	for name, moves := range s.folded {
@@ -204,7 +204,7 @@ func (s *spill) listSites(processes []*process) (list []SpillSite) {
 	return list
 }
 
-func (m *Moves) plus(o *Moves) {
+func (m *Moves) addMoves(o *Moves) {
 	m.Times, m.Bytes, m.NS = m.Times+o.Times, m.Bytes+o.Bytes, m.NS+o.NS
 }
 

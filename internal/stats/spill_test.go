@@ -41,7 +41,7 @@ func TestSpillIsOfAllProcesses(t *testing.T) {
 	}
 	s.process = 1
 	s.ProcessEnded(1, End{Status: 0, Signal: 0}, s.time+1)
-	s.Tick(s.time + 1e12)
+	s.AdvanceTime(s.time + 1e12)
 	if got := s.Snapshot().Spill; got.Resident != 50 || got.Spilled != 0 || got.Thrashing {
 		t.Errorf("after the first process: %+v", got)
 	}
@@ -58,12 +58,12 @@ func TestWaitingForATenthIsThrashing(t *testing.T) {
 		began := s.time
 		s.spill(wire.SpillIn, 1, 100, 0)
 		s.feed(wire.SpillFields{Spill: wire.SpillStall, Duration: test.stalled, Resident: 100}.Event())
-		s.Tick(began + 1_000_000)
+		s.AdvanceTime(began + 1_000_000)
 		if got := s.Snapshot().Spill; got.Thrashing != test.want {
 			t.Errorf("waited %d of 1 ms: %+v", test.stalled, got)
 		}
 		s.ProcessEnded(s.process, End{Status: 0, Signal: 0}, began+1_000_000)
-		s.Tick(began + 1e12) // what is looked at after the end
+		s.AdvanceTime(began + 1e12) // what is looked at after the end
 		if got := s.Snapshot().Spill; got.Thrashing != test.want {
 			t.Errorf("waited %d of 1 ms, and ended: %+v", test.stalled, got)
 		}

@@ -13,10 +13,10 @@ type Steady struct {
 
 const steadyNotes = 256
 
-// Add takes the next request.
-func (s *Steady) Add(hit bool) {
+// AddRequest takes the next request.
+func (s *Steady) AddRequest(hit bool) {
 	if s.requests == s.next {
-		s.recordHits()
+		s.recordHitsAtStep()
 	}
 	s.requests++
 	if hit {
@@ -24,8 +24,8 @@ func (s *Steady) Add(hit bool) {
 	}
 }
 
-// recordHits records the hits before a request whose index is a multiple of step.
-func (s *Steady) recordHits() {
+// recordHitsAtStep records the hits before a request whose index is a multiple of step.
+func (s *Steady) recordHitsAtStep() {
 	s.step = max(s.step, 1)
 	i := s.requests / s.step
 	if i == steadyNotes {
@@ -39,8 +39,8 @@ func (s *Steady) recordHits() {
 	s.next = (i + 1) * s.step
 }
 
-// LaterHalf returns hits and requests of the later half.
-func (s *Steady) LaterHalf() (hits, requests uint64) {
+// HitsOfLaterHalf returns hits and requests of the later half.
+func (s *Steady) HitsOfLaterHalf() (hits, requests uint64) {
 	if s.requests == 0 {
 		return 0, 0
 	}

@@ -43,22 +43,22 @@ func (t *totals) openAccounts(p *process) {
 		p.accounts = []*account{&t.run}
 		return
 	}
-	t.separateAccount(t.sharer)
+	t.copySharedAccount(t.sharer)
 	own := &account{Gauges: &p.heap.Gauges, Population: &p.heap.Population, workings: &workings{}}
-	own.window.advance(t.clock.slot)
+	own.window.advanceToSlot(t.clock.slot)
 	own.history.born, own.history.most = t.clock.slot, processHistoryMax
 	p.accounts = []*account{own, &t.run}
 }
 
-// separateAccount gives a process that shares the account of the run a copy, before an event counts in only one of the two.
-func (t *totals) separateAccount(p *process) {
+// copySharedAccount gives a process that shares the account of the run a copy, before an event counts in only one of the two.
+func (t *totals) copySharedAccount(p *process) {
 	if p == nil || p != t.sharer {
 		return
 	}
 	t.sharer = nil
 	own := t.run
 	own.Gauges, own.Population = &p.heap.Gauges, &p.heap.Population
-	own.workings = copyOf(own.workings)
+	own.workings = pointerToCopy(own.workings)
 	own.history.detachCopy(processHistoryMax)
 	p.accounts = []*account{&own, &t.run}
 }
@@ -66,7 +66,7 @@ func (t *totals) separateAccount(p *process) {
 // countEvent counts a record that was not carried over.
 func (t *totals) countEvent(p *process) {
 	for _, a := range p.accounts {
-		a.window.current().Events++
+		a.window.currentSlot().Events++
 	}
 }
 
@@ -84,13 +84,13 @@ func (t *totals) countCreated(p *process, o *heap.Object) {
 func (t *totals) raiseHeldPeaks(p *process, o *heap.Object) {
 	t.raisePeaks(p)
 	if !o.CarriedOver {
-		t.minute.most.raiseGauges(&t.run)
+		t.minute.most.takeGaugesIfHigher(&t.run)
 		for _, a := range p.accounts {
-			a.history.pending.raiseGauges(a)
+			a.history.pending.takeGaugesIfHigher(a)
 		}
 	}
-	t.since.most.raiseGauges(&t.run)
-	p.since.most.raiseGauges(p.ownAccount())
+	t.since.most.takeGaugesIfHigher(&t.run)
+	p.since.most.takeGaugesIfHigher(p.ownAccount())
 }
 
 // countFailed counts a create that failed.
@@ -123,7 +123,7 @@ func (t *totals) countEvict(p *process, e wire.EvictView) {
 	}
 	for _, a := range p.accounts {
 		if b == nil || b.State != heap.Slab { // what hits spare the driver is no slab
-			a.costs.releases.add(e.Bytes(), e.Cost())
+			a.costs.releases.addCall(e.Bytes(), e.Cost())
 		}
 		a.countEvicted(e)
 	}
@@ -136,8 +136,8 @@ func (t *totals) countSlab(p *process, s wire.SlabView) {
 		return
 	}
 	for _, a := range p.accounts {
-		a.countAllocated(s.Bytes(), s.Cost())
-		a.window.current().DriverCreates++
+		a.countDriverAllocation(s.Bytes(), s.Cost())
+		a.window.currentSlot().DriverCreates++
 		a.addDriverTime(s.Cost())
 	}
 }
@@ -153,7 +153,7 @@ type release struct {
 	exposed wire.Exposed
 }
 
-func releaseOf(v wire.ReleaseView) release {
+func releaseOfView(v wire.ReleaseView) release {
 	r := release{cost: v.Cost(), exposed: v.Exposed()}
 	switch v.Outcome() {
 	case wire.OutcomeCooling:
@@ -175,9 +175,9 @@ func (t *totals) countReleased(p *process, o *heap.Object, how heap.How) {
 		return
 	}
 	for _, a := range p.accounts {
-		a.window.current().Releases++
+		a.window.currentSlot().Releases++
 		a.counters.Releases++
-		a.costs.parked.add(o.Granted, t.release.pool)
+		a.costs.parked.addCall(o.Granted, t.release.pool)
 		if t.release.hazard {
 			a.counters.HazardsAvoided++
 		}
@@ -194,7 +194,7 @@ func (t *totals) countFreed(p *process, o *heap.Object, how heap.How) {
 	}
 	for _, a := range p.accounts {
 		if o.Block != 0 {
-			a.costs.releases.add(o.Granted, t.release.cost)
+			a.costs.releases.addCall(o.Granted, t.release.cost)
 		}
 		a.countDriverRelease(t.release.cost)
 	}
@@ -222,12 +222,12 @@ func (t *totals) beginCarriedOver(p *process) {
 // endCarriedOver ends a run of records that were carried over. Peaks begin with the present gauges.
 func (t *totals) endCarriedOver() {
 	t.quiet = false
-	t.minute.most.raiseGauges(&t.run)
+	t.minute.most.takeGaugesIfHigher(&t.run)
 	for _, p := range t.carried {
 		p.quiet = false
 		for _, a := range p.accounts {
 			a.raisePeaks(t.heap.Now())
-			a.history.pending.raiseGauges(a)
+			a.history.pending.takeGaugesIfHigher(a)
 		}
 	}
 	t.carried = t.carried[:0]
@@ -236,7 +236,7 @@ func (t *totals) endCarriedOver() {
 // beginSlot begins a slot. gauges are the values at the end of the last slot.
 func (t *totals) beginSlot(gauges Sample) {
 	t.run.history.closeSamples(t.clock.started, t.clock.slot, gauges)
-	t.minute.closeSlots(t.clock.started, t.clock.slot, gauges, t.run.window.current())
+	t.minute.closeSlots(t.clock.started, t.clock.slot, gauges, t.run.window.currentSlot())
 	t.run.beginSlot(t.clock.slot)
 }
 
@@ -248,7 +248,7 @@ func (t *totals) beginProcessSlot(p *process) {
 	a := p.ownAccount()
 	a.beginSlot(t.clock.slot)
 	if !p.heap.Left { // otherwise its history has ended
-		s := a.takeSample(p.free.freeSpread())
+		s := a.sampleOfGauges(p.free.freeSpread())
 		s.Machine = p.machine.reportedBytes()
 		a.history.closeSamples(t.clock.started, t.clock.slot, s)
 	}
@@ -265,21 +265,21 @@ func (t *totals) makeTotals(free spread) Totals {
 func (h *history) detachCopy(most uint64) {
 	h.samples, h.most = slices.Clone(h.samples), most
 	for uint64(len(h.samples)) > most {
-		h.mergePairs()
+		h.halveSamples()
 	}
 }
 
-// NextInterval returns what happened in all processes since the last call, or since the first event. It costs O(1).
-func (m *Model) NextInterval() recording.Summary {
-	return m.totals.since.nextInterval(&m.totals.run, m.lost)
+// SummarizeSinceLast returns what happened in all processes since the last call, or since the first event. It costs O(1).
+func (m *Model) SummarizeSinceLast() recording.Summary {
+	return m.totals.since.endIntervalAndSummarize(&m.totals.run, m.lost)
 }
 
-// NextProcessInterval returns what happened in one process since the last call for it, false when the model does not know
+// SummarizeProcessSinceLast returns what happened in one process since the last call for it, false when the model does not know
 // the process. It costs O(1).
-func (m *Model) NextProcessInterval(number uint32) (recording.Summary, bool) {
-	p := m.processes.lookup(number)
+func (m *Model) SummarizeProcessSinceLast(number uint32) (recording.Summary, bool) {
+	p := m.processes.findProcess(number)
 	if p == nil {
 		return recording.Summary{}, false
 	}
-	return p.since.nextInterval(p.ownAccount(), p.lost), true
+	return p.since.endIntervalAndSummarize(p.ownAccount(), p.lost), true
 }

@@ -33,10 +33,10 @@ func (t *touches) noteUse(p *heap.Process, u wire.UseView, released *timings) {
 	switch o.Outcome {
 	case wire.OutcomeMiss:
 		if class := bits.Len64(o.Granted); t.fresh[class].timedCalls() < released[class].timedCalls() {
-			t.fresh.add(o.Granted, u.Duration())
+			t.fresh.addCall(o.Granted, u.Duration())
 		}
 	case wire.OutcomeHit:
-		t.reused.add(o.Granted, u.Duration())
+		t.reused.addCall(o.Granted, u.Duration())
 	default: // memory that no pool serves
 	}
 }
@@ -51,21 +51,21 @@ func (t *touches) estimateSaved(hits *[65]uint64) (out Touches) {
 		if hits[class] == 0 || fresh.timedCalls() < enoughServed || reused.timedCalls() < enoughServed {
 			continue
 		}
-		least, _ := fresh.middleBounds(quartile)
-		if _, most := reused.middleBounds(quartile); least <= most {
+		least, _ := fresh.boundsOfMiddle(quartile)
+		if _, most := reused.boundsOfMiddle(quartile); least <= most {
 			continue
 		}
-		low, _ := fresh.middleBounds(median)
-		_, high := reused.middleBounds(median)
+		low, _ := fresh.boundsOfMiddle(median)
+		_, high := reused.boundsOfMiddle(median)
 		out.NS += hits[class] * uint64(low-min(low, high))
 		out.Hits += hits[class]
 	}
 	return out
 }
 
-// ProbedTouches is the estimate with the times that the probe of a device measured: ns returns how long the device takes to
+// SavedTouchesByProbe is the estimate with the times that the probe of a device measured: ns returns how long the device takes to
 // touch new memory of a size. Sizes count as the power of two below them.
-func (s *Snapshot) ProbedTouches(device string, ns func(size uint64) float64) Touches {
+func (s *Snapshot) SavedTouchesByProbe(device string, ns func(size uint64) float64) Touches {
 	out := Touches{Device: device}
 	for i := range s.Buckets {
 		b := &s.Buckets[i]
@@ -75,9 +75,9 @@ func (s *Snapshot) ProbedTouches(device string, ns func(size uint64) float64) To
 	return out
 }
 
-// ProbedCalls is the same for driver calls: ns returns how long the device takes to create and release a block of a size. What the pool
+// SavedCallsByProbe is the same for driver calls: ns returns how long the device takes to create and release a block of a size. What the pool
 // took is of this run.
-func (s *Snapshot) ProbedCalls(device string, ns func(size uint64) float64) SavedCalls {
+func (s *Snapshot) SavedCallsByProbe(device string, ns func(size uint64) float64) SavedCalls {
 	out := SavedCalls{Pool: s.Totals.Saved.Pool, Releases: true, Device: device}
 	var driver uint64
 	for i := range s.Buckets {

@@ -104,11 +104,11 @@ func TestTouchesAreBounded(t *testing.T) {
 		var hits [65]uint64
 		largest, all := uint32(0), uint64(0)
 		for class := range hits {
-			touched.fresh.add(1<<class>>1, 4e9)
+			touched.fresh.addCall(1<<class>>1, 4e9)
 			for range r.IntN(12) {
 				ns := r.Uint32N(1e6)
-				touched.fresh.add(1<<class>>1, ns)
-				touched.reused.add(1<<class>>1, r.Uint32N(1e6))
+				touched.fresh.addCall(1<<class>>1, ns)
+				touched.reused.addCall(1<<class>>1, r.Uint32N(1e6))
 				largest = max(largest, ns)
 			}
 			hits[class] = r.Uint64N(1000)

@@ -61,8 +61,8 @@ type Flow struct {
 	Again         uint64 `json:"-"`               // of Between: calls on a device that had the contents before
 }
 
-// Rate returns bytes per second of what the device measured, or else of what was timed, 0 when nothing was.
-func (f *Flow) Rate() float64 {
+// BytesPerSecond returns bytes per second of what the device measured, or else of what was timed, 0 when nothing was.
+func (f *Flow) BytesPerSecond() float64 {
 	if f.ProfiledNS > 0 {
 		return float64(f.ProfiledBytes) / float64(f.ProfiledNS) * 1e9
 	}
@@ -75,8 +75,8 @@ func (f *Flow) Rate() float64 {
 // IsColdKnown reports whether the share of Pages that are cold is one of reads in general: a look is at adjacent pages of one read.
 func (f *Flow) IsColdKnown() bool { return f.Looks >= 4 }
 
-// Add joins another flow.
-func (f *Flow) Add(o *Flow) {
+// AddFlow joins another flow.
+func (f *Flow) AddFlow(o *Flow) {
 	f.Calls += o.Calls
 	f.Bytes += o.Bytes
 	f.Blocking += o.Blocking
@@ -116,8 +116,8 @@ type TransferSite struct {
 	Flow
 }
 
-// WhatText returns the kind of command, or what commands needed.
-func (s *TransferSite) WhatText() string {
+// CommandText returns the kind of command, or what commands needed.
+func (s *TransferSite) CommandText() string {
 	if s.Between {
 		return Between.String()
 	}
@@ -142,7 +142,7 @@ type Sides struct {
 	copier uint64
 }
 
-func threadOf(r *wire.Record) uint64 { return uint64(r.Process)<<32 | uint64(r.Thread) }
+func keyOfThread(r *wire.Record) uint64 { return uint64(r.Process)<<32 | uint64(r.Thread) }
 
 // NoteTransfer takes a TRANSFER. It ignores a TRANSFER that comes after its command has completed: that adds to no USE.
 func (s *Sides) NoteTransfer(r *wire.Record) {
@@ -152,17 +152,17 @@ func (s *Sides) NoteTransfer(r *wire.Record) {
 	if s.latest == nil || len(s.latest) > transfersMax {
 		s.latest = map[uint64]*wire.Event{}
 	}
-	if e := s.latest[threadOf(r)]; e != nil {
+	if e := s.latest[keyOfThread(r)]; e != nil {
 		*e = r.Event
 		return
 	}
 	e := r.Event
-	s.latest[threadOf(r)] = &e
+	s.latest[keyOfThread(r)] = &e
 }
 
 // TransferOf returns the TRANSFER of a USE, false when there is none.
 func (s *Sides) TransferOf(r *wire.Record) (wire.TransferView, bool) {
-	e := s.latest[threadOf(r)]
+	e := s.latest[keyOfThread(r)]
 	if e == nil || e.Time != r.Time {
 		return wire.TransferView{}, false
 	}
@@ -174,8 +174,8 @@ func (s *Sides) IsSecondSide(r *wire.Record) bool {
 	if r.AsUse().Command() != wire.CommandCopy {
 		return false
 	}
-	again := s.copied.Time == r.Time && s.copier == threadOf(r) && s.copied.AsUse().Reads() && r.AsUse().Writes()
-	s.copied, s.copier = r.Event, threadOf(r)
+	again := s.copied.Time == r.Time && s.copier == keyOfThread(r) && s.copied.AsUse().Reads() && r.AsUse().Writes()
+	s.copied, s.copier = r.Event, keyOfThread(r)
 	return again
 }
 
@@ -230,23 +230,23 @@ func (t *transfers) countUse(p *process, r *wire.Record) {
 		default: // no host side
 		}
 	}
-	t.flows[direction].Add(&flow)
-	t.addToSite(transferKey[*processSite]{t.sites.siteOf(p, tag), u.Command(), false}, &flow)
+	t.flows[direction].AddFlow(&flow)
+	t.addToSite(transferKey[*processSite]{t.sites.siteOfTag(p, tag), u.Command(), false}, &flow)
 	if direction <= ToHost {
-		t.advance()
-		t.moved.current()[direction] += u.Bytes()
+		t.advanceTime()
+		t.moved.currentSlot()[direction] += u.Bytes()
 		t.each[t.second%trendPoints][direction] += u.Bytes()
 	}
 }
 
-// created counts what a create copied. How long that took is not known: the create does more.
-func (t *transfers) created(p *process, o *heap.Object) {
+// countCopiedByCreate counts what a create copied. How long that took is not known: the create does more.
+func (t *transfers) countCopiedByCreate(p *process, o *heap.Object) {
 	if o.Access&wire.CopyHostPtr == 0 || o.CarriedOver || !o.Owns {
 		return
 	}
 	flow := Flow{Calls: 1, Bytes: o.Size}
-	t.flows[AtCreate].Add(&flow)
-	t.addToSite(transferKey[*processSite]{t.sites.siteOf(p, o.Tag), wire.CommandOther, false}, &flow)
+	t.flows[AtCreate].AddFlow(&flow)
+	t.addToSite(transferKey[*processSite]{t.sites.siteOfTag(p, o.Tag), wire.CommandOther, false}, &flow)
 }
 
 // countProfiled counts the time on the device from a TRANSFER of a command that has completed.
@@ -256,8 +256,8 @@ func (t *transfers) countProfiled(p *process, v wire.TransferView) {
 		return
 	}
 	flow := Flow{Profiled: 1, ProfiledBytes: v.Moved(), ProfiledNS: v.Took()}
-	t.flows[direction].Add(&flow)
-	t.addToSite(transferKey[*processSite]{t.sites.siteOf(p, v.Site()), v.Profiled(), false}, &flow)
+	t.flows[direction].AddFlow(&flow)
+	t.addToSite(transferKey[*processSite]{t.sites.siteOfTag(p, v.Site()), v.Profiled(), false}, &flow)
 }
 
 func (t *transfers) addToSite(key transferKey[*processSite], flow *Flow) {
@@ -276,7 +276,7 @@ func (t *transfers) addToSite(key transferKey[*processSite], flow *Flow) {
 		f = new(Flow)
 		t.flowsAt[key] = f
 	}
-	f.Add(flow)
+	f.AddFlow(flow)
 }
 
 // joinFlows joins the flows of processes that have the same call site and command: their names may have come since.
@@ -285,7 +285,7 @@ func (t *transfers) joinFlows() {
 	for key, flow := range t.flowsAt {
 		s := transferKey[*site]{key.site.finalSite().site, key.command, key.between}
 		if all := first[s]; all != nil {
-			all.Add(flow)
+			all.AddFlow(flow)
 			delete(t.flowsAt, key)
 		} else {
 			first[s] = flow
@@ -294,10 +294,10 @@ func (t *transfers) joinFlows() {
 	t.dense = len(t.flowsAt) > transfersMax/2
 }
 
-// advance moves time on.
-func (t *transfers) advance() {
+// advanceTime moves time on.
+func (t *transfers) advanceTime() {
 	second := t.clock.second
-	t.moved.advance(t.clock.slot)
+	t.moved.advanceToSlot(t.clock.slot)
 	if t.first == 0 {
 		t.first, t.second = second+1, second
 	}
@@ -316,7 +316,7 @@ func (t *transfers) makeTransfers(unified bool) Transfers {
 	if !out.HasAny() {
 		return out
 	}
-	t.advance()
+	t.advanceTime()
 	for slot, moved := range t.moved.slots {
 		if uint64(slot) != t.moved.slot%ringSlots {
 			out.Window[0] += moved[0]
@@ -349,7 +349,7 @@ func (t *transfers) listSites() []TransferSite {
 			places[same] = at
 			list = append(list, TransferSite{Name: s.siteTitle(), Stack: s.stack, Command: key.command, Between: key.between})
 		}
-		list[at].Add(flow)
+		list[at].AddFlow(flow)
 	}
 	slices.SortFunc(list, func(a, b TransferSite) int {
 		return cmp.Or(cmp.Compare(b.NS, a.NS), cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Name, b.Name),

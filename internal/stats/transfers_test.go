@@ -40,7 +40,7 @@ func TestTransfersCount(t *testing.T) {
 	if got.Directions != want {
 		t.Errorf("%+v\nwant %+v", got.Directions, want)
 	}
-	if rate := got.Directions[ToDevice].Rate(); rate != 2e9 {
+	if rate := got.Directions[ToDevice].BytesPerSecond(); rate != 2e9 {
 		t.Errorf("%v bytes per second", rate)
 	}
 	if len(got.Sites) != 4 || got.Sites[0].Name != "tag 8" || got.Sites[0].Command != wire.CommandWrite || !got.OwnSites {
@@ -60,7 +60,7 @@ func TestProfiledTransfers(t *testing.T) {
 	s.feed(wire.TransferFields{Time: s.time, Profiled: wire.CommandWrite, Site: 8, Moved: 600, Took: 100}.Event())
 	got := s.Snapshot().Transfers
 	want := Flow{Calls: 2, Bytes: 1200, Blocking: 1, TimedBytes: 600, NS: 300, Profiled: 1, ProfiledBytes: 600, ProfiledNS: 100}
-	if got.Directions[ToDevice] != want || len(got.Sites) != 1 || got.Sites[0].Flow != want || want.Rate() != 6e9 {
+	if got.Directions[ToDevice] != want || len(got.Sites) != 1 || got.Sites[0].Flow != want || want.BytesPerSecond() != 6e9 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -88,7 +88,7 @@ func TestTransfersBySecond(t *testing.T) {
 		s.move(wire.UseFields{Command: wire.CommandWrite, Writes: true, Object: 1, Bytes: 10 + second}, wire.TransferFields{})
 		s.move(wire.UseFields{Command: wire.CommandRead, Reads: true, Object: 1, Bytes: 1}, wire.TransferFields{})
 	}
-	s.Tick(s.time + 4e8)
+	s.AdvanceTime(s.time + 4e8)
 	got := s.Snapshot().Transfers
 	if got.Window != [2]uint64{79, 1} {
 		t.Errorf("the last second: %d", got.Window)

@@ -59,8 +59,8 @@ func (t Trend) FillLast(points []uint64) {
 	}
 }
 
-// Plus returns the sum of two trends that end in the same second. A sum that is too large is the largest number.
-func (t Trend) Plus(o Trend) Trend {
+// SumWith returns the sum of two trends that end in the same second. A sum that is too large is the largest number.
+func (t Trend) SumWith(o Trend) Trend {
 	var sums, others [trendPoints]uint64
 	n := min(max(t.Len(), o.Len()), trendPoints)
 	t.FillLast(sums[:n])
@@ -88,8 +88,8 @@ type trend struct {
 	most   uint64  // in that second so far
 }
 
-// advance ends the seconds before second. The gauge has had value since the last call.
-func (t *trend) advance(second, value uint64) {
+// advanceToSecond ends the seconds before second. The gauge has had value since the last call.
+func (t *trend) advanceToSecond(second, value uint64) {
 	if t.raiseCurrent(value); second != t.second {
 		t.endSeconds(second, value)
 	}
@@ -135,16 +135,16 @@ func (t *trend) countPoints() uint64 { return min(t.second-t.born, trendPoints) 
 // raiseCurrent notes a value in the present second.
 func (t *trend) raiseCurrent(value uint64) { t.most = max(t.most, value) }
 
-// recentMost returns the most in the last full second and since.
-func (t *trend) recentMost() uint64 {
+// mostLately returns the most in the last full second and since.
+func (t *trend) mostLately() uint64 {
 	if t.second == t.born {
 		return t.most
 	}
 	return max(t.most, t.last)
 }
 
-// toTrend returns the points as they are.
-func (t *trend) toTrend() Trend {
+// pointsSoFar returns the points as they are.
+func (t *trend) pointsSoFar() Trend {
 	if !t.kept {
 		return Trend{}
 	}
@@ -154,11 +154,11 @@ func (t *trend) toTrend() Trend {
 // detachCopy makes a copied trend append elsewhere than the original.
 func (t *trend) detachCopy() { t.levels = slices.Clip(t.levels) }
 
-// merge adds the points of another trend, second by second. The sum of the two peaks of a second is an upper bound of the peak of
+// addTrend adds the points of another trend, second by second. The sum of the two peaks of a second is an upper bound of the peak of
 // the sum, which is not known.
-func (t *trend) merge(o *trend) {
+func (t *trend) addTrend(o *trend) {
 	if t.kept && o.kept {
-		t.levels = t.toTrend().Plus(o.toTrend()).levels
+		t.levels = t.pointsSoFar().SumWith(o.pointsSoFar()).levels
 	}
 	t.last += o.last
 	t.born = min(t.born, o.born)

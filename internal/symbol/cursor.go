@@ -11,7 +11,7 @@ type cursor struct {
 	short bool
 }
 
-func cursorAt(section []byte, offset uint64) cursor {
+func cursorAtOffset(section []byte, offset uint64) cursor {
 	if offset > uint64(len(section)) {
 		return cursor{short: true}
 	}

@@ -9,31 +9,31 @@ import (
 	"path/filepath"
 )
 
-// findDebug opens the separate debug file of a module. Like gdb it looks by build id below root, then by the name in
+// openSeparateDebug opens the separate debug file of a module. Like gdb it looks by build id below root, then by the name in
 // .gnu_debuglink beside the module, in .debug, and below root. It returns nil if no file belongs to the module.
-func findDebug(file *object, path, root string) *object {
+func openSeparateDebug(file *object, path, root string) *object {
 	id := buildID(file.File)
 	if len(id) > 1 {
 		name := hex.EncodeToString(id)
-		if f := openDebug(filepath.Join(root, ".build-id", name[:2], name[2:]+".debug"), id, 0); f != nil {
+		if f := openDebugIfMatching(filepath.Join(root, ".build-id", name[:2], name[2:]+".debug"), id, 0); f != nil {
 			return f
 		}
 	}
-	link, sum := debugLink(file.File)
+	link, sum := readDebugLink(file.File)
 	if link == "" {
 		return nil
 	}
 	directory := filepath.Dir(path)
 	for _, place := range []string{directory, filepath.Join(directory, ".debug"), filepath.Join(root, directory)} {
-		if f := openDebug(filepath.Join(place, link), id, sum); f != nil {
+		if f := openDebugIfMatching(filepath.Join(place, link), id, sum); f != nil {
 			return f
 		}
 	}
 	return nil
 }
 
-// openDebug opens a debug file if it has the module's build id, or, when the module has none, the right checksum.
-func openDebug(path string, id []byte, sum uint32) *object {
+// openDebugIfMatching opens a debug file if it has the module's build id, or, when the module has none, the right checksum.
+func openDebugIfMatching(path string, id []byte, sum uint32) *object {
 	f, err := openObject(path)
 	if err != nil {
 		return nil
@@ -96,8 +96,8 @@ func buildID(f *elf.File) []byte {
 	return note[16 : 16+size]
 }
 
-// debugLink returns name and CRC-32 from .gnu_debuglink: a NUL-terminated name, padding to four bytes, the sum.
-func debugLink(f *elf.File) (string, uint32) {
+// readDebugLink returns name and CRC-32 from .gnu_debuglink: a NUL-terminated name, padding to four bytes, the sum.
+func readDebugLink(f *elf.File) (string, uint32) {
 	const limit = 4096
 	section := f.Section(".gnu_debuglink")
 	if section == nil || section.Size > limit {

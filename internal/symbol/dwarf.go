@@ -62,8 +62,8 @@ type codeSpan struct {
 	entry     dwarf.Offset
 }
 
-// readDebug reads the debug sections that names need; nil if there are none, or no room.
-func readDebug(f *elf.File, keep *budget.Budget) *debugInfo {
+// readDebugSections reads the debug sections that names need; nil if there are none, or no room.
+func readDebugSections(f *elf.File, keep *budget.Budget) *debugInfo {
 	sections := map[string][]byte{}
 	work := int64(workLeast)
 	for _, name := range []string{"info", "abbrev", "str", "line", "line_str", "ranges", "rnglists", "addr", "str_offsets"} {
@@ -86,8 +86,8 @@ func readDebug(f *elf.File, keep *budget.Budget) *debugInfo {
 		}
 		sections[name] = data
 	}
-	shortenTexts(sections["str"])
-	shortenTexts(sections["line_str"])
+	shortenLongTexts(sections["str"])
+	shortenLongTexts(sections["line_str"])
 	d := &debugInfo{
 		line: sections["line"], lineStr: sections["line_str"], str: sections["str"],
 		lines: map[int64]*lineTable{}, keep: keep, work: budget.New(work),
@@ -108,8 +108,8 @@ func readDebug(f *elf.File, keep *budget.Budget) *debugInfo {
 	return d
 }
 
-// shortenTexts shortens texts that are too long, because many entries can refer to a text and each gets a copy.
-func shortenTexts(texts []byte) {
+// shortenLongTexts shortens texts that are too long, because many entries can refer to a text and each gets a copy.
+func shortenLongTexts(texts []byte) {
 	for from := 0; from+stringMax <= len(texts); {
 		end := bytes.LastIndexByte(texts[from:from+stringMax], 0)
 		if end < 0 {
@@ -120,17 +120,17 @@ func shortenTexts(texts []byte) {
 	}
 }
 
-// nextEntry reads an entry. It returns nil after the last, and when the budget for work is used up.
-func nextEntry(reader *dwarf.Reader, work *budget.Budget) *dwarf.Entry {
+// readNextEntry reads an entry. It returns nil after the last, and when the budget for work is used up.
+func readNextEntry(reader *dwarf.Reader, work *budget.Budget) *dwarf.Entry {
 	e, err := reader.Next()
-	if err != nil || e == nil || !work.Charge(entryCost(e)) {
+	if err != nil || e == nil || !work.Charge(memoryOfEntry(e)) {
 		return nil
 	}
 	return e
 }
 
-// entryCost returns about how much memory reading an entry takes.
-func entryCost(e *dwarf.Entry) int64 {
+// memoryOfEntry returns about how much memory reading an entry takes.
+func memoryOfEntry(e *dwarf.Entry) int64 {
 	bytes := int64(attributeBytes * (1 + len(e.Field)))
 	for i := range e.Field {
 		if text, ok := e.Field[i].Val.(string); ok {
@@ -155,7 +155,7 @@ func (d *debugInfo) skipChildren(reader *dwarf.Reader, e *dwarf.Entry) bool {
 		if depth == 0 {
 			return true
 		}
-		if e = nextEntry(reader, d.work); e == nil {
+		if e = readNextEntry(reader, d.work); e == nil {
 			return false
 		}
 	}
@@ -179,18 +179,18 @@ func (d *debugInfo) indexUnits() {
 	reader := d.data.Reader()
 	for _, u := range d.units {
 		reader.Seek(u.root)
-		e := nextEntry(reader, d.work)
+		e := readNextEntry(reader, d.work)
 		if e == nil || e.Tag == 0 {
 			return
 		}
-		u.cost = entryCost(e)
+		u.cost = memoryOfEntry(e)
 		if ranges := d.codeRanges(u, e); d.keep.Charge(int64(rangeBytes * len(ranges))) {
 			u.ranges = ranges
 		}
 	}
 }
 
-func inRanges(ranges [][2]uint64, address uint64) bool {
+func isInRanges(ranges [][2]uint64, address uint64) bool {
 	return slices.ContainsFunc(ranges, func(r [2]uint64) bool { return r[0] <= address && address < r[1] })
 }
 
@@ -199,7 +199,7 @@ func (d *debugInfo) framesAt(address uint64) []Frame {
 	if !d.indexed {
 		d.indexUnits()
 	}
-	at := slices.IndexFunc(d.units, func(u *unit) bool { return inRanges(u.ranges, address) })
+	at := slices.IndexFunc(d.units, func(u *unit) bool { return isInRanges(u.ranges, address) })
 	if at < 0 {
 		return nil
 	}
@@ -214,7 +214,7 @@ func (d *debugInfo) framesAt(address uint64) []Frame {
 	for _, call := range slices.Backward(calls) {
 		place.Function = d.nameOfEntry(call, work)
 		frames = append(frames, place)
-		place = u.callSite(call)
+		place = u.placeOfInlinedCall(call)
 	}
 	if function != nil {
 		place.Function = d.nameOfEntry(function, work)
@@ -230,7 +230,7 @@ func (d *debugInfo) readUnit(u *unit) {
 	u.read, u.lines, u.inlines = true, &lineTable{}, map[dwarf.Offset][]inline{}
 	reader := d.data.Reader()
 	reader.Seek(u.root)
-	root := nextEntry(reader, d.work)
+	root := readNextEntry(reader, d.work)
 	if root == nil {
 		return
 	}
@@ -242,7 +242,7 @@ func (d *debugInfo) readUnit(u *unit) {
 		u.lines = d.lines[offset]
 	}
 	for depth := 0; depth >= 0; { // debug/dwarf returns the end of a list for ever where a unit ends within a number
-		e := nextEntry(reader, d.work)
+		e := readNextEntry(reader, d.work)
 		if e == nil || e.Tag == dwarf.TagCompileUnit {
 			break
 		}
@@ -268,8 +268,8 @@ func (d *debugInfo) readUnit(u *unit) {
 	slices.SortFunc(u.functions, func(a, b codeSpan) int { return cmp.Compare(a.low, b.low) })
 }
 
-// callSite returns the file and line that an inlined function was called from.
-func (u *unit) callSite(call *dwarf.Entry) Frame {
+// placeOfInlinedCall returns the file and line that an inlined function was called from.
+func (u *unit) placeOfInlinedCall(call *dwarf.Entry) Frame {
 	var f Frame
 	if i, ok := call.Val(dwarf.AttrCallFile).(int64); ok {
 		f.File = u.lines.fileName(i)
@@ -299,7 +299,7 @@ func (d *debugInfo) nameOfEntry(e *dwarf.Entry, work *budget.Budget) string {
 			break
 		}
 		reader.Seek(origin)
-		if e = nextEntry(reader, work); e == nil {
+		if e = readNextEntry(reader, work); e == nil {
 			break
 		}
 	}

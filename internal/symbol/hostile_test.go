@@ -30,11 +30,11 @@ func TestHostileFiles(t *testing.T) {
 			}
 			whole := budget.New(budget.Session / 2)
 			said := 0
-			r := New(Options{Budget: whole, Say: func(string) { said++ }})
+			r := NewResolver(Options{Budget: whole, Say: func(string) { said++ }})
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			for offset := uint64(0x1000); offset < 0x1040; offset++ {
-				r.Frames(path, offset)
+				r.FramesAt(path, offset)
 			}
 			runtime.ReadMemStats(&after)
 			made := after.TotalAlloc - before.TotalAlloc
@@ -55,7 +55,7 @@ func TestUnitThatEndsWithinANumber(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.close()
-		d := readDebug(f.File, nil)
+		d := readDebugSections(f.File, nil)
 		d.readUnit(d.units[0])
 		return d.work.UsedBytes(), len(d.units[0].functions)
 	}
@@ -99,7 +99,7 @@ func TestLineTables(t *testing.T) {
 			}
 			offset, _ := e.Val(dwarf.AttrStmtList).(int64)
 			folder, _ := e.Val(dwarf.AttrCompDir).(string)
-			ours := readDebug(f.File, nil).readLines(uint64(offset), folder)
+			ours := readDebugSections(f.File, nil).readLines(uint64(offset), folder)
 			rows := 0
 			for last, entry := (dwarf.LineEntry{}), (dwarf.LineEntry{}); lines.Next(&entry) == nil; last = entry {
 				if rows++; rows == 1 || last.EndSequence || entry.Address == last.Address {

@@ -32,7 +32,7 @@ func (d *debugInfo) inlinedAt(u *unit, address uint64, work *budget.Budget) (fun
 	}
 	for k := 0; k < len(list) && len(calls) < inlineMax; {
 		n := &list[k]
-		if !inRanges(n.ranges, address) {
+		if !isInRanges(n.ranges, address) {
 			k = n.end
 			continue
 		}
@@ -47,7 +47,7 @@ func (d *debugInfo) inlinedAt(u *unit, address uint64, work *budget.Budget) (fun
 func (d *debugInfo) entryAt(at dwarf.Offset, work *budget.Budget) *dwarf.Entry {
 	reader := d.data.Reader()
 	reader.Seek(at)
-	return nextEntry(reader, work)
+	return readNextEntry(reader, work)
 }
 
 // readInlines lists the calls inlined into a function. They are read once, because there may be thousands.
@@ -55,25 +55,25 @@ func (d *debugInfo) readInlines(u *unit, at dwarf.Offset) (list []inline) {
 	var open []int // indices of the calls whose children are being read
 	reader := d.data.Reader()
 	reader.Seek(at)
-	if function := nextEntry(reader, d.work); function == nil || !function.Children {
+	if function := readNextEntry(reader, d.work); function == nil || !function.Children {
 		return nil
 	}
 	for {
-		e := nextEntry(reader, d.work)
+		e := readNextEntry(reader, d.work)
 		switch {
 		case e == nil || e.Tag == 0 && len(open) == 0:
-			return closeInlines(list, open)
+			return endOpenInlines(list, open)
 		case e.Tag == 0:
 			list[open[len(open)-1]].end = len(list)
 			open = open[:len(open)-1]
 		case e.Tag != dwarf.TagInlinedSubroutine && e.Tag != dwarf.TagLexDwarfBlock:
 			if !d.skipChildren(reader, e) {
-				return closeInlines(list, open)
+				return endOpenInlines(list, open)
 			}
 		default:
 			ranges := d.codeRanges(u, e)
 			if !d.keep.Charge(int64(inlineBytes + rangeBytes*len(ranges))) {
-				return closeInlines(list, open)
+				return endOpenInlines(list, open)
 			}
 			list = append(list, inline{entry: e.Offset, ranges: ranges, call: e.Tag == dwarf.TagInlinedSubroutine, end: len(list) + 1})
 			if e.Children {
@@ -83,8 +83,8 @@ func (d *debugInfo) readInlines(u *unit, at dwarf.Offset) (list []inline) {
 	}
 }
 
-// closeInlines ends the calls that are still open when reading stopped.
-func closeInlines(list []inline, open []int) []inline {
+// endOpenInlines ends the calls that are still open when reading stopped.
+func endOpenInlines(list []inline, open []int) []inline {
 	for _, at := range open {
 		list[at].end = len(list)
 	}

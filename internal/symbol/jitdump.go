@@ -60,7 +60,7 @@ func (d *jitDump) findFile() {
 	name := fmt.Sprintf("/jit-%d.dump", d.pid)
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", d.pid))
 	if err != nil || len(maps) == 0 {
-		if info, err := untrusted.Stat(d.folder + name); d.folder != "" && err == nil && info.Mode().IsRegular() {
+		if info, err := untrusted.StatRegular(d.folder + name); d.folder != "" && err == nil && info.Mode().IsRegular() {
 			d.path = d.folder + name
 		}
 		return
@@ -80,7 +80,7 @@ func (d *jitDump) readAdded(m *PerfMap) {
 	if d.path == "" || d.broken {
 		return
 	}
-	file := openTrusted(d.path)
+	file := openTrustedFile(d.path)
 	if file == nil {
 		return
 	}
@@ -93,7 +93,7 @@ func (d *jitDump) readRecords(src io.Reader, m *PerfMap) {
 	if d.read == 0 && !d.readHeader(in) {
 		return
 	}
-	for !m.noteIfFull() {
+	for !m.warnIfFull() {
 		prefix, err := in.Peek(jitPrefix)
 		if err != nil {
 			return
@@ -142,11 +142,11 @@ func (d *jitDump) takeRecord(id uint32, b []byte, m *PerfMap) {
 		name, start := string(text[:min(len(text), perfLineMax)]), word(16)
 		m.addPiece(piece{start: start, end: start + word(24), name: name, lines: d.lines[start]})
 		delete(d.lines, start)
-		d.nameMoved(m, start, name)
+		d.keepNameOfMovable(m, start, name)
 	case id == jitMove && len(b) >= 48:
 		if name := d.names[word(16)]; name != "" {
 			m.addPiece(piece{start: word(24), end: word(24) + word(32), name: name})
-			d.nameMoved(m, word(24), name)
+			d.keepNameOfMovable(m, word(24), name)
 		}
 	case id == jitLines && len(b) >= 16:
 		lines := parseLines(b[16:])
@@ -160,8 +160,8 @@ func (d *jitDump) takeRecord(id uint32, b []byte, m *PerfMap) {
 	}
 }
 
-// nameMoved keeps the name of code that may move.
-func (d *jitDump) nameMoved(m *PerfMap, start uint64, name string) {
+// keepNameOfMovable keeps the name of code that may move.
+func (d *jitDump) keepNameOfMovable(m *PerfMap, start uint64, name string) {
 	if d.names == nil {
 		d.names = map[uint64]string{}
 	}

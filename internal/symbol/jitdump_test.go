@@ -60,7 +60,7 @@ func TestJitDump(t *testing.T) {
 			0x2009:  {Function: "void Solver.step(int)", File: "Solver.java", Line: 11},
 			0x90001: {Function: "step", File: "/a/solve.js", Line: 42},
 		} {
-			if got := m.Frame(address); got != want {
+			if got := m.FrameAt(address); got != want {
 				t.Errorf("read up to %d first, 0x%x: %+v, want %+v", split, address, got, want)
 			}
 		}
@@ -83,7 +83,7 @@ func TestJitDumpIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Munmap(page) //nolint:errcheck // the process ends
-	if got := NewGenerated(os.Getpid(), Options{}).Frame(0x1001); got.Function != "step" {
+	if got := NewMapOfProcess(os.Getpid(), Options{}).FrameAt(0x1001); got.Function != "step" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -94,7 +94,7 @@ func TestJitDumpOfTheDead(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(d.folder, fmt.Sprintf("jit-%d.dump", d.pid)), sampleJit().Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := (&PerfMap{dump: d}).Frame(0x1001); got.Function != "step" {
+	if got := (&PerfMap{dump: d}).FrameAt(0x1001); got.Function != "step" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -110,7 +110,7 @@ func FuzzJitDump(f *testing.F) {
 		if !d.broken {
 			d.readRecords(bytes.NewReader(b[d.read:]), parts)
 		}
-		if got, want := parts.Frame(address), whole.Frame(address); got != want {
+		if got, want := parts.FrameAt(address), whole.FrameAt(address); got != want {
 			t.Errorf("%+v, read in two parts %+v", want, got)
 		}
 	})

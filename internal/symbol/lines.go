@@ -55,7 +55,7 @@ type program struct {
 
 // readLines reads a line table, or as much as there is room for.
 func (d *debugInfo) readLines(offset uint64, folder string) *lineTable {
-	p := program{cursor: cursorAt(d.line, offset), table: &lineTable{}, keep: d.keep, folder: []byte(folder)}
+	p := program{cursor: cursorAtOffset(d.line, offset), table: &lineTable{}, keep: d.keep, folder: []byte(folder)}
 	size, offsetSize := p.readUnitLength()
 	p.rest = p.nextBytes(size)
 	if !d.work.Charge(int64(len(p.rest))) || !p.readHeader(d, offsetSize) {
@@ -75,7 +75,7 @@ func (p *program) readHeader(d *debugInfo, offsetSize uint64) bool {
 	if p.table.version >= 5 {
 		p.nextBytes(2) // sizes of an address and a segment
 	}
-	instructions := cursorAt(p.rest, offsetSize)
+	instructions := cursorAtOffset(p.rest, offsetSize)
 	size := p.readNumber(offsetSize)
 	instructions.nextBytes(size)
 	p.minLength, p.opsMax = p.readNumber(1), 1
@@ -88,7 +88,7 @@ func (p *program) readHeader(d *debugInfo, offsetSize uint64) bool {
 	if p.short || instructions.short || p.table.version < 2 || p.table.version > 5 || p.lineRange == 0 || p.opsMax == 0 {
 		return false
 	}
-	read := p.readNames
+	read := p.readFoldersAndFiles
 	if p.table.version >= 5 {
 		read = func() bool {
 			return p.readEntries(d, offsetSize, p.addFolder) && p.readEntries(d, offsetSize, p.addFile)
@@ -101,8 +101,8 @@ func (p *program) readHeader(d *debugInfo, offsetSize uint64) bool {
 	return true
 }
 
-// readNames reads folders and files as before DWARF 5: numbers begin at 1.
-func (p *program) readNames() bool {
+// readFoldersAndFiles reads folders and files as before DWARF 5: numbers begin at 1.
+func (p *program) readFoldersAndFiles() bool {
 	p.addFolder(p.folder, 0)
 	p.addFile(nil, 0)
 	for {
@@ -134,7 +134,7 @@ func (p *program) readFileEntry(name []byte) bool {
 }
 
 func (p *program) addFolder(name []byte, _ uint64) (ok bool) {
-	p.table.folders, ok = budget.Append(p.keep, p.table.folders, textBytes, name)
+	p.table.folders, ok = budget.AppendIfRoom(p.keep, p.table.folders, textBytes, name)
 	return ok
 }
 
@@ -143,7 +143,7 @@ func (p *program) addFile(name []byte, folder uint64) (ok bool) {
 	if folder < uint64(len(p.table.folders)) {
 		f.folder = p.table.folders[folder]
 	}
-	p.table.files, ok = budget.Append(p.keep, p.table.files, fileBytes, f)
+	p.table.files, ok = budget.AppendIfRoom(p.keep, p.table.files, fileBytes, f)
 	return ok
 }
 
@@ -159,7 +159,7 @@ func (p *program) readEntries(d *debugInfo, offsetSize uint64, add func(name []b
 		var name []byte
 		var folder uint64
 		for _, f := range fields {
-			text, value, ok := p.readValue(d, f.form, offsetSize)
+			text, value, ok := p.readFieldOfForm(d, f.form, offsetSize)
 			if !ok {
 				return false
 			}
@@ -177,16 +177,16 @@ func (p *program) readEntries(d *debugInfo, offsetSize uint64, add func(name []b
 	return true
 }
 
-// readValue reads a field in one of the forms that entries may have.
-func (p *program) readValue(d *debugInfo, form, offsetSize uint64) (text []byte, readValue uint64, ok bool) {
+// readFieldOfForm reads a field in one of the forms that entries may have.
+func (p *program) readFieldOfForm(d *debugInfo, form, offsetSize uint64) (text []byte, readValue uint64, ok bool) {
 	switch form {
 	case 0x08: // DW_FORM_string
 		text = p.readText()
 	case 0x0e: // DW_FORM_strp
-		named := cursorAt(d.str, p.readNumber(offsetSize))
+		named := cursorAtOffset(d.str, p.readNumber(offsetSize))
 		text = named.readText()
 	case 0x1f: // DW_FORM_line_strp
-		named := cursorAt(d.lineStr, p.readNumber(offsetSize))
+		named := cursorAtOffset(d.lineStr, p.readNumber(offsetSize))
 		text = named.readText()
 	case 0x0b: // DW_FORM_data1
 		readValue = p.readNumber(1)
@@ -219,11 +219,11 @@ func (p *program) runInstruction() bool {
 	case code >= p.firstUser:
 		p.advanceAddress(uint64((code - p.firstUser) / p.lineRange))
 		p.line += p.lineBase + (code-p.firstUser)%p.lineRange
-		return p.addRow(false)
+		return p.addLineRow(false)
 	case code == 0:
-		return p.runExtended()
+		return p.runExtendedInstruction()
 	case code == 1: // DW_LNS_copy
-		return p.addRow(false)
+		return p.addLineRow(false)
 	case code == 2: // DW_LNS_advance_pc
 		p.advanceAddress(p.readUnsigned())
 	case code == 3: // DW_LNS_advance_line
@@ -242,12 +242,12 @@ func (p *program) runInstruction() bool {
 	return true
 }
 
-func (p *program) runExtended() bool {
+func (p *program) runExtendedInstruction() bool {
 	size := p.readUnsigned()
 	arguments := cursor{rest: p.nextBytes(size)}
 	switch arguments.readNumber(1) {
 	case 1: // DW_LNE_end_sequence
-		ok := p.addRow(true)
+		ok := p.addLineRow(true)
 		p.beginSequence()
 		return ok
 	case 2: // DW_LNE_set_address
@@ -268,8 +268,8 @@ func (p *program) advanceAddress(by uint64) {
 	p.op = op % p.opsMax
 }
 
-// addRow adds a row. Sequences that begin at 0 belong to functions that the linker dropped.
-func (p *program) addRow(end bool) (ok bool) {
+// addLineRow adds a row. Sequences that begin at 0 belong to functions that the linker dropped.
+func (p *program) addLineRow(end bool) (ok bool) {
 	r := row{address: p.address, file: noFile, line: int32(max(math.MinInt32, min(p.line, math.MaxInt32)))}
 	first := int64(0)
 	if p.table.version < 5 {
@@ -284,7 +284,7 @@ func (p *program) addRow(end bool) (ok bool) {
 	if p.dropped {
 		return true
 	}
-	p.table.rows, ok = budget.Append(p.keep, p.table.rows, rowBytes, r)
+	p.table.rows, ok = budget.AppendIfRoom(p.keep, p.table.rows, rowBytes, r)
 	return ok
 }
 

@@ -59,7 +59,7 @@ func readModule(path, root string, whole *budget.Budget) (m *module) {
 	defer file.close()
 	files := []*object{file}
 	if file.Section(".debug_info") == nil {
-		if extra := findDebug(file, path, root); extra != nil {
+		if extra := openSeparateDebug(file, path, root); extra != nil {
 			defer extra.close()
 			files = append(files, extra)
 		}
@@ -74,7 +74,7 @@ func readModule(path, root string, whole *budget.Budget) (m *module) {
 			m.readFunctions(f.File, elf.SHT_SYMTAB)
 		}
 		if m.debug == nil {
-			m.debug = readDebug(f.File, m.keep)
+			m.debug = readDebugSections(f.File, m.keep)
 		}
 	}
 	if len(m.functions) == 0 {
@@ -91,7 +91,7 @@ type object struct {
 }
 
 func openObject(path string) (*object, error) {
-	file, err := untrusted.Open(path, 0)
+	file, err := untrusted.OpenRegular(path, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -145,10 +145,10 @@ func (m *module) readFunctions(f *elf.File, kind elf.SectionType) {
 	for c := (cursor{rest: symbols}); len(c.rest) > 0; {
 		name, info, _, section := c.readNumber(4), byte(c.readNumber(1)), c.readNumber(1), elf.SectionIndex(c.readNumber(2))
 		s := function{name: uint32(name), address: c.readNumber(8), size: c.readNumber(8)}
-		s.rank = symbolRank(info, s.size)
-		if isFunction(info) && section != elf.SHN_UNDEF && len(m.nameOf(&s)) > 0 {
+		s.rank = preferenceOfSymbol(info, s.size)
+		if isFunctionSymbol(info) && section != elf.SHN_UNDEF && len(m.mangledName(&s)) > 0 {
 			var fits bool
-			if list, fits = budget.Append(m.keep, list, functionBytes, s); !fits {
+			if list, fits = budget.AppendIfRoom(m.keep, list, functionBytes, s); !fits {
 				break
 			}
 		}
@@ -156,41 +156,41 @@ func (m *module) readFunctions(f *elf.File, kind elf.SectionType) {
 	slices.SortFunc(list, func(a, b function) int {
 		return cmp.Or(cmp.Compare(a.address, b.address), -cmp.Compare(a.rank, b.rank))
 	})
-	m.functions = m.keepBest(list)
+	m.functions = m.keepBestAtAddress(list)
 }
 
 // functionBytes is the memory that a function takes.
 const functionBytes = 24
 
-// keepBest keeps one function for each address: the first with the highest rank.
-func (m *module) keepBest(list []function) []function {
+// keepBestAtAddress keeps one function for each address: the first with the highest rank.
+func (m *module) keepBestAtAddress(list []function) []function {
 	kept := list[:0]
 	for i := range list {
 		f, last := list[i], len(kept)-1
 		switch {
 		case last < 0 || kept[last].address != f.address:
 			kept = append(kept, f)
-		case kept[last].rank == f.rank && bytes.Compare(m.nameOf(&f), m.nameOf(&kept[last])) < 0:
+		case kept[last].rank == f.rank && bytes.Compare(m.mangledName(&f), m.mangledName(&kept[last])) < 0:
 			kept[last] = f
 		}
 	}
 	return kept
 }
 
-// nameOf returns a function's mangled name.
-func (m *module) nameOf(f *function) []byte {
-	name := cursorAt(m.names, uint64(f.name))
+// mangledName returns a function's mangled name.
+func (m *module) mangledName(f *function) []byte {
+	name := cursorAtOffset(m.names, uint64(f.name))
 	text, _, _ := bytes.Cut(name.rest[:min(len(name.rest), nameMax)], []byte{0})
 	return text
 }
 
-func isFunction(info byte) bool {
+func isFunctionSymbol(info byte) bool {
 	kind := elf.ST_TYPE(info)
 	return kind == elf.STT_FUNC || kind == elf.STT_GNU_IFUNC
 }
 
-// symbolRank prefers sized symbols, then global over weak over local ones.
-func symbolRank(info byte, size uint64) uint8 {
+// preferenceOfSymbol prefers sized symbols, then global over weak over local ones.
+func preferenceOfSymbol(info byte, size uint64) uint8 {
 	r := uint8(0)
 	if size > 0 {
 		r = 4
@@ -217,7 +217,7 @@ func (m *module) functionAt(address uint64) string {
 	if size := cmp.Or(f.size, assembly); address-f.address >= size {
 		return ""
 	}
-	return string(m.nameOf(f))
+	return string(m.mangledName(f))
 }
 
 // framesAt resolves an address relative to the lowest mapped one, innermost first; nil: unknown.

@@ -55,23 +55,23 @@ type piece struct {
 // NewPerfMap returns a map that has read nothing of its file yet.
 func NewPerfMap(path string) *PerfMap { return &PerfMap{path: path} }
 
-// NewGenerated returns the map of a process at the usual path, and looks for its jitdump, too. Where the process has ended, files
+// NewMapOfProcess returns the map of a process at the usual path, and looks for its jitdump, too. Where the process has ended, files
 // that are older than this process are taken for those of an earlier one. The caller calls Close.
-func NewGenerated(pid int, o Options) *PerfMap {
+func NewMapOfProcess(pid int, o Options) *PerfMap {
 	return &PerfMap{
-		path: fmt.Sprintf("/tmp/perf-%d.map", pid), since: cmp.Or(startTime(pid), startTime(os.Getpid())), dump: newJitDump(pid), keep: o.Budget.NewPart(generatedMax), say: o.Say,
+		path: fmt.Sprintf("/tmp/perf-%d.map", pid), since: cmp.Or(processStartTime(pid), processStartTime(os.Getpid())), dump: newJitDump(pid), keep: o.Budget.NewPart(generatedMax), say: o.Say,
 	}
 }
 
 // Close gives the map's memory back to the budget.
 func (m *PerfMap) Close() {
 	if m != nil {
-		m.keep.Close()
+		m.keep.ReleaseAll()
 	}
 }
 
-// noteIfFull reports whether something did not fit, and says so once.
-func (m *PerfMap) noteIfFull() bool {
+// warnIfFull reports whether something did not fit, and says so once.
+func (m *PerfMap) warnIfFull() bool {
 	if m.keep.RefusedCount() == 0 {
 		return false
 	}
@@ -82,9 +82,9 @@ func (m *PerfMap) noteIfFull() bool {
 	return true
 }
 
-// startTime returns a time shortly before a process began (proc(5), /proc/PID/stat, field 22). The zero time: it has ended, or
+// processStartTime returns a time shortly before a process began (proc(5), /proc/PID/stat, field 22). The zero time: it has ended, or
 // the kernel does not say.
-func startTime(pid int) time.Time {
+func processStartTime(pid int) time.Time {
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	var real, boot unix.Timespec
@@ -96,8 +96,8 @@ func startTime(pid int) time.Time {
 	return time.Unix(0, real.Nano()-boot.Nano()+ticks*tick-doubt)
 }
 
-// Frame returns the function of a return address. It is empty if the file does not exist yet or does not name the function.
-func (m *PerfMap) Frame(address uint64) Frame {
+// FrameAt returns the function of a return address. It is empty if the file does not exist yet or does not name the function.
+func (m *PerfMap) FrameAt(address uint64) Frame {
 	address-- // the call is the instruction before
 	p := m.pieceAt(address)
 	if p == nil {
@@ -155,7 +155,7 @@ func (m *PerfMap) readAdded() {
 	if m.dump != nil {
 		m.dump.readAdded(m)
 	}
-	file := openTrusted(m.path)
+	file := openTrustedFile(m.path)
 	if file == nil {
 		return
 	}
@@ -164,36 +164,36 @@ func (m *PerfMap) readAdded() {
 		return
 	}
 	in := io.NewSectionReader(file, m.read, perfMapMax-m.read)
-	for b := make([]byte, readAtOnce); !m.noteIfFull(); {
+	for b := make([]byte, readAtOnce); !m.warnIfFull(); {
 		n, err := in.Read(b)
 		m.read += int64(n)
-		m.parseBytes(b[:n])
+		m.parseNextBytes(b[:n])
 		if err != nil || n == 0 {
 			return
 		}
 	}
 }
 
-// openTrusted opens a regular file of our user or of root. It returns nil for others, which any user can create in /tmp.
-func openTrusted(path string) *os.File {
-	file, err := untrusted.Open(path, unix.O_NOFOLLOW)
+// openTrustedFile opens a regular file of our user or of root. It returns nil for others, which any user can create in /tmp.
+func openTrustedFile(path string) *os.File {
+	file, err := untrusted.OpenRegular(path, unix.O_NOFOLLOW)
 	if err != nil {
 		return nil
 	}
-	if info, err := file.Stat(); err != nil || !isTrusted(info) {
+	if info, err := file.Stat(); err != nil || !isOwnedByUsOrRoot(info) {
 		file.Close() //nolint:errcheck,gosec // nothing was read
 		return nil
 	}
 	return file
 }
 
-func isTrusted(info os.FileInfo) bool {
+func isOwnedByUsOrRoot(info os.FileInfo) bool {
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	return ok && (owner.Uid == 0 || int(owner.Uid) == os.Geteuid())
 }
 
-// parseBytes takes the next bytes of the file.
-func (m *PerfMap) parseBytes(b []byte) {
+// parseNextBytes takes the next bytes of the file.
+func (m *PerfMap) parseNextBytes(b []byte) {
 	b = append(m.partial, b...)
 	for {
 		line, rest, whole := bytes.Cut(b, []byte("\n"))

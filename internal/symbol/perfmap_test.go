@@ -17,7 +17,7 @@ func TestPerfMap(t *testing.T) {
 	m := NewPerfMap(path)
 	look := func(address uint64, want string) {
 		t.Helper()
-		if got := m.Frame(address); got != (Frame{Function: want}) {
+		if got := m.FrameAt(address); got != (Frame{Function: want}) {
 			t.Errorf("0x%x: %+v, want %q", address, got, want)
 		}
 	}
@@ -75,7 +75,7 @@ func TestPerfMapOfOthers(t *testing.T) {
 	if err := os.Symlink(path, link); err != nil {
 		t.Fatal(err)
 	}
-	if got := NewPerfMap(link).Frame(0x1001).Function + NewPerfMap(folder).Frame(0x1001).Function; got != "" {
+	if got := NewPerfMap(link).FrameAt(0x1001).Function + NewPerfMap(folder).FrameAt(0x1001).Function; got != "" {
 		t.Errorf("read through a link or from a folder: %q", got)
 	}
 	if os.Geteuid() != 0 {
@@ -84,7 +84,7 @@ func TestPerfMapOfOthers(t *testing.T) {
 	if err := os.Chown(path, 65534, 65534); err != nil {
 		t.Fatal(err)
 	}
-	if got := NewPerfMap(path).Frame(0x1001).Function; got != "" {
+	if got := NewPerfMap(path).FrameAt(0x1001).Function; got != "" {
 		t.Errorf("read from another user's file: %q", got)
 	}
 }
@@ -101,13 +101,13 @@ func TestPerfMapsShareABudget(t *testing.T) {
 	}
 	var maps []*PerfMap
 	for i := range 20 {
-		m := NewGenerated(os.Getpid(), Options{Budget: whole, Say: func(string) { said++ }})
+		m := NewMapOfProcess(os.Getpid(), Options{Budget: whole, Say: func(string) { said++ }})
 		m.path, m.since = filepath.Join(folder, strconv.Itoa(i)), time.Time{}
 		if err := os.WriteFile(m.path, []byte(text.String()), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		for i := range uint64(100) {
-			if m.Frame(0x1001+16*i).Function != "" {
+			if m.FrameAt(0x1001+16*i).Function != "" {
 				named++
 			}
 		}
@@ -126,7 +126,7 @@ func TestPerfMapsShareABudget(t *testing.T) {
 
 // TestPerfMapOfThePast: an earlier process with the same number leaves its file, too.
 func TestPerfMapOfThePast(t *testing.T) {
-	m := NewGenerated(os.Getpid(), Options{})
+	m := NewMapOfProcess(os.Getpid(), Options{})
 	if age := time.Since(m.since); age < 0 || age > time.Hour {
 		t.Fatalf("this process began %v ago", age)
 	}
@@ -138,16 +138,16 @@ func TestPerfMapOfThePast(t *testing.T) {
 	if err := os.Chtimes(m.path, before, before); err != nil {
 		t.Fatal(err)
 	}
-	if got := m.Frame(0x1001).Function; got != "" {
+	if got := m.FrameAt(0x1001).Function; got != "" {
 		t.Errorf("read from an earlier process's file: %q", got)
 	}
 	if err := os.Chtimes(m.path, time.Now(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if got := m.Frame(0x1001).Function; got != "f" {
+	if got := m.FrameAt(0x1001).Function; got != "f" {
 		t.Errorf("%q", got)
 	}
-	if ended := NewGenerated(1<<30, Options{}); time.Since(ended.since) > time.Hour {
+	if ended := NewMapOfProcess(1<<30, Options{}); time.Since(ended.since) > time.Hour {
 		t.Errorf("of a process that has ended, files count from %v on", ended.since)
 	}
 }
@@ -157,10 +157,10 @@ func FuzzPerfMap(f *testing.F) {
 	f.Add("0 ffffffffffffffff all\n", uint64(1), 0)
 	f.Fuzz(func(t *testing.T, text string, address uint64, split int) {
 		whole, parts := &PerfMap{}, &PerfMap{}
-		whole.parseBytes([]byte(text))
+		whole.parseNextBytes([]byte(text))
 		split = max(0, min(split, len(text)))
-		parts.parseBytes([]byte(text[:split]))
-		parts.parseBytes([]byte(text[split:]))
+		parts.parseNextBytes([]byte(text[:split]))
+		parts.parseNextBytes([]byte(text[split:]))
 		find := func(m *PerfMap) string {
 			if p := m.pieceAt(address); p != nil {
 				return p.name

@@ -27,7 +27,7 @@ func (d *debugInfo) surveyUnits(info, abbreviations []byte) bool {
 		table := header.readNumber(offsetSize)
 		header.nextBytes(rest)
 		root := len(info) - len(c.rest) - len(header.rest)
-		if !d.keep.Charge(unitBytes) || !tables[table] && !d.chargeTable(cursorAt(abbreviations, table)) {
+		if !d.keep.Charge(unitBytes) || !tables[table] && !d.chargeAbbreviations(cursorAtOffset(abbreviations, table)) {
 			return false
 		}
 		tables[table] = true
@@ -36,7 +36,7 @@ func (d *debugInfo) surveyUnits(info, abbreviations []byte) bool {
 	return true
 }
 
-func (d *debugInfo) chargeTable(c cursor) bool {
+func (d *debugInfo) chargeAbbreviations(c cursor) bool {
 	const implicit = 0x21 // DW_FORM_implicit_const
 	for c.readUnsigned() != 0 && !c.short {
 		c.readUnsigned() // tag

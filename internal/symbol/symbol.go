@@ -68,12 +68,12 @@ type identity struct {
 	changed time.Time
 }
 
-func (a identity) equals(b identity) bool {
+func (a identity) isSameFile(b identity) bool {
 	return os.SameFile(a.info, b.info) && a.size == b.size && a.changed.Equal(b.changed)
 }
 
-// New returns a resolver that has read nothing yet.
-func New(o Options) *Resolver {
+// NewResolver returns a resolver that has read nothing yet.
+func NewResolver(o Options) *Resolver {
 	r := &Resolver{root: debugRoot, budget: o.Budget, say: o.Say, still: o.Still, modules: map[string]*entry{}, said: map[string]bool{}}
 	if r.budget == nil {
 		r.budget = budget.New(budget.Session / 2)
@@ -81,12 +81,12 @@ func New(o Options) *Resolver {
 	return r
 }
 
-// Frames names the place of a return address: the function that made the call, then those into which it was inlined; the last
+// FramesAt names the place of a return address: the function that made the call, then those into which it was inlined; the last
 // one has the machine's frame. offset is the address minus the module's lowest mapped address (dli_fbase). There is at least
 // one frame, and all have the same Module and Offset. If the module is no readable regular file in ELF, they have nothing else.
-func (r *Resolver) Frames(module string, offset uint64) []Frame {
+func (r *Resolver) FramesAt(module string, offset uint64) []Frame {
 	frames := r.findFrames(module, offset)
-	if r.makeRoom() {
+	if r.dropModulesForRoom() {
 		frames = r.findFrames(module, offset)
 	}
 	if len(frames) == 0 {
@@ -103,7 +103,7 @@ func (r *Resolver) findFrames(path string, offset uint64) (frames []Frame) {
 	if m := r.moduleOf(path); m != nil && offset > 0 {
 		// The call is the instruction before the one it returns to.
 		frames = m.framesAt(offset - 1)
-		r.sayLeftOut(path, m)
+		r.warnOfLeftOut(path, m)
 	}
 	return frames
 }
@@ -118,14 +118,14 @@ func (r *Resolver) moduleOf(path string) *module {
 			return r.readModule(path, e)
 		}
 	}
-	info, err := untrusted.Stat(path)
+	info, err := untrusted.StatRegular(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
 	id := identity{info: info, size: info.Size(), changed: info.ModTime()}
 	r.mu.Lock()
 	e := r.modules[path]
-	if e == nil || !e.id.equals(id) {
+	if e == nil || !e.id.isSameFile(id) {
 		r.dropModule(path)
 		for other := range r.modules {
 			if len(r.modules) < modulesMax {
@@ -144,7 +144,7 @@ func (r *Resolver) moduleOf(path string) *module {
 func (r *Resolver) readModule(path string, e *entry) *module {
 	e.once.Do(func() {
 		var m *module
-		if untrusted.CallWithin(path, loadPatience, func() { m = readModule(path, r.root, r.budget) }) {
+		if untrusted.CallWithPatience(path, loadPatience, func() { m = readModule(path, r.root, r.budget) }) {
 			e.module = m
 		}
 	})
@@ -156,14 +156,14 @@ func (r *Resolver) dropModule(path string) {
 	if e := r.modules[path]; e != nil {
 		e.once.Do(func() {})
 		if e.module != nil {
-			e.module.keep.Close()
+			e.module.keep.ReleaseAll()
 		}
 		delete(r.modules, path)
 	}
 }
 
-// makeRoom drops all modules if they left no room for a part of another one. True: they were dropped.
-func (r *Resolver) makeRoom() bool {
+// dropModulesForRoom drops all modules if they left no room for a part of another one. True: they were dropped.
+func (r *Resolver) dropModulesForRoom() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	refused := r.budget.RefusedCount()
@@ -178,8 +178,8 @@ func (r *Resolver) makeRoom() bool {
 	return true
 }
 
-// sayLeftOut says that there was no room for all of a module.
-func (r *Resolver) sayLeftOut(path string, m *module) {
+// warnOfLeftOut says that there was no room for all of a module.
+func (r *Resolver) warnOfLeftOut(path string, m *module) {
 	if r.say == nil || !m.isIncomplete() {
 		return
 	}

@@ -183,9 +183,9 @@ func TestPrograms(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			program := build(t, programC, test.flags...)
-			r := New(Options{})
+			r := NewResolver(Options{})
 			for name, p := range run(t, program) {
-				frame := r.Frames(p.module, p.offset)[0]
+				frame := r.FramesAt(p.module, p.offset)[0]
 				function, file, line := name, "program.c", lineOf(t, programC, `HERE("`+name+`")`)
 				if !test.lines {
 					file, line = "", 0
@@ -207,7 +207,7 @@ func TestPrograms(t *testing.T) {
 
 func TestInlinedFrames(t *testing.T) {
 	p := run(t, build(t, programC, "-g", "-O2"))["deepest"]
-	frames := New(Options{}).Frames(p.module, p.offset)
+	frames := NewResolver(Options{}).FramesAt(p.module, p.offset)
 	if len(frames) != 3 {
 		t.Fatalf("%d frames, want 3: %+v", len(frames), frames)
 	}
@@ -219,13 +219,13 @@ func TestInlinedFrames(t *testing.T) {
 func TestTemplates(t *testing.T) {
 	for _, flags := range [][]string{{"-g", "-O0"}, {"-g", "-O2"}} {
 		places := run(t, build(t, programCPP, flags...))
-		r := New(Options{})
+		r := NewResolver(Options{})
 		for name, function := range map[string]string{
 			"push": "pool::Stack<int>::push", "make": "pool::make<int>", "take": "pool::take", "main": "main",
 			"lambda": "main::{lambda()#1}::operator()",
 		} {
 			p := places[name]
-			checkFrame(t, r.Frames(p.module, p.offset)[0], function, "program.cpp", lineOf(t, programCPP, `HERE("`+name+`")`))
+			checkFrame(t, r.FramesAt(p.module, p.offset)[0], function, "program.cpp", lineOf(t, programCPP, `HERE("`+name+`")`))
 		}
 	}
 }
@@ -238,7 +238,7 @@ func TestSharedLibrary(t *testing.T) {
 	if p.module != library {
 		t.Fatalf("the library is %s, want %s", p.module, library)
 	}
-	checkFrame(t, New(Options{}).Frames(p.module, p.offset)[0], "entry", "program.c", lineOf(t, common, "#define HERE")+4)
+	checkFrame(t, NewResolver(Options{}).FramesAt(p.module, p.offset)[0], "entry", "program.c", lineOf(t, common, "#define HERE")+4)
 }
 
 func TestSeparateDebugFile(t *testing.T) {
@@ -250,7 +250,7 @@ func TestSeparateDebugFile(t *testing.T) {
 			places := run(t, program)
 			debug := program + ".debug"
 			command(t, "objcopy", "--only-keep-debug", program, debug)
-			r := New(Options{})
+			r := NewResolver(Options{})
 			r.root = t.TempDir()
 			if name == "by name" {
 				command(t, "objcopy", "--strip-all", "--add-gnu-debuglink="+debug, program)
@@ -259,7 +259,7 @@ func TestSeparateDebugFile(t *testing.T) {
 				keepByID(t, program, debug, r.root)
 			}
 			p := places["work"]
-			checkFrame(t, r.Frames(p.module, p.offset)[0], "work", "program.c", lineOf(t, programC, `HERE("work")`))
+			checkFrame(t, r.FramesAt(p.module, p.offset)[0], "work", "program.c", lineOf(t, programC, `HERE("work")`))
 
 			// A debug file of another build must not be believed.
 			if name == "by name" {
@@ -267,9 +267,9 @@ func TestSeparateDebugFile(t *testing.T) {
 					t.Fatal(err)
 				}
 				command(t, "cp", build(t, programC, "-g", "-O2", "-Wl,--build-id=none"), debug)
-				fresh := New(Options{})
+				fresh := NewResolver(Options{})
 				fresh.root = r.root
-				checkFrame(t, fresh.Frames(p.module, p.offset)[0], "", "", 0)
+				checkFrame(t, fresh.FramesAt(p.module, p.offset)[0], "", "", 0)
 			}
 		})
 	}
@@ -310,9 +310,9 @@ func TestWhatIsNoModule(t *testing.T) {
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := New(Options{})
+	r := NewResolver(Options{})
 	for _, module := range []string{"", "/no/such/file", directory, pipe, "/dev/zero", text, empty, "linux-vdso.so.1", "a\x00b"} {
-		if got, want := r.Frames(module, 0x10)[0], (Frame{Module: module, Offset: 0x10}); got != want {
+		if got, want := r.FramesAt(module, 0x10)[0], (Frame{Module: module, Offset: 0x10}); got != want {
 			t.Errorf("Frames(%q) = %+v, want %+v", module, got, want)
 		}
 		if id := BuildID(module); id != "" {
@@ -323,9 +323,9 @@ func TestWhatIsNoModule(t *testing.T) {
 
 func TestOffsetsOutside(t *testing.T) {
 	program := build(t, programC, "-g")
-	r := New(Options{})
+	r := NewResolver(Options{})
 	for _, offset := range []uint64{0, 1, 1 << 40, ^uint64(0)} {
-		if got, want := r.Frames(program, offset)[0], (Frame{Module: program, Offset: offset}); got != want {
+		if got, want := r.FramesAt(program, offset)[0], (Frame{Module: program, Offset: offset}); got != want {
 			t.Errorf("Frames(%x) = %+v, want %+v", offset, got, want)
 		}
 	}
@@ -334,24 +334,24 @@ func TestOffsetsOutside(t *testing.T) {
 func TestModuleReplaced(t *testing.T) {
 	first, second := build(t, programC, "-g"), build(t, "int x;\n"+programC, "-g", "-DPAD=1")
 	p, q := run(t, first)["work"], run(t, second)["work"]
-	r := New(Options{})
-	line := r.Frames(first, p.offset)[0].Line
+	r := NewResolver(Options{})
+	line := r.FramesAt(first, p.offset)[0].Line
 	if err := os.Rename(second, first); err != nil {
 		t.Fatal(err)
 	}
-	if got := r.Frames(first, q.offset)[0].Line; got != line+1 {
+	if got := r.FramesAt(first, q.offset)[0].Line; got != line+1 {
 		t.Errorf("after the file was replaced the line is %d, want %d", got, line+1)
 	}
 }
 
 func TestConcurrentUse(t *testing.T) {
 	places := run(t, build(t, programC, "-g", "-O2"))
-	r := New(Options{})
+	r := NewResolver(Options{})
 	var wait sync.WaitGroup
 	for range 8 {
 		wait.Go(func() {
 			for name, p := range places {
-				if got := r.Frames(p.module, p.offset)[0].Function; got != name {
+				if got := r.FramesAt(p.module, p.offset)[0].Function; got != name {
 					t.Errorf("function is %q, want %q", got, name)
 				}
 			}
@@ -398,10 +398,10 @@ func FuzzLoad(f *testing.F) {
 		if err := os.WriteFile(path, program, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r := New(Options{})
+		r := NewResolver(Options{})
 		r.root = "/nonexistent"
 		for _, offset := range []uint64{0, 0x1000, 0x1075, 0x1190, 0x11a8, 0x11d0, 1 << 63} {
-			if got := r.Frames(path, offset)[0]; got.Module != path || got.Offset != offset {
+			if got := r.FramesAt(path, offset)[0]; got.Module != path || got.Offset != offset {
 				t.Errorf("frame is %+v", got)
 			}
 		}

@@ -13,24 +13,24 @@ var (
 	paths = map[string]bool{} // true: only if it is empty
 )
 
-// Begin notes a file or folder that is about to be made.
-func Begin(path string) {
+// NoteUnfinished notes a file or folder that is about to be made.
+func NoteUnfinished(path string) {
 	mu.Lock()
 	defer mu.Unlock()
 	paths[path] = false
 }
 
-// BeginShared notes a folder that was made for what is about to be made in it, and that others may put something into:
+// NoteUnfinishedShared notes a folder that was made for what is about to be made in it, and that others may put something into:
 // it goes only if nothing is in it then.
-func BeginShared(path string) {
+func NoteUnfinishedShared(path string) {
 	mu.Lock()
 	defer mu.Unlock()
 	paths[path] = true
 }
 
-// Finish does with fn what makes the file or folder whole, such as giving it its name, and forgets it. Abandon does not
+// FinishWith does with fn what makes the file or folder whole, such as giving it its name, and forgets it. Abandon does not
 // come between.
-func Finish(path string, fn func() error) error {
+func FinishWith(path string, fn func() error) error {
 	mu.Lock()
 	defer mu.Unlock()
 	delete(paths, path)

@@ -25,23 +25,23 @@ func abandon(dir string) int {
 	var errs error
 	for _, name := range []string{"begun", "finished", "folder"} {
 		path := filepath.Join(dir, name)
-		tempfile.Begin(path)
+		tempfile.NoteUnfinished(path)
 		if name == "folder" {
 			errs = errors.Join(errs, os.Mkdir(path, 0o700))
 			path = filepath.Join(path, "in it")
 		}
 		errs = errors.Join(errs, os.WriteFile(path, nil, 0o600))
 	}
-	tempfile.Begin(filepath.Join(dir, "never made"))
+	tempfile.NoteUnfinished(filepath.Join(dir, "never made"))
 	for _, shared := range []string{"empty", "shared"} { // the second has something of others in it
 		stage := filepath.Join(dir, shared, "stage")
-		tempfile.BeginShared(filepath.Join(dir, shared))
-		tempfile.Begin(stage)
+		tempfile.NoteUnfinishedShared(filepath.Join(dir, shared))
+		tempfile.NoteUnfinished(stage)
 		errs = errors.Join(errs, os.MkdirAll(stage, 0o700))
 	}
 	errs = errors.Join(errs, os.WriteFile(filepath.Join(dir, "shared", "other"), nil, 0o600))
 	path := filepath.Join(dir, "finished")
-	errs = errors.Join(errs, tempfile.Finish(path, func() error { return os.Rename(path, path+" well") }))
+	errs = errors.Join(errs, tempfile.FinishWith(path, func() error { return os.Rename(path, path+" well") }))
 	tempfile.RemoveUnfinished()
 	if errs != nil {
 		return 1
@@ -78,8 +78,8 @@ func TestAbandon(t *testing.T) {
 
 func TestFinishReturnsTheError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	tempfile.Begin(path)
-	if err := tempfile.Finish(path, func() error { return os.ErrPermission }); !errors.Is(err, os.ErrPermission) {
+	tempfile.NoteUnfinished(path)
+	if err := tempfile.FinishWith(path, func() error { return os.ErrPermission }); !errors.Is(err, os.ErrPermission) {
 		t.Errorf("got %v", err)
 	}
 }

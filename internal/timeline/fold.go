@@ -28,13 +28,13 @@ func (v *Viewer) foldRecording(ctx context.Context, reader *recording.Reader) {
 				return
 			}
 			v.offset.Store(reader.Offset())
-			v.noteRate(events, v.options.Now().Sub(started).Seconds())
+			v.noteFoldingRate(events, v.options.Now().Sub(started).Seconds())
 		}
 		if err = reader.Next(&record); err != nil {
 			break
 		}
-		if !record.Kind.IsLate() { // else what follows it may have been before
-			v.keepUntil(ctx, m, record.Time)
+		if !record.Kind.IsMadeLater() { // else what follows it may have been before
+			v.keepSnapshotsUntil(ctx, m, record.Time)
 		}
 		if ctx.Err() != nil {
 			return
@@ -43,7 +43,7 @@ func (v *Viewer) foldRecording(ctx context.Context, reader *recording.Reader) {
 		m.Apply(&record)
 		events++
 	}
-	v.keepLast(ctx, m, reader, err)
+	v.keepLastSnapshot(ctx, m, reader, err)
 }
 
 // newModel returns a model of the recording that has seen nothing yet, and the source of the model's map of slabs.
@@ -54,7 +54,7 @@ func (v *Viewer) newModel() (*stats.Model, slabs) {
 		s.SlabMapper = v.options.Slabs(v.header)
 	}
 	if s.SlabMapper != nil {
-		m.SetHeapMapSource(s.Map)
+		m.SetHeapMapSource(s.CurrentMap)
 	}
 	return m, s
 }
@@ -77,16 +77,16 @@ func (v *Viewer) keepSnapshot(m *stats.Model) {
 	v.kept.keepNext(s)
 }
 
-// keepUntil takes the pictures of all instants before a time, unless the viewer is closed: with many call sites each takes a
+// keepSnapshotsUntil takes the pictures of all instants before a time, unless the viewer is closed: with many call sites each takes a
 // while. Only the folding changes what is kept.
-func (v *Viewer) keepUntil(ctx context.Context, m *stats.Model, time uint64) {
-	for next := v.kept.nextTime(); time > next && ctx.Err() == nil; next = v.kept.nextTime() {
-		m.Tick(next)
+func (v *Viewer) keepSnapshotsUntil(ctx context.Context, m *stats.Model, time uint64) {
+	for next := v.kept.timeOfNext(); time > next && ctx.Err() == nil; next = v.kept.timeOfNext() {
+		m.AdvanceTime(next)
 		v.keepSnapshot(m)
 	}
 }
 
-func (v *Viewer) noteRate(events int, seconds float64) {
+func (v *Viewer) noteFoldingRate(events int, seconds float64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if seconds > 0 && events > 0 {
@@ -94,12 +94,12 @@ func (v *Viewer) noteRate(events int, seconds float64) {
 	}
 }
 
-// keepLast takes the last picture.
-func (v *Viewer) keepLast(ctx context.Context, m *stats.Model, reader *recording.Reader, err error) {
+// keepLastSnapshot takes the last picture.
+func (v *Viewer) keepLastSnapshot(ctx context.Context, m *stats.Model, reader *recording.Reader, err error) {
 	if v.whole {
-		v.keepUntil(ctx, m, v.footer.EndedNS)
-		m.Tick(v.footer.EndedNS)
-		m.Finish(v.footer.EndedNS)
+		v.keepSnapshotsUntil(ctx, m, v.footer.EndedNS)
+		m.AdvanceTime(v.footer.EndedNS)
+		m.NoteEndOfRun(v.footer.EndedNS)
 	}
 	s := m.Snapshot()
 	v.mu.Lock()
@@ -140,12 +140,12 @@ func (v *Viewer) exactSnapshot(ctx context.Context, at uint64) *stats.Snapshot {
 		if n%lookEvery == 0 && (ctx.Err() != nil || v.wanted.Load() != at) {
 			return nil
 		}
-		if err := reader.Next(&record); err != nil || record.Time > at && !record.Kind.IsLate() {
+		if err := reader.Next(&record); err != nil || record.Time > at && !record.Kind.IsMadeLater() {
 			break
 		}
 		slabs.Take(&record)
 		m.Apply(&record)
 	}
-	m.Tick(at)
+	m.AdvanceTime(at)
 	return m.Snapshot()
 }

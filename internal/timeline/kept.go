@@ -35,8 +35,8 @@ func newKept(from, until uint64) kept {
 	return k
 }
 
-// nextTime is the time of the next picture. There is none behind the largest time, which a damaged event may have.
-func (k *kept) nextTime() uint64 {
+// timeOfNext is the time of the next picture. There is none behind the largest time, which a damaged event may have.
+func (k *kept) timeOfNext() uint64 {
 	high, ahead := bits.Mul64(uint64(len(k.list)), k.step)
 	if high != 0 || k.from+ahead < k.from {
 		return math.MaxUint64
@@ -44,27 +44,27 @@ func (k *kept) nextTime() uint64 {
 	return k.from + ahead
 }
 
-// keepNext keeps the picture of nextTime.
+// keepNext keeps the picture of timeOfNext.
 func (k *kept) keepNext(s *stats.Snapshot) {
 	k.list = append(k.list, s)
-	k.rows += sizeInRows(s)
+	k.rows += rowsOfSnapshot(s)
 	for len(k.list) > keptMost || k.rows > keptRows && len(k.list) > keptFew {
-		k.halveKept()
+		k.dropEverySecond()
 	}
 }
 
-func (k *kept) halveKept() {
+func (k *kept) dropEverySecond() {
 	short := make([]*stats.Snapshot, 0, keptMost)
 	k.rows = 0
 	for i := 0; i < len(k.list); i += 2 {
 		short = append(short, k.list[i])
-		k.rows += sizeInRows(k.list[i])
+		k.rows += rowsOfSnapshot(k.list[i])
 	}
 	k.list, k.step = short, 2*k.step
 }
 
-// sizeInRows is how large a picture is.
-func sizeInRows(s *stats.Snapshot) int {
+// rowsOfSnapshot is how large a picture is.
+func rowsOfSnapshot(s *stats.Snapshot) int {
 	n := len(s.Tags)
 	for i := range s.Processes {
 		n += 1 + len(s.Processes[i].Tags)
@@ -82,9 +82,9 @@ func (k *kept) lastKept() *stats.Snapshot {
 	return k.list[len(k.list)-1]
 }
 
-// neighbours returns the pictures at or before a time, and behind it, nil where there is none. There must be a picture,
+// keptAround returns the pictures at or before a time, and behind it, nil where there is none. There must be a picture,
 // and the time must not be before it.
-func (k *kept) neighbours(at uint64) (before, behind *stats.Snapshot) {
+func (k *kept) keptAround(at uint64) (before, behind *stats.Snapshot) {
 	i := min((at-k.from)/k.step, uint64(len(k.list)-1))
 	if i+1 < uint64(len(k.list)) {
 		behind = k.list[i+1]

@@ -56,9 +56,9 @@ type Viewer struct {
 	exactOf uint64
 }
 
-// New begins to fold a recording, which was opened from a path, and closes its reader in the end. It returns at once,
+// NewViewer begins to fold a recording, which was opened from a path, and closes its reader in the end. It returns at once,
 // whatever the length of the recording.
-func New(reader *recording.Reader, path string, o Options) *Viewer {
+func NewViewer(reader *recording.Reader, path string, o Options) *Viewer {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -107,7 +107,7 @@ func (v *Viewer) MomentAt(at uint64) view.Moment {
 		m.Read = 1
 	}
 	m.History = v.samplesOfRun(m.Latest)
-	v.showTime(&m, min(max(at, m.From), m.Until))
+	v.fillMoment(&m, min(max(at, m.From), m.Until))
 	if m.Shown != nil && !m.Rough {
 		m.Known = m.Shown.Time
 	}
@@ -133,8 +133,8 @@ func (v *Viewer) samplesOfRun(latest *stats.Snapshot) []stats.Sample {
 	return nil
 }
 
-// showTime finds what to show of a time within the recording.
-func (v *Viewer) showTime(m *view.Moment, at uint64) {
+// fillMoment finds what to show of a time within the recording.
+func (v *Viewer) fillMoment(m *view.Moment, at uint64) {
 	switch {
 	case m.Latest == nil:
 		m.Shown, m.Rough = v.rough.roughSnapshot(at, nil), len(v.rough.samples) > 0
@@ -147,13 +147,13 @@ func (v *Viewer) showTime(m *view.Moment, at uint64) {
 		m.Shown = m.Latest
 		m.Note = "reading has not come that far: this is the latest time that has been read"
 	default:
-		v.showNearest(m, at)
+		v.fillWithNearest(m, at)
 	}
 }
 
-// showNearest shows the picture of a time if it is kept, else the nearest kept picture.
-func (v *Viewer) showNearest(m *view.Moment, at uint64) {
-	before, behind := v.kept.neighbours(at)
+// fillWithNearest shows the picture of a time if it is kept, else the nearest kept picture.
+func (v *Viewer) fillWithNearest(m *view.Moment, at uint64) {
+	before, behind := v.kept.keptAround(at)
 	if behind == nil {
 		behind = m.Latest
 	}
@@ -169,12 +169,12 @@ func (v *Viewer) showNearest(m *view.Moment, at uint64) {
 	default:
 		m.Shown = before
 	}
-	m.Note = v.askIfCheap(at, behind.Events)
+	m.Note = v.askForExactIfCheap(at, behind.Events)
 }
 
-// askIfCheap asks for the exact picture of a time when it has been asked for long enough and is cheap, and says what
+// askForExactIfCheap asks for the exact picture of a time when it has been asked for long enough and is cheap, and says what
 // became of that. events is how many events there are up to that time, at most.
-func (v *Viewer) askIfCheap(at, events uint64) string {
+func (v *Viewer) askForExactIfCheap(at, events uint64) string {
 	const nearest = "the nearest kept instant is shown"
 	if v.asked != at {
 		v.asked, v.askedAt = at, v.options.Now()

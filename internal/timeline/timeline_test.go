@@ -85,7 +85,7 @@ func open(t testing.TB, path string, o Options) *Viewer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := New(reader, path, o)
+	v := NewViewer(reader, path, o)
 	t.Cleanup(v.Close)
 	return v
 }
@@ -128,7 +128,7 @@ func until(t interface {
 		}
 		m.Apply(&r)
 	}
-	m.Tick(at)
+	m.AdvanceTime(at)
 	return m.Snapshot()
 }
 
@@ -161,7 +161,7 @@ func TestARestingCursorIsWorkedOutExactly(t *testing.T) {
 	clock := &handClock{now: time.Unix(1, 0)}
 	v := open(t, path, Options{Now: clock.Now})
 	m := await(t, v, 0, allRead)
-	v.noteRate(1_000_000, 1) // events in a second
+	v.noteFoldingRate(1_000_000, 1) // events in a second
 	at := m.From + 100*m.Step + 12345
 	for range 100 {
 		m = v.MomentAt(at)
@@ -179,7 +179,7 @@ func TestARestingCursorIsWorkedOutExactly(t *testing.T) {
 		t.Errorf("exactly:\n%s", diff)
 	}
 	// Where that takes long the nearest is shown, with the reason.
-	v.noteRate(1, 1)
+	v.noteFoldingRate(1, 1)
 	v.MomentAt(at + 1)
 	clock.pass(time.Minute)
 	if m = v.MomentAt(at + 1); !strings.HasPrefix(m.Note, "the nearest kept instant is shown: the exact one takes ") {
@@ -273,7 +273,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 		tags := rapid.SampledFrom([]int{0, 10, 3000}).Draw(t, "tags")
 		s := &stats.Snapshot{Tags: make([]stats.Tag, tags)}
 		for range rapid.IntRange(1, 1200).Draw(t, "pictures") {
-			at := k.nextTime()
+			at := k.timeOfNext()
 			if at == math.MaxUint64 {
 				break
 			}

@@ -18,9 +18,9 @@ func BenchmarkSearch(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		r.Folds(context.Background())
+		r.CrossValidate(context.Background())
 		points = len(r.Points)
 	}
 	b.ReportMetric(float64(points), "configurations")
-	b.ReportMetric(float64(tape.Events()*points*b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+	b.ReportMetric(float64(tape.EventCount()*points*b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
 }

@@ -56,44 +56,44 @@ var (
 	reasons = map[Reason]string{Close: "close", Knee: "knee", Fits: "fits", Vain: "vain"}
 )
 
-// Document returns a result, which has a recommendation, with its cross-validation. The caller adds of, recordings,
+// DocumentOfResult returns a result, which has a recommendation, with its cross-validation. The caller adds of, recordings,
 // events and device.
-func (r *Result) Document(folds []Fold) Document {
+func (r *Result) DocumentOfResult(folds []Fold) Document {
 	d := Document{
 		Tried: len(r.Points), PartNS: r.PartNS, Ending: endings[r.Ending], Reason: reasons[r.Reason],
-		Recommended: r.document(r.Recommended), None: r.document(&r.None),
+		Recommended: r.documentOfPoint(r.Recommended), None: r.documentOfPoint(&r.None),
 		BoundPeak: r.Bound.Peak, BoundNS: r.Bound.Carved, BoundWhole: r.Bound.Whole, Front: []PointDocument{}, Assumed: []PointDocument{}, Folds: []FoldDocument{},
 	}
 	if r.Present != nil {
-		p := r.document(r.Present)
+		p := r.documentOfPoint(r.Present)
 		d.Present = &p
 	}
 	for i := range r.Front {
-		d.Front = append(d.Front, r.document(&r.Front[i]))
+		d.Front = append(d.Front, r.documentOfPoint(&r.Front[i]))
 	}
 	for i := range r.Assumed {
-		d.Assumed = append(d.Assumed, r.document(&r.Assumed[i]))
+		d.Assumed = append(d.Assumed, r.documentOfPoint(&r.Assumed[i]))
 	}
 	for i := range folds {
 		f := &folds[i]
-		d.Folds = append(d.Folds, FoldDocument{f.Held, f.Chosen.document(), f.Best.document(), f.Slower, f.Larger, f.OverFits()})
+		d.Folds = append(d.Folds, FoldDocument{f.Held, f.Chosen.scoreDocument(), f.Best.scoreDocument(), f.Slower, f.Larger, f.OverFits()})
 		d.OverFits = d.OverFits || f.OverFits()
 	}
 	return d
 }
 
-func (r *Result) document(p *Point) PointDocument {
-	d := PointDocument{ScoreDocument: p.document()}
-	d.RegretNS, d.Regret = r.Regret(p)
+func (r *Result) documentOfPoint(p *Point) PointDocument {
+	d := PointDocument{ScoreDocument: p.scoreDocument()}
+	d.RegretNS, d.Regret = r.RegretOf(p)
 	return d
 }
 
-func (p *Point) document() ScoreDocument {
+func (p *Point) scoreDocument() ScoreDocument {
 	d := ScoreDocument{
 		Policy: p.Configuration.Policy, Set: map[string]string{}, DriverNS: p.DriverNS, Peak: p.PeakReserved, HitRate: p.HitRate(), Creates: p.DriverCreates,
 	}
 	for _, s := range p.Configuration.Settings {
-		name, value := setting.NameAndValue(d.Policy, s)
+		name, value := setting.NameAndValueText(d.Policy, s)
 		d.Set[name] = value
 	}
 	return d

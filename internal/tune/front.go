@@ -35,7 +35,7 @@ func splitFront(points []Point, present *replay.Configuration) (front, rest []Po
 		if c := cmp.Or(cmp.Compare(a.DriverNS, b.DriverNS), cmp.Compare(a.PeakReserved, b.PeakReserved)); c != 0 {
 			return c
 		}
-		return compareSimplicity(&a, &b, present)
+		return compareBySimplicity(&a, &b, present)
 	})
 	least := uint64(math.MaxUint64)
 	for i := range sorted {
@@ -61,9 +61,9 @@ func splitByAssumed(points []Point) (known, assumed []Point) {
 	return known, assumed
 }
 
-// compareSimplicity orders configurations with equal results: the present one first, then those with fewer limits set,
+// compareBySimplicity orders configurations with equal results: the present one first, then those with fewer limits set,
 // then no pool, then the default policy, then the others in their order.
-func compareSimplicity(a, b *Point, present *replay.Configuration) int {
+func compareBySimplicity(a, b *Point, present *replay.Configuration) int {
 	order := func(p *Point) int {
 		if present != nil && p.Configuration.String() == present.String() {
 			return -1
@@ -78,14 +78,14 @@ func compareSimplicity(a, b *Point, present *replay.Configuration) int {
 	)
 }
 
-// recommend chooses from a front. none is the point without a pool; most is the number of bytes that may be reserved, 0
+// recommendFrom chooses from a front. none is the point without a pool; most is the number of bytes that may be reserved, 0
 // for any. It returns nil if no point keeps to most.
-func recommend(front []Point, none *Point, most uint64) (*Point, Reason) {
+func recommendFrom(front []Point, none *Point, most uint64) (*Point, Reason) {
 	if len(front) == 0 {
 		return nil, NoneFits
 	}
 	if most > 0 {
-		p := leastMemory(front, none, most)
+		p := pointOfLeastMemory(front, none, most)
 		switch {
 		case p == nil:
 			return nil, NoneFits
@@ -97,16 +97,16 @@ func recommend(front []Point, none *Point, most uint64) (*Point, Reason) {
 	if front[0].DriverNS >= none.DriverNS {
 		return &front[0], Vain
 	}
-	p := leastMemory(front, none, uint64(closeMemory*float64(none.PeakReserved)))
+	p := pointOfLeastMemory(front, none, uint64(closeMemory*float64(none.PeakReserved)))
 	if p != nil && none.DriverNS-p.DriverNS >= closeSaving*(none.DriverNS-front[0].DriverNS) {
 		return p, Close
 	}
-	return kneeOf(front), Knee
+	return kneeOfFront(front), Knee
 }
 
-// leastMemory returns the point with the least memory among those that save nearly as much as the best within that much
+// pointOfLeastMemory returns the point with the least memory among those that save nearly as much as the best within that much
 // memory, nil if no point is within it.
-func leastMemory(front []Point, none *Point, most uint64) *Point {
+func pointOfLeastMemory(front []Point, none *Point, most uint64) *Point {
 	var best *Point
 	enough := 0.0          // ns
 	for i := range front { // the fastest first; memory falls
@@ -123,13 +123,13 @@ func leastMemory(front []Point, none *Point, most uint64) *Point {
 	return best
 }
 
-// kneeOf returns the point of a front that is farthest below the line between its ends, with logarithmic axes that are
+// kneeOfFront returns the point of a front that is farthest below the line between its ends, with logarithmic axes that are
 // scaled so that the ends are 1 apart on each.
-func kneeOf(front []Point) *Point {
+func kneeOfFront(front []Point) *Point {
 	first, last := &front[0], &front[len(front)-1]
 	distance := func(p *Point) float64 {
-		return logPosition(first.DriverNS, last.DriverNS, p.DriverNS) +
-			logPosition(float64(last.PeakReserved), float64(first.PeakReserved), float64(p.PeakReserved))
+		return positionOnLogAxis(first.DriverNS, last.DriverNS, p.DriverNS) +
+			positionOnLogAxis(float64(last.PeakReserved), float64(first.PeakReserved), float64(p.PeakReserved))
 	}
 	best := first
 	for i := range front {
@@ -140,8 +140,8 @@ func kneeOf(front []Point) *Point {
 	return best
 }
 
-// logPosition returns the position of a figure between two others, 0 to 1, on a logarithmic axis.
-func logPosition(from, to, v float64) float64 {
+// positionOnLogAxis returns the position of a figure between two others, 0 to 1, on a logarithmic axis.
+func positionOnLogAxis(from, to, v float64) float64 {
 	length := math.Log(max(to, 1)) - math.Log(max(from, 1))
 	if length == 0 {
 		return 0

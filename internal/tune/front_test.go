@@ -39,7 +39,7 @@ func TestRecommend(t *testing.T) {
 		"within too little":                  {[]float64{1, 900, 50, 100}, []float64{50, 100}, 99 << 20, "", NoneFits},
 		"of nothing":                         {nil, []float64{50, 100}, 0, "", NoneFits},
 	} {
-		p, reason := recommend(points(c.pairs...), &points(c.none...)[0], c.most)
+		p, reason := recommendFrom(points(c.pairs...), &points(c.none...)[0], c.most)
 		got := ""
 		if p != nil {
 			got = p.Configuration.Policy
@@ -106,7 +106,7 @@ func TestFolds(t *testing.T) {
 	}
 	check := func(name string, r *Result, want ...[2]bool) {
 		t.Helper()
-		folds := r.Folds(context.Background())
+		folds := r.CrossValidate(context.Background())
 		if len(folds) != len(want) {
 			t.Fatalf("%s: %d folds, want %d", name, len(folds), len(want))
 		}
@@ -128,7 +128,7 @@ func TestFolds(t *testing.T) {
 func TestFoldsOfTapes(t *testing.T) {
 	racetest.Slow(t)
 	r := look(t, Options{}, stairs(t, 40), bursts(t, 20))
-	folds := r.Folds(context.Background())
+	folds := r.CrossValidate(context.Background())
 	if len(folds) != 2 {
 		t.Fatalf("%d folds", len(folds))
 	}
@@ -136,7 +136,7 @@ func TestFoldsOfTapes(t *testing.T) {
 		t.Errorf("what suits one suits the other: %+v", folds)
 	}
 	r = look(t, Options{}, bursts(t, 20), bursts(t, 25))
-	for _, f := range r.Folds(context.Background()) {
+	for _, f := range r.CrossValidate(context.Background()) {
 		if f.OverFits() {
 			t.Errorf("two runs of the same program: %+v", f)
 		}
@@ -145,7 +145,7 @@ func TestFoldsOfTapes(t *testing.T) {
 
 func TestFoldsOfHalves(t *testing.T) {
 	racetest.Slow(t)
-	folds := look(t, Options{}, bursts(t, 20)).Folds(context.Background())
+	folds := look(t, Options{}, bursts(t, 20)).CrossValidate(context.Background())
 	if len(folds) != 2 || folds[0].OverFits() || folds[1].OverFits() {
 		t.Errorf("a program that does the same again and again: %+v", folds)
 	}
@@ -163,18 +163,18 @@ func TestFoldsOfHalves(t *testing.T) {
 		}
 		all = all[:0]
 	}
-	folds = look(t, Options{}, load(t, p)).Folds(context.Background())
+	folds = look(t, Options{}, load(t, p)).CrossValidate(context.Background())
 	if len(folds) != 2 || !folds[0].OverFits() && !folds[1].OverFits() {
 		t.Errorf("two programs in one: %+v", folds)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if folds := look(t, Options{Most: 1}, bursts(t, 3)).Folds(ctx); folds != nil {
+	if folds := look(t, Options{Most: 1}, bursts(t, 3)).CrossValidate(ctx); folds != nil {
 		t.Errorf("no time: %+v", folds)
 	}
 	empty := labtest.New()
 	empty.Create(1, 1)
-	if folds := look(t, Options{Most: 1}, load(t, empty)).Folds(context.Background()); folds != nil {
+	if folds := look(t, Options{Most: 1}, load(t, empty)).CrossValidate(context.Background()); folds != nil {
 		t.Errorf("one request has no halves: %+v", folds)
 	}
 }

@@ -27,11 +27,11 @@ func PlayRecording(ctx context.Context, tape *replay.Loaded, list []replay.Confi
 	}
 	s := search{testbed: testbed{tapes: []*replay.Loaded{tape}, workers: workers}, options: Options{Fit: true}}
 	c := &Column{Scores: make([]Score, len(list))}
-	if err := s.findCosts(); err != nil && !errors.Is(err, ErrNoCost) && !errors.Is(err, ErrNoRequest) {
+	if err := s.findDriverCosts(); err != nil && !errors.Is(err, ErrNoCost) && !errors.Is(err, ErrNoRequest) {
 		return nil, err
 	}
 	c.Bound, c.PartNS, c.Priced = s.bound, s.partNS, s.devices[0].Create != cost.Line{}
-	for i, p := range s.testbed.playAll(ctx, list, func() {}) {
+	for i, p := range s.testbed.playConfigurations(ctx, list, func() {}) {
 		if p == nil {
 			c.Cannot = append(c.Cannot, i)
 		} else {
@@ -46,7 +46,7 @@ func (r *Result) Columns() []Column {
 	columns := make([]Column, len(r.testbed.tapes))
 	for index := range columns {
 		s := search{testbed: testbed{tapes: r.testbed.tapes[index : index+1]}, options: r.options}
-		err := s.findCosts()
+		err := s.findDriverCosts()
 		columns[index] = Column{Bound: s.bound, PartNS: s.partNS, Priced: !errors.Is(err, ErrNoCost) && s.devices[0].Create != cost.Line{}}
 		for i := range r.Points {
 			columns[index].Scores = append(columns[index].Scores, r.Points[i].On[index])
@@ -55,8 +55,8 @@ func (r *Result) Columns() []Column {
 	return columns
 }
 
-// Add adds another recording's column.
-func (c *Column) Add(other *Column) {
+// AddRecording adds another recording's column.
+func (c *Column) AddRecording(other *Column) {
 	for i := range c.Scores {
 		c.Scores[i] = sumScores([]Score{c.Scores[i], other.Scores[i]})
 	}
@@ -103,7 +103,7 @@ func GatherResult(list []replay.Configuration, columns []Column, ending Ending, 
 		s.seen[c.String()] = len(s.points)
 	}
 	if o.Present != nil {
-		present := normalForm(*o.Present)
+		present := normalize(*o.Present)
 		s.options.Present = &present
 	}
 	return s.newResult(context.Background())

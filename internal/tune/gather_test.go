@@ -38,11 +38,11 @@ func TestGatheredIsSearched(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			folds, gathered := want.Folds(context.Background()), have.Folds(context.Background())
+			folds, gathered := want.CrossValidate(context.Background()), have.CrossValidate(context.Background())
 			if n == 1 {
 				gathered = folds // halves need the recording
 			}
-			if diff := cmp.Diff(want.Document(folds), have.Document(gathered)); diff != "" || fmt.Sprint(want.Points) != fmt.Sprint(have.Points) {
+			if diff := cmp.Diff(want.DocumentOfResult(folds), have.DocumentOfResult(gathered)); diff != "" || fmt.Sprint(want.Points) != fmt.Sprint(have.Points) {
 				t.Errorf("%d recordings, %+v: %s", n, o, diff)
 			}
 		}
@@ -64,7 +64,7 @@ func TestGatherOfColumns(t *testing.T) {
 	if err != nil || len(r.Points) != 2 || r.Recommended.Configuration.Policy != "futhark" || r.Recommended.DriverNS != 4e6 {
 		t.Errorf("%+v, %v: what cannot be on one recording is no choice", r, err)
 	}
-	a.Add(&b)
+	a.AddRecording(&b)
 	if a.Scores[1].DriverNS != 4e6 || a.Scores[1].Hits != 2 || a.Scores[1].PeakReserved != 5 || a.Bound.Whole != 2 || len(a.Cannot) != 1 {
 		t.Errorf("a sum of columns: %+v", a)
 	}
@@ -91,7 +91,7 @@ func TestManyFolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folds := r.Folds(context.Background())
+	folds := r.CrossValidate(context.Background())
 	if len(folds) != 100 {
 		t.Fatalf("%d folds", len(folds))
 	}

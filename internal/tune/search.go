@@ -27,8 +27,8 @@ type search struct {
 	ending            Ending
 }
 
-// tryNew tries the new configurations of a list, up to the allowed number. It reports whether the search continues.
-func (s *search) tryNew(ctx context.Context, list []replay.Configuration) bool {
+// tryNewConfigurations tries the new configurations of a list, up to the allowed number. It reports whether the search continues.
+func (s *search) tryNewConfigurations(ctx context.Context, list []replay.Configuration) bool {
 	var fresh []replay.Configuration
 	for _, c := range list {
 		if _, seen := s.seen[c.String()]; !seen && len(s.points)+len(fresh) < s.options.Most {
@@ -37,7 +37,7 @@ func (s *search) tryNew(ctx context.Context, list []replay.Configuration) bool {
 		}
 	}
 	done := len(s.points)
-	for _, p := range s.testbed.playAll(ctx, fresh, func() {
+	for _, p := range s.testbed.playConfigurations(ctx, fresh, func() {
 		if done++; s.options.Progress != nil {
 			s.options.Progress(done, s.options.Most)
 		}
@@ -62,15 +62,15 @@ func (s *search) tryDefaults(ctx context.Context) {
 	}
 	list = takeAlternating([][]replay.Configuration{list}, len(list)) // each once
 	s.options.Most = max(s.options.Most, len(list))
-	s.tryNew(ctx, list)
+	s.tryNewConfigurations(ctx, list)
 }
 
 // tryAmounts tries every policy with different amounts of memory, which matter most.
 func (s *search) tryAmounts(ctx context.Context) {
 	var list []replay.Configuration
 	for _, name := range allocator.PolicyNames() {
-		for _, a := range limitAxes(name, s.bound.Peak) {
-			if !isAmount(&a.limit) {
+		for _, a := range axesToVary(name, s.bound.Peak) {
+			if !isMemoryAmount(&a.limit) {
 				continue
 			}
 			for _, value := range a.values {
@@ -80,25 +80,25 @@ func (s *search) tryAmounts(ctx context.Context) {
 			}
 		}
 	}
-	s.tryNew(ctx, list)
+	s.tryNewConfigurations(ctx, list)
 }
 
 // tryNeighbours tries neighbours of the front, then neighbours of the front without those points, and so on, one batch at a
 // time, because each batch may change the front. It leaves the given number of configurations for later.
 func (s *search) tryNeighbours(ctx context.Context, left int) {
-	for s.tryNew(ctx, nil) && len(s.points) < s.options.Most-left {
-		fresh := s.nextBatch(min(batch, s.options.Most-left-len(s.points)))
+	for s.tryNewConfigurations(ctx, nil) && len(s.points) < s.options.Most-left {
+		fresh := s.nextConfigurations(min(batch, s.options.Most-left-len(s.points)))
 		if len(fresh) == 0 {
 			s.ending = Exhausted
 			return
 		}
-		s.tryNew(ctx, fresh)
+		s.tryNewConfigurations(ctx, fresh)
 	}
 }
 
-// nextBatch returns up to most configurations to try: neighbours of the points of the outermost front that has untried
+// nextConfigurations returns up to most configurations to try: neighbours of the points of the outermost front that has untried
 // ones, alternating among the points. Assumed points come last.
-func (s *search) nextBatch(most int) []replay.Configuration {
+func (s *search) nextConfigurations(most int) []replay.Configuration {
 	known, assumed := splitByAssumed(s.points)
 	for _, rest := range [][]Point{known, assumed} {
 		for len(rest) > 0 {
@@ -106,7 +106,7 @@ func (s *search) nextBatch(most int) []replay.Configuration {
 			layer, rest = s.splitFront(rest)
 			var lists [][]replay.Configuration
 			for i := range layer {
-				lists = append(lists, s.untried(layer[i].Configuration))
+				lists = append(lists, s.neighboursNotTried(layer[i].Configuration))
 			}
 			if fresh := takeAlternating(lists, most); len(fresh) > 0 {
 				return fresh
@@ -116,8 +116,8 @@ func (s *search) nextBatch(most int) []replay.Configuration {
 	return nil
 }
 
-// untried returns the neighbours of a configuration that were not tried.
-func (s *search) untried(c replay.Configuration) []replay.Configuration {
+// neighboursNotTried returns the neighbours of a configuration that were not tried.
+func (s *search) neighboursNotTried(c replay.Configuration) []replay.Configuration {
 	name := c.String()
 	list, known := s.untriedNeighbours[name]
 	if !known {
@@ -150,9 +150,9 @@ func takeAlternating(lists [][]replay.Configuration, most int) (taken []replay.C
 	return taken
 }
 
-// trySimpler tries the points of the front with one limit less, while that finds new configurations, so that a limit
+// tryWithOneLimitLess tries the points of the front with one limit less, while that finds new configurations, so that a limit
 // without effect is not recommended.
-func (s *search) trySimpler(ctx context.Context) {
+func (s *search) tryWithOneLimitLess(ctx context.Context) {
 	for more := true; more; {
 		known, _ := splitByAssumed(s.points)
 		front, _ := s.splitFront(known)
@@ -161,7 +161,7 @@ func (s *search) trySimpler(ctx context.Context) {
 			lists = append(lists, s.withoutOneLimit(&front[i].Configuration))
 		}
 		list := takeAlternating(lists, batch)
-		more = s.tryNew(ctx, list) && len(list) > 0
+		more = s.tryNewConfigurations(ctx, list) && len(list) > 0
 	}
 }
 
@@ -207,6 +207,6 @@ func (s *search) newResult(ctx context.Context) (*Result, error) {
 	r.Front, _ = s.splitFront(known)
 	all, _ := s.splitFront(s.points)
 	_, r.Assumed = splitByAssumed(all)
-	r.Recommended, r.Reason = recommend(r.Front, none, s.options.MaxMemory)
+	r.Recommended, r.Reason = recommendFrom(r.Front, none, s.options.MaxMemory)
 	return r, nil
 }

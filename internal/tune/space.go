@@ -19,25 +19,25 @@ type axis struct {
 	values []string
 }
 
-// isAmount reports whether a limit is an amount of memory, whose good values depend on how much memory the program has.
-func isAmount(l *allocator.Limit) bool { return l.Kind == allocator.Bytes && l.Max > 1<<40 }
+// isMemoryAmount reports whether a limit is an amount of memory, whose good values depend on how much memory the program has.
+func isMemoryAmount(l *allocator.Limit) bool { return l.Kind == allocator.Bytes && l.Max > 1<<40 }
 
-// limitAxes returns the limits of a policy that can be varied. peak is how many bytes the program has at one time.
-func limitAxes(policy string, peak uint64) []axis {
+// axesToVary returns the limits of a policy that can be varied. peak is how many bytes the program has at one time.
+func axesToVary(policy string, peak uint64) []axis {
 	d, _ := allocator.DescribePolicy(policy)
 	var list []axis
 	for i := range d.Limits {
 		l := d.Limits[i]
-		if values := triedValues(&l, peak); len(values) > 0 {
+		if values := valuesToTry(&l, peak); len(values) > 0 {
 			list = append(list, axis{l, values})
 		}
 	}
 	return list
 }
 
-// triedValues returns values of a limit that are so far apart that they make a difference: sizes by a factor of 2 or 4,
+// valuesToTry returns values of a limit that are so far apart that they make a difference: sizes by a factor of 2 or 4,
 // other numbers from the smallest on.
-func triedValues(l *allocator.Limit, peak uint64) (values []string) {
+func valuesToTry(l *allocator.Limit, peak uint64) (values []string) {
 	numbers := func(list ...float64) {
 		for _, v := range list {
 			if v >= l.Min && v <= l.Max {
@@ -49,7 +49,7 @@ func triedValues(l *allocator.Limit, peak uint64) (values []string) {
 		numbers(0)
 	}
 	switch {
-	case isAmount(l):
+	case isMemoryAmount(l):
 		for _, part := range []float64{1. / 8, 1. / 4, 1. / 2, 1, 2, 4} {
 			numbers(roundUpToPages(part * float64(peak)))
 		}
@@ -67,7 +67,7 @@ func triedValues(l *allocator.Limit, peak uint64) (values []string) {
 		numbers(0.01, 0.1, 1, 10)
 	case l.Kind == allocator.Sizes:
 		for _, factor := range []uint64{2, 4, 16} {
-			values = append(values, powersOfFactor(factor))
+			values = append(values, sizesByFactor(factor))
 		}
 	default:
 		return l.Choices
@@ -78,8 +78,8 @@ func triedValues(l *allocator.Limit, peak uint64) (values []string) {
 // roundUpToPages rounds an amount of memory up to pages.
 func roundUpToPages(bytes float64) float64 { return max(1, math.Ceil(bytes/pageBytes)) * pageBytes }
 
-// powersOfFactor returns sizes from 1 KiB to 256 MiB.
-func powersOfFactor(factor uint64) string {
+// sizesByFactor returns sizes from 1 KiB to 256 MiB.
+func sizesByFactor(factor uint64) string {
 	var sizes []string
 	for v := uint64(1 << 10); v <= 1<<28; v *= factor {
 		sizes = append(sizes, strconv.FormatUint(v, 10))
@@ -93,12 +93,12 @@ func withLimit(c replay.Configuration, name, value string) (replay.Configuration
 	if _, err := allocator.New(next.Policy, next.Settings); err != nil {
 		return replay.Configuration{}, false
 	}
-	return normalForm(next), true
+	return normalize(next), true
 }
 
-// normalForm returns a configuration in its normal form: limits in the order of the policy, without those at their
+// normalize returns a configuration in its normal form: limits in the order of the policy, without those at their
 // defaults.
-func normalForm(c replay.Configuration) replay.Configuration {
+func normalize(c replay.Configuration) replay.Configuration {
 	d, _ := allocator.DescribePolicy(c.Policy)
 	next := replay.Configuration{Policy: c.Policy}
 	for i := range d.Limits {
@@ -116,9 +116,9 @@ func normalForm(c replay.Configuration) replay.Configuration {
 // it is an amount of memory, a value close to the present one.
 func neighbours(c replay.Configuration, peak uint64) []replay.Configuration {
 	var list []replay.Configuration
-	for _, a := range limitAxes(c.Policy, peak) {
+	for _, a := range axesToVary(c.Policy, peak) {
 		values := append([]string{a.limit.Text}, a.values...)
-		if isAmount(&a.limit) {
+		if isMemoryAmount(&a.limit) {
 			values = append(values, nearbyAmounts(c, a.limit.Name)...)
 		}
 		for _, value := range values {

@@ -16,9 +16,9 @@ type testbed struct {
 	workers int
 }
 
-// playAll plays every recording through each configuration and returns the points, in order. A point is nil if the
+// playConfigurations plays every recording through each configuration and returns the points, in order. A point is nil if the
 // context ended first, or if the configuration is invalid. done is called after each, by one goroutine at a time.
-func (f *testbed) playAll(ctx context.Context, list []replay.Configuration, done func()) []*Point {
+func (f *testbed) playConfigurations(ctx context.Context, list []replay.Configuration, done func()) []*Point {
 	points := make([]*Point, len(list))
 	var next atomic.Int64
 	var doneMutex sync.Mutex
@@ -30,7 +30,7 @@ func (f *testbed) playAll(ctx context.Context, list []replay.Configuration, done
 				if i >= len(list) {
 					return
 				}
-				points[i] = f.play(ctx, list[i])
+				points[i] = f.playConfiguration(ctx, list[i])
 				doneMutex.Lock()
 				done()
 				doneMutex.Unlock()
@@ -41,12 +41,12 @@ func (f *testbed) playAll(ctx context.Context, list []replay.Configuration, done
 	return points
 }
 
-// play plays every recording through one configuration. It returns nil if the context ended, or if limits contradict
+// playConfiguration plays every recording through one configuration. It returns nil if the context ended, or if limits contradict
 // each other after the recording has changed some: such a configuration is invalid.
-func (f *testbed) play(ctx context.Context, c replay.Configuration) *Point {
+func (f *testbed) playConfiguration(ctx context.Context, c replay.Configuration) *Point {
 	p := &Point{Configuration: c}
 	for i, tape := range f.tapes {
-		o := c.HeldOptions()
+		o := c.OptionsKeepingLimits()
 		o.Device = f.devices[i]
 		r, err := tape.RunContext(ctx, o)
 		if err != nil {

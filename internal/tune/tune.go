@@ -105,7 +105,7 @@ func Search(ctx context.Context, tapes []*replay.Loaded, o Options) (*Result, er
 	s.tryDefaults(ctx)
 	s.tryAmounts(ctx)
 	s.tryNeighbours(ctx, s.options.Most/8)
-	s.trySimpler(ctx)
+	s.tryWithOneLimitLess(ctx)
 	s.tryNeighbours(ctx, 0)
 	return s.newResult(ctx)
 }
@@ -122,19 +122,19 @@ func newSearch(tapes []*replay.Loaded, o Options) (*search, error) {
 		if _, err := allocator.New(o.Present.Policy, o.Present.Settings); err != nil {
 			return nil, fmt.Errorf("the present configuration: %w", err)
 		}
-		present := normalForm(*o.Present)
+		present := normalize(*o.Present)
 		s.options.Present = &present
 	}
-	return s, s.findCosts()
+	return s, s.findDriverCosts()
 }
 
-// findCosts finds the driver costs of each recording.
-func (s *search) findCosts() error {
+// findDriverCosts finds the driver costs of each recording.
+func (s *search) findDriverCosts() error {
 	known := false
 	for _, tape := range s.tapes {
 		d := s.options.Device
 		if s.options.Fit {
-			d = tape.Device()
+			d = tape.DriverCosts()
 		}
 		known = known || d.Create != cost.Line{}
 		if d.AssumePartCost(); d.PartAssumed {
@@ -164,9 +164,9 @@ func (r *Result) BoundOf(c *replay.Configuration) float64 {
 	return r.Bound.Whole
 }
 
-// Regret returns how much longer than the bound a configuration takes, in ns, and as a share of the largest possible
+// RegretOf returns how much longer than the bound a configuration takes, in ns, and as a share of the largest possible
 // saving: 0 if it reaches the bound, 1 if it saves nothing.
-func (r *Result) Regret(p *Point) (ns, share float64) {
+func (r *Result) RegretOf(p *Point) (ns, share float64) {
 	ns = max(0, p.DriverNS-r.BoundOf(&p.Configuration))
 	if most := r.None.DriverNS - r.BoundOf(&p.Configuration); most > 0 {
 		share = min(1, ns/most)

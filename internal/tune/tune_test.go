@@ -103,7 +103,7 @@ func TestSearchFindsTheFront(t *testing.T) {
 			}
 		}
 	}
-	for _, p := range r.testbed.playAll(context.Background(), all, func() {}) {
+	for _, p := range r.testbed.playConfigurations(context.Background(), all, func() {}) {
 		if p == nil {
 			t.Fatal("a neighbour cannot be played")
 		}
@@ -125,11 +125,11 @@ func TestPointsAreNotBelowTheBound(t *testing.T) {
 			if p.DriverNS < r.BoundOf(&p.Configuration)*(1-1e-12) || p.PeakReserved < r.Bound.Peak {
 				t.Errorf("%s takes %g ns and %d bytes, below %+v", p.Configuration, p.DriverNS, p.PeakReserved, r.Bound)
 			}
-			if ns, share := r.Regret(p); ns < 0 || share < 0 || share > 1 {
+			if ns, share := r.RegretOf(p); ns < 0 || share < 0 || share > 1 {
 				t.Errorf("%s: regret %g ns, %g", p.Configuration, ns, share)
 			}
 		}
-		if _, share := r.Regret(&r.None); share != 1 {
+		if _, share := r.RegretOf(&r.None); share != 1 {
 			t.Errorf("no pool: regret %g, want 1", share)
 		}
 	}
@@ -211,7 +211,7 @@ func TestMaxMemory(t *testing.T) {
 			t.Errorf("%s saves more within the memory than %s", p.Configuration, r.Recommended.Configuration)
 		}
 	}
-	if r := look(t, Options{MaxMemory: 1 << 20}, tape); r.Recommended != nil || r.Reason != NoneFits || r.Folds(context.Background()) != nil {
+	if r := look(t, Options{MaxMemory: 1 << 20}, tape); r.Recommended != nil || r.Reason != NoneFits || r.CrossValidate(context.Background()) != nil {
 		t.Errorf("within too little: %+v", r.Recommended)
 	}
 }
@@ -222,7 +222,7 @@ func TestPartsCost(t *testing.T) {
 	if r.PartNS != device.Create.A+device.Release.A {
 		t.Errorf("a part is taken to cost %g", r.PartNS)
 	}
-	slab := pointFor(r.Points, &Point{Configuration: replay.Configuration{Policy: "slab"}})
+	slab := pointLike(r.Points, &Point{Configuration: replay.Configuration{Policy: "slab"}})
 	if !slab.IsAssumed() || r.Recommended.IsAssumed() || slices.ContainsFunc(r.Front, func(p Point) bool { return p.IsAssumed() }) {
 		t.Errorf("what is assumed is ranked: %+v of %+v", r.Recommended, r.Front)
 	}
@@ -235,7 +235,7 @@ func TestPartsCost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cheap := pointFor(r.Points, slab); r.PartNS != 0 || cheap.IsAssumed() || len(r.Assumed) > 0 || cheap.DriverNS >= slab.DriverNS {
+	if cheap := pointLike(r.Points, slab); r.PartNS != 0 || cheap.IsAssumed() || len(r.Assumed) > 0 || cheap.DriverNS >= slab.DriverNS {
 		t.Errorf("with a cost that is known: %g", r.PartNS)
 	}
 }

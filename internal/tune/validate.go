@@ -34,13 +34,13 @@ func (f *Fold) OverFits() bool { return f.Slower || f.Larger }
 // foldsMax is how many choices are made at most. With more recordings, each choice leaves several out.
 const foldsMax = 32
 
-// Folds makes, for each recording, a choice by all other recordings, and scores it on that one. Choices are among the
+// CrossValidate makes, for each recording, a choice by all other recordings, and scores it on that one. Choices are among the
 // configurations that were tried on all recordings. With more than foldsMax recordings, each choice leaves a group of
 // them out: foldsMax choices are made, and each recording is scored on one that it was not part of.
 //
 // For a single recording it uses the two halves, and the choices are among the front and the policies with their
 // defaults. It returns nil if a half has no requests, the context ends first, or the recording is not loaded (Gather).
-func (r *Result) Folds(ctx context.Context) []Fold {
+func (r *Result) CrossValidate(ctx context.Context) []Fold {
 	points, columns := r.Points, len(r.Points[0].On)
 	if columns == 1 {
 		points, columns = r.playHalves(ctx), 2
@@ -57,21 +57,21 @@ func (r *Result) Folds(ctx context.Context) []Fold {
 				others = append(others, i)
 			}
 		}
-		choices = append(choices, r.chooseBy(onRecordings(points, others)))
+		choices = append(choices, r.recommendBy(pointsOnRecordings(points, others)))
 	}
 	var folds []Fold
 	for held := range columns {
-		points := onRecordings(points, []int{held})
-		chosen, best := choices[held%groups], r.chooseBy(points)
+		points := pointsOnRecordings(points, []int{held})
+		chosen, best := choices[held%groups], r.recommendBy(points)
 		if chosen == nil || best == nil { // no configuration keeps to the memory
 			continue
 		}
-		folds = append(folds, r.makeFold(held, pointFor(points, chosen), best, pointFor(points, &Point{Configuration: noPool})))
+		folds = append(folds, r.scoreHeldOut(held, pointLike(points, chosen), best, pointLike(points, &Point{Configuration: noPool})))
 	}
 	return folds
 }
 
-func (r *Result) makeFold(held int, chosen, best, none *Point) Fold {
+func (r *Result) scoreHeldOut(held int, chosen, best, none *Point) Fold {
 	f := Fold{Held: held, Chosen: *chosen, Best: *best, None: none.Score}
 	f.Slower = isClearlyMore(chosen.DriverNS, best.DriverNS, slowerByNS)
 	f.Larger = isClearlyMore(float64(chosen.PeakReserved), float64(best.PeakReserved), largerByBytes) && !isClearlyMore(best.DriverNS, chosen.DriverNS, slowerByNS)
@@ -83,16 +83,16 @@ func (r *Result) makeFold(held int, chosen, best, none *Point) Fold {
 
 func isClearlyMore(a, b, by float64) bool { return a > slowerFactor*b && a > b+by }
 
-// chooseBy returns the recommendation by some points.
-func (r *Result) chooseBy(points []Point) *Point {
+// recommendBy returns the recommendation by some points.
+func (r *Result) recommendBy(points []Point) *Point {
 	known, _ := splitByAssumed(points)
 	front, _ := splitFront(known, r.options.Present)
-	best, _ := recommend(front, pointFor(points, &Point{Configuration: noPool}), r.options.MaxMemory)
+	best, _ := recommendFrom(front, pointLike(points, &Point{Configuration: noPool}), r.options.MaxMemory)
 	return best
 }
 
-// onRecordings returns points with their scores on some of the recordings only.
-func onRecordings(points []Point, columns []int) []Point {
+// pointsOnRecordings returns points with their scores on some of the recordings only.
+func pointsOnRecordings(points []Point, columns []int) []Point {
 	parts := make([]Point, len(points))
 	for i := range points {
 		parts[i].Configuration = points[i].Configuration
@@ -104,8 +104,8 @@ func onRecordings(points []Point, columns []int) []Point {
 	return parts
 }
 
-// pointFor returns the point of a configuration, which is in the list.
-func pointFor(points []Point, like *Point) *Point {
+// pointLike returns the point of a configuration, which is in the list.
+func pointLike(points []Point, like *Point) *Point {
 	name := like.Configuration.String()
 	for i := range points {
 		if points[i].Configuration.String() == name {
@@ -122,7 +122,7 @@ func (r *Result) playHalves(ctx context.Context) []Point {
 	}
 	first, second := r.testbed.tapes[0].SplitInHalves()
 	device := r.testbed.devices[0]
-	if first.Events() == 0 || first.LowerBound(device).Peak == 0 || second.LowerBound(device).Peak == 0 {
+	if first.EventCount() == 0 || first.LowerBound(device).Peak == 0 || second.LowerBound(device).Peak == 0 {
 		return nil
 	}
 	list := []replay.Configuration{noPool}
@@ -146,7 +146,7 @@ func (r *Result) playHalves(ctx context.Context) []Point {
 	}
 	field := testbed{tapes: []*replay.Loaded{first, second}, devices: []cost.Device{device, device}, workers: r.testbed.workers}
 	var points []Point
-	for _, p := range field.playAll(ctx, list, func() {}) {
+	for _, p := range field.playConfigurations(ctx, list, func() {}) {
 		if p == nil {
 			return nil
 		}

@@ -12,10 +12,10 @@ import (
 // units in rising order.
 const units = "KMGTPE"
 
-// Parse reads "512MiB", "1.5g", "64k" or "4096". The result is rounded to whole bytes.
-func Parse(s string) (uint64, error) {
+// ParseSize reads "512MiB", "1.5g", "64k" or "4096". The result is rounded to whole bytes.
+func ParseSize(s string) (uint64, error) {
 	digits := strings.TrimRight(s, "KMGTPEIBkmgtpeib ")
-	factor, ok := factorOf(strings.TrimSpace(s[len(digits):]))
+	factor, ok := bytesOfUnit(strings.TrimSpace(s[len(digits):]))
 	value, err := strconv.ParseFloat(digits, 64)
 	plain := strings.Trim(digits, "0123456789.") == ""
 	if !ok || err != nil || !plain || value < 0 {
@@ -27,8 +27,8 @@ func Parse(s string) (uint64, error) {
 	return 0, fmt.Errorf("bad size %q: more than 16 EiB", s)
 }
 
-// factorOf returns the bytes of a unit: "", B, K, KB, KiB and so on, in any case.
-func factorOf(unit string) (float64, bool) {
+// bytesOfUnit returns the bytes of a unit: "", B, K, KB, KiB and so on, in any case.
+func bytesOfUnit(unit string) (float64, bool) {
 	unit = strings.ToUpper(unit)
 	if unit == "" || unit == "B" {
 		return 1, true
@@ -42,35 +42,35 @@ func factorOf(unit string) (float64, bool) {
 
 // Format writes a size short, for tables: "12", "64.0K", "1.43G". It keeps three digits or more.
 func Format(n uint64) string {
-	value, unit := inLargestUnit(n)
+	value, unit := valueAndUnit(n)
 	if unit == "" {
 		return strconv.FormatUint(n, 10)
 	}
-	return twoDecimals(value) + unit
+	return formatShortDecimals(value) + unit
 }
 
 // FormatLong writes a size with its full unit, for sentences: "12 B", "1.43 GiB".
 func FormatLong(n uint64) string {
-	value, unit := inLargestUnit(n)
+	value, unit := valueAndUnit(n)
 	if unit == "" {
 		return strconv.FormatUint(n, 10) + " B"
 	}
-	return twoDecimals(value) + " " + unit + "iB"
+	return formatShortDecimals(value) + " " + unit + "iB"
 }
 
 // FormatApart writes two sizes as FormatLong does, and with more decimals where different sizes would look equal.
 func FormatApart(a, b uint64) (first, second string) {
 	first, second = FormatLong(a), FormatLong(b)
-	x, unit := inLargestUnit(a)
-	y, _ := inLargestUnit(b)
+	x, unit := valueAndUnit(a)
+	y, _ := valueAndUnit(b)
 	for digits := 2; x != y && first == second; digits++ {
 		first, second = strconv.FormatFloat(x, 'f', digits, 64)+" "+unit+"iB", strconv.FormatFloat(y, 'f', digits, 64)+" "+unit+"iB"
 	}
 	return first, second
 }
 
-// inLargestUnit returns n in the largest unit that leaves at least 1. What would round up to 1024 takes the next unit.
-func inLargestUnit(n uint64) (float64, string) {
+// valueAndUnit returns n in the largest unit that leaves at least 1. What would round up to 1024 takes the next unit.
+func valueAndUnit(n uint64) (float64, string) {
 	value, power := float64(n), 0
 	for value >= 1023.95 && power < len(units) {
 		value /= 1024
@@ -82,8 +82,8 @@ func inLargestUnit(n uint64) (float64, string) {
 	return value, units[power-1 : power]
 }
 
-// twoDecimals keeps two decimals below 10 and one from there on.
-func twoDecimals(v float64) string {
+// formatShortDecimals keeps two decimals below 10 and one from there on.
+func formatShortDecimals(v float64) string {
 	if v < 9.995 {
 		return strconv.FormatFloat(v, 'f', 2, 64)
 	}

@@ -7,13 +7,13 @@ func TestParse(t *testing.T) {
 		"0": 0, "4096": 4096, "64k": 64 << 10, "64K": 64 << 10, "512MiB": 512 << 20, "512M": 512 << 20, "512mb": 512 << 20,
 		"1.5g": 3 << 29, "2 GiB": 2 << 30, "1T": 1 << 40, "12B": 12, ".5k": 512,
 	} {
-		got, err := Parse(in)
+		got, err := ParseSize(in)
 		if err != nil || got != want {
 			t.Errorf("Parse(%q) = %d, %v; want %d", in, got, err, want)
 		}
 	}
 	for _, in := range []string{"", "12Q", "M", "-1", "1e9", "0x10", "1KM", "1iB", "nan", "inf", "99999E", "1..2", "1 2", "1_0"} {
-		if got, err := Parse(in); err == nil {
+		if got, err := ParseSize(in); err == nil {
 			t.Errorf("Parse(%q) = %d, want an error", in, got)
 		}
 	}
@@ -50,11 +50,11 @@ func FuzzParse(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		n, err := Parse(s)
+		n, err := ParseSize(s)
 		if err != nil && n != 0 {
 			t.Fatalf("Parse(%q) = %d and %v", s, n, err)
 		}
-		if _, again := Parse(Format(n)); again != nil {
+		if _, again := ParseSize(Format(n)); again != nil {
 			t.Fatalf("Format(%d) = %q does not parse: %v", n, Format(n), again)
 		}
 	})

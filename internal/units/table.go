@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// WritePairs writes names and their values in two columns. It leaves out those without a value.
-func WritePairs(b *bytes.Buffer, rows [][2]string) {
+// WriteTwoColumns writes names and their values in two columns. It leaves out those without a value.
+func WriteTwoColumns(b *bytes.Buffer, rows [][2]string) {
 	for _, row := range rows {
 		if row[1] != "" {
 			fmt.Fprintf(b, "%-12s %s\n", row[0], row[1])
@@ -41,7 +41,7 @@ func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
 // String returns the table, one line for each row, without spaces at the ends of lines.
 func (t *Table) String() string {
 	var b strings.Builder
-	lacks, widths := t.dropColumns(t.widths())
+	lacks, widths := t.dropColumns(t.widthsOfColumns())
 	last := t.cutLastColumn(widths)
 	for _, row := range t.rows {
 		var line strings.Builder
@@ -50,7 +50,7 @@ func (t *Table) String() string {
 			if short, cut := last[cell]; cut && i == len(widths)-1 {
 				cell = short
 			}
-			line.WriteString(t.pad(i, cell, widths[i]) + "  ")
+			line.WriteString(t.padCell(i, cell, widths[i]) + "  ")
 		}
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
@@ -72,7 +72,7 @@ func (t *Table) dropColumns(widths []int) (lacks []string, left []int) {
 		titles = slices.Clone(t.Titles)
 	}
 	for _, title := range t.Least {
-		if last := len(widths) - 1; t.room(widths) >= min(widths[last], 26) {
+		if last := len(widths) - 1; t.roomForLastColumn(widths) >= min(widths[last], 26) {
 			break
 		}
 		at := slices.Index(titles, title)
@@ -92,8 +92,8 @@ func (t *Table) dropColumns(widths []int) (lacks []string, left []int) {
 	return lacks, widths
 }
 
-// room returns how many columns are left for the last column.
-func (t *Table) room(widths []int) int {
+// roomForLastColumn returns how many columns are left for the last column.
+func (t *Table) roomForLastColumn(widths []int) int {
 	room := t.Width - Width(t.Indent)
 	for _, width := range widths[:len(widths)-1] {
 		room -= width + 2
@@ -107,7 +107,7 @@ func (t *Table) cutLastColumn(widths []int) map[string]string {
 	if t.Width == 0 || len(widths) == 0 {
 		return short
 	}
-	room := max(t.room(widths), 8)
+	room := max(t.roomForLastColumn(widths), 8)
 	var cells []string
 	for _, row := range t.rows {
 		if len(row) < len(widths) {
@@ -128,7 +128,7 @@ func (t *Table) cutLastColumn(widths []int) map[string]string {
 	return short
 }
 
-func (t *Table) widths() []int {
+func (t *Table) widthsOfColumns() []int {
 	var widths []int
 	for _, row := range t.rows {
 		for i, cell := range row {
@@ -141,7 +141,7 @@ func (t *Table) widths() []int {
 	return widths
 }
 
-func (t *Table) pad(column int, cell string, width int) string {
+func (t *Table) padCell(column int, cell string, width int) string {
 	space := strings.Repeat(" ", max(width-Width(cell), 0))
 	if t.Align != "" && t.Align[min(column, len(t.Align)-1)] == 'r' {
 		return space + cell

@@ -46,7 +46,7 @@ func CutName(name string, most int) string {
 	}
 	tail := name[len(ansi.Truncate(name, Width(name)-(room-Width(head)), "")):]
 	if Width(tail) > room-Width(head) { // a character of two columns
-		_, tail = Split(tail, 1)
+		_, tail = SplitAtColumn(tail, 1)
 	}
 	return head + "…" + tail
 }
@@ -61,7 +61,7 @@ func CutNames(names []string, most int) []string {
 	for _, alike := range placesOfRepeated(cut) {
 		common := Clean(names[alike[0]])
 		for _, i := range alike[1:] {
-			common = commonStart(common, Clean(names[i]))
+			common = commonPrefix(common, Clean(names[i]))
 		}
 		for _, i := range alike {
 			start := CutName(common, most*2/5)
@@ -87,8 +87,8 @@ func placesOfRepeated(texts []string) map[string][]int {
 	return places
 }
 
-// commonStart returns what two texts begin with, in whole characters.
-func commonStart(a, b string) string {
+// commonPrefix returns what two texts begin with, in whole characters.
+func commonPrefix(a, b string) string {
 	n := 0
 	for i, r := range a {
 		if !strings.HasPrefix(b[i:], string(r)) {
@@ -99,8 +99,8 @@ func commonStart(a, b string) string {
 	return a[:n]
 }
 
-// Split cuts clean text after a number of columns, at least after its first character.
-func Split(text string, columns int) (first, rest string) {
+// SplitAtColumn cuts clean text after a number of columns, at least after its first character.
+func SplitAtColumn(text string, columns int) (first, rest string) {
 	first = ansi.Truncate(text, columns, "")
 	if first == "" {
 		_, n := utf8.DecodeRuneInString(text)
@@ -117,8 +117,8 @@ func ProgramName(program string) string {
 	return Clean(path.Base(program))
 }
 
-// KeepTop bounds a list and returns how many elements it leaves out. A negative bound is none.
-func KeepTop[T any](list []T, most int) (kept []T, left int) {
+// KeepFirst bounds a list and returns how many elements it leaves out. A negative bound is none.
+func KeepFirst[T any](list []T, most int) (kept []T, left int) {
 	if most < 0 || len(list) <= most {
 		return list, 0
 	}
@@ -144,7 +144,7 @@ func Wrap(b *bytes.Buffer, columns int, label, text string) {
 			flush()
 		}
 		for width(word) > room {
-			line, word = Split(word, room)
+			line, word = SplitAtColumn(word, room)
 			flush()
 		}
 		if line != "" {

@@ -24,8 +24,8 @@ func JSONKey(words string) string { return keys.Replace(words) }
 
 var keys = strings.NewReplacer(" ", "_", "-", "_")
 
-// Grouped writes a number with its thousands apart: "1 234 567".
-func Grouped(n uint64) string {
+// FormatGrouped writes a number with its thousands apart: "1 234 567".
+func FormatGrouped(n uint64) string {
 	s := strconv.FormatUint(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + " " + s[i:]
@@ -33,8 +33,8 @@ func Grouped(n uint64) string {
 	return s
 }
 
-// Compact writes a number of 0 or more in at most five columns: "1.5", "999", "1.5k", "12.0M".
-func Compact(v float64) string {
+// FormatCompact writes a number of 0 or more in at most five columns: "1.5", "999", "1.5k", "12.0M".
+func FormatCompact(v float64) string {
 	switch {
 	case v < 10 && v != math.Trunc(v):
 		return strconv.FormatFloat(v, 'f', 1, 64)
@@ -48,14 +48,14 @@ func Compact(v float64) string {
 	return strconv.FormatFloat(v, 'g', 2, 64)
 }
 
-// Rate writes bytes per second, "" for less than 52.
-func Rate(v float64) string { return rateOf(v, math.Round) }
+// FormatRate writes bytes per second, "" for less than 52.
+func FormatRate(v float64) string { return formatRateWith(v, math.Round) }
 
-// RateAtLeast is Rate for what is at least so much: it rounds down, "" below 103.
-func RateAtLeast(v float64) string { return rateOf(v, math.Floor) }
+// FormatRateAtLeast is Rate for what is at least so much: it rounds down, "" below 103.
+func FormatRateAtLeast(v float64) string { return formatRateWith(v, math.Floor) }
 
-// rateOf writes bytes per second with one decimal, rounded by a function.
-func rateOf(v float64, round func(float64) float64) string {
+// formatRateWith writes bytes per second with one decimal, rounded by a function.
+func formatRateWith(v float64, round func(float64) float64) string {
 	unit, name := float64(1<<30), "GiB/s"
 	switch {
 	case v < 100<<10:
@@ -101,8 +101,8 @@ func Duration(ns uint64) string {
 	return d.String()
 }
 
-// DurationOf writes computed ns, rounded, as Duration does. They may be below 0.
-func DurationOf(ns float64) string {
+// DurationOfComputed writes computed ns, rounded, as Duration does. They may be below 0.
+func DurationOfComputed(ns float64) string {
 	if ns < 0 {
 		return "-" + Duration(uint64(math.Round(-ns)))
 	}

@@ -11,9 +11,9 @@ func TestWords(t *testing.T) {
 	for got, want := range map[string]string{
 		Count(1, "event"): "1 event", Count(0, "event"): "0 events", Plural(1, "miss", "misses"): "1 miss", Plural(2, "miss", "misses"): "2 misses",
 		Percent(0.5, 1): "50.0 %", Percent(0.5, 0): "-", Duration(999): "999ns", Duration(1_234_567): "1.23ms",
-		Duration(1 << 63): Duration(1 << 62), DurationOf(-1500.4): "-1.5µs",
-		Grouped(0): "0", Grouped(999): "999", Grouped(1000): "1 000", Grouped(1234567): "1 234 567",
-		Compact(0): "0", Compact(1.5): "1.5", Compact(1500): "1.5k", Compact(2.5e7): "25.0M", Compact(3e10): "3e+10",
+		Duration(1 << 63): Duration(1 << 62), DurationOfComputed(-1500.4): "-1.5µs",
+		FormatGrouped(0): "0", FormatGrouped(999): "999", FormatGrouped(1000): "1 000", FormatGrouped(1234567): "1 234 567",
+		FormatCompact(0): "0", FormatCompact(1.5): "1.5", FormatCompact(1500): "1.5k", FormatCompact(2.5e7): "25.0M", FormatCompact(3e10): "3e+10",
 		DurationLong(0): "0 ns", DurationLong(999): "999 ns", DurationLong(999.9): "1.00 µs", DurationLong(12_500_000): "12.5 ms",
 		DurationLong(99.9e9): "99.9 s", DurationLong(99.96e9): "1m 40s", DurationLong(125e9): "2m 05s",
 		DurationLong(11_400e9): "3h 10m", DurationLong(52 * 3600e9): "2d 04h",
@@ -55,7 +55,7 @@ func TestCutName(t *testing.T) {
 func TestTop(t *testing.T) {
 	list := []int{1, 2, 3}
 	for most, want := range map[int]string{-1: "[1 2 3] 0", 0: "[] 3", 2: "[1 2] 1", 3: "[1 2 3] 0", 9: "[1 2 3] 0"} {
-		kept, left := KeepTop(list, most)
+		kept, left := KeepFirst(list, most)
 		if got := fmt.Sprint(kept, left); got != want {
 			t.Errorf("%d: %s, want %s", most, got, want)
 		}
@@ -64,7 +64,7 @@ func TestTop(t *testing.T) {
 
 func TestPairs(t *testing.T) {
 	var b bytes.Buffer
-	WritePairs(&b, [][2]string{{"a", "1"}, {"empty", ""}})
+	WriteTwoColumns(&b, [][2]string{{"a", "1"}, {"empty", ""}})
 	if want := "a            1\n"; b.String() != want {
 		t.Errorf("%q, want %q", b.String(), want)
 	}
@@ -73,7 +73,7 @@ func TestPairs(t *testing.T) {
 // TestSplit always gets on, however narrow it is.
 func TestSplit(t *testing.T) {
 	for columns, want := range map[int]string{0: "日 本語", 1: "日 本語", 3: "日 本語", 4: "日本 語", 9: "日本語 "} {
-		first, rest := Split("日本語", columns)
+		first, rest := SplitAtColumn("日本語", columns)
 		if got := first + " " + rest; got != want {
 			t.Errorf("%d: %q, want %q", columns, got, want)
 		}
@@ -105,12 +105,12 @@ func TestRate(t *testing.T) {
 	for v, want := range map[float64]string{
 		0: "", 20: "", 204: "0.2 KiB/s", 99 << 10: "99.0 KiB/s", 100 << 10: "0.1 MiB/s", 2.5 * (1 << 20): "2.5 MiB/s", 3.42 * (1 << 30): "3.4 GiB/s",
 	} {
-		if got := Rate(v); got != want {
+		if got := FormatRate(v); got != want {
 			t.Errorf("Rate(%g) = %q, want %q", v, got, want)
 		}
 	}
 	for v, want := range map[float64]string{0: "", 100: "", 156: "0.1 KiB/s", 100<<10 - 10: "99.9 KiB/s", 3.49 * (1 << 30): "3.4 GiB/s"} {
-		if got := RateAtLeast(v); got != want {
+		if got := FormatRateAtLeast(v); got != want {
 			t.Errorf("RateAtLeast(%g) = %q, want %q", v, got, want)
 		}
 	}

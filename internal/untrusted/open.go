@@ -34,21 +34,21 @@ const (
 	rpcPipes      = 0x67596969
 )
 
-// Open opens a regular file of a real file system for reading. flags are more for open(2), as O_NOFOLLOW.
-func Open(path string, flags int) (*os.File, error) {
+// OpenRegular opens a regular file of a real file system for reading. flags are more for open(2), as O_NOFOLLOW.
+func OpenRegular(path string, flags int) (*os.File, error) {
 	var file *os.File
 	err := os.ErrDeadlineExceeded
-	if !CallWithin(path, patience, func() { file, err = open(path, flags) }) {
+	if !CallWithPatience(path, patience, func() { file, err = checkAndOpen(path, flags) }) {
 		return nil, &os.PathError{Op: "open", Path: path, Err: os.ErrDeadlineExceeded}
 	}
 	return file, err
 }
 
-// Stat is os.Stat for such a path.
-func Stat(path string) (os.FileInfo, error) {
+// StatRegular is os.Stat for such a path.
+func StatRegular(path string) (os.FileInfo, error) {
 	var info os.FileInfo
 	err := os.ErrDeadlineExceeded
-	if !CallWithin(path, patience, func() { info, err = os.Stat(path) }) {
+	if !CallWithPatience(path, patience, func() { info, err = os.Stat(path) }) {
 		return nil, &os.PathError{Op: "stat", Path: path, Err: os.ErrDeadlineExceeded}
 	}
 	return info, err
@@ -57,8 +57,8 @@ func Stat(path string) (os.FileInfo, error) {
 // stuck are the folders of paths for which a call is late. Others in them need not wait as long.
 var stuck sync.Map
 
-// CallWithin calls f on a goroutine of its own, for a path. False: f takes too long. Its results must not be used then, ever.
-func CallWithin(path string, patience time.Duration, f func()) bool {
+// CallWithPatience calls f on a goroutine of its own, for a path. False: f takes too long. Its results must not be used then, ever.
+func CallWithPatience(path string, patience time.Duration, f func()) bool {
 	folder := filepath.Dir(path)
 	if _, late := stuck.Load(folder); late {
 		return false
@@ -83,8 +83,8 @@ func CallWithin(path string, patience time.Duration, f func()) bool {
 	return false
 }
 
-// open checks what the path leads to before it opens that: opening a device or a pipe can block or have effects.
-func open(path string, flags int) (*os.File, error) {
+// checkAndOpen checks what the path leads to before it opens that: opening a device or a pipe can block or have effects.
+func checkAndOpen(path string, flags int) (*os.File, error) {
 	place, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|flags, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}

@@ -11,14 +11,14 @@ import (
 // scriptBytes bounds the script that the build of a process is made of.
 const scriptBytes = 4 << 20
 
-// ReadPlace returns who a process is among others. proc is its folder in /proc.
-func ReadPlace(proc string) wire.Place {
+// ReadProcessPlace returns who a process is among others. proc is its folder in /proc.
+func ReadProcessPlace(proc string) wire.Place {
 	return wire.ReadPlace(func(file string) []byte {
 		if !strings.Contains(file, "/") { // of the kernel's own
 			text, _ := os.ReadFile(proc + "/" + file)
 			return text
 		}
-		script, err := Open(proc+"/"+file, 0)
+		script, err := OpenRegular(proc+"/"+file, 0)
 		if err != nil {
 			return nil
 		}

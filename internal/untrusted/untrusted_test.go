@@ -24,7 +24,7 @@ func TestOpen(t *testing.T) {
 		"/proc/version": false, "/sys/kernel/notes": false, "/sys/kernel/tracing/trace_pipe": false, filepath.Join(folder, "none"): false,
 		"/proc/self/exe": true, "": false, "a\x00b": false,
 	} {
-		f, err := Open(path, 0)
+		f, err := OpenRegular(path, 0)
 		if (err == nil) != ok {
 			t.Errorf("%q: %v", path, err)
 		}
@@ -32,10 +32,10 @@ func TestOpen(t *testing.T) {
 			_ = f.Close()
 		}
 	}
-	if f, err := Open(link, unix.O_NOFOLLOW); err == nil {
+	if f, err := OpenRegular(link, unix.O_NOFOLLOW); err == nil {
 		t.Errorf("%s was opened through a link", f.Name())
 	}
-	f, err := Open(file, 0)
+	f, err := OpenRegular(file, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,14 +49,14 @@ func TestOpen(t *testing.T) {
 func TestWithin(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	answer := make(chan struct{})
-	if CallWithin(path, time.Millisecond, func() { <-answer }) {
+	if CallWithPatience(path, time.Millisecond, func() { <-answer }) {
 		t.Fatal("it has answered")
 	}
-	if CallWithin(path+"b", time.Hour, func() {}) {
+	if CallWithPatience(path+"b", time.Hour, func() {}) {
 		t.Error("another in the folder was tried")
 	}
 	close(answer)
-	for !CallWithin(path, time.Hour, func() {}) { // the folder answers again
+	for !CallWithPatience(path, time.Hour, func() {}) { // the folder answers again
 		time.Sleep(time.Millisecond)
 	}
 }

@@ -36,9 +36,9 @@ func (e *Event) ClearCarriedOver() { e.Flags &^= FlagCarried }
 // DefinedTag returns the tag that a TAG defines or a SITE names.
 func (e *Event) DefinedTag() uint32 { return e.Tag }
 
-// JudgedOutcome returns the outcome of a create that the present configuration decided on. What the alternative of an experiment served
+// OutcomeOfPresent returns the outcome of a create that the present configuration decided on. What the alternative of an experiment served
 // says nothing of the hit rate: its outcome is that of memory that no pool serves.
-func (v CreateView) JudgedOutcome() Outcome {
+func (v CreateView) OutcomeOfPresent() Outcome {
 	if v.Arm() {
 		return OutcomeDriver
 	}
@@ -53,40 +53,40 @@ func (v CreateView) WasPooled() bool {
 // Class is context, shape and flags in one number: blocks of one class cannot serve another.
 type Class uint64
 
-// Scope returns the context.
-func (c Class) Scope() uint16 { return uint16(c >> 16) }
+// ContextNumber returns the context.
+func (c Class) ContextNumber() uint16 { return uint16(c >> 16) }
 
-// Access returns the flags.
-func (c Class) Access() uint16 { return uint16(c) }
+// MemoryFlags returns the flags.
+func (c Class) MemoryFlags() uint16 { return uint16(c) }
 
 // Shape returns what separates the class from others with its context and flags, 0 of buffers.
 func (c Class) Shape() int16 { return int16(c >> 32) }
 
 // Class returns the class of the memory.
-func (v CreateView) Class() Class { return v.e.class(v.Shape()) }
+func (v CreateView) Class() Class { return v.e.classOfShape(v.Shape()) }
 
 // Class returns the class that the program no longer uses, or that of the request that an attempt was for.
-func (v OrderView) Class() Class { return v.e.class(v.Shape()) }
+func (v OrderView) Class() Class { return v.e.classOfShape(v.Shape()) }
 
 // Start returns when the call began, in ns.
 func (v CreateView) Start() uint64 { return v.e.Start() }
 
-func (e *Event) class(shape int16) Class {
+func (e *Event) classOfShape(shape int16) Class {
 	return Class(uint16(shape))<<32 | Class(e.Scope)<<16 | Class(e.Access)
 }
 
-// ServedBytes returns the bytes that serve the request: those asked for where the source does not know more, and for a
+// BytesServing returns the bytes that serve the request: those asked for where the source does not know more, and for a
 // sub-buffer, which has its parent's memory.
-func (v CreateView) ServedBytes() uint64 {
+func (v CreateView) BytesServing() uint64 {
 	if granted := v.Granted(); granted != 0 {
 		return granted
 	}
 	return v.e.Size
 }
 
-// Origin returns the offset of a sub-buffer in its parent, in bytes; false when that is unknown. What earlier versions
+// OffsetInParent returns the offset of a sub-buffer in its parent, in bytes; false when that is unknown. What earlier versions
 // carried over has another number in its place.
-func (v CreateView) Origin() (offset uint64, known bool) {
+func (v CreateView) OffsetInParent() (offset uint64, known bool) {
 	if n := v.OriginNumber(); n != 0 && !v.CarriedOver() {
 		return n - 1, true
 	}
@@ -107,7 +107,7 @@ func (v UseView) ForgetPlace() {
 	v.e.Flags |= FlagScattered
 }
 
-// Argument returns the index of the kernel argument that is the memory; false when it is none.
-func (v UseView) Argument() (index uint32, known bool) {
+// KernelArgument returns the index of the kernel argument that is the memory; false when it is none.
+func (v UseView) KernelArgument() (index uint32, known bool) {
 	return v.e.Duration - 1, v.e.Duration != 0
 }

@@ -26,7 +26,7 @@ func TestFlight(t *testing.T) {
 	if err := wire.ParseFlight(b, &f); err != nil {
 		t.Fatal(err)
 	}
-	frames, key := f.SiteFrames(&f.Sites[0]), f.AppendSiteKey(nil, &f.Sites[0])
+	frames, key := f.SiteFrames(&f.Sites[0]), f.AppendKeyOfSite(nil, &f.Sites[0])
 	want := []wire.FlightFrame{{Module: "/bin/app", Offset: 0x10}, {Module: "solve.py", Function: "step", Offset: 42}}
 	if f.Pid != 7 || len(frames) != 2 || frames[0] != want[0] || frames[1] != want[1] || len(key) == 0 {
 		t.Errorf("%d %+v %q", f.Pid, frames, key)
@@ -58,7 +58,7 @@ func FuzzParseFlight(f *testing.F) {
 			t.Fatal(err)
 		}
 		for i := range again.Sites {
-			key := again.AppendSiteKey(nil, &again.Sites[i])
+			key := again.AppendKeyOfSite(nil, &again.Sites[i])
 			if frames := again.SiteFrames(&again.Sites[i]); len(frames) > wire.StackMax || len(key) < len(frames) {
 				t.Fatal(len(frames), len(key))
 			}

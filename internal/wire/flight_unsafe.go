@@ -52,23 +52,23 @@ func (f *Flight) checksum() uint64 {
 	return sum
 }
 
-// FlightText returns a text of a record: what stands before the first NUL.
-func FlightText(field []byte) []byte {
+// FlightFieldText returns a text of a record: what stands before the first NUL.
+func FlightFieldText(field []byte) []byte {
 	text, _, _ := bytes.Cut(field, []byte{0})
 	return text
 }
 
-// AppendSiteKey writes what is the same for the same call site in any process.
-func (f *Flight) AppendSiteKey(b []byte, s *FlightSite) []byte {
+// AppendKeyOfSite writes what is the same for the same call site in any process.
+func (f *Flight) AppendKeyOfSite(b []byte, s *FlightSite) []byte {
 	for _, frame := range s.Frames[:s.Depth] {
 		if frame.Module > 0 {
 			m := &f.Modules[frame.Module-1]
 			path, function, _ := bytes.Cut(m.Path[:], []byte{0})
 			b = append(b, path...)
 			if m.Script != 0 {
-				b = append(append(b, 0), FlightText(function)...)
+				b = append(append(b, 0), FlightFieldText(function)...)
 			} else {
-				b = append(append(b, 0), m.build()...)
+				b = append(append(b, 0), m.buildID()...)
 			}
 		}
 		b = binary.LittleEndian.AppendUint64(append(b, 0), frame.Offset)
@@ -76,10 +76,10 @@ func (f *Flight) AppendSiteKey(b []byte, s *FlightSite) []byte {
 	return b
 }
 
-// build returns the build id of a module that is no script; empty: unknown.
-func (m *FlightModule) build() []byte {
+// buildID returns the build id of a module that is no script; empty: unknown.
+func (m *FlightModule) buildID() []byte {
 	end := len(m.Path) - flightBuild
-	if len(FlightText(m.Path[:])) > end-1 {
+	if len(FlightFieldText(m.Path[:])) > end-1 {
 		return nil // an older record, whose path reaches there
 	}
 	return bytes.TrimRight(m.Path[end:], "\x00")
@@ -97,9 +97,9 @@ func (f *Flight) SiteFrames(s *FlightSite) (frames []FlightFrame) {
 			path, function, _ := bytes.Cut(m.Path[:], []byte{0})
 			named.Module = string(path)
 			if m.Script != 0 {
-				named.Function = string(FlightText(function))
+				named.Function = string(FlightFieldText(function))
 			} else {
-				named.Build = hex.EncodeToString(m.build())
+				named.Build = hex.EncodeToString(m.buildID())
 			}
 		}
 		frames = append(frames, named)

@@ -18,8 +18,8 @@ func (r *Region) PostMessage(message []byte) bool {
 	return true
 }
 
-// WakeFutex is the futex that Post changes.
-func (r *Region) WakeFutex() *uint32 { return &r.head.Posted }
+// FutexOfMailbox is the futex that Post changes.
+func (r *Region) FutexOfMailbox() *uint32 { return &r.head.Posted }
 
 // Mailbox is the target's end of its region's mailbox. One goroutine uses it.
 type Mailbox struct {
@@ -42,5 +42,5 @@ func (m *Mailbox) NextMessage() (message Control, ok bool) {
 	return message, true
 }
 
-// WakeFutex is the futex to wait for, and its value while the mailbox is empty.
-func (m *Mailbox) WakeFutex() (futex *uint32, empty uint32) { return &m.head.Posted, m.taken }
+// FutexToWaitFor is the futex to wait for, and its value while the mailbox is empty.
+func (m *Mailbox) FutexToWaitFor() (futex *uint32, empty uint32) { return &m.head.Posted, m.taken }

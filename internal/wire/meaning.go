@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// StatusText names a status with its number.
-func StatusText(status int32) string {
+// StatusNameAndNumber names a status with its number.
+func StatusNameAndNumber(status int32) string {
 	number, name := StatusNumber(status), StatusName(status)
 	if name == "" || name == number {
 		return number
@@ -23,8 +23,8 @@ func StatusNumber(status int32) string {
 	return strconv.Itoa(int(status))
 }
 
-// SentenceWords returns how sentences name what a create made. Events have the words of String.
-func (v Memory) SentenceWords() string {
+// WordsForCreated returns how sentences name what a create made. Events have the words of String.
+func (v Memory) WordsForCreated() string {
 	if v == MemorySubBuffer {
 		return "sub-buffer"
 	}
@@ -188,8 +188,8 @@ var families = []struct {
 // deviceTypes are the names of the bits of a cl_device_type.
 var deviceTypes = [...]string{"DEFAULT", "CPU", "GPU", "ACCELERATOR", "CUSTOM"}
 
-// DevicesFoundText says what clGetDeviceIDs returned for a cl_device_type.
-func DevicesFoundText(kind uint64, status int32, found uint32) string {
+// DeviceIDsResultText says what clGetDeviceIDs returned for a cl_device_type.
+func DeviceIDsResultText(kind uint64, status int32, found uint32) string {
 	var names []string
 	for i, name := range deviceTypes {
 		if kind&(1<<i) != 0 {
@@ -206,9 +206,9 @@ func DevicesFoundText(kind uint64, status int32, found uint32) string {
 	call := "clGetDeviceIDs(" + name + ")"
 	switch {
 	case status == -1:
-		return call + " found no device: " + StatusText(status)
+		return call + " found no device: " + StatusNameAndNumber(status)
 	case status != 0:
-		return call + " failed with " + StatusText(status)
+		return call + " failed with " + StatusNameAndNumber(status)
 	case found == 1:
 		return call + " found 1 device"
 	}

@@ -56,10 +56,10 @@ func (c Config) Encode() ([]byte, error) {
 		Ungated: boolToWord(c.Ungated), Scrub: uint32(c.Scrub), Spill: boolToWord(c.Spill), Eager: uint64(boolToWord(c.Eager)), Devicememory: c.DeviceMemory, Answerfree: uint64(boolToWord(c.AnswerFree)), Copymin: c.CopyMin,
 		Neighbours: uint64(boolToWord(c.Pooling && !c.NoRelief)),
 	}
-	if err := putText(raw.Policy[:], c.Policy); err != nil {
+	if err := copyTextInto(raw.Policy[:], c.Policy); err != nil {
 		return nil, fmt.Errorf("policy: %w", err)
 	}
-	if err := putText(raw.Limits[:], c.Limits); err != nil {
+	if err := copyTextInto(raw.Limits[:], c.Limits); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
 	return bytes.Clone((*[SizeofConfig]byte)(unsafe.Pointer(&raw))[:]), nil
@@ -105,7 +105,7 @@ const ControlMax = len(rawControl{}.Text) - 1
 // Encode returns the message's bytes.
 func (c Control) Encode() ([]byte, error) {
 	raw := rawControl{Sequence: c.Sequence}
-	if err := putText(raw.Text[:], c.Text); err != nil {
+	if err := copyTextInto(raw.Text[:], c.Text); err != nil {
 		return nil, err
 	}
 	return bytes.Clone((*[SizeofControl]byte)(unsafe.Pointer(&raw))[:]), nil
@@ -122,7 +122,7 @@ func DecodeControl(b []byte) (Control, error) {
 	return Control{Sequence: raw.Sequence, Text: string(text)}, nil
 }
 
-func putText(dst []uint8, text string) error {
+func copyTextInto(dst []uint8, text string) error {
 	if len(text) >= len(dst) || strings.ContainsRune(text, 0) {
 		return fmt.Errorf("%q does not fit into %d bytes", text, len(dst)-1)
 	}

@@ -14,7 +14,7 @@ import (
 
 // AppendProcess writes the payload of a PROCESS: a program and its arguments, cut to PayloadMax bytes.
 func AppendProcess(b []byte, command []string) []byte {
-	return cutPayload(append(b, strings.Join(command, "\x00")...), len(b))
+	return boundPayload(append(b, strings.Join(command, "\x00")...), len(b))
 }
 
 // ParseProcess returns the program of a PROCESS and its arguments.
@@ -27,11 +27,11 @@ func ParseProcess(payload []byte) (program []byte, arguments iter.Seq[[]byte]) {
 }
 
 // AppendModule writes the payload of a MODULE: a path, cut to PayloadMax bytes.
-func AppendModule(b []byte, path string) []byte { return cutPayload(append(b, path...), len(b)) }
+func AppendModule(b []byte, path string) []byte { return boundPayload(append(b, path...), len(b)) }
 
-// AppendModuleBuild writes the payload of a module's second MODULE, with its build id in hexadecimal; false when it does
+// AppendModuleWithBuild writes the payload of a module's second MODULE, with its build id in hexadecimal; false when it does
 // not fit.
-func AppendModuleBuild(b []byte, path, buildID string) ([]byte, bool) {
+func AppendModuleWithBuild(b []byte, path, buildID string) ([]byte, bool) {
 	if len(path)+1+len(buildID) > PayloadMax {
 		return b, false
 	}
@@ -67,16 +67,16 @@ const PolicySetting = "policy"
 // PlanSetting is the name that ParseLimit returns for a piece of a plan; see allocator.Draft.
 const PlanSetting = "plan"
 
-// The names that ParseLimit returns for experiments; see ParseArms.
+// The names that ParseLimit returns for experiments; see ParseArmsSetting.
 const (
 	ArmsSetting = "arms" // one begins or ends, or a limit of its alternative changes
 	ArmSetting  = "arm"  // an arm decides from a request on
 	ArmsOff     = "off"  // the value of ArmsSetting at the end
 )
 
-// ParseArms reads the value of ArmsSetting: the alternative like a value of PolicySetting, ArmsOff, or "+name=value", and how
+// ParseArmsSetting reads the value of ArmsSetting: the alternative like a value of PolicySetting, ArmsOff, or "+name=value", and how
 // many requests the program has made. It also reads the value of ArmSetting: the number of the arm, and of its first request.
-func ParseArms(value string) (what string, request uint64, ok bool) {
+func ParseArmsSetting(value string) (what string, request uint64, ok bool) {
 	what, number, _ := strings.Cut(value, ",request=")
 	request, err := strconv.ParseUint(number, 10, 64)
 	if err != nil {
@@ -117,16 +117,16 @@ func (r Relief) AnswerText() string {
 	return fmt.Sprintf("%s=%d %d %s", RelieveSetting, r.Asked, r.Given, r.Why)
 }
 
-// IdleNS returns for how many ns memory must have been idle to go; 0: any that is goes, and what lacks when it comes back.
-func (r Relief) IdleNS() int64 {
+// LeastIdleNS returns for how many ns memory must have been idle to go; 0: any that is goes, and what lacks when it comes back.
+func (r Relief) LeastIdleNS() int64 {
 	if r.Why == ReliefIdle {
 		return ReliefIdleNS
 	}
 	return 0
 }
 
-// ParseRelief reads what Message or Answer has behind the name.
-func ParseRelief(value string) (r Relief, ok bool) {
+// ParseReliefValue reads what Message or Answer has behind the name.
+func ParseReliefValue(value string) (r Relief, ok bool) {
 	words := strings.Fields(value)
 	if len(words) < 2 || len(words) > 3 {
 		return r, false
@@ -140,15 +140,15 @@ func ParseRelief(value string) (r Relief, ok bool) {
 	return r, err == nil && err2 == nil && (r.Why == ReliefShort || r.Why == ReliefIdle || r.Why == ReliefAsked || r.Why == ReliefTimed)
 }
 
-// IsMinorLimit reports whether a LIMIT changes nothing that is worth a mark: it is about a piece of a plan that is not its end, or an
+// IsLimitWithoutEffect reports whether a LIMIT changes nothing that is worth a mark: it is about a piece of a plan that is not its end, or an
 // arm's turn.
-func IsMinorLimit(payload []byte) bool {
+func IsLimitWithoutEffect(payload []byte) bool {
 	name, value := ParseLimit(payload)
 	return string(name) == ArmSetting || string(name) == PlanSetting && !bytes.HasPrefix(value, []byte("end "))
 }
 
-// ParsePolicy reads the value of PolicySetting: the name of the policy, and the limits that it begins with, "name=value,...".
-func ParsePolicy(value string) (name, limits string) {
+// ParsePolicyValue reads the value of PolicySetting: the name of the policy, and the limits that it begins with, "name=value,...".
+func ParsePolicyValue(value string) (name, limits string) {
 	name, limits, _ = strings.Cut(value, ",")
 	return name, limits
 }
@@ -158,8 +158,8 @@ func AppendFrame(b []byte, f Frame) []byte {
 	return binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(b, f.Module), f.Offset)
 }
 
-// Frames returns the call stack in the payload of a TAG, innermost first.
-func Frames(payload []byte) []Frame {
+// FramesOfTag returns the call stack in the payload of a TAG, innermost first.
+func FramesOfTag(payload []byte) []Frame {
 	frames := make([]Frame, len(payload)/SizeofFrame)
 	for i := range frames {
 		at := payload[i*SizeofFrame:]
@@ -231,5 +231,5 @@ func parsePair(payload []byte) (first, second []byte) {
 	return first, second
 }
 
-// cutPayload bounds the payload that starts at from.
-func cutPayload(b []byte, from int) []byte { return b[:min(len(b), from+PayloadMax)] }
+// boundPayload bounds the payload that starts at from.
+func boundPayload(b []byte, from int) []byte { return b[:min(len(b), from+PayloadMax)] }

@@ -31,14 +31,14 @@ func TestProcessPayload(t *testing.T) {
 }
 
 func TestPairPayloads(t *testing.T) {
-	b, ok := AppendModuleBuild(nil, "/lib/a.so", "c0ffee")
+	b, ok := AppendModuleWithBuild(nil, "/lib/a.so", "c0ffee")
 	if path, id := ParseModule(b); !ok || string(path) != "/lib/a.so" || string(id) != "c0ffee" {
 		t.Errorf("ParseModule(%q) = %q, %q", b, path, id)
 	}
 	if path, id := ParseModule(AppendModule(nil, "/lib/a.so")); string(path) != "/lib/a.so" || len(id) != 0 {
 		t.Errorf("a module without build id: %q, %q", path, id)
 	}
-	if _, ok := AppendModuleBuild(nil, strings.Repeat("x", PayloadMax), "c0ffee"); ok {
+	if _, ok := AppendModuleWithBuild(nil, strings.Repeat("x", PayloadMax), "c0ffee"); ok {
 		t.Error("a build id behind a path that fills the payload")
 	}
 	b = appendPair(nil, "GPU", "1.2")
@@ -49,7 +49,7 @@ func TestPairPayloads(t *testing.T) {
 
 func TestLimitPayload(t *testing.T) {
 	name, value := ParseLimit([]byte("policy=slab,max_age=5s,x\x00"))
-	policy, limits := ParsePolicy(string(value))
+	policy, limits := ParsePolicyValue(string(value))
 	if string(name) != PolicySetting || policy != "slab" || limits != "max_age=5s,x" {
 		t.Errorf("%q: %q begins with %q", name, policy, limits)
 	}
@@ -88,7 +88,7 @@ func TestParseArms(t *testing.T) {
 		"none,request=x":                   "none 0 false",
 		"":                                 " 0 false",
 	} {
-		what, n, ok := ParseArms(value)
+		what, n, ok := ParseArmsSetting(value)
 		if got := fmt.Sprint(what, " ", n, " ", ok); got != want {
 			t.Errorf("%q is %q, want %q", value, got, want)
 		}
@@ -105,17 +105,17 @@ func FuzzPayloads(f *testing.F) {
 		for word := range arguments {
 			again = append(again, string(word))
 		}
-		if got := AppendProcess(nil, again); !bytes.Equal(got, cutPayload(bytes.TrimSuffix(payload, []byte{0}), 0)) {
+		if got := AppendProcess(nil, again); !bytes.Equal(got, boundPayload(bytes.TrimSuffix(payload, []byte{0}), 0)) {
 			t.Errorf("PROCESS %q comes back as %q", payload, got)
 		}
 		path, id := ParseModule(payload)
-		if b, ok := AppendModuleBuild(nil, string(path), string(id)); ok {
+		if b, ok := AppendModuleWithBuild(nil, string(path), string(id)); ok {
 			if p, i := ParseModule(b); !bytes.Equal(p, path) || !bytes.Equal(i, id) {
 				t.Errorf("MODULE %q, %q comes back as %q, %q", path, id, p, i)
 			}
 		}
 		var b []byte
-		for _, frame := range Frames(payload) {
+		for _, frame := range FramesOfTag(payload) {
 			b = AppendFrame(b, frame)
 		}
 		if !bytes.Equal(b, payload[:len(b)]) || len(payload)-len(b) >= SizeofFrame {
@@ -129,10 +129,10 @@ func FuzzPayloads(f *testing.F) {
 		if again := slices.Collect(ParseSite(b)); len(again) != len(frames) {
 			t.Errorf("SITE %q has %d frames, then %d", payload, len(frames), len(again))
 		}
-		if policy, _ := ParsePolicy(string(payload)); strings.Contains(policy, ",") {
+		if policy, _ := ParsePolicyValue(string(payload)); strings.Contains(policy, ",") {
 			t.Errorf("LIMIT %q has a policy %q", payload, policy)
 		}
-		if what, n, ok := ParseArms(string(payload)); ok && !strings.HasSuffix(string(payload), strconv.FormatUint(n, 10)) && !strings.HasPrefix(string(payload), what) {
+		if what, n, ok := ParseArmsSetting(string(payload)); ok && !strings.HasSuffix(string(payload), strconv.FormatUint(n, 10)) && !strings.HasPrefix(string(payload), what) {
 			t.Errorf("LIMIT %q has an experiment %q and %d", payload, what, n)
 		}
 		ParseLimit(payload)

@@ -59,7 +59,7 @@ func ReadPlace(read func(file string) []byte) (p Place) {
 			*fields[i] = cmp.Or(*fields[i], string(value[:min(len(value), placeMax)]))
 		}
 	}
-	p.readCgroup(string(read("cgroup")))
+	p.readCgroupFile(string(read("cgroup")))
 	p.Job = cmp.Or(p.Job, p.Pod)
 	stat := read("stat")
 	if words := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]); len(words) > bornWord { // the name may have anything
@@ -92,19 +92,19 @@ const bornWord = 19
 
 var (
 	// Kubernetes: kubepods…/pod<uid>/<id>, or with systemd kubepods-besteffort-pod<uid with _>.slice/cri-containerd-<id>.scope.
-	podPattern       = lazyPattern(`pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})`)
-	containerPattern = lazyPattern(`(?:^|[/-])([0-9a-f]{64})(?:\.scope)?(?:/|$)`)
+	podPattern       = compileOnFirstUse(`pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})`)
+	containerPattern = compileOnFirstUse(`(?:^|[/-])([0-9a-f]{64})(?:\.scope)?(?:/|$)`)
 	// Slurm: …/job_<id>/step_<id>/…
-	slurmPattern = lazyPattern(`/job_(\d+)(?:/step_([^/]+))?`)
+	slurmPattern = compileOnFirstUse(`/job_(\d+)(?:/step_([^/]+))?`)
 )
 
-// lazyPattern compiles when it is first used: few runs look.
-func lazyPattern(text string) func() *regexp.Regexp {
+// compileOnFirstUse compiles when it is first used: few runs look.
+func compileOnFirstUse(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
 
-// readCgroup reads /proc/PID/cgroup. Slurm's job is that of the control group: an environment may be older.
-func (p *Place) readCgroup(text string) {
+// readCgroupFile reads /proc/PID/cgroup. Slurm's job is that of the control group: an environment may be older.
+func (p *Place) readCgroupFile(text string) {
 	for line := range strings.Lines(text) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(parts) < 3 {
@@ -131,8 +131,8 @@ func (p Place) WithMissingFrom(other Place) Place {
 	return p
 }
 
-// Common returns what two places share.
-func (p Place) Common(other Place) Place {
+// CommonPlace returns what two places share.
+func (p Place) CommonPlace(other Place) Place {
 	mine, others := p.fieldPointers(), other.fieldPointers()
 	for i := range mine {
 		if *mine[i] != *others[i] {
@@ -142,8 +142,8 @@ func (p Place) Common(other Place) Place {
 	return p
 }
 
-// Record returns the DIAG that gives the place of a process.
-func (p Place) Record(time uint64) Record {
+// DiagRecord returns the DIAG that gives the place of a process.
+func (p Place) DiagRecord(time uint64) Record {
 	var words []string
 	for _, field := range p.fieldPointers() {
 		words = append(words, *field)

@@ -34,7 +34,7 @@ func TestReadPlace(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%+v: %+v", c, got)
 		}
-		r := got.Record(5)
+		r := got.DiagRecord(5)
 		if back := ParsePlace(r.Payload); back != got || !r.IsDefinition() || r.Time != 5 {
 			t.Errorf("%+v came back as %+v", got, back)
 		}

@@ -44,9 +44,9 @@ func NewRegion(mem []byte) (*Region, error) {
 	return &Region{mem: mem, head: head}, nil
 }
 
-// UsedRings returns how many rings, from the first, have been written to or are about to be. The others have no memory yet: to look
+// UsedRingCount returns how many rings, from the first, have been written to or are about to be. The others have no memory yet: to look
 // at them would make the kernel give them some.
-func (r *Region) UsedRings() int { return int(min(atomic.LoadUint32(&r.head.Used), rings)) }
+func (r *Region) UsedRingCount() int { return int(min(atomic.LoadUint32(&r.head.Used), rings)) }
 
 // Cursor returns the reader of one ring, 0 to Rings-1.
 func (r *Region) Cursor(ring int) *Cursor {
@@ -79,7 +79,7 @@ func (r *Region) AlignClocks(monotonic, realtime uint64) {
 
 // LostCounts sums what the producers could not write, and how often they waited for room.
 func (r *Region) LostCounts() (lost, uses, waits uint64) {
-	for i := range r.UsedRings() {
+	for i := range r.UsedRingCount() {
 		ring := r.Cursor(i).ring
 		lost += atomic.LoadUint64(&ring.Lost)
 		uses += atomic.LoadUint64(&ring.Lostuses)
@@ -91,14 +91,14 @@ func (r *Region) LostCounts() (lost, uses, waits uint64) {
 // SetUsesWanted says whether USE and SYNC events are wanted from now on, of a target whose configuration has UsesAsked.
 func (r *Region) SetUsesWanted(wanted bool) { atomic.StoreUint32(&r.head.Uses, boolToWord(wanted)) }
 
-// MissingBytes returns how many bytes the target lacks, and the number of its ask, 0 before the first.
-func (r *Region) MissingBytes() (bytes uint64, ask uint32) {
+// BytesTargetLacks returns how many bytes the target lacks, and the number of its ask, 0 before the first.
+func (r *Region) BytesTargetLacks() (bytes uint64, ask uint32) {
 	ask = atomic.LoadUint32(&r.head.Asks)
 	return atomic.LoadUint64(&r.head.Lacks), ask
 }
 
-// AnswerAsk answers an ask: whether there may be more memory now.
-func (r *Region) AnswerAsk(ask uint32, some bool) {
+// AnswerMemoryAsk answers an ask: whether there may be more memory now.
+func (r *Region) AnswerMemoryAsk(ask uint32, some bool) {
 	atomic.StoreUint32(&r.head.Relieved, boolToWord(some))
 	atomic.StoreUint32(&r.head.Answered, ask)
 }

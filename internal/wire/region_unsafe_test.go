@@ -185,7 +185,7 @@ func TestLostSumsAllRings(t *testing.T) {
 func TestFrames(t *testing.T) {
 	payload := binary.LittleEndian.AppendUint64(nil, 1)
 	payload = binary.LittleEndian.AppendUint64(payload, 0x14a9)
-	if got := Frames(append(payload, 1, 2, 3)); !slices.Equal(got, []Frame{{1, 0x14a9}}) {
+	if got := FramesOfTag(append(payload, 1, 2, 3)); !slices.Equal(got, []Frame{{1, 0x14a9}}) {
 		t.Errorf("frames %v", got)
 	}
 }

@@ -48,10 +48,10 @@ func StatusName(status int32) string {
 	return statusNames[status]
 }
 
-// IsMissingObject reports whether a call fails so that was given memory, or an event, that could not be had: no memory object or event, an
+// IsAboutMissingObject reports whether a call fails so that was given memory, or an event, that could not be had: no memory object or event, an
 // argument that was never set, or an event that waits for a command that failed. Queues, programs and kernels do not need the program's
 // memory.
-func IsMissingObject(status int32) bool {
+func IsAboutMissingObject(status int32) bool {
 	switch status {
 	case -14, -34, -38, -50, -52, -57, -58:
 		return true

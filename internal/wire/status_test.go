@@ -36,7 +36,7 @@ func TestWhyCallsAreRefused(t *testing.T) {
 		{wire.WhyCallRefused("clEnqueueReadBuffer", -30), "the region lies beyond the end of the object, or a pointer is NULL"},
 		{wire.WhyCallRefused("clEnqueueReadImage", -59), "the object was made without access for the host, or the device cannot do this"},
 		{wire.WhyCallRefused("clFinish", -36), "the queue is not valid"},
-		{wire.StatusText(-61), "CL_INVALID_BUFFER_SIZE (-61)"}, {wire.StatusText(-9999), "-9999"},
+		{wire.StatusNameAndNumber(-61), "CL_INVALID_BUFFER_SIZE (-61)"}, {wire.StatusNameAndNumber(-9999), "-9999"},
 	} {
 		if test.got != test.want {
 			t.Errorf("%q, want %q", test.got, test.want)

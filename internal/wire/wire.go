@@ -43,9 +43,9 @@ func (r *Record) IsDefinition() bool {
 	return r.Kind >= KindProcess && r.Kind <= KindKernel || r.Kind == KindDiag && r.AsDiag().Diag() == DiagPlace
 }
 
-// IsLate reports whether records of this kind are made by gpumemtop when it has found something out, so that records of
+// IsMadeLater reports whether records of this kind are made by gpumemtop when it has found something out, so that records of
 // what happened before their time follow them.
-func (k Kind) IsLate() bool { return k == KindModule || k == KindSite || k == KindMachine }
+func (k Kind) IsMadeLater() bool { return k == KindModule || k == KindSite || k == KindMachine }
 
 // IsTimed reports whether a record shows that its time has come: not what comes late, nor what gpumemtop adds while older records are on
 // their way: PROCESS and the place of a process, when it accepts one that has called OpenCL already, and the messages of an experiment.
@@ -54,19 +54,19 @@ func (r *Record) IsTimed() bool {
 		d := r.AsDiag().Diag()
 		return d != DiagPlace && d != DiagMeasure
 	}
-	return !r.Kind.IsLate() && r.Kind != KindProcess
+	return !r.Kind.IsMadeLater() && r.Kind != KindProcess
 }
 
-// Key returns the word for a diagnostic as a key in JSON: "double_release".
-func (v Diag) Key() string { return strings.ReplaceAll(v.String(), " ", "_") }
+// JSONKey returns the word for a diagnostic as a key in JSON: "double_release".
+func (v Diag) JSONKey() string { return strings.ReplaceAll(v.String(), " ", "_") }
 
 // MarshalText writes Key.
-func (v Diag) MarshalText() ([]byte, error) { return []byte(v.Key()), nil }
+func (v Diag) MarshalText() ([]byte, error) { return []byte(v.JSONKey()), nil }
 
 // UnmarshalText reads what MarshalText writes.
 func (v *Diag) UnmarshalText(text []byte) error {
 	for code := range Diag(math.MaxUint8) {
-		if code.Key() == string(text) {
+		if code.JSONKey() == string(text) {
 			*v = code
 			return nil
 		}
@@ -87,15 +87,15 @@ func (e *Event) PayloadLen() int {
 	return int(min(e.Size, PayloadMax))
 }
 
-// ServedBytes is that of a CREATE.
-func (e *Event) ServedBytes() uint64 { return e.AsCreate().ServedBytes() }
+// BytesServing is that of a CREATE.
+func (e *Event) BytesServing() uint64 { return e.AsCreate().BytesServing() }
 
-// Origin is that of a CREATE; false for other kinds.
-func (e *Event) Origin() (uint64, bool) {
+// OffsetInParent is that of a CREATE; false for other kinds.
+func (e *Event) OffsetInParent() (uint64, bool) {
 	if e.Kind != KindCreate {
 		return 0, false
 	}
-	return e.AsCreate().Origin()
+	return e.AsCreate().OffsetInParent()
 }
 
 // Sample is one record of the eBPF program. Its slices are valid until the next one is read.
@@ -105,8 +105,8 @@ type Sample struct {
 	Memory []byte // of the caller's stack, from Sp on
 }
 
-// Comm returns the name of the program of a SightExec, at most 15 bytes.
-func (s *Sample) Comm() string {
+// ProgramName returns the name of the program of a SightExec, at most 15 bytes.
+func (s *Sample) ProgramName() string {
 	var name [commSize]byte
 	for i := range name {
 		name[i] = byte(s.Argument[i/8] >> (i % 8 * 8))

@@ -42,7 +42,7 @@ type schedule []struct {
 func (s *schedule) add(t *testing.T, r *wire.Record) {
 	t.Helper()
 	name, value := wire.ParseLimit(r.Payload)
-	what, request, ok := wire.ParseArms(string(value))
+	what, request, ok := wire.ParseArmsSetting(string(value))
 	switch string(name) {
 	case wire.ArmsSetting:
 		if strings.HasPrefix(what, "+") {

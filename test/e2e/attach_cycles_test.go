@@ -198,7 +198,7 @@ func newCallChecker(t *testing.T, loader string, names ...string) *callChecker {
 		}
 		c.probes = append(c.probes, kernel.Probe{Function: uint16(i), Offset: library.Functions[name]})
 	}
-	c.kernel, err = kernel.New(kernel.Options{RingBytes: 16 << 20, Shapes: shapes, WatchAll: true, Uses: true})
+	c.kernel, err = kernel.LoadPrograms(kernel.Options{RingBytes: 16 << 20, Shapes: shapes, WatchAll: true, Uses: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,11 +17,11 @@ import (
 // foreignCode returns how many bytes of the code that a process has mapped are not those of its files, of all or of one.
 func foreignCode(t *testing.T, pid int, only ...string) int {
 	t.Helper()
-	p, err := target.Open(pid)
+	p, err := target.OpenProcess(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	maps, err := p.Maps()
+	maps, err := p.ReadMappings()
 	if err != nil {
 		t.Fatal(err)
 	}

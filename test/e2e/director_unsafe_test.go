@@ -113,7 +113,7 @@ func (d *director) send(program int) {
 		}
 		d.sent[program]++
 		const futexWake, all = 1, 1 << 30
-		_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(region.WakeFutex())), futexWake, all, 0, 0, 0)
+		_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(region.FutexOfMailbox())), futexWake, all, 0, 0, 0)
 	}
 }
 

@@ -117,7 +117,7 @@ func slowed(t *testing.T, reader *recording.Reader, look func(*stats.Snapshot)) 
 		r := &list[i]
 		r.Time = 1 + uint64(max(i, first)-first)*slow
 		for ; due < r.Time && due < 2*slowNS; due += 1e9 {
-			m.Tick(due)
+			m.AdvanceTime(due)
 			look(m.Publish())
 		}
 		if r.Kind == wire.KindRelease {

@@ -25,7 +25,7 @@ func decidedAgain(t *testing.T, file string) *replay.Comparison {
 	for name, value := range header.Limits {
 		o.Settings = append(o.Settings, allocator.Setting{Name: name, Value: value})
 	}
-	c, err := replay.Compare(reader, o)
+	c, err := replay.CompareDecisions(reader, o)
 	if err != nil {
 		t.Fatal(err)
 	}

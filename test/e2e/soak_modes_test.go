@@ -170,7 +170,7 @@ func requestsOf(t *testing.T, file string) (requests []request, sites map[uint32
 		if err != nil {
 			t.Fatal(err)
 		}
-		if site, tag, ok := planfile.SiteOf(r); ok {
+		if site, tag, ok := planfile.SiteOfRecord(r); ok {
 			sites[uint32(tag)] = site
 		}
 		if r.Kind == wire.KindCreate && r.AsCreate().Status() == 0 {
@@ -215,7 +215,7 @@ func (s *soak) withPlan(t *testing.T, name string, random *rand.Rand, requests [
 	if err := plan.Write(&text); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := planfile.Parse(text.String()); err != nil {
+	if _, err := planfile.ParsePlan(text.String()); err != nil {
 		t.Fatalf("%s: %v\n%s", s.line(name), err, &text)
 	}
 	if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {

@@ -65,7 +65,7 @@ func (c *command) beginCommandWith(s *wire.Sample, op wire.Command, failed bool,
 	if failed {
 		c.queue = c.queues.byHandle[s.Argument[0]]
 	} else {
-		c.queue = c.queues.queueOf(s, s.Argument[0])
+		c.queue = c.queues.queueOfHandle(s, s.Argument[0])
 	}
 }
 
@@ -92,19 +92,19 @@ func (c *command) noteUse(handle uint64, kind wire.Memory, flags uint8, x extent
 	m := c.memories.byHandle[handle]
 	switch {
 	case m == nil:
-		if handle == 0 || c.memories.checkFreed(c.sample, handle, wire.DiagUseAfterRelease) {
+		if handle == 0 || c.memories.findUseAfterFree(c.sample, handle, wire.DiagUseAfterRelease) {
 			return
 		}
 		if c.failed {
 			c.unknown = c.unknown || c.memories.findFreed(handle) == nil
 			return
 		}
-		if m = c.memories.carryOver(c.sample, handle, evidence{kind, c.likelyContext(), least}); m == nil {
+		if m = c.memories.addCarriedOver(c.sample, handle, evidence{kind, c.likelyContext(), least}); m == nil {
 			return
 		}
 	case m.carried:
 		if !c.failed {
-			c.memories.growCarried(c.sample, m, least)
+			c.memories.raiseCarriedSize(c.sample, m, least)
 		}
 	case m.firstCall.time > c.sample.Entered: // the handle was another object's when the command was called
 		return
@@ -132,7 +132,7 @@ func (c *command) imageBytes(handle uint64, region []byte) uint64 {
 	if m == nil {
 		return 0
 	}
-	return mulSaturating(regionVolume(region), uint64(m.element))
+	return mulSaturating(volumeOfRegion(region), uint64(m.element))
 }
 
 // noteListUse notes a list of memory. Only a migration is known to concern all bytes of each.
@@ -142,9 +142,9 @@ func (c *command) noteListUse(count uint64, kind wire.Memory) {
 	for i := range copiedHandles(list, uint32(count)) {
 		x := unplacedExtent(0)
 		if c.op == wire.CommandMigrate {
-			x = wholeExtent(c.memories.byHandle[wordAt(list, i)])
+			x = wholeExtent(c.memories.byHandle[numberAt(list, i)])
 		}
-		c.noteUse(wordAt(list, i), kind, 0, x, 0)
+		c.noteUse(numberAt(list, i), kind, 0, x, 0)
 	}
 }
 
@@ -165,7 +165,7 @@ func (c *command) notePointerUse(address uint64, flags uint8, x extent) {
 
 func (c *command) writeEvents(blocking bool) {
 	if c.failed {
-		c.reportRefusal()
+		c.writeRefusalFinding()
 		return
 	}
 	if c.queue == nil {
@@ -223,18 +223,18 @@ func (c *command) writeUnknownUse(s *wire.Sample, op wire.Command, queue uint64)
 	c.writeEvent(s, wire.UseFields{Command: op, Scattered: true, Queue: queue}.Event())
 }
 
-// handleReplay handles the replay of a command buffer, whose commands and queue we do not know.
-func (c *command) handleReplay(s *wire.Sample) {
+// handleCommandBuffer handles the replay of a command buffer, whose commands and queue we do not know.
+func (c *command) handleCommandBuffer(s *wire.Sample) {
 	if int32(s.Result) == 0 {
 		c.writeUnknownUse(s, wire.CommandOther, 0)
 	}
 }
 
-// reportRefusal writes a finding if it explains why a command failed.
-func (c *command) reportRefusal() {
+// writeRefusalFinding writes a finding if it explains why a command failed.
+func (c *command) writeRefusalFinding() {
 	if c.unknown && c.status == invalidMemory {
 		c.writeRecord(c.sample, wire.DiagFields{
-			Diag: wire.DiagUnknownMemory, Status: cutStatus(c.status),
+			Diag: wire.DiagUnknownMemory, Status: clampStatus(c.status),
 		}.Record([]byte(c.function)))
 	}
 	if c.status != invalidContext && c.status != 0 || c.queue == nil || c.queue.context == nil {
@@ -254,7 +254,7 @@ func (c *command) handleRunKernel(s *wire.Sample) {
 	if c.failed {
 		c.noteArgumentUses(c.kernels.byHandle[s.Argument[1]])
 	} else {
-		c.noteArgumentUses(c.kernels.kernelOf(s, s.Argument[1]))
+		c.noteArgumentUses(c.kernels.kernelOfHandle(s, s.Argument[1]))
 	}
 	c.writeEvents(false)
 }
@@ -269,19 +269,19 @@ func (c *command) noteArgumentUses(k *kernel) {
 		if value == 0 {
 			continue
 		}
-		m := c.memories.byHandle[withoutMarks(value)]
+		m := c.memories.byHandle[argumentWithoutMarks(value)]
 		if m == nil && !c.failed && value&isMarked == 0 {
 			m = c.carryOverArgument(value)
 		}
 		if m != nil {
-			c.addAccess(access{memory: m, argument: uint32(i) + 1, flags: m.kernelAccess()})
+			c.addAccess(access{memory: m, argument: uint32(i) + 1, flags: m.accessOfKernels()})
 		}
 	}
 }
 
-// kernelAccess says whether memory was made for a device only to write. Some programs write what is CL_MEM_READ_ONLY, and what the
+// accessOfKernels says whether memory was made for a device only to write. Some programs write what is CL_MEM_READ_ONLY, and what the
 // kernel declares is not visible.
-func (m *memory) kernelAccess() uint8 {
+func (m *memory) accessOfKernels() uint8 {
 	rights := m.access & (wire.ReadOnly | wire.WriteOnly)
 	if rights == 0 && m.parent != nil { // a sub-buffer without flags has those of its buffer
 		rights = m.parent.access
@@ -296,7 +296,7 @@ func (c *command) carryOverArgument(handle uint64) *memory {
 	if g := c.memories.findFreed(handle); g != nil && (!g.mayLive || !g.heldByKernel) || c.isOtherObject(handle) {
 		return nil
 	}
-	return c.memories.carryOver(c.sample, handle, evidence{kind: wire.MemoryBuffer, context: c.likelyContext()})
+	return c.memories.addCarriedOver(c.sample, handle, evidence{kind: wire.MemoryBuffer, context: c.likelyContext()})
 }
 
 // isOtherObject reports whether a handle is certainly not memory.
@@ -331,12 +331,12 @@ func (c *command) noteMigration(flags uint64) {
 }
 
 // handleAcquireGL handles commands that acquire memory from OpenGL.
-func (c *command) handleAcquireGL(s *wire.Sample) { c.shareGL(s, wire.CommandAcquire) }
+func (c *command) handleAcquireGL(s *wire.Sample) { c.exchangeWithGL(s, wire.CommandAcquire) }
 
 // handleReleaseGL handles commands that release memory to OpenGL.
-func (c *command) handleReleaseGL(s *wire.Sample) { c.shareGL(s, wire.CommandRelease) }
+func (c *command) handleReleaseGL(s *wire.Sample) { c.exchangeWithGL(s, wire.CommandRelease) }
 
-func (c *command) shareGL(s *wire.Sample, op wire.Command) {
+func (c *command) exchangeWithGL(s *wire.Sample, op wire.Command) {
 	c.beginCommand(s, op)
 	c.noteListUse(s.Argument[1], wire.MemoryExternal)
 	c.writeEvents(false)

@@ -337,7 +337,7 @@ func TestFindings(t *testing.T) {
 			p.buffer(buf+1, 64)
 			p.call("clEnqueueMapBuffer", 0x9000, queue, buf, 0, 1, 0, 64)
 			p.call("clReleaseMemObject", 0, buf+1)
-			p.tracker.NoteLost()
+			p.tracker.NoteCallsLost()
 			p.records = nil
 			p.call("clReleaseMemObject", 0, buf)
 			p.call("clReleaseMemObject", 0, buf+1)
@@ -348,7 +348,7 @@ func TestFindings(t *testing.T) {
 		{"memory may have more references after a loss", func(p *sampler) {
 			p.buffer(buf, 64)
 			p.do(call{name: "clCreateSubBuffer", result: buf + 1, args: []uint64{buf, 0, 0x1220, 9}, copies: [2][]byte{words(0, 50)}})
-			p.tracker.NoteLost()
+			p.tracker.NoteCallsLost()
 			p.records = nil
 			p.call("clReleaseMemObject", 0, buf)
 			p.call("clReleaseMemObject", 0, buf)

@@ -25,8 +25,8 @@ type contexts struct {
 // sleepingMax bounds the sleeping contexts that can wake, as in the shim.
 const sleepingMax = 64
 
-// isAsleep reports whether neither the program nor its queues keep the context. Memory may still lead to it and wake it.
-func (c *context) isAsleep() bool { return c.released && c.queues == 0 }
+// isUnkept reports whether neither the program nor its queues keep the context. Memory may still lead to it and wake it.
+func (c *context) isUnkept() bool { return c.released && c.queues == 0 }
 
 // scopeNumber returns the context's number for events, 0 if it is unknown.
 func (c *context) scopeNumber() uint16 {
@@ -41,7 +41,7 @@ func (cs *contexts) handleCreate(s *wire.Sample) {
 	if s.Result == 0 || old != nil && old.isFromNestedCall(s) || old == nil && len(cs.byHandle) >= objectsMax {
 		return
 	}
-	cs.memories.endPrevious(s, s.Result)
+	cs.memories.endPreviousOfHandle(s, s.Result)
 	if old != nil {
 		cs.ledger.countEnded(&old.object)
 	}
@@ -52,8 +52,8 @@ func (cs *contexts) handleCreate(s *wire.Sample) {
 	cs.writeLife(s, c, wire.LifeCreate, false)
 }
 
-// contextOf returns the context of a handle that the driver accepts, nil if the handle is 0 or there is no room.
-func (cs *contexts) contextOf(s *wire.Sample, handle uint64) *context {
+// contextOfHandle returns the context of a handle that the driver accepts, nil if the handle is 0 or there is no room.
+func (cs *contexts) contextOfHandle(s *wire.Sample, handle uint64) *context {
 	c := cs.byHandle[handle]
 	if c != nil || handle == 0 || len(cs.byHandle) >= objectsMax {
 		return c
@@ -70,7 +70,7 @@ func (cs *contexts) writeLife(s *wire.Sample, c *context, life wire.Life, carrie
 }
 
 func (cs *contexts) handleRetain(s *wire.Sample) {
-	if c := cs.contextOf(s, s.Argument[0]); c != nil {
+	if c := cs.contextOfHandle(s, s.Argument[0]); c != nil {
 		if cs.wakeContext(s, c); !c.released {
 			c.references++
 		}
@@ -80,7 +80,7 @@ func (cs *contexts) handleRetain(s *wire.Sample) {
 }
 
 func (cs *contexts) handleRelease(s *wire.Sample) {
-	c := cs.contextOf(s, s.Argument[0])
+	c := cs.contextOfHandle(s, s.Argument[0])
 	if c == nil {
 		return
 	}
@@ -96,13 +96,13 @@ func (cs *contexts) handleRelease(s *wire.Sample) {
 
 // endIfUnkept ends a context once nothing keeps it, as the shim does.
 func (cs *contexts) endIfUnkept(s *wire.Sample, c *context) bool {
-	if !c.isAsleep() || cs.byHandle[c.handle] != c {
+	if !c.isUnkept() || cs.byHandle[c.handle] != c {
 		return false
 	}
 	cs.writeLife(s, c, wire.LifeEnd, false)
 	cs.sleeps++
 	oldest := &cs.sleeping[cs.sleeps%sleepingMax]
-	if o := *oldest; o != nil && o.isAsleep() && o.slept == cs.sleeps-sleepingMax && cs.byHandle[o.handle] == o {
+	if o := *oldest; o != nil && o.isUnkept() && o.slept == cs.sleeps-sleepingMax && cs.byHandle[o.handle] == o {
 		delete(cs.byHandle, o.handle)
 	}
 	c.slept, *oldest = cs.sleeps, c
@@ -111,7 +111,7 @@ func (cs *contexts) endIfUnkept(s *wire.Sample, c *context) bool {
 
 // wakeContext begins a sleeping context again.
 func (cs *contexts) wakeContext(s *wire.Sample, c *context) {
-	if c.isAsleep() {
+	if c.isUnkept() {
 		cs.writeLife(s, c, wire.LifeCreate, c.carried)
 	}
 }

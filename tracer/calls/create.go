@@ -34,17 +34,17 @@ type creates struct {
 	contexts *contexts
 }
 
-// addCreation notes the object that a create call has returned, and writes its CREATE.
-func (cr *creates) addCreation(s *wire.Sample, c *creation) {
+// noteCreatedObject notes the object that a create call has returned, and writes its CREATE.
+func (cr *creates) noteCreatedObject(s *wire.Sample, c *creation) {
 	if old := cr.memories.byHandle[s.Result]; s.Result != 0 && old != nil {
 		if !old.carried && old.firstCall.isNested(s) {
 			return
 		}
-		cr.memories.endPrevious(s, s.Result)
+		cr.memories.endPreviousOfHandle(s, s.Result)
 	}
-	parent := cr.parentOf(s, c)
+	parent := cr.parentOfCreation(s, c)
 	e := wire.CreateFields{
-		Memory: c.kind, Access: uint16(c.flags), Requested: c.size, Status: cutStatus(c.status),
+		Memory: c.kind, Access: uint16(c.flags), Requested: c.size, Status: clampStatus(c.status),
 		Duration: callDuration(s), Cost: callDuration(s), Outcome: wire.OutcomeFailed, OffPage: c.offPage,
 	}
 	if parent != nil {
@@ -57,7 +57,7 @@ func (cr *creates) addCreation(s *wire.Sample, c *creation) {
 	}
 	in := cr.contexts.byHandle[c.context]
 	if s.Result != 0 && in == nil {
-		in = cr.contexts.contextOf(s, c.context)
+		in = cr.contexts.contextOfHandle(s, c.context)
 	}
 	if in != nil {
 		e.Scope = in.scopeNumber()
@@ -89,19 +89,19 @@ func (cr *creates) completeCreate(s *wire.Sample, c *creation, parent *memory, i
 }
 
 func (cr *creates) handleBuffer(s *wire.Sample) {
-	cr.addBuffer(s, &wire.PoolRequest{Flags: s.Argument[1], Size: s.Argument[2], Contents: s.Argument[3] != 0}, s.Argument[3])
+	cr.addBufferCreation(s, &wire.PoolRequest{Flags: s.Argument[1], Size: s.Argument[2], Contents: s.Argument[3] != 0}, s.Argument[3])
 }
 
 func (cr *creates) handleBufferWithProperties(s *wire.Sample) {
-	cr.addBuffer(s, &wire.PoolRequest{
+	cr.addBufferCreation(s, &wire.PoolRequest{
 		Properties: s.Argument[1] != 0, Flags: s.Argument[2], Size: s.Argument[3], Contents: s.Argument[4] != 0,
 	}, s.Argument[4])
 }
 
-// addBuffer notes whether a pool could have served the buffer. The limit of the device is unknown.
-func (cr *creates) addBuffer(s *wire.Sample, r *wire.PoolRequest, host uint64) {
+// addBufferCreation notes whether a pool could have served the buffer. The limit of the device is unknown.
+func (cr *creates) addBufferCreation(s *wire.Sample, r *wire.PoolRequest, host uint64) {
 	r.Memory, r.Smallest = wire.MemoryBuffer, wire.CopyMin
-	cr.addCreation(s, &creation{
+	cr.noteCreatedObject(s, &creation{
 		context: s.Argument[0], flags: r.Flags, size: r.Size, status: s.Error, eligible: r.Ineligible() == wire.IneligibleNone,
 		offPage: r.Flags&wire.UseHostPtr != 0 && host%wire.Page != 0,
 	})
@@ -110,26 +110,26 @@ func (cr *creates) addBuffer(s *wire.Sample, r *wire.PoolRequest, host uint64) {
 func (cr *creates) handleSubBuffer(s *wire.Sample) {
 	c := creation{kind: wire.MemorySubBuffer, flags: s.Argument[1], status: s.Error, share: s.Argument[0]}
 	if region := s.CopiedArgument(0); region != nil && uint32(s.Argument[2]) == regionType {
-		c.size = wordAt(region, 1)
-		c.origin = wordAt(region, 0) + 1
-		c.least = addSaturating(wordAt(region, 0), c.size)
+		c.size = numberAt(region, 1)
+		c.origin = numberAt(region, 0) + 1
+		c.least = addSaturating(numberAt(region, 0), c.size)
 	}
-	cr.addCreation(s, &c)
+	cr.noteCreatedObject(s, &c)
 }
 
-// parentOf returns the memory that a new object shares, nil if it has memory of its own.
-func (cr *creates) parentOf(s *wire.Sample, c *creation) *memory {
+// parentOfCreation returns the memory that a new object shares, nil if it has memory of its own.
+func (cr *creates) parentOfCreation(s *wire.Sample, c *creation) *memory {
 	if c.share == 0 || c.share == s.Result {
 		return nil
 	}
 	m := cr.memories.byHandle[c.share]
 	if m == nil {
-		if cr.memories.checkFreed(s, c.share, wire.DiagUseAfterRelease) || s.Result == 0 {
+		if cr.memories.findUseAfterFree(s, c.share, wire.DiagUseAfterRelease) || s.Result == 0 {
 			return nil
 		}
-		m = cr.memories.carryOver(s, c.share, evidence{kind: wire.MemoryBuffer, context: cr.contexts.byHandle[c.context], size: c.least})
+		m = cr.memories.addCarriedOver(s, c.share, evidence{kind: wire.MemoryBuffer, context: cr.contexts.byHandle[c.context], size: c.least})
 	} else if s.Result != 0 {
-		cr.memories.growCarried(s, m, c.least)
+		cr.memories.raiseCarriedSize(s, m, c.least)
 	}
 	if m == nil || m.depth >= depthMax {
 		return nil
@@ -142,9 +142,9 @@ func (cr *creates) handlePipe(s *wire.Sample) {
 	if s.Result != 0 {
 		c.size = uint64(uint32(s.Argument[2])) * uint64(uint32(s.Argument[3]))
 	}
-	cr.addCreation(s, &c)
+	cr.noteCreatedObject(s, &c)
 }
 
 func (cr *creates) handleFromGL(s *wire.Sample) {
-	cr.addCreation(s, &creation{kind: wire.MemoryExternal, context: s.Argument[0], flags: s.Argument[1], status: s.Error})
+	cr.noteCreatedObject(s, &creation{kind: wire.MemoryExternal, context: s.Argument[0], flags: s.Argument[1], status: s.Error})
 }

@@ -19,8 +19,8 @@ type events struct {
 	byHandle map[uint64]event
 }
 
-// countReturned counts the event that a command returned, unless the command failed.
-func (es *events) countReturned(s *wire.Sample) {
+// countReturnedEvent counts the event that a command returned, unless the command failed.
+func (es *events) countReturnedEvent(s *wire.Sample) {
 	name := Functions[s.Function].Name
 	if name == "clEnqueueMapBuffer" || name == "clEnqueueMapImage" { // return a pointer
 		if s.Result == 0 {
@@ -42,12 +42,12 @@ func (es *events) addEvent(s *wire.Sample, handle uint64) {
 		old.counts.released++
 		l.markChanged(old.counts)
 	case len(es.byHandle) == eventsMax:
-		c := l.countsOf(wire.HeldEvent, l.tags.SiteTag(s))
+		c := l.countsOfSite(wire.HeldEvent, l.tags.SiteTag(s))
 		c.untracked++
 		l.markChanged(c)
 		return
 	}
-	c := l.countsOf(wire.HeldEvent, l.tags.SiteTag(s))
+	c := l.countsOfSite(wire.HeldEvent, l.tags.SiteTag(s))
 	c.created++
 	l.markChanged(c)
 	es.byHandle[handle] = event{counts: c, references: 1, thread: s.Tid, time: s.Time}

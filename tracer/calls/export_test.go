@@ -4,7 +4,7 @@ import "fmt"
 
 // ImageBytes returns the size of an image from its format and descriptor.
 func ImageBytes(format, desc []byte) uint64 {
-	d := descOf(desc)
+	d := parseImageDesc(desc)
 	return d.imageBytes(elementSize(format))
 }
 

@@ -16,18 +16,18 @@ type freedHandle struct {
 	heldByKernel         bool // it lives: it has become an argument of a kernel since
 }
 
-func freedSlot(handle uint64) uint64 { return (handle * 0x9e3779b97f4a7c15) >> 54 }
+func slotForFreed(handle uint64) uint64 { return (handle * 0x9e3779b97f4a7c15) >> 54 }
 
 func (ms *memories) rememberFreed(s *wire.Sample, m *memory) {
 	if ms.freedHandles == nil {
 		ms.freedHandles = new([freedMax]freedHandle)
 	}
-	g := &ms.freedHandles[freedSlot(m.handle)]
+	g := &ms.freedHandles[slotForFreed(m.handle)]
 	*g = freedHandle{handle: m.handle, freedAt: s.Time, mayLive: true}
-	if ms.referencesKnown(m) && s.Time < ms.settledAt {
+	if ms.areReferencesKnown(m) && s.Time < ms.settledAt {
 		return // other memory may live under its handle
 	}
-	g.object, g.size, g.tag, g.kind, g.mayLive = m.number, m.size, m.tag, m.kind, !ms.referencesKnown(m)
+	g.object, g.size, g.tag, g.kind, g.mayLive = m.number, m.size, m.tag, m.kind, !ms.areReferencesKnown(m)
 }
 
 // findFreed returns what we remember of a freed handle, nil if nothing.
@@ -35,15 +35,15 @@ func (ms *memories) findFreed(handle uint64) *freedHandle {
 	if ms.freedHandles == nil || handle == 0 {
 		return nil
 	}
-	if g := &ms.freedHandles[freedSlot(handle)]; g.handle == handle {
+	if g := &ms.freedHandles[slotForFreed(handle)]; g.handle == handle {
 		return g
 	}
 	return nil
 }
 
-// checkFreed reports whether a handle's memory has certainly ended, and writes a finding since the program names it. If it
+// findUseAfterFree reports whether a handle's memory has certainly ended, and writes a finding since the program names it. If it
 // ended while the call ran there is no finding: the driver may have seen it alive.
-func (ms *memories) checkFreed(s *wire.Sample, handle uint64, code wire.Diag) bool {
+func (ms *memories) findUseAfterFree(s *wire.Sample, handle uint64, code wire.Diag) bool {
 	g := ms.findFreed(handle)
 	if g == nil || g.mayLive && g.freedAt <= s.Entered {
 		return false

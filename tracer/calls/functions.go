@@ -25,7 +25,7 @@ func copyList(argument, unit, count uint8) wire.Copy {
 // copyText copies a string that ends with NUL.
 func copyText(argument uint8) wire.Copy { return wire.Copy{Argument: argument, Unit: 1, Text: 1} }
 
-func copyRules(copyRules ...wire.Copy) (c [wire.CallCopies]wire.Copy) {
+func rulesAsArray(copyRules ...wire.Copy) (c [wire.CallCopies]wire.Copy) {
 	copy(c[:], copyRules)
 	return c
 }
@@ -40,24 +40,24 @@ const (
 	handleBytes     = 8
 )
 
-// handlersOf makes handlers of the methods of one part of a tracker.
-func handlersOf[P any](part func(*Tracker) *P) func(func(*P, *wire.Sample)) handler {
+// handlersOfPart makes handlers of the methods of one part of a tracker.
+func handlersOfPart[P any](part func(*Tracker) *P) func(func(*P, *wire.Sample)) handler {
 	return func(call func(*P, *wire.Sample)) handler {
 		return func(t *Tracker, s *wire.Sample) { call(part(t), s) }
 	}
 }
 
 var (
-	onContexts = handlersOf(func(t *Tracker) *contexts { return &t.contexts })
-	onQueues   = handlersOf(func(t *Tracker) *queues { return &t.queues })
-	onEvents   = handlersOf(func(t *Tracker) *events { return &t.events })
-	onPrograms = handlersOf(func(t *Tracker) *programs { return &t.programs })
-	onKernels  = handlersOf(func(t *Tracker) *kernels { return &t.kernels })
-	onSamplers = handlersOf(func(t *Tracker) *samplers { return &t.samplers })
-	onMemories = handlersOf(func(t *Tracker) *memories { return &t.memories })
-	onCreates  = handlersOf(func(t *Tracker) *creates { return &t.creates })
-	onCommand  = handlersOf(func(t *Tracker) *command { return &t.command })
-	onPointers = handlersOf(func(t *Tracker) *pointers { return &t.pointers })
+	onContexts = handlersOfPart(func(t *Tracker) *contexts { return &t.contexts })
+	onQueues   = handlersOfPart(func(t *Tracker) *queues { return &t.queues })
+	onEvents   = handlersOfPart(func(t *Tracker) *events { return &t.events })
+	onPrograms = handlersOfPart(func(t *Tracker) *programs { return &t.programs })
+	onKernels  = handlersOfPart(func(t *Tracker) *kernels { return &t.kernels })
+	onSamplers = handlersOfPart(func(t *Tracker) *samplers { return &t.samplers })
+	onMemories = handlersOfPart(func(t *Tracker) *memories { return &t.memories })
+	onCreates  = handlersOfPart(func(t *Tracker) *creates { return &t.creates })
+	onCommand  = handlersOfPart(func(t *Tracker) *command { return &t.command })
+	onPointers = handlersOfPart(func(t *Tracker) *pointers { return &t.pointers })
 )
 
 // Functions are all functions that the eBPF program reports, by number. They are those of shim/base/hooks.def that matter
@@ -69,19 +69,19 @@ var Functions = []Function{
 	{"clReleaseContext", false, wire.Shape{Flags: entry}, onContexts((*contexts).handleRelease)},
 
 	{"clCreateCommandQueue", false, wire.Shape{Flags: createSite, Error: 4}, onQueues((*queues).handleCreate)},
-	{"clCreateCommandQueueWithProperties", false, wire.Shape{Flags: createSite, Error: 4, Copy: copyRules(copyArgument(3, propertiesBytes))}, onQueues((*queues).handleCreateWithProperties)},
-	{"clCreateCommandQueueWithPropertiesKHR", true, wire.Shape{Flags: createSite, Error: 4, Copy: copyRules(copyArgument(3, propertiesBytes))}, onQueues((*queues).handleCreateWithProperties)},
+	{"clCreateCommandQueueWithProperties", false, wire.Shape{Flags: createSite, Error: 4, Copy: rulesAsArray(copyArgument(3, propertiesBytes))}, onQueues((*queues).handleCreateWithProperties)},
+	{"clCreateCommandQueueWithPropertiesKHR", true, wire.Shape{Flags: createSite, Error: 4, Copy: rulesAsArray(copyArgument(3, propertiesBytes))}, onQueues((*queues).handleCreateWithProperties)},
 	{"clRetainCommandQueue", false, wire.Shape{Flags: entry}, onQueues((*queues).handleRetain)},
 	{"clReleaseCommandQueue", false, wire.Shape{Flags: entry}, onQueues((*queues).handleRelease)},
 
 	{"clCreateBuffer", false, wire.Shape{Flags: createSite, Error: 5}, onCreates((*creates).handleBuffer)},
 	{"clCreateBufferWithProperties", false, wire.Shape{Flags: createSite, Error: 6}, onCreates((*creates).handleBufferWithProperties)},
 	{"clCreateBufferWithPropertiesINTEL", true, wire.Shape{Flags: createSite, Error: 6}, onCreates((*creates).handleBufferWithProperties)},
-	{"clCreateSubBuffer", false, wire.Shape{Flags: createSite, Error: 5, Copy: copyRules(copyArgument(4, regionBytes))}, onCreates((*creates).handleSubBuffer)},
-	{"clCreateImage", false, wire.Shape{Flags: createSite, Error: 6, Copy: copyRules(copyArgument(3, formatBytes), copyArgument(4, descBytes))}, onCreates((*creates).handleImage)},
-	{"clCreateImageWithProperties", false, wire.Shape{Flags: createSite, Copy: copyRules(copyArgument(4, formatBytes), copyArgument(5, descBytes))}, onCreates((*creates).handleImageWithProperties)},
-	{"clCreateImage2D", false, wire.Shape{Flags: createSite, Copy: copyRules(copyArgument(3, formatBytes))}, onCreates((*creates).handleImage2D)},
-	{"clCreateImage3D", false, wire.Shape{Flags: createSite, Copy: copyRules(copyArgument(3, formatBytes))}, onCreates((*creates).handleImage3D)},
+	{"clCreateSubBuffer", false, wire.Shape{Flags: createSite, Error: 5, Copy: rulesAsArray(copyArgument(4, regionBytes))}, onCreates((*creates).handleSubBuffer)},
+	{"clCreateImage", false, wire.Shape{Flags: createSite, Error: 6, Copy: rulesAsArray(copyArgument(3, formatBytes), copyArgument(4, descBytes))}, onCreates((*creates).handleImage)},
+	{"clCreateImageWithProperties", false, wire.Shape{Flags: createSite, Copy: rulesAsArray(copyArgument(4, formatBytes), copyArgument(5, descBytes))}, onCreates((*creates).handleImageWithProperties)},
+	{"clCreateImage2D", false, wire.Shape{Flags: createSite, Copy: rulesAsArray(copyArgument(3, formatBytes))}, onCreates((*creates).handleImage2D)},
+	{"clCreateImage3D", false, wire.Shape{Flags: createSite, Copy: rulesAsArray(copyArgument(3, formatBytes))}, onCreates((*creates).handleImage3D)},
 	{"clCreatePipe", false, wire.Shape{Flags: createSite, Error: 6}, onCreates((*creates).handlePipe)},
 	{"clCreateFromGLBuffer", false, wire.Shape{Flags: createSite, Error: 4}, onCreates((*creates).handleFromGL)},
 	{"clCreateFromGLRenderbuffer", false, wire.Shape{Flags: createSite, Error: 4}, onCreates((*creates).handleFromGL)},
@@ -93,7 +93,7 @@ var Functions = []Function{
 
 	{"clSVMAlloc", false, wire.Shape{Flags: createSite}, onPointers((*pointers).handleAllocateSVM)},
 	{"clSVMFree", false, wire.Shape{Flags: entry}, onPointers((*pointers).handleFree)},
-	{"clEnqueueSVMFree", false, wire.Shape{Flags: entry, Copy: copyRules(copyList(3, handleBytes, 2))}, onPointers((*pointers).handleFreeAll)},
+	{"clEnqueueSVMFree", false, wire.Shape{Flags: entry, Copy: rulesAsArray(copyList(3, handleBytes, 2))}, onPointers((*pointers).handleFreeAll)},
 	{"clHostMemAllocINTEL", true, wire.Shape{Flags: createSite, Error: 5}, onPointers((*pointers).handleAllocateHost)},
 	{"clDeviceMemAllocINTEL", true, wire.Shape{Flags: createSite, Error: 6}, onPointers((*pointers).handleAllocateDevice)},
 	{"clSharedMemAllocINTEL", true, wire.Shape{Flags: createSite, Error: 6}, onPointers((*pointers).handleAllocateShared)},
@@ -107,12 +107,12 @@ var Functions = []Function{
 	{"clLinkProgram", false, wire.Shape{Flags: createSite}, onPrograms((*programs).handleCreate)},
 	{"clRetainProgram", false, wire.Shape{Flags: entry}, onPrograms((*programs).handleRetain)},
 	{"clReleaseProgram", false, wire.Shape{Flags: entry}, onPrograms((*programs).handleRelease)},
-	{"clCreateKernel", false, wire.Shape{Flags: createSite, Error: 3, Copy: copyRules(copyText(2))}, onKernels((*kernels).handleCreate)},
-	{"clCreateKernelsInProgram", false, wire.Shape{Flags: createSite, Copy: copyRules(copyList(3, handleBytes, 2), copyArgument(4, 4))}, onKernels((*kernels).handleCreateAll)},
+	{"clCreateKernel", false, wire.Shape{Flags: createSite, Error: 3, Copy: rulesAsArray(copyText(2))}, onKernels((*kernels).handleCreate)},
+	{"clCreateKernelsInProgram", false, wire.Shape{Flags: createSite, Copy: rulesAsArray(copyList(3, handleBytes, 2), copyArgument(4, 4))}, onKernels((*kernels).handleCreateKernels)},
 	{"clCloneKernel", false, wire.Shape{Flags: createSite, Error: 2}, onKernels((*kernels).handleClone)},
 	{"clRetainKernel", false, wire.Shape{Flags: entry}, onKernels((*kernels).handleRetain)},
 	{"clReleaseKernel", false, wire.Shape{Flags: entry}, onKernels((*kernels).handleRelease)},
-	{"clSetKernelArg", false, wire.Shape{Flags: use, Object: 1, Like: 1, Copy: copyRules(copyList(4, 1, 3))}, onKernels((*kernels).handleSetArgument)},
+	{"clSetKernelArg", false, wire.Shape{Flags: use, Object: 1, Like: 1, Copy: rulesAsArray(copyList(4, 1, 3))}, onKernels((*kernels).handleSetArgument)},
 	{"clSetKernelArgSVMPointer", false, wire.Shape{Flags: use}, onKernels((*kernels).handleSetPointer)},
 	{"clSetKernelArgMemPointerINTEL", true, wire.Shape{Flags: use}, onKernels((*kernels).handleSetPointer)},
 	{"clCreateSampler", false, wire.Shape{Flags: use, Error: 5}, onSamplers((*samplers).handleCreate)},
@@ -122,35 +122,35 @@ var Functions = []Function{
 
 	{"clEnqueueNDRangeKernel", false, wire.Shape{Flags: use, Event: 9}, onCommand((*command).handleRunKernel)},
 	{"clEnqueueTask", false, wire.Shape{Flags: use, Event: 5}, onCommand((*command).handleRunKernel)},
-	{"clEnqueueNativeKernel", false, wire.Shape{Flags: use, Event: 10, Copy: copyRules(copyList(6, handleBytes, 5))}, onCommand((*command).handleRunNative)},
-	{"clEnqueueReadBuffer", false, wire.Shape{Flags: use, Event: 9}, onCommand(bufferTransfer(wire.CommandRead, reads, 3, 2))},
-	{"clEnqueueReadBufferRect", false, wire.Shape{Flags: use, Event: 14, Copy: copyRules(copyArgument(6, cornerBytes), copyArgument(4, cornerBytes))}, onCommand(rectTransfer(wire.CommandRead, reads))},
-	{"clEnqueueWriteBuffer", false, wire.Shape{Flags: use, Event: 9}, onCommand(bufferTransfer(wire.CommandWrite, writes, 3, 0))},
-	{"clEnqueueWriteBufferRect", false, wire.Shape{Flags: use, Event: 14, Copy: copyRules(copyArgument(6, cornerBytes), copyArgument(4, cornerBytes))}, onCommand(rectTransfer(wire.CommandWrite, writes))},
+	{"clEnqueueNativeKernel", false, wire.Shape{Flags: use, Event: 10, Copy: rulesAsArray(copyList(6, handleBytes, 5))}, onCommand((*command).handleRunNative)},
+	{"clEnqueueReadBuffer", false, wire.Shape{Flags: use, Event: 9}, onCommand(handlerOfBufferTransfer(wire.CommandRead, reads, 3, 2))},
+	{"clEnqueueReadBufferRect", false, wire.Shape{Flags: use, Event: 14, Copy: rulesAsArray(copyArgument(6, cornerBytes), copyArgument(4, cornerBytes))}, onCommand(handlerOfRectTransfer(wire.CommandRead, reads))},
+	{"clEnqueueWriteBuffer", false, wire.Shape{Flags: use, Event: 9}, onCommand(handlerOfBufferTransfer(wire.CommandWrite, writes, 3, 0))},
+	{"clEnqueueWriteBufferRect", false, wire.Shape{Flags: use, Event: 14, Copy: rulesAsArray(copyArgument(6, cornerBytes), copyArgument(4, cornerBytes))}, onCommand(handlerOfRectTransfer(wire.CommandWrite, writes))},
 	{"clEnqueueCopyBuffer", false, wire.Shape{Flags: copySite, Event: 9}, onCommand((*command).handleCopyBuffer)},
-	{"clEnqueueCopyBufferRect", false, wire.Shape{Flags: copySite, Event: 13, Copy: copyRules(copyArgument(6, cornerBytes), copyArgument(4, cornerBytes))}, onCommand((*command).handleCopyRect)},
-	{"clEnqueueFillBuffer", false, wire.Shape{Flags: use, Event: 9}, onCommand(bufferTransfer(wire.CommandFill, writes, 4, 0))},
-	{"clEnqueueReadImage", false, wire.Shape{Flags: use, Event: 11, Copy: copyRules(copyArgument(5, cornerBytes), copyArgument(4, cornerBytes))}, onCommand(imageTransfer(wire.CommandRead, reads))},
-	{"clEnqueueWriteImage", false, wire.Shape{Flags: use, Event: 11, Copy: copyRules(copyArgument(5, cornerBytes), copyArgument(4, cornerBytes))}, onCommand(imageTransfer(wire.CommandWrite, writes))},
-	{"clEnqueueCopyImage", false, wire.Shape{Flags: copySite, Event: 9, Copy: copyRules(copyArgument(6, cornerBytes))}, onCommand((*command).handleCopyImage)},
-	{"clEnqueueFillImage", false, wire.Shape{Flags: use, Event: 8, Copy: copyRules(copyArgument(5, cornerBytes), copyArgument(4, cornerBytes))}, onCommand(imageTransfer(wire.CommandFill, writes))},
-	{"clEnqueueCopyImageToBuffer", false, wire.Shape{Flags: copySite, Event: 9, Copy: copyRules(copyArgument(5, cornerBytes), copyArgument(4, cornerBytes))}, onCommand((*command).handleCopyImageToBuffer)},
-	{"clEnqueueCopyBufferToImage", false, wire.Shape{Flags: copySite, Event: 9, Copy: copyRules(copyArgument(6, cornerBytes), copyArgument(5, cornerBytes))}, onCommand((*command).handleCopyBufferToImage)},
+	{"clEnqueueCopyBufferRect", false, wire.Shape{Flags: copySite, Event: 13, Copy: rulesAsArray(copyArgument(6, cornerBytes), copyArgument(4, cornerBytes))}, onCommand((*command).handleCopyRect)},
+	{"clEnqueueFillBuffer", false, wire.Shape{Flags: use, Event: 9}, onCommand(handlerOfBufferTransfer(wire.CommandFill, writes, 4, 0))},
+	{"clEnqueueReadImage", false, wire.Shape{Flags: use, Event: 11, Copy: rulesAsArray(copyArgument(5, cornerBytes), copyArgument(4, cornerBytes))}, onCommand(handlerOfImageTransfer(wire.CommandRead, reads))},
+	{"clEnqueueWriteImage", false, wire.Shape{Flags: use, Event: 11, Copy: rulesAsArray(copyArgument(5, cornerBytes), copyArgument(4, cornerBytes))}, onCommand(handlerOfImageTransfer(wire.CommandWrite, writes))},
+	{"clEnqueueCopyImage", false, wire.Shape{Flags: copySite, Event: 9, Copy: rulesAsArray(copyArgument(6, cornerBytes))}, onCommand((*command).handleCopyImage)},
+	{"clEnqueueFillImage", false, wire.Shape{Flags: use, Event: 8, Copy: rulesAsArray(copyArgument(5, cornerBytes), copyArgument(4, cornerBytes))}, onCommand(handlerOfImageTransfer(wire.CommandFill, writes))},
+	{"clEnqueueCopyImageToBuffer", false, wire.Shape{Flags: copySite, Event: 9, Copy: rulesAsArray(copyArgument(5, cornerBytes), copyArgument(4, cornerBytes))}, onCommand((*command).handleCopyImageToBuffer)},
+	{"clEnqueueCopyBufferToImage", false, wire.Shape{Flags: copySite, Event: 9, Copy: rulesAsArray(copyArgument(6, cornerBytes), copyArgument(5, cornerBytes))}, onCommand((*command).handleCopyBufferToImage)},
 	{"clEnqueueMapBuffer", false, wire.Shape{Flags: use, Event: 9}, onCommand((*command).handleMapBuffer)},
-	{"clEnqueueMapImage", false, wire.Shape{Flags: use, Event: 11, Copy: copyRules(copyArgument(6, cornerBytes), copyArgument(5, cornerBytes))}, onCommand((*command).handleMapImage)},
+	{"clEnqueueMapImage", false, wire.Shape{Flags: use, Event: 11, Copy: rulesAsArray(copyArgument(6, cornerBytes), copyArgument(5, cornerBytes))}, onCommand((*command).handleMapImage)},
 	{"clEnqueueUnmapMemObject", false, wire.Shape{Flags: use, Event: 6}, onCommand((*command).handleUnmap)},
-	{"clEnqueueMigrateMemObjects", false, wire.Shape{Flags: use, Event: 7, Copy: copyRules(copyList(3, handleBytes, 2))}, onCommand((*command).handleMigrate)},
-	{"clEnqueueMigrateMemObjectEXT", true, wire.Shape{Flags: use, Event: 7, Copy: copyRules(copyList(3, handleBytes, 2))}, onCommand((*command).handleMigrate)},
-	{"clEnqueueAcquireGLObjects", false, wire.Shape{Flags: use, Event: 6, Copy: copyRules(copyList(3, handleBytes, 2))}, onCommand((*command).handleAcquireGL)},
-	{"clEnqueueReleaseGLObjects", false, wire.Shape{Flags: use, Event: 6, Copy: copyRules(copyList(3, handleBytes, 2))}, onCommand((*command).handleReleaseGL)},
+	{"clEnqueueMigrateMemObjects", false, wire.Shape{Flags: use, Event: 7, Copy: rulesAsArray(copyList(3, handleBytes, 2))}, onCommand((*command).handleMigrate)},
+	{"clEnqueueMigrateMemObjectEXT", true, wire.Shape{Flags: use, Event: 7, Copy: rulesAsArray(copyList(3, handleBytes, 2))}, onCommand((*command).handleMigrate)},
+	{"clEnqueueAcquireGLObjects", false, wire.Shape{Flags: use, Event: 6, Copy: rulesAsArray(copyList(3, handleBytes, 2))}, onCommand((*command).handleAcquireGL)},
+	{"clEnqueueReleaseGLObjects", false, wire.Shape{Flags: use, Event: 6, Copy: rulesAsArray(copyList(3, handleBytes, 2))}, onCommand((*command).handleReleaseGL)},
 	{"clEnqueueSVMMemcpy", false, wire.Shape{Flags: copySite, Event: 8}, onPointers((*pointers).handleCopy)},
 	{"clEnqueueMemcpyINTEL", true, wire.Shape{Flags: copySite, Event: 8}, onPointers((*pointers).handleCopy)},
 	{"clEnqueueSVMMemFill", false, wire.Shape{Flags: use, Event: 8}, onPointers((*pointers).handleFill)},
 	{"clEnqueueMemFillINTEL", true, wire.Shape{Flags: use, Event: 8}, onPointers((*pointers).handleFill)},
 	{"clEnqueueSVMMap", false, wire.Shape{Flags: use, Event: 8}, onPointers((*pointers).handleMap)},
 	{"clEnqueueSVMUnmap", false, wire.Shape{Flags: use, Event: 5}, onPointers((*pointers).handleUnmap)},
-	{"clEnqueueSVMMigrateMem", false, wire.Shape{Flags: use, Event: 8, Copy: copyRules(copyList(3, handleBytes, 2), copyList(4, handleBytes, 2))}, onPointers((*pointers).handleMigrateAll)},
-	{"clEnqueueMigrateMemINTEL", true, wire.Shape{Flags: use, Event: 7}, onPointers((*pointers).handleMigrate)},
+	{"clEnqueueSVMMigrateMem", false, wire.Shape{Flags: use, Event: 8, Copy: rulesAsArray(copyList(3, handleBytes, 2), copyList(4, handleBytes, 2))}, onPointers((*pointers).handleMigrateAll)},
+	{"clEnqueueMigrateMemINTEL", true, wire.Shape{Flags: use, Event: 7}, onPointers((*pointers).handleMigrateUSM)},
 
 	{"clEnqueueMarker", false, wire.Shape{Flags: use, Event: 2}, onEvents((*events).ignoreCommand)},
 	{"clEnqueueMarkerWithWaitList", false, wire.Shape{Flags: use, Event: 4}, onEvents((*events).ignoreCommand)},
@@ -161,11 +161,11 @@ var Functions = []Function{
 
 	{"clFinish", false, wire.Shape{Flags: use}, onQueues((*queues).handleFinish)},
 	{"clFlush", false, wire.Shape{Flags: entryUse}, onQueues((*queues).handleFlush)},
-	{"clWaitForEvents", false, wire.Shape{Flags: use}, onQueues((*queues).handleWait)},
+	{"clWaitForEvents", false, wire.Shape{Flags: use}, onQueues((*queues).handleWaitForEvents)},
 
-	{"clGetExtensionFunctionAddress", false, wire.Shape{Flags: returned, Copy: copyRules(copyText(1))}, nil},
-	{"clGetExtensionFunctionAddressForPlatform", false, wire.Shape{Flags: returned, Copy: copyRules(copyText(2))}, nil},
+	{"clGetExtensionFunctionAddress", false, wire.Shape{Flags: returned, Copy: rulesAsArray(copyText(1))}, nil},
+	{"clGetExtensionFunctionAddressForPlatform", false, wire.Shape{Flags: returned, Copy: rulesAsArray(copyText(2))}, nil},
 	{platformQuery, false, wire.Shape{Flags: entry}, nil},
 
-	{"clEnqueueCommandBufferKHR", true, wire.Shape{Flags: use, Event: 6}, onCommand((*command).handleReplay)},
+	{"clEnqueueCommandBufferKHR", true, wire.Shape{Flags: use, Event: 6}, onCommand((*command).handleCommandBuffer)},
 }

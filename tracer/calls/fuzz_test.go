@@ -82,7 +82,7 @@ func FuzzTracker(f *testing.F) {
 			tracker.HandleCall(&s)
 			calls.ExtensionAddress(&s)
 			if made++; made%64 == 7 {
-				tracker.NoteLost()
+				tracker.NoteCallsLost()
 			}
 			if err := tracker.Check(); err != nil {
 				t.Fatalf("%s: %v", name(&s), err)

@@ -24,14 +24,14 @@ type description struct {
 	memory                      uint64 // handle of the memory that it shares
 }
 
-// descOf reads a cl_image_desc. Without a copy all fields are zero.
-func descOf(copied []byte) (d description) {
+// parseImageDesc reads a cl_image_desc. Without a copy all fields are zero.
+func parseImageDesc(copied []byte) (d description) {
 	if copied == nil {
 		return d
 	}
 	return description{
-		kind: binary.LittleEndian.Uint32(copied), width: wordAt(copied, 1), height: wordAt(copied, 2), depth: wordAt(copied, 3),
-		array: wordAt(copied, 4), row: wordAt(copied, 5), slice: wordAt(copied, 6), memory: wordAt(copied, 8),
+		kind: binary.LittleEndian.Uint32(copied), width: numberAt(copied, 1), height: numberAt(copied, 2), depth: numberAt(copied, 3),
+		array: numberAt(copied, 4), row: numberAt(copied, 5), slice: numberAt(copied, 6), memory: numberAt(copied, 8),
 	}
 }
 
@@ -103,38 +103,38 @@ func channelCount(order uint32) uint64 {
 	}
 }
 
-func (cr *creates) handleImage(s *wire.Sample) { cr.addImage(s, 1, s.Error) }
+func (cr *creates) handleImage(s *wire.Sample) { cr.addImageCreation(s, 1, s.Error) }
 
 // handleImageWithProperties: the error is the seventh argument.
-func (cr *creates) handleImageWithProperties(s *wire.Sample) { cr.addImage(s, 2, 0) }
+func (cr *creates) handleImageWithProperties(s *wire.Sample) { cr.addImageCreation(s, 2, 0) }
 
-func (cr *creates) addImage(s *wire.Sample, flags int, err int32) {
+func (cr *creates) addImageCreation(s *wire.Sample, flags int, err int32) {
 	c := creation{
 		kind: wire.MemoryImage, context: s.Argument[0], flags: s.Argument[flags], element: elementSize(s.CopiedArgument(0)), status: err,
 	}
-	desc := descOf(s.CopiedArgument(1))
+	desc := parseImageDesc(s.CopiedArgument(1))
 	c.share, c.least = desc.memory, desc.imageBytes(c.element)
 	if s.Result != 0 {
 		c.size = c.least
 	}
-	cr.addCreation(s, &c)
+	cr.noteCreatedObject(s, &c)
 }
 
 func (cr *creates) handleImage2D(s *wire.Sample) {
 	desc := description{kind: image2D, width: s.Argument[3], height: s.Argument[4], row: s.Argument[5]}
-	cr.addOldImage(s, &desc)
+	cr.addOldImageCreation(s, &desc)
 }
 
 // handleImage3D: the pitches of the host memory are later arguments.
 func (cr *creates) handleImage3D(s *wire.Sample) {
 	desc := description{kind: image3D, width: s.Argument[3], height: s.Argument[4], depth: s.Argument[5]}
-	cr.addOldImage(s, &desc)
+	cr.addOldImageCreation(s, &desc)
 }
 
-func (cr *creates) addOldImage(s *wire.Sample, desc *description) {
+func (cr *creates) addOldImageCreation(s *wire.Sample, desc *description) {
 	c := creation{kind: wire.MemoryImage, context: s.Argument[0], flags: s.Argument[1], element: elementSize(s.CopiedArgument(0))}
 	if s.Result != 0 {
 		c.size = desc.imageBytes(c.element)
 	}
-	cr.addCreation(s, &c)
+	cr.noteCreatedObject(s, &c)
 }

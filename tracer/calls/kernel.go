@@ -38,22 +38,22 @@ const (
 	isMarked  = isPointer | isSettled
 )
 
-// withoutMarks returns an argument without its marks. Addresses of a device's own memory may be in the upper half.
-func withoutMarks(value uint64) uint64 { return uint64(int64(value<<2) >> 2) }
+// argumentWithoutMarks returns an argument without its marks. Addresses of a device's own memory may be in the upper half.
+func argumentWithoutMarks(value uint64) uint64 { return uint64(int64(value<<2) >> 2) }
 
 func (ks *kernels) handleCreate(s *wire.Sample) { ks.addKernel(s, s.Result, string(textOf(s))) }
 
-// handleCreateAll handles clCreateKernelsInProgram, which does not say the names of the kernels.
-func (ks *kernels) handleCreateAll(s *wire.Sample) {
+// handleCreateKernels handles clCreateKernelsInProgram, which does not say the names of the kernels.
+func (ks *kernels) handleCreateKernels(s *wire.Sample) {
 	list, made := s.CopiedArgument(0), uint32(s.Argument[1])
 	if int32(s.Result) != 0 {
 		return
 	}
 	if count := s.CopiedArgument(1); count != nil {
-		made = min(made, uint32(wordAt(count, 0)))
+		made = min(made, uint32(numberAt(count, 0)))
 	}
 	for i := range copiedHandles(list, made) {
-		ks.addKernel(s, wordAt(list, i), unnamedKernel)
+		ks.addKernel(s, numberAt(list, i), unnamedKernel)
 	}
 }
 
@@ -61,7 +61,7 @@ func (ks *kernels) handleClone(s *wire.Sample) {
 	if s.Result == 0 {
 		return
 	}
-	source := ks.kernelOf(s, s.Argument[0])
+	source := ks.kernelOfHandle(s, s.Argument[0])
 	if source == nil {
 		return
 	}
@@ -77,7 +77,7 @@ func (ks *kernels) addKernel(s *wire.Sample, handle uint64, name string) *kernel
 	if handle == 0 || old != nil && old.isFromNestedCall(s) || old == nil && len(ks.byHandle) >= objectsMax {
 		return nil
 	}
-	ks.memories.endPrevious(s, handle)
+	ks.memories.endPreviousOfHandle(s, handle)
 	ks.removeKernel(handle)
 	ks.last++
 	k := &kernel{object: newObject(s, ks.last), name: name}
@@ -87,8 +87,8 @@ func (ks *kernels) addKernel(s *wire.Sample, handle uint64, name string) *kernel
 	return k
 }
 
-// kernelOf returns the kernel of a handle that the driver accepts, nil if the handle is 0 or there is no room.
-func (ks *kernels) kernelOf(s *wire.Sample, handle uint64) *kernel {
+// kernelOfHandle returns the kernel of a handle that the driver accepts, nil if the handle is 0 or there is no room.
+func (ks *kernels) kernelOfHandle(s *wire.Sample, handle uint64) *kernel {
 	if ks.latest != nil && ks.handle == handle {
 		return ks.latest
 	}
@@ -120,13 +120,13 @@ func (ks *kernels) removeKernel(handle uint64) {
 }
 
 func (ks *kernels) handleRetain(s *wire.Sample) {
-	if k := ks.kernelOf(s, s.Argument[0]); k != nil {
+	if k := ks.kernelOfHandle(s, s.Argument[0]); k != nil {
 		k.references++
 	}
 }
 
 func (ks *kernels) handleRelease(s *wire.Sample) {
-	if k := ks.kernelOf(s, s.Argument[0]); k != nil && k.dropReference() {
+	if k := ks.kernelOfHandle(s, s.Argument[0]); k != nil && k.dropReference() {
 		ks.removeKernel(s.Argument[0])
 	}
 }
@@ -135,7 +135,7 @@ func (ks *kernels) handleRelease(s *wire.Sample) {
 func (ks *kernels) handleSetArgument(s *wire.Sample) {
 	var handle uint64
 	if value := s.CopiedArgument(0); value != nil {
-		handle = wordAt(value, 0) &^ isMarked
+		handle = numberAt(value, 0) &^ isMarked
 	}
 	if int32(s.Result) != 0 {
 		return
@@ -165,7 +165,7 @@ func (ks *kernels) handleSetPointer(s *wire.Sample) {
 }
 
 func (ks *kernels) setArgumentValue(s *wire.Sample, value uint64) {
-	k, index := ks.kernelOf(s, s.Argument[0]), int(uint32(s.Argument[1]))
+	k, index := ks.kernelOfHandle(s, s.Argument[0]), int(uint32(s.Argument[1]))
 	if k == nil || index >= indicesMax {
 		return
 	}

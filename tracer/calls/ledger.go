@@ -29,15 +29,15 @@ type ledger struct {
 	due     uint64
 }
 
-// countsOf returns the counts of a call site.
-func (l *ledger) countsOf(held wire.Held, tag uint32) *counts {
+// countsOfSite returns the counts of a call site.
+func (l *ledger) countsOfSite(held wire.Held, tag uint32) *counts {
 	key := countsKey{held, tag}
 	c := l.sites[key]
 	if c != nil {
 		return c
 	}
 	if len(l.sites) >= countsMax && tag != 0 {
-		return l.countsOf(held, 0)
+		return l.countsOfSite(held, 0)
 	}
 	c = &counts{held: held, tag: tag}
 	l.sites[key] = c
@@ -57,7 +57,7 @@ func (l *ledger) markChanged(c *counts) {
 
 // countCreated counts an object that a call created.
 func (l *ledger) countCreated(s *wire.Sample, o *object, held wire.Held) {
-	o.counts = l.countsOf(held, l.tags.SiteTag(s))
+	o.counts = l.countsOfSite(held, l.tags.SiteTag(s))
 	o.counts.created++
 	l.markChanged(o.counts)
 }

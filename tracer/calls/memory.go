@@ -62,8 +62,8 @@ func (m *memory) becomeChildOf(parent *memory) {
 	parent.children++
 }
 
-// referencesKnown reports whether we have seen all references to memory.
-func (ms *memories) referencesKnown(m *memory) bool { return !m.carried && m.losses == ms.losses }
+// areReferencesKnown reports whether we have seen all references to memory.
+func (ms *memories) areReferencesKnown(m *memory) bool { return !m.carried && m.losses == ms.losses }
 
 // rootMemory returns the object that has the memory which m shares.
 func (m *memory) rootMemory() *memory {
@@ -89,10 +89,10 @@ func (ms *memories) handleRetain(s *wire.Sample) {
 	handle := s.Argument[0]
 	m := ms.byHandle[handle]
 	if m == nil {
-		if handle == 0 || ms.checkFreed(s, handle, wire.DiagUseAfterRelease) {
+		if handle == 0 || ms.findUseAfterFree(s, handle, wire.DiagUseAfterRelease) {
 			return
 		}
-		if m = ms.carryOver(s, handle, evidence{kind: wire.MemoryBuffer}); m == nil {
+		if m = ms.addCarriedOver(s, handle, evidence{kind: wire.MemoryBuffer}); m == nil {
 			return
 		}
 	}
@@ -111,9 +111,9 @@ func (ms *memories) handleRelease(s *wire.Sample) {
 		m.references--
 		ms.writeRelease(s, m, m.references, wire.OutcomeDriver, false)
 	case m.references == 1:
-		ms.releaseLast(s, m)
+		ms.dropLastReference(s, m)
 	default:
-		if ms.referencesKnown(m) {
+		if ms.areReferencesKnown(m) {
 			ms.writeFinding(s, wire.DiagDoubleRelease, m, 0, 0)
 			ms.writeEvent(s, wire.ReleaseFields{}.Event())
 		}
@@ -123,7 +123,7 @@ func (ms *memories) handleRelease(s *wire.Sample) {
 // releaseUnknown handles the release of an unknown handle: one release too many, or the last one of carried memory.
 func (ms *memories) releaseUnknown(s *wire.Sample) {
 	handle := s.Argument[0]
-	if handle == 0 || ms.checkFreed(s, handle, wire.DiagDoubleRelease) {
+	if handle == 0 || ms.findUseAfterFree(s, handle, wire.DiagDoubleRelease) {
 		ms.writeEvent(s, wire.ReleaseFields{}.Event())
 		return
 	}
@@ -131,13 +131,13 @@ func (ms *memories) releaseUnknown(s *wire.Sample) {
 		g.heldByKernel = false
 		return
 	}
-	if m := ms.carryOver(s, handle, evidence{kind: wire.MemoryBuffer}); m != nil {
-		ms.releaseLast(s, m)
+	if m := ms.addCarriedOver(s, handle, evidence{kind: wire.MemoryBuffer}); m != nil {
+		ms.dropLastReference(s, m)
 	}
 }
 
-// releaseLast drops the last reference. The memory ends unless children keep it.
-func (ms *memories) releaseLast(s *wire.Sample, m *memory) {
+// dropLastReference drops the last reference. The memory ends unless children keep it.
+func (ms *memories) dropLastReference(s *wire.Sample, m *memory) {
 	m.references = 0
 	if m.children > 0 {
 		ms.writeRelease(s, m, 0, wire.OutcomePinned, false)
@@ -179,14 +179,14 @@ func (ms *memories) removeMemory(m *memory) {
 	}
 }
 
-// endPrevious ends the memory that had the handle which a create has returned: we missed its release. Its children have
+// endPreviousOfHandle ends the memory that had the handle which a create has returned: we missed its release. Its children have
 // ended with it. If we carried it over while the create ran, it is the very object that the create made.
-func (ms *memories) endPrevious(s *wire.Sample, handle uint64) {
+func (ms *memories) endPreviousOfHandle(s *wire.Sample, handle uint64) {
 	m := ms.byHandle[handle]
 	if m == nil {
 		return
 	}
-	learntMeanwhile := m.carried && m.firstCall.seenDuring(s)
+	learntMeanwhile := m.carried && m.firstCall.wasSeenDuring(s)
 	m.references, m.gone = 0, true
 	ms.writeRelease(s, m, 0, wire.OutcomeDriver, learntMeanwhile)
 	ms.forgetMemory(s, m)

@@ -44,10 +44,10 @@ func firstCallOf(s *wire.Sample) firstCall { return firstCall{s.Entered, s.Time,
 
 // isNested reports whether a call inside s, of another function, has returned the object already.
 func (o firstCall) isNested(s *wire.Sample) bool {
-	return o.function != s.Function && o.seenDuring(s)
+	return o.function != s.Function && o.wasSeenDuring(s)
 }
 
-// seenDuring reports whether the thread of s saw the object first while s ran.
-func (o firstCall) seenDuring(s *wire.Sample) bool {
+// wasSeenDuring reports whether the thread of s saw the object first while s ran.
+func (o firstCall) wasSeenDuring(s *wire.Sample) bool {
 	return o.thread == s.Tid && s.Entered <= o.entered && o.time <= s.Time
 }

@@ -82,7 +82,7 @@ func TestEvents(t *testing.T) {
 	p.call("clReleaseEvent", 0, 0x1234)                                                   // from before
 	p.do(call{name: "clEnqueueTask", args: []uint64{queue, kern}, event: e + 9, from: 8}) // a release was missed
 	few := len(p.objects)
-	p.tracker.FinishAt(p.now)
+	p.tracker.WriteRestAt(p.now)
 	p.wantHeld(wire.HeldEvent, 8, "11 6 10")
 	p.wantHeld(wire.HeldEvent, 5, "5 0 5")
 	if few > 6 {
@@ -102,7 +102,7 @@ func TestEventsAreBounded(t *testing.T) {
 		p.tracker.HandleCall((&call{name: "clCreateUserEvent", result: 1<<32 + i}).sample(t, 5000+i, 7))
 	}
 	p.tracker.HandleCall((&call{name: "clReleaseEvent", args: []uint64{1<<32 + most + 5}}).sample(t, 9e6, 7))
-	p.tracker.FinishAt(9e6)
+	p.tracker.WriteRestAt(9e6)
 	p.wantHeld(wire.HeldEvent, 5, fmt.Sprintf("%d 0 %d", most, most))
 	if more := p.objects[len(p.objects)-1].AsObject().Untracked(); more != 1000 {
 		t.Errorf("%d more", more)

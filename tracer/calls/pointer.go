@@ -17,12 +17,12 @@ func (p *pointers) handleAllocateSVM(s *wire.Sample) {
 	if alignment := uint32(s.Argument[3]); c.size == 0 || alignment&(alignment-1) != 0 {
 		c.status = invalidValue
 	}
-	p.creates.addCreation(s, &c)
+	p.creates.noteCreatedObject(s, &c)
 }
 
 // handleAllocateHost has a flag that buffers have for such memory, as in the shim.
 func (p *pointers) handleAllocateHost(s *wire.Sample) {
-	p.creates.addCreation(s, &creation{kind: wire.MemoryUSMHost, context: s.Argument[0], flags: wire.AllocHostPtr, size: s.Argument[2], status: s.Error})
+	p.creates.noteCreatedObject(s, &creation{kind: wire.MemoryUSMHost, context: s.Argument[0], flags: wire.AllocHostPtr, size: s.Argument[2], status: s.Error})
 }
 
 func (p *pointers) handleAllocateDevice(s *wire.Sample) {
@@ -34,7 +34,7 @@ func (p *pointers) handleAllocateShared(s *wire.Sample) {
 }
 
 func (p *pointers) allocateUSM(s *wire.Sample, kind wire.Memory, size uint64) {
-	p.creates.addCreation(s, &creation{kind: kind, context: s.Argument[0], size: size, status: s.Error})
+	p.creates.noteCreatedObject(s, &creation{kind: kind, context: s.Argument[0], size: size, status: s.Error})
 }
 
 // endMemoryAt ends shared memory.
@@ -44,7 +44,7 @@ func (p *pointers) endMemoryAt(s *wire.Sample, address uint64, in *context) {
 		if address == 0 || p.memories.findFreed(address) != nil {
 			return
 		}
-		if m = p.memories.carryOver(s, address, evidence{kind: wire.MemorySVM, context: in}); m == nil {
+		if m = p.memories.addCarriedOver(s, address, evidence{kind: wire.MemorySVM, context: in}); m == nil {
 			return
 		}
 	}
@@ -71,7 +71,7 @@ func (p *pointers) handleFreeAll(s *wire.Sample) {
 	}
 	addresses := s.CopiedArgument(0)
 	for i := range copiedHandles(addresses, uint32(s.Argument[1])) {
-		p.endMemoryAt(s, wordAt(addresses, i), in)
+		p.endMemoryAt(s, numberAt(addresses, i), in)
 	}
 }
 
@@ -103,7 +103,7 @@ func (p *pointers) handleFill(s *wire.Sample) {
 func (p *pointers) handleMap(s *wire.Sample) {
 	c := p.command
 	c.beginCommand(s, wire.CommandMap)
-	c.notePointerUse(s.Argument[3], mapFlags(s.Argument[2]), contiguousExtent(0, s.Argument[4]))
+	c.notePointerUse(s.Argument[3], accessOfMap(s.Argument[2]), contiguousExtent(0, s.Argument[4]))
 	c.writeEvents(isBlocking(s, 1))
 }
 
@@ -119,17 +119,17 @@ func (p *pointers) handleMigrateAll(s *wire.Sample) {
 	c.beginCommand(s, wire.CommandMigrate)
 	list, sizes := s.CopiedArgument(0), s.CopiedArgument(1)
 	for i := range copiedHandles(list, uint32(s.Argument[1])) {
-		x := wholeExtent(p.memories.byHandle[wordAt(list, i)])
-		if i < copiedHandles(sizes, uint32(s.Argument[1])) && wordAt(sizes, i) > 0 {
-			x = contiguousExtent(0, wordAt(sizes, i))
+		x := wholeExtent(p.memories.byHandle[numberAt(list, i)])
+		if i < copiedHandles(sizes, uint32(s.Argument[1])) && numberAt(sizes, i) > 0 {
+			x = contiguousExtent(0, numberAt(sizes, i))
 		}
-		c.notePointerUse(wordAt(list, i), 0, x)
+		c.notePointerUse(numberAt(list, i), 0, x)
 	}
 	c.noteMigration(s.Argument[4])
 	c.writeEvents(false)
 }
 
-func (p *pointers) handleMigrate(s *wire.Sample) {
+func (p *pointers) handleMigrateUSM(s *wire.Sample) {
 	c := p.command
 	c.beginCommand(s, wire.CommandMigrate)
 	c.notePointerUse(s.Argument[1], 0, contiguousExtent(0, s.Argument[2]))

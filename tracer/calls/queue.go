@@ -31,9 +31,9 @@ func (qs *queues) handleCreate(s *wire.Sample) { qs.addQueue(s, s.Argument[2]) }
 
 func (qs *queues) handleCreateWithProperties(s *wire.Sample) {
 	list := s.CopiedArgument(0)
-	for i := 0; i+1 < min(len(list), propertiesBytes)/8 && wordAt(list, i) != 0; i += 2 {
-		if wordAt(list, i) == queueProperties {
-			qs.addQueue(s, wordAt(list, i+1))
+	for i := 0; i+1 < min(len(list), propertiesBytes)/8 && numberAt(list, i) != 0; i += 2 {
+		if numberAt(list, i) == queueProperties {
+			qs.addQueue(s, numberAt(list, i+1))
 			return
 		}
 	}
@@ -45,11 +45,11 @@ func (qs *queues) addQueue(s *wire.Sample, properties uint64) {
 	if s.Result == 0 || old != nil && old.isFromNestedCall(s) || old == nil && len(qs.byHandle) >= objectsMax {
 		return
 	}
-	qs.memories.endPrevious(s, s.Result)
+	qs.memories.endPreviousOfHandle(s, s.Result)
 	if old != nil {
 		qs.ledger.countEnded(&old.object)
 	}
-	in := qs.contexts.contextOf(s, s.Argument[0])
+	in := qs.contexts.contextOfHandle(s, s.Argument[0])
 	if in != nil {
 		qs.contexts.wakeContext(s, in)
 		in.queues++
@@ -64,8 +64,8 @@ func (qs *queues) addQueue(s *wire.Sample, properties uint64) {
 	qs.writeLife(s, q, wire.LifeCreate, false)
 }
 
-// queueOf returns the queue of a handle that the driver accepts, nil if the handle is 0 or there is no room.
-func (qs *queues) queueOf(s *wire.Sample, handle uint64) *queue {
+// queueOfHandle returns the queue of a handle that the driver accepts, nil if the handle is 0 or there is no room.
+func (qs *queues) queueOfHandle(s *wire.Sample, handle uint64) *queue {
 	q := qs.byHandle[handle]
 	if q != nil || handle == 0 || len(qs.byHandle) >= objectsMax {
 		return q
@@ -84,14 +84,14 @@ func (qs *queues) writeLife(s *wire.Sample, q *queue, life wire.Life, carriedOve
 }
 
 func (qs *queues) handleRetain(s *wire.Sample) {
-	if q := qs.queueOf(s, s.Argument[0]); q != nil {
+	if q := qs.queueOfHandle(s, s.Argument[0]); q != nil {
 		q.references++
 		qs.writeLife(s, q, wire.LifeRetain, false)
 	}
 }
 
 func (qs *queues) handleRelease(s *wire.Sample) {
-	q := qs.queueOf(s, s.Argument[0])
+	q := qs.queueOfHandle(s, s.Argument[0])
 	if q == nil {
 		return
 	}
@@ -119,13 +119,13 @@ func (qs *queues) writeSync(s *wire.Sample, op wire.Sync, q *queue) {
 func (qs *queues) handleFinish(s *wire.Sample) {
 	q := qs.byHandle[s.Argument[0]]
 	if int32(s.Result) == 0 {
-		q = qs.queueOf(s, s.Argument[0])
+		q = qs.queueOfHandle(s, s.Argument[0])
 	}
 	qs.writeSync(s, wire.SyncFinish, q)
 }
 
 func (qs *queues) handleFlush(s *wire.Sample) {
-	qs.writeSync(s, wire.SyncFlush, qs.queueOf(s, s.Argument[0]))
+	qs.writeSync(s, wire.SyncFlush, qs.queueOfHandle(s, s.Argument[0]))
 }
 
-func (qs *queues) handleWait(s *wire.Sample) { qs.writeSync(s, wire.SyncWait, nil) }
+func (qs *queues) handleWaitForEvents(s *wire.Sample) { qs.writeSync(s, wire.SyncWait, nil) }

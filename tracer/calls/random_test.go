@@ -47,7 +47,7 @@ func (w *world) do(c call) {
 	}
 	if w.lossy && rapid.IntRange(0, 15).Draw(w.rapid, "lost") == 0 {
 		w.now += 20
-		w.tracker.NoteLost()
+		w.tracker.NoteCallsLost()
 		return
 	}
 	w.sampler.do(c)

@@ -14,7 +14,7 @@ func (ss *samplers) handleCreate(s *wire.Sample) {
 	if s.Result == 0 {
 		return
 	}
-	ss.memories.endPrevious(s, s.Result)
+	ss.memories.endPreviousOfHandle(s, s.Result)
 	if old := ss.byHandle[s.Result]; old != nil {
 		ss.ledger.countEnded(old)
 		delete(ss.byHandle, s.Result)
@@ -32,7 +32,7 @@ func (ss *samplers) addSampler(handle uint64, o object) *object {
 	return &o
 }
 
-func (ss *samplers) samplerOf(s *wire.Sample) *object {
+func (ss *samplers) samplerOfCall(s *wire.Sample) *object {
 	if o := ss.byHandle[s.Argument[0]]; o != nil {
 		return o
 	}
@@ -40,13 +40,13 @@ func (ss *samplers) samplerOf(s *wire.Sample) *object {
 }
 
 func (ss *samplers) handleRetain(s *wire.Sample) {
-	if o := ss.samplerOf(s); o != nil {
+	if o := ss.samplerOfCall(s); o != nil {
 		o.references++
 	}
 }
 
 func (ss *samplers) handleRelease(s *wire.Sample) {
-	if o := ss.samplerOf(s); o != nil && o.dropReference() {
+	if o := ss.samplerOfCall(s); o != nil && o.dropReference() {
 		delete(ss.byHandle, s.Argument[0])
 		ss.ledger.countEnded(o)
 	}

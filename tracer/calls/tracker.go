@@ -75,7 +75,7 @@ func (t *Tracker) HandleCall(s *wire.Sample) {
 	t.writer.function = f.Name
 	f.call(t, s)
 	if s.Event != 0 {
-		t.events.countReturned(s)
+		t.events.countReturnedEvent(s)
 	}
 	if s.Time >= t.ledger.due {
 		t.ledger.writeChanged(s)
@@ -90,15 +90,15 @@ func (t *Tracker) NoteSeenFromStart() {
 	}
 }
 
-// NoteLost says that calls of the process were lost. From then on the tracker reports no mistakes that rely on what it saw
+// NoteCallsLost says that calls of the process were lost. From then on the tracker reports no mistakes that rely on what it saw
 // earlier: references, mappings and freed handles.
-func (t *Tracker) NoteLost() {
+func (t *Tracker) NoteCallsLost() {
 	t.memories.losses++
 	t.memories.freedHandles = nil
 }
 
-// FinishAt writes what has not been written yet, at a time: the process ends.
-func (t *Tracker) FinishAt(time uint64) {
+// WriteRestAt writes what has not been written yet, at a time: the process ends.
+func (t *Tracker) WriteRestAt(time uint64) {
 	t.ledger.writeChanged(&wire.Sample{Call: wire.Call{Time: time}})
 }
 
@@ -107,13 +107,13 @@ func callDuration(s *wire.Sample) uint32 {
 	return uint32(min(s.Time-min(s.Entered, s.Time), math.MaxUint32))
 }
 
-// cutStatus cuts a cl_int to the size of an event's field, as the shim does.
-func cutStatus(code int32) int16 {
+// clampStatus cuts a cl_int to the size of an event's field, as the shim does.
+func clampStatus(code int32) int16 {
 	return int16(max(min(code, math.MaxInt16), math.MinInt16))
 }
 
-// wordAt returns the i-th number of eight bytes of a copy.
-func wordAt(copied []byte, i int) uint64 { return binary.LittleEndian.Uint64(copied[8*i:]) }
+// numberAt returns the i-th number of eight bytes of a copy.
+func numberAt(copied []byte, i int) uint64 { return binary.LittleEndian.Uint64(copied[8*i:]) }
 
 // copiedHandles returns how many handles of a list were copied.
 func copiedHandles(copied []byte, count uint32) int {

@@ -5,44 +5,44 @@ import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
 // isBlocking reads a cl_bool argument, the lower half of the register.
 func isBlocking(s *wire.Sample, i int) bool { return uint32(s.Argument[i]) != 0 }
 
-// regionVolume returns the bytes of a region of a buffer, or the elements of one of an image.
-func regionVolume(region []byte) uint64 {
+// volumeOfRegion returns the bytes of a region of a buffer, or the elements of one of an image.
+func volumeOfRegion(region []byte) uint64 {
 	if region == nil {
 		return 0
 	}
-	return mulSaturating(mulSaturating(wordAt(region, 0), wordAt(region, 1)), wordAt(region, 2))
+	return mulSaturating(mulSaturating(numberAt(region, 0), numberAt(region, 1)), numberAt(region, 2))
 }
 
 // rectangleEnd returns the size that a buffer with a rectangle in it has at least, or the elements of an image. The pitches,
 // which we do not see, can only make it larger.
 func rectangleEnd(origin, region []byte) uint64 {
-	if region == nil || regionVolume(region) == 0 {
+	if region == nil || volumeOfRegion(region) == 0 {
 		return 0
 	}
-	w, h, d := wordAt(region, 0), wordAt(region, 1), wordAt(region, 2)
+	w, h, d := numberAt(region, 0), numberAt(region, 1), numberAt(region, 2)
 	var x, y, z uint64
 	if origin != nil {
-		x, y, z = wordAt(origin, 0), wordAt(origin, 1), wordAt(origin, 2)
+		x, y, z = numberAt(origin, 0), numberAt(origin, 1), numberAt(origin, 2)
 	}
 	plane := mulSaturating(w, h)
 	return addSaturating(addSaturating(mulSaturating(plane, addSaturating(z, d-1)), mulSaturating(w, addSaturating(y, h-1))), addSaturating(x, w))
 }
 
-// rectangle returns the extent of a rectangle in a buffer. Without the pitches, only a single row at the top has a known
+// extentOfRectangle returns the extent of a rectangle in a buffer. Without the pitches, only a single row at the top has a known
 // place.
-func rectangle(origin, region []byte) extent {
+func extentOfRectangle(origin, region []byte) extent {
 	switch {
-	case origin == nil || region == nil, wordAt(region, 1) != 1 || wordAt(region, 2) != 1, wordAt(origin, 1) != 0 || wordAt(origin, 2) != 0:
-		return unplacedExtent(regionVolume(region))
+	case origin == nil || region == nil, numberAt(region, 1) != 1 || numberAt(region, 2) != 1, numberAt(origin, 1) != 0 || numberAt(origin, 2) != 0:
+		return unplacedExtent(volumeOfRegion(region))
 	default:
-		return contiguousExtent(wordAt(origin, 0), wordAt(region, 0))
+		return contiguousExtent(numberAt(origin, 0), numberAt(region, 0))
 	}
 }
 
-// bufferTransfer returns the handler of a command on bytes of a buffer, whose offset and size are the arguments from offset
+// handlerOfBufferTransfer returns the handler of a command on bytes of a buffer, whose offset and size are the arguments from offset
 // on. blockingAt is the argument that says whether it blocks, 0 if it does not. A blocking write counts as one that does
 // not: before OpenCL 2.0 it may return as soon as the host's data is copied.
-func bufferTransfer(op wire.Command, flags uint8, offset, blockingAt int) func(*command, *wire.Sample) {
+func handlerOfBufferTransfer(op wire.Command, flags uint8, offset, blockingAt int) func(*command, *wire.Sample) {
 	return func(c *command, s *wire.Sample) {
 		c.beginCommand(s, op)
 		at, size := s.Argument[offset], s.Argument[offset+1]
@@ -61,18 +61,18 @@ func (c *command) handleCopyBuffer(s *wire.Sample) {
 
 // In all functions below, the first copy is the region and the second, if any, the origin.
 
-// rectTransfer returns the handler of a command on a rectangle of a buffer. Reads may block.
-func rectTransfer(op wire.Command, flags uint8) func(*command, *wire.Sample) {
+// handlerOfRectTransfer returns the handler of a command on a rectangle of a buffer. Reads may block.
+func handlerOfRectTransfer(op wire.Command, flags uint8) func(*command, *wire.Sample) {
 	return func(c *command, s *wire.Sample) {
 		c.beginCommand(s, op)
 		region := s.CopiedArgument(0)
-		c.noteBufferUse(s.Argument[1], flags, rectangle(s.CopiedArgument(1), region), rectangleEnd(s.CopiedArgument(1), region))
+		c.noteBufferUse(s.Argument[1], flags, extentOfRectangle(s.CopiedArgument(1), region), rectangleEnd(s.CopiedArgument(1), region))
 		c.writeEvents(op == wire.CommandRead && isBlocking(s, 2))
 	}
 }
 
-// imageTransfer returns the handler of a command on a region of an image. Reads may block.
-func imageTransfer(op wire.Command, flags uint8) func(*command, *wire.Sample) {
+// handlerOfImageTransfer returns the handler of a command on a region of an image. Reads may block.
+func handlerOfImageTransfer(op wire.Command, flags uint8) func(*command, *wire.Sample) {
 	return func(c *command, s *wire.Sample) {
 		c.beginCommand(s, op)
 		c.noteImageUse(s.Argument[1], flags, s.CopiedArgument(0), rectangleEnd(s.CopiedArgument(1), s.CopiedArgument(0)))
@@ -83,8 +83,8 @@ func imageTransfer(op wire.Command, flags uint8) func(*command, *wire.Sample) {
 func (c *command) handleCopyRect(s *wire.Sample) {
 	c.beginCommand(s, wire.CommandCopy)
 	region := s.CopiedArgument(0)
-	c.noteBufferUse(s.Argument[1], reads, rectangle(s.CopiedArgument(1), region), rectangleEnd(s.CopiedArgument(1), region))
-	c.noteBufferUse(s.Argument[2], writes, rectangle(nil, region), rectangleEnd(nil, region))
+	c.noteBufferUse(s.Argument[1], reads, extentOfRectangle(s.CopiedArgument(1), region), rectangleEnd(s.CopiedArgument(1), region))
+	c.noteBufferUse(s.Argument[2], writes, extentOfRectangle(nil, region), rectangleEnd(nil, region))
 	c.writeEvents(false)
 }
 
@@ -100,14 +100,14 @@ func (c *command) handleCopyImageToBuffer(s *wire.Sample) {
 	c.beginCommand(s, wire.CommandCopy)
 	region := s.CopiedArgument(0)
 	c.noteImageUse(s.Argument[1], reads, region, rectangleEnd(s.CopiedArgument(1), region))
-	c.noteBufferUse(s.Argument[2], writes, contiguousExtent(s.Argument[5], c.imageBytes(s.Argument[1], region)), addSaturating(s.Argument[5], regionVolume(region)))
+	c.noteBufferUse(s.Argument[2], writes, contiguousExtent(s.Argument[5], c.imageBytes(s.Argument[1], region)), addSaturating(s.Argument[5], volumeOfRegion(region)))
 	c.writeEvents(false)
 }
 
 func (c *command) handleCopyBufferToImage(s *wire.Sample) {
 	c.beginCommand(s, wire.CommandCopy)
 	region := s.CopiedArgument(0)
-	c.noteBufferUse(s.Argument[1], reads, contiguousExtent(s.Argument[3], c.imageBytes(s.Argument[2], region)), addSaturating(s.Argument[3], regionVolume(region)))
+	c.noteBufferUse(s.Argument[1], reads, contiguousExtent(s.Argument[3], c.imageBytes(s.Argument[2], region)), addSaturating(s.Argument[3], volumeOfRegion(region)))
 	c.noteImageUse(s.Argument[2], writes, region, rectangleEnd(s.CopiedArgument(1), region))
 	c.writeEvents(false)
 }
@@ -118,7 +118,7 @@ const (
 	mapWrite = 1<<1 | 1<<2 // CL_MAP_WRITE, CL_MAP_WRITE_INVALIDATE_REGION
 )
 
-func mapFlags(asked uint64) (flags uint8) {
+func accessOfMap(asked uint64) (flags uint8) {
 	if asked&mapRead != 0 {
 		flags = reads
 	}
@@ -131,14 +131,14 @@ func mapFlags(asked uint64) (flags uint8) {
 func (c *command) handleMapBuffer(s *wire.Sample) {
 	c.beginMap(s)
 	offset, size := s.Argument[4], s.Argument[5]
-	c.noteBufferUse(s.Argument[1], mapFlags(s.Argument[3]), contiguousExtent(offset, size), addSaturating(offset, size))
+	c.noteBufferUse(s.Argument[1], accessOfMap(s.Argument[3]), contiguousExtent(offset, size), addSaturating(offset, size))
 	c.countMapping(1)
 	c.writeEvents(isBlocking(s, 2))
 }
 
 func (c *command) handleMapImage(s *wire.Sample) {
 	c.beginMap(s)
-	c.noteImageUse(s.Argument[1], mapFlags(s.Argument[3]), s.CopiedArgument(0), rectangleEnd(s.CopiedArgument(1), s.CopiedArgument(0)))
+	c.noteImageUse(s.Argument[1], accessOfMap(s.Argument[3]), s.CopiedArgument(0), rectangleEnd(s.CopiedArgument(1), s.CopiedArgument(0)))
 	c.countMapping(1)
 	c.writeEvents(isBlocking(s, 2))
 }

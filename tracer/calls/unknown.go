@@ -9,9 +9,9 @@ type evidence struct {
 	size    uint64   // at least
 }
 
-// carryOver adds memory that existed before we attached. Its context is the one that the call suggests, which is not
+// addCarriedOver adds memory that existed before we attached. Its context is the one that the call suggests, which is not
 // reliable enough for findings. It returns nil if there is no room.
-func (ms *memories) carryOver(s *wire.Sample, handle uint64, seen evidence) *memory {
+func (ms *memories) addCarriedOver(s *wire.Sample, handle uint64, seen evidence) *memory {
 	m := ms.addMemory(s, handle)
 	if m == nil {
 		return nil
@@ -21,11 +21,11 @@ func (ms *memories) carryOver(s *wire.Sample, handle uint64, seen evidence) *mem
 		m.kind, m.size = max(g.kind, m.kind), max(g.size, m.size) // MemoryBuffer is the weakest guess
 	}
 	m.tag = ms.tags.UnknownTag()
-	ms.writeCarried(s, m)
+	ms.writeCarriedCreate(s, m)
 	return m
 }
 
-func (ms *memories) writeCarried(s *wire.Sample, m *memory) {
+func (ms *memories) writeCarriedCreate(s *wire.Sample, m *memory) {
 	ms.writeEvent(s, wire.CreateFields{
 		Memory: m.kind, Outcome: wire.OutcomeDriver, CarriedOver: true, Scope: m.scope, Tag: m.tag, Object: m.number,
 		Requested: m.size, Granted: m.size,
@@ -36,13 +36,13 @@ func (ms *memories) writeCarried(s *wire.Sample, m *memory) {
 // grow it with each command.
 const growthParts = 16
 
-// growCarried notes that memory has at least size bytes. Carried memory is then carried over again with the new size, under the
+// raiseCarriedSize notes that memory has at least size bytes. Carried memory is then carried over again with the new size, under the
 // same number, so that references to it stay valid.
-func (ms *memories) growCarried(s *wire.Sample, m *memory, size uint64) {
+func (ms *memories) raiseCarriedSize(s *wire.Sample, m *memory, size uint64) {
 	if !m.carried || size <= m.size || size-m.size < m.size/growthParts || m.references == 0 {
 		return
 	}
 	ms.writeRelease(s, m, 0, wire.OutcomeDriver, true)
 	m.size = size
-	ms.writeCarried(s, m)
+	ms.writeCarriedCreate(s, m)
 }

@@ -23,6 +23,6 @@ func (w *writer) writeRecord(s *wire.Sample, r wire.Record) {
 // writeFinding writes a mistake that concerns known memory.
 func (w *writer) writeFinding(s *wire.Sample, code wire.Diag, m *memory, kernel uint64, err int32) {
 	w.writeRecord(s, wire.DiagFields{
-		Diag: code, Scope: m.scope, Tag: m.tag, Object: m.number, Bytes: m.size, Kernel: kernel, Status: cutStatus(err),
+		Diag: code, Scope: m.scope, Tag: m.tag, Object: m.number, Bytes: m.size, Kernel: kernel, Status: clampStatus(err),
 	}.Record([]byte(w.function)))
 }

@@ -34,9 +34,9 @@ func (e *ProbeError) Error() string {
 // Unwrap implements errors.Unwrap.
 func (e *ProbeError) Unwrap() error { return e.Err }
 
-// explainError adds what failed and for which of these reasons. EACCES means a program that the verifier rejects, or a missing
+// explainKernelError adds what failed and for which of these reasons. EACCES means a program that the verifier rejects, or a missing
 // right.
-func explainError(doing string, err error) error {
+func explainKernelError(doing string, err error) error {
 	var rejected *ebpf.VerifierError
 	switch {
 	case errors.Is(err, unix.EPERM):

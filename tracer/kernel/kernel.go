@@ -29,11 +29,11 @@ import (
 // then 50,000 without.
 const ringBytes = 64 << 20
 
-// fillLimitForStacks returns how full a ring may be, in bytes, for calls to come with their stacks: losing a stack is better than
+// mostFillForStacks returns how full a ring may be, in bytes, for calls to come with their stacks: losing a stack is better than
 // losing a call. An eighth is reserved for calls without. In 64 MiB that holds a tenth of a second at 500,000 calls a
 // second, as long as a busy machine may keep us from reading. Stacks may fill the rest, so that a short delay costs no
 // call sites.
-func fillLimitForStacks(ringBytes int) uint64 { return uint64(ringBytes) / 8 * 7 }
+func mostFillForStacks(ringBytes int) uint64 { return uint64(ringBytes) / 8 * 7 }
 
 // Options say what to report.
 type Options struct {
@@ -80,8 +80,8 @@ type Kernel struct {
 	links map[*Link]struct{} // attached
 }
 
-// New loads the programs. Errors wrap ErrUnsupported or ErrPermission where these are the reason.
-func New(o Options) (*Kernel, error) {
+// LoadPrograms loads the programs. Errors wrap ErrUnsupported or ErrPermission where these are the reason.
+func LoadPrograms(o Options) (*Kernel, error) {
 	if o.RingBytes == 0 {
 		o.RingBytes = ringBytes
 	}
@@ -112,7 +112,7 @@ func (k *Kernel) Close() error {
 		return nil
 	}
 	for l := range links {
-		errs = append(errs, closeAll(l.takeParts()))
+		errs = append(errs, closeAll(l.takeLinks()))
 	}
 	for _, l := range k.life {
 		errs = append(errs, l.close())
@@ -149,8 +149,8 @@ func (k *Kernel) SetVerdict(pid int, v Verdict) error {
 	return nil
 }
 
-// Watches reports whether the verdict on a process is Watch, set by SetVerdict or inherited from its parent.
-func (k *Kernel) Watches(pid int) bool {
+// IsWatched reports whether the verdict on a process is Watch, set by SetVerdict or inherited from its parent.
+func (k *Kernel) IsWatched(pid int) bool {
 	var v Verdict
 	return k.calls.Maps[callsMapVerdicts].Lookup(uint32(pid), &v) == nil && v == Watch
 }

@@ -158,7 +158,7 @@ func open(tb testing.TB, o Options) *Kernel {
 		o.RingBytes = 16 << 20
 	}
 	o.Types = types
-	k, err := New(o)
+	k, err := LoadPrograms(o)
 	if err != nil {
 		tb.Fatal(err)
 	}

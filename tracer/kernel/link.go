@@ -31,13 +31,13 @@ type Link struct {
 // attaches all or nothing. If one function is the reason, the error is a *ProbeError; if the process or the file is gone,
 // it wraps ErrGone.
 func (k *Kernel) Attach(file string, pid int, probes []Probe) (*Link, error) {
-	entries, returns, err := k.splitByReturn(probes)
+	entries, returns, err := k.probesByProgram(probes)
 	if err != nil {
 		return nil, err
 	}
 	executable, err := link.OpenExecutable(file)
 	if err != nil {
-		return nil, explainError("open "+file, err)
+		return nil, explainKernelError("open "+file, err)
 	}
 	a := attachment{kernel: k, executable: executable, file: file, pid: pid}
 	// Entries are attached first and closed last, so that no return is probed without its entry: see enter in bpf/calls.bpf.c.
@@ -51,13 +51,13 @@ func (k *Kernel) Attach(file string, pid int, probes []Probe) (*Link, error) {
 	}
 	l := &Link{kernel: k, parts: append(after, before...)}
 	if !k.registerLink(l) {
-		return nil, errors.Join(fmt.Errorf("probe %s: %w", file, os.ErrClosed), closeAll(l.takeParts()))
+		return nil, errors.Join(fmt.Errorf("probe %s: %w", file, os.ErrClosed), closeAll(l.takeLinks()))
 	}
 	return l, nil
 }
 
-// splitByReturn returns which probes need an entry and a return program.
-func (k *Kernel) splitByReturn(probes []Probe) (entries, returns []Probe, err error) {
+// probesByProgram returns which probes need an entry and a return program.
+func (k *Kernel) probesByProgram(probes []Probe) (entries, returns []Probe, err error) {
 	for _, p := range probes {
 		if int(p.Function) >= len(k.options.Shapes) {
 			return nil, nil, fmt.Errorf("probe function %d: only %d are known", p.Function, len(k.options.Shapes))
@@ -90,10 +90,10 @@ func (l *Link) Close() error {
 	l.kernel.mu.Lock()
 	delete(l.kernel.links, l)
 	l.kernel.mu.Unlock()
-	return closeAll(l.takeParts())
+	return closeAll(l.takeLinks())
 }
 
-func (l *Link) takeParts() []io.Closer {
+func (l *Link) takeLinks() []io.Closer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	parts := l.parts
@@ -132,7 +132,7 @@ func (a *attachment) attach(probes []Probe, returns bool) ([]io.Closer, error) {
 	// The error does not name the function, so try them one at a time.
 	parts, one := a.attachEach(probes, func(p Probe) (link.Link, error) { return a.attachMulti([]Probe{p}, returns) })
 	if one == nil {
-		one = explainError("probe "+a.file, err)
+		one = explainKernelError("probe "+a.file, err)
 	}
 	return nil, errors.Join(one, closeAll(parts))
 }
@@ -152,17 +152,17 @@ func (a *attachment) attachEach(probes []Probe, attach func(Probe) (link.Link, e
 
 func (a *attachment) explainError(p Probe, err error) error {
 	if isGone(err) { // not the fault of a function
-		return explainError("probe "+a.file, err)
+		return explainKernelError("probe "+a.file, err)
 	}
-	return &ProbeError{File: a.file, Function: p.Function, Offset: p.Offset, Err: explainError("attach", err)}
+	return &ProbeError{File: a.file, Function: p.Function, Offset: p.Offset, Err: explainKernelError("attach", err)}
 }
 
 func (a *attachment) attachSingle(p Probe, returns bool) (link.Link, error) {
 	o := &link.UprobeOptions{Address: p.Offset, PID: a.pid, Cookie: uint64(p.Function)}
 	if returns {
-		return a.executable.Uretprobe("", a.program(returns), o)
+		return a.executable.Uretprobe("", a.programToAttach(returns), o)
 	}
-	return a.executable.Uprobe("", a.program(returns), o)
+	return a.executable.Uprobe("", a.programToAttach(returns), o)
 }
 
 // attachMulti attaches probes with one link. From Linux 6.12 on, removing a hundred single probes takes at least ten
@@ -174,12 +174,12 @@ func (a *attachment) attachMulti(probes []Probe, returns bool) (link.Link, error
 		o.Cookies = append(o.Cookies, uint64(p.Function))
 	}
 	if returns {
-		return a.executable.UretprobeMulti(nil, a.program(returns), o)
+		return a.executable.UretprobeMulti(nil, a.programToAttach(returns), o)
 	}
-	return a.executable.UprobeMulti(nil, a.program(returns), o)
+	return a.executable.UprobeMulti(nil, a.programToAttach(returns), o)
 }
 
-func (a *attachment) program(returns bool) *ebpf.Program {
+func (a *attachment) programToAttach(returns bool) *ebpf.Program {
 	if returns {
 		return a.kernel.calls.Programs[callsProgLeave]
 	}

@@ -113,7 +113,7 @@ func TestFailedAttachLeavesNothing(t *testing.T) {
 func TestCloseDetaches(t *testing.T) {
 	rightstest.Need(t)
 	d := drive(t)
-	k, err := New(Options{Shapes: shapes, RingBytes: 1 << 20})
+	k, err := LoadPrograms(Options{Shapes: shapes, RingBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func play(role string) {
 	var file string
 	var p Probe
 	_, _ = fmt.Sscan(os.Getenv(roleEnv+"_ARGUMENTS"), &pid, &p.Offset, &file)
-	k, err := New(Options{Shapes: shapes, RingBytes: 1 << 20, single: role == "single"})
+	k, err := LoadPrograms(Options{Shapes: shapes, RingBytes: 1 << 20, single: role == "single"})
 	if role == refusedRole {
 		fmt.Println(errors.Is(err, ErrPermission))
 		return

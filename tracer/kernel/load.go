@@ -15,10 +15,10 @@ import (
 // initialNamespace is the inode of the initial pid namespace (PROC_PID_INIT_INO of include/linux/proc_ns.h).
 const initialNamespace = 0xEFFFFFFC
 
-// raiseLockedMemory lets maps be made where the kernel charges them to RLIMIT_MEMLOCK: before 5.11, and without memory
+// raiseLockedMemoryLimit lets maps be made where the kernel charges them to RLIMIT_MEMLOCK: before 5.11, and without memory
 // cgroups. Where it is refused but needed, making a map says so. Cilium's package rlimit would try at each start of gpumemtop,
 // with bpf(2).
-func raiseLockedMemory() {
+func raiseLockedMemoryLimit() {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit) != nil || limit.Cur == unix.RLIM_INFINITY {
 		return
@@ -31,14 +31,14 @@ func raiseLockedMemory() {
 }
 
 func (k *Kernel) loadPrograms() error {
-	raiseLockedMemory()
+	raiseLockedMemoryLimit()
 	device, inode, err := pidNamespace()
 	if err != nil {
 		return err
 	}
 	constants := map[string]any{
 		callsVarWatchall: k.options.WatchAll, callsVarStacks: k.options.Stacks,
-		callsVarStacklimit: fillLimitForStacks(k.options.RingBytes), processVarFollow: k.options.Follow,
+		callsVarStacklimit: mostFillForStacks(k.options.RingBytes), processVarFollow: k.options.Follow,
 		callsVarNamespacedev: device, callsVarNamespaceino: inode,
 	}
 	if err := k.loadCalls(constants); err != nil {
@@ -82,13 +82,13 @@ func (k *Kernel) loadCalls(constants map[string]any) error {
 	}
 	k.multi = !k.options.single && features.HaveBPFLinkUprobeMulti() == nil
 	if k.calls, err = k.loadCollection(spec, k.multi); err != nil {
-		return explainError("load the eBPF programs for calls", err)
+		return explainKernelError("load the eBPF programs for calls", err)
 	}
-	if k.multi && !filtersProcesses(k.calls.Programs[callsProgEnter]) {
+	if k.multi && !coversWholeProcess(k.calls.Programs[callsProgEnter]) {
 		k.calls.Close()
 		k.multi = false
 		if k.calls, err = k.loadCollection(spec, false); err != nil {
-			return explainError("load the eBPF programs for calls", err)
+			return explainKernelError("load the eBPF programs for calls", err)
 		}
 	}
 	return nil
@@ -106,10 +106,10 @@ func (k *Kernel) loadCollection(spec *ebpf.CollectionSpec, multi bool) (*ebpf.Co
 	return ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: k.options.Types})
 }
 
-// filtersProcesses reports whether a multi link for one pid covers the whole process. Before commit 46ba0e49b642 (Linux
+// coversWholeProcess reports whether a multi link for one pid covers the whole process. Before commit 46ba0e49b642 (Linux
 // 6.10) it covered one thread. Kernels with that commit reject a negative pid, others find no such process. libbpf tests
 // it the same way.
-func filtersProcesses(program *ebpf.Program) bool {
+func coversWholeProcess(program *ebpf.Program) bool {
 	self, err := link.OpenExecutable("/proc/self/exe")
 	if err != nil {
 		return false

@@ -240,7 +240,7 @@ func TestForkedChildIsFollowed(t *testing.T) {
 	k := openLifecycle(t, Options{Follow: true})
 	d := drive(t)
 	judge(t, k, d.pid, Watch)
-	if !k.Watches(d.pid) {
+	if !k.IsWatched(d.pid) {
 		t.Error("the driver is not watched")
 	}
 	attach(t, k, 0, create)
@@ -250,7 +250,7 @@ func TestForkedChildIsFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, describe(d, child, lives(t, k, 3)), "driver fork -1", "child call 7900900", fmt.Sprint("child exit ", 3<<8))
-	if v := verdictOf(t, k, child); v != Forget || k.Watches(child) {
+	if v := verdictOf(t, k, child); v != Forget || k.IsWatched(child) {
 		t.Errorf("the verdict of a process that ended is %d", v)
 	}
 }
@@ -303,8 +303,8 @@ func TestExec(t *testing.T) {
 		reported := func(s *wire.Sample) {
 			if s.Sight == wire.SightExec && int(s.Pid) == d.pid && (int(s.Result) != d.pid) == another {
 				execs++
-				if s.Comm() != "driver" {
-					t.Errorf("executed %q, want the driver", s.Comm())
+				if s.ProgramName() != "driver" {
+					t.Errorf("executed %q, want the driver", s.ProgramName())
 				}
 			}
 		}

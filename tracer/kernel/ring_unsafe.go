@@ -32,12 +32,12 @@ func openRing(m *ebpf.Map) (*ring, error) {
 	size, page := int(m.MaxEntries()), os.Getpagesize()
 	positions, err := unix.Mmap(m.FD(), 0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
-		return nil, explainError("map the ring's position", err)
+		return nil, explainKernelError("map the ring's position", err)
 	}
 	records, err := unix.Mmap(m.FD(), int64(page), page+2*size, unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
 		_ = unix.Munmap(positions)
-		return nil, explainError("map the ring", err)
+		return nil, explainKernelError("map the ring", err)
 	}
 	return &ring{
 		fd: m.FD(), positions: positions, records: records,

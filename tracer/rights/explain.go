@@ -16,14 +16,14 @@ func ExplainError(err error) error {
 	if errors.Is(err, unix.ENOMEM) { // the kernel charges maps to our control group
 		return fmt.Errorf("attach needs some 80 MiB of memory in the kernel: raise the limit of this container or service: %w", err)
 	}
-	if !isDenied(err) && !isUnsupported(err) {
+	if !isRightMissing(err) && !isUnsupported(err) {
 		return err
 	}
 	return Examine().explainError(err)
 }
 
-// isDenied reports whether a right is missing. A program that the verifier rejects fails with EACCES, too.
-func isDenied(err error) bool {
+// isRightMissing reports whether a right is missing. A program that the verifier rejects fails with EACCES, too.
+func isRightMissing(err error) bool {
 	var rejected *ebpf.VerifierError
 	if err == nil || errors.As(err, &rejected) || strings.Contains(err.Error(), "CAP_") {
 		return false
@@ -36,10 +36,10 @@ func isUnsupported(err error) bool {
 }
 
 func (r *Report) explainError(err error) error {
-	if refusal := r.Refusal(); refusal != nil {
+	if refusal := r.RefusalError(); refusal != nil {
 		return fmt.Errorf("%w: %w", refusal, err)
 	}
-	if !isDenied(err) {
+	if !isRightMissing(err) {
 		return fmt.Errorf("this kernel (Linux %s) lacks a feature: %w", r.Kernel, err)
 	}
 	var missing string
@@ -52,7 +52,7 @@ func (r *Report) explainError(err error) error {
 	case !r.Multi:
 		missing = admin
 	}
-	if missing == "" || r.system.heldCapabilities().has(bits[missing]) {
+	if missing == "" || r.system.heldCapabilities().hasBit(bits[missing]) {
 		return fmt.Errorf("refused although the capabilities are held, by the file's permissions, a seccomp filter or a security module: %w", err)
 	}
 	return fmt.Errorf("%s is missing: %s: %w", missing, r.system.howToGrantText(append(r.leastCapabilities(), missing)...), err)

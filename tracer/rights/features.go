@@ -67,14 +67,14 @@ func (x *examination) checkOnce(q Check) (State, error) {
 
 func (x *examination) addFeature(f Feature) { x.Features = append(x.Features, f) }
 
-// examine fills in the report.
-func (x *examination) examine() {
+// fillInReport fills in the report.
+func (x *examination) fillInReport() {
 	if x.Architecture != "amd64" {
 		x.addFeature(Feature{Name: FeatureKernel, State: No, Detail: "attach has been tried on amd64 only, and this is " + x.Architecture, Needed: true})
 		return
 	}
-	x.checkKernel()
-	if !x.hasOwnProc() { // it shows the rights of another process, or nothing
+	x.addKernelFeatures()
+	if !x.hasProcOfNamespace() { // it shows the rights of another process, or nothing
 		return
 	}
 	x.Multi = x.canUseMultiUprobes()
@@ -82,15 +82,15 @@ func (x *examination) examine() {
 	x.checkCapability(FeaturePerfmon, unix.CAP_PERFMON, "programs that read a process's memory cannot be loaded", true)
 	x.checkCapability(FeaturePtrace, unix.CAP_SYS_PTRACE, "processes of other users, and those with rights that gpumemtop lacks, cannot be inspected", false)
 	x.checkCapability(FeatureRestore, unix.CAP_CHECKPOINT_RESTORE, "a library that was deleted or replaced since a program loaded it cannot be opened (another user's takes CAP_DAC_READ_SEARCH, too)", false)
-	x.addChecked(FeatureMaps, CheckMaps, "arrays, hashes, LRU hashes and ring buffers")
-	x.addChecked(FeaturePrograms, CheckPrograms, "programs of type kprobe")
-	x.addChecked(FeatureHelpers, CheckHelpers, "the functions that programs call, such as bpf_get_attach_cookie")
+	x.addCheckedFeature(FeatureMaps, CheckMaps, "arrays, hashes, LRU hashes and ring buffers")
+	x.addCheckedFeature(FeaturePrograms, CheckPrograms, "programs of type kprobe")
+	x.addCheckedFeature(FeatureHelpers, CheckHelpers, "the functions that programs call, such as bpf_get_attach_cookie")
 	x.checkUprobes()
 	x.checkLifecycle()
-	x.checkSurroundings()
+	x.addSurroundings()
 }
 
-func (x *examination) checkKernel() {
+func (x *examination) addKernelFeatures() {
 	f := Feature{Name: FeatureKernel, State: Yes, Detail: "Linux " + x.Kernel, Needed: true}
 	if !isReleaseAtLeast(x.Kernel, 5, 15) {
 		// A distribution may have backported what we need.
@@ -104,7 +104,7 @@ func (x *examination) checkKernel() {
 func (x *examination) checkCapability(name string, bit int, loss string, needed bool) {
 	f := Feature{Name: name, State: Yes, Detail: name + " is held", Needed: needed}
 	switch {
-	case !x.held.has(bit):
+	case !x.held.hasBit(bit):
 		f.State, f.Detail = No, name+" is not held: "+loss
 		if !needed {
 			f.Advice = x.howToGrantText(append(x.leastCapabilities(), name)...)
@@ -115,8 +115,8 @@ func (x *examination) checkCapability(name string, bit int, loss string, needed 
 	x.addFeature(f)
 }
 
-// addChecked reports on a feature that attach needs.
-func (x *examination) addChecked(name string, q Check, what string) {
+// addCheckedFeature reports on a feature that attach needs.
+func (x *examination) addCheckedFeature(name string, q Check, what string) {
 	f := Feature{Name: name, Detail: name + ": " + what, Needed: true}
 	var err error
 	switch f.State, err = x.checkOnce(q); f.State {
@@ -157,7 +157,7 @@ func (x *examination) checkUprobes() {
 	if multi == Yes {
 		perProcess, err = x.checkOnce(CheckMultiProcess)
 	}
-	x.addFeature(x.anyUprobes(multi))
+	x.addFeature(x.uprobesFeature(multi))
 	f := Feature{Name: FeatureMulti, State: perProcess, Detail: "multi-uprobe links: many functions are probed at once"}
 	const single = "single uprobes are used: attaching takes longer, and needs CAP_SYS_ADMIN on most kernels"
 	switch {
@@ -171,8 +171,8 @@ func (x *examination) checkUprobes() {
 	x.addFeature(f)
 }
 
-// anyUprobes reports on uprobes in general. Multi links need no file in /sys; single ones do, or a mounted tracefs.
-func (x *examination) anyUprobes(multi State) Feature {
+// uprobesFeature reports on uprobes in general. Multi links need no file in /sys; single ones do, or a mounted tracefs.
+func (x *examination) uprobesFeature(multi State) Feature {
 	f := Feature{Name: FeatureUprobes, State: Yes, Detail: "uprobes: functions of programs can be probed", Needed: true}
 	if multi == Yes || x.Exists(uprobeUnit) || slices.ContainsFunc(tracefs, x.Exists) {
 		return f
@@ -204,12 +204,12 @@ func (x *examination) checkLifecycle() {
 	x.addFeature(f)
 }
 
-// checkSurroundings reports what limits the visible processes, and what looks like a limit and is none.
-func (x *examination) checkSurroundings() {
+// addSurroundings reports what limits the visible processes, and what looks like a limit and is none.
+func (x *examination) addSurroundings() {
 	if !x.isInitialNamespace("pid", initialProcesses) {
 		x.addFeature(Feature{FeatureNamespace, No, "this is a pid namespace: processes outside of it are not visible", "in a container: docker run --pid=host", false})
 	}
-	if x.hidesProcesses() && !x.held.has(unix.CAP_SYS_PTRACE) {
+	if x.hidesProcesses() && !x.held.hasBit(unix.CAP_SYS_PTRACE) {
 		x.addFeature(Feature{FeatureHidden, No, "/proc is mounted with hidepid: other users' processes are not visible", "CAP_SYS_PTRACE shows them", false})
 	}
 	if profile := x.appArmorProfile(); profile != "" {

@@ -63,7 +63,7 @@ func (s *System) runCheck(q Check) error {
 	case CheckMulti:
 		return features.HaveBPFLinkUprobeMulti()
 	case CheckMultiProcess:
-		return tryMultiProcess()
+		return tryMultiUprobe()
 	case CheckSingle:
 		return s.openUprobe()
 	case CheckLifecycle:
@@ -80,9 +80,9 @@ func loadEmptyProgram(spec ebpf.ProgramSpec, types *btf.Cache) (*ebpf.Collection
 		ebpf.CollectionOptions{Programs: ebpf.ProgramOptions{LogDisabled: true}, Cache: types})
 }
 
-// tryMultiProcess tests as libbpf does: kernels with commit 46ba0e49b642 (Linux 6.10) reject a negative pid as such, those
+// tryMultiUprobe tests as libbpf does: kernels with commit 46ba0e49b642 (Linux 6.10) reject a negative pid as such, those
 // before it look for that process. Neither makes a link.
-func tryMultiProcess() error {
+func tryMultiUprobe() error {
 	loaded, err := loadEmptyProgram(ebpf.ProgramSpec{Type: ebpf.Kprobe, AttachType: ebpf.AttachTraceUprobeMulti}, nil)
 	if err != nil {
 		return err

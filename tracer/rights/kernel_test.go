@@ -63,7 +63,7 @@ func try() answer {
 	begin := time.Now()
 	r := rights.Examine()
 	a := answer{Missing: r.Missing, Took: time.Since(begin)}
-	if err := r.Refusal(); err != nil {
+	if err := r.RefusalError(); err != nil {
 		a.Refusal = err.Error()
 	}
 	if err := watch(r.Multi); err != nil {

@@ -43,7 +43,7 @@ func (x *examination) machineObstacle() *obstacle {
 }
 
 func (x *examination) procObstacle() *obstacle {
-	if x.hasOwnProc() {
+	if x.hasProcOfNamespace() {
 		return nil
 	}
 	return &obstacle{
@@ -57,7 +57,7 @@ func (x *examination) systemCallObstacle() *obstacle {
 	switch {
 	case !errors.Is(err, unix.ENOSYS):
 		return nil
-	case x.hasFilter():
+	case x.hasSeccompFilter():
 		return &obstacle{"needs bpf(), which this kernel lacks or a seccomp filter hides (ENOSYS)", unfiltered}
 	}
 	return &obstacle{
@@ -83,7 +83,7 @@ func (x *examination) userNamespaceObstacle() *obstacle {
 // rightsObstacle checks the two capabilities that the programs need, and CAP_SYS_ADMIN, which includes both, if single
 // uprobes need it.
 func (x *examination) rightsObstacle() *obstacle {
-	if x.held.has(unix.CAP_BPF) && x.held.has(unix.CAP_PERFMON) {
+	if x.held.hasBit(unix.CAP_BPF) && x.held.hasBit(unix.CAP_PERFMON) {
 		return nil
 	}
 	if !x.Multi {
@@ -91,7 +91,7 @@ func (x *examination) rightsObstacle() *obstacle {
 	}
 	var missing []string
 	for _, name := range x.leastCapabilities() {
-		if !x.held.has(bits[name]) {
+		if !x.held.hasBit(bits[name]) {
 			missing = append(missing, name)
 		}
 	}
@@ -139,7 +139,7 @@ func (s *System) unobtainableCapabilities(names []string) []string {
 	var out []string
 	bound := withImplied(s.readCapabilities("CapBnd"))
 	for _, name := range names {
-		if !bound.has(bits[name]) {
+		if !bound.hasBit(bits[name]) {
 			out = append(out, name)
 		}
 	}
@@ -166,7 +166,7 @@ func (s *System) howToGrantText(names ...string) string {
 // 43987), Docker's own seccomp profile permits bpf and perf_event_open with CAP_BPF and CAP_PERFMON.
 func (s *System) dockerCommand(names []string) string {
 	words := []string{"start the container with: docker run"}
-	for _, name := range withPtrace(names) {
+	for _, name := range withPtraceCapability(names) {
 		words = append(words, "--cap-add "+strings.TrimPrefix(name, "CAP_"))
 	}
 	if !s.isInitialNamespace("pid", initialProcesses) {
@@ -178,8 +178,8 @@ func (s *System) dockerCommand(names []string) string {
 	return strings.Join(words, " ")
 }
 
-// withPtrace adds the capability to inspect other users' processes, which most users will want.
-func withPtrace(names []string) []string {
+// withPtraceCapability adds the capability to inspect other users' processes, which most users will want.
+func withPtraceCapability(names []string) []string {
 	if slices.Contains(names, FeaturePtrace) {
 		return names
 	}
@@ -192,7 +192,7 @@ func (s *System) setcapCommand(names []string) string {
 	if err != nil {
 		path = "/path/to/gpumemtop"
 	}
-	return "setcap " + strings.ToLower(strings.Join(withPtrace(names), ",")) + "+ep " + path
+	return "setcap " + strings.ToLower(strings.Join(withPtraceCapability(names), ",")) + "+ep " + path
 }
 
 // loadingObstacle returns why maps and programs cannot be loaded although the capabilities are held.
@@ -210,7 +210,7 @@ func (x *examination) loadingObstacle() *obstacle {
 				fmt.Sprintf("needs what this kernel lacks (%v)", err),
 				"use one with CONFIG_BPF_EVENTS, 5.15 or later, or " + instead,
 			}
-		case x.hasFilter():
+		case x.hasSeccompFilter():
 			return &obstacle{fmt.Sprintf("needs bpf(), which a seccomp filter refuses (%v) although the capabilities are held", errnoText(err)), unfiltered}
 		default:
 			return &obstacle{fmt.Sprintf("needs bpf(), which is refused (%v) although the capabilities are held", errnoText(err)), "look for a security module, such as SELinux, and its log"}
@@ -240,7 +240,7 @@ func (x *examination) probingObstacle() *obstacle {
 	switch {
 	case state == Yes:
 		return nil
-	case !x.readCapabilities("CapEff").has(unix.CAP_SYS_ADMIN):
+	case !x.readCapabilities("CapEff").hasBit(unix.CAP_SYS_ADMIN):
 		return x.missingObstacle("CAP_SYS_ADMIN here, for single uprobes, as this kernel has no multi-uprobe links that know processes", admin)
 	case state == No: // there is a tracefs
 		return nil

@@ -57,15 +57,15 @@ func (s *System) Examine() *Report {
 	r := &Report{Kernel: s.Release(), system: s}
 	r.Lockdown, r.KillsFiltered = s.lockdownMode(), killsFilteredProcesses(r.Kernel)
 	x := &examination{System: s, Report: r, held: s.heldCapabilities()}
-	x.examine()
+	x.fillInReport()
 	if o := x.findObstacle(); o != nil {
 		r.Obstacle, r.Advice = "attach "+o.what, o.advice
 	}
 	return r
 }
 
-// Refusal returns obstacle and advice in one sentence, nil if attach works.
-func (r *Report) Refusal() error {
+// RefusalError returns obstacle and advice in one sentence, nil if attach works.
+func (r *Report) RefusalError() error {
 	if r.Obstacle == "" {
 		return nil
 	}

@@ -72,7 +72,7 @@ const none = "0000000000000000"
 
 func TestAGoodMachine(t *testing.T) {
 	r := newMachine().Examine()
-	if err := r.Refusal(); err != nil || r.Missing != nil || !r.Multi {
+	if err := r.RefusalError(); err != nil || r.Missing != nil || !r.Multi {
 		t.Errorf("refused: %v, missing %v, multi %v", err, r.Missing, r.Multi)
 	}
 	for _, f := range r.Features {
@@ -198,7 +198,7 @@ func TestEachRefusalHasOneSentence(t *testing.T) {
 			m := newMachine()
 			test.spoil(m)
 			r := m.Examine()
-			err := r.Refusal()
+			err := r.RefusalError()
 			switch {
 			case test.want == "" && err != nil:
 				t.Errorf("refused: %v", err)
@@ -253,7 +253,7 @@ func TestFeatures(t *testing.T) {
 			m := newMachine()
 			test.spoil(m)
 			r := m.Examine()
-			if err := r.Refusal(); err != nil {
+			if err := r.RefusalError(); err != nil {
 				t.Errorf("refused: %v", err)
 			}
 			f := r.Feature(test.feature)

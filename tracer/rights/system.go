@@ -83,7 +83,7 @@ func (s *System) statusField(field string) string {
 // capabilities are a set as in /proc/self/status: bit n is capability n (linux/capability.h).
 type capabilities uint64
 
-func (c capabilities) has(bit int) bool { return c&(1<<bit) != 0 }
+func (c capabilities) hasBit(bit int) bool { return c&(1<<bit) != 0 }
 
 func (s *System) readCapabilities(field string) capabilities {
 	v, err := strconv.ParseUint(s.statusField(field), 16, 64)
@@ -98,7 +98,7 @@ func (s *System) readCapabilities(field string) capabilities {
 func (s *System) heldCapabilities() capabilities { return withImplied(s.readCapabilities("CapEff")) }
 
 func withImplied(c capabilities) capabilities {
-	if c.has(unix.CAP_SYS_ADMIN) {
+	if c.hasBit(unix.CAP_SYS_ADMIN) {
 		c |= 1<<unix.CAP_BPF | 1<<unix.CAP_PERFMON | 1<<unix.CAP_CHECKPOINT_RESTORE
 	}
 	return c
@@ -123,8 +123,8 @@ func (s *System) seemsContainer() bool {
 		s.Getenv("KUBERNETES_SERVICE_HOST") != "" || !s.isInitialNamespace("pid", initialProcesses)
 }
 
-// hasFilter reports whether a seccomp filter is in force on us (SECCOMP_MODE_FILTER).
-func (s *System) hasFilter() bool { return s.statusField("Seccomp") == "2" }
+// hasSeccompFilter reports whether a seccomp filter is in force on us (SECCOMP_MODE_FILTER).
+func (s *System) hasSeccompFilter() bool { return s.statusField("Seccomp") == "2" }
 
 // appArmorProfile returns the AppArmor profile in force on us, or "".
 func (s *System) appArmorProfile() string {
@@ -145,8 +145,8 @@ func (s *System) lockdownMode() string {
 	return mode
 }
 
-// hasOwnProc reports whether /proc exists and has the pids of our namespace.
-func (s *System) hasOwnProc() bool {
+// hasProcOfNamespace reports whether /proc exists and has the pids of our namespace.
+func (s *System) hasProcOfNamespace() bool {
 	self, err := s.Readlink("/proc/self")
 	return err == nil && self == strconv.Itoa(s.PID)
 }

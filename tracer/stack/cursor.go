@@ -52,8 +52,8 @@ func (c *cursor) u64() uint64 {
 	return 0
 }
 
-// uleb reads an unsigned LEB128 number (DWARF 5, section 7.6). It drops bits above 64.
-func (c *cursor) uleb() uint64 {
+// readULEB reads an unsigned LEB128 number (DWARF 5, section 7.6). It drops bits above 64.
+func (c *cursor) readULEB() uint64 {
 	var value uint64
 	for shift := 0; ; shift += 7 {
 		b := c.u8()
@@ -66,8 +66,8 @@ func (c *cursor) uleb() uint64 {
 	}
 }
 
-// sleb reads a signed LEB128 number.
-func (c *cursor) sleb() int64 {
+// readSLEB reads a signed LEB128 number.
+func (c *cursor) readSLEB() int64 {
 	var value int64
 	for shift := 0; ; {
 		b := c.u8()
@@ -85,7 +85,7 @@ func (c *cursor) sleb() int64 {
 }
 
 // readBlock reads a length and that many bytes.
-func (c *cursor) readBlock() []byte { return c.nextBytes(c.uleb()) }
+func (c *cursor) readBlock() []byte { return c.nextBytes(c.readULEB()) }
 
 // readText reads up to a NUL.
 func (c *cursor) readText() string {
@@ -135,13 +135,13 @@ func (c *cursor) readValue(encoding uint8) uint64 {
 	case 0x00, 0x04, 0x0c: // address-sized, unsigned and signed 8 bytes
 		return c.u64()
 	case 0x01:
-		return c.uleb()
+		return c.readULEB()
 	case 0x02:
 		return uint64(c.u16())
 	case 0x03:
 		return uint64(c.u32())
 	case 0x09:
-		return uint64(c.sleb())
+		return uint64(c.readSLEB())
 	case 0x0a:
 		return uint64(int64(int16(c.u16())))
 	case 0x0b:

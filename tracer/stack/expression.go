@@ -105,15 +105,15 @@ func (m *machine) evaluateExpression(code []byte, first uint64) (uint64, bool) {
 		case op >= opReg0 && op <= opBreg31 || op == opRegx || op == opBregx:
 			m.pushRegister(c, o, op)
 		case op == opDeref:
-			m.pushLoaded(o, 8)
+			m.pushLoadedValue(o, 8)
 		case op == opDerefSize:
-			m.pushLoaded(o, uint64(c.u8()))
+			m.pushLoadedValue(o, uint64(c.u8()))
 		case op == opSkip || op == opBra:
 			executeJump(c, o, op)
 		case op <= opConsts:
 			pushConstant(c, o, op)
 		case op <= opRot:
-			executeShuffle(c, o, op)
+			reorderOperands(c, o, op)
 		default:
 			executeUnary(c, o, op)
 		}
@@ -130,15 +130,15 @@ func (m *machine) pushRegister(c *cursor, o *operands, op uint8) {
 	var number, offset uint64
 	switch {
 	case op == opRegx:
-		number = c.uleb()
+		number = c.readULEB()
 	case op == opBregx:
-		number = c.uleb()
-		offset = uint64(c.sleb())
+		number = c.readULEB()
+		offset = uint64(c.readSLEB())
 	case op < opBreg0:
 		number = uint64(op - opReg0)
 	default:
 		number = uint64(op - opBreg0)
-		offset = uint64(c.sleb())
+		offset = uint64(c.readSLEB())
 	}
 	if number >= columns {
 		o.bad = true
@@ -149,7 +149,7 @@ func (m *machine) pushRegister(c *cursor, o *operands, op uint8) {
 	o.push(value + offset)
 }
 
-func (m *machine) pushLoaded(o *operands, size uint64) {
+func (m *machine) pushLoadedValue(o *operands, size uint64) {
 	switch size {
 	case 1, 2, 4, 8:
 		value, ok := m.loadFromStack(o.pop(), size)
@@ -190,15 +190,15 @@ func pushConstant(c *cursor, o *operands, op uint8) {
 	case opConst8u, opConst8s:
 		o.push(c.u64())
 	case opConstu:
-		o.push(c.uleb())
+		o.push(c.readULEB())
 	case opConsts:
-		o.push(uint64(c.sleb()))
+		o.push(uint64(c.readSLEB()))
 	default: // an address would need relocation
 		o.bad = true
 	}
 }
 
-func executeShuffle(c *cursor, o *operands, op uint8) {
+func reorderOperands(c *cursor, o *operands, op uint8) {
 	switch op {
 	case opDup:
 		o.pushCopy(0)
@@ -234,7 +234,7 @@ func executeUnary(c *cursor, o *operands, op uint8) {
 	case opNot:
 		o.push(^o.pop())
 	case opPlusUconst:
-		o.push(o.pop() + c.uleb())
+		o.push(o.pop() + c.readULEB())
 	default:
 		b, a := o.pop(), o.pop()
 		o.executeBinary(op, a, b)

@@ -44,18 +44,18 @@ func (f *Files) Close() error {
 	return nil
 }
 
-// imageAt returns the ELF file at a path, nil if the file is not ELF. ok is false if it could not be examined.
-func (f *Files) imageAt(path string) (i *image, ok bool) {
-	info, err := untrusted.Stat(path)
+// imageOfFile returns the ELF file at a path, nil if the file is not ELF. ok is false if it could not be examined.
+func (f *Files) imageOfFile(path string) (i *image, ok bool) {
+	info, err := untrusted.StatRegular(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if i, ok = f.images[identify(info)]; ok {
+	if i, ok = f.images[identifyFile(info)]; ok {
 		return i, true
 	}
-	file, err := untrusted.Open(path, 0)
+	file, err := untrusted.OpenRegular(path, 0)
 	if err != nil {
 		return nil, false
 	}
@@ -63,7 +63,7 @@ func (f *Files) imageAt(path string) (i *image, ok bool) {
 		_ = file.Close()
 		return nil, false
 	}
-	return f.addFile(identify(info), file), true
+	return f.addFile(identifyFile(info), file), true
 }
 
 // addFile reads the file and adds it to the cache. The caller holds mu.
@@ -94,7 +94,7 @@ func (f *Files) vdsoImage() *image {
 	return f.vdso
 }
 
-func identify(info os.FileInfo) identity {
+func identifyFile(info os.FileInfo) identity {
 	id := identity{size: info.Size()}
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		id.device, id.inode, id.changed = stat.Dev, stat.Ino, stat.Mtim

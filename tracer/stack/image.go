@@ -46,7 +46,7 @@ func openImage(file io.ReaderAt) *image {
 	if !i.readProgramHeaders(head[:]) {
 		return nil
 	}
-	i.findTable()
+	i.findUnwindTable()
 	return i
 }
 
@@ -81,8 +81,8 @@ func (i *image) readProgramHeaders(head []byte) bool {
 	return true
 }
 
-// read fills into with the content at an address, up to the end of its segment, and returns the number of bytes.
-func (i *image) read(into []byte, address uint64) int {
+// readAtAddress fills into with the content at an address, up to the end of its segment, and returns the number of bytes.
+func (i *image) readAtAddress(into []byte, address uint64) int {
 	for _, s := range i.segments {
 		within := address - s.address
 		if within >= s.size || s.offset+within > 1<<62 {

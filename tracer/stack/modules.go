@@ -41,7 +41,7 @@ const patienceMax = 1 << 16
 func (m *modules) moduleAt(address uint64) (in *module, changed bool) {
 	i, ok := m.searchMapping(address)
 	if !ok {
-		if changed = m.noteMiss(); changed {
+		if changed = m.rereadAfterMiss(); changed {
 			i, ok = m.searchMapping(address)
 		}
 		if !ok {
@@ -65,9 +65,9 @@ func (m *modules) searchMapping(address uint64) (int, bool) {
 	return i, i >= 0 && address < m.mappings[i].End
 }
 
-// noteMiss reads the mappings again after the first failed lookup, and then after twice as many each time, so that stacks
+// rereadAfterMiss reads the mappings again after the first failed lookup, and then after twice as many each time, so that stacks
 // that never unwind cost little.
-func (m *modules) noteMiss() (changed bool) {
+func (m *modules) rereadAfterMiss() (changed bool) {
 	m.misses++
 	if m.misses < m.patience {
 		return false
@@ -101,7 +101,7 @@ func (m *modules) renewModules() {
 
 // readMappings returns the mappings. ok is false if the process is gone: what we know of it then still holds for its last calls.
 func (m *modules) readMappings() (mappings []target.Mapping, ok bool) {
-	mappings, err := m.space.Maps()
+	mappings, err := m.space.ReadMappings()
 	return mappings, err == nil && len(mappings) > 0
 }
 
@@ -110,35 +110,35 @@ func (m *modules) loadModule(i int) *module {
 	p := &m.mappings[i]
 	switch p.Path {
 	case "[vdso]":
-		return locateImage(m.files.vdsoImage(), p, p.Start)
+		return moduleOfImage(m.files.vdsoImage(), p, p.Start)
 	case uprobesPage:
 		return kernels
 	}
 	if p.Inode == 0 || p.Path == "" || !p.Exec {
 		return nowhere
 	}
-	first := &m.mappings[m.firstOfFile(i)]
+	first := &m.mappings[m.firstMappingOfFile(i)]
 	image, readable := m.imageOf(first)
 	switch {
 	case image != nil && !image.foreign:
-		return locateImage(image, p, first.Start)
+		return moduleOfImage(image, p, first.Start)
 	case image != nil || !readable:
 		return &module{path: p.Path, base: first.Start, known: true}
 	}
 	return nowhere // executable, but not ELF, so no dynamic linker has loaded it
 }
 
-// imageOf returns the ELF file of a mapping; see [Files.imageAt].
+// imageOf returns the ELF file of a mapping; see [Files.imageOfFile].
 func (m *modules) imageOf(p *target.Mapping) (i *image, ok bool) {
 	path, err := m.space.MappingPath(*p)
 	if err != nil {
 		return nil, false
 	}
-	return m.files.imageAt(path)
+	return m.files.imageOfFile(path)
 }
 
-// locateImage determines where an image is. lowest is where it seems to begin.
-func locateImage(image *image, p *target.Mapping, lowest uint64) *module {
+// moduleOfImage determines where an image is. lowest is where it seems to begin.
+func moduleOfImage(image *image, p *target.Mapping, lowest uint64) *module {
 	module := &module{path: p.Path, base: lowest, known: true}
 	if image == nil {
 		return module
@@ -165,9 +165,9 @@ func (i *image) loadBias(p *target.Mapping) (loadBias uint64, ok bool) {
 	return loadBias, ok
 }
 
-// firstOfFile returns the first of the mappings of one file that belong together: offsets rise with addresses, and only
+// firstMappingOfFile returns the first of the mappings of one file that belong together: offsets rise with addresses, and only
 // anonymous memory lies between them.
-func (m *modules) firstOfFile(i int) int {
+func (m *modules) firstMappingOfFile(i int) int {
 	p := &m.mappings[i]
 	first, offset := i, p.Offset
 	for j := i - 1; j >= 0; j-- {

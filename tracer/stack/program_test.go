@@ -22,7 +22,7 @@ type process string
 
 func (p process) MappingPath(m target.Mapping) (string, error) { return m.Path, nil }
 
-func (p process) Maps() ([]target.Mapping, error) {
+func (p process) ReadMappings() ([]target.Mapping, error) {
 	text, err := os.ReadFile("/proc/" + string(p) + "/maps")
 	if err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func readBytes(t testing.TB, r io.Reader) []byte {
 func describe(w *Walker, frames []uint64) string {
 	var text strings.Builder
 	for _, address := range frames {
-		path, base, _ := w.Locate(address)
+		path, base, _ := w.ModuleOf(address)
 		fmt.Fprintf(&text, " %s+%#x", filepath.Base(path), address-base)
 	}
 	return text.String()
@@ -197,7 +197,7 @@ func TestWalkFindsWhatLibgccFinds(t *testing.T) {
 				p.captures[i].check(t, w)
 				seen[p.captures[i].name]++
 				for _, address := range p.captures[i].frames {
-					if path, _, _ := w.Locate(address); path == "[vdso]" {
+					if path, _, _ := w.ModuleOf(address); path == "[vdso]" {
 						seen[path]++
 					}
 				}
@@ -226,7 +226,7 @@ func TestWalkFindsWhatLibgccFinds(t *testing.T) {
 func (c *capture) check(t *testing.T, w *Walker) {
 	t.Helper()
 	before := w.TruncatedCount()
-	got, want := w.Walk(&c.sample, make([]uint64, 0, wire.StackMax)), c.frames
+	got, want := w.WalkStack(&c.sample, make([]uint64, 0, wire.StackMax)), c.frames
 	if c.name == "truncated" || c.name == "alternate stack" {
 		if w.TruncatedCount() != before+1 || len(got) == 0 || len(got) >= len(want) {
 			t.Errorf("%s: %d of %d frames, truncated %d times", c.name, len(got), len(want), w.TruncatedCount()-before)
@@ -238,7 +238,7 @@ func (c *capture) check(t *testing.T, w *Walker) {
 		return
 	}
 	for i, address := range got {
-		_, base, ok := w.Locate(address)
+		_, base, ok := w.ModuleOf(address)
 		if ok != (c.bases[i] != 0) || ok && base != c.bases[i] {
 			t.Errorf("%s: frame %d at %#x in a module at %#x (%v), dladdr says %#x", c.name, i, address, base, ok, c.bases[i])
 		}

@@ -73,12 +73,12 @@ type program struct {
 	bad        bool
 }
 
-// rowAt returns the rules of an image for the code at pc, nil if there are none.
-func (i *image) rowAt(pc uint64) *row {
+// unwindRowAt returns the rules of an image for the code at pc, nil if there are none.
+func (i *image) unwindRowAt(pc uint64) *row {
 	if i.header == 0 {
 		return nil
 	}
-	f, ok := i.functionAt(pc)
+	f, ok := i.unwindEntryAt(pc)
 	if !ok {
 		return nil
 	}
@@ -89,10 +89,10 @@ func (i *image) rowAt(pc uint64) *row {
 	if p.bad || p.cfa.how == kept {
 		return nil
 	}
-	return p.makeRow()
+	return p.makeUnwindRow()
 }
 
-func (p *program) makeRow() *row {
+func (p *program) makeUnwindRow() *row {
 	r := &row{cfa: p.cfa.copyRule(), signal: p.common.signal}
 	for column, rule := range p.rule {
 		if rule.how > lost {
@@ -152,7 +152,7 @@ func (p *program) executeUntil(code []byte, pc uint64) {
 		case cfaAdvance:
 			p.at += uint64(low) * p.common.code
 		case cfaOffset:
-			p.setRule(uint64(low), rule{how: stored, offset: int64(c.uleb()) * p.common.data})
+			p.setRule(uint64(low), rule{how: stored, offset: int64(c.readULEB()) * p.common.data})
 		case cfaRestore:
 			p.restoreRule(uint64(low))
 		default:
@@ -188,7 +188,7 @@ func (p *program) executeLocation(c *cursor, op uint8) {
 		}
 		p.plan, p.remembered = p.remembered[n-1], p.remembered[:n-1]
 	case cfaArgsSize:
-		c.uleb()
+		c.readULEB()
 	default:
 		p.executeCFA(c, op)
 	}
@@ -198,15 +198,15 @@ func (p *program) executeLocation(c *cursor, op uint8) {
 func (p *program) executeCFA(c *cursor, op uint8) {
 	switch op {
 	case cfaDefCFA:
-		p.setCFA(c.uleb(), int64(c.uleb()))
+		p.setCFA(c.readULEB(), int64(c.readULEB()))
 	case cfaDefCFASigned:
-		p.setCFA(c.uleb(), c.sleb()*p.common.data)
+		p.setCFA(c.readULEB(), c.readSLEB()*p.common.data)
 	case cfaDefCFARegister:
-		p.setCFA(c.uleb(), p.cfa.offset)
+		p.setCFA(c.readULEB(), p.cfa.offset)
 	case cfaDefCFAOffset:
-		p.cfa.offset = int64(c.uleb())
+		p.cfa.offset = int64(c.readULEB())
 	case cfaDefCFAOffsetSigned:
-		p.cfa.offset = c.sleb() * p.common.data
+		p.cfa.offset = c.readSLEB() * p.common.data
 	case cfaDefCFAExpression:
 		p.cfa = rule{how: computed, expression: p.readExpression(c)}
 	default:
@@ -216,18 +216,18 @@ func (p *program) executeCFA(c *cursor, op uint8) {
 
 // executeRegister executes instructions on one register, named by their first operand.
 func (p *program) executeRegister(c *cursor, op uint8) {
-	column, data := c.uleb(), p.common.data
+	column, data := c.readULEB(), p.common.data
 	switch op {
 	case cfaOffsetExtended:
-		p.setRule(column, rule{how: stored, offset: int64(c.uleb()) * data})
+		p.setRule(column, rule{how: stored, offset: int64(c.readULEB()) * data})
 	case cfaOffsetExtendedSigned:
-		p.setRule(column, rule{how: stored, offset: c.sleb() * data})
+		p.setRule(column, rule{how: stored, offset: c.readSLEB() * data})
 	case cfaNegativeOffsetExtended:
-		p.setRule(column, rule{how: stored, offset: -int64(c.uleb()) * data})
+		p.setRule(column, rule{how: stored, offset: -int64(c.readULEB()) * data})
 	case cfaValOffset:
-		p.setRule(column, rule{how: offsetItself, offset: int64(c.uleb()) * data})
+		p.setRule(column, rule{how: offsetItself, offset: int64(c.readULEB()) * data})
 	case cfaValOffsetSigned:
-		p.setRule(column, rule{how: offsetItself, offset: c.sleb() * data})
+		p.setRule(column, rule{how: offsetItself, offset: c.readSLEB() * data})
 	case cfaRestoreExtended:
 		p.restoreRule(column)
 	case cfaUndefined:
@@ -235,7 +235,7 @@ func (p *program) executeRegister(c *cursor, op uint8) {
 	case cfaSameValue:
 		p.setRule(column, rule{how: kept})
 	case cfaRegister:
-		if from := c.uleb(); from < columns {
+		if from := c.readULEB(); from < columns {
 			p.setRule(column, rule{how: moved, register: uint8(from)})
 		} else {
 			p.setRule(column, rule{how: lost})

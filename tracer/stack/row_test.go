@@ -21,7 +21,7 @@ func rowOf(initial, code []byte, pc uint64) *row {
 	if p.bad {
 		return nil
 	}
-	return p.makeRow()
+	return p.makeUnwindRow()
 }
 
 func TestRows(t *testing.T) {
@@ -173,7 +173,7 @@ func FuzzFiles(f *testing.F) {
 		}
 		m := machine{memory: make([]byte, 256), bottom: stackAt}
 		for pc := uint64(0x1000); pc < 0x1400; pc += 3 { // its code, and beyond
-			if r := image.rowAt(pc); r != nil {
+			if r := image.unwindRowAt(pc); r != nil {
 				m.registers = registers{known: 1<<columns - 1}
 				m.set(rsp, stackAt)
 				m.set(rip, pc)
@@ -213,7 +213,7 @@ func FuzzWalk(f *testing.F) {
 		}
 		s.Memory = raw[wire.SizeofCall:]
 		s.Ip = at + s.Ip%0x3000
-		got := w.Walk(&s, frames)
+		got := w.WalkStack(&s, frames)
 		if len(got) == 0 || got[0] != s.Ip || len(got) > cap(frames) {
 			t.Errorf("frames %#x of %#x", got, s.Ip)
 		}

@@ -16,8 +16,8 @@ import (
 
 // Space is the address space of a process; *target.Process is one.
 type Space interface {
-	// Maps returns the current mappings, by address, or an error if the process is gone.
-	Maps() ([]target.Mapping, error)
+	// ReadMappings returns the current mappings, by address, or an error if the process is gone.
+	ReadMappings() ([]target.Mapping, error)
 	// MappingPath returns the path under which we can open the file of a mapping, even if another file has its name now.
 	MappingPath(target.Mapping) (string, error)
 }
@@ -46,11 +46,11 @@ func (w *Walker) Clone(space Space) *Walker {
 	return clone
 }
 
-// Walk appends the return addresses of a call's stack, innermost first, beginning with s.Ip, up to the capacity of frames.
+// WalkStack appends the return addresses of a call's stack, innermost first, beginning with s.Ip, up to the capacity of frames.
 // Like _Unwind_Backtrace it ends at the outermost frame, or after the first frame without unwind information, even if
 // there is a frame pointer. It also ends where another probed function will return, since only the kernel knows where to,
 // and at the end of the stack in the sample: see Truncated.
-func (w *Walker) Walk(s *wire.Sample, frames []uint64) []uint64 {
+func (w *Walker) WalkStack(s *wire.Sample, frames []uint64) []uint64 {
 	if s.Ip == 0 || len(frames) == cap(frames) {
 		return frames
 	}
@@ -59,7 +59,7 @@ func (w *Walker) Walk(s *wire.Sample, frames []uint64) []uint64 {
 		return frames
 	}
 	m := &w.machine
-	m.loadSample(s)
+	m.takeRegistersAndStack(s)
 	// A return address is that of the instruction after the call, which may belong to another function. If a signal
 	// interrupted the caller, it is that of the instruction itself.
 	interrupted := false
@@ -68,7 +68,7 @@ func (w *Walker) Walk(s *wire.Sample, frames []uint64) []uint64 {
 		if !interrupted {
 			at--
 		}
-		row := w.rowAt(at)
+		row := w.unwindRowAt(at)
 		if row == nil {
 			if len(frames) > 1 && w.returnsToKernel(m.value[rip]) {
 				frames = frames[:len(frames)-1]
@@ -99,14 +99,14 @@ func (w *Walker) returnsToKernel(address uint64) bool {
 	}
 	module := w.moduleAt(address)
 	if module == nil && !w.modules.hasUprobesPage() && w.modules.rereadMappings() {
-		w.dropRows()
+		w.forgetRows()
 		module = w.moduleAt(address)
 	}
 	return module == kernels
 }
 
-// loadSample takes the callee-saved registers and the stack.
-func (m *machine) loadSample(s *wire.Sample) {
+// takeRegistersAndStack takes the callee-saved registers and the stack.
+func (m *machine) takeRegistersAndStack(s *wire.Sample) {
 	*m = machine{memory: s.Memory, bottom: s.Sp}
 	m.set(rip, s.Ip)
 	m.set(rsp, s.Sp)
@@ -125,11 +125,11 @@ func (w *Walker) TruncatedCount() uint64 { return w.truncated }
 // another, or the process may soon be gone. If it is gone, Renew keeps what is known.
 func (w *Walker) RenewMappings() {
 	w.modules.renewModules()
-	w.dropRows()
+	w.forgetRows()
 }
 
-// rowAt returns the rules at a place in the code, nil if there are none.
-func (w *Walker) rowAt(at uint64) *row {
+// unwindRowAt returns the rules at a place in the code, nil if there are none.
+func (w *Walker) unwindRowAt(at uint64) *row {
 	if r, ok := w.rows[at]; ok {
 		return r
 	}
@@ -140,7 +140,7 @@ func (w *Walker) rowAt(at uint64) *row {
 	if len(w.rows) >= rowsMax {
 		clear(w.rows)
 	}
-	r := module.image.rowAt(at - module.bias)
+	r := module.image.unwindRowAt(at - module.bias)
 	w.rows[at] = r
 	return r
 }
@@ -149,17 +149,17 @@ func (w *Walker) rowAt(at uint64) *row {
 func (w *Walker) moduleAt(address uint64) *module {
 	module, changed := w.modules.moduleAt(address)
 	if changed {
-		w.dropRows()
+		w.forgetRows()
 	}
 	return module
 }
 
-// dropRows drops the rows after the mappings have changed. Those of a clone may still be valid.
-func (w *Walker) dropRows() { w.rows = map[uint64]*row{} }
+// forgetRows drops the rows after the mappings have changed. Those of a clone may still be valid.
+func (w *Walker) forgetRows() { w.rows = map[uint64]*row{} }
 
-// Locate returns the module at an address: its path as the process sees it, and its lowest address, which dladdr calls
+// ModuleOf returns the module at an address: its path as the process sees it, and its lowest address, which dladdr calls
 // dli_fbase. ok is false for addresses outside of modules.
-func (w *Walker) Locate(address uint64) (path string, base uint64, ok bool) {
+func (w *Walker) ModuleOf(address uint64) (path string, base uint64, ok bool) {
 	module := w.moduleAt(address)
 	if module == nil || !module.known {
 		return "", 0, false

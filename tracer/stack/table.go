@@ -20,11 +20,11 @@ type table struct {
 	wide  bool // numbers of 8 bytes, not 4
 }
 
-// findTable reads the head of .eh_frame_hdr. An image without a search table counts as one without unwind information.
+// findUnwindTable reads the head of .eh_frame_hdr. An image without a search table counts as one without unwind information.
 // libgcc would scan all entries, but linkers for amd64 omit the table only if they cannot parse those.
-func (i *image) findTable() {
+func (i *image) findUnwindTable() {
 	var raw [32]byte
-	c := cursor{data: raw[:i.read(raw[:], i.header)], start: i.header}
+	c := cursor{data: raw[:i.readAtAddress(raw[:], i.header)], start: i.header}
 	version, frames, count, pairs := c.u8(), c.u8(), c.u8(), c.u8()
 	c.readPointer(frames, i.header)
 	if i.header == 0 || version != 1 || count == pointerOmitted || frames == pointerOmitted {
@@ -42,23 +42,23 @@ func (i *image) findTable() {
 	}
 }
 
-// readTablePair reads one pair of the table, as addresses in the file.
-func (i *image) readTablePair(index uint64) (function, entry uint64, ok bool) {
+// readUnwindTablePair reads one pair of the table, as addresses in the file.
+func (i *image) readUnwindTablePair(index uint64) (function, entry uint64, ok bool) {
 	size, form := uint64(8), uint8(0x0b)
 	if i.table.wide {
 		size, form = 16, 0x0c
 	}
 	var raw [16]byte
-	c := cursor{data: raw[:i.read(raw[:size], i.table.first+index*size)]}
+	c := cursor{data: raw[:i.readAtAddress(raw[:size], i.table.first+index*size)]}
 	function, entry = i.header+c.readValue(form), i.header+c.readValue(form)
 	return function, entry, !c.short
 }
 
-// searchTable returns the address of the last entry that begins at pc or before.
-func (i *image) searchTable(pc uint64) (entry uint64, ok bool) {
+// searchUnwindTable returns the address of the last entry that begins at pc or before.
+func (i *image) searchUnwindTable(pc uint64) (entry uint64, ok bool) {
 	for low, high := uint64(0), i.table.count; low < high; {
 		middle := low + (high-low)/2
-		function, at, readable := i.readTablePair(middle)
+		function, at, readable := i.readUnwindTablePair(middle)
 		if !readable {
 			return 0, false
 		}
@@ -89,10 +89,10 @@ type function struct {
 	code   []byte
 }
 
-// readEntry reads the length of an entry at an address of .eh_frame, and then its content after the length.
-func (i *image) readEntry(address uint64, most uint64) (cursor, bool) {
+// readFrameEntry reads the length of an entry at an address of .eh_frame, and then its content after the length.
+func (i *image) readFrameEntry(address uint64, most uint64) (cursor, bool) {
 	var raw [12]byte
-	c := cursor{data: raw[:i.read(raw[:], address)]}
+	c := cursor{data: raw[:i.readAtAddress(raw[:], address)]}
 	length := uint64(c.u32())
 	if length == 0xffffffff {
 		length = c.u64()
@@ -102,16 +102,16 @@ func (i *image) readEntry(address uint64, most uint64) (cursor, bool) {
 	}
 	body := make([]byte, length)
 	address += uint64(c.at)
-	return cursor{data: body, start: address}, i.read(body, address) == len(body)
+	return cursor{data: body, start: address}, i.readAtAddress(body, address) == len(body)
 }
 
-// functionAt returns the entry for the code at pc.
-func (i *image) functionAt(pc uint64) (f function, ok bool) {
-	at, ok := i.searchTable(pc)
+// unwindEntryAt returns the entry for the code at pc.
+func (i *image) unwindEntryAt(pc uint64) (f function, ok bool) {
+	at, ok := i.searchUnwindTable(pc)
 	if !ok {
 		return f, false
 	}
-	c, ok := i.readEntry(at, entryMax)
+	c, ok := i.readFrameEntry(at, entryMax)
 	if !ok {
 		return f, false
 	}
@@ -133,7 +133,7 @@ func (i *image) functionAt(pc uint64) (f function, ok bool) {
 }
 
 func (i *image) readCIE(address uint64) (c common, ok bool) {
-	in, ok := i.readEntry(address, cieMax)
+	in, ok := i.readFrameEntry(address, cieMax)
 	if !ok || in.u32() != 0 {
 		return c, false
 	}
@@ -141,11 +141,11 @@ func (i *image) readCIE(address uint64) (c common, ok bool) {
 	if !slices.Contains([]uint8{1, 3}, version) {
 		return c, false
 	}
-	c.code, c.data = in.uleb(), in.sleb()
+	c.code, c.data = in.readULEB(), in.readSLEB()
 	if version == 1 {
 		c.ra = uint64(in.u8())
 	} else {
-		c.ra = in.uleb()
+		c.ra = in.readULEB()
 	}
 	if !c.readAugmentation(&in, augmentation) || in.short {
 		return c, false

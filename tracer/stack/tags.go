@@ -48,8 +48,8 @@ func NewTags(mode wire.TagMode, depth int, walker *Walker, put func(*wire.Record
 	}
 }
 
-// SetTimeOf sets the time and thread of the next records to those of a sample. Tag does so itself.
-func (t *Tags) SetTimeOf(s *wire.Sample) { t.time, t.thread = s.Time, s.Tid }
+// SetTimeFromSample sets the time and thread of the next records to those of a sample. Tag does so itself.
+func (t *Tags) SetTimeFromSample(s *wire.Sample) { t.time, t.thread = s.Time, s.Tid }
 
 // SiteTag returns the tag of a call without a size, 0 where sizes make tags.
 func (t *Tags) SiteTag(s *wire.Sample) uint32 {
@@ -61,13 +61,13 @@ func (t *Tags) SiteTag(s *wire.Sample) uint32 {
 
 // Tag returns the tag of a call that asked for size bytes. It is 0 in mode none, and when there are too many.
 func (t *Tags) Tag(s *wire.Sample, size uint64) uint32 {
-	t.SetTimeOf(s)
+	t.SetTimeFromSample(s)
 	frames, value := t.frames[:0], uint64(0)
 	switch t.mode {
 	case wire.TagsCaller:
 		frames = append(frames, s.Ip)
 	case wire.TagsStack:
-		frames = t.walker.Walk(s, frames)
+		frames = t.walker.WalkStack(s, frames)
 	case wire.TagsSize:
 		value = sizeClass(size)
 	case wire.TagsThread:
@@ -136,7 +136,7 @@ func (t *Tags) writeDefinition(number uint32, mode wire.TagMode, frames []uint64
 
 // relativeFrame returns an address relative to its module, and writes the MODULE record of a new one.
 func (t *Tags) relativeFrame(address uint64) wire.Frame {
-	path, base, ok := t.walker.Locate(address)
+	path, base, ok := t.walker.ModuleOf(address)
 	if !ok {
 		return wire.Frame{Offset: address}
 	}

@@ -58,7 +58,7 @@ func TestTagsOfEveryMode(t *testing.T) {
 				t.Fatalf("records %+v, want %d tags", h, len(test.links))
 			}
 			for i, r := range records {
-				frames := wire.Frames(r.Payload)
+				frames := wire.FramesOfTag(r.Payload)
 				if wire.TagMode(r.Op) != test.mode || r.Tag != uint32(i+1) || r.Link != test.links[i] || len(frames) != test.frames || r.Size != uint64(len(r.Payload)) {
 					t.Errorf("record %d: %+v with frames %+v", i, r, frames)
 				}
@@ -110,7 +110,7 @@ func TestTagsOfRealStacks(t *testing.T) {
 			continue
 		}
 		c := numbers[r.Tag]
-		for i, f := range wire.Frames(r.Payload) {
+		for i, f := range wire.FramesOfTag(r.Payload) {
 			if modules[f.Module] == "" || f.Offset != c.frames[i]-c.bases[i] {
 				t.Errorf("%s: frame %d is %+v of %q, want offset %#x", c.name, i, f, modules[f.Module], c.frames[i]-c.bases[i])
 			}
@@ -125,7 +125,7 @@ func TestTagsOfRealStacks(t *testing.T) {
 			t.Errorf("modules %q, want %s among them", names, want)
 		}
 	}
-	if path := modules[wire.Frames(h.of(wire.KindTag)[0].Payload)[0].Module]; path != p.path {
+	if path := modules[wire.FramesOfTag(h.of(wire.KindTag)[0].Payload)[0].Module]; path != p.path {
 		t.Errorf("the first frame is in %q, want %q", path, p.path)
 	}
 }
@@ -135,7 +135,7 @@ func TestDepth(t *testing.T) {
 	for depth, want := range map[int]int{-1: 1, 0: 1, 1: 1, 3: 3, 1000: len(p.captures[0].frames)} {
 		var h heard
 		NewTags(wire.TagsStack, depth, newWalker(t, p), h.put).Tag(&p.captures[0].sample, 0)
-		if tag := h.of(wire.KindTag); len(tag) != 1 || len(wire.Frames(tag[0].Payload)) != want {
+		if tag := h.of(wire.KindTag); len(tag) != 1 || len(wire.FramesOfTag(tag[0].Payload)) != want {
 			t.Errorf("depth %d: %+v", depth, tag)
 		}
 	}
@@ -186,7 +186,7 @@ func TestTooManyModules(t *testing.T) {
 		modulesMax - 1: {Module: modulesMax, Offset: 5},
 		modulesMax:     {Offset: modulesMax<<20 + 5},
 	} {
-		if got := wire.Frames(records[i].Payload); len(got) != 1 || got[0] != want {
+		if got := wire.FramesOfTag(records[i].Payload); len(got) != 1 || got[0] != want {
 			t.Errorf("call site %d is %+v, want %+v", i, got, want)
 		}
 	}
@@ -199,7 +199,7 @@ func TestTooManyModules(t *testing.T) {
 func TestUnknown(t *testing.T) {
 	var h heard
 	tags := NewTags(wire.TagsCaller, 1, newWalker(t, jit()), h.put)
-	tags.SetTimeOf(sampleAt(77, 0, 9))
+	tags.SetTimeFromSample(sampleAt(77, 0, 9))
 	number := tags.UnknownTag()
 	if again := tags.UnknownTag(); number == 0 || again != number || len(h) != 2 {
 		t.Fatalf("tags %d and %d, records %+v", number, again, h)
@@ -214,7 +214,7 @@ func TestUnknown(t *testing.T) {
 		if h[i].Process = 1; h[i].Time < 77 || h[i].Thread != 9 {
 			t.Errorf("record at %d of thread %d", h[i].Time, h[i].Thread)
 		}
-		names.Add(&h[i])
+		names.AddRecord(&h[i])
 		m.Apply(&h[i])
 	}
 	m.Apply(&wire.Record{Process: 1, Event: wire.Event{

@@ -24,7 +24,7 @@ type fixed struct {
 
 func (f *fixed) MappingPath(m target.Mapping) (string, error) { return m.Path, nil }
 
-func (f *fixed) Maps() ([]target.Mapping, error) {
+func (f *fixed) ReadMappings() ([]target.Mapping, error) {
 	f.reads++
 	return f.mappings, f.err
 }
@@ -63,7 +63,7 @@ func jit() *fixed {
 func TestFramePointerIsNotFollowed(t *testing.T) {
 	s := words(0, 0, stackAt+16, codeAt+0x20, 0)
 	s.Bp = stackAt + 16
-	if got := newWalker(t, jit()).Walk(s, make([]uint64, 0, 8)); !slices.Equal(got, []uint64{codeAt + 0x10}) {
+	if got := newWalker(t, jit()).WalkStack(s, make([]uint64, 0, 8)); !slices.Equal(got, []uint64{codeAt + 0x10}) {
 		t.Errorf("frames %#x, want the first alone", got)
 	}
 }
@@ -74,10 +74,10 @@ func TestWalkEndsAtTheTrampolineOfProbes(t *testing.T) {
 	s := words(stackAt+8, codeAt+0x20)
 	s.Bp = stackAt
 	w := newWalker(t, space)
-	if got := w.Walk(s, make([]uint64, 0, 8)); len(got) != 1 {
+	if got := w.WalkStack(s, make([]uint64, 0, 8)); len(got) != 1 {
 		t.Errorf("frames %#x, want the first alone", got)
 	}
-	if path, _, ok := w.Locate(codeAt); ok {
+	if path, _, ok := w.ModuleOf(codeAt); ok {
 		t.Errorf("the trampoline is located in %q", path)
 	}
 }
@@ -88,7 +88,7 @@ func TestTheTrampolineMayComeLate(t *testing.T) {
 	space := jit()
 	w := newWalker(t, space)
 	for range 100 {
-		w.Locate(page + 1)
+		w.ModuleOf(page + 1)
 	}
 	if w.returnsToKernel(page) {
 		t.Error("there is no such page yet")
@@ -102,14 +102,14 @@ func TestTheTrampolineMayComeLate(t *testing.T) {
 func TestWalkWithoutStack(t *testing.T) {
 	w := newWalker(t, jit())
 	s := words()
-	if got := w.Walk(s, make([]uint64, 0, 8)); !slices.Equal(got, []uint64{s.Ip}) || w.TruncatedCount() != 0 {
+	if got := w.WalkStack(s, make([]uint64, 0, 8)); !slices.Equal(got, []uint64{s.Ip}) || w.TruncatedCount() != 0 {
 		t.Errorf("frames %#x, truncated %d", got, w.TruncatedCount())
 	}
-	if got := w.Walk(s, nil); got != nil {
+	if got := w.WalkStack(s, nil); got != nil {
 		t.Errorf("frames %#x where there was no room", got)
 	}
 	s.Ip = 0
-	if got := w.Walk(s, make([]uint64, 0, 8)); len(got) != 0 {
+	if got := w.WalkStack(s, make([]uint64, 0, 8)); len(got) != 0 {
 		t.Errorf("frames %#x of no address", got)
 	}
 }
@@ -143,10 +143,10 @@ func TestForeignFiles(t *testing.T) {
 			s := words(stackAt, codeAt+0x20)
 			s.Bp = stackAt
 			w := newWalker(t, space)
-			if got := w.Walk(s, make([]uint64, 0, 8)); len(got) != 1 {
+			if got := w.WalkStack(s, make([]uint64, 0, 8)); len(got) != 1 {
 				t.Errorf("frames %#x, want the first alone", got)
 			}
-			if got, base, ok := w.Locate(codeAt + 5); ok != test.known || ok && (got != path || base != codeAt) {
+			if got, base, ok := w.ModuleOf(codeAt + 5); ok != test.known || ok && (got != path || base != codeAt) {
 				t.Errorf("located in %q at %#x: %v", got, base, ok)
 			}
 		})
@@ -163,12 +163,12 @@ func TestLocateWithoutTheFile(t *testing.T) {
 		part(0x4000, 0, false), part(0x5000, 0x1000, true),
 	}})
 	for address, want := range map[uint64]uint64{0x2fff: 0x1000, 0x5000: 0x4000} {
-		if path, base, ok := w.Locate(address); !ok || path != gone || base != want {
+		if path, base, ok := w.ModuleOf(address); !ok || path != gone || base != want {
 			t.Errorf("%#x is located in %q at %#x (%v), want %#x", address, path, base, ok, want)
 		}
 	}
 	for _, address := range []uint64{0, 0xfff, 0x3000, 0x6000, 1 << 63} {
-		if path, base, ok := w.Locate(address); ok {
+		if path, base, ok := w.ModuleOf(address); ok {
 			t.Errorf("%#x is located in %q at %#x", address, path, base)
 		}
 	}
@@ -205,7 +205,7 @@ func TestReplacedFileBesideTheNewOne(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p, err := target.Open(command.Process.Pid)
+	p, err := target.OpenProcess(command.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,27 +264,27 @@ func TestMappingsAreReadAgainNowAndThen(t *testing.T) {
 	space := &fixed{}
 	w := newWalker(t, space)
 	for range 1000 {
-		w.Locate(0x999999)
+		w.ModuleOf(0x999999)
 	}
 	if space.reads < 8 || space.reads > 12 {
 		t.Errorf("the mappings were read %d times for 1000 unknown addresses", space.reads)
 	}
 	space.mappings = jit().mappings
 	for range 1024 {
-		w.Locate(codeAt)
+		w.ModuleOf(codeAt)
 	}
 	reads := space.reads
-	w.Locate(codeAt)
+	w.ModuleOf(codeAt)
 	if m, _ := w.modules.moduleAt(codeAt); m == nil || space.reads != reads {
 		t.Errorf("mapping %v after new ones, read %d times more", m, space.reads-reads)
 	}
-	w.Locate(0x999999)
+	w.ModuleOf(0x999999)
 	if space.reads != reads+1 {
 		t.Errorf("read %d times more: reading had been worth it", space.reads-reads)
 	}
 	space.err = errors.New("gone")
-	w.Locate(0x999999)
-	w.Locate(0x999999)
+	w.ModuleOf(0x999999)
+	w.ModuleOf(0x999999)
 	if m, _ := w.modules.moduleAt(codeAt); m == nil {
 		t.Error("what was known is forgotten with the process")
 	}
@@ -293,7 +293,7 @@ func TestMappingsAreReadAgainNowAndThen(t *testing.T) {
 // A module is not mistaken for another that was mapped at the same place.
 func TestModuleIsNotMistakenForItsPredecessor(t *testing.T) {
 	p := start(t, compile(t, "gcc", "testdata/chain.c", "-O2"))
-	mappings, err := p.Maps()
+	mappings, err := p.ReadMappings()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +303,7 @@ func TestModuleIsNotMistakenForItsPredecessor(t *testing.T) {
 	rows := len(w.rows)
 	space.mappings = mappings[:1] // the part where the walker has not been
 	w.RenewMappings()
-	if got := w.Walk(&p.captures[0].sample, make([]uint64, 0, 8)); rows == 0 || len(got) != 1 {
+	if got := w.WalkStack(&p.captures[0].sample, make([]uint64, 0, 8)); rows == 0 || len(got) != 1 {
 		t.Errorf("%d rows, then frames %#x", rows, got)
 	}
 	space.mappings = mappings
@@ -320,7 +320,7 @@ func TestModuleIsNotMistakenForItsPredecessor(t *testing.T) {
 // What was read while the process existed serves for its calls that are read later.
 func TestRenewInTime(t *testing.T) {
 	p := start(t, compile(t, "gcc", "testdata/chain.c", "-O2"))
-	mappings, err := p.Maps()
+	mappings, err := p.ReadMappings()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -358,7 +358,7 @@ func TestFilesKnowWhatWasWrittenAnew(t *testing.T) {
 		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if image, ok := files.imageAt(path); !ok || (image != nil) != (i == 1) {
+		if image, ok := files.imageOfFile(path); !ok || (image != nil) != (i == 1) {
 			t.Errorf("%q: image %v, %v", data, image, ok)
 		}
 	}
@@ -367,12 +367,12 @@ func TestFilesKnowWhatWasWrittenAnew(t *testing.T) {
 		if err := os.WriteFile(name, make([]byte, i), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		files.imageAt(name)
+		files.imageOfFile(name)
 	}
 	if n := len(files.images); n > filesMax {
 		t.Errorf("%d files are kept", n)
 	}
-	if _, ok := files.imageAt("/dev/null"); ok {
+	if _, ok := files.imageOfFile("/dev/null"); ok {
 		t.Error("a device was opened")
 	}
 }
@@ -385,17 +385,17 @@ func BenchmarkWalk(b *testing.B) {
 	b.Run("warm", func(b *testing.B) {
 		w := newWalker(b, p)
 		for b.Loop() {
-			if len(w.Walk(s, frames)) != 8 {
+			if len(w.WalkStack(s, frames)) != 8 {
 				b.Fatal("too few frames")
 			}
 		}
 	})
 	b.Run("cold", func(b *testing.B) {
 		w := newWalker(b, p)
-		w.Walk(s, frames)
+		w.WalkStack(s, frames)
 		for b.Loop() {
 			clear(w.rows)
-			w.Walk(s, frames)
+			w.WalkStack(s, frames)
 		}
 	})
 	b.Run("tag", func(b *testing.B) {
@@ -412,7 +412,7 @@ func BenchmarkWalk(b *testing.B) {
 // change.
 func TestForkHasItsParentsMappings(t *testing.T) {
 	p := start(t, compile(t, "gcc", "testdata/chain.c", "-O2"))
-	mappings, err := p.Maps()
+	mappings, err := p.ReadMappings()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -429,7 +429,7 @@ func TestForkHasItsParentsMappings(t *testing.T) {
 	p.captures[0].check(t, child)
 	parents.mappings = mappings[:1]
 	parent.RenewMappings()
-	if got := parent.Walk(&p.captures[0].sample, make([]uint64, 0, 8)); len(got) != 1 || len(child.rows) == 0 {
+	if got := parent.WalkStack(&p.captures[0].sample, make([]uint64, 0, 8)); len(got) != 1 || len(child.rows) == 0 {
 		t.Errorf("the parent has frames %#x, and the child %d rows", got, len(child.rows))
 	}
 	p.captures[0].check(t, child)

@@ -69,9 +69,9 @@ func NewCatalog(core, extensions []string) *Catalog {
 	}
 }
 
-// Libraries returns the files with OpenCL functions among a process's mappings, and with an error those that are named
+// LibrariesOfProcess returns the files with OpenCL functions among a process's mappings, and with an error those that are named
 // like an OpenCL library but cannot be opened. A process without any costs one stat(2) per file with code.
-func (c *Catalog) Libraries(p *Process, maps []Mapping) []Library {
+func (c *Catalog) LibrariesOfProcess(p *Process, maps []Mapping) []Library {
 	var list []Library
 	var contents []*content
 	loader := false
@@ -86,14 +86,14 @@ func (c *Catalog) Libraries(p *Process, maps []Mapping) []Library {
 	}
 	for i := range list {
 		if contents[i] != nil {
-			list[i].setFunctions(contents[i], list[i].Loader || !loader)
+			list[i].setFunctionsToProbe(contents[i], list[i].Loader || !loader)
 		}
 	}
 	return list
 }
 
-// setFunctions sets what to probe in a file: all functions, or only those that no loader has.
-func (l *Library) setFunctions(found *content, all bool) {
+// setFunctionsToProbe sets what to probe in a file: all functions, or only those that no loader has.
+func (l *Library) setFunctionsToProbe(found *content, all bool) {
 	l.Functions = found.extensions
 	if all {
 		l.Functions = found.functions
@@ -107,7 +107,7 @@ func (c *Catalog) readLibrary(p *Process, m *Mapping) (Library, *content, error)
 	if err != nil {
 		return l, nil, err
 	}
-	found, err := c.contentOf(path, info)
+	found, err := c.contentOfFile(path, info)
 	if err != nil || found == nil {
 		return l, nil, err
 	}
@@ -123,12 +123,12 @@ func (c *Catalog) LibraryAt(path string) (Library, error) {
 	if err := unix.Stat(path, &info); err != nil {
 		return l, err
 	}
-	found, err := c.contentOf(path, &info)
+	found, err := c.contentOfFile(path, &info)
 	if err != nil || found == nil {
 		return l, err
 	}
 	l.Identity, l.Loader = found.identity, found.loader
-	l.setFunctions(found, found.loader)
+	l.setFunctionsToProbe(found, found.loader)
 	return l, nil
 }
 
@@ -144,7 +144,7 @@ func filesWithCode(list []Mapping) []*Mapping {
 	runs := map[file]bool{}
 	for i := range list {
 		m := &list[i]
-		if !isFile(m) || filepath.Base(m.Path) == wire.ShimName {
+		if !isMappingOfFile(m) || filepath.Base(m.Path) == wire.ShimName {
 			continue
 		}
 		key := file{m.Device, m.Inode, m.Path}
@@ -167,34 +167,34 @@ func namedLikeOpenCL(path string) bool {
 	return strings.Contains(strings.ToLower(filepath.Base(path)), "opencl")
 }
 
-func keyOf(info *unix.Stat_t) fileKey {
+func keyOfFile(info *unix.Stat_t) fileKey {
 	return fileKey{info.Dev, info.Ino, info.Size, info.Ctim.Sec, info.Ctim.Nsec}
 }
 
-// contentOf returns what is in a file, nil if it has no OpenCL functions.
-func (c *Catalog) contentOf(path string, info *unix.Stat_t) (*content, error) {
-	key := keyOf(info)
+// contentOfFile returns what is in a file, nil if it has no OpenCL functions.
+func (c *Catalog) contentOfFile(path string, info *unix.Stat_t) (*content, error) {
+	key := keyOfFile(info)
 	found, known := c.files[key]
 	if known {
 		return found, nil
 	}
-	file, opened, err := openAs(path, info)
+	file, opened, err := openIfSame(path, info)
 	if err != nil || file == nil {
 		return nil, err
 	}
 	defer file.Close() //nolint:errcheck // only read
-	found = c.classify(readSymbols(file), identify(path, opened))
+	found = c.contentToProbe(readSymbols(file), identifyOpenFile(path, opened))
 	if len(c.files) >= filesMax {
 		clear(c.files)
 	}
-	c.files[keyOf(opened)] = found
+	c.files[keyOfFile(opened)] = found
 	return found, nil
 }
 
-// openAs opens the file that a path led to when info was read, and returns its current status. The file is nil if it was
+// openIfSame opens the file that a path led to when info was read, and returns its current status. The file is nil if it was
 // replaced since.
-func openAs(path string, info *unix.Stat_t) (*os.File, *unix.Stat_t, error) {
-	file, err := untrusted.Open(path, 0)
+func openIfSame(path string, info *unix.Stat_t) (*os.File, *unix.Stat_t, error) {
+	file, err := untrusted.OpenRegular(path, 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -224,13 +224,13 @@ const (
 	addresses    = "GetExtensionFunctionAddress"
 )
 
-func kindOf(names map[string]uint64) kind {
+func kindByNames(names map[string]uint64) kind {
 	asked := false
 	for name := range names {
 		switch {
-		case hasPrefixed(name, icdPlatforms):
+		case hasPrefixAndRest(name, icdPlatforms):
 			return vendor // loaders ask for it, none has it
-		case hasPrefixed(name, addresses):
+		case hasPrefixAndRest(name, addresses):
 			asked = true
 		}
 	}
@@ -245,26 +245,26 @@ func kindOf(names map[string]uint64) kind {
 	return other
 }
 
-// hasPrefixed reports whether a name is a prefix and rest. The prefix is cl, or a vendor's that ends with it, as in POcl.
-func hasPrefixed(name, rest string) bool {
+// hasPrefixAndRest reports whether a name is a prefix and rest. The prefix is cl, or a vendor's that ends with it, as in POcl.
+func hasPrefixAndRest(name, rest string) bool {
 	prefix, found := strings.CutSuffix(name, rest)
 	return found && strings.HasSuffix(strings.ToLower(prefix), "cl")
 }
 
-// classify returns the functions of a file that are to be probed.
-func (c *Catalog) classify(s *symbols, id Identity) *content {
+// contentToProbe returns the functions of a file that are to be probed.
+func (c *Catalog) contentToProbe(s *symbols, id Identity) *content {
 	found := &content{identity: id, functions: map[string]uint64{}, extensions: map[string]uint64{}}
 	if s != nil {
-		kind := kindOf(s.dynamic)
+		kind := kindByNames(s.dynamic)
 		if kind == other {
-			kind = kindOf(s.all)
+			kind = kindByNames(s.all)
 		}
 		if kind != other {
 			found.loader = kind == loader
 			c.collectFunctions(found, s)
 		}
 	}
-	found = c.withLearned(found)
+	found = c.withLearnedFunctions(found)
 	if len(found.functions) == 0 && len(found.missing) == 0 {
 		return nil
 	}
@@ -280,7 +280,7 @@ func (c *Catalog) collectFunctions(found *content, s *symbols) {
 			found.functions[name] = offset
 		}
 	}
-	prefixes := s.prefixes()
+	prefixes := s.functionPrefixes()
 	for _, name := range c.extensions {
 		offset, ok := s.extensionOffset(name, prefixes)
 		switch {
@@ -293,11 +293,11 @@ func (c *Catalog) collectFunctions(found *content, s *symbols) {
 	}
 }
 
-// prefixes returns the prefixes of the file's functions: cl, and what the vendor uses instead.
-func (s *symbols) prefixes() []string {
+// functionPrefixes returns the prefixes of the file's functions: cl, and what the vendor uses instead.
+func (s *symbols) functionPrefixes() []string {
 	list := []string{"cl"}
 	for name := range s.all {
-		if prefix, found := strings.CutSuffix(name, addresses); found && prefix != "cl" && hasPrefixed(name, addresses) {
+		if prefix, found := strings.CutSuffix(name, addresses); found && prefix != "cl" && hasPrefixAndRest(name, addresses) {
 			list = append(list, prefix)
 		}
 	}
@@ -327,15 +327,15 @@ func (c *Catalog) LearnExtensions(list []Extension) {
 	for key, found := range c.files {
 		switch {
 		case found != nil:
-			c.files[key] = c.withLearned(found)
+			c.files[key] = c.withLearnedFunctions(found)
 		case inodes[key.inode]:
 			delete(c.files, key) // it may have functions after all
 		}
 	}
 }
 
-// withLearned returns the content with the learned functions of its file.
-func (c *Catalog) withLearned(found *content) *content {
+// withLearnedFunctions returns the content with the learned functions of its file.
+func (c *Catalog) withLearnedFunctions(found *content) *content {
 	learned := c.learned[found.identity]
 	if learned == nil {
 		return found

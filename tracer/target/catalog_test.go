@@ -18,7 +18,7 @@ func TestLoaderOfTheSystem(t *testing.T) {
 	s := start(t, arguments...)
 	p, mapped := opened(t, s.Process.Pid)
 	c := NewCatalog(core, someExtensions)
-	list := c.Libraries(p, mapped)
+	list := c.LibrariesOfProcess(p, mapped)
 	if len(list) != 1 || !list[0].Loader || list[0].Err != nil || len(list[0].Missing) != 0 {
 		t.Fatalf("%+v", list)
 	}
@@ -43,7 +43,7 @@ func TestPrivateCopyOfALoader(t *testing.T) {
 	// A process with three loaders: two copies, and the system's.
 	s := start(t, "env", "LD_PRELOAD="+first+":"+second, holder(t), systemLoader)
 	p, mapped := opened(t, s.Process.Pid)
-	list := NewCatalog(someCore, nil).Libraries(p, mapped)
+	list := NewCatalog(someCore, nil).LibrariesOfProcess(p, mapped)
 	opens := map[string]bool{}
 	for i := range list {
 		if !list[i].Loader || len(list[i].Functions) < 3 {
@@ -90,7 +90,7 @@ int main(void)
 	}
 	s := start(t, build(t, "program", source, "-static", "-s"))
 	p, mapped := opened(t, s.Process.Pid)
-	if list := NewCatalog(someCore, nil).Libraries(p, mapped); len(list) != 0 {
+	if list := NewCatalog(someCore, nil).LibrariesOfProcess(p, mapped); len(list) != 0 {
 		t.Errorf("without symbols: %+v", list)
 	}
 }
@@ -134,7 +134,7 @@ func TestVendorsLibrary(t *testing.T) {
 	// With a loader in the process, OpenCL's own functions are called through that.
 	s = start(t, "env", "LD_PRELOAD="+library, holder(t), systemLoader)
 	p, mapped := opened(t, s.Process.Pid)
-	list := NewCatalog(someCore, someExtensions).Libraries(p, mapped)
+	list := NewCatalog(someCore, someExtensions).LibrariesOfProcess(p, mapped)
 	if len(list) != 2 || list[0].Loader == list[1].Loader {
 		t.Fatalf("%+v", list)
 	}
@@ -152,7 +152,7 @@ func TestDriverOfTheSystem(t *testing.T) {
 	s := start(t, holder(t), systemLoader, "clGetPlatformIDs")
 	p, mapped := opened(t, s.Process.Pid)
 	c := NewCatalog(someCore, someExtensions)
-	list := c.Libraries(p, mapped)
+	list := c.LibrariesOfProcess(p, mapped)
 	at := slices.IndexFunc(list, func(l Library) bool { return !l.Loader })
 	if len(list) < 2 || at < 0 {
 		t.Fatalf("no driver is there: %+v", list)
@@ -167,7 +167,7 @@ func TestDriverOfTheSystem(t *testing.T) {
 	fresh := NewCatalog(someCore, someExtensions)
 	fresh.LearnExtensions([]Extension{e})
 	for _, c := range []*Catalog{c, fresh} {
-		l := c.Libraries(p, mapped)[at]
+		l := c.LibrariesOfProcess(p, mapped)[at]
 		if len(l.Functions) != 1 || l.Functions[e.Name] != e.Offset || slices.Contains(l.Missing, e.Name) || len(l.Missing) != len(someExtensions)-1 {
 			t.Errorf("%+v", l)
 		}
@@ -182,17 +182,17 @@ func TestLearnedOfAnyFile(t *testing.T) {
 	library := build(t, "libplain.so", "int f(void) { return 1; }", "-shared", "-fPIC")
 	p, mapped := opened(t, start(t, holder(t), library).Process.Pid)
 	c := NewCatalog(someCore, someExtensions)
-	if list := c.Libraries(p, mapped); len(list) != 0 {
+	if list := c.LibrariesOfProcess(p, mapped); len(list) != 0 {
 		t.Fatalf("%+v", list)
 	}
 	at := slices.IndexFunc(mapped, func(m Mapping) bool { return m.Path == library && m.Exec })
-	e, err := p.Locate(someExtensions[0], mapped[at].Start)
+	e, err := p.LocateFunction(someExtensions[0], mapped[at].Start)
 	if err != nil {
 		t.Fatal(err)
 	}
 	e.Offset = 0x1100
 	c.LearnExtensions([]Extension{e})
-	list := c.Libraries(p, mapped)
+	list := c.LibrariesOfProcess(p, mapped)
 	if len(list) != 1 || list[0].Loader || list[0].Functions[someExtensions[0]] != 0x1100 {
 		t.Errorf("%+v", list)
 	}
@@ -201,7 +201,7 @@ func TestLearnedOfAnyFile(t *testing.T) {
 	if err := os.Chtimes(library, later, later); err != nil {
 		t.Fatal(err)
 	}
-	if list := c.Libraries(p, mapped); len(list) != 0 {
+	if list := c.LibrariesOfProcess(p, mapped); len(list) != 0 {
 		t.Errorf("of a file that was rewritten: %+v", list)
 	}
 }
@@ -211,7 +211,7 @@ func TestFilesAreReadOnce(t *testing.T) {
 	library := fakeLibrary(t)
 	p, mapped := opened(t, start(t, holder(t), library).Process.Pid)
 	c := NewCatalog(someCore, nil)
-	first := c.Libraries(p, mapped)
+	first := c.LibrariesOfProcess(p, mapped)
 	size := len(c.files)
 	if size < 3 { // the program, the C library, the linker
 		t.Errorf("%d files are known", size)
@@ -219,13 +219,13 @@ func TestFilesAreReadOnce(t *testing.T) {
 	for key := range c.files {
 		c.files[key] = nil // to be used as it is
 	}
-	if again := c.Libraries(p, mapped); len(first) != 1 || len(again) != 0 || len(c.files) != size {
+	if again := c.LibrariesOfProcess(p, mapped); len(first) != 1 || len(again) != 0 || len(c.files) != size {
 		t.Errorf("%d libraries, then %d; %d files, then %d", len(first), len(again), size, len(c.files))
 	}
 	if err := os.Chmod(library, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if again := c.Libraries(p, mapped); len(again) != 1 {
+	if again := c.LibrariesOfProcess(p, mapped); len(again) != 1 {
 		t.Errorf("%d libraries after it has changed", len(again))
 	}
 }
@@ -256,7 +256,7 @@ func FuzzSymbols(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := strings.NewReader(string(data))
-		found := NewCatalog(someCore, someExtensions).classify(readSymbols(r), Identity{})
+		found := NewCatalog(someCore, someExtensions).contentToProbe(readSymbols(r), Identity{})
 		if found == nil {
 			return
 		}

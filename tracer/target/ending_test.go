@@ -37,17 +37,17 @@ func TestMapsOfAnEndingProcess(t *testing.T) {
 		if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 			t.Fatal(err)
 		}
-		p, err := Open(cmd.Process.Pid)
+		p, err := OpenProcess(cmd.Process.Pid)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := p.Maps()
+		all, err := p.ReadMappings()
 		if err != nil || len(all) < 2000 {
 			t.Fatalf("%d mappings: %v", len(all), err)
 		}
 		time.AfterFunc(time.Duration(i)*50*time.Microsecond, func() { _ = cmd.Process.Kill() })
 		for {
-			list, err := p.Maps()
+			list, err := p.ReadMappings()
 			if len(list) == 0 {
 				break
 			}

@@ -27,7 +27,7 @@ const (
 // probe costs less and sees the same. Functions that cannot be read or decoded are probed at their beginning.
 func ProbePlaces(path string, functions []uint64) []uint64 {
 	entries := slices.Clone(functions)
-	file, err := untrusted.Open(path, 0)
+	file, err := untrusted.OpenRegular(path, 0)
 	if err != nil {
 		return entries
 	}
@@ -59,27 +59,27 @@ func readCode(file *os.File, at uint64, size int) []byte {
 // bytes, and the place is among the first limit. The code may continue after the function, so that its last instructions
 // can be decoded.
 func cheapestPlace(code []byte, size, limit int) int {
-	place := candidatePlace(code, min(size, limit))
-	if place > 0 && refersInto(code, size, place) {
+	place := firstEmulatedPlace(code, min(size, limit))
+	if place > 0 && refersIntoStart(code, size, place) {
 		return 0
 	}
 	return place
 }
 
-// candidatePlace returns the first instruction before limit that the kernel emulates, 0 if an earlier one changes what a probe
+// firstEmulatedPlace returns the first instruction before limit that the kernel emulates, 0 if an earlier one changes what a probe
 // sees. Linux emulates no-ops of several bytes since 6.16. Such a no-op is the second choice: on older kernels it costs as
 // much as the beginning.
-func candidatePlace(code []byte, limit int) int {
+func firstEmulatedPlace(code []byte, limit int) int {
 	fallback := 0
 	for at := 0; at < limit; {
-		inst, ok := decodeFirst(code[at:])
+		inst, ok := decodeFirstInstruction(code[at:])
 		if !ok {
 			break
 		}
 		if isEmulated(code[at : at+inst.Len]) {
 			return at
 		}
-		if !isHarmless(&inst) {
+		if !isHarmlessForProbe(&inst) {
 			break
 		}
 		if fallback == 0 && bytes.HasPrefix(code[at:], nop5) {
@@ -90,18 +90,18 @@ func candidatePlace(code []byte, limit int) int {
 	return fallback
 }
 
-// refersInto reports whether anything in a function refers to the code after its beginning, up to place: a probe there
+// refersIntoStart reports whether anything in a function refers to the code after its beginning, up to place: a probe there
 // might report one call several times, or not at all. It counts all relative operands, also addresses of labels, and
 // returns true if the function cannot be decoded.
-func refersInto(code []byte, size, place int) bool {
+func refersIntoStart(code []byte, size, place int) bool {
 	for at := 0; at < size; {
-		inst, ok := decodeFirst(code[at:])
+		inst, ok := decodeFirstInstruction(code[at:])
 		if !ok {
 			return true
 		}
 		at += inst.Len
 		for _, arg := range inst.Args {
-			distance, ok := relativeDistance(arg)
+			distance, ok := distanceOfOperand(arg)
 			if target := int64(at) + distance; ok && 0 < target && target <= int64(place) {
 				return true
 			}
@@ -110,8 +110,8 @@ func refersInto(code []byte, size, place int) bool {
 	return false
 }
 
-// relativeDistance returns the distance from the end of an instruction that an operand refers to.
-func relativeDistance(arg x86asm.Arg) (distance int64, ok bool) {
+// distanceOfOperand returns the distance from the end of an instruction that an operand refers to.
+func distanceOfOperand(arg x86asm.Arg) (distance int64, ok bool) {
 	switch arg := arg.(type) {
 	case x86asm.Rel:
 		return int64(arg), true
@@ -130,8 +130,8 @@ var misread = [][]byte{
 	{0xc5, 0xfc, 0x77},       // vzeroall
 }
 
-// decodeFirst returns the first instruction.
-func decodeFirst(code []byte) (inst x86asm.Inst, ok bool) {
+// decodeFirstInstruction returns the first instruction.
+func decodeFirstInstruction(code []byte) (inst x86asm.Inst, ok bool) {
 	for _, known := range misread {
 		if bytes.HasPrefix(code, known) {
 			return x86asm.Inst{Op: x86asm.NOP, Len: len(known)}, true
@@ -164,10 +164,10 @@ func isEmulated(inst []byte) bool {
 	return false
 }
 
-// isHarmless reports whether an instruction preserves what a probe at the entry sees: arguments, memory, and the registers
+// isHarmlessForProbe reports whether an instruction preserves what a probe at the entry sees: arguments, memory, and the registers
 // that unwinding needs. It must not fault either. Only instructions that compilers put before the first push or jump are
 // known.
-func isHarmless(inst *x86asm.Inst) bool {
+func isHarmlessForProbe(inst *x86asm.Inst) bool {
 	for _, prefix := range inst.Prefix {
 		if prefix != 0 && !prefix.IsREX() && prefix&0xff != x86asm.PrefixDataSize {
 			return false
@@ -177,20 +177,20 @@ func isHarmless(inst *x86asm.Inst) bool {
 	case x86asm.NOP:
 		return true
 	case x86asm.TEST, x86asm.CMP:
-		return canRead(inst.Args[0]) && canRead(inst.Args[1])
+		return canReadWithoutFault(inst.Args[0]) && canReadWithoutFault(inst.Args[1])
 	case x86asm.LEA:
 		// A function takes the address of its arguments to align its stack, with special unwinding rules.
 		from, isMemory := inst.Args[1].(x86asm.Mem)
-		return isMemory && from.Base != x86asm.RSP && isScratch(inst.Args[0])
+		return isMemory && from.Base != x86asm.RSP && isScratchRegister(inst.Args[0])
 	case x86asm.MOV, x86asm.MOVZX, x86asm.MOVSX, x86asm.MOVSXD,
 		x86asm.XOR, x86asm.AND, x86asm.OR, x86asm.ADD, x86asm.SUB:
-		return isScratch(inst.Args[0]) && canRead(inst.Args[1])
+		return isScratchRegister(inst.Args[0]) && canReadWithoutFault(inst.Args[1])
 	}
 	return false
 }
 
-// isScratch reports whether an operand is a register that neither holds an argument nor is preserved for the caller.
-func isScratch(arg x86asm.Arg) bool {
+// isScratchRegister reports whether an operand is a register that neither holds an argument nor is preserved for the caller.
+func isScratchRegister(arg x86asm.Arg) bool {
 	switch arg {
 	case x86asm.AL, x86asm.AH, x86asm.AX, x86asm.EAX, x86asm.RAX,
 		x86asm.R10B, x86asm.R10W, x86asm.R10L, x86asm.R10, x86asm.R11B, x86asm.R11W, x86asm.R11L, x86asm.R11:
@@ -199,9 +199,9 @@ func isScratch(arg x86asm.Arg) bool {
 	return false
 }
 
-// canRead reports whether reading an operand cannot fault: numbers, registers, the library's variables, and arguments on
+// canReadWithoutFault reports whether reading an operand cannot fault: numbers, registers, the library's variables, and arguments on
 // the stack.
-func canRead(arg x86asm.Arg) bool {
+func canReadWithoutFault(arg x86asm.Arg) bool {
 	switch arg := arg.(type) {
 	case x86asm.Imm:
 		return true

@@ -188,13 +188,13 @@ func FuzzEntries(f *testing.F) {
 		}
 		at := 0
 		for at < place {
-			inst, ok := decodeFirst(code[at:])
-			if !ok || !isHarmless(&inst) || isEmulated(code[at:at+inst.Len]) {
+			inst, ok := decodeFirstInstruction(code[at:])
+			if !ok || !isHarmlessForProbe(&inst) || isEmulated(code[at:at+inst.Len]) {
 				t.Fatalf("% x stands before the place", code[at:])
 			}
 			at += inst.Len
 		}
-		inst, ok := decodeFirst(code[at:])
+		inst, ok := decodeFirstInstruction(code[at:])
 		if !ok || at != place || !isEmulated(code[at:at+inst.Len]) && string(code[at:at+inst.Len]) != string(nop5) {
 			t.Fatalf("% x is not emulated", code[place:])
 		}

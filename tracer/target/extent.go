@@ -49,7 +49,7 @@ func eachFunction(r io.ReaderAt, visit func(offset, size uint64)) {
 		return
 	}
 	for _, kind := range []elf.SectionType{elf.SHT_DYNSYM, elf.SHT_SYMTAB} {
-		for function := range tableOf(f, kind).functions(f) {
+		for function := range symbolTableOf(f, kind).functionsOfTable(f) {
 			visit(function.offset, function.size)
 		}
 	}

@@ -19,12 +19,12 @@ func (p *Process) OpenablePath(path string) string {
 	if p.parent != nil {
 		return p.parent.OpenablePath(path)
 	}
-	maps, _ := p.maps()
+	maps, _ := p.readMappings()
 	if files := p.files.Load(); files != nil {
 		maps = append(maps, *files...)
 	}
 	for i := range maps {
-		if m := &maps[i]; m.Path == path && isFile(m) {
+		if m := &maps[i]; m.Path == path && isMappingOfFile(m) {
 			open, _, err := p.openableFile(m)
 			if err != nil {
 				return ""
@@ -49,10 +49,10 @@ func (p *Process) MappingPath(m Mapping) (string, error) {
 }
 
 func (p *Process) openableFile(m *Mapping) (string, *unix.Stat_t, error) {
-	if !isFile(m) {
+	if !isMappingOfFile(m) {
 		return "", nil, fmt.Errorf("no file is mapped at %#x", m.Start)
 	}
-	candidates := []string{p.fs.path(p.PID, "root") + m.Path, m.Path}
+	candidates := []string{p.fs.pathOfFile(p.PID, "root") + m.Path, m.Path}
 	if p.sameMounts {
 		candidates[0], candidates[1] = candidates[1], candidates[0]
 	}
@@ -61,7 +61,7 @@ func (p *Process) openableFile(m *Mapping) (string, *unix.Stat_t, error) {
 			return path, info, nil
 		}
 	}
-	link := p.fs.path(p.PID, "map_files") + "/" + strconv.FormatUint(m.Start, 16) + "-" + strconv.FormatUint(m.End, 16)
+	link := p.fs.pathOfFile(p.PID, "map_files") + "/" + strconv.FormatUint(m.Start, 16) + "-" + strconv.FormatUint(m.End, 16)
 	var info unix.Stat_t
 	switch err := unix.Stat(link, &info); {
 	case err == nil && info.Mode&unix.S_IFMT != unix.S_IFREG:
@@ -96,13 +96,13 @@ func (p *Process) statusIfSame(m *Mapping, path string) *unix.Stat_t {
 func (p *Process) sameContent(m *Mapping, path string) bool {
 	const enough = 1024 // no code is there, where breakpoints would differ
 	if begin := p.firstMapping(m); begin != nil {
-		loaded, err := readAt(os.Open, p.fs.path(p.PID, "mem"), int64(begin.Start), enough)
+		loaded, err := readFileAt(os.Open, p.fs.pathOfFile(p.PID, "mem"), int64(begin.Start), enough)
 		if err == nil {
-			stored, err := readAt(openFile, path, 0, enough)
+			stored, err := readFileAt(openFile, path, 0, enough)
 			return err == nil && bytes.Equal(loaded, stored)
 		}
 	}
-	switch fileSystem(path) {
+	switch fileSystemType(path) {
 	case unix.OVERLAYFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC:
 		return true
 	}
@@ -114,7 +114,7 @@ func (p *Process) firstMapping(m *Mapping) *Mapping {
 	if m.Offset == 0 {
 		return m
 	}
-	list, err := p.Maps()
+	list, err := p.ReadMappings()
 	if err != nil {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (p *Process) firstMapping(m *Mapping) *Mapping {
 	return nil
 }
 
-func fileSystem(path string) int64 {
+func fileSystemType(path string) int64 {
 	var info unix.Statfs_t
 	if unix.Statfs(path, &info) != nil {
 		return 0
@@ -134,9 +134,9 @@ func fileSystem(path string) int64 {
 	return info.Type
 }
 
-func openFile(path string) (*os.File, error) { return untrusted.Open(path, 0) }
+func openFile(path string) (*os.File, error) { return untrusted.OpenRegular(path, 0) }
 
-func readAt(open func(path string) (*os.File, error), path string, offset int64, size int) ([]byte, error) {
+func readFileAt(open func(path string) (*os.File, error), path string, offset int64, size int) ([]byte, error) {
 	file, err := open(path)
 	if err != nil {
 		return nil, err
@@ -156,29 +156,29 @@ type Identity struct {
 	Written uint64
 }
 
-// Identify returns the identity of the file that a path leads to now.
-func Identify(path string) (Identity, error) {
+// IdentifyFile returns the identity of the file that a path leads to now.
+func IdentifyFile(path string) (Identity, error) {
 	var info unix.Stat_t
 	if err := unix.Stat(path, &info); err != nil {
 		return Identity{}, err
 	}
-	return identify(path, &info), nil
+	return identifyOpenFile(path, &info), nil
 }
 
-// identify returns the identity of an open file. Each container sees the files of its image on an overlayfs with its own
+// identifyOpenFile returns the identity of an open file. Each container sees the files of its image on an overlayfs with its own
 // device, but breakpoints go into the one file below. Probing it once per container would report each call several times.
 // No system call identifies that file, but overlayfs passes on its inode number, size and times.
-func identify(path string, info *unix.Stat_t) Identity {
-	id := Identity{Device: info.Dev, Inode: info.Ino, Written: hashNumbers(info.Size, info.Mtim.Sec, info.Mtim.Nsec)}
-	if fileSystem(path) == unix.OVERLAYFS_SUPER_MAGIC {
+func identifyOpenFile(path string, info *unix.Stat_t) Identity {
+	id := Identity{Device: info.Dev, Inode: info.Ino, Written: hashOfNumbers(info.Size, info.Mtim.Sec, info.Mtim.Nsec)}
+	if fileSystemType(path) == unix.OVERLAYFS_SUPER_MAGIC {
 		// stat never returns so large a device.
-		id.Device = hashNumbers(info.Size, info.Mtim.Sec, info.Mtim.Nsec, info.Ctim.Sec, info.Ctim.Nsec) | 1<<63
+		id.Device = hashOfNumbers(info.Size, info.Mtim.Sec, info.Mtim.Nsec, info.Ctim.Sec, info.Ctim.Nsec) | 1<<63
 	}
 	return id
 }
 
-// hashNumbers hashes numbers into one: FNV-1a, by words.
-func hashNumbers(parts ...int64) uint64 {
+// hashOfNumbers hashes numbers into one: FNV-1a, by words.
+func hashOfNumbers(parts ...int64) uint64 {
 	const prime = 1099511628211
 	mixed := uint64(14695981039346656037)
 	for _, part := range parts {

@@ -39,7 +39,7 @@ func fakeLibrary(t *testing.T) string {
 func sole(t *testing.T, pid int) (*Process, []Mapping, Library) {
 	t.Helper()
 	p, maps := opened(t, pid)
-	list := NewCatalog(someCore, someExtensions).Libraries(p, maps)
+	list := NewCatalog(someCore, someExtensions).LibrariesOfProcess(p, maps)
 	if len(list) != 1 {
 		t.Fatalf("%d libraries: %+v", len(list), list)
 	}
@@ -80,7 +80,7 @@ func TestFileOfOurOwn(t *testing.T) {
 		}
 	}
 	for i := range maps {
-		if _, err := p.MappingPath(maps[i]); (err == nil) != isFile(&maps[i]) {
+		if _, err := p.MappingPath(maps[i]); (err == nil) != isMappingOfFile(&maps[i]) {
 			t.Errorf("%+v: %v", maps[i], err)
 		}
 	}
@@ -178,15 +178,15 @@ func TestReplacedFileWithoutRights(t *testing.T) {
 	dir := i.process(70, statLine(70, "x", "S", 1, 0, 1, 1))
 	i.put(dir+"/root/lib/libOpenCL.so.1", "another one")
 	i.put(dir+"/maps", "1000-2000 r-xp 00000000 08:01 1 /lib/libOpenCL.so.1 (deleted)\n3000-4000 r-xp 00000000 08:01 2 /lib/libother.so\n")
-	p, err := i.root.open(70)
+	p, err := i.root.openProcess(70)
 	if err != nil {
 		t.Fatal(err)
 	}
-	maps, err := p.Maps()
+	maps, err := p.ReadMappings()
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := NewCatalog(someCore, nil).Libraries(p, maps)
+	list := NewCatalog(someCore, nil).LibrariesOfProcess(p, maps)
 	if len(list) != 1 || list[0].Path != "/lib/libOpenCL.so.1" || list[0].Err == nil || !strings.Contains(list[0].Err.Error(), "restart the program") {
 		t.Errorf("%+v", list)
 	}

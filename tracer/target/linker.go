@@ -13,9 +13,9 @@ import (
 // starts, before its own code runs, and at each dlopen (glibc's elf/dl-debug.c, and musl).
 const LinkerHook = "_dl_debug_state"
 
-// Linker returns the dynamic linker of a process, with LinkerHook as its only function. It returns false if there is none
+// LinkerOfProcess returns the dynamic linker of a process, with LinkerHook as its only function. It returns false if there is none
 // that we can read, as in a static program.
-func (c *Catalog) Linker(p *Process, maps []Mapping) (Library, bool) {
+func (c *Catalog) LinkerOfProcess(p *Process, maps []Mapping) (Library, bool) {
 	for _, m := range filesWithCode(maps) {
 		if name := filepath.Base(m.Path); !strings.HasPrefix(name, "ld-") && !strings.HasPrefix(name, "ld.") && !strings.HasPrefix(name, "ld64.") {
 			continue
@@ -24,7 +24,7 @@ func (c *Catalog) Linker(p *Process, maps []Mapping) (Library, bool) {
 		if err != nil {
 			continue
 		}
-		if linker, ok := c.linkerAt(m.Path, path, info); ok {
+		if linker, ok := c.linkerAtPath(m.Path, path, info); ok {
 			return linker, true
 		}
 	}
@@ -42,27 +42,27 @@ func (c *Catalog) KnownLinkers() []Library {
 		if unix.Stat(path, &info) != nil {
 			continue
 		}
-		if linker, ok := c.linkerAt(path, path, &info); ok {
+		if linker, ok := c.linkerAtPath(path, path, &info); ok {
 			list = append(list, linker)
 		}
 	}
 	return list
 }
 
-// linkerAt returns the dynamic linker that a process sees at path and we open at open.
-func (c *Catalog) linkerAt(path, open string, info *unix.Stat_t) (Library, bool) {
+// linkerAtPath returns the dynamic linker that a process sees at path and we open at open.
+func (c *Catalog) linkerAtPath(path, open string, info *unix.Stat_t) (Library, bool) {
 	offset := c.hookOffset(open, info)
 	return Library{
-		Path: path, Open: open, Identity: identify(open, info), Functions: map[string]uint64{LinkerHook: offset},
+		Path: path, Open: open, Identity: identifyOpenFile(open, info), Functions: map[string]uint64{LinkerHook: offset},
 	}, offset != 0
 }
 
 // hookOffset returns the offset of LinkerHook in a dynamic linker, 0 if it has none.
 func (c *Catalog) hookOffset(path string, info *unix.Stat_t) uint64 {
-	if offset, known := c.linkers[keyOf(info)]; known {
+	if offset, known := c.linkers[keyOfFile(info)]; known {
 		return offset
 	}
-	file, opened, err := openAs(path, info)
+	file, opened, err := openIfSame(path, info)
 	if err != nil || file == nil {
 		return 0
 	}
@@ -71,7 +71,7 @@ func (c *Catalog) hookOffset(path string, info *unix.Stat_t) uint64 {
 	if len(c.linkers) >= filesMax {
 		clear(c.linkers)
 	}
-	c.linkers[keyOf(opened)] = offset
+	c.linkers[keyOfFile(opened)] = offset
 	return offset
 }
 
@@ -85,9 +85,9 @@ func findHook(r io.ReaderAt) (offset uint64) {
 	if f == nil {
 		return 0
 	}
-	dynamic := tableOf(f, elf.SHT_DYNSYM)
+	dynamic := symbolTableOf(f, elf.SHT_DYNSYM)
 	names := readSection(dynamic.names)
-	for function := range dynamic.functions(f) {
+	for function := range dynamic.functionsOfTable(f) {
 		if string(textAt(names, function.name, nameMax)) == LinkerHook {
 			return function.offset
 		}

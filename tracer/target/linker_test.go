@@ -15,7 +15,7 @@ func TestHookIsWhereTheProcessReportsIt(t *testing.T) {
 	p, maps := opened(t, s.Process.Pid)
 	c := NewCatalog(someCore, nil)
 	for range 2 { // read, then cached
-		l, ok := c.Linker(p, maps)
+		l, ok := c.LinkerOfProcess(p, maps)
 		if !ok || len(l.Functions) != 1 {
 			t.Fatalf("%+v, %v", l, ok)
 		}
@@ -23,7 +23,7 @@ func TestHookIsWhereTheProcessReportsIt(t *testing.T) {
 			t.Errorf("the hook is at %#x of %s, want %#x", l.Functions[LinkerHook], l.Path, want)
 		}
 	}
-	l, _ := c.Linker(p, maps)
+	l, _ := c.LinkerOfProcess(p, maps)
 	known := false
 	for _, other := range c.KnownLinkers() {
 		known = known || other.Identity == l.Identity && other.Functions[LinkerHook] == l.Functions[LinkerHook]
@@ -36,7 +36,7 @@ func TestHookIsWhereTheProcessReportsIt(t *testing.T) {
 // A linker elsewhere, as in a container, and one without a hook.
 func TestOtherLinkers(t *testing.T) {
 	p, maps := opened(t, start(t, holder(t)).Process.Pid)
-	l, ok := NewCatalog(someCore, nil).Linker(p, maps)
+	l, ok := NewCatalog(someCore, nil).LinkerOfProcess(p, maps)
 	if !ok {
 		t.Fatal("the linker is not found")
 	}
@@ -44,13 +44,13 @@ func TestOtherLinkers(t *testing.T) {
 	// The linker runs the program.
 	s := start(t, other, holder(t))
 	p, maps = opened(t, s.Process.Pid)
-	if got, ok := NewCatalog(someCore, nil).Linker(p, maps); !ok || got.Path != other || got.Functions[LinkerHook] != l.Functions[LinkerHook] {
+	if got, ok := NewCatalog(someCore, nil).LinkerOfProcess(p, maps); !ok || got.Path != other || got.Functions[LinkerHook] != l.Functions[LinkerHook] {
 		t.Errorf("%+v, %v", got, ok)
 	}
 	named := build(t, "ld-named.so", "int f(void) { return 1; }", "-shared", "-fPIC")
 	static := build(t, "static", holderSource, "-static", "-ldl", "-Wno-all")
 	p, maps = opened(t, start(t, static).Process.Pid)
-	if got, ok := NewCatalog(someCore, nil).Linker(p, maps); ok {
+	if got, ok := NewCatalog(someCore, nil).LinkerOfProcess(p, maps); ok {
 		t.Errorf("a program without a linker has %+v", got)
 	}
 	for _, path := range []string{named, filepath.Dir(named), "/dev/null", named + "x"} {
@@ -74,7 +74,7 @@ func TestReplacedMeanwhile(t *testing.T) {
 	if offset := c.hookOffset(later, &info); offset != 0 || len(c.linkers) != 0 {
 		t.Errorf("a hook at %#x, remembered: %v", offset, c.linkers)
 	}
-	if found, err := c.contentOf(later, &info); found != nil || err != nil || len(c.files) != 0 {
+	if found, err := c.contentOfFile(later, &info); found != nil || err != nil || len(c.files) != 0 {
 		t.Errorf("%+v, %v, remembered: %v", found, err, c.files)
 	}
 }

@@ -17,7 +17,7 @@ import (
 func KnownLoaders() []string {
 	data, err := os.ReadFile("/etc/ld.so.cache")
 	if err == nil {
-		if list, err := parseCache(data); err == nil {
+		if list, err := parseLinkerCache(data); err == nil {
 			return distinctFiles(list)
 		}
 	}
@@ -58,9 +58,9 @@ func distinctFiles(paths []string) []string {
 
 var errCache = errors.New("not a cache of the dynamic linker")
 
-// parseCache returns the loaders that the dynamic linker's cache lists for our processor (struct cache_file_new in glibc's
+// parseLinkerCache returns the loaders that the dynamic linker's cache lists for our processor (struct cache_file_new in glibc's
 // sysdeps/generic/dl-cache.h). Old caches begin with a table in an older format.
-func parseCache(data []byte) ([]string, error) {
+func parseLinkerCache(data []byte) ([]string, error) {
 	const (
 		magic      = "glibc-ld.so.cache1.1"
 		headerSize = 48

@@ -35,14 +35,14 @@ func TestParseCache(t *testing.T) {
 	data := cacheOf([2]string{"libOpenCL.so.1", "/opt/rocm/lib/libOpenCL.so.1"}, [2]string{"libOpenCLUtils.so.1", "/lib/libOpenCLUtils.so.1"},
 		[2]string{"libOpenCL.so.1", "/lib32/libOpenCL.so.1"}, [2]string{"libOpenCL.so", "/lib/libOpenCL.so"}, [2]string{"libc.so.6", "/lib/libc.so.6"})
 	want := []string{"/opt/rocm/lib/libOpenCL.so.1", "/lib/libOpenCL.so"}
-	if list, err := parseCache(data); err != nil || !slices.Equal(list, want) {
+	if list, err := parseLinkerCache(data); err != nil || !slices.Equal(list, want) {
 		t.Errorf("%v, %v", list, err)
 	}
-	if list, err := parseCache(append([]byte("ld.so-1.7.0\x00\x00\x00\x00\x00"), data...)); err != nil || !slices.Equal(list, want) {
+	if list, err := parseLinkerCache(append([]byte("ld.so-1.7.0\x00\x00\x00\x00\x00"), data...)); err != nil || !slices.Equal(list, want) {
 		t.Errorf("after an old table: %v, %v", list, err)
 	}
 	for _, bad := range [][]byte{nil, []byte("nonsense"), data[:40], data[:100]} {
-		if list, err := parseCache(bad); err == nil {
+		if list, err := parseLinkerCache(bad); err == nil {
 			t.Errorf("%d bytes: %v", len(bad), list)
 		}
 	}
@@ -83,7 +83,7 @@ func TestDistinct(t *testing.T) {
 func FuzzCache(f *testing.F) {
 	f.Add(cacheOf([2]string{"libOpenCL.so.1", "/lib/libOpenCL.so.1"}))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		list, err := parseCache(data)
+		list, err := parseLinkerCache(data)
 		if err == nil && slices.ContainsFunc(list, func(path string) bool { return !filepath.IsAbs(path) }) {
 			t.Error(list)
 		}

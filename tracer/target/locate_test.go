@@ -10,18 +10,18 @@ func TestLocate(t *testing.T) {
 	library := fakeLibrary(t)
 	s := start(t, holder(t), library, "-", "clCreateBuffer")
 	p, _, l := sole(t, s.Process.Pid)
-	e, err := p.Locate("clX", s.addresses["clCreateBuffer"])
+	e, err := p.LocateFunction("clX", s.addresses["clCreateBuffer"])
 	want := Extension{"clX", library, library, l.Identity, l.Functions["clCreateBuffer"]}
 	if err != nil || e != want {
 		t.Errorf("%+v, %v, want %+v", e, err, want)
 	}
-	if e, err := p.Locate("clX", 8); err == nil || !strings.Contains(err.Error(), "0x8") {
+	if e, err := p.LocateFunction("clX", 8); err == nil || !strings.Contains(err.Error(), "0x8") {
 		t.Errorf("%+v, %v", e, err)
 	}
 	if err := os.Remove(library); err != nil {
 		t.Fatal(err)
 	}
-	e, err = p.Locate("clX", s.addresses["clCreateBuffer"])
+	e, err = p.LocateFunction("clX", s.addresses["clCreateBuffer"])
 	if os.Geteuid() == 0 && (err != nil || e.Offset != want.Offset || !strings.Contains(e.Open, "/map_files/")) {
 		t.Errorf("of a deleted file: %+v, %v", e, err)
 	}
@@ -32,7 +32,7 @@ func TestLocateNoCode(t *testing.T) {
 	p, maps := opened(t, start(t, holder(t), fakeLibrary(t)).Process.Pid)
 	for i := range maps {
 		m := &maps[i]
-		if e, err := p.Locate("clX", m.Start); err == nil && !m.Exec {
+		if e, err := p.LocateFunction("clX", m.Start); err == nil && !m.Exec {
 			t.Errorf("%+v in %+v", e, m)
 		}
 	}

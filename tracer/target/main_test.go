@@ -33,15 +33,15 @@ func TestMain(m *testing.M) {
 
 // lookInto opens a process and its libraries, and returns the first error.
 func lookInto(pid int) error {
-	p, err := Open(pid)
+	p, err := OpenProcess(pid)
 	if err != nil {
 		return err
 	}
-	maps, err := p.Maps()
+	maps, err := p.ReadMappings()
 	if err != nil {
 		return err
 	}
-	for _, l := range NewCatalog(someCore, nil).Libraries(p, maps) {
+	for _, l := range NewCatalog(someCore, nil).LibrariesOfProcess(p, maps) {
 		if l.Err != nil {
 			return l.Err
 		}
@@ -188,11 +188,11 @@ func (s *started) stop() {
 // opened returns the process and its mappings.
 func opened(t *testing.T, pid int) (*Process, []Mapping) {
 	t.Helper()
-	p, err := Open(pid)
+	p, err := OpenProcess(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	maps, err := p.Maps()
+	maps, err := p.ReadMappings()
 	if err != nil {
 		t.Fatal(err)
 	}

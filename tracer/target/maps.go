@@ -19,10 +19,10 @@ const (
 	lineMax     = 4*4096 + 128 // a path of 4095 bytes, all of them escaped
 )
 
-// Maps returns the mappings of the process, by address. The kernel writes them page by page, so that a concurrent change
+// ReadMappings returns the mappings of the process, by address. The kernel writes them page by page, so that a concurrent change
 // may show in part. The error wraps ErrGone, as where the process is ending, or ErrDenied where that is the reason.
-func (p *Process) Maps() ([]Mapping, error) {
-	list, err := p.maps()
+func (p *Process) ReadMappings() ([]Mapping, error) {
+	list, err := p.readMappings()
 	if len(list) > 0 {
 		p.rememberFiles(list)
 	}
@@ -33,28 +33,28 @@ func (p *Process) Maps() ([]Mapping, error) {
 func (p *Process) rememberFiles(list []Mapping) {
 	var files []Mapping
 	for i := range list {
-		if list[i].Exec && isFile(&list[i]) {
+		if list[i].Exec && isMappingOfFile(&list[i]) {
 			files = append(files, list[i])
 		}
 	}
 	p.files.Store(&files)
 }
 
-func (p *Process) maps() ([]Mapping, error) {
+func (p *Process) readMappings() ([]Mapping, error) {
 	if p.parent != nil {
 		return nil, goneError(p.PID) // another process may have its pid by now
 	}
-	file, err := os.Open(p.fs.path(p.PID, "maps"))
+	file, err := os.Open(p.fs.pathOfFile(p.PID, "maps"))
 	if err != nil {
 		return nil, p.deniedError(err)
 	}
 	defer file.Close() //nolint:errcheck // only read
 	list, err := parseMaps(file)
-	if isVanished(err) || err == nil && !isReadable(file) {
+	if saysProcessGone(err) || err == nil && !isReadable(file) {
 		return nil, goneError(p.PID)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", p.fs.path(p.PID, "maps"), err)
+		return nil, fmt.Errorf("read %s: %w", p.fs.pathOfFile(p.PID, "maps"), err)
 	}
 	return list, nil
 }
@@ -121,5 +121,5 @@ func parseMapping(line []byte) (m Mapping, path []byte, ok bool) {
 // deleted follows the path of a file without a name. A file name can end like that, too, so that is tried as well.
 const deleted = " (deleted)"
 
-// isFile reports whether a path is that of a file, not of memory that only has a name.
-func isFile(m *Mapping) bool { return m.Inode != 0 && strings.HasPrefix(m.Path, "/") }
+// isMappingOfFile reports whether a path is that of a file, not of memory that only has a name.
+func isMappingOfFile(m *Mapping) bool { return m.Inode != 0 && strings.HasPrefix(m.Path, "/") }

@@ -74,23 +74,23 @@ func TestManyMappings(t *testing.T) {
 func TestInSession(t *testing.T) {
 	p := &Process{PID: 7, fs: procfs(t.TempDir())}
 	start := func(environment string) {
-		if err := os.MkdirAll(filepath.Dir(p.fs.path(p.PID, "environ")), 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Dir(p.fs.pathOfFile(p.PID, "environ")), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(p.fs.path(p.PID, "environ"), []byte(environment), 0o600); err != nil {
+		if err := os.WriteFile(p.fs.pathOfFile(p.PID, "environ"), []byte(environment), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	list := []Mapping{{Path: "/usr/lib/libOpenCL.so.1", Inode: 1, Exec: true}}
 	start("A=1\x00GPUMEMTOP_SESSION=/run/user/0/gpumemtop-x\x00")
-	if p.IsInSession(list) {
+	if p.RunsUnderGpumemtop(list) {
 		t.Error("in a session without the library")
 	}
 	list = append(list, Mapping{Path: "/run/user/0/gpumemtop-x/libgpumemtop.so", Inode: 2, Exec: true})
-	if !p.IsInSession(list) {
+	if !p.RunsUnderGpumemtop(list) {
 		t.Error("not in a session with the library")
 	}
-	if start("GPUMEMTOP_LOG=/log\x00NO_GPUMEMTOP_SESSION=1\x00"); p.IsInSession(list) {
+	if start("GPUMEMTOP_LOG=/log\x00NO_GPUMEMTOP_SESSION=1\x00"); p.RunsUnderGpumemtop(list) {
 		t.Error("in a session with a flight log")
 	}
 	if files := filesWithCode(list); len(files) != 1 || files[0].Inode != 1 {

@@ -48,7 +48,7 @@ func readSymbols(r io.ReaderAt) (s *symbols) {
 	if f == nil {
 		return nil
 	}
-	dynamic, static := tableOf(f, elf.SHT_DYNSYM), tableOf(f, elf.SHT_SYMTAB)
+	dynamic, static := symbolTableOf(f, elf.SHT_DYNSYM), symbolTableOf(f, elf.SHT_SYMTAB)
 	if !dynamic.mentionsOpenCL() && !static.mentionsOpenCL() {
 		return nil
 	}
@@ -63,7 +63,7 @@ func readSymbols(r io.ReaderAt) (s *symbols) {
 // million symbols that share one name of a megabyte.
 type table struct{ symbols, names *elf.Section }
 
-func tableOf(f *elf.File, kind elf.SectionType) table {
+func symbolTableOf(f *elf.File, kind elf.SectionType) table {
 	section := f.SectionByType(kind)
 	if section == nil || int(section.Link) >= len(f.Sections) {
 		return table{}
@@ -88,8 +88,8 @@ type function struct {
 	offset, size uint64 // in the file; the size is 0 if the symbol has none
 }
 
-// functions returns those of a table, without indirect functions (STT_GNU_IFUNC), whose symbol leads to a resolver.
-func (t table) functions(f *elf.File) iter.Seq[function] {
+// functionsOfTable returns those of a table, without indirect functions (STT_GNU_IFUNC), whose symbol leads to a resolver.
+func (t table) functionsOfTable(f *elf.File) iter.Seq[function] {
 	return func(yield func(function) bool) {
 		if t.symbols == nil || t.symbols.Type == elf.SHT_NOBITS {
 			return
@@ -145,7 +145,7 @@ func (t table) mentionsOpenCL() bool {
 // not the default version.
 func addFunctions(f *elf.File, t table, versions []byte, into map[string]uint64) {
 	names := readSection(t.names)
-	for function := range t.functions(f) {
+	for function := range t.functionsOfTable(f) {
 		name := textAt(names, function.name, nameMax)
 		if !mayBeOpenCL(name) {
 			continue

@@ -94,7 +94,7 @@ func TestOpenTouchesNothing(t *testing.T) {
 	if _, err := unix.InotifyAddWatch(watch, pipe, unix.IN_OPEN); err != nil {
 		t.Fatal(err)
 	}
-	if file, err := untrusted.Open(pipe, 0); err == nil {
+	if file, err := untrusted.OpenRegular(pipe, 0); err == nil {
 		t.Errorf("%s is open", file.Name())
 	}
 	if n, err := unix.Read(watch, make([]byte, 4096)); !errors.Is(err, unix.EAGAIN) {

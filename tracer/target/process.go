@@ -41,12 +41,12 @@ type Process struct {
 	parent     *Process                  // see Child; nil if it was opened
 }
 
-// Open inspects a process. The error wraps ErrGone, ErrDenied or ErrRefused where that is the reason, and says what to
+// OpenProcess inspects a process. The error wraps ErrGone, ErrDenied or ErrRefused where that is the reason, and says what to
 // do.
-func Open(pid int) (*Process, error) { return proc.open(pid) }
+func OpenProcess(pid int) (*Process, error) { return proc.openProcess(pid) }
 
-func (fs procfs) open(pid int) (*Process, error) {
-	s, err := fs.stat(pid)
+func (fs procfs) openProcess(pid int) (*Process, error) {
+	s, err := fs.readStat(pid)
 	if err != nil {
 		return nil, fs.absentError(pid, err)
 	}
@@ -54,15 +54,15 @@ func (fs procfs) open(pid int) (*Process, error) {
 	if err := p.refusalError(&s); err != nil {
 		return nil, err
 	}
-	mounts, err := os.Readlink(fs.path(pid, "ns/mnt"))
+	mounts, err := os.Readlink(fs.pathOfFile(pid, "ns/mnt"))
 	if err != nil {
 		return nil, p.deniedError(err)
 	}
 	own, err := os.Readlink(string(fs) + "/self/ns/mnt")
 	p.sameMounts = err == nil && own == mounts
-	p.Unsupported = p.foreignReason()
-	p.readCommand()
-	p.readGroups()
+	p.Unsupported = p.whyCodeIsForeign()
+	p.readCommandLine()
+	p.readControlGroups()
 	if !p.StillExists() {
 		return nil, goneError(pid)
 	}
@@ -71,9 +71,9 @@ func (fs procfs) open(pid int) (*Process, error) {
 
 func goneError(pid int) error { return fmt.Errorf("process %d: %w", pid, ErrGone) }
 
-// isVanished reports whether an error of /proc means that the process does not exist. If it ends while a file is open, the
+// saysProcessGone reports whether an error of /proc means that the process does not exist. If it ends while a file is open, the
 // error comes from reading.
-func isVanished(err error) bool {
+func saysProcessGone(err error) bool {
 	return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH)
 }
 
@@ -82,7 +82,7 @@ func (fs procfs) absentError(pid int, err error) error {
 	switch {
 	case errors.Is(err, os.ErrPermission), fs == proc && errors.Is(unix.Kill(pid, 0), unix.EPERM):
 		return fmt.Errorf("process %d: %w: /proc is mounted with hidepid, which hides other users' processes: run as its user, or with CAP_SYS_PTRACE", pid, ErrDenied)
-	case isVanished(err):
+	case saysProcessGone(err):
 		return goneError(pid)
 	}
 	return fmt.Errorf("process %d: %w", pid, err)
@@ -95,7 +95,7 @@ func (p *Process) deniedError(err error) error {
 		return fmt.Errorf("process %d (%s): %w: it has rights that we lack, or is not dumpable (PR_SET_DUMPABLE): run with CAP_SYS_PTRACE", p.PID, p.Comm, ErrDenied)
 	case errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("process %d (%s): %w: it belongs to another user: run as that user, or with CAP_SYS_PTRACE", p.PID, p.Comm, ErrDenied)
-	case isVanished(err):
+	case saysProcessGone(err):
 		return goneError(p.PID)
 	}
 	return fmt.Errorf("process %d (%s): %w", p.PID, p.Comm, err)
@@ -105,7 +105,7 @@ func (p *Process) deniedError(err error) error {
 func (p *Process) refusalError(s *status) error {
 	self, err := os.Readlink(string(p.fs) + "/self")
 	switch {
-	case s.hasEnded():
+	case s.hasProcessEnded():
 		return fmt.Errorf("process %d (%s): %w: it has ended, and its parent has not waited for it yet", p.PID, p.Comm, ErrGone)
 	case s.flags&kernelThread != 0:
 		return fmt.Errorf("process %d (%s): %w: it is a kernel thread", p.PID, p.Comm, ErrRefused)
@@ -130,7 +130,7 @@ func (fs procfs) isInInitialNamespace() bool {
 
 // statusField returns the first word after a label of /proc/PID/status, or "".
 func (p *Process) statusField(label string) string {
-	text, err := os.ReadFile(p.fs.path(p.PID, "status"))
+	text, err := os.ReadFile(p.fs.pathOfFile(p.PID, "status"))
 	if err != nil {
 		return ""
 	}
@@ -153,10 +153,10 @@ func (p *Process) userID() int {
 	return user
 }
 
-// foreignReason says why the code of the process differs from ours in kind, or "".
-func (p *Process) foreignReason() string {
+// whyCodeIsForeign says why the code of the process differs from ours in kind, or "".
+func (p *Process) whyCodeIsForeign() string {
 	var header [20]byte // e_machine is its last field
-	file, err := os.Open(p.fs.path(p.PID, "exe"))
+	file, err := os.Open(p.fs.pathOfFile(p.PID, "exe"))
 	if err != nil {
 		return ""
 	}
@@ -176,8 +176,8 @@ func (p *Process) foreignReason() string {
 	return ""
 }
 
-func (p *Process) readCommand() {
-	file, err := os.Open(p.fs.path(p.PID, "cmdline"))
+func (p *Process) readCommandLine() {
+	file, err := os.Open(p.fs.pathOfFile(p.PID, "cmdline"))
 	if err != nil {
 		return
 	}
@@ -189,8 +189,8 @@ func (p *Process) readCommand() {
 	}
 }
 
-func (p *Process) readGroups() {
-	text, err := os.ReadFile(p.fs.path(p.PID, "cgroup"))
+func (p *Process) readControlGroups() {
+	text, err := os.ReadFile(p.fs.pathOfFile(p.PID, "cgroup"))
 	if err != nil {
 		return
 	}
@@ -231,35 +231,35 @@ func (p *Process) HasSeccompFilter() bool { return p.statusField("Seccomp:") == 
 
 // StillExists reports whether the process still exists, and its pid was not reused.
 func (p *Process) StillExists() bool {
-	s, err := p.fs.stat(p.PID)
-	return err == nil && s.started == p.Started && !s.hasEnded()
+	s, err := p.fs.readStat(p.PID)
+	return err == nil && s.started == p.Started && !s.hasProcessEnded()
 }
 
-// HasExecuted reports whether the process has executed a program since it was opened, which voids what was known of its
+// HasExecutedSince reports whether the process has executed a program since it was opened, which voids what was known of its
 // memory. It needs the same rights as when Open was called.
-func (p *Process) HasExecuted() bool {
-	s, err := p.fs.stat(p.PID)
+func (p *Process) HasExecutedSince() bool {
+	s, err := p.fs.readStat(p.PID)
 	return err == nil && s.started == p.Started && s.stack != p.stack
 }
 
 // QueriesDrivers reports whether the process is one that QueryDrivers started.
 func (p *Process) QueriesDrivers() bool { return p.hadVariableAtStart(wire.ProbeEnv) }
 
-// IsInSession reports whether a process with these mappings runs under gpumemtop: it has loaded the library, and was started with a
+// RunsUnderGpumemtop reports whether a process with these mappings runs under gpumemtop: it has loaded the library, and was started with a
 // session. Attach then sees only what the library asks of the driver. With a flight log, or static probes alone, the library
 // passes all calls on to the loader.
-func (p *Process) IsInSession(maps []Mapping) bool {
+func (p *Process) RunsUnderGpumemtop(maps []Mapping) bool {
 	return slices.ContainsFunc(maps, func(m Mapping) bool { return m.Inode != 0 && filepath.Base(m.Path) == wire.ShimName }) &&
 		p.hadVariableAtStart(wire.SessionEnv)
 }
 
-// Place returns who the process is among others.
-func (p *Process) Place() wire.Place {
-	return untrusted.ReadPlace(p.fs.path(p.PID, ""))
+// ReadPlace returns who the process is among others.
+func (p *Process) ReadPlace() wire.Place {
+	return untrusted.ReadProcessPlace(p.fs.pathOfFile(p.PID, ""))
 }
 
 // hadVariableAtStart reports whether an environment variable was set when the process was started.
 func (p *Process) hadVariableAtStart(name string) bool {
-	text, err := os.ReadFile(p.fs.path(p.PID, "environ"))
+	text, err := os.ReadFile(p.fs.pathOfFile(p.PID, "environ"))
 	return err == nil && bytes.Contains(append([]byte{0}, text...), []byte("\x00"+name+"="))
 }

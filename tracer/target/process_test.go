@@ -65,7 +65,7 @@ func TestOpen(t *testing.T) {
 	i.process(70, statLine(70, "a) b (c", "S", 69, 4194304, 3, 1234))
 	i.put("70/cmdline", "./train\x00--steps\x0010\x00")
 	i.put("70/cgroup", "9:name=systemd:/old\n2:cpu,cpuacct:/old\n0::/user.slice/a:b\n")
-	p, err := i.root.open(70)
+	p, err := i.root.openProcess(70)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,18 +78,18 @@ func TestOpen(t *testing.T) {
 	if p.Cgroup != "/user.slice/a:b" || !slices.Equal(p.cgroups, []string{"/old", "/user.slice/a:b"}) {
 		t.Errorf("cgroup %q of %q", p.Cgroup, p.cgroups)
 	}
-	if !p.StillExists() || p.HasExecuted() || p.HasSeccompFilter() {
+	if !p.StillExists() || p.HasExecutedSince() || p.HasSeccompFilter() {
 		t.Error("it has changed")
 	}
 	if i.put("70/status", "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t1\n"); !p.HasSeccompFilter() {
 		t.Error("it has a filter of system calls")
 	}
 	i.put("70/stat", strings.Replace(statLine(70, "x", "S", 69, 0, 3, 1234), " 4096 0 0", " 8192 0 0", 1))
-	if !p.StillExists() || !p.HasExecuted() {
+	if !p.StillExists() || !p.HasExecutedSince() {
 		t.Error("its program was not replaced, or its id given away")
 	}
 	i.put("70/stat", statLine(70, "a) b (c", "S", 69, 0, 3, 1235))
-	if p.StillExists() || p.HasExecuted() {
+	if p.StillExists() || p.HasExecutedSince() {
 		t.Error("its id was not given away, or its program replaced")
 	}
 	i.put("70/stat", statLine(70, "x", "Z", 69, 0, 2, 1234))
@@ -106,7 +106,7 @@ func TestALongCommandIsCut(t *testing.T) {
 	i := imagine(t)
 	i.process(70, statLine(70, "x", "S", 1, 0, 1, 1))
 	i.put("70/cmdline", "a\x00"+strings.Repeat("b", 2*commandMax))
-	p, err := i.root.open(70)
+	p, err := i.root.openProcess(70)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestRefusals(t *testing.T) {
 		{80, errStat, "80/stat"},
 		{99, ErrGone, "process 99: no such process"},
 	} {
-		_, err := i.root.open(test.pid)
+		_, err := i.root.openProcess(test.pid)
 		if !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("process %d: %v", test.pid, err)
 		}
@@ -150,7 +150,7 @@ func TestTheFirstProcessOfAContainer(t *testing.T) {
 	i.link("self", "7")
 	i.link("7/ns/pid", "pid:[4026532000]")
 	i.process(1, statLine(1, "train", "S", 0, 0, 1, 1))
-	if _, err := i.root.open(1); err != nil {
+	if _, err := i.root.openProcess(1); err != nil {
 		t.Error(err)
 	}
 }
@@ -170,7 +170,7 @@ func TestOtherProcessors(t *testing.T) {
 		i := imagine(t)
 		i.process(70, statLine(70, "x", "S", 1, 0, 1, 1))
 		i.put("70/exe", test.exe)
-		p, err := i.root.open(70)
+		p, err := i.root.openProcess(70)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,16 +195,16 @@ func TestRunningProcess(t *testing.T) {
 	if p.StillExists() {
 		t.Error("it still runs")
 	}
-	if _, err := Open(pid); !errors.Is(err, ErrGone) {
+	if _, err := OpenProcess(pid); !errors.Is(err, ErrGone) {
 		t.Error(err)
 	}
-	if _, err := p.Maps(); !errors.Is(err, ErrGone) {
+	if _, err := p.ReadMappings(); !errors.Is(err, ErrGone) {
 		t.Error(err)
 	}
 }
 
 func TestOwnThreadsAndSelf(t *testing.T) {
-	if _, err := Open(os.Getpid()); !errors.Is(err, ErrRefused) {
+	if _, err := OpenProcess(os.Getpid()); !errors.Is(err, ErrRefused) {
 		t.Error(err)
 	}
 	tasks, err := os.ReadDir("/proc/self/task")
@@ -216,7 +216,7 @@ func TestOwnThreadsAndSelf(t *testing.T) {
 		if err != nil || tid == os.Getpid() {
 			continue
 		}
-		if _, err := Open(tid); err == nil || !strings.Contains(err.Error(), "use its process, "+strconv.Itoa(os.Getpid())) {
+		if _, err := OpenProcess(tid); err == nil || !strings.Contains(err.Error(), "use its process, "+strconv.Itoa(os.Getpid())) {
 			t.Errorf("thread %d: %v", tid, err)
 		}
 		return
@@ -228,13 +228,13 @@ func TestAnotherProgramIsExecuted(t *testing.T) {
 	program := holder(t)
 	s := start(t, "/bin/sh", "-c", "echo ready; read line; exec "+program)
 	p, _ := opened(t, s.Process.Pid)
-	if p.HasExecuted() {
+	if p.HasExecutedSince() {
 		t.Fatal("replaced from the start")
 	}
 	if _, err := s.input.Write([]byte("\n")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "another program", p.HasExecuted)
+	eventually(t, "another program", p.HasExecutedSince)
 	if !p.StillExists() {
 		t.Error("it is another process now")
 	}
@@ -305,14 +305,14 @@ func TestEndedProcessIsDescribedByItsParent(t *testing.T) {
 		child.Cgroup != p.Cgroup || !child.RunsSameProgram(p) || child.parent != p {
 		t.Errorf("%+v", child)
 	}
-	if maps, err := child.Maps(); !errors.Is(err, ErrGone) || child.StillExists() || child.HasExecuted() {
+	if maps, err := child.ReadMappings(); !errors.Is(err, ErrGone) || child.StillExists() || child.HasExecutedSince() {
 		t.Errorf("it is there, with mappings %v, %v", maps, err)
 	}
 	if got := child.OpenablePath(library); got != library {
 		t.Errorf("its file is opened as %q", got)
 	}
 	for _, name := range []string{p.Comm, filepath.Base(p.Command[0])} {
-		if !(&Selection{Comms: []string{name}}).Wants(child) {
+		if !(&Selection{Comms: []string{name}}).SelectsProcess(child) {
 			t.Errorf("it is not called %s", name)
 		}
 	}

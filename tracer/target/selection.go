@@ -20,11 +20,11 @@ type Selection struct {
 	Follow  bool     // and their children
 }
 
-// Check validates a selection and brings its cgroups into the form of /proc/PID/cgroup. They may be given as folders, such
+// CheckAndNormalize validates a selection and brings its cgroups into the form of /proc/PID/cgroup. They may be given as folders, such
 // as /sys/fs/cgroup/user.slice, or without the mount point.
-func (s *Selection) Check() error { return s.check(proc) }
+func (s *Selection) CheckAndNormalize() error { return s.checkAndNormalize(proc) }
 
-func (s *Selection) check(fs procfs) error {
+func (s *Selection) checkAndNormalize(fs procfs) error {
 	if len(s.PIDs)+len(s.Comms)+len(s.Cgroups) == 0 && !s.All {
 		return errors.New("say what to watch: -p PID, --comm NAME, --cgroup PATH or --all")
 	}
@@ -48,14 +48,14 @@ func (s *Selection) check(fs procfs) error {
 	return nil
 }
 
-// MayGrow reports whether later processes can belong to the selection other than as children.
-func (s *Selection) MayGrow() bool { return s.All || len(s.Comms) > 0 || len(s.Cgroups) > 0 }
+// MayGrowLater reports whether later processes can belong to the selection other than as children.
+func (s *Selection) MayGrowLater() bool { return s.All || len(s.Comms) > 0 || len(s.Cgroups) > 0 }
 
-// Wants reports whether a process belongs to the selection other than as a child. Comms match the kernel's name, of 15
+// SelectsProcess reports whether a process belongs to the selection other than as a child. Comms match the kernel's name, of 15
 // bytes, or the name of the program as it was called.
-func (s *Selection) Wants(p *Process) bool {
+func (s *Selection) SelectsProcess(p *Process) bool {
 	return s.All || slices.Contains(s.PIDs, p.PID) ||
-		slices.ContainsFunc(s.Comms, p.isNamed) || slices.ContainsFunc(s.Cgroups, p.isWithin)
+		slices.ContainsFunc(s.Comms, p.isNamed) || slices.ContainsFunc(s.Cgroups, p.isInCgroup)
 }
 
 func (p *Process) isNamed(name string) bool {
@@ -65,16 +65,16 @@ func (p *Process) isNamed(name string) bool {
 	return len(p.Command) > 0 && filepath.Base(p.Command[0]) == name
 }
 
-func (p *Process) isWithin(cgroup string) bool {
+func (p *Process) isInCgroup(cgroup string) bool {
 	return slices.ContainsFunc(p.cgroups, func(own string) bool {
 		return own == cgroup || cgroup == "/" || strings.HasPrefix(own, cgroup+"/")
 	})
 }
 
-// Processes returns the processes that are named by pid and, with Follow, their present descendants, parents first.
-func (s *Selection) Processes() ([]int, error) { return s.processes(proc) }
+// ProcessesByPID returns the processes that are named by pid and, with Follow, their present descendants, parents first.
+func (s *Selection) ProcessesByPID() ([]int, error) { return s.processesByPID(proc) }
 
-func (s *Selection) processes(fs procfs) ([]int, error) {
+func (s *Selection) processesByPID(fs procfs) ([]int, error) {
 	var list []int
 	for _, pid := range s.PIDs {
 		if !slices.Contains(list, pid) {
@@ -90,7 +90,7 @@ func (s *Selection) processes(fs procfs) ([]int, error) {
 	}
 	children := map[int][]int{}
 	for _, pid := range running {
-		if stat, err := fs.stat(pid); err == nil {
+		if stat, err := fs.readStat(pid); err == nil {
 			children[stat.parent] = append(children[stat.parent], pid)
 		}
 	}

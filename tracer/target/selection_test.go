@@ -31,23 +31,23 @@ func TestWants(t *testing.T) {
 		{"below it", Selection{Cgroups: []string{"/user.slice/app/x"}}, false},
 		{"the root", Selection{Cgroups: []string{"/"}}, true},
 	} {
-		if got := test.selection.Wants(p); got != test.want {
+		if got := test.selection.SelectsProcess(p); got != test.want {
 			t.Errorf("%s: %v", test.name, got)
 		}
 	}
 	script := &Process{Comm: "python3", Command: []string{"train.py"}}
-	if s := (Selection{Comms: []string{"train.py"}}); !s.Wants(script) || s.Wants(&Process{Comm: "x"}) {
+	if s := (Selection{Comms: []string{"train.py"}}); !s.SelectsProcess(script) || s.SelectsProcess(&Process{Comm: "x"}) {
 		t.Error("the program's own name does not count, or a wrong one does")
 	}
 }
 
 func TestOpenSelections(t *testing.T) {
 	for _, s := range []Selection{{All: true}, {Comms: []string{"x"}}, {Cgroups: []string{"/"}}} {
-		if !s.MayGrow() {
+		if !s.MayGrowLater() {
 			t.Errorf("%+v is closed", s)
 		}
 	}
-	if s := (Selection{PIDs: []int{1}, Follow: true}); s.MayGrow() {
+	if s := (Selection{PIDs: []int{1}, Follow: true}); s.MayGrowLater() {
 		t.Error("a selection by pid is open")
 	}
 }
@@ -65,12 +65,12 @@ func TestCheck(t *testing.T) {
 		{Selection{Cgroups: []string{""}}, "empty cgroup"},
 		{Selection{Cgroups: []string{"/there/is/none"}}, "no cgroup /there/is/none"},
 	} {
-		if err := test.s.Check(); err == nil || !strings.Contains(err.Error(), test.want) {
+		if err := test.s.CheckAndNormalize(); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: %v", test.s, err)
 		}
 	}
 	s := Selection{PIDs: []int{1}, Comms: []string{"a b"}}
-	if err := s.Check(); err != nil {
+	if err := s.CheckAndNormalize(); err != nil {
 		t.Error(err)
 	}
 }
@@ -98,7 +98,7 @@ func TestCgroupPaths(t *testing.T) {
 		{"/", "/"},
 	} {
 		s := Selection{Cgroups: []string{test.path}}
-		if err := s.check(i.root); err != nil || s.Cgroups[0] != test.want {
+		if err := s.checkAndNormalize(i.root); err != nil || s.Cgroups[0] != test.want {
 			t.Errorf("%s: %q, %v, want %q", test.path, s.Cgroups, err, test.want)
 		}
 	}
@@ -125,11 +125,11 @@ func TestOwnCgroup(t *testing.T) {
 	p, _ := opened(t, start(t, holder(t)).Process.Pid)
 	for _, path := range p.cgroups {
 		s := Selection{Cgroups: []string{path}}
-		if err := s.Check(); err != nil {
+		if err := s.CheckAndNormalize(); err != nil {
 			t.Errorf("%s: %v", path, err)
 			continue
 		}
-		if !s.Wants(p) {
+		if !s.SelectsProcess(p) {
 			t.Errorf("the process is not within %s", path)
 		}
 	}
@@ -141,15 +141,15 @@ func TestFamily(t *testing.T) {
 		i.process(pid, statLine(pid, "x", "S", parent, 0, 1, 1))
 	}
 	s := Selection{PIDs: []int{20, 10, 20}}
-	if got, err := s.processes(i.root); err != nil || !slices.Equal(got, []int{20, 10}) {
+	if got, err := s.processesByPID(i.root); err != nil || !slices.Equal(got, []int{20, 10}) {
 		t.Errorf("%v, %v", got, err)
 	}
 	s.Follow = true
-	if got, err := s.processes(i.root); err != nil || !slices.Equal(got, []int{20, 10, 21, 11, 12, 13}) {
+	if got, err := s.processesByPID(i.root); err != nil || !slices.Equal(got, []int{20, 10, 21, 11, 12, 13}) {
 		t.Errorf("%v, %v", got, err)
 	}
 	s.PIDs = []int{12, 10} // a child that is also named
-	if got, err := s.processes(i.root); err != nil || !slices.Equal(got, []int{12, 10, 13, 11}) {
+	if got, err := s.processesByPID(i.root); err != nil || !slices.Equal(got, []int{12, 10, 13, 11}) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -165,7 +165,7 @@ func TestFamilyOfThisMachine(t *testing.T) {
 		child = n
 	}
 	pid := s.Process.Pid
-	got, err := (&Selection{PIDs: []int{pid}, Follow: true}).Processes()
+	got, err := (&Selection{PIDs: []int{pid}, Follow: true}).ProcessesByPID()
 	if err != nil || !slices.Equal(got, []int{pid, child}) {
 		t.Errorf("%v, %v, want %d and %d", got, err, pid, child)
 	}

@@ -53,17 +53,17 @@ func parseStat(line []byte) (status, error) {
 	return s, nil
 }
 
-// hasEnded reports whether the process has ended. If only its first thread has, it has not.
-func (s *status) hasEnded() bool { return s.state == 'X' || s.state == 'Z' && s.threads <= 1 }
+// hasProcessEnded reports whether the process has ended. If only its first thread has, it has not.
+func (s *status) hasProcessEnded() bool { return s.state == 'X' || s.state == 'Z' && s.threads <= 1 }
 
-func (fs procfs) stat(pid int) (status, error) {
-	line, err := os.ReadFile(fs.path(pid, "stat"))
+func (fs procfs) readStat(pid int) (status, error) {
+	line, err := os.ReadFile(fs.pathOfFile(pid, "stat"))
 	if err != nil {
 		return status{}, err
 	}
 	s, err := parseStat(line)
 	if err != nil {
-		return s, fmt.Errorf("read %s: %w", fs.path(pid, "stat"), err)
+		return s, fmt.Errorf("read %s: %w", fs.pathOfFile(pid, "stat"), err)
 	}
 	return s, nil
 }

@@ -29,8 +29,8 @@ type procfs string
 
 const proc = procfs("/proc")
 
-// path returns the path of a file of a process.
-func (fs procfs) path(pid int, name string) string {
+// pathOfFile returns the path of a file of a process.
+func (fs procfs) pathOfFile(pid int, name string) string {
 	return filepath.Join(string(fs), strconv.Itoa(pid), name)
 }
 

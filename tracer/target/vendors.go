@@ -54,7 +54,7 @@ func parseExtensions(out []byte) (list []Extension, complaint string) {
 		case fields[0] == "extension" && len(fields) == 4:
 			e := Extension{Name: fields[1], Path: fields[2]}
 			distance, err := strconv.ParseUint(fields[3], 10, 64)
-			if err == nil && e.findOffset(distance) == nil && !slices.Contains(list, e) {
+			if err == nil && e.findFileOffset(distance) == nil && !slices.Contains(list, e) {
 				list = append(list, e)
 			}
 		}
@@ -62,8 +62,8 @@ func parseExtensions(out []byte) (list []Extension, complaint string) {
 	return list, complaint
 }
 
-// findOffset finds the offset in the file that corresponds to a distance from the lowest mapped address.
-func (e *Extension) findOffset(distance uint64) (err error) {
+// findFileOffset finds the offset in the file that corresponds to a distance from the lowest mapped address.
+func (e *Extension) findFileOffset(distance uint64) (err error) {
 	defer func() {
 		if recover() != nil { // see readSymbols
 			err = errors.New("not a library")
@@ -72,7 +72,7 @@ func (e *Extension) findOffset(distance uint64) (err error) {
 	if !filepath.IsAbs(e.Path) {
 		return fmt.Errorf("%s is not an absolute path", e.Path)
 	}
-	file, err := untrusted.Open(e.Path, 0)
+	file, err := untrusted.OpenRegular(e.Path, 0)
 	if err != nil {
 		return err
 	}
@@ -89,13 +89,13 @@ func (e *Extension) findOffset(distance uint64) (err error) {
 	if !ok {
 		return fmt.Errorf("%s has no code there", e.Path)
 	}
-	e.Open, e.Identity, e.Offset = e.Path, identify(e.Path, &info), offset
+	e.Open, e.Identity, e.Offset = e.Path, identifyOpenFile(e.Path, &info), offset
 	return nil
 }
 
-// Locate returns the place in a file of a function, given by its address in the process.
-func (p *Process) Locate(name string, address uint64) (Extension, error) {
-	list, err := p.Maps()
+// LocateFunction returns the place in a file of a function, given by its address in the process.
+func (p *Process) LocateFunction(name string, address uint64) (Extension, error) {
+	list, err := p.ReadMappings()
 	if err != nil {
 		return Extension{}, err
 	}
@@ -109,7 +109,7 @@ func (p *Process) Locate(name string, address uint64) (Extension, error) {
 			return Extension{}, err
 		}
 		return Extension{
-			Name: name, Path: m.Path, Open: path, Identity: identify(path, info), Offset: address - m.Start + m.Offset,
+			Name: name, Path: m.Path, Open: path, Identity: identifyOpenFile(path, info), Offset: address - m.Start + m.Offset,
 		}, nil
 	}
 	return Extension{}, fmt.Errorf("process %d has no code at %#x", p.PID, address)

@@ -68,7 +68,7 @@ func TestQueryDrivers(t *testing.T) {
 	p, mapped := opened(t, s.Process.Pid)
 	c := NewCatalog(someCore, names)
 	c.LearnExtensions(found)
-	list := c.Libraries(p, mapped)
+	list := c.LibrariesOfProcess(p, mapped)
 	if len(s.addresses) == 0 || len(found) < len(s.addresses) {
 		t.Errorf("%d functions are found, where a program gets %d", len(found), len(s.addresses))
 	}

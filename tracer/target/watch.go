@@ -8,10 +8,10 @@ type Watch struct {
 	known []int  // pids at the latest scan, ascending
 }
 
-// FindChanges returns the pids that are new, and those that are gone, since the previous call; the first call returns all as
+// FindNewAndGone returns the pids that are new, and those that are gone, since the previous call; the first call returns all as
 // new. It reads only the names in /proc, so that it can run several times a second. It misses a pid that was reused
 // between two calls, which takes the kernel all other pids first.
-func (w *Watch) FindChanges() (came, went []int, err error) {
+func (w *Watch) FindNewAndGone() (came, went []int, err error) {
 	fs := w.fs
 	if fs == "" {
 		fs = proc
@@ -20,13 +20,13 @@ func (w *Watch) FindChanges() (came, went []int, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	came, went = missingFrom(running, w.known), missingFrom(w.known, running)
+	came, went = elementsMissingFrom(running, w.known), elementsMissingFrom(w.known, running)
 	w.known = running
 	return came, went, nil
 }
 
-// missingFrom returns the elements of a list that are not in another. Both ascend.
-func missingFrom(list, other []int) (rest []int) {
+// elementsMissingFrom returns the elements of a list that are not in another. Both ascend.
+func elementsMissingFrom(list, other []int) (rest []int) {
 	for _, pid := range list {
 		if _, there := slices.BinarySearch(other, pid); !there {
 			rest = append(rest, pid)
@@ -36,9 +36,9 @@ func missingFrom(list, other []int) (rest []int) {
 }
 
 // ProcessExists reports whether a process exists and has not ended.
-func ProcessExists(pid int) bool { return proc.exists(pid) }
+func ProcessExists(pid int) bool { return proc.processExists(pid) }
 
-func (fs procfs) exists(pid int) bool {
-	s, err := fs.stat(pid)
-	return err == nil && !s.hasEnded() || err != nil && !isVanished(err)
+func (fs procfs) processExists(pid int) bool {
+	s, err := fs.readStat(pid)
+	return err == nil && !s.hasProcessEnded() || err != nil && !saysProcessGone(err)
 }

@@ -32,14 +32,14 @@ func TestWatch(t *testing.T) {
 
 func TestWatchWithoutProc(t *testing.T) {
 	w := Watch{fs: procfs(t.TempDir() + "/none")}
-	if came, went, err := w.FindChanges(); err == nil || came != nil || went != nil {
+	if came, went, err := w.FindNewAndGone(); err == nil || came != nil || went != nil {
 		t.Errorf("%v came, %v went: %v", came, went, err)
 	}
 }
 
 func look(t *testing.T, w *Watch) (came, went []int) {
 	t.Helper()
-	came, went, err := w.FindChanges()
+	came, went, err := w.FindNewAndGone()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,23 +65,23 @@ func TestExists(t *testing.T) {
 // A process can end between the opening and the reading of one of its files.
 func TestExistsNoLonger(t *testing.T) {
 	s := start(t, holder(t))
-	stat, err := os.Open(proc.path(s.Process.Pid, "stat"))
+	stat, err := os.Open(proc.pathOfFile(s.Process.Pid, "stat"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stat.Close() //nolint:errcheck // only read
 	s.stop()
 	fake := procfs(t.TempDir())
-	if err := os.Mkdir(fake.path(7, ""), 0o700); err != nil {
+	if err := os.Mkdir(fake.pathOfFile(7, ""), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(proc.path(os.Getpid(), "fd/"+strconv.Itoa(int(stat.Fd()))), fake.path(7, "stat")); err != nil {
+	if err := os.Symlink(proc.pathOfFile(os.Getpid(), "fd/"+strconv.Itoa(int(stat.Fd()))), fake.pathOfFile(7, "stat")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fake.stat(7); !errors.Is(err, syscall.ESRCH) {
+	if _, err := fake.readStat(7); !errors.Is(err, syscall.ESRCH) {
 		t.Fatalf("the file of a process that is gone: %v", err)
 	}
-	if fake.exists(7) {
+	if fake.processExists(7) {
 		t.Error("it exists")
 	}
 }

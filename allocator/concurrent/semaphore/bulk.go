@@ -39,7 +39,7 @@ type Bulk struct {
 func NewBulk(units int) *Bulk {
 	b := &Bulk{}
 	b.word.Store(Counts{Units: units}.pack())
-	b.lot.init()
+	b.lot.initCondition()
 	return b
 }
 

@@ -25,7 +25,7 @@ const (
 func newCounting(units int) *countingSemaphore {
 	c := &countingSemaphore{}
 	c.word.Store(packCounting(units, 0))
-	c.lot.init()
+	c.lot.initCondition()
 	return c
 }
 

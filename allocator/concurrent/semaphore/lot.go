@@ -27,7 +27,7 @@ type lot struct {
 	cond   sync.Cond
 }
 
-func (l *lot) init() { l.cond.L = &l.mu }
+func (l *lot) initCondition() { l.cond.L = &l.mu }
 
 // waitWhile waits while mustWait holds, for a thread that needs n units: it spins first, then lets others run, then sleeps.
 // It may return early.
@@ -67,7 +67,7 @@ func (l *lot) wakeEnough(n int) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if mustWakeAll(n, int(l.parked.Load()), l.wide) {
+	if needsWakeAll(n, int(l.parked.Load()), l.wide) {
 		l.cond.Broadcast()
 		return
 	}
@@ -76,7 +76,7 @@ func (l *lot) wakeEnough(n int) {
 	}
 }
 
-func mustWakeAll(n, parked, wide int) bool { return wide > 0 || n >= parked }
+func needsWakeAll(n, parked, wide int) bool { return wide > 0 || n >= parked }
 
 // wakeAll wakes all threads.
 func (l *lot) wakeAll() {

@@ -232,7 +232,7 @@ func wakeSome(s modelState, i int) (next []modelState) {
 		}
 	}
 	wanted := min(int(th.granted), bits.OnesCount(asleep))
-	if th.all || mustWakeAll(int(th.granted), int(s.parked), int(s.wide)) {
+	if th.all || needsWakeAll(int(th.granted), int(s.parked), int(s.wide)) {
 		wanted = bits.OnesCount(asleep)
 	}
 	finish(th)

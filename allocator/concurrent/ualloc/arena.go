@@ -59,7 +59,7 @@ func (a *arena) alloc(class int) (b *bin, slot int, ok bool) {
 
 // newBin returns a bin without class, nil if there is none.
 func (a *arena) newBin(class int) *bin {
-	from := sideOf(class)
+	from := sideOfClass(class)
 	units := a.chunks.units
 	for !units.Wait(1, a.chunks.usable) {
 		if a.returnKeptBins() {
@@ -171,7 +171,7 @@ func (a *arena) keepBin(l *list, b *bin) {
 		return
 	}
 	a.leaving.Add(1) // the previous bin is not kept any longer, and not yet on its way
-	a.takeOutEmptyBins(l, l.swapKept(b))
+	a.takeOutEmptyBins(l, l.exchangeKeptBin(b))
 	a.leaving.Add(-1)
 }
 
@@ -186,7 +186,7 @@ func (a *arena) returnKeptBins() bool {
 			continue
 		}
 		a.leaving.Add(1) // as in keepBin
-		b := l.swapKept(nil)
+		b := l.exchangeKeptBin(nil)
 		a.takeOutEmptyBins(l, b)
 		a.leaving.Add(-1)
 		found = found || b != nil
@@ -213,7 +213,7 @@ func (a *arena) takeOutEmptyBins(l *list, b *bin) {
 	defer a.leaving.Add(-1)
 	for b != nil || l.missed.Load() && l.missed.CompareAndSwap(true, false) {
 		if b == nil {
-			if b = l.anyEmpty(); b == nil {
+			if b = l.anyEmptyBin(); b == nil {
 				continue
 			}
 			l.missed.Store(true) // there may be more

@@ -88,8 +88,8 @@ func (b *bin) freeSlot(slot int) bool {
 	return b.used[slot/64].And(^bit)&bit != 0
 }
 
-// freeSlots counts the slots that are not taken.
-func (b *bin) freeSlots() int {
+// countFreeSlots counts the slots that are not taken.
+func (b *bin) countFreeSlots() int {
 	n := 0
 	for i := range b.used {
 		n += bits.OnesCount64(^b.used[i].Load())

@@ -46,7 +46,7 @@ const (
 	plain
 )
 
-func sideOf(class int) side {
+func sideOfClass(class int) side {
 	if class < tailClasses {
 		return tailed
 	}

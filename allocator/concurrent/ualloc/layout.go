@@ -20,5 +20,5 @@ func (g Geometry) Capacity(page int, size uint64) int {
 	return binCapacity(g.classOf(size), page%g.binsPerChunk())
 }
 
-// Round returns the bytes that a small block for a request of size bytes, from 1 to LargestSmall, has.
-func (g Geometry) Round(size uint64) uint64 { return g.Unit << g.classOf(size) }
+// RoundUpSmall returns the bytes that a small block for a request of size bytes, from 1 to LargestSmall, has.
+func (g Geometry) RoundUpSmall(size uint64) uint64 { return g.Unit << g.classOf(size) }

@@ -32,14 +32,14 @@ func (l *list) promisedSlots() int { return binCapacity(l.class, headerBins) }
 // claimSlot claims a slot of some bin. The caller has a unit, so some bin has a free slot.
 func (l *list) claimSlot() *bin {
 	for {
-		if b := l.searchBin(); b != nil {
+		if b := l.findBinWithSlot(); b != nil {
 			return b
 		}
 		runtime.Gosched() // a thread is about to link a bin, or others freed slots in bins that search has passed
 	}
 }
 
-func (l *list) searchBin() *bin {
+func (l *list) findBinWithSlot() *bin {
 	r := l.readers.Enter()
 	defer l.readers.Exit(r)
 	for b := l.head.Load(); b != nil; b = b.next.Load() {
@@ -96,17 +96,17 @@ func (l *list) unlink(b *bin) {
 	}
 }
 
-// swapKept makes b, which has no block or is nil, the kept bin. It returns the previous kept bin if that must go,
+// exchangeKeptBin makes b, which has no block or is nil, the kept bin. It returns the previous kept bin if that must go,
 // because it has no block either; nil: no bin must go.
-func (l *list) swapKept(b *bin) *bin {
+func (l *list) exchangeKeptBin(b *bin) *bin {
 	if old := l.kept.Swap(b); old != nil && old != b && old.isEmpty(l.class) {
 		return old
 	}
 	return nil
 }
 
-// anyEmpty returns a bin of the list without any block, except the kept one; nil if there is none.
-func (l *list) anyEmpty() *bin {
+// anyEmptyBin returns a bin of the list without any block, except the kept one; nil if there is none.
+func (l *list) anyEmptyBin() *bin {
 	r := l.readers.Enter()
 	defer l.readers.Exit(r)
 	for b := l.head.Load(); b != nil; b = b.next.Load() {

@@ -100,7 +100,7 @@ func (c *chunk) validate() error {
 		if class < 0 {
 			continue
 		}
-		if zeros := b.freeSlots(); count > b.capacity(class) || zeros != count {
+		if zeros := b.countFreeSlots(); count > b.capacity(class) || zeros != count {
 			return fmt.Errorf("bin %d of class %d counts %d free slots of %d, its bitmap %d", i, class, count, b.capacity(class), zeros)
 		}
 	}
@@ -143,7 +143,7 @@ func (s *chunkList) validate(a *arena) error {
 	if linked != 0 {
 		return errors.New("the list of chunks is not that of the chunks that are linked")
 	}
-	return checkAtRest("bins", s.units, units)
+	return checkSemaphoreAtRest("bins", s.units, units)
 }
 
 func (l *list) validate(a *arena) error {
@@ -174,10 +174,10 @@ func (l *list) validate(a *arena) error {
 	if linked != 0 {
 		return errors.New("the list is not that of the bins that are linked")
 	}
-	return checkAtRest("slots", l.units, units)
+	return checkSemaphoreAtRest("slots", l.units, units)
 }
 
-func checkAtRest(what string, s *semaphore.Bulk, units int) error {
+func checkSemaphoreAtRest(what string, s *semaphore.Bulk, units int) error {
 	if got, want := s.Counts(), (semaphore.Counts{Units: units}); got != want {
 		return fmt.Errorf("%s: the semaphore has %+v, the list %+v", what, got, want)
 	}

@@ -123,9 +123,9 @@ type evidence struct {
 	reuse  *Reuse
 }
 
-// Advise finds what to change, in several runs of one program. Call sites are the same if their names are. The error
+// AdvisePrograms finds what to change, in several runs of one program. Call sites are the same if their names are. The error
 // names a run that contradicts itself.
-func Advise(programs []*Program, o Options) (*Report, error) {
+func AdvisePrograms(programs []*Program, o Options) (*Report, error) {
 	r := &Report{}
 	var all []*evidence
 	for _, p := range programs {
@@ -153,7 +153,7 @@ func (r *Report) addSentences(all []*evidence) {
 	partial := slices.ContainsFunc(all, func(e *evidence) bool { return e.Program.Partial })
 	for i := range r.Advice {
 		a := &r.Advice[i]
-		a.Sentence = a.chooseSentence()
+		a.Sentence = a.adviceSentence()
 		if partial {
 			a.Verdict = Unsure
 		}
@@ -265,7 +265,7 @@ func (a *Analysis) Metrics() Metrics {
 func (a *Analysis) mergedMetrics(copies []Copy, r *Reuse) Metrics {
 	m := a.Metrics()
 	m.NS, m.Peak, m.Reuses = 0, r.After.Peak, r.Reuses
-	_, removed := a.lifetimesAfter(r.Form, copies)
+	_, removed := a.lifetimesAfterCoalescing(r.Form, copies)
 	drop := func(root int, bytes uint64) {
 		m.Allocated -= bytes
 		if a.Program.Buffers[root].Released != None {

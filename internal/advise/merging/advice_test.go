@@ -188,7 +188,7 @@ func TestSentencesSayWhatToChange(t *testing.T) {
 			Topic: Concat, Sites: []string{"d", "a", "b"}, Copies: []string{"x", "y"}, Count: 2, Bytes: 800, Nested: true,
 		},
 	} {
-		if got := a.chooseSentence(); got != want {
+		if got := a.adviceSentence(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
@@ -209,8 +209,8 @@ func TestWhatNothingUsesIsNotKept(t *testing.T) {
 		}
 		kept, without := false, false
 		for _, a := range advise(t, &s.Program).Advice {
-			kept = kept || (a.Topic == CreateOnce || a.Topic == ShareBlock) && slices.Contains(a.Sites, s.Name(1))
-			without = without || a.Topic == HeldEarly && a.Unused && a.Sites[0] == s.Name(1)
+			kept = kept || (a.Topic == CreateOnce || a.Topic == ShareBlock) && slices.Contains(a.Sites, s.NameOfSite(1))
+			without = without || a.Topic == HeldEarly && a.Unused && a.Sites[0] == s.NameOfSite(1)
 		}
 		if kept != used || without == used {
 			t.Errorf("used %v: kept %v, done without %v", used, kept, without)

@@ -40,12 +40,12 @@ type touch struct {
 // Analyse follows the buffers of a program. The error reports a contradiction in the program. It takes O(n) memory and
 // O(n log n) time in steps and uses.
 func Analyse(p *Program) (*Analysis, error) {
-	if err := p.check(); err != nil {
+	if err := p.checkProgram(); err != nil {
 		return nil, err
 	}
 	a := &Analysis{Program: p}
 	a.events = newEventOrder(p)
-	a.findRoots()
+	a.findRootsOfBuffers()
 	a.findTouches()
 	if !p.usesBuffers() {
 		a.noteCreators()
@@ -56,7 +56,7 @@ func Analyse(p *Program) (*Analysis, error) {
 	return a, nil
 }
 
-func (a *Analysis) findRoots() {
+func (a *Analysis) findRootsOfBuffers() {
 	p := a.Program
 	a.roots = make([]position, len(p.Buffers))
 	a.hasParts = make([]bool, len(p.Buffers))
@@ -93,8 +93,8 @@ func (a *Analysis) findTouches() {
 			root := a.roots[u.Buffer].root
 			index := next[root]
 			next[root]++
-			a.allTouches[index] = a.touchOf(i, u)
-			a.latestDone[index] = int32(a.doneAt(i))
+			a.allTouches[index] = a.touchOfUse(i, u)
+			a.latestDone[index] = int32(a.stepKnownCompleted(i))
 			if index > a.touchStarts[root] {
 				a.latestDone[index] = max(a.latestDone[index], a.latestDone[index-1])
 			}
@@ -109,9 +109,9 @@ const (
 	severalUsers = -2
 )
 
-// combineUsers returns the common user of two: the one that is not noUser, or both if equal; severalUsers if they
+// commonUser returns the common user of two: the one that is not noUser, or both if equal; severalUsers if they
 // differ.
-func combineUsers(x, y int64) int64 {
+func commonUser(x, y int64) int64 {
 	switch {
 	case x == y || y == noUser:
 		return x
@@ -128,8 +128,8 @@ func (a *Analysis) noteUser(root, step int) {
 	if s.Kind == KindCreate {
 		return
 	}
-	a.queues[root] = combineUsers(a.queues[root], int64(s.Queue))
-	a.threads[root] = combineUsers(a.threads[root], s.callingThread())
+	a.queues[root] = commonUser(a.queues[root], int64(s.Queue))
+	a.threads[root] = commonUser(a.threads[root], s.callingThread())
 }
 
 // callingThread returns the thread that made the call.
@@ -145,7 +145,7 @@ func (s *Step) callingThread() int64 {
 func (a *Analysis) usedBySeveralThreads(roots ...int) bool {
 	all := int64(noUser)
 	for _, root := range roots {
-		all = combineUsers(all, a.threads[root])
+		all = commonUser(all, a.threads[root])
 	}
 	return all == severalUsers
 }
@@ -159,8 +159,8 @@ func (a *Analysis) noteCreators() {
 	}
 }
 
-// touchOf translates a use into bytes of its root.
-func (a *Analysis) touchOf(step int, u Use) touch {
+// touchOfUse translates a use into bytes of its root.
+func (a *Analysis) touchOfUse(step int, u Use) touch {
 	s := &a.Program.Steps[step]
 	size := a.Program.Buffers[u.Buffer].Size
 	t := touch{step: int32(step), until: int32(step), reads: u.Reads || !u.Writes, writes: u.Writes || !u.Reads, hi: size}
@@ -253,8 +253,8 @@ func (a *Analysis) firstTouchFrom(root, step int) int {
 	return sort.Search(len(touches), func(i int) bool { return int(touches[i].step) >= step })
 }
 
-// doneAt returns the step at which a step is known to have completed, the end of the run if that is unknown.
-func (a *Analysis) doneAt(step int) int {
+// stepKnownCompleted returns the step at which a step is known to have completed, the end of the run if that is unknown.
+func (a *Analysis) stepKnownCompleted(step int) int {
 	if d := a.Program.Steps[step].Done; d != None {
 		return d
 	}
@@ -264,7 +264,7 @@ func (a *Analysis) doneAt(step int) int {
 // endsBefore reports whether a step has certainly ended when a later one begins. A create is on no queue.
 func (a *Analysis) endsBefore(first, then int) bool {
 	x, y := &a.Program.Steps[first], &a.Program.Steps[then]
-	return x.Queue == y.Queue && x.Kind != KindCreate && y.Kind != KindCreate || a.doneAt(first) <= then ||
+	return x.Queue == y.Queue && x.Kind != KindCreate && y.Kind != KindCreate || a.stepKnownCompleted(first) <= then ||
 		a.events.endsBefore(a.Program, first, then)
 }
 
@@ -303,9 +303,9 @@ func newEventOrder(p *Program) eventOrder {
 			marks := slices.Clone(o.lists[last[s.Queue]])
 			for _, x := range s.After {
 				for _, m := range o.lists[o.progressOf[x]] {
-					marks = addProgress(marks, m)
+					marks = raiseProgress(marks, m)
 				}
-				marks = addProgress(marks, progress{p.Steps[x].Queue, int32(x)})
+				marks = raiseProgress(marks, progress{p.Steps[x].Queue, int32(x)})
 			}
 			o.lists = append(o.lists, marks)
 			last[s.Queue] = int32(len(o.lists) - 1)
@@ -315,9 +315,9 @@ func newEventOrder(p *Program) eventOrder {
 	return o
 }
 
-// addProgress adds a queue's progress to a list. It replaces the progress of the same queue, or the oldest one if the list
+// raiseProgress adds a queue's progress to a list. It replaces the progress of the same queue, or the oldest one if the list
 // is full.
-func addProgress(marks []progress, m progress) []progress {
+func raiseProgress(marks []progress, m progress) []progress {
 	oldest := 0
 	for i := range marks {
 		if marks[i].queue == m.queue {

@@ -121,7 +121,7 @@ func (m *machine) step(i int) {
 	}
 	acc := uint64(i)
 	for _, u := range s.Uses {
-		t, root := m.a.touchOf(i, u), int(m.a.roots[u.Buffer].root)
+		t, root := m.a.touchOfUse(i, u), int(m.a.roots[u.Buffer].root)
 		if !t.reads || s.Kind == KindUnmap {
 			continue
 		}
@@ -132,7 +132,7 @@ func (m *machine) step(i int) {
 		}
 	}
 	for n, u := range s.Uses {
-		t, root := m.a.touchOf(i, u), int(m.a.roots[u.Buffer].root)
+		t, root := m.a.touchOfUse(i, u), int(m.a.roots[u.Buffer].root)
 		if t.writes && s.Kind != KindMap {
 			m.write(&t, root, hash(acc, uint64(n)))
 		}
@@ -155,7 +155,7 @@ func (m *machine) write(t *touch, root int, acc uint64) {
 
 func (m *machine) copy(i int) {
 	s := &m.a.Program.Steps[i]
-	src, dst := m.a.touchOf(i, s.Uses[0]), m.a.touchOf(i, s.Uses[1])
+	src, dst := m.a.touchOfUse(i, s.Uses[0]), m.a.touchOfUse(i, s.Uses[1])
 	from, to := int(m.a.roots[s.Uses[0].Buffer].root), int(m.a.roots[s.Uses[1].Buffer].root)
 	c := m.copies[i]
 	if c.NoOp {
@@ -180,7 +180,7 @@ func (m *machine) clash(i int) {
 	owner := map[[2]uint64]int{}
 	wrote := map[[2]uint64]bool{}
 	for _, u := range s.Uses {
-		t, root := m.a.touchOf(i, u), int(m.a.roots[u.Buffer].root)
+		t, root := m.a.touchOfUse(i, u), int(m.a.roots[u.Buffer].root)
 		for b := t.lo; b < t.hi; b++ {
 			r, o := m.at(i, root, b)
 			key := [2]uint64{uint64(r), o}
@@ -230,7 +230,7 @@ func schedule(a *Analysis, rng *rand.Rand) []int {
 func (a *Analysis) conflict(s, t int) bool {
 	for _, u := range a.Program.Steps[s].Uses {
 		for _, v := range a.Program.Steps[t].Uses {
-			x, y := a.touchOf(s, u), a.touchOf(t, v)
+			x, y := a.touchOfUse(s, u), a.touchOfUse(t, v)
 			if a.roots[u.Buffer].root == a.roots[v.Buffer].root && (x.writes || y.writes) && x.lo < y.hi && y.lo < x.hi {
 				return true
 			}

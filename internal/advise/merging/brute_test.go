@@ -139,7 +139,7 @@ func TestGroupingsAreValidAndTheBestIsExhaustive(t *testing.T) {
 			plans = append(plans, p.GroupBestFit())
 		}
 		for _, byCount := range []bool{false, true} {
-			best := p.Solve(Bound{}, byCount)
+			best := p.FindBestGrouping(Bound{}, byCount)
 			plans = append(plans, best)
 			want := exhaustive(p, byCount)
 			if isBetter(want, best, byCount) || isBetter(best, want, byCount) || !best.Optimal {
@@ -231,7 +231,7 @@ func TestOneBlockServesAllWhereOneSizeIsKnown(t *testing.T) {
 			p.Blocks = append(p.Blocks, Block{Size: 16, Created: at, Known: at, Spans: []Span{{at, at + 1}}},
 				Block{Size: 32, Created: at + 1, Known: known, Spans: []Span{{at + 1, at + 2}}})
 		}
-		best := p.Solve(Bound{}, false)
+		best := p.FindBestGrouping(Bound{}, false)
 		if len(best.Groups) != c.want || !best.Optimal || len(p.FindConflicts(best)) > 0 || exhaustive(p, false).Bytes != best.Bytes {
 			t.Errorf("%s: %+v, want %d blocks", name, best, c.want)
 		}

@@ -28,10 +28,10 @@ func (k *checker) chooseCopies(copies []Copy) {
 	}
 	for i := range copies {
 		if copies[i].MeetsConditions() {
-			copies[i].reach = k.chainLength(&f, i)
+			copies[i].reach = k.copiesUpward(&f, i)
 		}
 	}
-	f.computeValues(k.savedBytes)
+	f.computeSavings(k.savedBytes)
 	f.markTaken()
 }
 
@@ -44,8 +44,8 @@ type forest struct {
 	value, below [][chainMax + 1]uint64
 }
 
-// chainLength returns how many copies up the source of a copy can be moved.
-func (k *checker) chainLength(f *forest, i int) int {
+// copiesUpward returns how many copies up the source of a copy can be moved.
+func (k *checker) copiesUpward(f *forest, i int) int {
 	c := &f.copies[i]
 	n, offset := 1, c.To
 	for up := f.next[i]; up != None && n < chainMax; up = f.next[up] {
@@ -81,8 +81,8 @@ func (k *checker) savedBytes(c *Copy) uint64 {
 	return c.Bytes + k.Program.Buffers[c.Source].Size
 }
 
-// computeValues goes from the first copy to the last: the copies below a copy come before it.
-func (f *forest) computeValues(worth func(*Copy) uint64) {
+// computeSavings goes from the first copy to the last: the copies below a copy come before it.
+func (f *forest) computeSavings(worth func(*Copy) uint64) {
 	for i := range f.copies {
 		c := &f.copies[i]
 		for run := range chainMax + 1 {
@@ -166,7 +166,7 @@ func adviseCopies(all []*evidence) []Advice {
 		if together[key] {
 			continue
 		}
-		if advice, ok := tallies[key].advice(all, key); ok {
+		if advice, ok := tallies[key].adviceForPair(all, key); ok {
 			out = append(out, advice)
 		}
 	}
@@ -194,8 +194,8 @@ func tallyCopies(all []*evidence) (tallies map[sitePair]*pairTally, order []site
 func (e *evidence) sitePairOf(c *Copy) sitePair {
 	p := e.Program
 	return sitePair{
-		copy: p.Name(p.Steps[c.Step].Site), source: p.Name(p.Buffers[c.Source].Site),
-		destination: p.Name(p.Buffers[c.Destination].Site), noOp: c.NoOp,
+		copy: p.NameOfSite(p.Steps[c.Step].Site), source: p.NameOfSite(p.Buffers[c.Source].Site),
+		destination: p.NameOfSite(p.Buffers[c.Destination].Site), noOp: c.NoOp,
 	}
 }
 
@@ -211,7 +211,7 @@ func (t *pairTally) addCopy(e *evidence, run int, c *Copy) {
 			t.taken++
 		}
 		t.flags = t.flags || c.OtherClass
-		t.nested = t.nested || e.isNested(c)
+		t.nested = t.nested || e.involvesSubBuffer(c)
 		t.refilled = t.refilled || len(e.Lives[c.Source].Contents) > 1
 		if c.OtherClass || e.Program.Align == 0 && c.At != 0 || e.usedBySeveralThreads(c.Source, c.Destination, max(c.Into, c.Destination)) {
 			t.caveats++
@@ -225,13 +225,13 @@ func (t *pairTally) addCopy(e *evidence, run int, c *Copy) {
 	}
 }
 
-// isNested reports whether a copy's source has sub-buffers, or its destination would become a sub-buffer.
-func (e *evidence) isNested(c *Copy) bool {
+// involvesSubBuffer reports whether a copy's source has sub-buffers, or its destination would become a sub-buffer.
+func (e *evidence) involvesSubBuffer(c *Copy) bool {
 	return e.hasParts[c.Source] || c.Taken && c.Into != c.Destination
 }
 
-// advice returns the advice for the copies of a pair; ok is false if more than one condition fails.
-func (t *pairTally) advice(all []*evidence, key sitePair) (advice Advice, ok bool) {
+// adviceForPair returns the advice for the copies of a pair; ok is false if more than one condition fails.
+func (t *pairTally) adviceForPair(all []*evidence, key sitePair) (advice Advice, ok bool) {
 	advice = Advice{
 		Topic: Coalesce, Sites: []string{key.copy, key.source, key.destination}, Count: t.count, Bytes: t.bytes,
 		Runs: len(t.runs), Verdict: HoldsHere, Run: None, Step: None, OtherFlags: t.flags,
@@ -245,7 +245,7 @@ func (t *pairTally) advice(all []*evidence, key sitePair) (advice Advice, ok boo
 		advice.Verdict = Hinted
 		return advice, true
 	default:
-		return t.nearMiss(advice)
+		return t.adviceForNearMiss(advice)
 	}
 	if countRecordings(all, t.runs) > 1 && t.caveats == 0 {
 		advice.Verdict = Safe
@@ -253,8 +253,8 @@ func (t *pairTally) advice(all []*evidence, key sitePair) (advice Advice, ok boo
 	return advice, true
 }
 
-// nearMiss names the condition that fails: Agreement if it does not fail each time.
-func (t *pairTally) nearMiss(advice Advice) (Advice, bool) {
+// adviceForNearMiss names the condition that fails: Agreement if it does not fail each time.
+func (t *pairTally) adviceForNearMiss(advice Advice) (Advice, bool) {
 	first := t.misses[0]
 	advice.Verdict, advice.Run, advice.Step = NearMiss, first.run, first.failure.Step
 	if t.hoists == t.count {

@@ -123,11 +123,11 @@ func (k *checker) checkCopy(step int) Copy {
 		k.checkUndisturbed(&c)
 	}
 	k.checkOwnMemory(&c, src.Buffer)
-	k.checkAddressable(&c, src, dst, last)
+	k.checkSubBufferFits(&c, src, dst, last)
 	if last {
 		k.checkOrder(&c)
 	}
-	c.Hoist = k.hoistFor(&c)
+	c.Hoist = k.neededHoist(&c)
 	return c
 }
 
@@ -174,7 +174,7 @@ func (k *checker) checkUndisturbed(c *Copy) {
 	}
 	f := Failure{Condition: Undisturbed, Step: found[0], Producer: k.budget > 0 && len(found) < stepsMax}
 	for _, step := range found {
-		f.Producer = f.Producer && k.Program.Steps[step].Kind == KindKernel && k.touchesIn(c.Source, step)
+		f.Producer = f.Producer && k.Program.Steps[step].Kind == KindKernel && k.touchesRoot(c.Source, step)
 	}
 	c.Failed = append(c.Failed, f)
 }
@@ -203,8 +203,8 @@ func (k *checker) disturbingSteps(root int, lo, hi uint64, from, to int) []int {
 	return found
 }
 
-// touchesIn reports whether a step touches a root.
-func (k *checker) touchesIn(root, step int) bool {
+// touchesRoot reports whether a step touches a root.
+func (k *checker) touchesRoot(root, step int) bool {
 	i := k.firstTouchFrom(root, step)
 	touches := k.touchesOf(root)
 	return i < len(touches) && int(touches[i].step) == step
@@ -221,10 +221,10 @@ func (k *checker) checkOwnMemory(c *Copy, used int) {
 	}
 }
 
-// checkAddressable checks C5: the copied bytes are known, contiguous, and all that matters of the source; a sub-buffer
+// checkSubBufferFits checks C5: the copied bytes are known, contiguous, and all that matters of the source; a sub-buffer
 // can begin at their offset; and the offset does not depend on anything that the host reads after the source's first
 // use. last says that the copy is the source's last use; otherwise it is not worth inspecting all uses.
-func (k *checker) checkAddressable(c *Copy, src, dst Use, last bool) {
+func (k *checker) checkSubBufferFits(c *Copy, src, dst Use, last bool) {
 	inPieces := src.Extent != Range || dst.Extent != Range || src.Bytes != dst.Bytes
 	switch {
 	case k.Program.Buffers[c.Destination].Pinned != Free, inPieces, !k.coversContent(c, last), !k.isAligned(c.To):
@@ -295,7 +295,7 @@ func (k *checker) unfinishedDestinationUse(dst, src, content int) int {
 
 // endsBeforeContent reports whether a step has certainly ended when any use of a content begins.
 func (k *checker) endsBeforeContent(step, src int, content Content) bool {
-	if k.doneAt(step) <= content.First {
+	if k.stepKnownCompleted(step) <= content.First {
 		return true
 	}
 	for _, t := range k.touchesOf(src)[content.begin:content.end] {
@@ -306,8 +306,8 @@ func (k *checker) endsBeforeContent(step, src int, content Content) bool {
 	return true
 }
 
-// hoistFor returns what would make all conditions hold.
-func (k *checker) hoistFor(c *Copy) Hoist {
+// neededHoist returns what would make all conditions hold.
+func (k *checker) neededHoist(c *Copy) Hoist {
 	var h Hoist
 	for _, f := range c.Failed {
 		switch {

@@ -56,7 +56,7 @@ func TestCannyLinearScanGivesThePrintedReuses(t *testing.T) {
 func TestCannyBestHasFourBlocksWithTheLastApart(t *testing.T) {
 	for _, byCount := range []bool{true, false} {
 		p := canny()
-		plan := p.Solve(Bound{}, byCount)
+		plan := p.FindBestGrouping(Bound{}, byCount)
 		if len(plan.Groups) != 4 || !plan.Optimal {
 			t.Errorf("%d blocks %v, optimal %v, want 4 and optimal", len(plan.Groups), plan.Groups, plan.Optimal)
 		}
@@ -122,7 +122,7 @@ func TestFigure96NeedsThreeBlocksAsPrinted(t *testing.T) {
 	}
 	p, _ := a.problemFor(l, false)
 	linear, _ := p.GroupLinearly()
-	best := p.Solve(l.LowerBound(), true)
+	best := p.FindBestGrouping(l.LowerBound(), true)
 	if len(linear.Groups) != 3 || len(best.Groups) != 3 || !best.Optimal {
 		t.Errorf("linear %v, best %v (optimal %v), want 3 blocks each", linear.Groups, best.Groups, best.Optimal)
 	}
@@ -134,7 +134,7 @@ func TestFigure96NeedsTwoBlocksByItsTable(t *testing.T) {
 		p.Blocks[i] = Block{Size: 64, Created: i}
 	}
 	linear, _ := p.GroupLinearly()
-	best := p.Solve(Bound{}, true)
+	best := p.FindBestGrouping(Bound{}, true)
 	if len(linear.Groups) != 3 || groups(best) != "[[0 2] [1 3]]" || !best.Optimal {
 		t.Errorf("linear %v, best %v (optimal %v), want 3 blocks and [[0 2] [1 3]]", linear.Groups, best.Groups, best.Optimal)
 	}

@@ -11,16 +11,16 @@ func adviseShares(all []*evidence, o Options) ([]Advice, error) {
 	var runs []map[string]*siteRun
 	var loads []*load
 	for _, e := range all {
-		l, removed := e.lifetimesAfter(e.form, e.copies)
+		l, removed := e.lifetimesAfterCoalescing(e.form, e.copies)
 		runs = append(runs, e.sitesByName(removed, l))
 		holds := e.heldBlocks()
-		load := newLoad(nonEmpty(holds))
+		load := newLoad(withoutEmptyBlocks(holds))
 		for root := range removed {
 			load.addBlock(holds[root], -1)
 		}
 		loads = append(loads, load)
 	}
-	leaveOutUnused(runs)
+	leaveOutUnusedSites(runs)
 	found, err := findShares(runs, loads, o.Max)
 	var out []Advice
 	for _, s := range found {
@@ -39,8 +39,8 @@ func adviseShares(all []*evidence, o Options) ([]Advice, error) {
 	return append(out, adviseRotations(all, findRotations(runs, loads))...), err
 }
 
-// leaveOutUnused leaves out sites whose buffers nothing uses in any run: no advice keeps what adviseHeld says to do without.
-func leaveOutUnused(runs []map[string]*siteRun) {
+// leaveOutUnusedSites leaves out sites whose buffers nothing uses in any run: no advice keeps what adviseHeld says to do without.
+func leaveOutUnusedSites(runs []map[string]*siteRun) {
 	used := map[string]bool{}
 	for _, run := range runs {
 		for name, s := range run {
@@ -122,11 +122,11 @@ func adviseInPlace(all []*evidence) []Advice {
 					last := slices.Contains(uses.last, x)
 					if p.Buffers[x].Size != p.Buffers[y].Size {
 						if last {
-							odd[[2]string{p.Name(p.Buffers[x].Site), p.Name(p.Buffers[y].Site)}]++
+							odd[[2]string{p.NameOfSite(p.Buffers[x].Site), p.NameOfSite(p.Buffers[y].Site)}]++
 						}
 						continue
 					}
-					advice := hints.countAdvice(InPlace, run, p.Name(p.Buffers[x].Site), p.Name(p.Buffers[y].Site))
+					advice := hints.countAdvice(InPlace, run, p.NameOfSite(p.Buffers[x].Site), p.NameOfSite(p.Buffers[y].Site))
 					if !last { // x is used later this time
 						advice.Failed = Agreement
 					}
@@ -196,14 +196,14 @@ func adviseHeld(all []*evidence) []Advice {
 			continue
 		}
 		held := map[*Advice]uint64{}
-		released := e.releasedAfter(peak)
+		released := e.firstReleaseAfter(peak)
 		for i := range e.Program.Buffers {
 			l := &e.Lives[i]
 			b := &e.Program.Buffers[i]
 			if !e.isRoot(i) || peak < l.Created || peak >= l.End || b.Pinned == Earlier { // commands from before the recording may use it
 				continue
 			}
-			name := e.Program.Name(b.Site)
+			name := e.Program.NameOfSite(b.Site)
 			unused := l.First == None || l.Last == l.Created // by more than a create that copies into it
 			var advice *Advice
 			switch {
@@ -242,7 +242,7 @@ func Reconcile(list []Advice) []Advice {
 				continue
 			}
 			held.Instead = keeps(0)
-			held.Sentence = held.chooseSentence()
+			held.Sentence = held.adviceSentence()
 		}
 		out = append(out, held)
 	}
@@ -254,9 +254,9 @@ func (a *Advice) isForKeeping() bool {
 	return a.Topic == ShareBlock || a.Topic == CreateOnce || a.Topic == KeepSeveral || a.Topic == WriteInto
 }
 
-// releasedAfter returns the first step after another at which memory is released. A buffer that is first used before
+// firstReleaseAfter returns the first step after another at which memory is released. A buffer that is first used before
 // then would be there at the peak however late it is created.
-func (e *evidence) releasedAfter(step int) int {
+func (e *evidence) firstReleaseAfter(step int) int {
 	first := len(e.Program.Steps)
 	for i := range e.Program.Buffers {
 		if l := &e.Lives[i]; e.isRoot(i) && l.End > step && l.Created <= step {

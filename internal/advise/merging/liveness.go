@@ -73,7 +73,7 @@ func (a *Analysis) splitContents(root int) []Content {
 		} else {
 			run = cover{}
 		}
-		if run.coversAll(size) && run.first > begin {
+		if run.coversWhole(size) && run.first > begin {
 			found = append(found, a.contentBetween(root, begin, run.first))
 			begin = run.first
 		}
@@ -88,7 +88,7 @@ func (a *Analysis) contentBetween(root, begin, end int) Content {
 	for i := range touches {
 		last := int(touches[i].until)
 		c.Last = max(c.Last, min(last, len(a.Program.Steps)-1))
-		c.Done = max(c.Done, a.doneAt(int(touches[i].step)), min(last+1, len(a.Program.Steps)))
+		c.Done = max(c.Done, a.stepKnownCompleted(int(touches[i].step)), min(last+1, len(a.Program.Steps)))
 	}
 	return c
 }
@@ -108,7 +108,7 @@ func (c *cover) addWrite(i int, t *touch) {
 	c.lo, c.hi = min(c.lo, t.lo), max(c.hi, t.hi)
 }
 
-func (c *cover) coversAll(size uint64) bool { return c.started && c.lo == 0 && c.hi == size }
+func (c *cover) coversWhole(size uint64) bool { return c.started && c.lo == 0 && c.hi == size }
 
 // Form says when two buffers interfere.
 type Form uint8

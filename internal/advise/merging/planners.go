@@ -37,7 +37,7 @@ next:
 		}
 		groups = append(groups, p.newGroup(x))
 	}
-	return p.grouping("linear scan", groups), true
+	return p.groupingOf("linear scan", groups), true
 }
 
 // GroupByColouring is greedy colouring by size: the largest block first, each joins the group whose size is nearest to its own.
@@ -59,7 +59,7 @@ func (p *Problem) GroupByColouring() (plan *Grouping, ok bool) {
 		}
 		var best *group
 		for _, g := range groups {
-			if (best == nil || p.isCloser(g, best, x)) && p.fitsInGroup(g, x) && p.hasNoConflict(g, x) {
+			if (best == nil || p.isSizeCloser(g, best, x)) && p.fitsInGroup(g, x) && p.hasNoConflict(g, x) {
 				best = g
 			}
 		}
@@ -69,11 +69,11 @@ func (p *Problem) GroupByColouring() (plan *Grouping, ok bool) {
 		}
 		p.addToGroup(best, x)
 	}
-	return p.grouping("greedy colouring", groups), true
+	return p.groupingOf("greedy colouring", groups), true
 }
 
-// isCloser reports whether a group's size is nearer to a block's size than another group's is.
-func (p *Problem) isCloser(g, than *group, x int) bool {
+// isSizeCloser reports whether a group's size is nearer to a block's size than another group's is.
+func (p *Problem) isSizeCloser(g, than *group, x int) bool {
 	return absoluteDifference(g.size, p.Blocks[x].Size) < absoluteDifference(than.size, p.Blocks[x].Size)
 }
 
@@ -91,7 +91,7 @@ func (p *Problem) GroupBestFit() *Grouping {
 	f := fitter{problem: p, free: map[uint32]*groupList{}}
 	for _, x := range order {
 		f.freeGroups(p.beginOf(x))
-		g := f.takeGroup(x)
+		g := f.takeBestFreeGroup(x)
 		if g == nil {
 			g = p.newGroup(x)
 			f.groups = append(f.groups, g)
@@ -100,7 +100,7 @@ func (p *Problem) GroupBestFit() *Grouping {
 		}
 		heap.Push(&f.busy, busyGroup{p.endOf(x), g})
 	}
-	return p.grouping("best fit", f.groups)
+	return p.groupingOf("best fit", f.groups)
 }
 
 func (p *Problem) beginOf(x int) int {
@@ -117,15 +117,15 @@ func (p *Problem) endOf(x int) int {
 	return 0
 }
 
-// Solve returns the best grouping that it finds: the fewest bytes, then the fewest blocks; with byCount the other way
+// FindBestGrouping returns the best grouping that it finds: the fewest bytes, then the fewest blocks; with byCount the other way
 // round. It solves small problems exactly. bound may be zero; a grouping that reaches it is optimal.
-func (p *Problem) Solve(bound Bound, byCount bool) *Grouping {
+func (p *Problem) FindBestGrouping(bound Bound, byCount bool) *Grouping {
 	linear, _ := p.GroupLinearly()
-	return p.solve(linear, bound, byCount)
+	return p.findBestGrouping(linear, bound, byCount)
 }
 
-// solve is Solve with the result of the linear scan, nil if that gave up.
-func (p *Problem) solve(linear *Grouping, bound Bound, byCount bool) *Grouping {
+// findBestGrouping is Solve with the result of the linear scan, nil if that gave up.
+func (p *Problem) findBestGrouping(linear *Grouping, bound Bound, byCount bool) *Grouping {
 	var best *Grouping
 	consider := func(plan *Grouping) {
 		if plan != nil && (best == nil || isBetter(plan, best, byCount)) {
@@ -143,7 +143,7 @@ func (p *Problem) solve(linear *Grouping, bound Bound, byCount bool) *Grouping {
 		for x := range p.Blocks {
 			groups[x] = p.newGroup(x)
 		}
-		best = p.grouping("none", groups)
+		best = p.groupingOf("none", groups)
 	}
 	reached := best.Bytes == bound.Bytes && !byCount || len(best.Groups) == bound.Blocks && byCount
 	best.Optimal = reached
@@ -155,10 +155,10 @@ func (p *Problem) solve(linear *Grouping, bound Bound, byCount bool) *Grouping {
 
 // isBetter compares groupings by the figure that was asked for, then by the other.
 func isBetter(x, y *Grouping, byCount bool) bool {
-	return isFewer(cmp.Compare(x.Bytes, y.Bytes), cmp.Compare(len(x.Groups), len(y.Groups)), byCount)
+	return isFewerBytesOrBlocks(cmp.Compare(x.Bytes, y.Bytes), cmp.Compare(len(x.Groups), len(y.Groups)), byCount)
 }
 
-func isFewer(bytes, blocks int, byCount bool) bool {
+func isFewerBytesOrBlocks(bytes, blocks int, byCount bool) bool {
 	if byCount {
 		return cmp.Or(blocks, bytes) < 0
 	}
@@ -218,8 +218,8 @@ func (f *fitter) freeGroups(step int) {
 	}
 }
 
-// takeGroup takes the free group that suits a block best: the smallest that is large enough, or else the largest.
-func (f *fitter) takeGroup(x int) *group {
+// takeBestFreeGroup takes the free group that suits a block best: the smallest that is large enough, or else the largest.
+func (f *fitter) takeBestFreeGroup(x int) *group {
 	b := &f.problem.Blocks[x]
 	s := f.free[b.Class]
 	if s == nil {
@@ -227,7 +227,7 @@ func (f *fitter) takeGroup(x int) *group {
 	}
 	index := sort.Search(len(s.sizes), func(i int) bool { return s.sizes[i] >= b.Size })
 	for i := index; i < len(s.sizes); i++ {
-		if g := f.takeOfSize(s, i, x); g != nil {
+		if g := f.takeGroupOfSize(s, i, x); g != nil {
 			return g
 		}
 		if !f.problem.Max {
@@ -235,15 +235,15 @@ func (f *fitter) takeGroup(x int) *group {
 		}
 	}
 	for i := index - 1; i >= 0 && f.problem.Max; i-- {
-		if g := f.takeOfSize(s, i, x); g != nil {
+		if g := f.takeGroupOfSize(s, i, x); g != nil {
 			return g
 		}
 	}
 	return nil
 }
 
-// takeOfSize takes a group of one size off the free list that can hold a block, nil if none of the latest eight can.
-func (f *fitter) takeOfSize(s *groupList, i, x int) *group {
+// takeGroupOfSize takes a group of one size off the free list that can hold a block, nil if none of the latest eight can.
+func (f *fitter) takeGroupOfSize(s *groupList, i, x int) *group {
 	size := s.sizes[i]
 	stock := s.stock[size]
 	for j := len(stock) - 1; j >= max(0, len(stock)-8); j-- {
@@ -281,9 +281,9 @@ func (p *Problem) searchExactly(best *Grouping, byCount bool) *Grouping {
 		s.edges, s.misfits = append(s.edges, edges), append(s.misfits, misfits)
 	}
 	slices.SortFunc(s.order, p.compareCreated)
-	s.placeFrom(0, 0)
+	s.placeBlocksFrom(0, 0)
 	if s.found != nil {
-		best = p.grouping("exact", s.found)
+		best = p.groupingOf("exact", s.found)
 	}
 	best.Optimal = s.budget > 0
 	return best
@@ -323,9 +323,9 @@ type bitGroup struct {
 	room    uint64 // what its block may be made for: as large as this
 }
 
-// placeFrom places the blocks from order[index] on; bytes are those of the groups so far.
-func (s *search) placeFrom(index int, bytes uint64) {
-	if s.budget--; s.budget <= 0 || !s.isPromising(bytes) {
+// placeBlocksFrom places the blocks from order[index] on; bytes are those of the groups so far.
+func (s *search) placeBlocksFrom(index int, bytes uint64) {
+	if s.budget--; s.budget <= 0 || !s.canBecomeBetter(bytes) {
 		return
 	}
 	if index == len(s.order) {
@@ -333,7 +333,7 @@ func (s *search) placeFrom(index int, bytes uint64) {
 			return // no member that would make its block large enough has come
 		}
 		s.bytes, s.blocks = bytes, len(s.groups)
-		s.keepAsBest()
+		s.keepAsBestGrouping()
 		return
 	}
 	x := s.order[index]
@@ -345,21 +345,21 @@ func (s *search) placeFrom(index int, bytes uint64) {
 			continue
 		}
 		grown, head := max(g.size, b.Size), &s.problem.Blocks[g.head]
-		s.groups[i] = bitGroup{g.members | 1<<x, g.head, grown, max(g.room, head.roomFor(b))}
-		s.placeFrom(index+1, bytes-g.size+grown)
+		s.groups[i] = bitGroup{g.members | 1<<x, g.head, grown, max(g.room, head.largestSizeFor(b))}
+		s.placeBlocksFrom(index+1, bytes-g.size+grown)
 		s.groups[i] = g
 	}
 	s.groups = append(s.groups, bitGroup{1 << x, x, b.Size, b.Size})
-	s.placeFrom(index+1, bytes+b.Size)
+	s.placeBlocksFrom(index+1, bytes+b.Size)
 	s.groups = s.groups[:len(s.groups)-1]
 }
 
-// isPromising reports whether the groups so far can still become a better grouping: neither figure ever falls.
-func (s *search) isPromising(bytes uint64) bool {
-	return isFewer(cmp.Compare(bytes, s.bytes), cmp.Compare(len(s.groups), s.blocks), s.byCount)
+// canBecomeBetter reports whether the groups so far can still become a better grouping: neither figure ever falls.
+func (s *search) canBecomeBetter(bytes uint64) bool {
+	return isFewerBytesOrBlocks(cmp.Compare(bytes, s.bytes), cmp.Compare(len(s.groups), s.blocks), s.byCount)
 }
 
-func (s *search) keepAsBest() {
+func (s *search) keepAsBestGrouping() {
 	s.found = nil
 	for _, set := range s.groups {
 		g := &group{head: set.head, size: set.size}

@@ -80,19 +80,19 @@ func (p *Problem) fitsInGroup(g *group, x int) bool {
 		return p.canShare(append([]int{x}, g.members...))
 	}
 	head := &p.Blocks[g.head]
-	return p.fits(head, &p.Blocks[x], max(g.size, head.roomFor(&p.Blocks[x])))
+	return p.fitsInGroupOf(head, &p.Blocks[x], max(g.size, head.largestSizeFor(&p.Blocks[x])))
 }
 
-// roomFor returns how large a block may be made for another one: as large as that if its size is known in time.
-func (b *Block) roomFor(other *Block) uint64 {
+// largestSizeFor returns how large a block may be made for another one: as large as that if its size is known in time.
+func (b *Block) largestSizeFor(other *Block) uint64 {
 	if !b.Fixed && other.Known <= b.Created {
 		return max(b.Size, other.Size)
 	}
 	return b.Size
 }
 
-// fits reports whether a block can be in the group of an older one whose block has so much room.
-func (p *Problem) fits(head, b *Block, room uint64) bool {
+// fitsInGroupOf reports whether a block can be in the group of an older one whose block has so much room.
+func (p *Problem) fitsInGroupOf(head, b *Block, room uint64) bool {
 	return b.Class == head.Class && !b.Fixed && (b.Size == head.Size || p.Max && b.Size <= room)
 }
 
@@ -100,17 +100,17 @@ func (p *Problem) fits(head, b *Block, room uint64) bool {
 func (p *Problem) isOlder(x, y int) bool { return p.compareCreated(x, y) < 0 }
 
 // canShare reports whether sizes and classes allow blocks to share one. The first of them is created first.
-func (p *Problem) canShare(members []int) bool { return p.misfit(members) < 0 }
+func (p *Problem) canShare(members []int) bool { return p.firstMisfit(members) < 0 }
 
-// misfit returns the first member that the members' block cannot hold; -1: there is none. The first of them is created first.
-func (p *Problem) misfit(members []int) int {
+// firstMisfit returns the first member that the members' block cannot hold; -1: there is none. The first of them is created first.
+func (p *Problem) firstMisfit(members []int) int {
 	head := &p.Blocks[members[0]]
 	room := head.Size
 	for _, m := range members[1:] {
-		room = max(room, head.roomFor(&p.Blocks[m]))
+		room = max(room, head.largestSizeFor(&p.Blocks[m]))
 	}
 	for _, m := range members[1:] {
-		if !p.fits(head, &p.Blocks[m], room) {
+		if !p.fitsInGroupOf(head, &p.Blocks[m], room) {
 			return m
 		}
 	}
@@ -132,8 +132,8 @@ func (p *Problem) addToGroup(g *group, x int) {
 	}
 }
 
-// grouping makes a grouping of groups.
-func (p *Problem) grouping(method string, groups []*group) *Grouping {
+// groupingOf makes a grouping of groups.
+func (p *Problem) groupingOf(method string, groups []*group) *Grouping {
 	plan := &Grouping{Method: method}
 	for _, g := range groups {
 		slices.SortFunc(g.members, p.compareCreated)
@@ -191,7 +191,7 @@ func (p *Problem) checkGroup(members []int) []Conflict {
 	var found []Conflict
 	members = slices.SortedFunc(slices.Values(members), p.compareCreated)
 	if len(members) > 0 {
-		if m := p.misfit(members); m >= 0 {
+		if m := p.firstMisfit(members); m >= 0 {
 			found = append(found, Conflict{members[0], m, "sizes or classes differ"})
 		}
 	}

@@ -124,16 +124,16 @@ type Use struct {
 	Reads, Writes bool
 }
 
-// Name returns the name of a site.
-func (p *Program) Name(site uint32) string {
+// NameOfSite returns the name of a site.
+func (p *Program) NameOfSite(site uint32) string {
 	if name := p.Names[site]; name != "" {
 		return name
 	}
 	return fmt.Sprintf("site %d", site)
 }
 
-// check reports contradictions in a program.
-func (p *Program) check() error {
+// checkProgram reports contradictions in a program.
+func (p *Program) checkProgram() error {
 	if len(p.Steps) >= math.MaxInt32 || len(p.Buffers) >= math.MaxInt32 {
 		return errors.New("too many steps or buffers: at most 2^31-1 of each")
 	}

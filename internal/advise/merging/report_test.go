@@ -51,7 +51,7 @@ func newScript() *script {
 
 func advise(t *testing.T, programs ...*Program) *Report {
 	t.Helper()
-	r, err := Advise(programs, Options{Form: Completion, Max: true})
+	r, err := AdvisePrograms(programs, Options{Form: Completion, Max: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestNothingRaisesThePeak(t *testing.T) {
 			}
 		}
 		for _, o := range []Options{{Completion, true}, {Uses, false}, {API, true}} {
-			r, err := Advise([]*Program{p}, o)
+			r, err := AdvisePrograms([]*Program{p}, o)
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}

@@ -37,7 +37,7 @@ type Footprint struct {
 // copies may be nil. Pinned buffers count in Before and After only, buffers without a use in Before. An error reports a defect of this
 // package: every grouping is checked.
 func (a *Analysis) GroupForReuse(form Form, grow bool, copies []Copy) (*Reuse, error) {
-	l, removed := a.lifetimesAfter(form, copies)
+	l, removed := a.lifetimesAfterCoalescing(form, copies)
 	p, buffers := a.problemFor(l, grow)
 	bound := a.lowerBound(l, buffers)
 	r := &Reuse{Form: form, Max: grow, Bound: Footprint{bound.Blocks, bound.Bytes}}
@@ -48,7 +48,7 @@ func (a *Analysis) GroupForReuse(form Form, grow bool, copies []Copy) (*Reuse, e
 		}
 		r.Linear = Footprint{len(linear.Groups), linear.Bytes}
 	}
-	best := p.solve(linear, bound, false)
+	best := p.findBestGrouping(linear, bound, false)
 	if err := p.checkGrouping(best); err != nil {
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func (a *Analysis) GroupForReuse(form Form, grow bool, copies []Copy) (*Reuse, e
 	return r, nil
 }
 
-// lifetimesAfter returns the lifetimes after coalescing, and the buffers that coalescing removes or nothing uses.
-func (a *Analysis) lifetimesAfter(form Form, copies []Copy) (*Lifetimes, map[int]bool) {
+// lifetimesAfterCoalescing returns the lifetimes after coalescing, and the buffers that coalescing removes or nothing uses.
+func (a *Analysis) lifetimesAfterCoalescing(form Form, copies []Copy) (*Lifetimes, map[int]bool) {
 	l := a.Lifetimes(form)
 	moved := map[int]int{} // by root: number of contents that are moved
 	removed := map[int]bool{}
@@ -161,7 +161,7 @@ func (a *Analysis) lowerBound(l *Lifetimes, buffers []int) Bound {
 // applyGroups applies the groups of a grouping, as far as they hold no more memory at one time than before.
 func (a *Analysis) applyGroups(r *Reuse, p *Problem, grouping *Grouping, buffers []int, removed map[int]bool) {
 	holds := a.heldBlocks()
-	load := newLoad(nonEmpty(holds))
+	load := newLoad(withoutEmptyBlocks(holds))
 	r.Before = Footprint{a.countRoots(), load.peakBytes()}
 	for root := range removed {
 		load.addBlock(holds[root], -1)
@@ -174,7 +174,7 @@ func (a *Analysis) applyGroups(r *Reuse, p *Problem, grouping *Grouping, buffers
 		for _, m := range members {
 			next := holds[buffers[m]]
 			if len(shared) > 0 && p.fitsInGroup(&group{head: head, size: block.size}, m) && load.replaceTwoBlocks(block, next, limit) {
-				shared, block = append(shared, buffers[m]), joinHeld(block, next)
+				shared, block = append(shared, buffers[m]), blockServingBoth(block, next)
 				continue
 			}
 			r.addGroup(shared)
@@ -194,7 +194,7 @@ func (r *Reuse) addGroup(group []int) {
 
 // replaceTwoBlocks puts one block in the place of two, unless the peak would exceed a limit.
 func (l *load) replaceTwoBlocks(x, y heldBlock, limit uint64) bool {
-	joined := joinHeld(x, y)
+	joined := blockServingBoth(x, y)
 	l.addBlock(x, -1)
 	l.addBlock(y, -1)
 	l.addBlock(joined, 1)
@@ -217,7 +217,7 @@ func (a *Analysis) heldBlocks() []heldBlock {
 	return holds
 }
 
-func nonEmpty(holds []heldBlock) []heldBlock {
+func withoutEmptyBlocks(holds []heldBlock) []heldBlock {
 	return slices.DeleteFunc(slices.Clone(holds), func(h heldBlock) bool { return len(h.spans) == 0 })
 }
 
@@ -301,8 +301,8 @@ func (l *load) addRange(node, lo, hi, from, to int, by int64) {
 
 func (l *load) peakBytes() uint64 { return uint64(l.tree[1].peak) }
 
-// joinHeld returns the block that serves two: as large as the larger one, from the first begin to the last end.
-func joinHeld(x, y heldBlock) heldBlock {
+// blockServingBoth returns the block that serves two: as large as the larger one, from the first begin to the last end.
+func blockServingBoth(x, y heldBlock) heldBlock {
 	hull := Span{
 		min(x.spans[0].From, y.spans[0].From), max(x.spans[len(x.spans)-1].To, y.spans[len(y.spans)-1].To),
 	}

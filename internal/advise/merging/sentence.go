@@ -9,15 +9,15 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// chooseSentence says in words what to change.
-func (a *Advice) chooseSentence() string {
+// adviceSentence says in words what to change.
+func (a *Advice) adviceSentence() string {
 	switch a.Topic {
 	case Coalesce:
-		return a.coalesceSentence()
+		return a.coalesceCopySentence()
 	case Concat:
 		return a.concatSentence()
 	case NoOpCopy:
-		return fmt.Sprintf("Remove the copy at %s (%s): it puts bytes where they are.", a.Sites[0], countAndBytes(a.Count, a.Bytes))
+		return fmt.Sprintf("Remove the copy at %s (%s): it puts bytes where they are.", a.Sites[0], countAndBytesText(a.Count, a.Bytes))
 	case ShareBlock:
 		return fmt.Sprintf("Create one buffer%s for %s: their buffers are never in use at once. It saves %s%s.",
 			a.sizeHint(), joinWords(a.Sites), a.peakHint(), createsText(a.Count))
@@ -29,7 +29,7 @@ func (a *Advice) chooseSentence() string {
 			a.Blocks, a.Sites[0], createsText(a.Count))
 	case InPlace:
 		return fmt.Sprintf("The kernel that makes %s reads %s for the last time, and they are of one size (%s): if each "+
-			"thread reads only what it writes itself, it could write in place.", a.Sites[1], a.Sites[0], countAndBytes(a.Count, a.Bytes))
+			"thread reads only what it writes itself, it could write in place.", a.Sites[1], a.Sites[0], countAndBytesText(a.Count, a.Bytes))
 	case HeldEarly:
 		if a.Unused {
 			return fmt.Sprintf("Do without the buffers of %s that nothing uses: they held %s at the peak.", a.Sites[0],
@@ -67,9 +67,9 @@ func (a *Advice) peakHint() string {
 	return units.FormatLong(a.Bytes) + " at the peak and "
 }
 
-func (a *Advice) coalesceSentence() string {
+func (a *Advice) coalesceCopySentence() string {
 	site, src, dst := a.Sites[0], a.Sites[1], a.Sites[2]
-	what := fmt.Sprintf("the copy at %s from %s to %s (%s)", site, src, dst, countAndBytes(a.Count, a.Bytes))
+	what := fmt.Sprintf("the copy at %s from %s to %s (%s)", site, src, dst, countAndBytesText(a.Count, a.Bytes))
 	if a.Verdict == Hinted {
 		return fmt.Sprintf("It would do without %s, but another choice saves more.", what)
 	}
@@ -148,7 +148,7 @@ func (a *Advice) remedyText() string {
 
 func (a *Advice) concatSentence() string {
 	return fmt.Sprintf("Make the parts of %s where they belong, in sub-buffers of it (%s), and drop the copies at %s (%s).%s%s%s",
-		a.Sites[0], a.placesText(), joinWords(a.Copies), countAndBytes(a.Count, a.Bytes), a.flagsHint(), a.subBufferHint(), a.refillHint())
+		a.Sites[0], a.placesText(), joinWords(a.Copies), countAndBytesText(a.Count, a.Bytes), a.flagsHint(), a.subBufferHint(), a.refillHint())
 }
 
 // placesText lists the offsets of the parts of a buffer.
@@ -170,21 +170,21 @@ func (a *Advice) placesText() string {
 		if len(bytes[source]) == 1 {
 			word = "byte"
 		}
-		places = append(places, source+" at "+word+" "+joinWords(firstFewText(bytes[source])))
+		places = append(places, source+" at "+word+" "+joinWords(firstFewWords(bytes[source])))
 	}
-	return strings.Join(firstFewText(places), "; ")
+	return strings.Join(firstFewWords(places), "; ")
 }
 
-// firstFewText returns the first of many words, and how many more there are.
-func firstFewText(words []string) []string {
+// firstFewWords returns the first of many words, and how many more there are.
+func firstFewWords(words []string) []string {
 	if len(words) <= 4 {
 		return words
 	}
 	return append(slices.Clone(words[:3]), fmt.Sprintf("%d more", len(words)-3))
 }
 
-// countAndBytes writes how often something happened, and how many bytes that were.
-func countAndBytes(n int, bytes uint64) string {
+// countAndBytesText writes how often something happened, and how many bytes that were.
+func countAndBytesText(n int, bytes uint64) string {
 	if n == 1 {
 		return units.FormatLong(bytes)
 	}

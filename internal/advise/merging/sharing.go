@@ -34,7 +34,7 @@ func (a *Analysis) sitesByName(removed map[int]bool, l *Lifetimes) map[string]*s
 			continue
 		}
 		b := &a.Program.Buffers[i]
-		name := a.Program.Name(b.Site)
+		name := a.Program.NameOfSite(b.Site)
 		s := out[name]
 		if s == nil {
 			s = &siteRun{
@@ -47,7 +47,7 @@ func (a *Analysis) sitesByName(removed map[int]bool, l *Lifetimes) map[string]*s
 		s.size = max(s.size, b.Size)
 		s.plain = s.plain && b.Pinned == Free && b.Class == s.class
 		s.filled = s.filled || a.isFilledByCreate(i)
-		s.thread = combineUsers(s.thread, a.threads[i])
+		s.thread = commonUser(s.thread, a.threads[i])
 		s.buffers = append(s.buffers, i)
 		s.spans = append(s.spans, l.Spans[i]...)
 		if len(api.Spans[i]) > 0 {
@@ -71,9 +71,9 @@ func (a *Analysis) sitesByName(removed map[int]bool, l *Lifetimes) map[string]*s
 // findShares finds call sites whose buffers never interfere in any run. Nothing is shared that would raise the peak of a
 // run.
 func findShares(runs []map[string]*siteRun, loads []*load, grow bool) ([]share, error) {
-	names := candidateSites(runs)
+	names := sitesWithOneBuffer(runs)
 	p := siteProblem(runs, names, grow)
-	plan := p.Solve(Bound{}, false)
+	plan := p.FindBestGrouping(Bound{}, false)
 	if err := p.checkGrouping(plan); err != nil {
 		return nil, err
 	}
@@ -87,8 +87,8 @@ func findShares(runs []map[string]*siteRun, loads []*load, grow bool) ([]share, 
 // mostSites bounds how many sites are planned together: those with the largest buffers.
 const mostSites = 1024
 
-// candidateSites returns the sites that have one buffer at a time in all runs, in the order of their first creates.
-func candidateSites(runs []map[string]*siteRun) []string {
+// sitesWithOneBuffer returns the sites that have one buffer at a time in all runs, in the order of their first creates.
+func sitesWithOneBuffer(runs []map[string]*siteRun) []string {
 	first, size := map[string]int{}, map[string]uint64{}
 	for _, run := range runs {
 		for name, s := range run {
@@ -132,7 +132,7 @@ func siteProblem(runs []map[string]*siteRun, names []string, grow bool) *Problem
 	}
 	for x := range names {
 		for y := range x {
-			if slices.ContainsFunc(runs, func(run map[string]*siteRun) bool { return mustDiffer(run[names[x]], run[names[y]], grow) }) {
+			if slices.ContainsFunc(runs, func(run map[string]*siteRun) bool { return mustNotShare(run[names[x]], run[names[y]], grow) }) {
 				p.Edges[x][y], p.Edges[y][x] = true, true
 			}
 		}
@@ -140,8 +140,8 @@ func siteProblem(runs []map[string]*siteRun, names []string, grow bool) *Problem
 	return p
 }
 
-// mustDiffer reports whether a run keeps two sites from sharing. A run without one of the sites does not.
-func mustDiffer(x, y *siteRun, grow bool) bool {
+// mustNotShare reports whether a run keeps two sites from sharing. A run without one of the sites does not.
+func mustNotShare(x, y *siteRun, grow bool) bool {
 	if x == nil || y == nil {
 		return false
 	}
@@ -168,7 +168,7 @@ type sharing struct {
 	sites  []string
 }
 
-func beginSharing(runs []map[string]*siteRun, loads []*load) *sharing {
+func newSharing(runs []map[string]*siteRun, loads []*load) *sharing {
 	g := &sharing{runs: runs, loads: loads, blocks: make([]heldBlock, len(runs))}
 	for _, l := range loads {
 		g.limits = append(g.limits, l.peakBytes())
@@ -202,11 +202,11 @@ func (g *sharing) joinSites(run int, sites []string) {
 		if block.spans == nil {
 			block = part
 		} else {
-			block = joinHeld(block, part)
+			block = blockServingBoth(block, part)
 		}
 		g.loads[run].addBlock(part, -1)
 	}
-	g.setBlock(run, block)
+	g.replaceSharedBlock(run, block)
 }
 
 // undoJoin undoes joinSites.
@@ -214,7 +214,7 @@ func (g *sharing) undoJoin(run int, sites []string, before heldBlock) {
 	for _, part := range g.heldFor(run, sites) {
 		g.loads[run].addBlock(part, 1)
 	}
-	g.setBlock(run, before)
+	g.replaceSharedBlock(run, before)
 }
 
 // heldFor returns what a run held for sites.
@@ -228,7 +228,7 @@ func (g *sharing) heldFor(run int, sites []string) []heldBlock {
 	return parts
 }
 
-func (g *sharing) setBlock(run int, block heldBlock) {
+func (g *sharing) replaceSharedBlock(run int, block heldBlock) {
 	g.loads[run].addBlock(g.blocks[run], -1)
 	g.loads[run].addBlock(block, 1)
 	g.blocks[run] = block
@@ -242,7 +242,7 @@ func splitShares(runs []map[string]*siteRun, loads []*load, p *Problem, names []
 		sites = append(sites, names[x])
 	}
 	var out []share
-	g := beginSharing(runs, loads)
+	g := newSharing(runs, loads)
 	if g.tryShare(sites...) { // all at once: a block for fewer sites may be one more
 		return g.appendSavings(out)
 	}
@@ -252,7 +252,7 @@ func splitShares(runs []map[string]*siteRun, loads []*load, p *Problem, names []
 			continue
 		}
 		out = g.appendSavings(out)
-		g, first = beginSharing(runs, loads), i
+		g, first = newSharing(runs, loads), i
 		g.tryShare(site)
 	}
 	return g.appendSavings(out)
@@ -268,7 +268,7 @@ func (g *sharing) appendSavings(out []share) []share {
 			if s := run[name]; s != nil {
 				n += len(s.buffers)
 				sh.grows = sh.grows || !s.equal || s.size != g.blocks[i].size
-				thread = combineUsers(thread, s.thread)
+				thread = commonUser(thread, s.thread)
 				have++
 			}
 		}
@@ -328,7 +328,7 @@ func tryRotation(runs []map[string]*siteRun, loads []*load, name string) (r rota
 		if s == nil {
 			continue
 		}
-		groups := groupSequential(s.uses)
+		groups := groupSequentialUses(s.uses)
 		r.same = r.same && (r.blocks == 0 || r.blocks == len(groups))
 		r.blocks, r.runs = max(r.blocks, len(groups)), r.runs+1
 		r.saved += len(s.uses) - len(groups)
@@ -348,8 +348,8 @@ func tryRotation(runs []map[string]*siteRun, loads []*load, name string) (r rota
 	return r, ok
 }
 
-// groupSequential divides buffers into as few groups as possible; the buffers of a group are used one after the other.
-func groupSequential(uses []bufferUse) [][]bufferUse {
+// groupSequentialUses divides buffers into as few groups as possible; the buffers of a group are used one after the other.
+func groupSequentialUses(uses []bufferUse) [][]bufferUse {
 	uses = slices.SortedStableFunc(slices.Values(uses), func(x, y bufferUse) int { return cmp.Compare(x.span.From, y.span.From) })
 	ending := make([]int, len(uses))
 	for i := range ending {
@@ -383,7 +383,7 @@ func (l *load) mergeGroups(groups [][]bufferUse) (undo func()) {
 			both := g[0].held
 			for _, use := range g { // all are of one size
 				l.addBlock(use.held, -sign)
-				both = joinHeld(both, use.held)
+				both = blockServingBoth(both, use.held)
 			}
 			l.addBlock(both, sign)
 		}

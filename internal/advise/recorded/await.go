@@ -18,19 +18,19 @@ type awaits struct {
 // awaitedMax bounds how many awaited commands are kept for one command or thread: the latest.
 const awaitedMax = 64
 
-// addAwait adds a command that a command or thread waits for. The records of the waiting command follow.
-func (p *process) addAwait(r *wire.Record) {
+// addAwaitedCommand adds a command that a command or thread waits for. The records of the waiting command follow.
+func (p *process) addAwaitedCommand(r *wire.Record) {
 	t, e := p.threadOf(r.Thread), r.AsAwait()
 	if t.awaits.time != e.Time() || t.awaits.queue != e.Queue() {
-		p.passAwaitsOn(t)
+		p.passMarkerAwaitsOn(t)
 		t.awaits = awaits{time: e.Time(), queue: e.Queue()}
 	}
 	t.awaits.any = true
-	t.awaits.steps = latestSteps(append(t.awaits.steps, p.awaitedSteps(e)...))
+	t.awaits.steps = lastOfSteps(append(t.awaits.steps, p.awaitedSteps(e)...))
 }
 
-// latestSteps returns the latest of many steps.
-func latestSteps(steps []int) []int { return steps[max(0, len(steps)-awaitedMax):] }
+// lastOfSteps returns the latest of many steps.
+func lastOfSteps(steps []int) []int { return steps[max(0, len(steps)-awaitedMax):] }
 
 // awaitedSteps returns the steps that have completed when the command of an AWAIT record has. On an in-order queue the
 // last one is enough.
@@ -48,13 +48,13 @@ func (p *process) awaitedSteps(e wire.AwaitView) []int {
 	case q.inOrder || !all:
 		return q.running[n-1 : n]
 	}
-	return latestSteps(q.running[:n])
+	return lastOfSteps(q.running[:n])
 }
 
-// passAwaitsOn passes what a marker waited for on to the next command on its queue, if the queue is in order.
-func (p *process) passAwaitsOn(t *thread) {
+// passMarkerAwaitsOn passes what a marker waited for on to the next command on its queue, if the queue is in order.
+func (p *process) passMarkerAwaitsOn(t *thread) {
 	if q := p.queues[t.awaits.queue]; q != nil && q.inOrder {
-		q.after = latestSteps(append(q.after, t.awaits.steps...))
+		q.after = lastOfSteps(append(q.after, t.awaits.steps...))
 	}
 	t.awaits = awaits{}
 }
@@ -66,7 +66,7 @@ func (p *process) precedingSteps(r *wire.Record, q *queue) []int {
 	if t.awaits.time == r.Time && t.awaits.queue == r.AsUse().Queue() {
 		after, t.awaits = t.awaits.steps, awaits{}
 	}
-	p.passAwaitsOn(t)
+	p.passMarkerAwaitsOn(t)
 	if q != nil && q.inOrder {
 		after = append(after, q.after...)
 		q.after = nil

@@ -37,9 +37,9 @@ func (p *process) addUse(r *wire.Record) {
 		t.wait.command = current.step
 	}
 	s := &p.program.Steps[current.step]
-	s.Uses = append(s.Uses, p.useOf(e, o))
+	s.Uses = append(s.Uses, p.translateUse(e, o))
 	if t.wait == nil && (s.Kind == merging.KindRead || s.Kind == merging.KindMap && e.Reads()) {
-		p.noteRead(e.Queue())
+		p.noteHostMayRead(e.Queue())
 	}
 }
 
@@ -84,8 +84,8 @@ func (p *process) addCommand(r *wire.Record) int {
 	return step
 }
 
-// useOf translates a USE record.
-func (p *process) useOf(e wire.UseView, o *object) merging.Use {
+// translateUse translates a USE record.
+func (p *process) translateUse(e wire.UseView, o *object) merging.Use {
 	u := merging.Use{
 		Buffer: o.buffer, Extent: merging.Whole, Reads: e.Reads(), Writes: e.Writes(),
 	}

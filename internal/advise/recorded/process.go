@@ -104,8 +104,8 @@ func (p *process) addStep(s *merging.Step) int {
 	return len(p.program.Steps) - 1
 }
 
-// isFull reports whether steps were dropped. All later ones are dropped, too.
-func (p *process) isFull() bool { return p.builder.stepsLeft == 0 || p.dropped > 0 }
+// hasDroppedSteps reports whether steps were dropped. All later ones are dropped, too.
+func (p *process) hasDroppedSteps() bool { return p.builder.stepsLeft == 0 || p.dropped > 0 }
 
 func (p *process) addQueue(r *wire.Record) {
 	e := r.AsQueue()
@@ -125,18 +125,18 @@ func (p *process) addCreate(r *wire.Record) {
 	if e.Outcome() == wire.OutcomeFailed {
 		return
 	}
-	if p.isFull() {
+	if p.hasDroppedSteps() {
 		p.dropped++
 		return
 	}
 	b := merging.Buffer{
 		Size: e.Requested(), Site: e.Tag(), Class: classOf(e), Parent: merging.None, Released: merging.None,
-		Pinned: whyPinned(e),
+		Pinned: pinOfCreate(e),
 	}
 	o := &object{buffer: len(p.program.Buffers), exact: true}
 	step := merging.Step{Kind: merging.KindCreate, Time: r.Time, Thread: p.threadOf(r.Thread).number}
 	if !heap.HasMemory(e) {
-		p.addPart(e, &b, o)
+		p.completeSharingBuffer(e, &b, o)
 	} else if e.Access()&(wire.CopyHostPtr|wire.UseHostPtr) != 0 || b.Pinned == merging.Earlier {
 		step.Uses = []merging.Use{{Buffer: o.buffer, Bytes: b.Size, Extent: merging.Range, Writes: true}}
 	}
@@ -144,7 +144,7 @@ func (p *process) addCreate(r *wire.Record) {
 		if p.copying[b.Site] == nil {
 			p.copying[b.Site] = &Copying{}
 		}
-		p.copying[b.Site].addCreate(b.Size, e.Cost())
+		p.copying[b.Site].countCreate(b.Size, e.Cost())
 	}
 	p.making[b.Site] += 2 * uint64(max(e.Duration(), e.Cost()))
 	if e.Outcome() != wire.OutcomeHit {
@@ -160,9 +160,9 @@ func (p *process) addCreate(r *wire.Record) {
 // freshBytes is how many bytes of new memory the first writes to it reach in a nanosecond, at least.
 const freshBytes = 2
 
-// addPart completes a buffer that has no memory of its own. If its offset in the parent is unknown, because earlier
+// completeSharingBuffer completes a buffer that has no memory of its own. If its offset in the parent is unknown, because earlier
 // versions did not record it, it may have any bytes of the parent, unless it is equally large.
-func (p *process) addPart(e wire.CreateView, b *merging.Buffer, o *object) {
+func (p *process) completeSharingBuffer(e wire.CreateView, b *merging.Buffer, o *object) {
 	parent := p.objects[e.Parent()]
 	if parent == nil {
 		b.Size, b.Pinned, o.exact = 0, merging.Imported, false // memory of another API, which does not count
@@ -170,7 +170,7 @@ func (p *process) addPart(e wire.CreateView, b *merging.Buffer, o *object) {
 	}
 	b.Parent = parent.buffer
 	whole := p.program.Buffers[parent.buffer].Size
-	origin, known := e.Origin()
+	origin, known := e.OffsetInParent()
 	fits := origin <= whole && b.Size <= whole-origin
 	o.exact = parent.exact && e.Memory() == wire.MemorySubBuffer && fits && (known || b.Size == whole)
 	if o.exact {
@@ -190,7 +190,7 @@ func classOf(e wire.CreateView) uint32 {
 	return uint32(e.Scope())<<16 | uint32(access)
 }
 
-func whyPinned(e wire.CreateView) merging.Pin {
+func pinOfCreate(e wire.CreateView) merging.Pin {
 	switch kind := e.Memory(); {
 	case e.CarriedOver():
 		return merging.Earlier
@@ -223,7 +223,7 @@ func (p *process) addRelease(r *wire.Record) {
 		return
 	}
 	step := len(p.program.Steps)
-	if p.isFull() {
+	if p.hasDroppedSteps() {
 		p.dropped++
 		return
 	}

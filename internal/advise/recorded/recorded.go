@@ -50,8 +50,8 @@ type Copying struct {
 	live    int
 }
 
-// addCreate counts a create.
-func (c *Copying) addCreate(size uint64, ns uint32) {
+// countCreate counts a create.
+func (c *Copying) countCreate(size uint64, ns uint32) {
 	c.Differ = c.Differ || c.Creates > 0 && size != c.Largest
 	c.Creates++
 	c.NS += uint64(ns)
@@ -78,11 +78,11 @@ func ReadRuns(src recording.Source, o Options) ([]Run, error) {
 		}
 		b.addRecord(r)
 	}
-	return b.finishRuns(names, src, most), nil
+	return b.endRuns(names, src, most), nil
 }
 
-// finishRuns ends the programs.
-func (b *builder) finishRuns(names *callsite.Names, src recording.Source, most int) []Run {
+// endRuns ends the programs.
+func (b *builder) endRuns(names *callsite.Names, src recording.Source, most int) []Run {
 	damage := recording.DamageOf(src)
 	var runs []Run
 	for _, number := range slices.Sorted(maps.Keys(b.processes)) {
@@ -139,7 +139,7 @@ func (b *builder) addRecord(r *wire.Record) {
 	case wire.KindUse:
 		p.addUse(r)
 	case wire.KindAwait:
-		p.addAwait(r)
+		p.addAwaitedCommand(r)
 	case wire.KindSync:
 		p.beginWait(r)
 	case wire.KindExit:

@@ -7,8 +7,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// noteRead notes that the host may learn something when a queue's commands have completed.
-func (p *process) noteRead(number uint64) {
+// noteHostMayRead notes that the host may learn something when a queue's commands have completed.
+func (p *process) noteHostMayRead(number uint64) {
 	if q := p.queues[number]; q != nil {
 		q.unreadResults = true
 	} else {
@@ -47,7 +47,7 @@ func (p *process) endWaitsBefore(r *wire.Record) {
 		if ownWait && w.end == math.MaxUint64 {
 			w.end = r.Time
 		}
-		over := r.Time >= w.end && !r.Kind.IsLate() || ownWait
+		over := r.Time >= w.end && !r.Kind.IsMadeLater() || ownWait
 		if over && !blocking {
 			p.endWait(t)
 		} else {
@@ -66,7 +66,7 @@ func (p *process) endWait(t *thread) {
 	if p.mayHaveRead() {
 		s.Kind = merging.KindHostRead
 	}
-	if p.isFull() {
+	if p.hasDroppedSteps() {
 		p.dropped++
 		return
 	}

@@ -47,11 +47,11 @@ func (e *ExitError) Unwrap() error { return e.Err }
 // NewExit returns the error that ends gpumemtop with a code, after an error message unless err is nil.
 func NewExit(code int, err error) error { return &ExitError{session.Status{Code: code}, err} }
 
-// NewExitLike returns the error that ends gpumemtop as a program ended.
-func NewExitLike(status session.Status) error { return &ExitError{Status: status} }
+// NewExitWithStatus returns the error that ends gpumemtop as a program ended.
+func NewExitWithStatus(status session.Status) error { return &ExitError{Status: status} }
 
 // NewSilentExit returns the error that ends gpumemtop with a status, and says nothing.
-func NewSilentExit(code int) error { return NewExitLike(session.Status{Code: code}) }
+func NewSilentExit(code int) error { return NewExitWithStatus(session.Status{Code: code}) }
 
 // IsSilent reports whether there is nothing left to say about an error.
 func IsSilent(err error) bool {
@@ -76,33 +76,33 @@ func ExitStatus(err error) session.Status {
 }
 
 // Meter returns the progress line on stderr. It is nil, which shows nothing, where stderr is no terminal. Tests replace it.
-var Meter = sync.OnceValue(func() *Line { return newLineOn(os.Stderr, os.LookupEnv) })
+var Meter = sync.OnceValue(func() *Line { return newTerminalLine(os.Stderr, os.LookupEnv) })
 
-// Say writes one line to stderr.
-func Say(format string, a ...any) { SayTo(os.Stderr, fmt.Sprintf(format, a...)) }
+// SayLine writes one line to stderr.
+func SayLine(format string, a ...any) { SayLineTo(os.Stderr, fmt.Sprintf(format, a...)) }
 
-// SayTo writes one line, below the progress line if there is one.
-func SayTo(w io.Writer, text string) {
+// SayLineTo writes one line, below the progress line if there is one.
+func SayLineTo(w io.Writer, text string) {
 	Meter().Clear()
 	_, _ = io.WriteString(w, messageLine(w, text))
 }
 
 // messageLine is a text as one line, which a terminal breaks between words.
-func messageLine(w io.Writer, text string) string { return WrapPage(w, joinLines(text)) }
+func messageLine(w io.Writer, text string) string { return WrapForTerminal(w, joinToOneLine(text)) }
 
-// WrapPage returns a text of several lines; a terminal breaks long lines between words.
-func WrapPage(w io.Writer, text string) string {
+// WrapForTerminal returns a text of several lines; a terminal breaks long lines between words.
+func WrapForTerminal(w io.Writer, text string) string {
 	if width, ok := terminalWidth(w); ok {
 		return wrapLines(text, max(width, narrow))
 	}
 	return text
 }
 
-// Paged writes texts as WrapPage returns them: each is written at once.
+// Paged writes texts as WrapForTerminal returns them: each is written at once.
 type Paged struct{ io.Writer }
 
 func (p Paged) Write(text []byte) (int, error) {
-	if _, err := io.WriteString(p.Writer, WrapPage(p.Writer, string(text))); err != nil {
+	if _, err := io.WriteString(p.Writer, WrapForTerminal(p.Writer, string(text))); err != nil {
 		return 0, err //nolint:wrapcheck // a writer's error is the underlying one's
 	}
 	return len(text), nil
@@ -118,14 +118,14 @@ func wrapLines(text string, width int) string {
 		if ansi.StringWidth(line) > width {
 			begin := len(labelled.FindString(line))
 			indent := max(begin, 2)
-			line = line[:begin] + Wrap(strings.TrimSuffix(line[begin:], "\n"), indent, width) + "\n"
+			line = line[:begin] + WrapIndented(strings.TrimSuffix(line[begin:], "\n"), indent, width) + "\n"
 		}
 		b.WriteString(line)
 	}
 	return b.String()
 }
 
-func joinLines(text string) string {
+func joinToOneLine(text string) string {
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
 	return fmt.Sprintf("gpumemtop: %s\n", strings.Join(lines, "; "))
 }
@@ -138,12 +138,12 @@ type Notes struct {
 }
 
 // Add writes a message, or keeps it until Release.
-func (n *Notes) Add(text string) { n.add(messageLine(os.Stderr, text)) }
+func (n *Notes) Add(text string) { n.writeOrHold(messageLine(os.Stderr, text)) }
 
 // AddPage is Add for a text of several lines, each with its end.
-func (n *Notes) AddPage(text string) { n.add(WrapPage(os.Stderr, "gpumemtop: "+text)) }
+func (n *Notes) AddPage(text string) { n.writeOrHold(WrapForTerminal(os.Stderr, "gpumemtop: "+text)) }
 
-func (n *Notes) add(text string) {
+func (n *Notes) writeOrHold(text string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.held {
@@ -194,8 +194,8 @@ func wrapWriteError(err error) error {
 	return nil
 }
 
-// ExactSize writes a size for people and in bytes.
-func ExactSize(n uint64) string {
+// ExactSizeText writes a size for people and in bytes.
+func ExactSizeText(n uint64) string {
 	if n < 1024 {
 		return units.FormatLong(n)
 	}
@@ -234,14 +234,14 @@ func WidthWithin(w io.Writer, most int) int {
 // terminalWidth returns the width of the terminal that w writes to, false if it is none.
 func terminalWidth(w io.Writer) (int, bool) {
 	if file, ok := w.(*os.File); ok {
-		return fileColumns(file)
+		return terminalColumns(file)
 	}
 	return 0, false
 }
 
-// Wrap breaks text between words so that it fits between an indent and a width, both in columns. All lines but the first
+// WrapIndented breaks text between words so that it fits between an indent and a width, both in columns. All lines but the first
 // are indented. A word that is longer than a line stays whole.
-func Wrap(text string, indent, width int) string {
+func WrapIndented(text string, indent, width int) string {
 	const unbreakable = "\u2011" // Wordwrap breaks at hyphens, and so within flags
 	text = strings.NewReplacer("-", unbreakable, " %", "\u00a0%").Replace(text)
 	text = ansi.Wordwrap(text, width-indent, "")

@@ -29,15 +29,15 @@ type Memory struct {
 	started bool   // the pages of the start have been given back
 }
 
-// AdjustLimit is called now and then, with how many call sites or live buffers there are and how many events came so far.
-func (g *Memory) AdjustLimit(things, events, now uint64) {
+// AdjustMemoryLimit is called now and then, with how many call sites or live buffers there are and how many events came so far.
+func (g *Memory) AdjustMemoryLimit(things, events, now uint64) {
 	if g.first == 0 {
 		g.first = now
 		debug.SetGCPercent(someGarbage)
 	}
 	if !g.started && now > g.first+startNS {
 		g.started = true
-		go dropMappedFile()
+		go releaseMappedProgram()
 	}
 	if things < many && !g.limited {
 		return
@@ -53,19 +53,19 @@ func (g *Memory) AdjustLimit(things, events, now uint64) {
 		g.since = 0
 		go func() { // it takes a tenth of a second
 			debug.FreeOSMemory()
-			dropMappedFile()
+			releaseMappedProgram()
 		}()
 	}
 }
 
-// dropMappedFile gives back what is mapped of this program's code and constants: Linux maps whole regions of the file around what
+// releaseMappedProgram gives back what is mapped of this program's code and constants: Linux maps whole regions of the file around what
 // is used. What is needed comes again. Breakpoints are written into such pages, so under a debugger we keep them all.
-func dropMappedFile() {
+func releaseMappedProgram() {
 	status, _ := os.ReadFile("/proc/self/status")
 	if !strings.Contains(string(status), "TracerPid:\t0\n") {
 		return
 	}
-	for _, s := range mappedSegments() {
+	for _, s := range programSegments() {
 		_, _, _ = unix.Syscall(unix.SYS_MADVISE, s.start, s.size, unix.MADV_DONTNEED)
 	}
 }
@@ -73,8 +73,8 @@ func dropMappedFile() {
 // segment is a mapped part of this program's file that is only read.
 type segment struct{ start, size uintptr }
 
-// mappedSegments returns none when the file does not say where they are.
-func mappedSegments() (segments []segment) {
+// programSegments returns none when the file does not say where they are.
+func programSegments() (segments []segment) {
 	f, err := elf.Open("/proc/self/exe")
 	if err != nil {
 		return nil

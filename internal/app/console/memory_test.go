@@ -26,22 +26,22 @@ func TestGarbageGoesWhenItIsCalm(t *testing.T) {
 	debug.FreeOSMemory()
 	waste()
 	before := released()
-	if g.AdjustLimit(many-1, 1e6, 1); g.limited {
+	if g.AdjustMemoryLimit(many-1, 1e6, 1); g.limited {
 		t.Error("few are many")
 	}
 	g.limited = true
-	g.AdjustLimit(many, 2e6, 1)
-	g.AdjustLimit(many, 2e6+calmEvents, calmNS)
+	g.AdjustMemoryLimit(many, 2e6, 1)
+	g.AdjustMemoryLimit(many, 2e6+calmEvents, calmNS)
 	if g.since == 0 {
 		t.Fatal("it was given back while events came")
 	}
-	g.AdjustLimit(0, 2e6+calmEvents, calmNS+2) // all were released
+	g.AdjustMemoryLimit(0, 2e6+calmEvents, calmNS+2) // all were released
 	for end := time.Now().Add(time.Minute); released() < before+60<<20; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d MiB given back, want 64", (released()-before)>>20)
 		}
 	}
-	if g.AdjustLimit(0, 2e6+calmEvents, 3*calmNS); g.since != 0 {
+	if g.AdjustMemoryLimit(0, 2e6+calmEvents, 3*calmNS); g.since != 0 {
 		t.Error("it is given back again, though nothing came")
 	}
 }
@@ -55,14 +55,14 @@ func TestProgramsFileIsGivenBack(t *testing.T) {
 			t.Fatalf("only %d KB of the file's %d are in memory", before, size>>10)
 		}
 		size = 0
-		for _, s := range mappedSegments() {
+		for _, s := range programSegments() {
 			if _, _, err := unix.Syscall(unix.SYS_MADVISE, s.start, s.size, unix.MADV_POPULATE_READ); err != 0 {
 				t.Fatal(err)
 			}
 			size += int(s.size)
 		}
 	}
-	dropMappedFile()
+	releaseMappedProgram()
 	if after := fileResident(t); after >= before {
 		t.Errorf("of %d KB of the file %d were in memory, and %d still are", size>>10, before, after)
 	}
@@ -72,14 +72,14 @@ func TestProgramsFileIsGivenBack(t *testing.T) {
 func TestStartIsOverOnce(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	var g Memory
-	g.AdjustLimit(0, 0, 1)
+	g.AdjustMemoryLimit(0, 0, 1)
 	if debug.SetGCPercent(someGarbage) != someGarbage {
 		t.Error("garbage may take as much as without limits")
 	}
-	if g.AdjustLimit(0, 0, startNS); g.started {
+	if g.AdjustMemoryLimit(0, 0, startNS); g.started {
 		t.Error("the start is over at once")
 	}
-	if g.AdjustLimit(0, 0, startNS+2); !g.started {
+	if g.AdjustMemoryLimit(0, 0, startNS+2); !g.started {
 		t.Error("the start is not over after its time")
 	}
 }

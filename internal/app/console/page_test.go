@@ -22,7 +22,7 @@ func TestPagesFit(t *testing.T) {
 	if got := wrapLines(text, 42); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if got := WrapPage(&bytes.Buffer{}, text); got != text {
+	if got := WrapForTerminal(&bytes.Buffer{}, text); got != text {
 		t.Errorf("without a terminal:\n%s", got)
 	}
 }
@@ -40,7 +40,7 @@ func TestPagesIndentBelowTheText(t *testing.T) {
 	if got := wrapLines(text, 41); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if got := Wrap("which is at most 42.9 %", 2, 24); got != "which is at most\n  42.9 %" {
+	if got := WrapIndented("which is at most 42.9 %", 2, 24); got != "which is at most\n  42.9 %" {
 		t.Errorf("%q", got)
 	}
 }

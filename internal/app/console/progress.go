@@ -35,31 +35,31 @@ type Line struct {
 	hidden  bool
 }
 
-// NewLine returns a line that is written to out, at most width() columns wide.
-func NewLine(out io.Writer, width func() int, now func() time.Time) *Line {
+// NewProgressLine returns a line that is written to out, at most width() columns wide.
+func NewProgressLine(out io.Writer, width func() int, now func() time.Time) *Line {
 	return &Line{out: out, width: width, now: now}
 }
 
-// newLineOn returns a line on a terminal. It returns nil if the file is no terminal, with TERM=dumb, and under CI. lookup is
+// newTerminalLine returns a line on a terminal. It returns nil if the file is no terminal, with TERM=dumb, and under CI. lookup is
 // os.LookupEnv except in tests.
-func newLineOn(file *os.File, lookup func(string) (string, bool)) *Line {
+func newTerminalLine(file *os.File, lookup func(string) (string, bool)) *Line {
 	if term, _ := lookup("TERM"); term == "" || term == "dumb" {
 		return nil
 	}
 	if ci, _ := lookup("CI"); ci != "" && ci != "false" && ci != "0" {
 		return nil
 	}
-	if _, ok := fileColumns(file); !ok {
+	if _, ok := terminalColumns(file); !ok {
 		return nil
 	}
-	return NewLine(file, func() int { n, _ := fileColumns(file); return n }, time.Now)
+	return NewProgressLine(file, func() int { n, _ := terminalColumns(file); return n }, time.Now)
 }
 
 // usualWidth is the width of terminals that do not know their own, such as serial lines and some in containers.
 const usualWidth = 80
 
-// fileColumns returns the width of a terminal, false if the file is none.
-func fileColumns(file *os.File) (int, bool) {
+// terminalColumns returns the width of a terminal, false if the file is none.
+func terminalColumns(file *os.File) (int, bool) {
 	s, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
 	switch {
 	case err != nil:
@@ -70,29 +70,29 @@ func fileColumns(file *os.File) (int, bool) {
 	return int(s.Col), true
 }
 
-// SetProgress shows that done of total bytes have been processed. It is cheap; a call every few milliseconds is enough. A new label
+// ShowProgress shows that done of total bytes have been processed. It is cheap; a call every few milliseconds is enough. A new label
 // starts a new estimate of the time left.
-func (l *Line) SetProgress(label string, done, total int64) {
+func (l *Line) ShowProgress(label string, done, total int64) {
 	share := 1.0
 	if done = max(0, min(done, total)); total > 0 {
 		share = float64(done) / float64(total)
 	}
-	l.set(label, work{share: share, amount: units.Format(uint64(done)) + " of " + units.Format(uint64(max(0, total))) + ", "})
+	l.showWork(label, work{share: share, amount: units.Format(uint64(done)) + " of " + units.Format(uint64(max(0, total))) + ", "})
 }
 
-// SetShare is Set for work that is not counted in bytes. share is 0 to 1.
-func (l *Line) SetShare(label string, share float64) {
-	l.set(label, work{share: max(0, min(share, 1))})
+// ShowShare is Set for work that is not counted in bytes. share is 0 to 1.
+func (l *Line) ShowShare(label string, share float64) {
+	l.showWork(label, work{share: max(0, min(share, 1))})
 }
 
-// SetTimeSpent shows that work has taken spent of the total that it may take; total 0: unlimited.
-func (l *Line) SetTimeSpent(label string, spent, total time.Duration) {
+// ShowTimeSpent shows that work has taken spent of the total that it may take; total 0: unlimited.
+func (l *Line) ShowTimeSpent(label string, spent, total time.Duration) {
 	if total <= 0 {
-		l.set(label, work{endless: true})
+		l.showWork(label, work{endless: true})
 		return
 	}
 	spent = max(0, min(spent, total))
-	l.set(label, work{share: float64(spent) / float64(total), left: (total - spent).Round(time.Second).String() + " left"})
+	l.showWork(label, work{share: float64(spent) / float64(total), left: (total - spent).Round(time.Second).String() + " left"})
 }
 
 // work is the progress of some work.
@@ -102,7 +102,7 @@ type work struct {
 	endless      bool    // none of these is known
 }
 
-func (l *Line) set(label string, w work) {
+func (l *Line) showWork(label string, w work) {
 	if l == nil {
 		return
 	}
@@ -120,7 +120,7 @@ func (l *Line) set(label string, w work) {
 	}
 	l.drawn, l.shown = now, true
 	// A line that cannot be written is not worth an error.
-	_, _ = io.WriteString(l.out, "\r"+l.lineText(now, w)+"\x1b[K")
+	_, _ = io.WriteString(l.out, "\r"+l.progressText(now, w)+"\x1b[K")
 }
 
 // Clear removes the line before anything else is written. Set shows it again.
@@ -130,32 +130,32 @@ func (l *Line) Clear() {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.clear()
+	l.clearIfShown()
 }
 
-func (l *Line) clear() {
+func (l *Line) clearIfShown() {
 	if l.shown {
 		_, _ = io.WriteString(l.out, "\r\x1b[K")
 	}
 	l.shown = false
 }
 
-// Hide removes the line for good, because something else is written to the terminal.
-func (l *Line) Hide() {
+// HideForGood removes the line for good, because something else is written to the terminal.
+func (l *Line) HideForGood() {
 	if l == nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.clear()
+	l.clearIfShown()
 	l.hidden = true
 }
 
 // barWidth is the width of the bar, if there is room for one.
 const barWidth = 20
 
-// lineText returns the line. It is one column narrower than the terminal, so that it never wraps.
-func (l *Line) lineText(now time.Time, w work) string {
+// progressText returns the line. It is one column narrower than the terminal, so that it never wraps.
+func (l *Line) progressText(now time.Time, w work) string {
 	percent := fmt.Sprintf("%3d %%", int(100*w.share))
 	filled := int(w.share * barWidth)
 	bar := "[" + strings.Repeat("=", filled) + strings.Repeat(" ", barWidth-filled) + "]"

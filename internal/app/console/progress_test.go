@@ -20,22 +20,22 @@ func (c *handClock) Now() time.Time { return c.now }
 func newTest(width int) (*Line, *bytes.Buffer, *handClock) {
 	var out bytes.Buffer
 	clock := &handClock{time.Unix(100, 0)}
-	return NewLine(&out, func() int { return width }, clock.Now), &out, clock
+	return NewProgressLine(&out, func() int { return width }, clock.Now), &out, clock
 }
 
 // What is not counted in bytes is shown by its share alone, which stays within bounds.
 func TestShareStaysWithinBounds(t *testing.T) {
 	l, out, clock := newTest(80)
-	l.SetShare("measuring", 0)
+	l.ShowShare("measuring", 0)
 	clock.now = clock.now.Add(time.Second)
-	l.SetShare("measuring", 0.5)
+	l.ShowShare("measuring", 0.5)
 	if want := "\rmeasuring   50 %  [==========          ]  1s left\x1b[K"; out.String() != want {
 		t.Errorf("wrote %q, want %q", out, want)
 	}
 	for share, want := range map[float64]string{-1: "  0 %", 7: "100 %"} {
 		out.Reset()
 		clock.now = clock.now.Add(time.Second)
-		if l.SetShare("measuring", share); !strings.Contains(out.String(), want) {
+		if l.ShowShare("measuring", share); !strings.Contains(out.String(), want) {
 			t.Errorf("share %v: wrote %q", share, out)
 		}
 	}
@@ -44,7 +44,7 @@ func TestShareStaysWithinBounds(t *testing.T) {
 func TestShortWorkShowsNothing(t *testing.T) {
 	l, out, clock := newTest(80)
 	for i := range int64(10) {
-		l.SetProgress("reading", i, 10)
+		l.ShowProgress("reading", i, 10)
 		clock.now = clock.now.Add(99 * time.Millisecond)
 	}
 	l.Clear()
@@ -55,9 +55,9 @@ func TestShortWorkShowsNothing(t *testing.T) {
 
 func TestLongWorkShowsALine(t *testing.T) {
 	l, out, clock := newTest(80)
-	l.SetProgress("reading x.gmt", 0, 4<<20)
+	l.ShowProgress("reading x.gmt", 0, 4<<20)
 	clock.now = clock.now.Add(time.Second)
-	l.SetProgress("reading x.gmt", 1<<20, 4<<20)
+	l.ShowProgress("reading x.gmt", 1<<20, 4<<20)
 	want := "\rreading x.gmt   25 %  [=====               ]  1.00M of 4.00M, 3s left\x1b[K"
 	if out.String() != want {
 		t.Errorf("wrote %q, want %q", out, want)
@@ -65,7 +65,7 @@ func TestLongWorkShowsALine(t *testing.T) {
 	out.Reset()
 	for range 100 { // no more than ten a second
 		clock.now = clock.now.Add(10 * time.Millisecond)
-		l.SetProgress("reading x.gmt", 2<<20, 4<<20)
+		l.ShowProgress("reading x.gmt", 2<<20, 4<<20)
 	}
 	if n := strings.Count(out.String(), "\r"); n < 5 || n > 10 {
 		t.Errorf("%d lines in a second", n)
@@ -77,7 +77,7 @@ func TestLongWorkShowsALine(t *testing.T) {
 		t.Errorf("cleared by %q", out)
 	}
 	out.Reset()
-	l.SetProgress("pass 2", 1<<20, 4<<20)
+	l.ShowProgress("pass 2", 1<<20, 4<<20)
 	if got := out.String(); !strings.Contains(got, "pass 2") || strings.Contains(got, "left") {
 		t.Errorf("the next pass begins with %q", got)
 	}
@@ -86,9 +86,9 @@ func TestLongWorkShowsALine(t *testing.T) {
 // The widest of our lines fits the usual terminal: it names the pass.
 func TestTheLineNamesThePass(t *testing.T) {
 	l, out, clock := newTest(80)
-	l.SetProgress("reading long.gmt, pass 2", 0, 1<<30)
+	l.ShowProgress("reading long.gmt, pass 2", 0, 1<<30)
 	clock.now = clock.now.Add(time.Second)
-	l.SetProgress("reading long.gmt, pass 2", 600<<20, 1<<30)
+	l.ShowProgress("reading long.gmt, pass 2", 600<<20, 1<<30)
 	if !strings.Contains(out.String(), "pass 2   58 %  [===========         ]  1s left") {
 		t.Errorf("wrote %q", out)
 	}
@@ -96,7 +96,7 @@ func TestTheLineNamesThePass(t *testing.T) {
 
 func TestNoLine(t *testing.T) {
 	var l *Line
-	l.SetProgress("x", 1, 2)
+	l.ShowProgress("x", 1, 2)
 	l.Clear()
 }
 
@@ -106,9 +106,9 @@ func TestLinesFit(t *testing.T) {
 		width := rapid.IntRange(0, 200).Draw(t, "width")
 		l, out, clock := newTest(width)
 		label := rapid.String().Draw(t, "label")
-		l.SetProgress(label, 0, 1)
+		l.ShowProgress(label, 0, 1)
 		clock.now = clock.now.Add(time.Duration(rapid.Int64Range(1e9, 1e15).Draw(t, "ns")))
-		l.SetProgress(label, rapid.Int64().Draw(t, "done"), rapid.Int64Min(0).Draw(t, "total"))
+		l.ShowProgress(label, rapid.Int64().Draw(t, "done"), rapid.Int64Min(0).Draw(t, "total"))
 		line := strings.TrimSuffix(strings.TrimPrefix(out.String(), "\r"), "\x1b[K")
 		if n := ansi.StringWidth(line); n > max(0, width-1) || strings.ContainsAny(line, "\r\n\x1b\u009b") {
 			t.Fatalf("%d columns at %d: %q", n, width, line)
@@ -153,7 +153,7 @@ func TestOnlyOnTerminals(t *testing.T) {
 		{"dumb", slave, []string{"TERM", "dumb"}, false},
 		{"no TERM", slave, nil, false},
 	} {
-		if l := newLineOn(test.file, environment(test.env...)); (l != nil) != test.want {
+		if l := newTerminalLine(test.file, environment(test.env...)); (l != nil) != test.want {
 			t.Errorf("%s: a line %v, want %v", test.name, l != nil, test.want)
 		}
 	}
@@ -167,7 +167,7 @@ func TestTerminalWithoutSize(t *testing.T) {
 	}
 	defer master.Close() //nolint:errcheck // a pty
 	defer slave.Close()  //nolint:errcheck // a pty
-	if n, ok := fileColumns(slave); n != usualWidth || !ok {
+	if n, ok := terminalColumns(slave); n != usualWidth || !ok {
 		t.Errorf("%d columns, %v", n, ok)
 	}
 }
@@ -181,12 +181,12 @@ func TestTheLineReachesTheTerminal(t *testing.T) {
 	if err := pty.Setsize(slave, &pty.Winsize{Cols: 40, Rows: 5}); err != nil {
 		t.Fatal(err)
 	}
-	l := newLineOn(slave, environment("TERM", "xterm"))
+	l := newTerminalLine(slave, environment("TERM", "xterm"))
 	clock := &handClock{time.Unix(100, 0)}
 	l.now = clock.Now
-	l.SetProgress("reading", 0, 100)
+	l.ShowProgress("reading", 0, 100)
 	clock.now = clock.now.Add(2 * time.Second)
-	l.SetProgress("reading", 50, 100)
+	l.ShowProgress("reading", 50, 100)
 	l.Clear()
 	if err := slave.Close(); err != nil {
 		t.Fatal(err)
@@ -200,15 +200,15 @@ func TestTheLineReachesTheTerminal(t *testing.T) {
 // Work that is bounded by time shows the time, not bytes.
 func TestTimeThatIsSpent(t *testing.T) {
 	l, out, clock := newTest(80)
-	l.SetTimeSpent("12 B", 0, 4*time.Second)
+	l.ShowTimeSpent("12 B", 0, 4*time.Second)
 	clock.now = clock.now.Add(time.Second)
-	l.SetTimeSpent("12 B", time.Second, 4*time.Second)
+	l.ShowTimeSpent("12 B", time.Second, 4*time.Second)
 	if want := "\r12 B   25 %  [=====               ]  3s left\x1b[K"; out.String() != want {
 		t.Errorf("wrote %q, want %q", out, want)
 	}
 	out.Reset()
 	clock.now = clock.now.Add(time.Second)
-	l.SetTimeSpent("12 B", 2*time.Second, 0)
+	l.ShowTimeSpent("12 B", 2*time.Second, 0)
 	if want := "\r12 B\x1b[K"; out.String() != want {
 		t.Errorf("without a limit: wrote %q, want %q", out, want)
 	}

@@ -79,13 +79,13 @@ func (s Signaled) Status() session.Status { return session.Status{Signal: int(s.
 // endBySignal ends gpumemtop as the signal does, without unfinished files and the progress line.
 func (s Signaled) endBySignal() {
 	tempfile.RemoveUnfinished()
-	Meter().Hide()
-	s.Status().ExitLike()
+	Meter().HideForGood()
+	s.Status().EndLikeTarget()
 }
 
-// EndOnSignalUnless ends gpumemtop at once if a signal ends a context of UntilSignal while there is nothing yet that is worth
+// EndOnSignalUnlessWorthKeeping ends gpumemtop at once if a signal ends a context of ContextUntilSignal while there is nothing yet that is worth
 // keeping. The function that it returns stops that.
-func EndOnSignalUnless(ctx context.Context, worth func() bool) (stop func() bool) {
+func EndOnSignalUnlessWorthKeeping(ctx context.Context, worth func() bool) (stop func() bool) {
 	return context.AfterFunc(ctx, func() {
 		if sig, ok := errors.AsType[Signaled](context.Cause(ctx)); ok && !worth() {
 			sig.endBySignal()
@@ -93,9 +93,9 @@ func EndOnSignalUnless(ctx context.Context, worth func() bool) (stop func() bool
 	})
 }
 
-// UntilSignal returns a context that ends with the first of some signals, which becomes its cause as a Signaled; without
+// ContextUntilSignal returns a context that ends with the first of some signals, which becomes its cause as a Signaled; without
 // signals, with the first that would end gpumemtop.
-func UntilSignal(parent context.Context, signals ...os.Signal) (ctx context.Context, stop func()) {
+func ContextUntilSignal(parent context.Context, signals ...os.Signal) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	var caught chan os.Signal
 	if len(signals) == 0 {

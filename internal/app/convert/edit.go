@@ -21,10 +21,10 @@ func Trim(path string, part files.Part, output files.Output) error {
 	if err := output.RequireOtherFile(path); err != nil {
 		return err
 	}
-	return files.ReadPart(path, part, func(in *files.Input) error {
+	return files.ReadRecordingPart(path, part, func(in *files.Input) error {
 		header := edit.TrimHeader(in.Reader.Header(), in.Extract)
 		return output.WriteRecording(header, func(w edit.Sink) (recording.Footer, error) {
-			return edit.Trim(w, in.Reader, in.Source, in.Extract, in.Part.String())
+			return edit.WritePart(w, in.Reader, in.Source, in.Extract, in.Part.String())
 		})
 	})
 }
@@ -37,14 +37,14 @@ func Merge(paths []string, output files.Output) error {
 	if err := files.CheckDifferent(paths); err != nil {
 		return err
 	}
-	return mergeRecordings(paths, output, maxOpenRecordings())
+	return mergeRecordings(paths, output, mostOpenRecordings())
 }
 
 // fanInMax bounds the recordings that are open together: each keeps an unpacked frame of up to a few MiB.
 const fanInMax = 64
 
-// maxOpenRecordings returns how many recordings may be open together: at most half of the files that this process may open.
-func maxOpenRecordings() int {
+// mostOpenRecordings returns how many recordings may be open together: at most half of the files that this process may open.
+func mostOpenRecordings() int {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
 		return fanInMax
@@ -52,35 +52,35 @@ func maxOpenRecordings() int {
 	return int(max(2, min(limit.Cur/2, fanInMax)))
 }
 
-// mergeRecordings merges recordings, in groups first if there are more than maxOpenRecordings.
+// mergeRecordings merges recordings, in groups first if there are more than mostOpenRecordings.
 func mergeRecordings(paths []string, output files.Output, fanIn int) error {
-	plan, err := surveyRecordings(paths)
+	plan, err := planMerge(paths)
 	if err != nil {
 		return err
 	}
-	return output.WriteRecording(plan.Header(), func(w edit.Sink) (footer recording.Footer, err error) {
+	return output.WriteRecording(plan.MergedHeader(), func(w edit.Sink) (footer recording.Footer, err error) {
 		sources := make([]opener, len(paths))
 		for i := range paths {
 			sources[i] = func(r *recording.Reader) recording.Source { return plan.MergedSource(i, r) }
 		}
 		if len(paths) <= fanIn {
-			return plan.Footer(), mergeGroup(plan, w, paths, sources)
+			return plan.MergedFooter(), mergeGroup(plan, w, paths, sources)
 		}
 		folder, err := os.MkdirTemp(filepath.Dir(output.Path), ".gpumemtop-merge-")
 		if err != nil {
 			return footer, fmt.Errorf("merge %d recordings: %w", len(paths), err)
 		}
-		tempfile.Begin(folder)
+		tempfile.NoteUnfinished(folder)
 		err = mergeInSteps(plan, w, folder, fanIn, paths, sources)
-		return plan.Footer(), errors.Join(err, tempfile.Finish(folder, func() error { return os.RemoveAll(folder) }))
+		return plan.MergedFooter(), errors.Join(err, tempfile.FinishWith(folder, func() error { return os.RemoveAll(folder) }))
 	})
 }
 
 // warningsMax bounds the warnings about damaged recordings.
 const warningsMax = 5
 
-// surveyRecordings reads all recordings, one after the other, to plan the merge.
-func surveyRecordings(paths []string) (*edit.Plan, error) {
+// planMerge reads all recordings, one after the other, to plan the merge.
+func planMerge(paths []string) (*edit.Plan, error) {
 	parts := make([]edit.Part, 0, len(paths))
 	damaged := 0
 	for _, path := range paths {
@@ -88,7 +88,7 @@ func surveyRecordings(paths []string) (*edit.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		part, err := edit.SurveyPart(files.TrackProgress(reader, path))
+		part, err := edit.SurveyRecording(files.TrackReading(reader, path))
 		if reader.Damage() != "" {
 			if damaged++; damaged <= warningsMax {
 				files.WarnDamage(path, reader)
@@ -100,7 +100,7 @@ func surveyRecordings(paths []string) (*edit.Plan, error) {
 		parts = append(parts, part)
 	}
 	if damaged > warningsMax {
-		console.Say("%d more recordings are not whole", damaged-warningsMax)
+		console.SayLine("%d more recordings are not whole", damaged-warningsMax)
 	}
 	return edit.NewPlan(parts)
 }
@@ -116,7 +116,7 @@ func mergeInSteps(plan *edit.Plan, w edit.Sink, folder string, fanIn int, paths 
 		for from := 0; from < len(paths); from += fanIn {
 			to := min(from+fanIn, len(paths))
 			path := filepath.Join(folder, fmt.Sprintf("%d-%d", level, from))
-			if err := mergeInto(plan, path, paths[from:to], openers[from:to]); err != nil {
+			if err := mergeIntoFile(plan, path, paths[from:to], openers[from:to]); err != nil {
 				return err
 			}
 			groups = append(groups, path)
@@ -134,7 +134,7 @@ func mergeInSteps(plan *edit.Plan, w edit.Sink, folder string, fanIn int, paths 
 	return mergeGroup(plan, w, paths, openers)
 }
 
-func mergeInto(plan *edit.Plan, path string, paths []string, openers []opener) error {
+func mergeIntoFile(plan *edit.Plan, path string, paths []string, openers []opener) error {
 	w, err := recording.Create(path, recording.Header{}, false)
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func mergeGroup(plan *edit.Plan, w edit.Sink, paths []string, openers []opener) 
 		group.total += reader.Size()
 		sources[i] = member{openers[i](reader), group}
 	}
-	return plan.Merge(w, sources)
+	return plan.WriteMerged(w, sources)
 }
 
 // group is recordings that are read together, which the progress line shows.
@@ -180,7 +180,7 @@ func (m member) Next(r *wire.Record) error {
 		for _, reader := range g.readers {
 			done += reader.Offset()
 		}
-		console.Meter().SetProgress(fmt.Sprintf("merging %d recordings", len(g.readers)), done, g.total)
+		console.Meter().ShowProgress(fmt.Sprintf("merging %d recordings", len(g.readers)), done, g.total)
 	}
 	g.n++
 	return m.Source.Next(r)

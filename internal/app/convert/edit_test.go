@@ -100,7 +100,7 @@ func TestTrimmedRecording(t *testing.T) {
 			t.Fatal(err)
 		}
 		header := reader.Header()
-		a, err := analysis.New(reader, analysis.Options{Header: header, Footer: footer, Whole: true})
+		a, err := analysis.Analyse(reader, analysis.Options{Header: header, Footer: footer, Whole: true})
 		if err = errors.Join(err, reader.Close()); err != nil || len(a.Leaks) != test.leaks {
 			t.Errorf("until %d: %v, leaks %+v", test.until, err, a.Leaks)
 		}

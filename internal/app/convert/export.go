@@ -76,7 +76,7 @@ var formats = []format{
 	{name: "pprof", help: "a profile, for go tool pprof", write: (*exportJob).writePprof, check: (*exportJob).checkPprof},
 	{name: "memviz", help: "a snapshot, for PyTorch's memory_viz", write: (*exportJob).writeMemviz, check: (*exportJob).checkMemviz},
 	{name: "rmm", help: "a log of RMM, for its replay", write: func(j *exportJob, w io.Writer) error {
-		return rmm.Write(w, j.in.Source, rmm.Options{Header: j.in.Reader.Header(), Tag: j.tag})
+		return rmm.WriteLog(w, j.in.Source, rmm.Options{Header: j.in.Reader.Header(), Tag: j.tag})
 	}},
 	{name: "minimalloc", help: "lifetimes, for MiniMalloc", write: func(j *exportJob, w io.Writer) error {
 		return minimalloc.Write(w, j.in.Source, minimalloc.Options{Tag: j.tag})
@@ -123,7 +123,7 @@ func ExportHelp() string {
 func Export(stdout io.Writer, path string, o *ExportOptions, given func(flag string) bool) error {
 	var err error
 	if slices.Contains(ExportFormats(), o.Format) { // else it is refused below
-		if o.Format, err = files.FormatOf(strings.TrimSuffix(o.Output.Path, ".gz"), o.Format, given("format"), extensions); err != nil {
+		if o.Format, err = files.FormatOfFile(strings.TrimSuffix(o.Output.Path, ".gz"), o.Format, given("format"), extensions); err != nil {
 			return err
 		}
 	}
@@ -136,11 +136,11 @@ func Export(stdout io.Writer, path string, o *ExportOptions, given func(flag str
 		return err
 	}
 	if console.IsTerminal(o.Output.Path) {
-		console.Meter().Hide()
+		console.Meter().HideForGood()
 	}
-	return files.ReadPart(path, o.Part, func(in *files.Input) error {
+	return files.ReadRecordingPart(path, o.Part, func(in *files.Input) error {
 		j.in = in
-		if err := read.WarnNoSite(in, j.tag); err != nil {
+		if err := read.WarnIfNoSiteMatches(in, j.tag); err != nil {
 			return err
 		}
 		if f.fill != nil {
@@ -199,7 +199,7 @@ func (j *exportJob) checkTrace() error {
 		return nil
 	}
 	var err error
-	if o.MinSize, err = units.Parse(j.MinSize); err != nil {
+	if o.MinSize, err = units.ParseSize(j.MinSize); err != nil {
 		return fmt.Errorf("--min-size: %w", err)
 	}
 	return nil
@@ -215,7 +215,7 @@ func (j *exportJob) writeTrace(w io.Writer) error {
 	}
 	report, err := write(w, j.in.Source, facts, j.trace)
 	if dropped := report.DroppedText(); err == nil && dropped != "" {
-		console.Say("left out of the trace, whose counters are complete: %s", dropped)
+		console.SayLine("left out of the trace, whose counters are complete: %s", dropped)
 	}
 	return err
 }
@@ -244,7 +244,7 @@ func (j *exportJob) writePprof(w io.Writer) error {
 			return fmt.Errorf("--at %v is after the end: the recording lasts %v", after, lasts)
 		}
 	}
-	return pprof.Write(w, j.in.Source, pprof.Options{Header: j.in.Reader.Header(), At: j.moment, Tag: j.tag})
+	return pprof.WriteProfile(w, j.in.Source, pprof.Options{Header: j.in.Reader.Header(), At: j.moment, Tag: j.tag})
 }
 
 func (j *exportJob) checkMemviz() error {
@@ -255,19 +255,19 @@ func (j *exportJob) checkMemviz() error {
 }
 
 func (j *exportJob) writeMemviz(w io.Writer) error {
-	report, err := memviz.Write(w, j.in.Source, memviz.Options{Header: j.in.Reader.Header(), MaxEvents: uint64(j.MaxEvents), Tag: j.tag})
+	report, err := memviz.WriteSnapshot(w, j.in.Source, memviz.Options{Header: j.in.Reader.Header(), MaxEvents: uint64(j.MaxEvents), Tag: j.tag})
 	if err == nil && report.Dropped > 0 {
-		console.Say("kept the last %d of %d events; --max-events N keeps more", report.Events-report.Dropped, report.Events)
+		console.SayLine("kept the last %d of %d events; --max-events N keeps more", report.Events-report.Dropped, report.Events)
 	}
 	return err
 }
 
 func (j *exportJob) fillParquet() error {
-	return parquet.Write(j.Output.Path, j.Output.Force, j.in.Source, j.tableOptions())
+	return parquet.WriteTables(j.Output.Path, j.Output.Force, j.in.Source, j.tableOptions())
 }
 
 func (j *exportJob) writeCSV(w io.Writer) error {
-	return csv.Write(w, cmp.Or(j.Table, csv.Tables[0]), j.in.Source, j.tableOptions())
+	return csv.WriteTable(w, cmp.Or(j.Table, csv.Tables[0]), j.in.Source, j.tableOptions())
 }
 
 func (j *exportJob) tableOptions() tables.Options {
@@ -279,7 +279,7 @@ func (j *exportJob) writeNDJSON(w io.Writer) error {
 	if err := lines.WriteHeader(edit.TrimHeader(j.in.Reader.Header(), j.in.Extract)); err != nil {
 		return err
 	}
-	footer, err := edit.Trim(lines, j.in.Reader, j.in.Source, j.in.Extract, j.Part.String())
+	footer, err := edit.WritePart(lines, j.in.Reader, j.in.Source, j.in.Extract, j.Part.String())
 	if err != nil {
 		return err
 	}

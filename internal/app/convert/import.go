@@ -40,7 +40,7 @@ func Import(path, format string, output files.Output) (err error) {
 	if err := output.RequireOtherFile(path); err != nil {
 		return err
 	}
-	file, err := files.OpenLog(path)
+	file, err := files.OpenForeignLog(path)
 	if err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
@@ -52,7 +52,7 @@ func Import(path, format string, output files.Output) (err error) {
 	if info.IsDir() {
 		return fmt.Errorf("%s is a folder: name a file in it", path)
 	}
-	source, err := importer.Open(format, trackProgress(file, info), importer.Facts{Name: filepath.Base(path), Modified: info.ModTime()})
+	source, err := importer.OpenLog(format, trackFileProgress(file, info), importer.Facts{Name: filepath.Base(path), Modified: info.ModTime()})
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -72,7 +72,7 @@ func Import(path, format string, output files.Output) (err error) {
 		}
 	})
 	if remarks := source.Remarks(); err == nil && len(remarks) > 0 {
-		console.Say("%s: %s", path, strings.Join(remarks, "; "))
+		console.SayLine("%s: %s", path, strings.Join(remarks, "; "))
 	}
 	return err
 }
@@ -84,8 +84,8 @@ type trackedFile struct {
 	done, total int64
 }
 
-// trackProgress shows how far a file has been read if its size is known.
-func trackProgress(file *os.File, info fs.FileInfo) io.Reader {
+// trackFileProgress shows how far a file has been read if its size is known.
+func trackFileProgress(file *os.File, info fs.FileInfo) io.Reader {
 	if !info.Mode().IsRegular() {
 		return file
 	}
@@ -96,7 +96,7 @@ func trackProgress(file *os.File, info fs.FileInfo) io.Reader {
 func (t *trackedFile) Read(b []byte) (int, error) {
 	n, err := t.file.Read(b)
 	t.done += int64(n)
-	console.Meter().SetProgress(t.label, t.done, t.total)
+	console.Meter().ShowProgress(t.label, t.done, t.total)
 	if err != nil {
 		console.Meter().Clear()
 	}

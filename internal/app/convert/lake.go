@@ -23,10 +23,10 @@ import (
 // notInLake are the flags that only concern one recording.
 var notInLake = []string{"since", "until", "process", "tag", "wrapper"}
 
-// ExportLake adds recordings and flight logs to a folder that many share. A file that is no recording, or cannot be read, is skipped and named,
+// ExportToLake adds recordings and flight logs to a folder that many share. A file that is no recording, or cannot be read, is skipped and named,
 // and is an error at the end.
-func ExportLake(paths []string, o *ExportOptions, given func(flag string) bool) (err error) {
-	if err := checkLake(paths, o, given); err != nil {
+func ExportToLake(paths []string, o *ExportOptions, given func(flag string) bool) (err error) {
+	if err := checkLakeOptions(paths, o, given); err != nil {
 		return err
 	}
 	l, err := parquet.OpenLake(o.Output.Path, o.Output.Force, time.Now)
@@ -34,19 +34,19 @@ func ExportLake(paths []string, o *ExportOptions, given func(flag string) bool) 
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	paths, skipped := missingRecordings(l, paths)
+	paths, skipped := recordingsMissingInLake(l, paths)
 	read := 0
 	for i, next := range collectAllRows(paths) {
-		console.Meter().SetProgress("reading "+path.Base(paths[i]), int64(i), int64(len(paths)))
+		console.Meter().ShowProgress("reading "+path.Base(paths[i]), int64(i), int64(len(paths)))
 		if next.err != nil {
 			skipped++
-			console.Say("skipped %s: %v", paths[i], next.err)
+			console.SayLine("skipped %s: %v", paths[i], next.err)
 			continue
 		}
 		if len(next.rows) == 0 {
-			console.Say("%s has no processes: nothing of it is added", paths[i])
+			console.SayLine("%s has no processes: nothing of it is added", paths[i])
 		}
-		if err := l.Add(next.rows); err != nil {
+		if err := l.AddRows(next.rows); err != nil {
 			return fmt.Errorf("%s: %w", paths[i], err)
 		}
 		read++
@@ -57,8 +57,8 @@ func ExportLake(paths []string, o *ExportOptions, given func(flag string) bool) 
 		return err
 	}
 	if added.New+added.Replaced+added.Known > 0 {
-		console.Say("%s: %s added, %d replaced, %d there already%s", o.Output.Path, units.Plural(uint64(added.New), "recording", "recordings"),
-			added.Replaced, added.Known, copiesText(added.Copies))
+		console.SayLine("%s: %s added, %d replaced, %d there already%s", o.Output.Path, units.Plural(uint64(added.New), "recording", "recordings"),
+			added.Replaced, added.Known, copiesInLakeText(added.Copies))
 	}
 	if skipped > 0 {
 		return fmt.Errorf("%s skipped: the others are in %s", units.Plural(uint64(skipped), "file", "files"), o.Output.Path)
@@ -66,8 +66,8 @@ func ExportLake(paths []string, o *ExportOptions, given func(flag string) bool) 
 	return nil
 }
 
-// copiesText names the first files whose recordings are there from other files.
-func copiesText(files []string) string {
+// copiesInLakeText names the first files whose recordings are there from other files.
+func copiesInLakeText(files []string) string {
 	const most = 3
 	if len(files) == 0 {
 		return ""
@@ -79,7 +79,7 @@ func copiesText(files []string) string {
 	return text
 }
 
-func checkLake(paths []string, o *ExportOptions, given func(flag string) bool) error {
+func checkLakeOptions(paths []string, o *ExportOptions, given func(flag string) bool) error {
 	switch {
 	case o.Format != "parquet" && len(paths) == 1:
 		return fmt.Errorf("--lake is for --format parquet, not %s", o.Format)
@@ -101,15 +101,15 @@ func checkLake(paths []string, o *ExportOptions, given func(flag string) bool) e
 	return nil
 }
 
-// missingRecordings returns the recordings that a lake lacks, by program, job and time, so that like rows are near each other.
+// recordingsMissingInLake returns the recordings that a lake lacks, by program, job and time, so that like rows are near each other.
 // Those without a header are named and skipped.
-func missingRecordings(l *parquet.Lake, paths []string) (list []string, skipped int) {
+func recordingsMissingInLake(l *parquet.Lake, paths []string) (list []string, skipped int) {
 	keys := map[string]string{}
 	for _, p := range paths {
-		key, err := sortKey(l, p)
+		key, err := lakeSortKey(l, p)
 		switch {
 		case err != nil:
-			console.Say("skipped: %s", strings.TrimPrefix(err.Error(), "open "))
+			console.SayLine("skipped: %s", strings.TrimPrefix(err.Error(), "open "))
 			skipped++
 		case key != "":
 			keys[p] = key
@@ -120,15 +120,15 @@ func missingRecordings(l *parquet.Lake, paths []string) (list []string, skipped 
 	return list, skipped
 }
 
-// sortKey returns the place of a recording among others; empty: the lake has it.
-func sortKey(l *parquet.Lake, name string) (string, error) {
+// lakeSortKey returns the place of a recording among others; empty: the lake has it.
+func lakeSortKey(l *parquet.Lake, name string) (string, error) {
 	if strings.HasSuffix(name, wire.FlightSuffix) {
-		rows, err := collectFlight(name)
+		rows, err := collectFlightRows(name)
 		if err != nil {
 			return "", err
 		}
 		r := &rows[0].Run
-		if !l.Wants(r.Recording, r.Events, r.Ending) {
+		if !l.WantsRecording(r.Recording, r.Events, r.Ending) {
 			l.CountSkipped(r.Recording, r.Path)
 			return "", nil
 		}
@@ -141,15 +141,15 @@ func sortKey(l *parquet.Lake, name string) (string, error) {
 	defer func() { _ = reader.Close() }() // nothing was written
 	h := reader.Header()
 	id, _ := h.RecordingIDOf(1)
-	if file := lakeFileOf(name, reader); len(h.Merged) == 0 && !l.Wants(id, int64(file.Events), file.Ending()) {
+	if file := describeLakeFile(name, reader); len(h.Merged) == 0 && !l.WantsRecording(id, int64(file.Events), file.EndingText()) {
 		l.CountSkipped(id, file.Path)
 		return "", nil
 	}
 	return strings.Join([]string{path.Base(h.Program), h.Job, h.Created.UTC().Format(time.RFC3339Nano)}, "\x00"), nil
 }
 
-// lakeFileOf says what file a recording lies in, without reading its events.
-func lakeFileOf(name string, reader *recording.Reader) (f lake.File) {
+// describeLakeFile says what file a recording lies in, without reading its events.
+func describeLakeFile(name string, reader *recording.Reader) (f lake.File) {
 	f.Path = absolutePath(name)
 	if f.Footer, f.Whole = reader.Footer(); len(reader.Header().Merged) > 0 {
 		return f
@@ -207,23 +207,23 @@ func collectAllRows(paths []string) func(yield func(int, collected) bool) {
 
 func collectRows(name string) ([]*lake.Rows, error) {
 	if strings.HasSuffix(name, wire.FlightSuffix) {
-		return collectFlight(name)
+		return collectFlightRows(name)
 	}
 	reader, err := recording.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	file := lakeFileOf(name, reader)
-	rows, err := lake.Collect(reader, reader.Header())
-	file.MarkRows(rows)
+	file := describeLakeFile(name, reader)
+	rows, err := lake.CollectRows(reader, reader.Header())
+	file.SetFileOfRows(rows)
 	if damage := reader.Damage(); err == nil && damage != "" {
-		console.Say("%s is not whole: %s", name, damage)
+		console.SayLine("%s is not whole: %s", name, damage)
 	}
 	return rows, errors.Join(err, reader.Close())
 }
 
-// collectFlight makes the row of a process that left a flight log.
-func collectFlight(name string) ([]*lake.Rows, error) {
+// collectFlightRows makes the row of a process that left a flight log.
+func collectFlightRows(name string) ([]*lake.Rows, error) {
 	p, err := flight.ReadProcess(name)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -248,6 +248,6 @@ func collectFlight(name string) ([]*lake.Rows, error) {
 		}
 		r.Status = &status
 	}
-	r.SetCounts(&p.Counts)
+	r.SetFlightFigures(&p.Counts)
 	return []*lake.Rows{{Run: r}}, nil
 }

@@ -33,7 +33,7 @@ func recorded(t *testing.T) []string {
 
 func toLake(dir string, force bool, paths ...string) error {
 	o := ExportOptions{Format: "parquet", Output: files.Output{Path: dir, Force: force}}
-	return ExportLake(paths, &o, func(string) bool { return false })
+	return ExportToLake(paths, &o, func(string) bool { return false })
 }
 
 // filesIn returns the files in a folder, without their names.
@@ -385,7 +385,7 @@ func TestLakeOptions(t *testing.T) {
 		if strings.HasPrefix(c.want, "--lake") {
 			paths = paths[:1]
 		}
-		if err := ExportLake(paths, &o, func(flag string) bool { return flag == c.flag }); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := ExportToLake(paths, &o, func(flag string) bool { return flag == c.flag }); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

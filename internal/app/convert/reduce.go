@@ -69,9 +69,9 @@ type outlier struct {
 	Peak int64  `json:"peak" parquet:"peak"`
 }
 
-// Reduce shows what the processes of flight logs have in common and who differs, and writes it as Parquet.
-func Reduce(w io.Writer, dirs []string, o *ReduceOptions) error {
-	log, err := flight.Read(dirs...)
+// ReduceFlightLogs shows what the processes of flight logs have in common and who differs, and writes it as Parquet.
+func ReduceFlightLogs(w io.Writer, dirs []string, o *ReduceOptions) error {
+	log, err := flight.ReadFolders(dirs...)
 	if err != nil {
 		return err
 	}
@@ -80,9 +80,9 @@ func Reduce(w io.Writer, dirs []string, o *ReduceOptions) error {
 			strings.Join(dirs, ", "), wire.FlightSuffix, wire.LogEnv, dirs[0])
 	}
 	if log.Unnamed > 0 {
-		console.Say("the names of %s were left out: there is no room for more", units.Count(uint64(log.Unnamed), "call site"))
+		console.SayLine("the names of %s were left out: there is no room for more", units.Count(uint64(log.Unnamed), "call site"))
 	}
-	r := reduceLog(log)
+	r := reduceFlightLog(log)
 	if o.Output.Path != "" {
 		if err := o.Output.Write(w, func(w io.Writer) error { return parquet.WriteRows(w, r.Sites) }); err != nil {
 			return err
@@ -107,7 +107,7 @@ func (r *reduced) incompleteError() error {
 	return console.NewSilentExit(1)
 }
 
-func reduceLog(log *flight.Log) *reduced {
+func reduceFlightLog(log *flight.Log) *reduced {
 	r := &reduced{Processes: len(log.Processes), Failures: map[string]uint64{}, Findings: map[string]uint64{}, Sites: []reducedSite{}, Skipped: []flight.Bad{}}
 	hosts := map[string]bool{}
 	for i := range log.Processes {
@@ -133,7 +133,7 @@ func reduceLog(log *flight.Log) *reduced {
 
 func newReducedSite(log *flight.Log, s *flight.Site) reducedSite {
 	of := func(figure func(*wire.FlightCounts) uint64) span {
-		x := s.SpreadOf(figure)
+		x := s.SpreadOfFigure(figure)
 		return span{int64(x.Min), int64(x.Median), int64(x.Max)}
 	}
 	site := reducedSite{
@@ -141,7 +141,7 @@ func newReducedSite(log *flight.Log, s *flight.Site) reducedSite {
 		Peak: of(flight.Peak), InUse: of(flight.InUse), Bytes: of(flight.Bytes), Creates: of(flight.Creates), Failed: of(flight.Failed),
 		Outliers: []outlier{},
 	}
-	far := s.Outliers()
+	far := s.ProcessesFarFromMedian()
 	for _, rank := range far[:min(len(far), outliersMost)] {
 		p := &log.Processes[rank.Process]
 		site.Outliers = append(site.Outliers, outlier{p.Host, int64(p.PID), p.Rank, int64(rank.Counts.Peak)})
@@ -170,7 +170,7 @@ func (r *reduced) text(top, width int) string {
 		if s.Whole {
 			flush()
 			program, job, shown = s.Program, s.Job, 0
-			fmt.Fprintf(&b, "\n%s%s: peaks\n", program, cmp.Or(withPrefix(", job ", job), ""))
+			fmt.Fprintf(&b, "\n%s%s: peaks\n", program, cmp.Or(prefixUnlessEmpty(", job ", job), ""))
 			table.Add("MIN", "MEDIAN", "MAX", "PROCESSES", "CALL SITE", "OUTLIERS")
 		} else if shown++; top > 0 && shown > top {
 			continue
@@ -185,7 +185,7 @@ func (r *reduced) text(top, width int) string {
 	return b.String()
 }
 
-func withPrefix(prefix, text string) string {
+func prefixUnlessEmpty(prefix, text string) string {
 	if text == "" {
 		return ""
 	}

@@ -18,8 +18,8 @@ const DefaultName = "./gpumemtop.%n.%s.gmt"
 // Name is a template of file names in which everything but %p is filled in: the texts around each %p.
 type Name []string
 
-// ExpandName fills in a template: %n is the program, %s our process id, %h the host, %t the time, %% a percent sign.
-func ExpandName(template, program string, now time.Time) (Name, error) {
+// ExpandFileName fills in a template: %n is the program, %s our process id, %h the host, %t the time, %% a percent sign.
+func ExpandFileName(template, program string, now time.Time) (Name, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "localhost"

@@ -12,19 +12,19 @@ import (
 
 func TestExpand(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	name, err := ExpandName("a-%n-%t-100%%p.gmt", "./dir/app", now)
+	name, err := ExpandFileName("a-%n-%t-100%%p.gmt", "./dir/app", now)
 	if want := "a-app-20260102-030405-100%p.gmt"; err != nil || name.String() != want || !name.IsSingle() {
 		t.Errorf("got %q, %v; want %q", name, err, want)
 	}
-	if name, err = ExpandName(DefaultName, "app", now); err != nil || !name.IsSingle() || name.String() != fmt.Sprintf("./gpumemtop.app.%d.gmt", os.Getpid()) {
+	if name, err = ExpandFileName(DefaultName, "app", now); err != nil || !name.IsSingle() || name.String() != fmt.Sprintf("./gpumemtop.app.%d.gmt", os.Getpid()) {
 		t.Errorf("the default is %q, %v", name, err)
 	}
-	name, err = ExpandName("d/%p.%n.%p.gmt", "app", now)
+	name, err = ExpandFileName("d/%p.%n.%p.gmt", "app", now)
 	if err != nil || name.IsSingle() || name.ForProcess(12, 1) != "d/12.app.12.gmt" || name.ForProcess(12, 3) != "d/12.app.12.3.gmt" || name.String() != "d/%p.app.%p.gmt" {
 		t.Errorf("got %q, %q, %v", name.ForProcess(12, 1), name, err)
 	}
 	for _, bad := range []string{"%", "x%q", "%%%", "d%p/x.gmt", "%p/%p"} {
-		if got, err := ExpandName(bad, "app", now); err == nil || !strings.Contains(err.Error(), strconv.Quote(bad)) {
+		if got, err := ExpandFileName(bad, "app", now); err == nil || !strings.Contains(err.Error(), strconv.Quote(bad)) {
 			t.Errorf("%q became %q, want an error that names it, not %v", bad, got, err)
 		}
 	}
@@ -37,7 +37,7 @@ func TestFolderOfRecordings(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, good := range map[string]bool{dir + "/x-%p": true, dir + "/no/x-%p": false, file + "/x-%p": false, dir + "/no/x": true} {
-		n, err := ExpandName(name, "app", time.Now())
+		n, err := ExpandFileName(name, "app", time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func FuzzExpandName(f *testing.F) {
 		f.Add(template, "/bin/app")
 	}
 	f.Fuzz(func(t *testing.T, template, program string) {
-		name, err := ExpandName(template, program, time.Unix(0, 0))
+		name, err := ExpandFileName(template, program, time.Unix(0, 0))
 		if err != nil {
 			return
 		}

@@ -27,9 +27,9 @@ type Input struct {
 	Extract extract.Options // the part in the recording's terms
 }
 
-// ReadPart opens a recording and lets read read the part. Damage is a warning, not an error.
-func ReadPart(path string, part Part, read func(*Input) error) error {
-	if err := part.check(); err != nil {
+// ReadRecordingPart opens a recording and lets read read the part. Damage is a warning, not an error.
+func ReadRecordingPart(path string, part Part, read func(*Input) error) error {
+	if err := part.checkPart(); err != nil {
 		return err
 	}
 	return ReadRecording(path, func(t *Tracked) error {
@@ -41,7 +41,7 @@ func ReadPart(path string, part Part, read func(*Input) error) error {
 	})
 }
 
-func (p *Part) check() error {
+func (p *Part) checkPart() error {
 	for name, value := range map[string]time.Duration{"since": p.Since, "until": p.Until} {
 		if value < 0 {
 			return fmt.Errorf("bad value %v for --%s: want a time after the start", value, name)
@@ -71,7 +71,7 @@ func (p *Part) extractOptions(reader *recording.Reader) (extract.Options, error)
 	}
 	names, err := callsite.ReadNames(reader)
 	if err == nil {
-		options.Process, err = matchProcess(names.Processes(), p.Process)
+		options.Process, err = processMatcher(names.Processes(), p.Process)
 	}
 	return options, err
 }
@@ -91,8 +91,8 @@ func (p *Part) String() string {
 	return strings.Join(texts, " ")
 }
 
-// matchProcess finds one process by number, "#2", or process id, "4711", or all processes of a program by its name.
-func matchProcess(processes []*callsite.ProcessNames, want string) (func(uint32) bool, error) {
+// processMatcher finds one process by number, "#2", or process id, "4711", or all processes of a program by its name.
+func processMatcher(processes []*callsite.ProcessNames, want string) (func(uint32) bool, error) {
 	matches := func(p *callsite.ProcessNames) bool { return path.Base(p.Program) == want && p.Program != "" }
 	number, isNumber := strings.CutPrefix(want, "#")
 	pid, err := strconv.Atoi(want)

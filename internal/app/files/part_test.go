@@ -28,7 +28,7 @@ func TestMatchProcess(t *testing.T) {
 		{want: ".", problem: "no process ."},
 		{want: "#02", problem: "no process #02"},
 	} {
-		match, err := matchProcess(processes, test.want)
+		match, err := processMatcher(processes, test.want)
 		if test.problem != "" || err != nil {
 			if err == nil || test.problem == "" || !strings.Contains(err.Error(), test.problem) {
 				t.Errorf("%s: %v, want %q", test.want, err, test.problem)
@@ -49,10 +49,10 @@ func TestMatchProcess(t *testing.T) {
 	for i := range many {
 		many[i] = &callsite.ProcessNames{Number: uint32(i + 1)}
 	}
-	if _, err := matchProcess(many, "x"); !strings.HasSuffix(err.Error(), "#8 and 92 more") {
+	if _, err := processMatcher(many, "x"); !strings.HasSuffix(err.Error(), "#8 and 92 more") {
 		t.Errorf("of many: %v", err)
 	}
-	if _, err := matchProcess(nil, "x"); !strings.Contains(err.Error(), "it names no processes") {
+	if _, err := processMatcher(nil, "x"); !strings.Contains(err.Error(), "it names no processes") {
 		t.Errorf("of none: %v", err)
 	}
 }

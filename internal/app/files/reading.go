@@ -30,8 +30,8 @@ type Tracked struct {
 	n     int // records in this pass
 }
 
-// TrackProgress shows how far a recording has been read.
-func TrackProgress(reader *recording.Reader, path string) *Tracked {
+// TrackReading shows how far a recording has been read.
+func TrackReading(reader *recording.Reader, path string) *Tracked {
 	return &Tracked{Reader: reader, label: "reading " + filepath.Base(path), pass: 1}
 }
 
@@ -42,7 +42,7 @@ func (t *Tracked) Next(r *wire.Record) error {
 		if t.pass > 1 {
 			label = fmt.Sprintf("%s, pass %d", label, t.pass)
 		}
-		console.Meter().SetProgress(label, t.Offset(), t.Size())
+		console.Meter().ShowProgress(label, t.Offset(), t.Size())
 	}
 	t.n++
 	err := t.Reader.Next(r)
@@ -67,7 +67,7 @@ func ReadRecording(path string, read func(*Tracked) error) error {
 	if err != nil {
 		return err
 	}
-	err = read(TrackProgress(reader, path))
+	err = read(TrackReading(reader, path))
 	if err == nil {
 		WarnDamage(path, reader)
 	}
@@ -77,14 +77,14 @@ func ReadRecording(path string, read func(*Tracked) error) error {
 // WarnDamage warns about what of a recording could not be read.
 func WarnDamage(path string, reader *recording.Reader) {
 	if damage := reader.Damage(); damage != "" {
-		console.Say("%s is not whole: %s", path, damage)
+		console.SayLine("%s is not whole: %s", path, damage)
 	}
 }
 
 // ReadBounded reads a regular file of at most limit bytes, or what this process has open already, as a pipe of the shell.
 func ReadBounded(path string, limit int64) ([]byte, error) {
-	f, err := untrusted.Open(path, 0)
-	if errors.Is(err, untrusted.ErrNotRegular) && isOpenAlready(path) {
+	f, err := untrusted.OpenRegular(path, 0)
+	if errors.Is(err, untrusted.ErrNotRegular) && isOpenDescriptor(path) {
 		f, err = os.Open(path)
 	}
 	if err != nil {
@@ -97,19 +97,19 @@ func ReadBounded(path string, limit int64) ([]byte, error) {
 	return text, errors.Join(err, f.Close())
 }
 
-func isOpenAlready(path string) bool {
+func isOpenDescriptor(path string) bool {
 	return path == "/dev/stdin" || strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/")
 }
 
-// OpenLog opens what a program of others wrote: a regular file, a pipe, which waits for its writer, or what this process has open
+// OpenForeignLog opens what a program of others wrote: a regular file, a pipe, which waits for its writer, or what this process has open
 // already. Devices and files of the kernel end nowhere, or wait for what happens.
-func OpenLog(path string) (*os.File, error) {
+func OpenForeignLog(path string) (*os.File, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	info, err := file.Stat()
-	if err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeDir) == 0 && !isOpenAlready(path) {
+	if err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeDir) == 0 && !isOpenDescriptor(path) {
 		err = untrusted.CheckRegular(int(file.Fd()))
 	}
 	if err != nil {

@@ -51,7 +51,7 @@ func TestOpenLog(t *testing.T) {
 	}
 	defer func() { _ = errors.Join(out.Close(), in.Close()) }()
 	for path, ok := range map[string]bool{plain: true, fmt.Sprintf("/dev/fd/%d", out.Fd()): true, "/proc/version": false, "/dev/zero": false} {
-		file, err := OpenLog(path)
+		file, err := OpenForeignLog(path)
 		if (err == nil) != ok {
 			t.Errorf("%s: %v", path, err)
 		}

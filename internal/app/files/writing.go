@@ -29,12 +29,12 @@ type Output struct {
 	Again func(head []byte) bool
 }
 
-// mayReplace is the one rule on files that exist: a result replaces what Force or Again permit.
-func (o Output) mayReplace() bool {
+// mayReplaceFile is the one rule on files that exist: a result replaces what Force or Again permit.
+func (o Output) mayReplaceFile() bool {
 	if o.Force || o.Again == nil {
 		return o.Force
 	}
-	file, err := untrusted.Open(o.Path, 0) // a pipe would wait for a writer
+	file, err := untrusted.OpenRegular(o.Path, 0) // a pipe would wait for a writer
 	if err != nil {
 		return false
 	}
@@ -47,12 +47,12 @@ func (o Output) Write(stdout io.Writer, write func(io.Writer) error) error {
 	if o.Path == "" || o.Path == "-" {
 		return write(stdout)
 	}
-	return export.WriteFile(o.Path, o.mayReplace(), write)
+	return export.WriteFile(o.Path, o.mayReplaceFile(), write)
 }
 
-// FormatOf returns the format for a file: the one that --format gives, or else what the file's extension stands for. An
+// FormatOfFile returns the format for a file: the one that --format gives, or else what the file's extension stands for. An
 // extension may stand for several, the first by default. It refuses a format that contradicts the extension.
-func FormatOf(path, format string, given bool, extensions map[string][]string) (string, error) {
+func FormatOfFile(path, format string, given bool, extensions map[string][]string) (string, error) {
 	extension := strings.ToLower(filepath.Ext(path))
 	formats := extensions[extension]
 	switch {
@@ -93,7 +93,7 @@ func (o Output) CheckWritable(flag string) error {
 		return fmt.Errorf("--%s %s: it is a folder: name a file", flag, o.Path)
 	case errors.Is(err, fs.ErrNotExist):
 		err = unix.Access(filepath.Dir(o.Path), unix.W_OK)
-	case err == nil && info.Mode().IsRegular() && !o.mayReplace():
+	case err == nil && info.Mode().IsRegular() && !o.mayReplaceFile():
 		return fmt.Errorf("%s exists: use -f to overwrite it or --%s to name another", o.Path, flag)
 	case err == nil:
 		err = unix.Access(o.Path, unix.W_OK)
@@ -116,7 +116,7 @@ func (o Output) WriteRecording(header recording.Header, fill func(edit.Sink) (re
 			return err
 		}
 		s := summarized{w, stats.New(stats.Options{Started: header.ClockNS})}
-		w.SetSummarizer(s.model.NextInterval)
+		w.SetSummarizer(s.model.SummarizeSinceLast)
 		footer, err := fill(s)
 		return errors.Join(err, w.Close(footer))
 	})
@@ -128,12 +128,12 @@ func (o Output) writeThrough(header recording.Header, fill func(edit.Sink) (reco
 	if err != nil {
 		return fmt.Errorf("create recording: %w", err)
 	}
-	tempfile.Begin(folder)
+	tempfile.NoteUnfinished(folder)
 	o.Path = filepath.Join(folder, "recording")
 	if err = o.WriteRecording(header, fill); err == nil {
 		err = copyToStdout(o.Path)
 	}
-	return errors.Join(err, tempfile.Finish(folder, func() error { return os.RemoveAll(folder) }))
+	return errors.Join(err, tempfile.FinishWith(folder, func() error { return os.RemoveAll(folder) }))
 }
 
 func copyToStdout(path string) error {
@@ -157,8 +157,8 @@ func (s summarized) Append(r *wire.Record) error {
 	return s.writer.Append(r)
 }
 
-// SamePlace reports whether two names lead to the same file, which need not exist yet.
-func SamePlace(a, b string) bool { return sameFile(a, b) || resolveLinks(a) == resolveLinks(b) }
+// LeadToSameFile reports whether two names lead to the same file, which need not exist yet.
+func LeadToSameFile(a, b string) bool { return sameFile(a, b) || resolveLinks(a) == resolveLinks(b) }
 
 func sameFile(a, b string) bool {
 	of, err := os.Stat(a)

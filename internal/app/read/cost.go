@@ -19,8 +19,8 @@ type CostOptions struct {
 // probeMax bounds a file of a probe, bytes.
 const probeMax = 16 << 20
 
-// SetCosts sets the costs, and returns the name of the device that they are from: empty if they are from the recording.
-func (o *CostOptions) SetCosts(options *replay.Options) (device string, err error) {
+// SetReplayCosts sets the costs, and returns the name of the device that they are from: empty if they are from the recording.
+func (o *CostOptions) SetReplayCosts(options *replay.Options) (device string, err error) {
 	if o.File == "" {
 		options.Fit = true
 		if o.Device != "" {
@@ -32,7 +32,7 @@ func (o *CostOptions) SetCosts(options *replay.Options) (device string, err erro
 	if err != nil {
 		return "", fmt.Errorf("--device-cost: %w", err)
 	}
-	probe, err := devicebench.Parse(text)
+	probe, err := devicebench.ParseResult(text)
 	if err != nil {
 		return "", fmt.Errorf("--device-cost: %s: %w", o.File, err)
 	}
@@ -40,6 +40,6 @@ func (o *CostOptions) SetCosts(options *replay.Options) (device string, err erro
 	if err != nil {
 		return "", fmt.Errorf("--device-cost: %s: %w", o.File, err)
 	}
-	options.Device = d.Costs()
+	options.Device = d.SteadyCosts()
 	return cmp.Or(d.Device, o.File), nil
 }

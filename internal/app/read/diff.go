@@ -11,8 +11,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/diff"
 )
 
-// Diff compares two recordings. top bounds the rows of each table, 0 does not.
-func Diff(w io.Writer, before, after, format string, top int) error {
+// DiffRecordings compares two recordings. top bounds the rows of each table, 0 does not.
+func DiffRecordings(w io.Writer, before, after, format string, top int) error {
 	if err := CheckFormat(format, TextFormats); err != nil {
 		return err
 	}
@@ -40,8 +40,8 @@ const rulesMax = 1 << 20
 // RulesHelp describes the rules.
 func RulesHelp() string { return check.HelpText() }
 
-// Check checks a recording against a file of rules. The error carries console.StatusUnmet if it breaks one.
-func Check(w io.Writer, path, rulesPath, format string) error {
+// CheckRecording checks a recording against a file of rules. The error carries console.StatusUnmet if it breaks one.
+func CheckRecording(w io.Writer, path, rulesPath, format string) error {
 	if err := CheckFormat(format, TextFormats); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func Check(w io.Writer, path, rulesPath, format string) error {
 	if err != nil {
 		return err
 	}
-	result := rules.Judge(a)
+	result := rules.JudgeRun(a)
 	write, to := result.WriteText, io.Writer(console.Paged{Writer: w})
 	if format == "json" {
 		write, to = result.WriteJSON, w
@@ -75,7 +75,7 @@ func readRules(path string) (*check.Rules, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read rules: %w", err)
 	}
-	rules, err := check.Parse(string(text))
+	rules, err := check.ParseRules(string(text))
 	if err != nil {
 		return nil, fmt.Errorf("rules %s: %w", path, err)
 	}

@@ -16,8 +16,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Info writes what was recorded, where, and how it ended.
-func Info(w io.Writer, path, format string) error {
+// WriteInfo writes what was recorded, where, and how it ended.
+func WriteInfo(w io.Writer, path, format string) error {
 	if err := CheckFormat(format, TextFormats); err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func Info(w io.Writer, path, format string) error {
 	case format == "json":
 		err = console.WriteJSON(w, facts)
 	default:
-		err = console.WriteText(w, facts.text())
+		err = console.WriteText(w, facts.infoText())
 	}
 	return errors.Join(err, reader.Close())
 }
@@ -117,18 +117,18 @@ func newInfoFacts(file string, reader *recording.Reader) (*infoFacts, error) {
 func (f *infoFacts) readEnd(reader *recording.Reader) error {
 	if footer, whole := reader.Footer(); whole {
 		f.Events, f.Lost = footer.Events, footer.Lost
-		f.Seconds = f.secondsSince(footer.EndedNS)
+		f.Seconds = f.secondsAfterStart(footer.EndedNS)
 		f.Ended = &infoEnd{footer.Status, footer.Signal, footer.Message, footer.Cut}
 		return nil
 	}
-	torn, _, err := reader.TornEnd()
-	f.Seconds = f.secondsSince(torn.LastNS)
+	torn, _, err := reader.LostAtEnd()
+	f.Seconds = f.secondsAfterStart(torn.LastNS)
 	f.Torn = &infoTorn{torn.Bytes, f.Seconds}
 	return err
 }
 
-// secondsSince returns the seconds from the start to a time, 0 if that is earlier.
-func (f *infoFacts) secondsSince(ns uint64) float64 {
+// secondsAfterStart returns the seconds from the start to a time, 0 if that is earlier.
+func (f *infoFacts) secondsAfterStart(ns uint64) float64 {
 	return time.Duration(ns - min(ns, f.Header.ClockNS)).Seconds()
 }
 
@@ -137,17 +137,17 @@ func (f *infoFacts) readDefinitions(reader *recording.Reader) error {
 	names := callsite.NewNames()
 	var numbers []uint32
 	devices, modules := map[infoDevice]bool{}, map[string]int{}
-	err := reader.Definitions(func(r *wire.Record) error {
+	err := reader.EachDefinition(func(r *wire.Record) error {
 		switch r.Kind {
 		case wire.KindProcess:
-			if hasRoom(&f.More, len(numbers)) && !slices.Contains(numbers, r.Process) {
+			if takeRoom(&f.More, len(numbers)) && !slices.Contains(numbers, r.Process) {
 				numbers = append(numbers, r.Process)
-				names.Add(r)
+				names.AddRecord(r)
 			}
 		case wire.KindDevice:
 			name, driver, _ := wire.ParseDevice(r.Payload)
 			d := infoDevice{f.Header.HostOf(r.Process), units.Clean(name), units.Clean(driver), r.AsDevice().Memory()}
-			if !devices[d] && hasRoom(&f.More, len(f.Devices)) {
+			if !devices[d] && takeRoom(&f.More, len(f.Devices)) {
 				devices[d] = true
 				f.Devices = append(f.Devices, d)
 			}
@@ -174,7 +174,7 @@ func (f *infoFacts) addModule(r *wire.Record, at map[string]int) {
 		return
 	}
 	switch {
-	case !known && hasRoom(&f.More, len(f.Modules)), known && m.BuildID != "" && f.Modules[i].BuildID != "":
+	case !known && takeRoom(&f.More, len(f.Modules)), known && m.BuildID != "" && f.Modules[i].BuildID != "":
 		// A new module, or another file of the same name.
 		i = len(f.Modules)
 		f.Modules = append(f.Modules, m)
@@ -186,8 +186,8 @@ func (f *infoFacts) addModule(r *wire.Record, at map[string]int) {
 	at[m.Path], at[m.Path+"\x00"+m.BuildID] = i, i
 }
 
-// hasRoom reports whether a list has room for one more, and counts it if not.
-func hasRoom(more *int, length int) bool {
+// takeRoom reports whether a list has room for one more, and counts it if not.
+func takeRoom(more *int, length int) bool {
 	if length < listMax {
 		return true
 	}

@@ -65,7 +65,7 @@ func infoOf(t *testing.T, cut int64) (*infoFacts, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return facts, facts.text()
+	return facts, facts.infoText()
 }
 
 func TestInfo(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 // shownMax bounds each of the lists of processes, devices and modules in the text.
 const shownMax = 20
 
-// text returns the facts for people.
-func (f *infoFacts) text() string {
+// infoText returns the facts for people.
+func (f *infoFacts) infoText() string {
 	var b strings.Builder
 	row := func(name, text string) { fmt.Fprintf(&b, "%-10s%s\n", name, units.Clean(text)) }
 	h := &f.Header
@@ -59,19 +59,19 @@ func (f *infoFacts) writeLists(b *strings.Builder) {
 		o := &f.Header.Merged[i]
 		origins[i] = fmt.Sprintf("%s%s, processes %d to %d", strings.Join(append([]string{o.Program}, o.Arguments...), " "), onHostText(o.Host), o.First, o.Last)
 	}
-	writeList(b, "merged", origins)
+	writeInfoList(b, "merged", origins)
 	processes := make([]string, len(f.Processes))
 	for i := range processes {
 		p := &f.Processes[i]
 		processes[i] = fmt.Sprintf("#%d pid %d%s: %s", p.Number, p.PID, onHostText(p.Host), strings.Join(append([]string{p.Program}, p.Arguments...), " "))
 	}
-	writeList(b, "process", processes)
+	writeInfoList(b, "process", processes)
 	devices := make([]string, len(f.Devices))
 	for i := range devices {
 		d := &f.Devices[i]
 		devices[i] = d.Name + onHostText(d.Host) + ", " + units.FormatLong(d.Memory) + ", driver " + d.Driver
 	}
-	writeList(b, "device", devices)
+	writeInfoList(b, "device", devices)
 	modules := make([]string, len(f.Modules))
 	for i, m := range f.Modules {
 		modules[i] = m.Path
@@ -79,17 +79,17 @@ func (f *infoFacts) writeLists(b *strings.Builder) {
 			modules[i] += " " + m.BuildID
 		}
 	}
-	writeList(b, "module", modules)
+	writeInfoList(b, "module", modules)
 	var variables []string
 	for _, name := range slices.Sorted(maps.Keys(f.Header.Environment)) {
 		variables = append(variables, name+"="+f.Header.Environment[name])
 	}
-	writeList(b, "variable", variables)
-	writeList(b, "run", identityTexts(&f.Header.Identity))
+	writeInfoList(b, "variable", variables)
+	writeInfoList(b, "run", identityTexts(&f.Header.Identity))
 }
 
-// writeList writes the first texts, one in each row.
-func writeList(b *strings.Builder, name string, texts []string) {
+// writeInfoList writes the first texts, one in each row.
+func writeInfoList(b *strings.Builder, name string, texts []string) {
 	for i, text := range texts {
 		if i == shownMax {
 			fmt.Fprintf(b, "%-10s… and %d more\n", "", len(texts)-shownMax)

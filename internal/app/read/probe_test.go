@@ -27,7 +27,7 @@ func TestUseProbe(t *testing.T) {
 		"another device":   {"other", stats.SavedCalls{Pool: 200}, stats.SavedCalls{Pool: 200}, 0},
 	} {
 		s := &stats.Snapshot{Device: stats.Device{Name: c.device}, Totals: stats.Totals{Saved: c.saved}, Buckets: []stats.Bucket{{Smallest: 1024, Share: stats.Share{Hits: 10}}}}
-		applyProbe(&analysis.Analysis{Snapshot: s}, "card", &probe)
+		applyProbedCosts(&analysis.Analysis{Snapshot: s}, "card", &probe)
 		if got := &s.Totals; got.Saved != c.calls || got.SavedTouches.NS != c.touch {
 			t.Errorf("%s: %+v, touches %+v", name, got.Saved, got.SavedTouches)
 		}

@@ -47,10 +47,10 @@ type ReportOptions struct {
 	Cost    CostOptions // of first touches, where the recording does not tell them
 }
 
-// Report writes the figures of a recording. given reports whether the user gave a flag.
-func Report(stdout io.Writer, path string, o *ReportOptions, given func(flag string) bool) error {
+// WriteReport writes the figures of a recording. given reports whether the user gave a flag.
+func WriteReport(stdout io.Writer, path string, o *ReportOptions, given func(flag string) bool) error {
 	var err error
-	if o.Format, err = files.FormatOf(o.Output.Path, o.Format, given("format"), extensions); err != nil {
+	if o.Format, err = files.FormatOfFile(o.Output.Path, o.Format, given("format"), extensions); err != nil {
 		return err
 	}
 	format := slices.Index(ReportFormats, o.Format)
@@ -63,7 +63,7 @@ func Report(stdout io.Writer, path string, o *ReportOptions, given func(flag str
 	if o.Format == "json" {
 		o.Output.Again = report.IsSummary
 	}
-	sections, err := sectionsOf(o)
+	sections, err := sectionsToShow(o)
 	var tag *regexp.Regexp
 	if err == nil {
 		tag, err = ParsePattern("tag", o.Tag)
@@ -74,23 +74,23 @@ func Report(stdout io.Writer, path string, o *ReportOptions, given func(flag str
 	var costs replay.Options
 	var device string
 	if err == nil {
-		device, err = o.Cost.SetCosts(&costs)
+		device, err = o.Cost.SetReplayCosts(&costs)
 	}
 	if err != nil {
 		return err
 	}
-	return files.ReadPart(path, o.Part, func(in *files.Input) error {
-		if err := WarnNoSite(in, tag); err != nil {
+	return files.ReadRecordingPart(path, o.Part, func(in *files.Input) error {
+		if err := WarnIfNoSiteMatches(in, tag); err != nil {
 			return err
 		}
-		a, err := analyse(in, tag)
+		a, err := analyseInput(in, tag)
 		if err != nil {
 			return err
 		}
 		if device != "" {
-			applyProbe(a, device, &costs)
+			applyProbedCosts(a, device, &costs)
 		}
-		if err := tryAdvice(a, in.Source); err != nil {
+		if err := replayFindings(a, in.Source); err != nil {
 			return err
 		}
 		options := report.Options{Top: o.Top, All: o.All, Sections: sections}
@@ -101,7 +101,7 @@ func Report(stdout io.Writer, path string, o *ReportOptions, given func(flag str
 			}
 		}
 		if a.Snapshot.Totals.Plans.Installed > 0 {
-			if options.Unplanned, err = simulateUnplanned(in.Source); err != nil {
+			if options.Unplanned, err = simulateWithoutPlan(in.Source); err != nil {
 				return err
 			}
 		}
@@ -112,8 +112,8 @@ func Report(stdout io.Writer, path string, o *ReportOptions, given func(flag str
 	})
 }
 
-// sectionsOf are the names of the sections to show; none: what is usual.
-func sectionsOf(o *ReportOptions) ([]string, error) {
+// sectionsToShow are the names of the sections to show; none: what is usual.
+func sectionsToShow(o *ReportOptions) ([]string, error) {
 	if o.Section == "" {
 		return nil, nil
 	}
@@ -129,24 +129,24 @@ func sectionsOf(o *ReportOptions) ([]string, error) {
 	return names, nil
 }
 
-// applyProbe says what hits saved by what a probe measured, as far as the run does not show it. The probe must be of the run's device.
-func applyProbe(a *analysis.Analysis, device string, costs *replay.Options) {
+// applyProbedCosts says what hits saved by what a probe measured, as far as the run does not show it. The probe must be of the run's device.
+func applyProbedCosts(a *analysis.Analysis, device string, costs *replay.Options) {
 	s, c := a.Snapshot, &costs.Device
 	if of := s.Device.Name; of != "" && of != device {
-		console.Say("--device-cost is of %s, and the recording of %s: what was saved does not follow from it", units.Clean(device), units.Clean(of))
+		console.SayLine("--device-cost is of %s, and the recording of %s: what was saved does not follow from it", units.Clean(device), units.Clean(of))
 		return
 	}
 	t := &s.Totals
 	if t.SavedTouches.Hits == 0 {
-		t.SavedTouches = s.ProbedTouches(device, c.Touch.CallNS)
+		t.SavedTouches = s.SavedTouchesByProbe(device, c.Touch.CallNS)
 	}
 	if t.Saved.NS == 0 || !t.Saved.Releases {
-		t.Saved = s.ProbedCalls(device, func(size uint64) float64 { return c.Create.CallNS(size) + c.Release.CallNS(size) })
+		t.Saved = s.SavedCallsByProbe(device, func(size uint64) float64 { return c.Create.CallNS(size) + c.Release.CallNS(size) })
 	}
 }
 
-// simulateUnplanned returns what policies without a plan would have reserved.
-func simulateUnplanned(src recording.Source) (list []report.Unplanned, err error) {
+// simulateWithoutPlan returns what policies without a plan would have reserved.
+func simulateWithoutPlan(src recording.Source) (list []report.Unplanned, err error) {
 	if err := src.Rewind(); err != nil {
 		return nil, err
 	}
@@ -164,17 +164,17 @@ func simulateUnplanned(src recording.Source) (list []report.Unplanned, err error
 	return list, nil
 }
 
-func analyse(in *files.Input, tag *regexp.Regexp) (*analysis.Analysis, error) {
+func analyseInput(in *files.Input, tag *regexp.Regexp) (*analysis.Analysis, error) {
 	footer, whole := in.Reader.Footer()
-	return analysis.New(in.Source, analysis.Options{
+	return analysis.Analyse(in.Source, analysis.Options{
 		Header: in.Reader.Header(), Footer: footer, Whole: whole, Since: in.Part.Since, Until: in.Part.Until, Process: in.Part.Process, Tag: tag,
 	})
 }
 
 // analyseFile analyses a whole recording.
 func analyseFile(path string) (a *analysis.Analysis, err error) {
-	err = files.ReadPart(path, files.Part{}, func(in *files.Input) error {
-		a, err = analyse(in, nil)
+	err = files.ReadRecordingPart(path, files.Part{}, func(in *files.Input) error {
+		a, err = analyseInput(in, nil)
 		return err
 	})
 	return a, err
@@ -188,23 +188,23 @@ func CheckFormat(value string, formats []string) error {
 	return nil
 }
 
-// WarnNoSite says that no call site matches --tag. Call it before the input is read.
-func WarnNoSite(in *files.Input, tag *regexp.Regexp) error {
+// WarnIfNoSiteMatches says that no call site matches --tag. Call it before the input is read.
+func WarnIfNoSiteMatches(in *files.Input, tag *regexp.Regexp) error {
 	if tag == nil {
 		return nil
 	}
 	names, err := callsite.ReadNames(in.Reader)
-	if err == nil && names.LacksMatch(tag) {
-		console.Say("--tag %s matches no call site: gpumemtop report lists them", tag)
+	if err == nil && names.HasNoMatchingSite(tag) {
+		console.SayLine("--tag %s matches no call site: gpumemtop report lists them", tag)
 	}
 	return err
 }
 
-// SetWrapper applies --wrapper, which all commands that name call sites share; see callsite.SetWrapper.
+// SetWrapper applies --wrapper, which all commands that name call sites share; see callsite.SetWrapperPattern.
 func SetWrapper(text string) error {
 	pattern, err := ParsePattern("wrapper", text)
 	if err == nil {
-		callsite.SetWrapper(pattern)
+		callsite.SetWrapperPattern(pattern)
 	}
 	return err
 }

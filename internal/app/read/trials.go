@@ -7,16 +7,16 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/trial"
 )
 
-// tryAdvice replays what findings would name, and completes them.
-func tryAdvice(a *analysis.Analysis, src recording.Source) error {
+// replayFindings replays what findings would name, and completes them.
+func replayFindings(a *analysis.Analysis, src recording.Source) error {
 	r := &analysis.Replays{}
-	trials, present := a.Trials(), setting.ConfigurationOfRecording(&a.Run.Header)
+	trials, present := a.TrialsOfFindings(), setting.ConfigurationOfRecording(&a.Run.Header)
 	if len(trials) > 0 && present != nil {
-		tape, err := trial.Read(src, a.Run.Header.DeviceMemory)
+		tape, err := trial.ReadTape(src, a.Run.Header.DeviceMemory)
 		if err != nil {
 			return err
 		}
-		if replays := tape.Run(*present, trials); replays != nil {
+		if replays := tape.ReplayTrials(*present, trials); replays != nil {
 			r = replays
 		}
 	}

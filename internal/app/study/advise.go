@@ -21,7 +21,7 @@ import (
 var SizeRules = []string{"any", "equal"}
 
 // FormNames returns the values of --form; the index of each is its merging.Form.
-func FormNames() []string { return watch.WordsOf(merging.API, merging.Uses) }
+func FormNames() []string { return watch.WordsOfEnum(merging.API, merging.Uses) }
 
 // AdviseOptions say what advice is wanted.
 type AdviseOptions struct {
@@ -38,8 +38,8 @@ func DefaultAdvice() AdviseOptions {
 	return AdviseOptions{Form: merging.Completion.String(), Sizes: SizeRules[0], Steps: advise.MostSteps, Most: 20, Format: "text"}
 }
 
-// Advise writes which buffers could share memory and which copies could be spared in the program of some recordings.
-func Advise(w io.Writer, paths []string, o *AdviseOptions) error {
+// WriteAdvice writes which buffers could share memory and which copies could be spared in the program of some recordings.
+func WriteAdvice(w io.Writer, paths []string, o *AdviseOptions) error {
 	options, err := o.check()
 	if err == nil {
 		err = files.CheckDifferent(paths)
@@ -54,10 +54,10 @@ func Advise(w io.Writer, paths []string, o *AdviseOptions) error {
 	var policies bytes.Buffer
 	for _, path := range paths {
 		err := files.ReadRecording(path, func(t *files.Tracked) error {
-			if err := reader.Add(advise.Recording{Name: path, Source: t, Header: t.Header()}); err != nil || o.Format == "json" {
+			if err := reader.AddRecording(advise.Recording{Name: path, Source: t, Header: t.Header()}); err != nil || o.Format == "json" {
 				return err
 			}
-			text, err := adviseOtherPolicy(t)
+			text, err := adviseBetterPolicy(t)
 			if text != "" {
 				units.Wrap(&policies, width, "- ", path+": "+text)
 			}
@@ -67,18 +67,18 @@ func Advise(w io.Writer, paths []string, o *AdviseOptions) error {
 			return err
 		}
 	}
-	result, err := reader.Advise()
+	result, err := reader.AdviseOnRuns()
 	switch {
 	case err != nil:
 		return err
 	case o.Format == "json":
-		return result.JSON(w)
+		return result.WriteJSON(w)
 	}
 	most := o.Most
 	if most == 0 {
 		most = -1
 	}
-	if err := result.Text(w, most, width); err != nil || policies.Len() == 0 {
+	if err := result.WriteText(w, most, width); err != nil || policies.Len() == 0 {
 		return err
 	}
 	return console.WriteText(w, "\nPOLICY\n"+policies.String())
@@ -87,24 +87,24 @@ func Advise(w io.Writer, paths []string, o *AdviseOptions) error {
 // adviceWidth is how many columns the text has at most.
 const adviceWidth = 100
 
-// adviseOtherPolicy says what the best of some policies would have done in a recording; empty: none is clearly better than the
+// adviseBetterPolicy says what the best of some policies would have done in a recording; empty: none is clearly better than the
 // present one.
-func adviseOtherPolicy(t *files.Tracked) (string, error) {
+func adviseBetterPolicy(t *files.Tracked) (string, error) {
 	h := t.Header()
 	present := setting.ConfigurationOfRecording(&h)
 	if present == nil || h.Auto {
 		return "", nil
 	}
-	tape, err := trial.Read(t, h.DeviceMemory)
+	tape, err := trial.ReadTape(t, h.DeviceMemory)
 	if err != nil {
 		return "", err
 	}
 	list := []analysis.Trial{{Policy: "futhark"}, {Policy: "slab"}, {Policy: "arena"}}
-	r := tape.Run(*present, list)
+	r := tape.ReplayTrials(*present, list)
 	if r == nil {
 		return "", nil
 	}
-	return r.AdviceText(list), nil
+	return r.WhatBestTrialWouldDo(list), nil
 }
 
 func (o *AdviseOptions) check() (advise.Options, error) {
@@ -112,11 +112,11 @@ func (o *AdviseOptions) check() (advise.Options, error) {
 	if err := read.CheckFormat(o.Format, read.TextFormats); err != nil {
 		return options, err
 	}
-	form, err := watch.IndexOfWord("form", o.Form, FormNames())
+	form, err := watch.IndexOfFlagValue("form", o.Form, FormNames())
 	if err != nil {
 		return options, err
 	}
-	rule, err := watch.IndexOfWord("sizes", o.Sizes, SizeRules)
+	rule, err := watch.IndexOfFlagValue("sizes", o.Sizes, SizeRules)
 	if err != nil {
 		return options, err
 	}

@@ -16,17 +16,17 @@ func writePlan(w io.Writer, paths []string, to files.Output) error {
 	}
 	var runs planfile.Collection
 	for _, path := range paths {
-		err := files.ReadRecording(path, func(t *files.Tracked) error { return runs.Add(t, t.Header().Tags) })
+		err := files.ReadRecording(path, func(t *files.Tracked) error { return runs.AddRecording(t, t.Header().Tags) })
 		if err != nil {
 			return err
 		}
 	}
-	plan, others, err := runs.MakePlan()
+	plan, others, err := runs.PlanOfMostRuns()
 	if err != nil {
 		return err
 	}
 	if others > 0 {
-		console.Say("the plan is for %s alone, and not for %s", plan.Program, units.Count(uint64(others), "other program"))
+		console.SayLine("the plan is for %s alone, and not for %s", plan.Program, units.Count(uint64(others), "other program"))
 	}
 	return to.Write(w, plan.Write)
 }

@@ -13,7 +13,7 @@ import (
 // CompareOptions say what to compare.
 type CompareOptions struct {
 	Setup   watch.SetupOptions // with the pool
-	Against string             // another configuration, as watch.PolicyChoice.ParseOther reads it; empty: bare
+	Against string             // another configuration, as watch.PolicyChoice.ParseOtherChoice reads it; empty: bare
 	Runs    int                // pairs
 	Budget  time.Duration      // no pair begins after this; 0: no limit
 }
@@ -61,7 +61,7 @@ func (o *CompareOptions) prepareSetup(command []string) (*watch.Setup, *Program,
 
 // comparePairs compares runs bare and with the pool.
 func comparePairs(program *Program, setup *watch.Setup, runs int, budget time.Duration) (*Comparison, error) {
-	pooled := sideOf(setup)
+	pooled := newComparedSide(setup)
 	r := &Comparison{Command: program.Command, Configuration: pooled.name}
 	err := runPairs(program, [2]side{{name: "bare"}, pooled}, runs, budget, func(pair [2]*Outcome) { r.addPair(pair[0], pair[1]) })
 	if err != nil {
@@ -77,7 +77,7 @@ type side struct {
 	name  string
 }
 
-func sideOf(setup *watch.Setup) side {
+func newComparedSide(setup *watch.Setup) side {
 	configuration := setup.Configuration()
 	return side{setup, setting.ConfigurationText(&configuration)}
 }
@@ -112,6 +112,6 @@ func runOnce(program *Program, setup *watch.Setup, how string) (*Outcome, error)
 		o.ShowOutput()
 		return nil, fmt.Errorf("the program fails (%s; %s): compare needs a program that works", how, o)
 	}
-	console.Say("run %d: %s: %v", program.Runs, how, o.Wall.Round(100*time.Microsecond))
+	console.SayLine("run %d: %s: %v", program.Runs, how, o.Wall.Round(100*time.Microsecond))
 	return o, nil
 }

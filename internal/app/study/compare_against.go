@@ -53,7 +53,7 @@ func CompareAgainst(o *CompareOptions, command []string) (*WatchedComparison, er
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	present, other, err := o.bothSetups()
+	present, other, err := o.comparedSetups()
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func CompareAgainst(o *CompareOptions, command []string) (*WatchedComparison, er
 	if _, err := runOnce(program, nil, "bare, to warm up"); err != nil {
 		return nil, err
 	}
-	sides, inside := [2]side{sideOf(other), sideOf(present)}, present.Measure
+	sides, inside := [2]side{newComparedSide(other), newComparedSide(present)}, present.Measure
 	present.Measure = watch.Experiment{}
 	r := &WatchedComparison{Command: command, Configuration: sides[1].name, Against: sides[0].name}
 	if err := runPairs(program, sides, o.Runs, o.Budget, r.addPair); err != nil {
@@ -81,9 +81,9 @@ func CompareAgainst(o *CompareOptions, command []string) (*WatchedComparison, er
 	return r, nil
 }
 
-// bothSetups returns both configurations; the present one has an experiment.
-func (o *CompareOptions) bothSetups() (present, other *watch.Setup, err error) {
-	choice, err := o.Setup.ParseOther("against", o.Against)
+// comparedSetups returns both configurations; the present one has an experiment.
+func (o *CompareOptions) comparedSetups() (present, other *watch.Setup, err error) {
+	choice, err := o.Setup.ParseOtherChoice("against", o.Against)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -139,14 +139,14 @@ func (r *WatchedComparison) WriteText(w io.Writer) error {
 	var table units.Table
 	table.Add("", r.Against, r.Configuration)
 	row := func(name string, against, present []float64) {
-		table.Add(name, units.DurationLong(newInterval(slices.Clone(against)).Median), units.DurationLong(newInterval(slices.Clone(present)).Median))
+		table.Add(name, units.DurationLong(medianInterval(slices.Clone(against)).Median), units.DurationLong(medianInterval(slices.Clone(present)).Median))
 	}
 	row("median time", r.AgainstTimes, r.Times)
 	if r.Iteration != nil {
 		row(strings.TrimSuffix(strings.TrimSuffix(r.timedUnit(), " takes"), " it"), r.AgainstIterations, r.IterationTimes)
 	}
 	table.Add("peak reserved", units.FormatLong(r.AgainstReserved), units.FormatLong(r.Reserved))
-	return console.WriteText(w, table.String()+console.Wrap(r.Text(), 2, console.TextWidth(w))+"\n")
+	return console.WriteText(w, table.String()+console.WrapIndented(r.Text(), 2, console.TextWidth(w))+"\n")
 }
 
 // timedUnit says what is timed beside whole runs.
@@ -159,9 +159,9 @@ func (r *WatchedComparison) timedUnit() string {
 
 // Text says in a paragraph what the difference is, in whole runs and inside one.
 func (r *WatchedComparison) Text() string {
-	text := fmt.Sprintf("With %s a run takes %s than with %s, both watched", r.Configuration, r.Whole.text(), r.Against)
+	text := fmt.Sprintf("With %s a run takes %s than with %s, both watched", r.Configuration, r.Whole.changeText(), r.Against)
 	if r.Iteration != nil {
-		text += fmt.Sprintf("; after the start %s %s", r.timedUnit(), r.Iteration.text())
+		text += fmt.Sprintf("; after the start %s %s", r.timedUnit(), r.Iteration.changeText())
 	}
 	if r.Whole.Known {
 		text += fmt.Sprintf(" (95 %% confidence, signed-rank test of %d pairs).", r.Pairs)
@@ -181,7 +181,7 @@ func (r *WatchedComparison) Text() string {
 	return text + " All runs ended with exit status 0."
 }
 
-func (c *Change) text() string {
+func (c *Change) changeText() string {
 	if c.Known {
 		return measure.ChangeText(c.Difference, c.Low, c.High)
 	}

@@ -62,11 +62,11 @@ func CompareOutputs(o *CompareOptions, command []string) (*OutputComparison, err
 	r := &OutputComparison{Command: command, Configuration: setting.ConfigurationText(&configuration), Pairs: o.Runs, Recycled: ^uint64(0)}
 	var bare, pooled []printed
 	for range o.Runs {
-		without, err := runForOutput(program, nil, "bare")
+		without, err := runCapturingOutput(program, nil, "bare")
 		if err != nil {
 			return nil, err
 		}
-		with, err := runForOutput(program, setup, r.Configuration+", recycled memory poisoned")
+		with, err := runCapturingOutput(program, setup, r.Configuration+", recycled memory poisoned")
 		switch {
 		case err != nil:
 			return nil, err
@@ -79,11 +79,11 @@ func CompareOutputs(o *CompareOptions, command []string) (*OutputComparison, err
 	return r, r.findDifference(bare, pooled)
 }
 
-// runForOutput runs the program once, however it ends.
-func runForOutput(program *Program, setup *watch.Setup, how string) (*Outcome, error) {
+// runCapturingOutput runs the program once, however it ends.
+func runCapturingOutput(program *Program, setup *watch.Setup, how string) (*Outcome, error) {
 	o, err := program.RunTimed(setup)
 	if err == nil {
-		console.Say("run %d: %s: %s, %s on stdout", program.Runs, how, o, units.FormatLong(uint64(len(o.stdout))))
+		console.SayLine("run %d: %s: %s, %s on stdout", program.Runs, how, o, units.FormatLong(uint64(len(o.stdout))))
 	}
 	return o, err
 }
@@ -179,7 +179,7 @@ func (r *OutputComparison) Text() string {
 
 // WriteText writes the result for people.
 func (r *OutputComparison) WriteText(w io.Writer) error {
-	text := console.Wrap(r.Text(), 0, console.TextWidth(w)) + "\n"
+	text := console.WrapIndented(r.Text(), 0, console.TextWidth(w)) + "\n"
 	if d := r.Difference; d != nil && d.Line > 0 {
 		text += fmt.Sprintf("  bare      %s\n  poisoned  %s\n", d.Bare, d.Pooled)
 	}

@@ -38,9 +38,9 @@ type Interval struct {
 // wantedConfidence is the confidence of an interval, if there are pairs enough.
 const wantedConfidence = 0.95
 
-// newInterval takes values, at least one, and sorts them. The interval is the narrowest with the wanted confidence, else
+// medianInterval takes values, at least one, and sorts them. The interval is the narrowest with the wanted confidence, else
 // from the least value to the largest.
-func newInterval(values []float64) Interval {
+func medianInterval(values []float64) Interval {
 	slices.Sort(values)
 	n := len(values)
 	in := Interval{Median: (values[(n-1)/2] + values[n/2]) / 2}
@@ -67,7 +67,7 @@ func (r *Comparison) addPair(bare, pooled *Outcome) {
 
 func (r *Comparison) computeMedians() {
 	r.BareMedian, r.PooledMedian = median(r.Bare), median(r.Pooled)
-	r.Speed = newInterval(r.speeds)
+	r.Speed = medianInterval(r.speeds)
 }
 
 func median(values []uint64) uint64 {
@@ -85,7 +85,7 @@ func (r *Comparison) WriteText(w io.Writer) error {
 	table.Add("median time", units.Duration(r.BareMedian), units.Duration(r.PooledMedian))
 	table.Add("peak memory", units.FormatLong(r.Requested), units.FormatLong(r.Reserved))
 	b.WriteString(table.String())
-	b.WriteString(console.Wrap(r.Text(), 2, console.TextWidth(w)) + "\n")
+	b.WriteString(console.WrapIndented(r.Text(), 2, console.TextWidth(w)) + "\n")
 	return console.WriteText(w, b.String())
 }
 

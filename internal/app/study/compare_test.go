@@ -20,7 +20,7 @@ func TestInterval(t *testing.T) {
 		"twelve: 3rd":  {[]float64{12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1}, Interval{6.5, 3, 10, 1 - 2*79/4096.}},
 		"equal values": {[]float64{1, 1, 1}, Interval{1, 1, 1, 0.75}},
 	} {
-		if got := newInterval(c.values); math.Abs(got.Confidence-c.want.Confidence) > 1e-12 || got.Median != c.want.Median ||
+		if got := medianInterval(c.values); math.Abs(got.Confidence-c.want.Confidence) > 1e-12 || got.Median != c.want.Median ||
 			got.Low != c.want.Low || got.High != c.want.High {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
@@ -38,7 +38,7 @@ func TestIntervalHoldsTheMedian(t *testing.T) {
 			for i := range values {
 				values[i] = math.Exp(r.NormFloat64() * 2)
 			}
-			in := newInterval(values)
+			in := medianInterval(values)
 			if said = in.Confidence; in.Low <= 1 && 1 <= in.High {
 				held++
 			}

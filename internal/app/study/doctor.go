@@ -11,8 +11,8 @@ import (
 // DoctorOptions say what doctor knows of gpumemtop itself.
 type DoctorOptions = doctor.Options
 
-// Doctor writes what helps and what hinders running programs here. The error carries console.StatusUnmet if they cannot run.
-func Doctor(w io.Writer, format string, options doctor.Options) error {
+// WriteDoctorReport writes what helps and what hinders running programs here. The error carries console.StatusUnmet if they cannot run.
+func WriteDoctorReport(w io.Writer, format string, options doctor.Options) error {
 	if err := read.CheckFormat(format, read.TextFormats); err != nil {
 		return err
 	}

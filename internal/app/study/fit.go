@@ -30,21 +30,21 @@ type fitSearch struct {
 	resolution uint64         // bytes, 0: from the peak
 }
 
-// Fit runs a program until the least memory is known, without the pool and with it. The error carries a status if a signal
+// FindLeastMemory runs a program until the least memory is known, without the pool and with it. The error carries a status if a signal
 // ended the search.
-func Fit(o *FitOptions, command []string) (*FitResult, error) {
+func FindLeastMemory(o *FitOptions, command []string) (*FitResult, error) {
 	s, err := newFitSearch(o, command)
 	if err != nil {
 		return nil, err
 	}
 	defer s.program.CatchSignals()()
 	result := &FitResult{Command: command}
-	if err := s.measure(result); err != nil {
+	if err := s.measureUnlimited(result); err != nil {
 		return nil, err
 	}
 	for _, setup := range s.setups {
 		least := Least{Policy: setup.Policy.PolicyName()}
-		bytes, found, err := bisect(result.Peak, result.Resolution, func(bytes uint64) (bool, error) {
+		bytes, found, err := bisectLeastBytes(result.Peak, result.Resolution, func(bytes uint64) (bool, error) {
 			least.Runs++
 			return s.survivesWith(setup, bytes)
 		})
@@ -70,7 +70,7 @@ func newFitSearch(o *FitOptions, command []string) (*fitSearch, error) {
 	}
 	var err error
 	if o.Resolution != "" {
-		if s.resolution, err = units.Parse(o.Resolution); err != nil {
+		if s.resolution, err = units.ParseSize(o.Resolution); err != nil {
 			return nil, fmt.Errorf("--resolution: %w", err)
 		}
 		if s.resolution == 0 {
@@ -93,9 +93,9 @@ func newFitSearch(o *FitOptions, command []string) (*fitSearch, error) {
 	return s, nil
 }
 
-// measure runs the program without a limit, to learn its peak and whether it works at all.
-func (s *fitSearch) measure(result *FitResult) error {
-	o, err := s.program.Run(s.setups[0], "")
+// measureUnlimited runs the program without a limit, to learn its peak and whether it works at all.
+func (s *fitSearch) measureUnlimited(result *FitResult) error {
+	o, err := s.program.RunRecorded(s.setups[0], "")
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (s *fitSearch) measure(result *FitResult) error {
 func (s *fitSearch) survivesWith(setup *watch.Setup, bytes uint64) (bool, error) {
 	limited := *setup
 	limited.Memory = bytes
-	o, err := s.program.Run(&limited, "")
+	o, err := s.program.RunRecorded(&limited, "")
 	if err != nil {
 		return false, err
 	}
@@ -137,17 +137,17 @@ func (s *fitSearch) survivesWith(setup *watch.Setup, bytes uint64) (bool, error)
 	return o.Survived(), nil
 }
 
-func (s *fitSearch) sayProgress(text string) { console.Say("run %d: %s", s.program.Runs, text) }
+func (s *fitSearch) sayProgress(text string) { console.SayLine("run %d: %s", s.program.Runs, text) }
 
 // doublings bounds how far beyond the peak the search looks for a first size that works.
 const doublings = 3
 
-// bisect looks for the least number of bytes that a program survives with, to within step. It starts at the peak, and
+// bisectLeastBytes looks for the least number of bytes that a program survives with, to within step. It starts at the peak, and
 // goes further up, doubling at most three times, until a run survives; then it halves what lies between the largest
 // size known to fail below and the least one known to survive, until that is no more than step. found is false when
 // nothing survived. What it returns was tried, and is the least of what was tried and survived, even for a program that
 // survives with some size and not with a larger one. Neither peak nor step is 0; survives is never asked about 0 bytes.
-func bisect(peak, step uint64, survives func(bytes uint64) (bool, error)) (least uint64, found bool, err error) {
+func bisectLeastBytes(peak, step uint64, survives func(bytes uint64) (bool, error)) (least uint64, found bool, err error) {
 	low, high := uint64(0), peak // low fails, or is 0
 	for range doublings + 1 {
 		if found, err = survives(high); err != nil || found {

@@ -29,16 +29,16 @@ type OnDevice struct {
 	*portable.Result
 }
 
-// FitOn holds recordings against a device that need not be here, and writes what it finds. The error carries
+// FitOnDevice holds recordings against a device that need not be here, and writes what it finds. The error carries
 // console.StatusUnmet if one of them would not run there.
-func FitOn(w io.Writer, device, format string, paths []string) error {
+func FitOnDevice(w io.Writer, device, format string, paths []string) error {
 	if format != "text" && format != "json" {
 		return fmt.Errorf("unknown format %q: want text or json", format)
 	}
 	if device == ListDevices {
-		return writeDevices(w, format, paths)
+		return writeBuiltInDevices(w, format, paths)
 	}
-	profile, err := findDevice(device)
+	profile, err := findDeviceProfile(device)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func FitOn(w io.Writer, device, format string, paths []string) error {
 			return err
 		}
 	}
-	if err := held.write(w, format); err != nil {
+	if err := held.writeHeld(w, format); err != nil {
 		return err
 	}
 	if unmet {
@@ -69,7 +69,7 @@ func FitOn(w io.Writer, device, format string, paths []string) error {
 	return nil
 }
 
-func (h *Held) write(w io.Writer, format string) error {
+func (h *Held) writeHeld(w io.Writer, format string) error {
 	if format == "json" {
 		return console.WriteJSON(w, h)
 	}
@@ -80,8 +80,8 @@ func (h *Held) write(w io.Writer, format string) error {
 	return console.WriteText(w, b.String())
 }
 
-// writeDevices lists the devices that are built in.
-func writeDevices(w io.Writer, format string, paths []string) error {
+// writeBuiltInDevices lists the devices that are built in.
+func writeBuiltInDevices(w io.Writer, format string, paths []string) error {
 	if len(paths) > 0 {
 		return fmt.Errorf("--on %s only lists devices: leave out %q", ListDevices, paths[0])
 	}
@@ -95,8 +95,8 @@ func writeDevices(w io.Writer, format string, paths []string) error {
 	return console.WriteJSON(w, all)
 }
 
-// findDevice finds a profile that is built in, or reads a file.
-func findDevice(device string) (*portable.Profile, error) {
+// findDeviceProfile finds a profile that is built in, or reads a file.
+func findDeviceProfile(device string) (*portable.Profile, error) {
 	if p, ok := portable.BuiltInProfile(device); ok {
 		return p, nil
 	}
@@ -111,7 +111,7 @@ func findDevice(device string) (*portable.Profile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--on: %w", err)
 	}
-	p, err := portable.Parse(string(text))
+	p, err := portable.ParseProfile(string(text))
 	var unknown *portable.UnknownKey
 	switch {
 	case errors.As(err, &unknown):

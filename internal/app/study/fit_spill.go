@@ -23,15 +23,15 @@ type SpilledOne struct {
 	*spill.Result
 }
 
-// FitSpill writes what --spill would do for recordings. bandwidth is a size per second, or empty.
-func FitSpill(w io.Writer, bandwidth, format string, paths []string) error {
+// FitWithSpill writes what --spill would do for recordings. bandwidth is a size per second, or empty.
+func FitWithSpill(w io.Writer, bandwidth, format string, paths []string) error {
 	if format != "text" && format != "json" {
 		return fmt.Errorf("unknown format %q: want text or json", format)
 	}
 	stated := uint64(0)
 	if bandwidth != "" {
 		var err error
-		if stated, err = units.Parse(bandwidth); err != nil {
+		if stated, err = units.ParseSize(bandwidth); err != nil {
 			return fmt.Errorf("--bandwidth: %w", err)
 		}
 		if stated == 0 {

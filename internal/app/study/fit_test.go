@@ -27,7 +27,7 @@ func TestBisectFindsTheLeast(t *testing.T) {
 		}
 		need := rapid.Uint64Range(1, top).Draw(t, "need")
 		runs := 0
-		least, found, err := bisect(peak, step, func(size uint64) (bool, error) {
+		least, found, err := bisectLeastBytes(peak, step, func(size uint64) (bool, error) {
 			runs++
 			if size == 0 {
 				t.Fatal("asked about nothing")
@@ -58,7 +58,7 @@ func TestBisectReturnsTheLeastTried(t *testing.T) {
 		peak, step := rapid.Uint64Range(1, 1<<40).Draw(t, "peak"), rapid.Uint64Range(1, 1<<30).Draw(t, "step")
 		tried := map[uint64]bool{}
 		best := uint64(math.MaxUint64)
-		least, found, err := bisect(peak, step, func(size uint64) (bool, error) {
+		least, found, err := bisectLeastBytes(peak, step, func(size uint64) (bool, error) {
 			if _, again := tried[size]; again {
 				t.Fatalf("%d was tried twice", size)
 			}
@@ -81,7 +81,7 @@ func TestBisectEndsAtAnError(t *testing.T) {
 	stop := errors.New("stop")
 	for after := range 4 {
 		runs := 0
-		_, found, err := bisect(1000, 1, func(uint64) (bool, error) {
+		_, found, err := bisectLeastBytes(1000, 1, func(uint64) (bool, error) {
 			if runs == after {
 				return false, stop
 			}

@@ -42,7 +42,7 @@ func PlaceBuffers(stdout, stderr io.Writer, path string, o *PlaceOptions) error 
 	if err != nil {
 		return err
 	}
-	if err := p.solve(); err != nil {
+	if err := p.solvePlacement(); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if p.capacity > 0 && p.solution.Height > p.capacity {
@@ -54,12 +54,12 @@ func PlaceBuffers(stdout, stderr io.Writer, path string, o *PlaceOptions) error 
 		figures = stderr
 	}
 	if o.Output.Path != "" {
-		err := o.Output.Write(stdout, func(w io.Writer) error { return p.table.Write(w, p.solution.Offsets) })
+		err := o.Output.Write(stdout, func(w io.Writer) error { return p.table.WriteWithOffsets(w, p.solution.Offsets) })
 		if err != nil {
 			return err
 		}
 	}
-	p.writeFigures(figures)
+	p.writePlacementFigures(figures)
 	return nil
 }
 
@@ -93,7 +93,7 @@ func parseSizeFlag(flag, text, otherwise string) (uint64, error) {
 	if text == "" {
 		return 0, nil
 	}
-	n, err := units.Parse(text)
+	n, err := units.ParseSize(text)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("--%s: %w", flag, err)
@@ -108,34 +108,34 @@ func readLifetimes(path string) (*arena.Table, error) {
 	reader, err := recording.Open(path)
 	switch {
 	case errors.Is(err, recording.ErrNotRecording):
-		return readCSV(path)
+		return readLifetimesCSV(path)
 	case err != nil:
 		return nil, err
 	}
 	var text bytes.Buffer
-	err = minimalloc.Write(&text, files.TrackProgress(reader, path), minimalloc.Options{})
+	err = minimalloc.Write(&text, files.TrackReading(reader, path), minimalloc.Options{})
 	files.WarnDamage(path, reader)
 	if err := errors.Join(err, reader.Close()); err != nil {
 		return nil, err
 	}
-	return arena.Read(&text)
+	return arena.ReadTable(&text)
 }
 
-func readCSV(path string) (*arena.Table, error) {
-	file, err := files.OpenLog(path)
+func readLifetimesCSV(path string) (*arena.Table, error) {
+	file, err := files.OpenForeignLog(path)
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
-	table, err := arena.Read(file)
+	table, err := arena.ReadTable(file)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", path, err)
 	}
 	return table, errors.Join(err, file.Close())
 }
 
-// solve searches until the time is up or a signal comes.
-func (p *placement) solve() error {
-	ctx, stop := console.UntilSignal(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+// solvePlacement searches until the time is up or a signal comes.
+func (p *placement) solvePlacement() error {
+	ctx, stop := console.ContextUntilSignal(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	timed, cancel := ctx, func() {}
 	if p.timeout > 0 {
@@ -143,7 +143,7 @@ func (p *placement) solve() error {
 	}
 	defer cancel()
 	var last atomic.Pointer[arena.Progress]
-	defer console.EndOnSignalUnless(ctx, func() bool { return last.Load() != nil })()
+	defer console.EndOnSignalUnlessWorthKeeping(ctx, func() bool { return last.Load() != nil })()
 	done := make(chan struct{})
 	go p.showProgress(&last, done)
 	var err error
@@ -165,7 +165,7 @@ func (p *placement) showProgress(last *atomic.Pointer[arena.Progress], done <-ch
 		if now := last.Load(); now != nil {
 			label = fmt.Sprintf("%s, at least %s", units.FormatLong(now.Height), units.FormatLong(now.Bound))
 		}
-		console.Meter().SetTimeSpent(label, time.Since(start), p.timeout)
+		console.Meter().ShowTimeSpent(label, time.Since(start), p.timeout)
 		select {
 		case <-ticker.C:
 		case <-done:
@@ -176,9 +176,9 @@ func (p *placement) showProgress(last *atomic.Pointer[arena.Progress], done <-ch
 
 // noFitError says that nothing fits, and how certain that is.
 func (p *placement) noFitError() error {
-	s, within := p.solution, console.ExactSize(p.capacity)
+	s, within := p.solution, console.ExactSizeText(p.capacity)
 	if s.Bound > p.capacity {
-		return fmt.Errorf("no placement fits %s: at least %s is needed", within, console.ExactSize(s.Bound))
+		return fmt.Errorf("no placement fits %s: at least %s is needed", within, console.ExactSizeText(s.Bound))
 	}
 	how := fmt.Sprintf("within %v", p.timeout)
 	if p.interrupted {
@@ -186,13 +186,13 @@ func (p *placement) noFitError() error {
 	} else if p.timeout == 0 {
 		how = "by the search"
 	}
-	return fmt.Errorf("no placement that fits %s was found %s, which does not prove that there is none; the smallest needs %s", within, how, console.ExactSize(s.Height))
+	return fmt.Errorf("no placement that fits %s was found %s, which does not prove that there is none; the smallest needs %s", within, how, console.ExactSizeText(s.Height))
 }
 
-// writeFigures writes the figures.
-func (p *placement) writeFigures(w io.Writer) {
+// writePlacementFigures writes the figures.
+func (p *placement) writePlacementFigures(w io.Writer) {
 	s := p.solution
-	fmt.Fprintf(w, "buffers      %d\nheight       %s\nlower bound  %s\n", len(p.table.Buffers), console.ExactSize(s.Height), console.ExactSize(s.Bound))
+	fmt.Fprintf(w, "buffers      %d\nheight       %s\nlower bound  %s\n", len(p.table.Buffers), console.ExactSizeText(s.Height), console.ExactSizeText(s.Bound))
 	switch {
 	case s.Optimal:
 		fmt.Fprint(w, "ratio        1: optimal\n")

@@ -41,14 +41,14 @@ func Probe(stdout io.Writer, o *ProbeOptions) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := console.UntilSignal(context.Background())
+	ctx, stop := console.ContextUntilSignal(context.Background())
 	defer stop()
-	result, err := devicebench.Run(ctx, options)
+	result, err := devicebench.MeasureDevices(ctx, options)
 	console.Meter().Clear()
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(o.writeFigures(stdout, result), probeError(ctx, result)); err != nil || o.Profile == "" {
+	if err := errors.Join(o.writeFigures(stdout, result), noMeasurementError(ctx, result)); err != nil || o.Profile == "" {
 		return err
 	}
 	return o.writeProfile(result)
@@ -74,8 +74,8 @@ func (o *ProbeOptions) writeProfile(result *devicebench.Result) error {
 
 func (o *ProbeOptions) check() (*devicebench.Options, error) {
 	options := &devicebench.Options{
-		Device: o.Device, Platform: o.Platform, Budget: o.Budget, Environment: probe.WithoutPreloads(os.Environ()),
-		Progress: func(what string, share float64) { console.Meter().SetShare(what, share) },
+		Device: o.Device, Platform: o.Platform, Budget: o.Budget, Environment: probe.EnvironmentWithoutPreloads(os.Environ()),
+		Progress: func(what string, share float64) { console.Meter().ShowShare(what, share) },
 	}
 	if err := read.CheckFormat(o.Format, read.TextFormats); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (o *ProbeOptions) check() (*devicebench.Options, error) {
 	}
 	if o.Max != "" {
 		var err error
-		if options.Most, err = units.Parse(o.Max); err != nil {
+		if options.Most, err = units.ParseSize(o.Max); err != nil {
 			return nil, fmt.Errorf("--max: %w", err)
 		}
 		if options.Most < devicebench.SizeMin {
@@ -93,7 +93,7 @@ func (o *ProbeOptions) check() (*devicebench.Options, error) {
 		}
 	}
 	if o.Profile != "" {
-		if o.Profile == "-" || o.Output.Path != "" && files.SamePlace(o.Profile, o.Output.Path) {
+		if o.Profile == "-" || o.Output.Path != "" && files.LeadToSameFile(o.Profile, o.Output.Path) {
 			return nil, errors.New("--write wants a file of its own, such as card.toml")
 		}
 		if err := o.profileOutput().CheckWritable("write"); err != nil {
@@ -114,21 +114,21 @@ func (o *ProbeOptions) writeFigures(stdout io.Writer, result *devicebench.Result
 	return o.Output.Write(stdout, func(w io.Writer) error { return result.WriteText(console.Paged{Writer: w}, console.WidthWithin(w, 0)) })
 }
 
-// probeError returns an error if a signal ended the measurement or no device could be measured. It warns about devices that
+// noMeasurementError returns an error if a signal ended the measurement or no device could be measured. It warns about devices that
 // failed.
-func probeError(ctx context.Context, result *devicebench.Result) error {
+func noMeasurementError(ctx context.Context, result *devicebench.Result) error {
 	var sig console.Signaled
 	switch {
 	case errors.As(context.Cause(ctx), &sig):
-		console.Say("interrupted: these are the figures measured so far")
-		return console.NewExitLike(sig.Status())
+		console.SayLine("interrupted: these are the figures measured so far")
+		return console.NewExitWithStatus(sig.Status())
 	case !result.HasMeasured():
 		d := &result.Devices[0]
 		return fmt.Errorf("no device could be measured; %s: %s", d.Device, d.Error)
 	}
 	for i := range result.Devices {
 		if d := &result.Devices[i]; d.Error != "" {
-			console.Say("%s (%s) failed: %s", d.Device, d.Platform, d.Error)
+			console.SayLine("%s (%s) failed: %s", d.Device, d.Platform, d.Error)
 		}
 	}
 	return nil

@@ -80,9 +80,9 @@ func (o *Outcome) String() string {
 	return o.status.String()
 }
 
-// Run runs the program once. Unless it is empty, recording names a file to record into. The error carries a status if a
+// RunRecorded runs the program once. Unless it is empty, recording names a file to record into. The error carries a status if a
 // signal ended the run.
-func (p *Program) Run(setup *watch.Setup, recording string) (*Outcome, error) {
+func (p *Program) RunRecorded(setup *watch.Setup, recording string) (*Outcome, error) {
 	outputs := &watch.Outputs{}
 	if recording != "" {
 		subject := &watch.Subject{Command: p.Command, Name: p.Command[0], Setup: setup}
@@ -91,16 +91,16 @@ func (p *Program) Run(setup *watch.Setup, recording string) (*Outcome, error) {
 			return nil, err
 		}
 	}
-	return p.run(setup, outputs)
+	return p.runProgram(setup, outputs)
 }
 
 // RunTimed runs the program once, with a setup, or without gpumemtop's libraries if that is nil.
 func (p *Program) RunTimed(setup *watch.Setup) (*Outcome, error) {
-	return p.run(setup, &watch.Outputs{})
+	return p.runProgram(setup, &watch.Outputs{})
 }
 
-// run runs the program, bare if setup is nil.
-func (p *Program) run(setup *watch.Setup, outputs *watch.Outputs) (*Outcome, error) {
+// runProgram runs the program, bare if setup is nil.
+func (p *Program) runProgram(setup *watch.Setup, outputs *watch.Outputs) (*Outcome, error) {
 	printed, err := newTail(tailMax)
 	if err != nil {
 		return nil, err
@@ -108,13 +108,13 @@ func (p *Program) run(setup *watch.Setup, outputs *watch.Outputs) (*Outcome, err
 	stdout := printed
 	if p.keeps {
 		if stdout, err = newTail(outputMax); err != nil {
-			_ = printed.lastBytes()
+			_ = printed.lastOutput()
 			return nil, err
 		}
 	}
-	s, err := p.start(setup, stdout.file, printed.file, outputs)
+	s, err := p.startProgram(setup, stdout.file, printed.file, outputs)
 	if err != nil {
-		_, _ = stdout.lastBytes(), printed.lastBytes()
+		_, _ = stdout.lastOutput(), printed.lastOutput()
 		return nil, err
 	}
 	begun := time.Now() // before that, files were written for the program to find
@@ -122,25 +122,25 @@ func (p *Program) run(setup *watch.Setup, outputs *watch.Outputs) (*Outcome, err
 	o := &Outcome{timeout: p.awaitEnd(s)}
 	o.Wall = time.Since(begun)
 	result, err := s.Wait()
-	o.stdout = stdout.lastBytes()
-	o.tail = printed.lastBytes()
+	o.stdout = stdout.lastOutput()
+	o.tail = printed.lastOutput()
 	if p.WasStopped() { // the session has passed the signal on, which may have ended the run
-		return nil, p.StopError()
+		return nil, p.StoppedBySignalError()
 	}
 	if err != nil {
 		return nil, err
 	}
 	for _, text := range outputs.CompleteFiles(result.Snapshot, watch.ReportedExit(result.Status), false) {
-		console.Say("%s", text)
+		console.SayLine("%s", text)
 	}
-	o.status, o.measured = result.Status, result.Snapshot.Measured.Latest()
+	o.status, o.measured = result.Status, result.Snapshot.Measured.LatestResult()
 	if p.tempo != nil {
 		o.iterations = p.tempo.Iterations()
 	}
 	if len(result.Snapshot.Processes) == 0 {
 		o.Nothing = report.NoContextText(result.Snapshot.Asked)
 	}
-	o.Devices = result.Snapshot.MostDevices()
+	o.Devices = result.Snapshot.MostDevicesOfProcess()
 	for i := range result.Snapshot.Processes {
 		t := &result.Snapshot.Processes[i].Totals
 		o.Peak, o.Asked = max(o.Peak, t.PeakReserved), max(o.Asked, t.PeakRequested)
@@ -149,9 +149,9 @@ func (p *Program) run(setup *watch.Setup, outputs *watch.Outputs) (*Outcome, err
 	return o, nil
 }
 
-func (p *Program) start(setup *watch.Setup, stdout, stderr *os.File, outputs *watch.Outputs) (*session.Session, error) {
+func (p *Program) startProgram(setup *watch.Setup, stdout, stderr *os.File, outputs *watch.Outputs) (*session.Session, error) {
 	if p.WasStopped() { // between two runs
-		return nil, p.StopError()
+		return nil, p.StoppedBySignalError()
 	}
 	input, err := os.Open(os.DevNull)
 	if err != nil {
@@ -160,11 +160,11 @@ func (p *Program) start(setup *watch.Setup, stdout, stderr *os.File, outputs *wa
 	defer input.Close() //nolint:errcheck // nothing is written to it
 	warn := func(string) {}
 	if p.Runs == 0 { // the other runs would only repeat it
-		warn = func(text string) { console.Say("%s", text) }
+		warn = func(text string) { console.SayLine("%s", text) }
 	}
 	options := session.Options{
 		Command: append([]string{p.path}, p.Command[1:]...), Name: p.Command[0], Shim: payload.OpenShim, Core: payload.OpenCore, Warn: warn,
-		Published: new(console.Memory).AdjustLimit,
+		Published: new(console.Memory).AdjustMemoryLimit,
 		// Away from our terminal: its keys reach only us, and a run can be ended with all its children.
 		Capture: true, Stdin: input, Stdout: stdout, Stderr: stderr,
 	}
@@ -173,7 +173,7 @@ func (p *Program) start(setup *watch.Setup, stdout, stderr *os.File, outputs *wa
 		subject := watch.Subject{Command: p.Command, Setup: setup}
 		about = subject.ModelOptions()
 		about.TransfersOnly = !outputs.IsRecording()
-		about.Limits = watch.LiveLimits(setup.Policy)
+		about.Limits = watch.LimitsForModel(setup.Policy)
 		options.Config = setup.WireConfig(outputs.IsRecording(), false)
 	}
 	options.Model = stats.New(about)
@@ -181,7 +181,7 @@ func (p *Program) start(setup *watch.Setup, stdout, stderr *os.File, outputs *wa
 		return nil, err
 	}
 	options.Recorder, options.Recording = outputs.Recorder, outputs.RecordingName()
-	join := p.newTap(setup, &options)
+	join := p.newTimingTap(setup, &options)
 	s, err := session.Start(options)
 	if err != nil {
 		outputs.DiscardFiles()
@@ -191,14 +191,14 @@ func (p *Program) start(setup *watch.Setup, stdout, stderr *os.File, outputs *wa
 	return s, nil
 }
 
-// newTap lets a run's iterations be timed and its experiment begin, which join gives the session.
-func (p *Program) newTap(setup *watch.Setup, options *session.Options) (join func(*session.Session)) {
+// newTimingTap lets a run's iterations be timed and its experiment begin, which join gives the session.
+func (p *Program) newTimingTap(setup *watch.Setup, options *session.Options) (join func(*session.Session)) {
 	if p.tempo != nil && setup != nil {
 		p.tempo = new(measure.Tempo)
 		options.Tap = tempoTap{p.tempo}
 	}
 	if p.live != nil {
-		return p.live.newTap(setup, options)
+		return p.live.newTuningTap(setup, options)
 	}
 	if setup == nil || !setup.Measure.Now {
 		return func(*session.Session) {}
@@ -229,7 +229,7 @@ func (p *Program) awaitEnd(s *session.Session) time.Duration {
 	case <-s.Ended():
 		return 0
 	case <-timeout:
-		s.Signal(syscall.SIGKILL)
+		s.SignalProgram(syscall.SIGKILL)
 		<-s.Ended()
 		return p.Timeout
 	case sig := <-p.signals:
@@ -256,12 +256,12 @@ func (p *Program) stopBySignal(sig os.Signal) {
 		number = syscall.SIGINT
 	}
 	p.stopped = number
-	console.Say("stopped")
+	console.SayLine("stopped")
 }
 
-// StopError carries the status that a shell gives to a command that a signal stopped.
-func (p *Program) StopError() error {
-	return console.NewExitLike(session.Status{Code: 128 + int(p.stopped)})
+// StoppedBySignalError carries the status that a shell gives to a command that a signal stopped.
+func (p *Program) StoppedBySignalError() error {
+	return console.NewExitWithStatus(session.Status{Code: 128 + int(p.stopped)})
 }
 
 // How many bytes of a program's output are kept: to be shown, and to be compared.
@@ -285,11 +285,11 @@ func newTail(most int) (*tail, error) {
 		return nil, fmt.Errorf("open a pipe for the program's output: %w", err)
 	}
 	t := &tail{file: write, read: read, done: make(chan struct{}), most: most}
-	go t.readToEnd()
+	go t.readWholeOutput()
 	return t, nil
 }
 
-func (t *tail) readToEnd() {
+func (t *tail) readWholeOutput() {
 	defer close(t.done)
 	buffer := make([]byte, 64<<10)
 	for {
@@ -304,8 +304,8 @@ func (t *tail) readToEnd() {
 	}
 }
 
-// lastBytes returns the last bytes. It does not wait for processes that live on and hold the file.
-func (t *tail) lastBytes() []byte {
+// lastOutput returns the last bytes. It does not wait for processes that live on and hold the file.
+func (t *tail) lastOutput() []byte {
 	err := t.file.Close()
 	err = errors.Join(err, t.read.SetReadDeadline(time.Now().Add(tailPatience)))
 	if err != nil {

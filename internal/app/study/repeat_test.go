@@ -18,7 +18,7 @@ func TestTailKeepsTheEnd(t *testing.T) {
 	if _, err := printed.file.WriteString("the end"); err != nil {
 		t.Fatal(err)
 	}
-	if got := printed.lastBytes(); len(got) != tailMax || !strings.HasSuffix(string(got), "x\nthe end") {
+	if got := printed.lastOutput(); len(got) != tailMax || !strings.HasSuffix(string(got), "x\nthe end") {
 		t.Errorf("%d bytes, ending in %q", len(got), got[max(0, len(got)-20):])
 	}
 }

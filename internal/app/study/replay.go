@@ -32,7 +32,7 @@ func Replay(w io.Writer, path string, o *ReplayOptions) error {
 	}
 	var err error
 	if o.Capacity != "" {
-		if options.Capacity, err = units.Parse(o.Capacity); err != nil {
+		if options.Capacity, err = units.ParseSize(o.Capacity); err != nil {
 			return fmt.Errorf("--capacity: %w", err)
 		}
 	}
@@ -44,7 +44,7 @@ func Replay(w io.Writer, path string, o *ReplayOptions) error {
 	if _, options.Settings, err = o.NewPool(); err != nil {
 		return err
 	}
-	device, err := o.Cost.SetCosts(&options)
+	device, err := o.Cost.SetReplayCosts(&options)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func Replay(w io.Writer, path string, o *ReplayOptions) error {
 			if err := sites.ReadSites(t); err != nil {
 				return err
 			}
-			options.GivenLayout = sites.LayoutFor
+			options.GivenLayout = sites.LayoutForProcess
 		}
 		result, err := replay.Replay(t, options)
 		if err == nil && device == "" {

@@ -85,7 +85,7 @@ func newTuneSearch(o *TuneOptions) (*tuneSearch, error) {
 	}
 	var err error
 	if o.MaxMemory != "" {
-		if s.tuning.MaxMemory, err = units.Parse(o.MaxMemory); err != nil {
+		if s.tuning.MaxMemory, err = units.ParseSize(o.MaxMemory); err != nil {
 			return nil, fmt.Errorf("--max-memory: %w", err)
 		}
 		if s.tuning.MaxMemory == 0 {
@@ -93,7 +93,7 @@ func newTuneSearch(o *TuneOptions) (*tuneSearch, error) {
 		}
 	}
 	var cost replay.Options
-	if s.device, err = o.Cost.SetCosts(&cost); err != nil {
+	if s.device, err = o.Cost.SetReplayCosts(&cost); err != nil {
 		return nil, err
 	}
 	s.tuning.Device, s.tuning.Fit = cost.Device, cost.Fit
@@ -118,9 +118,9 @@ func (s *tuneSearch) loadRecordings(paths []string) error {
 				return fmt.Errorf("%s: %w", path, err)
 			}
 			s.recordings = append(s.recordings, tape)
-			s.events += tape.Events()
+			s.events += tape.EventCount()
 			header := t.Header()
-			if err := bare.addRecording(t, &header); err != nil {
+			if err := bare.addRecordingWithoutPool(t, &header); err != nil {
 				return fmt.Errorf("%s: %w", path, err)
 			}
 			present := setting.ConfigurationOfRecording(&header)
@@ -149,8 +149,8 @@ type bareTime struct {
 	ns    uint64
 }
 
-// addRecording adds a recording. It lacks the time if there was a pool, or if probes took the time, which miss releases.
-func (b *bareTime) addRecording(src recording.Source, h *recording.Header) error {
+// addRecordingWithoutPool adds a recording. It lacks the time if there was a pool, or if probes took the time, which miss releases.
+func (b *bareTime) addRecordingWithoutPool(src recording.Source, h *recording.Header) error {
 	if b.known = b.known && h.Policy == "none" && !h.Attached; !b.known {
 		return nil
 	}
@@ -161,39 +161,39 @@ func (b *bareTime) addRecording(src recording.Source, h *recording.Header) error
 
 // runSearch searches until there are enough configurations, the time is up, or a signal comes.
 func (s *tuneSearch) runSearch() error {
-	ctx, stop := console.UntilSignal(context.Background())
+	ctx, stop := console.ContextUntilSignal(context.Background())
 	defer stop()
 	timed, cancel := context.WithTimeout(ctx, s.options.Budget)
 	defer cancel()
 	searching, enough := context.WithTimeout(timed, s.options.Budget*4/5) // the rest is for cross-validation
 	defer enough()
 	var tried atomic.Bool
-	defer console.EndOnSignalUnless(ctx, tried.Load)()
+	defer console.EndOnSignalUnlessWorthKeeping(ctx, tried.Load)()
 	begun := time.Now()
 	s.tuning.Progress = func(done, all int) {
 		tried.Store(true)
 		share := max(float64(done)/float64(all), float64(time.Since(begun))/float64(s.options.Budget))
-		console.Meter().SetShare("trying configurations", min(share, 1))
+		console.Meter().ShowShare("trying configurations", min(share, 1))
 	}
 	var err error
 	s.result, err = tune.Search(searching, s.recordings, s.tuning)
 	if err == nil {
-		s.folds = s.result.Folds(timed)
+		s.folds = s.result.CrossValidate(timed)
 	}
 	console.Meter().Clear()
 	s.stopped = ctx.Err() != nil
-	return s.explainEnd(ctx, err)
+	return s.explainEndOfSearch(ctx, err)
 }
 
-// explainEnd turns the end of a search into an error with a hint, nil if there is a recommendation.
-func (s *tuneSearch) explainEnd(ctx context.Context, err error) error {
+// explainEndOfSearch turns the end of a search into an error with a hint, nil if there is a recommendation.
+func (s *tuneSearch) explainEndOfSearch(ctx context.Context, err error) error {
 	var sig console.Signaled
 	switch {
 	case errors.Is(err, tune.ErrNoCost):
 		return fmt.Errorf("%w: give the driver's costs with --device-cost (gpumemtop probe measures them)", err)
 	case errors.Is(err, tune.ErrNothing) && errors.As(context.Cause(ctx), &sig):
-		console.Say("interrupted before one configuration was tried")
-		return console.NewExitLike(sig.Status())
+		console.SayLine("interrupted before one configuration was tried")
+		return console.NewExitWithStatus(sig.Status())
 	case errors.Is(err, tune.ErrNothing):
 		return fmt.Errorf("%w: give more with --budget", err)
 	case err != nil:
@@ -201,10 +201,10 @@ func (s *tuneSearch) explainEnd(ctx context.Context, err error) error {
 	case s.result.Recommended == nil:
 		least := s.result.Front[len(s.result.Front)-1].PeakReserved
 		return console.NewExit(console.StatusUnmet,
-			fmt.Errorf("no tried configuration keeps to --max-memory %s: the smallest takes %s", s.options.MaxMemory, console.ExactSize(least)))
+			fmt.Errorf("no tried configuration keeps to --max-memory %s: the smallest takes %s", s.options.MaxMemory, console.ExactSizeText(least)))
 	}
 	if s.stopped {
-		console.Say("interrupted: this is the best so far")
+		console.SayLine("interrupted: this is the best so far")
 	}
 	return nil
 }

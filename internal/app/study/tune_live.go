@@ -60,7 +60,7 @@ func TuneLive(o *TuneOptions, command []string) (*LiveResult, error) {
 	ran, err := program.RunTimed(setup)
 	if l.session != nil {
 		<-l.done
-		l.noteTrial()
+		l.noteTrialIfOver()
 	}
 	switch {
 	case err != nil && (!program.WasStopped() || len(l.trials) == 0):
@@ -77,13 +77,13 @@ func TuneLive(o *TuneOptions, command []string) (*LiveResult, error) {
 			l.begin.Requests, watch.BeginningRequests, time.Duration(watch.BeginningNS))
 	}
 	if program.WasStopped() {
-		console.Say("interrupted: this is the best so far")
+		console.SayLine("interrupted: this is the best so far")
 	}
 	return l.writeBest()
 }
 
-// newTap lets the tuning follow a run, which join begins.
-func (l *liveTune) newTap(setup *watch.Setup, options *session.Options) (join func(*session.Session)) {
+// newTuningTap lets the tuning follow a run, which join begins.
+func (l *liveTune) newTuningTap(setup *watch.Setup, options *session.Options) (join func(*session.Session)) {
 	experiment := setup.Measure
 	experiment.Now = false // each trial is asked for
 	l.begin.Experimenter = watch.NewExperimenter(&experiment, options.Model, options.Tap)
@@ -110,7 +110,7 @@ func (l *liveTune) tryCandidates() {
 	default:
 	}
 	if l.err = err; err != nil {
-		console.Say("%v; the program goes on", err)
+		console.SayLine("%v; the program goes on", err)
 		return
 	}
 	adopted := 0
@@ -125,7 +125,7 @@ func (l *liveTune) tryCandidates() {
 	if adopted > 1 && !l.tryCandidate(&l.start) { // whether all steps together are one forward
 		return
 	}
-	console.Say("all candidates were tried: the program goes on with %s to its end, or to Ctrl-C", setting.ConfigurationText(&l.best.Configuration))
+	console.SayLine("all candidates were tried: the program goes on with %s to its end, or to Ctrl-C", setting.ConfigurationText(&l.best.Configuration))
 }
 
 // searchCandidates searches for configurations to try: no pool, the recommended one, and the best of other policies.
@@ -137,7 +137,7 @@ func (l *liveTune) searchCandidates() (list []tune.Point, err error) {
 		cancel()
 	}()
 	l.result, err = tune.Search(ctx, []*replay.Loaded{l.begin.Tape}, l.tuning)
-	if err := l.explainEnd(ctx, err); err != nil {
+	if err := l.explainEndOfSearch(ctx, err); err != nil {
 		return nil, err
 	}
 	return l.chooseCandidates(l.result)
@@ -170,19 +170,19 @@ func (l *liveTune) tryCandidate(candidate *tune.Point) bool {
 	p := &measure.Proposal{Alternative: watch.ConfigurationText(c.Policy, c.Settings), Name: setting.ConfigurationText(c), Present: setting.ConfigurationText(best)}
 	p.Memory = watch.LessMemoryText(candidate.PeakReserved, l.best.PeakReserved)
 	l.pending = &liveTrial{candidate: *candidate, against: l.best, proposal: p}
-	l.begin.Propose(p)
+	l.begin.ProposeExperiment(p)
 	for ticker := time.NewTicker(liveEvery); ; {
 		select {
 		case <-ticker.C:
 		case <-l.session.Ended():
 			return false
 		}
-		if !l.noteTrial() {
+		if !l.noteTrialIfOver() {
 			continue
 		}
 		ticker.Stop()
 		last := &l.trials[len(l.trials)-1]
-		console.Say("%s: %s", p.Name, last.changeText())
+		console.SayLine("%s: %s", p.Name, last.changeText())
 		if !last.adopted {
 			return true
 		}
@@ -193,8 +193,8 @@ func (l *liveTune) tryCandidate(candidate *tune.Point) bool {
 	}
 }
 
-// noteTrial takes what the trial that goes on has shown, if it is over.
-func (l *liveTune) noteTrial() bool {
+// noteTrialIfOver takes what the trial that goes on has shown, if it is over.
+func (l *liveTune) noteTrialIfOver() bool {
 	if l.pending == nil {
 		return false
 	}
@@ -203,7 +203,7 @@ func (l *liveTune) noteTrial() bool {
 		return false
 	}
 	if l.pending.adopted, l.pending.result = r.Adopted, r; r.IsKnown() {
-		l.pending.result = r.Reversed()
+		l.pending.result = r.SeenFromAlternative()
 	}
 	l.trials, l.pending = append(l.trials, *l.pending), nil
 	return true

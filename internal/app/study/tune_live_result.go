@@ -46,7 +46,7 @@ func newLiveResult(l *liveTune) *LiveResult {
 			Configuration: setting.ConfigurationText(&t.candidate.Configuration), Against: setting.ConfigurationText(&t.against.Configuration),
 			Adopted: t.adopted,
 		}
-		one.Memory, one.MemorySimulated = t.memoryNeeded()
+		one.Memory, one.MemorySimulated = t.memoryOfCandidate()
 		if t.result.IsKnown() {
 			t.result.Answer.Present.Bytes = one.Memory
 			one.Measured = report.NewMeasured(t.result).MeasuredAnswer
@@ -58,8 +58,8 @@ func newLiveResult(l *liveTune) *LiveResult {
 	return out
 }
 
-// memoryNeeded returns what the candidate needs: in an experiment, blocks of the other arm are among it, unless it is no pool.
-func (t *liveTrial) memoryNeeded() (bytes uint64, simulated bool) {
+// memoryOfCandidate returns what the candidate needs: in an experiment, blocks of the other arm are among it, unless it is no pool.
+func (t *liveTrial) memoryOfCandidate() (bytes uint64, simulated bool) {
 	if t.result.IsKnown() && t.candidate.Configuration.Policy == "none" {
 		return t.result.Answer.Present.Bytes, false
 	}
@@ -87,7 +87,7 @@ func (t *liveTrial) whyNoInterval() string {
 // change, memory.
 func (t *liveTrial) tableRow() []string {
 	name, other := setting.ConfigurationText(&t.candidate.Configuration), setting.ConfigurationText(&t.against.Configuration)
-	bytes, simulated := t.memoryNeeded()
+	bytes, simulated := t.memoryOfCandidate()
 	memory := units.FormatLong(bytes)
 	if simulated {
 		memory += ", simulated"
@@ -150,6 +150,6 @@ func (r *LiveResult) settingsFileText() string {
 		}
 		fmt.Fprintf(&b, "# %s with %s instead of %s: %s; %s\n", row[1], row[0], row[2], row[3], row[4])
 	}
-	b.WriteString(setting.FileText(r.live.best.Configuration.Policy, r.live.best.Configuration.Settings))
+	b.WriteString(setting.SettingsFileText(r.live.best.Configuration.Policy, r.live.best.Configuration.Settings))
 	return b.String()
 }

@@ -37,7 +37,7 @@ func TestLiveResult(t *testing.T) {
 	faster := insideOf(1, 0.2) // the present configuration takes twice as long as the candidate
 	faster.Requests, faster.Answer.Present.Time, faster.Answer.Alternative.Time = 3, 2e6, 1e6
 	l.trials = []liveTrial{
-		{candidate: points["futhark"], against: points["none"], adopted: true, result: faster.Reversed()},
+		{candidate: points["futhark"], against: points["none"], adopted: true, result: faster.SeenFromAlternative()},
 		{candidate: points["slab"], against: points["futhark"], result: &measure.Result{Auto: "stays with futhark: nothing could be measured: too short: it ended"}},
 	}
 	path := t.TempDir() + "/tuned.toml"
@@ -61,7 +61,7 @@ func TestLiveResult(t *testing.T) {
 	wantFile := "# gpumemtop tune --live, measured in one run of ./blur: an iteration takes\n" +
 		"# 1.00 ms with futhark instead of 2.00 ms with none: 50 ± 5.6 % less, taken; 4.00 MiB, simulated\n" +
 		"# not measured with slab: too short: it ended\n" +
-		setting.FileText("futhark", nil)
+		setting.SettingsFileText("futhark", nil)
 	if got := r.settingsFileText(); got != wantFile {
 		t.Errorf("%s\nwant\n%s", got, wantFile)
 	}

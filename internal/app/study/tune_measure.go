@@ -25,8 +25,8 @@ func TuneProgram(o *TuneOptions, command []string) (*TuneResult, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for recordings: %w", err)
 	}
-	tempfile.Begin(folder)
-	defer func() { _ = tempfile.Finish(folder, func() error { return os.RemoveAll(folder) }) }()
+	tempfile.NoteUnfinished(folder)
+	defer func() { _ = tempfile.FinishWith(folder, func() error { return os.RemoveAll(folder) }) }()
 	defer program.CatchSignals()()
 	if err := s.learnCosts(program, setup, filepath.Join(folder, "bare.gmt")); err != nil {
 		return nil, err
@@ -37,12 +37,12 @@ func TuneProgram(o *TuneOptions, command []string) (*TuneResult, error) {
 		err = s.loadRecordings([]string{path})
 	}
 	if err == nil && program.WasStopped() {
-		err = program.StopError()
+		err = program.StoppedBySignalError()
 	}
 	if err != nil {
 		return nil, err
 	}
-	if d := s.recordings[0].Device(); s.learned && !d.PartAssumed { // a run without a pool has no sub-allocations
+	if d := s.recordings[0].DriverCosts(); s.learned && !d.PartAssumed { // a run without a pool has no sub-allocations
 		s.tuning.Device.Part, s.tuning.Device.PartAssumed = d.Part, false
 	}
 	if err := s.runSearch(); err != nil {
@@ -95,7 +95,7 @@ func (s *tuneSearch) learnCosts(program *Program, setup *watch.Setup, path strin
 	if err != nil {
 		return err
 	}
-	s.tuning.Device, s.tuning.Fit, s.learned, s.bareNS = tape.Device(), false, true, trial.DriverNS
+	s.tuning.Device, s.tuning.Fit, s.learned, s.bareNS = tape.DriverCosts(), false, true, trial.DriverNS
 	return nil
 }
 
@@ -113,7 +113,7 @@ func (s *tuneSearch) runRecommended(program *Program, before *Trial, path string
 	if err != nil {
 		return err
 	}
-	s.measured = newMeasured(*before, *after, present.DriverNS, best.DriverNS)
+	s.measured = compareMeasured(*before, *after, present.DriverNS, best.DriverNS)
 	return nil
 }
 
@@ -147,8 +147,8 @@ func (s *tuneSearch) compareWithBare(program *Program) error {
 // runTrial runs the program once and records it.
 func (s *tuneSearch) runTrial(program *Program, setup *watch.Setup, path string) (*Trial, error) {
 	configuration := setup.Configuration()
-	console.Say("run %d: with %s", program.Runs+1, setting.ConfigurationText(&configuration))
-	o, err := program.Run(setup, path)
+	console.SayLine("run %d: with %s", program.Runs+1, setting.ConfigurationText(&configuration))
+	o, err := program.RunRecorded(setup, path)
 	if err != nil {
 		return nil, err
 	}

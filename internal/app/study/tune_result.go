@@ -40,9 +40,9 @@ type Trial struct {
 	WallNS   uint64 `json:"wall_ns"`
 }
 
-// newMeasured compares two trials with the predicted times in the driver, ns. They differ if what was measured is off by more
+// compareMeasured compares two trials with the predicted times in the driver, ns. They differ if what was measured is off by more
 // than a factor of two and by more than 1 ms.
-func newMeasured(before, after Trial, predictedBefore, predictedAfter float64) *Measured {
+func compareMeasured(before, after Trial, predictedBefore, predictedAfter float64) *Measured {
 	m := &Measured{
 		Before: before, After: after, predicted: [2]float64{predictedBefore, predictedAfter},
 		Predicted: (predictedAfter - predictedBefore) / max(predictedBefore, 1),
@@ -62,7 +62,7 @@ func (s *tuneSearch) finishResult() (*TuneResult, error) {
 			return nil, err
 		}
 	}
-	out := &TuneResult{Document: s.result.Document(s.folds), Measured: s.measured, Compared: s.compared, search: s}
+	out := &TuneResult{Document: s.result.DocumentOfResult(s.folds), Measured: s.measured, Compared: s.compared, search: s}
 	out.Of, out.Recordings, out.Events, out.Device = s.what, len(s.recordings), s.events, s.device
 	return out, nil
 }
@@ -72,8 +72,8 @@ func (s *tuneSearch) writeConfiguration(w io.Writer) error {
 	best := s.result.Recommended
 	var b strings.Builder
 	fmt.Fprintf(&b, "# gpumemtop tune, of %s: %s in the driver by replay, %s without a pool\n", units.Clean(s.what),
-		units.DurationOf(best.DriverNS), s.timeOf(&s.result.None))
-	b.WriteString(setting.FileText(best.Configuration.Policy, best.Configuration.Settings))
+		units.DurationOfComputed(best.DriverNS), s.driverTimeText(&s.result.None))
+	b.WriteString(setting.SettingsFileText(best.Configuration.Policy, best.Configuration.Settings))
 	return console.WriteText(w, b.String())
 }
 
@@ -81,10 +81,10 @@ func (s *tuneSearch) writeConfiguration(w io.Writer) error {
 func (r *TuneResult) WriteText(w io.Writer) error {
 	text := newProse(w)
 	s := r.search
-	s.writeTable(text)
+	s.writeFrontTable(text)
 	s.writeRecommended(text)
-	s.writeBound(text)
-	s.writeFolds(text)
+	s.writeLowerBound(text)
+	s.writeCrossValidation(text)
 	s.writeMeasured(text)
 	if s.compared != nil {
 		text.WriteString("\n")
@@ -105,25 +105,25 @@ func newProse(w io.Writer) *prose {
 
 // writeParagraph writes one; all lines but the first are indented.
 func (p *prose) writeParagraph(format string, a ...any) {
-	p.WriteString(console.Wrap(fmt.Sprintf(format, a...), 2, p.width) + "\n")
+	p.WriteString(console.WrapIndented(fmt.Sprintf(format, a...), 2, p.width) + "\n")
 }
 
-// writeTable writes the front, the fastest first, and the configurations that the front is compared with.
-func (s *tuneSearch) writeTable(b *prose) {
+// writeFrontTable writes the front, the fastest first, and the configurations that the front is compared with.
+func (s *tuneSearch) writeFrontTable(b *prose) {
 	r := s.result
 	table := units.Table{Width: b.table, Least: []string{"REGRET", "HIT RATE"}}
 	table.Add("", "DRIVER", "PEAK RESERVED", "HIT RATE", "REGRET", "CONFIGURATION")
 	row := func(mark string, p *tune.Point, note string) {
-		p = s.pointAsShown(p)
-		ns, share := r.Regret(p)
-		if s.isMeasured(p) && ns > 0 { // no pool saves nothing, whatever the simulated calls take
+		p = s.pointWithMeasuredTime(p)
+		ns, share := r.RegretOf(p)
+		if s.isMeasuredBare(p) && ns > 0 { // no pool saves nothing, whatever the simulated calls take
 			share = 1
 		}
-		regret := fmt.Sprintf("%s (%.1f %%)", units.DurationOf(ns), 100*share)
+		regret := fmt.Sprintf("%s (%.1f %%)", units.DurationOfComputed(ns), 100*share)
 		if p.IsAssumed() {
 			regret, note = "-", note+", assumed"
 		}
-		table.Add(mark, units.DurationOf(p.DriverNS), units.FormatLong(p.PeakReserved), units.Percent(p.HitRate(), p.Requests),
+		table.Add(mark, units.DurationOfComputed(p.DriverNS), units.FormatLong(p.PeakReserved), units.Percent(p.HitRate(), p.Requests),
 			regret, setting.ConfigurationText(&p.Configuration)+note)
 	}
 	for i := range r.Front {
@@ -131,10 +131,10 @@ func (s *tuneSearch) writeTable(b *prose) {
 		if r.Front[i].Configuration.String() == r.Recommended.Configuration.String() {
 			mark = "*"
 		}
-		row(mark, &r.Front[i], s.noteText(&r.Front[i]))
+		row(mark, &r.Front[i], s.pointNoteText(&r.Front[i]))
 	}
 	for i := range r.Assumed {
-		row("", &r.Assumed[i], s.noteText(&r.Assumed[i]))
+		row("", &r.Assumed[i], s.pointNoteText(&r.Assumed[i]))
 	}
 	others := []*tune.Point{&r.None}
 	if r.Present != nil && r.Present.Configuration.String() != r.None.Configuration.String() {
@@ -142,7 +142,7 @@ func (s *tuneSearch) writeTable(b *prose) {
 	}
 	for _, p := range others {
 		if !slices.ContainsFunc(slices.Concat(r.Front, r.Assumed), func(q tune.Point) bool { return q.Configuration.String() == p.Configuration.String() }) {
-			row("", p, s.noteText(p))
+			row("", p, s.pointNoteText(p))
 		}
 	}
 	b.WriteString(table.String())
@@ -151,12 +151,12 @@ func (s *tuneSearch) writeTable(b *prose) {
 		tune.Exhausted: "all that exist",
 		tune.Cut:       "as many as the time allowed",
 	}[r.Ending]
-	b.writeParagraph("Of %d configurations, %s, these are the Pareto front: no other is better both in time and in memory. %s", len(r.Points), how, s.sourceText())
+	b.writeParagraph("Of %d configurations, %s, these are the Pareto front: no other is better both in time and in memory. %s", len(r.Points), how, s.timeSourceText())
 }
 
-// pointAsShown returns a point as it is shown: without a pool with the time that was measured, if it was.
-func (s *tuneSearch) pointAsShown(p *tune.Point) *tune.Point {
-	if !s.isMeasured(p) {
+// pointWithMeasuredTime returns a point as it is shown: without a pool with the time that was measured, if it was.
+func (s *tuneSearch) pointWithMeasuredTime(p *tune.Point) *tune.Point {
+	if !s.isMeasuredBare(p) {
 		return p
 	}
 	measured := *p
@@ -164,12 +164,12 @@ func (s *tuneSearch) pointAsShown(p *tune.Point) *tune.Point {
 	return &measured
 }
 
-func (s *tuneSearch) isMeasured(p *tune.Point) bool {
+func (s *tuneSearch) isMeasuredBare(p *tune.Point) bool {
 	return p.Configuration.Policy == "none" && s.bareNS > 0
 }
 
-// noteText marks the present configuration and that without a pool.
-func (s *tuneSearch) noteText(p *tune.Point) string {
+// pointNoteText marks the present configuration and that without a pool.
+func (s *tuneSearch) pointNoteText(p *tune.Point) string {
 	note := ""
 	switch {
 	case s.result.Present != nil && p.Configuration.String() == s.result.Present.Configuration.String():
@@ -177,23 +177,23 @@ func (s *tuneSearch) noteText(p *tune.Point) string {
 	case p.Configuration.Policy == "none":
 		note = ", no pool"
 	}
-	if s.isMeasured(p) {
+	if s.isMeasuredBare(p) {
 		note += ", measured"
 	}
 	return note
 }
 
-// timeOf writes the driver time of a point, and says if it was measured.
-func (s *tuneSearch) timeOf(p *tune.Point) string {
-	text := units.DurationOf(s.pointAsShown(p).DriverNS)
-	if s.isMeasured(p) {
+// driverTimeText writes the driver time of a point, and says if it was measured.
+func (s *tuneSearch) driverTimeText(p *tune.Point) string {
+	text := units.DurationOfComputed(s.pointWithMeasuredTime(p).DriverNS)
+	if s.isMeasuredBare(p) {
 		text += " (measured)"
 	}
 	return text
 }
 
-// sourceText says where the times come from.
-func (s *tuneSearch) sourceText() string {
+// timeSourceText says where the times come from.
+func (s *tuneSearch) timeSourceText() string {
 	text := "Times are simulated, by what the driver took in the recording"
 	switch p := s.result.Present; {
 	case s.device != "":
@@ -206,7 +206,7 @@ func (s *tuneSearch) sourceText() string {
 		text += " (with a pool few driver calls are timed; --policy none or --device-cost give better figures)"
 	}
 	if ns := s.result.PartNS; ns > 0 {
-		text += fmt.Sprintf("; the cost of a sub-allocation is unknown there, and assumed to be %s: what makes them is not recommended", units.DurationOf(ns))
+		text += fmt.Sprintf("; the cost of a sub-allocation is unknown there, and assumed to be %s: what makes them is not recommended", units.DurationOfComputed(ns))
 	}
 	return text + "."
 }
@@ -222,10 +222,10 @@ func (s *tuneSearch) writeRecommended(b *prose) {
 		tune.Fits:  "It saves nearly as much time as any within --max-memory",
 	}[r.Reason]
 	if r.Reason == tune.Vain {
-		b.writeParagraph("No tried configuration%s takes less time than no pool, %s.", s.memoryBoundText(), s.timeOf(&r.None))
+		b.writeParagraph("No tried configuration%s takes less time than no pool, %s.", s.memoryBoundText(), s.driverTimeText(&r.None))
 	} else {
 		b.writeParagraph("%s: %s in the driver instead of %s without a pool, with %.2f times its memory.", why,
-			units.DurationOf(best.DriverNS), s.timeOf(&r.None), float64(best.PeakReserved)/float64(max(r.None.PeakReserved, 1)))
+			units.DurationOfComputed(best.DriverNS), s.driverTimeText(&r.None), float64(best.PeakReserved)/float64(max(r.None.PeakReserved, 1)))
 	}
 	if text := s.littleToGainText(); text != "" {
 		b.WriteString("  ")
@@ -236,8 +236,8 @@ func (s *tuneSearch) writeRecommended(b *prose) {
 			b.WriteString("  It is in use now.\n")
 		} else {
 			b.WriteString("  ")
-			b.writeParagraph("What is in use now, %s, takes %s in the driver. Replayed with %s: %s.", setting.ConfigurationText(&p.Configuration), s.timeOf(p),
-				setting.ConfigurationText(&best.Configuration), outcomeOf(p).VersusText(*outcomeOf(best)))
+			b.writeParagraph("What is in use now, %s, takes %s in the driver. Replayed with %s: %s.", setting.ConfigurationText(&p.Configuration), s.driverTimeText(p),
+				setting.ConfigurationText(&best.Configuration), outcomeOf(p).ComparedWithPresentText(*outcomeOf(best)))
 		}
 	}
 	if path := s.options.Output.Path; path != "" && path != "-" {
@@ -262,7 +262,7 @@ func (s *tuneSearch) littleToGainText() string {
 	for _, r := range s.recordings {
 		run += r.DurationNS()
 	}
-	gain := s.pointAsShown(now).DriverNS - s.result.Recommended.DriverNS
+	gain := s.pointWithMeasuredTime(now).DriverNS - s.result.Recommended.DriverNS
 	if now.IsAssumed() || s.result.Reason == tune.Vain || gain <= 0 || gain >= littleShare*float64(run) {
 		return ""
 	}
@@ -278,7 +278,7 @@ func (s *tuneSearch) memoryBoundText() string {
 	return " within --max-memory"
 }
 
-func (s *tuneSearch) writeBound(b *prose) {
+func (s *tuneSearch) writeLowerBound(b *prose) {
 	r := s.result
 	c := &r.Recommended.Configuration
 	which := "first"
@@ -286,15 +286,15 @@ func (s *tuneSearch) writeBound(b *prose) {
 		which = "second"
 	}
 	more := "no more than the " + which
-	if ns, share := r.Regret(r.Recommended); ns >= 0.5 {
-		more = fmt.Sprintf("%s more than the %s, %.1f %% of what could be saved", units.DurationOf(ns), which, 100*share)
+	if ns, share := r.RegretOf(r.Recommended); ns >= 0.5 {
+		more = fmt.Sprintf("%s more than the %s, %.1f %% of what could be saved", units.DurationOfComputed(ns), which, 100*share)
 	}
 	b.writeParagraph("regret: even a policy that knew the future would take at least %s if each buffer has its own block, %s if buffers are "+
-		"sub-allocated from slabs, and reserve at least %s. %s takes %s.", units.DurationOf(r.Bound.Whole), units.DurationOf(r.Bound.Carved),
+		"sub-allocated from slabs, and reserve at least %s. %s takes %s.", units.DurationOfComputed(r.Bound.Whole), units.DurationOfComputed(r.Bound.Carved),
 		units.FormatLong(r.Bound.Peak), setting.ConfigurationText(c), more)
 }
 
-func (s *tuneSearch) writeFolds(b *prose) {
+func (s *tuneSearch) writeCrossValidation(b *prose) {
 	if len(s.folds) == 0 {
 		why := "too little was recorded"
 		if s.stopped {
@@ -307,7 +307,7 @@ func (s *tuneSearch) writeFolds(b *prose) {
 	for i := range s.folds {
 		f := &s.folds[i]
 		takes := func(p *tune.Point) string {
-			return units.DurationOf(p.DriverNS) + " and " + units.FormatLong(p.PeakReserved)
+			return units.DurationOfComputed(p.DriverNS) + " and " + units.FormatLong(p.PeakReserved)
 		}
 		same, verdict := "the same", "holds"
 		if f.Chosen.Configuration.String() != f.Best.Configuration.String() {
@@ -317,7 +317,7 @@ func (s *tuneSearch) writeFolds(b *prose) {
 			verdict = "OVER-FITS"
 			bad++
 		}
-		b.writeParagraph("cross-validation: chosen without %s, %s takes %s there; that part alone would choose %s: %s.", s.unseenPartText(f.Held),
+		b.writeParagraph("cross-validation: chosen without %s, %s takes %s there; that part alone would choose %s: %s.", s.unseenRecordingsText(f.Held),
 			setting.ConfigurationText(&f.Chosen.Configuration), takes(&f.Chosen), same, verdict)
 	}
 	if bad > 0 {
@@ -326,8 +326,8 @@ func (s *tuneSearch) writeFolds(b *prose) {
 	}
 }
 
-// unseenPartText names what a choice did not see.
-func (s *tuneSearch) unseenPartText(held int) string {
+// unseenRecordingsText names what a choice did not see.
+func (s *tuneSearch) unseenRecordingsText(held int) string {
 	if len(s.recordings) == 1 {
 		return [...]string{"the first half", "the second half"}[held]
 	}

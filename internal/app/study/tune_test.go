@@ -58,7 +58,7 @@ func checkReadAgain(t *testing.T, want replay.Configuration) {
 		Policy string            `toml:"policy"`
 		Set    map[string]string `toml:"set"`
 	}
-	if _, err := document.Decode(text.String(), &file); err != nil {
+	if _, err := document.DecodeTOML(text.String(), &file); err != nil {
 		t.Fatalf("%s\n%v", text.String(), err)
 	}
 	c := watch.PolicyChoice{Policy: file.Policy}
@@ -91,7 +91,7 @@ func TestMeasuredDiffers(t *testing.T) {
 		"nothing was measured":   {0, 10e6, [2]float64{50e6, 5e6}, false},
 		"half of the prediction": {100e6, 19e6, [2]float64{50e6, 5e6}, false},
 	} {
-		m := newMeasured(Trial{DriverNS: c.before}, Trial{DriverNS: c.after}, c.predicted[0], c.predicted[1])
+		m := compareMeasured(Trial{DriverNS: c.before}, Trial{DriverNS: c.after}, c.predicted[0], c.predicted[1])
 		if m.Differs != c.want {
 			t.Errorf("%s: %t", name, !c.want)
 		}

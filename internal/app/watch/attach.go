@@ -43,9 +43,9 @@ type Feed interface {
 // StartFeed starts to watch programs.
 type StartFeed func(tracer.Options) (Feed, error)
 
-// StartTracer is the usual StartFeed.
-func StartTracer(o tracer.Options) (Feed, error) {
-	if err := o.Check(); err != nil {
+// StartTracerFeed is the usual StartFeed.
+func StartTracerFeed(o tracer.Options) (Feed, error) {
+	if err := o.CheckAndNormalize(); err != nil {
 		return nil, err
 	}
 	t, err := tracer.Start(o)
@@ -69,7 +69,7 @@ type attacher struct {
 
 // Attach watches programs until the user detaches or none is left, and reports.
 func Attach(o *AttachOptions, start StartFeed) error {
-	return Run(&o.Options, &attacher{options: o, feed: start})
+	return WatchSource(&o.Options, &attacher{options: o, feed: start})
 }
 
 // Check implements Source.
@@ -83,7 +83,7 @@ func (a *attacher) Check(w *Watch) error {
 	if a.processes, err = findProcesses(o.PIDs); err != nil {
 		return err
 	}
-	if err := ownSessionError(a.processes); err != nil {
+	if err := alreadyWatchedError(a.processes); err != nil {
 		return err
 	}
 	for i := range a.processes {
@@ -118,7 +118,7 @@ func (o *AttachOptions) check() error {
 
 // newSubject names the subject after the first thing that was asked for.
 func (a *attacher) newSubject() *Subject {
-	s := &Subject{Attached: true, Name: "all", Greeting: a.watchingText()}
+	s := &Subject{Attached: true, Name: "all", Greeting: a.whatIsWatchedText()}
 	switch o := a.options; {
 	case len(a.processes) > 0:
 		s.Command = a.processes[0].command
@@ -146,8 +146,8 @@ func (a *attacher) Start() (ended <-chan struct{}, err error) {
 	}
 	names := a.subject.Setup.namingOptions(&a.notes)
 	a.session = session.Attach(session.AttachOptions{
-		Feed: feed, Model: a.model, Resolve: symbol.New(names).Frames, Names: names, Open: feed.OpenablePath, Tap: tap,
-		Published: new(console.Memory).AdjustLimit,
+		Feed: feed, Model: a.model, Resolve: symbol.NewResolver(names).FramesAt, Names: names, Open: feed.OpenablePath, Tap: tap,
+		Published: new(console.Memory).AdjustMemoryLimit,
 		Recorder:  a.outputs.Recorder, Recording: a.outputs.RecordingName(),
 	})
 	a.ctx, a.detach = a.contextUntilDetached()
@@ -159,7 +159,7 @@ func (a *attacher) tracerOptions() tracer.Options {
 	selection := tracer.Options{
 		Selection: target.Selection{Comms: o.Comms, Cgroups: o.Cgroups, All: o.All, Follow: o.Follow},
 		// Only uses reveal memory from before.
-		Tags: setup.Tags, Depth: setup.Depth, Uses: true, Clock: session.Now, Warn: a.notes.Add, Ask: probe.Run,
+		Tags: setup.Tags, Depth: setup.Depth, Uses: true, Clock: session.MonotonicNow, Warn: a.notes.Add, Ask: probe.RunWithPreload,
 	}
 	for i := range a.processes {
 		selection.PIDs = append(selection.PIDs, a.processes[i].pid)
@@ -188,8 +188,8 @@ func (a *attacher) contextUntilDetached() (context.Context, context.CancelFunc) 
 	return ctx, cancel
 }
 
-// watchingText says what is watched and what ends it.
-func (a *attacher) watchingText() string {
+// whatIsWatchedText says what is watched and what ends it.
+func (a *attacher) whatIsWatchedText() string {
 	text := "watching " + a.selectedText()
 	if a.options.Duration > 0 {
 		return fmt.Sprintf("%s for %v; Ctrl-C ends it earlier", text, a.options.Duration)
@@ -204,7 +204,7 @@ func (a *attacher) selectedText() string {
 	}
 	var parts []string
 	if len(a.processes) > 0 {
-		parts = append(parts, listText(a.processes))
+		parts = append(parts, processNamesText(a.processes))
 	}
 	if len(o.Comms) > 0 {
 		parts = append(parts, "processes named "+strings.Join(o.Comms, ", "))
@@ -231,7 +231,7 @@ func (a *attacher) ShowDashboard() {
 
 // HostForViewers implements Source.
 func (a *attacher) HostForViewers() (path string, host remote.Host, remove func()) {
-	path, remove, err := session.NewView()
+	path, remove, err := session.NewViewSocket()
 	if err != nil {
 		return "", host, nil // only other terminals miss it
 	}
@@ -277,8 +277,8 @@ func (a *attacher) Close() {
 	}
 }
 
-// listText names the first of some processes.
-func listText(processes []process) string {
+// processNamesText names the first of some processes.
+func processNamesText(processes []process) string {
 	const shown = 4
 	var texts []string
 	for i := range processes[:min(shown, len(processes))] {

@@ -34,26 +34,26 @@ func (r *runner) startController() {
 	r.controller = &controller{
 		runner: r, decide: auto.New(r.simulations.Ghosts.InitialName(), r.simulations.Resting), done: make(chan struct{}),
 	}
-	go r.controller.run()
+	go r.controller.controlPolicy()
 }
 
-// leaveToUser leaves the policy to the user from now on.
-func (c *controller) leaveToUser() {
+// leavePolicyToUser leaves the policy to the user from now on.
+func (c *controller) leavePolicyToUser() {
 	if c != nil && !c.stopped.Swap(true) {
-		c.measured.Stop()
+		c.measured.EndExperiment()
 		c.auto.Store(&stats.Auto{})
 		c.notes.Add("auto: the policy was changed by hand and stays as it is")
 	}
 }
 
-// awaitEnd waits until the policy no longer changes, when the program has ended.
-func (c *controller) awaitEnd() {
+// awaitEndOfControl waits until the policy no longer changes, when the program has ended.
+func (c *controller) awaitEndOfControl() {
 	if c != nil {
 		<-c.done
 	}
 }
 
-func (c *controller) run() {
+func (c *controller) controlPolicy() {
 	defer close(c.done)
 	ticker := time.NewTicker(controlEvery)
 	defer ticker.Stop()
@@ -74,7 +74,7 @@ func (c *controller) considerChange() {
 		return
 	}
 	t := &c.model.Published().Totals
-	choice, ok := c.decide.Decide(auto.Observation{
+	choice, ok := c.decide.ChooseToTry(auto.Observation{
 		Time: c.model.Published().Time, Requests: t.Hits + t.Misses, Misses: t.Misses, PoolNS: t.PoolNS, AvoidableNS: t.PoolNS - t.HitNS,
 		Results: c.simulations.Ghosts.Results(),
 	})
@@ -91,7 +91,7 @@ func (c *controller) proposeTrial(choice *auto.Choice) {
 	c.trial = &measure.Proposal{
 		Alternative: ConfigurationText(to.Policy, to.Settings), Name: choice.Name, Present: choice.Current, Memory: LessMemoryText(choice.Peak[0], choice.Peak[1]),
 	}
-	c.begun = c.measured.Propose(c.trial)
+	c.begun = c.measured.ProposeExperiment(c.trial)
 }
 
 // LessMemoryText says how much less memory a configuration needs than another, by their simulated peaks; empty: hardly any less.
@@ -105,10 +105,10 @@ func LessMemoryText(peak, other uint64) string {
 // awaitTrial waits until the trial has begun, and then until it is over. While the user measures it waits.
 func (c *controller) awaitTrial() {
 	if !c.begun {
-		c.begun = c.measured.Propose(c.trial)
+		c.begun = c.measured.ProposeExperiment(c.trial)
 		return
 	}
-	wanted, v := c.measured.IsWanted(), c.measured.Verdict()
+	wanted, v := c.measured.IsWanted(), c.measured.LatestVerdict()
 	switch {
 	case v != nil && v.Proposal == c.trial:
 	case wanted:

@@ -43,10 +43,10 @@ func (b *Beginning) countRequest(r *wire.Record) {
 			b.from = r.Time
 		}
 	}
-	if b.Requests >= BeginningRequests && r.Time > b.from+BeginningNS || b.batch.Events() >= beginningMost {
+	if b.Requests >= BeginningRequests && r.Time > b.from+BeginningNS || b.batch.EventCount() >= beginningMost {
 		var kept replay.Loaded
-		b.batch.AppendTo(&kept)
-		b.Tape, b.batch = b.batch.CopyOf(&kept), nil
+		b.batch.AppendReadTo(&kept)
+		b.Tape, b.batch = b.batch.CopyOfAppended(&kept), nil
 		close(b.Enough)
 	}
 }

@@ -44,8 +44,8 @@ const (
 	slowRefresh    = 500 * time.Millisecond
 )
 
-// UsualRefresh returns the time between two frames on this terminal: sshd sets SSH_TTY.
-func UsualRefresh() time.Duration {
+// UsualRefreshInterval returns the time between two frames on this terminal: sshd sets SSH_TTY.
+func UsualRefreshInterval() time.Duration {
 	if os.Getenv("SSH_TTY") != "" {
 		return slowRefresh
 	}
@@ -64,8 +64,8 @@ const (
 	themeMax = 64 << 10
 )
 
-// switchablePolicies are those that a run may switch to.
-func switchablePolicies() []ui.Policy {
+// policiesToSwitchTo are those that a run may switch to.
+func policiesToSwitchTo() []ui.Policy {
 	var list []ui.Policy
 	for _, name := range allocator.PolicyNames() {
 		description, _ := allocator.DescribePolicy(name)
@@ -90,14 +90,14 @@ func (o *DashboardOptions) Check() error {
 	case o.ASCII && (o.Charts == "braille" || o.Charts == "blocks"):
 		return fmt.Errorf("--ascii and --charts %s contradict each other: leave one out", o.Charts)
 	}
-	if !mayRefresh(o.Refresh) {
+	if !isRefreshAllowed(o.Refresh) {
 		return fmt.Errorf("bad value %v for --refresh: want 20ms to 10s", o.Refresh)
 	}
 	return nil
 }
 
-// mayRefresh reports whether the time between two frames neither keeps a processor busy nor lets the dashboard look dead.
-func mayRefresh(t time.Duration) bool { return t >= 20*time.Millisecond && t <= 10*time.Second }
+// isRefreshAllowed reports whether the time between two frames neither keeps a processor busy nor lets the dashboard look dead.
+func isRefreshAllowed(t time.Duration) bool { return t >= 20*time.Millisecond && t <= 10*time.Second }
 
 func (o *DashboardOptions) readTheme() error {
 	text, err := files.ReadBounded(o.Theme, themeMax)
@@ -134,7 +134,7 @@ func OpenScreen(o DashboardOptions) *Screen {
 		return nil
 	}
 	size, err := unix.IoctlGetWinsize(int(tty.Fd()), unix.TIOCGWINSZ)
-	if err != nil || !session.IsForeground(tty) { // the kernel stops background processes that touch it
+	if err != nil || !session.MayUseTerminal(tty) { // the kernel stops background processes that touch it
 		_ = tty.Close()
 		return nil
 	}
@@ -154,17 +154,17 @@ func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 	ctx, stop := s.untilHangup(ctx)
 	defer stop()
 	o.Input, o.Terminal = s.tty, s.tty
-	o.PostMortem, o.JobControl = postMortemLines, hasJobControl()
+	o.PostMortem, o.JobControl = postMortemPage, hasJobControl()
 	o.Judge = &analysis.Live{Still: o.Moment != nil, Attached: o.Attached, Replay: o.Replay}
 	o.Mouse, o.Guide = s.options.Mouse, s.options.Guide
-	o.Write, o.Export = writeNewFile, func(path string, s *stats.Snapshot) error { return exportSnapshot(path, s, o.Attached) }
+	o.Write, o.Export = writePrivateFile, func(path string, s *stats.Snapshot) error { return exportSnapshot(path, s, o.Attached) }
 	o.Refresh, o.Charts, o.Own = s.options.Refresh, s.chartCharacters(), s.options.own
-	o.State, o.Keep = readLastState(), writeState
-	if o.State.Refresh > 0 && o.Refresh == UsualRefresh() { // no option names another
+	o.State, o.Keep = readDashboardState(), saveDashboardState
+	if o.State.Refresh > 0 && o.Refresh == UsualRefreshInterval() { // no option names another
 		o.Refresh = o.State.Refresh
 	}
 	o.Theme, o.AskTheme = s.options.chosenTheme()
-	o.Colors = terminalColors(o.Theme)
+	o.Colors = terminalColorsFor(o.Theme)
 	_, err := ui.Run(ctx, o)
 	if !errors.Is(err, context.Canceled) {
 		return err
@@ -241,8 +241,8 @@ func (o *DashboardOptions) chosenTheme() (chosenTheme ui.Theme, ask bool) {
 	return ui.Dark, true
 }
 
-// terminalColors returns the colours that the terminal has for a theme.
-func terminalColors(name ui.Theme) colorprofile.Profile {
+// terminalColorsFor returns the colours that the terminal has for a theme.
+func terminalColorsFor(name ui.Theme) colorprofile.Profile {
 	if name == ui.Mono {
 		return colorprofile.ASCII
 	}
@@ -252,18 +252,18 @@ func terminalColors(name ui.Theme) colorprofile.Profile {
 // hasJobControl reports whether a shell waits that can continue our process group once it has stopped: the kernel ignores stop
 // signals of the terminal for a group without one (POSIX: orphaned process group).
 func hasJobControl() bool {
-	parent, group, session, err := readParents(os.Getpid())
+	parent, group, session, err := readParentAndGroup(os.Getpid())
 	for err == nil && parent > 1 {
 		var itsGroup, itsSession int
-		if parent, itsGroup, itsSession, err = readParents(parent); err == nil && itsGroup != group {
+		if parent, itsGroup, itsSession, err = readParentAndGroup(parent); err == nil && itsGroup != group {
 			return itsSession == session
 		}
 	}
 	return false
 }
 
-// readParents reads the parent, the process group and the session of a process (proc_pid_stat(5)).
-func readParents(pid int) (parent, group, session int, err error) {
+// readParentAndGroup reads the parent, the process group and the session of a process (proc_pid_stat(5)).
+func readParentAndGroup(pid int) (parent, group, session int, err error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, 0, 0, err
@@ -273,8 +273,8 @@ func readParents(pid int) (parent, group, session int, err error) {
 	return parent, group, session, err
 }
 
-// postMortemLines is the page that is also written to stderr.
-func postMortemLines(p *stats.PostMortem, started uint64) []ui.PostMortemLine {
+// postMortemPage is the page that is also written to stderr.
+func postMortemPage(p *stats.PostMortem, started uint64) []ui.PostMortemLine {
 	page := report.NewPostMortem(p, started)
 	lines := []ui.PostMortemLine{{Text: page.Title}}
 	for _, line := range page.Lines {

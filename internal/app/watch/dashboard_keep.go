@@ -15,15 +15,15 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// writeNewFile writes a new file that only its owner can read.
-func writeNewFile(path string, content []byte) error {
-	return createNewFile(path, func(w io.Writer) error {
+// writePrivateFile writes a new file that only its owner can read.
+func writePrivateFile(path string, content []byte) error {
+	return createPrivateFile(path, func(w io.Writer) error {
 		_, err := w.Write(content)
 		return err
 	})
 }
 
-func createNewFile(path string, write func(io.Writer) error) error {
+func createPrivateFile(path string, write func(io.Writer) error) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s exists: type another name", path)
@@ -41,9 +41,9 @@ func createNewFile(path string, write func(io.Writer) error) error {
 func exportSnapshot(path string, s *stats.Snapshot, attached bool) error {
 	switch {
 	case strings.HasSuffix(path, ".pb.gz"), strings.HasSuffix(path, ".pprof"):
-		return createNewFile(path, func(w io.Writer) error { return monitor.WriteProfile(w, s) })
+		return createPrivateFile(path, func(w io.Writer) error { return monitor.WriteProfile(w, s) })
 	case strings.HasSuffix(path, ".json"):
-		return createNewFile(path, func(w io.Writer) error {
+		return createPrivateFile(path, func(w io.Writer) error {
 			summary := report.NewSummary(s)
 			if attached {
 				summary = report.NewWatchSummary(s, 0)
@@ -51,13 +51,13 @@ func exportSnapshot(path string, s *stats.Snapshot, attached bool) error {
 			return summary.WriteJSON(w)
 		})
 	case strings.HasSuffix(path, ".csv"):
-		return createNewFile(path, func(w io.Writer) error { return writeSites(w, s) })
+		return createPrivateFile(path, func(w io.Writer) error { return writeSitesCSV(w, s) })
 	}
 	return fmt.Errorf("%s: want a name that ends in .pb.gz or .pprof (go tool pprof), .json (summary) or .csv (call sites)", path)
 }
 
-// writeSites writes a line per call site.
-func writeSites(w io.Writer, s *stats.Snapshot) error {
+// writeSitesCSV writes a line per call site.
+func writeSitesCSV(w io.Writer, s *stats.Snapshot) error {
 	table := csv.NewWriter(w)
 	rows := [][]string{{"call_site", "live", "in_use", "requested", "peak_in_use", "cached", "cooling", "creates", "hits", "misses", "stack"}}
 	for i := range s.Tags {

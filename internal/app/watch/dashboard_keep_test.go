@@ -53,7 +53,7 @@ func TestExportOverwritesNothing(t *testing.T) {
 	if err := exportSnapshot(at("no/a.csv"), s, false); err == nil {
 		t.Error("a folder that is not there")
 	}
-	if err := writeNewFile(at("a.csv"), nil); err == nil {
+	if err := writePrivateFile(at("a.csv"), nil); err == nil {
 		t.Error("a file is overwritten")
 	}
 }

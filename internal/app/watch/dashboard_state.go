@@ -10,8 +10,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/ui"
 )
 
-// stateFilePath is where the dashboard's state is kept (XDG Base Directory Specification); empty: nowhere.
-func stateFilePath() string {
+// dashboardStatePath is where the dashboard's state is kept (XDG Base Directory Specification); empty: nowhere.
+func dashboardStatePath() string {
 	folder := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(folder) {
 		home, err := os.UserHomeDir()
@@ -26,19 +26,19 @@ func stateFilePath() string {
 // stateMax bounds the file, in bytes.
 const stateMax = 4 << 10
 
-// readLastState returns how the last dashboard was left; nothing where that is not kept, or cannot be read.
-func readLastState() (s ui.State) {
-	text, err := files.ReadBounded(stateFilePath(), stateMax)
-	if err != nil || json.Unmarshal(text, &s) != nil || s.Refresh != 0 && !mayRefresh(s.Refresh) {
+// readDashboardState returns how the last dashboard was left; nothing where that is not kept, or cannot be read.
+func readDashboardState() (s ui.State) {
+	text, err := files.ReadBounded(dashboardStatePath(), stateMax)
+	if err != nil || json.Unmarshal(text, &s) != nil || s.Refresh != 0 && !isRefreshAllowed(s.Refresh) {
 		return ui.State{}
 	}
 	return s
 }
 
-// writeState keeps it for the next dashboard, if that is possible. Another dashboard may do so, too. A pipe at the file's name would
+// saveDashboardState keeps it for the next dashboard, if that is possible. Another dashboard may do so, too. A pipe at the file's name would
 // wait for a reader, hence CreateBeside.
-func writeState(s ui.State) {
-	path := stateFilePath()
+func saveDashboardState(s ui.State) {
+	path := dashboardStatePath()
 	text, err := json.Marshal(s)
 	if err != nil || path == "" || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
 		return

@@ -16,13 +16,13 @@ import (
 func TestStateIsKept(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", folder)
-	if got := readLastState(); got != (ui.State{}) {
+	if got := readDashboardState(); got != (ui.State{}) {
 		t.Errorf("before there was one: %+v", got)
 	}
 	want := ui.State{Layout: "tuning", Hidden: "57", Sort: "PEAK", Reverse: true, Refresh: time.Second}
-	writeState(ui.State{})
-	writeState(want)
-	if got := readLastState(); got != want {
+	saveDashboardState(ui.State{})
+	saveDashboardState(want)
+	if got := readDashboardState(); got != want {
 		t.Errorf("kept %+v", got)
 	}
 	path := filepath.Join(folder, "gpumemtop", "dashboard.json")
@@ -33,23 +33,23 @@ func TestStateIsKept(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := readLastState(); got != (ui.State{}) {
+		if got := readDashboardState(); got != (ui.State{}) {
 			t.Errorf("%s was read as %+v", text, got)
 		}
 	}
 	t.Setenv("XDG_STATE_HOME", "/dev/null")
-	writeState(want)
-	if got := readLastState(); got != (ui.State{}) {
+	saveDashboardState(want)
+	if got := readDashboardState(); got != (ui.State{}) {
 		t.Errorf("where nothing can be kept: %+v", got)
 	}
 	t.Setenv("XDG_STATE_HOME", "here")
 	t.Setenv("HOME", folder)
-	if got := stateFilePath(); got != filepath.Join(folder, ".local", "state", "gpumemtop", "dashboard.json") {
+	if got := dashboardStatePath(); got != filepath.Join(folder, ".local", "state", "gpumemtop", "dashboard.json") {
 		t.Errorf("the file is %s", got)
 	}
 	t.Setenv("HOME", "")
-	writeState(want)
-	if got := readLastState(); got != (ui.State{}) {
+	saveDashboardState(want)
+	if got := readDashboardState(); got != (ui.State{}) {
 		t.Errorf("without a home: %+v", got)
 	}
 }
@@ -69,9 +69,9 @@ func TestStateIsNoFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		before, _ := os.Lstat(path)
-		writeState(ui.State{Layout: "tuning"})
+		saveDashboardState(ui.State{Layout: "tuning"})
 		after, err := os.Lstat(path)
-		if got := readLastState(); got != (ui.State{}) || err != nil || !os.SameFile(before, after) {
+		if got := readDashboardState(); got != (ui.State{}) || err != nil || !os.SameFile(before, after) {
 			t.Errorf("%s: read %+v, and then there was %v, %v", name, got, after, err)
 		}
 	}

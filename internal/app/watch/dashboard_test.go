@@ -101,11 +101,11 @@ func TestThemeFile(t *testing.T) {
 }
 
 func TestKinship(t *testing.T) {
-	parent, group, session, err := readParents(1)
+	parent, group, session, err := readParentAndGroup(1)
 	if err != nil || parent != 0 || group < 0 || session < 0 {
 		t.Errorf("of process 1: parent %d, group %d, session %d, %v", parent, group, session, err)
 	}
-	if _, _, _, err := readParents(1 << 30); err == nil {
+	if _, _, _, err := readParentAndGroup(1 << 30); err == nil {
 		t.Error("a process that is not there has kin")
 	}
 }
@@ -114,7 +114,7 @@ func TestKinship(t *testing.T) {
 func TestUsualRefresh(t *testing.T) {
 	for tty, want := range map[string]time.Duration{"": DefaultRefresh, "/dev/pts/3": slowRefresh} {
 		t.Setenv("SSH_TTY", tty)
-		if got := UsualRefresh(); got != want {
+		if got := UsualRefreshInterval(); got != want {
 			t.Errorf("SSH_TTY=%q: %v", tty, got)
 		}
 	}
@@ -135,10 +135,10 @@ func TestColoursAreThoseOfTheEnvironment(t *testing.T) {
 		t.Setenv("TERM", test.term)
 		t.Setenv("COLORTERM", test.all)
 		t.Setenv("TMUX", test.tmux)
-		if got := terminalColors(ui.Dark); got != test.want {
+		if got := terminalColorsFor(ui.Dark); got != test.want {
 			t.Errorf("%+v: %v", test, got)
 		}
-		if got := terminalColors(ui.Mono); got != colorprofile.ASCII {
+		if got := terminalColorsFor(ui.Mono); got != colorprofile.ASCII {
 			t.Errorf("%+v: mono has %v", test, got)
 		}
 	}

@@ -21,8 +21,8 @@ type Failures struct {
 	done  chan struct{}
 }
 
-// NewFailures watches what a model publishes; nil without a model.
-func NewFailures(model *stats.Model, notes *console.Notes) *Failures {
+// WatchFailures watches what a model publishes; nil without a model.
+func WatchFailures(model *stats.Model, notes *console.Notes) *Failures {
 	if model == nil {
 		return nil
 	}
@@ -43,8 +43,8 @@ func NewFailures(model *stats.Model, notes *console.Notes) *Failures {
 	return f
 }
 
-// Finish writes what is left.
-func (f *Failures) Finish(last *stats.Snapshot) {
+// WriteRemaining writes what is left.
+func (f *Failures) WriteRemaining(last *stats.Snapshot) {
 	close(f.stop)
 	<-f.done
 	f.writePostMortems(last, true)

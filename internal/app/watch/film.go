@@ -25,7 +25,7 @@ func (o *ViewOptions) writeFilm(stdout io.Writer, path string) error {
 	if err := o.Dashboard.Check(); err != nil {
 		return err
 	}
-	after, err := readTime(o.At)
+	after, err := parseTimeAfterStart(o.At)
 	if err != nil {
 		return err
 	}
@@ -47,16 +47,16 @@ func renderFilm(path string, after time.Duration) (picture string, err error) {
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
 	header := reader.Header()
-	snapshots, err := filmSnapshots(reader, stats.New(modelOptions(header)), header.ClockNS+uint64(after))
+	snapshots, err := snapshotsOfFilm(reader, stats.New(modelOptions(header)), header.ClockNS+uint64(after))
 	if err != nil {
 		return "", err
 	}
 	return ui.RenderFilm(snapshots, &analysis.Live{Attached: header.Attached}, filmEvery, filmWidth, filmHeight), nil
 }
 
-// filmSnapshots returns the snapshots of a film that begins at a time, which CLOCK_MONOTONIC gives: fewer where the recording
+// snapshotsOfFilm returns the snapshots of a film that begins at a time, which CLOCK_MONOTONIC gives: fewer where the recording
 // ends before.
-func filmSnapshots(source recording.Source, m *stats.Model, next uint64) ([]*stats.Snapshot, error) {
+func snapshotsOfFilm(source recording.Source, m *stats.Model, next uint64) ([]*stats.Snapshot, error) {
 	var out []*stats.Snapshot
 	var r wire.Record
 	for {
@@ -68,7 +68,7 @@ func filmSnapshots(source recording.Source, m *stats.Model, next uint64) ([]*sta
 			return nil, err
 		}
 		for ; r.Time >= next; next += uint64(filmEvery) {
-			m.Tick(next)
+			m.AdvanceTime(next)
 			if out = append(out, m.Snapshot()); len(out) == filmFrames {
 				return out, nil
 			}

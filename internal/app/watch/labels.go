@@ -58,8 +58,8 @@ func ParseLabels(texts []string) (map[string]string, error) {
 // revisionVariables are where CI systems say which state of the sources is built: Jenkins, GitHub, GitLab, Buildkite, CircleCI.
 var revisionVariables = []string{"GIT_COMMIT", "GIT_REVISION", "GITHUB_SHA", "CI_COMMIT_SHA", "BUILDKITE_COMMIT", "CIRCLE_SHA1"}
 
-// identity is how a fleet knows the subject. Of programs that run already only what the user said is known.
-func (s *Subject) identity() recording.Identity {
+// identityForFleet is how a fleet knows the subject. Of programs that run already only what the user said is known.
+func (s *Subject) identityForFleet() recording.Identity {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // a kernel without it
 	id := recording.Identity{Labels: s.Labels, Boot: strings.TrimSpace(string(boot))}
 	if id.App = s.App; s.Attached {

@@ -64,12 +64,12 @@ func TestIdentity(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	s := Subject{Labels: map[string]string{"team": "vision"}}
-	id := s.identity()
+	id := s.identityForFleet()
 	if want := (wire.Place{Job: "17", Step: "0", Rank: "3"}); id.User != "ada" || id.Place != want || id.Revision != "abc " || id.Labels["team"] != "vision" || len(id.Boot) != 36 {
 		t.Errorf("%+v", id)
 	}
 	s.Attached, s.App = true, "x"
-	if id := s.identity(); id.User != "" || id.Place != (wire.Place{App: "x"}) || id.Revision != "" || id.Labels["team"] != "vision" {
+	if id := s.identityForFleet(); id.User != "" || id.Place != (wire.Place{App: "x"}) || id.Revision != "" || id.Labels["team"] != "vision" {
 		t.Errorf("%+v", id)
 	}
 }

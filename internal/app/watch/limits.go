@@ -40,7 +40,7 @@ func (c *PolicyChoice) ReadPlan() (*planfile.Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--plan: %w", err)
 	}
-	plan, err := planfile.Parse(string(text))
+	plan, err := planfile.ParsePlan(string(text))
 	if err != nil {
 		return nil, fmt.Errorf("--plan %s: %w", c.Plan, err)
 	}
@@ -49,7 +49,7 @@ func (c *PolicyChoice) ReadPlan() (*planfile.Plan, error) {
 
 // ParseLimits reads the limits. The allocator checks them against the policy.
 func (c *PolicyChoice) ParseLimits() ([]allocator.Setting, error) {
-	settings, err := c.parseSet()
+	settings, err := c.parseSetFlags()
 	if err != nil {
 		return nil, err
 	}
@@ -87,13 +87,13 @@ func (c *PolicyChoice) NewPool() (*allocator.Pool, []allocator.Setting, error) {
 	return policy, settings, err
 }
 
-// ParseOneLimit reads one value of Set.
-func (c *PolicyChoice) ParseOneLimit(text string) ([]allocator.Setting, error) {
+// ParseLimit reads one value of Set.
+func (c *PolicyChoice) ParseLimit(text string) ([]allocator.Setting, error) {
 	one := PolicyChoice{Policy: c.Policy, Set: []string{text}}
-	return one.parseSet()
+	return one.parseSetFlags()
 }
 
-func (c *PolicyChoice) parseSet() ([]allocator.Setting, error) {
+func (c *PolicyChoice) parseSetFlags() ([]allocator.Setting, error) {
 	var settings []allocator.Setting
 	for _, text := range c.Set {
 		for assignment := range strings.SplitSeq(text, ",") {
@@ -119,18 +119,18 @@ func parseLimit(policy, name, value string) (allocator.Setting, error) {
 		return allocator.Setting{Name: name, Value: value}, nil
 	}
 	l := &description.Limits[i]
-	text, err := canonicalValue(l, value)
+	text, err := canonicalLimitValue(l, value)
 	if err == nil {
-		err = checkRange(l, text, value)
+		err = checkLimitRange(l, text, value)
 	}
 	if err != nil {
-		return allocator.Setting{}, fmt.Errorf("limit %s: %w: want %s, for example %s=%s", name, err, valuesText(l), name, exampleValue(l))
+		return allocator.Setting{}, fmt.Errorf("limit %s: %w: want %s, for example %s=%s", name, err, limitValuesText(l), name, exampleLimitValue(l))
 	}
 	return allocator.Setting{Name: name, Value: text}, nil
 }
 
-// canonicalValue reads sizes with units, times and the words of switches. The allocator reads the rest.
-func canonicalValue(l *allocator.Limit, value string) (string, error) {
+// canonicalLimitValue reads sizes with units, times and the words of switches. The allocator reads the rest.
+func canonicalLimitValue(l *allocator.Limit, value string) (string, error) {
 	switch l.Kind {
 	case allocator.Bytes:
 		return parseBytes(value)
@@ -160,7 +160,7 @@ func canonicalValue(l *allocator.Limit, value string) (string, error) {
 }
 
 func parseBytes(value string) (string, error) {
-	bytes, err := units.Parse(value)
+	bytes, err := units.ParseSize(value)
 	if err != nil {
 		return "", fmt.Errorf("bad size %q", value)
 	}
@@ -189,8 +189,8 @@ func parseSwitch(value string) (string, error) {
 	return "", fmt.Errorf("bad value %q", value)
 }
 
-// checkRange checks the range of a value. The allocator checks it against other limits.
-func checkRange(l *allocator.Limit, text, value string) error {
+// checkLimitRange checks the range of a value. The allocator checks it against other limits.
+func checkLimitRange(l *allocator.Limit, text, value string) error {
 	if l.Choices != nil || l.Kind == allocator.Sizes {
 		return nil
 	}
@@ -201,21 +201,21 @@ func checkRange(l *allocator.Limit, text, value string) error {
 		return fmt.Errorf("bad value %q", value)
 	case number < l.Min || number > l.Max:
 		return fmt.Errorf("%s is out of range", value)
-	case !isDecimal(text):
+	case !isDecimalNumber(text):
 		return fmt.Errorf("bad value %q", value)
 	}
 	return nil
 }
 
-// isDecimal accepts what the allocator accepts as a number: digits, with or without a point among them.
-func isDecimal(text string) bool {
+// isDecimalNumber accepts what the allocator accepts as a number: digits, with or without a point among them.
+func isDecimalNumber(text string) bool {
 	whole, fraction, pointed := strings.Cut(text, ".")
 	digits := func(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 	return digits(whole) && (!pointed || digits(fraction))
 }
 
-// valuesText describes the values that a limit takes.
-func valuesText(l *allocator.Limit) string {
+// limitValuesText describes the values that a limit takes.
+func limitValuesText(l *allocator.Limit) string {
 	switch l.Kind {
 	case allocator.Bytes:
 		return fmt.Sprintf("a size from %s to %s", setting.SizeText(l.Min), setting.SizeText(l.Max))
@@ -232,8 +232,8 @@ func valuesText(l *allocator.Limit) string {
 	return fmt.Sprintf("a number from %s to %s", setting.NumberText(l.Min), setting.NumberText(l.Max))
 }
 
-// exampleValue returns a value that a limit takes.
-func exampleValue(l *allocator.Limit) string {
+// exampleLimitValue returns a value that a limit takes.
+func exampleLimitValue(l *allocator.Limit) string {
 	switch l.Kind {
 	case allocator.Bytes:
 		return setting.SizeText(max(l.Min, min(l.Max, 1<<20)))
@@ -246,8 +246,8 @@ func exampleValue(l *allocator.Limit) string {
 	return l.Text
 }
 
-// LiveLimits returns a policy's limits as a model follows them.
-func LiveLimits(policy *allocator.Pool) []stats.Limit {
+// LimitsForModel returns a policy's limits as a model follows them.
+func LimitsForModel(policy *allocator.Pool) []stats.Limit {
 	var list []stats.Limit
 	for _, l := range policy.Limits() {
 		list = append(list, stats.LimitOf(&l))

@@ -23,7 +23,7 @@ func DescribePolicies(names []string, width int) (string, error) {
 			_, err := allocator.New(name, nil)
 			return "", err
 		}
-		texts = append(texts, policyText(&description, width))
+		texts = append(texts, policyDescription(&description, width))
 	}
 	return strings.Join(texts, "\n"), nil
 }
@@ -31,9 +31,9 @@ func DescribePolicies(names []string, width int) (string, error) {
 // defaultWidth is the width of the column of defaults. Longer ones take a line of their own.
 const defaultWidth = 13
 
-func policyText(d *allocator.Description, width int) string {
+func policyDescription(d *allocator.Description, width int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n  %s\n  %s\n", d.Name, console.Wrap(d.Summary, 2, width), console.Wrap("Source: "+d.Source+".", 2, width))
+	fmt.Fprintf(&b, "%s\n  %s\n  %s\n", d.Name, console.WrapIndented(d.Summary, 2, width), console.WrapIndented("Source: "+d.Source+".", 2, width))
 	if len(d.Limits) == 0 {
 		return b.String()
 	}
@@ -45,11 +45,11 @@ func policyText(d *allocator.Description, width int) string {
 	fmt.Fprintf(&b, "  %-*s  %-*s  %s\n", names, "LIMIT", defaultWidth, "DEFAULT", "TAKES")
 	for i := range d.Limits {
 		l := &d.Limits[i]
-		row := fmt.Sprintf("  %-*s  %-*s", names, l.Name, defaultWidth, setting.ValueText(l))
+		row := fmt.Sprintf("  %-*s  %-*s", names, l.Name, defaultWidth, setting.LimitValueText(l))
 		if len(row) > takesAt {
 			row += "\n" + strings.Repeat(" ", takesAt-2)
 		}
-		fmt.Fprintf(&b, "%s  %s\n      %s\n", row, console.Wrap(valuesText(l), takesAt, width), console.Wrap(l.Help, 6, width))
+		fmt.Fprintf(&b, "%s  %s\n      %s\n", row, console.WrapIndented(limitValuesText(l), takesAt, width), console.WrapIndented(l.Help, 6, width))
 	}
 	return b.String()
 }
@@ -65,9 +65,9 @@ func limitsOfRecording(h *recording.Header) (settings []allocator.Setting) {
 	return settings
 }
 
-// pooledConfiguration returns the configuration that a hit-rate curve is about: that of the program, or the default one for a program
+// configurationOfCurve returns the configuration that a hit-rate curve is about: that of the program, or the default one for a program
 // without a pool.
-func pooledConfiguration(policy string, settings []allocator.Setting) (string, []allocator.Setting) {
+func configurationOfCurve(policy string, settings []allocator.Setting) (string, []allocator.Setting) {
 	if policy == "none" {
 		return allocator.Default, nil
 	}

@@ -35,7 +35,7 @@ func saveLimits(path, policy string, present []stats.Limit) error {
 	if err != nil {
 		return fmt.Errorf("save settings: %w", err)
 	}
-	_, err = file.WriteString("# gpumemtop: settings of the dashboard\n" + setting.FileText(policy, changedLimits(policy, present)))
+	_, err = file.WriteString("# gpumemtop: settings of the dashboard\n" + setting.SettingsFileText(policy, changedLimits(policy, present)))
 	if err = errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("save settings: %w", err)
 	}

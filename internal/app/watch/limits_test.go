@@ -72,10 +72,10 @@ func TestExamplesAreTaken(t *testing.T) {
 		for i := range description.Limits {
 			l := &description.Limits[i]
 			shown := stats.LimitOf(l)
-			if value, ok := shown.ParseValue(l.Text); !ok || value != l.Value || shown.FormatValue(value) != l.Text {
+			if value, ok := shown.ParseValue(l.Text); !ok || value != l.Value || shown.TextForTarget(value) != l.Text {
 				t.Errorf("%s: %s %s is %v, %v in the dashboard, want %v", policy, l.Name, l.Text, value, ok, l.Value)
 			}
-			for _, value := range []string{exampleValue(l), setting.ValueText(l)} {
+			for _, value := range []string{exampleLimitValue(l), setting.LimitValueText(l)} {
 				setting, err := parseLimit(policy, l.Name, value)
 				if err != nil {
 					t.Errorf("%s: %v", policy, err)
@@ -84,7 +84,7 @@ func TestExamplesAreTaken(t *testing.T) {
 				if _, err := allocator.New(policy, []allocator.Setting{setting}); err != nil {
 					t.Errorf("%s, %s=%s: %v", policy, l.Name, value, err)
 				}
-				if value != exampleValue(l) && setting.Value != l.Text {
+				if value != exampleLimitValue(l) && setting.Value != l.Text {
 					t.Errorf("%s: the default of %s, %s, reads as %s", policy, l.Name, l.Text, setting.Value)
 				}
 			}
@@ -96,7 +96,7 @@ func TestPolicyTextFits(t *testing.T) {
 	for _, policy := range allocator.PolicyNames() {
 		description, _ := allocator.DescribePolicy(policy)
 		for _, width := range []int{60, 80, 120} {
-			text := policyText(&description, width)
+			text := policyDescription(&description, width)
 			for line := range strings.Lines(text) {
 				if line = strings.TrimSuffix(line, "\n"); len(line) > width || line != strings.TrimRight(line, " ") {
 					t.Errorf("%s at %d columns: %q", policy, width, line)

@@ -63,7 +63,7 @@ func (o *MeasureOptions) NewExperiment(present *PolicyChoice, spill bool) (e Exp
 		return e, nil
 	}
 	for _, text := range splitAlternatives(o.Alternative) {
-		one, err := readAlternative(text, present)
+		one, err := parseAlternative(text, present)
 		if err == nil && slices.Contains(e.Alternatives, one) {
 			err = fmt.Errorf("bad value %q for --measure: it names %s twice", o.Alternative, text)
 		}
@@ -94,15 +94,15 @@ func splitAlternatives(text string) (list []string) {
 	return list
 }
 
-// readAlternative reads one configuration, and writes it as the pool takes it.
-func readAlternative(text string, present *PolicyChoice) (string, error) {
+// parseAlternative reads one configuration, and writes it as the pool takes it.
+func parseAlternative(text string, present *PolicyChoice) (string, error) {
 	switch text {
 	case "":
 		return "", errors.New("bad value for --measure: a configuration is missing beside a comma")
 	case MeasureOn, MeasureOff:
 		return "", fmt.Errorf("bad value for --measure: %s stands alone", text)
 	}
-	choice, err := present.ParseOther("measure", text)
+	choice, err := present.ParseOtherChoice("measure", text)
 	if err != nil {
 		return "", err
 	}
@@ -117,12 +117,12 @@ func readAlternative(text string, present *PolicyChoice) (string, error) {
 	return out, nil
 }
 
-// ParseOther reads the value of a flag, a configuration to compare with this one: POLICY, POLICY:LIMIT=VALUE,..., or LIMIT=VALUE,...
-func (c *PolicyChoice) ParseOther(flag, text string) (other PolicyChoice, err error) {
+// ParseOtherChoice reads the value of a flag, a configuration to compare with this one: POLICY, POLICY:LIMIT=VALUE,..., or LIMIT=VALUE,...
+func (c *PolicyChoice) ParseOtherChoice(flag, text string) (other PolicyChoice, err error) {
 	policy, limits, parted := strings.Cut(text, ":")
 	switch {
 	case strings.Contains(policy, "="): // a colon may be part of a value
-		if other, err = c.withLimits(flag, text); err != nil {
+		if other, err = c.withFlagLimits(flag, text); err != nil {
 			return other, err
 		}
 	case parted && limits == "":
@@ -138,13 +138,13 @@ func (c *PolicyChoice) ParseOther(flag, text string) (other PolicyChoice, err er
 	return other, nil
 }
 
-// withLimits returns the choice with other values of limits, "LIMIT=VALUE,...", of a flag.
-func (c *PolicyChoice) withLimits(flag, assignments string) (PolicyChoice, error) {
+// withFlagLimits returns the choice with other values of limits, "LIMIT=VALUE,...", of a flag.
+func (c *PolicyChoice) withFlagLimits(flag, assignments string) (PolicyChoice, error) {
 	settings, err := c.ParseLimits()
 	if err != nil {
 		return *c, err
 	}
-	changed, err := c.ParseOneLimit(assignments)
+	changed, err := c.ParseLimit(assignments)
 	if err != nil {
 		return *c, fmt.Errorf("--%s: %w", flag, err)
 	}
@@ -186,7 +186,7 @@ func NewExperimenter(e *Experiment, model *stats.Model, next session.Tap) *Exper
 		Alternatives: e.Alternatives, Until: e.Until, Budget: e.Budget, Seed: rand.Uint64(), Session: x,
 	})
 	if e.Now {
-		x.Start()
+		x.AskForExperiment()
 	}
 	return x
 }
@@ -197,12 +197,12 @@ func (e *Experimenter) SetSession(s *session.Session) { e.session.Store(s) }
 // withExperimenter puts an experimenter before a tap.
 func (r *runner) withExperimenter(next session.Tap) session.Tap {
 	setup := r.subject.Setup
-	if setup.Measure.Never || !setup.loadsPool() {
+	if setup.Measure.Never || !setup.loadsCore() {
 		return next
 	}
 	r.measured = NewExperimenter(&setup.Measure, r.model, next)
 	if !setup.Measure.Now && r.screen != nil && !setup.Auto && setup.Policy.PolicyName() != "none" {
-		time.AfterFunc(offerAfter, r.measured.OfferExperiment)
+		time.AfterFunc(offerAfter, r.measured.OfferUnaskedExperiment)
 	}
 	return r.measured
 }
@@ -215,10 +215,10 @@ func (r *runner) toggleExperiment() (string, error) {
 	case m == nil:
 		return "", errors.New("the program was started without the library that pools: gpumemtop --policy none --measure ./app can measure")
 	case m.IsWanted():
-		m.Stop()
+		m.EndExperiment()
 		return "the experiment ends; E begins another", nil
 	default:
-		m.Start()
+		m.AskForExperiment()
 		return "experiment: parts of the run are served by " + strings.Join(r.subject.Setup.Measure.Alternatives, ", then ") + "; E ends it", nil
 	}
 }
@@ -280,7 +280,7 @@ func (e *Experimenter) RoomBytes(number uint32) (free, used uint64) {
 			continue
 		}
 		used = p.Totals.PeakReserved
-		if room, known := e.session.Load().RoomBytes(number); known {
+		if room, known := e.session.Load().FreeBeyondHeadroom(number); known {
 			if p.DeviceMemory > 0 { // which may be simulated
 				room = min(room, p.DeviceMemory-min(p.DeviceMemory, used))
 			}

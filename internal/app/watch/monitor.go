@@ -46,7 +46,7 @@ func NewMonitor(o MonitorOptions, subject *Subject, notes *console.Notes) (*Moni
 		}
 	}
 	if o.OTLP != "" {
-		if err := monitor.CheckOTLP(o.OTLP); err != nil {
+		if err := monitor.CheckOTLPAddress(o.OTLP); err != nil {
 			return nil, err
 		}
 	}
@@ -58,7 +58,7 @@ func NewMonitor(o MonitorOptions, subject *Subject, notes *console.Notes) (*Moni
 			notes.Add(err.Error())
 		case err != nil:
 			return nil, err
-		case m.server.HasOtherPort():
+		case m.server.HasOtherPortThanAsked():
 			notes.Add("--listen " + o.Listen + " is in use")
 		}
 	}
@@ -73,14 +73,14 @@ func (m *Monitor) Start(model *stats.Model) {
 	source := model.Published
 	if m.options.OTLP != "" {
 		var err error
-		if m.otlp, err = monitor.StartOTLP(m.options.OTLP, source, m.describeRun()); err != nil {
+		if m.otlp, err = monitor.StartOTLP(m.options.OTLP, source, m.programAndVersion()); err != nil {
 			m.notes.Add("--otlp: " + err.Error())
 		}
 	}
 	if m.server == nil {
 		return
 	}
-	m.server.Start(source, m.describeRun(), func(s *stats.Snapshot, w io.Writer) error {
+	m.server.StartAnswering(source, m.programAndVersion(), func(s *stats.Snapshot, w io.Writer) error {
 		summary := report.NewSummary(s)
 		if m.subject.Attached {
 			summary = report.NewWatchSummary(s, 0)
@@ -90,28 +90,28 @@ func (m *Monitor) Start(model *stats.Model) {
 	m.notes.Add("figures are at " + m.server.Address())
 }
 
-func (m *Monitor) describeRun() monitor.Run {
-	return monitor.Run{Program: m.subject.Name, Version: m.subject.identity().Revision}
+func (m *Monitor) programAndVersion() monitor.Run {
+	return monitor.Run{Program: m.subject.Name, Version: m.subject.identityForFleet().Revision}
 }
 
-// Finish writes and pushes the last figures.
-func (m *Monitor) Finish(last *stats.Snapshot) {
+// PublishLastFigures writes and pushes the last figures.
+func (m *Monitor) PublishLastFigures(last *stats.Snapshot) {
 	pid := os.Getpid()
 	if len(last.Processes) > 0 {
 		pid = last.Processes[0].PID
 	}
 	if m.otlp != nil {
-		if err := m.otlp.Finish(last); err != nil {
+		if err := m.otlp.SendLastFigures(last); err != nil {
 			m.notes.Add("--otlp: " + err.Error())
 		}
 	}
 	if m.options.Textfile != "" {
-		if err := monitor.WriteTextfile(m.options.Textfile, pid, last, m.describeRun()); err != nil {
+		if err := monitor.WriteTextfile(m.options.Textfile, pid, last, m.programAndVersion()); err != nil {
 			m.notes.Add("--textfile: " + err.Error())
 		}
 	}
 	if m.options.Push != "" {
-		if err := monitor.Push(m.options.Push, last, m.describeRun()); err != nil {
+		if err := monitor.PushToGateway(m.options.Push, last, m.programAndVersion()); err != nil {
 			m.notes.Add("--push: " + err.Error())
 		}
 	}

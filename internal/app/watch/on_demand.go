@@ -40,14 +40,14 @@ func (o *Outputs) RecordOnDemand(model *stats.Model) {
 // Append implements session.Recorder. It never fails.
 func (d *OnDemand) Append(r *wire.Record) error {
 	kept := *r
-	if !d.follower.Take(&kept) || d.writer == nil {
+	if !d.follower.TakeRecord(&kept) || d.writer == nil {
 		return nil
 	}
 	if kept.Kind == wire.KindLost {
 		d.footer.Lost += kept.AsLost().Events()
 	}
 	if err := d.writer.Append(&kept); err != nil {
-		d.endPart(err)
+		d.endPartAfterFailure(err)
 	}
 	return nil
 }
@@ -56,11 +56,11 @@ func (d *OnDemand) Append(r *wire.Record) error {
 func (d *OnDemand) Flush() error {
 	switch {
 	case d.writer == nil:
-	case d.hasEnded() && (d.follower.IsWhole() || time.Now().After(d.patience)):
+	case d.hasEnded() && (d.follower.HasAllNames() || time.Now().After(d.patience)):
 		d.completeFile()
 	default:
 		if err := d.writer.Flush(); err != nil {
-			d.endPart(err)
+			d.endPartAfterFailure(err)
 		}
 	}
 	return nil
@@ -86,7 +86,7 @@ func (d *OnDemand) hasEnded() bool { return d.footer.EndedNS != 0 }
 
 // Toggle implements session.Switched: it begins a part, or ends the one that is being recorded.
 func (d *OnDemand) Toggle(until uint64) (text string, err error) {
-	now := max(until, d.follower.Latest())
+	now := max(until, d.follower.LatestTime())
 	if d.Path() != "" {
 		d.follower.EndPart(now)
 		d.footer.Status, d.footer.EndedNS, d.footer.Cut = -1, now, true
@@ -94,7 +94,7 @@ func (d *OnDemand) Toggle(until uint64) (text string, err error) {
 		return fmt.Sprintf("recorded %s: %s", units.Duration(now-min(d.since, now)), d.path), d.Flush()
 	}
 	d.completeFile() // the trace has ended, and lacks names
-	name, err := files.ExpandName(onDemandName, d.outputs.subject.Name, time.Now())
+	name, err := files.ExpandFileName(onDemandName, d.outputs.subject.Name, time.Now())
 	if err != nil {
 		return "", err
 	}
@@ -111,8 +111,8 @@ func (d *OnDemand) Toggle(until uint64) (text string, err error) {
 	return "recording into " + d.path + "; r ends it", nil
 }
 
-// endPart ends the part after a failed write.
-func (d *OnDemand) endPart(err error) {
+// endPartAfterFailure ends the part after a failed write.
+func (d *OnDemand) endPartAfterFailure(err error) {
 	d.outputs.Partial = true
 	d.outputs.Notes.Add(fmt.Sprintf("%v: the recording ends there, what is in %s is complete", err, d.path))
 	_ = d.writer.Close(recording.Footer{}) // says the same again
@@ -126,7 +126,7 @@ func (d *OnDemand) completeFile() {
 		return
 	}
 	if err := d.writer.Close(d.footer); err != nil {
-		d.endPart(err)
+		d.endPartAfterFailure(err)
 		return
 	}
 	d.writer = nil

@@ -47,10 +47,10 @@ func TestRecordingOnDemandIsAPart(t *testing.T) {
 	for seed := range uint64(20) {
 		run := randomrun.Make(seed, randomrun.Options{Steps: 400, Apart: true, Exits: randomrun.Never})
 		from, to := len(run)/3, 2*len(run)/3
-		for run[from].Kind.IsLate() || run[from-1].Kind.IsLate() {
+		for run[from].Kind.IsMadeLater() || run[from-1].Kind.IsMadeLater() {
 			from++
 		}
-		for run[to].Kind.IsLate() || run[to-1].Kind.IsLate() {
+		for run[to].Kind.IsMadeLater() || run[to-1].Kind.IsMadeLater() {
 			to++
 		}
 		d, take := demand(t, run)
@@ -80,7 +80,7 @@ func TestRecordingOnDemandIsAPart(t *testing.T) {
 		got := records.All(t, reader)
 		for _, list := range [][]wire.Record{want, got} {
 			for i := range list {
-				if list[i].Kind == wire.KindCooled && list[i].Time <= run[from-1].Time+1 || list[i].Kind.IsLate() {
+				if list[i].Kind == wire.KindCooled && list[i].Time <= run[from-1].Time+1 || list[i].Kind.IsMadeLater() {
 					list[i].Time = 0 // of the moment that the part begins, and of names that come late
 				}
 			}

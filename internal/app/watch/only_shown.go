@@ -32,12 +32,12 @@ func (s *onlyShown) HostForViewers() (path string, host remote.Host, remove func
 }
 
 func (s *onlyShown) showUntilSignal(o ui.Options) {
-	ctx, stop := console.UntilSignal(context.Background(), syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
+	ctx, stop := console.ContextUntilSignal(context.Background(), syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
 	defer stop()
 	s.err = s.screen.Show(ctx, o)
 	var sig console.Signaled
 	if errors.As(s.err, &sig) {
-		s.err = console.NewExitLike(sig.Status())
+		s.err = console.NewExitWithStatus(sig.Status())
 	}
 }
 

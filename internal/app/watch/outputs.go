@@ -21,7 +21,7 @@ import (
 
 // OutputOptions name the files that are written about programs. Empty names write none.
 type OutputOptions struct {
-	Recording string // a template, see files.ExpandName
+	Recording string // a template, see files.ExpandFileName
 	Trace     string // a template without %p: a Chrome trace
 	Perfetto  string // likewise, in Perfetto's own format
 	Summary   string
@@ -58,8 +58,8 @@ func (s *Subject) arguments() []string {
 // ModelOptions returns what a model knows of the subject before the first event.
 func (s *Subject) ModelOptions() stats.Options {
 	return stats.Options{
-		Program: s.program(), Arguments: s.arguments(), Policy: s.Setup.Policy.PolicyName(), Started: session.Now(),
-		App: s.App, Labels: s.Labels, DeviceMemory: s.Setup.Memory, EntriesMax: s.Setup.maxEntries(),
+		Program: s.program(), Arguments: s.arguments(), Policy: s.Setup.Policy.PolicyName(), Started: session.MonotonicNow(),
+		App: s.App, Labels: s.Labels, DeviceMemory: s.Setup.Memory, EntriesMax: s.Setup.mostHeapEntries(),
 		Nameless: s.Setup.nameless.Load,
 	}
 }
@@ -94,10 +94,10 @@ func NewOutputs(options OutputOptions, subject *Subject, notes *console.Notes) (
 	if err := o.summaryOutput().CheckWritable("summary"); err != nil {
 		return nil, err
 	}
-	if err := o.checkNames(); err != nil {
+	if err := o.checkOutputNames(); err != nil {
 		return nil, err
 	}
-	return o, o.checkDistinct()
+	return o, o.checkDistinctFiles()
 }
 
 // summaryOutput is where the final figures go, also in place of earlier ones.
@@ -105,7 +105,7 @@ func (o *Outputs) summaryOutput() files.Output {
 	return files.Output{Path: o.options.Summary, Force: o.options.Force, Again: report.IsSummary}
 }
 
-func (o *Outputs) checkNames() error {
+func (o *Outputs) checkOutputNames() error {
 	now := time.Now()
 	for flag, path := range map[string]string{"-o": o.options.Recording, "--json": o.options.Trace, "--perfetto": o.options.Perfetto} {
 		if path == "-" {
@@ -114,7 +114,7 @@ func (o *Outputs) checkNames() error {
 	}
 	if o.options.Recording != "" {
 		var err error
-		if o.recording, err = files.ExpandName(o.options.Recording, o.subject.Name, now); err != nil {
+		if o.recording, err = files.ExpandFileName(o.options.Recording, o.subject.Name, now); err != nil {
 			return err
 		}
 		if err := o.recording.CheckFolder(); err != nil {
@@ -122,19 +122,19 @@ func (o *Outputs) checkNames() error {
 		}
 	}
 	var err error
-	if o.trace, err = o.traceName("json", o.options.Trace, now); err != nil {
+	if o.trace, err = o.tracePath("json", o.options.Trace, now); err != nil {
 		return err
 	}
-	o.perfetto, err = o.traceName("perfetto", o.options.Perfetto, now)
+	o.perfetto, err = o.tracePath("perfetto", o.options.Perfetto, now)
 	return err
 }
 
-// traceName returns the path of a trace, empty without a template.
-func (o *Outputs) traceName(flag, template string, now time.Time) (string, error) {
+// tracePath returns the path of a trace, empty without a template.
+func (o *Outputs) tracePath(flag, template string, now time.Time) (string, error) {
 	if template == "" {
 		return "", nil
 	}
-	name, err := files.ExpandName(template, o.subject.Name, now)
+	name, err := files.ExpandFileName(template, o.subject.Name, now)
 	if err != nil {
 		return "", err
 	}
@@ -148,15 +148,15 @@ func (o *Outputs) traceName(flag, template string, now time.Time) (string, error
 	return path, files.Output{Path: path, Force: o.options.Force}.CheckWritable(flag)
 }
 
-// checkDistinct refuses one file under two flags, however its name is written: one would replace the other.
-func (o *Outputs) checkDistinct() error {
+// checkDistinctFiles refuses one file under two flags, however its name is written: one would replace the other.
+func (o *Outputs) checkDistinctFiles() error {
 	list := []struct{ flag, path string }{{"--json", o.trace}, {"--perfetto", o.perfetto}, {"--summary", o.options.Summary}}
 	if o.recording.IsSingle() {
 		list = append(list, struct{ flag, path string }{"-o", o.recording.String()})
 	}
 	for i, file := range list {
 		for _, other := range list[i+1:] {
-			if file.path != "" && other.path != "" && files.SamePlace(file.path, other.path) {
+			if file.path != "" && other.path != "" && files.LeadToSameFile(file.path, other.path) {
 				return fmt.Errorf("%s and %s name the same file %s: name another", file.flag, other.flag, file.path)
 			}
 		}
@@ -184,7 +184,7 @@ func (o *Outputs) CreateFiles(model *stats.Model) error {
 		if err != nil {
 			return err
 		}
-		writer.SetSummarizer(model.NextInterval)
+		writer.SetSummarizer(model.SummarizeSinceLast)
 		o.files = append(o.files, &outputFile{output: writer, path: path, what: "recording"})
 	default:
 		o.processes = newPerProcess(o.recording, header, model, o.options.Force, o.Notes.Add)
@@ -231,10 +231,10 @@ func (o *Outputs) recordingHeader(begins uint64) recording.Header {
 		scrub = setup.Scrub.String()
 	}
 	return recording.Header{
-		Created: time.Now().Add(-time.Duration(session.Now() - begins)), ClockNS: begins, Host: host, Program: o.subject.program(), Arguments: o.subject.arguments(),
+		Created: time.Now().Add(-time.Duration(session.MonotonicNow() - begins)), ClockNS: begins, Host: host, Program: o.subject.program(), Arguments: o.subject.arguments(),
 		Policy: setup.Policy.PolicyName(), Limits: values, Auto: setup.Auto, Tags: setup.Tags.String(),
 		Scrub: scrub, DeviceMemory: setup.Memory, Environment: environment, Attached: o.subject.Attached,
-		Identity: o.subject.identity(),
+		Identity: o.subject.identityForFleet(),
 	}
 }
 
@@ -262,7 +262,7 @@ func (o *Outputs) closeFiles(footer recording.Footer) []string {
 			failures = append(failures, err.Error())
 		}
 	}
-	return append(o.processes.endMessages(), failures...)
+	return append(o.processes.writtenFilesMessages(), failures...)
 }
 
 // WriteSummary writes the final figures to stderr, and as JSON where that is wanted. about makes them from the last snapshot.
@@ -274,7 +274,7 @@ func (o *Outputs) WriteSummary(last *stats.Snapshot, about func(*stats.Snapshot)
 	summary := about(&snapshot)
 	var text bytes.Buffer
 	_ = summary.WriteText(&text)
-	_, _ = os.Stderr.WriteString(console.WrapPage(os.Stderr, text.String())) // stderr may be closed; the file is written all the same
+	_, _ = os.Stderr.WriteString(console.WrapForTerminal(os.Stderr, text.String())) // stderr may be closed; the file is written all the same
 	if o.options.Summary == "" {
 		return
 	}
@@ -284,8 +284,8 @@ func (o *Outputs) WriteSummary(last *stats.Snapshot, about func(*stats.Snapshot)
 	}
 }
 
-// AnnounceResults says where there was no pool, what the simulations found, where the trace is, and what Complete returned.
-func (o *Outputs) AnnounceResults(last *stats.Snapshot, messages []string) {
+// SayResults says where there was no pool, what the simulations found, where the trace is, and what Complete returned.
+func (o *Outputs) SayResults(last *stats.Snapshot, messages []string) {
 	if u := last.Unpooled; u.Times > 0 {
 		o.Notes.Add(fmt.Sprintf("no pool in %s: %s", units.Plural(u.Times, "process", "processes"), u.Why))
 	}
@@ -298,7 +298,7 @@ func (o *Outputs) AnnounceResults(last *stats.Snapshot, messages []string) {
 	for _, text := range last.Exceeded {
 		o.Notes.Add(text)
 	}
-	if text := ghostNote(last.Ghosts, last.WallNS()); text != "" {
+	if text := betterConfigurationNote(last.Ghosts, last.WallNS()); text != "" {
 		o.Notes.Add(text)
 	}
 	for _, path := range []string{o.trace, o.perfetto} {
@@ -366,7 +366,7 @@ func (t tee) Append(r *wire.Record) error {
 			o.noteError(o.Append(r))
 		}
 	}
-	return t.allFailedError()
+	return t.errorIfAllFailed()
 }
 
 // Flush implements session.Recorder.
@@ -376,14 +376,14 @@ func (t tee) Flush() error {
 			o.noteError(o.Flush())
 		}
 	}
-	return t.allFailedError()
+	return t.errorIfAllFailed()
 }
 
 // Bytes implements session.Recorder: those of the first file.
 func (t tee) Bytes() uint64 { return t[0].Bytes() }
 
-// allFailedError returns an error once all files have failed.
-func (t tee) allFailedError() error {
+// errorIfAllFailed returns an error once all files have failed.
+func (t tee) errorIfAllFailed() error {
 	var last error
 	for _, o := range t {
 		if last = o.err; last == nil {

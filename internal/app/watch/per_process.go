@@ -91,9 +91,9 @@ func (s *perProcess) createFile(r *wire.Record) {
 		s.noteFailure(err)
 		return
 	}
-	if _, known := s.model.NextProcessInterval(r.Process); known {
+	if _, known := s.model.SummarizeProcessSinceLast(r.Process); known {
 		w.SetSummarizer(func() recording.Summary {
-			interval, _ := s.model.NextProcessInterval(r.Process)
+			interval, _ := s.model.SummarizeProcessSinceLast(r.Process)
 			return interval
 		})
 	}
@@ -192,8 +192,8 @@ func (s *perProcess) Close(recording.Footer) error {
 	return fmt.Errorf("%d processes not recorded completely: %w", s.failed, s.first)
 }
 
-// endMessages returns what to tell the user at the end about files that were written.
-func (s *perProcess) endMessages() []string {
+// writtenFilesMessages returns what to tell the user at the end about files that were written.
+func (s *perProcess) writtenFilesMessages() []string {
 	switch {
 	case s == nil:
 	case s.files > len(s.names):

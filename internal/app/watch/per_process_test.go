@@ -50,7 +50,7 @@ type feeder struct {
 
 func newFeeder(t *testing.T, template string, force bool) *feeder {
 	t.Helper()
-	name, err := files.ExpandName(template, "app", time.Now())
+	name, err := files.ExpandFileName(template, "app", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestPerProcess(t *testing.T) {
 			t.Errorf("%s: blocks %+v, %v", want.file, blocks, err)
 		}
 	}
-	if said := s.endMessages(); len(said) != 1 || said[0] != "recorded: "+dir+"/40.gmt, "+dir+"/41.gmt, "+dir+"/41.2.gmt" || len(s.warnings) != 0 {
+	if said := s.writtenFilesMessages(); len(said) != 1 || said[0] != "recorded: "+dir+"/40.gmt, "+dir+"/41.gmt, "+dir+"/41.2.gmt" || len(s.warnings) != 0 {
 		t.Errorf("said %q, warned %q", said, s.warnings)
 	}
 }
@@ -211,10 +211,10 @@ func TestPerProcessOutlivesFiles(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "20 processes not recorded completely: create recording: open "+dir+"/41.gmt") {
 		t.Error(err)
 	}
-	if said := s.endMessages(); len(said) != 1 {
+	if said := s.writtenFilesMessages(); len(said) != 1 {
 		t.Errorf("said %q", said)
 	}
-	if said := newFeeder(t, dir+"/%p", false).endMessages(); len(said) != 1 || !strings.Contains(said[0], "no process called OpenCL") {
+	if said := newFeeder(t, dir+"/%p", false).writtenFilesMessages(); len(said) != 1 || !strings.Contains(said[0], "no process called OpenCL") {
 		t.Errorf("said %q", said)
 	}
 }
@@ -227,7 +227,7 @@ func TestPerProcessNamesSomeFiles(t *testing.T) {
 		s.process(t, i+1, uint64(40+i), "one")
 		s.Ended(i+1, session.Status{})
 	}
-	said := s.endMessages()
+	said := s.writtenFilesMessages()
 	if len(said) != 1 || !strings.HasPrefix(said[0], "recorded 20 processes: "+dir+"/40.gmt, ") || strings.Contains(said[0], "/59.gmt") || len(s.open) != 0 {
 		t.Errorf("said %q, %d still open", said, len(s.open))
 	}

@@ -27,7 +27,7 @@ func (p *periods) TakeRecord(r *wire.Record) {
 		p.next.TakeRecord(r)
 	}
 	if p.session.Load() != nil {
-		p.Periods.Take(r)
+		p.Periods.TakeRecord(r)
 	}
 }
 

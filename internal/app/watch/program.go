@@ -48,7 +48,7 @@ type runner struct {
 
 // RunProgram runs a program to its end and reports. The error carries the program's status.
 func RunProgram(o *RunOptions, command []string) error {
-	return Run(&o.Options, &runner{options: o, command: command, started: make(chan struct{})})
+	return WatchSource(&o.Options, &runner{options: o, command: command, started: make(chan struct{})})
 }
 
 // Check implements Source.
@@ -82,15 +82,15 @@ func (r *runner) Start() (ended <-chan struct{}, err error) {
 	setup := r.subject.Setup
 	about := r.subject.ModelOptions()
 	about.TransfersOnly = !r.outputs.IsRecording()
-	about.Limits, about.LimitsOf = LiveLimits(setup.Policy), stats.DefaultLimits
-	r.simulations.SendPlan = r.sendPlan
+	about.Limits, about.LimitsOf = LimitsForModel(setup.Policy), stats.DefaultLimits
+	r.simulations.SendPlan = r.sendPlanToProcess
 	tap, err := r.createOutputs(about)
 	if err != nil {
 		return nil, err
 	}
 	tap = r.withExperimenter(tap)
 	var periods *periods
-	if setup.loadsPool() {
+	if setup.loadsCore() {
 		periods = newPeriods(tap)
 		tap = periods
 	}
@@ -121,8 +121,8 @@ func (r *runner) sessionOptions(tap session.Tap) session.Options {
 		Command: append([]string{r.path}, r.command[1:]...), Name: r.command[0],
 		Config: r.subject.Setup.WireConfig(r.outputs.IsRecording(), r.screen != nil),
 		Shim:   payload.OpenShim, Core: payload.OpenCore,
-		Model: r.model, Tap: tap, Resolve: symbol.New(names).Frames, Names: names,
-		Warn: r.notes.Add, Published: new(console.Memory).AdjustLimit,
+		Model: r.model, Tap: tap, Resolve: symbol.NewResolver(names).FramesAt, Names: names,
+		Warn: r.notes.Add, Published: new(console.Memory).AdjustMemoryLimit,
 		Recorder: r.outputs.Recorder, Recording: r.outputs.RecordingName(),
 	}
 	if r.screen != nil {
@@ -131,8 +131,8 @@ func (r *runner) sessionOptions(tap session.Tap) session.Options {
 	return o
 }
 
-// sendPlan gives a process of the program a plan.
-func (r *runner) sendPlan(process uint32, plan *learn.Layout) {
+// sendPlanToProcess gives a process of the program a plan.
+func (r *runner) sendPlanToProcess(process uint32, plan *learn.Layout) {
 	if <-r.started; r.session == nil {
 		return
 	}
@@ -145,8 +145,8 @@ func (r *runner) sendPlan(process uint32, plan *learn.Layout) {
 // leastRequests is how many requests are enough to learn from.
 const leastRequests = 33
 
-// noPlanText says why the program has got no plan; it counts only where its policy takes plans, and none was installed.
-func (r *runner) noPlanText(last *stats.Snapshot) string {
+// whyNoPlanText says why the program has got no plan; it counts only where its policy takes plans, and none was installed.
+func (r *runner) whyNoPlanText(last *stats.Snapshot) string {
 	asked := last.Totals.Plans.PlannableRequests()
 	switch {
 	case r.planned.Load():
@@ -162,16 +162,16 @@ func (r *runner) noPlanText(last *stats.Snapshot) string {
 // Wait implements Source.
 func (r *runner) Wait() End {
 	result, err := r.session.Wait()
-	r.controller.awaitEnd()
+	r.controller.awaitEndOfControl()
 	if result.OpenLine {
 		_, _ = os.Stderr.WriteString("\n")
 	}
 	if err != nil {
 		r.notes.Add(err.Error())
 	}
-	end := End{Last: result.Snapshot, Exit: ReportedExit(result.Status), Err: console.NewExitLike(result.Status)}
+	end := End{Last: result.Snapshot, Exit: ReportedExit(result.Status), Err: console.NewExitWithStatus(result.Status)}
 	end.Summary = func(last *stats.Snapshot) report.Summary {
-		last.NoPlan = r.noPlanText(last)
+		last.NoPlan = r.whyNoPlanText(last)
 		summary := report.NewSummary(last)
 		summary.Exit, summary.NotWatched = end.Exit, result.Unwatched
 		return summary

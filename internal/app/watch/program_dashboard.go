@@ -23,7 +23,7 @@ func (r *runner) ShowDashboard() {
 	err := r.screen.Show(ctx, ui.Options{
 		Source:      r.model.Published,
 		App:         r.programState,
-		Output:      r.session.Output,
+		Output:      r.session.OutputSince,
 		Curve:       r.simulations.Curve,
 		Replay:      r.simulations.Replay(),
 		WhatIf:      r.simulations.Replay(),
@@ -33,13 +33,13 @@ func (r *runner) ShowDashboard() {
 		SetPolicy:   r.setPolicy,
 		Record:      r.session.ToggleRecording,
 		Measure:     r.toggleExperiment,
-		Policies:    switchablePolicies(),
+		Policies:    policiesToSwitchTo(),
 		Adopt:       r.adoptGhost,
 		Type:        r.session.TypeKeys,
-		Signal:      r.session.Signal,
+		Signal:      r.session.SignalProgram,
 		Detach:      func() { detached = true }, // the run goes on when the dashboard closes
 		Terminate:   r.session.Terminate,
-		Resize:      r.session.Resize,
+		Resize:      r.session.ResizeTerminal,
 		ReadOnly:    r.options.ReadOnly,
 		ExitWithApp: r.options.ExitWithApp,
 	})
@@ -47,7 +47,7 @@ func (r *runner) ShowDashboard() {
 		r.notes.Add(err.Error())
 	}
 	if detached {
-		console.Say("%s (pid %d) goes on; Ctrl-C reaches it", callsite.BaseName(r.path), r.session.PID())
+		console.SayLine("%s (pid %d) goes on; Ctrl-C reaches it", callsite.BaseName(r.path), r.session.PID())
 	}
 	if err := r.session.EndCapture(!r.options.NoReplay); err != nil {
 		r.notes.Add(err.Error())
@@ -82,7 +82,7 @@ func (r *runner) contextUntilSignal() (context.Context, func()) {
 
 // programState returns the state of the program.
 func (r *runner) programState() ui.App {
-	app := ui.App{PID: r.session.PID(), Status: -1, FullScreen: r.session.FullScreen()}
+	app := ui.App{PID: r.session.PID(), Status: -1, FullScreen: r.session.UsesFullScreen()}
 	status, done := r.session.Status()
 	switch {
 	case done && status.Signal != 0:
@@ -100,7 +100,7 @@ func (r *runner) setPolicy(name string) (sequence uint64, err error) {
 	for i := range s.Limits {
 		present = append(present, allocator.Setting{Name: s.Limits[i].Name, Value: s.Limits[i].Text})
 	}
-	r.controller.leaveToUser()
+	r.controller.leavePolicyToUser()
 	return r.session.SetPolicy(name, allocator.CarriedSettings(s.Policy, present, name))
 }
 
@@ -110,7 +110,7 @@ func (r *runner) adoptGhost(name string) (sequence uint64, err error) {
 	if !known {
 		return 0, fmt.Errorf("no simulated configuration %q", name)
 	}
-	r.controller.leaveToUser()
+	r.controller.leavePolicyToUser()
 	return r.session.SetPolicy(c.Policy, c.Settings)
 }
 
@@ -122,7 +122,7 @@ func (r *runner) HostForViewers() (path string, host remote.Host, remove func())
 			app := r.programState()
 			return remote.State{PID: app.PID, State: app.State, Status: app.Status}
 		},
-		Output: r.session.Output, SetLimit: r.session.SetLimit, SetPolicy: r.setPolicy, Record: r.session.ToggleRecording,
+		Output: r.session.OutputSince, SetLimit: r.session.SetLimit, SetPolicy: r.setPolicy, Record: r.session.ToggleRecording,
 		Measure: r.toggleExperiment,
 	}
 	if r.simulations.Ghosts != nil {

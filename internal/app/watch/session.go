@@ -40,13 +40,13 @@ func findSessions() (list []found, silent []string) {
 		all.Go(func() {
 			client, err := remote.Dial(path, until)
 			if err != nil {
-				if !hasEnded(err) {
+				if !isSessionOver(err) {
 					silent[i] = session.OwnerPID(path)
 				}
 				return
 			}
 			list[i].client = client
-			if s := client.AskState(); s != nil {
+			if s := client.AskForState(); s != nil {
 				list[i].processes = s.Processes
 			}
 		})
@@ -55,8 +55,8 @@ func findSessions() (list []found, silent []string) {
 	return slices.DeleteFunc(list, func(f found) bool { return f.client == nil }), slices.DeleteFunc(silent, func(pid string) bool { return pid == "" })
 }
 
-// hasEnded reports whether a session is over that gave an error.
-func hasEnded(err error) bool {
+// isSessionOver reports whether a session is over that gave an error.
+func isSessionOver(err error) bool {
 	return slices.ContainsFunc([]error{unix.ECONNREFUSED, unix.ENOENT, unix.ECONNRESET, io.EOF}, func(e error) bool { return errors.Is(err, e) })
 }
 
@@ -136,7 +136,7 @@ type otherSession struct {
 func ShowSession(name string, readOnly bool, o *DashboardOptions) error {
 	s := &otherSession{name: name, readOnly: readOnly}
 	s.noScreen = "--session needs a terminal, in the foreground, without TERM=dumb, CI and --headless: --listen at the session's start gives figures without one"
-	return Run(&Options{Dashboard: *o}, s)
+	return WatchSource(&Options{Dashboard: *o}, s)
 }
 
 // Check implements Source.
@@ -161,7 +161,7 @@ func (s *otherSession) Close() {
 // viewerOptions connect the dashboard with a session.
 func viewerOptions(c *remote.Client, readOnly bool) ui.Options {
 	o := ui.Options{
-		Viewer: true, Source: c.AskState, Attached: c.About.Attached, ReadOnly: readOnly || c.About.Fixed,
+		Viewer: true, Source: c.AskForState, Attached: c.About.Attached, ReadOnly: readOnly || c.About.Fixed,
 		App: func() ui.App {
 			s := c.State()
 			return ui.App{PID: s.PID, State: s.State, Status: s.Status}
@@ -176,7 +176,7 @@ func viewerOptions(c *remote.Client, readOnly bool) ui.Options {
 	if o.Attached || o.ReadOnly {
 		return o
 	}
-	o.ParseLimit, o.Save, o.Policies = parseLimitValue, saveLimits, switchablePolicies()
+	o.ParseLimit, o.Save, o.Policies = parseLimitValue, saveLimits, policiesToSwitchTo()
 	o.SetLimit = func(name, value string) (uint64, error) { return c.RequestChange("limit " + name + " " + value) }
 	o.SetPolicy = func(name string) (uint64, error) { return c.RequestChange("policy " + name) }
 	o.Record = func() (string, error) {
@@ -188,9 +188,9 @@ func viewerOptions(c *remote.Client, readOnly bool) ui.Options {
 	return o
 }
 
-// ownSessionError says which session started a process that is to be watched: its calls are served by a pool, and a probe sees
+// alreadyWatchedError says which session started a process that is to be watched: its calls are served by a pool, and a probe sees
 // hardly any.
-func ownSessionError(processes []process) error {
+func alreadyWatchedError(processes []process) error {
 	if len(processes) == 0 {
 		return nil
 	}
@@ -199,7 +199,7 @@ func ownSessionError(processes []process) error {
 		defer list[i].client.Close()
 	}
 	for i := range processes {
-		born := untrusted.ReadPlace(fmt.Sprintf("/proc/%d", processes[i].pid)).Born
+		born := untrusted.ReadProcessPlace(fmt.Sprintf("/proc/%d", processes[i].pid)).Born
 		for k := range list {
 			if about := &list[k].client.About; !about.Attached && about.PID != os.Getpid() && list[k].runsPID(processes[i].pid, born) {
 				return fmt.Errorf("%s (pid %d) runs under gpumemtop already: gpumemtop attach --session %d shows its dashboard",

@@ -107,7 +107,7 @@ func relay(conn net.Conn, path string, number int) {
 	if err != nil {
 		panic(err)
 	}
-	defer server.Close()
+	defer server.SendLastAndClose()
 	to, err := net.Dial("unix", path)
 	if err != nil {
 		panic(err)

@@ -75,7 +75,7 @@ type Setup struct {
 // NewSetup checks settings.
 func NewSetup(o *SetupOptions) (*Setup, error) {
 	s := &Setup{Depth: o.Depth, Ungated: o.Ungated, Spill: o.Spill, Eager: o.Eager, Free: o.AnswerFree, NoRelief: o.NoRelief, Hash: o.HashWrites, Auto: o.Policy == allocator.Auto, nameless: new(atomic.Uint64)}
-	mode, err := IndexOfWord("tags", o.Tags, TagNames())
+	mode, err := IndexOfFlagValue("tags", o.Tags, TagNames())
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func NewSetup(o *SetupOptions) (*Setup, error) {
 	if s.Plan, err = o.ReadPlan(); err != nil {
 		return nil, err
 	}
-	if err := o.chooseSpill(); err != nil {
+	if err := o.choosePolicyForSpill(); err != nil {
 		return nil, err
 	}
 	if o.Ungated && o.Policy == "none" {
@@ -98,17 +98,17 @@ func NewSetup(o *SetupOptions) (*Setup, error) {
 	if s.Measure, err = o.Measure.NewExperiment(&o.PolicyChoice, o.Spill); err != nil {
 		return nil, err
 	}
-	if err := s.readBudget(o.MemoryBudget); err != nil {
+	if err := s.readMemoryBudget(o.MemoryBudget); err != nil {
 		return nil, err
 	}
 	if s.Auto && s.Measure.Never {
 		return nil, fmt.Errorf("--measure=off: policy %s decides by what it measures in the program; take another policy, or leave --measure out", allocator.Auto)
 	}
-	return s, s.readMemory(o)
+	return s, s.readScrubAndDeviceMemory(o)
 }
 
-// chooseSpill makes the policy none with --spill: what a pool keeps could not go to host memory.
-func (o *SetupOptions) chooseSpill() error {
+// choosePolicyForSpill makes the policy none with --spill: what a pool keeps could not go to host memory.
+func (o *SetupOptions) choosePolicyForSpill() error {
 	if !o.Spill {
 		return nil
 	}
@@ -125,13 +125,13 @@ func (o *SetupOptions) chooseSpill() error {
 // budgetMin is the least that a session can do with.
 const budgetMin = 128 << 20
 
-// readBudget reads --memory-budget. Half of it is for names, half for what the program holds.
-func (s *Setup) readBudget(text string) error {
+// readMemoryBudget reads --memory-budget. Half of it is for names, half for what the program holds.
+func (s *Setup) readMemoryBudget(text string) error {
 	s.Budget = budget.Session
 	if text == "" {
 		return nil
 	}
-	size, err := units.Parse(text)
+	size, err := units.ParseSize(text)
 	if err != nil {
 		return fmt.Errorf("--memory-budget: %w", err)
 	}
@@ -154,12 +154,12 @@ func (s *Setup) namingOptions(notes *console.Notes) symbol.Options {
 // entryBytes is what we take for a buffer or a block of the program, with what counts it.
 const entryBytes = 600
 
-// maxEntries is how many buffers and blocks are followed at once.
-func (s *Setup) maxEntries() int { return int(s.Budget / 2 / entryBytes) }
+// mostHeapEntries is how many buffers and blocks are followed at once.
+func (s *Setup) mostHeapEntries() int { return int(s.Budget / 2 / entryBytes) }
 
-// readMemory reads --scrub and --device-memory.
-func (s *Setup) readMemory(o *SetupOptions) error {
-	kind, err := IndexOfWord("scrub", o.Scrub, ScrubNames())
+// readScrubAndDeviceMemory reads --scrub and --device-memory.
+func (s *Setup) readScrubAndDeviceMemory(o *SetupOptions) error {
+	kind, err := IndexOfFlagValue("scrub", o.Scrub, ScrubNames())
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (s *Setup) readMemory(o *SetupOptions) error {
 	if o.DeviceMemory == "" {
 		return nil
 	}
-	if s.Memory, err = units.Parse(o.DeviceMemory); err != nil {
+	if s.Memory, err = units.ParseSize(o.DeviceMemory); err != nil {
 		return fmt.Errorf("--device-memory: %w", err)
 	}
 	if s.Memory < memoryMin {
@@ -187,8 +187,8 @@ func (s *Setup) Configuration() replay.Configuration {
 	return replay.Configuration{Policy: s.Policy.PolicyName(), Settings: s.Settings}
 }
 
-// loadsPool reports whether the library that pools is loaded into the program.
-func (s *Setup) loadsPool() bool { return s.Policy.PolicyName() != "none" || s.Measure.Now }
+// loadsCore reports whether the library that pools is loaded into the program.
+func (s *Setup) loadsCore() bool { return s.Policy.PolicyName() != "none" || s.Measure.Now }
 
 // WireConfig returns the settings in the form that the program's shim reads. onDemand: where nothing is recorded, the user may
 // start that later.
@@ -209,7 +209,7 @@ func (s *Setup) WireConfig(recorded, onDemand bool) wire.Config {
 		patience, uses = recordingPatience, wire.UsesAlways
 	}
 	return wire.Config{
-		Tags: s.Tags, StackDepth: s.Depth, Pooling: s.loadsPool(), NoRelief: s.NoRelief,
+		Tags: s.Tags, StackDepth: s.Depth, Pooling: s.loadsCore(), NoRelief: s.NoRelief,
 		Policy: s.Policy.PolicyName(), Limits: strings.Join(texts, ","),
 		Wait: patience, Ungated: s.Ungated, Spill: s.Spill, Eager: s.Eager, CopyMin: copyMin, Scrub: s.Scrub, DeviceMemory: s.Memory, AnswerFree: s.Free,
 		// Most events are uses, and the dashboard needs few of them.
@@ -218,13 +218,13 @@ func (s *Setup) WireConfig(recorded, onDemand bool) wire.Config {
 }
 
 // ScrubNames are the values of --scrub; the index of each is its wire.Scrub.
-func ScrubNames() []string { return WordsOf(wire.ScrubNone, wire.ScrubAuto) }
+func ScrubNames() []string { return WordsOfEnum(wire.ScrubNone, wire.ScrubAuto) }
 
 // TagNames are the values of --tags; the index of each is its wire.TagMode.
-func TagNames() []string { return WordsOf(wire.TagsNone, wire.TagsThread) }
+func TagNames() []string { return WordsOfEnum(wire.TagsNone, wire.TagsThread) }
 
-// WordsOf are the words for the values of an enumeration that starts at 0.
-func WordsOf[T interface {
+// WordsOfEnum are the words for the values of an enumeration that starts at 0.
+func WordsOfEnum[T interface {
 	~uint8
 	String() string
 }](first, last T) []string {
@@ -235,8 +235,8 @@ func WordsOf[T interface {
 	return names
 }
 
-// IndexOfWord returns the index of a flag's value among the words that it takes.
-func IndexOfWord(flag, value string, words []string) (int, error) {
+// IndexOfFlagValue returns the index of a flag's value among the words that it takes.
+func IndexOfFlagValue(flag, value string, words []string) (int, error) {
 	if at := slices.Index(words, value); at >= 0 {
 		return at, nil
 	}
@@ -268,7 +268,7 @@ func recordedVariables(environment []string) map[string]string {
 	kept := map[string]string{}
 	for _, variable := range environment {
 		name, value, _ := strings.Cut(variable, "=")
-		if !mayRecordVariable(name) || len(kept) == recordedMax || len(name) > recordedValueMax {
+		if !isRecordableVariable(name) || len(kept) == recordedMax || len(name) > recordedValueMax {
 			continue
 		}
 		value = strings.ToValidUTF8(value, "?")
@@ -282,7 +282,7 @@ func recordedVariables(environment []string) map[string]string {
 	return kept
 }
 
-func mayRecordVariable(name string) bool {
+func isRecordableVariable(name string) bool {
 	if slices.Contains(recordedNames, name) {
 		return true
 	}

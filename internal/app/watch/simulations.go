@@ -67,7 +67,7 @@ func NewSimulations(text string, setup *Setup, dashboard bool) (*Simulations, er
 					name, GhostsUsual, GhostsOff, strings.Join(allocator.PolicyNames(), ", "))
 			}
 		}
-		s.rivals = ghost.Configurations(current, names)
+		s.rivals = ghost.ConfigurationsOfPolicies(current, names)
 	}
 	return s, nil
 }
@@ -77,7 +77,7 @@ func (s *Simulations) Start(model *stats.Model) (session.Tap, error) {
 	var listeners []live.Listener
 	var err error
 	if s.dashboard {
-		policy, settings := pooledConfiguration(s.setup.Policy.PolicyName(), s.setup.Settings)
+		policy, settings := configurationOfCurve(s.setup.Policy.PolicyName(), s.setup.Settings)
 		if s.curve, err = curve.NewLive(policy, settings, curve.Options{}); err != nil {
 			return nil, err
 		}
@@ -86,7 +86,7 @@ func (s *Simulations) Start(model *stats.Model) (session.Tap, error) {
 	}
 	if s.dashboard || s.rivals != nil && !s.Resting {
 		mapper := live.NewMapper(s.setup.Configuration(), s.setup.Memory)
-		model.SetHeapMapSource(mapper.Map)
+		model.SetHeapMapSource(mapper.LatestMap)
 		listeners = append(listeners, mapper)
 	}
 	if s.rivals != nil {
@@ -128,7 +128,7 @@ type planTap struct {
 
 // TakeRecord implements session.Tap.
 func (t *planTap) TakeRecord(r *wire.Record) {
-	if plan := t.finder.Add(r); plan != nil {
+	if plan := t.finder.TakeRecord(r); plan != nil {
 		go t.send(r.Process, plan) // the session may not have started yet, and would wait for us
 	}
 	if t.next != nil {
@@ -150,8 +150,8 @@ func (t *planTap) Close() {
 	}
 }
 
-// LeaveDashboard ends the curve, which only the dashboard shows.
-func (s *Simulations) LeaveDashboard() {
+// EndCurve ends the curve, which only the dashboard shows.
+func (s *Simulations) EndCurve() {
 	if s != nil {
 		s.curve.EndCurve()
 	}
@@ -163,9 +163,9 @@ func (s *Simulations) Curve() *view.Curve { return s.curve.View() }
 // Replay replays what the dashboard's findings would name.
 func (s *Simulations) Replay() analysis.Replay { return (&trial.Replayer{Tape: s.trials.Tape}).Replay }
 
-// ghostNote says which configuration would have been clearly better in a run of some ns, or why that is unknown; empty when
+// betterConfigurationNote says which configuration would have been clearly better in a run of some ns, or why that is unknown; empty when
 // none would.
-func ghostNote(g *stats.Ghosts, run uint64) string {
+func betterConfigurationNote(g *stats.Ghosts, run uint64) string {
 	if g != nil && g.Stopped != "" {
 		return "no other policy was simulated to the end: " + g.Stopped
 	}
@@ -176,5 +176,5 @@ func ghostNote(g *stats.Ghosts, run uint64) string {
 	leader := g.Leader()
 	about := "of " + time.Duration(g.PresentGhost().DriverNS).Round(time.Microsecond).String()
 	return fmt.Sprintf("%s would have taken %.3g %% less time in the driver (%v %s, simulated): %s",
-		leader.Name, 100*part, time.Duration(ns).Round(time.Microsecond), about, leader.Flags())
+		leader.Name, 100*part, time.Duration(ns).Round(time.Microsecond), about, leader.FlagsText())
 }

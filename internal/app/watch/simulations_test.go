@@ -73,16 +73,16 @@ func TestGhostNote(t *testing.T) {
 			{Name: "slab max_part=1M", DriverNS: leader, Requests: 1}, {Name: "futhark", DriverNS: present, Requests: 1, Present: true},
 		}}
 	}
-	got := ghostNote(board(31e6, 50e6), 1e9)
+	got := betterConfigurationNote(board(31e6, 50e6), 1e9)
 	if got != "slab max_part=1M would have taken 38 % less time in the driver (19ms of 50ms, simulated): --policy slab --set max_part=1M" {
 		t.Error(got)
 	}
 	assumed := board(31e6, 50e6)
 	assumed.Rows[0].Assumed = true
-	if got := ghostNote(assumed, 1e9); got != "" {
+	if got := betterConfigurationNote(assumed, 1e9); got != "" {
 		t.Errorf("at assumed costs: %q", got)
 	}
-	if got := ghostNote(&stats.Ghosts{Stopped: "stopped: too fast"}, 0); got != "no other policy was simulated to the end: stopped: too fast" {
+	if got := betterConfigurationNote(&stats.Ghosts{Stopped: "stopped: too fast"}, 0); got != "no other policy was simulated to the end: stopped: too fast" {
 		t.Error(got)
 	}
 	stopped := board(31e6, 50e6)
@@ -90,7 +90,7 @@ func TestGhostNote(t *testing.T) {
 	for name, g := range map[string]*stats.Ghosts{
 		"none": nil, "hardly better": board(46e6, 50e6), "not worth it": board(0.1e6, 1e6), "hardly any of the run": board(31e6, 50e6), "nothing to compare with": stopped,
 	} {
-		if got := ghostNote(g, 2e9); got != "" {
+		if got := betterConfigurationNote(g, 2e9); got != "" {
 			t.Errorf("%s: %q", name, got)
 		}
 	}

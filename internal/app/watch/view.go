@@ -47,13 +47,13 @@ func View(stdout io.Writer, o *ViewOptions, path string) error {
 	}
 	v := &viewed{path: path, at: o.At}
 	v.noScreen = fmt.Sprintf("view needs a terminal, in the foreground, without TERM=dumb and CI: gpumemtop report %s shows the figures without one", path)
-	return Run(&Options{Dashboard: o.Dashboard}, v)
+	return WatchSource(&Options{Dashboard: o.Dashboard}, v)
 }
 
 // Check implements Source.
 func (v *viewed) Check(w *Watch) (err error) {
 	v.Watch = w
-	if v.after, err = readTime(v.at); err == nil {
+	if v.after, err = parseTimeAfterStart(v.at); err == nil {
 		v.viewer, err = openRecording(v.path)
 	}
 	return err
@@ -65,27 +65,27 @@ func (v *viewed) ShowDashboard() {
 	if v.after != atEnd {
 		at = v.viewer.MomentAt(0).From + uint64(v.after)
 	}
-	curve := newCurve(v.path)
-	defer curve.close()
+	curve := newBackgroundCurve(v.path)
+	defer curve.endMeasuring()
 	v.showUntilSignal(ui.Options{
-		Curve: curve.currentView, Replay: (&trial.Replayer{Tape: v.findingsTape}).Replay, WhatIf: (&trial.Replayer{Tape: v.findingsTape}).Replay, Moment: v.viewer.MomentAt, At: at, ReadOnly: true, Attached: v.viewer.Header().Attached,
+		Curve: curve.curveOrProgress, Replay: (&trial.Replayer{Tape: v.findingsTape}).Replay, WhatIf: (&trial.Replayer{Tape: v.findingsTape}).Replay, Moment: v.viewer.MomentAt, At: at, ReadOnly: true, Attached: v.viewer.Header().Attached,
 	})
 }
 
 // findingsTape returns what findings are replayed on. It is read once a finding names something; nil: it is not read yet, or
 // cannot be.
 func (v *viewed) findingsTape() *trial.Tape {
-	v.reading.Do(func() { go v.readTape() })
+	v.reading.Do(func() { go v.readFindingsTape() })
 	return v.read.Load()
 }
 
-func (v *viewed) readTape() {
+func (v *viewed) readFindingsTape() {
 	reader, err := recording.Open(v.path)
 	if err != nil {
 		return
 	}
 	defer reader.Close() //nolint:errcheck // it is only read
-	if tape, err := trial.Read(reader, reader.Header().DeviceMemory); err == nil {
+	if tape, err := trial.ReadTape(reader, reader.Header().DeviceMemory); err == nil {
 		v.read.Store(tape)
 	}
 }
@@ -93,7 +93,7 @@ func (v *viewed) readTape() {
 // Wait implements Source.
 func (v *viewed) Wait() End {
 	if damage := v.viewer.Damage(); damage != "" {
-		console.Say("%s is not whole: %s", v.path, damage)
+		console.SayLine("%s is not whole: %s", v.path, damage)
 	}
 	return v.onlyShown.Wait()
 }
@@ -108,7 +108,7 @@ func (v *viewed) Close() {
 // atEnd stands for the end of the recording.
 const atEnd = -1
 
-func readTime(text string) (time.Duration, error) {
+func parseTimeAfterStart(text string) (time.Duration, error) {
 	if text == "" {
 		return atEnd, nil
 	}
@@ -128,7 +128,7 @@ func openRecording(path string) (*timeline.Viewer, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read the summaries of %s: %w", path, err), reader.Close())
 	}
-	return timeline.New(reader, path, timeline.Options{Model: modelOptions, Slabs: newSlabMapper, Blocks: blocks}), nil
+	return timeline.NewViewer(reader, path, timeline.Options{Model: modelOptions, Slabs: newSlabMapper, Blocks: blocks}), nil
 }
 
 // readSummaries returns the blocks with their summaries, nil before format 3, which had none.
@@ -159,6 +159,6 @@ func modelOptions(header recording.Header) stats.Options {
 	return stats.Options{
 		Program: header.Program, Arguments: header.Arguments, Policy: header.Policy, App: header.App,
 		Limits: stats.PolicyLimits(header.Policy, header.Limits), LimitsOf: stats.DefaultLimits, Auto: header.Auto,
-		Started: header.ClockNS, DeviceMemory: header.DeviceMemory, Apart: header.HaveOwnDevices, NodeOf: header.NodeOf,
+		Started: header.ClockNS, DeviceMemory: header.DeviceMemory, Apart: header.HaveSeparateDevices, NodeOf: header.HostIfSeveral,
 	}
 }

@@ -30,21 +30,21 @@ type background struct {
 	result atomic.Pointer[view.Curve]
 }
 
-func newCurve(path string) *background {
+func newBackgroundCurve(path string) *background {
 	m := &background{path: path, shows: make(chan struct{}, 1)}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m
 }
 
-// close ends the work and waits for its end.
-func (m *background) close() {
+// endMeasuring ends the work and waits for its end.
+func (m *background) endMeasuring() {
 	m.cancel()
 	m.ends.Wait()
 }
 
-// currentView returns the curve, or the progress. It returns at once.
-func (m *background) currentView() *view.Curve {
-	m.begin.Do(func() { m.ends.Go(m.run) })
+// curveOrProgress returns the curve, or the progress. It returns at once.
+func (m *background) curveOrProgress() *view.Curve {
+	m.begin.Do(func() { m.ends.Go(m.measureAndPublish) })
 	select {
 	case m.shows <- struct{}{}:
 	default:
@@ -52,7 +52,7 @@ func (m *background) currentView() *view.Curve {
 	return m.result.Load()
 }
 
-func (m *background) run() {
+func (m *background) measureAndPublish() {
 	c, err := m.measureCurve()
 	switch {
 	case m.ctx.Err() != nil: // the dashboard is closed
@@ -84,7 +84,7 @@ type playedFile struct {
 // Next implements recording.Source.
 func (s *playedFile) Next(r *wire.Record) error {
 	if s.n%files.ProgressEvery == 0 {
-		if err := s.publishProgress(); err != nil {
+		if err := s.publishProgressOrPause(); err != nil {
 			return err
 		}
 	}
@@ -98,8 +98,8 @@ func (s *playedFile) Rewind() error {
 	return s.Reader.Rewind()
 }
 
-// publishProgress publishes the progress, and waits while the curve is not shown. An error ends the work.
-func (s *playedFile) publishProgress() error {
+// publishProgressOrPause publishes the progress, and waits while the curve is not shown. An error ends the work.
+func (s *playedFile) publishProgressOrPause() error {
 	m := s.of
 	share := float64(s.Offset()) / float64(max(s.Size(), 1))
 	m.result.Store(&view.Curve{Why: fmt.Sprintf("playing the recording at other limits: pass %d of %d, %.0f %%", s.pass, curve.Passes, 100*share)})
@@ -120,8 +120,8 @@ func (s *playedFile) publishProgress() error {
 
 // MeasureCurve computes the hit rate by cache limit of a recording. One without a pool has no present limit.
 func MeasureCurve(src recording.Source, h *recording.Header) (*curve.Measurement, error) {
-	policy, settings := pooledConfiguration(h.Policy, limitsOfRecording(h))
-	m, err := curve.Measure(src, policy, settings)
+	policy, settings := configurationOfCurve(h.Policy, limitsOfRecording(h))
+	m, err := curve.MeasureCurve(src, policy, settings)
 	if err == nil && policy != h.Policy {
 		m.Present = 0
 	}

@@ -21,7 +21,7 @@ import (
 func awaitCurve(t *testing.T, m *background) *view.Curve {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if c := m.currentView(); c != nil && !strings.HasPrefix(c.Why, "playing") {
+		if c := m.curveOrProgress(); c != nil && !strings.HasPrefix(c.Why, "playing") {
 			return c
 		}
 	}
@@ -32,8 +32,8 @@ func awaitCurve(t *testing.T, m *background) *view.Curve {
 // TestCurveOfARecording: the curve is that of a report.
 func TestCurveOfARecording(t *testing.T) {
 	path := filepath.Join("..", "..", "replay", "testdata", "train.futhark.gmt")
-	m := newCurve(path)
-	defer m.close()
+	m := newBackgroundCurve(path)
+	defer m.endMeasuring()
 	got := awaitCurve(t, m)
 	reader, err := recording.Open(path)
 	if err != nil {
@@ -68,8 +68,8 @@ func TestCurveOfARecordingWithoutAPool(t *testing.T) {
 		list = append(list, r)
 	}
 	labtest.Write(t, path, recording.Header{Program: "app", Policy: "none", ClockNS: 1}, list, recording.Footer{EndedNS: 2000})
-	m := newCurve(path)
-	defer m.close()
+	m := newBackgroundCurve(path)
+	defer m.endMeasuring()
 	if c := awaitCurve(t, m); c.Policy != "futhark" || c.Requests != 100 || c.Enough.HitRate != 0.99 {
 		t.Errorf("%+v", c)
 	}
@@ -85,8 +85,8 @@ func TestCurveOfARecordingWithoutAPool(t *testing.T) {
 }
 
 func TestCurveOfNothing(t *testing.T) {
-	m := newCurve(filepath.Join(t.TempDir(), "missing.gmt"))
-	defer m.close()
+	m := newBackgroundCurve(filepath.Join(t.TempDir(), "missing.gmt"))
+	defer m.endMeasuring()
 	if c := awaitCurve(t, m); !strings.Contains(c.Why, "missing.gmt") {
 		t.Errorf("%+v", c)
 	}
@@ -94,16 +94,16 @@ func TestCurveOfNothing(t *testing.T) {
 
 // TestCurveRests: the work waits while the curve is not shown, and ends with the dashboard.
 func TestCurveRests(t *testing.T) {
-	m := newCurve("")
+	m := newBackgroundCurve("")
 	file := &playedFile{Reader: &recording.Reader{}, of: m} // never shown
 	ended := make(chan error)
-	go func() { ended <- file.publishProgress() }()
+	go func() { ended <- file.publishProgressOrPause() }()
 	m.shows <- struct{}{}
 	if err := <-ended; err != nil || time.Since(file.seen) > time.Hour {
 		t.Errorf("%v, shown at %v: it did not wait", err, file.seen)
 	}
 	file.seen = time.Time{}
-	go func() { ended <- file.publishProgress() }()
+	go func() { ended <- file.publishProgressOrPause() }()
 	m.cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)

@@ -65,15 +65,15 @@ type Watch struct {
 	notes       console.Notes
 }
 
-// Run watches a source to its end and reports. The error carries the status to end with.
-func Run(o *Options, source Source) error {
+// WatchSource watches a source to its end and reports. The error carries the status to end with.
+func WatchSource(o *Options, source Source) error {
 	w := &Watch{options: o, source: source}
 	// Who reads our messages may end at any time: neither recording nor status depends on it. A program gets what was there at the start.
 	if !signal.Ignored(syscall.SIGPIPE) {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	}
 	defer source.Close()
-	if err := w.check(); err != nil {
+	if err := w.checkAndPrepare(); err != nil {
 		return err
 	}
 	defer w.monitor.Close()
@@ -87,8 +87,8 @@ func Run(o *Options, source Source) error {
 		return err
 	}
 	w.monitor.Start(w.model)
-	stopServing := w.serveOthers()
-	failures := NewFailures(w.model, &w.notes)
+	stopServing := w.serveViewers()
+	failures := WatchFailures(w.model, &w.notes)
 	w.showDashboard()
 	// Signals end the wait for a disk that does not answer.
 	defer console.CallOnSignalAfter(ended, disk.StopWaiting)()
@@ -114,8 +114,8 @@ func isPipe(file *os.File) bool {
 	return err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0
 }
 
-// check finds what is wrong before anything is created, and prepares the files and the monitor.
-func (w *Watch) check() error {
+// checkAndPrepare finds what is wrong before anything is created, and prepares the files and the monitor.
+func (w *Watch) checkAndPrepare() error {
 	if err := w.options.Dashboard.Check(); err != nil {
 		return err
 	}
@@ -150,8 +150,8 @@ func (w *Watch) createOutputs(about stats.Options) (tap session.Tap, err error) 
 	return tap, err
 }
 
-// serveOthers shows the session on other terminals until the function that it returns is called.
-func (w *Watch) serveOthers() (stop func()) {
+// serveViewers shows the session on other terminals until the function that it returns is called.
+func (w *Watch) serveViewers() (stop func()) {
 	path, host, remove := w.source.HostForViewers()
 	if path == "" {
 		return func() {}
@@ -165,7 +165,7 @@ func (w *Watch) serveOthers() (stop func()) {
 		w.notes.Add(err.Error())
 	}
 	return func() {
-		server.Close()
+		server.SendLastAndClose()
 		remove()
 	}
 }
@@ -176,7 +176,7 @@ func (w *Watch) showDashboard() {
 	case w.screen != nil:
 		w.notes.HoldMessages()
 		w.source.ShowDashboard()
-		w.simulations.LeaveDashboard()
+		w.simulations.EndCurve()
 		w.notes.Release()
 	case w.subject.Greeting != "":
 		w.notes.Add(w.subject.Greeting)
@@ -189,13 +189,13 @@ func (w *Watch) writeReport(end *End, failures *Failures) error {
 		return end.Err
 	}
 	messages := w.outputs.CompleteFiles(end.Last, end.Exit, end.Cut)
-	failures.Finish(end.Last)
-	w.monitor.Finish(end.Last)
+	failures.WriteRemaining(end.Last)
+	w.monitor.PublishLastFigures(end.Last)
 	w.outputs.WriteSummary(end.Last, end.Summary)
 	if end.Hint != "" {
 		w.notes.Add(end.Hint)
 	}
-	w.outputs.AnnounceResults(end.Last, messages)
+	w.outputs.SayResults(end.Last, messages)
 	if end.Err == nil && w.outputs.Partial {
 		return console.NewExit(console.StatusFailed, nil)
 	}

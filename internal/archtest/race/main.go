@@ -18,7 +18,7 @@ func main() {
 }
 
 func listFolders(what string) error {
-	files, err := archtest.Load(".")
+	files, err := archtest.LoadGoFiles(".")
 	if err != nil {
 		return err
 	}

@@ -36,10 +36,10 @@ func currentNiceness() int {
 	return 20 - value // what the system call itself returns is 1 to 40
 }
 
-// Run writes the preload library to where it can be loaded, and runs a program with it and with environment. The variable
+// RunWithPreload writes the preload library to where it can be loaded, and runs a program with it and with environment. The variable
 // wire.ProbeEnv says which question the probe answers. Run returns what the probe wrote, even with an error: the process was
 // killed, crashed or, when ctx is done, hung; the error is ctx's cause then. Any goroutine may call it.
-func Run(ctx context.Context, environment []string) ([]byte, error) {
+func RunWithPreload(ctx context.Context, environment []string) ([]byte, error) {
 	shim, err := payload.OpenShim()
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func Run(ctx context.Context, environment []string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the embedded library: %w", err)
 	}
-	place, err := session.FirstPlace()
+	place, err := session.FirstFolderPlace()
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func runFirstCarrier(ctx context.Context, carriers, environment []string) ([]byt
 		return nil, fmt.Errorf("none of %s is there and dynamically linked", strings.Join(carriers, ", "))
 	}
 	cmd := exec.CommandContext(ctx, carrier)
-	cmd.Env = append(WithoutPreloads(os.Environ()), environment...)
+	cmd.Env = append(EnvironmentWithoutPreloads(os.Environ()), environment...)
 	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL}
 	// Whatever it started goes with it, and cannot hold the pipe open.
 	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
@@ -95,16 +95,16 @@ func runFirstCarrier(ctx context.Context, carriers, environment []string) ([]byt
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
 	case err != nil && stderr.Len() > 0:
-		err = fmt.Errorf("%w: %s", err, lastLine(stderr.String()))
+		err = fmt.Errorf("%w: %s", err, lastLineOf(stderr.String()))
 	case strings.Contains(stderr.String(), "cannot be preloaded"):
-		err = errors.New(lastLine(stderr.String()))
+		err = errors.New(lastLineOf(stderr.String()))
 	}
 	return stdout.Bytes(), err
 }
 
-// WithoutPreloads returns an environment without what would load other libraries, or lead to a session: that of a process
+// EnvironmentWithoutPreloads returns an environment without what would load other libraries, or lead to a session: that of a process
 // that asks drivers.
-func WithoutPreloads(base []string) []string {
+func EnvironmentWithoutPreloads(base []string) []string {
 	var env []string
 	for _, entry := range base {
 		switch name, _, _ := strings.Cut(entry, "="); name {
@@ -116,7 +116,7 @@ func WithoutPreloads(base []string) []string {
 	return env
 }
 
-func lastLine(text string) string {
+func lastLineOf(text string) string {
 	text = strings.TrimSpace(text)
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }

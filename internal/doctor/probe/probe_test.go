@@ -61,7 +61,7 @@ func TestImpatientCallerCutsNoDriverShort(t *testing.T) {
 }
 
 func TestInherited(t *testing.T) {
-	got := WithoutPreloads([]string{"A=1", "LD_PRELOAD=/x", "OPENCL_LAYERS=/y", "GPUMEMTOP_SESSION=/z", "GPUMEMTOP_PROBE=w", "OCL_ICD_VENDORS=/v"})
+	got := EnvironmentWithoutPreloads([]string{"A=1", "LD_PRELOAD=/x", "OPENCL_LAYERS=/y", "GPUMEMTOP_SESSION=/z", "GPUMEMTOP_PROBE=w", "OCL_ICD_VENDORS=/v"})
 	if !slices.Equal(got, []string{"A=1", "OCL_ICD_VENDORS=/v"}) {
 		t.Errorf("got %q", got)
 	}
@@ -72,7 +72,7 @@ func TestRunsFolder(t *testing.T) {
 	built(t)
 	defer func(list []string) { carriers = list }(carriers)
 	carriers = script(t, "echo $LD_PRELOAD")
-	out, err := Run(t.Context(), nil)
+	out, err := RunWithPreload(t.Context(), nil)
 	folder := filepath.Dir(string(out))
 	if err != nil || !strings.HasPrefix(filepath.Base(folder), fmt.Sprintf("gpumemtop-%d-", os.Getpid())) {
 		t.Errorf("it was in %s, %v", folder, err)
@@ -91,7 +91,7 @@ func built(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	built(t)
-	out, err := Run(t.Context(), []string{wire.ProbeEnv + "=libc.so.6"})
+	out, err := RunWithPreload(t.Context(), []string{wire.ProbeEnv + "=libc.so.6"})
 	if err != nil || string(out) != "preloaded\nend\n" {
 		t.Errorf("%q, %v", out, err)
 	}

@@ -20,13 +20,13 @@ type Choice struct {
 
 type siteKey struct{ process, tag uint32 }
 
-// NewChoice selects the call sites whose names match a pattern; nil: all.
-func NewChoice(names *callsite.Names, pattern *regexp.Regexp) *Choice {
+// ChooseSites selects the call sites whose names match a pattern; nil: all.
+func ChooseSites(names *callsite.Names, pattern *regexp.Regexp) *Choice {
 	return &Choice{names: names, pattern: pattern, known: map[siteKey]bool{}}
 }
 
-// ReadChoice is NewChoice with the names of a source, which it reads only if there is a pattern.
-func ReadChoice(src recording.Source, pattern *regexp.Regexp) (*Choice, error) {
+// ReadNamesAndChoose is ChooseSites with the names of a source, which it reads only if there is a pattern.
+func ReadNamesAndChoose(src recording.Source, pattern *regexp.Regexp) (*Choice, error) {
 	names := callsite.NewNames()
 	if pattern != nil {
 		var err error
@@ -34,7 +34,7 @@ func ReadChoice(src recording.Source, pattern *regexp.Regexp) (*Choice, error) {
 			return nil, err
 		}
 	}
-	return NewChoice(names, pattern), nil
+	return ChooseSites(names, pattern), nil
 }
 
 // Includes reports whether a call site of a process is selected.

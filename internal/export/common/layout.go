@@ -91,7 +91,7 @@ func (l *Layout) RangeOfBlock(p *heap.Process, number uint64) *Range {
 func (l *Layout) PlaceObject(p *heap.Process, o *heap.Object, part bool) *Range {
 	r := &Range{Size: o.Granted, Process: p.Number, key: keyOf(p, o)}
 	l.ranges[r.key] = r
-	if part && r.Size > 0 && l.placePart(r, l.arenaOf(p.Number, o.Scope, o.Access)) {
+	if part && r.Size > 0 && l.placeInSlab(r, l.arenaOfClass(p.Number, o.Scope, o.Access)) {
 		return r
 	}
 	r.Outside = part
@@ -103,14 +103,14 @@ func (l *Layout) PlaceObject(p *heap.Process, o *heap.Object, part bool) *Range 
 func (l *Layout) PlaceSlab(p *heap.Process, b *heap.Block) *Range {
 	r := &Range{
 		Size: b.Size, Process: p.Number, key: rangeKey{p.Number, false, b.ID}, Addr: l.allocateAddress(b.Size),
-		arena: l.arenaOf(p.Number, b.Scope, b.Access), gaps: []gap{{0, b.Size}}, room: b.Size,
+		arena: l.arenaOfClass(p.Number, b.Scope, b.Access), gaps: []gap{{0, b.Size}}, room: b.Size,
 	}
 	l.ranges[r.key] = r
 	r.arena.slabs = append(r.arena.slabs, r)
 	return r
 }
 
-func (l *Layout) arenaOf(process uint32, scope, access uint16) *arena {
+func (l *Layout) arenaOfClass(process uint32, scope, access uint16) *arena {
 	key := arenaKey{process, uint32(scope)<<16 | uint32(access)}
 	a := l.arenas[key]
 	if a == nil {
@@ -129,7 +129,7 @@ func (l *Layout) FreeRange(r *Range) *Range {
 		return l.freeSlab(r)
 	case r.Slab != nil:
 		s := r.Slab
-		s.releasePiece(gap{r.Addr - s.Addr, r.Size})
+		s.joinPiece(gap{r.Addr - s.Addr, r.Size})
 		s.parts--
 		if !s.Lingering || s.parts > 0 {
 			return nil
@@ -159,13 +159,13 @@ func (l *Layout) freeSlab(r *Range) *Range {
 	return r
 }
 
-// placePart finds a place for a part in a slab of its class.
-func (l *Layout) placePart(r *Range, a *arena) bool {
+// placeInSlab finds a place for a part in a slab of its class.
+func (l *Layout) placeInSlab(r *Range, a *arena) bool {
 	for _, s := range a.slabs {
 		if s.room < r.Size {
 			continue
 		}
-		if offset, ok := s.allocatePiece(r.Size); ok {
+		if offset, ok := s.cutPiece(r.Size); ok {
 			r.Slab, r.Addr = s, s.Addr+offset
 			s.parts++
 			return true
@@ -174,8 +174,8 @@ func (l *Layout) placePart(r *Range, a *arena) bool {
 	return false
 }
 
-// allocatePiece cuts a piece off the first gap that is large enough.
-func (r *Range) allocatePiece(size uint64) (offset uint64, ok bool) {
+// cutPiece cuts a piece off the first gap that is large enough.
+func (r *Range) cutPiece(size uint64) (offset uint64, ok bool) {
 	var widest uint64
 	for i := range r.gaps {
 		g := &r.gaps[i]
@@ -195,8 +195,8 @@ func (r *Range) allocatePiece(size uint64) (offset uint64, ok bool) {
 	return 0, false
 }
 
-// releasePiece joins a piece with the gaps beside it.
-func (r *Range) releasePiece(g gap) {
+// joinPiece joins a piece with the gaps beside it.
+func (r *Range) joinPiece(g gap) {
 	i, _ := slices.BinarySearchFunc(r.gaps, g.offset, func(g gap, offset uint64) int {
 		if g.offset < offset {
 			return -1

@@ -128,12 +128,12 @@ func TestChoice(t *testing.T) {
 	names := callsite.NewNames()
 	r := wire.Record{Process: 1, Payload: []byte("create\t/src/a.c\t7\tm+0x1\n")}
 	r.Kind, r.Tag = wire.KindSite, 1
-	names.Add(&r)
-	c := common.NewChoice(names, regexp.MustCompile(`a\.c:7`))
+	names.AddRecord(&r)
+	c := common.ChooseSites(names, regexp.MustCompile(`a\.c:7`))
 	if !c.Includes(1, 1) || c.Includes(2, 1) || c.Includes(1, 2) || !c.Includes(1, 1) {
 		t.Error("the pattern a.c:7 matches other than tag 1 of process 1")
 	}
-	if c := common.NewChoice(names, nil); !c.Includes(1, 2) {
+	if c := common.ChooseSites(names, nil); !c.Includes(1, 2) {
 		t.Error("no pattern matches not all")
 	}
 }

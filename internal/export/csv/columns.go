@@ -24,9 +24,9 @@ func bufferColumns() []column[tables.Buffer] {
 	type row = *tables.Buffer
 	return []column[tables.Buffer]{
 		{"created_s", func(r row) string { return formatSeconds(r.CreatedNS) }},
-		{"released_s", func(r row) string { return formatOptional(r.ReleasedNS, formatSeconds) }},
-		{"lifetime_s", func(r row) string { return formatOptional(r.Lifetime, formatSeconds) }},
-		{"site", func(r row) string { return safeText(r.Site) }},
+		{"released_s", func(r row) string { return formatOrEmpty(r.ReleasedNS, formatSeconds) }},
+		{"lifetime_s", func(r row) string { return formatOrEmpty(r.Lifetime, formatSeconds) }},
+		{"site", func(r row) string { return safeForSpreadsheets(r.Site) }},
 		{"size", func(r row) string { return formatInt(r.Size) }},
 		{"granted", func(r row) string { return formatInt(r.Granted) }},
 		{"outcome", func(r row) string { return r.Outcome }},
@@ -37,11 +37,11 @@ func bufferColumns() []column[tables.Buffer] {
 		{"owns", func(r row) string { return formatBool(r.Owns) }},
 		{"carried", func(r row) string { return formatBool(r.Carried) }},
 		{"created_ns", func(r row) string { return formatInt(r.CreatedNS) }},
-		{"released_ns", func(r row) string { return formatOptional(r.ReleasedNS, formatInt) }},
-		{"lifetime_ns", func(r row) string { return formatOptional(r.Lifetime, formatInt) }},
-		{"first_use_ns", func(r row) string { return formatOptional(r.FirstUse, formatInt) }},
-		{"last_use_ns", func(r row) string { return formatOptional(r.LastUse, formatInt) }},
-		{"idle_since_ns", func(r row) string { return formatOptional(r.IdleSince, formatInt) }},
+		{"released_ns", func(r row) string { return formatOrEmpty(r.ReleasedNS, formatInt) }},
+		{"lifetime_ns", func(r row) string { return formatOrEmpty(r.Lifetime, formatInt) }},
+		{"first_use_ns", func(r row) string { return formatOrEmpty(r.FirstUse, formatInt) }},
+		{"last_use_ns", func(r row) string { return formatOrEmpty(r.LastUse, formatInt) }},
+		{"idle_since_ns", func(r row) string { return formatOrEmpty(r.IdleSince, formatInt) }},
 		{"uses", func(r row) string { return formatInt(r.Uses) }},
 		{"duration_ns", func(r row) string { return formatInt(r.Duration) }},
 		{"cost_ns", func(r row) string { return formatInt(r.Cost) }},
@@ -54,7 +54,7 @@ func bufferColumns() []column[tables.Buffer] {
 		{"access", func(r row) string { return formatInt(int64(r.Access)) }},
 		{"flags", func(r row) string { return r.Flags }},
 		{"tag", func(r row) string { return formatInt(r.Tag) }},
-		{"stack", func(r row) string { return safeText(strings.Join(r.Stack, "; ")) }},
+		{"stack", func(r row) string { return safeForSpreadsheets(strings.Join(r.Stack, "; ")) }},
 	}
 }
 
@@ -67,11 +67,11 @@ func eventColumns() []column[tables.Event] {
 		{"op", func(r row) string { return r.Op }},
 		{"outcome", func(r row) string { return r.Outcome }},
 		{"reason", func(r row) string { return r.Reason }},
-		{"site", func(r row) string { return safeText(r.Site) }},
+		{"site", func(r row) string { return safeForSpreadsheets(r.Site) }},
 		{"size", func(r row) string { return formatInt(r.Size) }},
 		{"granted", func(r row) string { return formatInt(r.Granted) }},
-		{"offset", func(r row) string { return formatOptional(r.Offset, formatInt) }},
-		{"argument", func(r row) string { return formatOptional(r.Argument, formatInt) }},
+		{"offset", func(r row) string { return formatOrEmpty(r.Offset, formatInt) }},
+		{"argument", func(r row) string { return formatOrEmpty(r.Argument, formatInt) }},
 		{"scattered", func(r row) string { return formatBool(r.Scattered) }},
 		{"object", func(r row) string { return formatInt(r.Object) }},
 		{"link", func(r row) string { return formatInt(r.Link) }},
@@ -84,7 +84,7 @@ func eventColumns() []column[tables.Event] {
 		{"access", func(r row) string { return formatInt(int64(r.Access)) }},
 		{"status", func(r row) string { return formatInt(int64(r.Status)) }},
 		{"tag", func(r row) string { return formatInt(r.Tag) }},
-		{"text", func(r row) string { return safeText(r.Text) }},
+		{"text", func(r row) string { return safeForSpreadsheets(r.Text) }},
 	}
 }
 

@@ -18,9 +18,9 @@ import (
 // run more than twice as long.
 var Tables = []string{"buffers", "events", "samples"}
 
-// Write writes one of Tables, with a line of names first. Memory grows with what is alive, not with the recording. An
+// WriteTable writes one of Tables, with a line of names first. Memory grows with what is alive, not with the recording. An
 // error says that there is no such table, that the source could not be read, or that w failed.
-func Write(w io.Writer, table string, src recording.Source, o tables.Options) error {
+func WriteTable(w io.Writer, table string, src recording.Source, o tables.Options) error {
 	var sink tables.Sink
 	var out *writer
 	switch table {
@@ -70,7 +70,7 @@ func newWriter(w io.Writer, names []string) *writer {
 
 func (w *writer) noteOrigins(run *tables.Run) {
 	for _, p := range run.Processes() {
-		w.origin[p.Number] = []string{safeText(p.Host), strconv.Itoa(p.PID), strconv.FormatUint(uint64(p.Number), 10)}
+		w.origin[p.Number] = []string{safeForSpreadsheets(p.Host), strconv.Itoa(p.PID), strconv.FormatUint(uint64(p.Number), 10)}
 	}
 }
 
@@ -85,10 +85,10 @@ func writeRow[T any](w *writer, columns []column[T], process uint32, row *T) err
 	return w.lines.Write(w.fields)
 }
 
-// safeText makes a text from a program harmless. Spreadsheets run a text that starts like a formula, so such a text gets an
+// safeForSpreadsheets makes a text from a program harmless. Spreadsheets run a text that starts like a formula, so such a text gets an
 // apostrophe in front. A text with apostrophes before such a start gets one, too, so that removing one apostrophe restores
 // every text.
-func safeText(s string) string {
+func safeForSpreadsheets(s string) string {
 	rest := strings.TrimLeft(s, "'")
 	if rest != "" && strings.IndexByte("=+-@\t\r\n", rest[0]) >= 0 {
 		return "'" + s
@@ -107,8 +107,8 @@ func formatSeconds(ns int64) string {
 
 func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
 
-// formatOptional returns the formatted number, or nothing for an unknown one.
-func formatOptional(n *int64, format func(int64) string) string {
+// formatOrEmpty returns the formatted number, or nothing for an unknown one.
+func formatOrEmpty(n *int64, format func(int64) string) string {
 	if n == nil {
 		return ""
 	}

@@ -29,7 +29,7 @@ func options() tables.Options {
 func table(t rapid.TB, name string, records []wire.Record) []map[string]string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, name, &randomrun.Tape{Records: records}, options()); err != nil {
+	if err := WriteTable(&b, name, &randomrun.Tape{Records: records}, options()); err != nil {
 		t.Fatal(err)
 	}
 	lines, err := csv.NewReader(&b).ReadAll()
@@ -176,7 +176,7 @@ func TestLines(t *testing.T) {
 	records = append([]wire.Record{site}, records[10:]...) // without what introduces the process
 	for _, name := range Tables {
 		var b bytes.Buffer
-		if err := Write(&b, name, &randomrun.Tape{Records: records}, options()); err != nil {
+		if err := WriteTable(&b, name, &randomrun.Tape{Records: records}, options()); err != nil {
 			t.Fatal(err)
 		}
 		lines := strings.SplitAfter(b.String(), "\r\n")
@@ -199,7 +199,7 @@ func TestSeconds(t *testing.T) {
 
 // unescaped returns what a field holds that Write made safe for spreadsheets.
 func unescaped(field string) string {
-	if rest, found := strings.CutPrefix(field, "'"); found && safeText(rest) == field {
+	if rest, found := strings.CutPrefix(field, "'"); found && safeForSpreadsheets(rest) == field {
 		return rest
 	}
 	return field
@@ -211,7 +211,7 @@ func FuzzText(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		field := safeText(s)
+		field := safeForSpreadsheets(s)
 		if field != "" && strings.IndexByte("=+-@\t\r\n", field[0]) >= 0 {
 			t.Errorf("%q becomes %q", s, field)
 		}
@@ -225,12 +225,12 @@ func TestErrors(t *testing.T) {
 	list := randomrun.Records(1, 1, 5000)
 	for _, name := range Tables {
 		for _, left := range []int{0, 100, 9000} {
-			if err := Write(&records.Full{Left: left}, name, &randomrun.Tape{Records: list}, options()); !errors.Is(err, records.ErrFull) {
+			if err := WriteTable(&records.Full{Left: left}, name, &randomrun.Tape{Records: list}, options()); !errors.Is(err, records.ErrFull) {
 				t.Errorf("%s: error %v", name, err)
 			}
 		}
 	}
-	if err := Write(io.Discard, "tags", &randomrun.Tape{}, options()); err == nil || !strings.Contains(err.Error(), `no table "tags": want one of buffers, events, samples`) {
+	if err := WriteTable(io.Discard, "tags", &randomrun.Tape{}, options()); err == nil || !strings.Contains(err.Error(), `no table "tags": want one of buffers, events, samples`) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -239,7 +239,7 @@ func BenchmarkEvents(b *testing.B) {
 	records := randomrun.Records(1, 4, 500_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := Write(io.Discard, "events", &randomrun.Tape{Records: records}, options()); err != nil {
+		if err := WriteTable(io.Discard, "events", &randomrun.Tape{Records: records}, options()); err != nil {
 			b.Fatal(err)
 		}
 	}

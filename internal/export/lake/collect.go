@@ -21,8 +21,8 @@ import (
 // samplesMax bounds the samples of a process.
 const samplesMax = 100
 
-// Collect makes the rows of a recording's processes, by their numbers. Memory grows with live objects and call sites.
-func Collect(src recording.Source, header recording.Header) ([]*Rows, error) {
+// CollectRows makes the rows of a recording's processes, by their numbers. Memory grows with live objects and call sites.
+func CollectRows(src recording.Source, header recording.Header) ([]*Rows, error) {
 	run, err := tables.SurveySource(src, tables.Options{Header: header, Samples: samplesMax})
 	if err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func Collect(src recording.Source, header recording.Header) ([]*Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.finish(run.Names()), nil
+	return c.finishRows(run.Names()), nil
 }
 
 // watched is a source that passes each record to a model, too.
@@ -196,14 +196,14 @@ func (c *collector) addProcess(number uint32, r *tables.Process) error {
 		Build: units.Clean(id.Build), DeviceID: r.DeviceID, NearPeak: r.NearPeak,
 	}
 	// The model's figures replace these, unless it has folded the process into others.
-	p.setFigures(&figures.Subject{
+	p.setRunFigures(&figures.Subject{
 		Totals: &stats.Totals{Hits: uint64(r.Hits), Misses: uint64(r.Misses), PeakInUse: uint64(r.PeakInUse), InUse: uint64(r.InUse)},
 	}, &stats.Snapshot{Lost: uint64(r.LostEvents)})
 	return nil
 }
 
-// finish adds the model's figures and findings, and orders the rows.
-func (c *collector) finish(names *callsite.Names) []*Rows {
+// finishRows adds the model's figures and findings, and orders the rows.
+func (c *collector) finishRows(names *callsite.Names) []*Rows {
 	s := c.model.Publish()
 	for i := range s.Processes {
 		m := &s.Processes[i]
@@ -217,7 +217,7 @@ func (c *collector) finish(names *callsite.Names) []*Rows {
 				site.Leaks, site.Leaked = 0, 0
 			}
 		}
-		p.setFigures(figures.SubjectOfProcess(m, s.Time), s)
+		p.setRunFigures(figures.SubjectOfProcess(m, s.Time), s)
 		p.Run.Build = cmp.Or(p.Run.Build, names.Process(m.Number).BuildIDOfBase(path.Base(p.Run.Program)))
 		tags := m.Tags
 		if len(s.Processes) == 1 {
@@ -233,7 +233,7 @@ func (c *collector) finish(names *callsite.Names) []*Rows {
 		f := &s.Findings[i]
 		if p := c.rows[f.Process]; p != nil {
 			p.Findings = append(p.Findings, Finding{
-				Run: p.Run.Run, Kind: f.Kind.Key(), Function: f.Function, Site: f.Tag, Kernel: f.Kernel, Count: int64(f.Count), Bytes: int64(f.Size),
+				Run: p.Run.Run, Kind: f.Kind.JSONKey(), Function: f.Function, Site: f.Tag, Kernel: f.Kernel, Count: int64(f.Count), Bytes: int64(f.Size),
 			})
 		}
 	}
@@ -247,8 +247,8 @@ func (c *collector) finish(names *callsite.Names) []*Rows {
 	return list
 }
 
-// setFigures sets the values of RunFigures.
-func (p *process) setFigures(of *figures.Subject, run *stats.Snapshot) {
+// setRunFigures sets the values of RunFigures.
+func (p *process) setRunFigures(of *figures.Subject, run *stats.Snapshot) {
 	of.Evidence = &analysis.Evidence{Run: run, State: analysis.Over, Leaks: []analysis.Leak{{Bytes: p.leaked}}}
 	p.Run.Figures = make([]int64, len(RunFigures))
 	for i, f := range RunFigures {

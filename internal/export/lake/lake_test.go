@@ -25,7 +25,7 @@ func header() recording.Header {
 func TestRowsAgreeWithTheModel(t *testing.T) {
 	for seed := range uint64(8) {
 		records := randomrun.Records(seed, 1+int(seed%3), 2000)
-		rows, err := Collect(&randomrun.Tape{Records: records}, header())
+		rows, err := CollectRows(&randomrun.Tape{Records: records}, header())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func TestRowsAgreeWithTheModel(t *testing.T) {
 		if findings != len(s.Findings) {
 			t.Errorf("%d findings, want %d", findings, len(s.Findings))
 		}
-		again, err := Collect(&randomrun.Tape{Records: records}, header())
+		again, err := CollectRows(&randomrun.Tape{Records: records}, header())
 		if err != nil || !reflect.DeepEqual(rows, again) {
 			t.Errorf("another result the second time (%v)", err)
 		}
@@ -89,7 +89,7 @@ func TestIdleTime(t *testing.T) {
 	program := wire.ProcessFields{PID: 7}.Record([]byte("/bin/blur\x00"))
 	program.Process, program.Time = 1, randomrun.Start
 	module := wire.Record{Process: 1, Event: wire.Event{Time: randomrun.Start, Kind: wire.KindModule}, Payload: []byte("/bin/blur\x00c0ffee")}
-	rows, err := Collect(&randomrun.Tape{Records: []wire.Record{
+	rows, err := CollectRows(&randomrun.Tape{Records: []wire.Record{
 		program, module,
 		at(0, wire.CreateFields{Outcome: wire.OutcomeMiss, Object: 1, Requested: 100, Granted: 100}.Event()),
 		at(200, wire.Event{Kind: wire.KindUse, Op: uint8(wire.CommandKernel), Object: 1, Link: 3}),

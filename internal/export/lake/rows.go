@@ -70,8 +70,8 @@ type File struct {
 	Whole  bool // it has a footer
 }
 
-// Ending says how the recording ends.
-func (f *File) Ending() string {
+// EndingText says how the recording ends.
+func (f *File) EndingText() string {
 	switch {
 	case !f.Whole:
 		return Torn
@@ -81,10 +81,10 @@ func (f *File) Ending() string {
 	return Whole
 }
 
-// MarkRows notes in rows which file they come from.
-func (f *File) MarkRows(rows []*Rows) {
+// SetFileOfRows notes in rows which file they come from.
+func (f *File) SetFileOfRows(rows []*Rows) {
 	for _, r := range rows {
-		r.Run.Path, r.Run.Ending = f.Path, f.Ending()
+		r.Run.Path, r.Run.Ending = f.Path, f.EndingText()
 		if f.Events > 0 {
 			r.Run.Events = int64(f.Events)
 		}
@@ -103,8 +103,8 @@ var RunFigures = slices.DeleteFunc(slices.Clone(figures.AllFigures()), func(f *f
 // Figure returns one of RunFigures.
 func (r *Run) Figure(f *figures.Figure) int64 { return r.Figures[slices.Index(RunFigures, f)] }
 
-// SetCounts sets the figures that a flight log has. The others are 0.
-func (r *Run) SetCounts(c *wire.FlightCounts) {
+// SetFlightFigures sets the figures that a flight log has. The others are 0.
+func (r *Run) SetFlightFigures(c *wire.FlightCounts) {
 	r.Figures = make([]int64, len(RunFigures))
 	set := func(f *figures.Figure, n uint64) { r.Figures[slices.Index(RunFigures, f)] = int64(n) }
 	set(figures.Creates, c.Creates)

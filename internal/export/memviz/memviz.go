@@ -32,9 +32,9 @@ type Report struct {
 	Dropped uint64 // those that were too old to be kept
 }
 
-// Write writes the snapshot. It goes through the source twice. Memory grows with what is alive at a time, with the call
+// WriteSnapshot writes the snapshot. It goes through the source twice. Memory grows with what is alive at a time, with the call
 // sites, and with the events up to MaxEvents.
-func Write(w io.Writer, src recording.Source, o Options) (Report, error) {
+func WriteSnapshot(w io.Writer, src recording.Source, o Options) (Report, error) {
 	if o.MaxEvents == 0 {
 		o.MaxEvents = DefaultMaxEvents
 	}
@@ -43,7 +43,7 @@ func Write(w io.Writer, src recording.Source, o Options) (Report, error) {
 		return Report{}, err
 	}
 	x := &writer{
-		options: o, names: names, choice: common.NewChoice(names, o.Tag), layout: common.NewLayout(), lists: map[listKey]int{},
+		options: o, names: names, choice: common.ChooseSites(names, o.Tag), layout: common.NewLayout(), lists: map[listKey]int{},
 	}
 	x.heap = heap.New(heap.Options{}, x)
 	for r, err := range recording.Records(src) {
@@ -52,7 +52,7 @@ func Write(w io.Writer, src recording.Source, o Options) (Report, error) {
 		}
 		x.takeRecord(r)
 	}
-	return x.finish(w)
+	return x.writeGathered(w)
 }
 
 // writer follows a run.
@@ -105,7 +105,7 @@ type list struct {
 	reserved uint64 // bytes in segments
 }
 
-func (x *writer) listOf(process uint32, scope uint16) int {
+func (x *writer) indexOfDeviceList(process uint32, scope uint16) int {
 	key := listKey{process, x.names.Process(process).DeviceIndex(scope)}
 	i, ok := x.lists[key]
 	if !ok {
@@ -134,15 +134,15 @@ func (x *writer) addEvent(at int, e event) {
 func (x *writer) takeRecord(r *wire.Record) {
 	x.quiet = r.CarriedOver()
 	if e := r.AsCreate(); r.Kind == wire.KindCreate && e.Outcome() == wire.OutcomeFailed && x.choice.Includes(r.Process, e.Tag()) {
-		x.addFailure(r.Process, e)
+		x.addFailedCreate(r.Process, e)
 	}
 	x.heap.Apply(r)
 }
 
-// addFailure adds the event of a create that failed.
-func (x *writer) addFailure(process uint32, e wire.CreateView) {
-	x.heap.Advance(e.Time())
-	at := x.listOf(process, e.Scope())
+// addFailedCreate adds the event of a create that failed.
+func (x *writer) addFailedCreate(process uint32, e wire.CreateView) {
+	x.heap.AdvanceTime(e.Time())
+	at := x.indexOfDeviceList(process, e.Scope())
 	l := x.traces[at]
 	var free uint64
 	if devices := x.names.Process(process).Devices; l.device < len(devices) {
@@ -158,17 +158,17 @@ func (x *writer) ObjectAllocated(p *heap.Process, o *heap.Object, _ *heap.Block)
 	}
 	r := x.layout.RangeOfObject(p, o)
 	if r != nil && (r.IsSlab() || r.Size != o.Granted) { // the end of the former range's object is not in the recording
-		x.endRange(r)
+		x.freeRange(r)
 		r = nil
 	}
 	if r == nil {
 		r = x.layout.PlaceObject(p, o, o.Block != 0 && o.SubAllocation)
-		r.List = x.listOf(p.Number, o.Scope)
+		r.List = x.indexOfDeviceList(p.Number, o.Scope)
 		if r.Slab == nil {
 			x.addSegment(r, segmentAlloc, o.Tag)
 		}
 	}
-	x.completeFree(r)
+	x.addFreeCompleted(r)
 	if x.choice.Includes(p.Number, o.Tag) {
 		x.addEvent(r.List, event{action: alloc, addr: r.Addr, size: r.Size, tag: o.Tag})
 	}
@@ -185,8 +185,8 @@ func (x *writer) MemoryFreed(p *heap.Process, o *heap.Object, _ heap.How) {
 		r.Pending, r.Tag = true, o.Tag
 	}
 	if o.Block == 0 {
-		x.completeFree(r)
-		x.endRange(r)
+		x.addFreeCompleted(r)
+		x.freeRange(r)
 	}
 }
 
@@ -195,36 +195,36 @@ func (x *writer) BlockPooled(p *heap.Process, b *heap.Block) {
 	switch b.State {
 	case heap.Slab:
 		r := x.layout.PlaceSlab(p, b)
-		r.List = x.listOf(p.Number, b.Scope)
+		r.List = x.indexOfDeviceList(p.Number, b.Scope)
 		x.addSegment(r, segmentAlloc, 0)
 	case heap.Cached:
-		x.completeFree(x.layout.RangeOfBlock(p, b.ID))
+		x.addFreeCompleted(x.layout.RangeOfBlock(p, b.ID))
 	default: // its release completes when the block has cooled
 	}
 }
 
 // BlockCooled implements heap.Observer.
 func (x *writer) BlockCooled(p *heap.Process, b *heap.Block) {
-	x.completeFree(x.layout.RangeOfBlock(p, b.ID))
+	x.addFreeCompleted(x.layout.RangeOfBlock(p, b.ID))
 }
 
 // BlockGone implements heap.Observer.
 func (x *writer) BlockGone(p *heap.Process, b *heap.Block) {
 	if r := x.layout.RangeOfBlock(p, b.ID); r != nil {
-		x.completeFree(r)
-		x.endRange(r)
+		x.addFreeCompleted(r)
+		x.freeRange(r)
 	}
 }
 
-// completeFree adds, once, the event that released memory is free.
-func (x *writer) completeFree(r *common.Range) {
+// addFreeCompleted adds, once, the event that released memory is free.
+func (x *writer) addFreeCompleted(r *common.Range) {
 	if r != nil && r.Pending {
 		r.Pending = false
 		x.addEvent(r.List, event{action: freeCompleted, addr: r.Addr, size: r.Size, tag: r.Tag})
 	}
 }
 
-func (x *writer) endRange(r *common.Range) {
+func (x *writer) freeRange(r *common.Range) {
 	if gone := x.layout.FreeRange(r); gone != nil {
 		x.addSegment(gone, segmentFree, 0)
 	}
@@ -241,8 +241,8 @@ func (x *writer) addSegment(r *common.Range, what action, tag uint32) {
 	x.addEvent(r.List, event{action: what, addr: r.Addr, size: r.Size, tag: tag, outside: r.Outside})
 }
 
-// finish writes what was gathered.
-func (x *writer) finish(w io.Writer) (Report, error) {
+// writeGathered writes what was gathered.
+func (x *writer) writeGathered(w io.Writer) (Report, error) {
 	var report Report
 	for _, l := range x.traces {
 		report.Events += l.seen

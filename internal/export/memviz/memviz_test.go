@@ -25,7 +25,7 @@ func write(t rapid.TB, src recording.Source, o Options) ([]byte, Report) {
 	t.Helper()
 	o.Header = recording.Header{ClockNS: exportrun.Origin, Created: time.Unix(1_700_000_000, 0), Program: "/bin/a\xffpp\n", Policy: "futhark"}
 	var b bytes.Buffer
-	report, err := Write(&b, src, o)
+	report, err := WriteSnapshot(&b, src, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +276,7 @@ func FuzzWrite(f *testing.F) {
 
 func BenchmarkWrite(b *testing.B) {
 	exportrun.Bench(b, func(w io.Writer, src recording.Source) error {
-		_, err := Write(w, src, Options{})
+		_, err := WriteSnapshot(w, src, Options{})
 		return err
 	})
 }

@@ -41,7 +41,7 @@ func newPickler(w io.Writer) *pickler {
 	return p
 }
 
-func (p *pickler) finish() error {
+func (p *pickler) stopAndFlush() error {
 	p.writeBytes(opStop)
 	return p.w.Flush()
 }
@@ -49,8 +49,8 @@ func (p *pickler) finish() error {
 // writeBytes writes bytes; a bufio.Writer keeps its first error for Flush.
 func (p *pickler) writeBytes(b ...byte) { _, _ = p.w.Write(b) }
 
-// memoize puts the value that was written last into the memo and returns its place.
-func (p *pickler) memoize() uint32 {
+// memoizeLast puts the value that was written last into the memo and returns its place.
+func (p *pickler) memoizeLast() uint32 {
 	p.writeBytes(opMemoize)
 	p.memo++
 	return p.memo - 1
@@ -73,7 +73,7 @@ func (p *pickler) writeText(s string) {
 	}
 	p.writeBytes(binary.LittleEndian.AppendUint32([]byte{opText}, uint32(len(s)))...)
 	_, _ = p.w.WriteString(s)
-	p.texts[s] = p.memoize()
+	p.texts[s] = p.memoizeLast()
 }
 
 // writeNumber writes a whole number, at most the largest that a double holds.

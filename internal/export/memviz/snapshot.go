@@ -59,17 +59,17 @@ func (x *writer) writePickle(w io.Writer, report Report) error {
 		p.writeList(func(item func()) {
 			for _, l := range x.traces {
 				item()
-				p.writeTrace(l)
+				p.writeEventList(l)
 			}
 		})
 		p.writeText("gpumemtop")
-		p.writeReport(report)
+		p.writeReportFacts(report)
 	})
-	return p.finish()
+	return p.stopAndFlush()
 }
 
-// writeReport writes facts for which the format has no place. The viewer ignores them.
-func (p *out) writeReport(report Report) {
+// writeReportFacts writes facts for which the format has no place. The viewer ignores them.
+func (p *out) writeReportFacts(report Report) {
 	p.writeDict(func() {
 		p.writeTextItem("program", units.Clean(p.x.options.Header.Program))
 		p.writeTextItem("policy", units.Clean(p.x.options.Header.Policy))
@@ -94,7 +94,7 @@ func (p *out) deviceName(l *list) string {
 	return name
 }
 
-func (p *out) writeTrace(l *list) {
+func (p *out) writeEventList(l *list) {
 	p.writeList(func(item func()) {
 		for _, part := range [...][]event{l.events[l.next:], l.events[:l.next]} {
 			for i := range part {
@@ -157,7 +157,7 @@ func (p *out) writeFrames(key siteKey, known bool) {
 			})
 		}
 	})
-	p.stacks[key] = p.memoize()
+	p.stacks[key] = p.memoizeLast()
 }
 
 func (p *out) writeSegment(s *segment) {
@@ -248,7 +248,7 @@ func (x *writer) sortedSegments() []*segment {
 		}
 		for _, o := range p.Objects() {
 			if o.Owns && o.Block == 0 {
-				x.addToSegment(of, x.layout.RangeOfObject(p, o), x.describeMemory(p, o))
+				x.addToSegment(of, x.layout.RangeOfObject(p, o), x.describeObject(p, o))
 			}
 		}
 	}
@@ -285,13 +285,13 @@ func (x *writer) addToSegment(of func(*common.Range) *segment, r *common.Range, 
 func (x *writer) describeBlock(p *heap.Process, b *heap.Block) block {
 	if b.State == heap.InUse {
 		if o := p.Object(b.Owner); o != nil && o.Owns && o.Block == b.ID {
-			return x.describeMemory(p, o)
+			return x.describeObject(p, o)
 		}
 	}
 	return block{state: inactive}
 }
 
-func (x *writer) describeMemory(p *heap.Process, o *heap.Object) block {
+func (x *writer) describeObject(p *heap.Process, o *heap.Object) block {
 	if !x.choice.Includes(p.Number, o.Tag) {
 		return block{state: inactive}
 	}

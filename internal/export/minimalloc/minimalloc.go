@@ -32,7 +32,7 @@ type Options struct {
 // It goes through the source twice if there is a pattern, else once. Memory grows with what is alive at a time and with the
 // number of call sites.
 func Write(w io.Writer, src recording.Source, o Options) error {
-	choice, err := common.ReadChoice(src, o.Tag)
+	choice, err := common.ReadNamesAndChoose(src, o.Tag)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ func BenchmarkWrite(b *testing.B) {
 			dir := b.TempDir()
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := Write(dir, true, &randomrun.Tape{Records: records}, options("a")); err != nil {
+				if err := WriteTables(dir, true, &randomrun.Tape{Records: records}, options("a")); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -40,7 +40,7 @@ func openFolder(dir, other string) (*folder, error) {
 	f := &folder{dir: dir, stage: fmt.Sprintf(".gpumemtop-%016x.tmp", rand.Uint64())}
 	err := os.Mkdir(dir, 0o777)
 	if f.made = err == nil; f.made {
-		tempfile.BeginShared(dir)
+		tempfile.NoteUnfinishedShared(dir)
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("make the folder: %w", err)
@@ -48,9 +48,9 @@ func openFolder(dir, other string) (*folder, error) {
 	if f.root, err = os.OpenRoot(dir); err != nil {
 		return nil, fmt.Errorf("open the folder: %w", err)
 	}
-	tempfile.Begin(f.stagePath())
+	tempfile.NoteUnfinished(f.stagePath())
 	if err := f.root.Mkdir(f.stage, 0o777); err != nil {
-		return nil, errors.Join(fmt.Errorf("write into %s: %w", dir, err), f.close())
+		return nil, errors.Join(fmt.Errorf("write into %s: %w", dir, err), f.removeStage())
 	}
 	return f, nil
 }
@@ -58,18 +58,18 @@ func openFolder(dir, other string) (*folder, error) {
 // stagePath returns the path of the stage, which signals remove.
 func (f *folder) stagePath() string { return filepath.Join(f.dir, f.stage) }
 
-// close removes the stage, and an empty folder that was created.
-func (f *folder) close() error {
-	err := tempfile.Finish(f.stagePath(), func() error { return f.root.RemoveAll(f.stage) })
+// removeStage removes the stage, and an empty folder that was created.
+func (f *folder) removeStage() error {
+	err := tempfile.FinishWith(f.stagePath(), func() error { return f.root.RemoveAll(f.stage) })
 	err = errors.Join(err, f.root.Close())
 	if f.made {
-		_ = tempfile.Finish(f.dir, func() error { return os.Remove(f.dir) }) // fails, as it should, if the folder has files
+		_ = tempfile.FinishWith(f.dir, func() error { return os.Remove(f.dir) }) // fails, as it should, if the folder has files
 	}
 	return err
 }
 
-// open opens a regular file of the folder. Other writers may put a pipe at its name, which would wait for one more.
-func (f *folder) open(name string, flags int) (*os.File, error) {
+// openRegularFile opens a regular file of the folder. Other writers may put a pipe at its name, which would wait for one more.
+func (f *folder) openRegularFile(name string, flags int) (*os.File, error) {
 	file, err := f.root.OpenFile(name, flags|unix.O_NONBLOCK, 0o666)
 	if err != nil {
 		return nil, err
@@ -80,8 +80,8 @@ func (f *folder) open(name string, flags int) (*os.File, error) {
 	return file, nil
 }
 
-// create creates a file in the stage for a place in the folder.
-func (f *folder) create(to string) (*os.File, error) {
+// createInStage creates a file in the stage for a place in the folder.
+func (f *folder) createInStage(to string) (*os.File, error) {
 	from := path.Join(f.stage, fmt.Sprint(len(f.moves)))
 	file, err := f.root.OpenFile(from, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
@@ -110,7 +110,7 @@ func (f *folder) filesOfRecordings(recordings map[string]bool) ([]string, error)
 
 // commitFiles moves the new files to their places, after old ones were moved out of the way. It does all or nothing.
 func (f *folder) commitFiles(old []string, force bool) error {
-	return tempfile.Finish(f.stagePath(), func() error {
+	return tempfile.FinishWith(f.stagePath(), func() error {
 		err := f.swapFiles(old, force)
 		if err != nil {
 			err = errors.Join(err, f.restoreOldFiles())
@@ -128,7 +128,7 @@ func (f *folder) swapFiles(old []string, force bool) error {
 		f.saved = append(f.saved, aside)
 	}
 	for i, m := range f.moves {
-		if err := f.renameInto(m, force); err != nil {
+		if err := f.moveToPlace(m, force); err != nil {
 			f.undoMoves(f.moves[:i+1])
 			return err
 		}
@@ -139,9 +139,9 @@ func (f *folder) swapFiles(old []string, force bool) error {
 	return nil
 }
 
-// renameInto moves a file to its place. Without force it must not replace a file that has appeared meanwhile. Only a hard
+// moveToPlace moves a file to its place. Without force it must not replace a file that has appeared meanwhile. Only a hard
 // link ensures that; file systems without hard links get a rename.
-func (f *folder) renameInto(m move, force bool) error {
+func (f *folder) moveToPlace(m move, force bool) error {
 	if err := f.root.MkdirAll(path.Dir(m.to), 0o777); err != nil {
 		return fmt.Errorf("write into %s: %w", f.dir, err)
 	}
@@ -151,7 +151,7 @@ func (f *folder) renameInto(m move, force bool) error {
 			return nil
 		}
 		if errors.Is(err, fs.ErrExist) {
-			return f.existsError()
+			return f.alreadyThereError()
 		}
 	}
 	if err := f.root.Rename(m.from, m.to); err != nil {
@@ -160,8 +160,8 @@ func (f *folder) renameInto(m move, force bool) error {
 	return nil
 }
 
-// existsError returns the error that a recording is in the folder already.
-func (f *folder) existsError() error {
+// alreadyThereError returns the error that a recording is in the folder already.
+func (f *folder) alreadyThereError() error {
 	return fmt.Errorf("this recording is in %s already: use -f to replace it, or -o to name another folder", f.dir)
 }
 

@@ -27,8 +27,8 @@ type noted struct {
 	Recordings readCommit `json:"recordings"`
 }
 
-// versionRank orders versions of a recording: by the number of events, and if that is equal, a whole version after a torn one.
-func versionRank(events int64, ending string) int64 {
+// rankOfVersion orders versions of a recording: by the number of events, and if that is equal, a whole version after a torn one.
+func rankOfVersion(events int64, ending string) int64 {
 	if ending == lake.Torn {
 		return 2 * events
 	}
@@ -69,7 +69,7 @@ const notesMax = 64 << 20
 
 func (l *Lake) readNotes() map[string]readCommit {
 	notes := map[string]readCommit{}
-	file, err := l.folder.open(lockName, os.O_RDONLY)
+	file, err := l.folder.openRegularFile(lockName, os.O_RDONLY)
 	if err != nil {
 		return notes
 	}
@@ -93,13 +93,13 @@ func (l *Lake) readCommit(name string) (readCommit, error) {
 	}](l, name+"/"+Runs+".parquet")
 	recordings := readCommit{}
 	for _, r := range rows {
-		recordings[r.Recording] = knownAs{versionRank(r.Events, r.Ending), r.Path}
+		recordings[r.Recording] = knownAs{rankOfVersion(r.Events, r.Ending), r.Path}
 	}
 	return recordings, err
 }
 
-// noteCommits notes what this commit has, and what was read. A line that a killed writer began ends first.
-func (l *Lake) noteCommits(lock *os.File, name string) {
+// noteReadCommits notes what this commit has, and what was read. A line that a killed writer began ends first.
+func (l *Lake) noteReadCommits(lock *os.File, name string) {
 	l.unread[name] = l.adding
 	text := []byte{'\n'}
 	for commit, recordings := range l.unread {

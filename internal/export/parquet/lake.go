@@ -92,7 +92,7 @@ func openStage(dir string, now func() time.Time) (*Lake, error) {
 	l.runs.rows = parquet.SchemaOf(reflect.New(runType).Interface())
 	for i, t := range l.allTables() {
 		if err == nil {
-			err = t.start(f, lakeNames[i])
+			err = t.createTableFile(f, lakeNames[i])
 		}
 	}
 	if err != nil {
@@ -101,9 +101,9 @@ func openStage(dir string, now func() time.Time) (*Lake, error) {
 	return l, nil
 }
 
-// withLock calls do while no other writer commits, so that commits appear in the order of their names.
-func (l *Lake) withLock(do func(lock *os.File) error) error {
-	lock, err := l.folder.open(lockName, os.O_RDWR|os.O_CREATE|os.O_APPEND)
+// whileLocked calls do while no other writer commits, so that commits appear in the order of their names.
+func (l *Lake) whileLocked(do func(lock *os.File) error) error {
+	lock, err := l.folder.openRegularFile(lockName, os.O_RDWR|os.O_CREATE|os.O_APPEND)
 	if err != nil {
 		return fmt.Errorf("write into %s: %w", l.folder.dir, err)
 	}
@@ -136,19 +136,19 @@ func (l *Lake) removeDeadStages() {
 	}
 }
 
-// Wants reports whether a recording is to be added: the lake does not have it, or has fewer events of it.
-func (l *Lake) Wants(recording string, events int64, ending string) bool {
+// WantsRecording reports whether a recording is to be added: the lake does not have it, or has fewer events of it.
+func (l *Lake) WantsRecording(recording string, events int64, ending string) bool {
 	known, there := l.known[recording]
-	return !there || known.Amount < versionRank(events, ending)
+	return !there || known.Amount < rankOfVersion(events, ending)
 }
 
-// Add writes the rows of a recording, or of several that were merged, except those of recordings that are not wanted.
-func (l *Lake) Add(rows []*lake.Rows) error {
+// AddRows writes the rows of a recording, or of several that were merged, except those of recordings that are not wanted.
+func (l *Lake) AddRows(rows []*lake.Rows) error {
 	wanted := map[string]bool{}
 	for _, r := range rows {
 		id := r.Run.Recording
 		if _, asked := wanted[id]; !asked {
-			wanted[id] = l.Wants(id, r.Run.Events, r.Run.Ending)
+			wanted[id] = l.WantsRecording(id, r.Run.Events, r.Run.Ending)
 			switch _, there := l.known[id]; {
 			case !wanted[id]:
 				l.CountSkipped(id, r.Run.Path)
@@ -169,7 +169,7 @@ func (l *Lake) Add(rows []*lake.Rows) error {
 	}
 	for _, r := range rows {
 		if id := r.Run.Recording; wanted[id] {
-			l.adding[id] = knownAs{versionRank(r.Run.Events, r.Run.Ending), r.Run.Path}
+			l.adding[id] = knownAs{rankOfVersion(r.Run.Events, r.Run.Ending), r.Run.Path}
 			l.known[id] = knownAs{math.MaxInt64, r.Run.Path} // at most once in a commit
 		}
 	}
@@ -192,19 +192,19 @@ func (l *Lake) Commit() (Added, error) {
 	if l.added.New+l.added.Replaced == 0 {
 		return l.added, nil
 	}
-	return l.added, l.nameCommit(l.commitName, l.noteCommits)
+	return l.added, l.nameAndAppear(l.nextCommitName, l.noteReadCommits)
 }
 
-// nameCommit gives the commit its name, once its files are on the disk. Then note may write down which recordings the commit has.
-func (l *Lake) nameCommit(commit func() string, note func(lock *os.File, name string)) error {
+// nameAndAppear gives the commit its name, once its files are on the disk. Then note may write down which recordings the commit has.
+func (l *Lake) nameAndAppear(commit func() string, note func(lock *os.File, name string)) error {
 	for _, t := range l.allTables() {
-		if err := t.finish(); err != nil {
+		if err := t.closeTableFile(); err != nil {
 			return fmt.Errorf("write into %s: %w", l.folder.dir, err)
 		}
 	}
 	f := l.folder
-	return l.withLock(func(lock *os.File) error {
-		return tempfile.Finish(f.stagePath(), func() error {
+	return l.whileLocked(func(lock *os.File) error {
+		return tempfile.FinishWith(f.stagePath(), func() error {
 			name := commit()
 			err := syncFolder(f.root, f.stage)
 			if err == nil {
@@ -235,8 +235,8 @@ func syncFolder(root *os.Root, name string) error {
 	return errors.Join(err, folder.Close())
 }
 
-// commitName returns a name that is greater than all others.
-func (l *Lake) commitName() string {
+// nextCommitName returns a name that is greater than all others.
+func (l *Lake) nextCommitName() string {
 	now := l.now().UTC()
 	if there, _ := fs.Glob(l.folder.root.FS(), commits); len(there) > 0 {
 		last := slices.Max(there)
@@ -250,12 +250,12 @@ func (l *Lake) commitName() string {
 // Close removes what was not committed.
 func (l *Lake) Close() error {
 	for _, t := range l.allTables() {
-		t.abandon()
+		t.closeIncompleteFile()
 	}
 	if l.lock != nil {
 		_ = l.lock.Close()
 	}
-	return l.folder.close()
+	return l.folder.removeStage()
 }
 
 func (l *Lake) allTables() []anyLakeTable {
@@ -263,9 +263,9 @@ func (l *Lake) allTables() []anyLakeTable {
 }
 
 type anyLakeTable interface {
-	start(f *folder, name string) error
-	finish() error
-	abandon()
+	createTableFile(f *folder, name string) error
+	closeTableFile() error
+	closeIncompleteFile()
 	schema() *parquet.Schema
 	writeRow(row parquet.Row) error
 }
@@ -305,7 +305,7 @@ type lakeTable[T any] struct {
 	rows *parquet.Schema // nil: the schema of T
 }
 
-func (t *lakeTable[T]) start(f *folder, name string) (err error) {
+func (t *lakeTable[T]) createTableFile(f *folder, name string) (err error) {
 	if t.file, err = f.root.Create(path.Join(f.stage, name+".parquet")); err != nil {
 		return fmt.Errorf("write into %s: %w", f.dir, err)
 	}
@@ -329,13 +329,13 @@ func (t *lakeTable[T]) writeRow(row parquet.Row) error {
 	return err
 }
 
-func (t *lakeTable[T]) finish() error {
+func (t *lakeTable[T]) closeTableFile() error {
 	err := errors.Join(t.out.Close(), t.file.Sync(), t.file.Close())
 	t.file = nil
 	return err
 }
 
-func (t *lakeTable[T]) abandon() {
+func (t *lakeTable[T]) closeIncompleteFile() {
 	if t.file != nil {
 		_ = t.file.Close()
 	}

@@ -32,19 +32,19 @@ const (
 	openMost = 32 // processes
 )
 
-// Write writes the tables of a recording into a folder, which it creates if need be; the folder above it must exist. A
+// WriteTables writes the tables of a recording into a folder, which it creates if need be; the folder above it must exist. A
 // recording that is in the folder already, even merged or with another part, is replaced with force and otherwise refused.
 // Files appear when all of them are complete; if anything fails, nothing has changed. The source is read several times, more
 // often if there are more processes.
-func Write(dir string, force bool, src recording.Source, o tables.Options) error {
+func WriteTables(dir string, force bool, src recording.Source, o tables.Options) error {
 	f, err := openFolder(dir, commits)
 	if err != nil {
 		return err
 	}
-	return errors.Join(writeTables(f, force, src, o), f.close())
+	return errors.Join(writeAllTables(f, force, src, o), f.removeStage())
 }
 
-func writeTables(f *folder, force bool, src recording.Source, o tables.Options) error {
+func writeAllTables(f *folder, force bool, src recording.Source, o tables.Options) error {
 	run, err := tables.SurveySource(src, o)
 	if err != nil {
 		return err
@@ -58,12 +58,12 @@ func writeTables(f *folder, force bool, src recording.Source, o tables.Options) 
 	case err != nil:
 		return err
 	case len(old) > 0 && !force:
-		return f.existsError()
+		return f.alreadyThereError()
 	}
 	w := &writers{folder: f}
 	parts := groupProcesses(run.Processes())
 	for _, group := range parts {
-		if err := w.write(run, src, group, len(parts) == 1); err != nil {
+		if err := w.writeGroupTables(run, src, group, len(parts) == 1); err != nil {
 			return err
 		}
 	}
@@ -99,27 +99,27 @@ type writers struct {
 	objects   kind[tables.Held]
 }
 
-// write writes all tables of a group of processes.
-func (w *writers) write(run *tables.Run, src recording.Source, group []*tables.Facts, all bool) error {
-	defer w.abandon()
+// writeGroupTables writes all tables of a group of processes.
+func (w *writers) writeGroupTables(run *tables.Run, src recording.Source, group []*tables.Facts, all bool) error {
+	defer w.closeIncompleteFiles()
 	for _, p := range group {
 		if err := w.openFiles(p); err != nil {
 			return err
 		}
 	}
-	for _, k := range w.allKinds() {
-		k.run()
+	for _, k := range w.allTableKinds() {
+		k.startWriting()
 	}
 	wanted := func(process uint32) bool { return w.events.open[process] != nil }
 	if all {
 		wanted = nil
 	}
 	err := run.MakeRows(src, wanted, tables.Sink{
-		Event: w.events.add, Buffer: w.buffers.add, Stay: w.blocks.add, Sample: w.samples.add,
-		Process: w.processes.add, Tag: w.tags.add, Transfer: w.transfers.add, Held: w.objects.add,
+		Event: w.events.queueRow, Buffer: w.buffers.queueRow, Stay: w.blocks.queueRow, Sample: w.samples.queueRow,
+		Process: w.processes.queueRow, Tag: w.tags.queueRow, Transfer: w.transfers.queueRow, Held: w.objects.queueRow,
 	})
 	if err == nil {
-		err = w.finish()
+		err = w.completeFiles()
 	}
 	if err != nil {
 		return fmt.Errorf("write into %s: %w", w.folder.dir, err)
@@ -128,40 +128,40 @@ func (w *writers) write(run *tables.Run, src recording.Source, group []*tables.F
 }
 
 func (w *writers) openFiles(p *tables.Facts) error {
-	return errors.Join(w.events.start(w.folder, Events, p), w.buffers.start(w.folder, Buffers, p),
-		w.blocks.start(w.folder, Blocks, p), w.samples.start(w.folder, Samples, p),
-		w.processes.start(w.folder, Processes, p), w.tags.start(w.folder, Tags, p),
-		w.transfers.start(w.folder, Transfers, p), w.objects.start(w.folder, Objects, p))
+	return errors.Join(w.events.createProcessFile(w.folder, Events, p), w.buffers.createProcessFile(w.folder, Buffers, p),
+		w.blocks.createProcessFile(w.folder, Blocks, p), w.samples.createProcessFile(w.folder, Samples, p),
+		w.processes.createProcessFile(w.folder, Processes, p), w.tags.createProcessFile(w.folder, Tags, p),
+		w.transfers.createProcessFile(w.folder, Transfers, p), w.objects.createProcessFile(w.folder, Objects, p))
 }
 
-// finish completes the files.
-func (w *writers) finish() error {
-	kinds := w.allKinds()
+// completeFiles completes the files.
+func (w *writers) completeFiles() error {
+	kinds := w.allTableKinds()
 	for _, k := range kinds {
-		k.finish()
+		k.beginCompleting()
 	}
 	var err error
 	for _, k := range kinds {
-		err = errors.Join(err, k.wait())
+		err = errors.Join(err, k.waitForRows())
 	}
 	return err
 }
 
-// abandon closes the files that are still open.
-func (w *writers) abandon() {
-	for _, k := range w.allKinds() {
-		k.abandon()
+// closeIncompleteFiles closes the files that are still open.
+func (w *writers) closeIncompleteFiles() {
+	for _, k := range w.allTableKinds() {
+		k.closeIncompleteFiles()
 	}
 }
 
 // anyKind is a kind of any type of rows.
 type anyKind interface {
-	run()
-	finish()
-	wait() error
-	abandon()
+	startWriting()
+	beginCompleting()
+	waitForRows() error
+	closeIncompleteFiles()
 }
 
-func (w *writers) allKinds() []anyKind {
+func (w *writers) allTableKinds() []anyKind {
 	return []anyKind{&w.events, &w.buffers, &w.blocks, &w.samples, &w.processes, &w.tags, &w.transfers, &w.objects}
 }

@@ -120,7 +120,7 @@ func TestRoundTrip(t *testing.T) {
 	for seed := range uint64(5) {
 		dir := t.TempDir()
 		records := randomrun.Records(seed, 1, int(seed*seed*20))
-		if err := Write(dir, false, &randomrun.Tape{Records: records}, options("node")); err != nil {
+		if err := WriteTables(dir, false, &randomrun.Tape{Records: records}, options("node")); err != nil {
 			t.Fatal(err)
 		}
 		want := collect(t, records, options("node"))
@@ -146,7 +146,7 @@ func TestRecordingsShareAFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	tape := &randomrun.Tape{Records: randomrun.Records(1, 3, 300)}
 	for _, host := range []string{"a", "b"} {
-		if err := Write(dir, false, tape, options(host)); err != nil {
+		if err := WriteTables(dir, false, tape, options(host)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -154,17 +154,17 @@ func TestRecordingsShareAFolder(t *testing.T) {
 	if len(both) != 2*3*len(tableNames) {
 		t.Errorf("%d files", len(both))
 	}
-	if err := Write(dir, false, tape, options("a")); err == nil || !strings.Contains(err.Error(), "already: use -f to replace it") {
+	if err := WriteTables(dir, false, tape, options("a")); err == nil || !strings.Contains(err.Error(), "already: use -f to replace it") {
 		t.Errorf("the same recording twice: %v", err)
 	}
 	part := extract.CutRange(tape, extract.Options{Process: func(n uint32) bool { return n == 2 }})
-	if err := Write(dir, true, part, options("a")); err != nil {
+	if err := WriteTables(dir, true, part, options("a")); err != nil {
 		t.Fatal(err)
 	}
 	if after := files(t, dir); len(after) != (3+1)*len(tableNames) {
 		t.Errorf("%d files after one process took the place of three", len(after))
 	}
-	if err := Write(dir, true, tape, options("a")); err != nil {
+	if err := WriteTables(dir, true, tape, options("a")); err != nil {
 		t.Fatal(err)
 	}
 	if after := files(t, dir); !sameNames(both, after) {
@@ -184,7 +184,7 @@ func sameNames(a, b map[string]string) bool {
 // TestMergedIsTheSameRecording finds recordings again that were merged into one.
 func TestMergedIsTheSameRecording(t *testing.T) {
 	dir := t.TempDir()
-	if err := Write(dir, false, &randomrun.Tape{Records: randomrun.Records(1, 2, 100)}, options("b")); err != nil {
+	if err := WriteTables(dir, false, &randomrun.Tape{Records: randomrun.Records(1, 2, 100)}, options("b")); err != nil {
 		t.Fatal(err)
 	}
 	single := files(t, dir)
@@ -197,10 +197,10 @@ func TestMergedIsTheSameRecording(t *testing.T) {
 	for i := range records {
 		records[i].Process += 3
 	}
-	if err := Write(dir, false, &randomrun.Tape{Records: records}, tables.Options{Header: h}); err == nil {
+	if err := WriteTables(dir, false, &randomrun.Tape{Records: records}, tables.Options{Header: h}); err == nil {
 		t.Error("it was written twice")
 	}
-	if err := Write(dir, true, &randomrun.Tape{Records: records}, tables.Options{Header: h}); err != nil {
+	if err := WriteTables(dir, true, &randomrun.Tape{Records: records}, tables.Options{Header: h}); err != nil {
 		t.Fatal(err)
 	}
 	if after := files(t, dir); !sameNames(single, after) {
@@ -232,7 +232,7 @@ func TestFailureLeavesNothing(t *testing.T) {
 	records := randomrun.Records(1, 3, 2000)
 	dir := filepath.Join(t.TempDir(), "new")
 	for _, at := range []int{-50, 50, 1500} {
-		err := Write(dir, false, &broken{Tape: randomrun.Tape{Records: records}, at: at}, options("a"))
+		err := WriteTables(dir, false, &broken{Tape: randomrun.Tape{Records: records}, at: at}, options("a"))
 		if !errors.Is(err, errBroken) {
 			t.Errorf("error %v", err)
 		}
@@ -240,11 +240,11 @@ func TestFailureLeavesNothing(t *testing.T) {
 			t.Errorf("left %v", files(t, dir))
 		}
 	}
-	if err := Write(dir, false, &randomrun.Tape{Records: records}, options("a")); err != nil {
+	if err := WriteTables(dir, false, &randomrun.Tape{Records: records}, options("a")); err != nil {
 		t.Fatal(err)
 	}
 	before := files(t, dir)
-	err := Write(dir, true, &broken{Tape: randomrun.Tape{Records: records}, at: 1500}, options("a"))
+	err := WriteTables(dir, true, &broken{Tape: randomrun.Tape{Records: records}, at: 1500}, options("a"))
 	if after := files(t, dir); !errors.Is(err, errBroken) || !same(before, after) {
 		t.Errorf("error %v, left %d files of %d", err, len(after), len(before))
 	}
@@ -263,7 +263,7 @@ func same(a, b map[string]string) bool {
 func TestCommitGoesBack(t *testing.T) {
 	dir := t.TempDir()
 	records := randomrun.Records(1, 2, 100)
-	if err := Write(dir, false, &randomrun.Tape{Records: records[:len(records)-20]}, options("a")); err != nil {
+	if err := WriteTables(dir, false, &randomrun.Tape{Records: records[:len(records)-20]}, options("a")); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(filepath.Join(dir, Tags)); err != nil {
@@ -274,7 +274,7 @@ func TestCommitGoesBack(t *testing.T) {
 	}
 	before := files(t, dir)
 	for _, host := range []string{"a", "b"} {
-		err := Write(dir, true, &randomrun.Tape{Records: records}, options(host))
+		err := WriteTables(dir, true, &randomrun.Tape{Records: records}, options(host))
 		if after := files(t, dir); err == nil || !same(before, after) {
 			t.Errorf("host %s: error %v, left %d files of %d", host, err, len(after), len(before))
 		}
@@ -291,7 +291,7 @@ func TestFolderMustBeOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{file: "is a file: name a folder", filepath.Join(dir, "a", "b"): "no such file"} {
-		if err := Write(path, true, &randomrun.Tape{}, options("a")); err == nil || !strings.Contains(err.Error(), want) {
+		if err := WriteTables(path, true, &randomrun.Tape{}, options("a")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", path, err, want)
 		}
 	}
@@ -304,7 +304,7 @@ func TestPartOfARun(t *testing.T) {
 	since, until := records[800].Time, records[1600].Time
 	o := options("a")
 	o.Since = since
-	if err := Write(dir, false, extract.CutRange(&randomrun.Tape{Records: records}, extract.Options{Since: since, Until: until}), o); err != nil {
+	if err := WriteTables(dir, false, extract.CutRange(&randomrun.Tape{Records: records}, extract.Options{Since: since, Until: until}), o); err != nil {
 		t.Fatal(err)
 	}
 	before, then := exportrun.Model(records[:800]).Totals, exportrun.Model(records[:1601]).Totals
@@ -337,7 +337,7 @@ func TestOnlySomeCallSites(t *testing.T) {
 	dir := t.TempDir()
 	o := options("a")
 	o.Tag = regexp.MustCompile("f[23]$")
-	if err := Write(dir, false, &randomrun.Tape{Records: randomrun.Records(3, 1, 500)}, o); err != nil {
+	if err := WriteTables(dir, false, &randomrun.Tape{Records: randomrun.Records(3, 1, 500)}, o); err != nil {
 		t.Fatal(err)
 	}
 	var sites []string
@@ -362,7 +362,7 @@ func TestManyProcesses(t *testing.T) {
 	dir := t.TempDir()
 	const processes = openMost + 6
 	records := randomrun.Records(3, processes, 2000)
-	if err := Write(dir, false, &randomrun.Tape{Records: records}, options("a")); err != nil {
+	if err := WriteTables(dir, false, &randomrun.Tape{Records: records}, options("a")); err != nil {
 		t.Fatal(err)
 	}
 	if got := len(rows[tables.Event](t, dir, Events)); got != len(records) {

@@ -22,22 +22,22 @@ const noValue = "__HIVE_DEFAULT_PARTITION__"
 // org.apache.hadoop.hive.common.FileUtils).
 const escaped = "\"#%'*/:=?\\{[]^"
 
-// partitionFolder returns the name of the folder for all rows in which a column has a value. No value makes it lead to another
+// folderOfPartition returns the name of the folder for all rows in which a column has a value. No value makes it lead to another
 // folder. Values too long for a name are cut, and end in a checksum.
-func partitionFolder(column, value string) string {
+func folderOfPartition(column, value string) string {
 	if value == "" {
 		return column + "=" + noValue
 	}
-	name := column + "=" + escapeValue(value)
+	name := column + "=" + escapePartitionValue(value)
 	if len(name) <= nameMax {
 		return name
 	}
 	sum := sha256.Sum256([]byte(value))
 	const tail = 1 + 16 // ~ and 8 bytes of the checksum in hexadecimal
-	return shortenName(name, nameMax-tail) + "~" + hex.EncodeToString(sum[:8])
+	return cutEscapedName(name, nameMax-tail) + "~" + hex.EncodeToString(sum[:8])
 }
 
-func escapeValue(value string) string {
+func escapePartitionValue(value string) string {
 	var b strings.Builder
 	for i, r := range value {
 		size := utf8.RuneLen(r)
@@ -53,8 +53,8 @@ func escapeValue(value string) string {
 	return b.String()
 }
 
-// unescapeValue returns the value of a partition from its folder's name.
-func unescapeValue(value string) string {
+// valueOfPartition returns the value of a partition from its folder's name.
+func valueOfPartition(value string) string {
 	if value == noValue {
 		return ""
 	}
@@ -64,8 +64,8 @@ func unescapeValue(value string) string {
 	return value
 }
 
-// shortenName cuts a name to at most some bytes, but not inside an escape or a character.
-func shortenName(name string, most int) string {
+// cutEscapedName cuts a name to at most some bytes, but not inside an escape or a character.
+func cutEscapedName(name string, most int) string {
 	name = name[:most]
 	if at := strings.LastIndexByte(name, '%'); at > most-3 {
 		return name[:at]
@@ -76,13 +76,13 @@ func shortenName(name string, most int) string {
 	return name
 }
 
-// pathOf returns the path for a table of a process: the same for each export of the same recording, and never that of another
+// pathOfTable returns the path for a table of a process: the same for each export of the same recording, and never that of another
 // recording.
-func pathOf(table string, p *tables.Facts) string {
+func pathOfTable(table string, p *tables.Facts) string {
 	process := fmt.Sprint(p.PID)
 	if p.PID == 0 {
 		process = fmt.Sprint(p.Original)
 	}
-	return path.Join(table, partitionFolder("host", p.Host), partitionFolder("process", process),
+	return path.Join(table, folderOfPartition("host", p.Host), folderOfPartition("process", process),
 		fmt.Sprintf("%s-%d.parquet", p.Recording, p.Original))
 }

@@ -25,12 +25,12 @@ func TestPartition(t *testing.T) {
 		`a\b:c*d?e"f'`: "host=a%5Cb%3Ac%2Ad%3Fe%22f%27",
 		"ünïcödé":      "host=ünïcödé",
 	} {
-		if got := partitionFolder("host", value); got != want {
+		if got := folderOfPartition("host", value); got != want {
 			t.Errorf("%q: %q, want %q", value, got, want)
 		}
 	}
 	long, other := strings.Repeat("é/", 150), strings.Repeat("é/", 150)+"x"
-	if a, b := partitionFolder("host", long), partitionFolder("host", other); a == b || len(a) > nameMax || !utf8.ValidString(a) {
+	if a, b := folderOfPartition("host", long), folderOfPartition("host", other); a == b || len(a) > nameMax || !utf8.ValidString(a) {
 		t.Errorf("long names: %q and %q", a, b)
 	}
 }
@@ -41,11 +41,11 @@ func FuzzPartition(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
-		name := partitionFolder("host", value)
+		name := folderOfPartition("host", value)
 		if len(name) > nameMax || !filepath.IsLocal(name) || filepath.Base(name) != name || strings.ContainsAny(name, "\x00/\\*?[\n") || !utf8.ValidString(name) {
 			t.Fatalf("%q becomes %q", value, name)
 		}
-		if value == "" || len("host="+escapeValue(value)) > nameMax {
+		if value == "" || len("host="+escapePartitionValue(value)) > nameMax {
 			return
 		}
 		got, err := url.PathUnescape(strings.TrimPrefix(name, "host="))
@@ -65,7 +65,7 @@ func TestHostileHosts(t *testing.T) {
 	records := randomrun.Records(1, 1, 20)
 	hosts := []string{"", ".", "..", "../..", "/etc", "a/../../..", "=", "a=b", "\x00", strings.Repeat("x", 300), strings.Repeat("/", 300)}
 	for _, host := range hosts {
-		if err := Write(dir, false, &randomrun.Tape{Records: records}, options(host)); err != nil {
+		if err := WriteTables(dir, false, &randomrun.Tape{Records: records}, options(host)); err != nil {
 			t.Errorf("%q: %v", host, err)
 		}
 	}

@@ -60,9 +60,9 @@ type job[T any] struct {
 	last bool
 }
 
-// start makes the file for a process.
-func (k *kind[T]) start(f *folder, name string, p *tables.Facts) error {
-	file, err := f.create(pathOf(name, p))
+// createProcessFile makes the file for a process.
+func (k *kind[T]) createProcessFile(f *folder, name string, p *tables.Facts) error {
+	file, err := f.createInStage(pathOfTable(name, p))
 	if err != nil {
 		return err
 	}
@@ -81,8 +81,8 @@ func (k *kind[T]) start(f *folder, name string, p *tables.Facts) error {
 	return nil
 }
 
-// run starts the goroutine that writes.
-func (k *kind[T]) run() {
+// startWriting starts the goroutine that writes.
+func (k *kind[T]) startWriting() {
 	k.work, k.spare, k.done = make(chan job[T], batches), make(chan []T, batches+1), make(chan struct{})
 	go func() {
 		defer close(k.done)
@@ -119,7 +119,7 @@ func (k *kind[T]) runJob(j *job[T]) error {
 	return err
 }
 
-func (k *kind[T]) add(process uint32, row *T) error {
+func (k *kind[T]) queueRow(process uint32, row *T) error {
 	t := k.open[process]
 	t.rows = append(t.rows, *row)
 	if len(t.rows) < batchRows {
@@ -137,8 +137,8 @@ func (k *kind[T]) add(process uint32, row *T) error {
 	return nil
 }
 
-// finish begins to complete all files; wait returns the error.
-func (k *kind[T]) finish() {
+// beginCompleting begins to complete all files; wait returns the error.
+func (k *kind[T]) beginCompleting() {
 	for _, process := range slices.Sorted(maps.Keys(k.open)) {
 		t := k.open[process]
 		delete(k.open, process)
@@ -146,8 +146,8 @@ func (k *kind[T]) finish() {
 	}
 }
 
-// wait waits until all rows are written, and returns the first error.
-func (k *kind[T]) wait() error {
+// waitForRows waits until all rows are written, and returns the first error.
+func (k *kind[T]) waitForRows() error {
 	if k.work == nil {
 		return nil
 	}
@@ -157,9 +157,9 @@ func (k *kind[T]) wait() error {
 	return k.err
 }
 
-// abandon closes incomplete files, whose rows are lost.
-func (k *kind[T]) abandon() {
-	_ = k.wait() // reported already, or without consequence
+// closeIncompleteFiles closes incomplete files, whose rows are lost.
+func (k *kind[T]) closeIncompleteFiles() {
+	_ = k.waitForRows() // reported already, or without consequence
 	for process, t := range k.open {
 		delete(k.open, process)
 		_ = t.file.Close()

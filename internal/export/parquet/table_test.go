@@ -18,7 +18,7 @@ func TestWriterFails(t *testing.T) {
 	}
 	var k kind[tables.Event]
 	for number := range uint32(2) {
-		if err := k.start(f, Events, &tables.Facts{Number: number, Recording: "r", Original: number}); err != nil {
+		if err := k.createProcessFile(f, Events, &tables.Facts{Number: number, Recording: "r", Original: number}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -26,23 +26,23 @@ func TestWriterFails(t *testing.T) {
 	if err := k.open[0].file.Close(); err != nil {
 		t.Fatal(err)
 	}
-	k.run()
+	k.startWriting()
 	for n := range 2 * rowGroup {
-		if err = k.add(0, &tables.Event{Time: int64(n), Kind: "create", Duration: rand.Int64()}); err != nil {
+		if err = k.queueRow(0, &tables.Event{Time: int64(n), Kind: "create", Duration: rand.Int64()}); err != nil {
 			break
 		}
 	}
 	if !errors.Is(err, os.ErrClosed) {
 		t.Errorf("adding says %v", err)
 	}
-	k.finish()
-	if err := k.wait(); !errors.Is(err, os.ErrClosed) {
+	k.beginCompleting()
+	if err := k.waitForRows(); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("the end says %v", err)
 	}
 	if err := other.Close(); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("a file is still open: %v", err)
 	}
-	if err := f.close(); err != nil {
+	if err := f.removeStage(); err != nil {
 		t.Error(err)
 	}
 }

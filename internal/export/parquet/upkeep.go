@@ -24,9 +24,9 @@ type Kept struct{ Runs, RunsBefore, Files, FilesBefore int }
 // oldForm matches files of a table in a lake from before commits, which had app, job and date in the names of folders.
 const oldForm = "/app=*/job=*/date=*/*.parquet"
 
-// Compact writes the rows of a lake that count, of runs that did not start before oldest, into one commit, and removes the
+// CompactLake writes the rows of a lake that count, of runs that did not start before oldest, into one commit, and removes the
 // other commits. Readers see the state before or after, even if Compact is killed. Writers may add meanwhile.
-func Compact(dir string, oldest time.Time, now func() time.Time) (kept Kept, err error) {
+func CompactLake(dir string, oldest time.Time, now func() time.Time) (kept Kept, err error) {
 	if _, err := os.Stat(dir); err != nil {
 		return kept, err
 	}
@@ -36,12 +36,12 @@ func Compact(dir string, oldest time.Time, now func() time.Time) (kept Kept, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	var c contents
-	if err := l.withLock(func(*os.File) (err error) { c, err = l.readContents(); return err }); err != nil {
+	if err := l.whileLocked(func(*os.File) (err error) { c, err = l.readWhichRuns(); return err }); err != nil {
 		return kept, err
 	}
 	keep := map[string]string{}
 	for run, r := range c.runs {
-		if r.isInLastCommit(&c) && !r.started.Before(oldest) {
+		if r.isInLatestCommit(&c) && !r.started.Before(oldest) {
 			keep[run] = r.part
 		}
 	}
@@ -58,12 +58,12 @@ func Compact(dir string, oldest time.Time, now func() time.Time) (kept Kept, err
 	if err != nil {
 		return kept, fmt.Errorf("compact %s: %w", dir, err)
 	}
-	return kept, l.removeRewritten(&c)
+	return kept, l.removeRewrittenFiles(&c)
 }
 
 // ReadRows returns the rows of a lake's table that count, with the columns in the tags of T. run returns the run of a row.
 func ReadRows[T any](dir, table string, run func(*T) string) (list []T, err error) {
-	l, c, err := openContents(dir)
+	l, c, err := openLakeContents(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -71,15 +71,15 @@ func ReadRows[T any](dir, table string, run func(*T) string) (list []T, err erro
 	if c.old > 0 {
 		return nil, fmt.Errorf("%s has an earlier form: gpumemtop-fleet compact first", dir)
 	}
-	files, _ := l.filesOf(table)
+	files, _ := l.filesOfTable(table)
 	for _, file := range files {
 		rows, err := readRuns[T](l, file)
 		if err != nil {
 			return nil, err
 		}
-		part, _ := partAndCommit(table, file)
+		part, _ := partAndCommitOf(table, file)
 		for i := range rows {
-			if r, known := c.runs[run(&rows[i])]; known && r.part == part && r.isInLastCommit(&c) {
+			if r, known := c.runs[run(&rows[i])]; known && r.part == part && r.isInLatestCommit(&c) {
 				list = append(list, rows[i])
 			}
 		}
@@ -87,29 +87,29 @@ func ReadRows[T any](dir, table string, run func(*T) string) (list []T, err erro
 	return list, nil
 }
 
-// openContents opens a lake and reads which runs it has. The caller closes the lake.
-func openContents(dir string) (l *Lake, c contents, err error) {
+// openLakeContents opens a lake and reads which runs it has. The caller closes the lake.
+func openLakeContents(dir string) (l *Lake, c contents, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, c, err
 	}
 	l = &Lake{folder: &folder{dir: dir, root: root}}
-	if c, err = l.readContents(); err != nil {
+	if c, err = l.readWhichRuns(); err != nil {
 		return nil, c, errors.Join(err, root.Close())
 	}
 	return l, c, nil
 }
 
-// ListFiles returns the files of a lake, for engines that read all rows. It is an error if some rows do not count.
-func ListFiles(dir string) ([]string, error) {
-	l, c, err := openContents(dir)
+// ListLakeFiles returns the files of a lake, for engines that read all rows. It is an error if some rows do not count.
+func ListLakeFiles(dir string) ([]string, error) {
+	l, c, err := openLakeContents(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = l.folder.root.Close() }()
 	counted := 0
 	for _, r := range c.runs {
-		if r.isInLastCommit(&c) {
+		if r.isInLatestCommit(&c) {
 			counted++
 		}
 	}
@@ -140,32 +140,32 @@ type run struct {
 	started                 time.Time
 }
 
-// isInLastCommit reports whether the run is in the last commit that has its recording.
-func (r *run) isInLastCommit(c *contents) bool { return c.last[r.recording] == r.commit }
+// isInLatestCommit reports whether the run is in the last commit that has its recording.
+func (r *run) isInLatestCommit(c *contents) bool { return c.last[r.recording] == r.commit }
 
-// partAndCommit returns the part of a path that one writer's files share, and their commit if there is one.
-func partAndCommit(table, file string) (part, commit string) {
+// partAndCommitOf returns the part of a path that one writer's files share, and their commit if there is one.
+func partAndCommitOf(table, file string) (part, commit string) {
 	if strings.HasPrefix(file, table+"/") {
 		return strings.TrimPrefix(file, table+"/"), ""
 	}
 	return path.Dir(file), path.Dir(file)
 }
 
-// filesOf returns the files of a table, the earliest first.
-func (l *Lake) filesOf(table string) (files []string, old int) {
+// filesOfTable returns the files of a table, the earliest first.
+func (l *Lake) filesOfTable(table string) (files []string, old int) {
 	files, _ = fs.Glob(l.folder.root.FS(), table+oldForm)
 	present, _ := fs.Glob(l.folder.root.FS(), commits+"/"+table+".parquet")
 	return append(files, present...), len(files)
 }
 
-// readContents reads which runs the lake has.
-func (l *Lake) readContents() (c contents, err error) {
+// readWhichRuns reads which runs the lake has.
+func (l *Lake) readWhichRuns() (c contents, err error) {
 	c.runs, c.last = map[string]run{}, map[string]string{}
 	var files []string
-	files, c.old = l.filesOf(Runs)
+	files, c.old = l.filesOfTable(Runs)
 	c.files = len(lakeNames) * len(files)
 	for _, file := range files {
-		part, commit := partAndCommit(Runs, file)
+		part, commit := partAndCommitOf(Runs, file)
 		if commit != "" {
 			c.parts = append(c.parts, commit)
 		}
@@ -188,7 +188,7 @@ func (l *Lake) readContents() (c contents, err error) {
 
 // readRuns reads columns of a file.
 func readRuns[T any](l *Lake, name string) (rows []T, err error) {
-	file, err := l.folder.open(name, os.O_RDONLY)
+	file, err := l.folder.openRegularFile(name, os.O_RDONLY)
 	if err != nil {
 		return nil, fmt.Errorf("read the lake: %w", err)
 	}
@@ -220,16 +220,16 @@ func readRows[T any](r io.ReaderAt, size int64) ([]T, error) {
 // that are added meanwhile.
 func (l *Lake) rewriteRuns(keep map[string]string, c *contents) error {
 	for i, t := range l.allTables() {
-		files, _ := l.filesOf(lakeNames[i])
+		files, _ := l.filesOfTable(lakeNames[i])
 		for _, file := range files {
 			if err := l.copyRows(t, lakeNames[i], file, keep); err != nil {
 				return fmt.Errorf("%s: %w", file, err)
 			}
 		}
 	}
-	return l.nameCommit(func() string {
+	return l.nameAndAppear(func() string {
 		if len(c.parts) == 0 {
-			return l.commitName()
+			return l.nextCommitName()
 		}
 		name, times, _ := strings.Cut(c.parts[len(c.parts)-1], "-x") // no number in base 16 has an x
 		n, _ := strconv.Atoi(times)
@@ -239,8 +239,8 @@ func (l *Lake) rewriteRuns(keep map[string]string, c *contents) error {
 
 // copyRows copies the rows of the runs to keep.
 func (l *Lake) copyRows(to anyLakeTable, table, name string, keep map[string]string) error {
-	part, commit := partAndCommit(table, name)
-	file, err := l.folder.open(name, os.O_RDONLY)
+	part, commit := partAndCommitOf(table, name)
+	file, err := l.folder.openRegularFile(name, os.O_RDONLY)
 	if err != nil {
 		return err
 	}
@@ -256,7 +256,7 @@ func (l *Lake) copyRows(to anyLakeTable, table, name string, keep map[string]str
 	}
 	var named map[int]parquet.Value
 	if commit == "" && table == Runs {
-		named = valuesOf(part, schema)
+		named = valuesInFolderNames(part, schema)
 	}
 	column, _ := schema.Lookup("run")
 	return eachRow(parquet.ConvertRowReader(in, conversion), func(row parquet.Row) error {
@@ -272,13 +272,13 @@ func (l *Lake) copyRows(to anyLakeTable, table, name string, keep map[string]str
 	})
 }
 
-// valuesOf returns the values that folders of an earlier form have in their names, by the index of their column.
-func valuesOf(part string, schema *parquet.Schema) map[int]parquet.Value {
+// valuesInFolderNames returns the values that folders of an earlier form have in their names, by the index of their column.
+func valuesInFolderNames(part string, schema *parquet.Schema) map[int]parquet.Value {
 	values := map[int]parquet.Value{}
 	for folder := range strings.SplitSeq(path.Dir(part), "/") {
 		key, value, _ := strings.Cut(folder, "=")
 		leaf, _ := schema.Lookup(key)
-		values[leaf.ColumnIndex] = parquet.ValueOf(unescapeValue(value)).Level(0, 0, leaf.ColumnIndex)
+		values[leaf.ColumnIndex] = parquet.ValueOf(valueOfPartition(value)).Level(0, 0, leaf.ColumnIndex)
 	}
 	return values
 }
@@ -305,18 +305,18 @@ func valueAt(row parquet.Row, column int) parquet.Value {
 	return row[slices.IndexFunc(row, func(v parquet.Value) bool { return v.Column() == column })]
 }
 
-// removeRewritten removes what was rewritten: each commit at once. Of files from before commits, those of runs go last,
+// removeRewrittenFiles removes what was rewritten: each commit at once. Of files from before commits, those of runs go last,
 // because readers look for these.
-func (l *Lake) removeRewritten(c *contents) error {
-	for _, name := range append(slices.Clone(c.parts), l.oldFolders(c)...) {
+func (l *Lake) removeRewrittenFiles(c *contents) error {
+	for _, name := range append(slices.Clone(c.parts), l.foldersOfEarlierForm(c)...) {
 		stage := fmt.Sprintf(".gpumemtop-%016x.tmp", rand.Uint64())
 		if lock, err := l.folder.root.Create(path.Join(name, lockName)); err == nil { // so that the next writer removes it if we are killed
 			_ = lock.Close()
 		}
 		err := l.folder.root.Rename(name, stage)
 		if err == nil {
-			tempfile.Begin(path.Join(l.folder.dir, stage))
-			err = tempfile.Finish(path.Join(l.folder.dir, stage), func() error { return l.folder.root.RemoveAll(stage) })
+			tempfile.NoteUnfinished(path.Join(l.folder.dir, stage))
+			err = tempfile.FinishWith(path.Join(l.folder.dir, stage), func() error { return l.folder.root.RemoveAll(stage) })
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove what was compacted: %w", err)
@@ -325,7 +325,7 @@ func (l *Lake) removeRewritten(c *contents) error {
 	return nil
 }
 
-func (l *Lake) oldFolders(c *contents) []string {
+func (l *Lake) foldersOfEarlierForm(c *contents) []string {
 	if c.old == 0 {
 		return nil
 	}

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	if dir := os.Getenv(compactEnv); dir != "" {
-		if _, err := Compact(dir, time.Time{}, time.Now); err != nil {
+		if _, err := CompactLake(dir, time.Time{}, time.Now); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -55,7 +55,7 @@ func addRun(t testing.TB, dir string, number, records int) {
 func add(dir string, number, records int) error {
 	h := header(fmt.Sprint("host", number))
 	h.Created = created.AddDate(0, 0, number)
-	rows, err := lake.Collect(&randomrun.Tape{Records: randomrun.Records(uint64(number), 2, records)}, h)
+	rows, err := lake.CollectRows(&randomrun.Tape{Records: randomrun.Records(uint64(number), 2, records)}, h)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func add(dir string, number, records int) error {
 	if err != nil {
 		return err
 	}
-	if err = l.Add(rows); err == nil {
+	if err = l.AddRows(rows); err == nil {
 		_, err = l.Commit()
 	}
 	return errors.Join(err, l.Close())
@@ -131,19 +131,19 @@ func sameRows(t *testing.T, what string, want, have []string) {
 func TestCompactAndExpire(t *testing.T) {
 	dir := someLake(t)
 	want := asked(t, dir)
-	if _, err := ListFiles(dir); err == nil || !strings.Contains(err.Error(), "compact first") {
+	if _, err := ListLakeFiles(dir); err == nil || !strings.Contains(err.Error(), "compact first") {
 		t.Errorf("files of a lake with replaced rows: %v", err)
 	}
-	kept, err := Compact(dir, time.Time{}, time.Now)
+	kept, err := CompactLake(dir, time.Time{}, time.Now)
 	if err != nil || kept != (Kept{12, 16, 6, 48}) {
 		t.Fatalf("%+v, %v", kept, err)
 	}
 	sameRows(t, "compacted", want, asked(t, dir))
-	if list, err := ListFiles(dir); err != nil || len(list) != 6 {
+	if list, err := ListLakeFiles(dir); err != nil || len(list) != 6 {
 		t.Errorf("%v, %v", list, err)
 	}
 	before, _ := os.ReadDir(dir)
-	if kept, err = Compact(dir, time.Time{}, time.Now); err != nil || kept != (Kept{12, 12, 6, 6}) {
+	if kept, err = CompactLake(dir, time.Time{}, time.Now); err != nil || kept != (Kept{12, 12, 6, 6}) {
 		t.Errorf("the second time: %+v, %v", kept, err)
 	}
 	after, _ := os.ReadDir(dir)
@@ -152,13 +152,13 @@ func TestCompactAndExpire(t *testing.T) {
 	}
 	addRun(t, dir, 5, 90) // is there already
 	addRun(t, dir, 5, 300)
-	if kept, err = Compact(dir, created.AddDate(0, 0, 3), time.Now); err != nil || kept.Runs != 6 {
+	if kept, err = CompactLake(dir, created.AddDate(0, 0, 3), time.Now); err != nil || kept.Runs != 6 {
 		t.Errorf("expired: %+v, %v", kept, err)
 	}
-	if kept, err = Compact(dir, created.AddDate(1, 0, 0), time.Now); err != nil || kept != (Kept{0, 6, 0, 6}) || len(asked(t, dir)) != 0 {
+	if kept, err = CompactLake(dir, created.AddDate(1, 0, 0), time.Now); err != nil || kept != (Kept{0, 6, 0, 6}) || len(asked(t, dir)) != 0 {
 		t.Errorf("all expired: %+v, %v", kept, err)
 	}
-	if _, err := Compact(filepath.Join(dir, "no"), time.Time{}, time.Now); err == nil {
+	if _, err := CompactLake(filepath.Join(dir, "no"), time.Time{}, time.Now); err == nil {
 		t.Error("no lake was compacted")
 	}
 }
@@ -167,7 +167,7 @@ func TestCompactAndExpire(t *testing.T) {
 func TestCompactAnEarlierForm(t *testing.T) {
 	dir := t.TempDir()
 	put := func(table string, rows any, write func(f *os.File) error) {
-		folder := filepath.Join(dir, table, partitionFolder("app", "a/b"), partitionFolder("job", "none"), partitionFolder("date", "2026-03-01"))
+		folder := filepath.Join(dir, table, folderOfPartition("app", "a/b"), folderOfPartition("job", "none"), folderOfPartition("date", "2026-03-01"))
 		if err := os.MkdirAll(folder, 0o777); err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func TestCompactAnEarlierForm(t *testing.T) {
 	if _, err := OpenLake(dir, false, time.Now); err == nil || !strings.Contains(err.Error(), "compact") {
 		t.Errorf("an earlier form: %v", err)
 	}
-	if kept, err := Compact(dir, time.Time{}, time.Now); err != nil || kept.Runs != 2 {
+	if kept, err := CompactLake(dir, time.Time{}, time.Now); err != nil || kept.Runs != 2 {
 		t.Fatalf("%+v, %v", kept, err)
 	}
 	list := asked(t, dir)
@@ -236,7 +236,7 @@ func TestCompactKilled(t *testing.T) {
 			want = asked(t, dir)
 		}
 	}
-	if _, err := Compact(dir, time.Time{}, time.Now); err != nil {
+	if _, err := CompactLake(dir, time.Time{}, time.Now); err != nil {
 		t.Fatal(err)
 	}
 	sameRows(t, "in the end", want, asked(t, dir))
@@ -266,7 +266,7 @@ func TestCompactBesideWriters(t *testing.T) {
 				case <-done:
 					return
 				default:
-					_, _ = Compact(dir, time.Time{}, time.Now) // may find that the other has removed what it reads
+					_, _ = CompactLake(dir, time.Time{}, time.Now) // may find that the other has removed what it reads
 				}
 			}
 		})
@@ -274,7 +274,7 @@ func TestCompactBesideWriters(t *testing.T) {
 	adding.Wait()
 	close(done)
 	compacting.Wait()
-	kept, err := Compact(dir, time.Time{}, time.Now)
+	kept, err := CompactLake(dir, time.Time{}, time.Now)
 	if err != nil || kept.Runs != 82 {
 		t.Errorf("%+v, %v", kept, err)
 	}
@@ -330,7 +330,7 @@ func TestCompactKilledAtCalls(t *testing.T) {
 	racetest.Slow(t)
 	from := someLake(t)
 	killedAtCalls(t, compactEnv, from, asked(t, from), func(dir string) error {
-		_, err := Compact(dir, time.Time{}, time.Now)
+		_, err := CompactLake(dir, time.Time{}, time.Now)
 		return err
 	})
 }
@@ -423,7 +423,7 @@ func TestCompactAgain(t *testing.T) {
 		if err := os.CopyFS(left, os.DirFS(named)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Compact(dir, time.Time{}, time.Now); err != nil {
+		if _, err := CompactLake(dir, time.Time{}, time.Now); err != nil {
 			t.Fatal(err)
 		}
 		sameRows(t, "compacted", want, asked(t, dir))

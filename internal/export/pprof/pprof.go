@@ -23,15 +23,15 @@ type Options struct {
 	Tag    *regexp.Regexp // call sites to show; nil: all. The peak is that of all call sites
 }
 
-// Write writes a profile of a source, not compressed. It goes through the source twice. Memory grows with what is alive
+// WriteProfile writes a profile of a source, not compressed. It goes through the source twice. Memory grows with what is alive
 // at a time and with the call sites.
-func Write(w io.Writer, src recording.Source, o Options) error {
-	names, peak, err := readNames(src)
+func WriteProfile(w io.Writer, src recording.Source, o Options) error {
+	names, peak, err := readNamesAndPeak(src)
 	if err != nil {
 		return err
 	}
 	c := &collector{
-		options: o, names: names, choice: common.NewChoice(names, o.Tag), samples: map[sampleKey]*values{}, peak: peak,
+		options: o, names: names, choice: common.ChooseSites(names, o.Tag), samples: map[sampleKey]*values{}, peak: peak,
 		deadline: o.Header.ClockNS + uint64(o.At.after),
 	}
 	c.heap = heap.New(heap.Options{EndProcesses: !o.At.end}, c)
@@ -41,7 +41,7 @@ func Write(w io.Writer, src recording.Source, o Options) error {
 		}
 		c.takeRecord(r)
 	}
-	c.countAll()
+	c.countHeldMemory()
 	p := c.makeProfile()
 	if err := p.CheckValid(); err != nil {
 		return fmt.Errorf("make a profile: %w", err)
@@ -52,8 +52,8 @@ func Write(w io.Writer, src recording.Source, o Options) error {
 	return nil
 }
 
-// readNames reads a source for its names, and for the number of the record after which the most is in use; 0: nothing ever is.
-func readNames(src recording.Source) (names *callsite.Names, peak uint64, err error) {
+// readNamesAndPeak reads a source for its names, and for the number of the record after which the most is in use; 0: nothing ever is.
+func readNamesAndPeak(src recording.Source) (names *callsite.Names, peak uint64, err error) {
 	names = callsite.NewNames()
 	run := heap.New(heap.Options{EndProcesses: true})
 	var most int64
@@ -63,8 +63,8 @@ func readNames(src recording.Source) (names *callsite.Names, peak uint64, err er
 			return nil, 0, err
 		}
 		at++
-		names.Add(r)
-		run.Advance(r.Time)
+		names.AddRecord(r)
+		run.AdvanceTime(r.Time)
 		run.Apply(r)
 		if run.InUse > most {
 			most, peak = run.InUse, at
@@ -84,8 +84,8 @@ const (
 
 type values [cachedSpace + 1]int64
 
-// add adds bytes; the sum is at most the largest number.
-func (v *values) add(at int, n uint64) {
+// addBytes adds bytes; the sum is at most the largest number.
+func (v *values) addBytes(at int, n uint64) {
 	const most = 1<<63 - 1
 	v[at] = int64(min(uint64(v[at])+min(n, most), most))
 }
@@ -123,18 +123,18 @@ type collector struct {
 func (c *collector) takeRecord(r *wire.Record) {
 	c.at++
 	if c.options.At.timed && r.Time > c.deadline {
-		c.countAll()
+		c.countHeldMemory()
 	}
 	if !c.options.At.end {
-		c.heap.Advance(r.Time) // also for records that the session wrote late
+		c.heap.AdvanceTime(r.Time) // also for records that the session wrote late
 	}
 	c.heap.Apply(r)
 	if !c.options.At.timed && !c.options.At.end && c.at == c.peak {
-		c.countAll()
+		c.countHeldMemory()
 	}
 }
 
-func (c *collector) valuesOf(p *heap.Process, tag uint32, scope uint16, size uint64) *values {
+func (c *collector) valuesOfSite(p *heap.Process, tag uint32, scope uint16, size uint64) *values {
 	if !c.choice.Includes(p.Number, tag) {
 		return nil
 	}
@@ -152,8 +152,8 @@ func (c *collector) valuesOfKey(key sampleKey) *values {
 	return v
 }
 
-// ownBytes returns the bytes that are an object's own.
-func ownBytes(o *heap.Object) uint64 {
+// bytesOwnedBy returns the bytes that are an object's own.
+func bytesOwnedBy(o *heap.Object) uint64 {
 	if !o.Owns {
 		return 0
 	}
@@ -165,35 +165,35 @@ func (c *collector) ObjectAllocated(p *heap.Process, o *heap.Object, _ *heap.Blo
 	if o.CarriedOver {
 		return
 	}
-	if v := c.valuesOf(p, o.Tag, o.Scope, ownBytes(o)); v != nil {
-		v.add(allocObjects, 1)
-		v.add(allocSpace, ownBytes(o))
+	if v := c.valuesOfSite(p, o.Tag, o.Scope, bytesOwnedBy(o)); v != nil {
+		v.addBytes(allocObjects, 1)
+		v.addBytes(allocSpace, bytesOwnedBy(o))
 	}
 }
 
-// countAll counts memory in use and cached, once.
-func (c *collector) countAll() {
+// countHeldMemory counts memory in use and cached, once.
+func (c *collector) countHeldMemory() {
 	if c.taken {
 		return
 	}
 	c.taken, c.when = true, c.heap.Now()
 	for _, p := range c.heap.Processes() {
 		for _, o := range p.Objects() {
-			if v := c.valuesOf(p, o.Tag, o.Scope, ownBytes(o)); v != nil {
-				v.add(inUseObjects, 1)
-				v.add(inUseSpace, ownBytes(o))
+			if v := c.valuesOfSite(p, o.Tag, o.Scope, bytesOwnedBy(o)); v != nil {
+				v.addBytes(inUseObjects, 1)
+				v.addBytes(inUseSpace, bytesOwnedBy(o))
 			}
 		}
 		for _, b := range p.Blocks() {
 			if b.State != heap.Cached {
 				continue
 			}
-			if v := c.valuesOf(p, b.Tag, b.Scope, b.Size); v != nil {
-				v.add(cachedSpace, b.Size)
+			if v := c.valuesOfSite(p, b.Tag, b.Scope, b.Size); v != nil {
+				v.addBytes(cachedSpace, b.Size)
 			}
 		}
 		if p.Room > 0 && !p.Left && c.options.Tag == nil {
-			c.valuesOfKey(sampleKey{process: p.Number, slabs: true}).add(cachedSpace, uint64(p.Room))
+			c.valuesOfKey(sampleKey{process: p.Number, slabs: true}).addBytes(cachedSpace, uint64(p.Room))
 		}
 	}
 }

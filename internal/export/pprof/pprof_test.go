@@ -49,7 +49,7 @@ func write(t rapid.TB, src recording.Source, o pprof.Options) *profile.Profile {
 	t.Helper()
 	o.Header = header()
 	var b bytes.Buffer
-	if err := pprof.Write(&b, src, o); err != nil {
+	if err := pprof.WriteProfile(&b, src, o); err != nil {
 		t.Fatal(err)
 	}
 	p, err := profile.Parse(&b)
@@ -234,7 +234,7 @@ func TestHosts(t *testing.T) {
 	h := header()
 	h.Merged = []recording.Origin{{Host: "a", First: 1, Last: 1}, {Host: "b", First: 2, Last: 2}}
 	var b bytes.Buffer
-	if err := pprof.Write(&b, exportrun.Tape(story()), pprof.Options{Header: h}); err != nil {
+	if err := pprof.WriteProfile(&b, exportrun.Tape(story()), pprof.Options{Header: h}); err != nil {
 		t.Fatal(err)
 	}
 	p, err := profile.Parse(&b)
@@ -315,7 +315,7 @@ func TestPprofReadsProfiles(t *testing.T) {
 	file := map[string]string{}
 	for _, moment := range []string{"peak", "end"} {
 		var b bytes.Buffer
-		if err := pprof.Write(&b, exportrun.Tape(story()), pprof.Options{Header: header(), At: at(t, moment)}); err != nil {
+		if err := pprof.WriteProfile(&b, exportrun.Tape(story()), pprof.Options{Header: header(), At: at(t, moment)}); err != nil {
 			t.Fatal(err)
 		}
 		file[moment] = filepath.Join(dir, moment)
@@ -363,7 +363,7 @@ func FuzzWrite(f *testing.F) {
 }
 
 func BenchmarkWrite(b *testing.B) {
-	exportrun.Bench(b, func(w io.Writer, src recording.Source) error { return pprof.Write(w, src, pprof.Options{}) })
+	exportrun.Bench(b, func(w io.Writer, src recording.Source) error { return pprof.WriteProfile(w, src, pprof.Options{}) })
 }
 
 func FuzzMoment(f *testing.F) {

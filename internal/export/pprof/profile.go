@@ -170,7 +170,7 @@ func (c *collector) labelsOfSamples() func(sampleKey) map[string][]string {
 			labels["tag"] = []string{p.Site(key.tag).Name}
 		}
 		if len(processes) > 1 {
-			labels["process"] = []string{processName(p)}
+			labels["process"] = []string{processLabel(p)}
 		}
 		if devices && key.device < len(p.Devices) && !key.slabs {
 			labels["device"] = []string{p.Devices[key.device].Name}
@@ -182,8 +182,8 @@ func (c *collector) labelsOfSamples() func(sampleKey) map[string][]string {
 	}
 }
 
-// processName is "program pid 4242": pprof does not find labels that are only a number.
-func processName(p *callsite.ProcessNames) string {
+// processLabel is "program pid 4242": pprof does not find labels that are only a number.
+func processLabel(p *callsite.ProcessNames) string {
 	if p.Program == "" {
 		return fmt.Sprintf("#%d", p.Number)
 	}

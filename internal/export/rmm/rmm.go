@@ -27,11 +27,11 @@ type Options struct {
 	Tag    *regexp.Regexp // call sites whose buffers are in it; nil: all
 }
 
-// Write writes a log of the objects that own memory, with requested sizes. Objects from before the source are allocated in
+// WriteLog writes a log of the objects that own memory, with requested sizes. Objects from before the source are allocated in
 // the first lines. The memory of a process that has ended is freed if another process continues. It goes through the source
 // twice. Memory grows with what is alive at a time and with the number of call sites.
-func Write(w io.Writer, src recording.Source, o Options) error {
-	choice, err := common.ReadChoice(src, o.Tag)
+func WriteLog(w io.Writer, src recording.Source, o Options) error {
+	choice, err := common.ReadNamesAndChoose(src, o.Tag)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (x *writer) takeRecord(r *wire.Record) {
 		}
 	default:
 	}
-	x.heap.Advance(r.Time) // also for records that the session wrote late
+	x.heap.AdvanceTime(r.Time) // also for records that the session wrote late
 	e := r.AsCreate()
 	if r.Kind == wire.KindCreate && e.Outcome() == wire.OutcomeFailed && heap.HasMemory(e) && x.choice.Includes(r.Process, e.Tag()) {
 		x.writeAction("allocate failure", nil, e.Requested())

@@ -78,7 +78,7 @@ func write(t rapid.TB, src recording.Source, o rmm.Options) string {
 	t.Helper()
 	o.Header = recording.Header{ClockNS: exportrun.Origin, Created: time.Date(2026, 5, 4, 23, 59, 59, 999_999_000, time.UTC)}
 	var b bytes.Buffer
-	if err := rmm.Write(&b, src, o); err != nil {
+	if err := rmm.WriteLog(&b, src, o); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -182,7 +182,7 @@ func TestAddressesComeBack(t *testing.T) {
 }
 
 func TestWriteErrors(t *testing.T) {
-	err := rmm.Write(&records.Full{Left: 10}, exportrun.Tape(story()), rmm.Options{})
+	err := rmm.WriteLog(&records.Full{Left: 10}, exportrun.Tape(story()), rmm.Options{})
 	if err == nil || !strings.Contains(fmt.Sprint(err), "write a log of RMM") {
 		t.Errorf("error %v on a full disk", err)
 	}
@@ -200,5 +200,5 @@ func FuzzWrite(f *testing.F) {
 }
 
 func BenchmarkWrite(b *testing.B) {
-	exportrun.Bench(b, func(w io.Writer, src recording.Source) error { return rmm.Write(w, src, rmm.Options{}) })
+	exportrun.Bench(b, func(w io.Writer, src recording.Source) error { return rmm.WriteLog(w, src, rmm.Options{}) })
 }

@@ -8,7 +8,7 @@ import (
 // MemoryFreed implements heap.Observer: it makes the row of a buffer.
 func (w *walk) MemoryFreed(l *heap.Process, o *heap.Object, how heap.How) {
 	p := w.process(l.Number)
-	if w.isCarriedRelease(o) {
+	if w.isReleaseCarriedOver(o) {
 		return
 	}
 	used := p.uses[o.ID]
@@ -16,7 +16,7 @@ func (w *walk) MemoryFreed(l *heap.Process, o *heap.Object, how heap.How) {
 	if w.sink.Buffer == nil || w.err != nil {
 		return
 	}
-	site := w.run.wantedSite(p.Number, o.Tag)
+	site := w.run.siteIfWanted(p.Number, o.Tag)
 	if site == nil {
 		return
 	}
@@ -25,7 +25,7 @@ func (w *walk) MemoryFreed(l *heap.Process, o *heap.Object, how heap.How) {
 	*row = Buffer{
 		Recording: p.Recording, Number: int32(p.Original), Object: int64(o.ID), Memory: o.Memory.String(),
 		Owns: o.Owns, Tag: int64(o.Tag), Site: site.Name, Stack: site.Stack, Thread: int64(o.Thread),
-		Context: int32(o.Scope), Access: int32(o.Access), Flags: flagWords()[createFlags(o)], Carried: o.CarriedOver,
+		Context: int32(o.Scope), Access: int32(o.Access), Flags: flagWords()[flagsOfCreate(o)], Carried: o.CarriedOver,
 		Size: clampToSigned(o.Size), Granted: clampToSigned(o.Granted), Block: int64(o.Block), Parent: int64(o.Parent),
 		Outcome: o.Outcome.String(), Created: w.run.sinceEpoch(created), CreatedNS: created, Uses: used,
 		Duration: int64(o.Duration), Cost: int64(o.Cost), Ending: how.String(), Leaked: how == heap.Leaked,
@@ -36,26 +36,26 @@ func (w *walk) MemoryFreed(l *heap.Process, o *heap.Object, how heap.How) {
 	if used > 0 {
 		row.FirstUse, row.LastUse = pointerTo(max(created, w.run.sinceStart(o.First))), pointerTo(w.run.sinceStart(o.Used))
 	}
-	if time, known := l.IdleSince(o); known {
+	if time, known := l.ObjectIdleSince(o); known {
 		row.IdleSince = pointerTo(w.run.sinceStart(time))
 	} else if l.Untouched(o) {
 		row.IdleSince = pointerTo(created)
 	}
-	row.EndedNS = w.run.sinceStart(p.endedAt(w.run))
+	row.EndedNS = w.run.sinceStart(p.endTime(w.run))
 	if how == heap.Released {
-		w.setRelease(row, o)
+		w.fillReleaseColumns(row, o)
 		row.EndedNS = *row.ReleasedNS
 	}
 	w.noteError(w.sink.Buffer(p.Number, row))
 }
 
-// isCarriedRelease reports whether the release of a carried object was carried over, too. Then the object stands for a block
+// isReleaseCarriedOver reports whether the release of a carried object was carried over, too. Then the object stands for a block
 // in the pool, and did not live in this part of the run; or it is carried over again, with a size that has become known.
-func (w *walk) isCarriedRelease(o *heap.Object) bool {
+func (w *walk) isReleaseCarriedOver(o *heap.Object) bool {
 	return o.CarriedOver && w.record.Kind == wire.KindRelease && w.record.CarriedOver()
 }
 
-func (w *walk) setRelease(row *Buffer, o *heap.Object) {
+func (w *walk) fillReleaseColumns(row *Buffer, o *heap.Object) {
 	end := w.run.sinceStart(w.heap.Now())
 	row.Released, row.ReleasedNS = pointerTo(w.run.sinceEpoch(end)), pointerTo(end)
 	row.Lifetime = pointerTo(end - row.CreatedNS)
@@ -70,7 +70,7 @@ func (w *walk) BlockUnpooled(l *heap.Process, b *heap.Block, how heap.How) {
 		return
 	}
 	p := w.process(l.Number)
-	site := w.run.wantedSite(p.Number, b.Tag)
+	site := w.run.siteIfWanted(p.Number, b.Tag)
 	if site == nil {
 		return
 	}

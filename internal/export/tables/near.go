@@ -16,34 +16,34 @@ type near struct {
 // levelsMost bounds the levels of a process.
 const levelsMost = 4096
 
-func (n *near) isNearPeak(level int64) bool { return level > n.peak-n.peak/10 }
+func (n *near) isLevelNearPeak(level int64) bool { return level > n.peak-n.peak/10 }
 
-// noteLevel takes the bytes in use from a time on. A level that is not real, as while carried memory is incomplete, is no peak.
-func (n *near) noteLevel(level int64, now uint64, real bool) {
+// noteBytesInUse takes the bytes in use from a time on. A level that is not real, as while carried memory is incomplete, is no peak.
+func (n *near) noteBytesInUse(level int64, now uint64, real bool) {
 	if level == n.level && (!real || level <= n.peak) {
 		return
 	}
-	n.countTime(now)
+	n.countTimeNearPeak(now)
 	if n.level = level; real {
 		n.peak = max(n.peak, level)
 	}
 }
 
-func (n *near) countTime(now uint64) {
-	if n.level > 0 && n.isNearPeak(n.level) && now > n.since {
+func (n *near) countTimeNearPeak(now uint64) {
+	if n.level > 0 && n.isLevelNearPeak(n.level) && now > n.since {
 		if n.levels == nil {
 			n.levels = map[int64]uint64{}
 		}
 		if n.levels[n.level|n.grain] += now - n.since; len(n.levels) > levelsMost {
-			n.pruneLevels()
+			n.dropFarLevels()
 		}
 	}
 	n.since = max(n.since, now)
 }
 
-// pruneLevels forgets levels that are no longer near, and merges others while there are too many.
-func (n *near) pruneLevels() {
-	maps.DeleteFunc(n.levels, func(level int64, _ uint64) bool { return !n.isNearPeak(level) })
+// dropFarLevels forgets levels that are no longer near, and merges others while there are too many.
+func (n *near) dropFarLevels() {
+	maps.DeleteFunc(n.levels, func(level int64, _ uint64) bool { return !n.isLevelNearPeak(level) })
 	for len(n.levels) > levelsMost/2 {
 		n.grain = 2*n.grain + 1
 		fewer := make(map[int64]uint64, len(n.levels))
@@ -56,9 +56,9 @@ func (n *near) pruneLevels() {
 
 // timeNearPeak returns the time in ns until the end.
 func (n *near) timeNearPeak(now uint64) (sum uint64) {
-	n.countTime(now)
+	n.countTimeNearPeak(now)
 	for level, ns := range n.levels {
-		if n.isNearPeak(level) {
+		if n.isLevelNearPeak(level) {
 			sum += ns
 		}
 	}

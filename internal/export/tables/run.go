@@ -48,8 +48,8 @@ type Facts struct {
 	status        *int64
 }
 
-// endedAt returns when the process ended; if unknown, when the recording did.
-func (p *Facts) endedAt(r *Run) uint64 { return cmp.Or(p.ended, r.last) }
+// endTime returns when the process ended; if unknown, when the recording did.
+func (p *Facts) endTime(r *Run) uint64 { return cmp.Or(p.ended, r.last) }
 
 // samplesMax is how many samples a process has at most.
 const samplesMax = 1000
@@ -66,7 +66,7 @@ func SurveySource(src recording.Source, o Options) (*Run, error) {
 	if err := src.Rewind(); err != nil {
 		return nil, fmt.Errorf("go to the start of the recording: %w", err)
 	}
-	r.finish()
+	r.finishSurvey()
 	return r, nil
 }
 
@@ -78,7 +78,7 @@ func (r *Run) noteRecord(record *wire.Record) {
 	if record.Kind == wire.KindLost {
 		r.lost += record.AsLost().Events()
 	}
-	r.names.Add(record)
+	r.names.AddRecord(record)
 	p := r.processes[record.Process]
 	if p == nil {
 		p = &Facts{Number: record.Process, started: record.Time}
@@ -101,9 +101,9 @@ func (r *Run) noteRecord(record *wire.Record) {
 	}
 }
 
-func (r *Run) finish() {
+func (r *Run) finishSurvey() {
 	start := max(r.first, r.options.Since)
-	r.step = roundStep((max(r.last, start)-start)/cmp.Or(r.options.Samples, samplesMax) + 1)
+	r.step = roundUpTo125((max(r.last, start)-start)/cmp.Or(r.options.Samples, samplesMax) + 1)
 	created := r.options.Header.Created
 	if year := created.Year(); year >= 1970 && year < 2262 {
 		r.wall = created.UnixNano()
@@ -115,8 +115,8 @@ func (r *Run) finish() {
 	}
 }
 
-// roundStep rounds up to the next of 1, 2, 5, 10, 20, 50…
-func roundStep(n uint64) uint64 {
+// roundUpTo125 rounds up to the next of 1, 2, 5, 10, 20, 50…
+func roundUpTo125(n uint64) uint64 {
 	for unit := uint64(1); unit < math.MaxUint64/10; unit *= 10 {
 		for _, factor := range []uint64{1, 2, 5} {
 			if unit*factor >= n {
@@ -135,8 +135,8 @@ func (r *Run) Processes() []*Facts {
 // Names returns the names in the recording.
 func (r *Run) Names() *callsite.Names { return r.names }
 
-// wantedSite returns a call site, nil if it is not wanted.
-func (r *Run) wantedSite(process, tag uint32) *callsite.Site {
+// siteIfWanted returns a call site, nil if it is not wanted.
+func (r *Run) siteIfWanted(process, tag uint32) *callsite.Site {
 	s := r.names.Process(process).Site(tag)
 	if r.options.Tag != nil && !r.options.Tag.MatchString(s.Name) {
 		return nil

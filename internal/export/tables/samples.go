@@ -16,9 +16,9 @@ type sampler struct {
 	reported     struct{ hits, misses uint64 } // in earlier samples
 }
 
-// noteMemory takes what a process holds after a record. Carried records build up its memory step by step, and only the
+// noteHeldMemory takes what a process holds after a record. Carried records build up its memory step by step, and only the
 // state after the last of them is real.
-func (s *sampler) noteMemory(l *heap.Process, carried bool) {
+func (s *sampler) noteHeldMemory(l *heap.Process, carried bool) {
 	s.now, s.hits, s.misses = l.Gauges, l.Hits, l.Misses
 	if carried {
 		return
@@ -26,8 +26,8 @@ func (s *sampler) noteMemory(l *heap.Process, carried bool) {
 	s.peak = max(s.peak, s.now.InUse)
 }
 
-// sampleUntil makes the samples of all steps that are over.
-func (w *walk) sampleUntil(p *process, now uint64) {
+// makeSamplesUntil makes the samples of all steps that are over.
+func (w *walk) makeSamplesUntil(p *process, now uint64) {
 	s, run := &p.times, w.run
 	now = max(now, run.first, run.options.Since)
 	if s.begun && now < s.end {
@@ -40,14 +40,14 @@ func (w *walk) sampleUntil(p *process, now uint64) {
 		return
 	}
 	for s.end < end && w.err == nil {
-		w.takeSample(p)
+		w.makeSampleRow(p)
 		s.end += step
 		s.peak = s.now.InUse
 	}
 }
 
-// takeSample makes the row of the step that is over.
-func (w *walk) takeSample(p *process) {
+// makeSampleRow makes the row of the step that is over.
+func (w *walk) makeSampleRow(p *process) {
 	s := &p.times
 	s.peak = max(s.peak, s.now.InUse)
 	p.peak = max(p.peak, s.peak)
@@ -67,9 +67,9 @@ func (w *walk) takeSample(p *process) {
 	w.noteError(w.sink.Sample(p.Number, &w.sample))
 }
 
-// endSamples makes the row of the last step.
-func (w *walk) endSamples(p *process) {
+// makeLastSample makes the row of the last step.
+func (w *walk) makeLastSample(p *process) {
 	if p.times.begun {
-		w.takeSample(p)
+		w.makeSampleRow(p)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// noteTransfer handles a record before the heap does: it counts moved bytes, and makes the row of a command that moves memory.
-func (w *walk) noteTransfer(p *process, r *wire.Record) {
+// handleBeforeHeap handles a record before the heap does: it counts moved bytes, and makes the row of a command that moves memory.
+func (w *walk) handleBeforeHeap(p *process, r *wire.Record) {
 	if v := r.AsTransfer(); r.Kind == wire.KindTransfer && v.Profiled() != wire.CommandOther {
 		w.addProfiledRow(p, r)
 		return
@@ -32,7 +32,7 @@ func (w *walk) noteTransfer(p *process, r *wire.Record) {
 		Direction: direction.String(), Thread: int64(r.Thread), Context: int32(u.Scope()), Queue: int64(u.Queue()), Object: int64(u.Object()),
 		Bytes: clampToSigned(u.Bytes()),
 	}
-	if l := w.heap.Lookup(r.Process); l != nil {
+	if l := w.heap.FindProcess(r.Process); l != nil {
 		if o := l.Object(u.Object()); o != nil && o.Tag > 0 {
 			row.MemorySite = names.Site(o.Tag).Name
 		}
@@ -49,7 +49,7 @@ func (w *walk) noteTransfer(p *process, r *wire.Record) {
 	}
 	if more, known := w.sides.TransferOf(r); known {
 		tag = more.Site()
-		row.addHostSide(more)
+		row.fillHostColumns(more)
 	}
 	if tag > 0 {
 		row.Site = names.Site(tag).Name
@@ -74,8 +74,8 @@ func (w *walk) addProfiledRow(p *process, r *wire.Record) {
 	w.noteError(w.sink.Transfer(p.Number, &row))
 }
 
-// addHostSide adds what is known of the host's side.
-func (row *Transfer) addHostSide(more wire.TransferView) {
+// fillHostColumns adds what is known of the host's side.
+func (row *Transfer) fillHostColumns(more wire.TransferView) {
 	switch {
 	case more.Pinned():
 		row.Host = "pinned"

@@ -26,7 +26,7 @@ func (r *Run) MakeRows(src recording.Source, wanted func(process uint32) bool, s
 		err := src.Next(&w.record)
 		if errors.Is(err, io.EOF) {
 			w.cut = recording.RunGoesOn(src)
-			return w.finish()
+			return w.finishRows()
 		}
 		if err != nil {
 			return err
@@ -90,15 +90,15 @@ func (w *walk) takeRecord() {
 		return
 	}
 	if r.Process != 0 {
-		w.sampleUntil(p, max(r.Time, w.heap.Now()))
+		w.makeSamplesUntil(p, max(r.Time, w.heap.Now()))
 	}
-	w.noteTransfer(p, r)
+	w.handleBeforeHeap(p, r)
 	if r.Kind == wire.KindObject && w.sink.Held != nil {
 		w.addObjectRow(p, r)
 	}
 	l := w.heap.Apply(r)
-	p.times.noteMemory(l, r.Flags&wire.FlagCarried != 0)
-	p.near.noteLevel(l.InUse, min(w.heap.Now(), p.endedAt(w.run)), r.Flags&wire.FlagCarried == 0)
+	p.times.noteHeldMemory(l, r.Flags&wire.FlagCarried != 0)
+	p.near.noteBytesInUse(l.InUse, min(w.heap.Now(), p.endTime(w.run)), r.Flags&wire.FlagCarried == 0)
 	p.peak = max(p.peak, p.times.peak)
 	if r.Kind == wire.KindUse && l.Object(r.Object) != nil {
 		p.uses[r.Object]++
@@ -111,7 +111,7 @@ func (w *walk) addEventRow(p *process, r *wire.Record) {
 	row := &w.event
 	*row = Event{
 		Recording: p.Recording, Number: int32(p.Original), Time: w.run.sinceEpoch(since), TimeNS: since, Kind: e.Kind.String(),
-		Op: opWord(e), Outcome: outcomeWord(e), Reason: reasonWord(e), Flags: flagWords()[eventFlags(e)],
+		Op: wordOfOp(e), Outcome: wordOfOutcome(e), Reason: wordOfReason(e), Flags: flagWords()[flagsWithWords(e)],
 		Carried: e.Flags&wire.FlagCarried != 0, Thread: int64(r.Thread), Context: int32(e.Scope),
 		Access: int32(e.Access), Status: int32(e.Status), Tag: int64(e.Tag), Object: int64(e.Object),
 		Link: int64(e.Link), Size: clampToSigned(e.Size), Granted: clampToSigned(e.Granted), Duration: int64(e.Duration),
@@ -119,10 +119,10 @@ func (w *walk) addEventRow(p *process, r *wire.Record) {
 	}
 	if e.Kind == wire.KindUse {
 		addUseColumns(row, e)
-	} else if origin, known := e.Origin(); known {
+	} else if origin, known := e.OffsetInParent(); known {
 		row.Granted, row.Offset = 0, pointerTo(clampToSigned(origin))
 	}
-	if hasTag(e) {
+	if tagIsCallSite(e) {
 		row.Site = w.run.names.Process(p.Number).Site(e.Tag).Name
 	}
 	if e.Kind.HasPayload() {
@@ -136,7 +136,7 @@ func (w *walk) addEventRow(p *process, r *wire.Record) {
 
 func (w *walk) addObjectRow(p *process, r *wire.Record) {
 	v, since := r.AsObject(), w.run.sinceStart(r.Time)
-	site := w.run.wantedSite(p.Number, v.Tag())
+	site := w.run.siteIfWanted(p.Number, v.Tag())
 	if site == nil {
 		return
 	}
@@ -171,8 +171,8 @@ func (w *walk) noteError(err error) {
 	}
 }
 
-// finish ends what is alive, and makes the rows that need the whole source.
-func (w *walk) finish() error {
+// finishRows ends what is alive, and makes the rows that need the whole source.
+func (w *walk) finishRows() error {
 	w.record = wire.Record{}
 	for _, l := range w.heap.Processes() {
 		p := w.process(l.Number)
@@ -181,7 +181,7 @@ func (w *walk) finish() error {
 		if w.cut && !p.exited {
 			how = heap.Cut
 		}
-		w.endSamples(p)
+		w.makeLastSample(p)
 		w.heap.EndObjects(l, how)
 		if w.sink.Process != nil && w.err == nil && l.Number != 0 {
 			w.noteError(w.sink.Process(l.Number, w.run.newProcessRow(p, l, left)))
@@ -203,7 +203,7 @@ func (r *Run) newProcessRow(p *process, l *heap.Process, left int64) *Process {
 		Policy: h.Policy, Limits: h.Limits, Labels: h.IdentityOf(p.Number).Labels, Tags: h.Tags, Scrub: h.Scrub, DeviceMemory: clampToSigned(h.DeviceMemory),
 		Started: r.sinceEpoch(started), StartedNS: started, Last: r.sinceEpoch(last), LastNS: last, Exited: p.exited, Status: p.status,
 		Records: clampToSigned(p.Records), Hits: clampToSigned(l.Hits), Misses: clampToSigned(l.Misses), PeakInUse: p.peak, InUse: left,
-		LostEvents: clampToSigned(r.lost), NearPeak: clampToSigned(p.near.timeNearPeak(p.endedAt(r))), Identity: names.Identity(h), App: names.AppName(h),
+		LostEvents: clampToSigned(r.lost), NearPeak: clampToSigned(p.near.timeNearPeak(p.endTime(r))), Identity: names.IdentityOfRun(h), App: names.AppName(h),
 	}
 	for i := range h.Merged {
 		if o := &h.Merged[i]; p.Number >= o.First && p.Number <= o.Last {
@@ -221,7 +221,7 @@ func (w *walk) addTagRows() {
 	for _, number := range slices.Sorted(maps.Keys(w.processes)) {
 		p := w.process(number)
 		for tag := range w.run.names.Process(number).Tags() {
-			site := w.run.wantedSite(number, tag)
+			site := w.run.siteIfWanted(number, tag)
 			if site == nil || w.err != nil {
 				continue
 			}

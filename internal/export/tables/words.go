@@ -24,23 +24,23 @@ var flagWords = sync.OnceValue(func() *[256]string {
 	return &words
 })
 
-// eventFlags returns the flags of an event that have words.
-func eventFlags(e *wire.Event) uint8 {
+// flagsWithWords returns the flags of an event that have words.
+func flagsWithWords(e *wire.Event) uint8 {
 	if e.Kind == wire.KindRelease {
 		return e.Flags &^ wire.FlagExposed
 	}
 	return e.Flags
 }
 
-// createFlags returns the flags of the CREATE of an object.
-func createFlags(o *heap.Object) uint8 {
+// flagsOfCreate returns the flags of the CREATE of an object.
+func flagsOfCreate(o *heap.Object) uint8 {
 	return wire.CreateFields{
 		NeedsBlock: o.NeedsBlock, SubAllocation: o.SubAllocation, CarriedOver: o.CarriedOver,
 	}.Event().Flags
 }
 
-// opWord returns the word for an event's op, whose meaning depends on the kind.
-func opWord(e *wire.Event) string {
+// wordOfOp returns the word for an event's op, whose meaning depends on the kind.
+func wordOfOp(e *wire.Event) string {
 	switch e.Kind {
 	case wire.KindCreate:
 		return wire.Memory(e.Op).String()
@@ -63,15 +63,15 @@ func opWord(e *wire.Event) string {
 	}
 }
 
-// outcomeWord returns the word for an event's outcome, empty if it has none, as a release that leaves references.
-func outcomeWord(e *wire.Event) string {
+// wordOfOutcome returns the word for an event's outcome, empty if it has none, as a release that leaves references.
+func wordOfOutcome(e *wire.Event) string {
 	if e.Kind == wire.KindCreate || e.Kind == wire.KindRelease && e.Granted == 0 {
 		return e.Outcome.String()
 	}
 	return ""
 }
 
-func reasonWord(e *wire.Event) string {
+func wordOfReason(e *wire.Event) string {
 	switch {
 	case e.Kind == wire.KindCreate && e.Outcome == wire.OutcomeMiss:
 		return wire.Miss(e.Reason).String()
@@ -81,8 +81,8 @@ func reasonWord(e *wire.Event) string {
 	return ""
 }
 
-// hasTag reports whether an event's tag is a call site.
-func hasTag(e *wire.Event) bool {
+// tagIsCallSite reports whether an event's tag is a call site.
+func tagIsCallSite(e *wire.Event) bool {
 	switch e.Kind {
 	case wire.KindCreate, wire.KindTag, wire.KindSite, wire.KindTransfer:
 		return true

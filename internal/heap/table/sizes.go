@@ -17,11 +17,11 @@ type sizeCount struct {
 
 // Add adds a size.
 func (s *Sizes) Add(size uint64) {
-	if place := s.index.Get(size); place >= 0 {
+	if place := s.index.PlaceOf(size); place >= 0 {
 		s.entries.At(place).count++
 		return
 	}
-	place, entry := s.entries.Take()
+	place, entry := s.entries.TakePlace()
 	*entry = sizeCount{size: size, count: 1, at: len(s.heap)}
 	s.index.Put(size, place)
 	s.heap = append(s.heap, place)
@@ -30,7 +30,7 @@ func (s *Sizes) Add(size uint64) {
 
 // Remove takes one of a size out. A size that is not there is ignored.
 func (s *Sizes) Remove(size uint64) {
-	place := s.index.Get(size)
+	place := s.index.PlaceOf(size)
 	if place < 0 {
 		return
 	}
@@ -46,15 +46,15 @@ func (s *Sizes) Remove(size uint64) {
 		s.siftUp(at)
 	}
 	s.index.Remove(size)
-	s.entries.Give(place)
+	s.entries.ReturnPlace(place)
 }
 
 // Reset removes all sizes and seeds the hash table, see Table.
 func (s *Sizes) Reset(seed uint64) { *s = Sizes{index: Table{Seed: seed}} }
 
-// All calls f for every distinct size with how many there are, in no particular order.
-func (s *Sizes) All(f func(size, count uint64)) {
-	s.index.All(func(size uint64, place int32) { f(size, s.entries.At(place).count) })
+// EachSize calls f for every distinct size with how many there are, in no particular order.
+func (s *Sizes) EachSize(f func(size, count uint64)) {
+	s.index.EachKey(func(size uint64, place int32) { f(size, s.entries.At(place).count) })
 }
 
 // Largest returns the largest size, 0 when there is none.

@@ -27,12 +27,12 @@ const slotsMin = 8 // of the first allocation
 // Len returns how many keys are in the table.
 func (t *Table) Len() int { return t.count }
 
-// Get returns the place stored for key, -1 when there is none.
-func (t *Table) Get(key uint64) int32 {
+// PlaceOf returns the place stored for key, -1 when there is none.
+func (t *Table) PlaceOf(key uint64) int32 {
 	if t.count == 0 {
 		return -1
 	}
-	for i := t.searchStart(key); ; i = t.nextSlot(i) {
+	for i := t.firstSlotOf(key); ; i = t.nextSlot(i) {
 		s := &t.slots[i]
 		if s.place == 0 {
 			return -1
@@ -57,7 +57,7 @@ func (t *Table) Remove(key uint64) {
 	if t.count == 0 {
 		return
 	}
-	hole := t.searchStart(key)
+	hole := t.firstSlotOf(key)
 	for t.slots[hole].key != key || t.slots[hole].place == 0 {
 		if t.slots[hole].place == 0 {
 			return
@@ -66,7 +66,7 @@ func (t *Table) Remove(key uint64) {
 	}
 	t.count--
 	for i := t.nextSlot(hole); t.slots[i].place != 0; i = t.nextSlot(i) {
-		if t.stepsBack(i, t.searchStart(t.slots[i].key)) >= t.stepsBack(i, hole) {
+		if t.stepsBack(i, t.firstSlotOf(t.slots[i].key)) >= t.stepsBack(i, hole) {
 			t.slots[hole] = t.slots[i]
 			hole = i
 		}
@@ -74,15 +74,15 @@ func (t *Table) Remove(key uint64) {
 	t.slots[hole] = slot{}
 }
 
-// Shrink gives up the memory of a table that is empty.
-func (t *Table) Shrink() {
+// FreeIfEmpty gives up the memory of a table that is empty.
+func (t *Table) FreeIfEmpty() {
 	if t.count == 0 {
 		*t = Table{Seed: t.Seed}
 	}
 }
 
-// All calls f for every key, in no particular order. f must not change the table.
-func (t *Table) All(f func(key uint64, place int32)) {
+// EachKey calls f for every key, in no particular order. f must not change the table.
+func (t *Table) EachKey(f func(key uint64, place int32)) {
 	for _, s := range t.slots {
 		if s.place != 0 {
 			f(s.key, s.place-1)
@@ -105,7 +105,7 @@ func (t *Table) grow() {
 }
 
 func (t *Table) insert(s slot) {
-	i := t.searchStart(s.key)
+	i := t.firstSlotOf(s.key)
 	for t.slots[i].place != 0 {
 		i = t.nextSlot(i)
 	}
@@ -115,9 +115,9 @@ func (t *Table) insert(s slot) {
 // golden is 2^64 divided by the golden ratio: its multiples spread keys that follow each other evenly, as ids do.
 const golden = 0x9e3779b97f4a7c15
 
-// searchStart returns where the search for a key begins: the highest bits of the product with a number near golden. Its lower
+// firstSlotOf returns where the search for a key begins: the highest bits of the product with a number near golden. Its lower
 // bits, from the seed, make the result unpredictable for keys that are far apart.
-func (t *Table) searchStart(key uint64) int {
+func (t *Table) firstSlotOf(key uint64) int {
 	const low = 1<<40 - 1
 	return int(key * (golden&^low | t.Seed&low | 1) >> (t.shift & 63))
 }
@@ -134,8 +134,8 @@ type Arena[T any] struct {
 	spare []int32
 }
 
-// Take returns a place and its value, which is zero or what the place had last.
-func (s *Arena[T]) Take() (place int32, value *T) {
+// TakePlace returns a place and its value, which is zero or what the place had last.
+func (s *Arena[T]) TakePlace() (place int32, value *T) {
 	if n := len(s.spare); n > 0 {
 		place = s.spare[n-1]
 		s.spare = s.spare[:n-1]
@@ -147,11 +147,11 @@ func (s *Arena[T]) Take() (place int32, value *T) {
 	return place, &s.items[place]
 }
 
-// Give returns a place. The value stays until the place is taken again.
-func (s *Arena[T]) Give(place int32) { s.spare = append(s.spare, place) }
+// ReturnPlace returns a place. The value stays until the place is taken again.
+func (s *Arena[T]) ReturnPlace(place int32) { s.spare = append(s.spare, place) }
 
-// Len returns how many places are taken.
-func (s *Arena[T]) Len() int { return len(s.items) - len(s.spare) }
+// TakenPlaces returns how many places are taken.
+func (s *Arena[T]) TakenPlaces() int { return len(s.items) - len(s.spare) }
 
 // At returns the value at a place. The pointer is valid until the next Take.
 func (s *Arena[T]) At(place int32) *T { return &s.items[place] }

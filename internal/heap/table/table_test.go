@@ -23,12 +23,12 @@ func TestTableAgainstMap(t *testing.T) {
 		if !ok {
 			place = -1
 		}
-		if got := table.Get(probe); got != place {
+		if got := table.PlaceOf(probe); got != place {
 			t.Fatalf("step %d: get(%d) = %d, want %d", step, probe, got, place)
 		}
 	}
 	seen := 0
-	table.All(func(key uint64, place int32) {
+	table.EachKey(func(key uint64, place int32) {
 		seen++
 		if want[key] != place {
 			t.Errorf("all: key %d has place %d, want %d", key, place, want[key])
@@ -44,7 +44,7 @@ func TestTableRemoveAbsent(t *testing.T) {
 	table.Remove(1)
 	table.Put(1, 5)
 	table.Remove(2)
-	if got := table.Get(1); got != 5 {
+	if got := table.PlaceOf(1); got != 5 {
 		t.Errorf("get(1) = %d, want 5", got)
 	}
 }

@@ -26,13 +26,13 @@ func (s *renumbered) Next(r *wire.Record) error {
 	if err := s.Source.Next(r); err != nil {
 		return err
 	}
-	r.Process, r.Time = s.part.mergedNumber(r.Process), s.part.toCommonClock(r.Time)
+	r.Process, r.Time = s.part.mergedProcessNumber(r.Process), s.part.toCommonClock(r.Time)
 	return nil
 }
 
-// startOf returns the time on the common clock at which the recording of a process begins: records with earlier times, such as
+// startOfRecording returns the time on the common clock at which the recording of a process begins: records with earlier times, such as
 // those of carried-over memory, get that time.
-func (p *Plan) startOf(process uint32) uint64 {
+func (p *Plan) startOfRecording(process uint32) uint64 {
 	i := sort.Search(len(p.parts), func(i int) bool { return p.parts[i].base+p.parts[i].highest >= process })
 	if process == 0 || i == len(p.parts) {
 		return 0
@@ -40,13 +40,13 @@ func (p *Plan) startOf(process uint32) uint64 {
 	return p.parts[i].beginOnClock()
 }
 
-// Merge writes all records of sources, as MergedSource gives them or an earlier Merge wrote them, into a sink, by their
+// WriteMerged writes all records of sources, as MergedSource gives them or an earlier Merge wrote them, into a sink, by their
 // times; records of one source keep their order. It keeps one record of each.
-func (p *Plan) Merge(to Sink, sources []recording.Source) error {
+func (p *Plan) WriteMerged(to Sink, sources []recording.Source) error {
 	q := make(queue, 0, len(sources))
 	for i := range sources {
-		h := &head{src: sources[i], startOf: p.startOf, place: i}
-		more, err := h.readNext()
+		h := &head{src: sources[i], startOf: p.startOfRecording, place: i}
+		more, err := h.readNextRecord()
 		if err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func (p *Plan) Merge(to Sink, sources []recording.Source) error {
 		if err := to.Append(&h.record); err != nil {
 			return err
 		}
-		more, err := h.readNext()
+		more, err := h.readNextRecord()
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ type head struct {
 	record  wire.Record
 }
 
-func (h *head) readNext() (bool, error) {
+func (h *head) readNextRecord() (bool, error) {
 	err := h.src.Next(&h.record)
 	if errors.Is(err, io.EOF) {
 		return false, nil

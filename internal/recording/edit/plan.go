@@ -27,8 +27,8 @@ type Part struct {
 	base  uint32 // to be added to its processes' numbers
 }
 
-// SurveyPart reads a recording from its start to its end.
-func SurveyPart(in Recording) (Part, error) {
+// SurveyRecording reads a recording from its start to its end.
+func SurveyRecording(in Recording) (Part, error) {
 	p := Part{header: in.Header(), ended: in.Header().ClockNS}
 	if err := in.Rewind(); err != nil {
 		return p, fmt.Errorf("go to the start of the recording: %w", err)
@@ -123,16 +123,16 @@ func (p *Plan) earliestPart() *Part {
 	return &first
 }
 
-// Header returns the header of the merged recording.
-func (p *Plan) Header() recording.Header {
+// MergedHeader returns the header of the merged recording.
+func (p *Plan) MergedHeader() recording.Header {
 	h := p.parts[0].header
 	first := p.earliestPart()
 	h.Created, h.ClockNS, h.Merged = first.header.Created, first.beginOnClock(), nil
-	h.Program = commonValue(p.parts, "programs", func(h *recording.Header) string { return h.Program })
-	h.Host = commonValue(p.parts, "hosts", func(h *recording.Header) string { return h.Host })
-	h.Policy = commonValue(p.parts, "policies", func(h *recording.Header) string { return h.Policy })
-	h.Tags = commonValue(p.parts, "kinds", func(h *recording.Header) string { return h.Tags })
-	h.Scrub = commonValue(p.parts, "kinds", func(h *recording.Header) string { return h.Scrub })
+	h.Program = commonHeaderValue(p.parts, "programs", func(h *recording.Header) string { return h.Program })
+	h.Host = commonHeaderValue(p.parts, "hosts", func(h *recording.Header) string { return h.Host })
+	h.Policy = commonHeaderValue(p.parts, "policies", func(h *recording.Header) string { return h.Policy })
+	h.Tags = commonHeaderValue(p.parts, "kinds", func(h *recording.Header) string { return h.Tags })
+	h.Scrub = commonHeaderValue(p.parts, "kinds", func(h *recording.Header) string { return h.Scrub })
 	for i := range p.parts {
 		o := &p.parts[i].header
 		if !slices.Equal(o.Arguments, h.Arguments) || o.Program != h.Program {
@@ -144,19 +144,19 @@ func (p *Plan) Header() recording.Header {
 		if !reflect.DeepEqual(o.Environment, h.Environment) {
 			h.Environment = nil
 		}
-		h.Identity = h.Common(o.Identity)
+		h.Identity = h.CommonIdentity(o.Identity)
 		h.Attached = h.Attached && o.Attached
 		h.Auto = h.Auto && o.Auto
 		if o.DeviceMemory != h.DeviceMemory {
 			h.DeviceMemory = 0
 		}
-		h.Merged = append(h.Merged, p.parts[i].origins()...)
+		h.Merged = append(h.Merged, p.parts[i].recordingsInPart()...)
 	}
 	return h
 }
 
-// commonValue returns what all headers say, and "3 programs" when they differ.
-func commonValue(parts []Part, things string, of func(*recording.Header) string) string {
+// commonHeaderValue returns what all headers say, and "3 programs" when they differ.
+func commonHeaderValue(parts []Part, things string, of func(*recording.Header) string) string {
 	seen := map[string]bool{}
 	for i := range parts {
 		seen[of(&parts[i].header)] = true
@@ -167,8 +167,8 @@ func commonValue(parts []Part, things string, of func(*recording.Header) string)
 	return fmt.Sprintf("%d %s", len(seen), things)
 }
 
-// origins lists the recordings in a part, with the numbers that their processes get.
-func (p *Part) origins() []recording.Origin {
+// recordingsInPart lists the recordings in a part, with the numbers that their processes get.
+func (p *Part) recordingsInPart() []recording.Origin {
 	if len(p.header.Merged) == 0 {
 		h := &p.header
 		return []recording.Origin{{
@@ -178,21 +178,21 @@ func (p *Part) origins() []recording.Origin {
 	}
 	list := slices.Clone(p.header.Merged)
 	for i := range list {
-		list[i].First, list[i].Last = p.mergedNumber(list[i].First), p.mergedNumber(min(list[i].Last, p.highest))
+		list[i].First, list[i].Last = p.mergedProcessNumber(list[i].First), p.mergedProcessNumber(min(list[i].Last, p.highest))
 	}
 	return list
 }
 
-// mergedNumber returns the number of a process of the part in the merged recording; 0: unknown.
-func (p *Part) mergedNumber(process uint32) uint32 {
+// mergedProcessNumber returns the number of a process of the part in the merged recording; 0: unknown.
+func (p *Part) mergedProcessNumber(process uint32) uint32 {
 	if process == 0 {
 		return 0
 	}
 	return p.base + process
 }
 
-// Footer returns the footer of the merged recording, with the sum of lost events and the worst end.
-func (p *Plan) Footer() recording.Footer {
+// MergedFooter returns the footer of the merged recording, with the sum of lost events and the worst end.
+func (p *Plan) MergedFooter() recording.Footer {
 	var footer recording.Footer
 	messages := []string{fmt.Sprintf("merged of %d recordings", len(p.parts))}
 	torn := 0
@@ -203,7 +203,7 @@ func (p *Plan) Footer() recording.Footer {
 			status = -1
 			torn++
 		}
-		if endBadness(status, signal) > endBadness(footer.Status, footer.Signal) {
+		if rankOfEnd(status, signal) > rankOfEnd(footer.Status, footer.Signal) {
 			footer.Status, footer.Signal = status, signal
 		}
 		footer.Lost += part.lost
@@ -223,8 +223,8 @@ func (p *Plan) Footer() recording.Footer {
 // messagesMax bounds the messages of the parts that are kept.
 const messagesMax = 10
 
-// endBadness orders ends from best to worst: status 0, unknown, another status, a signal.
-func endBadness(status, signal int) int {
+// rankOfEnd orders ends from best to worst: status 0, unknown, another status, a signal.
+func rankOfEnd(status, signal int) int {
 	switch {
 	case signal != 0:
 		return 1<<20 + signal

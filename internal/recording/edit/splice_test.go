@@ -60,7 +60,7 @@ func newRecording(records []wire.Record, program, host string, later time.Durati
 func merge(t interface{ Fatal(...any) }, list ...*sample) (*sample, []wire.Record) {
 	var parts []edit.Part
 	for _, r := range list {
-		part, err := edit.SurveyPart(r)
+		part, err := edit.SurveyRecording(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,11 +78,11 @@ func merge(t interface{ Fatal(...any) }, list ...*sample) (*sample, []wire.Recor
 		sources = append(sources, plan.MergedSource(i, r))
 	}
 	var got sink
-	if err := plan.Merge(&got, sources); err != nil {
+	if err := plan.WriteMerged(&got, sources); err != nil {
 		t.Fatal(err)
 	}
-	footer := plan.Footer()
-	return &sample{Tape: randomrun.Tape{Records: got}, header: plan.Header(), footer: &footer}, got
+	footer := plan.MergedFooter()
+	return &sample{Tape: randomrun.Tape{Records: got}, header: plan.MergedHeader(), footer: &footer}, got
 }
 
 func totals(records []wire.Record) stats.Totals {
@@ -198,7 +198,7 @@ func TestCarriedComesTogether(t *testing.T) {
 		since := randomrun.Start + rapid.Uint64Range(1, 60_000).Draw(t, "since")
 		part := extract.Options{Since: since}
 		var kept sink
-		if _, err := edit.Trim(&kept, whole, extract.CutRange(whole, part), part, ""); err != nil {
+		if _, err := edit.WritePart(&kept, whole, extract.CutRange(whole, part), part, ""); err != nil {
 			t.Fatal(err)
 		}
 		trimmed := &sample{Tape: randomrun.Tape{Records: kept}, header: edit.TrimHeader(whole.header, part), footer: whole.footer}
@@ -258,7 +258,7 @@ func TestTrimFooter(t *testing.T) {
 		{torn, extract.Options{}, "", recording.Footer{Lost: 12, Status: -1, EndedNS: randomrun.Start + 20, Message: "it had been cut off", Cut: true}},
 	} {
 		var got sink
-		footer, err := edit.Trim(&got, test.of, extract.CutRange(test.of, test.part), test.part, test.about)
+		footer, err := edit.WritePart(&got, test.of, extract.CutRange(test.of, test.part), test.part, test.about)
 		if diff := gocmp.Diff(test.want, footer); err != nil || diff != "" {
 			t.Errorf("%+v: %v\n%s", test.part, err, diff)
 		}

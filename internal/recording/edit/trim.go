@@ -36,9 +36,9 @@ func TrimHeader(h recording.Header, part extract.Options) recording.Header {
 	return h
 }
 
-// Trim writes the part of a recording that a source gives into a sink, in bounded memory, and returns its footer. about
+// WritePart writes the part of a recording that a source gives into a sink, in bounded memory, and returns its footer. about
 // says which part it is, for people; empty: all of it. The sink is left open.
-func Trim(to Sink, in Recording, src recording.Source, part extract.Options, about string) (recording.Footer, error) {
+func WritePart(to Sink, in Recording, src recording.Source, part extract.Options, about string) (recording.Footer, error) {
 	if err := src.Rewind(); err != nil {
 		return recording.Footer{}, fmt.Errorf("go to the start of the recording: %w", err)
 	}

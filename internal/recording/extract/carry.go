@@ -8,9 +8,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// carryOver adds records of a process's memory: slabs, then free blocks in the pool, the longest free first, then the program's
+// appendCarriedOver adds records of a process's memory: slabs, then free blocks in the pool, the longest free first, then the program's
 // objects. Records with more details of objects come last.
-func carryOver(list []wire.Record, process *heap.Process, since uint64) []wire.Record {
+func appendCarriedOver(list []wire.Record, process *heap.Process, since uint64) []wire.Record {
 	number, blocks := process.Number, process.Blocks()
 	slices.SortFunc(blocks, func(a, b *heap.Block) int { return cmp.Compare(a.Serial, b.Serial) })
 	for _, b := range blocks {
@@ -20,12 +20,12 @@ func carryOver(list []wire.Record, process *heap.Process, since uint64) []wire.R
 	}
 	for _, b := range blocks {
 		if b.State == heap.Cached || b.State == heap.Cooling {
-			create := pooledCreate(b)
+			create := createOfPooledBlock(b)
 			list = append(list, newRecord(number, b.Thread, create.Event()), releaseRecord(number, b.Thread, &create, outcomes[b.State]))
 		}
 	}
 	for _, o := range process.Objects() {
-		create := objectCreate(o)
+		create := createOfObject(o)
 		list = append(list, newRecord(number, o.Thread, create.Event()))
 		if o.Released {
 			list = append(list, releaseRecord(number, o.Thread, &create, wire.OutcomePinned))
@@ -53,15 +53,15 @@ func slabRecord(process uint32, b *heap.Block) wire.Record {
 // outcomes are those of the release that puts a block into the pool.
 var outcomes = map[heap.State]wire.Outcome{heap.Cached: wire.OutcomeCached, heap.Cooling: wire.OutcomeCooling}
 
-// pooledCreate describes a free block as the create of the object that had it last. A release follows.
-func pooledCreate(b *heap.Block) wire.CreateFields {
+// createOfPooledBlock describes a free block as the create of the object that had it last. A release follows.
+func createOfPooledBlock(b *heap.Block) wire.CreateFields {
 	return wire.CreateFields{
 		Time: b.Freed, Memory: b.Memory, Outcome: wire.OutcomeHit, SubAllocation: b.SubAllocation, CarriedOver: true, Scope: b.Scope,
 		Access: b.Access, Shape: b.Shape, Tag: b.Tag, Object: b.Owner, Requested: b.Size, Granted: b.Size, Block: b.ID,
 	}
 }
 
-func objectCreate(o *heap.Object) wire.CreateFields {
+func createOfObject(o *heap.Object) wire.CreateFields {
 	return wire.CreateFields{
 		Time: o.Started, Duration: o.Duration, Cost: o.Cost, Memory: o.Memory, Outcome: o.Outcome, Reason: o.Reason,
 		NeedsBlock: o.NeedsBlock, SubAllocation: o.SubAllocation, CarriedOver: true, Scope: o.Scope, Access: o.Access,

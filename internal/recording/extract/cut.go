@@ -40,7 +40,7 @@ func CutRange(src recording.Source, o Options) recording.Source {
 		o.Until = math.MaxUint64
 	}
 	p := &part{src: src, options: o}
-	p.reset()
+	p.resetToStart()
 	return p
 }
 
@@ -84,18 +84,18 @@ func (u unnamed) noteRecord(r *wire.Record) {
 	}
 }
 
-// isMissingName reports whether a record after the part has a name that the part lacks.
-func (u unnamed) isMissingName(r *wire.Record) bool {
+// isNameOfUnnamed reports whether a record after the part has a name that the part lacks.
+func (u unnamed) isNameOfUnnamed(r *wire.Record) bool {
 	return r.Kind == wire.KindSite && u[site{r.Process, r.DefinedTag()}]
 }
 
 // Rewind implements recording.Source.
 func (p *part) Rewind() error {
-	p.reset()
+	p.resetToStart()
 	return p.src.Rewind()
 }
 
-func (p *part) reset() {
+func (p *part) resetToStart() {
 	*p = part{src: p.src, options: p.options, unnamed: unnamed{}}
 	if p.options.Since == 0 {
 		p.stage = within
@@ -130,64 +130,64 @@ func (p *part) takeRecord(r *wire.Record) (bool, error) {
 	}
 	switch p.stage {
 	case outside:
-		return false, p.noteEndedProcess(r)
+		return false, p.noteEndedBefore(r)
 	case before:
-		return p.readBefore(r)
+		return p.keepFromBefore(r)
 	case within:
-		return p.emitWithin(r)
+		return p.returnIfInPart(r)
 	default:
-		return p.emitNames(r)
+		return p.returnIfLateName(r)
 	}
 }
 
 // noteUnnamed tracks which call sites lack a name. Names that come late go into the part.
 func (p *part) noteUnnamed(r *wire.Record) {
-	if r.Kind.IsLate() {
+	if r.Kind.IsMadeLater() {
 		r.Time = min(r.Time, p.options.Until)
 	}
 	p.unnamed.noteRecord(r)
 }
 
-func (p *part) isWanted(r *wire.Record) bool {
+func (p *part) isOfWantedProcess(r *wire.Record) bool {
 	if r.Kind == wire.KindLost && r.Process == 0 {
 		return true
 	}
 	return !p.gone[r.Process] && (p.options.Process == nil || p.options.Process(r.Process))
 }
 
-// emitWithin returns the records in the part.
-func (p *part) emitWithin(r *wire.Record) (bool, error) {
+// returnIfInPart returns the records in the part.
+func (p *part) returnIfInPart(r *wire.Record) (bool, error) {
 	if err := p.src.Next(r); err != nil {
 		return false, err
 	}
 	switch {
 	case r.Time <= p.options.Until:
-	case r.Kind.IsLate(): // what follows it may have been before
+	case r.Kind.IsMadeLater(): // what follows it may have been before
 	default:
 		p.stage = behind
-		return p.unnamed.isMissingName(r), nil
+		return p.unnamed.isNameOfUnnamed(r), nil
 	}
-	return p.isWanted(r), nil
+	return p.isOfWantedProcess(r), nil
 }
 
-// emitNames returns records after the part that name call sites of the part.
-func (p *part) emitNames(r *wire.Record) (bool, error) {
+// returnIfLateName returns records after the part that name call sites of the part.
+func (p *part) returnIfLateName(r *wire.Record) (bool, error) {
 	if len(p.unnamed) == 0 {
 		return false, io.EOF
 	}
 	if err := p.src.Next(r); err != nil {
 		return false, err
 	}
-	return p.unnamed.isMissingName(r), nil
+	return p.unnamed.isNameOfUnnamed(r), nil
 }
 
-// noteEndedProcess finds the processes that end before the part, and rewinds the source.
-func (p *part) noteEndedProcess(r *wire.Record) error {
+// noteEndedBefore finds the processes that end before the part, and rewinds the source.
+func (p *part) noteEndedBefore(r *wire.Record) error {
 	p.stage, p.gone, p.old = before, map[uint32]bool{}, newOld(heap.New(heap.Options{}))
 	last := map[uint32]uint64{} // time of the last word of those that exit
 	for {
 		err := p.src.Next(r)
-		if errors.Is(err, io.EOF) || err == nil && r.Time >= p.options.Since && !r.Kind.IsLate() {
+		if errors.Is(err, io.EOF) || err == nil && r.Time >= p.options.Since && !r.Kind.IsMadeLater() {
 			break
 		}
 		if err != nil {
@@ -211,8 +211,8 @@ func (p *part) noteEndedProcess(r *wire.Record) error {
 	return nil
 }
 
-// readBefore processes one record from before the part. Next returns it if it defines or names something.
-func (p *part) readBefore(r *wire.Record) (bool, error) {
+// keepFromBefore processes one record from before the part. Next returns it if it defines or names something.
+func (p *part) keepFromBefore(r *wire.Record) (bool, error) {
 	err := p.src.Next(r)
 	ended := errors.Is(err, io.EOF)
 	switch {
@@ -221,17 +221,17 @@ func (p *part) readBefore(r *wire.Record) (bool, error) {
 	case ended:
 		p.queueCarriedOver()
 		return false, nil
-	case r.Time >= p.options.Since && !r.Kind.IsLate(): // after a late record, earlier records may follow
+	case r.Time >= p.options.Since && !r.Kind.IsMadeLater(): // after a late record, earlier records may follow
 		p.queueCarriedOver()
 		p.beginPart(r)
 		return false, nil
-	case !p.isWanted(r):
+	case !p.isOfWantedProcess(r):
 		return false, nil
 	}
 	if r.IsDefinition() {
 		return true, nil
 	}
-	if !p.old.keepRecord(r) {
+	if !p.old.keepIfUnknownToHeap(r) {
 		p.old.heap.Apply(r)
 	}
 	return false, nil
@@ -246,10 +246,10 @@ func (p *part) queueCarriedOver() {
 
 // beginPart processes the first record in the part.
 func (p *part) beginPart(r *wire.Record) {
-	give := p.isWanted(r)
+	give := p.isOfWantedProcess(r)
 	if r.Time > p.options.Until {
 		p.stage = behind
-		give = p.unnamed.isMissingName(r)
+		give = p.unnamed.isNameOfUnnamed(r)
 	}
 	if give {
 		p.queue = append(p.queue, cloneRecord(r))

@@ -96,10 +96,10 @@ func TestPartIsThePartOfTheWhole(t *testing.T) {
 		since := rapid.Uint64Range(randomrun.Start, last+1).Draw(t, "since")
 		until := rapid.Uint64Range(since, last+1).Draw(t, "until")
 		from, to := len(records), len(records)
-		if i := slices.IndexFunc(records, func(r wire.Record) bool { return r.Time >= since && !r.Kind.IsLate() }); i >= 0 {
+		if i := slices.IndexFunc(records, func(r wire.Record) bool { return r.Time >= since && !r.Kind.IsMadeLater() }); i >= 0 {
 			from = i
 		}
-		if i := slices.IndexFunc(records, func(r wire.Record) bool { return r.Time > until && !r.Kind.IsLate() }); i >= 0 {
+		if i := slices.IndexFunc(records, func(r wire.Record) bool { return r.Time > until && !r.Kind.IsMadeLater() }); i >= 0 {
 			to = i
 		}
 		got := read(t, extract.CutRange(&randomrun.Tape{Records: records}, extract.Options{Since: since, Until: until}))
@@ -128,7 +128,7 @@ func TestPartIsThePartOfTheWhole(t *testing.T) {
 			}
 		}
 		for i := range records[from:to] {
-			if r := &records[from+i]; r.Kind.IsLate() {
+			if r := &records[from+i]; r.Kind.IsMadeLater() {
 				r.Time = min(r.Time, until)
 			}
 		}
@@ -217,7 +217,7 @@ func oneProcess(t interface {
 
 // order puts late names first.
 func order(r *wire.Record) int {
-	if r.Kind.IsLate() {
+	if r.Kind.IsMadeLater() {
 		return 0
 	}
 	return 1

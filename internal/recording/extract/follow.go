@@ -33,8 +33,8 @@ type following struct {
 // processes is a set of a session's processes, with a bit for each number.
 type processes struct{ big.Int }
 
-func (p *processes) add(process uint32)      { p.SetBit(&p.Int, int(process), 1) }
-func (p *processes) has(process uint32) bool { return p.Bit(int(process)) == 1 }
+func (p *processes) addProcess(process uint32)      { p.SetBit(&p.Int, int(process), 1) }
+func (p *processes) hasProcess(process uint32) bool { return p.Bit(int(process)) == 1 }
 
 // tidyBytes is the least size of names that is worth a second reading.
 const tidyBytes = 1 << 20
@@ -44,28 +44,28 @@ func NewFollower(memory *heap.Heap) *Follower {
 	return &Follower{old: newOld(memory), tidy: tidyBytes, exits: map[uint32]uint64{}}
 }
 
-// Latest returns the time of the last record in ns; no record that follows belongs to an earlier time.
-func (f *Follower) Latest() uint64 { return f.latest }
+// LatestTime returns the time of the last record in ns; no record that follows belongs to an earlier time.
+func (f *Follower) LatestTime() uint64 { return f.latest }
 
-// Take processes the next record of the run, and reports whether it is in the part that has begun. A name that comes after the
+// TakeRecord processes the next record of the run, and reports whether it is in the part that has begun. A name that comes after the
 // part's end gets the time of that end.
-func (f *Follower) Take(r *wire.Record) bool {
-	if !r.Kind.IsLate() {
+func (f *Follower) TakeRecord(r *wire.Record) bool {
+	if !r.Kind.IsMadeLater() {
 		f.latest = max(f.latest, r.Time)
 	}
 	if r.IsDefinition() {
 		f.names.Append(r)
 	} else {
-		f.old.keepRecord(r)
+		f.old.keepIfUnknownToHeap(r)
 	}
 	if _, exits := f.exits[r.Process]; exits || r.Kind == wire.KindExit {
 		f.exits[r.Process] = max(f.exits[r.Process], r.Time)
 	}
 	if r.Kind == wire.KindExit && r.Thread == 0 {
-		f.forget(r.Process)
+		f.forgetProcess(r.Process)
 	}
 	p := f.part
-	if p == nil || p.absent.has(r.Process) || p.until != math.MaxUint64 && !p.unnamed.isMissingName(r) {
+	if p == nil || p.absent.hasProcess(r.Process) || p.until != math.MaxUint64 && !p.unnamed.isNameOfUnnamed(r) {
 		return false
 	}
 	r.Time = min(r.Time, p.until)
@@ -73,17 +73,17 @@ func (f *Follower) Take(r *wire.Record) bool {
 	return true
 }
 
-// forget drops the state of a process that is gone.
-func (f *Follower) forget(process uint32) {
-	f.gone.add(process)
+// forgetProcess drops the state of a process that is gone.
+func (f *Follower) forgetProcess(process uint32) {
+	f.gone.addProcess(process)
 	delete(f.exits, process)
-	f.old.forget(process)
+	f.old.forgetProcess(process)
 	if f.names.Bytes() < f.tidy {
 		return
 	}
 	var kept recording.Log
 	if f.names.Each(func(r *wire.Record) error {
-		if !f.gone.has(r.Process) {
+		if !f.gone.hasProcess(r.Process) {
 			kept.Append(r)
 		}
 		return nil
@@ -99,11 +99,11 @@ func (f *Follower) BeginPart(since uint64, give func(*wire.Record) error) error 
 	p.absent.Set(&f.gone.Int)
 	for process, time := range f.exits {
 		if since-min(time, since) >= heap.Grace {
-			p.absent.add(process)
+			p.absent.addProcess(process)
 		}
 	}
 	err := f.names.Each(func(r *wire.Record) error {
-		if p.absent.has(r.Process) {
+		if p.absent.hasProcess(r.Process) {
 			return nil
 		}
 		p.unnamed.noteRecord(r)
@@ -112,7 +112,7 @@ func (f *Follower) BeginPart(since uint64, give func(*wire.Record) error) error 
 	if err != nil {
 		return fmt.Errorf("begin a part: %w", err)
 	}
-	list := f.old.firstRecords(since, p.absent.has)
+	list := f.old.firstRecords(since, p.absent.hasProcess)
 	for i := range list {
 		if err := give(&list[i]); err != nil {
 			return err
@@ -125,8 +125,8 @@ func (f *Follower) BeginPart(since uint64, give func(*wire.Record) error) error 
 // EndPart ends the part at a time in ns: only names that it lacks may follow.
 func (f *Follower) EndPart(until uint64) { f.part.until = until }
 
-// IsWhole reports whether a part that has ended lacks no names.
-func (f *Follower) IsWhole() bool { return f.part == nil || len(f.part.unnamed) == 0 }
+// HasAllNames reports whether a part that has ended lacks no names.
+func (f *Follower) HasAllNames() bool { return f.part == nil || len(f.part.unnamed) == 0 }
 
 // ForgetPart forgets the part.
 func (f *Follower) ForgetPart() { f.part = nil }

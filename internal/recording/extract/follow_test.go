@@ -26,7 +26,7 @@ func TestFollowerGivesWhatRangeGives(t *testing.T) {
 			for ; at < to; at++ {
 				r := records[at]
 				memory.Apply(&r)
-				if follower.Take(&r) {
+				if follower.TakeRecord(&r) {
 					r.Payload = slices.Clone(r.Payload)
 					list = append(list, r)
 				}
@@ -34,12 +34,12 @@ func TestFollowerGivesWhatRangeGives(t *testing.T) {
 			return list
 		}
 		for range 2 {
-			start := at + slices.IndexFunc(records[at:], func(r wire.Record) bool { return !r.Kind.IsLate() })
+			start := at + slices.IndexFunc(records[at:], func(r wire.Record) bool { return !r.Kind.IsMadeLater() })
 			if start < at {
 				return
 			}
 			from := rapid.IntRange(start, len(records)-1).Draw(t, "from")
-			if records[from].Kind.IsLate() {
+			if records[from].Kind.IsMadeLater() {
 				from = start
 			}
 			if len(take(from)) != 0 {
@@ -56,25 +56,25 @@ func TestFollowerGivesWhatRangeGives(t *testing.T) {
 				t.Fatal(err)
 			}
 			to := rapid.IntRange(from+1, len(records)).Draw(t, "to")
-			for to < len(records) && records[to].Kind.IsLate() { // it would belong to the part
+			for to < len(records) && records[to].Kind.IsMadeLater() { // it would belong to the part
 				to++
 			}
 			got = append(got, take(to)...)
 			until := since
 			for i := range records[from:to] {
-				if r := &records[from+i]; !r.Kind.IsLate() {
+				if r := &records[from+i]; !r.Kind.IsMadeLater() {
 					until = r.Time
 				}
 			}
 			follower.EndPart(until)
 			want := read(t, extract.CutRange(&randomrun.Tape{Records: records}, extract.Options{Since: since, Until: until}))
 			more := to
-			for more < len(records) && !follower.IsWhole() {
+			for more < len(records) && !follower.HasAllNames() {
 				more++
 				got = append(got, take(more)...)
 			}
 			for i := range got {
-				if got[i].Kind.IsLate() {
+				if got[i].Kind.IsMadeLater() {
 					got[i].Time = min(got[i].Time, until)
 				}
 			}
@@ -98,7 +98,7 @@ func TestGoneProcessesTakeABit(t *testing.T) {
 	f := extract.NewFollower(heap.New(heap.Options{}))
 	before := used()
 	for process := range uint32(many) {
-		f.Take(&wire.Record{Process: process + 1, Event: wire.Event{Time: uint64(process) + 1, Kind: wire.KindExit}})
+		f.TakeRecord(&wire.Record{Process: process + 1, Event: wire.Event{Time: uint64(process) + 1, Kind: wire.KindExit}})
 	}
 	if bytes := used() - before; bytes > many {
 		t.Errorf("%d bytes for %d processes", bytes, many)

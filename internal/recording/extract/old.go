@@ -37,9 +37,9 @@ func newOld(memory *heap.Heap) *old {
 // limitsMax bounds the limits that are kept: a policy has a few dozen, in a handful of processes.
 const limitsMax = 1024
 
-// keepLimit keeps a change that the target took: the latest of each limit since the latest policy, which began with its own,
+// keepAcceptedLimit keeps a change that the target took: the latest of each limit since the latest policy, which began with its own,
 // and the latest period, which every policy heeds.
-func (o *old) keepLimit(r *wire.Record) {
+func (o *old) keepAcceptedLimit(r *wire.Record) {
 	if r.AsLimit().Status() != 0 {
 		return
 	}
@@ -61,8 +61,8 @@ func (o *old) keepLimit(r *wire.Record) {
 	}
 }
 
-// keepFigure keeps a MACHINE record, the latest of each source.
-func (o *old) keepFigure(r *wire.Record) {
+// keepMachineFigure keeps a MACHINE record, the latest of each source.
+func (o *old) keepMachineFigure(r *wire.Record) {
 	m := r.AsMachine()
 	o.figures = slices.DeleteFunc(o.figures, func(f wire.Record) bool {
 		had := f.AsMachine()
@@ -73,8 +73,8 @@ func (o *old) keepFigure(r *wire.Record) {
 	}
 }
 
-// keepCount keeps an OBJECT, marked as carried over. Their number is bounded by the call sites of the part.
-func (o *old) keepCount(r *wire.Record) {
+// keepObjectCount keeps an OBJECT, marked as carried over. Their number is bounded by the call sites of the part.
+func (o *old) keepObjectCount(r *wire.Record) {
 	key := counted{r.Process, r.AsObject().Tag(), r.AsObject().Held()}
 	latest := r.AsObject().Fields()
 	if before, known := o.counts[key]; known { // records of several threads may come in another order
@@ -97,11 +97,11 @@ func cloneRecord(r *wire.Record) wire.Record {
 	return kept
 }
 
-// keepRecord keeps a record from before the part, and reports whether the record is of a kind that the heap does not use.
-func (o *old) keepRecord(r *wire.Record) bool {
+// keepIfUnknownToHeap keeps a record from before the part, and reports whether the record is of a kind that the heap does not use.
+func (o *old) keepIfUnknownToHeap(r *wire.Record) bool {
 	switch r.Kind {
 	case wire.KindLimit:
-		o.keepLimit(r)
+		o.keepAcceptedLimit(r)
 	case wire.KindExit:
 		if _, known := o.exits[r.Process]; !known {
 			o.exits[r.Process] = *r
@@ -109,9 +109,9 @@ func (o *old) keepRecord(r *wire.Record) bool {
 	case wire.KindGauge:
 		o.gauges[r.Process] = *r
 	case wire.KindMachine:
-		o.keepFigure(r)
+		o.keepMachineFigure(r)
 	case wire.KindObject:
-		o.keepCount(r)
+		o.keepObjectCount(r)
 	default:
 		return false
 	}
@@ -122,19 +122,19 @@ func (o *old) keepRecord(r *wire.Record) bool {
 func (o *old) firstRecords(since uint64, gone func(process uint32) bool) (list []wire.Record) {
 	for _, process := range o.heap.Processes() {
 		if !gone(process.Number) {
-			list = carryOver(list, process, since)
+			list = appendCarriedOver(list, process, since)
 		}
 	}
-	list = appendInOrder(list, o.gauges)
+	list = appendByProcess(list, o.gauges)
 	for _, key := range slices.SortedFunc(maps.Keys(o.counts), compareCounted) {
 		list = append(list, o.counts[key])
 	}
 	list = append(append(list, o.limits...), o.figures...)
-	return appendInOrder(list, o.exits)
+	return appendByProcess(list, o.exits)
 }
 
-// forget drops the records of a process that is gone.
-func (o *old) forget(process uint32) {
+// forgetProcess drops the records of a process that is gone.
+func (o *old) forgetProcess(process uint32) {
 	of := func(r wire.Record) bool { return r.Process == process }
 	delete(o.gauges, process)
 	delete(o.exits, process)
@@ -142,8 +142,8 @@ func (o *old) forget(process uint32) {
 	maps.DeleteFunc(o.counts, func(c counted, _ wire.Record) bool { return c.process == process })
 }
 
-// appendInOrder appends records in the order of their processes' numbers.
-func appendInOrder(list []wire.Record, records map[uint32]wire.Record) []wire.Record {
+// appendByProcess appends records in the order of their processes' numbers.
+func appendByProcess(list []wire.Record, records map[uint32]wire.Record) []wire.Record {
 	for _, process := range slices.Sorted(maps.Keys(records)) {
 		list = append(list, records[process])
 	}

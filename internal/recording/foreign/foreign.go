@@ -25,16 +25,16 @@ type Kind struct {
 	is     func(*head) bool
 }
 
-// KindOf finds the kind of a file, which it reads from the front as far as it must. An unknown one has the zero Kind.
-func KindOf(r io.Reader) Kind {
+// KindOfFile finds the kind of a file, which it reads from the front as far as it must. An unknown one has the zero Kind.
+func KindOfFile(r io.Reader) Kind {
 	start, _ := io.ReadAll(io.LimitReader(r, headMax)) // what cannot be read is not looked at
 	for _, p := range packers {
 		if bytes.HasPrefix(start, []byte(p.magic)) {
 			packed := io.LimitReader(io.MultiReader(bytes.NewReader(start), r), packedMax)
-			return p.packedKind(findKind(newHead(p.unpack(packed))))
+			return p.kindWhenPacked(findKind(parseHead(p.unpack(packed))))
 		}
 	}
-	return findKind(newHead(start))
+	return findKind(parseHead(start))
 }
 
 func findKind(h *head) Kind {
@@ -54,8 +54,8 @@ func (k Kind) String() string {
 	return k.name + ": " + k.advice
 }
 
-// Format names the format in which the file can be imported, empty when it cannot.
-func (k Kind) Format() string { return k.format }
+// ImportFormat names the format in which the file can be imported, empty when it cannot.
+func (k Kind) ImportFormat() string { return k.format }
 
 // packer is a way to pack files.
 type packer struct {
@@ -83,9 +83,9 @@ var packers = []packer{
 	}},
 }
 
-// packedKind returns the kind of a file in which another one is packed. Tools read their own files packed, and import what gzip
+// kindWhenPacked returns the kind of a file in which another one is packed. Tools read their own files packed, and import what gzip
 // packed.
-func (p *packer) packedKind(k Kind) Kind {
+func (p *packer) kindWhenPacked(k Kind) Kind {
 	switch {
 	case k.name == "" || k.name == empty:
 		return Kind{name: "a file packed by " + p.name, advice: p.command + " unpacks it"}

@@ -61,13 +61,13 @@ var heads = []struct{ text, want, format string }{
 	{"INFO started, \"ready\"\n1,10:00:00.5,allocate,0x1,8,0x0\n", "a log of RMM: gpumemtop import", "rmm"},
 }
 
-func of(text string) foreign.Kind { return foreign.KindOf(strings.NewReader(text)) }
+func of(text string) foreign.Kind { return foreign.KindOfFile(strings.NewReader(text)) }
 
 func TestKinds(t *testing.T) {
 	for _, test := range heads {
 		got := of(test.text)
-		if !strings.HasPrefix(got.String(), test.want) || test.want == "" && got.String() != "" || got.Format() != test.format {
-			t.Errorf("%.60q is %q of format %q, want %q of %q", test.text, got, got.Format(), test.want, test.format)
+		if !strings.HasPrefix(got.String(), test.want) || test.want == "" && got.String() != "" || got.ImportFormat() != test.format {
+			t.Errorf("%.60q is %q of format %q, want %q of %q", test.text, got, got.ImportFormat(), test.want, test.format)
 		}
 	}
 }
@@ -107,8 +107,8 @@ func TestPackedFilesAreKnown(t *testing.T) {
 			if more != "" && test.text == "" {
 				continue
 			}
-			if got := of(pack(t, test.packer, test.text+more)); !strings.HasPrefix(got.String(), test.want) || got.Format() != test.format {
-				t.Errorf("%.60q by %s is %q of format %q, want %q of %q", test.text, test.packer, got, got.Format(), test.want, test.format)
+			if got := of(pack(t, test.packer, test.text+more)); !strings.HasPrefix(got.String(), test.want) || got.ImportFormat() != test.format {
+				t.Errorf("%.60q by %s is %q of format %q, want %q of %q", test.text, test.packer, got, got.ImportFormat(), test.want, test.format)
 			}
 		}
 	}
@@ -126,9 +126,9 @@ func FuzzOf(f *testing.F) {
 		f.Add([]byte(pack(f, "zstd", test.text)))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		k := foreign.KindOf(bytes.NewReader(data))
-		if k.Format() != "" && !strings.Contains(k.String(), "gpumemtop import") {
-			t.Errorf("%q can be imported, which %q does not say", k.Format(), k)
+		k := foreign.KindOfFile(bytes.NewReader(data))
+		if k.ImportFormat() != "" && !strings.Contains(k.String(), "gpumemtop import") {
+			t.Errorf("%q can be imported, which %q does not say", k.ImportFormat(), k)
 		}
 		if len(data) == 0 != (k.String() == "empty") {
 			t.Errorf("%d bytes are %q", len(data), k)

@@ -30,23 +30,23 @@ const Tables = "a folder of Parquet tables: " + readsTables + fromBefore
 var kinds = []Kind{
 	{name: empty, is: func(h *head) bool { return len(h.raw) == 0 }},
 	{name: packedRecording, is: beginsWith("GMTREC\r\n")},
-	{name: "a program", advice: "to watch it, put gpumemtop before its command line", is: isProgram},
+	{name: "a program", advice: "to watch it, put gpumemtop before its command line", is: isELFProgram},
 	{name: "a core dump of a program", advice: "debuggers read it", is: beginsWith("\x7fELF")},
 	{name: "an Apache Parquet table", advice: readsTables + fromBefore, is: beginsWith("PAR1")},
 	{name: "a file of memray", advice: "memray stats and memray flamegraph read it", is: isMemray},
 	{name: "a snapshot of PyTorch's memory", advice: viewsMemory, is: isPickledSnapshot},
 	{name: "a pickle of Python", advice: "Python reads it", is: isPickle},
-	{name: "a Perfetto trace that gpumemtop wrote", advice: viewsTraces + fromBefore, is: isPackets},
+	{name: "a Perfetto trace that gpumemtop wrote", advice: viewsTraces + fromBefore, is: isPerfettoTrace},
 	{name: "a profile of pprof", advice: "go tool pprof reads it" + fromBefore, is: isPprof},
 	{name: "a recording as lines of JSON", advice: canImport, format: "ndjson", is: isNDJSON},
-	{name: "a Chrome trace that gpumemtop wrote", advice: viewsTraces + fromBefore, is: isTrace(`"name":"gpumemtop"`)},
-	{name: "a Chrome trace of the Intercept Layer for OpenCL Applications", advice: viewsTraces + withoutSizes, is: isTrace("clintercept")},
-	{name: "a Chrome trace", advice: viewsTraces, is: isTrace("")},
-	{name: "a snapshot of PyTorch's memory as JSON", advice: viewsMemory, is: isJSON(`"segments"`, `"device_traces"`)},
-	{name: "a summary or report as JSON", advice: "jq and Python read it" + fromBefore, is: isJSON(`"policy"`, `"limits"`)},
-	{name: "a report that gpumemtop wrote", advice: "browsers show it" + fromBefore, is: isPage("gpumemtop</title>")},
-	{name: "a page about PyTorch's memory", advice: "browsers show it", is: isPage("memoryviz")},
-	{name: "a page of HTML", advice: "browsers show it", is: isPage("")},
+	{name: "a Chrome trace that gpumemtop wrote", advice: viewsTraces + fromBefore, is: isChromeTraceWith(`"name":"gpumemtop"`)},
+	{name: "a Chrome trace of the Intercept Layer for OpenCL Applications", advice: viewsTraces + withoutSizes, is: isChromeTraceWith("clintercept")},
+	{name: "a Chrome trace", advice: viewsTraces, is: isChromeTraceWith("")},
+	{name: "a snapshot of PyTorch's memory as JSON", advice: viewsMemory, is: isJSONWithKeys(`"segments"`, `"device_traces"`)},
+	{name: "a summary or report as JSON", advice: "jq and Python read it" + fromBefore, is: isJSONWithKeys(`"policy"`, `"limits"`)},
+	{name: "a report that gpumemtop wrote", advice: "browsers show it" + fromBefore, is: isHTMLPageWith("gpumemtop</title>")},
+	{name: "a page about PyTorch's memory", advice: "browsers show it", is: isHTMLPageWith("memoryviz")},
+	{name: "a page of HTML", advice: "browsers show it", is: isHTMLPageWith("")},
 	{name: "a report that gpumemtop wrote", advice: "it is for people" + fromBefore, is: beginsWith("# gpumemtop:")},
 	{name: "a flight log", advice: "gpumemtop reduce reads it", is: beginsWith("GGMTLOG1")}, // GMT_FLIGHT_MAGIC
 	{name: "a plan of a program's memory", advice: "--plan reads it", is: beginsWith("# Where this program's buffers go: gpumemtop --plan")},
@@ -69,7 +69,7 @@ type head struct {
 	line []string // the fields of its first line, in lower case
 }
 
-func newHead(raw []byte) *head {
+func parseHead(raw []byte) *head {
 	h := &head{raw: raw}
 	if bytes.IndexByte(raw, 0) < 0 {
 		h.text = strings.TrimLeft(string(raw), "\ufeff \t\r\n")
@@ -104,8 +104,8 @@ var (
 	interceptLine = regexp.MustCompile(`(?m)^CLIntercept \(\d+-bit\) is loading|^(.* )?(>>>>|<<<<) cl[A-Z]\w+`)
 )
 
-// isProgram reports whether a file is of ELF, and can be executed or loaded: its type, at 16, is ET_EXEC or ET_DYN.
-func isProgram(h *head) bool {
+// isELFProgram reports whether a file is of ELF, and can be executed or loaded: its type, at 16, is ET_EXEC or ET_DYN.
+func isELFProgram(h *head) bool {
 	return beginsWith("\x7fELF")(h) && len(h.raw) > 17 && slices.Contains([]byte{2, 3}, h.raw[16]|h.raw[17])
 }
 
@@ -124,9 +124,9 @@ func isPickledSnapshot(h *head) bool {
 	return isPickle(h) && (bytes.Contains(h.raw, []byte("segments")) || bytes.Contains(h.raw, []byte("device_traces")))
 }
 
-// isPackets looks for the first packet of our Perfetto traces: its first fields are sequence_flags and first_packet_on_sequence
+// isPerfettoTrace looks for the first packet of our Perfetto traces: its first fields are sequence_flags and first_packet_on_sequence
 // (google/perfetto, trace_packet.proto).
-func isPackets(h *head) bool {
+func isPerfettoTrace(h *head) bool {
 	return len(h.raw) > 7 && h.raw[0] == 0x0a && bytes.Equal(h.raw[2:7], []byte{0x68, 1, 0xb8, 5, 1})
 }
 
@@ -136,7 +136,7 @@ func isPprof(h *head) bool {
 	return len(b) > 6 && b[0] == 0x0a && b[1] == 4 && b[2] == 0x08 && b[4] == 0x10
 }
 
-func isJSON(keys ...string) func(*head) bool {
+func isJSONWithKeys(keys ...string) func(*head) bool {
 	return func(h *head) bool {
 		return strings.HasPrefix(h.text, "{") && !slices.ContainsFunc(keys, func(k string) bool { return !strings.Contains(h.text, k) })
 	}
@@ -147,15 +147,15 @@ func isNDJSON(h *head) bool {
 	return strings.HasPrefix(line, "{") && strings.Contains(line, `"schema"`) && strings.Contains(line, `"header"`)
 }
 
-// isTrace looks for events of a trace: an array, or an object that has one.
-func isTrace(with string) func(*head) bool {
+// isChromeTraceWith looks for events of a trace: an array, or an object that has one.
+func isChromeTraceWith(with string) func(*head) bool {
 	return func(h *head) bool {
-		events := strings.HasPrefix(h.text, "[") && strings.Contains(h.text, `"ph"`) || isJSON(`"traceEvents"`)(h)
+		events := strings.HasPrefix(h.text, "[") && strings.Contains(h.text, `"ph"`) || isJSONWithKeys(`"traceEvents"`)(h)
 		return events && strings.Contains(h.text, with)
 	}
 }
 
-func isPage(with string) func(*head) bool {
+func isHTMLPageWith(with string) func(*head) bool {
 	return func(h *head) bool {
 		text := strings.ToLower(h.text)
 		return (strings.HasPrefix(text, "<!doctype html") || strings.HasPrefix(text, "<html")) && strings.Contains(text, with)

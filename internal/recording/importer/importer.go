@@ -72,8 +72,8 @@ const (
 	start = 1_000_000_000
 )
 
-// Open reads a file of a format; with an empty name it detects the format. It unpacks gzip.
-func Open(format string, r io.Reader, facts Facts) (Source, error) {
+// OpenLog reads a file of a format; with an empty name it detects the format. It unpacks gzip.
+func OpenLog(format string, r io.Reader, facts Facts) (Source, error) {
 	facts.keep = budget.New(budget.Session).NewPart(keepLeast)
 	packed := &counter{in: r, keep: facts.keep}
 	in := bufio.NewReaderSize(packed, lineMax)
@@ -94,10 +94,10 @@ func Open(format string, r io.Reader, facts Facts) (Source, error) {
 	if len(bytes.Trim(head, "\ufeff \t\r\n")) == 0 && err != nil && format == "" {
 		return nil, errors.New("nothing is there: the file has no text")
 	}
-	kind := foreign.KindOf(bytes.NewReader(head))
+	kind := foreign.KindOfFile(bytes.NewReader(head))
 	facts.chosen = format != ""
-	format = cmp.Or(format, kind.Format())
-	if format == "" || format != kind.Format() {
+	format = cmp.Or(format, kind.ImportFormat())
+	if format == "" || format != kind.ImportFormat() {
 		facts.looks = kind.String()
 	}
 	for _, f := range Formats {
@@ -131,7 +131,7 @@ type counter struct {
 func (c *counter) Read(b []byte) (int, error) {
 	n, err := c.in.Read(b)
 	c.read += int64(n)
-	c.keep.Grow(keepShare * int64(n))
+	c.keep.GrowBy(keepShare * int64(n))
 	return n, err
 }
 

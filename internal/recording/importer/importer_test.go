@@ -22,7 +22,7 @@ var facts = importer.Facts{Name: "log.csv", Modified: time.Unix(77, 0)}
 
 // read reads a whole file.
 func read(format string, r io.Reader) (importer.Source, []wire.Record, error) {
-	src, err := importer.Open(format, r, facts)
+	src, err := importer.OpenLog(format, r, facts)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -182,7 +182,7 @@ func TestInterceptCut(t *testing.T) {
 		">>>> clRel": cut, ">>>> clReleaseMemObject: mem = 0x7": cut, "<<<< clReleaseMemObject": cut, "<<": cut,
 		">>>> clCreateBuffer: context = 0x1, flags = CL_MEM_READ_WRITE (1), si\n": within, ">>>> clFinish: queue = 0x1\n": within,
 	} {
-		src, err := importer.Open("", strings.NewReader(whole+last), importer.Facts{})
+		src, err := importer.OpenLog("", strings.NewReader(whole+last), importer.Facts{})
 		records := 0
 		for r := (wire.Record{}); err == nil; records++ {
 			err = src.Next(&r)
@@ -462,7 +462,7 @@ func TestPackedBombs(t *testing.T) {
 		small := packed.Len()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		source, err := importer.Open("", &packed, importer.Facts{Name: name})
+		source, err := importer.OpenLog("", &packed, importer.Facts{Name: name})
 		if err != nil {
 			t.Fatal(name, err)
 		}

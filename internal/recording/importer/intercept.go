@@ -119,7 +119,7 @@ func (s *intercept) Next(r *wire.Record) error {
 		}
 		s.table.taken++
 		if err := s.readLine(line); err != nil {
-			s.table.refuseLine(err)
+			s.table.skipAndNoteError(err)
 		}
 	}
 	*r, s.queue = s.queue[0], s.queue[1:]
@@ -136,8 +136,8 @@ func (s *intercept) readLine(line string) error {
 	case s.table.open && !callCode.MatchString(part[5]):
 		return fmt.Errorf("a call without a result")
 	}
-	s.setTime(part[1])
-	t := s.threadOf(part[2])
+	s.setTimeOfLine(part[1])
+	t := s.threadNamed(part[2])
 	if part[3] == ">>>>" {
 		t.within++
 		s.entered = s.table.number
@@ -149,8 +149,8 @@ func (s *intercept) readLine(line string) error {
 	return nil
 }
 
-// setTime takes the time of a line, in µs. Lines of several threads may be slightly out of order.
-func (s *intercept) setTime(us string) {
+// setTimeOfLine takes the time of a line, in µs. Lines of several threads may be slightly out of order.
+func (s *intercept) setTimeOfLine(us string) {
 	at := s.last + callNS
 	if n, err := strconv.ParseUint(us, 10, 64); err == nil {
 		at, s.timed = start+n*1000, true
@@ -158,9 +158,9 @@ func (s *intercept) setTime(us string) {
 	s.last = max(s.last, at)
 }
 
-func (s *intercept) threadOf(words string) *interceptThread {
+func (s *intercept) threadNamed(words string) *interceptThread {
 	if s.threads[words] == nil {
-		if !s.table.hasRoom(liveBytes + len(words)) {
+		if !s.table.chargeLine(liveBytes + len(words)) {
 			return &interceptThread{}
 		}
 		s.threads[strings.Clone(words)] = &interceptThread{number: uint32(len(s.threads) + 1)}
@@ -170,21 +170,21 @@ func (s *intercept) threadOf(words string) *interceptThread {
 
 // beginCall notes the arguments of a call that concerns memory.
 func (s *intercept) beginCall(t *interceptThread, call, rest string) {
-	size, handle := numberIn(callSize, rest, 10), numberIn(callMem, rest, 16)
+	size, handle := numberMatching(callSize, rest, 10), numberMatching(callMem, rest, 16)
 	if !strings.HasPrefix(call, "clCreateBuffer") && !strings.HasSuffix(call, "MemObject") {
 		return
 	}
 	if len(t.calls) > 0 {
-		s.mixed.add(s.table.number)
+		s.mixed.countLine(s.table.number)
 	}
 	t.calls = append(t.calls[max(0, len(t.calls)-callsMax):], interceptCall{call, size, handle})
 }
 
 func (s *intercept) endCall(t *interceptThread, name, rest string) {
-	gave := numberIn(callGave, rest, 16)
+	gave := numberMatching(callGave, rest, 16)
 	if gave != 0 && (strings.HasPrefix(name, "clCreateImage") || name == "clCreateSubBuffer" || name == "clCreatePipe") {
-		s.sizeless.add(s.table.number)
-		s.endBuffer(gave, t.number) // the log lacks the release of an earlier buffer with this handle
+		s.sizeless.countLine(s.table.number)
+		s.emitRelease(gave, t.number) // the log lacks the release of an earlier buffer with this handle
 		return
 	}
 	at := slices.IndexFunc(t.calls, func(c interceptCall) bool { return c.name == name })
@@ -195,21 +195,21 @@ func (s *intercept) endCall(t *interceptThread, name, rest string) {
 	t.calls = slices.Delete(t.calls, at, at+1)
 	switch b := s.live[call.handle]; {
 	case strings.HasPrefix(name, "clCreateBuffer"):
-		s.noteCreated(t, call.size, gave, callCode.FindStringSubmatch(rest))
+		s.emitCreate(t, call.size, gave, callCode.FindStringSubmatch(rest))
 	case b == nil: // of an image or a sub-buffer
 	case name == "clRetainMemObject":
 		b.references++
 	case name == "clReleaseMemObject":
 		if b.references--; b.references == 0 {
-			s.endBuffer(call.handle, t.number)
+			s.emitRelease(call.handle, t.number)
 		}
 	}
 }
 
-func (s *intercept) noteCreated(t *interceptThread, size, handle uint64, code []string) {
+func (s *intercept) emitCreate(t *interceptThread, size, handle uint64, code []string) {
 	switch {
-	case handle != 0 && s.table.hasRoom(liveBytes):
-		s.endBuffer(handle, t.number)
+	case handle != 0 && s.table.chargeLine(liveBytes):
+		s.emitRelease(handle, t.number)
 		s.object++
 		s.live[handle] = &interceptBuffer{object: s.object, size: size, references: 1}
 		s.queue = append(s.queue, createRecord(s.last, s.object, size, 0, t.number))
@@ -218,7 +218,7 @@ func (s *intercept) noteCreated(t *interceptThread, size, handle uint64, code []
 	}
 }
 
-func (s *intercept) endBuffer(handle uint64, thread uint32) {
+func (s *intercept) emitRelease(handle uint64, thread uint32) {
 	if b := s.live[handle]; b != nil {
 		delete(s.live, handle)
 		s.table.facts.keep.Release(liveBytes)
@@ -226,8 +226,8 @@ func (s *intercept) endBuffer(handle uint64, thread uint32) {
 	}
 }
 
-// numberIn reads the number that a pattern finds, 0 if none.
-func numberIn(pattern *regexp.Regexp, text string, base int) uint64 {
+// numberMatching reads the number that a pattern finds, 0 if none.
+func numberMatching(pattern *regexp.Regexp, text string, base int) uint64 {
 	found := pattern.FindStringSubmatch(text)
 	if found == nil {
 		return 0

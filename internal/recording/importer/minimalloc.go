@@ -50,7 +50,7 @@ func openMiniMalloc(r io.Reader, facts Facts) (Source, error) {
 		return nil, err
 	}
 	width := len(fields)
-	columns, err := arena.ReadColumns(fields)
+	columns, err := arena.FindColumns(fields)
 	if err != nil {
 		return nil, s.table.lineError("%w", err)
 	}
@@ -71,11 +71,11 @@ func openMiniMalloc(r io.Reader, facts Facts) (Source, error) {
 			err = fmt.Errorf("upper %d is before lower %d", b.Upper, b.Lower)
 		}
 		if err != nil {
-			s.table.refuseLine(err)
+			s.table.skipAndNoteError(err)
 			continue
 		}
-		if s.table.hasRoom(bufferBytes + len(b.ID)) {
-			s.addBuffer(b)
+		if s.table.chargeLine(bufferBytes + len(b.ID)) {
+			s.addLifetime(b)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func openMiniMalloc(r io.Reader, facts Facts) (Source, error) {
 // bufferBytes is the memory that a buffer takes with its two events, while lists grow.
 const bufferBytes = 512
 
-func (s *mini) addBuffer(b arena.Buffer) {
+func (s *mini) addLifetime(b arena.Buffer) {
 	at := len(s.buffers)
 	b.ID = strings.Clone(b.ID) // does not keep the whole line
 	s.buffers = append(s.buffers, b)

@@ -106,15 +106,15 @@ func (s *rmm) Next(r *wire.Record) error {
 			return err
 		}
 		if err := s.readLine(fields); err != nil {
-			s.table.refuseLine(err)
+			s.table.skipAndNoteError(err)
 		}
 	}
 	*r, s.queue = s.queue[0], s.queue[1:]
 	return nil
 }
 
-// field returns a column of a line, empty when it has none.
-func (s *rmm) field(fields []string, column int) string {
+// fieldOfColumn returns a column of a line, empty when it has none.
+func (s *rmm) fieldOfColumn(fields []string, column int) string {
 	if at := s.columns[column]; at >= 0 && at < len(fields) {
 		return fields[at]
 	}
@@ -126,36 +126,36 @@ func (s *rmm) readLine(fields []string) error {
 	if slices.ContainsFunc(fields, func(f string) bool { return strings.EqualFold(f, "action") }) {
 		return s.readColumnNames(fields)
 	}
-	action := rmmActions[strings.ToLower(s.field(fields, 2))]
+	action := rmmActions[strings.ToLower(s.fieldOfColumn(fields, 2))]
 	if action == 0 {
-		return fmt.Errorf("action %.40q: want allocate, allocate failure or free", s.field(fields, 2))
+		return fmt.Errorf("action %.40q: want allocate, allocate failure or free", s.fieldOfColumn(fields, 2))
 	}
-	size, err := strconv.ParseUint(s.field(fields, 4), 0, 64)
+	size, err := strconv.ParseUint(s.fieldOfColumn(fields, 4), 0, 64)
 	if err != nil {
-		return fmt.Errorf("size %.40q: want bytes", s.field(fields, 4))
+		return fmt.Errorf("size %.40q: want bytes", s.fieldOfColumn(fields, 4))
 	}
-	pointer, err := parsePointer(s.field(fields, 3))
+	pointer, err := parsePointerText(s.fieldOfColumn(fields, 3))
 	if err != nil {
-		return fmt.Errorf("pointer %.40q: want a hexadecimal number", s.field(fields, 3))
+		return fmt.Errorf("pointer %.40q: want a hexadecimal number", s.fieldOfColumn(fields, 3))
 	}
 	if s.table.open && len(fields) < s.width {
 		return fmt.Errorf("%d columns: want %d", len(fields), s.width) // the size may be cut off, too
 	}
-	since, ok := s.clock.sinceFirst(s.field(fields, 1))
+	since, ok := s.clock.nsSinceFirst(s.fieldOfColumn(fields, 1))
 	if !ok {
-		return fmt.Errorf("time %.40q: want HH:MM:SS.microseconds, or seconds", s.field(fields, 1))
+		return fmt.Errorf("time %.40q: want HH:MM:SS.microseconds, or seconds", s.fieldOfColumn(fields, 1))
 	}
 	at := uint64(max(start+since, 0))
 	s.last = max(s.last, at)
-	s.applyAction(action, at, pointer, size, s.threadNumber(s.field(fields, 0)), s.tagNumber(at, s.field(fields, 5)))
+	s.emitAction(action, at, pointer, size, s.threadNumber(s.fieldOfColumn(fields, 0)), s.tagNumber(at, s.fieldOfColumn(fields, 5)))
 	return nil
 }
 
-func (s *rmm) applyAction(action rmmAction, at, pointer, size uint64, thread, tag uint32) {
+func (s *rmm) emitAction(action rmmAction, at, pointer, size uint64, thread, tag uint32) {
 	was, known := s.live[pointer]
 	if action != rmmFailure && known { // the log lacks the free of the former buffer
 		if action == rmmAllocate {
-			s.lost.add(s.table.number)
+			s.lost.countLine(s.table.number)
 		}
 		s.queue = append(s.queue, releaseRecord(at, was.object, was.size, was.tag, thread))
 		delete(s.live, pointer)
@@ -165,20 +165,20 @@ func (s *rmm) applyAction(action rmmAction, at, pointer, size uint64, thread, ta
 	case action == rmmFailure:
 		s.queue = append(s.queue, failedCreateRecord(at, size, tag, thread, allocationFailure))
 	case pointer == 0: // a buffer of 0 bytes
-	case action == rmmAllocate && s.table.hasRoom(liveBytes):
+	case action == rmmAllocate && s.table.chargeLine(liveBytes):
 		s.object++
 		s.live[pointer] = rmmBuffer{s.object, size, tag}
 		s.queue = append(s.queue, createRecord(at, s.object, size, tag, thread))
 	case action == rmmAllocate:
 	case !known: // from before the log: the model counts it as unknown
-		s.unknown.add(s.table.number)
+		s.unknown.countLine(s.table.number)
 		s.queue = append(s.queue, releaseRecord(at, 0, size, tag, thread))
 	}
 }
 
 // threadNumber numbers the threads from 1, because the log's ids may have too many bits.
 func (s *rmm) threadNumber(word string) uint32 {
-	if s.threads[word] == 0 && s.table.hasRoom(liveBytes+len(word)) {
+	if s.threads[word] == 0 && s.table.chargeLine(liveBytes+len(word)) {
 		s.threads[strings.Clone(word)] = uint32(len(s.threads) + 1)
 	}
 	return s.threads[word]
@@ -189,15 +189,15 @@ func (s *rmm) tagNumber(at uint64, stream string) uint32 {
 	if stream == "" {
 		return 0
 	}
-	if s.streams[stream] == 0 && s.table.hasRoom(liveBytes+len(stream)) {
+	if s.streams[stream] == 0 && s.table.chargeLine(liveBytes+len(stream)) {
 		s.streams[strings.Clone(stream)] = uint32(len(s.streams) + 1)
 		s.queue = append(s.queue, nameRecord(at, s.streams[stream], "stream "+stream))
 	}
 	return s.streams[stream]
 }
 
-// parsePointer reads a pointer as printf's %p or spdlog writes it.
-func parsePointer(text string) (uint64, error) {
+// parsePointerText reads a pointer as printf's %p or spdlog writes it.
+func parsePointerText(text string) (uint64, error) {
 	text = strings.ToLower(text)
 	if text == "(nil)" || text == "nullptr" {
 		return 0, nil
@@ -217,8 +217,8 @@ const day = int64(24 * time.Hour)
 // secondsMax bounds times, so that sums do not overflow.
 const secondsMax = 1 << 33
 
-// sinceFirst returns the ns from the first time to another one.
-func (c *rmmClock) sinceFirst(text string) (int64, bool) {
+// nsSinceFirst returns the ns from the first time to another one.
+func (c *rmmClock) nsSinceFirst(text string) (int64, bool) {
 	ns, ofDay, ok := parseTime(text)
 	if !ok {
 		return 0, false

@@ -67,7 +67,7 @@ func (t *table) nextText() (string, error) {
 			return line, nil
 		}
 	}
-	return "", t.endError()
+	return "", t.endOfTableError()
 }
 
 var errLong = fmt.Errorf("a line of more than %d bytes", lineMax)
@@ -97,16 +97,16 @@ func (t *table) readLine() (string, error) {
 
 var errRoom = errors.New("there is no room for more")
 
-// hasRoom reports whether there is memory for a line's data. If not, reading ends.
-func (t *table) hasRoom(bytes int) bool {
+// chargeLine reports whether there is memory for a line's data. If not, reading ends.
+func (t *table) chargeLine(bytes int) bool {
 	if !t.facts.keep.Charge(int64(bytes)) {
 		t.open, t.cut, t.full = true, true, errRoom
 	}
 	return t.full == nil
 }
 
-// refuseLine counts the latest line as skipped, and notes what is wrong with it.
-func (t *table) refuseLine(why error) {
+// skipAndNoteError counts the latest line as skipped, and notes what is wrong with it.
+func (t *table) skipAndNoteError(why error) {
 	t.taken--
 	t.skipLine(why)
 }
@@ -119,11 +119,11 @@ func (t *table) skipLine(why error) {
 		t.cut, t.torn = true, true
 		return
 	}
-	t.skipped.add(t.number)
+	t.skipped.countLine(t.number)
 }
 
-// endError returns io.EOF, or an error if the file has no or too few rows.
-func (t *table) endError() error {
+// endOfTableError returns io.EOF, or an error if the file has no or too few rows.
+func (t *table) endOfTableError() error {
 	switch {
 	case !t.some && t.why == nil:
 		return fmt.Errorf("nothing is there: %s", t.want)
@@ -164,7 +164,7 @@ type tally struct {
 	first int
 }
 
-func (t *tally) add(line int) {
+func (t *tally) countLine(line int) {
 	if t.count == 0 {
 		t.first = line
 	}

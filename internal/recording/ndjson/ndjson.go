@@ -110,9 +110,9 @@ func (w *Writer) Append(r *wire.Record) error {
 	case r.Size != uint64(len(r.Payload)):
 		b = strconv.AppendUint(append(b, `,"size":`...), r.Size, 10)
 	}
-	if origin, known := r.Origin(); known {
+	if origin, known := r.OffsetInParent(); known {
 		b = strconv.AppendUint(appendKey(b, "offset"), origin, 10)
-	} else if hasPlace(r) {
+	} else if hasPlaceInObject(r) {
 		b = appendNumber(b, "offset", r.Granted)
 	} else {
 		b = appendNumber(b, "granted", r.Granted)
@@ -128,8 +128,8 @@ func (w *Writer) Append(r *wire.Record) error {
 	return nil
 }
 
-// hasPlace reports whether a record has the place in an object where a command works.
-func hasPlace(r *wire.Record) bool {
+// hasPlaceInObject reports whether a record has the place in an object where a command works.
+func hasPlaceInObject(r *wire.Record) bool {
 	op := wire.Command(r.Op)
 	return r.Kind == wire.KindUse && op != wire.CommandKernel && op != wire.CommandNative
 }

@@ -48,7 +48,7 @@ type line struct {
 // appendPayload writes a payload as a structure if that says exactly the same, or as text, or as base64.
 func appendPayload(b []byte, r *wire.Record) []byte {
 	p := parsePayload(r)
-	if p == nil || !bytes.Equal(p.bytes(), r.Payload) {
+	if p == nil || !bytes.Equal(p.encodePayload(), r.Payload) {
 		if text := string(r.Payload); utf8.ValidString(text) {
 			p = &payload{Text: &text}
 		} else {
@@ -69,7 +69,7 @@ func appendPayload(b []byte, r *wire.Record) []byte {
 // parsePayload returns what a payload consists of, nil when it is none of what its kind has.
 func parsePayload(r *wire.Record) *payload {
 	if r.Kind == wire.KindTag {
-		return framesOf(r.Payload)
+		return parseFrames(r.Payload)
 	}
 	text := string(r.Payload)
 	if !utf8.ValidString(text) {
@@ -92,7 +92,7 @@ func parsePayload(r *wire.Record) *payload {
 	}
 }
 
-func framesOf(b []byte) *payload {
+func parseFrames(b []byte) *payload {
 	if len(b)%wire.SizeofFrame != 0 {
 		return nil
 	}
@@ -119,8 +119,8 @@ func parseFrameLine(text string) line {
 	return l
 }
 
-// bytes returns the payload, nil when there is none.
-func (p *payload) bytes() []byte {
+// encodePayload returns the payload, nil when there is none.
+func (p *payload) encodePayload() []byte {
 	switch {
 	case p.Arguments != nil:
 		return []byte(strings.Join(p.Arguments, "\x00"))
@@ -139,7 +139,7 @@ func (p *payload) bytes() []byte {
 	case p.Site != nil:
 		var b strings.Builder
 		for i := range p.Site {
-			b.WriteString(p.Site[i].text())
+			b.WriteString(p.Site[i].lineText())
 		}
 		return []byte(b.String())
 	case p.Text != nil:
@@ -148,7 +148,7 @@ func (p *payload) bytes() []byte {
 	return nil
 }
 
-func (l *line) text() string {
+func (l *line) lineText() string {
 	number := ""
 	if l.Line > 0 {
 		number = strconv.FormatUint(l.Line, 10)
@@ -168,7 +168,7 @@ func (p *payload) readPayload(kind wire.Kind) ([]byte, error) {
 			given++
 		}
 	}
-	b := p.bytes()
+	b := p.encodePayload()
 	if p.Base64 != nil {
 		var err error
 		if b, err = base64.StdEncoding.DecodeString(*p.Base64); err != nil {
@@ -196,8 +196,8 @@ type words struct {
 // wordsMax bounds the values of an enum.
 const wordsMax = 64
 
-// newWords lists an enum: a value without a word shows as its number.
-func newWords(word func(uint64) string) *words {
+// wordsOfEnum lists an enum: a value without a word shows as its number.
+func wordsOfEnum(word func(uint64) string) *words {
 	w := &words{of: map[string]uint64{}}
 	var list [wordsMax]string
 	for v := range uint64(wordsMax) {
@@ -223,27 +223,27 @@ type vocabulary struct {
 
 // spoken is made when it is needed: every run would wait for it.
 var spoken = sync.OnceValue(func() *vocabulary {
-	lives := newWords(func(v uint64) string { return wire.Life(v).String() })
+	lives := wordsOfEnum(func(v uint64) string { return wire.Life(v).String() })
 	return &vocabulary{
-		kinds:    newWords(func(v uint64) string { return wire.Kind(v).String() }),
-		outcomes: newWords(func(v uint64) string { return wire.Outcome(v).String() }),
+		kinds:    wordsOfEnum(func(v uint64) string { return wire.Kind(v).String() }),
+		outcomes: wordsOfEnum(func(v uint64) string { return wire.Outcome(v).String() }),
 		ops: map[wire.Kind]*words{
-			wire.KindCreate:  newWords(func(v uint64) string { return wire.Memory(v).String() }),
-			wire.KindUse:     newWords(func(v uint64) string { return wire.Command(v).String() }),
-			wire.KindSync:    newWords(func(v uint64) string { return wire.Sync(v).String() }),
-			wire.KindOrder:   newWords(func(v uint64) string { return wire.Order(v).String() }),
-			wire.KindAwait:   newWords(func(v uint64) string { return wire.Await(v).String() }),
-			wire.KindObject:  newWords(func(v uint64) string { return wire.Held(v).String() }),
-			wire.KindMachine: newWords(func(v uint64) string { return wire.Machine(v).String() }),
-			wire.KindSpill:   newWords(func(v uint64) string { return wire.Spill(v).String() }),
+			wire.KindCreate:  wordsOfEnum(func(v uint64) string { return wire.Memory(v).String() }),
+			wire.KindUse:     wordsOfEnum(func(v uint64) string { return wire.Command(v).String() }),
+			wire.KindSync:    wordsOfEnum(func(v uint64) string { return wire.Sync(v).String() }),
+			wire.KindOrder:   wordsOfEnum(func(v uint64) string { return wire.Order(v).String() }),
+			wire.KindAwait:   wordsOfEnum(func(v uint64) string { return wire.Await(v).String() }),
+			wire.KindObject:  wordsOfEnum(func(v uint64) string { return wire.Held(v).String() }),
+			wire.KindMachine: wordsOfEnum(func(v uint64) string { return wire.Machine(v).String() }),
+			wire.KindSpill:   wordsOfEnum(func(v uint64) string { return wire.Spill(v).String() }),
 			wire.KindContext: lives,
 			wire.KindQueue:   lives,
-			wire.KindTag:     newWords(func(v uint64) string { return wire.TagMode(v).String() }),
-			wire.KindDiag:    newWords(func(v uint64) string { return wire.Diag(v).String() }),
+			wire.KindTag:     wordsOfEnum(func(v uint64) string { return wire.TagMode(v).String() }),
+			wire.KindDiag:    wordsOfEnum(func(v uint64) string { return wire.Diag(v).String() }),
 		},
 		reasons: map[wire.Kind]*words{
-			wire.KindCreate: newWords(func(v uint64) string { return wire.Miss(v).String() }),
-			wire.KindEvict:  newWords(func(v uint64) string { return wire.Evict(v).String() }),
+			wire.KindCreate: wordsOfEnum(func(v uint64) string { return wire.Miss(v).String() }),
+			wire.KindEvict:  wordsOfEnum(func(v uint64) string { return wire.Evict(v).String() }),
 		},
 	}
 })

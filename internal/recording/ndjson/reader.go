@@ -42,7 +42,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 		Header *recording.Header `json:"header"`
 	}
 	if err := json.Unmarshal(text, &first); err != nil {
-		return nil, n.lineError(explainError(err))
+		return nil, n.lineError(explainJSONError(err))
 	}
 	switch {
 	case first.Header == nil:
@@ -81,11 +81,11 @@ func (n *Reader) nextLine() ([]byte, error) {
 			return text, nil
 		}
 	}
-	return nil, n.endError()
+	return nil, n.endOfFileError()
 }
 
-// endError returns io.EOF, or why the file cannot be read to its end. What is there of a packed one is read.
-func (n *Reader) endError() error {
+// endOfFileError returns io.EOF, or why the file cannot be read to its end. What is there of a packed one is read.
+func (n *Reader) endOfFileError() error {
 	err := n.lines.Err()
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -101,8 +101,8 @@ func (n *Reader) endError() error {
 
 func (n *Reader) lineError(what string) error { return fmt.Errorf("line %d: %s", n.number, what) }
 
-// explainError says what is wrong with a line in our words.
-func explainError(err error) string {
+// explainJSONError says what is wrong with a line in our words.
+func explainJSONError(err error) string {
 	var value *json.UnmarshalTypeError
 	if errors.As(err, &value) {
 		return fmt.Sprintf("%s cannot be a %s: see docs/EXPORTS.md", value.Field, value.Value)
@@ -150,9 +150,9 @@ func (n *Reader) Next(r *wire.Record) error {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) && syntax.Offset == int64(len(text)) && text[0] == '{' && !n.lines.Scan() {
 			n.cut = true
-			return n.endError()
+			return n.endOfFileError()
 		}
-		return n.lineError(explainError(err))
+		return n.lineError(explainJSONError(err))
 	}
 	if l.Footer != nil {
 		f := l.Footer
@@ -163,7 +163,7 @@ func (n *Reader) Next(r *wire.Record) error {
 		return n.lineError(err.Error())
 	}
 	if n.header.Version > 0 { // else the lines are hand-written, in the present version
-		recording.Upgrade(n.header.Version, r)
+		recording.UpgradeRecord(n.header.Version, r)
 	}
 	n.last = max(n.last, r.Time)
 	return nil
@@ -173,7 +173,7 @@ func (l *record) fillRecord(r *wire.Record) error {
 	if l.Kind == nil {
 		return errors.New(`want a "kind"`)
 	}
-	kind, err := readValue("kind", l.Kind, spoken().kinds, 1<<16-1)
+	kind, err := parseWordOrNumber("kind", l.Kind, spoken().kinds, 1<<16-1)
 	if err != nil {
 		return err
 	}
@@ -181,15 +181,15 @@ func (l *record) fillRecord(r *wire.Record) error {
 		Time: l.Time, Duration: l.Duration, Cost: l.Cost, Kind: wire.Kind(kind), Flags: l.Flags, Scope: l.Scope,
 		Access: l.Access, Status: l.Status, Tag: l.Tag, Object: l.Object, Granted: l.Granted, Link: l.Link,
 	}}
-	op, err := readValue("op", l.Op, spoken().ops[r.Kind], 1<<8-1)
+	op, err := parseWordOrNumber("op", l.Op, spoken().ops[r.Kind], 1<<8-1)
 	if err != nil {
 		return err
 	}
-	outcome, err := readValue("outcome", l.Outcome, spoken().outcomes, 1<<8-1)
+	outcome, err := parseWordOrNumber("outcome", l.Outcome, spoken().outcomes, 1<<8-1)
 	if err != nil {
 		return err
 	}
-	reason, err := readValue("reason", l.Reason, spoken().reasons[r.Kind], 1<<8-1)
+	reason, err := parseWordOrNumber("reason", l.Reason, spoken().reasons[r.Kind], 1<<8-1)
 	if err != nil {
 		return err
 	}
@@ -203,11 +203,11 @@ func (l *record) fillRecord(r *wire.Record) error {
 	case r.Kind.HasPayload():
 		r.Size = uint64(len(r.Payload))
 	}
-	return l.readPlace(r)
+	return l.readUseFields(r)
 }
 
-// readPlace reads what only uses have, and sub-buffers.
-func (l *record) readPlace(r *wire.Record) error {
+// readUseFields reads what only uses have, and sub-buffers.
+func (l *record) readUseFields(r *wire.Record) error {
 	if l.Argument != nil {
 		if r.Kind != wire.KindUse || *l.Argument == math.MaxUint32 {
 			return fmt.Errorf("a record of kind %s has no argument %d", r.Kind, *l.Argument)
@@ -216,7 +216,7 @@ func (l *record) readPlace(r *wire.Record) error {
 	}
 	if l.Offset != nil {
 		switch {
-		case hasPlace(r):
+		case hasPlaceInObject(r):
 			r.Granted = *l.Offset
 		case r.Kind == wire.KindCreate && wire.Memory(r.Op) == wire.MemorySubBuffer && *l.Offset < math.MaxUint64:
 			r.Granted = *l.Offset + 1
@@ -227,8 +227,8 @@ func (l *record) readPlace(r *wire.Record) error {
 	return nil
 }
 
-// readValue reads a word of an enum, or a number up to most.
-func readValue(name string, text json.RawMessage, w *words, most uint64) (uint64, error) {
+// parseWordOrNumber reads a word of an enum, or a number up to most.
+func parseWordOrNumber(name string, text json.RawMessage, w *words, most uint64) (uint64, error) {
 	if len(text) == 0 {
 		return 0, nil
 	}

@@ -47,7 +47,7 @@ func BytesAxis(most uint64) Axis {
 	for float64(most)/step > ticksMost {
 		step *= 2
 	}
-	return axisUpTo(float64(max(most, 1)), step, bytesText)
+	return axisUpTo(float64(max(most, 1)), step, exactBytesText)
 }
 
 // CountsAxis is an axis from 0 with whole decimal ticks.
@@ -56,7 +56,7 @@ func CountsAxis(most uint64) Axis {
 	for i := 0; float64(most)/step > ticksMost; i++ {
 		step *= [...]float64{2, 2.5, 2}[i%3]
 	}
-	return axisUpTo(float64(max(most, 1)), step, func(v float64) string { return NarrowSpaces(units.Grouped(uint64(v))) })
+	return axisUpTo(float64(max(most, 1)), step, func(v float64) string { return NarrowSpaces(units.FormatGrouped(uint64(v))) })
 }
 
 // PercentAxis is an axis for rates from 0 to 1.
@@ -88,8 +88,8 @@ var longSteps = []float64{
 	hour, 2 * hour, 3 * hour, 6 * hour, 12 * hour, day, 2 * day, 7 * day,
 }
 
-// timeStep returns the smallest usual step of time with which a length has at most ticksMost ticks.
-func timeStep(length float64) float64 {
+// usualTimeStep returns the smallest usual step of time with which a length has at most ticksMost ticks.
+func usualTimeStep(length float64) float64 {
 	step := 1.0
 	for i := 0; length/step > ticksMost+2; i++ {
 		step *= [...]float64{2, 2.5, 2}[i%3]
@@ -111,22 +111,22 @@ func timeStep(length float64) float64 {
 // TimesAxis is an axis from one time to another, ns.
 func TimesAxis(from, to uint64) Axis {
 	a := Axis{Low: float64(from), High: max(float64(to), float64(from)+1)}
-	step := timeStep(a.High - a.Low)
+	step := usualTimeStep(a.High - a.Low)
 	first := math.Ceil(a.Low / step)
 	for i := range ticksMost + 4 { // beyond 2^53 ns a float64 may not grow by a step
 		if value := (first + float64(i)) * step; value <= a.High {
-			a.Ticks = append(a.Ticks, Tick{value, exactTime(value)})
+			a.Ticks = append(a.Ticks, Tick{value, exactTimeText(value)})
 		}
 	}
 	return a
 }
 
 // LogBytesAxis is a logarithmic axis for sizes whose ends are powers of two.
-func LogBytesAxis(least, most uint64) Axis { return logAxis(least, most, 2, bytesText) }
+func LogBytesAxis(least, most uint64) Axis { return logAxis(least, most, 2, exactBytesText) }
 
 // LogTimesAxis is a logarithmic axis for durations whose ends are powers of ten.
 func LogTimesAxis(least, most uint64) Axis {
-	return logAxis(least, most, 10, exactTime)
+	return logAxis(least, most, 10, exactTimeText)
 }
 
 func logAxis(least, most uint64, base float64, label func(float64) string) Axis {

@@ -99,12 +99,12 @@ func (c *Chart) DrawSVG() string {
 // drawAxes draws grid lines and labels. Every other label of the X axis is less important: narrow screens leave it out.
 func (c *Chart) drawAxes(d *drawing, height int) {
 	for _, tick := range c.Y.Ticks {
-		y := percent(1 - c.Y.PlaceOf(tick.Value))
+		y := percentAttribute(1 - c.Y.PlaceOf(tick.Value))
 		d.addLine("grid", "0", y, "100%", y)
 		d.addText("tick y", "-8", y, tick.Label)
 	}
 	for i, tick := range c.X.Ticks {
-		x, class := percent(c.X.PlaceOf(tick.Value)), "tick x"
+		x, class := percentAttribute(c.X.PlaceOf(tick.Value)), "tick x"
 		if i%2 == 1 {
 			class += " less"
 		}
@@ -120,12 +120,12 @@ func (c *Chart) drawBands(d *drawing, height int) {
 		if to <= from {
 			continue
 		}
-		d.openElement("rect", "class", "band "+band.Class, "x", percent(from), "y", "0", "width", percent(to-from),
+		d.openElement("rect", "class", "band "+band.Class, "x", percentAttribute(from), "y", "0", "width", percentAttribute(to-from),
 			"height", strconv.Itoa(height))
 		d.addTitle(band.Label)
 		d.closeElement("rect")
 		if to-from >= bandNamed { // above the plot, where nothing hides it
-			d.addText("banded", percent(from), "-3", band.Name)
+			d.addText("banded", percentAttribute(from), "-3", band.Name)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func (c *Chart) drawSteps(d *drawing) {
 	for _, s := range c.Areas {
 		top := make([]float64, n)
 		for i := range top {
-			top[i] = below[i] + valueAt(s.Values, i)
+			top[i] = below[i] + valueOrZero(s.Values, i)
 		}
 		d.addPath("area "+s.Class, c.areaPath(below, top))
 		below = top
@@ -159,7 +159,7 @@ func (c *Chart) drawSteps(d *drawing) {
 	d.closeElement("svg")
 }
 
-func valueAt(values []float64, i int) float64 {
+func valueOrZero(values []float64, i int) float64 {
 	if i < len(values) {
 		return values[i]
 	}
@@ -170,8 +170,8 @@ func (c *Chart) drawBars(d *drawing) {
 	for _, bar := range c.Bars {
 		from, up := c.X.PlaceOf(bar.From), c.Y.PlaceOf(bar.Value)
 		to := max(from, c.X.PlaceOf(bar.To))
-		d.openElement("rect", "class", "bar "+bar.Class, "x", percent(from), "y", percent(1-up), "width", percent(to-from),
-			"height", percent(up))
+		d.openElement("rect", "class", "bar "+bar.Class, "x", percentAttribute(from), "y", percentAttribute(1-up), "width", percentAttribute(to-from),
+			"height", percentAttribute(up))
 		d.addTitle(bar.Label)
 		d.closeElement("rect")
 	}
@@ -179,9 +179,9 @@ func (c *Chart) drawBars(d *drawing) {
 
 func (c *Chart) drawPoints(d *drawing) {
 	for _, p := range c.Points {
-		x := percent(c.X.PlaceOf(p.X))
-		d.addLine("spread "+p.Class, x, percent(1-c.Y.PlaceOf(p.Low)), x, percent(1-c.Y.PlaceOf(p.High)))
-		d.openElement("circle", "class", "point "+p.Class, "cx", x, "cy", percent(1-c.Y.PlaceOf(p.Y)), "r", "4.5")
+		x := percentAttribute(c.X.PlaceOf(p.X))
+		d.addLine("spread "+p.Class, x, percentAttribute(1-c.Y.PlaceOf(p.Low)), x, percentAttribute(1-c.Y.PlaceOf(p.High)))
+		d.openElement("circle", "class", "point "+p.Class, "cx", x, "cy", percentAttribute(1-c.Y.PlaceOf(p.Y)), "r", "4.5")
 		d.addTitle(p.Label)
 		d.closeElement("circle")
 	}
@@ -189,7 +189,7 @@ func (c *Chart) drawPoints(d *drawing) {
 
 func (c *Chart) drawRules(d *drawing) {
 	for _, rule := range c.Rules {
-		y := percent(1 - c.Y.PlaceOf(rule.Value))
+		y := percentAttribute(1 - c.Y.PlaceOf(rule.Value))
 		d.addLine("rule "+rule.Class, "0", y, "100%", y)
 		d.openElement("svg", "y", y, "x", "0", "width", "100%", "height", "1", "overflow", "visible")
 		d.addText("ruled", "100%", "-4", rule.Label)
@@ -200,7 +200,7 @@ func (c *Chart) drawRules(d *drawing) {
 // drawMarks draws a line with a small head that is easier to point at.
 func (c *Chart) drawMarks(d *drawing) {
 	for _, mark := range c.Marks {
-		x := percent(c.X.PlaceOf(mark.X))
+		x := percentAttribute(c.X.PlaceOf(mark.X))
 		d.openElement("g", "class", "mark "+mark.Class)
 		d.addTitle(mark.Label)
 		d.addLine("stem", x, "0", x, "100%")

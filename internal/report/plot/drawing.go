@@ -12,15 +12,15 @@ import (
 // drawing is SVG that is being written.
 type drawing struct{ strings.Builder }
 
-// Escape makes any text safe between tags and in quoted attributes.
-func Escape(text string) string { return html.EscapeString(units.Clean(text)) }
+// EscapeHTML makes any text safe between tags and in quoted attributes.
+func EscapeHTML(text string) string { return html.EscapeString(units.Clean(text)) }
 
 // openElement begins an element with attributes in pairs; those without a value are left out.
 func (d *drawing) openElement(name string, attributes ...string) {
 	d.WriteString("<" + name)
 	for i := 0; i+1 < len(attributes); i += 2 {
 		if attributes[i+1] != "" {
-			d.WriteString(" " + attributes[i] + `="` + Escape(attributes[i+1]) + `"`)
+			d.WriteString(" " + attributes[i] + `="` + EscapeHTML(attributes[i+1]) + `"`)
 		}
 	}
 	d.WriteString(">")
@@ -31,13 +31,13 @@ func (d *drawing) closeElement(name string) { d.WriteString("</" + name + ">") }
 // addTitle names the element around it.
 func (d *drawing) addTitle(text string) {
 	d.openElement("title")
-	d.WriteString(Escape(text))
+	d.WriteString(EscapeHTML(text))
 	d.closeElement("title")
 }
 
 func (d *drawing) addText(class, x, y, text string) {
 	d.openElement("text", "class", class, "x", x, "y", y)
-	d.WriteString(Escape(text))
+	d.WriteString(EscapeHTML(text))
 	d.closeElement("text")
 }
 
@@ -51,8 +51,8 @@ func (d *drawing) addPath(class, data string) {
 	d.closeElement("path")
 }
 
-// percent writes a fraction as an attribute in percent.
-func percent(part float64) string { return decimalText(100*part, 3) + "%" }
+// percentAttribute writes a fraction as an attribute in percent.
+func percentAttribute(part float64) string { return decimalText(100*part, 3) + "%" }
 
 // pictureSize is the width and height of the shapes' picture in its own units, which are finer than any screen.
 const pictureSize = 6000

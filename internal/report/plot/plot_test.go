@@ -128,7 +128,7 @@ func TestTicksAreRound(t *testing.T) {
 
 func TestTexts(t *testing.T) {
 	for want, got := range map[string]string{
-		"1.25 GiB": bytesText(1.25 * (1 << 30)), "768 MiB": bytesText(768 << 20), "17 B": bytesText(17),
+		"1.25 GiB": exactBytesText(1.25 * (1 << 30)), "768 MiB": exactBytesText(768 << 20), "17 B": exactBytesText(17),
 	} {
 		if got := strings.ReplaceAll(got, gap, " "); got != want {
 			t.Errorf("%q, want %q", got, want)

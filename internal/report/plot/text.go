@@ -12,8 +12,8 @@ const gap = "\u202f"
 // NarrowSpaces replaces the spaces of a figure by narrow ones, at which no line breaks.
 func NarrowSpaces(figure string) string { return strings.ReplaceAll(figure, " ", gap) }
 
-// bytesText writes a size with at most three decimals, without zeros at its end: "768 MiB", "1.25 GiB".
-func bytesText(v float64) string {
+// exactBytesText writes a size with at most three decimals, without zeros at its end: "768 MiB", "1.25 GiB".
+func exactBytesText(v float64) string {
 	unit := 0
 	for v >= 1024 && unit < 6 {
 		v /= 1024
@@ -22,13 +22,13 @@ func bytesText(v float64) string {
 	return decimalText(v, 3) + gap + [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}[unit]
 }
 
-// exactTime writes a round time exactly, for ticks.
-func exactTime(ns float64) string {
+// exactTimeText writes a round time exactly, for ticks.
+func exactTimeText(ns float64) string {
 	switch {
 	case ns == 0:
 		return "0"
 	case ns >= 2*minute && math.Mod(ns, second) == 0:
-		return clockExact(int64(ns / second))
+		return exactClockText(int64(ns / second))
 	case ns >= second:
 		return decimalText(ns/second, 9) + gap + "s"
 	case ns >= milli:
@@ -39,8 +39,8 @@ func exactTime(ns float64) string {
 	return decimalText(ns, 0) + gap + "ns"
 }
 
-// clockExact writes a time without units that are zero: "2m", "2m 30s", "1h", "1d 6h".
-func clockExact(s int64) string {
+// exactClockText writes a time without units that are zero: "2m", "2m 30s", "1h", "1d 6h".
+func exactClockText(s int64) string {
 	var words []string
 	for _, unit := range [...]struct {
 		seconds int64

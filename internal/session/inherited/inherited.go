@@ -193,10 +193,10 @@ var needed = []syscall.Signal{
 	unix.SIGILL, unix.SIGTRAP, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGPROF, unix.SIGURG, unix.SIGCHLD,
 }
 
-// IgnoreAgain ignores again what was ignored, except the signals that the Go runtime needs: os/signal.Ignored reports them, and
+// IgnoreSignalsAgain ignores again what was ignored, except the signals that the Go runtime needs: os/signal.Ignored reports them, and
 // programs that are started ignore them, too. It leaves what the runtime opened in place of closed streams to no program. Call it before
 // anything asks for signals.
-func IgnoreAgain() {
+func IgnoreSignalsAgain() {
 	for fd := range 3 {
 		if C.closed_descriptors()>>fd&1 != 0 {
 			unix.CloseOnExec(fd)
@@ -209,19 +209,19 @@ func IgnoreAgain() {
 	}
 }
 
-// StreamForProgram returns a standard stream for a program that is started; nil, which leaves it closed, if it was closed at the start.
-func StreamForProgram(file *os.File) *os.File {
+// StandardStreamFor returns a standard stream for a program that is started; nil, which leaves it closed, if it was closed at the start.
+func StandardStreamFor(file *os.File) *os.File {
 	if C.closed_descriptors()>>file.Fd()&1 != 0 {
 		return nil
 	}
 	return file
 }
 
-// ThreadsLeft makes count threads, 128 at most, to see how many there can be, and ends them.
-func ThreadsLeft(count int) int { return int(C.try_threads(C.int(count))) }
+// CountPossibleThreads makes count threads, 128 at most, to see how many there can be, and ends them.
+func CountPossibleThreads(count int) int { return int(C.try_threads(C.int(count))) }
 
-// StartMasked calls start, which starts a program, with the signals blocked that were blocked for this process.
-func StartMasked(start func() error) error {
+// StartWithBlockedSignals calls start, which starts a program, with the signals blocked that were blocked for this process.
+func StartWithBlockedSignals(start func() error) error {
 	mask := unix.Sigset_t{Val: [16]uint64{uint64(C.blocked_signals())}}
 	if mask.Val[0] == 0 {
 		return start()

@@ -83,9 +83,9 @@ func (m *Machine) BeginRound() {
 	}
 }
 
-// ScanTime returns how long the round has looked for open devices. That bounds its own cost: a process may have any number of
+// DescriptorScanTime returns how long the round has looked for open devices. That bounds its own cost: a process may have any number of
 // descriptors.
-func (m *Machine) ScanTime() time.Duration { return m.scans }
+func (m *Machine) DescriptorScanTime() time.Duration { return m.scans }
 
 // Process is a process whose figures are read.
 type Process struct {
@@ -112,35 +112,35 @@ func (m *Machine) OpenProcess(pid int) *Process {
 	p := &Process{machine: m, pid: pid}
 	root, err := os.OpenRoot(filepath.Join(m.proc, strconv.Itoa(pid)))
 	if err != nil {
-		p.failed = errnoOf(err)
+		p.failed = errorNumber(err)
 		return p
 	}
 	p.root = root
-	text, err := p.read("cgroup")
+	text, err := p.readProcessFile("cgroup")
 	if err != nil {
 		return p
 	}
-	if path, ok := parseGroup(text, "0::/"); ok {
+	if path, ok := parseGroupPath(text, "0::/"); ok {
 		file := filepath.Join(m.groups, filepath.Clean("/"+path), "dmem.current")
 		if _, err := os.Stat(file); err == nil {
 			p.group = file
 		}
 	}
-	p.limited = m.groupsOf(text)
-	p.killsBefore, p.kills = m.countedKills(text)
+	p.limited = m.limitingGroups(text)
+	p.killsBefore, p.kills = m.readGroupKills(text)
 	return p
 }
 
-// countedKills returns how many OOM kills the control group of a process has counted, and the file that says so; empty: none
+// readGroupKills returns how many OOM kills the control group of a process has counted, and the file that says so; empty: none
 // does. text is /proc/PID/cgroup. The counter of version 2 is in memory.events, that of version 1 in memory.oom_control (Linux:
 // Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst).
-func (m *Machine) countedKills(text []byte) (uint64, string) {
+func (m *Machine) readGroupKills(text []byte) (uint64, string) {
 	for _, way := range []struct{ mark, below, file string }{
 		{"0::/", m.groups, "memory.events"},
 		{":memory:/", filepath.Join(m.groups, "memory"), "memory.oom_control"},
 		{":memory:/", filepath.Join(filepath.Dir(m.groups), "memory"), "memory.oom_control"},
 	} {
-		path, ok := parseGroup(text, way.mark)
+		path, ok := parseGroupPath(text, way.mark)
 		if !ok {
 			continue
 		}
@@ -162,7 +162,7 @@ func readKills(name string) (uint64, bool) {
 	if err != nil {
 		return 0, false
 	}
-	return parseKills(text)
+	return parseOOMKills(text)
 }
 
 // OOMKills returns how many processes of its control group the kernel has ended for lack of memory since OpenProcess; false: unknown.
@@ -182,45 +182,45 @@ func (p *Process) Close() {
 	}
 }
 
-// Figures returns the figures now; none if the process is gone.
-func (p *Process) Figures() []Figure {
+// ReadFigures returns the figures now; none if the process is gone.
+func (p *Process) ReadFigures() []Figure {
 	if p.root == nil {
-		return appendUnread(nil, wire.MachineRSS, p.failed)
+		return appendUnreadFigure(nil, wire.MachineRSS, p.failed)
 	}
 	var list []Figure
-	text, err := p.read("statm")
-	if anonymous, resident, ok := pagesOf(text); err == nil && ok {
+	text, err := p.readProcessFile("statm")
+	if anonymous, resident, ok := parsePages(text); err == nil && ok {
 		list = append(list, Figure{Source: wire.MachineRSS, Bytes: anonymous * p.machine.page},
 			Figure{Source: wire.MachineResident, Bytes: resident * p.machine.page})
 	} else {
-		list = appendUnread(list, wire.MachineRSS, errnoOf(err))
+		list = appendUnreadFigure(list, wire.MachineRSS, errorNumber(err))
 	}
 	if p.machine.devices {
-		list = p.appendDRM(list)
+		list = p.appendDRMFigures(list)
 	}
 	if p.nvidia {
 		list = append(list, p.machine.askNVIDIA(p.pid)...)
 	}
-	return p.appendDeviceMemory(list)
+	return p.appendGroupFigures(list)
 }
 
-// appendUnread adds a figure that could not be read, unless the process is gone.
-func appendUnread(list []Figure, source wire.Machine, why int16) []Figure {
+// appendUnreadFigure adds a figure that could not be read, unless the process is gone.
+func appendUnreadFigure(list []Figure, source wire.Machine, why int16) []Figure {
 	if why == 0 || unix.Errno(why) == unix.ENOENT || unix.Errno(why) == unix.ESRCH {
 		return list
 	}
 	return append(list, Figure{Source: source, Unread: why})
 }
 
-// appendDRM adds up the DRM files of the process by device. A file that was duplicated or inherited counts once.
-func (p *Process) appendDRM(list []Figure) []Figure {
+// appendDRMFigures adds up the DRM files of the process by device. A file that was duplicated or inherited counts once.
+func (p *Process) appendDRMFigures(list []Figure) []Figure {
 	if now := p.machine.now(); now.Sub(p.scanned) >= p.rest {
 		p.scanDescriptors()
 		took := p.machine.now().Sub(now)
 		p.machine.scans += took
 		p.scanned, p.rest = now, max(scanEvery, scanShare*took)
 	}
-	list = appendUnread(list, wire.MachineDRM, p.unread)
+	list = appendUnreadFigure(list, wire.MachineDRM, p.unread)
 	type key struct {
 		device, id uint64
 		driver     string
@@ -228,8 +228,8 @@ func (p *Process) appendDRM(list []Figure) []Figure {
 	}
 	clients := map[key]uint64{}
 	for _, file := range p.files {
-		text, err := p.read(filepath.Join("fdinfo", file))
-		c, ok := parseClient(text)
+		text, err := p.readProcessFile(filepath.Join("fdinfo", file))
+		c, ok := parseDRMClient(text)
 		if err != nil || !ok || !c.measures {
 			continue
 		}
@@ -255,7 +255,7 @@ func (p *Process) scanDescriptors() {
 	p.files, p.nvidia, p.unread = p.files[:0], false, 0
 	folder, err := p.root.Open("fd")
 	if err != nil {
-		p.unread = errnoOf(err)
+		p.unread = errorNumber(err)
 		return
 	}
 	defer folder.Close() //nolint:errcheck // only read
@@ -278,33 +278,33 @@ func (p *Process) scanDescriptors() {
 		}
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
-				p.unread = errnoOf(err)
+				p.unread = errorNumber(err)
 			}
 			return
 		}
 	}
 }
 
-// appendDeviceMemory adds what the control group has, for the first of its processes in each round.
-func (p *Process) appendDeviceMemory(list []Figure) []Figure {
+// appendGroupFigures adds what the control group has, for the first of its processes in each round.
+func (p *Process) appendGroupFigures(list []Figure) []Figure {
 	if p.group == "" || p.machine.groupsRead[p.group] {
 		return list
 	}
 	p.machine.groupsRead[p.group] = true
 	file, err := os.Open(p.group)
 	if err != nil {
-		return appendUnread(list, wire.MachineDMEM, errnoOf(err))
+		return appendUnreadFigure(list, wire.MachineDMEM, errorNumber(err))
 	}
 	defer file.Close() //nolint:errcheck // only read
 	text, err := io.ReadAll(io.LimitReader(file, textMax))
 	if err != nil {
-		return appendUnread(list, wire.MachineDMEM, errnoOf(err))
+		return appendUnreadFigure(list, wire.MachineDMEM, errorNumber(err))
 	}
 	return appendFigures(list, wire.MachineDMEM, parseDeviceMemory(text))
 }
 
-// read returns the beginning of a file of the process.
-func (p *Process) read(name string) ([]byte, error) {
+// readProcessFile returns the beginning of a file of the process.
+func (p *Process) readProcessFile(name string) ([]byte, error) {
 	file, err := p.root.Open(name)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // only its errno counts
@@ -313,8 +313,8 @@ func (p *Process) read(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, textMax))
 }
 
-// errnoOf returns the number of a failure, 0 for none.
-func errnoOf(err error) int16 {
+// errorNumber returns the number of a failure, 0 for none.
+func errorNumber(err error) int16 {
 	var number unix.Errno
 	switch {
 	case err == nil:

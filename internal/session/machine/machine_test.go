@@ -63,7 +63,7 @@ func (r *recorded) figures(pid int) []Figure {
 	p := r.OpenProcess(pid)
 	defer p.Close()
 	r.BeginRound()
-	return withoutRSS(p.Figures())
+	return withoutRSS(p.ReadFigures())
 }
 
 // withoutRSS leaves out what each list has, see TestRSS.
@@ -79,7 +79,7 @@ func TestRSS(t *testing.T) {
 	defer p.Close()
 	r.BeginRound()
 	want := []Figure{{Source: wire.MachineRSS, Bytes: 180 * 4096}, {Source: wire.MachineResident, Bytes: 300 * 4096}}
-	if diff := cmp.Diff(want, p.Figures()); diff != "" {
+	if diff := cmp.Diff(want, p.ReadFigures()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -123,7 +123,7 @@ func TestNewDescriptors(t *testing.T) {
 	r.descriptor(7, 0, "/dev/null", "")
 	p := r.OpenProcess(7)
 	defer p.Close()
-	count := func() int { r.BeginRound(); return len(p.Figures()) }
+	count := func() int { r.BeginRound(); return len(p.ReadFigures()) }
 	count()
 	r.descriptor(7, 3, "/dev/dri/renderD128", "i915")
 	now = now.Add(scanEvery - 1)
@@ -131,8 +131,8 @@ func TestNewDescriptors(t *testing.T) {
 		t.Errorf("%d figures before the next scan", n)
 	}
 	now, step = now.Add(1), 10*time.Millisecond
-	if n := count(); n != 3 || r.ScanTime() < step {
-		t.Errorf("%d figures after the scan, which took %v", n, r.ScanTime())
+	if n := count(); n != 3 || r.DescriptorScanTime() < step {
+		t.Errorf("%d figures after the scan, which took %v", n, r.DescriptorScanTime())
 	}
 	if p.rest != scanShare*step {
 		t.Errorf("the next scan after %v", p.rest)
@@ -150,10 +150,10 @@ func TestUnreadableSaysSo(t *testing.T) {
 	if len(list) != 2 || list[1].Source != wire.MachineDRM || unix.Errno(list[1].Unread) != unix.ENOTDIR {
 		t.Errorf("without descriptors: %+v", list)
 	}
-	if got := errnoOf(&os.PathError{Err: unix.EACCES}); unix.Errno(got) != unix.EACCES {
+	if got := errorNumber(&os.PathError{Err: unix.EACCES}); unix.Errno(got) != unix.EACCES {
 		t.Errorf("no permission is %v", unix.Errno(got))
 	}
-	list = appendUnread(nil, wire.MachineRSS, int16(unix.EPERM))
+	list = appendUnreadFigure(nil, wire.MachineRSS, int16(unix.EPERM))
 	if want := []Figure{{Source: wire.MachineRSS, Unread: int16(unix.EPERM)}}; !cmp.Equal(list, want) {
 		t.Errorf("no permission: %+v", list)
 	}
@@ -174,10 +174,10 @@ func TestGroupsCountOnce(t *testing.T) {
 	seven, eight := r.OpenProcess(7), r.OpenProcess(8)
 	for range 2 {
 		r.BeginRound()
-		if diff := cmp.Diff(whole, withoutRSS(seven.Figures())); diff != "" {
+		if diff := cmp.Diff(whole, withoutRSS(seven.ReadFigures())); diff != "" {
 			t.Errorf("the first (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]Figure{rss}, withoutRSS(eight.Figures())); diff != "" {
+		if diff := cmp.Diff([]Figure{rss}, withoutRSS(eight.ReadFigures())); diff != "" {
 			t.Errorf("the second (-want +got):\n%s", diff)
 		}
 	}
@@ -217,7 +217,7 @@ func TestHere(t *testing.T) {
 	defer p.Close()
 	resident := func() uint64 {
 		m.BeginRound()
-		list := p.Figures()
+		list := p.ReadFigures()
 		if len(list) == 0 || list[0].Source != wire.MachineRSS || list[0].Unread != 0 {
 			t.Fatalf("figures %+v", list)
 		}
@@ -265,7 +265,7 @@ func BenchmarkRound(b *testing.B) {
 	b.Run("figures", func(b *testing.B) {
 		for b.Loop() {
 			m.BeginRound()
-			if len(p.Figures()) == 0 {
+			if len(p.ReadFigures()) == 0 {
 				b.Fatal("no figures")
 			}
 		}
@@ -276,7 +276,7 @@ func BenchmarkRound(b *testing.B) {
 func TestNamesOfMemory(t *testing.T) {
 	text := "drm-driver: a\ndrm-resident-x: 1\ndrm-total-x: 100\ndrm-memory-x: 10\n"
 	for _, order := range []string{text, strings.Replace(text, "drm-resident-x: 1\n", "", 1) + "drm-resident-x: 1\n"} {
-		if c, ok := parseClient([]byte(order)); !ok || c.resident != 1 {
+		if c, ok := parseDRMClient([]byte(order)); !ok || c.resident != 1 {
 			t.Errorf("%q: %+v", order, c)
 		}
 	}

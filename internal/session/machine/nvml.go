@@ -29,7 +29,7 @@ type nvml struct {
 // askNVIDIA returns what NVIDIA's library says of a process. It is asked once in a round.
 func (m *Machine) askNVIDIA(pid int) []Figure {
 	if m.named == nil {
-		m.named = m.nvml.figuresByPID()
+		m.named = m.nvml.readFiguresByPID()
 	}
 	if everyone := m.named[0]; len(everyone) > 0 { // it could not be asked
 		return everyone
@@ -47,8 +47,8 @@ func (n *nvml) loadLibrary() int16 {
 	return n.failed
 }
 
-// deviceMemory returns how much memory the device at a PCI address has, and how much of it is free.
-func (n *nvml) deviceMemory(device uint64) (total, free uint64, ok bool) {
+// readDeviceMemory returns how much memory the device at a PCI address has, and how much of it is free.
+func (n *nvml) readDeviceMemory(device uint64) (total, free uint64, ok bool) {
 	var all, unused C.ulonglong
 	if n.loadLibrary() != 0 || C.nvml_memory(C.ulonglong(device), &all, &unused) != 0 {
 		return 0, 0, false
@@ -56,8 +56,8 @@ func (n *nvml) deviceMemory(device uint64) (total, free uint64, ok bool) {
 	return uint64(all), uint64(unused), true
 }
 
-// figuresByPID returns the figures of all processes by their pids; those of pid 0 are of all that are not named.
-func (n *nvml) figuresByPID() map[int][]Figure {
+// readFiguresByPID returns the figures of all processes by their pids; those of pid 0 are of all that are not named.
+func (n *nvml) readFiguresByPID() map[int][]Figure {
 	figures := map[int][]Figure{}
 	fail := func(number int16) map[int][]Figure {
 		figures[0] = []Figure{{Source: wire.MachineNVML, Unread: number}}

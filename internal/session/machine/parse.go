@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// pagesOf reads /proc/PID/statm: the resident pages, and those of them that are neither of a file nor shared. These leave out
+// parsePages reads /proc/PID/statm: the resident pages, and those of them that are neither of a file nor shared. These leave out
 // code, the rings of gpumemtop, and buffers of a kernel's driver that the process maps.
-func pagesOf(statm []byte) (anonymous, resident uint64, ok bool) {
+func parsePages(statm []byte) (anonymous, resident uint64, ok bool) {
 	fields := bytes.Fields(statm)
 	if len(fields) < 3 || string(fields[0]) == "0" { // it has ended, and its parent does not know yet
 		return 0, 0, false
@@ -41,9 +41,9 @@ var memoryKeys = []string{"drm-total-", "drm-memory-", "drm-resident-"}
 // Documentation/gpu/panthor.rst).
 const panthorKey = "panthor-resident-memory"
 
-// parseClient reads /proc/PID/fdinfo/N (Linux: Documentation/gpu/drm-usage-stats.rst). ok is false if it is not a DRM
+// parseDRMClient reads /proc/PID/fdinfo/N (Linux: Documentation/gpu/drm-usage-stats.rst). ok is false if it is not a DRM
 // file. Each region counts with its best key. Values that make no sense are left out.
-func parseClient(fdinfo []byte) (c client, ok bool) {
+func parseDRMClient(fdinfo []byte) (c client, ok bool) {
 	regions := map[string]amount{}
 	for line := range strings.Lines(string(fdinfo)) {
 		key, value, found := strings.Cut(line, ":")
@@ -67,7 +67,7 @@ func parseClient(fdinfo []byte) (c client, ok bool) {
 			regions[key] = amount{bytes: n}
 			continue
 		}
-		noteRegion(regions, key, value)
+		noteRegionAmount(regions, key, value)
 	}
 	for _, a := range regions {
 		c.resident = saturatingSum(c.resident, a.bytes)
@@ -82,8 +82,8 @@ type amount struct {
 	rank  int
 }
 
-// noteRegion notes what a key says of a region, unless a better one has.
-func noteRegion(regions map[string]amount, key, value string) {
+// noteRegionAmount notes what a key says of a region, unless a better one has.
+func noteRegionAmount(regions map[string]amount, key, value string) {
 	for rank, prefix := range memoryKeys {
 		region, is := strings.CutPrefix(key, prefix)
 		if !is || strings.HasPrefix(region, "cycles-") { // xe has drm-total-cycles-ENGINE
@@ -169,9 +169,9 @@ func parseDeviceMemory(text []byte) map[uint64]uint64 {
 	return devices
 }
 
-// parseGroup reads /proc/PID/cgroup and returns the path behind a mark: "0::/" is that of the version 2 group, ":memory:/"
+// parseGroupPath reads /proc/PID/cgroup and returns the path behind a mark: "0::/" is that of the version 2 group, ":memory:/"
 // that of version 1. It returns false if there is none that we can see.
-func parseGroup(text []byte, mark string) (string, bool) {
+func parseGroupPath(text []byte, mark string) (string, bool) {
 	for line := range strings.Lines(string(text)) {
 		before, path, found := strings.Cut(strings.TrimSuffix(line, "\n"), mark)
 		if strings.Trim(before, "0123456789") != "" {
@@ -184,8 +184,8 @@ func parseGroup(text []byte, mark string) (string, bool) {
 	return "", false
 }
 
-// parseKills returns the number behind "oom_kill" in memory.events or memory.oom_control.
-func parseKills(text []byte) (uint64, bool) {
+// parseOOMKills returns the number behind "oom_kill" in memory.events or memory.oom_control.
+func parseOOMKills(text []byte) (uint64, bool) {
 	for line := range strings.Lines(string(text)) {
 		if value, found := strings.CutPrefix(line, "oom_kill "); found {
 			n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 64)

@@ -25,14 +25,14 @@ func TestClients(t *testing.T) {
 		"units":        {device: 0xabcd<<16 | 0xff<<8 | 0x1f<<3 | 7, driver: "vgem", resident: 4096 + 3*kib + 2*mib, measures: true},
 		"out-of-range": {driver: "vgem", id: math.MaxUint64, hasID: true, resident: math.MaxUint64, measures: true},
 	} {
-		got, ok := parseClient(file(t, "fdinfo", name))
+		got, ok := parseDRMClient(file(t, "fdinfo", name))
 		if diff := cmp.Diff(want, got, cmp.AllowUnexported(client{})); diff != "" || !ok {
 			t.Errorf("%s: %v (-want +got):\n%s", name, ok, diff)
 		}
 	}
 	// nouveau has no show_fdinfo (Linux 6.12, drivers/gpu/drm/nouveau/nouveau_drm.c), so its file is like any other.
 	for _, name := range []string{"nouveau", "eventfd"} {
-		if c, ok := parseClient(file(t, "fdinfo", name)); ok {
+		if c, ok := parseDRMClient(file(t, "fdinfo", name)); ok {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
@@ -49,12 +49,12 @@ func file(t *testing.T, elements ...string) []byte {
 
 func TestAnonymous(t *testing.T) {
 	for text, want := range map[string]uint64{"1000 300 120 4 0 90 0\n": 180, "1 2 3": 0, "9 9 9 9": 0} {
-		if got, _, ok := pagesOf([]byte(text)); !ok || got != want {
+		if got, _, ok := parsePages([]byte(text)); !ok || got != want {
 			t.Errorf("%q: %d, %v, want %d", text, got, ok, want)
 		}
 	}
 	for _, text := range []string{"", "1 2", "1 -2 3", "1 2 x", "0 0 0 0 0 0 0\n", "1 18446744073709551616 0"} {
-		if got, _, ok := pagesOf([]byte(text)); ok {
+		if got, _, ok := parsePages([]byte(text)); ok {
 			t.Errorf("%q: %d", text, got)
 		}
 	}
@@ -86,12 +86,12 @@ func TestGroups(t *testing.T) {
 		"12:cpu:/a\n1:name=systemd:/b\n0::/\n": "",
 		"4:memory:/x\n0::/a b\n":               "a b",
 	} {
-		if got, ok := parseGroup([]byte(text), "0::/"); !ok || got != want {
+		if got, ok := parseGroupPath([]byte(text), "0::/"); !ok || got != want {
 			t.Errorf("%q: %q, %v, want %q", text, got, ok, want)
 		}
 	}
 	for _, text := range []string{"", "1:cpu:/a\n", "0::/../outside\n"} {
-		if got, ok := parseGroup([]byte(text), "0::/"); ok {
+		if got, ok := parseGroupPath([]byte(text), "0::/"); ok {
 			t.Errorf("%q: %q", text, got)
 		}
 	}
@@ -101,12 +101,12 @@ func TestKills(t *testing.T) {
 	for text, want := range map[string]uint64{
 		"low 0\nhigh 3\nmax 7\noom 2\noom_kill 5\noom_group_kill 1\n": 5, "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n": 3,
 	} {
-		if n, ok := parseKills([]byte(text)); !ok || n != want {
+		if n, ok := parseOOMKills([]byte(text)); !ok || n != want {
 			t.Errorf("%q: %d, %v, want %d", text, n, ok, want)
 		}
 	}
 	for _, text := range []string{"", "oom_kill_disable 0\n", "oom_kill x\n", "oom_kill -1\n"} {
-		if n, ok := parseKills([]byte(text)); ok {
+		if n, ok := parseOOMKills([]byte(text)); ok {
 			t.Errorf("%q: %d", text, n)
 		}
 	}
@@ -129,17 +129,17 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("1000 300 120 4 0 90 0\n"))
 	f.Add([]byte("0::/user.slice\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if anonymous, resident, ok := pagesOf(text); !ok && anonymous+resident != 0 {
+		if anonymous, resident, ok := parsePages(text); !ok && anonymous+resident != 0 {
 			t.Errorf("%d and %d pages of nothing", anonymous, resident)
 		}
-		if c, ok := parseClient(text); ok != (c.driver != "") || !c.measures && c.resident != 0 {
+		if c, ok := parseDRMClient(text); ok != (c.driver != "") || !c.measures && c.resident != 0 {
 			t.Errorf("%+v, %v", c, ok)
 		}
 		if devices := parseDeviceMemory(text); len(devices) > devicesMax {
 			t.Errorf("%d devices", len(devices))
 		}
-		parseKills(text)
-		if path, ok := parseGroup(text, "0::/"); ok && filepath.Join("/a", filepath.Clean("/"+path)) < "/a" {
+		parseOOMKills(text)
+		if path, ok := parseGroupPath(text, "0::/"); ok && filepath.Join("/a", filepath.Clean("/"+path)) < "/a" {
 			t.Errorf("%q leaves its folder", path)
 		}
 	})

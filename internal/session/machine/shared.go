@@ -19,73 +19,73 @@ type Shared struct {
 	Stalled uint64
 }
 
-// SharedMemory returns the memory of devices, by their PCI addresses, as far as it can be read; and with host that of the host and
+// ReadSharedMemory returns the memory of devices, by their PCI addresses, as far as it can be read; and with host that of the host and
 // of the control groups that bound the process. amdgpu says it in sysfs, NVIDIA in its library, and for xe the control groups
 // add up to it, where they have the controller dmem; i915 says nothing that all may read.
-func (p *Process) SharedMemory(devices []uint64, host bool) []Shared {
+func (p *Process) ReadSharedMemory(devices []uint64, host bool) []Shared {
 	var list []Shared
 	for _, device := range devices {
-		if s, ok := p.machine.deviceShared(device, p.nvidia); ok {
+		if s, ok := p.machine.readDeviceMemory(device, p.nvidia); ok {
 			list = append(list, s)
 		}
 	}
 	if !host {
 		return list
 	}
-	here, known := p.machine.hostMemory()
+	here, known := p.machine.readHostMemory()
 	if known {
 		list = append(list, here)
 	} else {
 		here.Total = math.MaxUint64
 	}
 	for _, g := range p.limited {
-		if s, ok := g.memoryLeft(here.Total); ok {
+		if s, ok := g.readMemoryLeft(here.Total); ok {
 			list = append(list, s)
 		}
 	}
 	return list
 }
 
-// deviceShared reads the memory of the device at a PCI address.
-func (m *Machine) deviceShared(device uint64, nvidia bool) (Shared, bool) {
+// readDeviceMemory reads the memory of the device at a PCI address.
+func (m *Machine) readDeviceMemory(device uint64, nvidia bool) (Shared, bool) {
 	if device == 0 {
 		return Shared{}, false
 	}
 	name := fmt.Sprintf("%04x:%02x:%02x.%x", device>>16, device>>8&0xff, device>>3&0x1f, device&7)
 	folder := filepath.Join(m.sys, "bus/pci/devices", name)
-	total, ok := readNumber(filepath.Join(folder, "mem_info_vram_total"))
-	used, ok2 := readNumber(filepath.Join(folder, "mem_info_vram_used"))
+	total, ok := readNumberFile(filepath.Join(folder, "mem_info_vram_total"))
+	used, ok2 := readNumberFile(filepath.Join(folder, "mem_info_vram_used"))
 	free := total - min(used, total)
 	if nvidia && !ok {
-		total, free, ok = m.nvml.deviceMemory(device)
+		total, free, ok = m.nvml.readDeviceMemory(device)
 		ok2 = ok
 	}
 	if !ok {
-		total, free, ok = m.groupsShared(device)
+		total, free, ok = m.readGroupsMemory(device)
 		ok2 = ok
 	}
 	return Shared{Name: name, Total: total, Free: free}, ok && ok2
 }
 
-// groupsShared reads the memory of a device as the control groups have it: the top says how much there is, and the groups
+// readGroupsMemory reads the memory of a device as the control groups have it: the top says how much there is, and the groups
 // below what they use (Linux: Documentation/admin-guide/cgroup-v2.rst). Processes at the top and the kernel itself are not
 // counted.
-func (m *Machine) groupsShared(device uint64) (total, free uint64, ok bool) {
-	total = parseDeviceMemory(readText(filepath.Join(m.groups, "dmem.capacity")))[device]
+func (m *Machine) readGroupsMemory(device uint64) (total, free uint64, ok bool) {
+	total = parseDeviceMemory(readBeginning(filepath.Join(m.groups, "dmem.capacity")))[device]
 	groups, err := filepath.Glob(filepath.Join(m.groups, "*", "dmem.current"))
 	if total == 0 || err != nil || len(groups) == 0 {
 		return 0, 0, false
 	}
 	used := uint64(0)
 	for _, file := range groups {
-		used = saturatingSum(used, parseDeviceMemory(readText(file))[device])
+		used = saturatingSum(used, parseDeviceMemory(readBeginning(file))[device])
 	}
 	return total, total - min(used, total), true
 }
 
-// hostMemory reads what is left of this machine's memory.
-func (m *Machine) hostMemory() (Shared, bool) {
-	text := readText(filepath.Join(m.proc, "meminfo"))
+// readHostMemory reads what is left of this machine's memory.
+func (m *Machine) readHostMemory() (Shared, bool) {
+	text := readBeginning(filepath.Join(m.proc, "meminfo"))
 	total, ok := numberAfter(text, "MemTotal:")
 	free, ok2 := numberAfter(text, "MemAvailable:")
 	return Shared{Name: "host", Total: total << 10, Free: free << 10}, ok && ok2
@@ -99,9 +99,9 @@ type group struct {
 	cached        []string // in memory.stat: what the kernel takes back when memory is short
 }
 
-// groupsOf returns the control groups whose limits of memory hold for a process, each before the one above it. text is
+// limitingGroups returns the control groups whose limits of memory hold for a process, each before the one above it. text is
 // /proc/PID/cgroup. In a container its path may be that outside: then only the mounted folder is there.
-func (m *Machine) groupsOf(text []byte) (list []group) {
+func (m *Machine) limitingGroups(text []byte) (list []group) {
 	second := group{
 		limits: []string{"memory.max", "memory.high"}, now: "memory.current", pressure: "memory.pressure",
 		cached: []string{"active_file", "inactive_file"},
@@ -118,7 +118,7 @@ func (m *Machine) groupsOf(text []byte) (list []group) {
 		{":memory:/", filepath.Join(m.groups, "memory"), first},
 		{":memory:/", filepath.Join(filepath.Dir(m.groups), "memory"), first},
 	} {
-		path, ok := parseGroup(text, way.mark)
+		path, ok := parseGroupPath(text, way.mark)
 		if !ok {
 			continue
 		}
@@ -133,37 +133,37 @@ func (m *Machine) groupsOf(text []byte) (list []group) {
 	return list
 }
 
-// memoryLeft reads what a group leaves below the lowest of its limits; false: it has none below a number of bytes. The long memory.stat is
+// readMemoryLeft reads what a group leaves below the lowest of its limits; false: it has none below a number of bytes. The long memory.stat is
 // read only for a group that has one: all this is asked for ten times a second.
-func (g *group) memoryLeft(below uint64) (Shared, bool) {
+func (g *group) readMemoryLeft(below uint64) (Shared, bool) {
 	total := below
 	for _, name := range g.limits {
-		if limit, ok := readNumber(filepath.Join(g.folder, name)); ok { // "max" is no number
+		if limit, ok := readNumberFile(filepath.Join(g.folder, name)); ok { // "max" is no number
 			total = min(total, limit)
 		}
 	}
 	if total == below {
 		return Shared{}, false
 	}
-	used, ok := readNumber(filepath.Join(g.folder, g.now))
+	used, ok := readNumberFile(filepath.Join(g.folder, g.now))
 	if !ok {
 		return Shared{}, false
 	}
-	stat := readText(filepath.Join(g.folder, "memory.stat"))
+	stat := readBeginning(filepath.Join(g.folder, "memory.stat"))
 	for _, name := range g.cached {
 		cached, _ := numberAfter(stat, name)
 		used -= min(cached, used)
 	}
 	s := Shared{Name: g.folder, Total: total, Free: total - min(used, total)}
 	if g.pressure != "" {
-		s.Stalled = parseStalled(readText(filepath.Join(g.folder, g.pressure)))
+		s.Stalled = parseStalledNS(readBeginning(filepath.Join(g.folder, g.pressure)))
 	}
 	return s, true
 }
 
-// parseStalled returns the total of a pressure file's first line, in ns: "some avg10=0.00 avg60=0.00 avg300=0.00 total=12"
+// parseStalledNS returns the total of a pressure file's first line, in ns: "some avg10=0.00 avg60=0.00 avg300=0.00 total=12"
 // says it in µs (Linux: Documentation/accounting/psi.rst).
-func parseStalled(text []byte) uint64 {
+func parseStalledNS(text []byte) uint64 {
 	line, _, _ := bytes.Cut(text, []byte("\n"))
 	_, total, found := strings.Cut(string(line), "total=")
 	micros, err := strconv.ParseUint(total, 10, 64)
@@ -184,13 +184,13 @@ func numberAfter(text []byte, name string) (uint64, bool) {
 	return 0, false
 }
 
-func readNumber(name string) (uint64, bool) {
-	n, err := strconv.ParseUint(strings.TrimSpace(string(readText(name))), 10, 64)
+func readNumberFile(name string) (uint64, bool) {
+	n, err := strconv.ParseUint(strings.TrimSpace(string(readBeginning(name))), 10, 64)
 	return n, err == nil
 }
 
-// readText returns the beginning of a file; none if it cannot be read.
-func readText(name string) []byte {
+// readBeginning returns the beginning of a file; none if it cannot be read.
+func readBeginning(name string) []byte {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil

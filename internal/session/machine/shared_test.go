@@ -25,8 +25,8 @@ func TestSharedDevices(t *testing.T) {
 	p := r.OpenProcess(7)
 	defer p.Close()
 	r.BeginRound()
-	p.Figures()
-	got := p.SharedMemory([]uint64{0, 3 << 8, 1<<16 | 0xc1<<8, 9 << 8}, false)
+	p.ReadFigures()
+	got := p.ReadSharedMemory([]uint64{0, 3 << 8, 1<<16 | 0xc1<<8, 9 << 8}, false)
 	want := []Shared{
 		{Name: "0000:03:00.0", Total: 17163091968, Free: 163091968},
 		{Name: "0001:c1:00.0", Total: 80 << 30, Free: 1 << 30},
@@ -45,13 +45,13 @@ func TestSharedOfGroups(t *testing.T) {
 	defer p.Close()
 	r.BeginRound()
 	r.write("cgroup/dmem.capacity", "drm/0000:04:00.0/vram1 1000\ndrm/0000:04:00.0/vram0 3000\ndrm/0000:03:00.0/stolen 50\n")
-	if got := p.SharedMemory([]uint64{4 << 8}, false); got != nil {
+	if got := p.ReadSharedMemory([]uint64{4 << 8}, false); got != nil {
 		t.Errorf("without groups: %+v", got)
 	}
 	r.write("cgroup/user.slice/dmem.current", "drm/0000:04:00.0/vram1 0\ndrm/0000:04:00.0/vram0 2500\ndrm/0000:03:00.0/stolen 0\n")
 	r.write("cgroup/user.slice/user-0.slice/dmem.current", "drm/0000:04:00.0/vram0 2500\n") // a part of the group above
 	r.write("cgroup/system.slice/dmem.current", "drm/0000:04:00.0/vram1 300\ndrm/0000:04:00.0/vram0 0\n")
-	if diff := cmp.Diff([]Shared{{Name: "0000:04:00.0", Total: 4000, Free: 1200}}, p.SharedMemory([]uint64{4 << 8, 5 << 8}, false)); diff != "" {
+	if diff := cmp.Diff([]Shared{{Name: "0000:04:00.0", Total: 4000, Free: 1200}}, p.ReadSharedMemory([]uint64{4 << 8, 5 << 8}, false)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -95,10 +95,10 @@ func TestSharedHost(t *testing.T) {
 		{Name: r.groups + "/a", Total: 2000000, Free: 0},
 		{Name: r.groups + "/memory/old", Total: 500, Free: 300},
 	}
-	if diff := cmp.Diff(want, p.SharedMemory(nil, true)); diff != "" {
+	if diff := cmp.Diff(want, p.ReadSharedMemory(nil, true)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := p.SharedMemory(nil, false); got != nil {
+	if got := p.ReadSharedMemory(nil, false); got != nil {
 		t.Errorf("a device with memory of its own: %+v", got)
 	}
 }

@@ -52,7 +52,7 @@ func export(t *testing.T, seed uint64) []run {
 		}
 		r.snapshot = m.Publish()
 		list[i] = r
-		err := parquet.Write("runs", false, &randomrun.Tape{Records: r.records}, tables.Options{Header: recording.Header{
+		err := parquet.WriteTables("runs", false, &randomrun.Tape{Records: r.records}, tables.Options{Header: recording.Header{
 			Host: host, Program: "app", Policy: "futhark", ClockNS: randomrun.Start,
 			Created: created,
 		}})
@@ -253,7 +253,7 @@ func lives(runs []run) []*life {
 			case e.Kind == wire.KindCreate && e.Outcome != wire.OutcomeFailed:
 				l := &life{
 					host: r.host, pid: 999 + int(e.Process), site: "(untagged)", owns: e.Op != uint8(wire.MemorySubBuffer),
-					object: e.Object, granted: int64(e.ServedBytes()), cost: int64(e.Cost),
+					object: e.Object, granted: int64(e.BytesServing()), cost: int64(e.Cost),
 					miss: e.Outcome == wire.OutcomeMiss, reason: wire.Miss(e.Reason).String(),
 				}
 				if e.Tag > 0 {

@@ -45,7 +45,7 @@ func (a *account) advance(now uint64) {
 }
 
 func (a *account) take(r *wire.Record) {
-	if !r.Kind.IsLate() { // it was before what comes before it
+	if !r.Kind.IsMadeLater() { // it was before what comes before it
 		a.advance(r.Time)
 	}
 	switch r.Kind {
@@ -119,7 +119,7 @@ func TestFleetOfRealRuns(t *testing.T) {
 		if err := reader.Rewind(); err != nil {
 			t.Fatal(err)
 		}
-		rows, err := lake.Collect(reader, header)
+		rows, err := lake.CollectRows(reader, header)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestFleetOfRealRuns(t *testing.T) {
 		l, err := parquet.OpenLake("lake", true, time.Now)
 		for _, r := range replaced {
 			if err == nil {
-				err = l.Add([]*lake.Rows{r})
+				err = l.AddRows([]*lake.Rows{r})
 			}
 		}
 		if err == nil {

@@ -219,7 +219,7 @@ func readEvents(t *testing.T, m *made) []*lake.Rows {
 		t.Fatal(m.path, err)
 	}
 	defer func() { _ = reader.Close() }()
-	rows, err := lake.Collect(reader, reader.Header())
+	rows, err := lake.CollectRows(reader, reader.Header())
 	if err != nil {
 		t.Fatal(m.path, err)
 	}

@@ -44,7 +44,7 @@ func fill(tb testing.TB, runs, records int) []*lake.Rows {
 			tb.Fatal(err)
 		}
 		for i := half; i < runs; i += 2 {
-			rows, err := lake.Collect(&randomrun.Tape{Records: randomrun.Records(uint64(i), 2, records)}, fleetHeader(i))
+			rows, err := lake.CollectRows(&randomrun.Tape{Records: randomrun.Records(uint64(i), 2, records)}, fleetHeader(i))
 			for _, r := range rows {
 				r.Run.Build, r.Run.Ending = fmt.Sprint("b", i%2), []string{lake.Whole, lake.Cut, lake.Torn, lake.Log}[i%4]
 				if i%5 == 0 {
@@ -53,7 +53,7 @@ func fill(tb testing.TB, runs, records int) []*lake.Rows {
 				}
 			}
 			if err == nil {
-				err = l.Add(rows)
+				err = l.AddRows(rows)
 			}
 			if err != nil {
 				tb.Fatal(err)
@@ -112,7 +112,7 @@ func TestFleet(t *testing.T) {
 		}
 		alike(t, fmt.Sprint("question ", i+1), want, ask(t, views+query))
 	}
-	if kept, err := parquet.Compact("lake", time.Time{}, time.Now); err != nil || kept.Files != 6 {
+	if kept, err := parquet.CompactLake("lake", time.Time{}, time.Now); err != nil || kept.Files != 6 {
 		t.Fatalf("%+v, %v", kept, err)
 	}
 	for i, query := range queries {
@@ -390,7 +390,7 @@ func BenchmarkCompact(b *testing.B) {
 		for i := range 2000 {
 			h := fleetHeader(i)
 			h.Job = fmt.Sprint("job", i)
-			more, err := lake.Collect(&randomrun.Tape{Records: randomrun.Records(uint64(i), 2, 500)}, h)
+			more, err := lake.CollectRows(&randomrun.Tape{Records: randomrun.Records(uint64(i), 2, 500)}, h)
 			if rows = append(rows, more...); err == nil && i%20 == 19 {
 				err, rows = commit(rows), nil
 			}
@@ -399,7 +399,7 @@ func BenchmarkCompact(b *testing.B) {
 			}
 		}
 		began := time.Now()
-		if _, err := parquet.Compact("lake", time.Time{}, time.Now); err != nil {
+		if _, err := parquet.CompactLake("lake", time.Time{}, time.Now); err != nil {
 			b.Fatal(err)
 		}
 		b.ReportMetric(time.Since(began).Seconds(), "s-to-compact")
@@ -414,7 +414,7 @@ func BenchmarkCompact(b *testing.B) {
 func commit(rows []*lake.Rows) error {
 	l, err := parquet.OpenLake("lake", true, time.Now)
 	if err == nil {
-		err = l.Add(rows)
+		err = l.AddRows(rows)
 	}
 	if err == nil {
 		_, err = l.Commit()

@@ -64,7 +64,7 @@ func gather(t *testing.T, path, host string) []string {
 	defer func() { _ = reader.Close() }()
 	header := reader.Header()
 	header.Host = host
-	if err := parquet.Write("runs", false, reader, tables.Options{Header: header}); err != nil {
+	if err := parquet.WriteTables("runs", false, reader, tables.Options{Header: header}); err != nil {
 		t.Fatal(err)
 	}
 	if err := reader.Rewind(); err != nil {

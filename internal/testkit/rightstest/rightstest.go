@@ -21,7 +21,7 @@ var examined = sync.OnceValue(rights.Examine)
 // Need skips the test, with the reason, if attach does not work here.
 func Need(tb testing.TB) {
 	tb.Helper()
-	if refusal := examined().Refusal(); refusal != nil {
+	if refusal := examined().RefusalError(); refusal != nil {
 		skip(tb, refusal)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // A test runs if Examine permits it. Otherwise, as in a process without rights, it is skipped and counted.
 func TestNeed(t *testing.T) {
-	refusal := rights.Examine().Refusal()
+	refusal := rights.Examine().RefusalError()
 	ran := t.Run("here", func(t *testing.T) {
 		Need(t)
 		if refusal != nil {

@@ -83,11 +83,11 @@ func New(baseName string, mayRest bool) *Controller {
 	return &Controller{baseName: baseName, current: baseName, streakMin: streakFirst, bans: map[string]*ban{}, rest: rest{allowed: mayRest, active: mayRest}, noPoolWait: noPoolAgain}
 }
 
-// Decide takes an observation and returns the configuration to try, if any. It first proposes no pool. Later it
+// ChooseToTry takes an observation and returns the configuration to try, if any. It first proposes no pool. Later it
 // proposes a configuration that would have saved a tenth of the driver time, and a relevant share of the elapsed time,
 // in several windows in a row, and reserves little more memory than the base; or a configuration that takes no more
 // time and reserves a quarter less. Decide may be called at any rate, but after a choice only when NoteTrial was called.
-func (c *Controller) Decide(o Observation) (Choice, bool) {
+func (c *Controller) ChooseToTry(o Observation) (Choice, bool) {
 	choice, ok := c.chooseNext(&o)
 	if ok {
 		choice.Current, c.trial = c.current, choice.Name
@@ -114,7 +114,7 @@ func (c *Controller) chooseNext(o *Observation) (Choice, bool) {
 		return Choice{Configuration: replay.Configuration{Policy: NoPool}, Name: NoPool}, true
 	}
 	if c.rest.active {
-		if c.rest.isOver(o) {
+		if c.rest.isRestOver(o) {
 			c.last = nil
 		}
 		return Choice{}, false
@@ -134,7 +134,7 @@ func (c *Controller) chooseNext(o *Observation) (Choice, bool) {
 		return Choice{}, false // some ghost has not seen enough requests yet
 	}
 	c.last = o
-	if !c.isWarm(&w, o) || c.passWindow() {
+	if !c.doGhostsCount(&w, o) || c.countWindow() {
 		return Choice{}, false
 	}
 	choice, ok := c.chooseAfterWindow(&w, o)
@@ -150,16 +150,16 @@ func (c *Controller) chooseAfterWindow(w *window, o *Observation) (Choice, bool)
 		return Choice{}, false
 	}
 	if c.current == c.baseName {
-		c.reference = rates{w.real, w.baseNS()}
+		c.reference = rates{w.real, w.nsOfBase()}
 	}
-	if choice, ok := c.returnToBase(w); ok {
+	if choice, ok := c.baseIfFaster(w); ok {
 		return choice, true
 	}
 	return c.leaderAfterStreak(w)
 }
 
-// passWindow counts a window for bans and settling, and reports whether the window does not count.
-func (c *Controller) passWindow() bool {
+// countWindow counts a window for bans and settling, and reports whether the window does not count.
+func (c *Controller) countWindow() bool {
 	for _, b := range c.bans {
 		b.left = max(0, b.left-1)
 	}
@@ -183,7 +183,7 @@ type row struct {
 	misses float64 // per request
 }
 
-func (w *window) baseNS() float64 {
+func (w *window) nsOfBase() float64 {
 	if w.baseRow < 0 {
 		return 0
 	}
@@ -215,7 +215,7 @@ func newWindow(c *Controller, o *Observation) (w window, whole bool) {
 		case c.current:
 			w.currentRow = len(w.rows)
 		}
-		work := result.Work.Since(&earlier.Work)
+		work := result.Work.CallsSince(&earlier.Work)
 		missed := float64(requestsSeen - (result.Hits - earlier.Hits))
 		w.rows = append(w.rows, row{result, work.TotalNS(&o.Results.Device) / float64(requestsSeen), missed / float64(requestsSeen)})
 	}
@@ -225,13 +225,13 @@ func newWindow(c *Controller, o *Observation) (w window, whole bool) {
 	return w, true
 }
 
-// returnToBase returns the base if the program really takes longer than it would under the base. The expected time is
+// baseIfFaster returns the base if the program really takes longer than it would under the base. The expected time is
 // what the program took under the base then, plus the change of the base ghost's time since.
-func (c *Controller) returnToBase(w *window) (Choice, bool) {
+func (c *Controller) baseIfFaster(w *window) (Choice, bool) {
 	if c.current == c.baseName || w.baseRow < 0 || c.bans[c.baseName].isActive() {
 		return Choice{}, false
 	}
-	expected := max(0, c.reference.real+w.baseNS()-c.reference.base)
+	expected := max(0, c.reference.real+w.nsOfBase()-c.reference.base)
 	if w.real <= baseTimeFactorMax*expected || w.real-expected < savingMin*w.elapsed {
 		c.worseStreak = 0
 		return Choice{}, false
@@ -239,11 +239,11 @@ func (c *Controller) returnToBase(w *window) (Choice, bool) {
 	if c.worseStreak++; c.worseStreak < streakFirst {
 		return Choice{}, false
 	}
-	return w.choiceOfRow(w.baseRow), true
+	return w.proposeRow(w.baseRow), true
 }
 
-// choiceOfRow proposes the configuration of a row.
-func (w *window) choiceOfRow(row int) Choice {
+// proposeRow proposes the configuration of a row.
+func (w *window) proposeRow(row int) Choice {
 	r := w.rows[row].result
 	choice := Choice{Configuration: r.Configuration, Name: r.Name}
 	if w.currentRow >= 0 {
@@ -254,7 +254,7 @@ func (w *window) choiceOfRow(row int) Choice {
 
 // leaderAfterStreak returns the ghost that takes the least time, once it has led for enough windows.
 func (c *Controller) leaderAfterStreak(w *window) (Choice, bool) {
-	best := c.bestRow(w)
+	best := c.rowWorthTrial(w)
 	if best < 0 {
 		c.leader, c.streak = "", 0
 		return Choice{}, false
@@ -266,13 +266,13 @@ func (c *Controller) leaderAfterStreak(w *window) (Choice, bool) {
 	if c.streak++; c.streak < c.streakMin {
 		return Choice{}, false
 	}
-	return w.choiceOfRow(best), true
+	return w.proposeRow(best), true
 }
 
-// bestRow returns the index of the ghost that takes the least time and is worth a trial. If there is none, it returns
+// rowWorthTrial returns the index of the ghost that takes the least time and is worth a trial. If there is none, it returns
 // the index of the ghost with the least memory among those that take no more time than the current one, -1 if there is
 // none either.
-func (c *Controller) bestRow(w *window) int {
+func (c *Controller) rowWorthTrial(w *window) int {
 	if w.currentRow < 0 || w.baseRow < 0 {
 		return -1
 	}

@@ -34,7 +34,7 @@ func newCourseThat(mayRest bool) *course {
 		})
 	}
 	c.look.Results = books
-	c.Decide(c.look)
+	c.ChooseToTry(c.look)
 	return c
 }
 
@@ -56,10 +56,10 @@ func (c *course) advance(ns, requests uint64, real float64, rows ...float64) {
 		c.change(i, func(b *ghost.Result) {
 			b.Requests += requests
 			b.Hits += requests
-			b.Work.Creates.Add(uint64(ns))
+			b.Work.Creates.CountCall(uint64(ns))
 		})
 	}
-	if choice, ok := c.Decide(c.look); ok {
+	if choice, ok := c.ChooseToTry(c.look); ok {
 		word := choice.Configuration.String()
 		slower := word == c.slow || c.slow == "*"
 		if c.NoteTrial(!slower); slower {
@@ -136,7 +136,7 @@ func TestWaitsForEnough(t *testing.T) {
 	for range 10 * streakFirst {
 		c.look.Time += second
 		c.look.Requests += windowRequestsMin
-		if choice, ok := c.Decide(c.look); ok {
+		if choice, ok := c.ChooseToTry(c.look); ok {
 			t.Fatalf("it goes to %v by ghosts that have heard nothing", choice)
 		}
 	}
@@ -259,10 +259,10 @@ func TestTriesWhatNeedsLessMemory(t *testing.T) {
 	for i := range 3 {
 		c.change(i, func(b *ghost.Result) {
 			b.Requests += windowRequestsMin
-			b.Work.Creates.Add(50e6)
+			b.Work.Creates.CountCall(50e6)
 		})
 	}
-	choice, ok := c.Decide(c.look)
+	choice, ok := c.ChooseToTry(c.look)
 	if !ok || choice.Name != "slab" || choice.Current != "futhark" || choice.Peak != [2]uint64{75, 100} || !choice.SavesMemory() {
 		t.Errorf("%+v", choice)
 	}

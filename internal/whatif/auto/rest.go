@@ -37,9 +37,9 @@ func driverShare(from, to *Observation) float64 {
 	return float64(to.AvoidableNS-from.AvoidableNS) / float64(to.Time-from.Time)
 }
 
-// isOver reports whether a rest ends: the driver takes a much larger share of the time than when it began, or the rest
+// isRestOver reports whether a rest ends: the driver takes a much larger share of the time than when it began, or the rest
 // was long enough.
-func (r *rest) isOver(o *Observation) bool {
+func (r *rest) isRestOver(o *Observation) bool {
 	if r.last.Time == 0 {
 		r.last = *o
 	}
@@ -55,8 +55,8 @@ func (r *rest) isOver(o *Observation) bool {
 	return true
 }
 
-// begin lets the ghosts rest, for a while or until the driver takes a larger share of the time.
-func (r *rest) begin(o *Observation, part float64, forAWhile bool) {
+// beginRest lets the ghosts rest, for a while or until the driver takes a larger share of the time.
+func (r *rest) beginRest(o *Observation, part float64, forAWhile bool) {
 	r.active, r.last, r.shareAtStart, r.until, r.wakeStreak = true, *o, part, 0, 0
 	if forAWhile {
 		r.length = min(max(restFirst, 2*r.length), restMost)
@@ -64,9 +64,9 @@ func (r *rest) begin(o *Observation, part float64, forAWhile bool) {
 	}
 }
 
-// isWarm reports whether the ghosts' figures count after a rest: the ghost of the current configuration must miss about
+// doGhostsCount reports whether the ghosts' figures count after a rest: the ghost of the current configuration must miss about
 // as little as the program. If it does not within the warm-up, the ghosts rest again.
-func (c *Controller) isWarm(w *window, o *Observation) bool {
+func (c *Controller) doGhostsCount(w *window, o *Observation) bool {
 	r := &c.rest
 	if r.warmupLeft == 0 {
 		return true
@@ -76,7 +76,7 @@ func (c *Controller) isWarm(w *window, o *Observation) bool {
 		return false // the next window is the first warm one
 	}
 	if r.warmupLeft--; r.warmupLeft == 0 {
-		r.begin(o, w.driver, true)
+		r.beginRest(o, w.driver, true)
 	}
 	return false
 }
@@ -97,9 +97,9 @@ func (c *Controller) restIfIdle(w *window, o *Observation) {
 	switch {
 	case !r.allowed || away && r.goodStreak < streakFirst:
 	case w.driver < idleShare:
-		r.begin(o, w.driver, away)
+		r.beginRest(o, w.driver, away)
 	case r.leaderless >= leaderlessMax:
-		r.begin(o, w.driver, true)
+		r.beginRest(o, w.driver, true)
 	}
 }
 

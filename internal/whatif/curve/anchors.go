@@ -30,8 +30,8 @@ type anchor struct {
 
 func newAnchors() anchors { return anchors{next: choiceFirst} }
 
-// startOver removes all anchors, because the policy has changed.
-func (a *anchors) startOver(batch *replay.Batch) {
+// removeForNewPolicy removes all anchors, because the policy has changed.
+func (a *anchors) removeForNewPolicy(batch *replay.Batch) {
 	a.removeAll(batch)
 	*a = newAnchors()
 }
@@ -39,7 +39,7 @@ func (a *anchors) startOver(batch *replay.Batch) {
 // removeAll removes all anchors from the batch.
 func (a *anchors) removeAll(batch *replay.Batch) {
 	for _, anchor := range a.all {
-		batch.Remove(anchor.member)
+		batch.RemoveMember(anchor.member)
 	}
 	a.all = nil
 }
@@ -66,7 +66,7 @@ func (a *anchors) chooseLimits(batch *replay.Batch, s *Snapshot, policy string, 
 			a.all = slices.Delete(a.all, i, i+1)
 			continue
 		}
-		if member, err := batch.Add(optionsAt(policy, settings, limit)); err == nil {
+		if member, err := batch.AddSimulation(optionsAtLimit(policy, settings, limit)); err == nil {
 			stay = append(stay, anchor{limit: limit, member: member})
 		}
 	}
@@ -77,12 +77,12 @@ func (a *anchors) chooseLimits(batch *replay.Batch, s *Snapshot, policy string, 
 	a.next = min(requests*choiceFactor, choiceLast)
 }
 
-// play lets the anchors play what the batch has read.
-func (a *anchors) play(batch *replay.Batch) {
+// playBatch lets the anchors play what the batch has read.
+func (a *anchors) playBatch(batch *replay.Batch) {
 	a.all = slices.DeleteFunc(a.all, func(anchor anchor) bool {
-		err := batch.Play(anchor.member)
+		err := batch.PlayMember(anchor.member)
 		if err != nil { // a limit changed later contradicts the anchor's
-			batch.Remove(anchor.member)
+			batch.RemoveMember(anchor.member)
 		}
 		return err != nil
 	})
@@ -92,19 +92,19 @@ func (a *anchors) play(batch *replay.Batch) {
 func (a *anchors) startCounting(batch *replay.Batch, time uint64) {
 	a.cold, a.since = false, time
 	for i := range a.all {
-		r := batch.Result(a.all[i].member, cost.Device{})
+		r := batch.ResultOfMember(a.all[i].member, cost.Device{})
 		a.all[i].hits, a.all[i].requests = r.Hits, r.Hits+r.Misses
 	}
 }
 
-// points returns the exact points since then, ascending by limit.
-func (a *anchors) points(batch *replay.Batch) []Point {
+// exactPoints returns the exact points since then, ascending by limit.
+func (a *anchors) exactPoints(batch *replay.Batch) []Point {
 	var points []Point
 	if a.cold {
 		return nil
 	}
 	for _, anchor := range a.all {
-		r := batch.Result(anchor.member, cost.Device{})
+		r := batch.ResultOfMember(anchor.member, cost.Device{})
 		if requests := r.Hits + r.Misses - anchor.requests; requests > 0 {
 			points = append(points, Point{
 				Limit: anchor.limit, HitRate: float64(r.Hits-anchor.hits) / float64(requests), PeakReserved: r.PeakReserved,
@@ -118,7 +118,7 @@ func (a *anchors) points(batch *replay.Batch) []Point {
 // anchorLimits returns limits at and below the limit at which the curve reaches its highest hit rate, ascending. They
 // do not depend on where the curve rises, because an incorrect curve may fail to rise where it should.
 func (s *Snapshot) anchorLimits() []uint64 {
-	top := s.Points[s.firstWithShare(1)].Limit
+	top := s.Points[s.firstPointWithShare(1)].Limit
 	var limits []uint64
 	for _, shift := range [anchorsMax]int{4, 2, 1, 0} {
 		if limit := top >> shift; limit > 0 {

@@ -109,7 +109,7 @@ func (c *Curve) NoteRequest(class uint32, size, most uint64) uint64 {
 	if !c.isPileSampled(hash) {
 		return 0
 	}
-	from, h := c.latestPile(p, hash, most)
+	from, h := c.pileFreedLast(p, hash, most)
 	c.tally.addRequest(math.Ldexp(1, int(c.pileShift)), h != nil)
 	if h == nil {
 		return 0
@@ -123,8 +123,8 @@ func (c *Curve) NoteRequest(class uint32, size, most uint64) uint64 {
 	return from.size
 }
 
-// latestPile returns the key and the pile whose top block was freed last among those that can serve; nil: none can.
-func (c *Curve) latestPile(p pileKey, hash, most uint64) (from pileKey, found *pile) {
+// pileFreedLast returns the key and the pile whose top block was freed last among those that can serve; nil: none can.
+func (c *Curve) pileFreedLast(p pileKey, hash, most uint64) (from pileKey, found *pile) {
 	if h := c.pileOf(p, hash); h != nil && h.height > 0 {
 		from, found = p, h
 	}
@@ -137,7 +137,7 @@ func (c *Curve) latestPile(p pileKey, hash, most uint64) (from pileKey, found *p
 		if h.size >= most {
 			break
 		}
-		if h.height > 0 && (found == nil || h.topAge() > found.topAge()) {
+		if h.height > 0 && (found == nil || h.freesBeforeTop() > found.freesBeforeTop()) {
 			from.size, found = h.size, h
 		}
 	}
@@ -156,16 +156,16 @@ func (c *Curve) pileOf(p pileKey, hash uint64) *pile {
 
 func compareSize(h *pile, size uint64) int { return cmp.Compare(h.size, size) }
 
-// topAge returns how many blocks were freed before the top block, or 0 if that is forgotten.
-func (h *pile) topAge() uint64 {
+// freesBeforeTop returns how many blocks were freed before the top block, or 0 if that is forgotten.
+func (h *pile) freesBeforeTop() uint64 {
 	if len(h.ages) == 0 {
 		return 0
 	}
 	return h.ages[len(h.ages)-1]
 }
 
-// NoteFree notes at a time (ns, any epoch) that a block of a class and size is free and can serve again.
-func (c *Curve) NoteFree(class uint32, size uint64, time int64) {
+// NoteBlockFreed notes at a time (ns, any epoch) that a block of a class and size is free and can serve again.
+func (c *Curve) NoteBlockFreed(class uint32, size uint64, time int64) {
 	p := pileKey{class, max(size, 1)}
 	hash := p.hash()
 	if !c.isPileSampled(hash) {
@@ -188,7 +188,7 @@ func (c *Curve) NoteFree(class uint32, size uint64, time int64) {
 	if c.isHeightSampled(hash, h.height) {
 		h.marks = append(h.marks, mark{c.cacheBlock(p.size), uint64(h.height)})
 	}
-	c.limitCost(time)
+	c.reduceSampleIfCostly(time)
 }
 
 // DropClass removes all blocks of a class. It costs a step for each of the class's piles.

@@ -52,7 +52,7 @@ func play(rng *rand.Rand, events int, sizeOf func() pileKey, c *Curve, caches []
 			p := live[i]
 			live[i] = live[len(live)-1]
 			live = live[:len(live)-1]
-			c.NoteFree(p.class, p.size, int64(step))
+			c.NoteBlockFreed(p.class, p.size, int64(step))
 			for _, k := range caches {
 				k.free(p)
 			}
@@ -75,7 +75,7 @@ func TestAgainstCaches(t *testing.T) {
 	for seed := range uint64(12) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		var caches []*cache
-		for limit := uint64(1); limit < 1<<20; limit = limitOf(bucketOf(float64(limit + 1 + limit/7))) {
+		for limit := uint64(1); limit < 1<<20; limit = limitOfBucket(bucketOfLimit(float64(limit + 1 + limit/7))) {
 			caches = append(caches, &cache{limit: limit})
 		}
 		c := New(Options{})
@@ -97,7 +97,7 @@ func TestAgainstCaches(t *testing.T) {
 func TestAnySize(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	var caches []*cache
-	for limit := uint64(64); limit < 1<<20; limit = limitOf(bucketOf(float64(limit + 1 + limit/7))) {
+	for limit := uint64(64); limit < 1<<20; limit = limitOfBucket(bucketOfLimit(float64(limit + 1 + limit/7))) {
 		caches = append(caches, &cache{limit: limit})
 	}
 	kinds := make([]pileKey, 30)
@@ -131,9 +131,9 @@ func TestMetricsExample(t *testing.T) {
 	}
 	c := New(Options{})
 	c.NoteRequest(1, 1000, 0)
-	c.NoteFree(1, 1000, 1)
+	c.NoteBlockFreed(1, 1000, 1)
 	c.NoteRequest(1, 2000, 0)
-	c.NoteFree(1, 2000, 3)
+	c.NoteBlockFreed(1, 2000, 3)
 	c.NoteRequest(1, 1000, 0)
 	s := c.Snapshot()
 	want := fmt.Sprintf("> Curve: a buffer of 1000 bytes is created and released, then one of 2000, then one of 1000 is created → %.0f hit of %.0f from %d bytes on\n",
@@ -147,9 +147,9 @@ func TestMetricsExample(t *testing.T) {
 func TestLatestServes(t *testing.T) {
 	c := New(Options{})
 	for _, size := range []uint64{1000, 1900, 1500, 2500} {
-		c.NoteFree(1, size, 0)
+		c.NoteBlockFreed(1, size, 0)
 	}
-	c.NoteFree(2, 1200, 0)
+	c.NoteBlockFreed(2, 1200, 0)
 	for _, want := range []uint64{1500, 1900, 1000, 0} {
 		if got := c.NoteRequest(1, 1000, 2000); got != want {
 			t.Errorf("%d serves, want %d", got, want)

@@ -37,8 +37,8 @@ const (
 	slotBytes = 24
 )
 
-// addToAll adds to a subtree a value, which reached peak on the way to sum.
-func (n *node) addToAll(sum, most float64) {
+// addToSubtree adds to a subtree a value, which reached peak on the way to sum.
+func (n *node) addToSubtree(sum, most float64) {
 	n.peak = max(n.peak, n.sum+most)
 	n.sum += sum
 }
@@ -49,9 +49,9 @@ func (d *depths) leafCount() int { return len(d.nodes) / 2 }
 // depth of the new block is own. At most most slots are used, a power of two.
 func (d *depths) pushBlock(order uint64, own, weight float64, most int) {
 	if len(d.slots) == d.leafCount() {
-		d.makeRoom(most)
+		d.makeRoomForSlots(most)
 	}
-	d.nodes[1].addToAll(weight, weight)
+	d.nodes[1].addToSubtree(weight, weight)
 	leaf := d.leafCount() + len(d.slots)
 	d.pushDown(leaf, 0)
 	d.nodes[leaf] = node{own, own}
@@ -91,12 +91,12 @@ func (d *depths) pushDown(to int, before float64) {
 		index := to >> depth
 		n, left, right := &d.nodes[index], &d.nodes[2*index], &d.nodes[2*index+1]
 		if n.sum != 0 || n.peak != 0 {
-			left.addToAll(n.sum, n.peak)
-			right.addToAll(n.sum, n.peak)
+			left.addToSubtree(n.sum, n.peak)
+			right.addToSubtree(n.sum, n.peak)
 			*n = node{}
 		}
 		if to>>(depth-1)&1 == 1 && before != 0 {
-			left.addToAll(before, 0)
+			left.addToSubtree(before, 0)
 		}
 	}
 }
@@ -105,15 +105,15 @@ func (d *depths) pushDown(to int, before float64) {
 func (d *depths) pushAllDown() {
 	for index := 1; index < d.leafCount(); index++ {
 		n := d.nodes[index]
-		d.nodes[2*index].addToAll(n.sum, n.peak)
-		d.nodes[2*index+1].addToAll(n.sum, n.peak)
+		d.nodes[2*index].addToSubtree(n.sum, n.peak)
+		d.nodes[2*index+1].addToSubtree(n.sum, n.peak)
 		d.nodes[index] = node{}
 	}
 }
 
-// makeRoom leaves at least half of the slots unused: it removes slots without blocks, adds slots up to the allowed
+// makeRoomForSlots leaves at least half of the slots unused: it removes slots without blocks, adds slots up to the allowed
 // number, and joins neighbours.
-func (d *depths) makeRoom(most int) {
+func (d *depths) makeRoomForSlots(most int) {
 	d.pushAllDown()
 	var slots []slot
 	var values []node

@@ -107,21 +107,21 @@ func TestRecomputeDepths(t *testing.T) {
 func TestPlaces(t *testing.T) {
 	last := -1
 	for limit := uint64(1); limit < 1<<limitBits; limit += 1 + limit/100 {
-		place := bucketOf(float64(limit))
-		if at := limitOf(place); at < limit || float64(at) > float64(limit)*(1+1.0/bucketsPerDoubling) || place < last {
+		place := bucketOfLimit(float64(limit))
+		if at := limitOfBucket(place); at < limit || float64(at) > float64(limit)*(1+1.0/bucketsPerDoubling) || place < last {
 			t.Fatalf("limit %d has place %d, whose limit is %d", limit, place, at)
 		}
-		if back := bucketOf(float64(limitOf(place))); back != place {
-			t.Fatalf("place %d of limit %d is place %d", place, limitOf(place), back)
+		if back := bucketOfLimit(float64(limitOfBucket(place))); back != place {
+			t.Fatalf("place %d of limit %d is place %d", place, limitOfBucket(place), back)
 		}
 		last = place
 	}
 	for shift := range limitBits + 1 {
-		if limit := uint64(1) << shift; limitOf(bucketOf(float64(limit))) != limit {
+		if limit := uint64(1) << shift; limitOfBucket(bucketOfLimit(float64(limit))) != limit {
 			t.Errorf("limit %d is not exact", limit)
 		}
 	}
-	if bucketOf(1<<limitBits+1) != bucketBeyond || bucketOf(1<<limitBits) >= bucketBeyond || bucketOf(0.5) != 1 {
-		t.Errorf("the ends: %d, %d, %d", bucketOf(1<<limitBits+1), bucketOf(1<<limitBits), bucketOf(0.5))
+	if bucketOfLimit(1<<limitBits+1) != bucketBeyond || bucketOfLimit(1<<limitBits) >= bucketBeyond || bucketOfLimit(0.5) != 1 {
+		t.Errorf("the ends: %d, %d, %d", bucketOfLimit(1<<limitBits+1), bucketOfLimit(1<<limitBits), bucketOfLimit(0.5))
 	}
 }

@@ -66,7 +66,7 @@ func (f *feed) passDemand(d *replay.Demand) {
 	case replay.Requested:
 		f.noteRequest(d)
 	case replay.Dropped:
-		if c := f.curveOf(d.Process); c != nil {
+		if c := f.curveOfProcess(d.Process); c != nil {
 			c.DropClass(d.Class)
 		}
 	default:
@@ -75,7 +75,7 @@ func (f *feed) passDemand(d *replay.Demand) {
 		}
 		if b := &f.buffers[d.Buffer]; b.curve != nil {
 			if d.Kind == replay.Freed {
-				b.curve.NoteFree(b.class, b.size, d.Time)
+				b.curve.NoteBlockFreed(b.class, b.size, d.Time)
 			}
 			*b = buffer{}
 		}
@@ -86,7 +86,7 @@ func (f *feed) noteRequest(d *replay.Demand) {
 	if int(d.Buffer) >= len(f.buffers) {
 		f.buffers = append(f.buffers, make([]buffer, int(d.Buffer)+1-len(f.buffers))...)
 	}
-	c := f.curveOf(d.Process)
+	c := f.curveOfProcess(d.Process)
 	if c == nil {
 		f.buffers[d.Buffer] = buffer{}
 		return
@@ -97,14 +97,14 @@ func (f *feed) noteRequest(d *replay.Demand) {
 	}
 	size := f.blockSize(d)
 	got := size
-	if served := c.NoteRequest(class, size, f.rule.sizeBelow(size)); served > 0 {
+	if served := c.NoteRequest(class, size, f.rule.largestServingSize(size)); served > 0 {
 		got = served
 	}
 	f.buffers[d.Buffer] = buffer{c, class, got}
 }
 
-// sizeBelow returns the size below which larger blocks serve a request.
-func (f *servingRule) sizeBelow(size uint64) uint64 {
+// largestServingSize returns the size below which larger blocks serve a request.
+func (f *servingRule) largestServingSize(size uint64) uint64 {
 	if f.ratio == 0 {
 		return 0
 	}
@@ -125,9 +125,9 @@ func (f *feed) blockSize(d *replay.Demand) uint64 {
 	return m.block
 }
 
-// curveOf returns the curve of a process, nil if the process is left out. The first curve has one half of the memory.
+// curveOfProcess returns the curve of a process, nil if the process is left out. The first curve has one half of the memory.
 // Each later curve takes MemoryMin from the other half while some is left.
-func (f *feed) curveOf(process uint32) *Curve {
+func (f *feed) curveOfProcess(process uint32) *Curve {
 	if int(process) < len(f.curves) && f.curves[process] != nil {
 		return f.curves[process]
 	}

@@ -89,7 +89,7 @@ func (l *Live) Play(part *live.Part) bool {
 	if l.feed != nil {
 		l.batch.EachDemand(l.feed.passDemand)
 	}
-	l.anchors.play(l.batch)
+	l.anchors.playBatch(l.batch)
 	l.records += part.Records
 	if part.Change != nil && l.applyChange(part.Change) {
 		l.followPolicyOrDefaults()
@@ -107,9 +107,9 @@ func (l *Live) Publish(load *live.Load) {
 
 // followPolicy starts a new curve for the present policy, without blocks.
 func (l *Live) followPolicy() error {
-	l.anchors.startOver(l.batch)
+	l.anchors.removeForNewPolicy(l.batch)
 	l.feed, l.lastView = nil, nil
-	if !LimitsCache(l.policy) {
+	if !LimitsCachedBytes(l.policy) {
 		_, err := allocator.New(l.policy, l.settings)
 		return err
 	}
@@ -153,11 +153,11 @@ func (l *Live) updateAnchors(time uint64) {
 	case !l.anchors.cold && requests >= l.anchors.next:
 		s := l.feed.snapshot()
 		if !l.anchors.resting {
-			l.lastView = l.viewOf(s)
+			l.lastView = l.viewWithExactPoints(s)
 		}
 		l.anchors.chooseLimits(l.batch, s, l.policy, l.settings, requests)
 	case l.anchors.canRest(requests, time, l.options.Rate):
-		l.lastView = l.viewOf(l.feed.snapshot())
+		l.lastView = l.viewWithExactPoints(l.feed.snapshot())
 		l.anchors.pauseAnchors(l.batch, requests)
 	}
 }
@@ -170,13 +170,13 @@ func (l *Live) currentView() *view.Curve {
 	if l.lastView != nil && (l.anchors.cold || l.anchors.resting || l.feed.countedRequests() < max(shownMin, min(float64(l.lastView.Requests)/4, shownMax))) {
 		return l.lastView
 	}
-	return l.viewOf(l.feed.snapshot())
+	return l.viewWithExactPoints(l.feed.snapshot())
 }
 
-// viewOf returns the view of a curve with its exact points.
-func (l *Live) viewOf(s *Snapshot) *view.Curve {
+// viewWithExactPoints returns the view of a curve with its exact points.
+func (l *Live) viewWithExactPoints(s *Snapshot) *view.Curve {
 	v := &view.Curve{Policy: l.policy, Limits: true, Requests: uint64(s.Requests), Missed: l.missed, LeftOut: l.feed.leftOut}
-	v.Exact = l.anchors.points(l.batch)
+	v.Exact = l.anchors.exactPoints(l.batch)
 	v.Points = s.correctedPoints(v.Exact)
 	v.Error = max(s.leaveOneOutError(v.Exact), s.meanError(v.Exact))
 	through := &Snapshot{Points: v.Points}

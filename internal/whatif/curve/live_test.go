@@ -129,7 +129,7 @@ func TestCurveEqualsReplays(t *testing.T) {
 	if !v.Limits || !v.IsKnown() || v.Error > 0.03 || len(v.Exact) < 3 || v.Missed != 0 || v.LeftOut {
 		t.Fatalf("%+v", v)
 	}
-	m, err := Measure(p, "pow2", nil)
+	m, err := MeasureCurve(p, "pow2", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestLiveExamples(t *testing.T) {
 		})
 		v := followed(t, "futhark", records)
 		sound(t, v)
-		m, err := Measure(labtest.Rewound(t, reader), "futhark", nil)
+		m, err := MeasureCurve(labtest.Rewound(t, reader), "futhark", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +174,7 @@ func TestEachPointEqualsAReplay(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
 	p := newTape()
 	p.run(rng, 3000, 30, func() uint64 { return 1000 + rng.Uint64N(100_000) })
-	m, err := Measure(p, "futhark", nil)
+	m, err := MeasureCurve(p, "futhark", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestEachPointEqualsAReplay(t *testing.T) {
 		t.Fatalf("%+v", m)
 	}
 	for _, e := range m.Exact {
-		r, err := replay.Replay(labtest.Rewound(t, p), optionsAt("futhark", nil, e.Limit))
+		r, err := replay.Replay(labtest.Rewound(t, p), optionsAtLimit("futhark", nil, e.Limit))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,17 +190,17 @@ func TestEachPointEqualsAReplay(t *testing.T) {
 			t.Errorf("limit %d: %g, replayed %g", e.Limit, e.HitRate, r.HitRate())
 		}
 	}
-	if m, err := Measure(p, "none", nil); len(m.Exact) > 0 || err != nil {
+	if m, err := MeasureCurve(p, "none", nil); len(m.Exact) > 0 || err != nil {
 		t.Errorf("of a policy that caches nothing: %+v, %v", m, err)
 	}
-	if m, err := Measure(newTape(), "futhark", nil); len(m.Exact) > 0 || err != nil {
+	if m, err := MeasureCurve(newTape(), "futhark", nil); len(m.Exact) > 0 || err != nil {
 		t.Errorf("of nothing: %+v, %v", m, err)
 	}
 	kept := newTape() // which never gives back what could serve again
 	for range 100 {
 		kept.Buffer(4096, 0)
 	}
-	if m, err := Measure(kept, "futhark", nil); err != nil || len(m.Exact) == 0 || m.Enough.HitRate != 0 {
+	if m, err := MeasureCurve(kept, "futhark", nil); err != nil || len(m.Exact) == 0 || m.Enough.HitRate != 0 {
 		t.Errorf("where nothing hits: %+v, %v", m, err)
 	}
 }
@@ -233,7 +233,7 @@ func TestLiveRests(t *testing.T) {
 		}
 		v := l.currentView()
 		sound(t, v)
-		m, err := Measure(p, "pow2", nil)
+		m, err := MeasureCurve(p, "pow2", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -310,7 +310,7 @@ func give(l *Live, records []wire.Record) {
 			l.batch.ReadRecord(&part[i])
 		}
 		l.Play(&live.Part{Records: len(part), Time: part[len(part)-1].Time})
-		l.batch.Clear()
+		l.batch.ForgetRead()
 	}
 }
 
@@ -390,7 +390,7 @@ func BenchmarkLive(b *testing.B) {
 			if src == recording.Source(p) {
 				return
 			}
-			m, err := Measure(labtest.Rewound(b, src), policy, nil)
+			m, err := MeasureCurve(labtest.Rewound(b, src), policy, nil)
 			if err != nil {
 				b.Fatal(err)
 			}

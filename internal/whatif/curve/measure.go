@@ -32,22 +32,22 @@ const (
 	limitsAtOnce = 8
 )
 
-// Measure plays a recording through a policy at limits that it chooses: first halves, quarters and so on of what the
+// MeasureCurve plays a recording through a policy at limits that it chooses: first halves, quarters and so on of what the
 // policy caches without a limit, then more limits where the hit rate changes most. That takes three passes, and memory
 // that does not grow with events. The present limit is that of the settings. The error is that of the source, or
 // reports invalid settings.
-func Measure(src recording.Source, policy string, settings []allocator.Setting) (*Measurement, error) {
+func MeasureCurve(src recording.Source, policy string, settings []allocator.Setting) (*Measurement, error) {
 	p, err := allocator.New(policy, settings)
 	if err != nil {
 		return nil, err
 	}
 	m := &Measurement{Policy: policy, Present: cachedBytesLimit(p.Limits())}
-	if !LimitsCache(policy) {
+	if !LimitsCachedBytes(policy) {
 		return m, nil
 	}
 	limits := []uint64{min(m.Present, unlimited), unlimited}
 	for pass := range Passes {
-		if err := m.playAt(src, settings, limits); err != nil || m.Requests == 0 {
+		if err := m.playAtLimits(src, settings, limits); err != nil || m.Requests == 0 {
 			return m, err
 		}
 		if pass == 0 { // the peak without a limit is now known
@@ -71,8 +71,8 @@ const (
 	fractionName = "max_cached_fraction"
 )
 
-// LimitsCache reports whether a policy limits what it caches. Other policies have no curve.
-func LimitsCache(policy string) bool {
+// LimitsCachedBytes reports whether a policy limits what it caches. Other policies have no curve.
+func LimitsCachedBytes(policy string) bool {
 	d, _ := allocator.DescribePolicy(policy)
 	return slices.ContainsFunc(d.Limits, func(l allocator.Limit) bool { return l.Name == limitName })
 }
@@ -87,9 +87,9 @@ func cachedBytesLimit(limits []allocator.Limit) uint64 {
 	return 0
 }
 
-// optionsAt returns the simulation of a policy at a limit.
-func optionsAt(policy string, settings []allocator.Setting, limit uint64) replay.Options {
-	return replay.Configuration{Policy: policy, Settings: settings}.WithLimit(limitName, fmt.Sprint(limit)).WithLimit(fractionName, "1").HeldOptions()
+// optionsAtLimit returns the simulation of a policy at a limit.
+func optionsAtLimit(policy string, settings []allocator.Setting, limit uint64) replay.Options {
+	return replay.Configuration{Policy: policy, Settings: settings}.WithLimit(limitName, fmt.Sprint(limit)).WithLimit(fractionName, "1").OptionsKeepingLimits()
 }
 
 // otherSettings returns the settings that do not limit cached bytes.
@@ -99,19 +99,19 @@ func otherSettings(settings []allocator.Setting) []allocator.Setting {
 	})
 }
 
-// playAt plays a recording at several limits at once.
-func (m *Measurement) playAt(src recording.Source, settings []allocator.Setting, limits []uint64) error {
+// playAtLimits plays a recording at several limits at once.
+func (m *Measurement) playAtLimits(src recording.Source, settings []allocator.Setting, limits []uint64) error {
 	limits = slices.Compact(limits)
 	simulations := replay.NewBatch()
 	for _, limit := range limits {
-		if _, err := simulations.Add(optionsAt(m.Policy, settings, limit)); err != nil {
+		if _, err := simulations.AddSimulation(optionsAtLimit(m.Policy, settings, limit)); err != nil {
 			return err
 		}
 	}
 	playRead := func() error {
-		defer simulations.Clear()
+		defer simulations.ForgetRead()
 		for i := range limits {
-			if err := simulations.Play(i); err != nil {
+			if err := simulations.PlayMember(i); err != nil {
 				return err
 			}
 		}
@@ -129,16 +129,16 @@ func (m *Measurement) playAt(src recording.Source, settings []allocator.Setting,
 			}
 		}
 	}
-	simulations.Finish()
+	simulations.EndStream()
 	if err := playRead(); err != nil {
 		return err
 	}
-	m.Requests = simulations.Result(0, cost.Device{}).Requests
+	m.Requests = simulations.ResultOfMember(0, cost.Device{}).Requests
 	if m.Requests == 0 {
 		return nil
 	}
 	for i, limit := range limits {
-		r := simulations.Result(i, cost.Device{})
+		r := simulations.ResultOfMember(i, cost.Device{})
 		m.Exact = append(m.Exact, Point{Limit: limit, HitRate: r.HitRate(), PeakReserved: r.PeakReserved})
 	}
 	slices.SortFunc(m.Exact, compareLimits)
@@ -192,7 +192,7 @@ func (m *Measurement) Curve() *view.Curve {
 		last--
 	}
 	return &view.Curve{
-		Policy: m.Policy, Limits: LimitsCache(m.Policy), Whole: true, Requests: m.Requests, Knee: m.Knee, Enough: m.Enough,
+		Policy: m.Policy, Limits: LimitsCachedBytes(m.Policy), Whole: true, Requests: m.Requests, Knee: m.Knee, Enough: m.Enough,
 		Points: append([]Point{{}}, m.Exact[:last]...), Exact: m.Exact[:last],
 	}
 }

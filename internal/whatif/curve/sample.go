@@ -47,15 +47,15 @@ func (c *Curve) uncacheBlock(order, size uint64, t *tally) {
 	c.stack.popBlock(order, size, t)
 }
 
-// maxMemory returns how many bytes the curve takes at most until the next check, including all slots that it may use.
-func (c *Curve) maxMemory() int {
+// mostMemoryBytes returns how many bytes the curve takes at most until the next check, including all slots that it may use.
+func (c *Curve) mostMemoryBytes() int {
 	const others = tallyBytes + checkEvery*(pileBytes+markBytes)
 	stack := levelsMax * c.stack.slots * (2*nodeBytes + slotBytes)
 	return others + stack + markBytes*c.measured + pileBytes*len(c.piles)
 }
 
-// limitCost reduces the sample if the memory is too small, or too many blocks are measured per second.
-func (c *Curve) limitCost(time int64) {
+// reduceSampleIfCostly reduces the sample if the memory is too small, or too many blocks are measured per second.
+func (c *Curve) reduceSampleIfCostly(time int64) {
 	if c.options.Rate > 0 {
 		if time-c.rate.since >= 1e9 {
 			c.rate = rate{since: time}
@@ -71,10 +71,10 @@ func (c *Curve) limitCost(time int64) {
 		return
 	}
 	c.cachedSinceCheck = 0
-	if c.maxMemory() > c.options.Memory {
+	if c.mostMemoryBytes() > c.options.Memory {
 		c.dropEmptyPiles()
 	}
-	for c.maxMemory() > c.options.Memory && c.heightShift+c.pileShift < shiftMax {
+	for c.mostMemoryBytes() > c.options.Memory && c.heightShift+c.pileShift < shiftMax {
 		if pileBytes*len(c.piles) > c.options.Memory/4 {
 			c.pileShift++
 		} else {
@@ -105,7 +105,7 @@ func (c *Curve) dropEmptyPiles() {
 
 // thinToSample removes what is no longer in the sample.
 func (c *Curve) thinToSample() {
-	c.keepSample()
+	c.dropUnsampled()
 	c.stack.thinToSample(c.heightShift+c.pileShift, func(yield func(order, size uint64)) {
 		for p, h := range c.piles {
 			for _, m := range h.marks {
@@ -115,8 +115,8 @@ func (c *Curve) thinToSample() {
 	})
 }
 
-// keepSample removes the piles and marks that are not in the sample.
-func (c *Curve) keepSample() {
+// dropUnsampled removes the piles and marks that are not in the sample.
+func (c *Curve) dropUnsampled() {
 	maps.DeleteFunc(c.piles, func(p pileKey, _ *pile) bool { return !c.isPileSampled(p.hash()) })
 	c.dropEmptyPiles()
 	c.measured = 0

@@ -40,7 +40,7 @@ func (s *stream) play(events int, curves ...*Curve) {
 			s.live[i] = s.live[len(s.live)-1]
 			s.live = s.live[:len(s.live)-1]
 			for _, c := range curves {
-				c.NoteFree(p.class, p.size, s.time)
+				c.NoteBlockFreed(p.class, p.size, s.time)
 			}
 			continue
 		}
@@ -102,7 +102,7 @@ func TestCurveKeepsToItsMemory(t *testing.T) {
 		memory := heapBytes()
 		for i := range uint64(200_000) {
 			p := next(i)
-			c.NoteFree(p.class, p.size, 0)
+			c.NoteBlockFreed(p.class, p.size, 0)
 		}
 		for i := range uint64(1000) {
 			p := next(i)
@@ -145,7 +145,7 @@ func TestEachRequestIsHitOrMiss(t *testing.T) {
 			}
 		}
 		for range 500 {
-			c.NoteFree(1, 1000, s.time)
+			c.NoteBlockFreed(1, 1000, s.time)
 		}
 		for range 1000 {
 			if c.NoteRequest(1, 1000, 0) > 0 {
@@ -203,7 +203,7 @@ func BenchmarkEvents(b *testing.B) {
 			b.ResetTimer()
 			s.play(b.N, c)
 			b.ReportMetric(float64(c.heightShift+c.pileShift), "halvings")
-			b.ReportMetric(float64(c.maxMemory())/(1<<20), "MiB")
+			b.ReportMetric(float64(c.mostMemoryBytes())/(1<<20), "MiB")
 		})
 		b.Run(of.name+"/rate", func(b *testing.B) {
 			s := newStream(1, of.kinds, of.full)

@@ -42,7 +42,7 @@ func (t *tally) snapshot() *Snapshot {
 	for i, more := range t.changes[:bucketBeyond] {
 		if more != 0 {
 			hits += more
-			s.Points = append(s.Points, Point{Limit: limitOf(i), HitRate: clampToOne(hits * scale / t.requests)})
+			s.Points = append(s.Points, Point{Limit: limitOfBucket(i), HitRate: clampToOne(hits * scale / t.requests)})
 		}
 	}
 	return s
@@ -59,10 +59,10 @@ func (s *Snapshot) PointAt(limit uint64) Point {
 }
 
 // BestPoint returns the point with the highest hit rate; of equal points the one with the smallest limit.
-func (s *Snapshot) BestPoint() Point { return s.Points[s.firstWithShare(1)] }
+func (s *Snapshot) BestPoint() Point { return s.Points[s.firstPointWithShare(1)] }
 
-// firstWithShare returns the index of the first point with a share of the highest hit rate.
-func (s *Snapshot) firstWithShare(share float64) int {
+// firstPointWithShare returns the index of the first point with a share of the highest hit rate.
+func (s *Snapshot) firstPointWithShare(share float64) int {
 	best := 0.0
 	for _, p := range s.Points {
 		best = max(best, p.HitRate)
@@ -71,7 +71,7 @@ func (s *Snapshot) firstWithShare(share float64) int {
 }
 
 // NearlyBestPoint returns the first point with at least 99 % of the highest hit rate.
-func (s *Snapshot) NearlyBestPoint() Point { return s.Points[s.firstWithShare(0.99)] }
+func (s *Snapshot) NearlyBestPoint() Point { return s.Points[s.firstPointWithShare(0.99)] }
 
 // kneeShort is how far the knee is below the highest hit rate at most.
 const kneeShort = 0.02

@@ -55,14 +55,14 @@ func (s *stack) levelOrNew(size uint64) int {
 	}
 	s.levels = slices.Insert(s.levels, i, l)
 	if len(s.levels) > levelsMax {
-		s.joinLevels()
+		s.joinMostAlikeLevels()
 		i = s.levelOf(size)
 	}
 	return i
 }
 
-// joinLevels joins the two neighbouring levels whose sizes are most alike.
-func (s *stack) joinLevels() {
+// joinMostAlikeLevels joins the two neighbouring levels whose sizes are most alike.
+func (s *stack) joinMostAlikeLevels() {
 	found, least := 1, math.Inf(1)
 	for i := 1; i < len(s.levels); i++ {
 		if ratio := float64(s.levels[i].high) / float64(s.levels[i-1].low); ratio < least {
@@ -80,11 +80,11 @@ func (s *stack) popBlock(order, size uint64, t *tally) {
 	for i := s.levelOf(size); i < len(s.levels); i++ {
 		from, to := float64(s.levels[i].low), bucketBeyond
 		if i+1 < len(s.levels) {
-			to = bucketOf(float64(s.levels[i+1].low))
+			to = bucketOfLimit(float64(s.levels[i+1].low))
 		}
 		deepest := s.levels[i].popBlock(order, weight)
 		if t != nil {
-			t.addHits(bucketOf(max(deepest, from, float64(size))), to, stands)
+			t.addHits(bucketOfLimit(max(deepest, from, float64(size))), to, stands)
 		}
 	}
 	if t != nil {

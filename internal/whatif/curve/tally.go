@@ -12,9 +12,9 @@ const (
 	bucketBeyond = (limitBits-bucketBits+1)*bucketsPerDoubling + 1 // the bucket for depths above every limit
 )
 
-// bucketOf returns the first bucket whose limit is at least the given one. A limit above all others has the last
+// bucketOfLimit returns the first bucket whose limit is at least the given one. A limit above all others has the last
 // bucket.
-func bucketOf(limit float64) int {
+func bucketOfLimit(limit float64) int {
 	if limit > 1<<limitBits {
 		return bucketBeyond
 	}
@@ -30,8 +30,8 @@ func bucketOf(limit float64) int {
 	return shift*bucketsPerDoubling + int(steps)
 }
 
-// limitOf returns the limit of a bucket, in bytes.
-func limitOf(place int) uint64 {
+// limitOfBucket returns the limit of a bucket, in bytes.
+func limitOfBucket(place int) uint64 {
 	if place <= 2*bucketsPerDoubling {
 		return uint64(place)
 	}

@@ -20,7 +20,7 @@ func (s *Snapshot) correctedPoints(exact []Point) []Point {
 	before := 0.0
 	for i := range points {
 		rate := s.correctedRate(points[i].Limit, exact)
-		if rateFalls(points[i].Limit, exact) {
+		if hitRateFallsAround(points[i].Limit, exact) {
 			rate = min(rate, before)
 		} else {
 			rate = max(rate, before)
@@ -30,21 +30,21 @@ func (s *Snapshot) correctedPoints(exact []Point) []Point {
 	return points
 }
 
-// firstExactFrom returns the index of the first exact point at or above a limit.
-func firstExactFrom(limit uint64, exact []Point) (index int, there bool) {
+// firstExactPointFrom returns the index of the first exact point at or above a limit.
+func firstExactPointFrom(limit uint64, exact []Point) (index int, there bool) {
 	return slices.BinarySearchFunc(exact, limit, func(e Point, limit uint64) int { return cmp.Compare(e.Limit, limit) })
 }
 
-// rateFalls reports whether the hit rate falls between the exact points around a limit.
-func rateFalls(limit uint64, exact []Point) bool {
-	above, _ := firstExactFrom(limit, exact)
+// hitRateFallsAround reports whether the hit rate falls between the exact points around a limit.
+func hitRateFallsAround(limit uint64, exact []Point) bool {
+	above, _ := firstExactPointFrom(limit, exact)
 	return above > 0 && above < len(exact) && exact[above].HitRate < exact[above-1].HitRate
 }
 
 // correctedRate returns the hit rate at a limit of the curve through exact points.
 func (s *Snapshot) correctedRate(limit uint64, exact []Point) float64 {
 	rate := s.PointAt(limit).HitRate
-	above, there := firstExactFrom(limit, exact)
+	above, there := firstExactPointFrom(limit, exact)
 	off := func(i int) float64 { return exact[i].HitRate - s.PointAt(exact[i].Limit).HitRate }
 	switch {
 	case len(exact) == 0:

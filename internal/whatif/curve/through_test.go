@@ -59,7 +59,7 @@ func checkMonotone(t *testing.T, points, exact []Point) {
 	t.Helper()
 	low, before := Point{}, 0.0 // the exact point below
 	for _, p := range points {
-		above, there := firstExactFrom(p.Limit, exact)
+		above, there := firstExactPointFrom(p.Limit, exact)
 		high := Point{HitRate: 1}
 		if above < len(exact) {
 			high = exact[above]

@@ -58,7 +58,7 @@ func playThrough(b *testing.B, records []wire.Record) []time.Duration {
 	b.Helper()
 	batch, ghosts := replay.NewBatch(), DefaultConfigurations(futhark())
 	for _, c := range ghosts {
-		if _, err := batch.Add(replay.Options{Policy: c.Policy, Settings: c.Settings, HoldSettings: true}); err != nil {
+		if _, err := batch.AddSimulation(replay.Options{Policy: c.Policy, Settings: c.Settings, HoldSettings: true}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -75,12 +75,12 @@ func playThrough(b *testing.B, records []wire.Record) []time.Duration {
 		}
 		lap(0)
 		for i := range ghosts {
-			if err := batch.Play(i); err != nil {
+			if err := batch.PlayMember(i); err != nil {
 				b.Fatal(err)
 			}
 			lap(1 + i)
 		}
-		batch.Clear()
+		batch.ForgetRead()
 	}
 	return spent
 }

@@ -18,12 +18,12 @@ var usualPolicies = []string{"futhark", "futhark-2018", "pow2", "buckets", "mant
 // and the current policy with less and more memory that the program no longer needs. The list may contain the current
 // configuration.
 func DefaultConfigurations(current replay.Configuration) []replay.Configuration {
-	list := append(Configurations(current, usualPolicies), proportionVariations(current)...)
+	list := append(ConfigurationsOfPolicies(current, usualPolicies), proportionVariations(current)...)
 	for i, s := range current.Settings {
 		if s.Name != "max_cached_bytes" {
 			continue
 		}
-		for _, scale := range []func(float64) float64{halfOf, twice} {
+		for _, scale := range []func(float64) float64{halfOfBytes, twiceBytes} {
 			if value, ok := scaledLimit(current, s.Name, scale); ok {
 				settings := slices.Clone(current.Settings)
 				settings[i].Value = value
@@ -66,7 +66,7 @@ var variations = []allocator.Setting{{Name: "over_limit", Value: "reject-new"}, 
 // trial of another policy gets no plan.
 func SuccessorConfigurations(current replay.Configuration) []replay.Configuration {
 	usual := slices.DeleteFunc(slices.Clone(usualPolicies), func(name string) bool { return name == replay.LayoutPolicy })
-	list := Configurations(current, append(usual, "none"))
+	list := ConfigurationsOfPolicies(current, append(usual, "none"))
 	for _, variation := range variations {
 		isSet := func(s allocator.Setting) bool { return s.Name == variation.Name }
 		varied := replay.Configuration{Policy: current.Policy, Settings: append(slices.Clone(current.Settings), variation)}
@@ -77,8 +77,8 @@ func SuccessorConfigurations(current replay.Configuration) []replay.Configuratio
 	return list
 }
 
-func halfOf(bytes float64) float64 { return math.Floor(bytes / 2) }
-func twice(bytes float64) float64  { return bytes * 2 }
+func halfOfBytes(bytes float64) float64 { return math.Floor(bytes / 2) }
+func twiceBytes(bytes float64) float64  { return bytes * 2 }
 
 // scaledLimit returns the scaled value of a limit. ok is false if the policy has no such limit or refuses the value.
 func scaledLimit(c replay.Configuration, name string, scale func(float64) float64) (value string, ok bool) {
@@ -96,9 +96,9 @@ func scaledLimit(c replay.Configuration, name string, scale func(float64) float6
 	return "", false
 }
 
-// Configurations returns one configuration for each policy, with those limits of the current configuration that the
+// ConfigurationsOfPolicies returns one configuration for each policy, with those limits of the current configuration that the
 // policy has as well.
-func Configurations(current replay.Configuration, policies []string) []replay.Configuration {
+func ConfigurationsOfPolicies(current replay.Configuration, policies []string) []replay.Configuration {
 	var list []replay.Configuration
 	for _, name := range policies {
 		list = append(list, replay.Configuration{Policy: name, Settings: allocator.CarriedSettings(current.Policy, current.Settings, name)})
@@ -106,10 +106,10 @@ func Configurations(current replay.Configuration, policies []string) []replay.Co
 	return list
 }
 
-// normalized returns a configuration that lists only the settings that differ from the policy's defaults, in the order
+// normalize returns a configuration that lists only the settings that differ from the policy's defaults, in the order
 // and the form in which the policy shows them, so that equal configurations have equal names. The error reports an
 // invalid policy or setting.
-func normalized(c replay.Configuration) (replay.Configuration, error) {
+func normalize(c replay.Configuration) (replay.Configuration, error) {
 	description, known := allocator.DescribePolicy(c.Policy)
 	out := replay.Configuration{Policy: c.Policy}
 	if known && len(c.Settings) == 0 {
@@ -127,9 +127,9 @@ func normalized(c replay.Configuration) (replay.Configuration, error) {
 	return out, nil
 }
 
-// configurationName returns the name of a normalized configuration: policy and limits, with sizes abbreviated where
+// nameOfConfiguration returns the name of a normalized configuration: policy and limits, with sizes abbreviated where
 // that is exact.
-func configurationName(c replay.Configuration) string {
+func nameOfConfiguration(c replay.Configuration) string {
 	description, _ := allocator.DescribePolicy(c.Policy)
 	shown := replay.Configuration{Policy: c.Policy, Settings: slices.Clone(c.Settings)}
 	for i := range shown.Settings {
@@ -156,8 +156,8 @@ func shortBytes(text string) string {
 	return strconv.FormatUint(n, 10) + units[i]
 }
 
-// allSettings returns every limit of a normalized configuration, so that no limit follows the program's.
-func allSettings(c replay.Configuration) []allocator.Setting {
+// settingsOfAllLimits returns every limit of a normalized configuration, so that no limit follows the program's.
+func settingsOfAllLimits(c replay.Configuration) []allocator.Setting {
 	description, _ := allocator.DescribePolicy(c.Policy)
 	all := make([]allocator.Setting, 0, len(description.Limits))
 	for _, l := range description.Limits {
@@ -172,14 +172,14 @@ func allSettings(c replay.Configuration) []allocator.Setting {
 	return all
 }
 
-// afterChange returns the configuration after the change that a LIMIT record describes. If the record describes no
+// configurationAfterChange returns the configuration after the change that a LIMIT record describes. If the record describes no
 // valid change, the configuration stays as it is.
-func afterChange(c replay.Configuration, payload []byte) replay.Configuration {
+func configurationAfterChange(c replay.Configuration, payload []byte) replay.Configuration {
 	after, ok := c.AfterChange(payload)
 	if !ok {
 		return c
 	}
-	if after, err := normalized(after); err == nil {
+	if after, err := normalize(after); err == nil {
 		return after
 	}
 	return c

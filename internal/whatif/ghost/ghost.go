@@ -49,7 +49,7 @@ type Ghosts struct {
 	batch   *replay.Batch
 	ghosts  []*ghost
 	current replay.Configuration
-	added   *ghost // the ghost that switchTo added for the current configuration; nil: none
+	added   *ghost // the ghost that followToConfiguration added for the current configuration; nil: none
 
 	events, records uint64
 	time            uint64 // of the latest record
@@ -68,17 +68,17 @@ func New(configurations []replay.Configuration, o Options) (*Ghosts, error) {
 	now := time.Now()
 	g := &Ghosts{configurations: map[string]replay.Configuration{}, options: o, lastCheckpoint: now, checkpoints: []checkpoint{{at: now}}}
 	for i, c := range append([]replay.Configuration{o.Current}, configurations...) {
-		c, err := normalized(c)
+		c, err := normalize(c)
 		if err != nil {
 			return nil, fmt.Errorf("ghost %s: %w", c, err)
 		}
 		if i == 0 {
-			g.current, g.initialName = c, configurationName(c)
+			g.current, g.initialName = c, nameOfConfiguration(c)
 		}
-		if _, known := g.configurations[configurationName(c)]; known {
+		if _, known := g.configurations[nameOfConfiguration(c)]; known {
 			continue
 		}
-		g.configurations[configurationName(c)] = c
+		g.configurations[nameOfConfiguration(c)] = c
 		g.ghosts = append(g.ghosts, newGhost(c, 0))
 	}
 	return g, nil

@@ -73,7 +73,7 @@ func play(t *testing.T, src recording.Source, g *Ghosts, behind func(batch int) 
 	hand := func() {
 		part.Behind = behind(batch)
 		goes = goes && g.Play(part)
-		c.Clear()
+		c.ForgetRead()
 		part = &live.Part{}
 		batch++
 	}
@@ -84,7 +84,7 @@ func play(t *testing.T, src recording.Source, g *Ghosts, behind func(batch int) 
 			hand()
 		}
 	})
-	c.Finish()
+	c.EndStream()
 	hand()
 	g.Publish(&live.Load{})
 	return goes
@@ -138,7 +138,7 @@ func TestGhostsAreReplays(t *testing.T) {
 func TestStopsTheSlowest(t *testing.T) {
 	racetest.Slow(t)
 	src := churn(40_000)
-	g, err := New(Configurations(futhark(), usualPolicies), Options{Current: futhark(), Device: device})
+	g, err := New(ConfigurationsOfPolicies(futhark(), usualPolicies), Options{Current: futhark(), Device: device})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestStopsTheSlowest(t *testing.T) {
 // TestStopsOneByOne lets records come so fast that even a single ghost cannot keep up. The ghost of the current
 // configuration stops last.
 func TestStopsOneByOne(t *testing.T) {
-	g, err := New(Configurations(futhark(), []string{"pow2"}), Options{Current: futhark()})
+	g, err := New(ConfigurationsOfPolicies(futhark(), []string{"pow2"}), Options{Current: futhark()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestManyBuffers(t *testing.T) {
 		for n := range buffers {
 			p.Buffer(64, uint32(n%5))
 		}
-		g, err := New(Configurations(futhark(), usualPolicies), Options{Current: futhark()})
+		g, err := New(ConfigurationsOfPolicies(futhark(), usualPolicies), Options{Current: futhark()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +235,7 @@ func TestOnlyThePresentComesLate(t *testing.T) {
 // TestStopsWhenRecordsAreMissing: all stop with the figures so far, and report it.
 func TestStopsWhenRecordsAreMissing(t *testing.T) {
 	src := churn(20_000)
-	g, err := New(Configurations(futhark(), []string{"pow2"}), Options{Current: futhark(), Device: device})
+	g, err := New(ConfigurationsOfPolicies(futhark(), []string{"pow2"}), Options{Current: futhark(), Device: device})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestBeginsAnewAfterARest(t *testing.T) {
 	for name, late := range map[string]bool{"rests later": false, "rests at first": true} {
 		src := churn(6000)
 		context, n := src.Records[:2], len(src.Records)
-		g, err := New(Configurations(futhark(), []string{"pow2", "slab"}), Options{Current: futhark(), Device: device, MidRun: late})
+		g, err := New(ConfigurationsOfPolicies(futhark(), []string{"pow2", "slab"}), Options{Current: futhark(), Device: device, MidRun: late})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -348,7 +348,7 @@ func TestFollowsThePresent(t *testing.T) {
 	} {
 		src := churn(1000)
 		src.Records = slices.Insert(src.Records, len(src.Records)/2, *labtest.Empty(1).Limit(test.payload, test.status))
-		g, tap := follow(t, Configurations(futhark(), []string{"pow2"}), Options{Current: futhark(), Device: device})
+		g, tap := follow(t, ConfigurationsOfPolicies(futhark(), []string{"pow2"}), Options{Current: futhark(), Device: device})
 		labtest.Each(t, src, tap.TakeRecord)
 		tap.Close()
 		present := g.Leaderboard().PresentGhost()
@@ -389,7 +389,7 @@ func TestCostsComeFromTheRun(t *testing.T) {
 // TestAssumedPartsDoNotLead: what a sub-allocation takes is not known under futhark, so slab is not ranked, until one was timed.
 func TestAssumedPartsDoNotLead(t *testing.T) {
 	for _, timed := range []bool{false, true} {
-		g, tap := follow(t, Configurations(futhark(), []string{"slab"}), Options{Current: futhark()})
+		g, tap := follow(t, ConfigurationsOfPolicies(futhark(), []string{"slab"}), Options{Current: futhark()})
 		src := churn(100)
 		src.Last().Kind = wire.KindEvict
 		for range timedCallsMin {
@@ -413,11 +413,11 @@ func TestDefault(t *testing.T) {
 	names := func(list []replay.Configuration) string {
 		var all []string
 		for _, c := range list {
-			c, err := normalized(c)
+			c, err := normalize(c)
 			if err != nil {
 				t.Fatal(err)
 			}
-			all = append(all, configurationName(c))
+			all = append(all, nameOfConfiguration(c))
 		}
 		return strings.Join(all, ", ")
 	}
@@ -436,7 +436,7 @@ func TestDefault(t *testing.T) {
 			t.Errorf("%s: %s, want %s", policy, got, want)
 		}
 	}
-	if _, err := New(Configurations(futhark(), []string{"futrak"}), Options{Current: futhark()}); err == nil || !strings.Contains(err.Error(), "futrak") {
+	if _, err := New(ConfigurationsOfPolicies(futhark(), []string{"futrak"}), Options{Current: futhark()}); err == nil || !strings.Contains(err.Error(), "futrak") {
 		t.Errorf("%v", err)
 	}
 }

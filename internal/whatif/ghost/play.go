@@ -41,16 +41,16 @@ type ghost struct {
 type hitCount struct{ hits, requests uint64 }
 
 func newGhost(c replay.Configuration, since uint64) *ghost {
-	name := configurationName(c)
+	name := nameOfConfiguration(c)
 	return &ghost{configuration: c, name: name, row: stats.Ghost{Name: name, Policy: c.Policy, Since: since}, counts: make([]hitCount, 1, checkpointsMax)}
 }
 
 // addToBatch adds a ghost to the batch. The ghost plays the records that follow.
 func (g *Ghosts) addToBatch(ghost *ghost) error {
 	var err error
-	o := replay.Configuration{Policy: ghost.configuration.Policy, Settings: allSettings(ghost.configuration)}.HeldOptions()
+	o := replay.Configuration{Policy: ghost.configuration.Policy, Settings: settingsOfAllLimits(ghost.configuration)}.OptionsKeepingLimits()
 	o.Capacity, o.Device = g.options.Capacity, g.options.Device
-	ghost.member, err = g.batch.Add(o)
+	ghost.member, err = g.batch.AddSimulation(o)
 	return err
 }
 
@@ -58,7 +58,7 @@ func (g *Ghosts) addToBatch(ghost *ghost) error {
 // there on. After a pause the ghosts start again with empty pools and new figures.
 func (g *Ghosts) Begin(batch *replay.Batch, missed uint64) {
 	if missed > 0 {
-		g.stopAll(g.lagReason())
+		g.stopAll(g.whyStoppedForLag())
 		return
 	}
 	g.startPending = g.options.MidRun || g.batch != nil
@@ -84,15 +84,15 @@ func (g *Ghosts) Play(part *live.Part) bool {
 	}
 	start := live.ThreadTime()
 	g.playAll(start)
-	g.events += uint64(g.batch.Events())
+	g.events += uint64(g.batch.EventCount())
 	g.records += uint64(part.Records)
 	g.time = max(g.time, part.Time)
 	g.noteStart()
 	if part.Change != nil {
-		g.switchTo(afterChange(g.current, part.Change))
+		g.followToConfiguration(configurationAfterChange(g.current, part.Change))
 	}
-	g.limitLag(part.Behind)
-	g.limitMemory()
+	g.stopSlowestIfBehind(part.Behind)
+	g.stopGhostsForMemory()
 	g.busy += part.ReadTime + live.ThreadTime() - start
 	return g.stopReason == ""
 }
@@ -119,7 +119,7 @@ func (g *Ghosts) playAll(now time.Duration) {
 		if ghost.row.Stopped != "" {
 			continue
 		}
-		err := g.batch.Play(ghost.member)
+		err := g.batch.PlayMember(ghost.member)
 		before := now
 		now = live.ThreadTime()
 		ghost.recentTime = ghost.recentTime*7/8 + now - before
@@ -129,11 +129,11 @@ func (g *Ghosts) playAll(now time.Duration) {
 	}
 }
 
-// switchTo follows the program to another configuration. If no ghost simulates that configuration, it starts one with
+// followToConfiguration follows the program to another configuration. If no ghost simulates that configuration, it starts one with
 // an empty pool.
-func (g *Ghosts) switchTo(to replay.Configuration) {
-	name := configurationName(to)
-	if name == configurationName(g.current) {
+func (g *Ghosts) followToConfiguration(to replay.Configuration) {
+	name := nameOfConfiguration(to)
+	if name == nameOfConfiguration(g.current) {
 		return
 	}
 	g.current = to
@@ -153,30 +153,30 @@ func (g *Ghosts) switchTo(to replay.Configuration) {
 // removeGhost removes a ghost and its row.
 func (g *Ghosts) removeGhost(removed *ghost) {
 	if removed.row.Stopped == "" {
-		g.batch.Remove(removed.member)
+		g.batch.RemoveMember(removed.member)
 	}
 	g.ghosts = slices.DeleteFunc(g.ghosts, func(ghost *ghost) bool { return ghost == removed })
 }
 
-// limitLag stops the slowest ghost when too many records wait, and gives the others time to catch up before it stops
+// stopSlowestIfBehind stops the slowest ghost when too many records wait, and gives the others time to catch up before it stops
 // the next.
-func (g *Ghosts) limitLag(behind bool) {
+func (g *Ghosts) stopSlowestIfBehind(behind bool) {
 	g.partsSinceStop++
 	if behind && g.partsSinceStop >= partsBetweenStops {
-		g.stopSlowest(g.lagReason())
+		g.stopSlowest(g.whyStoppedForLag())
 		g.partsSinceStop = 0
 	}
 }
 
-// limitMemory stops ghosts until the tables of buffers are small enough.
-func (g *Ghosts) limitMemory() {
+// stopGhostsForMemory stops ghosts until the tables of buffers are small enough.
+func (g *Ghosts) stopGhostsForMemory() {
 	active := 0
 	for _, ghost := range g.ghosts {
 		if ghost.row.Stopped == "" {
 			active++
 		}
 	}
-	buffers := g.batch.LiveBuffers()
+	buffers := g.batch.LiveBufferCount()
 	for ; active > 0 && active*buffers > buffersMax; active-- {
 		g.stopSlowest(fmt.Sprintf("stopped: the program has %d buffers at a time", buffers))
 	}
@@ -192,8 +192,8 @@ func (g *Ghosts) stopSlowest(reason string) {
 	}
 }
 
-// lagReason returns the text for a ghost that could not keep up.
-func (g *Ghosts) lagReason() string {
+// whyStoppedForLag returns the text for a ghost that could not keep up.
+func (g *Ghosts) whyStoppedForLag() string {
 	first := g.checkpoints[0]
 	seconds := max(time.Since(first.at).Seconds(), 1e-3)
 	return fmt.Sprintf("stopped: could not keep up at %.2g million events/s", float64(g.records-first.records)/seconds/1e6)
@@ -203,7 +203,7 @@ func (g *Ghosts) lagReason() string {
 // configuration is the last to be chosen: without it the others cannot be compared.
 func (g *Ghosts) slowestGhost() *ghost {
 	var slowest, current *ghost
-	name := configurationName(g.current)
+	name := nameOfConfiguration(g.current)
 	for _, ghost := range g.ghosts {
 		switch {
 		case ghost.row.Stopped != "":
@@ -224,7 +224,7 @@ func (g *Ghosts) stopGhost(ghost *ghost, reason string) {
 	device, assumed := g.driverCosts()
 	g.updateRow(ghost, device, assumed)
 	ghost.row.Stopped = reason
-	g.batch.Remove(ghost.member)
+	g.batch.RemoveMember(ghost.member)
 }
 
 func (g *Ghosts) stopAll(reason string) {
@@ -251,7 +251,7 @@ func (g *Ghosts) driverCosts() (cost.Device, assumption) {
 	if d := g.options.Device; d != (cost.Device{}) {
 		return d, assumption{parts: d.PartAssumed}
 	}
-	d, creates, releases := g.batch.Device()
+	d, creates, releases := g.batch.LearnedCosts()
 	assumed := assumption{creates: creates < timedCallsMin, releases: releases < timedCallsMin}
 	if assumed.creates {
 		d.Create = assumedDevice.Create
@@ -270,8 +270,8 @@ type assumption struct{ creates, releases, parts bool }
 // assumedShare is the least share of a driver time for which assumed costs count.
 const assumedShare = 0.01
 
-// mattersTo reports whether assumed costs matter to a driver time.
-func (a assumption) mattersTo(r *replay.Result) bool {
+// matterToResult reports whether assumed costs matter to a driver time.
+func (a assumption) matterToResult(r *replay.Result) bool {
 	var ns float64
 	if a.creates {
 		ns += r.CreateNS
@@ -287,13 +287,13 @@ func (a assumption) mattersTo(r *replay.Result) bool {
 
 // updateRow brings a ghost's row up to date.
 func (g *Ghosts) updateRow(ghost *ghost, device cost.Device, assumed assumption) {
-	r := g.batch.Result(ghost.member, device)
+	r := g.batch.ResultOfMember(ghost.member, device)
 	row := &ghost.row
 	row.Hits, row.Requests, row.Failures = r.Hits, r.Hits+r.Misses, r.Failures
 	row.RecentHits, row.RecentRequests = row.Hits-ghost.counts[0].hits, row.Requests-ghost.counts[0].requests
 	row.PeakReserved, row.Reserved, row.DriverNS = r.PeakReserved, g.batch.ReservedBytes(ghost.member), r.DriverNS
-	row.Assumed = assumed.mattersTo(&r)
-	ghost.work = g.batch.DriverWork(ghost.member)
+	row.Assumed = assumed.matterToResult(&r)
+	ghost.work = g.batch.DriverCallsOfMember(ghost.member)
 }
 
 // Publish implements live.Listener: it renews the leaderboard.
@@ -306,7 +306,7 @@ func (g *Ghosts) Publish(load *live.Load) {
 		Assumed: assumed.creates || assumed.releases,
 	}
 	results := &Results{Device: device, Assumed: leaderboard.Assumed}
-	name := configurationName(g.current)
+	name := nameOfConfiguration(g.current)
 	for _, ghost := range g.ghosts {
 		if ghost.row.Stopped == "" {
 			g.updateRow(ghost, device, assumed)

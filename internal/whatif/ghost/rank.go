@@ -36,30 +36,30 @@ func sortBestFirst(rows []stats.Ghost) {
 	ranked := rows[:0]
 	for _, rest := range groups {
 		for len(rest) > 0 {
-			number := bestRow(rest)
+			number := indexOfBestRow(rest)
 			ranked = append(ranked, rest[number])
 			rest = slices.Delete(rest, number, number+1)
 		}
 	}
 }
 
-// bestRow returns the index of the best row. Where nothing else decides, the first row wins.
-func bestRow(rows []stats.Ghost) int {
+// indexOfBestRow returns the index of the best row. Where nothing else decides, the first row wins.
+func indexOfBestRow(rows []stats.Ghost) int {
 	least := rows[0].DriverNS
 	for i := range rows {
 		least = min(least, rows[i].DriverNS)
 	}
 	best := -1
 	for i := range rows {
-		if rows[i].DriverNS <= least*equalFactor && (best < 0 || hasLowerPeak(&rows[i], &rows[best])) {
+		if rows[i].DriverNS <= least*equalFactor && (best < 0 || hasLowerOrOwnPeak(&rows[i], &rows[best])) {
 			best = i
 		}
 	}
 	return best
 }
 
-// hasLowerPeak reports whether row a has a lower peak than b, or an equal peak and the current configuration.
-func hasLowerPeak(a, b *stats.Ghost) bool {
+// hasLowerOrOwnPeak reports whether row a has a lower peak than b, or an equal peak and the current configuration.
+func hasLowerOrOwnPeak(a, b *stats.Ghost) bool {
 	switch {
 	case float64(a.PeakReserved)*equalFactor < float64(b.PeakReserved):
 		return true

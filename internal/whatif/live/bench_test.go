@@ -44,7 +44,7 @@ func BenchmarkPlanner(b *testing.B) {
 			if !planner.Play(&Part{}) {
 				b.Fatal("it has stopped")
 			}
-			batch.Clear()
+			batch.ForgetRead()
 		}
 		spent += ThreadTime() - start
 	}

@@ -88,8 +88,8 @@ func (p *dispatcher) beginNewBatch() {
 	p.beginListeners()
 }
 
-// run is the dispatcher's goroutine.
-func (p *dispatcher) run() {
+// runDispatcher is the dispatcher's goroutine.
+func (p *dispatcher) runDispatcher() {
 	defer close(p.tap.done)
 	runtime.LockOSThread() // ThreadTime measures this thread, which ends with the goroutine
 	for m := range p.tap.queue {
@@ -103,7 +103,7 @@ func (p *dispatcher) run() {
 			p.publishListeners(false)
 		}
 	}
-	p.batch.Finish()
+	p.batch.EndStream()
 	p.playPart(&Part{Final: true})
 	p.publishListeners(true)
 }
@@ -129,7 +129,7 @@ func (p *dispatcher) restIfBusy() {
 // playBatch plays a batch of records, and returns its memory to the tap.
 func (p *dispatcher) playBatch(batch []wire.Record) {
 	for remaining := batch; len(remaining) > 0 && !p.tap.allStopped.Load(); {
-		remaining = remaining[p.readPart(remaining):]
+		remaining = remaining[p.readAndPlayPart(remaining):]
 		if p.lostEvents >= lostEventsMax {
 			p.beginNewBatch()
 		}
@@ -144,8 +144,8 @@ func (p *dispatcher) playBatch(batch []wire.Record) {
 	}
 }
 
-// readPart reads one part from the beginning of the records, lets the listeners play it, and returns its length.
-func (p *dispatcher) readPart(records []wire.Record) int {
+// readAndPlayPart reads one part from the beginning of the records, lets the listeners play it, and returns its length.
+func (p *dispatcher) readAndPlayPart(records []wire.Record) int {
 	start := ThreadTime()
 	part := Part{Behind: 2*len(p.tap.queue) > cap(p.tap.queue)}
 	for i := range records[:min(p.partSize, len(records))] {
@@ -178,7 +178,7 @@ func (p *dispatcher) playPart(part *Part) {
 		p.active[i] = p.active[i] && l.Play(part)
 		stopped = stopped && !p.active[i]
 	}
-	p.batch.Clear()
+	p.batch.ForgetRead()
 	p.tap.allStopped.Store(stopped)
 }
 
@@ -190,7 +190,7 @@ func (p *dispatcher) publishListeners(final bool) {
 	t := p.tap
 	load := Load{
 		Waiting: len(t.queue) * batchSize, Final: final,
-		Bytes: uint64(t.batchesMade.Load())*batchSize*uint64(reflect.TypeFor[wire.Record]().Size()) + uint64(p.batch.MemoryBytes()),
+		Bytes: uint64(t.batchesMade.Load())*batchSize*uint64(reflect.TypeFor[wire.Record]().Size()) + uint64(p.batch.TableBytes()),
 	}
 	for _, l := range p.listeners {
 		l.Publish(&load)

@@ -97,7 +97,7 @@ func TestFlushPublishes(t *testing.T) {
 	tap.TakeRecord(create(1))
 	tap.Flush()
 	tap.Flush()
-	go p.run()
+	go p.runDispatcher()
 	tap.Close()
 	if w.sum() != 1 || w.shown != 3 || len(w.begun) != 1 {
 		t.Errorf("%+v", w)
@@ -129,7 +129,7 @@ func TestLeavesOut(t *testing.T) {
 		t.Errorf("%d records, behind in %d parts", w.sum(), w.behind)
 	}
 	take(1<<21, 10)
-	go p.run()
+	go p.runDispatcher()
 	tap.Close()
 	if len(w.begun) != 2 || w.begun[1] != more+3*batchSize || w.sum() != 11 || !w.ends {
 		t.Errorf("%d records since it began again: %+v", w.sum(), w)
@@ -234,7 +234,7 @@ func TestAllStopped(t *testing.T) {
 	if take(); len(tap.queue) != 0 || w.played != 1 {
 		t.Errorf("%d batches wait, played %d times", len(tap.queue), w.played)
 	}
-	go p.run()
+	go p.runDispatcher()
 	tap.Close()
 }
 

@@ -24,8 +24,8 @@ func NewMapper(current replay.Configuration, capacity uint64) *Mapper {
 	return &Mapper{slabs: replay.NewSlabMapper(current, capacity)}
 }
 
-// Map returns the latest map, nil while the policy does not carve. Any goroutine may call it.
-func (m *Mapper) Map() *stats.HeapMap { return m.published.Load() }
+// LatestMap returns the latest map, nil while the policy does not carve. Any goroutine may call it.
+func (m *Mapper) LatestMap() *stats.HeapMap { return m.published.Load() }
 
 // Begin implements Listener. After missing records the mapper does not know the earlier buffers.
 func (m *Mapper) Begin(batch *replay.Batch, _ uint64) {
@@ -42,7 +42,7 @@ func (m *Mapper) Play(part *Part) bool {
 	if !part.Behind {
 		m.partsBehind = 0
 	}
-	switch err := m.slabs.Play(part.Time, part.Change); {
+	switch err := m.slabs.PlayUntil(part.Time, part.Change); {
 	case err != nil:
 		m.stopMapping(err.Error())
 	case m.partsBehind > partsBehindMax:
@@ -57,8 +57,8 @@ func (m *Mapper) CanSkip() bool { return m.slabs.IsIdle() }
 // stopMapping stops the mapper and keeps its last map.
 func (m *Mapper) stopMapping(reason string) {
 	last := stats.HeapMap{}
-	if m.Map() != nil {
-		last = *m.Map()
+	if m.LatestMap() != nil {
+		last = *m.LatestMap()
 	}
 	last.Ended = reason
 	m.published.Store(&last)
@@ -73,6 +73,6 @@ func (m *Mapper) Publish(load *Load) {
 	if m.stopped || !load.Final && now.Before(m.nextMap) {
 		return
 	}
-	m.published.Store(m.slabs.Map())
+	m.published.Store(m.slabs.CurrentMap())
 	m.nextMap = now.Add(max(time.Second, 100*time.Since(now)))
 }

@@ -21,7 +21,7 @@ func TestMapEqualsThatOfAReplay(t *testing.T) {
 			want.PlayRecord(r)
 		})
 		tap.Close()
-		got, w := m.Map(), want.Map()
+		got, w := m.LatestMap(), want.CurrentMap()
 		if w == nil {
 			if got != nil {
 				t.Errorf("%s: %+v, want none", file, got)
@@ -44,21 +44,21 @@ func TestMapperGoesWhenItIsBehind(t *testing.T) {
 	m := NewMapper(replay.Configuration{Policy: "slab"}, 0)
 	m.Begin(replay.NewBatch(), 0)
 	m.Publish(&Load{})
-	if m.Map() == nil || m.Map().Since != 0 {
-		t.Fatalf("%+v", m.Map())
+	if m.LatestMap() == nil || m.LatestMap().Since != 0 {
+		t.Fatalf("%+v", m.LatestMap())
 	}
 	m.Play(&Part{Time: 7})
 	m.Begin(replay.NewBatch(), 100)
 	m.Publish(&Load{Final: true})
-	if m.Map().Since != 7 {
-		t.Errorf("%+v, want that it lacks what was there at 7", m.Map())
+	if m.LatestMap().Since != 7 {
+		t.Errorf("%+v, want that it lacks what was there at 7", m.LatestMap())
 	}
 	for i := range partsBehindMax + 1 {
 		if goes := m.Play(&Part{Behind: true}); goes != (i < partsBehindMax) {
 			t.Fatalf("part %d: %v", i, goes)
 		}
 	}
-	if m.Map().Ended != "could not keep up" {
-		t.Errorf("%+v", m.Map())
+	if m.LatestMap().Ended != "could not keep up" {
+		t.Errorf("%+v", m.LatestMap())
 	}
 }

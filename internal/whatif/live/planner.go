@@ -22,19 +22,19 @@ func NewPlanner(current replay.Configuration, send func(process uint32, layout *
 // Begin implements Listener. After missing records the planner learns from the beginning.
 func (p *Planner) Begin(batch *replay.Batch, _ uint64) {
 	p.batch, p.member = batch, -1
-	p.joinOrLeave()
+	p.joinIfLayoutsTaken()
 }
 
 // Play implements Listener.
 func (p *Planner) Play(part *Part) bool {
 	if p.member >= 0 {
-		if err := p.batch.Play(p.member); err != nil {
+		if err := p.batch.PlayMember(p.member); err != nil {
 			return false
 		}
 	}
 	if part.Change != nil {
 		p.current, _ = p.current.AfterChange(part.Change)
-		p.joinOrLeave()
+		p.joinIfLayoutsTaken()
 	}
 	return true
 }
@@ -45,20 +45,20 @@ func (p *Planner) CanSkip() bool { return p.member < 0 }
 // Publish implements Listener. Layouts are sent as soon as they are learned, so nothing is left to publish.
 func (p *Planner) Publish(*Load) {}
 
-// joinOrLeave joins the batch if the current policy takes layouts, and leaves it if not.
-func (p *Planner) joinOrLeave() {
+// joinIfLayoutsTaken joins the batch if the current policy takes layouts, and leaves it if not.
+func (p *Planner) joinIfLayoutsTaken() {
 	wanted := p.current.Policy == replay.LayoutPolicy
 	if wanted == (p.member >= 0) {
 		return
 	}
 	if !wanted {
-		p.batch.Remove(p.member)
+		p.batch.RemoveMember(p.member)
 		p.member = -1
 		return
 	}
-	options := p.current.HeldOptions()
+	options := p.current.OptionsKeepingLimits()
 	options.OnLayout = p.send
-	member, err := p.batch.Add(options)
+	member, err := p.batch.AddSimulation(options)
 	if err != nil { // the target has refused these settings, too
 		return
 	}

@@ -45,7 +45,7 @@ type message struct {
 func Start(listeners ...Listener) *Tap {
 	t, p := newTap(queueDepth, listeners)
 	p.beginListeners()
-	go p.run()
+	go p.runDispatcher()
 	return t
 }
 
@@ -54,7 +54,7 @@ func StartResting(listeners ...Listener) *Tap {
 	t, p := newTap(queueDepth, listeners)
 	t.restRequested.Store(true)
 	t.gap = true
-	go p.run()
+	go p.runDispatcher()
 	return t
 }
 
@@ -84,7 +84,7 @@ func (t *Tap) TakeRecord(r *wire.Record) {
 		return
 	}
 	if t.batch == nil {
-		t.batch = t.emptyBatch()
+		t.batch = t.batchToFill()
 	}
 	t.batch = append(t.batch, *r)
 	last := &t.batch[len(t.batch)-1]
@@ -92,7 +92,7 @@ func (t *Tap) TakeRecord(r *wire.Record) {
 	if r.Kind == wire.KindLimit { // no other record's payload is read
 		last.Payload = bytes.Clone(r.Payload)
 	}
-	if len(t.batch) == batchSize && !t.handOver(false) {
+	if len(t.batch) == batchSize && !t.handOverRecords(false) {
 		t.dropBatch()
 	}
 }
@@ -105,7 +105,7 @@ func (t *Tap) skipRecord() {
 	if t.gap {
 		return
 	}
-	if len(t.batch) > 0 && !t.handOver(false) {
+	if len(t.batch) > 0 && !t.handOverRecords(false) {
 		t.dropBatch()
 	}
 	t.gap = true
@@ -126,12 +126,12 @@ func (t *Tap) Flush() {
 		return // a new batch would cost time
 	}
 	if t.missed == 0 || len(t.queue) == 0 {
-		t.handOver(true)
+		t.handOverRecords(true)
 	}
 }
 
-// handOver hands over the copied records, and reports whether the queue had room.
-func (t *Tap) handOver(publish bool) bool {
+// handOverRecords hands over the copied records, and reports whether the queue had room.
+func (t *Tap) handOverRecords(publish bool) bool {
 	select {
 	case t.queue <- message{t.batch, t.missed, t.gap, publish}:
 		t.batch, t.missed, t.gap = nil, 0, false
@@ -153,8 +153,8 @@ func (t *Tap) dropBatch() {
 	t.batch = kept
 }
 
-// emptyBatch returns a batch to fill.
-func (t *Tap) emptyBatch() []wire.Record {
+// batchToFill returns a batch to fill.
+func (t *Tap) batchToFill() []wire.Record {
 	select {
 	case batch := <-t.spare:
 		return batch[:0]

@@ -25,9 +25,9 @@ type Tape struct {
 	capacity uint64 // of the device, bytes; 0: any number
 }
 
-// Read reads a recording of a run whose device had capacity bytes of memory; 0: any number.
-func Read(src recording.Source, capacity uint64) (*Tape, error) {
-	loaded, whole, err := replay.LoadFirst(src, Most)
+// ReadTape reads a recording of a run whose device had capacity bytes of memory; 0: any number.
+func ReadTape(src recording.Source, capacity uint64) (*Tape, error) {
+	loaded, whole, err := replay.LoadFirstEvents(src, Most)
 	if err != nil {
 		return nil, err
 	}
@@ -37,17 +37,17 @@ func Read(src recording.Source, capacity uint64) (*Tape, error) {
 func newTape(loaded *replay.Loaded, whole bool, capacity uint64) *Tape {
 	t := &Tape{loaded: loaded, capacity: capacity}
 	if !whole {
-		t.part = fmt.Sprintf(" on a part of the run (its first %d steps)", loaded.Events())
+		t.part = fmt.Sprintf(" on a part of the run (its first %d steps)", loaded.EventCount())
 	}
 	return t
 }
 
-// Run replays the present configuration and others. It returns nil if this version does not have the present
+// ReplayTrials replays the present configuration and others. It returns nil if this version does not have the present
 // configuration, or if the part has no requests.
-func (t *Tape) Run(present replay.Configuration, list []analysis.Trial) *analysis.Replays {
-	options := present.HeldOptions()
+func (t *Tape) ReplayTrials(present replay.Configuration, list []analysis.Trial) *analysis.Replays {
+	options := present.OptionsKeepingLimits()
 	options.AsRecorded = present.Policy == replay.LayoutPolicy // else it would have a layout sooner than the run, or one that the run lacked
-	now, _, err := t.replayOutcome(options)
+	now, _, err := t.outcomeOfReplay(options)
 	if err != nil || now.Requests == 0 {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (t *Tape) Run(present replay.Configuration, list []analysis.Trial) *analysi
 		if _, known := r.Outcomes[trial]; known || options.AsRecorded && c.Policy == present.Policy {
 			continue
 		}
-		o, planned, err := t.replayOutcome(c.HeldOptions())
+		o, planned, err := t.outcomeOfReplay(c.OptionsKeepingLimits())
 		if err == nil && (planned > 0 || c.Policy != replay.LayoutPolicy) { // else the policy refuses the value, or has no layout
 			r.Outcomes[trial] = o
 		}
@@ -68,8 +68,8 @@ func (t *Tape) Run(present replay.Configuration, list []analysis.Trial) *analysi
 	return r
 }
 
-// replayOutcome replays a configuration. planned are the requests that a layout served.
-func (t *Tape) replayOutcome(options replay.Options) (o analysis.Outcome, planned uint64, err error) {
+// outcomeOfReplay replays a configuration. planned are the requests that a layout served.
+func (t *Tape) outcomeOfReplay(options replay.Options) (o analysis.Outcome, planned uint64, err error) {
 	options.Capacity = t.capacity
 	r, err := t.loaded.Run(options)
 	if err != nil {
@@ -94,13 +94,13 @@ type Replayer struct {
 
 // Replay implements analysis.Replay.
 func (r *Replayer) Replay(s *stats.Snapshot, list []analysis.Trial) *analysis.Replays {
-	present, tape := configuration(s), r.Tape()
+	present, tape := configurationOf(s), r.Tape()
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	current := present.String() == r.present
 	if tape != nil && !r.busy && (!current || tape != r.of || !r.hasTried(list)) {
 		r.busy = true
-		go r.run(tape, present, list)
+		go r.replayAndStore(tape, present, list)
 	}
 	if !current {
 		return nil
@@ -108,8 +108,8 @@ func (r *Replayer) Replay(s *stats.Snapshot, list []analysis.Trial) *analysis.Re
 	return r.replays
 }
 
-func (r *Replayer) run(tape *Tape, present replay.Configuration, list []analysis.Trial) {
-	replays := tape.Run(present, list)
+func (r *Replayer) replayAndStore(tape *Tape, present replay.Configuration, list []analysis.Trial) {
+	replays := tape.ReplayTrials(present, list)
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.busy, r.replays, r.of, r.present, r.tried = false, replays, tape, present.String(), list
@@ -129,8 +129,8 @@ func (r *Replayer) hasTried(list []analysis.Trial) bool {
 	return true
 }
 
-// configuration returns the configuration of a snapshot.
-func configuration(s *stats.Snapshot) replay.Configuration {
+// configurationOf returns the configuration of a snapshot.
+func configurationOf(s *stats.Snapshot) replay.Configuration {
 	c := replay.Configuration{Policy: s.Policy}
 	for i := range s.Limits {
 		c.Settings = append(c.Settings, allocator.Setting{Name: s.Limits[i].Name, Value: s.Limits[i].Text})
@@ -177,8 +177,8 @@ func (l *Live) Play(*live.Part) bool {
 	if l.batch == nil {
 		return false
 	}
-	l.batch.AppendTo(&l.loaded)
-	if l.loaded.Events() >= Most {
+	l.batch.AppendReadTo(&l.loaded)
+	if l.loaded.EventCount() >= Most {
 		l.endTape()
 	}
 	return l.batch != nil
@@ -186,7 +186,7 @@ func (l *Live) Play(*live.Part) bool {
 
 // Publish implements live.Listener: it makes a new tape whenever there are half as many steps more.
 func (l *Live) Publish(load *live.Load) {
-	if l.batch != nil && (load.Final || 2*l.loaded.Events() > 3*l.stepsOnTape()) {
+	if l.batch != nil && (load.Final || 2*l.loaded.EventCount() > 3*l.stepsOnTape()) {
 		l.makeTape(load.Final)
 	}
 }
@@ -202,14 +202,14 @@ func (l *Live) endTape() {
 // stepsOnTape returns how many steps the latest tape has.
 func (l *Live) stepsOnTape() int {
 	if t := l.Tape(); t != nil {
-		return t.loaded.Events()
+		return t.loaded.EventCount()
 	}
 	return 0
 }
 
 // makeTape makes a tape of the steps so far. whole says that these are all steps of the run.
 func (l *Live) makeTape(whole bool) {
-	t := newTape(l.batch.CopyOf(&l.loaded), whole, l.capacity)
+	t := newTape(l.batch.CopyOfAppended(&l.loaded), whole, l.capacity)
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.tape = t

@@ -37,15 +37,15 @@ func TestKeptBesideARunEqualsItsRecording(t *testing.T) {
 			time.Sleep(time.Millisecond)
 			tap.Flush()
 		}
-		if r := l.Tape().Run(now, others); r != nil && r.Part == "" {
+		if r := l.Tape().ReplayTrials(now, others); r != nil && r.Part == "" {
 			t.Errorf("%s: a part is all of the run: %+v", file, r)
 		}
 		tap.Close()
-		recorded, err := Read(labtest.Rewound(t, reader), 8<<20)
+		recorded, err := ReadTape(labtest.Rewound(t, reader), 8<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, want := l.Tape().Run(now, others), recorded.Run(now, others)
+		got, want := l.Tape().ReplayTrials(now, others), recorded.ReplayTrials(now, others)
 		if want == nil || len(want.Outcomes) != 2 || want.Part != "" || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", file, got, want)
 		}
@@ -65,14 +65,14 @@ func TestArenaWithoutALayout(t *testing.T) {
 			p.Create(n+1, size)
 			p.Release(n+1, wire.OutcomeCached)
 		}
-		tape, err := Read(p, 0)
+		tape, err := ReadTape(p, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o, known := tape.Run(now, []analysis.Trial{arena}).Outcomes[arena]; known != repeats {
+		if o, known := tape.ReplayTrials(now, []analysis.Trial{arena}).Outcomes[arena]; known != repeats {
 			t.Errorf("%s: %+v, %t", name, o, known)
 		}
-		run := tape.Run(replay.Configuration{Policy: "arena"}, []analysis.Trial{arena, {Policy: "slab"}})
+		run := tape.ReplayTrials(replay.Configuration{Policy: "arena"}, []analysis.Trial{arena, {Policy: "slab"}})
 		if len(run.Outcomes) != 1 || run.Outcomes[arena].Requests > 0 { // its layout was none of the run's
 			t.Errorf("%s: a run under arena: %+v", name, run)
 		}
@@ -91,9 +91,9 @@ func TestLiveEnds(t *testing.T) {
 		l.Begin(batch, 0)
 		labtest.Each(t, labtest.Rewound(t, p), func(r *wire.Record) {
 			batch.ReadRecord(r)
-			if batch.Events() == 1000 {
+			if batch.EventCount() == 1000 {
 				l.Play(&live.Part{})
-				batch.Clear()
+				batch.ForgetRead()
 				if missing {
 					l.Begin(batch.Restart(), 7)
 				}
@@ -101,8 +101,8 @@ func TestLiveEnds(t *testing.T) {
 		})
 		l.Publish(&live.Load{Final: true})
 		want := map[bool]int{false: Most, true: 1000}[missing]
-		if tape := l.Tape(); tape.loaded.Events() != want || tape.part == "" || !l.CanSkip() {
-			t.Errorf("%s: %d steps, %q", name, tape.loaded.Events(), tape.part)
+		if tape := l.Tape(); tape.loaded.EventCount() != want || tape.part == "" || !l.CanSkip() {
+			t.Errorf("%s: %d steps, %q", name, tape.loaded.EventCount(), tape.part)
 		}
 	}
 }
@@ -111,7 +111,7 @@ func TestLiveEnds(t *testing.T) {
 func TestReplayerDoesNotWait(t *testing.T) {
 	p := labtest.New()
 	p.Create(1, 4096)
-	tape, err := Read(p, 0)
+	tape, err := ReadTape(p, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

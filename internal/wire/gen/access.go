@@ -37,8 +37,8 @@ static inline double gmt_double_of(uint64_t bits)
 }
 `
 
-// cAccessors writes the C side of the tables.
-func cAccessors(kinds []kind) []byte {
+// cSideOfTables writes the C side of the tables.
+func cSideOfTables(kinds []kind) []byte {
 	var b bytes.Buffer
 	b.WriteString(accessHead)
 	for i := range kinds {
@@ -47,22 +47,22 @@ func cAccessors(kinds []kind) []byte {
 		fmt.Fprintf(&b, "\n/* %s: %s. */\nstruct gmt%sfields {\n\tuint64_t time;\n", k.upper, k.doc, lower)
 		for j := range k.columns {
 			c := &k.columns[j]
-			fmt.Fprintf(&b, "\t%s %s; /* %s */\n", c.cType(), toSnakeCase(c.name), c.comment())
+			fmt.Fprintf(&b, "\t%s %s; /* %s */\n", c.cType(), toSnakeCase(c.name), c.columnComment())
 		}
 		b.WriteString("};\n")
-		k.cPack(&b, lower)
+		k.writeCPack(&b, lower)
 		fmt.Fprintf(&b, "#define GMT_EVENT_%s(...) gmt%s_event((struct gmt%sfields){__VA_ARGS__})\n", k.upper, lower, lower)
 		for j := range k.columns {
 			c := &k.columns[j]
 			fmt.Fprintf(&b, "static inline %s gmt%s_%s(const struct gmtevent *e) { return %s; }\n",
-				c.cType(), lower, toSnakeCase(c.name), k.cRead(c))
+				c.cType(), lower, toSnakeCase(c.name), k.cExpressionOf(c))
 		}
 	}
 	b.WriteString("\n#endif\n")
 	return b.Bytes()
 }
 
-func (k *kind) cPack(b *bytes.Buffer, lower string) {
+func (k *kind) writeCPack(b *bytes.Buffer, lower string) {
 	fmt.Fprintf(b, "\nstatic inline struct gmtevent gmt%[1]s_event(struct gmt%[1]sfields f)\n{\n\treturn (struct gmtevent){\n"+
 		"\t\t.time = f.time,\n\t\t.kind = GMT_KIND_%[2]s,\n", lower, k.upper)
 	values, order := map[field][]string{}, []field{}
@@ -101,8 +101,8 @@ func (k *kind) cPack(b *bytes.Buffer, lower string) {
 	b.WriteString("\t};\n}\n")
 }
 
-// cRead is the C expression for a column of the event e.
-func (k *kind) cRead(c *column) string {
+// cExpressionOf is the C expression for a column of the event e.
+func (k *kind) cExpressionOf(c *column) string {
 	value := "e->" + c.field.c
 	switch {
 	case c.low != nil:
@@ -119,7 +119,7 @@ func (k *kind) cRead(c *column) string {
 	if c.where.c == "" {
 		return value
 	}
-	enum := k.enumOf(c.where)
+	enum := k.enumColumnFor(c.where)
 	var terms []string
 	compare, operator := " == ", " || "
 	if c.negated {

@@ -47,7 +47,7 @@ func eligibleInGo() []byte {
 	}
 	var b bytes.Buffer
 	b.WriteString("// Code generated from eligible.def by internal/wire/gen; DO NOT EDIT.\n\npackage wire\n\nimport \"strconv\"\n")
-	goEnum(&b, "why the pool must leave a request for memory to the driver.", "ineligible", reasons)
+	writeGoEnum(&b, "why the pool must leave a request for memory to the driver.", "ineligible", reasons)
 	b.WriteString("\n// PoolRequest is a request for memory, as far as the rules look at it.\ntype PoolRequest struct {\n")
 	for _, m := range memberRE.FindAllStringSubmatch(string(header), -1) {
 		fmt.Fprintf(&b, "\t%s %s // %s\n", toCamelCase(m[2]), goTypes[m[1]], m[3])

@@ -24,20 +24,20 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	write("types_linux.go", goLayouts())
-	write("enums.go", goEnums(string(header)))
+	writeGenerated("types_linux.go", goSideOfStructs())
+	writeGenerated("enums.go", goSideOfEnums(string(header)))
 	kinds, err := parseTables(string(header))
 	if err != nil {
 		log.Fatalf("event.h: %v", err)
 	}
-	write("views.go", goViews(kinds))
-	write("eligible.go", eligibleInGo())
-	if err := os.WriteFile("event_access.h", cAccessors(kinds), 0o644); err != nil {
+	writeGenerated("views.go", goSideOfTables(kinds))
+	writeGenerated("eligible.go", eligibleInGo())
+	if err := os.WriteFile("event_access.h", cSideOfTables(kinds), 0o644); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func write(name string, source []byte) {
+func writeGenerated(name string, source []byte) {
 	formatted, err := format.Source(source)
 	if err != nil {
 		log.Fatalf("%s: %v\n%s", name, err, source)
@@ -47,8 +47,8 @@ func write(name string, source []byte) {
 	}
 }
 
-// goLayouts runs cgo -godefs and gives the enumerated fields of Event their types.
-func goLayouts() []byte {
+// goSideOfStructs runs cgo -godefs and gives the enumerated fields of Event their types.
+func goSideOfStructs() []byte {
 	objects, err := os.MkdirTemp("", "godefs")
 	if err != nil {
 		log.Fatal(err)
@@ -79,16 +79,16 @@ var (
 	widths  = map[string]string{"kind": "uint16", "sight": "uint16"}
 )
 
-func goEnums(header string) []byte {
+func goSideOfEnums(header string) []byte {
 	var b bytes.Buffer
 	b.WriteString(notice + "package wire\n\nimport \"strconv\"\n")
 	for _, m := range enumRE.FindAllStringSubmatch(header, -1) {
-		goEnum(&b, strings.Join(strings.Fields(m[1]), " "), m[2], m[3])
+		writeGoEnum(&b, strings.Join(strings.Fields(m[1]), " "), m[2], m[3])
 	}
 	return b.Bytes()
 }
 
-func goEnum(b *bytes.Buffer, doc, name, body string) {
+func writeGoEnum(b *bytes.Buffer, doc, name, body string) {
 	typ := goNames[name]
 	if typ == "" {
 		typ = strings.ToUpper(name[:1]) + name[1:]

@@ -81,7 +81,7 @@ func parseTables(header string) ([]kind, error) {
 			return nil, fmt.Errorf("kind %s has no table", m[1])
 		}
 		k := kind{upper: m[1], name: toCamelCase(m[1]), doc: m[2], note: table[2]}
-		if err := k.parse(table[3]); err != nil {
+		if err := k.parseRows(table[3]); err != nil {
 			return nil, fmt.Errorf("table of %s: %w", m[1], err)
 		}
 		delete(tables, m[1])
@@ -93,7 +93,7 @@ func parseTables(header string) ([]kind, error) {
 	return kinds, nil
 }
 
-func (k *kind) parse(rows string) error {
+func (k *kind) parseRows(rows string) error {
 	used := map[string]bool{}
 	for line := range strings.Lines(rows) {
 		text := strings.TrimSuffix(strings.TrimPrefix(line, " *   "), "\n")
@@ -157,8 +157,8 @@ func parseColumn(text string) (column, error) {
 	return c, nil
 }
 
-// enumOf returns the column of the field on which another one depends.
-func (k *kind) enumOf(f field) *column {
+// enumColumnFor returns the column of the field on which another one depends.
+func (k *kind) enumColumnFor(f field) *column {
 	for i := range k.columns {
 		if k.columns[i].field == f && k.columns[i].flag == "" && k.columns[i].isEnum() {
 			return &k.columns[i]

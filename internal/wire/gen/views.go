@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// goViews writes the Go side of the tables.
-func goViews(kinds []kind) []byte {
+// goSideOfTables writes the Go side of the tables.
+func goSideOfTables(kinds []kind) []byte {
 	var b bytes.Buffer
 	b.WriteString(notice + "package wire\n\nimport \"math\"\n")
 	for i := range kinds {
 		k := &kinds[i]
 		k.writeView(&b)
-		k.fieldsStruct(&b)
+		k.writeFieldsStruct(&b)
 		k.writePack(&b)
 		k.writeUnpack(&b)
 	}
@@ -35,39 +35,39 @@ func (k *kind) writeView(b *bytes.Buffer) {
 		"func (v %[1]sView) Time() uint64 { return v.e.Time }\n", k.name, k.upper)
 	for i := range k.columns {
 		c := &k.columns[i]
-		fmt.Fprintf(b, "// %s: %s.\n", c.name, c.comment())
+		fmt.Fprintf(b, "// %s: %s.\n", c.name, c.columnComment())
 		if c.where.c == "" {
-			fmt.Fprintf(b, "func (v %sView) %s() %s { return %s }\n", k.name, c.name, c.goType(), c.goRead())
+			fmt.Fprintf(b, "func (v %sView) %s() %s { return %s }\n", k.name, c.name, c.goType(), c.goExpression())
 			continue
 		}
 		if c.goType() == "bool" {
-			fmt.Fprintf(b, "func (v %sView) %s() bool { return (%s) && %s }\n", k.name, c.name, k.condition(c), c.goRead())
+			fmt.Fprintf(b, "func (v %sView) %s() bool { return (%s) && %s }\n", k.name, c.name, k.goConditionOf(c), c.goExpression())
 			continue
 		}
 		fmt.Fprintf(b, "func (v %sView) %s() %s {\nif %s {\nreturn %s\n}\nreturn 0\n}\n",
-			k.name, c.name, c.goType(), k.condition(c), c.goRead())
+			k.name, c.name, c.goType(), k.goConditionOf(c), c.goExpression())
 	}
 }
 
-// condition is the Go condition under which a column holds.
-func (k *kind) condition(c *column) string {
-	enum := k.enumOf(c.where)
+// goConditionOf is the Go condition under which a column holds.
+func (k *kind) goConditionOf(c *column) string {
+	enum := k.enumColumnFor(c.where)
 	var terms []string
 	compare, operator := " == ", " || "
 	if c.negated {
 		compare, operator = " != ", " && "
 	}
 	for _, v := range c.values {
-		terms = append(terms, enum.goRead()+compare+enum.typ+toCamelCase(v))
+		terms = append(terms, enum.goExpression()+compare+enum.typ+toCamelCase(v))
 	}
 	return strings.Join(terms, operator)
 }
 
-func (k *kind) fieldsStruct(b *bytes.Buffer) {
+func (k *kind) writeFieldsStruct(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\n// %sFields are the fields of a %s event.\ntype %sFields struct {\nTime uint64 // ns\n", k.name, k.upper, k.name)
 	for i := range k.columns {
 		c := &k.columns[i]
-		fmt.Fprintf(b, "%s %s // %s\n", c.name, c.goType(), c.comment())
+		fmt.Fprintf(b, "%s %s // %s\n", c.name, c.goType(), c.columnComment())
 	}
 	b.WriteString("}\n")
 }
@@ -135,8 +135,8 @@ func (k *kind) writeUnpack(b *bytes.Buffer) {
 	b.WriteString("}\n}\n")
 }
 
-// comment is the meaning of a column, with its unit when that is one.
-func (c *column) comment() string {
+// columnComment is the meaning of a column, with its unit when that is one.
+func (c *column) columnComment() string {
 	switch c.typ {
 	case "bytes", "ns", "count":
 		return c.typ + " " + c.meaning
@@ -158,8 +158,8 @@ func (c *column) goType() string {
 	return c.field.goType()
 }
 
-// goRead is the Go expression for the column of an event.
-func (c *column) goRead() string {
+// goExpression is the Go expression for the column of an event.
+func (c *column) goExpression() string {
 	const e = "v.e"
 	value := e + "." + c.field.goName
 	switch {
