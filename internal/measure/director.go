@@ -389,6 +389,8 @@ func (d *Director) announceBlock() {
 	}
 	if p.From < d.firstRequestAfter(d.ahead/2) { // the first, one after a rest, or the program has become faster
 		p.From = d.firstRequestAfter(d.ahead)
+	} else if p.Arm == experiment.Alternative && d.last.Arm == p.Arm && d.arm == experiment.Present {
+		p.From += d.plan.Requests // the present configuration has been ordered from there on
 	}
 	d.letArmDecideFrom(p.Arm, p.From)
 	if p.Arm == experiment.Alternative {

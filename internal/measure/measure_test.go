@@ -108,7 +108,7 @@ func (p *target) obey() {
 			if _, err := fmt.Sscanf(m.text, "arm %d %d", &next.Arm, &next.From); err != nil {
 				panic(m.text)
 			}
-			if next.From <= p.request {
+			if last := len(p.switches) - 1; next.From <= p.request || last >= 0 && next.From <= p.switches[last].From {
 				p.limit(m.sequence, -1, "too late")
 				continue
 			}
@@ -243,6 +243,9 @@ func TestExperimentCostsWhatItMay(t *testing.T) {
 		if p.arm == experiment.Alternative {
 			slow += p.now - before
 		}
+	}
+	if p.director.late > 0 {
+		t.Errorf("%d orders were refused", p.director.late)
 	}
 	if cost := 0.9 * float64(slow) / float64(p.now-began); cost > 0.021 || cost < 0.01 {
 		t.Errorf("it cost %.3f of the run", cost)
