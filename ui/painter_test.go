@@ -16,7 +16,7 @@ func TestPainterWritesWhatDiffers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
+	t.Cleanup(func() { _ = r.Close() })
 	entered := 0
 	p := &painter{File: w, colors: colorprofile.TrueColor, entered: func() { entered++ }}
 	p.learnTerminal([]string{"TERM=xterm-256color"})

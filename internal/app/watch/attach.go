@@ -69,7 +69,7 @@ type attacher struct {
 
 // Attach watches programs until the user detaches or none is left, and reports.
 func Attach(o *AttachOptions, start StartFeed) error {
-	return WatchSource(&o.Options, &attacher{options: o, feed: start})
+	return FollowSource(&o.Options, &attacher{options: o, feed: start})
 }
 
 // Check implements Source.

@@ -21,8 +21,8 @@ type Failures struct {
 	done  chan struct{}
 }
 
-// WatchFailures watches what a model publishes; nil without a model.
-func WatchFailures(model *stats.Model, notes *console.Notes) *Failures {
+// FollowFailures watches what a model publishes; nil without a model.
+func FollowFailures(model *stats.Model, notes *console.Notes) *Failures {
 	if model == nil {
 		return nil
 	}

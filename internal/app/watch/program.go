@@ -48,7 +48,7 @@ type runner struct {
 
 // RunProgram runs a program to its end and reports. The error carries the program's status.
 func RunProgram(o *RunOptions, command []string) error {
-	return WatchSource(&o.Options, &runner{options: o, command: command, started: make(chan struct{})})
+	return FollowSource(&o.Options, &runner{options: o, command: command, started: make(chan struct{})})
 }
 
 // Check implements Source.

@@ -136,7 +136,7 @@ type otherSession struct {
 func ShowSession(name string, readOnly bool, o *DashboardOptions) error {
 	s := &otherSession{name: name, readOnly: readOnly}
 	s.noScreen = "--session needs a terminal, in the foreground, without TERM=dumb, CI and --headless: --listen at the session's start gives figures without one"
-	return WatchSource(&Options{Dashboard: *o}, s)
+	return FollowSource(&Options{Dashboard: *o}, s)
 }
 
 // Check implements Source.

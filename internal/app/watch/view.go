@@ -47,7 +47,7 @@ func View(stdout io.Writer, o *ViewOptions, path string) error {
 	}
 	v := &viewed{path: path, at: o.At}
 	v.noScreen = fmt.Sprintf("view needs a terminal, in the foreground, without TERM=dumb and CI: gpumemtop report %s shows the figures without one", path)
-	return WatchSource(&Options{Dashboard: o.Dashboard}, v)
+	return FollowSource(&Options{Dashboard: o.Dashboard}, v)
 }
 
 // Check implements Source.

@@ -65,8 +65,8 @@ type Watch struct {
 	notes       console.Notes
 }
 
-// WatchSource watches a source to its end and reports. The error carries the status to end with.
-func WatchSource(o *Options, source Source) error {
+// FollowSource watches a source to its end and reports. The error carries the status to end with.
+func FollowSource(o *Options, source Source) error {
 	w := &Watch{options: o, source: source}
 	// Who reads our messages may end at any time: neither recording nor status depends on it. A program gets what was there at the start.
 	if !signal.Ignored(syscall.SIGPIPE) {
@@ -88,7 +88,7 @@ func WatchSource(o *Options, source Source) error {
 	}
 	w.monitor.Start(w.model)
 	stopServing := w.serveViewers()
-	failures := WatchFailures(w.model, &w.notes)
+	failures := FollowFailures(w.model, &w.notes)
 	w.showDashboard()
 	// Signals end the wait for a disk that does not answer.
 	defer console.CallOnSignalAfter(ended, disk.StopWaiting)()
