@@ -18,7 +18,7 @@ const interruptWindow = 2 * time.Second
 func (d *dashboard) pasteText(text string) {
 	switch {
 	case d.typing:
-		d.typeInto(text)
+		d.typeIntoProgram(text)
 	case d.prompt != nil:
 		d.prompt.appendTyped(text)
 	}

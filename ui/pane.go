@@ -52,7 +52,7 @@ type basePane struct{ d *dashboard }
 
 func (p basePane) move(m motion) { p.d.tags.move(m) }
 
-func (p basePane) handleEnter() { p.d.free.openSite() }
+func (p basePane) handleEnter() { p.d.free.showFreeListOfTag() }
 
 // list is the cursor in a list that a pane draws.
 type list struct{ at, top, page int }

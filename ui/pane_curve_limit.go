@@ -29,8 +29,8 @@ func (p *curvePane) replayedLimit() *stats.Limit {
 	return nil
 }
 
-// valuesAround returns the values of a limit that its keys reach soon, and no limit.
-func valuesAround(l *stats.Limit) (list []float64) {
+// valuesInKeyReach returns the values of a limit that its keys reach soon, and no limit.
+func valuesInKeyReach(l *stats.Limit) (list []float64) {
 	for _, step := range []limitStep{stepLess, stepMore} {
 		for v, n := l.Value, 0; n <= replayedSteps; n++ {
 			list = append(list, v)
@@ -48,7 +48,7 @@ func valuesAround(l *stats.Limit) (list []float64) {
 // drawReplayed draws what replays did at values of a limit.
 func (p *curvePane) drawReplayed(r region, l *stats.Limit) {
 	s := p.d.live
-	values := valuesAround(l)
+	values := valuesInKeyReach(l)
 	trials := make([]analysis.Trial, len(values))
 	for i, v := range values {
 		trials[i] = analysis.Trial{Policy: s.Policy, Limit: l.Name, Value: strconv.FormatFloat(v, 'f', -1, 64)}

@@ -39,8 +39,8 @@ func (p *freePane) move(m motion) {
 	p.top = max(0, min(p.top, far)+m.rowsDown(max(1, p.d.tags.page-1))) // drawing bounds it
 }
 
-// openSite shows the free list of the chosen tag alone.
-func (p *freePane) openSite() {
+// showFreeListOfTag shows the free list of the chosen tag alone.
+func (p *freePane) showFreeListOfTag() {
 	d := p.d
 	if d.zoom != paneFree || p.site {
 		d.showPaneAlone(paneFree)
@@ -48,7 +48,7 @@ func (p *freePane) openSite() {
 	p.site = d.zoom == paneFree
 }
 
-func (p *freePane) handleEnter() { p.openSite() }
+func (p *freePane) handleEnter() { p.showFreeListOfTag() }
 
 func (p *freePane) draw(r region, s *stats.Snapshot) {
 	if !p.site {

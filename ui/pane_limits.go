@@ -105,12 +105,12 @@ func (p *limitsPane) setLimitByClick(c *canvas, x, y int) {
 	case "▸":
 		p.stepChosenLimit(stepMore)
 	default:
-		p.stepToSliderPlace(float64(x-begin-1) / float64(max(1, end-begin-2)))
+		p.moveLimitNearPlace(float64(x-begin-1) / float64(max(1, end-begin-2)))
 	}
 }
 
-// stepToSliderPlace changes the chosen limit by steps until its mark is nearest to a place on the slider, 0 to 1.
-func (p *limitsPane) stepToSliderPlace(place float64) {
+// moveLimitNearPlace changes the chosen limit by steps until its mark is nearest to a place on the slider, 0 to 1.
+func (p *limitsPane) moveLimitNearPlace(place float64) {
 	at := p.chosenIndex(p.d.live.Limits)
 	l, device := &p.d.live.Limits[at], p.d.live.Device.Global
 	from, _ := p.wantedValue(l)

@@ -105,7 +105,7 @@ func (t *tagsPane) move(m motion) {
 	}
 }
 
-func (t *tagsPane) handleEnter() { t.d.free.openSite() }
+func (t *tagsPane) handleEnter() { t.d.free.showFreeListOfTag() }
 
 // chooseTag moves the cursor to a tag, false if there is none of that name.
 func (t *tagsPane) chooseTag(name string) bool {

@@ -30,7 +30,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	g := &guarded{inner: newDashboard(o, themeOf(&o)), painter: &painter{File: o.Terminal, colors: o.Colors}}
 	p := tea.NewProgram(g, tea.WithInput(o.Input), tea.WithOutput(g.painter), tea.WithColorProfile(o.Colors), tea.WithFilter(hideResize),
 		tea.WithoutSignalHandler(), tea.WithoutCatchPanics(), tea.WithFPS(modesPerSecond))
-	g.painter.entered = func() { go p.Send(redrawMsg{}) }
+	g.painter.entered = func() { go p.Send(struct{}{}) } // after any message the frame is written
 	_, _ = io.WriteString(o.Terminal, keepTitle)
 	defer io.WriteString(o.Terminal, formerTitle) //nolint:errcheck // of a terminal that is gone, it does not matter
 	// Not tea.WithContext: it returns while the terminal is still being read.
@@ -79,7 +79,7 @@ func (g *guarded) Update(msg tea.Msg) (_ tea.Model, cmd tea.Cmd) {
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			g.endWithPanic(v)
+			g.recordPanic(v)
 			cmd = tea.Quit
 		}
 	}()
@@ -103,7 +103,7 @@ func (g *guarded) View() (v tea.View) {
 	}
 	defer func() {
 		if reason := recover(); reason != nil {
-			g.endWithPanic(reason)
+			g.recordPanic(reason)
 			v = nothing
 		}
 	}()
@@ -114,7 +114,7 @@ func (g *guarded) View() (v tea.View) {
 	return v
 }
 
-func (g *guarded) endWithPanic(v any) {
+func (g *guarded) recordPanic(v any) {
 	if err, ok := v.(error); ok {
 		g.failure = fmt.Errorf("panic: %w\n%s", err, debug.Stack())
 		return

@@ -29,11 +29,11 @@ func (d *dashboard) typeKey(msg tea.KeyPressMsg) {
 		d.typing = false
 		return
 	}
-	d.typeInto(terminalInput(msg))
+	d.typeIntoProgram(terminalInput(msg))
 }
 
-// typeInto gives text to the program.
-func (d *dashboard) typeInto(text string) {
+// typeIntoProgram gives text to the program.
+func (d *dashboard) typeIntoProgram(text string) {
 	if text == "" {
 		return
 	}

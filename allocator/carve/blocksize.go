@@ -42,7 +42,7 @@ type Hints struct {
 func (s Sizing) ChooseSlabSize(c Carver, hints Hints) (slab, serves uint64) {
 	m, serves := s.M, s.M
 	if m == 0 {
-		m = seedsLargestRequest(hints.Request)
+		m = seedMFor(hints.Request)
 		serves = m / 4
 	}
 	h := s.H
@@ -60,8 +60,8 @@ func (s Sizing) ChooseSlabSize(c Carver, hints Hints) (slab, serves uint64) {
 	return slab, min(serves, c.UsableBytes(slab))
 }
 
-// seedsLargestRequest returns M for the largest request so far.
-func seedsLargestRequest(request uint64) uint64 {
+// seedMFor returns M for the largest request so far.
+func seedMFor(request uint64) uint64 {
 	if request > largestM/4 {
 		return largestM
 	}

@@ -146,15 +146,15 @@ func (r *Run) writeText(b *page) {
 		{"reuses", "0", strconv.Itoa(then.Reuses)},
 		{"copies", strconv.Itoa(r.Found.Copies), strconv.Itoa(r.remainingCopies())},
 	})
-	r.writeBlocks(b)
+	r.writeFewestBlocks(b)
 	r.writeGroups(b)
 	for _, lack := range r.Lacks {
 		b.writeWrapped("! ", lack)
 	}
 }
 
-// writeBlocks writes how few blocks would suffice.
-func (r *Run) writeBlocks(b *page) {
+// writeFewestBlocks writes how few blocks would suffice.
+func (r *Run) writeFewestBlocks(b *page) {
 	u := r.Found.Reuse
 	row := func(name string, d merging.Footprint) []string {
 		return []string{name, strconv.Itoa(d.Blocks), units.FormatLong(d.Peak)}

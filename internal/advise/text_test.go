@@ -72,7 +72,7 @@ func TestBestPlan(t *testing.T) {
 	} {
 		run := Run{Found: merging.Run{Reuse: &merging.Reuse{Before: merging.Footprint{Blocks: 6, Peak: 1000}, Best: c.best, Bound: merging.Footprint{Peak: min(c.best.Peak, 10)}, Fixed: c.fixed, Method: "plan"}}}
 		b := page{width: textWidth}
-		if run.writeBlocks(&b); !strings.Contains(strings.Join(strings.Fields(b.String()), " "), c.want) {
+		if run.writeFewestBlocks(&b); !strings.Contains(strings.Join(strings.Fields(b.String()), " "), c.want) {
 			t.Errorf("%s: no %q in\n%s", name, c.want, b.String())
 		}
 	}

@@ -125,8 +125,8 @@ func (x *trace) writeMachineFigure(p *running, m wire.MachineView) {
 	x.out.endEvent()
 }
 
-// countMove counts what a command moves between host and device.
-func (c *counters) countMove(u wire.UseView) {
+// countHostTransfer counts what a command moves between host and device.
+func (c *counters) countHostTransfer(u wire.UseView) {
 	if d, moves := stats.DirectionOf(u.Command()); moves && d <= stats.ToHost && u.Bytes() > 0 {
 		c.moved[d] += u.Bytes()
 		c.changed = true

@@ -132,7 +132,7 @@ func (x *trace) takeRecord(r *wire.Record) {
 	case wire.KindGauge:
 		p.counters.room = r.AsGauge().Largest()
 	case wire.KindUse:
-		p.counters.countMove(r.AsUse())
+		p.counters.countHostTransfer(r.AsUse())
 	case wire.KindObject:
 		p.counters.noteHeldCounts(r.AsObject())
 	case wire.KindSpill:

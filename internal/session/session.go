@@ -111,13 +111,13 @@ func Start(options Options) (*Session, error) {
 
 func optionsWithDefaults(o Options) Options {
 	if o.Stdin == nil {
-		o.Stdin = inherited.StandardStreamFor(os.Stdin)
+		o.Stdin = inherited.StreamUnlessClosed(os.Stdin)
 	}
 	if o.Stdout == nil {
-		o.Stdout = inherited.StandardStreamFor(os.Stdout)
+		o.Stdout = inherited.StreamUnlessClosed(os.Stdout)
 	}
 	if o.Stderr == nil {
-		o.Stderr = inherited.StandardStreamFor(os.Stderr)
+		o.Stderr = inherited.StreamUnlessClosed(os.Stderr)
 	}
 	if o.Warn == nil {
 		o.Warn = func(string) {}

@@ -152,8 +152,8 @@ func (s *Snapshot) WasAllHeldByKilled() bool {
 	return held
 }
 
-// MayRelease reports whether a process is not known to leak what it has in use: it was killed, aborted, gave up when memory was short, or
-// goes on after the program and another process. Imported recordings have no ends of processes.
+// MayRelease reports whether nothing shows that a process leaks its memory in use: a signal killed it, it aborted, it gave up when memory
+// was short, or it outlived the program and another process. Imported recordings have no ends of processes.
 func (s *Snapshot) MayRelease(p *Process) bool {
 	return p.WasAborted() || s.Finished > 0 && p.State == Running && slices.ContainsFunc(s.Processes, func(o Process) bool { return o.State != Running })
 }

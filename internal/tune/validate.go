@@ -57,11 +57,11 @@ func (r *Result) CrossValidate(ctx context.Context) []Fold {
 				others = append(others, i)
 			}
 		}
-		choices = append(choices, r.recommendBy(pointsOnRecordings(points, others)))
+		choices = append(choices, r.recommendBy(restrictPointsTo(points, others)))
 	}
 	var folds []Fold
 	for held := range columns {
-		points := pointsOnRecordings(points, []int{held})
+		points := restrictPointsTo(points, []int{held})
 		chosen, best := choices[held%groups], r.recommendBy(points)
 		if chosen == nil || best == nil { // no configuration keeps to the memory
 			continue
@@ -91,8 +91,8 @@ func (r *Result) recommendBy(points []Point) *Point {
 	return best
 }
 
-// pointsOnRecordings returns points with their scores on some of the recordings only.
-func pointsOnRecordings(points []Point, columns []int) []Point {
+// restrictPointsTo returns points with their scores on some of the recordings only.
+func restrictPointsTo(points []Point, columns []int) []Point {
 	parts := make([]Point, len(points))
 	for i := range points {
 		parts[i].Configuration = points[i].Configuration

@@ -51,15 +51,15 @@ type command struct {
 
 // beginCommand handles an enqueue that returned a status. end must follow.
 func (c *command) beginCommand(s *wire.Sample, op wire.Command) {
-	c.beginCommandWith(s, op, int32(s.Result) != 0, int32(s.Result))
+	c.resetForCommand(s, op, int32(s.Result) != 0, int32(s.Result))
 }
 
 // beginMap handles an enqueue that returned a pointer. Its error is a later argument.
 func (c *command) beginMap(s *wire.Sample) {
-	c.beginCommandWith(s, wire.CommandMap, s.Result == 0, 0)
+	c.resetForCommand(s, wire.CommandMap, s.Result == 0, 0)
 }
 
-func (c *command) beginCommandWith(s *wire.Sample, op wire.Command, failed bool, err int32) {
+func (c *command) resetForCommand(s *wire.Sample, op wire.Command, failed bool, err int32) {
 	c.sample, c.op, c.failed, c.status = s, op, failed, err
 	c.kernel, c.unknown, c.more, c.count = 0, false, false, 0
 	if failed {
@@ -138,8 +138,8 @@ func (c *command) imageBytes(handle uint64, region []byte) uint64 {
 // noteListUse notes a list of memory. Only a migration is known to concern all bytes of each.
 func (c *command) noteListUse(count uint64, kind wire.Memory) {
 	list := c.sample.CopiedArgument(0)
-	c.more = uint32(count) > uint32(copiedHandles(list, uint32(count))) // the rest was not copied
-	for i := range copiedHandles(list, uint32(count)) {
+	c.more = uint32(count) > uint32(countCopiedHandles(list, uint32(count))) // the rest was not copied
+	for i := range countCopiedHandles(list, uint32(count)) {
 		x := unplacedExtent(0)
 		if c.op == wire.CommandMigrate {
 			x = wholeExtent(c.memories.byHandle[numberAt(list, i)])

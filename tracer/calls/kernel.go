@@ -52,7 +52,7 @@ func (ks *kernels) handleCreateKernels(s *wire.Sample) {
 	if count := s.CopiedArgument(1); count != nil {
 		made = min(made, uint32(numberAt(count, 0)))
 	}
-	for i := range copiedHandles(list, made) {
+	for i := range countCopiedHandles(list, made) {
 		ks.addKernel(s, numberAt(list, i), unnamedKernel)
 	}
 }

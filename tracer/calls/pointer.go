@@ -70,7 +70,7 @@ func (p *pointers) handleFreeAll(s *wire.Sample) {
 		in = q.likely
 	}
 	addresses := s.CopiedArgument(0)
-	for i := range copiedHandles(addresses, uint32(s.Argument[1])) {
+	for i := range countCopiedHandles(addresses, uint32(s.Argument[1])) {
 		p.endMemoryAt(s, numberAt(addresses, i), in)
 	}
 }
@@ -118,9 +118,9 @@ func (p *pointers) handleMigrateAll(s *wire.Sample) {
 	c := p.command
 	c.beginCommand(s, wire.CommandMigrate)
 	list, sizes := s.CopiedArgument(0), s.CopiedArgument(1)
-	for i := range copiedHandles(list, uint32(s.Argument[1])) {
+	for i := range countCopiedHandles(list, uint32(s.Argument[1])) {
 		x := wholeExtent(p.memories.byHandle[numberAt(list, i)])
-		if i < copiedHandles(sizes, uint32(s.Argument[1])) && numberAt(sizes, i) > 0 {
+		if i < countCopiedHandles(sizes, uint32(s.Argument[1])) && numberAt(sizes, i) > 0 {
 			x = contiguousExtent(0, numberAt(sizes, i))
 		}
 		c.notePointerUse(numberAt(list, i), 0, x)

@@ -115,8 +115,8 @@ func clampStatus(code int32) int16 {
 // numberAt returns the i-th number of eight bytes of a copy.
 func numberAt(copied []byte, i int) uint64 { return binary.LittleEndian.Uint64(copied[8*i:]) }
 
-// copiedHandles returns how many handles of a list were copied.
-func copiedHandles(copied []byte, count uint32) int {
+// countCopiedHandles returns how many handles of a list were copied.
+func countCopiedHandles(copied []byte, count uint32) int {
 	return int(min(uint64(count), uint64(len(copied)/handleBytes)))
 }
 

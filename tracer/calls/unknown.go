@@ -9,8 +9,8 @@ type evidence struct {
 	size    uint64   // at least
 }
 
-// addCarriedOver adds memory that existed before we attached. Its context is the one that the call suggests, which is not
-// reliable enough for findings. It returns nil if there is no room.
+// addCarriedOver adds memory that existed before we attached. The call suggests its context, which is too uncertain for
+// findings. addCarriedOver returns nil if there is no room.
 func (ms *memories) addCarriedOver(s *wire.Sample, handle uint64, seen evidence) *memory {
 	m := ms.addMemory(s, handle)
 	if m == nil {

@@ -70,7 +70,7 @@ func (w *Walker) WalkStack(s *wire.Sample, frames []uint64) []uint64 {
 		}
 		row := w.unwindRowAt(at)
 		if row == nil {
-			if len(frames) > 1 && w.returnsToKernel(m.value[rip]) {
+			if len(frames) > 1 && w.isUprobeReturn(m.value[rip]) {
 				frames = frames[:len(frames)-1]
 			}
 			return frames
@@ -90,10 +90,10 @@ func (w *Walker) WalkStack(s *wire.Sample, frames []uint64) []uint64 {
 	return frames
 }
 
-// returnsToKernel reports whether an address is that to which probed functions return: the beginning of a page that is
+// isUprobeReturn reports whether an address is that to which probed functions return: the beginning of a page that is
 // mapped with the first of them. Since almost no other code returns to the beginning of a page, it looks for that page
 // however often the mappings were read in vain.
-func (w *Walker) returnsToKernel(address uint64) bool {
+func (w *Walker) isUprobeReturn(address uint64) bool {
 	if address%uint64(os.Getpagesize()) != 0 {
 		return false
 	}

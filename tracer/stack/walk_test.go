@@ -90,11 +90,11 @@ func TestTheTrampolineMayComeLate(t *testing.T) {
 	for range 100 {
 		w.ModuleOf(page + 1)
 	}
-	if w.returnsToKernel(page) {
+	if w.isUprobeReturn(page) {
 		t.Error("there is no such page yet")
 	}
 	space.mappings = append(space.mappings, target.Mapping{Start: page, End: page + 0x1000, Exec: true, Path: "[uprobes]"})
-	if !w.returnsToKernel(page) || w.returnsToKernel(page+8) || w.returnsToKernel(codeAt) {
+	if !w.isUprobeReturn(page) || w.isUprobeReturn(page+8) || w.isUprobeReturn(codeAt) {
 		t.Error("the beginning of the page alone is where the kernel has functions return to")
 	}
 }

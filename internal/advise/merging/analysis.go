@@ -45,7 +45,7 @@ func Analyse(p *Program) (*Analysis, error) {
 	}
 	a := &Analysis{Program: p}
 	a.events = newEventOrder(p)
-	a.findRootsOfBuffers()
+	a.resolveSubBuffers()
 	a.findTouches()
 	if !p.usesBuffers() {
 		a.noteCreators()
@@ -56,7 +56,7 @@ func Analyse(p *Program) (*Analysis, error) {
 	return a, nil
 }
 
-func (a *Analysis) findRootsOfBuffers() {
+func (a *Analysis) resolveSubBuffers() {
 	p := a.Program
 	a.roots = make([]position, len(p.Buffers))
 	a.hasParts = make([]bool, len(p.Buffers))
@@ -109,8 +109,7 @@ const (
 	severalUsers = -2
 )
 
-// commonUser returns the common user of two: the one that is not noUser, or both if equal; severalUsers if they
-// differ.
+// commonUser combines the users of two buffers: noUser gives way to the other, two different users become severalUsers.
 func commonUser(x, y int64) int64 {
 	switch {
 	case x == y || y == noUser:

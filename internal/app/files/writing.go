@@ -50,8 +50,8 @@ func (o Output) Write(stdout io.Writer, write func(io.Writer) error) error {
 	return export.WriteFile(o.Path, o.mayReplaceFile(), write)
 }
 
-// FormatOfFile returns the format for a file: the one that --format gives, or else what the file's extension stands for. An
-// extension may stand for several, the first by default. It refuses a format that contradicts the extension.
+// FormatOfFile returns the format for a file. --format decides, and without it the file's extension. If an extension stands for several
+// formats, the first is the default. FormatOfFile refuses a format that contradicts the extension.
 func FormatOfFile(path, format string, given bool, extensions map[string][]string) (string, error) {
 	extension := strings.ToLower(filepath.Ext(path))
 	formats := extensions[extension]
@@ -108,7 +108,7 @@ func (o Output) CheckWritable(flag string) error {
 // records and returns the footer.
 func (o Output) WriteRecording(header recording.Header, fill func(edit.Sink) (recording.Footer, error)) error {
 	if o.Path == "-" {
-		return o.writeThrough(header, fill)
+		return o.writeToStdoutByTempFile(header, fill)
 	}
 	return export.CreateBeside(o.Path, o.Force, func(beside string) error {
 		w, err := recording.Create(beside, header, false)
@@ -122,8 +122,8 @@ func (o Output) WriteRecording(header recording.Header, fill func(edit.Sink) (re
 	})
 }
 
-// writeThrough writes a recording to standard output, through a file.
-func (o Output) writeThrough(header recording.Header, fill func(edit.Sink) (recording.Footer, error)) error {
+// writeToStdoutByTempFile writes a recording to standard output, through a file.
+func (o Output) writeToStdoutByTempFile(header recording.Header, fill func(edit.Sink) (recording.Footer, error)) error {
 	folder, err := os.MkdirTemp("", ".gpumemtop-")
 	if err != nil {
 		return fmt.Errorf("create recording: %w", err)

@@ -160,7 +160,7 @@ func (s *intercept) setTimeOfLine(us string) {
 
 func (s *intercept) threadNamed(words string) *interceptThread {
 	if s.threads[words] == nil {
-		if !s.table.chargeLine(liveBytes + len(words)) {
+		if !s.table.chargeLineIfRoom(liveBytes + len(words)) {
 			return &interceptThread{}
 		}
 		s.threads[strings.Clone(words)] = &interceptThread{number: uint32(len(s.threads) + 1)}
@@ -208,7 +208,7 @@ func (s *intercept) endCall(t *interceptThread, name, rest string) {
 
 func (s *intercept) emitCreate(t *interceptThread, size, handle uint64, code []string) {
 	switch {
-	case handle != 0 && s.table.chargeLine(liveBytes):
+	case handle != 0 && s.table.chargeLineIfRoom(liveBytes):
 		s.emitRelease(handle, t.number)
 		s.object++
 		s.live[handle] = &interceptBuffer{object: s.object, size: size, references: 1}

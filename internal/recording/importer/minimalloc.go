@@ -74,7 +74,7 @@ func openMiniMalloc(r io.Reader, facts Facts) (Source, error) {
 			s.table.skipAndNoteError(err)
 			continue
 		}
-		if s.table.chargeLine(bufferBytes + len(b.ID)) {
+		if s.table.chargeLineIfRoom(bufferBytes + len(b.ID)) {
 			s.addLifetime(b)
 		}
 	}

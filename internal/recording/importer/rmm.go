@@ -165,7 +165,7 @@ func (s *rmm) emitAction(action rmmAction, at, pointer, size uint64, thread, tag
 	case action == rmmFailure:
 		s.queue = append(s.queue, failedCreateRecord(at, size, tag, thread, allocationFailure))
 	case pointer == 0: // a buffer of 0 bytes
-	case action == rmmAllocate && s.table.chargeLine(liveBytes):
+	case action == rmmAllocate && s.table.chargeLineIfRoom(liveBytes):
 		s.object++
 		s.live[pointer] = rmmBuffer{s.object, size, tag}
 		s.queue = append(s.queue, createRecord(at, s.object, size, tag, thread))
@@ -178,7 +178,7 @@ func (s *rmm) emitAction(action rmmAction, at, pointer, size uint64, thread, tag
 
 // threadNumber numbers the threads from 1, because the log's ids may have too many bits.
 func (s *rmm) threadNumber(word string) uint32 {
-	if s.threads[word] == 0 && s.table.chargeLine(liveBytes+len(word)) {
+	if s.threads[word] == 0 && s.table.chargeLineIfRoom(liveBytes+len(word)) {
 		s.threads[strings.Clone(word)] = uint32(len(s.threads) + 1)
 	}
 	return s.threads[word]
@@ -189,7 +189,7 @@ func (s *rmm) tagNumber(at uint64, stream string) uint32 {
 	if stream == "" {
 		return 0
 	}
-	if s.streams[stream] == 0 && s.table.chargeLine(liveBytes+len(stream)) {
+	if s.streams[stream] == 0 && s.table.chargeLineIfRoom(liveBytes+len(stream)) {
 		s.streams[strings.Clone(stream)] = uint32(len(s.streams) + 1)
 		s.queue = append(s.queue, nameRecord(at, s.streams[stream], "stream "+stream))
 	}

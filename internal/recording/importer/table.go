@@ -97,8 +97,8 @@ func (t *table) readLine() (string, error) {
 
 var errRoom = errors.New("there is no room for more")
 
-// chargeLine reports whether there is memory for a line's data. If not, reading ends.
-func (t *table) chargeLine(bytes int) bool {
+// chargeLineIfRoom reports whether there is memory for a line's data. If not, reading ends.
+func (t *table) chargeLineIfRoom(bytes int) bool {
 	if !t.facts.keep.Charge(int64(bytes)) {
 		t.open, t.cut, t.full = true, true, errRoom
 	}

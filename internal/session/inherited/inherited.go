@@ -209,8 +209,8 @@ func IgnoreSignalsAgain() {
 	}
 }
 
-// StandardStreamFor returns a standard stream for a program that is started; nil, which leaves it closed, if it was closed at the start.
-func StandardStreamFor(file *os.File) *os.File {
+// StreamUnlessClosed returns a standard stream for a program that is started; nil, which leaves it closed, if it was closed at the start.
+func StreamUnlessClosed(file *os.File) *os.File {
 	if C.closed_descriptors()>>file.Fd()&1 != 0 {
 		return nil
 	}

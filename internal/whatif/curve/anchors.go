@@ -50,9 +50,9 @@ func (a *anchors) pauseAnchors(batch *replay.Batch, requests float64) {
 	a.resting, a.next = true, min(a.next, requests*restFactor)
 }
 
-// canRest reports whether all anchors that count have seen enough requests, and requests come faster than rate per
+// canPauseMeasuring reports whether all anchors that count have seen enough requests, and requests come faster than rate per
 // second.
-func (a *anchors) canRest(requests float64, time uint64, rate int) bool {
+func (a *anchors) canPauseMeasuring(requests float64, time uint64, rate int) bool {
 	return !a.cold && len(a.all) > 0 && requests >= a.enough && time > a.since &&
 		requests*1e9 > float64(rate)*float64(time-a.since)
 }

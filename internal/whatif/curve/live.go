@@ -156,7 +156,7 @@ func (l *Live) updateAnchors(time uint64) {
 			l.lastView = l.viewWithExactPoints(s)
 		}
 		l.anchors.chooseLimits(l.batch, s, l.policy, l.settings, requests)
-	case l.anchors.canRest(requests, time, l.options.Rate):
+	case l.anchors.canPauseMeasuring(requests, time, l.options.Rate):
 		l.lastView = l.viewWithExactPoints(l.feed.snapshot())
 		l.anchors.pauseAnchors(l.batch, requests)
 	}
