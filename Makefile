@@ -425,7 +425,7 @@ check-beside:
 .PHONY: test-drivers
 test-drivers: build/drivers.stamp
 	$(MAKE) all
-	cd test/e2e && $(GO) test -run '^Test(Drivers|SpillConforms)$$' -count=1 -timeout 2h $(TESTFLAGS) -args -drivers.all
+	cd test/e2e && $(GO) test -run '^Test(Drivers|SpillConforms|ProgramsBehaveAsBare|ReplayDecidesAsTheRun)$$' -count=1 -timeout 2h $(TESTFLAGS) -args -drivers.all
 
 # Real engines over what programs leave: Prometheus and its kin, OpenTelemetry, VictoriaMetrics, Polars, which npm brings, and Slurm.
 .PHONY: test-engines
@@ -456,7 +456,7 @@ gpu-check: all build/clinfo.stamp
 	$(if $(DRIVER),OCL_ICD_VENDORS=$(DRIVER)) bash test/gpu-check.sh build/gpu-check.txt $(SIZE)
 
 # Everything, also what make test leaves out and what would rot: each part, whether those before it failed or not.
-NIGHTLY ?= test soak simulate dist gpu-check test-fleet fuzz screenshot test-drivers test-arm64 test-engines
+NIGHTLY ?= test check-analyzers soak simulate dist gpu-check test-fleet fuzz screenshot test-drivers test-arm64 test-engines
 .PHONY: nightly
 nightly:
 	@bash test/nightly.sh $(NIGHTLY)
@@ -536,7 +536,7 @@ build/intel-layer/intercept/libOpenCL.so.1:
 # --- checks ---------------------------------------------------------------------------------------------------------
 
 .PHONY: check
-check: check-format check-go check-lint check-c check-models check-generated
+check: check-format check-go check-lint check-c check-analyzers check-models check-generated
 
 .PHONY: check-format
 check-format:
@@ -563,7 +563,7 @@ $(GOLANGCI):
 # What make test-arm64 compiles, except the tests of walked call stacks, which are amd64's.
 ARM64_TARGET := --target=aarch64-linux-gnu -isystem /usr/aarch64-linux-gnu/include
 
-# Warnings of both compilers on everything, of one for 64-bit ARM; both analyzers on what runs inside other programs. eBPF is for clang only.
+# Warnings of both compilers on everything, of one for 64-bit ARM. eBPF is for clang only.
 .PHONY: check-c
 check-c: | build/test-deps.stamp
 	@{ \
@@ -574,18 +574,25 @@ check-c: | build/test-deps.stamp
 		for source in $(SHIM_SOURCES) $(filter-out %/test_stack.c,$(wildcard shim/test/*.c)); do \
 			echo "$(CLANG) $(ARM64_TARGET) $(filter-out -flto=auto -Wpedantic,$(SHIM_FLAGS)) -DGMT_TEST_STACKS -DFRAME=40 -fsyntax-only $$source"; \
 		done; \
+		for processor in x86 arm64; do \
+			for source in $(BPF_SOURCES); do echo "$(CLANG) $(BPF_FLAGS) -D__TARGET_ARCH_$$processor -fsyntax-only $$source"; done; \
+		done; \
+	} | xargs -P "$$(nproc)" -I@ sh -c '@'
+	@echo "C: no findings"
+
+# Both analyzers on what runs inside other programs and in the kernel: a minute that make test does without.
+.PHONY: check-analyzers
+check-analyzers: | build/test-deps.stamp
+	@{ \
 		for source in $(SHIM_SOURCES); do \
 			echo "$(CC) $(SHIM_FLAGS) -fanalyzer -c $$source -o /dev/null"; \
 			echo "$(CLANG) $(ANALYZE) -std=gnu11 $$source"; \
 		done; \
-		for source in $(BPF_SOURCES); do \
-			for processor in x86 arm64; do \
-				echo "$(CLANG) $(BPF_FLAGS) -D__TARGET_ARCH_$$processor -fsyntax-only $$source"; \
-				echo "$(CLANG) $(ANALYZE) $(BPF_FLAGS) -D__TARGET_ARCH_$$processor $$source"; \
-			done; \
+		for processor in x86 arm64; do \
+			for source in $(BPF_SOURCES); do echo "$(CLANG) $(ANALYZE) $(BPF_FLAGS) -D__TARGET_ARCH_$$processor $$source"; done; \
 		done; \
 	} | xargs -P "$$(nproc)" -I@ sh -c '@'
-	@echo "C: no findings"
+	@echo "analyzers: no findings"
 
 # Every state of the protocols of shim and session, and faults that have to be found: docs/models. make models: with larger bounds.
 .PHONY: check-models models

@@ -71,7 +71,7 @@ func TestExperimentInTheRunningProgram(t *testing.T) {
 		{[]string{"--measure", "--measure-until", "0.1"}, "none", "without the pool, but watched"},
 		{[]string{"--policy", "none", "--measure=futhark"}, "futhark", "with futhark"},
 	} {
-		all, text := measure(t, c.flags, example("stencil"), "40000", "256K")
+		all, text := measure(t, c.flags, example("stencil"), "20000", "256K")
 		if len(all) != 1 {
 			t.Errorf("%v: %+v\n%s", c.flags, all, text)
 			continue
@@ -110,7 +110,7 @@ func TestNothingMeasured(t *testing.T) {
 // TestSeveralAlternatives: each has its turn and its result, in which order the user named them.
 func TestSeveralAlternatives(t *testing.T) {
 	t.Parallel()
-	all, text := measure(t, []string{"--measure=none,slab,max_age=5s", "--measure-until", "20"}, example("stencil"), "80000", "256K")
+	all, text := measure(t, []string{"--measure=none,slab,max_age=5s", "--measure-until", "20"}, example("stencil"), "50000", "256K")
 	if len(all) != 3 || all[0].Alternative != "none" || all[1].Alternative != "slab" || all[2].Alternative != "futhark,max_age=5" || all[0].Blocks < 32 || all[1].Blocks < 32 {
 		t.Errorf("%+v\n%s", all, text)
 	}

@@ -40,11 +40,11 @@ type played struct {
 }
 
 // policies are those under which it is played.
-func (p played) policies() []string {
-	if p.long {
+func (p played) policies(turn int) []string {
+	if p.long && !*driversAll {
 		return []string{"futhark", "slab"}
 	}
-	return allocator.PolicyNames()
+	return policiesInTurn(turn)
 }
 
 // words returns the command line, and what it needs in its environment.
@@ -109,8 +109,8 @@ func checkPlayed(t *testing.T, p played, evictions bool, flags ...string) {
 }
 
 func TestReplayDecidesAsTheRun(t *testing.T) {
-	for _, p := range playedPrograms {
-		for _, policy := range p.policies() {
+	for turn, p := range playedPrograms {
+		for _, policy := range p.policies(turn) {
 			t.Run(p.name+" "+p.args+"/"+policy, func(t *testing.T) {
 				t.Parallel()
 				checkPlayed(t, p, false, "--policy", policy)

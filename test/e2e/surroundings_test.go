@@ -476,11 +476,11 @@ func TestAttachInATimeNamespace(t *testing.T) {
 func TestFilteredPrograms(t *testing.T) {
 	t.Parallel()
 	for when, says := range map[string]string{"early": "no OpenCL call was seen", "late": "hit rate  ", "signals": "hit rate  "} {
-		bare := runBare(t, fault("filtered"), when, "64", "8M")
+		bare := runBare(t, fault("filtered"), when, "64", "4M")
 		for _, policy := range []string{"futhark", "slab"} {
 			args := []string{
 				"memory", "memory.max", "209715200", "memory.current", "31457280", "2", gpumemtop(), "--headless", "--policy", policy, "--",
-				fault("filtered"), when, "64", "8M",
+				fault("filtered"), when, "64", "4M",
 			}
 			here := inNamespace(t, limitedGroups, args...)
 			if difference := differs(bare, here); difference != "" || !contains(here.stderr, says) {

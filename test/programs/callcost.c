@@ -3,7 +3,8 @@
  * release of that, a pair of create and release, and writes and reads of 4 KiB and 1 MiB. The figures go to stderr, one
  * JSON object: the median of several batches, in ns; of the pair also what the quickest tenth of many small batches takes.
  *
- *	callcost [-t] [ITERATIONS] [SIZE]     ITERATIONS: calls in a batch, rounded up to hundreds; SIZE: bytes of the buffers
+ *	callcost [-t] [ITERATIONS] [SIZE]     ITERATIONS: calls in a batch, rounded up to hundreds, with below 1,000 fewer small batches,
+ *	                                      and below 5,000 fewer buffers that live at once; SIZE: bytes of the buffers
  */
 #include "common.h"
 
@@ -200,7 +201,7 @@ static double measure_quickest(const struct subject *subject, uint64_t (*batch)(
 {
 	struct subject brief = *subject;
 	brief.calls = SHORT;
-	return quantile(&brief, batch, SHORT_BATCHES, 10);
+	return quantile(&brief, batch, subject->calls < SHORT_BATCHES ? subject->calls : SHORT_BATCHES, 10);
 }
 
 /* Bytes of this process in memory. */
@@ -219,13 +220,14 @@ static double resident(void)
 static double measure_live(const struct subject *subject)
 {
 	static cl_mem live[LIVE];
+	size_t count = 10 * subject->calls < LIVE ? 10 * subject->calls : LIVE;
 	double before = resident();
-	for (size_t i = 0; i < LIVE; i++)
+	for (size_t i = 0; i < count; i++)
 		live[i] = create_measured(&subject->gpu, LIVE_SIZE);
 	double grown = resident() - before;
-	for (size_t i = 0; i < LIVE; i++)
+	for (size_t i = 0; i < count; i++)
 		CHECK(clReleaseMemObject(live[i]));
-	return grown / LIVE;
+	return grown / (double)count;
 }
 
 int main(int argc, char **argv)
