@@ -26,7 +26,14 @@ compile() {
 	[ "$1" -nt "$2" ] && [ "$1" -nt "$newest" ] && [ "$1" -nt shim/test/run.sh ] || "$CC" "${@:3}" -c -o "$1" "$2"
 }
 
+# The driver is linked into several libraries, and by simulate.sh into its program.
 driver=(shim/test/fake_{driver,queue,sync,event,memory,command,image,kernel,more,svm,ext,python}.c)
+
+# driver_objects DIR: the driver's objects in the folder of a set.
+driver_objects() {
+	local source
+	for source in "${driver[@]}"; do echo "$1/$(basename "$source" .c).o"; done
+}
 
 # build NAME FLAGS...: one set of libraries and programs in $out/NAME. Leaves the objects of the tests in tests.
 build() {
@@ -35,13 +42,14 @@ build() {
 	local flags=("${common[@]}" "$@")
 	mkdir -p "$dir"
 	(
-		"$CC" "${flags[@]}" -shared -Wl,-soname,libOpenCL.so.1 -o "$dir/libOpenCL.so.1" \
-			"${driver[@]}"
+		for source in "${driver[@]}" shim/test/fake_{core,carve}.c; do
+			compile "$dir/$(basename "$source" .c).o" "$source" "${flags[@]}"
+		done
+		"$CC" "${flags[@]}" -shared -Wl,-soname,libOpenCL.so.1 -o "$dir/libOpenCL.so.1" $(driver_objects "$dir")
 		ln -sf libOpenCL.so.1 "$dir/libOpenCL.so"
+		"$CC" "${flags[@]}" -shared -o "$dir/libgpumemtop-core.so" "$dir"/fake_{core,carve}.o
 	) &
-	local opencl=$!
-	"$CC" "${flags[@]}" -shared -o "$dir/libgpumemtop-core.so" shim/test/fake_{core,carve}.c &
-	local core=$!
+	local fakes=$!
 	local source objects=()
 	for source in shim/{base,registry,order,pool,spill,entry,hooks}/*.c; do
 		mkdir -p "$dir/$(dirname "$source")"
@@ -50,8 +58,7 @@ build() {
 	done
 	"$CC" "${flags[@]}" -shared -Wl,-soname,libgpumemtop.so -Wl,-z,now -Wl,-z,nodelete -Wl,--version-script=shim/shim.map -o "$dir/libgpumemtop.so" \
 		"${objects[@]}" -ldl
-	wait "$opencl"
-	wait "$core"
+	wait "$fakes"
 	local object frame
 	for frame in "${frames[@]}"; do
 		"$CC" -shared -DFRAME="${frame#*=}" -o "$dir/lib${frame%=*}.so" shim/test/entry_through.c
@@ -72,7 +79,7 @@ build_layers() {
 	local name=$1 dir=$out/$1
 	shift
 	local flags=("${common[@]}" "$@")
-	"$CC" "${flags[@]}" -shared -Wl,-soname,libfakedriver.so -o "$dir/libfakedriver.so" "${driver[@]}"
+	"$CC" "${flags[@]}" -shared -Wl,-soname,libfakedriver.so -o "$dir/libfakedriver.so" $(driver_objects "$dir")
 	"$CC" "${flags[@]}" -shared -Wl,-soname,libmine.so -o "$dir/libmine.so" shim/test/fake_{loader,entries}.c -ldl
 	cp "$dir/libmine.so" "$dir/libyours.so"
 	"$CC" "${flags[@]}" -shared -o "$dir/libother.so" shim/test/fake_layer.c
