@@ -157,7 +157,7 @@ func findLeaks(e *Evidence) (Diagnosis, bool) {
 // heldUntilText says how long what a phase keeps stays in use.
 func heldUntilText(e *Evidence, p *Phase) string {
 	if q := processOf(e.Run, p.Process); q != nil && q.Totals.InUse >= p.totalGrowth()/2 {
-		return ", which is in use when the process ends"
+		return ", which is in use at the end"
 	}
 	return ", which is released once nothing is used"
 }

@@ -376,7 +376,7 @@ func (x *run) advanceToEnd() {
 	if x.quiet {
 		x.raisePeaks()
 	}
-	if x.options.Whole && x.options.Until == 0 && x.options.Process == "" {
+	if x.options.Whole && (x.options.Until == 0 || !x.cut) && (x.options.Process == "" || !x.hasAnyProcessEnded()) {
 		x.model.AdvanceTime(x.options.Footer.EndedNS)
 		x.model.NoteEndOfRun(x.options.Footer.EndedNS)
 	}

@@ -147,7 +147,7 @@ func TestKeptToTheEnd(t *testing.T) {
 			}
 			s.exit()
 		}, "which is released once nothing is used"},
-		{func(s *tape, _ []uint64) { s.put(wire.ExitFields{Status: 139}.Event(), "") }, "which is in use when the process ends"},
+		{func(s *tape, _ []uint64) { s.put(wire.ExitFields{Status: 139}.Event(), "") }, "which is in use at the end"},
 	} {
 		s, kept := newTape(), []uint64(nil)
 		s.device(1 << 30)

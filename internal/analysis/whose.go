@@ -61,7 +61,7 @@ func LeftByProcessText(s *stats.Snapshot, leaks []Leak) string {
 	broken := !slices.ContainsFunc(s.Processes, func(p stats.Process) bool { return !goesOn(p) })
 	for i := range s.Processes {
 		p, left := &s.Processes[i], uint64(0)
-		if s.MayRelease(p) && !held || goesOn(*p) && !broken {
+		if !held && (s.MayRelease(p) || goesOn(*p) && !broken) {
 			continue
 		}
 		for k := range p.Tags {

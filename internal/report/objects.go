@@ -102,7 +102,7 @@ func (v *view) objectsSection() section {
 	if len(counts) == 0 {
 		return s
 	}
-	s.Intro = "What programs created besides memory, and memory without bytes of its own. What is live at the end was never released, or a signal ended its process."
+	s.Intro = "What programs created besides memory, and memory without bytes of its own. What is live at the end was never released, or its process was killed or goes on."
 	t := v.newTable("Objects by type", len(counts), numberColumn("live"), numberColumn("peak"), numberColumn("created"), numberColumn("change since half"), wordsColumn("type").withFirstPlace())
 	for i := range counts[:v.rowsToShow(len(counts))] {
 		c := &counts[i]

@@ -57,7 +57,7 @@ type details struct {
 	OtherFindings uint64          `json:"other_findings"`
 	// Objects counts objects besides memory: events, kernels and so on, by type; see docs/METRICS.md.
 	Objects []ObjectSummary `json:"objects"`
-	// HeldAtExit says that the leaks are only memory that processes held when a signal ended them.
+	// HeldAtExit says that the leaks are only memory that processes held when a signal ended them, or when they outlived the program.
 	HeldAtExit bool `json:"held_at_exit"`
 	// OutOfMemory are calls that failed for lack of memory, at most stats.PostMortemsMax.
 	OutOfMemory []PostMortemSummary `json:"out_of_memory"`
@@ -154,7 +154,7 @@ func NewWatchSummary(s *stats.Snapshot, running int) Summary {
 	summary := NewSummary(s)
 	summary.Attached, summary.Running = true, running
 	if running > 0 {
-		summary.Leaks = []LeakSummary{}
+		summary.Leaks, summary.HeldAtExit = []LeakSummary{}, false
 	}
 	if len(s.Processes) != 1 {
 		summary.Exit = Exit{Status: -1}

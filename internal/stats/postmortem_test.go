@@ -299,7 +299,8 @@ func TestAbortedBy(t *testing.T) {
 		"a signal ended their process":                 {gaveUp, killed, {State: Exited, Status: 139, RanOut: true, Totals: holds}}, // as a recording has signals
 		"a failed call ended the program":              {gaveUp},
 		"a signal or _exit ended their process":        {{State: Exited, Status: -1, Totals: holds}},
-		"the program ended, and their process goes on": {{State: Exited}, {Totals: holds}},
+		"the program ended, and their process goes on": {{State: Exited}, {PID: 1, Totals: holds}},
+		"a signal ended their process, or the program ended": {killed, {PID: 1, Totals: holds}},
 	} {
 		if got := (&Snapshot{Finished: 1, Processes: processes}).AbortedText(); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -307,10 +308,11 @@ func TestAbortedBy(t *testing.T) {
 	}
 }
 
-// A process that outlives the program leaks nothing yet, and what another one leaked is listed without what it holds.
+// A process that outlives the program leaks nothing yet, also alone, and what another one leaked is listed without what it holds.
+// Imported recordings do not show that a process goes on.
 func TestOutlivingProcessesLeakNothing(t *testing.T) {
 	live := Totals{LiveBuffers: 1}
-	outlives := Process{Totals: live, Tags: []Tag{{Name: "a", Live: 1, InUse: 4}}}
+	outlives := Process{PID: 1, Totals: live, Tags: []Tag{{Name: "a", Live: 1, InUse: 4}}}
 	leaks := Process{State: Exited, Orderly: true, Totals: live, Tags: []Tag{{Name: "b", Live: 1, InUse: 2}}}
 	s := &Snapshot{Finished: 1, Processes: []Process{outlives, leaks}}
 	if left := s.LeftBehind(); len(left) != 1 || left[0].Name != "b" || s.WasAllHeldByKilled() {
@@ -319,6 +321,11 @@ func TestOutlivingProcessesLeakNothing(t *testing.T) {
 	s.Finished = 0
 	if left := s.LeftBehind(); len(left) != 2 {
 		t.Errorf("while it runs: %+v", left)
+	}
+	for pid, held := range []bool{false, true} {
+		if alone := (&Snapshot{Finished: 1, Processes: []Process{{PID: pid, Totals: live}}}); alone.WasAllHeldByKilled() != held {
+			t.Errorf("alone, with pid %d: held %v, want %v", pid, !held, held)
+		}
 	}
 }
 

@@ -153,9 +153,9 @@ func (s *Snapshot) WasAllHeldByKilled() bool {
 }
 
 // MayRelease reports whether nothing shows that a process leaks its memory in use: a signal killed it, it aborted, it gave up when memory
-// was short, or it outlived the program and another process. Imported recordings have no ends of processes.
+// was short, or it outlived the program. Imported recordings have neither process ids nor ends of processes.
 func (s *Snapshot) MayRelease(p *Process) bool {
-	return p.WasAborted() || s.Finished > 0 && p.State == Running && slices.ContainsFunc(s.Processes, func(o Process) bool { return o.State != Running })
+	return p.WasAborted() || s.Finished > 0 && p.State == Running && p.PID != 0
 }
 
 // LeftBehind returns what processes left behind, by call site. Where some leaked, it leaves out what others may release. The call sites of
@@ -191,7 +191,7 @@ func (s *Snapshot) LeftBehind() (left []Tag) {
 
 // AbortedText says what ended the program, or those of its processes that did not release what they held.
 func (s *Snapshot) AbortedText() string {
-	by, ended, holders := "a signal", " ended the program", s.WasAllHeldByKilled()
+	by, ended, goesOn, holders := "a signal", " ended the program", "", s.WasAllHeldByKilled()
 	if len(s.Processes) > 1 { // others may have gone on
 		ended = " ended their process"
 	}
@@ -201,13 +201,15 @@ func (s *Snapshot) AbortedText() string {
 	for i := range s.Processes {
 		switch p := &s.Processes[i]; {
 		case p.Folded > 0 || holders && p.Totals.LiveBuffers == 0: // others may hold kernels and the like
+		case holders && p.State == Running:
+			goesOn = ", or the program ended"
 		case p.hasFailedForMemory():
-			return "a failed call" + ended
-		case p.State == Exited && !p.Orderly && p.Status < 0:
+			by = "a failed call"
+		case by == "a signal" && p.State == Exited && !p.Orderly && p.Status < 0:
 			by, ended = "a signal or _exit", " ended their process" // a child of the program, whose own status is known
 		}
 	}
-	return by + ended
+	return by + ended + goesOn
 }
 
 // Bounds of the lists in a snapshot.

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 )
@@ -48,6 +51,40 @@ func TestHeldByAChild(t *testing.T) {
 	for _, want := range []string{"held       1 buffer (4.00 MiB) in use when a signal or _exit ended their process, all in pid", "at the end nothing in use"} {
 		if !contains(r.stderr, want) || contains(r.stderr, "leaked") {
 			t.Errorf("no %q:\n%s", want, r.stderr)
+		}
+	}
+}
+
+// What a child holds that outlives the program is no leak, whether the program made OpenCL calls or not.
+func TestHeldByAChildThatGoesOn(t *testing.T) {
+	t.Parallel()
+	for last, whose := range map[string]string{":": "", `exec "$3" 5`: ", all in pid "} {
+		dir := t.TempDir()
+		in, out, file := filepath.Join(dir, "in"), filepath.Join(dir, "out"), filepath.Join(dir, "run.gmt")
+		if err := errors.Join(unix.Mkfifo(in, 0o600), unix.Mkfifo(out, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		lines, err := os.OpenFile(in, os.O_RDWR, 0) // which does not wait
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := lines.WriteString("create 4\n"); err != nil {
+			t.Fatal(err)
+		}
+		words := []string{"sh", "-c", `"$0" <"$1" >"$2" 2>/dev/null & read line <"$2"; ` + last, fault("steered"), in, out, example("train")}
+		r := run(t, command{args: append([]string{gpumemtop(), "record", "-o", file}, words...)})
+		_ = lines.Close() // the child ends
+		for _, want := range []string{"held       1 buffer (4.00 MiB) in use when the program ended, and their process goes on" + whose, "at the end 4.00 MiB in use"} {
+			if !contains(r.stderr, want) || contains(r.stderr, "leaked") {
+				t.Errorf("%s: no %q:\n%s", last, want, r.stderr)
+			}
+		}
+		child := slices.MaxFunc(reportOf(t, file).Processes, func(a, b processFigures) int { return cmp.Compare(a.InUse, b.InUse) })
+		for _, flags := range [][]string{nil, {"--process", itoa(child.PID)}, {"--until", "1h"}} {
+			result := run(t, command{args: slices.Concat([]string{gpumemtop(), "report", "--all", file}, flags)})
+			if !contains(result.stdout, "HELD AT EXIT") || contains(result.stdout, "never released") {
+				t.Errorf("%s %s: %s\n%s%s", last, flags, result, result.stdout, result.stderr)
+			}
 		}
 	}
 }
