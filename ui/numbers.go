@@ -124,23 +124,25 @@ func (d *dashboard) fieldsOfSecondLine(s *stats.Snapshot) []field {
 	case d.mode.pool:
 		return d.poolFields(s)
 	}
-	fields := []field{
-		bytesField(0, figures.InUse.Name, t.InUse, sign, inUseStyle), bytesField(1, figures.Held.Name, d.mostInLastSecond(s), sign, plain),
-		{rank: 3, name: "buffers", value: span{formatCount(t.LiveBuffers), plain}, w: len("9 999 999")},
-		bytesField(2, figures.PeakInUse.ColumnTitle(), t.PeakInUse, sign, plain), createsField(s), d.peakTimeField(s),
-	}
+	fields := append(d.heldFields(s, 1), field{rank: 3, name: "buffers", value: span{formatCount(t.LiveBuffers), plain}, w: len("9 999 999")},
+		bytesField(2, figures.PeakInUse.ColumnTitle(), t.PeakInUse, sign, plain), createsField(s), d.peakTimeField(s))
 	for i := range fields {
 		fields[i].w++ // for the sign of a lower bound, which there mostly is
 	}
 	return fields
 }
 
-// mostInLastSecond is the most in use in the last second. In a recording it is what is in use at the time of the cursor.
-func (d *dashboard) mostInLastSecond(s *stats.Snapshot) uint64 {
+// heldFields are what is in use, and the most in the last second, in a recording at the cursor; once all processes have ended, what
+// they held then.
+func (d *dashboard) heldFields(s *stats.Snapshot, rank int) []field {
+	inUse, most, sign := s.Totals.InUse, max(s.Totals.Held, s.Totals.InUse), uncertaintySign(s)
 	if d.mode.recording {
-		return s.Totals.InUse
+		most = inUse
 	}
-	return max(s.Totals.Held, s.Totals.InUse)
+	if stateOfProgram(s).State != stats.Running {
+		return []field{bytesField(0, "held at end", inUse, sign, inUseStyle)}
+	}
+	return []field{bytesField(0, figures.InUse.Name, inUse, sign, inUseStyle), bytesField(rank, figures.Held.Name, most, sign, plain)}
 }
 
 // poolFields are the numbers of programs with a pool. As columns get fewer, the time of the peak goes first, then the idle
@@ -154,11 +156,9 @@ func (d *dashboard) poolFields(s *stats.Snapshot) []field {
 	if t.SlabBytes > 0 {
 		scattered = plain // without slabs, a free block is not divided, so that it is no fault if many are free
 	}
-	fields := []field{
-		bytesField(0, figures.InUse.Name, t.InUse, sign, inUseStyle), bytesField(3, figures.Held.Name, d.mostInLastSecond(s), sign, plain),
+	fields := append(d.heldFields(s, 3),
 		bytesField(1, figures.Cached.Name, t.Cached, "", cachedStyle), bytesField(7, figures.Reserved.Name, reservedOnDevice(s), "", plain),
-		bytesField(5, figures.PeakInUse.ColumnTitle(), t.PeakInUse, sign, plain),
-	}
+		bytesField(5, figures.PeakInUse.ColumnTitle(), t.PeakInUse, sign, plain))
 	fields = append(fields, d.hitFields(s)...)
 	return append(fields,
 		field{rank: 6, name: "waste", value: span{narrowRateText(t.Waste()), wasted}, w: shareWide},

@@ -20,11 +20,11 @@ type processesPane struct {
 }
 
 func (p *processesPane) title(*stats.Snapshot) (title, hint []span) {
-	n := 0
+	n, ended := 0, false
 	if s := p.d.wholeSnapshot(); s != nil {
-		n = s.ProcessCount()
+		n, ended = s.ProcessCount(), slices.ContainsFunc(s.Processes, func(q stats.Process) bool { return q.State != stats.Running })
 	}
-	title = []span{{"processes ", titleStyle}, {strconv.Itoa(n), dim}}
+	title = []span{{"processes ", titleStyle}, {strconv.Itoa(n) + textIf(ended, ", ended ones as they were at their end"), dim}}
 	return title, []span{{" enter", keyStyle}, {" select ", dim}, {"esc", keyStyle}, {" back ", dim}}
 }
 
@@ -129,21 +129,23 @@ func (p *processesPane) handleEnter() {
 
 var processColumns = []tableColumn[*stats.Process]{
 	{title: "PID", width: 8, cell: func(p *stats.Process) span { return span{pidText(p), plain} }},
-	{title: columnHeading(figures.InUse), width: 8, cell: func(p *stats.Process) span {
-		return span{bytesText(p.Totals.InUse),
-			inUseStyle}
-	}},
+	{title: columnHeading(figures.InUse), width: 8, cell: func(p *stats.Process) span { return gaugeSpanOf(p, p.Totals.InUse, inUseStyle) }},
 	{title: "HIT%", width: 6, pool: true, cell: func(p *stats.Process) span {
 		return span{formatRatio(p.Totals.Hits, saturatingSum(p.Totals.Hits, p.Totals.Misses)), styleOfHitRate(p.Totals.HitRate(), saturatingSum(p.Totals.Hits, p.Totals.Misses))}
 	}},
-	{title: columnHeading(figures.PeakInUse), width: 8, cell: func(p *stats.Process) span {
-		return span{bytesText(p.Totals.PeakInUse),
-			plain}
-	}},
+	{title: columnHeading(figures.PeakInUse), width: 8, cell: func(p *stats.Process) span { return span{bytesText(p.Totals.PeakInUse), plain} }},
 	{title: columnHeading(figures.Creates), width: 9, cell: func(p *stats.Process) span { return span{formatTableCount(p.Totals.Creates), plain} }},
-	{title: columnHeading(figures.Cached), width: 8, pool: true, cell: func(p *stats.Process) span { return span{bytesText(p.Totals.Cached), cachedStyle} }},
+	{title: columnHeading(figures.Cached), width: 8, pool: true, cell: func(p *stats.Process) span { return gaugeSpanOf(p, p.Totals.Cached, cachedStyle) }},
 	{title: columnHeading(figures.LiveBuffers), width: 7, cell: func(p *stats.Process) span { return span{formatTableCount(p.Totals.LiveBuffers), plain} }},
 	{title: columnHeading(figures.Misses), width: 8, pool: true, cell: func(p *stats.Process) span { return span{formatTableCount(p.Totals.Misses), plain} }},
+}
+
+// gaugeSpanOf writes bytes that a process has now. What one had at its end is dim: the driver took that back.
+func gaugeSpanOf(p *stats.Process, bytes uint64, st style) span {
+	if p.State != stats.Running {
+		st = dim
+	}
+	return span{bytesText(bytes), st}
 }
 
 // pidText returns the id of a process, empty for the row of all.
