@@ -70,6 +70,7 @@ func (p *Program) writeAdvice(b *page, most int) {
 	if len(shown) == 0 && left > 0 {
 		fmt.Fprintln(b, "none that matters: each is below 1 % of the run's time and of the peak")
 	}
+	shown = merging.Reconcile(shown) // a sentence refers to no advice that is not shown
 	for i := range shown {
 		a := &shown[i]
 		b.writeWrapped("- ", a.Verdict.String()+": "+a.Sentence)

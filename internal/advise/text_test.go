@@ -86,3 +86,29 @@ func TestNothingThatMatters(t *testing.T) {
 		t.Error(b.String())
 	}
 }
+
+// TestNoWordOnHiddenAdvice: a sentence names other advice for the same buffers only where that is shown.
+func TestNoWordOnHiddenAdvice(t *testing.T) {
+	held := merging.Advice{Topic: merging.HeldLate, Sites: []string{"a"}, Bytes: 500, Instead: true}
+	other := merging.Advice{Topic: merging.WriteInto, Sites: []string{"a"}, Nanos: 500, Sentence: "Keep 1 buffer of a"}
+	little := other
+	little.Nanos = 1
+	for name, c := range map[string]struct {
+		list []merging.Advice
+		most int
+		said bool
+	}{
+		"shown":     {[]merging.Advice{other, held}, 5, true},
+		"all":       {[]merging.Advice{little, held}, -1, true},
+		"not worth": {[]merging.Advice{little, held}, 5, false},
+		"cut":       {[]merging.Advice{held, other}, 1, false},
+	} {
+		p := Program{Runs: []Run{{Found: merging.Run{Now: merging.Metrics{Peak: 1000}, Reuse: &merging.Reuse{}}}}, Advice: merging.Reconcile(c.list)}
+		p.Runs[0].NS = 1000
+		b := page{width: textWidth}
+		p.writeAdvice(&b, c.most)
+		if text := b.String(); strings.Contains(text, "Instead of keeping or sharing them, release") != c.said || strings.Contains(text, ": Release") == c.said {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
