@@ -212,12 +212,17 @@ func (r *Replays) WhatTrialWouldDo(t Trial) string {
 	return fmt.Sprintf("replayed with %s%s: %s", t, r.Part, r.Present.ComparedWithPresentText(r.Outcomes[t]))
 }
 
+// OfPoolableText ends words about reserved memory; empty: the memory is all of the program's.
+func (o *Outcome) OfPoolableText() string {
+	if o.Unpooled > 0 {
+		return " of poolable memory"
+	}
+	return ""
+}
+
 // ComparedWithPresentText says what another outcome is beside the present one.
 func (o *Outcome) ComparedWithPresentText(then Outcome) string {
-	of := ""
-	if then.Unpooled > 0 {
-		of = " of poolable memory"
-	}
+	of := then.OfPoolableText()
 	memory := fmt.Sprintf("the same %s%s reserved at most", units.FormatLong(then.PeakReserved), of)
 	if then.PeakReserved != o.PeakReserved {
 		a, b := units.FormatApart(then.PeakReserved, o.PeakReserved)

@@ -53,7 +53,7 @@ func (f *testbed) playConfiguration(ctx context.Context, c replay.Configuration)
 			return nil
 		}
 		score := Score{
-			DriverNS: r.DriverNS, PeakReserved: r.PeakReserved, Hits: r.Hits, Requests: r.Hits + r.Misses, DriverCreates: r.DriverCreates,
+			DriverNS: r.DriverNS, PeakReserved: r.PeakReserved, Hits: r.Hits, Requests: r.Hits + r.Misses, DriverCreates: r.DriverCreates, Unpooled: r.Unpooled,
 		}
 		if o.Device.PartAssumed {
 			score.AssumedNS = r.PartNS
@@ -74,6 +74,7 @@ func sumScores(scores []Score) (sum Score) {
 		sum.Hits += s.Hits
 		sum.Requests += s.Requests
 		sum.DriverCreates += s.DriverCreates
+		sum.Unpooled += s.Unpooled
 	}
 	return sum
 }

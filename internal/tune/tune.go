@@ -35,6 +35,7 @@ type Score struct {
 	Hits          uint64
 	Requests      uint64 // hits and misses
 	DriverCreates uint64
+	Unpooled      uint64 // creates that no pool serves: PeakReserved is without their memory
 }
 
 // HitRate returns hits / requests, 0 without a request.

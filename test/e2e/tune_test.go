@@ -80,6 +80,21 @@ func TestTuneLeavesWhatIsBest(t *testing.T) {
 	}
 }
 
+// TestTuneNamesPoolableMemory: what replays reserve is without what no pool serves, as creates that copy. Where a program has none of
+// that, it is all memory.
+func TestTuneNamesPoolableMemory(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[bool][]string{true: {example("train"), "20"}, false: {example("churn"), "2000", "4K", "2"}} {
+		r := run(t, command{args: []string{gpumemtop(), "tune", "--configurations", "20", record(t, args...)}})
+		text := strings.Join(strings.Fields(string(r.stdout)), " ")
+		for _, part := range []string{". Simulated sizes are of poolable memory.", " times its poolable memory.", " of poolable memory. futhark takes "} {
+			if r.code != 0 || strings.Contains(text, part) != want {
+				t.Errorf("%v: %s, %q is there: %v\n%s", args, r, part, !want, r.stdout)
+			}
+		}
+	}
+}
+
 // TestTuneLive: candidates are measured in one run. The best one is in the file, with what was measured, which --config reads; nothing is
 // written where what was in use stays.
 func TestTuneLive(t *testing.T) {

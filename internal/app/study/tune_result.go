@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -208,8 +209,14 @@ func (s *tuneSearch) timeSourceText() string {
 	if ns := s.result.PartNS; ns > 0 {
 		text += fmt.Sprintf("; the cost of a sub-allocation is unknown there, and assumed to be %s: what makes them is not recommended", units.DurationOfComputed(ns))
 	}
+	if of := s.ofPoolableText(); of != "" {
+		text += ". Simulated sizes are" + of
+	}
 	return text + "."
 }
+
+// ofPoolableText ends words about simulated sizes; empty: they are of all memory of the program.
+func (s *tuneSearch) ofPoolableText() string { return outcomeOf(&s.result.None).OfPoolableText() }
 
 func (s *tuneSearch) writeRecommended(b *prose) {
 	r := s.result
@@ -224,8 +231,9 @@ func (s *tuneSearch) writeRecommended(b *prose) {
 	if r.Reason == tune.Vain {
 		b.writeParagraph("No tried configuration%s takes less time than no pool, %s.", s.memoryBoundText(), s.driverTimeText(&r.None))
 	} else {
-		b.writeParagraph("%s: %s in the driver instead of %s without a pool, with %.2f times its memory.", why,
-			units.DurationOfComputed(best.DriverNS), s.driverTimeText(&r.None), float64(best.PeakReserved)/float64(max(r.None.PeakReserved, 1)))
+		b.writeParagraph("%s: %s in the driver instead of %s without a pool, with %.2f times its %s.", why,
+			units.DurationOfComputed(best.DriverNS), s.driverTimeText(&r.None), float64(best.PeakReserved)/float64(max(r.None.PeakReserved, 1)),
+			cmp.Or(strings.TrimPrefix(s.ofPoolableText(), " of "), "memory"))
 	}
 	if text := s.littleToGainText(); text != "" {
 		b.WriteString("  ")
@@ -246,7 +254,7 @@ func (s *tuneSearch) writeRecommended(b *prose) {
 }
 
 func outcomeOf(p *tune.Point) *analysis.Outcome {
-	return &analysis.Outcome{Hits: p.Hits, Requests: p.Requests, PeakReserved: p.PeakReserved}
+	return &analysis.Outcome{Hits: p.Hits, Requests: p.Requests, PeakReserved: p.PeakReserved, Unpooled: p.Unpooled}
 }
 
 // littleShare is the share of a run below which less time in the driver is not worth a change.
@@ -290,8 +298,8 @@ func (s *tuneSearch) writeLowerBound(b *prose) {
 		more = fmt.Sprintf("%s more than the %s, %.1f %% of what could be saved", units.DurationOfComputed(ns), which, 100*share)
 	}
 	b.writeParagraph("regret: even a policy that knew the future would take at least %s if each buffer has its own block, %s if buffers are "+
-		"sub-allocated from slabs, and reserve at least %s. %s takes %s.", units.DurationOfComputed(r.Bound.Whole), units.DurationOfComputed(r.Bound.Carved),
-		units.FormatLong(r.Bound.Peak), setting.ConfigurationText(c), more)
+		"sub-allocated from slabs, and reserve at least %s%s. %s takes %s.", units.DurationOfComputed(r.Bound.Whole), units.DurationOfComputed(r.Bound.Carved),
+		units.FormatLong(r.Bound.Peak), s.ofPoolableText(), setting.ConfigurationText(c), more)
 }
 
 func (s *tuneSearch) writeCrossValidation(b *prose) {
@@ -352,7 +360,7 @@ func (s *tuneSearch) writeMeasured(b *prose) {
 	table.Add("time in the driver", units.Duration(before.DriverNS), units.Duration(after.DriverNS),
 		change(float64(before.DriverNS), float64(after.DriverNS)), change(m.predicted[0], m.predicted[1]))
 	table.Add("peak reserved", units.FormatLong(before.Peak), units.FormatLong(after.Peak),
-		change(float64(before.Peak), float64(after.Peak)), change(float64(s.result.Present.PeakReserved), float64(s.result.Recommended.PeakReserved)))
+		change(float64(before.Peak), float64(after.Peak)), change(float64(s.result.Present.PeakReserved), float64(s.result.Recommended.PeakReserved))+s.ofPoolableText())
 	table.Add("wall time", units.Duration(before.WallNS), units.Duration(after.WallNS),
 		change(float64(before.WallNS), float64(after.WallNS)))
 	b.WriteString(table.String())
