@@ -95,7 +95,7 @@ func noRequestsText(run *figures.Subject) string {
 		return "no request was seen: " + text
 	}
 	if run.Run.Policy == "none" {
-		return "no buffer was requested that a pool serves; images and SVM count only with a pool"
+		return "no request was seen for a buffer that a pool serves; images and SVM count only with a pool"
 	}
 	return "no request was seen of a kind and size that a pool serves"
 }

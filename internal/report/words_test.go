@@ -328,7 +328,7 @@ func TestDevicesText(t *testing.T) {
 // Without a pool images and SVM are no requests, though a pool may serve them.
 func TestNothingRequested(t *testing.T) {
 	for policy, want := range map[string]string{
-		"none": "no buffer was requested that a pool serves; images and SVM count only with a pool", "slab": "no request was seen of a kind and size that a pool serves",
+		"none": "no request was seen for a buffer that a pool serves; images and SVM count only with a pool", "slab": "no request was seen of a kind and size that a pool serves",
 	} {
 		if got := servedRequestsText(figures.SubjectOfSnapshot(&stats.Snapshot{Policy: policy})); got != want {
 			t.Errorf("%s: %q, want %q", policy, got, want)

@@ -164,10 +164,10 @@ func TestSentencesSayWhatToChange(t *testing.T) {
 		"Remove the copy at copy.c:9 (2 times, 512 B): it puts bytes where they are.": {
 			Topic: NoOpCopy, Sites: []string{"copy.c:9", "a", "a"}, Count: 2, Bytes: 512,
 		},
-		"Create one buffer for a, b and c: their buffers are never in use at once. It saves 1.00 MiB at the peak and 2 creates.": {
+		"Create one buffer for a, b and c: their buffers are never needed at once. It saves 1.00 MiB at the peak and 2 creates.": {
 			Topic: ShareBlock, Sites: []string{"a", "b", "c"}, Count: 2, Bytes: 1 << 20,
 		},
-		"Create one buffer for a and b: their buffers are never in use at once. It saves 2 creates.": {
+		"Create one buffer for a and b: their buffers are never needed at once. It saves 2 creates.": {
 			Topic: ShareBlock, Sites: []string{"a", "b"}, Count: 2,
 		},
 		"Make part in a sub-buffer of out and drop the copy at copy.c:9 from part to out (256 B). The source holds several " +

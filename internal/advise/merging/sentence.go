@@ -19,13 +19,13 @@ func (a *Advice) adviceSentence() string {
 	case NoOpCopy:
 		return fmt.Sprintf("Remove the copy at %s (%s): it puts bytes where they are.", a.Sites[0], countAndBytesText(a.Count, a.Bytes))
 	case ShareBlock:
-		return fmt.Sprintf("Create one buffer%s for %s: their buffers are never in use at once. It saves %s%s.",
+		return fmt.Sprintf("Create one buffer%s for %s: their buffers are never needed at once. It saves %s%s.",
 			a.sizeHint(), joinWords(a.Sites), a.peakHint(), createsText(a.Count))
 	case CreateOnce:
 		return fmt.Sprintf("Keep the buffer of %s%s and use it again: it is never needed twice at once. It saves %s%s.",
 			a.Sites[0], a.sizeHint(), a.peakHint(), createsText(a.Count))
 	case KeepSeveral:
-		return fmt.Sprintf("Keep %d buffers of %s and use them in turn: never more of them are in use at once. It saves %s.",
+		return fmt.Sprintf("Keep %d buffers of %s and use them in turn: never more of them are needed at once. It saves %s.",
 			a.Blocks, a.Sites[0], createsText(a.Count))
 	case InPlace:
 		return fmt.Sprintf("The kernel that makes %s reads %s for the last time, and they are of one size (%s): if each "+

@@ -294,7 +294,9 @@ func (s *tuneSearch) writeLowerBound(b *prose) {
 		which = "second"
 	}
 	more := "no more than the " + which
-	if ns, share := r.RegretOf(r.Recommended); ns >= 0.5 {
+	if ns, share := r.RegretOf(r.Recommended); s.isMeasuredBare(r.Recommended) { // the bounds are simulated
+		more = s.driverTimeText(r.Recommended)
+	} else if ns >= 0.5 {
 		more = fmt.Sprintf("%s more than the %s, %.1f %% of what could be saved", units.DurationOfComputed(ns), which, 100*share)
 	}
 	b.writeParagraph("regret: even a policy that knew the future would take at least %s if each buffer has its own block, %s if buffers are "+

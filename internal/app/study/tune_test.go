@@ -171,3 +171,15 @@ func TestLittleToGain(t *testing.T) {
 		}
 	}
 }
+
+// TestRegretOfAMeasuredTime: bounds are simulated, so that a measured time is not said to be no more than one.
+func TestRegretOfAMeasuredTime(t *testing.T) {
+	none := tune.Point{Configuration: replay.Configuration{Policy: "none"}, Score: tune.Score{DriverNS: 150}}
+	for bare, want := range map[uint64]string{0: "none takes no more than the first.", 216: "none takes 216ns (measured)."} {
+		s := tuneSearch{bareNS: bare, result: &tune.Result{Recommended: &none, None: none, Bound: replay.Bound{Whole: 150, Carved: 9}}}
+		text := prose{width: 1000}
+		if s.writeLowerBound(&text); !strings.Contains(text.String(), want) {
+			t.Errorf("%d ns: %s", bare, text.String())
+		}
+	}
+}
