@@ -132,8 +132,7 @@ func (d *dashboard) fieldsOfSecondLine(s *stats.Snapshot) []field {
 	return fields
 }
 
-// heldFields are what is in use, and the most in the last second, in a recording at the cursor; once all processes have ended, what
-// they held then.
+// heldFields are what is in use and held, both of the cursor in a recording; once all processes have ended, what they held then.
 func (d *dashboard) heldFields(s *stats.Snapshot, rank int) []field {
 	inUse, most, sign := s.Totals.InUse, max(s.Totals.Held, s.Totals.InUse), uncertaintySign(s)
 	if d.mode.recording {

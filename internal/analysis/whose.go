@@ -57,11 +57,10 @@ func LeftByProcessText(s *stats.Snapshot, leaks []Leak) string {
 	for i := range leaks {
 		all, names[leaks[i].Name] = all+leaks[i].Buffers, true
 	}
-	goesOn := func(p stats.Process) bool { return p.State == stats.Running }
-	broken := !slices.ContainsFunc(s.Processes, func(p stats.Process) bool { return !goesOn(p) })
+	broken := !slices.ContainsFunc(s.Processes, func(p stats.Process) bool { return p.State != stats.Running })
 	for i := range s.Processes {
 		p, left := &s.Processes[i], uint64(0)
-		if !held && (s.MayRelease(p) || goesOn(*p) && !broken) {
+		if !held && (s.MayRelease(p) || p.State == stats.Running && !broken) {
 			continue
 		}
 		for k := range p.Tags {

@@ -296,10 +296,10 @@ func TestAbortedBy(t *testing.T) {
 	holds := Totals{LiveBuffers: 1}
 	killed, gaveUp := Process{State: Signaled, Status: 9, Totals: holds}, Process{State: Exited, Status: 1, Orderly: true, RanOut: true}
 	for want, processes := range map[string][]Process{
-		"a signal ended their process":                 {gaveUp, killed, {State: Exited, Status: 139, RanOut: true, Totals: holds}}, // as a recording has signals
-		"a failed call ended the program":              {gaveUp},
-		"a signal or _exit ended their process":        {{State: Exited, Status: -1, Totals: holds}},
-		"the program ended, and their process goes on": {{State: Exited}, {PID: 1, Totals: holds}},
+		"a signal ended their process":                       {gaveUp, killed, {State: Exited, Status: 139, RanOut: true, Totals: holds}}, // as a recording has signals
+		"a failed call ended the program":                    {gaveUp},
+		"a signal or _exit ended their process":              {{State: Exited, Status: -1, Totals: holds}},
+		"the program ended, and their process goes on":       {{State: Exited}, {PID: 1, Totals: holds}},
 		"a signal ended their process, or the program ended": {killed, {PID: 1, Totals: holds}},
 	} {
 		if got := (&Snapshot{Finished: 1, Processes: processes}).AbortedText(); got != want {
