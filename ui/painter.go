@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/colorprofile"
 	uv "github.com/charmbracelet/ultraviolet"
@@ -127,8 +128,25 @@ func (p *painter) setRow(y int, row, shown []cell) {
 		for x+wide < len(row) && row[x+wide].text == "" {
 			wide++
 		}
-		p.buffer.SetCell(x, y, &uv.Cell{Content: p.theme.charts.shownCluster(c.text), Style: p.looks[c.shade][c.style], Width: wide})
+		text := p.theme.charts.shownCluster(c.text)
+		if text == c.text && x+wide < len(row) {
+			text = anchorCluster(text, x, wide)
+		}
+		p.buffer.SetCell(x, y, &uv.Cell{Content: text, Style: p.looks[c.shade][c.style], Width: wide})
 	}
+}
+
+// anchorCluster has the cursor go to the column after a cluster that is not one of the dashboard's own signs: terminals differ in how many
+// columns they give to others. It cuts a cluster that most give more to its first character: foot draws such over what follows.
+func anchorCluster(text string, x, wide int) string {
+	first, n := utf8.DecodeRuneInString(text)
+	if n == len(text) && (first < 0x80 || first>>8 == brailleBase>>8) || asciiFor[text] != "" {
+		return text
+	}
+	if ansi.WcWidth.StringWidth(text) > wide {
+		text = text[:n]
+	}
+	return text + ansi.CursorHorizontalAbsolute(x+wide+1)
 }
 
 // isBlank reports whether a cell looks like one without style.

@@ -53,6 +53,10 @@ func TestPainterWritesWhatDiffers(t *testing.T) {
 	if got := written(); !strings.Contains(got, "x") || strings.Contains(got, "first") || len(got) > 60 {
 		t.Errorf("one cell: %q", got)
 	}
+	c.wholeRegion().writeText(0, 5, "👩\u200d👧❤️กำe\u0301日■x", plain) // terminals give the first three 4 or 2, 1 or 2, and 2 or 1 columns
+	if got, want := written(), "👩\x1b[3G❤️\x1b[5Gก\x1b[6Ge\u0301\x1b[7G日\x1b[9G■x"; !strings.Contains(got, want) {
+		t.Errorf("columns in doubt: %q, want %q", got, want)
+	}
 	p.forgetScreen()
 	if got := written(); !strings.Contains(got, "first") || !strings.Contains(got, "x") {
 		t.Errorf("written again: %q", got)
