@@ -47,7 +47,7 @@ func (d *dashboard) stopToShell() tea.Cmd {
 	if d.suspended = d.o.Signal != nil && !d.hasProgramEnded(); d.suspended {
 		d.o.Signal(syscall.SIGSTOP)
 	}
-	return tea.Exec(stop{}, func(error) tea.Msg { return resumeMsg{} })
+	return tea.Exec(&stop{}, func(error) tea.Msg { return resumeMsg{} })
 }
 
 // continueAfterStop continues after suspend.
@@ -60,14 +60,16 @@ func (d *dashboard) continueAfterStop() {
 
 // stop is a command that Bubble Tea runs without the terminal: it ends when the shell continues us. Once SIGTSTP was asked
 // for, Go never gives it its usual effect again, so that this is SIGSTOP, for the whole process group like the terminal's.
-type stop struct{}
+type stop struct{ terminal io.Writer }
 
-func (stop) SetStdin(io.Reader)  {}
-func (stop) SetStdout(io.Writer) {}
-func (stop) SetStderr(io.Writer) {}
+func (*stop) SetStdin(io.Reader)      {}
+func (s *stop) SetStdout(w io.Writer) { s.terminal = w }
+func (*stop) SetStderr(io.Writer)     {}
 
 // Run also waits to be continued: other threads than this one may take the signal, and this one would go on until then.
-func (stop) Run() error {
+func (s *stop) Run() error {
+	_, _ = io.WriteString(s.terminal, formerTitle)
+	defer io.WriteString(s.terminal, keepTitle) //nolint:errcheck // as in Run
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)
 	defer signal.Stop(continued)

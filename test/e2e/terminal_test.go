@@ -142,7 +142,7 @@ func TestSuspend(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "pid")
 	term := openTerminal(t, 120, 36)
-	term.line(fmt.Sprintf("clear; sh -c 'echo $$ > %s; exec %s -- %s 1000000 1M'", file, gpumemtop(), example("pipeline")))
+	term.line(fmt.Sprintf("printf '\\033]2;shell\\007'; clear; sh -c 'echo $$ > %s; exec %s -- %s 1000000 1M'", file, gpumemtop(), example("pipeline")))
 	term.await(`pipeline\.c:\d+`)
 	pid := strings.TrimSpace(readFile(t, file))
 	stopped := func(of string) bool {
@@ -162,8 +162,8 @@ func TestSuspend(t *testing.T) {
 			}
 		}()
 		waitFor(t, "both to stop", func() bool { return stopped(pid) && stopped(program) })
-		if state := strings.TrimSpace(term.tmux("display-message", "-p", "#{alternate_on} #{cursor_flag}")); state != "0 1" {
-			t.Errorf("alternate screen, cursor: %q, want \"0 1\"", state)
+		if state := strings.TrimSpace(term.tmux("display-message", "-p", "#{alternate_on} #{cursor_flag} #{pane_title}")); state != "0 1 shell" {
+			t.Errorf("alternate screen, cursor, title: %q, want \"0 1 shell\"", state)
 		}
 		term.line("clear; fg")
 		term.await(`pipeline\.c:\d+`)
