@@ -19,13 +19,21 @@ func environmentVariable(environ []string, name string) string {
 }
 
 // ColorsOf returns the colours that a terminal has, as an environment tells. tmux takes all, and shows those that its own terminal has;
-// GNU Screen, which may run in tmux, or tmux in it, does not.
+// GNU Screen, which may run in tmux, or tmux in it, does not. In a terminal of 8 it has no better name than "screen".
 func ColorsOf(environ []string) colorprofile.Profile {
-	profile := colorprofile.Env(environ)
-	if profile == colorprofile.ANSI256 && environmentVariable(environ, "TMUX") != "" && environmentVariable(environ, "STY") == "" {
+	profile, inTmux := colorprofile.Env(environ), environmentVariable(environ, "TMUX") != ""
+	switch {
+	case profile == colorprofile.ANSI256 && inTmux && environmentVariable(environ, "STY") == "":
 		return colorprofile.TrueColor
+	case isScreen(environ) && !inTmux && environmentVariable(environ, "TERM") == "screen" && environmentVariable(environ, "COLORTERM") == "":
+		return min(profile, colorprofile.ANSI)
 	}
 	return profile
+}
+
+// isScreen reports whether the terminal is GNU Screen. It erases without colour, and while it reports the mouse, it holds esc until the next key.
+func isScreen(environ []string) bool {
+	return environmentVariable(environ, "STY") != "" && strings.HasPrefix(environmentVariable(environ, "TERM"), "screen")
 }
 
 // Charts are the characters that the dashboard draws with: those of charts, and of frames and signs where a terminal has few.

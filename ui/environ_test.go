@@ -7,7 +7,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 )
 
-// TestColorsOf: tmux takes all colours, Screen 256, wherever it runs.
+// TestColorsOf: tmux takes all colours, Screen 256, wherever it runs, except in a terminal that may have 8.
 func TestColorsOf(t *testing.T) {
 	for _, test := range []struct {
 		environ []string
@@ -16,6 +16,9 @@ func TestColorsOf(t *testing.T) {
 		{[]string{"TERM=tmux-256color", "TMUX=/tmp/s"}, colorprofile.TrueColor},
 		{[]string{"TERM=screen", "STY=1.x", "COLORTERM=truecolor"}, colorprofile.ANSI256},
 		{[]string{"TERM=screen", "STY=1.x", "TMUX=/tmp/s"}, colorprofile.ANSI256},
+		{[]string{"TERM=screen.xterm-256color", "STY=1.x"}, colorprofile.ANSI256},
+		{[]string{"TERM=screen", "STY=1.x"}, colorprofile.ANSI},
+		{[]string{"TERM=screen"}, colorprofile.ANSI256},
 	} {
 		if got := ColorsOf(test.environ); got != test.want {
 			t.Errorf("%v: %v", test.environ, got)

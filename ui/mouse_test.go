@@ -240,3 +240,19 @@ func TestClicksOnEvents(t *testing.T) {
 		t.Errorf("%q at %d, want %d", d.note.text, r.last(), at)
 	}
 }
+
+// TestNoMouseInScreen: it would hold esc until the next key.
+func TestNoMouseInScreen(t *testing.T) {
+	for _, test := range []struct {
+		environ tea.EnvMsg
+		want    tea.MouseMode
+	}{
+		{tea.EnvMsg{"TERM=screen", "STY=1.x"}, tea.MouseModeNone}, {tea.EnvMsg{"TERM=xterm", "STY=1.x"}, tea.MouseModeCellMotion},
+		{tea.EnvMsg{"TERM=screen"}, tea.MouseModeCellMotion},
+	} {
+		g := &guarded{inner: newTest(Options{Mouse: true}, 120, 36, sampleSnapshot()), painter: &painter{}}
+		if g.Update(test.environ); g.View().MouseMode != test.want {
+			t.Errorf("%v: mouse mode %v", test.environ, g.View().MouseMode)
+		}
+	}
+}

@@ -129,6 +129,9 @@ func (p *painter) setRow(y int, row, shown []cell) {
 			wide++
 		}
 		text := p.theme.charts.shownCluster(c.text)
+		if text == " " && p.theme.visibleBlank(c.style) && isScreen(p.environ) && p.theme.charts != ASCII {
+			text = "\u00a0" // the renderer erases other blanks
+		}
 		if text == c.text && x+wide < len(row) {
 			text = anchorCluster(text, x, wide)
 		}

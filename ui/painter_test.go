@@ -57,6 +57,14 @@ func TestPainterWritesWhatDiffers(t *testing.T) {
 	if got, want := written(), "👩\x1b[3G❤️\x1b[5Gก\x1b[6Ge\u0301\x1b[7G日\x1b[9G■x"; !strings.Contains(got, want) {
 		t.Errorf("columns in doubt: %q, want %q", got, want)
 	}
+	c.wholeRegion().markChosenRow(3)
+	if got := written(); strings.Contains(got, "\u00a0") {
+		t.Errorf("a terminal that erases with colour: %q", got)
+	}
+	p.learnTerminal([]string{"TERM=screen", "STY=1.x"})
+	if got := written(); strings.Count(got, "\u00a0") != 39 {
+		t.Errorf("GNU Screen: %q", got)
+	}
 	p.forgetScreen()
 	if got := written(); !strings.Contains(got, "first") || !strings.Contains(got, "x") {
 		t.Errorf("written again: %q", got)

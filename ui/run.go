@@ -88,6 +88,7 @@ func (g *guarded) Update(msg tea.Msg) (_ tea.Model, cmd tea.Cmd) {
 		msg = tea.WindowSizeMsg(of)
 	case tea.EnvMsg:
 		g.painter.learnTerminal(of)
+		g.inner.o.Mouse = g.inner.o.Mouse && !isScreen(of)
 	case redrawMsg:
 		g.painter.forgetScreen()
 	}
