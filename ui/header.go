@@ -54,7 +54,7 @@ func commandLine(s *stats.Snapshot) string {
 
 // windowTitle names the program for the terminal's window.
 func (d *dashboard) windowTitle() string {
-	return cutToColumns(cleanOutputLine("gpumemtop "+commandLine(cmp.Or(d.shownSnapshot(), nothing))), titleWide)
+	return cutToColumns(units.Clean(cleanOutputLine("gpumemtop "+commandLine(cmp.Or(d.shownSnapshot(), nothing)))), titleWide)
 }
 
 // titleWide is how long the title of a window is at most, in columns.

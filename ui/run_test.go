@@ -190,6 +190,10 @@ func TestWindowTitle(t *testing.T) {
 	if got := d.View().WindowTitle; got != "gpumemtop blur "+strings.Repeat("y", 65) {
 		t.Errorf("title %q", got)
 	}
+	s.Arguments = []string{"👩\u200d👧"} // tmux, which gives it 2 columns, would write its line of titles wider than its terminal
+	if got := d.View().WindowTitle; got != "gpumemtop blur 👩 👧" {
+		t.Errorf("title %q", got)
+	}
 }
 
 func BenchmarkView(b *testing.B) {
