@@ -11,7 +11,7 @@ import (
 )
 
 // modesPerSecond is how often Bubble Tea looks whether a mode of the terminal, its title or the clipboard is to change.
-const modesPerSecond = 20
+const modesPerSecond = 5
 
 type (
 	resizedMsg tea.WindowSizeMsg // Bubble Tea, which does not learn of it, would erase the screen

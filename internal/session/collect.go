@@ -15,11 +15,10 @@ import (
 const (
 	passMax  = 1 << 16 // events in one pass, so that commands and ticks get their turn
 	pollMin  = time.Millisecond
-	pollBusy = 20 * time.Millisecond // a ring that is half full before does not wait for it: see bell
-	pollMax  = 50 * time.Millisecond
-	calm     = 2048          // events in one pass, an eighth of a ring
-	settleNS = 100_000       // a producer takes the time of an event a little before it writes it
-	sweepNS  = 1_000_000_000 // look at what rings have lost
+	pollMax  = 50 * time.Millisecond // a ring that is half full before does not wait for it: see bell
+	calm     = 2048                  // events in one pass, an eighth of a ring
+	settleNS = 100_000               // a producer takes the time of an event a little before it writes it
+	sweepNS  = 1_000_000_000         // look at what rings have lost
 )
 
 // collector reads the rings of all processes into its intake. Only its own goroutine uses the intake and the peers; other
@@ -111,8 +110,6 @@ func (c *collector) runCollector() {
 			continue
 		case n > calm:
 			pause = max(pause*calm/time.Duration(n), pollMin)
-		case n > 0:
-			pause = min(pause*3/2, pollBusy)
 		default:
 			pause = min(pause*3/2, pollMax)
 		}
