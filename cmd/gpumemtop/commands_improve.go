@@ -97,7 +97,7 @@ func newAdviseCommand() *cobra.Command {
 	return newCommand(&cobra.Command{
 		Use:   "advise [flags] FILE...",
 		Short: "Find buffers that could share memory, and copies that could go",
-		Long: "Finds memory that a program could merge: buffers that are never in use at once and could share one block, and\n" +
+		Long: "Finds memory that a program could merge: buffers that are never needed at once and could share one block, and\n" +
 			"copies that could go because their source could be created in place. It says what to change in which line, and\n" +
 			"what that would save. A recording shows one path through a program and proves nothing: advice is called safe only\n" +
 			"if it holds each time in two recordings or more. Record the program with different inputs, and give all.\n\n" +

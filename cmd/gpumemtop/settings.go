@@ -216,7 +216,7 @@ var settings = []setting{
 		help: "colours: " + strings.Join(watch.Themes, ", ") + ", or FILE.toml; auto asks the terminal whether it is dark or light, else goes " +
 			"by COLORFGBG, else dark"},
 	{name: "mouse", group: groupDashboard, env: true, expert: true,
-		help: "the mouse acts in the dashboard, as by default; --mouse=off leaves it to the terminal, which selects text with shift otherwise"},
+		help: "the mouse acts in the dashboard, as by default, but never in GNU Screen; --mouse=off leaves it to the terminal, which selects text with shift otherwise"},
 	{name: "no-color", group: groupDashboard, env: true, expert: true, help: "no colours; NO_COLOR does the same"},
 	{name: "listen", value: "ADDR", group: groupMonitoring, env: true,
 		help: "answer Prometheus (/metrics), pprof (/debug/pprof/opencl) and scripts (/summary.json) while the program runs: PORT " +

@@ -118,14 +118,26 @@ func (o *origins) policyChoice() (policyChoice watch.PolicyChoice) {
 	return policyChoice
 }
 
+// impliedPolicy returns the policy that other flags want, if they want one.
+func (o *origins) impliedPolicy() string {
+	plan, _ := o.flags.GetString("plan") // errors: the command has no such flag
+	if spill, _ := o.flags.GetBool("spill"); spill && plan == "" {
+		return "none"
+	}
+	if plan != "" {
+		return watch.PlannedPolicy
+	}
+	return ""
+}
+
 // checkPolicy checks the policy, and the limits from the file, whose errors name a line.
 func (o *origins) checkPolicy() error {
 	flag := o.flags.Lookup("policy")
 	if flag == nil {
 		return nil
 	}
-	if plan, _ := o.flags.GetString("plan"); plan != "" && !flag.Changed { // an error: the command has no such flag
-		if err := flag.Value.Set(watch.PlannedPolicy); err != nil {
+	if implied := o.impliedPolicy(); implied != "" && !flag.Changed {
+		if err := flag.Value.Set(implied); err != nil {
 			return err
 		}
 	}

@@ -46,9 +46,11 @@ func TestSpillSaysWhatDoesNotFit(t *testing.T) {
 	if !contains(r.stderr, "full: 64.0 KiB of 96.0 KiB are reserved, 960.0 KiB are spilled to the host") {
 		t.Errorf("the verdict does not tell the device from the host:\n%s", r.stderr)
 	}
-	r = run(t, command{args: []string{gpumemtop(), "--headless", "--spill", "--policy", "slab", example("tiny")}})
-	if r.code != 125 || !contains(r.stderr, "--spill works without a pool: leave out --policy and --plan, or give --policy none") {
-		t.Errorf("%s\n%s", r, r.stderr)
+	for _, policy := range []string{"slab", "futhark"} { // also the default, where it is asked for
+		r = run(t, command{args: []string{gpumemtop(), "--headless", "--spill", "--policy", policy, example("tiny")}})
+		if r.code != 125 || !contains(r.stderr, "--spill works without a pool: leave out --policy and --plan, or give --policy none") {
+			t.Errorf("%s\n%s", r, r.stderr)
+		}
 	}
 }
 

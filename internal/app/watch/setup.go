@@ -86,7 +86,7 @@ func NewSetup(o *SetupOptions) (*Setup, error) {
 	if s.Plan, err = o.ReadPlan(); err != nil {
 		return nil, err
 	}
-	if err := o.choosePolicyForSpill(); err != nil {
+	if err := o.checkSpill(); err != nil {
 		return nil, err
 	}
 	if o.Ungated && o.Policy == "none" {
@@ -107,18 +107,15 @@ func NewSetup(o *SetupOptions) (*Setup, error) {
 	return s, s.readScrubAndDeviceMemory(o)
 }
 
-// choosePolicyForSpill makes the policy none with --spill: what a pool keeps could not go to host memory.
-func (o *SetupOptions) choosePolicyForSpill() error {
-	if !o.Spill {
-		return nil
-	}
-	if o.Plan != "" || (o.Policy != allocator.Default && o.Policy != "none") {
+// checkSpill refuses what --spill does not go with: what a pool keeps could not go to host memory.
+func (o *SetupOptions) checkSpill() error {
+	switch {
+	case !o.Spill:
+	case o.Plan != "" || o.Policy != "none":
 		return errors.New("--spill works without a pool: leave out --policy and --plan, or give --policy none")
-	}
-	if o.Eager {
+	case o.Eager:
 		return errors.New("--spill decides itself when memory gets its room: leave out --eager")
 	}
-	o.Policy = "none"
 	return nil
 }
 
