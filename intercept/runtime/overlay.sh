@@ -1,6 +1,6 @@
 #!/bin/bash
 # overlay.sh DIR: writes DIR/overlay.json for go build -overlay, which puts our poller into Go's runtime, and lets the runtime go on
-# where a program has the kernel refuse calls about signals. Another version of Go may have other functions; then the runtime
+# where a program has the kernel refuse calls about signals, or gives up the processor's counter. Another version of Go may have other functions; then the runtime
 # stays as it is.
 set -euo pipefail
 ours=$(cd "$(dirname "$0")" && pwd)/netpoll.go.txt
@@ -15,17 +15,25 @@ else
 	echo "overlay.sh: $runtime/netpoll_epoll.go has other functions than ours: the core will hold two descriptors in programs" >&2
 fi
 
-# The runtime crashes on purpose if sigprocmask or sigaltstack fails, by a store to an address that is not there.
-for machine in amd64 arm64; do
-	file=sys_linux_$machine.s
-	awk '
-		/^TEXT/ { signals = /^TEXT runtime·(rtsigprocmask|sigaltstack)\(SB\)/ }
-		signals && sub(/MOVL\t\$0xf1, 0xf1 .*|MOVD\tR0, \(R0\).*/, machine == "amd64" ? "MOVL\tAX, AX" : "MOVD\tR0, R0") { changed++ }
+# patch FILE FUNCTIONS PATTERN INSTEAD TIMES WITHOUT: has functions of the runtime do something else in so many places, and says what a core
+# without that does.
+patch() {
+	awk -v functions="^TEXT runtime·($2)[(]SB[)]" -v pattern="$3" -v instead="$4" -v times="$5" '
+		/^TEXT/ { within = $0 ~ functions }
+		within && sub(pattern, instead) { changed++ }
 		{ print }
-		END { exit changed != 2 }
-	' machine=$machine "$runtime/$file" >"$dir/$file.new" && {
-		cmp -s "$dir/$file.new" "$dir/$file" || cp "$dir/$file.new" "$dir/$file"
-		replaced+=("\"$runtime/$file\": \"$dir/$file\"")
-	} || echo "overlay.sh: $runtime/$file is not what was expected: a filter of sigprocmask will end programs" >&2
-done
+		END { exit changed != times }
+	' "$runtime/$1" >"$dir/$1.new" && {
+		cmp -s "$dir/$1.new" "$dir/$1" || cp "$dir/$1.new" "$dir/$1"
+		replaced+=("\"$runtime/$1\": \"$dir/$1\"")
+	} || echo "overlay.sh: $runtime/$1 is not what was expected: $6" >&2
+}
+
+# The runtime crashes on purpose if sigprocmask or sigaltstack fails, by a store to an address that is not there.
+ends="a filter of sigprocmask will end programs"
+patch sys_linux_amd64.s "rtsigprocmask|sigaltstack" 'MOVL.[$]0xf1, 0xf1 .*' 'MOVL\tAX, AX' 2 "$ends"
+patch sys_linux_arm64.s "rtsigprocmask|sigaltstack" 'MOVD.R0, [(]R0[)].*' 'MOVD\tR0, R0' 2 "$ends"
+# A thread that waits for another in the runtime reads the processor's counter, for profiles that the core does not make. A program may
+# have given that up: it would end.
+patch asm_amd64.s cputicks "CMPB.*HasRDTSCP.*|RDTSCP?\$" 'MOVQ\t$0, ret+0(FP)\n\tRET' 3 "a program that gives up the time stamp counter may end"
 (IFS=,; echo "{\"Replace\": {${replaced[*]}}}") >"$dir/overlay.json"

@@ -497,15 +497,23 @@ func TestUntimedPrograms(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("elsewhere the kernel does not let a thread give up the counter")
 	}
+	// Where threads wait for each other, Go's runtime would read the counter, which no other test makes happen for sure.
+	code := run(t, command{args: []string{"objdump", "-d", filepath.Join(root, "build/libgpumemtop-core.so")}})
+	if code.code != 0 || !contains(code.stdout, "syscall") || contains(code.stdout, "rdtsc") {
+		t.Errorf("the core's code: %s, or reads the counter", code)
+	}
 	preloaded := libraryIn(t, t.TempDir())
 	for how, creates := range map[string]uint64{"first": 4000, "prctl": 4000, "syscall": 4000, "unseen": 4000, "thread": 6000, "strict": 4000} {
 		args := []string{fault("untimed"), how, "2000"}
 		bare := runBare(t, args...)
 		for _, policy := range []string{"none", "futhark", "slab"} {
-			here, f := runUnder(t, policy, command{args: args})
-			if difference := differs(bare, here); difference != "" || f.Hits+f.Misses+f.LostEvents < creates {
-				t.Errorf("%s, %s: %s; %d requests, %d lost", how, policy, difference, f.Hits+f.Misses, f.LostEvents)
-			}
+			retry(t, func() string { // the C library's mutexes read the counter, too, where the driver's threads wait for each other
+				here, f := runUnder(t, policy, command{args: args})
+				if difference := differs(bare, here); difference != "" || f.Hits+f.Misses+f.LostEvents < creates {
+					return fmt.Sprintf("%s, %s: %s; %d requests, %d lost", how, policy, difference, f.Hits+f.Misses, f.LostEvents)
+				}
+				return ""
+			})
 		}
 		logged := run(t, command{args: args, env: []string{"LD_PRELOAD=" + preloaded, "GPUMEMTOP_LOG=" + t.TempDir()}})
 		if difference := differs(bare, logged); difference != "" {
