@@ -15,7 +15,7 @@ else
 	echo "overlay.sh: $runtime/netpoll_epoll.go has other functions than ours: the core will hold two descriptors in programs" >&2
 fi
 
-# patch FILE FUNCTIONS PATTERN INSTEAD TIMES WITHOUT: has functions of the runtime do something else in so many places, and says what a core
+# patch FILE FUNCTIONS PATTERN INSTEAD TIMES WITHOUT: has functions of the runtime do something else, in as many places, and says what a core
 # without that does.
 patch() {
 	awk -v functions="^TEXT runtime·($2)[(]SB[)]" -v pattern="$3" -v instead="$4" -v times="$5" '
