@@ -9,9 +9,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// places returns where names begin in the second line of the screen.
+// places returns where names begin in the second line of the screen. What is in use has another name once all processes have ended.
 func places(d *dashboard, names []string) (at []int) {
-	line := []rune(strings.Split(screen(d), "\n")[1])
+	line := []rune(strings.Replace(strings.Split(screen(d), "\n")[1], " at end ", " in use ", 1))
 	for _, name := range names {
 		x := -1
 		for i := range line {
@@ -42,6 +42,9 @@ func TestFieldsStay(t *testing.T) {
 			s.Window.Creates, s.Policy = size(), []string{"futhark", "slab", "none", "pinned"}[random.IntN(4)]
 			if random.IntN(4) == 0 {
 				s.Lost = 3
+			}
+			if random.IntN(4) == 0 {
+				s.Processes[0].State = stats.Exited
 			}
 			for i := range uint64(20) {
 				s.Minute = append(s.Minute, stats.Sample{Time: s.Time - 20e8 + i*1e8, Hits: size(), Misses: size()})

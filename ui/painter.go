@@ -21,6 +21,7 @@ type painter struct {
 
 	mu        sync.Mutex // of what follows
 	environ   []string
+	colorless bool   // the terminal erases without colour
 	alternate bool   // Bubble Tea has entered the alternate screen
 	shown     []cell // of the frame on the screen; nil: unknown
 	theme     *theme // of that frame
@@ -56,7 +57,7 @@ func (p *painter) forgetScreen() {
 func (p *painter) learnTerminal(environ []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.environ, p.shown = environ, nil
+	p.environ, p.colorless, p.shown = environ, isScreen(environ), nil
 }
 
 // paint writes the cells of a frame that differ from those on the screen.
@@ -129,7 +130,7 @@ func (p *painter) setRow(y int, row, shown []cell) {
 			wide++
 		}
 		text := p.theme.charts.shownCluster(c.text)
-		if text == " " && p.theme.visibleBlank(c.style) && isScreen(p.environ) && p.theme.charts != ASCII {
+		if text == " " && p.theme.visibleBlank(c.style) && p.colorless && p.theme.charts != ASCII {
 			text = "\u00a0" // the renderer erases other blanks
 		}
 		if text == c.text && x+wide < len(row) {

@@ -62,7 +62,7 @@ func TestProcessKeyGoesThroughAll(t *testing.T) {
 		press(d, "p")
 		got, holds := screen(d), "in use"
 		if i > 0 { // it has ended
-			holds = "held at end"
+			holds = "at end"
 		}
 		for _, want := range []string{
 			fmt.Sprintf("process %d/3", i+1), fmt.Sprintf("blur --rank %d", i), fmt.Sprintf("pid %d", 4711+i),

@@ -1,7 +1,7 @@
 #!/bin/bash
 # overlay.sh DIR: writes DIR/overlay.json for go build -overlay, which puts our poller into Go's runtime, and lets the runtime go on
-# where a program has the kernel refuse calls about signals, or gives up the processor's counter. Another version of Go may have other functions; then the runtime
-# stays as it is.
+# where a program has the kernel refuse calls about signals, or gives up the processor's counter. Another version of Go may have
+# other functions; then the runtime stays as it is.
 set -euo pipefail
 ours=$(cd "$(dirname "$0")" && pwd)/netpoll.go.txt
 runtime=$("${GO:-go}" env GOROOT)/src/runtime
@@ -15,8 +15,8 @@ else
 	echo "overlay.sh: $runtime/netpoll_epoll.go has other functions than ours: the core will hold two descriptors in programs" >&2
 fi
 
-# patch FILE FUNCTIONS PATTERN INSTEAD TIMES WITHOUT: has functions of the runtime do something else, in as many places, and says what a core
-# without that does.
+# patch FILE FUNCTIONS PATTERN INSTEAD TIMES WITHOUT: replaces instructions in functions of the runtime. Where there are not as many of
+# them, it says what happens WITHOUT.
 patch() {
 	awk -v functions="^TEXT runtime·($2)[(]SB[)]" -v pattern="$3" -v instead="$4" -v times="$5" '
 		/^TEXT/ { within = $0 ~ functions }

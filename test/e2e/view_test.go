@@ -172,7 +172,7 @@ func TestViewAgreesWithReports(t *testing.T) {
 	term.await(`status=0`)
 }
 
-var shownFigures = regexp.MustCompile(`(?m)(?:in use|held at end) (\S+) .*? cached ([^ /]+).*? peak (\S+)[\s\S]*driver creates ([\d ]+?) +avoided ([\d ]+?)(?:  |$)`)
+var shownFigures = regexp.MustCompile(`(?m)(?:in use|at end) (\S+) .*? cached ([^ /]+).*? peak (\S+)[\s\S]*driver creates ([\d ]+?) +avoided ([\d ]+?)(?:  |$)`)
 
 // figures returns what the top of a view shows; digits come in groups of three.
 func (term *terminal) figures() string {
