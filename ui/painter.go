@@ -3,6 +3,7 @@ package ui
 import (
 	"bytes"
 	"os"
+	"slices"
 	"sync"
 	"unicode/utf8"
 
@@ -11,24 +12,30 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// painter is the terminal as Bubble Tea writes to it, and writes the frames itself, at once, with Bubble Tea's own cell renderer.
-// Bubble Tea would take a frame as text, parse it, and look for one up to 120 times a second, which costs more than all else that the
-// dashboard does. It keeps the modes of the terminal.
+// painter is the terminal as Bubble Tea writes to it, and writes the frames itself, at once. Bubble Tea would take a frame as text,
+// parse it, and look for one up to 120 times a second, which costs more than all else that the dashboard does. It keeps the modes of
+// the terminal.
 type painter struct {
 	*os.File
 	colors  colorprofile.Profile
 	entered func() // is called when the alternate screen is there
 
 	mu        sync.Mutex // of what follows
-	environ   []string
-	colorless bool   // the terminal erases without colour
-	alternate bool   // Bubble Tea has entered the alternate screen
-	shown     []cell // of the frame on the screen; nil: unknown
-	theme     *theme // of that frame
+	alternate bool       // Bubble Tea has entered the alternate screen
+	shown     []cell     // of the frame on the screen; nil: unknown
+	width     int        // of that frame
+	theme     *theme     // of that frame
 	looks     [shadeCount][styleCount]uv.Style
-	buffer    *uv.RenderBuffer
-	renderer  *uv.TerminalRenderer
-	out       bytes.Buffer
+	changes   map[[2]look]string // the sequences from one look to another
+	frame     []byte             // what is to be written
+	pen       look               // at its end
+	x, y      int                // the cursor there; y -1: unknown
+}
+
+// look is the shade and style of a cell.
+type look struct {
+	shade uint8
+	style style
 }
 
 // Write writes what Bubble Tea writes.
@@ -53,13 +60,6 @@ func (p *painter) forgetScreen() {
 	p.shown = nil
 }
 
-// learnTerminal learns from the environment what the terminal can do.
-func (p *painter) learnTerminal(environ []string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.environ, p.colorless, p.shown = environ, isScreen(environ), nil
-}
-
 // paint writes the cells of a frame that differ from those on the screen.
 func (p *painter) paint(c *canvas, t *theme) {
 	p.mu.Lock()
@@ -70,74 +70,104 @@ func (p *painter) paint(c *canvas, t *theme) {
 	if p.theme != t {
 		p.learnLooks(t)
 	}
-	if len(p.shown) != len(c.cells) || p.buffer.Width() != c.w {
-		p.beginScreen(c.w, c.h)
+	p.frame, p.pen, p.x, p.y = p.frame[:0], look{}, 0, -1
+	if len(p.shown) != len(c.cells) || p.width != c.w {
+		p.shown, p.width = slices.Repeat([]cell{{text: " "}}, len(c.cells)), c.w
+		p.frame = append(p.frame, ansi.ResetStyle+ansi.EraseEntireScreen...)
 	}
 	for y := range c.h {
-		p.setRow(y, c.cells[y*c.w:(y+1)*c.w], p.shown[y*c.w:(y+1)*c.w])
+		p.paintRow(y, c.cells[y*c.w:(y+1)*c.w], p.shown[y*c.w:(y+1)*c.w])
 	}
-	p.renderer.Render(p.buffer)
-	_ = p.renderer.Flush()
-	if p.out.Len() > 0 { // as one: a terminal without synchronized output ignores its marks
-		_, _ = p.File.WriteString(ansi.SetModeSynchronizedOutput + p.out.String() + ansi.ResetModeSynchronizedOutput)
-		p.out.Reset()
+	if len(p.frame) > 0 { // as one: a terminal without synchronized output ignores its marks
+		p.setPen(look{})
+		_, _ = p.File.WriteString(ansi.SetModeSynchronizedOutput + ansi.ResetModeAutoWrap + string(p.frame) +
+			ansi.SetModeAutoWrap + ansi.ResetModeSynchronizedOutput)
 	}
 }
 
 // learnLooks learns what the styles of a theme look like.
 func (p *painter) learnLooks(t *theme) {
-	p.theme, p.shown = t, nil
+	p.theme, p.shown, p.changes = t, nil, map[[2]look]string{}
 	for shade := range t.open {
 		for st, sequence := range t.open[shade] {
-			p.looks[shade][st] = uv.NewStyledString(sequence + "x").Lines(ansi.WcWidth)[0][0].Style
+			p.looks[shade][st] = uv.ConvertStyle(uv.NewStyledString(sequence + "x").Lines(ansi.WcWidth)[0][0].Style, p.colors)
 		}
 	}
 }
 
-// beginScreen begins with an unknown screen.
-func (p *painter) beginScreen(w, h int) {
-	p.shown, p.buffer = make([]cell, w*h), uv.NewRenderBuffer(w, h)
-	p.renderer = uv.NewTerminalRenderer(&p.out, p.environ)
-	p.renderer.SetColorProfile(p.colors)
-	p.renderer.SetFullscreen(true)
-	p.renderer.Erase()
-}
-
-// setRow sets the cells of a row that differ from those shown. A blank looks the same in any colour of its text, and takes that of the
+// paintRow writes the cells of a row that differ from those shown. A blank looks the same in any colour of its text, and takes that of the
 // text before it: each change of style is written.
-func (p *painter) setRow(y int, row, shown []cell) {
+func (p *painter) paintRow(y int, row, shown []cell) {
 	end := len(row)
 	for end > 0 && p.isBlank(&row[end-1]) {
 		end--
 	}
 	open := cell{text: " "}
-	for x := range row {
+	for x := range end {
 		c := row[x]
 		if !p.isBlank(&c) {
 			open.style, open.shade = c.style, c.shade
-		} else if c = open; x >= end || p.theme.visibleBlank(c.style) {
+		} else if c = open; p.theme.visibleBlank(c.style) {
 			c = cell{text: " "}
 		}
 		if c == shown[x] {
 			continue
 		}
+		if c.text != "" { // else the wide cluster before it covers the cell
+			p.moveTo(x, y, shown)
+			p.setPen(look{c.shade, c.style})
+			p.writeCluster(c.text, x, row)
+		}
 		shown[x] = c
-		if c.text == "" {
-			continue // the wide cluster before it covers the cell
-		}
-		wide := 1
-		for x+wide < len(row) && row[x+wide].text == "" {
-			wide++
-		}
-		text := p.theme.charts.shownCluster(c.text)
-		if text == " " && p.theme.visibleBlank(c.style) && p.colorless && p.theme.charts != ASCII {
-			text = "\u00a0" // the renderer erases other blanks
-		}
-		if text == c.text && x+wide < len(row) {
-			text = anchorCluster(text, x, wide)
-		}
-		p.buffer.SetCell(x, y, &uv.Cell{Content: text, Style: p.looks[c.shade][c.style], Width: wide})
 	}
+	if isNotBlank := func(c cell) bool { return c != cell{text: " "} }; slices.ContainsFunc(shown[end:], isNotBlank) {
+		p.moveTo(end, y, shown)
+		p.setPen(look{})
+		p.frame = append(p.frame, ansi.EraseLineRight...)
+		copy(shown[end:], slices.Repeat([]cell{{text: " "}}, len(row)-end))
+	}
+}
+
+// moveTo moves the cursor to a cell, over a few that it writes again where that is shorter.
+func (p *painter) moveTo(x, y int, shown []cell) {
+	const short = 4 // bytes of the sequences that move it
+	switch gap := x - p.x; {
+	case y != p.y:
+		p.frame = append(p.frame, ansi.CursorPosition(x+1, y+1)...)
+	case gap <= short && !slices.ContainsFunc(shown[p.x:x], func(c cell) bool { return len(c.text) != 1 || p.pen != look{c.shade, c.style} }):
+		for _, c := range shown[p.x:x] {
+			p.frame = append(p.frame, c.text...)
+		}
+	default:
+		p.frame = append(p.frame, ansi.CursorHorizontalAbsolute(x+1)...)
+	}
+	p.x, p.y = x, y
+}
+
+// setPen changes the style of what is written from here on.
+func (p *painter) setPen(l look) {
+	if l == p.pen {
+		return
+	}
+	change, known := p.changes[[2]look{p.pen, l}]
+	if from, to := p.looks[p.pen.shade][p.pen.style], p.looks[l.shade][l.style]; !known {
+		change = to.Diff(&from)
+		p.changes[[2]look{p.pen, l}] = change
+	}
+	p.frame, p.pen = append(p.frame, change...), l
+}
+
+// writeCluster writes the cluster of a row's cell.
+func (p *painter) writeCluster(cluster string, x int, row []cell) {
+	p.x++
+	for p.x < len(row) && row[p.x].text == "" {
+		p.x++
+	}
+	text := p.theme.charts.shownCluster(cluster)
+	if text == cluster {
+		text = anchorCluster(text, x, p.x-x)
+	}
+	p.frame = append(p.frame, text...)
 }
 
 // anchorCluster has the cursor go to the column after a cluster that is not one of the dashboard's own signs: terminals differ in how many

@@ -87,7 +87,6 @@ func (g *guarded) Update(msg tea.Msg) (_ tea.Model, cmd tea.Cmd) {
 	case resizedMsg:
 		msg = tea.WindowSizeMsg(of)
 	case tea.EnvMsg:
-		g.painter.learnTerminal(of)
 		g.inner.o.Mouse = g.inner.o.Mouse && !isScreen(of)
 	case redrawMsg:
 		g.painter.forgetScreen()
