@@ -84,6 +84,11 @@ func TestMachineStandsAboveTheChart(t *testing.T) {
 	if text := screen(attachedTest(120, 36, s, App{Status: -1})); !strings.Contains(text, "in flight not known without -o") {
 		t.Errorf("released in flight, unknown:\n%s", text)
 	}
+	for w := 90; w < 120; w++ {
+		if text := screen(attachedTest(w, 36, s, App{Status: -1})); strings.Contains(text, "in flight") != strings.Contains(text, "not known without -o") {
+			t.Errorf("half a figure in %d columns:\n%s", w, text)
+		}
+	}
 	s.Machine = []stats.MachineFigure{{Source: wire.MachineDRM, Unread: 13}}
 	if text := screen(attachedTest(120, 36, s, App{Status: -1})); !strings.Contains(text, "DRM not readable: permission denied") {
 		t.Errorf("not readable:\n%s", text)

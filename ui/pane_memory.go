@@ -78,14 +78,14 @@ func (p memoryPane) title(s *stats.Snapshot) (title, hint []span) {
 // memoryKeys is how wide keys, mark and frame are beside title and hint of the memory pane.
 const memoryKeys = 42
 
-// machineSpans say what the machine reports; empty where it reports nothing.
-func machineSpans(s *stats.Snapshot) []span {
+// machineSpans say what the machine reports, as far as whole figures fit; empty where it reports nothing.
+func machineSpans(s *stats.Snapshot, width int) []span {
 	var spans []span
 	say := func(name, text string) {
-		if len(spans) > 0 {
-			spans = append(spans, span{" · ", dim})
+		figure := []span{{textIf(len(spans) > 0, " · ") + name + " ", dim}, {text, plain}}
+		if spansWidth(spans)+spansWidth(figure) <= width {
+			spans = append(spans, figure...)
 		}
-		spans = append(spans, span{name + " ", dim}, span{text, plain})
 	}
 	if bytes, known := stats.BytesOnDevice(s.Machine); known {
 		own, _ := stats.DriversOwnBytes(s.Machine, &s.Totals)
@@ -169,7 +169,7 @@ func (r region) isBlank(x, y int) bool { return y < r.h && r.c.cells[(r.y+y)*r.c
 
 func (p memoryPane) draw(r region, s *stats.Snapshot) {
 	const labels = memoryLabels
-	for _, spans := range [...][]span{spillSpans(s), machineSpans(s)} {
+	for _, spans := range [...][]span{spillSpans(s), machineSpans(s, r.w-labels)} {
 		if len(spans) > 0 && r.h >= 6 && !p.d.cursor.moment.Rough {
 			r.subRegion(labels, 0, r.w-labels, 1).writeSpans(0, 0, spans...)
 			r = r.withoutRows(1)

@@ -228,7 +228,7 @@ func BenchmarkFrame(b *testing.B) {
 // TestThemesHaveTheSameText: each looks different, has the same text, and keeps a sign for the cursor; mono has no colours.
 func TestThemesHaveTheSameText(t *testing.T) {
 	seen := map[string]Theme{}
-	for _, name := range []Theme{Dark, Light, HighContrast, HighContrastLight, Mono} {
+	for _, name := range []Theme{Dark, Light, HighContrast, HighContrastLight, AnyBackground, Mono} {
 		d := newTest(Options{Theme: name}, 120, 36, sampleSnapshot())
 		frame := frameText(d)
 		if other, known := seen[frame]; known {

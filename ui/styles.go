@@ -50,8 +50,8 @@ var (
 
 // fewDark and fewLight are for terminals of the 16 ANSI colours: of those only few can be read on any terminal's background.
 const (
-	fewDark  = HighContrastLight + 1
-	fewLight = HighContrastLight + 2
+	fewDark  = AnyBackground + 1
+	fewLight = AnyBackground + 2
 )
 
 // palettes are the colours of the themes. What is important has the terminal's own colour, in bold.
@@ -81,6 +81,13 @@ var palettes = [...][styleCount]ink{
 		cursorTrendStyle: {"#ffffff", "#000000"}, cursorStyle: {"#ffffff", "#000000"}, bannerStyle: {"#ffffff", "#6b3f00"},
 	},
 	Mono: {},
+	AnyBackground: { // contrast 4.5 on both leaves one brightness
+		dim: {text: "#757575"}, headStyle: {text: "#67778c"}, frameStyle: {text: "#8a8f98"}, focusStyle: {text: "#0c75dd"}, keyStyle: {text: "#0c75dd"},
+		inUseStyle: {text: "#0c75dd"}, cachedStyle: {text: "#a56800"}, coolingStyle: {text: "#a347e5"}, freeStyle: {text: "#8a8f98"},
+		goodStyle: {text: "#188746"}, warnStyle: {text: "#a56800"}, badStyle: {text: "#e12b2b"}, trendStyle: {text: "#218282"},
+		hitChartStyle: {text: "#39844c"}, cursorTrendStyle: {"#ffffff", "#1b5f9e"}, cursorStyle: {"#ffffff", "#1b5f9e"},
+		bannerStyle: {"#ffffff", "#8a5700"},
+	},
 	fewDark: {
 		frameStyle: {text: "8"}, focusStyle: {text: "14"}, keyStyle: {text: "14"}, inUseStyle: {text: "14"}, cachedStyle: {text: "11"},
 		coolingStyle: {text: "13"}, freeStyle: {text: "8"}, goodStyle: {text: "10"}, warnStyle: {text: "11"}, badStyle: {text: "9"},
@@ -110,13 +117,13 @@ func themeOf(o *Options) *theme {
 	t := &theme{name: o.Theme, charts: o.Charts}
 	inks := palettes[o.Theme]
 	if o.Colors == colorprofile.ANSI {
-		inks = palettes[map[Theme]Theme{Dark: fewDark, HighContrast: fewDark, Light: fewLight, HighContrastLight: fewLight, Mono: Mono}[o.Theme]]
+		inks = palettes[map[Theme]Theme{Dark: fewDark, HighContrast: fewDark, Light: fewLight, HighContrastLight: fewLight, AnyBackground: fewDark, Mono: Mono}[o.Theme]]
 	}
 	o.Own.paintOver(&inks)
 	for k := range t.inks {
 		t.inks[k] = inks
 	}
-	if o.Colors != colorprofile.ANSI {
+	if o.Colors != colorprofile.ANSI && o.Theme != AnyBackground {
 		t.shadeCharts()
 	}
 	for k := range t.inks {
@@ -169,7 +176,7 @@ func (i ink) sequenceOfStyle(st style) string {
 // themeForBackground returns the theme of that kind for a dark background, or for a light one.
 func (name Theme) themeForBackground(dark bool) Theme {
 	switch name {
-	case Dark, Light:
+	case Dark, Light, AnyBackground:
 		return map[bool]Theme{true: Dark, false: Light}[dark]
 	case HighContrast, HighContrastLight:
 		return map[bool]Theme{true: HighContrast, false: HighContrastLight}[dark]

@@ -40,7 +40,7 @@ func TestTextHasContrast(t *testing.T) {
 	least := map[style]float64{trendStyle: 3, hitChartStyle: 3, freeStyle: 1.5, frameStyle: 1.5}
 	dark, light := []string{"#000000", "#0f1318", "#1e1e1e", "#282a36"}, []string{"#ffffff", "#fdf6e3"}
 	for theme, backgrounds := range map[Theme][]string{
-		Dark: dark, HighContrast: dark, fewDark: dark[:1], Light: light, HighContrastLight: light, fewLight: light[:1],
+		Dark: dark, HighContrast: dark, fewDark: dark[:1], Light: light, HighContrastLight: light, fewLight: light[:1], AnyBackground: {"#000000", "#ffffff"},
 	} {
 		inks := slices.Clone(palettes[theme][:])
 		if theme < fewDark { // and the shades of charts
@@ -84,6 +84,7 @@ func TestThemeFollowsTheTerminal(t *testing.T) {
 		want  Theme
 	}{
 		{Dark, true, "#ffffff", Light}, {Light, true, "#101010", Dark}, {Dark, true, "#101010", Dark}, {Dark, false, "#ffffff", Dark},
+		{AnyBackground, true, "#ffffff", Light}, {AnyBackground, true, "#101010", Dark},
 		{HighContrast, true, "#ffffff", HighContrastLight}, {HighContrastLight, true, "#000000", HighContrast}, {Mono, true, "#ffffff", Mono},
 	} {
 		d := newTest(Options{Theme: test.theme, AskTheme: test.ask, Colors: colorprofile.TrueColor}, 120, 36, sampleSnapshot())

@@ -54,7 +54,7 @@ func TestStylesGolden(t *testing.T) {
 func TestThemesGolden(t *testing.T) {
 	var b strings.Builder
 	for _, profile := range []colorprofile.Profile{colorprofile.TrueColor, colorprofile.ANSI256, colorprofile.ANSI} {
-		for theme, name := range map[Theme]string{Dark: "dark", Light: "light", HighContrast: "high contrast", Mono: "mono"} {
+		for theme, name := range map[Theme]string{Dark: "dark", Light: "light", HighContrast: "high contrast", AnyBackground: "any background", Mono: "mono"} {
 			shaded := newTrueColorTheme(theme, Braille)
 			if profile == colorprofile.ANSI {
 				shaded = themeOf(&Options{Theme: theme, Colors: profile})

@@ -237,8 +237,10 @@ func (o *DashboardOptions) chosenTheme() (chosenTheme ui.Theme, ask bool) {
 		return ui.Light, false
 	case light:
 		return ui.Light, true
+	case err == nil:
+		return ui.Dark, true
 	}
-	return ui.Dark, true
+	return ui.AnyBackground, true
 }
 
 // terminalColorsFor returns the colours that the terminal has for a theme.

@@ -20,8 +20,8 @@ func TestTheme(t *testing.T) {
 		want          ui.Theme
 		ask           bool
 	}{
-		{"auto", "", false, ui.Dark, true}, {"auto", "0;15", false, ui.Light, true}, {"auto", "0;default;7", false, ui.Light, true},
-		{"auto", "15;0", false, ui.Dark, true}, {"auto", "15;8", false, ui.Dark, true}, {"auto", "black", false, ui.Dark, true},
+		{"auto", "", false, ui.AnyBackground, true}, {"auto", "0;15", false, ui.Light, true}, {"auto", "0;default;7", false, ui.Light, true},
+		{"auto", "15;0", false, ui.Dark, true}, {"auto", "15;8", false, ui.Dark, true}, {"auto", "black", false, ui.AnyBackground, true},
 		{"dark", "0;15", false, ui.Dark, false}, {"light", "15;0", false, ui.Light, false}, {"mono", "", false, ui.Mono, false},
 		{"high-contrast", "", false, ui.HighContrast, true}, {"high-contrast", "0;15", false, ui.HighContrastLight, true},
 		{"light", "", true, ui.Mono, false},
