@@ -48,7 +48,7 @@ func (x *run) evidence(a *Analysis) *Evidence {
 
 func (x *run) hasAnyProcessEnded() bool {
 	for _, p := range x.processes {
-		if p.ended {
+		if p.life != nil && p.life.Ended {
 			return true
 		}
 	}

@@ -53,7 +53,6 @@ type run struct {
 type process struct {
 	number   uint32
 	life     *heap.Process // nil before its first record
-	ended    bool
 	streams  map[uint32]*stream
 	stream   *stream // of the last create
 	slab     uint32  // ns that the driver took for a slab without a sub-allocation yet
@@ -130,8 +129,6 @@ func (x *run) handleRecord(r *wire.Record) {
 	case wire.KindEvict:
 		e := r.AsEvict()
 		x.frees.addCall(e.Bytes(), e.Cost())
-	case wire.KindExit:
-		p.ended = true
 	case wire.KindMachine:
 		x.machine.addRecord(p, r.AsMachine(), x.relativeTime(r.Time))
 	default:
@@ -283,7 +280,7 @@ func (x *run) MemoryFreed(p *heap.Process, o *heap.Object, how heap.How) {
 	}
 	x.spent.noteObjectFreed(x, p, o)
 	switch {
-	case how == heap.Leaked:
+	case how == heap.Leaked, how == heap.Cut && !x.cut: // or its process outlived the program
 		s.countLeft(o)
 	case how == heap.Cut:
 	case x.record != nil && x.record.CarriedOver(): // it never lived in this part, or goes on as something larger
@@ -352,11 +349,7 @@ func (x *run) makeAnalysis() *Analysis {
 	}
 	x.record = nil
 	for _, p := range x.heap.Processes() {
-		how := heap.Leaked
-		if x.cut && !x.processOf(p.Number).ended {
-			how = heap.Cut
-		}
-		x.heap.EndObjects(p, how)
+		x.heap.EndObjects(p, p.HowLeft(x.cut))
 	}
 	x.dropKilledLeaks()
 	a.Lifetimes, a.Lag, a.Temporaries, a.Leaks = x.lifetimes.nonEmptyBins(), x.sumLag(), x.listTemporaries(), x.listLeaks()

@@ -39,7 +39,7 @@ func (x *trace) writeMistake(p *running, r *wire.Record) {
 // writeKilled writes an instant when SIGKILL ended a process that held memory.
 func (x *trace) writeKilled(p *running, r *wire.Record) {
 	held := heap.NonNegative(p.life.InUse)
-	if r.Thread != 0 || r.AsExit().Status() != 128+int16(syscall.SIGKILL) || p.exited || held == 0 {
+	if r.Thread != 0 || r.AsExit().Status() != 128+int16(syscall.SIGKILL) || p.life.Ended || held == 0 {
 		return
 	}
 	text := "killed while it held " + units.FormatLong(held)

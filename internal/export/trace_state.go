@@ -44,7 +44,6 @@ type running struct {
 	flows    map[uint64]struct{} // objects with an arrow that has begun; only with flows
 	early    map[uint64]*tag     // of objects that show under an earlier name of their tag
 	last     uint64              // time of its last record
-	exited   bool
 	counters counters
 	timed    uint64               // transfers that a device measured
 	machine  map[figureKey]uint64 // the machine's latest figures, bytes
@@ -137,8 +136,6 @@ func (x *trace) takeRecord(r *wire.Record) {
 		p.counters.noteHeldCounts(r.AsObject())
 	case wire.KindSpill:
 		p.counters.noteSpillReport(r.AsSpill())
-	case wire.KindExit:
-		p.exited = true
 	default:
 	}
 	p.counters.changed = p.counters.changed || before != p.life.Gauges || hits != p.life.Hits+p.life.Misses
@@ -281,18 +278,14 @@ func (x *trace) sortedProcesses() []*running {
 	return slices.SortedFunc(maps.Values(x.processes), func(a, b *running) int { return cmp.Compare(a.number, b.number) })
 }
 
-// endLifetimes ends open lifetimes at the last record of each process. They are leaks, unless the run goes on after the
-// source's end. Counters keep their last value, which includes leaks.
+// endLifetimes ends open lifetimes at the last record of each process. They are leaks, unless the process goes on
+// after the source's end. Counters keep their last value, which includes leaks.
 func (x *trace) endLifetimes() {
 	if x.pending.process != nil {
 		x.showCarriedObject(nil)
 	}
 	for _, p := range x.sortedProcesses() {
-		how := heap.Leaked
-		if !x.whole && !p.exited {
-			how = heap.Cut
-		}
 		x.writeCounters(p, p.last)
-		x.heap.EndObjectsAt(p.life, how, p.last)
+		x.heap.EndObjectsAt(p.life, p.life.HowLeft(!x.whole), p.last)
 	}
 }

@@ -167,6 +167,8 @@ func (h *Heap) Apply(r *wire.Record) *Process {
 		h.applyEvict(p, r.AsEvict().Block())
 	case wire.KindSlab:
 		h.applySlab(p, r.Thread, r.AsSlab())
+	case wire.KindProcess:
+		p.watched = r.AsProcess().PID() != 0
 	case wire.KindExit:
 		h.applyExit(p, r.Thread == 0)
 	default: // concerns no memory

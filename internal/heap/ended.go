@@ -87,6 +87,15 @@ func (h *Heap) removeMemoryOfProcess(p *Process) {
 	}
 }
 
+// HowLeft says how what the process has in use ends after the last record: it is Leaked if the process ended, or may have. cut: the run
+// goes on after that record.
+func (p *Process) HowLeft(cut bool) How {
+	if !p.Ended && (cut || p.watched) {
+		return Cut
+	}
+	return Leaked
+}
+
 // EndObjects ends the objects of a process, for the reason how, and its blocks in the pool as Open.
 func (h *Heap) EndObjects(p *Process, how How) { h.EndObjectsAt(p, how, h.now) }
 

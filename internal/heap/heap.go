@@ -79,8 +79,8 @@ type How uint8
 const (
 	Released How = iota // by the program
 	Unknown             // the recording lacks its end
-	Leaked              // the records of its process end before it does
-	Cut                 // it lives on after the last record that was asked for
+	Leaked              // its process ended before it did
+	Cut                 // it lives on after the last record that was asked for, or its process does
 	Reused              // the block serves a request again
 	Evicted             // the block went back to the driver
 	Cooled              // a sub-allocation that cooled down is free space in its slab
@@ -218,6 +218,7 @@ type Process struct {
 	Left         bool // its memory has left the heap
 
 	heap    *Heap
+	watched bool   // its end is recorded: imported recordings have no ends of processes
 	gone    bool   // it no longer does anything
 	ended   uint64 // when it began to exit
 	objects table.Table

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
 	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
@@ -86,6 +88,39 @@ func TestHeldByAChildThatGoesOn(t *testing.T) {
 				t.Errorf("%s %s: %s\n%s%s", last, flags, result, result.stdout, result.stderr)
 			}
 		}
+		exportedAsGoingOn(t, file)
+	}
+}
+
+// exportedAsGoingOn checks that no export of a recording calls its one buffer left a leak.
+func exportedAsGoingOn(t *testing.T, file string) {
+	t.Helper()
+	facts, events := lintFile(t, exportAs(t, file, "chrome"))
+	if facts.Leaks > 0 || bytes.Count(events, []byte(`"cut":true`)) != 1 {
+		t.Errorf("Chrome: %d leaks\n%s", facts.Leaks, events)
+	}
+	table, err := os.ReadFile(exportAs(t, file, "csv"))
+	if err != nil || !contains(table, ",cut,false,buffer,") || contains(table, ",leaked,true,") {
+		t.Errorf("CSV: %v\n%s", err, table)
+	}
+	lake := filepath.Join(t.TempDir(), "lake")
+	run(t, command{args: []string{gpumemtop(), "export", "--lake", "--format", "parquet", "-o", lake, file}})
+	names, _ := filepath.Glob(filepath.Join(lake, "*", "runs.parquet"))
+	type row struct {
+		InUse  int64 `parquet:"in_use"`
+		Leaked int64 `parquet:"leaked"`
+	}
+	rows, err := parquet.ReadFile[row](strings.Join(names, ""))
+	if err != nil || !slices.Contains(rows, row{InUse: 4 << 20}) || slices.ContainsFunc(rows, func(r row) bool { return r.Leaked > 0 }) {
+		t.Errorf("lake: %v %+v", err, rows)
+	}
+	type leaks struct {
+		Count int64 `parquet:"leaks"`
+	}
+	names, _ = filepath.Glob(filepath.Join(lake, "*", "sites.parquet"))
+	sites, err := parquet.ReadFile[leaks](strings.Join(names, ""))
+	if err != nil || slices.ContainsFunc(sites, func(s leaks) bool { return s.Count > 0 }) {
+		t.Errorf("lake: %v %+v", err, sites)
 	}
 }
 

@@ -49,7 +49,7 @@ type walk struct {
 	latest    *process
 	record    wire.Record
 	err       error // the sink's first error
-	cut       bool  // the run goes on after the source's end: objects that are alive there have not leaked
+	cut       bool  // the run goes on after the source's end
 
 	sides  stats.Sides
 	event  Event
@@ -177,12 +177,8 @@ func (w *walk) finishRows() error {
 	for _, l := range w.heap.Processes() {
 		p := w.process(l.Number)
 		left := l.InUse
-		how := heap.Leaked
-		if w.cut && !p.exited {
-			how = heap.Cut
-		}
 		w.makeLastSample(p)
-		w.heap.EndObjects(l, how)
+		w.heap.EndObjects(l, l.HowLeft(w.cut))
 		if w.sink.Process != nil && w.err == nil && l.Number != 0 {
 			w.noteError(w.sink.Process(l.Number, w.run.newProcessRow(p, l, left)))
 		}
