@@ -132,17 +132,22 @@ func (d *dashboard) fieldsOfSecondLine(s *stats.Snapshot) []field {
 	return fields
 }
 
-// heldFields are what is in use and held, both of the cursor in a recording. Once all processes have ended, the first is what was in use at
-// their end. Its name is as long, so that no field moves.
+// nameOfInUse names what is in use. Once all processes have ended, that is what was in use at their end. The name is as long, so that
+// nothing moves.
+func nameOfInUse(s *stats.Snapshot) string {
+	if stateOfProgram(s).State != stats.Running {
+		return "at end"
+	}
+	return figures.InUse.Name
+}
+
+// heldFields are what is in use and held, both of the cursor in a recording.
 func (d *dashboard) heldFields(s *stats.Snapshot, rank int) []field {
-	name, inUse, most, sign := figures.InUse.Name, s.Totals.InUse, max(s.Totals.Held, s.Totals.InUse), uncertaintySign(s)
+	inUse, most, sign := s.Totals.InUse, max(s.Totals.Held, s.Totals.InUse), uncertaintySign(s)
 	if d.mode.recording {
 		most = inUse
 	}
-	if stateOfProgram(s).State != stats.Running {
-		name = "at end"
-	}
-	return []field{bytesField(0, name, inUse, sign, inUseStyle), bytesField(rank, figures.Held.Name, most, sign, plain)}
+	return []field{bytesField(0, nameOfInUse(s), inUse, sign, inUseStyle), bytesField(rank, figures.Held.Name, most, sign, plain)}
 }
 
 // poolFields are the numbers of programs with a pool. As columns get fewer, the time of the peak goes first, then the idle

@@ -125,7 +125,7 @@ func drawFreeHead(r region, slabs bool) {
 	if slabs && len(columns) > 0 {
 		columns[0].title = "SLABS"
 	}
-	drawTitles(r, r.w-1-used, columns)
+	drawTitles(r, r.w-1-used, columns, nil)
 }
 
 func drawFreeRow(r region, c *stats.FreeClass, most, now uint64) {

@@ -41,7 +41,7 @@ func (p *ghostsPane) draw(r region, _ *stats.Snapshot) {
 	rows := max(1, min(len(g.Rows), max(r.h*2/3, r.h-1-len(notes))))
 	p.setPageAndScroll(rows, len(g.Rows))
 	r.writeText(ghostNameAt, 0, "IF YOU HAD USED", headStyle)
-	drawTitles(r, t.at, t.columns)
+	drawTitles(r, t.at, t.columns, nil)
 	for y := range min(rows, len(g.Rows)) {
 		row := &g.Rows[p.top+y]
 		if p.top == 0 && y == rows-1 && t.present != nil && placeOnLeaderboard(g, t.present) > y { // not all rows fit

@@ -71,7 +71,7 @@ func (p *heapPane) draw(r region, s *stats.Snapshot) {
 	}
 	x := name + 1 + used + 2
 	r.writeText(0, 0, "SLAB", headStyle)
-	drawTitles(r, name+1, columns)
+	drawTitles(r, name+1, columns, s)
 	p.setPageAndScroll(r.h-1, len(slabs))
 	for y := range min(max(0, r.h-1), len(slabs)-p.top) {
 		m, st := &slabs[p.top+y], plain

@@ -166,7 +166,7 @@ func (p *processesPane) draw(r region, _ *stats.Snapshot) {
 	}
 	columns, program := columnsFor(processColumns, r.w-minProgram-3, p.d.mode.pool)
 	program += 3
-	drawTitles(r, 1, columns)
+	drawTitles(r, 1, columns, s)
 	r.writeText(program, 0, "PROGRAM", headStyle)
 	body := r.withoutRows(1)
 	p.setPageAndScroll(body.h, len(s.Processes)+1)

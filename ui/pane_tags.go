@@ -154,7 +154,7 @@ func (t *tagsPane) sortBy(column int) {
 
 // sortByColumnAt sorts by the column whose title is at x in a table of w columns; once more: the other way round.
 func (t *tagsPane) sortByColumnAt(x, w int) {
-	shown, widths, _ := t.fitColumns(w)
+	shown, widths, _ := t.fitColumns(nil, w)
 	end := 2
 	for _, i := range shown {
 		if end += widths[i]; x >= end {
@@ -189,7 +189,7 @@ func (t *tagsPane) currentTag(s *stats.Snapshot) *stats.Tag {
 }
 
 // title also says which rows are shown, as of the last draw.
-func (t *tagsPane) title(*stats.Snapshot) (title, hint []span) {
+func (t *tagsPane) title(s *stats.Snapshot) (title, hint []span) {
 	title = []span{{"tags ", titleStyle}}
 	if by := t.groups.by; by != bySite {
 		title = append(title, span{"by " + groupNames[by] + " ", keyStyle})
@@ -208,7 +208,7 @@ func (t *tagsPane) title(*stats.Snapshot) (title, hint []span) {
 		title = append(title, span{"  all " + t.folded, dim})
 	}
 	c := t.sortColumn()
-	name := tagColumns[c].title
+	name := headingAt(s, tagColumns[c].title)
 	if c == nameColumn {
 		name = "TAG"
 	}
@@ -216,9 +216,9 @@ func (t *tagsPane) title(*stats.Snapshot) (title, hint []span) {
 }
 
 func (t *tagsPane) draw(r region, s *stats.Snapshot) {
-	shown, widths, folded := t.fitColumns(r.w)
+	shown, widths, folded := t.fitColumns(s, r.w)
 	t.folded = folded
-	drawTagHead(r, t, shown, widths)
+	drawTagHead(r, t, s, shown, widths)
 	body := r.withoutRows(1)
 	if t.d.zoom == paneTags && body.h >= 12 {
 		t.drawStack(body.withoutRows(body.h-6), s)
@@ -246,10 +246,10 @@ func (t *tagsPane) draw(r region, s *stats.Snapshot) {
 	}
 }
 
-func drawTagHead(r region, t *tagsPane, shown []int, widths columnWidths) {
+func drawTagHead(r region, t *tagsPane, s *stats.Snapshot, shown []int, widths columnWidths) {
 	x := 2
 	for _, i := range shown {
-		title, st := tagColumns[i].title, headStyle
+		title, st := headingAt(s, tagColumns[i].title), headStyle
 		if i == nameColumn && t.groups.by != bySite {
 			title = strings.ToUpper(groupNames[t.groups.by])
 		}

@@ -82,9 +82,9 @@ func (p *freePane) drawSizes(r region, s *stats.Snapshot) {
 	if r.h >= 3 {
 		r.writeTextBefore(freeSize, 0, "SIZE+", headStyle)
 		if p.d.mode.pool && x-freeSize >= 20 {
-			r.writeSpans(freeSize+1, 0, span{"█", inUseStyle}, span{" in use ", headStyle}, span{"▒", cachedStyle}, span{" cached", headStyle})
+			r.writeSpans(freeSize+1, 0, span{"█", inUseStyle}, span{" " + nameOfInUse(s) + " ", headStyle}, span{"▒", cachedStyle}, span{" cached", headStyle})
 		}
-		drawTitles(r, x, columns)
+		drawTitles(r, x, columns, s)
 		r = r.withoutRows(1)
 	}
 	p.top = max(0, min(p.top, len(rows)-r.h))

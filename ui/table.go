@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
 // tableColumn is a right-aligned column of a table.
@@ -18,6 +19,14 @@ type tableColumn[T any] struct {
 
 // columnHeading is the title of a column with a figure.
 func columnHeading(f *figures.Figure) string { return strings.ToUpper(f.ColumnTitle()) }
+
+// headingAt is the title of a column at a moment, nil: at any. What is in use once all processes have ended is what they held at their end.
+func headingAt(s *stats.Snapshot, title string) string {
+	if s != nil && title == columnHeading(figures.InUse) {
+		return strings.ToUpper(nameOfInUse(s))
+	}
+	return title
+}
 
 // columnsFor returns the columns that fit w, and their width.
 func columnsFor[T any](all []tableColumn[T], w int, pool bool) (columns []tableColumn[T], used int) {
@@ -35,10 +44,10 @@ func columnsFor[T any](all []tableColumn[T], w int, pool bool) (columns []tableC
 }
 
 // drawTitles draws the head of a table from column x on.
-func drawTitles[T any](r region, x int, columns []tableColumn[T]) {
+func drawTitles[T any](r region, x int, columns []tableColumn[T], s *stats.Snapshot) {
 	for _, c := range columns {
 		x += c.width
-		r.writeTextBefore(x, 0, c.title, headStyle)
+		r.writeTextBefore(x, 0, headingAt(s, c.title), headStyle)
 	}
 }
 

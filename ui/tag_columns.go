@@ -173,14 +173,14 @@ func (c *content) isFolded(column int) bool {
 
 // fitColumns returns the columns that a width has room for, with their widths, and what those that are left out have in all rows.
 // Names get up to half of the width before a number is left out for them.
-func (t *tagsPane) fitColumns(w int) (shown []int, widths columnWidths, folded string) {
+func (t *tagsPane) fitColumns(s *stats.Snapshot, w int) (shown []int, widths columnWidths, folded string) {
 	for i := range tagColumns {
 		c := &tagColumns[i]
 		switch {
 		case !t.d.mode.pool && c.pool, t.d.ledger.base == nil && c.title == sinceTitle:
 			continue
 		case len(t.rows) > 0 && i != t.sortColumn() && t.content.isFolded(i):
-			folded += ", " + c.title + " " + t.content.same[i]
+			folded += ", " + headingAt(s, c.title) + " " + t.content.same[i]
 			continue
 		}
 		shown = append(shown, i)

@@ -93,19 +93,19 @@ func (d *dashboard) chosenRowText() string {
 		}
 		return ""
 	default:
-		return tagRowText(d.tags.currentTag(s), d.mode.pool)
+		return tagRowText(d.tags.currentTag(s), s, d.mode.pool)
 	}
 }
 
 // tagRowText writes a row of the tags with the names of its columns.
-func tagRowText(t *stats.Tag, pool bool) string {
+func tagRowText(t *stats.Tag, s *stats.Snapshot, pool bool) string {
 	if t == nil {
 		return ""
 	}
 	text := t.Name
 	for i := range tagColumns {
 		if c := &tagColumns[i]; c.text != nil && (pool || !c.pool) {
-			text += "  " + c.title + " " + c.text(t)
+			text += "  " + headingAt(s, c.title) + " " + c.text(t)
 		}
 	}
 	return text

@@ -349,7 +349,7 @@ func (v *view) moreFiguresSection() section {
 
 func (v *view) tagsSection() section {
 	list := tagsByPeak(v.s.Tags)
-	columns := []column{figureColumn(figures.PeakInUse), figureColumn(figures.InUse), figureColumn(figures.LiveBuffers),
+	columns := []column{figureColumn(figures.PeakInUse), atEndColumn, figureColumn(figures.LiveBuffers),
 		numberColumn("cached").withPoolOnly()}
 	if v.run.Idle > 0 {
 		columns = append(columns, figureColumn(figures.Idle))

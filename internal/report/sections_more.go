@@ -171,7 +171,7 @@ func (v *view) classesSection() section {
 		if n < least {
 			return
 		}
-		t := v.newTable("", n, figureColumn(figures.InUse), numberColumn("cached").withPoolOnly(), figureColumn(figures.BlocksCached),
+		t := v.newTable("", n, atEndColumn, numberColumn("cached").withPoolOnly(), figureColumn(figures.BlocksCached),
 			figureColumn(figures.Creates),
 			figureColumn(figures.Hits), figureColumn(figures.Misses), figureColumn(figures.HitRate), wordsColumn(last))
 		t.heading = heading

@@ -267,7 +267,7 @@ func (v *view) processesSection() section {
 	h := &v.a.Run.Header
 	s := section{ID: "processes", Title: "Processes", Intro: countText(uint64(v.s.ProcessCount())) + " processes made OpenCL calls."}
 	columns := []column{numberColumn("pid"), figureColumn(figures.Creates), figureColumn(figures.Hits).withTextOnly(), figureColumn(figures.HitRate), figureColumn(figures.PeakInUse),
-		{Title: "held at end", Number: true, Figure: figures.InUse}, numberColumn("start").withPageOnly(), wordsColumn("ended"), wordsColumn("program")}
+		atEndColumn, numberColumn("start").withPageOnly(), wordsColumn("ended"), wordsColumn("program")}
 	if v.page && len(h.Merged) > 0 {
 		columns = append(columns, wordsColumn("host").withPageOnly())
 	}

@@ -37,6 +37,9 @@ func figureColumn(f *figures.Figure) column {
 	return column{Title: f.ColumnTitle(), Number: true, PoolOnly: f.Pool, Figure: f}
 }
 
+// atEndColumn has what is in use at the end: of a process, of the run, or of the part.
+var atEndColumn = column{Title: "at end", Number: true, Figure: figures.InUse}
+
 func numberColumn(title string) column { return column{Title: title, Number: true} }
 
 func wordsColumn(title string) column { return column{Title: title} }
