@@ -168,7 +168,7 @@ func (l *liveTune) chooseCandidates(r *tune.Result) (list []tune.Point, err erro
 func (l *liveTune) tryCandidate(candidate *tune.Point) bool {
 	c, best := &candidate.Configuration, &l.best.Configuration
 	p := &measure.Proposal{Alternative: watch.ConfigurationText(c.Policy, c.Settings), Name: setting.ConfigurationText(c), Present: setting.ConfigurationText(best)}
-	p.Memory = watch.LessMemoryText(candidate.PeakReserved, l.best.PeakReserved)
+	p.Memory = watch.LessMemoryText(candidate.PeakReserved, l.best.PeakReserved, candidate.Unpooled)
 	l.pending = &liveTrial{candidate: *candidate, against: l.best, proposal: p}
 	l.begin.ProposeExperiment(p)
 	for ticker := time.NewTicker(liveEvery); ; {

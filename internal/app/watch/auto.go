@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/measure"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -89,17 +90,19 @@ func (c *controller) proposeTrial(choice *auto.Choice) {
 	to := choice.Configuration
 	c.choice = to
 	c.trial = &measure.Proposal{
-		Alternative: ConfigurationText(to.Policy, to.Settings), Name: choice.Name, Present: choice.Current, Memory: LessMemoryText(choice.Peak[0], choice.Peak[1]),
+		Alternative: ConfigurationText(to.Policy, to.Settings), Name: choice.Name, Present: choice.Current, Memory: LessMemoryText(choice.Peak[0], choice.Peak[1], c.model.Published().Totals.Unpooled),
 	}
 	c.begun = c.measured.ProposeExperiment(c.trial)
 }
 
-// LessMemoryText says how much less memory a configuration needs than another, by their simulated peaks; empty: hardly any less.
-func LessMemoryText(peak, other uint64) string {
+// LessMemoryText says how much less memory a configuration needs than another, by their simulated peaks; empty: hardly any less. unpooled
+// is how many creates these are without.
+func LessMemoryText(peak, other, unpooled uint64) string {
 	if choice := (auto.Choice{Peak: [2]uint64{peak, other}}); !choice.SavesMemory() {
 		return ""
 	}
-	return fmt.Sprintf("%s at its peak instead of %s, simulated", units.FormatLong(peak), units.FormatLong(other))
+	of := (&analysis.Outcome{Unpooled: unpooled}).OfPoolableText()
+	return fmt.Sprintf("%s%s at its peak instead of %s, simulated", units.FormatLong(peak), of, units.FormatLong(other))
 }
 
 // awaitTrial waits until the trial has begun, and then until it is over. While the user measures it waits.
