@@ -63,6 +63,9 @@ const releasesLeast = 8
 // recording. The release of a sub-allocation is timed together with the pool's own work, so it is assumed to take as
 // long as the create, as gpumemtop probe measures.
 func (p *driverCosts) deviceCosts() cost.Device {
+	if p.fitOfCreates().Calls == 1 {
+		return cost.Device{} // one call, mostly the first, does not show what others take
+	}
 	d := cost.Device{Create: p.fitOfCreates().MedianLine(), Release: p.releases.MedianLine(), Part: cost.Line{A: 2 * p.parts.MedianLine().A}}
 	const size = 1 << 20
 	if create := d.Create.CallNS(size); p.releases.Calls < releasesLeast && create > 0 && d.Release.CallNS(size) > create {

@@ -84,8 +84,8 @@ type Result struct {
 	options Options
 }
 
-// ErrNoCost says that neither a recording nor an option gives the costs of driver calls.
-var ErrNoCost = errors.New("no create was timed in the recording: what the driver takes is not known")
+// ErrNoCost says that neither a recording nor an option gives the costs of driver calls. One create does not show them.
+var ErrNoCost = errors.New("no two creates were timed in the recording: what the driver takes is not known")
 
 // ErrNoRequest says that no recording has a poolable request.
 var ErrNoRequest = errors.New("nothing was asked for that a pool could serve")

@@ -114,8 +114,16 @@ func (s *tuneSearch) writeFrontTable(b *prose) {
 	r := s.result
 	table := units.Table{Width: b.table, Least: []string{"REGRET", "HIT RATE"}}
 	table.Add("", "DRIVER", "PEAK RESERVED", "HIT RATE", "REGRET", "CONFIGURATION")
-	row := func(mark string, p *tune.Point, note string) {
-		p = s.pointWithMeasuredTime(p)
+	list := slices.Concat(r.Front, r.Assumed, []tune.Point{*cmp.Or(r.Present, &r.None), r.None})
+	for i := range list {
+		same := func(q tune.Point) bool { return q.Configuration.String() == list[i].Configuration.String() }
+		if slices.ContainsFunc(list[:i], same) {
+			continue
+		}
+		p, mark, note := s.pointWithMeasuredTime(&list[i]), "", s.pointNoteText(&list[i])
+		if same(*r.Recommended) {
+			mark = "*"
+		}
 		ns, share := r.RegretOf(p)
 		if s.isMeasuredBare(p) && ns > 0 { // no pool saves nothing, whatever the simulated calls take
 			share = 1
@@ -126,25 +134,6 @@ func (s *tuneSearch) writeFrontTable(b *prose) {
 		}
 		table.Add(mark, units.DurationOfComputed(p.DriverNS), units.FormatLong(p.PeakReserved), units.Percent(p.HitRate(), p.Requests),
 			regret, setting.ConfigurationText(&p.Configuration)+note)
-	}
-	for i := range r.Front {
-		mark := ""
-		if r.Front[i].Configuration.String() == r.Recommended.Configuration.String() {
-			mark = "*"
-		}
-		row(mark, &r.Front[i], s.pointNoteText(&r.Front[i]))
-	}
-	for i := range r.Assumed {
-		row("", &r.Assumed[i], s.pointNoteText(&r.Assumed[i]))
-	}
-	others := []*tune.Point{&r.None}
-	if r.Present != nil && r.Present.Configuration.String() != r.None.Configuration.String() {
-		others = []*tune.Point{r.Present, &r.None}
-	}
-	for _, p := range others {
-		if !slices.ContainsFunc(slices.Concat(r.Front, r.Assumed), func(q tune.Point) bool { return q.Configuration.String() == p.Configuration.String() }) {
-			row("", p, s.pointNoteText(p))
-		}
 	}
 	b.WriteString(table.String())
 	how := map[tune.Ending]string{
@@ -221,8 +210,11 @@ func (s *tuneSearch) ofPoolableText() string { return outcomeOf(&s.result.None).
 func (s *tuneSearch) writeRecommended(b *prose) {
 	r := s.result
 	best := r.Recommended
-	fmt.Fprintf(b, "\nrecommended: %s\n", setting.FlagsText(&best.Configuration))
-	b.WriteString("  ")
+	heading, little := "recommended", s.littleToGainText()
+	if little != "" {
+		heading = "best found"
+	}
+	fmt.Fprintf(b, "\n%s: %s\n  ", heading, setting.FlagsText(&best.Configuration))
 	why := map[tune.Reason]string{
 		tune.Close: "It saves nearly as much time as any, with at most a quarter more memory than without a pool",
 		tune.Knee:  "More memory would gain little time, and less would cost much",
@@ -235,9 +227,9 @@ func (s *tuneSearch) writeRecommended(b *prose) {
 			units.DurationOfComputed(best.DriverNS), s.driverTimeText(&r.None), float64(best.PeakReserved)/float64(max(r.None.PeakReserved, 1)),
 			cmp.Or(strings.TrimPrefix(s.ofPoolableText(), " of "), "memory"))
 	}
-	if text := s.littleToGainText(); text != "" {
+	if little != "" {
 		b.WriteString("  ")
-		b.writeParagraph("%s", text)
+		b.writeParagraph("%s", little)
 	}
 	if p := r.Present; p != nil {
 		if p.Configuration.String() == best.Configuration.String() {
@@ -260,22 +252,15 @@ func outcomeOf(p *tune.Point) *analysis.Outcome {
 // littleShare is the share of a run below which less time in the driver is not worth a change.
 const littleShare = 0.01
 
-// littleToGainText says so if the recommendation hardly changes the run: beside what is in use now, or else no pool.
+// littleToGainText says so if the best that was found hardly changes the run: beside what is in use now, or else no pool.
 func (s *tuneSearch) littleToGainText() string {
-	now := s.result.Present
-	if now == nil {
-		now = &s.result.None
-	}
-	var run uint64
-	for _, r := range s.recordings {
-		run += r.DurationNS()
-	}
-	gain := s.pointWithMeasuredTime(now).DriverNS - s.result.Recommended.DriverNS
-	if now.IsAssumed() || s.result.Reason == tune.Vain || gain <= 0 || gain >= littleShare*float64(run) {
+	now, best := cmp.Or(s.result.Present, &s.result.None), s.result.Recommended
+	gain := s.pointWithMeasuredTime(now).DriverNS - best.DriverNS
+	if now.IsAssumed() || s.result.Reason == tune.Vain || gain <= 0 || gain >= littleShare*float64(s.ranNS) {
 		return ""
 	}
 	return fmt.Sprintf("That saves less than 1 %% of the %s that were recorded: too little to matter. "+
-		"First touches of new memory are not counted: gpumemtop compare measures the whole gain.", units.Duration(run))
+		"First touches of new memory are not counted: gpumemtop compare measures the whole gain.", units.Duration(s.ranNS))
 }
 
 // memoryBoundText names the bound on memory.

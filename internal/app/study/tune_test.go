@@ -2,6 +2,8 @@ package study
 
 import (
 	"bytes"
+	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -138,15 +140,15 @@ func TestTuneShowsWhatWasMeasured(t *testing.T) {
 	}
 }
 
-// TestLittleToGain: a recommendation that saves less than a hundredth of what was recorded says so.
+// TestLittleToGain: what saves less than a hundredth of the run is not recommended. The run is longer than its calls.
 func TestLittleToGain(t *testing.T) {
 	story := labtest.New()
 	story.Create(1, 4096)
 	story.Last().Time = 1e9
-	story.Create(2, 4096)
-	story.Last().Time = 2e9
-	tape, err := replay.Load(story)
-	if err != nil {
+	path := filepath.Join(t.TempDir(), "run.gmt")
+	labtest.Write(t, path, recording.Header{ClockNS: 1, Policy: "none"}, story.Records, recording.Footer{EndedNS: 2e9 + 1})
+	ran := tuneSearch{}
+	if err := ran.loadRecordings([]string{path}); err != nil {
 		t.Fatal(err)
 	}
 	point := func(policy string, ns, assumed float64) tune.Point {
@@ -165,9 +167,13 @@ func TestLittleToGain(t *testing.T) {
 		{point("none", 50e6, 0), point("slab", 2e6, 1e6), 0, false},
 		{point("none", 50e6, 0), best, 0, false},
 	} {
-		s := tuneSearch{recordings: []*replay.Loaded{tape}, bareNS: c.bare, result: &tune.Result{Recommended: &best, None: c.none, Present: &c.present}}
+		s := tuneSearch{options: &TuneOptions{}, ranNS: ran.ranNS, bareNS: c.bare, result: &tune.Result{Recommended: &best, None: c.none, Present: &c.present}}
 		if got := s.littleToGainText(); strings.HasPrefix(got, "That saves less than 1 % of the 2s that were recorded: too little to matter. First touches of new memory are not counted") != c.want {
 			t.Errorf("%+v: %q", c, got)
+		}
+		text := newProse(io.Discard)
+		if s.writeRecommended(text); strings.Contains(text.String(), "recommended: ") == c.want || strings.Contains(text.String(), "best found: ") != c.want {
+			t.Errorf("%+v:\n%s", c, text.String())
 		}
 	}
 }
