@@ -20,11 +20,11 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// The moments of each kind of death: 200 in all.
+// The moments of each kind of death: 60 in all, and 200 with make test-drivers.
 const (
-	deathsOfPrograms = 80
-	deathsOfOurs     = 80
-	fullDisks        = 40
+	deathsOfPrograms = 24
+	deathsOfOurs     = 24
+	fullDisks        = 16 // two of each size
 	// deathWithin is the time in which a death comes: it covers the start, the first frames, and steady recording.
 	deathWithin = 400 * time.Millisecond
 	// Steps that last longer than that, and those whose recording is about as large as the largest disk.
@@ -96,11 +96,19 @@ func stepsTaken(t *testing.T, file string) uint64 {
 	return steps
 }
 
+// thorough is a number of moments: more with make test-drivers.
+func thorough(n int) int {
+	if *driversAll {
+		return n * 10 / 3
+	}
+	return n
+}
+
 // moments runs a test at a number of moments of a recording's life, two at a time.
 func moments(t *testing.T, n int, try func(t *testing.T, moment time.Duration)) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(uint64(n), 17))
-	for i := range n {
+	for i := range thorough(n) {
 		moment := time.Duration(rng.Int64N(int64(deathWithin)))
 		t.Run(fmt.Sprintf("%03d-%v", i, moment.Round(time.Millisecond)), func(t *testing.T) {
 			t.Parallel()
@@ -223,7 +231,7 @@ func TestDiskFullAtAnyMoment(t *testing.T) {
 			t.Errorf("%d recordings were cut by a full disk, %d had room: choose other sizes", cut.Load(), whole.Load())
 		}
 	})
-	for i := range fullDisks {
+	for i := range thorough(fullDisks) {
 		kib := 4 * (1 + rng.IntN(1<<(i%8))) // from 4 KiB to 256 KiB
 		if i%8 == 7 {
 			kib = 16 << 10 // more than is recorded, however fast the machine is
