@@ -171,8 +171,8 @@ func TestPolicyChangesAgainAndAgain(t *testing.T) {
 		words  []string
 		leaves bool
 	}{
-		"train": {[]string{example("train"), "80"}, false},
-		"soak":  {[]string{testProgram("soak-buffers"), "--ops", "1500", "--threads", "3", "7"}, true},
+		"train": {[]string{example("train"), "40"}, false},
+		"soak":  {[]string{testProgram("soak-buffers"), "--ops", "800", "--threads", "3", "7"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	soakSeeds = flag.Int("soak.seeds", 24, "how many random programs TestSoak runs")
+	soakSeeds = flag.Int("soak.seeds", 12, "how many random programs TestSoak runs")
 	soakFirst = flag.Uint64("soak.first", 1, "the seed of the first")
 	soakOn    = flag.String("soak.driver", "", "another driver than PoCL to run them on, such as rusticl")
 )

@@ -101,7 +101,7 @@ func TestTuneLive(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "tuned.toml")
 	r := run(t, command{args: []string{
-		gpumemtop(), "tune", "--live", "--policy", "none", "--configurations", "5", "--format", "json", "--write", file, "--", example("stencil"), "30000", "1M",
+		gpumemtop(), "tune", "--live", "--policy", "none", "--configurations", "3", "--format", "json", "--write", file, "--", example("stencil"), "18000", "1M",
 	}})
 	var out struct {
 		Before, Best, Written string
