@@ -18,11 +18,11 @@ func TestProcessThatExitsIsGoneASecondLater(t *testing.T) {
 	step(1, 0, wire.KindCreate)
 	step(2, 0, wire.KindCreate)
 	step(1, 5, wire.KindExit)
-	step(2, 900_000_000, wire.KindSync)
+	step(2, 4+heap.Grace, wire.KindSync)
 	if run.InUse != 20 {
 		t.Errorf("%d in use while it exits, want 20", run.InUse)
 	}
-	step(2, 1_100_000_000, wire.KindSync)
+	step(2, 5+heap.Grace, wire.KindSync)
 	if run.InUse != 10 {
 		t.Errorf("%d in use when it is gone, want 10", run.InUse)
 	}
@@ -64,5 +64,22 @@ func TestTooManyEntries(t *testing.T) {
 	step(wire.KindCreate, 7, 10)
 	if run.InUse != 40 || run.Live != 4 || run.Beyond != 2 || run.Unknown != 0 {
 		t.Errorf("%d in use by %d, %d beyond, %d unknown", run.InUse, run.Live, run.Beyond, run.Unknown)
+	}
+}
+
+// Time is that of the latest record that shows it, at first of any, and never goes back.
+func TestNow(t *testing.T) {
+	run := heap.New(heap.Options{})
+	if p := run.FindProcess(1); p != nil {
+		t.Errorf("found %+v before the first record", p)
+	}
+	for i, c := range []struct {
+		kind       wire.Kind
+		time, want uint64
+	}{{wire.KindProcess, 7, 7}, {wire.KindProcess, 9, 7}, {wire.KindSync, 8, 8}, {wire.KindSync, 6, 8}} {
+		run.Apply(&wire.Record{Process: 1, Event: wire.Event{Kind: c.kind, Time: c.time}})
+		if run.Now() != c.want || run.FindProcess(1) == nil {
+			t.Errorf("record %d: it is %d, want %d", i, run.Now(), c.want)
+		}
 	}
 }
