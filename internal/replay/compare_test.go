@@ -51,11 +51,11 @@ func TestCompareFindsDifferences(t *testing.T) {
 		"":                               func([]wire.Record) {},
 		"request 2 was a miss (none)":    func(s []wire.Record) { s[second].Outcome = wire.OutcomeMiss },
 		"request 1 was a miss (drained)": func(s []wire.Record) { s[first].Reason = uint8(wire.MissDrained) },
-		"request 1 was a miss (cold), a block of 8192":               func(s []wire.Record) { s[first].Granted = 8192 },
-		"request 1 was a miss (cold), a part of":                     func(s []wire.Record) { s[first].Flags = wire.FlagSubAlloc },
-		"eviction was of 4097 bytes (state)":                         func(s []wire.Record) { s[evict].Granted++ },
-		"evictions that were recorded and are none here: 1":          func(s []wire.Record) { s[evict].Reason = uint8(wire.EvictLimit) },
-		"at 3000 ns: the request 1 was a miss (cold), a block of 1 ": func(s []wire.Record) { s[first].Granted = 1 },
+		"request 1 was a miss (cold), a block of 8192":                          func(s []wire.Record) { s[first].Granted = 8192 },
+		"request 1 was a miss (cold), a part of":                                func(s []wire.Record) { s[first].Flags = wire.FlagSubAlloc },
+		"eviction was of 4097 bytes (state)":                                    func(s []wire.Record) { s[evict].Granted++ },
+		"evictions that were recorded and are none here: 1":                     func(s []wire.Record) { s[evict].Reason = uint8(wire.EvictLimit) },
+		"process 1, at 3000 ns: the request 1 was a miss (cold), a block of 1 ": func(s []wire.Record) { s[first].Granted = 1 },
 	} {
 		s := story()
 		change(s.Records)

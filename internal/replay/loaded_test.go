@@ -62,6 +62,17 @@ func TestLoadedNonsense(t *testing.T) {
 	}
 }
 
+// TestLoadFirstEvents loads as many events as were asked for, and says whether these are all.
+func TestLoadFirstEvents(t *testing.T) {
+	all := load(t, thousand()).EventCount()
+	for _, most := range []int{1, 3, all - 1, all, all + 1} {
+		l, whole, err := LoadFirstEvents(thousand(), most)
+		if err != nil || l.EventCount() != min(most, all) || whole != (most > all) {
+			t.Errorf("at most %d: %d events of %d, whole %v, %v", most, l.EventCount(), all, whole, err)
+		}
+	}
+}
+
 func TestLoadErrors(t *testing.T) {
 	if _, err := Load(labtest.Broken{Err: errors.New("bad block")}); err == nil || !strings.Contains(err.Error(), "bad block") {
 		t.Errorf("a source that fails: %v", err)
