@@ -62,6 +62,9 @@ func TestEvictionsCarryObjectsAndOverflowToMore(t *testing.T) {
 	}
 	var room [4]Eviction
 	got, _, err := b.DropClass(1, room[:0])
+	if len(got) != len(room) {
+		t.Errorf("%d evictions, want as many as there is room for", len(got))
+	}
 	for err == nil && len(got) > 0 {
 		for _, e := range got {
 			if !want[e.Handle] {
@@ -69,7 +72,10 @@ func TestEvictionsCarryObjectsAndOverflowToMore(t *testing.T) {
 			}
 			delete(want, e.Handle)
 		}
-		got, err = b.More(room[:0])
+		if got, err = b.More(room[:1]); len(got) > len(room) {
+			t.Errorf("%d evictions in room for %d", len(got), len(room))
+		}
+		got = got[1:]
 	}
 	if err != nil || len(want) > 0 || b.HasPendingEvictions() {
 		t.Fatalf("err %v, still missing %v", err, want)

@@ -51,6 +51,23 @@ func TestDecisionsAreNumbered(t *testing.T) {
 	}
 }
 
+// TestExpire: a block goes at the time that the call before it named.
+func TestExpire(t *testing.T) {
+	b := newBroker(t, "futhark", "max_age=0.00000001")
+	if _, _, err := b.Free(serve(t, b, 7).Block, false, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		time, next int64
+		number     Number
+	}{{5, 11, 0}, {11, 21, 5}} {
+		out, n, next, err := b.Expire(c.time, make([]Eviction, 0, 4))
+		if err != nil || n != c.number || next != c.next || (len(out) == 1 && out[0].Handle == 7) != (n != 0) {
+			t.Errorf("at %d: evicted %+v, number %d, next at %d, %v; want %+v", c.time, out, n, next, err, c)
+		}
+	}
+}
+
 // TestAPlanThatWaitedForNothingHasThreeNumbers: its own, that by which it was given up, and that of the next.
 func TestAPlanThatWaitedForNothingHasThreeNumbers(t *testing.T) {
 	b := newBroker(t, "slab", "")

@@ -63,8 +63,8 @@ func TestAPlanWaitsForTheSlabThatAnotherThreadCreates(t *testing.T) {
 		t.Fatal(err)
 	}
 	decision := other.resume(false)
-	if decision.Slab != first.Slab || decision.SlabSize != 0 || decision.Handle != 77 || !decision.Hit || decision.Offset == first.Offset {
-		t.Errorf("decision %+v, want another part of the slab of %+v", decision, first)
+	if decision.Slab != first.Slab || decision.SlabSize != 0 || decision.Handle != 77 || !decision.Hit || decision.Offset == first.Offset || decision.Committed != 0 {
+		t.Errorf("decision %+v, want another part of the slab of %+v, to be committed", decision, first)
 	}
 	for _, p := range []Decision{first, decision} {
 		if _, err := b.Commit(p.Decision, 5); err != nil {
@@ -73,6 +73,9 @@ func TestAPlanWaitsForTheSlabThatAnotherThreadCreates(t *testing.T) {
 	}
 	if s, err := b.Stats(); err != nil || s.Slabs != 1 || s.Parts != 2 || s.Misses != 1 || s.Hits != 1 {
 		t.Errorf("%+v, %v", s, err)
+	}
+	if decision := part(t, b); decision.Slab != first.Slab || decision.Committed != b.ledger.Latest {
+		t.Errorf("decision %+v, want one that is in use at once, as decision %d", decision, b.ledger.Latest)
 	}
 }
 
