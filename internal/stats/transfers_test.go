@@ -81,6 +81,19 @@ func TestTransferSitesFold(t *testing.T) {
 	}
 }
 
+// Tags of one line take no room of others, however many there are.
+func TestManyTransferSitesFold(t *testing.T) {
+	s := newStream(Options{})
+	const tags = 3 * transfersMax
+	for tag := range uint32(tags) {
+		s.move(wire.UseFields{Command: wire.CommandRead, Reads: true, Object: 1, Bytes: 10}, wire.TransferFields{Site: 5 + tag})
+		s.feed(wire.Event{Kind: wire.KindSite, Tag: 5 + tag}, []byte("f\t/a/b.c\t7\tapp+0x10\n")...)
+	}
+	if x := s.Snapshot().Transfers; x.OtherSites != 0 || len(x.Sites) != 1 || x.Sites[0].Calls != tags {
+		t.Errorf("%d other sites, %+v", x.OtherSites, x.Sites)
+	}
+}
+
 func TestTransfersBySecond(t *testing.T) {
 	s := newStream(Options{})
 	for second := range uint64(70) {
