@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -448,6 +449,27 @@ func TestFooterBehindDeceivingBytes(t *testing.T) {
 	}
 }
 
+// TestShortHeadersAreStored: a short run does not wait for the packer. Longer headers are packed.
+func TestShortHeadersAreStored(t *testing.T) {
+	for length, stored := range map[int]bool{storedMax / 2: true, storedMax: false} {
+		path, program := filepath.Join(t.TempDir(), "a.gmt"), strings.Repeat("x", length)
+		w, err := Create(path, Header{Program: program}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(Footer{Status: 3}); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil || bytes.Contains(data, []byte(program)) != stored || !bytes.Contains(data, []byte(`"status":3`)) {
+			t.Errorf("a program name of %d bytes: stored otherwise in %d bytes, %v", length, len(data), err)
+		}
+		if r := opened(t, path); r.Header().Program != program {
+			t.Errorf("a program name of %d bytes is read as %d", length, len(r.Header().Program))
+		}
+	}
+}
+
 // TestHeaderTooLarge: no file is written that could not be read, and none is left.
 func TestHeaderTooLarge(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.gmt")
@@ -567,11 +589,14 @@ func TestNoRecording(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		filepath.Join(dir, "empty"): "it is empty", trace: "it is a Chrome trace: ", lake: "it is a folder of Parquet tables: ",
-		dir: "it is a folder", pipe: "can be sought", "/dev/null": "can be sought", "/proc/version": "can be sought",
+		pipe: "can be sought", "/dev/null": "can be sought", "/proc/version": "can be sought",
 	} {
 		if _, err := Open(path); !errors.Is(err, ErrNotRecording) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
+	}
+	if _, err := Open(dir); err == nil || !strings.HasSuffix(err.Error(), "it is a folder") {
+		t.Errorf("a folder without tables: %v", err)
 	}
 	_, err = Open(filepath.Join(dir, "nothing"))
 	if !errors.Is(err, fs.ErrNotExist) || strings.Count(err.Error(), "open") != 1 || !strings.Contains(err.Error(), "nothing: no such file") {
