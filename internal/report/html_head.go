@@ -94,7 +94,7 @@ func (v *view) settingFacts() []htmlFact {
 func (v *view) howEndedText() string {
 	f := &v.a.Run.Footer
 	switch {
-	case !v.a.Run.Whole:
+	case v.mayProgramContinue():
 		return ""
 	case f.Signal != 0:
 		return fmt.Sprintf(", ended by signal %d", f.Signal)

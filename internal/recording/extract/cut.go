@@ -106,7 +106,17 @@ func (p *part) resetToStart() {
 func (p *part) Damage() string { return recording.DamageOf(p.src) }
 
 // IsCut reports, once Next has returned io.EOF, whether the run goes on after the part: memory in use at its end is then no leak.
-func (p *part) IsCut() bool { return p.stage == behind || recording.RunGoesOn(p.src) }
+// It may go on without a record.
+func (p *part) IsCut() bool {
+	if src, ok := p.src.(interface {
+		Footer() (recording.Footer, bool)
+	}); ok {
+		if footer, whole := src.Footer(); whole && p.options.Until < footer.EndedNS {
+			return true
+		}
+	}
+	return p.stage == behind || recording.RunGoesOn(p.src)
+}
 
 // Next implements recording.Source.
 func (p *part) Next(r *wire.Record) error {

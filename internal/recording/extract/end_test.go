@@ -6,12 +6,17 @@ import (
 	"strconv"
 	"testing"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/records"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// clock is a source whose records have the times 1 to n.
-type clock struct{ now, last uint64 }
+// clock is a source whose records have the times 1 to n, of a run that ended later; 0: that is not known.
+type clock struct{ now, last, ended uint64 }
+
+func (c *clock) Footer() (recording.Footer, bool) {
+	return recording.Footer{EndedNS: c.ended}, c.ended > 0
+}
 
 func (c *clock) Next(r *wire.Record) error {
 	if c.now == c.last {
@@ -31,9 +36,9 @@ func TestPartKnowsWhetherTheRunGoesOn(t *testing.T) {
 		cut     bool
 	}{
 		{Options{Until: 5}, true}, {Options{Since: 3, Until: 5}, true}, {Options{Since: 3}, false},
-		{Options{Until: 10}, false}, {Options{Since: 20, Until: 30}, false}, {Options{Since: 4, Until: 4}, true},
+		{Options{Until: 12}, false}, {Options{Since: 20, Until: 30}, false}, {Options{Since: 4, Until: 4}, true}, {Options{Until: 11}, true},
 	} {
-		src := CutRange(&clock{last: 10}, test.options)
+		src := CutRange(&clock{last: 10, ended: 12}, test.options)
 		for range 2 {
 			var r wire.Record
 			err := src.Next(&r)
