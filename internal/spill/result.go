@@ -41,10 +41,10 @@ func SimulateSpill(src recording.Source, bandwidth uint64) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Duration: f.final - f.first, Measured: bandwidth == 0 && f.rates[0].bytes > 0 && f.rates[1].bytes > 0}
+	r := &Result{Duration: f.final - f.first, Measured: bandwidth == 0 && f.rates[0] > 0 && f.rates[1] > 0}
 	r.ToDevice, r.ToHost = float64(bandwidth), float64(bandwidth)
 	if r.Measured {
-		r.ToDevice, r.ToHost = 1e9/f.rates[0].perByte, 1e9/f.rates[1].perByte
+		r.ToDevice, r.ToHost = float64(f.rates[0]), float64(f.rates[1])
 	}
 	for _, t := range f.processes {
 		r.Peak = max(r.Peak, t.peak)
@@ -116,7 +116,7 @@ func (r *Result) Text(width int) string {
 	case r.ToDevice > 0:
 		fmt.Fprintf(&b, "Estimated at %s/s each way, as stated.\n", units.FormatLong(uint64(r.ToDevice)))
 	default:
-		b.WriteString("The recording shows no speed of transfers: state one with --bandwidth.\n")
+		b.WriteString("The recording has no transfers of 64 KiB or more both ways, which show a speed: state one with --bandwidth.\n")
 	}
 	return b.String()
 }

@@ -113,4 +113,12 @@ func TestRun(t *testing.T) {
 	if text := r.Text(0); !strings.Contains(text, "too little") || !strings.Contains(text, "the best that the recording shows") {
 		t.Error(text)
 	}
+	// A read of 1 KiB shows what a call takes, not what 8 MiB would.
+	last := &tape.Records[7].Event
+	time = last.Time
+	*last = use(wire.CommandRead, 1, 1<<10, 1<<21)
+	last.Time = time
+	if r, err = SimulateSpill(tape, 0); err != nil || r.Measured || r.Estimates[0].MovesNS > 0 || !strings.Contains(r.Text(0), "unknown") {
+		t.Errorf("%v: %+v", err, r)
+	}
 }

@@ -73,23 +73,15 @@ type fold struct {
 	rates        [2]rate // to the device and back
 }
 
-// rate is the best rate of transfers.
-type rate struct {
-	bytes   uint64
-	perByte float64 // ns
-}
+// rate is the best rate of transfers, in bytes per second; 0: unknown.
+type rate float64
 
-// rateBytesMin is the size from which a transfer shows the rate of the link.
+// rateBytesMin is the size from which a transfer shows the rate of the link. A smaller one shows what a call takes.
 const rateBytesMin = 64 << 10
 
 func (r *rate) addTransfer(bytes uint64, ns uint32) {
-	if bytes == 0 || ns == 0 {
-		return
-	}
-	perByte := float64(ns) / float64(bytes)
-	small := bytes < rateBytesMin && bytes < r.bytes
-	if r.bytes == 0 || r.bytes < rateBytesMin && bytes > r.bytes || !small && perByte < r.perByte {
-		r.bytes, r.perByte = bytes, perByte
+	if bytes >= rateBytesMin && ns > 0 {
+		*r = max(*r, rate(float64(bytes)/float64(ns)*1e9))
 	}
 }
 
