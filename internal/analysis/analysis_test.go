@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -23,6 +25,19 @@ func TestNothing(t *testing.T) {
 	a := newTape().analyse(t)
 	if len(a.Timeline.InUse) != 0 || a.Peak.InUse != 0 || len(a.Diagnoses) != 0 || len(a.Phases) != 0 || a.Run.Events != 0 {
 		t.Errorf("made of nothing: %+v", a)
+	}
+}
+
+// TestListsAreNeverNull: lists in JSON may be empty.
+func TestListsAreNeverNull(t *testing.T) {
+	loop := newTape()
+	iterate(loop)
+	for name, s := range map[string]*tape{"nothing": newTape(), "a loop": loop} {
+		a := s.analyse(t)
+		text, err := json.Marshal([]any{a.Peak, a.Leaks, a.Temporaries, a.Misses, a.Timeline, a.Sizes, a.Phases, a.Transfers, a.Diagnoses, a.Growth})
+		if err != nil || bytes.Contains(text, []byte("null")) {
+			t.Errorf("%s: %s, %v", name, text, err)
+		}
 	}
 }
 
@@ -398,7 +413,7 @@ func TestLeakHasItsOwnCallers(t *testing.T) {
 	s.driver(2, 50)
 	s.driver(3, 40)
 	s.exit()
-	if a := s.analyse(t); len(a.Leaks) != 1 || a.Leaks[0].Buffers != 2 || strings.Join(a.Leaks[0].Stack, ", ") != "make /src/a.c:3, copy /src/a.c:4" {
+	if a := s.analyse(t); len(a.Leaks) != 1 || a.Leaks[0].Buffers != 2 || a.Leaks[0].Bytes != 90 || strings.Join(a.Leaks[0].Stack, ", ") != "make /src/a.c:3, copy /src/a.c:4" {
 		t.Errorf("%+v", a.Leaks)
 	}
 }
