@@ -28,15 +28,16 @@ func compareBuilds(out io.Writer, arguments []string) (status int, err error) {
 	if !known {
 		return 0, fmt.Errorf("compare: unknown format %q: want text, json or junit", *form)
 	}
-	runs, err := parquet.ReadRows(lakes[0], parquet.Runs, func(r *diff.BuildRun) string { return r.Run })
+	lake, err := parquet.OpenLakeRows(lakes[0])
 	if err != nil {
 		return 0, err
 	}
-	sites, err := parquet.ReadRows(lakes[0], parquet.Sites, func(s *diff.BuildSite) string { return s.Run })
-	if err != nil {
-		return 0, err
-	}
-	b, err := diff.CompareBuilds(runs, sites, *base, *head)
+	defer func() { _ = lake.Close() }()
+	b, err := diff.CompareBuilds(func(take func(*diff.BuildRun, string)) error {
+		return parquet.EachRow(lake, parquet.Runs, func(r *diff.BuildRun) string { return r.Run }, take)
+	}, func(take func(*diff.BuildSite, string)) error {
+		return parquet.EachRow(lake, parquet.Sites, func(s *diff.BuildSite) string { return s.Run }, take)
+	}, *base, *head)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("compare: %w", err)

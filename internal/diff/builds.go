@@ -85,6 +85,8 @@ type Program struct {
 	BaseRuns int
 	HeadRuns int
 	Shifts   []Shift // those that are more first
+
+	before, after []*BuildRun
 }
 
 // Shift is how much more a figure is in the runs of the head, in all or at one call site. Low and High are the interval that
@@ -100,40 +102,89 @@ type Shift struct {
 	Path       string // a recording of the head, of the run with the most
 }
 
-// CompareBuilds compares builds. It is an error where no run has a build that is named.
-func CompareBuilds(runs []BuildRun, sites []BuildSite, base, head string) (*Builds, error) {
-	slices.SortStableFunc(runs, func(a, b BuildRun) int { return cmp.Compare(b.Started, a.Started) })
+// candidate is a run that may be compared. There is one for each run of the lake.
+type candidate struct {
+	build   *BuildRun // has App, Revision and Build alone; runs of a build share it
+	started int64
+	row     int // of the table
+}
+
+// Table calls take with each row of a table of a lake, in the same order each time. take must not keep the pointer.
+type Table[T any] func(take func(row *T, part string)) error
+
+// CompareBuilds compares builds. It is an error where no run has a build that is named. Memory grows by some bytes a run: runs is read
+// twice, the second time for the figures of those that are compared.
+func CompareBuilds(runs Table[BuildRun], sites Table[BuildSite], base, head string) (*Builds, error) {
+	var all []candidate
+	known, ranks := map[[3]string]*BuildRun{}, map[rankedJob]map[string]bool{}
+	err := runs(func(r *BuildRun, _ string) {
+		name := [3]string{r.App, r.Revision, r.Build}
+		if known[name] == nil {
+			known[name] = &BuildRun{App: r.App, Revision: r.Revision, Build: r.Build}
+		}
+		all = append(all, candidate{known[name], r.Started, len(all)})
+		if r.isBuildNamed(head) {
+			noteRank(ranks, r)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.started, a.started) })
 	for _, name := range []string{base, head} {
-		if name != "" && !slices.ContainsFunc(runs, func(r BuildRun) bool { return r.isBuildNamed(name) }) {
-			return nil, fmt.Errorf("no run has the revision or build %s: the latest are %s", name, strings.Join(buildsOfRuns(runs, 5), ", "))
+		if name != "" && !slices.ContainsFunc(all, func(c candidate) bool { return c.build.isBuildNamed(name) }) {
+			return nil, fmt.Errorf("no run has the revision or build %s: the latest are %s", name, strings.Join(buildsOfRuns(all, 5), ", "))
 		}
 	}
-	atSites := map[string]map[string]*BuildSite{}
-	for i := range sites {
-		s := &sites[i]
-		if atSites[s.Run] == nil {
-			atSites[s.Run] = map[string]*BuildSite{}
-		}
-		atSites[s.Run][s.Site] = s
-	}
-	apps := map[string][]BuildRun{}
-	for i := range runs {
-		if runs[i].buildName() != "" {
-			apps[runs[i].App] = append(apps[runs[i].App], runs[i])
+	apps := map[string][]candidate{}
+	for _, c := range all {
+		if c.build.buildName() != "" {
+			apps[c.build.App] = append(apps[c.build.App], c)
 		}
 	}
-	b := &Builds{Missing: missingRanks(runs, head)}
+	b, rows := &Builds{Missing: missingRanks(ranks)}, map[int]*BuildRun{}
 	for _, app := range slices.Sorted(maps.Keys(apps)) {
-		before, after := runsOfBothBuilds(apps[app], base, head)
-		if len(before) == 0 || len(after) == 0 {
-			continue
+		if before, after := runsOfBothBuilds(apps[app], base, head); len(before) > 0 && len(after) > 0 {
+			p := Program{App: app, Base: buildsOfRuns(before, buildsBefore), Head: buildsOfRuns(after, buildsBefore), BaseRuns: len(before), HeadRuns: len(after)}
+			p.before, p.after = rowsOf(before, rows), rowsOf(after, rows)
+			b.Programs = append(b.Programs, p)
 		}
-		p := Program{App: app, Base: buildsOfRuns(before, buildsBefore), Head: buildsOfRuns(after, buildsBefore), BaseRuns: len(before), HeadRuns: len(after)}
-		p.Shifts = slices.Concat(shiftsOfRuns(before, after), shiftsOfSites(before, after, atSites))
-		slices.SortStableFunc(p.Shifts, func(x, y Shift) int { return oneIfIncrease(&y) - oneIfIncrease(&x) })
-		b.Programs = append(b.Programs, p)
 	}
-	return b, nil
+	return b, b.findShifts(runs, sites, rows)
+}
+
+// rowsOf returns rows for the figures of runs, and adds them to all.
+func rowsOf(runs []candidate, all map[int]*BuildRun) (list []*BuildRun) {
+	for _, c := range runs {
+		all[c.row] = &BuildRun{}
+		list = append(list, all[c.row])
+	}
+	return list
+}
+
+// findShifts fills the rows that are compared, and compares them.
+func (b *Builds) findShifts(runs Table[BuildRun], sites Table[BuildSite], rows map[int]*BuildRun) error {
+	at, atSites := 0, map[string]map[string]*BuildSite{}
+	err := runs(func(r *BuildRun, _ string) {
+		if row := rows[at]; row != nil {
+			*row, atSites[r.Run] = *r, map[string]*BuildSite{}
+		}
+		at++
+	})
+	if err == nil {
+		err = sites(func(s *BuildSite, _ string) {
+			if of := atSites[s.Run]; of != nil {
+				site := *s
+				of[s.Site] = &site
+			}
+		})
+	}
+	for i := range b.Programs {
+		p := &b.Programs[i]
+		p.Shifts = slices.Concat(shiftsOfRuns(p.before, p.after), shiftsOfSites(p.before, p.after, atSites))
+		slices.SortStableFunc(p.Shifts, func(x, y Shift) int { return oneIfIncrease(&y) - oneIfIncrease(&x) })
+	}
+	return err
 }
 
 func oneIfIncrease(s *Shift) int {
@@ -151,61 +202,62 @@ func (r *BuildRun) isBuildNamed(name string) bool {
 }
 
 // buildsOfRuns returns the builds of runs, at most a number of them.
-func buildsOfRuns(runs []BuildRun, most int) (names []string) {
-	seen := map[string]bool{}
-	for i := range runs {
-		if name := runs[i].buildName(); name != "" && !seen[name] && len(names) < most {
-			seen[name], names = true, append(names, name)
+func buildsOfRuns(runs []candidate, most int) (names []string) {
+	for _, c := range runs {
+		if name := c.build.buildName(); len(names) < most && name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	return names
 }
 
 // runsOfBothBuilds returns the runs of one program that are compared, the latest first.
-func runsOfBothBuilds(runs []BuildRun, base, head string) (before, after []BuildRun) {
+func runsOfBothBuilds(runs []candidate, base, head string) (before, after []candidate) {
 	isHead := func(r *BuildRun) bool { return r.isBuildNamed(head) }
 	if head == "" {
-		latest := runs[0].buildName()
+		latest := runs[0].build.buildName()
 		isHead = func(r *BuildRun) bool { return r.buildName() == latest }
 	}
 	first := int64(math.MaxInt64)
-	for i := range runs {
-		if isHead(&runs[i]) {
-			after, first = append(after, runs[i]), runs[i].Started
+	for _, c := range runs {
+		if isHead(c.build) {
+			if first = c.started; len(after) < runsMost {
+				after = append(after, c)
+			}
 		}
 	}
 	earlier := map[string]bool{}
-	for i := range runs {
-		switch r := &runs[i]; {
-		case isHead(r):
-		case base != "" && r.isBuildNamed(base):
-			before = append(before, *r)
-		case base == "" && r.Started <= first && (earlier[r.buildName()] || len(earlier) < buildsBefore):
-			earlier[r.buildName()], before = true, append(before, *r)
+	for _, c := range runs {
+		switch name := c.build.buildName(); {
+		case isHead(c.build) || len(before) == runsMost:
+		case base != "" && c.build.isBuildNamed(base):
+			before = append(before, c)
+		case base == "" && c.started <= first && (earlier[name] || len(earlier) < buildsBefore):
+			earlier[name], before = true, append(before, c)
 		}
 	}
-	return before[:min(len(before), runsMost)], after[:min(len(after), runsMost)]
+	return before, after
 }
 
-func shiftsOfRuns(before, after []BuildRun) (list []Shift) {
+func shiftsOfRuns(before, after []*BuildRun) (list []Shift) {
 	for _, f := range runFigures {
 		list = appendShift(list, f.figure, "", figuresOf(before, f.of), figuresOf(after, f.of), after)
 	}
 	return list
 }
 
-func figuresOf(runs []BuildRun, of func(*BuildRun) int64) (values []float64) {
-	for i := range runs {
-		values = append(values, float64(of(&runs[i])))
+func figuresOf(runs []*BuildRun, of func(*BuildRun) int64) (values []float64) {
+	for _, r := range runs {
+		values = append(values, float64(of(r)))
 	}
 	return values
 }
 
 // shiftsOfSites compares call sites. A run without one has nothing there.
-func shiftsOfSites(before, after []BuildRun, sites map[string]map[string]*BuildSite) (list []Shift) {
+func shiftsOfSites(before, after []*BuildRun, sites map[string]map[string]*BuildSite) (list []Shift) {
 	names := map[string]bool{}
-	for i := range after {
-		for name := range sites[after[i].Run] {
+	for _, r := range after {
+		for name := range sites[r.Run] {
 			names[name] = true
 		}
 	}
@@ -224,7 +276,7 @@ func shiftsOfSites(before, after []BuildRun, sites map[string]map[string]*BuildS
 }
 
 // appendShift adds how a figure changed, unless it is the same in all runs.
-func appendShift(list []Shift, f *figures.Figure, site string, a, b []float64, after []BuildRun) []Shift {
+func appendShift(list []Shift, f *figures.Figure, site string, a, b []float64, after []*BuildRun) []Shift {
 	s := Shift{Figure: f, Site: site, Path: after[slices.Index(b, slices.Max(b))].Path}
 	slices.Sort(a)
 	slices.Sort(b)
@@ -279,21 +331,22 @@ func (b *Builds) CountIncreases() (n int) {
 	return n
 }
 
-// missingRanks names ranks that left nothing where other ranks of their job left recordings.
-func missingRanks(runs []BuildRun, head string) (list []string) {
-	type job struct{ app, job, size string }
-	ranks := map[job]map[string]bool{}
-	for i := range runs {
-		r := &runs[i]
-		if size, err := strconv.Atoi(r.Size); err != nil || size < 2 || size > ranksMost || r.Job == "" || !r.isBuildNamed(head) {
-			continue
-		}
-		of := job{r.App, r.Job, r.Size}
-		if ranks[of] == nil {
-			ranks[of] = map[string]bool{}
-		}
-		ranks[of][r.Rank] = true
+type rankedJob struct{ app, job, size string }
+
+// noteRank adds the rank of a run to those of its job that left something.
+func noteRank(ranks map[rankedJob]map[string]bool, r *BuildRun) {
+	if size, err := strconv.Atoi(r.Size); err != nil || size < 2 || size > ranksMost || r.Job == "" {
+		return
 	}
+	of := rankedJob{r.App, r.Job, r.Size}
+	if ranks[of] == nil {
+		ranks[of] = map[string]bool{}
+	}
+	ranks[of][r.Rank] = true
+}
+
+// missingRanks names ranks that left nothing where other ranks of their job left recordings.
+func missingRanks(ranks map[rankedJob]map[string]bool) (list []string) {
 	for of, there := range ranks {
 		size, _ := strconv.Atoi(of.size)
 		var missing []string

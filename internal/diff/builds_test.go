@@ -23,6 +23,18 @@ func history(app string, peaks ...[]int64) (runs []BuildRun, sites []BuildSite) 
 	return runs, sites
 }
 
+// each is a table with these rows.
+func each[T any](rows []T) Table[T] {
+	return func(take func(*T, string)) error {
+		row := new(T)
+		for i := range rows {
+			*row = rows[i]
+			take(row, "")
+		}
+		return nil
+	}
+}
+
 // TestBuildThatTakesMoreIsFound: what is above all runs of another build is more, if that is no chance; what differs as they
 // do among themselves is not.
 func TestBuildThatTakesMoreIsFound(t *testing.T) {
@@ -48,7 +60,7 @@ func TestBuildThatTakesMoreIsFound(t *testing.T) {
 		"head named":            {[][]int64{{1, 2, 3}, {9, 9, 9}, {1, 1, 1}}, "", "r1", []string{"peak in use", "peak in use a.c:1 make"}, false},
 	} {
 		runs, sites := history("train", test.peaks...)
-		b, err := CompareBuilds(runs, sites, test.base, test.head)
+		b, err := CompareBuilds(each(runs), each(sites), test.base, test.head)
 		if err != nil || len(b.Programs) != 1 {
 			t.Fatalf("%s: %+v, %v", name, b, err)
 		}
@@ -68,11 +80,11 @@ func TestBuildThatTakesMoreIsFound(t *testing.T) {
 func TestBuildsOfPrograms(t *testing.T) {
 	runs, sites := history("train", []int64{1, 2, 3}, []int64{7, 8, 9})
 	others, _ := history("other", []int64{1, 2, 3})
-	b, err := CompareBuilds(append(runs, others...), sites, "", "")
+	b, err := CompareBuilds(each(append(runs, others...)), each(sites), "", "")
 	if err != nil || len(b.Programs) != 1 || b.Programs[0].App != "train" {
 		t.Errorf("%+v, %v", b, err)
 	}
-	if _, err := CompareBuilds(runs, sites, "r0", "x"); err == nil || err.Error() != "no run has the revision or build x: the latest are r1, r0" {
+	if _, err := CompareBuilds(each(runs), each(sites), "r0", "x"); err == nil || err.Error() != "no run has the revision or build x: the latest are r1, r0" {
 		t.Error(err)
 	}
 	var text, doc, cases bytes.Buffer
@@ -112,7 +124,7 @@ func TestMissingRanks(t *testing.T) {
 	for _, rank := range []string{"0", "1"} {
 		runs = append(runs, BuildRun{App: "whole", Revision: "r1", Job: "10", Rank: rank, Size: "2"})
 	}
-	b, err := CompareBuilds(runs, nil, "", "")
+	b, err := CompareBuilds(each(runs), each[BuildSite](nil), "", "")
 	if want := []string{"mpi, job 9: rank 17 of 64 left nothing"}; err != nil || !slices.Equal(b.Missing, want) {
 		t.Errorf("%q, %v", b.Missing, err)
 	}

@@ -85,16 +85,16 @@ func (l *Lake) readNotes() map[string]readCommit {
 }
 
 func (l *Lake) readCommit(name string) (readCommit, error) {
-	rows, err := readRuns[struct {
+	type row struct {
 		Recording string `parquet:"recording"`
 		Events    int64  `parquet:"events"`
 		Ending    string `parquet:"ending"`
 		Path      string `parquet:"path"`
-	}](l, name+"/"+Runs+".parquet")
-	recordings := readCommit{}
-	for _, r := range rows {
-		recordings[r.Recording] = knownAs{rankOfVersion(r.Events, r.Ending), r.Path}
 	}
+	recordings := readCommit{}
+	err := eachRowOfFile(l, name+"/"+Runs+".parquet", func(r *row) {
+		recordings[r.Recording] = knownAs{rankOfVersion(r.Events, r.Ending), r.Path}
+	})
 	return recordings, err
 }
 

@@ -35,15 +35,16 @@ func CompactLake(dir string, oldest time.Time, now func() time.Time) (kept Kept,
 		return kept, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	var c contents
-	if err := l.whileLocked(func(*os.File) (err error) { c, err = l.readWhichRuns(); return err }); err != nil {
+	c, keep := Contents{lake: l}, map[string]string{}
+	err = l.whileLocked(func(*os.File) error {
+		return errors.Join(c.readLast(), EachRow(&c, Runs, (*runKey).id, func(r *runKey, part string) {
+			if !time.UnixMicro(r.Started).Before(oldest) {
+				keep[r.Run] = part
+			}
+		}))
+	})
+	if err != nil {
 		return kept, err
-	}
-	keep := map[string]string{}
-	for run, r := range c.runs {
-		if r.isInLatestCommit(&c) && !r.started.Before(oldest) {
-			keep[run] = r.part
-		}
 	}
 	kept = Kept{Runs: len(keep), RunsBefore: c.rows, Files: len(lakeNames), FilesBefore: c.files}
 	if len(c.parts)+c.old == 0 || len(c.parts) == 1 && c.old == 0 && kept.Runs == kept.RunsBefore {
@@ -61,87 +62,79 @@ func CompactLake(dir string, oldest time.Time, now func() time.Time) (kept Kept,
 	return kept, l.removeRewrittenFiles(&c)
 }
 
-// ReadRows returns the rows of a lake's table that count, with the columns in the tags of T. run returns the run of a row.
-func ReadRows[T any](dir, table string, run func(*T) string) (list []T, err error) {
-	l, c, err := openLakeContents(dir)
+// OpenLakeRows opens a lake and reads which recordings it has, for EachRow. The caller closes it.
+func OpenLakeRows(dir string) (*Contents, error) {
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = l.folder.root.Close() }()
-	if c.old > 0 {
-		return nil, fmt.Errorf("%s has an earlier form: gpumemtop-fleet compact first", dir)
+	c := &Contents{lake: &Lake{folder: &folder{dir: dir, root: root}}}
+	if err = c.readLast(); err == nil && c.old > 0 {
+		err = fmt.Errorf("%s has an earlier form: gpumemtop-fleet compact first", dir)
 	}
-	files, _ := l.filesOfTable(table)
-	for _, file := range files {
-		rows, err := readRuns[T](l, file)
-		if err != nil {
-			return nil, err
-		}
-		part, _ := partAndCommitOf(table, file)
-		for i := range rows {
-			if r, known := c.runs[run(&rows[i])]; known && r.part == part && r.isInLatestCommit(&c) {
-				list = append(list, rows[i])
-			}
-		}
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
 	}
-	return list, nil
+	return c, nil
 }
 
-// openLakeContents opens a lake and reads which runs it has. The caller closes the lake.
-func openLakeContents(dir string) (l *Lake, c contents, err error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, c, err
+// Close closes the lake.
+func (c *Contents) Close() error { return c.lake.folder.root.Close() }
+
+// EachRow calls take with the rows of a table that count, with the columns in the tags of T, in the same order each time, and with
+// the files that have them. run returns the run of a row. take must not keep the pointer.
+func EachRow[T any](c *Contents, table string, run func(*T) string, take func(row *T, part string)) error {
+	files, old := c.lake.filesOfTable(table)
+	files = files[:old]
+	for _, commit := range c.parts { // it is an error if one was compacted meanwhile
+		files = append(files, commit+"/"+table+".parquet")
 	}
-	l = &Lake{folder: &folder{dir: dir, root: root}}
-	if c, err = l.readWhichRuns(); err != nil {
-		return nil, c, errors.Join(err, root.Close())
+	for _, file := range files {
+		part, commit := partAndCommitOf(table, file)
+		err := eachRowOfFile(c.lake, file, func(row *T) {
+			id := run(row)
+			if last, known := c.last[id[:max(strings.LastIndexByte(id, '-'), 0)]]; known && last == commit {
+				take(row, part)
+			}
+		})
+		if err != nil {
+			return err
+		}
 	}
-	return l, c, nil
+	return nil
 }
 
 // ListLakeFiles returns the files of a lake, for engines that read all rows. It is an error if some rows do not count.
-func ListLakeFiles(dir string) ([]string, error) {
-	l, c, err := openLakeContents(dir)
+func ListLakeFiles(dir string) (list []string, err error) {
+	c, err := OpenLakeRows(dir)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = l.folder.root.Close() }()
 	counted := 0
-	for _, r := range c.runs {
-		if r.isInLatestCommit(&c) {
-			counted++
-		}
+	err = EachRow(c, Runs, (*runKey).id, func(*runKey, string) { counted++ })
+	if err == nil && counted < c.rows {
+		err = fmt.Errorf("%s has rows that were replaced: gpumemtop-fleet compact first", dir)
 	}
-	if c.old > 0 || counted < c.rows {
-		return nil, fmt.Errorf("%s has rows that were replaced, or an earlier form: gpumemtop-fleet compact first", dir)
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
 	}
-	var list []string
 	for _, part := range c.parts {
 		for _, table := range lakeNames {
 			list = append(list, path.Join(dir, part, table+".parquet"))
 		}
 	}
-	return list, nil
+	return list, c.Close()
 }
 
-// contents are the runs of a lake.
-type contents struct {
+// Contents are the recordings of a lake.
+type Contents struct {
+	lake  *Lake
 	parts []string // commits, in their order
 	old   int      // files from before commits
 	files int
 	rows  int               // in the tables of runs
-	runs  map[string]run    // by id, its last row
 	last  map[string]string // the last commit of each recording; empty: a file from before commits
 }
-
-type run struct {
-	recording, commit, part string
-	started                 time.Time
-}
-
-// isInLatestCommit reports whether the run is in the last commit that has its recording.
-func (r *run) isInLatestCommit(c *contents) bool { return c.last[r.recording] == r.commit }
 
 // partAndCommitOf returns the part of a path that one writer's files share, and their commit if there is one.
 func partAndCommitOf(table, file string) (part, commit string) {
@@ -158,67 +151,81 @@ func (l *Lake) filesOfTable(table string) (files []string, old int) {
 	return append(files, present...), len(files)
 }
 
-// readWhichRuns reads which runs the lake has.
-func (l *Lake) readWhichRuns() (c contents, err error) {
-	c.runs, c.last = map[string]run{}, map[string]string{}
+// runKey has the columns by which runs count.
+type runKey struct {
+	Run       string `parquet:"run"`
+	Recording string `parquet:"recording"`
+	Started   int64  `parquet:"started,timestamp(microsecond:utc)"`
+}
+
+func (r *runKey) id() string { return r.Run }
+
+// readLast reads which recordings the lake has.
+func (c *Contents) readLast() error {
+	c.last = map[string]string{}
 	var files []string
-	files, c.old = l.filesOfTable(Runs)
+	files, c.old = c.lake.filesOfTable(Runs)
 	c.files = len(lakeNames) * len(files)
 	for _, file := range files {
-		part, commit := partAndCommitOf(Runs, file)
+		_, commit := partAndCommitOf(Runs, file)
 		if commit != "" {
 			c.parts = append(c.parts, commit)
 		}
-		rows, err := readRuns[struct {
-			Run       string `parquet:"run"`
-			Recording string `parquet:"recording"`
-			Started   int64  `parquet:"started,timestamp(microsecond:utc)"`
-		}](l, file)
-		if err != nil {
-			return c, err
-		}
-		for _, r := range rows {
-			c.runs[r.Run] = run{r.Recording, commit, part, time.UnixMicro(r.Started)}
+		err := eachRowOfFile(c.lake, file, func(r *runKey) {
 			c.last[r.Recording] = commit
+			c.rows++
+		})
+		if err != nil {
+			return err
 		}
-		c.rows += len(rows)
 	}
-	return c, nil
+	return nil
 }
 
-// readRuns reads columns of a file.
-func readRuns[T any](l *Lake, name string) (rows []T, err error) {
-	file, err := l.folder.openRegularFile(name, os.O_RDONLY)
-	if err != nil {
-		return nil, fmt.Errorf("read the lake: %w", err)
-	}
-	info, err := file.Stat()
-	if err == nil {
-		rows, err = readRows[T](file, info.Size())
-	}
-	if err = errors.Join(err, file.Close()); err != nil {
-		return nil, fmt.Errorf("read %s: %w", path.Join(l.folder.dir, name), err)
-	}
-	return rows, nil
-}
-
-// rowsPerByte is more than a file of runs has, each with an id: packed, one row repeated fills memory.
+// rowsPerByte is more than a file of runs has, each with an id: packed, one row repeated keeps readers busy.
 const rowsPerByte = 4
 
-func readRows[T any](r io.ReaderAt, size int64) ([]T, error) {
-	file, err := parquet.OpenFile(r, size)
+// eachRowOfFile calls take with the rows of a file, with the columns in the tags of T.
+func eachRowOfFile[T any](l *Lake, name string, take func(*T)) (err error) {
+	file, err := l.folder.openRegularFile(name, os.O_RDONLY)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("read the lake: %w", err)
 	}
-	if n := file.NumRows(); n < 0 || n > rowsPerByte*size {
-		return nil, fmt.Errorf("%d rows in %d bytes", n, size)
+	defer func() {
+		if err = errors.Join(err, file.Close()); err != nil {
+			err = fmt.Errorf("read %s: %w", path.Join(l.folder.dir, name), err)
+		}
+	}()
+	info, err := file.Stat()
+	if err != nil {
+		return err
 	}
-	return parquet.Read[T](r, size)
+	in, err := parquet.OpenFile(file, info.Size())
+	if err != nil {
+		return err
+	}
+	if n := in.NumRows(); n < 0 || n > rowsPerByte*info.Size() {
+		return fmt.Errorf("%d rows in %d bytes", n, info.Size())
+	}
+	rows, batch := parquet.NewGenericReader[T](in), make([]T, batchRows)
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for {
+		n, err := rows.Read(batch)
+		for i := range batch[:n] {
+			take(&batch[i])
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // rewriteRuns writes the rows of runs, each from its part, into a commit that comes after those that were read and before those
 // that are added meanwhile.
-func (l *Lake) rewriteRuns(keep map[string]string, c *contents) error {
+func (l *Lake) rewriteRuns(keep map[string]string, c *Contents) error {
 	for i, t := range l.allTables() {
 		files, _ := l.filesOfTable(lakeNames[i])
 		for _, file := range files {
@@ -307,7 +314,7 @@ func valueAt(row parquet.Row, column int) parquet.Value {
 
 // removeRewrittenFiles removes what was rewritten: each commit at once. Of files from before commits, those of runs go last,
 // because readers look for these.
-func (l *Lake) removeRewrittenFiles(c *contents) error {
+func (l *Lake) removeRewrittenFiles(c *Contents) error {
 	for _, name := range append(slices.Clone(c.parts), l.foldersOfEarlierForm(c)...) {
 		stage := fmt.Sprintf(".gpumemtop-%016x.tmp", rand.Uint64())
 		if lock, err := l.folder.root.Create(path.Join(name, lockName)); err == nil { // so that the next writer removes it if we are killed
@@ -325,7 +332,7 @@ func (l *Lake) removeRewrittenFiles(c *contents) error {
 	return nil
 }
 
-func (l *Lake) foldersOfEarlierForm(c *contents) []string {
+func (l *Lake) foldersOfEarlierForm(c *Contents) []string {
 	if c.old == 0 {
 		return nil
 	}

@@ -3,6 +3,7 @@ package parquet
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -160,6 +161,34 @@ func TestCompactAndExpire(t *testing.T) {
 	}
 	if _, err := CompactLake(filepath.Join(dir, "no"), time.Time{}, time.Now); err == nil {
 		t.Error("no lake was compacted")
+	}
+}
+
+// TestRowsThatCount: each row that counts comes once, and a lake that was compacted meanwhile is an error.
+func TestRowsThatCount(t *testing.T) {
+	dir := someLake(t)
+	c, err := OpenLakeRows(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	runs := map[string]int{}
+	count := func() error {
+		return EachRow(c, Runs, (*runKey).id, func(r *runKey, part string) { runs[r.Run]++ })
+	}
+	if err := count(); err != nil || len(runs) != 12 {
+		t.Errorf("%v, %v", runs, err)
+	}
+	for run, times := range runs {
+		if times != 1 {
+			t.Errorf("%s comes %d times", run, times)
+		}
+	}
+	if _, err := CompactLake(dir, time.Time{}, time.Now); err != nil {
+		t.Fatal(err)
+	}
+	if err := count(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("compacted meanwhile: %v", err)
 	}
 }
 
