@@ -113,17 +113,20 @@ func (w *work) readBatches(ctx context.Context, values func(*string) bool) (all 
 			return nil, err
 		}
 		for _, e := range list {
-			e.App = list[0].App // one for all, in memory
+			e.App, e.Plan = list[0].App, list[0].Plan // one for all, in memory
+			if reflect.DeepEqual(e.Present, list[0].Present) {
+				e.Present = list[0].Present
+			}
 		}
 		all = append(all, list...)
 	}
-	largest := func(a, b *entry) int { return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.Index, b.Index)) }
-	slices.SortFunc(all, largest)
-	seen := map[string]*entry{}
+	slices.SortFunc(all, func(a, b *entry) int {
+		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Group, b.Group), cmp.Compare(b.Size, a.Size), cmp.Compare(a.Index, b.Index))
+	})
+	var of *entry
 	all = slices.DeleteFunc(all, func(e *entry) bool {
-		of := seen[e.ID+e.Group]
-		if of == nil || of.Path == e.Path {
-			seen[e.ID+e.Group] = e
+		if of == nil || of.ID != e.ID || of.Group != e.Group || of.Path == e.Path {
+			of = e
 			return false
 		}
 		err = errors.Join(err, w.noteCopy(ctx, e, of))
@@ -139,12 +142,13 @@ func eachResultOfKey[T any](ctx context.Context, w *work, values func(*string) b
 	if err != nil {
 		return err
 	}
-	for _, e := range list {
+	for i, e := range list {
 		result := new(T)
 		if err := w.State.readExisting(ctx, e.Result, result); err != nil {
 			return err
 		}
 		take(e, result)
+		list[i] = nil // memory for what take keeps
 	}
 	return nil
 }

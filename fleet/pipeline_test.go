@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestMemoryOfARecording: at most 500 bytes stay in memory for each recording of a program, and a runner holds one element for many.
+// TestMemoryOfARecording: at most 350 bytes stay in memory for each recording of a program, which are 500 with what the collector has not
+// freed yet, and a runner holds one element for many.
 func TestMemoryOfARecording(t *testing.T) {
 	if n := batchOf(1_000_000); n != 1000 {
 		t.Errorf("%d recordings of a million in a batch, want 1,000", n)
@@ -40,7 +41,8 @@ func TestMemoryOfARecording(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	runtime.KeepAlive(list)
-	if used := int64(after.HeapAlloc-before.HeapAlloc) / n; used < 100 || err != nil || len(list) != n || used > 500 {
-		t.Errorf("%d bytes for each of %d recordings, want some, and 500 at most: %v", used, len(list), err)
+	used := int64(after.HeapAlloc-before.HeapAlloc) / n
+	if t.Logf("%d bytes a recording", used); used < 100 || err != nil || len(list) != n || used > 350 {
+		t.Errorf("%d bytes for each of %d recordings, want some, and 350 at most: %v", used, len(list), err)
 	}
 }

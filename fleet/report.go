@@ -70,6 +70,8 @@ type spread struct {
 	Median  uint64 `json:"median"`
 	Most    uint64 `json:"most"`
 	Highest string `json:"highest"` // the recording with the most
+
+	all []uint64
 }
 
 // shared is a finding, leak or diagnosis that several recordings of a program show.
@@ -98,16 +100,8 @@ type reported struct {
 	PeakReserved spread    `json:"peak_reserved"`
 	Shared       []*shared `json:"findings"` // what most recordings show first, then the most bytes
 
-	jobs     jobs
-	inUse    []peak
-	reserved []peak
-	by       map[[3]string]*shared
-}
-
-// peak is the peak of a recording.
-type peak struct {
-	bytes uint64
-	path  string
+	jobs jobs
+	by   map[[3]string]*shared
 }
 
 // combineReportsDoFn merges the reports on all recordings of a program.
@@ -135,8 +129,8 @@ func (r *reported) addRecording(e *entry, f *outcome) {
 	r.Misses += f.Misses
 	r.SavedNS += f.SavedNS
 	r.WallSeconds += f.WallSeconds
-	r.inUse = append(r.inUse, peak{f.PeakInUse, e.Path})
-	r.reserved = append(r.reserved, peak{f.PeakReserved, e.Path})
+	r.PeakInUse.add(f.PeakInUse, e)
+	r.PeakReserved.add(f.PeakReserved, e)
 	f.eachSharedFinding(func(s shared) {
 		key := [3]string{s.Kind, s.What, s.Tag}
 		known := r.by[key]
@@ -159,7 +153,8 @@ func (r *reported) computeFigures() {
 	if all := r.Hits + r.Misses; all > 0 {
 		r.HitRate = float64(r.Hits) / float64(all)
 	}
-	r.PeakInUse, r.PeakReserved = spreadOfPeaks(r.inUse), spreadOfPeaks(r.reserved)
+	r.PeakInUse.sort()
+	r.PeakReserved.sort()
 	slices.SortStableFunc(r.Shared, func(a, b *shared) int {
 		return cmp.Or(cmp.Compare(b.Recordings, a.Recordings), cmp.Compare(b.Bytes, a.Bytes))
 	})
@@ -180,8 +175,13 @@ func (f *outcome) eachSharedFinding(take func(shared)) {
 	}
 }
 
-func spreadOfPeaks(list []peak) spread {
-	slices.SortStableFunc(list, func(a, b peak) int { return cmp.Compare(a.bytes, b.bytes) })
-	last := list[len(list)-1]
-	return spread{list[0].bytes, list[(len(list)-1)/2].bytes, last.bytes, last.path}
+func (s *spread) add(bytes uint64, e *entry) {
+	if s.all = append(s.all, bytes); bytes >= s.Most {
+		s.Most, s.Highest = bytes, e.Path
+	}
+}
+
+func (s *spread) sort() {
+	slices.Sort(s.all)
+	s.Least, s.Median = s.all[0], s.all[(len(s.all)-1)/2]
 }

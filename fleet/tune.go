@@ -95,19 +95,14 @@ func (w *work) searchOptions(list []*entry) tune.Options {
 
 // countGroupsOfRecordings returns how many groups the recordings of a program form, and whether a group is a job: so if there are several jobs.
 func countGroupsOfRecordings(list []*entry) (groups int, byJob bool) {
-	jobs := map[string]bool{}
-	alone := 0
+	known := jobs{}
 	for _, e := range list {
-		if e.Job == "" {
-			alone++
-		} else {
-			jobs[e.Job] = true
-		}
+		groups += known.countIfNewJob(e)
 	}
-	if byJob = len(jobs)+alone > 1; !byJob {
-		return len(list), false
+	if groups > 1 {
+		return groups, true
 	}
-	return len(jobs) + alone, true
+	return len(list), false
 }
 
 // scoutBytes bounds the files of scouts together, since all are in memory at a time.
