@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -15,33 +17,76 @@ import (
 	"google.golang.org/grpc"
 )
 
-// shortJob is a runner whose job ends at once.
-type shortJob struct {
+// heldJob is a runner whose job lasts until a test ends it.
+type heldJob struct {
 	fnpb.UnimplementedBeamFnControlServer
-	asked chan bool
+	asked, end chan bool
 }
 
-func (s *shortJob) Control(fnpb.BeamFnControl_ControlServer) error {
-	s.asked <- true
+func (h *heldJob) Control(stream fnpb.BeamFnControl_ControlServer) error {
+	h.asked <- true
+	select {
+	case <-h.end:
+	case <-stream.Context().Done():
+	}
 	return nil
 }
 
-// TestWorkerEndsWithItsJob: a pool of workers ends only the worker's parent.
-func TestWorkerEndsWithItsJob(t *testing.T) {
+// serveJob serves a job. The arguments make this program a worker of it.
+func serveJob(t *testing.T) (job *heldJob, server *grpc.Server, arguments []string) {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, job := grpc.NewServer(), &shortJob{asked: make(chan bool, 1)}
+	server, job = grpc.NewServer(), &heldJob{asked: make(chan bool, 1), end: make(chan bool)}
 	fnpb.RegisterBeamFnControlServer(server, job)
 	go func() { _ = server.Serve(listener) }()
-	defer server.Stop()
+	t.Cleanup(server.Stop)
+	endpoint := listener.Addr().String()
+	return job, server, []string{"--worker=true", "--id=1", "--options={}", "--control_endpoint=" + endpoint, "--logging_endpoint=" + endpoint}
+}
+
+// TestWorkerEndsWithItsJob: a pool of workers ends only the worker's parent.
+func TestWorkerEndsWithItsJob(t *testing.T) {
+	job, _, arguments := serveJob(t)
+	close(job.end)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	endpoint := listener.Addr().String()
-	out, err := exec.CommandContext(ctx, os.Args[0], "--worker=true", "--id=1", "--options={}", "--control_endpoint="+endpoint, "--logging_endpoint="+endpoint).CombinedOutput()
+	out, err := exec.CommandContext(ctx, os.Args[0], arguments...).CombinedOutput()
 	if err != nil || ctx.Err() != nil || len(job.asked) != 1 {
 		t.Errorf("%v, %v, asked %d times: %s", err, ctx.Err(), len(job.asked), out)
+	}
+}
+
+// TestWorkerOfAKilledParent: a worker whose parent was killed works on, and ends with its job or the job's server.
+func TestWorkerOfAKilledParent(t *testing.T) {
+	for name, end := range map[string]func(*heldJob, *grpc.Server){
+		"job": func(job *heldJob, _ *grpc.Server) { close(job.end) }, "server": func(_ *heldJob, server *grpc.Server) { server.Stop() },
+	} {
+		job, server, arguments := serveJob(t)
+		read, write, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		parent := exec.CommandContext(t.Context(), "sh", append([]string{"-c", `"$0" "$@" & wait`, os.Args[0]}, arguments...)...)
+		parent.Stdout, parent.Stderr = write, write
+		if err := errors.Join(parent.Start(), write.Close()); err != nil {
+			t.Fatal(err)
+		}
+		<-job.asked
+		_ = parent.Process.Kill()
+		_ = parent.Wait()
+		_ = read.SetReadDeadline(time.Now().Add(time.Second))
+		if _, err := io.ReadAll(read); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%s: the worker ended with its parent: %v", name, err)
+		}
+		end(job, server)
+		_ = read.SetReadDeadline(time.Now().Add(30 * time.Second))
+		if out, err := io.ReadAll(read); err != nil { // no process has the other end of the pipe
+			t.Errorf("%s: the worker stays: %v, %s", name, err, out)
+		}
+		_ = read.Close()
 	}
 }
 
