@@ -62,7 +62,7 @@ void gmt_count(struct gmt_object *object, enum gmtheld type, const struct gmt_ca
 		gmt_held_untracked(site, 0);
 		return;
 	}
-	object->site = site;
+	object->site = (uint16_t)site;
 	gmt_held_created(site, 0);
 }
 
@@ -156,7 +156,7 @@ void gmt_count_event(struct gmt_event *event, const struct gmt_caller *caller, u
 		gmt_held_untracked(site, time);
 		return;
 	}
-	event->object.site = site;
+	event->object.site = (uint16_t)site;
 	gmt_held_created(site, time);
 }
 

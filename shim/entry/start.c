@@ -18,6 +18,7 @@
 #include "../pool/evict.h"
 #include "../pool/frag_stats.h"
 #include "../registry/held.h"
+#include "../registry/memory.h"
 #include "../registry/objects.h"
 #include "../spill/spill.h"
 #include "preload.h"
@@ -311,6 +312,7 @@ static bool start(const char *dir)
 		return false;
 	}
 	gmt_events_begin();
+	gmt_memory_begin();
 	gmt_spill_start();
 	gmt_link_open(socket);
 	on_exit(process_exits, NULL);

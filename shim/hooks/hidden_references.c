@@ -35,7 +35,7 @@ static void add_last(struct gmt_memory *memory, void *arg)
 	if (memory->context != s->context || memory->parent || gmt_memory_is_shared(memory))
 		return;
 	gmt_lock(&memory->lock);
-	struct gmt_use use = memory->uses > 1 ? memory->later_use[memory->uses - 2] : memory->uses ? memory->use : (struct gmt_use){0};
+	struct gmt_use use = memory->uses ? gmt_memory_uses(memory)[memory->uses - 1] : (struct gmt_use){0};
 	gmt_unlock(&memory->lock);
 	if (!use.queue)
 		return;

@@ -194,7 +194,7 @@ static void write_retain(const struct gmt_call *call, const struct gmt_memory *m
 	uint64_t time = call->start, end = gmt_now();
 	uint32_t site = gmt_session.config.tagmode == GMT_TAGS_SIZE ? 0 : gmt_tag_command(caller, 0, &time);
 	struct gmtevent event = GMT_EVENT_RETAIN(.time = time, .duration = gmt_took(call->start, end), .site = site,
-						 .memory = (enum gmtmemory)memory->kind, .scope = memory->scope, .tag = memory->tag,
+						 .memory = (enum gmtmemory)memory->kind, .scope = gmt_context_id(memory->context), .tag = memory->object.tag,
 						 .object = memory->object.id, .requested = memory->size, .references = references,
 						 .block = memory->block);
 	gmt_ring_write(&event);

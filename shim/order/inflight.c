@@ -57,30 +57,28 @@ static void add_use(struct gmt_uses *uses, struct gmt_use fresh, const struct gm
 }
 
 /* Under the lock of memory, as write_uses. */
-static struct gmt_uses read_uses(const struct gmt_memory *memory)
+static struct gmt_uses read_uses(struct gmt_memory *memory)
 {
 	struct gmt_uses uses; /* without those beyond count: to clear them would take as long as all else here */
 	uses.count = memory->uses;
 	uses.many = memory->many;
-	uses.use[0] = memory->use;
-	for (uint32_t i = 1; i < uses.count; i++)
-		uses.use[i] = memory->later_use[i - 1];
+	for (uint32_t i = 0; i < uses.count; i++)
+		uses.use[i] = gmt_memory_uses(memory)[i];
 	return uses;
 }
 
 static void write_uses(struct gmt_memory *memory, const struct gmt_uses *uses)
 {
-	memory->uses = (uint8_t)uses->count;
-	memory->many = uses->many;
-	memory->use = uses->use[0];
-	if (uses->count > 1 && !memory->later_use)
-		memory->later_use = malloc((GMT_USES - 1) * sizeof *memory->later_use);
-	if (uses->count > 1 && !memory->later_use) { /* memory is short */
-		memory->uses = 1;
-		memory->many = true;
+	struct gmt_use *list = uses->count > 1 && !memory->listed ? malloc(GMT_USES * sizeof *list) : NULL;
+	if (list) {
+		memory->list = list;
+		memory->listed = true;
 	}
-	for (uint32_t i = 1; i < memory->uses; i++)
-		memory->later_use[i - 1] = uses->use[i];
+	bool fit = uses->count <= 1 || memory->listed; /* else memory is short */
+	memory->uses = fit ? uses->count & 127 : 1;
+	memory->many = uses->many || !fit;
+	for (uint32_t i = 0; i < memory->uses; i++)
+		gmt_memory_uses(memory)[i] = uses->use[i];
 }
 
 void gmt_use_add(struct gmt_memory *memory, struct gmt_queue *queue, uint64_t position, const struct gmt_covers *covers)
@@ -88,9 +86,9 @@ void gmt_use_add(struct gmt_memory *memory, struct gmt_queue *queue, uint64_t po
 	struct gmt_use fresh = gmt_use_of(queue, position, false);
 	gmt_lock(&memory->lock);
 	/* The usual case: the same queue again, in order. */
-	if (gmt_likely(memory->uses == 1 && memory->use.queue == queue && memory->use.queue_id == fresh.queue_id &&
-		       memory->use.position <= covers->cover[0].before)) {
-		memory->use = fresh;
+	struct gmt_use *use = gmt_memory_uses(memory);
+	if (gmt_likely(memory->uses == 1 && use->queue == queue && use->queue_id == fresh.queue_id && use->position <= covers->cover[0].before)) {
+		*use = fresh;
 	} else {
 		struct gmt_uses uses = read_uses(memory);
 		add_use(&uses, fresh, covers);

@@ -47,7 +47,7 @@ int64_t gmt_pool_give(uint64_t block, uint64_t size, bool busy, uint64_t time, s
 struct gmt_leaving gmt_memory_leave(struct gmt_memory *memory)
 {
 	struct gmt_leaving leaving = {
-		.handle = gmt_memory_handle(memory), .context = memory->owner, .kind = memory->kind,
+		.handle = gmt_memory_handle(memory), .context = gmt_memory_is_shared(memory) ? memory->owner : NULL, .kind = memory->kind,
 		.waits = atomic_load(&memory->no_reuse) == 2,
 	};
 	leaving.counted = gmt_memory_unregister(memory);
@@ -100,7 +100,7 @@ void gmt_slab_unpin(struct gmt_memory *slab)
 		.block = slab->block,
 		.size = slab->granted,
 		.handle = (uint64_t)(uintptr_t)gmt_memory_handle(slab),
-		.tag = slab->tag,
+		.tag = slab->object.tag,
 		.reason = slab->reason,
 	};
 	gmt_evict_block(&e, gmt_memory_leave(slab));
@@ -181,7 +181,7 @@ static void abandon_all(void)
 			.block = memory->block,
 			.size = memory->granted,
 			.handle = (uint64_t)(uintptr_t)gmt_memory_handle(memory),
-			.tag = memory->tag,
+			.tag = memory->object.tag,
 			.reason = GMT_EVICT_POLICY,
 		};
 		gmt_evict_block(&e, gmt_memory_leave(memory));

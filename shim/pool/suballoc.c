@@ -43,7 +43,7 @@ static void write_slab(const struct gmt_call *call, const struct gmt_request_for
 /* Registers a slab, pinned for the pool and for the sub-allocation that it is created for. */
 static struct gmt_memory *enter_slab(const struct gmt_request_for *r, const struct gmt_plan *plan, cl_mem handle, struct gmt_store *store)
 {
-	struct gmt_memory *slab = gmt_memory_add(handle);
+	struct gmt_memory *slab = gmt_memory_add(handle, true);
 	if (!slab)
 		return NULL;
 	atomic_store(&slab->references, 0);
@@ -51,12 +51,11 @@ static struct gmt_memory *enter_slab(const struct gmt_request_for *r, const stru
 	slab->kind = GMT_MEMORY_BUFFER;
 	slab->is_slab = 1;
 	slab->context = r->context;
-	slab->scope = gmt_context_id(r->context);
 	slab->size = slab->granted = plan->slabsize;
 	atomic_store_explicit(&slab->block, plan->slab, memory_order_relaxed);
-	slab->flags = r->flags;
+	slab->flags = (uint32_t)r->flags;
 	slab->store = store;
-	slab->tag = r->tag;
+	slab->object.tag = r->tag;
 	slab->counted = true;
 	gmt_memory_set_pooled(slab);
 	return slab;

@@ -11,7 +11,7 @@
 static struct gmt_memory *entry_of(const struct gmt_created *c)
 {
 	if (!c->served.again && (c->served.outcome != GMT_OUTCOME_HIT || c->served.slab))
-		return gmt_memory_add(c->handle);
+		return gmt_memory_add(c->handle, c->served.slab || (c->parent && c->parent->slab) || c->kind >= GMT_MEMORY_SVM);
 	struct gmt_memory *memory = gmt_memory_find(c->handle);
 	if (memory)
 		gmt_memory_renew(memory);
@@ -25,11 +25,10 @@ struct gmt_memory *gmt_created_enter(const struct gmt_created *c)
 		return NULL;
 	memory->kind = (uint8_t)c->kind;
 	memory->context = c->context;
-	memory->scope = gmt_context_id(c->context);
 	memory->size = c->size;
-	memory->flags = c->flags;
+	memory->flags = (uint32_t)c->flags;
 	memory->element = (uint8_t)c->element;
-	memory->tag = c->tag;
+	memory->object.tag = c->tag;
 	memory->parent = c->parent;
 	if (c->parent)
 		atomic_fetch_add(&c->parent->pins, 1);
@@ -38,7 +37,8 @@ struct gmt_memory *gmt_created_enter(const struct gmt_created *c)
 	memory->granted = c->served.granted;
 	atomic_store_explicit(&memory->block, c->served.block, memory_order_relaxed);
 	memory->slab = c->served.slab;
-	memory->offset = c->served.offset;
+	if (memory->object.large)
+		memory->offset = c->served.offset;
 	memory->counted = !c->parent && !c->served.slab && !c->served.hosted && !c->served.virtual;
 	memory->hosted = c->served.hosted || (c->parent && c->parent->hosted);
 	if (gmt_unlikely(c->served.hosted))
@@ -71,10 +71,10 @@ static void write_create(const struct gmt_call *call, const struct gmt_memory *m
 		.off_page = created->off_page,
 		.arm = GMT_ARM_OF(served->block),
 		.access = (uint16_t)memory->flags,
-		.scope = memory->scope,
+		.scope = gmt_context_id(memory->context),
 		.status = gmt_clamp16(status),
 		.shape = served->block ? served->shape : 0,
-		.tag = memory->tag,
+		.tag = memory->object.tag,
 		.object = memory->object.id,
 		.requested = memory->size,
 		.granted = subbuffer ? 0 : memory->granted,
@@ -95,8 +95,8 @@ void gmt_created_write(const struct gmt_call *call, const struct gmt_created *c,
 		return;
 	}
 	struct gmt_memory failed = {
-		.kind = (uint8_t)c->kind, .scope = gmt_context_id(c->context), .size = c->size, .granted = c->served.granted,
-		.tag = c->tag, .flags = c->flags, .parent = c->parent,
+		.object = {.tag = c->tag}, .kind = (uint8_t)c->kind, .context = c->context, .size = c->size,
+		.granted = c->served.granted, .flags = (uint32_t)c->flags, .parent = c->parent,
 	};
 	write_create(call, &failed, c, status);
 }

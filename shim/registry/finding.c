@@ -19,7 +19,7 @@ static void write_finding(enum gmtdiag code, const char *function, struct gmtdia
 static struct gmtdiagfields fields_about(const struct gmt_memory *memory)
 {
 	return (struct gmtdiagfields){
-		.scope = memory->scope, .tag = memory->tag, .object = memory->object.id, .bytes = memory->size,
+		.scope = gmt_context_id(memory->context), .tag = memory->object.tag, .object = memory->object.id, .bytes = memory->size,
 	};
 }
 

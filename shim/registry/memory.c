@@ -7,7 +7,7 @@
 #include "ranges.h"
 #include "table.h"
 
-GMT_TABLE(memories, gmt_memory, 1 << 18, offsetof(struct gmt_memory, use), 0);
+GMT_TABLE(memories, gmt_memory, 1 << 18, offsetof(struct gmt_memory, listed), 0);
 
 _Atomic uint64_t gmt_memory_hosted;
 
@@ -29,10 +29,17 @@ bool gmt_memory_has_addresses(struct gmt_memory *memory)
 	return gmt_range_add(gmt_memory_handle(memory), memory->granted, memory);
 }
 
-struct gmt_memory *gmt_memory_add(const void *handle)
+void gmt_memory_begin(void)
 {
-	struct gmt_memory *memory = (struct gmt_memory *)gmt_table_add(&memories, handle);
+	memories.entry = gmt_follows_events() ? offsetof(struct gmt_memory, offset) : offsetof(struct gmt_memory, use);
+}
+
+struct gmt_memory *gmt_memory_add(const void *handle, bool whole)
+{
+	struct gmt_memory *memory = (struct gmt_memory *)gmt_table_add(&memories, handle, whole);
 	if (memory) {
+		if (gmt_unlikely(whole))
+			memset(&memory->offset, 0, offsetof(struct gmt_memory, mapping) - offsetof(struct gmt_memory, offset));
 		atomic_store_explicit(&memory->references, 1, memory_order_relaxed);
 		atomic_store_explicit(&memory->pins, 1, memory_order_relaxed);
 	}
@@ -134,7 +141,7 @@ uint64_t gmt_memory_unregister(struct gmt_memory *memory)
 	if (!memory->is_slab) {
 		const void *handle = atomic_load_explicit(&memory->object.handle, memory_order_relaxed);
 		uint64_t id = atomic_load_explicit(&memory->object.id, memory_order_relaxed);
-		gmt_freed_handle_remember(handle, (struct gmt_freed_handle){memory->tag, id, memory->size});
+		gmt_freed_handle_remember(handle, (struct gmt_freed_handle){memory->object.tag, id, memory->size});
 		if (memory->flags & CL_MEM_USE_HOST_PTR || memory->kind == GMT_MEMORY_USM_HOST)
 			gmt_host_range_remove(handle, NULL);
 	}

@@ -40,29 +40,28 @@
 #include "objects.h"
 
 #define GMT_MAPPINGS 4
+/*
+ * Programs may hold very many objects, so most entries end early: before use, unless gmt_follows_events; before offset, except those
+ * of sub-allocations, the program's sub-buffers of these, slabs and shared memory.
+ */
 struct gmt_memory {
 	struct gmt_object object;
 	struct gmt_memory *parent; /* of the program's sub-buffer, or of an image of a buffer: that buffer */
 	struct gmt_context *context;
-	uint64_t size;           /* requested, bytes */
-	uint64_t granted;        /* of the driver's object, bytes */
-	_Atomic uint64_t block;  /* 0: not pooled. Atomic, because readers may look at an entry that is being reused */
-	struct gmt_memory *slab; /* of a sub-allocation: its slab, else NULL */
-	union {
-		cl_context owner;        /* of shared memory: its context, which the driver wants when it is freed */
-		struct gmt_store *store; /* of a slab: the memory that it lies in, if that is ours */
-		_Atomic(cl_mem) alias;   /* of a sub-allocation in such a slab: the buffer that images of it are made of, once there is one */
-	};
-	uint64_t offset;         /* in the slab, bytes; of the program's sub-buffer: in its parent */
-	cl_mem_flags flags;      /* as requested */
-	uint32_t tag;
-	uint16_t scope;  /* id of the context */
-	uint8_t kind;    /* enum gmtmemory */
-	uint8_t element; /* bytes of one element of an image, 0 if unknown */
-	uint8_t counted; /* 1: counts in the budget */
-	uint8_t hosted;  /* 1: in the host's memory, as the device's lacked what the pool wastes; sub-buffers and images of it, too */
-	uint8_t is_slab; /* 1: a slab, which the program never gets */
-	uint8_t reason;  /* enum gmtevict, of an evicted slab */
+	uint64_t size;               /* requested, bytes */
+	uint64_t granted;            /* of the driver's object, bytes */
+	_Atomic uint64_t block;      /* 0: not pooled. Atomic, because readers may look at an entry that is being reused */
+	struct gmt_memory *slab;     /* of a sub-allocation: its slab, else NULL */
+	_Atomic uint32_t references; /* of the program */
+	_Atomic uint32_t pins;
+	_Atomic int32_t maps;
+	_Atomic uint32_t lock; /* guards uses, many, listed, use, list, and what follows reason */
+	uint32_t flags;        /* as requested, the lowest 32: the pool serves no others */
+	uint8_t kind;          /* enum gmtmemory */
+	uint8_t element;       /* bytes of one element of an image, 0 if unknown */
+	bool counted : 1;      /* counts in the budget */
+	bool hosted : 1;       /* in the host's memory, as the device's lacked what the pool wastes; sub-buffers and images of it, too */
+	bool is_slab : 1;      /* a slab, which the program never gets */
 	_Atomic uint8_t pooled;
 	_Atomic uint8_t released_once;
 	_Atomic uint8_t no_reuse;       /* the driver holds something that belongs to this owner; 2: its release waits for commands */
@@ -70,22 +69,24 @@ struct gmt_memory {
 	_Atomic uint8_t exposed;        /* enum gmtexposed: set with the command that clears unwritten */
 	_Atomic uint8_t unused;         /* recycled, and no command has used it since */
 	_Atomic uint8_t has_destructor; /* a sub-allocation with callbacks, which must not come while commands use it */
-	uint8_t mappings;               /* of a sub-allocation: pointers that it and its sub-buffers are mapped to */
-	uint8_t uses;                   /* see use */
-	bool many;                      /* used on more queues than fit: wait for all queues of its context */
-	_Atomic uint32_t references;    /* of the program */
-	_Atomic uint32_t pins;
+	uint8_t uses : 7;               /* see gmt_memory_uses */
+	bool many : 1;                  /* used on more queues than fit: wait for all queues of its context */
+	bool listed;                    /* list instead of use, from here on also for the entry's next owners */
+	union {
+		struct gmt_use use;   /* most memory is used on one queue */
+		struct gmt_use *list; /* GMT_USES, the oldest first */
+	};
+	uint64_t offset; /* in the slab, bytes; of the program's sub-buffer of a sub-allocation: in that */
+	union {
+		cl_context owner;        /* of shared memory: its context, which the driver wants when it is freed */
+		struct gmt_store *store; /* of a slab: the memory that it lies in, if that is ours */
+		_Atomic(cl_mem) alias;   /* of a sub-allocation in such a slab: the buffer that images of it are made of, once there is one */
+	};
 	_Atomic uint32_t children; /* of a sub-allocation or slab: sub-buffers of its memory that are alive */
-	_Atomic int32_t maps;
-	_Atomic uint32_t lock; /* guards what follows, and mappings, uses, many */
-	uint32_t unlisted;     /* more mappings than fit */
-	/*
-	 * Programs may hold very many objects, and most are used on one queue and never mapped: so there is place for one use, and
-	 * for what is rare a pointer that the entry keeps for its next owners; NULL: never needed.
-	 */
-	struct gmt_use use;        /* the oldest */
-	struct gmt_use *later_use; /* GMT_USES - 1 */
-	const void **mapping;      /* GMT_MAPPINGS */
+	uint8_t reason;            /* enum gmtevict, of an evicted slab */
+	uint8_t mappings;          /* pointers that a sub-allocation and its sub-buffers are mapped to */
+	uint32_t unlisted;         /* more mappings than fit */
+	const void **mapping;      /* GMT_MAPPINGS, which the entry keeps for its next owners; NULL: never needed */
 };
 
 /* Bytes of memory that is hosted. */
@@ -97,8 +98,10 @@ struct gmt_memory *gmt_memory_find(const void *handle);
 struct gmt_memory *gmt_memory_at(const void *address);
 /* A new entry of shared memory, whose granted bytes are known, can be found so. False: memory is short. */
 bool gmt_memory_has_addresses(struct gmt_memory *memory);
-/* A HELD entry with one reference and one pin; NULL if memory is short. */
-struct gmt_memory *gmt_memory_add(const void *handle);
+/* Called before the first gmt_memory_add. */
+void gmt_memory_begin(void);
+/* A HELD entry with one reference and one pin; NULL if memory is short. Only a whole one has offset and what follows that. */
+struct gmt_memory *gmt_memory_add(const void *handle, bool whole);
 /* The entry of that handle and block, with one more pin; NULL if it is gone, or going. */
 struct gmt_memory *gmt_memory_pin(const void *handle, uint64_t block);
 /* Whether there is a POOLED entry of that handle and block. */
@@ -125,6 +128,12 @@ struct gmt_memory *gmt_memory_next_pooled(uint32_t *bucket);
 static inline bool gmt_memory_is_shared(const struct gmt_memory *memory)
 {
 	return memory->kind >= GMT_MEMORY_SVM && memory->kind <= GMT_MEMORY_USM_SHARED;
+}
+
+/* The latest commands that used memory, as many as its uses, the oldest first. Under the lock. */
+static inline struct gmt_use *gmt_memory_uses(struct gmt_memory *memory)
+{
+	return gmt_unlikely(memory->listed) ? memory->list : &memory->use;
 }
 
 /* What a sub-buffer or image of a buffer lies in, in the end; other memory is its own. */

@@ -8,8 +8,10 @@ struct gmt_object {
 	_Atomic(struct gmt_object *) chain;
 	_Atomic(const void *) handle;
 	_Atomic uint64_t id; /* from 1, never reused within its table; 0 while the entry is free */
-	uint32_t site;       /* site that counts its end, see held.h; 0: none */
-	uint32_t stripe;     /* of its table, see table.h */
+	uint16_t site;       /* site that counts its end, see held.h; 0: none */
+	uint8_t stripe;      /* of its table, see table.h */
+	bool large;          /* it was added as a large entry */
+	uint32_t tag;        /* of memory; nothing else needs a tag of its own */
 };
 
 /* Drops one reference; true if it was the last. The count stays 0 at an over-release, which the driver reports. */

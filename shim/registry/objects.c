@@ -26,7 +26,7 @@ struct gmt_context *gmt_context_find(cl_context handle)
 
 struct gmt_context *gmt_context_add(cl_context handle)
 {
-	struct gmt_context *context = (struct gmt_context *)gmt_table_add(&contexts, handle);
+	struct gmt_context *context = (struct gmt_context *)gmt_table_add(&contexts, handle, false);
 	if (context) {
 		atomic_store(&context->references, 1);
 		atomic_store(&context->life.holds, 1);
@@ -57,7 +57,7 @@ struct gmt_queue *gmt_queue_find(cl_command_queue handle)
 
 struct gmt_queue *gmt_queue_add(cl_command_queue handle)
 {
-	struct gmt_queue *queue = (struct gmt_queue *)gmt_table_add(&queues, handle);
+	struct gmt_queue *queue = (struct gmt_queue *)gmt_table_add(&queues, handle, false);
 	if (queue)
 		atomic_store(&queue->references, 1);
 	return queue;
@@ -119,7 +119,7 @@ struct gmt_kernel *gmt_kernel_add(cl_kernel handle, uint32_t arguments)
 	uint64_t *argument = arguments ? calloc(arguments, sizeof *argument + 1) : NULL;
 	if (arguments && !argument)
 		return NULL;
-	struct gmt_kernel *kernel = (struct gmt_kernel *)gmt_table_add(&kernels, handle);
+	struct gmt_kernel *kernel = (struct gmt_kernel *)gmt_table_add(&kernels, handle, false);
 	if (!kernel) {
 		free(argument);
 		return NULL;
@@ -154,7 +154,7 @@ struct gmt_event *gmt_event_find(cl_event handle)
 
 struct gmt_event *gmt_event_add(cl_event handle)
 {
-	struct gmt_event *event = (struct gmt_event *)gmt_table_add(&events, handle);
+	struct gmt_event *event = (struct gmt_event *)gmt_table_add(&events, handle, false);
 	if (event)
 		atomic_store_explicit(&event->references, 1, memory_order_relaxed);
 	return event;
@@ -172,7 +172,7 @@ struct gmt_command_buffer *gmt_command_buffer_find(cl_command_buffer_khr handle)
 
 struct gmt_command_buffer *gmt_command_buffer_add(cl_command_buffer_khr handle)
 {
-	struct gmt_command_buffer *buffer = (struct gmt_command_buffer *)gmt_table_add(&command_buffers, handle);
+	struct gmt_command_buffer *buffer = (struct gmt_command_buffer *)gmt_table_add(&command_buffers, handle, false);
 	if (buffer)
 		atomic_store_explicit(&buffer->references, 1, memory_order_relaxed);
 	return buffer;
@@ -185,7 +185,7 @@ bool gmt_command_buffer_remove(struct gmt_command_buffer *buffer)
 
 static struct gmt_counted *add_counted(struct gmt_table *table, const void *handle)
 {
-	struct gmt_counted *counted = (struct gmt_counted *)gmt_table_add(table, handle);
+	struct gmt_counted *counted = (struct gmt_counted *)gmt_table_add(table, handle, false);
 	if (counted)
 		atomic_store(&counted->references, 1);
 	return counted;

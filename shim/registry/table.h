@@ -29,17 +29,17 @@ struct gmt_table {
 	_Atomic(struct gmt_object *) *buckets;
 	uint32_t mask;
 	uint32_t shift; /* of a bucket's number, which gives its stripe's: buckets of a page share one if there are enough pages */
-	size_t entry;
-	size_t cleared; /* bytes of a new entry that are set to 0 */
-	uint32_t most;  /* entries; 0: no limit */
-	bool unordered; /* ids do not follow the order of creation, which saves an atomic operation */
+	size_t entry, large; /* bytes of an entry; of one that was added as large */
+	size_t cleared;      /* bytes of a new entry that are set to 0 */
+	uint32_t most;       /* entries; 0: no limit */
+	bool unordered;      /* ids do not follow the order of creation, which saves an atomic operation */
 	_Atomic uint64_t ids;
 	struct gmt_stripe {
 		_Atomic uint32_t lock;
 		_Atomic uint32_t count; /* written under the lock */
-		struct gmt_object *free;
+		struct gmt_object *free[2]; /* entries; large ones */
 		uint64_t ids;
-		char pad[40];
+		char pad[32];
 	} stripe[GMT_STRIPES];
 };
 
@@ -104,20 +104,24 @@ static inline bool gmt_table_full(const struct gmt_table *t, const struct gmt_st
 static inline void gmt_table_free_entry(struct gmt_stripe *stripe, struct gmt_object *o)
 {
 	atomic_store_explicit(&o->id, 0, memory_order_relaxed);
-	atomic_store_explicit(&o->chain, stripe->free, memory_order_relaxed);
-	stripe->free = o;
+	atomic_store_explicit(&o->chain, stripe->free[o->large], memory_order_relaxed);
+	stripe->free[o->large] = o;
 }
 
-static inline struct gmt_object *gmt_table_take_entry(struct gmt_table *t, struct gmt_stripe *stripe)
+static inline struct gmt_object *gmt_table_take_entry(struct gmt_table *t, struct gmt_stripe *stripe, bool large)
 {
-	if (!stripe->free) {
-		char *chunk = calloc(GMT_TABLE_CHUNK, t->entry);
-		for (size_t i = 0; chunk && i < GMT_TABLE_CHUNK; i++)
-			gmt_table_free_entry(stripe, (struct gmt_object *)(void *)(chunk + i * t->entry));
+	if (!stripe->free[large]) {
+		size_t size = large ? t->large : t->entry;
+		char *chunk = calloc(GMT_TABLE_CHUNK, size);
+		for (size_t i = 0; chunk && i < GMT_TABLE_CHUNK; i++) {
+			struct gmt_object *fresh = (struct gmt_object *)(void *)(chunk + i * size);
+			fresh->large = large;
+			gmt_table_free_entry(stripe, fresh);
+		}
 	}
-	struct gmt_object *o = stripe->free;
+	struct gmt_object *o = stripe->free[large];
 	if (o)
-		stripe->free = atomic_load_explicit(&o->chain, memory_order_relaxed);
+		stripe->free[large] = atomic_load_explicit(&o->chain, memory_order_relaxed);
 	return o;
 }
 
@@ -147,7 +151,7 @@ static inline bool gmt_table_unlink(struct gmt_table *t, uint32_t bucket, struct
  * Adds an entry for a handle that the driver has just returned, and removes an older entry of that handle, whose release was
  * not seen. NULL if memory is short or the table is full: the object is then unknown to us.
  */
-static inline struct gmt_object *gmt_table_add(struct gmt_table *t, const void *handle)
+static inline struct gmt_object *gmt_table_add(struct gmt_table *t, const void *handle, bool large)
 {
 	if (!handle)
 		return NULL;
@@ -155,7 +159,7 @@ static inline struct gmt_object *gmt_table_add(struct gmt_table *t, const void *
 	struct gmt_stripe *stripe = gmt_table_stripe(t, bucket);
 	uint32_t unseen = 0;
 	gmt_lock(&stripe->lock);
-	struct gmt_object *o = gmt_unlikely(gmt_table_full(t, stripe)) ? NULL : gmt_table_take_entry(t, stripe);
+	struct gmt_object *o = gmt_unlikely(gmt_table_full(t, stripe)) ? NULL : gmt_table_take_entry(t, stripe, large);
 	if (o) {
 		gmt_table_count(stripe, 1);
 		if (gmt_likely(t->cleared == sizeof *o + GMT_TABLE_SMALL)) /* without a call */
@@ -163,7 +167,7 @@ static inline struct gmt_object *gmt_table_add(struct gmt_table *t, const void *
 		else
 			memset((char *)o + sizeof *o, 0, t->cleared - sizeof *o);
 		o->site = 0;
-		o->stripe = (uint32_t)(stripe - t->stripe);
+		o->stripe = (uint8_t)(stripe - t->stripe);
 		atomic_store_explicit(&o->id, gmt_table_next_id(t, stripe), memory_order_relaxed);
 		struct gmt_object *first = atomic_load_explicit(&t->buckets[bucket], memory_order_relaxed);
 		struct gmt_object *stale = first ? gmt_table_walk(t, bucket, handle, UINT32_MAX) : NULL;
@@ -267,7 +271,8 @@ static inline void gmt_table_each_outside(struct gmt_table *t, void (*visit)(str
 #define GMT_TABLE(name, type, size, clear, max)                                                                            \
 	static _Atomic(struct gmt_object *) name##_buckets[size];                                                     \
 	static struct gmt_table name = {                                                                              \
-		.buckets = name##_buckets, .mask = (size)-1, .entry = sizeof(struct type), .cleared = (clear), .most = (max),           \
+		.buckets = name##_buckets, .mask = (size)-1, .entry = sizeof(struct type), .large = sizeof(struct type),      \
+		.cleared = (clear), .most = (max),                                                                    \
 		.shift = (size) < GMT_TABLE_PAGE * GMT_STRIPES ? 0 : __builtin_ctz(GMT_TABLE_PAGE)}
 
 #endif

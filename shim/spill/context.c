@@ -44,7 +44,7 @@ static void learn_device(struct gmt_spill_context *context, cl_device_id device)
 
 static void add_context(cl_context handle)
 {
-	struct gmt_spill_context *context = (struct gmt_spill_context *)gmt_table_add(&spill_contexts, handle);
+	struct gmt_spill_context *context = (struct gmt_spill_context *)gmt_table_add(&spill_contexts, handle, false);
 	if (!context)
 		return;
 	memcpy(context->dispatch, (const void *)handle, sizeof context->dispatch);

@@ -15,7 +15,7 @@ static void note_record_ids(struct gmt_spill_object *root)
 	if (!memory)
 		return;
 	root->id = atomic_load_explicit(&memory->object.id, memory_order_relaxed);
-	root->tag = memory->tag;
+	root->tag = memory->object.tag;
 }
 
 static void write_spill(enum gmtspill what, uint64_t bytes, const struct gmt_spill_object *root, uint64_t start)

@@ -43,7 +43,7 @@ static struct kernel *add_kernel(cl_kernel handle)
 	cl_uint count = 0;
 	if (!handle || gmt_bare.clGetKernelInfo(handle, CL_KERNEL_NUM_ARGS, sizeof count, &count, NULL) != CL_SUCCESS)
 		return NULL;
-	struct kernel *kernel = (struct kernel *)gmt_table_add(&spill_kernels, handle);
+	struct kernel *kernel = (struct kernel *)gmt_table_add(&spill_kernels, handle, false);
 	if (!kernel)
 		return NULL;
 	gmt_lock(&kernel->lock);

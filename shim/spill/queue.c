@@ -24,7 +24,7 @@ static _Atomic uint64_t closing; /* released queues with commands that are not k
 
 static void add_queue(cl_command_queue handle, cl_context context, cl_command_queue_properties properties)
 {
-	struct gmt_spill_queue *queue = (struct gmt_spill_queue *)gmt_table_add(&spill_queues, handle);
+	struct gmt_spill_queue *queue = (struct gmt_spill_queue *)gmt_table_add(&spill_queues, handle, false);
 	if (!queue)
 		return;
 	queue->ordered = !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);

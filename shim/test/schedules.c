@@ -369,7 +369,7 @@ static void begin(void)
 	queue[A]->inorder = true;
 	atomic_store(&queue[A]->references, 1);
 	atomic_store(&context->order.queues, 1);
-	memory = gmt_memory_add(&memory);
+	memory = gmt_memory_add(&memory, false);
 	memory->context = context;
 	changes = 1u << pick(5);
 	fails = pick(8) == 0;
