@@ -40,7 +40,7 @@ func (p *Pool) makeRoomInAllowance(size uint64, out []Eviction) []Eviction {
 	most += most / allowed * p.layouts.fiftieths
 	passed := 0
 	for i := p.cachedByAge.oldest; i != 0 && passed < passedMax && p.stats.ReservedBytes()+size > most; {
-		next := p.chain[i].newer
+		next := p.chain.At(i).newer
 		if e := p.entryAt(i); e.isSlab || e.class >= ofArena {
 			passed++
 		} else {

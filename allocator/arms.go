@@ -107,8 +107,8 @@ func (a *Arms) activateArm(arm int, time int64) {
 
 // skipPause continues at time now as if no time had passed since another time.
 func (p *Pool) skipPause(since, now int64) {
-	for i := p.cachedByAge.oldest; i != 0; i = p.chain[i].newer {
-		p.entryAt(i).since += now - since
+	for i := p.cachedByAge.oldest; i != 0; i = p.chain.At(i).newer {
+		p.momentOf(i).since += now - since
 	}
 	if p.layouts != nil && p.layouts.current != nil {
 		starts := &p.layouts.current.starts
@@ -193,6 +193,9 @@ func (a *Arms) Forget(b Block) {
 		a.finishCall()
 	}
 }
+
+// Knows reports whether a block is in the pool of its arm.
+func (a *Arms) Knows(b Block) bool { return a.pools[b.Arm()].entryOf(b) != 0 }
 
 // FreeableBytes is Pool.FreeableBytes of each arm, for the arm's blocks. The waiting arm has no room while its next call may give blocks
 // back.

@@ -25,34 +25,28 @@ const (
 )
 
 // entry is one block. The Block of entry i is generation<<32 | arm | i: the index finds it, the generation
-// distinguishes it from earlier blocks with that index.
+// distinguishes it from earlier blocks with that index. A program may hold very many, so an entry has only what a block in
+// use needs; moments has the rest.
 type entry struct {
 	size       uint64
-	wanted     uint64 // bytes of the request that it serves
-	since      int64  // when it became cached
-	turn       uint64 // number of that event: 1 for the first block that became cached
+	wanted     uint64 // bytes of the request that it serves; while cached: its slot
+	offset     uint64 // of a sub-allocation: in its slab
 	generation uint32
 	tag        Tag
 	class      Class
-	slot       int32 // while cached, see slots
+	slab       int32 // number of the slab that it is or lies in; 0: none
 	state      state
-	was        state      // of a decided block: cached for a hit
-	reason     wire.Miss  // of a decided block that is to be created
+	reason     wire.Miss  // of a decided block; MissNone: a hit, or a sub-allocation of a slab that there was
 	doom       wire.Evict // why a doomed block goes; EvictNone: a limit
 	route      wire.Route
 	passes     bool // the policy does not cache this block
 	dropped    bool // its class was dropped
 	isSlab     bool
 	stale      wire.Evict // why it is not cached again: no request gets its size now, or the policy changed; EvictNone: it is cached again
-	slab       int32      // number of the slab that it is or lies in; 0: none
-	offset     uint64
 }
 
-// chunk is the number of entries that are allocated at a time: a growing table copies none, and leaves no garbage.
-const chunk = 256
-
 // entryAt returns entry i.
-func (t *blockTable) entryAt(i int32) *entry { return &t.chunks[uint32(i)/chunk][uint32(i)%chunk] }
+func (t *blockTable) entryAt(i int32) *entry { return t.entries.At(i) }
 
 // isSubAlloc reports whether a block is a sub-allocation.
 func (e *entry) isSubAlloc() bool { return e.slab != 0 && !e.isSlab }
@@ -67,7 +61,7 @@ func (e *entry) isEvictedOnReturn() bool { return e.passes || e.dropped || e.sta
 //   - A block is marked as dropped if and only if its class was.
 type blockTable struct {
 	arm     uint32 // ArmBit: the pool is the alternative of Arms
-	chunks  []*[chunk]entry
+	entries Chunked[entry]
 	made    int32          // entries there are; [0] is none
 	spare   []int32        // unused entries
 	dropped map[Class]bool // classes whose context is gone
@@ -75,7 +69,7 @@ type blockTable struct {
 }
 
 func newBlockTable() blockTable {
-	return blockTable{chunks: []*[chunk]entry{{}}, made: 1, dropped: map[Class]bool{}}
+	return blockTable{entries: Chunked[entry]{{}}, made: 1, dropped: map[Class]bool{}}
 }
 
 // blockOf returns the number of an entry's block.
@@ -112,9 +106,7 @@ func (t *blockTable) newEntry() int32 {
 		t.spare = t.spare[:n-1]
 		return i
 	}
-	if int(t.made) == len(t.chunks)*chunk {
-		t.chunks = append(t.chunks, new([chunk]entry))
-	}
+	t.entries.MakePlace(t.made)
 	t.made++
 	return t.made - 1
 }
@@ -160,7 +152,7 @@ func (t *blockTable) decideOnNewBlock(decision *Decision, req *Request, size uin
 	i := t.newEntry()
 	e := t.entryAt(i)
 	e.size, e.wanted, e.tag, e.class = size, req.Size, req.Tag, req.Class
-	e.state, e.was, e.reason, e.route = decided, unused, reason, decision.Route
+	e.state, e.reason, e.route = decided, reason, decision.Route
 	t.markLeaving(e, reason == wire.MissPolicy, wire.EvictNone)
 	if t.isDropped(e.class) {
 		t.markDropped(e)

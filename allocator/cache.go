@@ -116,7 +116,7 @@ func (c *cache) evictOldest(out []Eviction) []Eviction {
 
 // repayOwed gives up blocks that became cached at a time or before, the oldest first, until the pool owes nothing.
 func (c *cache) repayOwed(since int64, out []Eviction) []Eviction {
-	for i := c.cachedByAge.oldest; i != 0 && c.debt > 0 && c.entryAt(i).since <= since; i = c.cachedByAge.oldest {
+	for i := c.cachedByAge.oldest; i != 0 && c.debt > 0 && c.momentOf(i).since <= since; i = c.cachedByAge.oldest {
 		c.debt -= min(c.debt, c.bytesFreed(i))
 		out = c.evictCachedBlock(i, wire.EvictRelief, out)
 	}
@@ -125,8 +125,8 @@ func (c *cache) repayOwed(since int64, out []Eviction) []Eviction {
 
 // evictUnused gives up the blocks, except slabs, that became cached before a time.
 func (c *cache) evictUnused(since int64, out []Eviction) []Eviction {
-	for i := c.cachedByAge.oldest; i != 0 && c.entryAt(i).since < since; {
-		next := c.chain[i].newer
+	for i := c.cachedByAge.oldest; i != 0 && c.momentOf(i).since < since; {
+		next := c.chain.At(i).newer
 		if !c.entryAt(i).isSlab {
 			out = c.evictCachedBlock(i, wire.EvictPolicy, out)
 		}
@@ -219,7 +219,7 @@ func (c *cache) hasTooMany(e *entry, more int) bool {
 // reused.
 func (c *cache) drainCooling(out []Eviction) []Eviction {
 	for i := c.coolingByAge.oldest; i != 0; {
-		next := c.chain[i].newer
+		next := c.chain.At(i).newer
 		if !c.entryAt(i).isSubAlloc() {
 			c.removeFromCooling(i)
 			out = c.dismissBlock(i, wire.EvictDrain, out)

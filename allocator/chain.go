@@ -1,7 +1,9 @@
 package allocator
 
 // chain links entries from the oldest to the newest. An entry is in one list at a time.
-type chain []struct{ older, newer int32 }
+type chain struct {
+	Chunked[struct{ older, newer int32 }]
+}
 
 // ages is one list of a chain.
 type ages struct {
@@ -11,12 +13,10 @@ type ages struct {
 
 // addAsNewest makes an entry the newest of a list.
 func (c *chain) addAsNewest(a *ages, i int32) {
-	for len(*c) <= int(i) {
-		*c = append(*c, struct{ older, newer int32 }{})
-	}
-	(*c)[i].older, (*c)[i].newer = a.newest, 0
+	c.MakePlace(i)
+	c.At(i).older, c.At(i).newer = a.newest, 0
 	if a.newest != 0 {
-		(*c)[a.newest].newer = i
+		c.At(a.newest).newer = i
 	} else {
 		a.oldest = i
 	}
@@ -26,14 +26,14 @@ func (c *chain) addAsNewest(a *ages, i int32) {
 
 // removeEntry takes an entry out of its list.
 func (c *chain) removeEntry(a *ages, i int32) {
-	l := &(*c)[i]
+	l := c.At(i)
 	if l.older != 0 {
-		(*c)[l.older].newer = l.newer
+		c.At(l.older).newer = l.newer
 	} else {
 		a.oldest = l.newer
 	}
 	if l.newer != 0 {
-		(*c)[l.newer].older = l.older
+		c.At(l.newer).older = l.older
 	} else {
 		a.newest = l.older
 	}

@@ -96,7 +96,7 @@ func (p *Pool) EvictForTiming(size uint64, out []Eviction) []Eviction {
 		if e := p.entryAt(i); !e.isSlab && bits.Len64(e.size) == bits.Len64(size) {
 			return p.evictCachedBlock(i, wire.EvictTimed, out)
 		}
-		i = p.chain[i].newer
+		i = p.chain.At(i).newer
 	}
 	return out
 }

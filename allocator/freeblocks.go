@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator/carve"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // freeBlocks orders the blocks that the program does not use, and counts all blocks.
@@ -23,22 +24,32 @@ type freeBlocks struct {
 	chain         chain // of entries
 	cachedByAge,
 	coolingByAge ages
-	slots   slots // of cached blocks
+	slots   slots           // of cached blocks
+	moments Chunked[moment] // of cached blocks, by slot
 	evicted *recentlyEvicted
 
 	stats Stats // after the lists: it is large, and hits would find them on further cache lines
 	tally carve.Tally
 }
 
+// moment is when a block became cached.
+type moment struct {
+	since int64
+	turn  uint64 // number of that event: 1 for the first block that became cached
+}
+
+// momentOf returns when cached block i became cached.
+func (f *freeBlocks) momentOf(i int32) *moment { return f.moments.At(int32(f.entryAt(i).wanted)) }
+
 // rebuildFreeLists makes free lists that are sorted as a rule needs, and moves the blocks of the former lists to them.
 func (f *freeBlocks) rebuildFreeLists(r rule) {
 	tagged := r != nil && r.sortsByTag()
 	f.free, f.coolingBlocks = newFreeList(tagged), newFreeList(tagged)
 	f.evicted = newRecentlyEvicted(tagged)
-	for i := f.cachedByAge.oldest; i != 0; i = f.chain[i].newer {
+	for i := f.cachedByAge.oldest; i != 0; i = f.chain.At(i).newer {
 		f.free.addBlock(i, f.entryAt(i))
 	}
-	for i := f.coolingByAge.oldest; i != 0; i = f.chain[i].newer {
+	for i := f.coolingByAge.oldest; i != 0; i = f.chain.At(i).newer {
 		f.coolingBlocks.addBlock(i, f.entryAt(i))
 	}
 }
@@ -47,7 +58,9 @@ func (f *freeBlocks) rebuildFreeLists(r rule) {
 func (f *freeBlocks) addCached(i int32) {
 	e := f.entryAt(i)
 	f.turn++
-	e.state, e.since, e.turn, e.slot = cached, f.now, f.turn, f.slots.occupySlot(i)
+	e.state, e.wanted = cached, uint64(f.slots.occupySlot(i))
+	f.moments.MakePlace(int32(e.wanted))
+	*f.momentOf(i) = moment{f.now, f.turn}
 	f.chain.addAsNewest(&f.cachedByAge, i)
 	if e.isSlab {
 		return // its bytes are counted as a carver's
@@ -60,7 +73,7 @@ func (f *freeBlocks) addCached(i int32) {
 // removeCached ends the caching of a block.
 func (f *freeBlocks) removeCached(i int32) {
 	e := f.entryAt(i)
-	f.slots.vacateSlot(e.slot)
+	f.slots.vacateSlot(int32(e.wanted))
 	f.chain.removeEntry(&f.cachedByAge, i)
 	if e.isSlab {
 		return
@@ -82,7 +95,7 @@ func (f *freeBlocks) noteBlockOutOfUse(i int32) {
 func (f *freeBlocks) cachedOfTag(e *entry) ages {
 	if !f.free.byAge {
 		var blocks []int32
-		for i := f.cachedByAge.oldest; i != 0; i = f.chain[i].newer {
+		for i := f.cachedByAge.oldest; i != 0; i = f.chain.At(i).newer {
 			if !f.entryAt(i).isSlab {
 				blocks = append(blocks, i)
 			}
@@ -95,12 +108,12 @@ func (f *freeBlocks) cachedOfTag(e *entry) ages {
 // inDrainOrder lists the cached blocks, slabs included. Where all of them go at once, the oldest come first.
 func (f *freeBlocks) inDrainOrder(order order) []int32 {
 	var list []int32
-	for i := f.cachedByAge.oldest; i != 0; i = f.chain[i].newer {
+	for i := f.cachedByAge.oldest; i != 0; i = f.chain.At(i).newer {
 		list = append(list, i)
 	}
 	switch order {
 	case bySlot:
-		slices.SortFunc(list, func(i, j int32) int { return cmp.Compare(f.entryAt(i).slot, f.entryAt(j).slot) })
+		slices.SortFunc(list, func(i, j int32) int { return cmp.Compare(f.entryAt(i).wanted, f.entryAt(j).wanted) })
 	case largestFirst:
 		slices.SortFunc(list, f.compareBySize)
 	}
@@ -111,13 +124,13 @@ func (f *freeBlocks) inDrainOrder(order order) []int32 {
 // look at the numbers of classes: a replay may meet the classes in another order.
 func (f *freeBlocks) compareBySize(i, j int32) int {
 	a, b := f.entryAt(i), f.entryAt(j)
-	return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(b.turn, a.turn))
+	return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(f.momentOf(j).turn, f.momentOf(i).turn))
 }
 
 // reuseBlock serves a request with a cached block.
 func (f *freeBlocks) reuseBlock(decision *Decision, i int32, req *Request) {
 	f.removeCached(i)
 	e := f.entryAt(i)
-	e.state, e.was, e.wanted, e.route = decided, cached, req.Size, decision.Route
+	e.state, e.reason, e.wanted, e.route = decided, wire.MissNone, req.Size, decision.Route
 	decision.Hit, decision.Block, decision.Size = true, f.blockOf(i), e.size
 }

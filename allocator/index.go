@@ -17,11 +17,11 @@ type index struct {
 	sections []ladder
 	strips   []strip
 	nodes    []sized
-	recent   []int32 // by a hash of section and size: the node that was looked up last, which may be of another size
-	links    []link  // by block
-	spare    []int32 // unused nodes
-	unused   []int32 // unused strips
-	dropped  []int32 // unused sections
+	recent   []int32       // by a hash of section and size: the node that was looked up last, which may be of another size
+	links    Chunked[link] // by block
+	spare    []int32       // unused nodes
+	unused   []int32       // unused strips
+	dropped  []int32       // unused sections
 }
 
 const (
@@ -144,17 +144,15 @@ func (x *index) findNode(section int32, size uint64) int32 {
 
 // addBlock adds block i.
 func (x *index) addBlock(section, i int32, size uint64) {
-	for len(x.links) <= int(i) {
-		x.links = append(x.links, link{})
-	}
-	n := x.links[i].node // a block usually comes back to its former node
+	x.links.MakePlace(i)
+	n := x.links.At(i).node // a block usually comes back to its former node
 	if !x.nodeMatches(n, section, size) {
 		n = x.findOrAddNode(section, size)
 	}
 	s := &x.nodes[n]
-	x.links[i] = link{older: s.newest, node: n}
+	*x.links.At(i) = link{older: s.newest, node: n}
 	if s.newest != 0 {
-		x.links[s.newest].newer = i
+		x.links.At(s.newest).newer = i
 	} else {
 		s.oldest = i
 		on, bit := x.bitOfNode(n)
@@ -220,23 +218,23 @@ func (x *index) releaseNode(n int32) {
 
 // sectionOf returns the section of block i, or its last section if that still exists; 0: none.
 func (x *index) sectionOf(i int32) int32 {
-	if int(i) >= len(x.links) {
+	if !x.links.has(i) {
 		return 0
 	}
-	return x.nodes[x.links[i].node].section
+	return x.nodes[x.links.At(i).node].section
 }
 
 // removeBlock removes block i. It returns the section if no block is left there, otherwise 0.
 func (x *index) removeBlock(i int32) (emptied int32) {
-	l := x.links[i]
+	l := *x.links.At(i)
 	s := &x.nodes[l.node]
 	if l.newer != 0 {
-		x.links[l.newer].older = l.older
+		x.links.At(l.newer).older = l.older
 	} else {
 		s.newest = l.older
 	}
 	if l.older != 0 {
-		x.links[l.older].newer = l.newer
+		x.links.At(l.older).newer = l.newer
 	} else {
 		s.oldest = l.newer
 	}
@@ -309,7 +307,7 @@ func (x *index) latestOfLargest(section int32) int32 {
 }
 
 // sizeOf returns the size of a block that is in the index.
-func (x *index) sizeOf(i int32) uint64 { return x.nodes[x.links[i].node].size }
+func (x *index) sizeOf(i int32) uint64 { return x.nodes[x.links.At(i).node].size }
 
 // countOfSize returns how many blocks of a section have one size, and the oldest of these blocks.
 func (x *index) countOfSize(section int32, size uint64) (count, oldest int32) {

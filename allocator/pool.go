@@ -136,7 +136,7 @@ func (p *Pool) Commit(decision Decision) {
 		return
 	}
 	e := p.entryAt(i)
-	hit := e.was == cached || e.isSubAlloc() && e.reason == wire.MissNone
+	hit := e.reason == wire.MissNone
 	if hit {
 		p.stats.Hits++
 	} else {
@@ -178,7 +178,7 @@ func (p *Pool) Abort(decision Decision) {
 	switch {
 	case e.isSubAlloc():
 		p.abortSubAlloc(i)
-	case e.was != cached:
+	case e.reason != wire.MissNone:
 		p.recycleEntry(i)
 	case e.dropped || e.stale != wire.EvictNone || p.stats.BytesCached+e.size > p.maxCachedBytes():
 		e.doom = e.stale

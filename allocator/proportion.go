@@ -25,7 +25,7 @@ func (c *cache) nextExpiryAt(now int64) int64 {
 	if c.limits.maxAge != 0 {
 		since := now // a block that is freed next becomes cached no earlier
 		if i := c.cachedByAge.oldest; i != 0 {
-			since = c.entryAt(i).since
+			since = c.momentOf(i).since
 		}
 		due = since + c.ageLimit()
 	}
@@ -78,7 +78,7 @@ func (c *cache) isOverdue(now int64) bool {
 }
 
 func (c *cache) isTooOld(i int32, now int64) bool {
-	return c.limits.maxAge != 0 && now-c.entryAt(i).since >= c.ageLimit()
+	return c.limits.maxAge != 0 && now-c.momentOf(i).since >= c.ageLimit()
 }
 
 // periods is for how many iterations of the program a block stays cached, and a peak counts, at least.

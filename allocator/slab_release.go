@@ -34,7 +34,7 @@ func (sl *slabs) orphanSubAllocs(number int32) {
 	for i := int32(0); s.parts > 0 && i < sl.made; i++ { // the slab seldom has any parts
 		if e := sl.entryAt(i); e.slab == number && !e.isSlab {
 			s.home.carver.Free(carve.Part{Slab: number, Offset: e.offset, Size: e.size})
-			e.slab = 0
+			e.slab, e.reason = 0, wire.MissCold // no hit of a cached block
 			s.parts--
 			s.used -= e.size
 		}
@@ -178,7 +178,7 @@ func (sl *slabs) drainSlabs(out []Eviction) []Eviction {
 		return out // saves the visit of each cooling sub-allocation: there may be many
 	}
 	for i := sl.coolingByAge.oldest; i != 0; {
-		next := sl.chain[i].newer
+		next := sl.chain.At(i).newer
 		if e := sl.entryAt(i); e.isSubAlloc() && sl.slabOf(e).hasOnlyCoolingSubAllocs() {
 			out = sl.discardCoolingRange(i, wire.EvictDrain, out)
 		}
@@ -202,7 +202,7 @@ func (sl *slabs) discardCoolingRange(i int32, reason wire.Evict, out []Eviction)
 // dropSlabs ends the cooling sub-allocations of a class, and evicts its slabs that then have no sub-allocation in use.
 func (c *cache) dropSlabs(class Class, out []Eviction) []Eviction {
 	for i := c.coolingByAge.oldest; i != 0; {
-		next := c.chain[i].newer
+		next := c.chain.At(i).newer
 		if e := c.entryAt(i); e.isSubAlloc() && e.class == class {
 			out = c.discardCoolingRange(i, wire.EvictContext, out)
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator/carve"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // Validate checks every invariant of the pool, for tests. It is slow: it counts everything again from the block table,
@@ -88,7 +89,7 @@ func (sl *slabs) addBlockToGauges(i int32, sum *Stats) {
 	switch {
 	case part && (e.state == inUse || e.state == cooling):
 		sum.Parts++
-	case !part && (e.state != decided || e.was == cached):
+	case !part && (e.state != decided || e.reason == wire.MissNone && !e.isSlab):
 		sum.Blocks++
 	}
 }
@@ -97,19 +98,19 @@ func (sl *slabs) addBlockToGauges(i int32, sum *Stats) {
 // freeList.
 func (f *freeBlocks) validateFree(s *freeList, a *ages, want state) error {
 	count, free, last := 0, 0, int64(math.MinInt64)
-	for i := a.oldest; i != 0; i = f.chain[i].newer {
+	for i := a.oldest; i != 0; i = f.chain.At(i).newer {
 		e := f.entryAt(i)
 		if e.state != want {
 			return fmt.Errorf("block %d is listed by age in state %d", i, e.state)
 		}
-		if want == cached && f.slots.blocks[e.slot] != i {
-			return fmt.Errorf("block %d is not in its slot %d", i, e.slot)
+		if want == cached && f.slots.blocks[e.wanted] != i {
+			return fmt.Errorf("block %d is not in its slot %d", i, e.wanted)
 		}
-		if want == cached && e.since < last {
+		if want == cached && f.momentOf(i).since < last {
 			return fmt.Errorf("block %d is listed after a younger one", i)
 		}
 		if want == cached {
-			last = e.since
+			last = f.momentOf(i).since
 		}
 		count++
 		if !e.isSlab {
@@ -174,7 +175,7 @@ func (f *freeBlocks) validateIndex(x *index, section int32, class Class) (count 
 	for _, strip := range x.sections[section].strips {
 		for _, n := range x.strips[strip].nodes {
 			listed, size := int32(0), x.nodes[n].size
-			for i := x.nodes[n].newest; i != 0; i = x.links[i].older {
+			for i := x.nodes[n].newest; i != 0; i = x.links.At(i).older {
 				if e := f.entryAt(i); e.class != class || e.size != size {
 					return 0, fmt.Errorf("block %d does not belong under size %d of class %d", i, size, class)
 				}

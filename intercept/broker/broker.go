@@ -34,7 +34,7 @@ type Number uint64
 // Broker serves one process. The caller serialises all calls, which may come from any thread.
 type Broker struct {
 	policy *allocator.Arms
-	held   [2][]object // by Block.Arm and Block.Index
+	held   [2]allocator.Chunked[uint64] // driver objects by Block.Arm and Block.Index; 0: it does not exist yet
 	failed error
 	ledger *Ledger
 	draft  allocator.Draft // layout that the session is sending
@@ -90,15 +90,6 @@ func (b *Broker) endCall(err *error) {
 	}
 }
 
-// object is the driver object of a block.
-type object struct {
-	block  allocator.Block
-	handle uint64 // 0: it does not exist yet; refused: it never will
-}
-
-// refused stands for the driver object of a slab that could not be created.
-const refused = ^uint64(0)
-
 // Decide fills an empty decision with how to serve a request. A hit of a whole block is in use, and so is a sub-allocation
 // that is Committed: Free takes them back. Every other decision is followed by Commit or Abort. Evictions are appended to
 // out.
@@ -142,16 +133,17 @@ func (b *Broker) Resume(decision *Decision, req *allocator.Request, n Number, la
 }
 
 // isGrowing reports whether a thread is still creating a slab.
-func (b *Broker) isGrowing(slab allocator.Block) bool { return b.objectOf(slab) == object{slab, 0} }
+func (b *Broker) isGrowing(slab allocator.Block) bool {
+	return b.policy.Knows(slab) && b.handleOf(slab) == 0
+}
 
 // serveSubAllocation serves a request from a slab. If the driver refused the slab, the policy has forgotten it, and another
 // block may have its index before the last waiting thread comes back.
 func (b *Broker) serveSubAllocation(decision *Decision, req *allocator.Request, n Number, out []Eviction) (Number, []Eviction, error) {
-	slab := b.objectOf(decision.Slab)
-	if slab.block != decision.Slab || slab.handle == refused {
+	if !b.policy.Knows(decision.Slab) {
 		return b.serveBlockInstead(decision, req, n, out)
 	}
-	decision.Handle = slab.handle
+	decision.Handle = b.handleOf(decision.Slab)
 	if b.ledger.Latest == n { // no other decision came between
 		b.policy.Commit(decision.Decision)
 		decision.Committed = b.nextDecisionNumber()
@@ -184,11 +176,10 @@ func (b *Broker) answerWithBlock(decision *Decision, out []Eviction) []Eviction 
 	return out
 }
 
-// objectOf returns the driver object of the latest block with a block's index.
-func (b *Broker) objectOf(block allocator.Block) object { return b.held[block.Arm()][block.Index()] }
-
-// handleOf returns the driver object of a block.
-func (b *Broker) handleOf(block allocator.Block) uint64 { return b.objectOf(block).handle }
+// handleOf returns the driver object of the latest block with a block's index.
+func (b *Broker) handleOf(block allocator.Block) uint64 {
+	return *b.held[block.Arm()].At(int32(block.Index()))
+}
 
 // SlabCreated notes that the driver created the slab of a decision.
 func (b *Broker) SlabCreated(decision allocator.Decision, handle uint64) (n Number, err error) {
@@ -203,11 +194,9 @@ func (b *Broker) SlabCreated(decision allocator.Decision, handle uint64) (n Numb
 
 // noteHandle notes the driver object of a block.
 func (b *Broker) noteHandle(block allocator.Block, handle uint64) {
-	held, i := &b.held[block.Arm()], block.Index()
-	for len(*held) <= i {
-		*held = append(*held, object{})
-	}
-	(*held)[i] = object{block, handle}
+	held := &b.held[block.Arm()]
+	held.MakePlace(int32(block.Index()))
+	*held.At(int32(block.Index())) = handle
 }
 
 // Stats returns the policy's counters and gauges.
@@ -235,9 +224,6 @@ func (b *Broker) Abort(decision allocator.Decision) (n Number, err error) {
 	defer b.endCall(&err)
 	if err = b.beginCall(); err != nil {
 		return 0, err
-	}
-	if decision.SlabSize != 0 && b.handleOf(decision.Slab) == 0 {
-		b.noteHandle(decision.Slab, refused)
 	}
 	b.policy.Abort(decision)
 	return b.nextDecisionNumber(), nil
@@ -331,7 +317,7 @@ func (b *Broker) appendEvictions(out []Eviction) []Eviction {
 	b.postponeEvictions()
 	n := min(cap(out)-len(out), len(b.pending))
 	out = append(out, b.pending[:n]...)
-	b.pending = append(b.pending[:0], b.pending[n:]...)
+	b.pending = b.pending[n:]
 	return out
 }
 
