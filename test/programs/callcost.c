@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { BATCHES = 15, SHORT_BATCHES = 1000, SHORT = 100, ENQUEUES_PER_FINISH = 100, SMALL = 4 << 10, LARGE = 1 << 20, LIVE = 50000, LIVE_SIZE = 64 };
+enum { BATCHES = 15, SHORT_BATCHES = 1000, SHORT = 100, ENQUEUES_PER_FINISH = 100, SMALL = 4 << 10, LARGE = 1 << 20, LIVE = 200000, LIVE_SIZE = 64 };
 
 static const char *const source = "__kernel void add(__global uint *value, uint more) { value[0] += more; }\n";
 
@@ -216,18 +216,21 @@ static double resident(void)
 	return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* By how many bytes the process grows for each of many small buffers that live at once. */
+/* By how many bytes the process grows for each of many small buffers that live at once; the first half make tables grow. */
 static double measure_live(const struct subject *subject)
 {
 	static cl_mem live[LIVE];
-	size_t count = 10 * subject->calls < LIVE ? 10 * subject->calls : LIVE;
-	double before = resident();
-	for (size_t i = 0; i < count; i++)
+	size_t count = 40 * subject->calls < LIVE ? 40 * subject->calls : LIVE;
+	double before = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (i == count / 2)
+			before = resident();
 		live[i] = create_measured(&subject->gpu, LIVE_SIZE);
+	}
 	double grown = resident() - before;
 	for (size_t i = 0; i < count; i++)
 		CHECK(clReleaseMemObject(live[i]));
-	return grown / (double)count;
+	return grown / (double)(count - count / 2);
 }
 
 int main(int argc, char **argv)
