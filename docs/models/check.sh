@@ -10,7 +10,7 @@ cd "$work"
 
 # run LOG CC-FLAGS PAN-FLAGS
 run() {
-	cc $optimize -w -DCOLLAPSE $2 -o pan pan.c
+	cc $how -w $2 -o pan pan.c
 	./pan -m1000000 $3 >"$1"
 	! grep -E '^pan:1: |max search depth too small|out of memory' "$1"
 }
@@ -18,8 +18,8 @@ run() {
 # visit MODEL FAULT: prints what spin finds wrong, and how many states it visited.
 visit() {
 	rm -f ./*
-	optimize=-O1
-	[ "$2" = 0 ] || optimize=-O0 # an error is found sooner than compilers optimize
+	how=-O0 # the states are visited sooner than compilers optimize
+	[ -z "${LARGE:-}" ] || how='-O1 -DCOLLAPSE'
 	spin -a -DFAULT="$2" ${LARGE:+-DLARGE} "$here/$1.pml" >spin.log 2>&1 || { cat spin.log; exit 1; }
 	run safety.log '-DNOCLAIM -DSAFETY' '' || return 0
 	claims=$(sed -n 's/^ltl \([a-z_]*\) .*/\1/p' "$here/$1.pml")
