@@ -469,7 +469,7 @@ shim-test: | build/test-deps.stamp
 .PHONY: simulate
 simulate: all build/test-deps.stamp
 	ONLY=plain BUILD_ONLY=1 bash shim/test/run.sh
-	SEEDS=$(SEEDS) FIRST=$(FIRST) FAULTS=1 CORE=$(CURDIR)/build/libgpumemtop-core.so bash shim/test/simulate.sh build/shim-test/plain build/simulation -O2
+	SEEDS=$(SEEDS) LONG=5800 FIRST=$(FIRST) FAULTS=1 CORE=$(CURDIR)/build/libgpumemtop-core.so bash shim/test/simulate.sh build/shim-test/plain build/simulation -O2
 
 .PHONY: coverage
 coverage: all build/test-deps.stamp
