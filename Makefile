@@ -549,7 +549,8 @@ check-go:
 
 # go vet and staticcheck are among what it runs. Another copy of it may run on the machine. With -trimpath the compiler's cache
 # holds the cgo files of any checkout, and they name its whole path: a flag makes them this one's. What the linter remembers names paths, too.
-LINT := CGO_CPPFLAGS='-DLINTED="$(CURDIR)"' GOLANGCI_LINT_CACHE=$(CURDIR)/build/lint$(CURDIR) $(CURDIR)/$(GOLANGCI) run --allow-parallel-runners ./...
+# It collects garbage less often than usual, in a sixth less time.
+LINT := GOGC=400 GOMEMLIMIT=4GiB CGO_CPPFLAGS='-DLINTED="$(CURDIR)"' GOLANGCI_LINT_CACHE=$(CURDIR)/build/lint$(CURDIR) $(CURDIR)/$(GOLANGCI) run --allow-parallel-runners ./...
 .PHONY: check-lint
 check-lint: $(GOLANGCI) $(LIBRARIES)
 	for module in . $(MODULES); do (cd $$module && $(LINT)) || exit 1; done
