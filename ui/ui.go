@@ -131,7 +131,7 @@ const (
 	HighContrast                   // on black, the terminal's own colour, and bright ones for what matters
 	Mono                           // no colours: bold, and reversed where others have a colour behind
 	HighContrastLight              // as HighContrast, on white
-	AnyBackground                  // for one that the terminal does not name: readable on black and on white
+	AnyBackground                  // readable on black and on white, for terminals that do not name their background
 )
 
 // App is the wrapped program.

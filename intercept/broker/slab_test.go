@@ -75,7 +75,7 @@ func TestAPlanWaitsForTheSlabThatAnotherThreadCreates(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	if decision := part(t, b); decision.Slab != first.Slab || decision.Committed != b.ledger.Latest {
-		t.Errorf("decision %+v, want one that is in use at once, as decision %d", decision, b.ledger.Latest)
+		t.Errorf("decision %+v, want a committed one, with number %d", decision, b.ledger.Latest)
 	}
 }
 

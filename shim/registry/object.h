@@ -10,7 +10,7 @@ struct gmt_object {
 	_Atomic uint64_t id; /* from 1, never reused within its table; 0 while the entry is free */
 	uint16_t site;       /* site that counts its end, see held.h; 0: none */
 	uint8_t stripe;      /* of its table, see table.h */
-	bool large;          /* it was added as a large entry */
+	bool large;          /* the entry is a large one of its table */
 	uint32_t tag;        /* of memory; nothing else needs a tag of its own */
 };
 

@@ -29,7 +29,7 @@ struct gmt_table {
 	_Atomic(struct gmt_object *) *buckets;
 	uint32_t mask;
 	uint32_t shift; /* of a bucket's number, which gives its stripe's: buckets of a page share one if there are enough pages */
-	size_t entry, large; /* bytes of an entry; of one that was added as large */
+	size_t entry, large; /* bytes of a small entry, and of a large one */
 	size_t cleared;      /* bytes of a new entry that are set to 0 */
 	uint32_t most;       /* entries; 0: no limit */
 	bool unordered;      /* ids do not follow the order of creation, which saves an atomic operation */

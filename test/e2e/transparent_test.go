@@ -165,7 +165,7 @@ func TestConformanceChecksSeeMissingGates(t *testing.T) {
 
 // A command buffer uses memory whenever it is replayed, also what the program has released.
 func TestCommandBuffersComputeAsBare(t *testing.T) {
-	for turn, size := range []string{"32K", "20K"} { // one that is a power of two, and one that is not
+	for turn, size := range []string{"32K", "20K"} { // a power of two, and a size between two
 		args := []string{fault("cmdbuf"), "8", size}
 		bare := bareTwice(t, args...)
 		for i, way := range ways {

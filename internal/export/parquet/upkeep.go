@@ -37,11 +37,14 @@ func CompactLake(dir string, oldest time.Time, now func() time.Time) (kept Kept,
 	defer func() { err = errors.Join(err, l.Close()) }()
 	c, keep := Contents{lake: l}, map[string]string{}
 	err = l.whileLocked(func(*os.File) error {
-		return errors.Join(c.readLast(), EachRow(&c, Runs, (*runKey).id, func(r *runKey, part string) {
+		if err := c.readLast(); err != nil {
+			return err
+		}
+		return EachRow(&c, Runs, (*runKey).id, func(r *runKey, part string) {
 			if !time.UnixMicro(r.Started).Before(oldest) {
 				keep[r.Run] = part
 			}
-		}))
+		})
 	})
 	if err != nil {
 		return kept, err
