@@ -15,7 +15,7 @@ import (
 const (
 	passMax  = 1 << 16 // events in one pass, so that commands and ticks get their turn
 	pollMin  = time.Millisecond
-	pollMax  = 50 * time.Millisecond // a ring that is half full before does not wait for it: see bell
+	pollMax  = time.Duration(tickNS) // nothing shows what is read before the next tick; a ring that is half full does not wait: see bell
 	calm     = 2048                  // events in one pass, an eighth of a ring
 	settleNS = 100_000               // a producer takes the time of an event a little before it writes it
 	sweepNS  = 1_000_000_000         // look at what rings have lost

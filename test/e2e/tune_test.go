@@ -54,21 +54,28 @@ func tune(t *testing.T, flags []string, args ...string) tuned {
 }
 
 // Without a pool every buffer of a loop is the driver's: a pool is found, predicted to save nearly all of that, and when
-// the program runs with it, it does. Then it is compared with the bare program. The loop is long, so that a call that is
-// interrupted does not decide.
+// the program runs with it, it does. Then it is compared with the bare program. On a busy machine one call may be interrupted for
+// longer than all others take (250 ms were seen), so one of three searches has to measure it.
 func TestTuneMeasuresWhatItFound(t *testing.T) {
 	t.Parallel()
-	out := tune(t, []string{"--policy", "none", "--budget", "5s"}, example("churn"), "100000", "4K", "2")
-	if out.Recommended.Policy == "none" || out.Present.Policy != "none" || out.Recommended.DriverNS > out.None.DriverNS/2 {
-		t.Fatalf("recommended: %+v, no pool: %+v", out.Recommended, out.None)
+	for range 3 {
+		out := tune(t, []string{"--policy", "none", "--budget", "5s"}, example("churn"), "100000", "4K", "2")
+		if out.Recommended.Policy == "none" || out.Present.Policy != "none" || out.Recommended.DriverNS > out.None.DriverNS/2 {
+			t.Fatalf("recommended: %+v, no pool: %+v", out.Recommended, out.None)
+		}
+		m := out.Measured
+		if m == nil || m.Predicted > -0.5 || m.Before.WallNS == 0 || m.After.Peak == 0 {
+			t.Fatalf("measured: %+v", m)
+		}
+		if c := out.Compared; c == nil || c.Pairs == 0 || c.Speed.Median == 0 {
+			t.Errorf("compared: %+v", c)
+		}
+		if m.After.DriverNS <= m.Before.DriverNS/2 {
+			return
+		}
+		t.Logf("measured: %+v", m)
 	}
-	m := out.Measured
-	if m == nil || m.Predicted > -0.5 || m.After.DriverNS > m.Before.DriverNS/2 || m.Before.WallNS == 0 || m.After.Peak == 0 {
-		t.Errorf("measured: %+v", m)
-	}
-	if c := out.Compared; c == nil || c.Pairs == 0 || c.Speed.Median == 0 {
-		t.Errorf("compared: %+v", c)
-	}
+	t.Error("no search of three measured that the pool saves half of the driver's time")
 }
 
 // What is best already is not run again.

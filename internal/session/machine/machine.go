@@ -30,6 +30,7 @@ const (
 	devicesMax = 64
 	clientsMax = 256      // open DRM files of a process that are read
 	textMax    = 64 << 10 // bytes read of a file
+	keptMax    = 64       // files that stay open
 	// scanEvery is how long the list of open devices is used, or scanShare times as long as it took to look at all
 	// descriptors, where that is longer: a process may have 10,000 of them.
 	scanEvery = 2 * time.Second
@@ -58,12 +59,16 @@ type Machine struct {
 	groupsRead map[string]bool  // in this round
 	named      map[int][]Figure // what NVIDIA's library said in this round, by pid
 	scans      time.Duration    // spent in this round on lists of descriptors
+
+	kept map[string]*os.File // by readBeginning
+	text [textMax]byte       // of the file read last
 }
 
 // ThisMachine returns this machine.
 func ThisMachine() *Machine {
 	m := &Machine{
 		proc: "/proc", groups: "/sys/fs/cgroup", dev: "/dev", sys: "/sys", nvml: &nvml{library: "libnvidia-ml.so.1"}, page: uint64(os.Getpagesize()), now: time.Now,
+		kept: map[string]*os.File{},
 	}
 	if _, err := os.Stat(m.groups + "/unified/cgroup.controllers"); err == nil {
 		m.groups += "/unified" // version 1 is mounted beside it

@@ -28,6 +28,7 @@ func newRecorded(t *testing.T) *recorded {
 	m := &Machine{
 		proc: filepath.Join(folder, "proc"), groups: filepath.Join(folder, "cgroup"), dev: filepath.Join(folder, "dev"), sys: filepath.Join(folder, "sys"),
 		nvml: &nvml{library: "no such library"}, page: 4096, now: time.Now,
+		kept: map[string]*os.File{},
 	}
 	return &recorded{m, t, folder}
 }

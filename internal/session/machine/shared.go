@@ -2,6 +2,7 @@ package machine
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -38,8 +39,8 @@ func (p *Process) ReadSharedMemory(devices []uint64, host bool) []Shared {
 	} else {
 		here.Total = math.MaxUint64
 	}
-	for _, g := range p.limited {
-		if s, ok := g.readMemoryLeft(here.Total); ok {
+	for i := range p.limited {
+		if s, ok := p.machine.readMemoryLeft(&p.limited[i], here.Total); ok {
 			list = append(list, s)
 		}
 	}
@@ -53,8 +54,8 @@ func (m *Machine) readDeviceMemory(device uint64, nvidia bool) (Shared, bool) {
 	}
 	name := fmt.Sprintf("%04x:%02x:%02x.%x", device>>16, device>>8&0xff, device>>3&0x1f, device&7)
 	folder := filepath.Join(m.sys, "bus/pci/devices", name)
-	total, ok := readNumberFile(filepath.Join(folder, "mem_info_vram_total"))
-	used, ok2 := readNumberFile(filepath.Join(folder, "mem_info_vram_used"))
+	total, ok := m.readNumberFile(filepath.Join(folder, "mem_info_vram_total"))
+	used, ok2 := m.readNumberFile(filepath.Join(folder, "mem_info_vram_used"))
 	free := total - min(used, total)
 	if nvidia && !ok {
 		total, free, ok = m.nvml.readDeviceMemory(device)
@@ -71,21 +72,21 @@ func (m *Machine) readDeviceMemory(device uint64, nvidia bool) (Shared, bool) {
 // below what they use (Linux: Documentation/admin-guide/cgroup-v2.rst). Processes at the top and the kernel itself are not
 // counted.
 func (m *Machine) readGroupsMemory(device uint64) (total, free uint64, ok bool) {
-	total = parseDeviceMemory(readBeginning(filepath.Join(m.groups, "dmem.capacity")))[device]
+	total = parseDeviceMemory(m.readBeginning(filepath.Join(m.groups, "dmem.capacity")))[device]
 	groups, err := filepath.Glob(filepath.Join(m.groups, "*", "dmem.current"))
 	if total == 0 || err != nil || len(groups) == 0 {
 		return 0, 0, false
 	}
 	used := uint64(0)
 	for _, file := range groups {
-		used = saturatingSum(used, parseDeviceMemory(readBeginning(file))[device])
+		used = saturatingSum(used, parseDeviceMemory(m.readBeginning(file))[device])
 	}
 	return total, total - min(used, total), true
 }
 
 // readHostMemory reads what is left of this machine's memory.
 func (m *Machine) readHostMemory() (Shared, bool) {
-	text := readBeginning(filepath.Join(m.proc, "meminfo"))
+	text := m.readBeginning(filepath.Join(m.proc, "meminfo"))
 	total, ok := numberAfter(text, "MemTotal:")
 	free, ok2 := numberAfter(text, "MemAvailable:")
 	return Shared{Name: "host", Total: total << 10, Free: free << 10}, ok && ok2
@@ -135,28 +136,28 @@ func (m *Machine) limitingGroups(text []byte) (list []group) {
 
 // readMemoryLeft reads what a group leaves below the lowest of its limits; false: it has none below a number of bytes. The long memory.stat is
 // read only for a group that has one: all this is asked for ten times a second.
-func (g *group) readMemoryLeft(below uint64) (Shared, bool) {
+func (m *Machine) readMemoryLeft(g *group, below uint64) (Shared, bool) {
 	total := below
 	for _, name := range g.limits {
-		if limit, ok := readNumberFile(filepath.Join(g.folder, name)); ok { // "max" is no number
+		if limit, ok := m.readNumberFile(filepath.Join(g.folder, name)); ok { // "max" is no number
 			total = min(total, limit)
 		}
 	}
 	if total == below {
 		return Shared{}, false
 	}
-	used, ok := readNumberFile(filepath.Join(g.folder, g.now))
+	used, ok := m.readNumberFile(filepath.Join(g.folder, g.now))
 	if !ok {
 		return Shared{}, false
 	}
-	stat := readBeginning(filepath.Join(g.folder, "memory.stat"))
+	stat := m.readBeginning(filepath.Join(g.folder, "memory.stat"))
 	for _, name := range g.cached {
 		cached, _ := numberAfter(stat, name)
 		used -= min(cached, used)
 	}
 	s := Shared{Name: g.folder, Total: total, Free: total - min(used, total)}
 	if g.pressure != "" {
-		s.Stalled = parseStalledNS(readBeginning(filepath.Join(g.folder, g.pressure)))
+		s.Stalled = parseStalledNS(m.readBeginning(filepath.Join(g.folder, g.pressure)))
 	}
 	return s, true
 }
@@ -184,18 +185,31 @@ func numberAfter(text []byte, name string) (uint64, bool) {
 	return 0, false
 }
 
-func readNumberFile(name string) (uint64, bool) {
-	n, err := strconv.ParseUint(strings.TrimSpace(string(readBeginning(name))), 10, 64)
+func (m *Machine) readNumberFile(name string) (uint64, bool) {
+	n, err := strconv.ParseUint(strings.TrimSpace(string(m.readBeginning(name))), 10, 64)
 	return n, err == nil
 }
 
-// readBeginning returns the beginning of a file; none if it cannot be read.
-func readBeginning(name string) []byte {
-	file, err := os.Open(name)
-	if err != nil {
+// readBeginning returns the beginning of a file; none if it cannot be read. The file stays open, as the same few are read ten times a
+// second, and to open one costs more than to read it. The kernel makes their text at each read, and refuses to read for a group that is gone.
+func (m *Machine) readBeginning(name string) []byte {
+	file := m.kept[name]
+	if file == nil {
+		var err error
+		if file, err = os.Open(name); err != nil {
+			return nil
+		}
+		if len(m.kept) >= keptMax {
+			defer file.Close() //nolint:errcheck // only read
+		} else {
+			m.kept[name] = file
+		}
+	}
+	n, err := file.ReadAt(m.text[:], 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		delete(m.kept, name)
+		_ = file.Close()
 		return nil
 	}
-	defer file.Close() //nolint:errcheck // only read
-	text, _ := io.ReadAll(io.LimitReader(file, textMax))
-	return text
+	return m.text[:n]
 }

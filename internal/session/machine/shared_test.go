@@ -101,4 +101,10 @@ func TestSharedHost(t *testing.T) {
 	if got := p.ReadSharedMemory(nil, false); got != nil {
 		t.Errorf("a device with memory of its own: %+v", got)
 	}
+	r.write("proc/meminfo", "MemTotal:       16777216 kB\nMemAvailable:    1048576 kB\n") // while the file is open
+	r.write("cgroup/a/memory.current", "500000\n")
+	want[0].Free, want[2].Free = 1<<30, 1500000
+	if diff := cmp.Diff(want, p.ReadSharedMemory(nil, true)); diff != "" {
+		t.Errorf("read again: (-want +got):\n%s", diff)
+	}
 }
