@@ -1,12 +1,13 @@
 package parquet
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/lake"
 )
@@ -38,8 +39,8 @@ func rankOfVersion(events int64, ending string) int64 {
 // readKnownRecordings reads which recordings the lake has. With force, a recording that is there is wanted, too.
 func (l *Lake) readKnownRecordings(force bool) error {
 	l.unread = map[string]readCommit{}
-	notes := l.readNotes()
 	names, _ := fs.Glob(l.folder.root.FS(), commits)
+	notes := l.readNotes(names)
 	for _, name := range names {
 		recordings, there := notes[name]
 		if !there {
@@ -64,24 +65,30 @@ func (l *Lake) readKnownRecordings(force bool) error {
 	return nil
 }
 
-// notesMax bounds what is read of them, in bytes.
-const notesMax = 64 << 20
+// notesMax bounds the bytes of notes that are read and written: some eight million recordings.
+const notesMax = 1 << 30
 
-func (l *Lake) readNotes() map[string]readCommit {
+// readNotes reads what is noted of commits, whose names are sorted, a line at a time: a million recordings have 120 MB of notes.
+func (l *Lake) readNotes(names []string) map[string]readCommit {
 	notes := map[string]readCommit{}
 	file, err := l.folder.openRegularFile(lockName, os.O_RDONLY)
 	if err != nil {
 		return notes
 	}
-	text, _ := io.ReadAll(io.LimitReader(file, notesMax))
-	_ = file.Close() // only read
-	for line := range bytes.Lines(text) {
+	defer file.Close() //nolint:errcheck // only read
+	for lines := bufio.NewReader(io.LimitReader(file, notesMax)); ; {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return notes // a line without an end is damaged
+		}
 		var n noted
-		if json.Unmarshal(line, &n) == nil {
+		if json.Unmarshal(line, &n) != nil {
+			continue
+		}
+		if _, there := slices.BinarySearch(names, n.Commit); there {
 			notes[n.Commit] = n.Recordings
 		}
 	}
-	return notes
 }
 
 func (l *Lake) readCommit(name string) (readCommit, error) {
@@ -100,6 +107,9 @@ func (l *Lake) readCommit(name string) (readCommit, error) {
 
 // noteReadCommits notes what this commit has, and what was read. A line that a killed writer began ends first.
 func (l *Lake) noteReadCommits(lock *os.File, name string) {
+	if info, err := lock.Stat(); err != nil || info.Size() >= notesMax {
+		return // nothing more is read
+	}
 	l.unread[name] = l.adding
 	text := []byte{'\n'}
 	for commit, recordings := range l.unread {

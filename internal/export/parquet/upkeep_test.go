@@ -422,6 +422,10 @@ func TestAddsReadNoOtherCommit(t *testing.T) {
 	addRun(t, dir, 4, 50) // is there already
 	addRun(t, dir, 5, 50)
 	addRun(t, dir, 4, 50)
+	long := append(make([]byte, 65<<20), "\n{\"commit\": \"commit=gone\", \"recordings\": {\"gone\": {}}}\n"...) // many notes, and one of a commit that is gone
+	if notes, err = os.ReadFile(lock); errors.Join(err, os.WriteFile(lock, append(long, notes...), 0o600)) != nil {
+		t.Fatal(err)
+	}
 	if list := asked(t, dir); len(list) <= len(want) {
 		t.Errorf("%d rows, before %d", len(list), len(want))
 	}
