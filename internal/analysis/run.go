@@ -280,7 +280,7 @@ func (x *run) MemoryFreed(p *heap.Process, o *heap.Object, how heap.How) {
 	}
 	x.spent.noteObjectFreed(x, p, o)
 	switch {
-	case how == heap.Leaked, how == heap.Cut && !x.cut: // or its process outlived the program
+	case how == heap.Leaked, how == heap.Held, how == heap.Cut && !x.cut: // or its process outlived the program
 		s.countLeft(o)
 	case how == heap.Cut:
 	case x.record != nil && x.record.CarriedOver(): // it never lived in this part, or goes on as something larger

@@ -261,7 +261,7 @@ func (x *trace) beginObjectLifetime(p *running, o *heap.Object, t *tag) {
 }
 
 // objectEnds say how an object ended.
-var objectEnds = [...]string{heap.Released: "", heap.Unknown: `"unknown":`, heap.Leaked: `"leaked":`, heap.Cut: `"cut":`}
+var objectEnds = [...]string{heap.Released: "", heap.Unknown: `"unknown":`, heap.Leaked: `"leaked":`, heap.Held: `"held at exit":`, heap.Cut: `"cut":`}
 
 // categoryOfObject keeps objects without memory of their own apart, so that bytes on the others' track add up.
 func categoryOfObject(o *heap.Object) category {

@@ -60,7 +60,7 @@ func (x *trace) writeFailedCreate(p *running, r *wire.Record, t *tag) {
 	call := stats.FailedCreateOf(e)
 	call.Tag = t.name
 	text := call.SentenceWithMeaning(units.FormatLong)
-	if stats.FailedForLackOrSize(e, stats.Device{}) {
+	if heap.FailedForLackOrSize(e, 0) {
 		call.Status = 0 // one instant for each status of the call site
 		text = "create of " + units.FormatLong(e.Requested()) + " at " + t.name + " failed"
 	}

@@ -88,7 +88,7 @@ func (h *Heap) switchToProcess(number uint32) *Process {
 			h.Crowded = true
 			return nil
 		}
-		p = &Process{Number: number, Place: len(h.processes), heap: h}
+		p = &Process{Number: number, Place: len(h.processes), heap: h, Exit: Exit{Status: -1}}
 		p.objects.Seed, p.blocks.Seed = h.seed, h.seed
 		h.numbers[number] = p
 		h.processes = append(h.processes, p)
@@ -169,7 +169,12 @@ func (h *Heap) Apply(r *wire.Record) *Process {
 		h.applySlab(p, r.Thread, r.AsSlab())
 	case wire.KindProcess:
 		p.watched = r.AsProcess().PID() != 0
+	case wire.KindDevice:
+		p.largest = max(p.largest, r.AsDevice().LargestAlloc())
+	case wire.KindDiag:
+		p.RanOut = p.RanOut || r.AsDiag().Diag() == wire.DiagOutOfMemory
 	case wire.KindExit:
+		p.noteExit(r)
 		h.applyExit(p, r.Thread == 0)
 	default: // concerns no memory
 	}
@@ -181,10 +186,11 @@ func (h *Heap) hasMaxEntries() bool {
 }
 
 func (h *Heap) applyCreate(p *Process, thread uint32, c wire.CreateView) {
+	carriedOver := c.CarriedOver()
 	if c.Outcome() == wire.OutcomeFailed {
+		p.RanOut = p.RanOut || !carriedOver && FailedForLackOrSize(c, p.largest)
 		return
 	}
-	carriedOver := c.CarriedOver()
 	if !carriedOver {
 		switch c.OutcomeOfPresent() {
 		case wire.OutcomeHit:

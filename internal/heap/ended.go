@@ -3,6 +3,8 @@ package heap
 import (
 	"math"
 	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // Grace is the time in ns from the begin of a process's exit to the removal of its memory, if no record says that the process is
@@ -11,6 +13,41 @@ const Grace = 1_000_000_000
 
 // never is later than all times.
 const never = math.MaxUint64
+
+// Exit is how a process ended, as far as it is known.
+type Exit struct {
+	Status  int  // exit status, or 128 + the signal that ended it; -1: unknown
+	Orderly bool // its exit handlers ran: it was not killed, nor left by _exit
+	RanOut  bool // a call of it failed for lack of memory
+}
+
+// WasAborted reports whether a signal ended the process, or perhaps _exit where its exit status is not known, or it gave up for lack of
+// memory. What it had in use is no leak.
+func (e *Exit) WasAborted() bool {
+	return !e.Orderly && (e.Status < 0 || e.Status > 128) || e.RanOut && e.Status > 0
+}
+
+// noteExit notes what EXIT says of the end. A later record replaces an earlier one, unless its status is unknown.
+func (e *Exit) noteExit(r *wire.Record) {
+	e.Orderly = e.Orderly || r.Thread != 0
+	if status := int(r.AsExit().Status()); status >= 0 {
+		e.Status = status
+	}
+}
+
+// FailedForLackOrSize reports whether a create failed for lack of memory, or because no buffer may be so large. largest: bytes of one
+// allocation at most, 0 when unknown. clSVMAlloc returns no status: the shim makes one up.
+func FailedForLackOrSize(c wire.CreateView, largest uint64) bool {
+	switch int32(c.Status()) {
+	case wire.MemObjectAllocationFailure, wire.OutOfResources, wire.OutOfHostMemory:
+		return true
+	case wire.InvalidBufferSize, wire.InvalidImageSize:
+		return c.Requested() > 0
+	case wire.InvalidValue:
+		return c.Memory() >= wire.MemorySVM && largest > 0 && c.Requested() > largest
+	}
+	return false
+}
 
 // applyExit handles EXIT. A record from the process itself, which has a thread, means that exit handlers run. One from the
 // session means that the process is gone.
@@ -87,11 +124,14 @@ func (h *Heap) removeMemoryOfProcess(p *Process) {
 	}
 }
 
-// HowLeft says how what the process has in use ends after the last record: it is Leaked if the process ended, or may have. cut: the run
-// goes on after that record.
+// HowLeft says how what the process has in use ends after the last record: it is Leaked if the process ended, or may have, and Held if
+// it was aborted. cut: the run goes on after that record.
 func (p *Process) HowLeft(cut bool) How {
-	if !p.Ended && (cut || p.watched) {
+	switch {
+	case !p.Ended && (cut || p.watched):
 		return Cut
+	case p.Ended && p.WasAborted():
+		return Held
 	}
 	return Leaked
 }

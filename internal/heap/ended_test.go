@@ -28,6 +28,42 @@ func TestProcessThatExitsIsGoneASecondLater(t *testing.T) {
 	}
 }
 
+// What a process has in use at the end is no leak if it was aborted, or goes on.
+func TestHowLeft(t *testing.T) {
+	short := wire.CreateFields{Outcome: wire.OutcomeFailed, Status: wire.MemObjectAllocationFailure, Object: 2, Requested: 10}.Event()
+	large := wire.CreateFields{Memory: wire.MemorySVM, Outcome: wire.OutcomeFailed, Status: wire.InvalidValue, Requested: 10}.Event()
+	device := wire.DeviceFields{LargestAlloc: 9}.Record(nil).Event
+	command := wire.DiagFields{Diag: wire.DiagOutOfMemory}.Record(nil).Event
+	exit := func(status int16) wire.Event { return wire.ExitFields{Status: status}.Event() }
+	handlers := wire.Event{Kind: wire.KindExit, Access: 1} // Access: the record's thread
+	for name, c := range map[string]struct {
+		events []wire.Event
+		want   heap.How
+	}{
+		"exit handlers ran":      {[]wire.Event{handlers, exit(0)}, heap.Leaked},
+		"with a status":          {[]wire.Event{handlers, exit(139)}, heap.Leaked},
+		"_exit":                  {[]wire.Event{exit(7)}, heap.Leaked},
+		"a signal":               {[]wire.Event{exit(139)}, heap.Held},
+		"nothing is known":       {[]wire.Event{exit(-1)}, heap.Held},
+		"another's child":        {[]wire.Event{handlers, exit(-1)}, heap.Leaked},
+		"gave up":                {[]wire.Event{short, handlers, exit(1)}, heap.Held},
+		"gave up after commands": {[]wire.Event{command, exit(1)}, heap.Held},
+		"asked for too much":     {[]wire.Event{device, large, exit(1)}, heap.Held},
+		"gave a wrong value":     {[]wire.Event{large, exit(1)}, heap.Leaked},
+		"did without":            {[]wire.Event{short, handlers, exit(0)}, heap.Leaked},
+		"goes on":                {nil, heap.Cut},
+	} {
+		run := heap.New(heap.Options{})
+		run.Apply(&wire.Record{Process: 1, Event: wire.ProcessFields{PID: 7}.Record(nil).Event})
+		for _, e := range c.events {
+			run.Apply(&wire.Record{Process: 1, Thread: uint32(e.Access), Event: e})
+		}
+		if got := run.FindProcess(1).HowLeft(false); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
 // Processes that end one after the other each go once.
 func TestProcessesLeave(t *testing.T) {
 	run := heap.New(heap.Options{EndProcesses: true})

@@ -75,11 +75,12 @@ func (Base) ProcessesFolded([]*Process) {}
 // How says why something ended.
 type How uint8
 
-// Objects end as Released, Unknown, Leaked or Cut; blocks in the pool as any of the others, or Unknown.
+// Objects end as Released, Unknown, Leaked, Held or Cut; blocks in the pool as any of the others, or Unknown.
 const (
 	Released How = iota // by the program
 	Unknown             // the recording lacks its end
 	Leaked              // its process ended before it did
+	Held                // as Leaked, but the process was aborted, see Exit
 	Cut                 // it lives on after the last record that was asked for, or its process does
 	Reused              // the block serves a request again
 	Evicted             // the block went back to the driver
@@ -87,7 +88,7 @@ const (
 	Open                // the block is in the pool at the end
 )
 
-var hows = [...]string{"released", "unknown", "leaked", "cut", "hit", "evicted", "cooled", "end"}
+var hows = [...]string{"released", "unknown", "leaked", "held at exit", "cut", "hit", "evicted", "cooled", "end"}
 
 // String returns the word that exports use.
 func (h How) String() string { return hows[h] }
@@ -216,8 +217,10 @@ type Process struct {
 	Hits, Misses uint64
 	Ended        bool // it began to exit
 	Left         bool // its memory has left the heap
+	Exit
 
 	heap    *Heap
+	largest uint64 // bytes of one allocation at most, on any of its devices; 0: unknown
 	watched bool   // its end is recorded: imported recordings have no ends of processes
 	gone    bool   // it no longer does anything
 	ended   uint64 // when it began to exit

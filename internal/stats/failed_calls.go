@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -180,7 +181,7 @@ type failedKey struct {
 // countCreate counts a create that failed.
 func (all *failedCalls) countCreate(m *Model, p *process, c wire.CreateView) {
 	key := failedKey{
-		memory: c.Memory(), status: int32(c.Status()), short: FailedForLackOrSize(c, p.devices.shownDeviceOf(c.Scope())), site: m.sites.siteOfTag(p, c.Tag()),
+		memory: c.Memory(), status: int32(c.Status()), short: heap.FailedForLackOrSize(c, p.devices.shownDeviceOf(c.Scope()).Largest), site: m.sites.siteOfTag(p, c.Tag()),
 	}
 	f := all.countFailure(m, p, key)
 	if f == nil {

@@ -82,24 +82,10 @@ func (s *shortage) noteDrained(e wire.EvictView) {
 	}
 }
 
-// FailedForLackOrSize reports whether a create failed for lack of memory, or because no buffer may be so large. clSVMAlloc returns no status: the
-// shim makes one up.
-func FailedForLackOrSize(c wire.CreateView, d Device) bool {
-	switch int32(c.Status()) {
-	case wire.MemObjectAllocationFailure, wire.OutOfResources, wire.OutOfHostMemory:
-		return true
-	case wire.InvalidBufferSize, wire.InvalidImageSize:
-		return c.Requested() > 0
-	case wire.InvalidValue:
-		return c.Memory() >= wire.MemorySVM && d.Largest > 0 && c.Requested() > d.Largest
-	}
-	return false
-}
-
 // noteFailedCreate notes a failed create, if memory was short.
 func (pms *postMortems) noteFailedCreate(p *process, c wire.CreateView) {
 	d := p.devices.shownDeviceOf(c.Scope())
-	if !FailedForLackOrSize(c, d) {
+	if !heap.FailedForLackOrSize(c, d.Largest) {
 		return
 	}
 	pms.addPostMortem(p, PostMortem{Call: "create of " + withArticle(c.Memory()), Status: wire.Status(wire.CreateStatus(c)), Size: c.Requested(), Device: d}, c.Tag(), nil)
@@ -128,7 +114,6 @@ func (pms *postMortems) noteFailedCommand(p *process, r *wire.Record) {
 
 // addPostMortem takes a picture, unless the last one shows the same failure.
 func (pms *postMortems) addPostMortem(p *process, d PostMortem, tag uint32, at *processSite) {
-	p.shown.RanOut = true
 	if n := len(pms.list); n > 0 {
 		if last := pms.list[n-1]; n == PostMortemsMax || last.isOfSameFailure(p, &d) {
 			last.Repeats++

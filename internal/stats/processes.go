@@ -210,7 +210,7 @@ func (m *Model) handleExit(p *process, r *wire.Record) {
 
 // noteHowEnded notes how a process ended. A later report replaces an earlier one, unless its status is unknown.
 func (p *process) noteHowEnded(state State, status int, time uint64) {
-	p.changed, time = true, max(time, p.shown.Started)
+	p.changed, time, p.shown.RanOut = true, max(time, p.shown.Started), p.heap.RanOut
 	if !p.ended {
 		p.ended = true
 		p.shown.State, p.shown.Ended = state, time

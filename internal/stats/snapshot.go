@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/measure"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -308,12 +309,13 @@ func (p *Process) BadEndText() string {
 	return ""
 }
 
-// WasAborted reports whether a signal ended the process, or perhaps _exit where its exit status is not known, or it gave up.
+// WasAborted reports whether the process was aborted, see heap.Exit.
 func (p *Process) WasAborted() bool {
 	if p.Folded > 0 {
 		return p.Killed
 	}
-	return p.signalNumber() > 0 || p.hasFailedForMemory() || p.State == Exited && !p.Orderly && p.Status < 0
+	e := heap.Exit{Status: p.Status, Orderly: p.Orderly, RanOut: p.RanOut}
+	return p.State == Signaled || p.State == Exited && e.WasAborted()
 }
 
 // Rates are counts in a window of time.

@@ -22,8 +22,8 @@ import (
 func TestHeldAtExit(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"killed", "aborted"} {
-		file := filepath.Join(t.TempDir(), "run.gmt")
-		r := run(t, command{args: []string{gpumemtop(), "record", "-o", file, fault("shortage"), how}})
+		file, live := filepath.Join(t.TempDir(), "run.gmt"), filepath.Join(t.TempDir(), "live.json")
+		r := run(t, command{args: []string{gpumemtop(), "record", "-o", file, "--json", live, fault("shortage"), how}})
 		const page = "verdict    killed while it held memory: " // and who did it, as far as the control group shows
 		if contains(r.stderr, page) != (how == "killed") || how == "killed" && !contains(r.stderr, "held by    4.00 MiB in 1 buffer") {
 			t.Errorf("%s: not one page of SIGKILL:\n%s", how, r.stderr)
@@ -42,19 +42,22 @@ func TestHeldAtExit(t *testing.T) {
 		if !contains(result.stdout, "HELD AT EXIT") || contains(result.stdout, "never released") {
 			t.Errorf("%s:\n%s", how, result.stdout)
 		}
+		tracedAs(t, live, "held at exit")
+		exportedAs(t, file, "held at exit")
 	}
 }
 
 // What a child held when SIGKILL ended it is no leak, ended no program that goes on, and is not in use at the end.
 func TestHeldByAChild(t *testing.T) {
 	t.Parallel()
-	words := fault("shortage") + " killed; " + example("train") + " 5"
-	r := run(t, command{args: []string{gpumemtop(), "record", "-o", filepath.Join(t.TempDir(), "run.gmt"), "sh", "-c", words}})
+	words, file := fault("shortage")+" killed; "+example("train")+" 5", filepath.Join(t.TempDir(), "run.gmt")
+	r := run(t, command{args: []string{gpumemtop(), "record", "-o", file, "sh", "-c", words}})
 	for _, want := range []string{"held       1 buffer (4.00 MiB) in use when a signal or _exit ended their process, all in pid", "at the end nothing in use"} {
 		if !contains(r.stderr, want) || contains(r.stderr, "leaked") {
 			t.Errorf("no %q:\n%s", want, r.stderr)
 		}
 	}
+	exportedAs(t, file, "held at exit")
 }
 
 // What a child holds that outlives the program is no leak, whether the program made OpenCL calls or not.
@@ -88,19 +91,16 @@ func TestHeldByAChildThatGoesOn(t *testing.T) {
 				t.Errorf("%s %s: %s\n%s%s", last, flags, result, result.stdout, result.stderr)
 			}
 		}
-		exportedAsGoingOn(t, file)
+		exportedAs(t, file, "cut")
 	}
 }
 
-// exportedAsGoingOn checks that no export of a recording calls its one buffer left a leak.
-func exportedAsGoingOn(t *testing.T, file string) {
+// exportedAs checks that exports of a recording have a word for how its one buffer left ended, and that none calls it a leak.
+func exportedAs(t *testing.T, file, ending string) {
 	t.Helper()
-	facts, events := lintFile(t, exportAs(t, file, "chrome"))
-	if facts.Leaks > 0 || bytes.Count(events, []byte(`"cut":true`)) != 1 {
-		t.Errorf("Chrome: %d leaks\n%s", facts.Leaks, events)
-	}
+	tracedAs(t, exportAs(t, file, "chrome"), ending)
 	table, err := os.ReadFile(exportAs(t, file, "csv"))
-	if err != nil || !contains(table, ",cut,false,buffer,") || contains(table, ",leaked,true,") {
+	if err != nil || !contains(table, ","+ending+",false,buffer,") || contains(table, ",leaked,true,") {
 		t.Errorf("CSV: %v\n%s", err, table)
 	}
 	lake := filepath.Join(t.TempDir(), "lake")
@@ -256,5 +256,14 @@ func TestFailedCreates(t *testing.T) {
 	}
 	if live.WallSeconds != recorded.WallSeconds || live.WallSeconds < 1 {
 		t.Errorf("live %v s, recorded %v s", live.WallSeconds, recorded.WallSeconds)
+	}
+}
+
+// tracedAs checks the same of a Chrome trace.
+func tracedAs(t *testing.T, trace, ending string) {
+	t.Helper()
+	facts, events := lintFile(t, trace)
+	if facts.Leaks > 0 || bytes.Count(events, []byte(`"`+ending+`":true`)) != 1 {
+		t.Errorf("Chrome: %d leaks\n%s", facts.Leaks, events)
 	}
 }

@@ -63,7 +63,7 @@ func ofBuffers(t rapid.TB, records []wire.Record) (f figures) {
 	t.Helper()
 	for _, row := range table(t, "buffers", records) {
 		f.count(row["outcome"])
-		if row["leaked"] == "true" {
+		if row["leaked"] == "true" || row["ending"] == "held at exit" {
 			f.live++
 			if row["owns"] == "true" {
 				f.inUse += amount(t, row, "granted")

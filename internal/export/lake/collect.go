@@ -211,12 +211,6 @@ func (c *collector) finishRows(names *callsite.Names) []*Rows {
 		if p == nil {
 			continue
 		}
-		if m.WasAborted() { // objects that are alive when a signal ends the process are no leaks
-			p.leaked = 0
-			for _, site := range p.sites {
-				site.Leaks, site.Leaked = 0, 0
-			}
-		}
 		p.setRunFigures(figures.SubjectOfProcess(m, s.Time), s)
 		p.Run.Build = cmp.Or(p.Run.Build, names.Process(m.Number).BuildIDOfBase(path.Base(p.Run.Program)))
 		tags := m.Tags

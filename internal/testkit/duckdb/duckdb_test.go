@@ -163,7 +163,7 @@ WITH changes AS (
     SELECT host, process, count(*) FILTER (outcome = 'hit') AS hits, count(*) FILTER (outcome IN ('hit', 'miss')) AS poolable
     FROM 'runs/events/**/*.parquet' WHERE kind = 'create' AND NOT carried GROUP BY ALL
 ), leaks AS (
-    SELECT host, process, count(*) FILTER (leaked) AS buffers FROM 'runs/buffers/**/*.parquet' GROUP BY ALL
+    SELECT host, process, count(*) FILTER (ending IN ('leaked', 'held at exit')) AS buffers FROM 'runs/buffers/**/*.parquet' GROUP BY ALL
 )
 SELECT host, process, peak, left_over, buffers, hits / poolable
 FROM held_at JOIN requests USING (host, process) JOIN leaks USING (host, process)
@@ -171,7 +171,7 @@ ORDER BY host, process`
 
 const byTag = `
 SELECT host, site, count(*) FILTER (outcome = 'hit'), count(*) FILTER (outcome = 'miss'),
-    coalesce(sum(granted) FILTER (leaked AND owns), 0)::BIGINT, count(*) FILTER (leaked)
+    coalesce(sum(granted) FILTER (ending IN ('leaked', 'held at exit') AND owns), 0)::BIGINT, count(*) FILTER (ending IN ('leaked', 'held at exit'))
 FROM 'runs/buffers/**/*.parquet' GROUP BY ALL ORDER BY host, site`
 
 // TestTablesAgree compares tables with each other: everything can be had in more than one way.
