@@ -133,9 +133,9 @@ func (t *Tracer) addForked(pid, child int) {
 	}
 }
 
-// noteExec ends the program that a process ran: its memory is gone, and all OpenCL objects with it. thread is the one that
-// executes; it takes over the number of the process.
-func (t *Tracer) noteExec(pid, thread int, time uint64) {
+// noteExec ends the program that a process ran: its memory is gone, and all OpenCL objects with it. another: a thread
+// other than the first executes, and takes over the number of the process.
+func (t *Tracer) noteExec(pid int, another bool, time uint64) {
 	p := t.table.findProcess(pid)
 	if p == nil {
 		return
@@ -149,10 +149,10 @@ func (t *Tracer) noteExec(pid, thread int, time uint64) {
 		return
 	}
 	t.table.forgetBeforeProgram(pid) // sets the verdict again: with an open selection the kernel dropped it
-	if thread == pid {
-		t.probes.forgetMappedFiles(pid)
-	} else {
+	if another {
 		t.probes.renewProbes(pid)
+	} else {
+		t.probes.forgetMappedFiles(pid)
 	}
 	t.remapped[pid] = true // it may have another dynamic linker now
 }

@@ -44,7 +44,7 @@ func (t *Tracer) scanProcesses() {
 	if blind {
 		for p := range t.table.eachInStateOrLater(watched) {
 			if p.target.HasExecutedSince() {
-				t.noteExec(p.pid, p.pid, t.scan.last) // the executing thread is unknown
+				t.noteExec(p.pid, false, t.scan.last) // the executing thread is unknown
 			}
 		}
 	}

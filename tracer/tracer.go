@@ -181,7 +181,7 @@ func (t *Tracer) handleSample(s *wire.Sample) {
 	case wire.SightFork:
 		t.addForked(pid, int(s.Result))
 	case wire.SightExec:
-		t.noteExec(pid, int(s.Result), s.Time)
+		t.noteExec(pid, s.Result != 0, s.Time)
 		t.noteExecedName(pid, s.ProgramName())
 	case wire.SightExit:
 		t.noteExit(pid, s.Time, s.Result)

@@ -147,6 +147,11 @@ func TestFollowByName(t *testing.T) {
 	w.wantNothing(p.pid)
 }
 
+// In a pid namespace of our own, as in a container, forks, execs and exits are seen as outside.
+func TestInPidNamespace(t *testing.T) {
+	rightstest.InPidNamespace(t, "TestByPid", "TestFollow", "TestExec", "TestChildThatIsGone", "TestChildThatExecutes", "TestPollEndsWithTheProcesses")
+}
+
 func TestExec(t *testing.T) {
 	for _, command := range []string{"exec ", "threadexec "} {
 		for name, follow := range map[string]bool{"alone": false, "followed": true} {

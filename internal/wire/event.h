@@ -757,8 +757,8 @@ struct gmtconfig {
 enum gmtsight {
 	GMT_SIGHT_CALL = 0,  /* of the function whose number was the probe's cookie */
 	GMT_SIGHT_FORK = 1,  /* result: pid of the child; pid and tid are the parent's */
-	GMT_SIGHT_EXEC = 2,  /* result: tid of the thread that executes; from here on it has the number of the process. The first
-	                        GMT_COMM bytes of argument: the new name of the process, ended by NUL */
+	GMT_SIGHT_EXEC = 2,  /* result: 1 if another thread than the first executes; it then takes the number of the process. The
+	                        first GMT_COMM bytes of argument: the new name of the process, ended by NUL */
 	GMT_SIGHT_EXIT = 3,  /* the last thread of pid ends; result: its status as wait(2) has it, all ones when unknown */
 };
 

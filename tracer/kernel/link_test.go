@@ -250,21 +250,8 @@ func TestRefusedWithoutRights(t *testing.T) {
 	}
 }
 
-// In a pid namespace of our own, pids are those of the namespace, and forks and exits are not reported.
+// In a pid namespace of our own, as in a container, all numbers are those of the namespace.
 func TestInPidNamespace(t *testing.T) {
-	open(t, Options{}) // or skip
-	if os.Getuid() != 0 {
-		t.Skip("only root can make a pid namespace")
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	inner := exec.Command("unshare", "--pid", "--fork", "--mount-proc", self, "-test.v",
-		"-test.run=^(TestPairsCallsOfThreads|TestVerdicts|TestWatchAllButIgnored|TestExec)$")
-	out, err := inner.CombinedOutput()
-	if err != nil || !bytes.Contains(out, []byte("\n--- PASS: TestPairsCallsOfThreads")) ||
-		!bytes.Contains(out, []byte("\n--- PASS: TestVerdicts")) || !bytes.Contains(out, []byte("\n--- SKIP: TestExec")) {
-		t.Errorf("%v: %s", err, out)
-	}
+	rightstest.InPidNamespace(t, "TestPairsCallsOfThreads", "TestVerdicts", "TestWatchAllButIgnored", "TestForkedChildIsFollowed", "TestExec",
+		"TestExitStatus")
 }

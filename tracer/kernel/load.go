@@ -44,9 +44,7 @@ func (k *Kernel) loadPrograms() error {
 	if err := k.loadCalls(constants); err != nil {
 		return err
 	}
-	if inode == 0 {
-		k.loadLifecyclePrograms(constants)
-	}
+	k.loadLifecyclePrograms(constants)
 	if k.ring, err = openRing(k.calls.Maps[callsMapRing]); err != nil {
 		return err
 	}
@@ -134,8 +132,7 @@ func setConstants(spec *ebpf.CollectionSpec, constants map[string]any) error {
 	return nil
 }
 
-// loadLifecyclePrograms loads and attaches the programs of process.bpf.c that this kernel accepts. It is not called in a
-// pid namespace of our own, where the kernel reports children by numbers of the initial one.
+// loadLifecyclePrograms loads and attaches the programs of process.bpf.c that this kernel accepts.
 func (k *Kernel) loadLifecyclePrograms(constants map[string]any) {
 	for _, name := range []string{processProgForked, processProgExecuted, processProgExited} {
 		objects, err := k.loadLifecycle(name, constants)

@@ -301,7 +301,7 @@ func TestExec(t *testing.T) {
 		var execs int
 		another := false // whether a thread other than the main one executes
 		reported := func(s *wire.Sample) {
-			if s.Sight == wire.SightExec && int(s.Pid) == d.pid && (int(s.Result) != d.pid) == another {
+			if s.Sight == wire.SightExec && int(s.Pid) == d.pid && (s.Result != 0) == another {
 				execs++
 				if s.ProgramName() != "driver" {
 					t.Errorf("executed %q, want the driver", s.ProgramName())

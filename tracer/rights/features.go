@@ -184,14 +184,12 @@ func (x *examination) uprobesFeature(multi State) Feature {
 	return f
 }
 
-// checkLifecycle reports on the programs for forks, execs and exits. In another pid namespace they report unknown pids.
+// checkLifecycle reports on the programs for forks, execs and exits.
 func (x *examination) checkLifecycle() {
 	f := Feature{Name: FeatureLifecycle, Detail: "the kernel reports forks, execs, exits and new libraries"}
 	const loss = "gpumemtop finds forks, execs, exits and new libraries by scanning /proc, and can miss short programs"
 	var err error
 	switch {
-	case !x.isInitialNamespace("pid", initialProcesses):
-		f.State, f.Detail, f.Advice = No, loss+" (this is not the initial pid namespace)", "in a container: docker run --pid=host"
 	case !x.Exists(kernelTypes) && !x.isSysMounted():
 		f.State, f.Detail, f.Advice = No, loss+" (/sys is not mounted)", "mount it: mount -t sysfs sysfs /sys"
 	case !x.Exists(kernelTypes):

@@ -230,7 +230,7 @@ func TestFeatures(t *testing.T) {
 		{"no types", func(m *machine) { delete(m.files, kernelTypes) }, FeatureLifecycle, No, "by scanning /proc", "CONFIG_DEBUG_INFO_BTF"},
 		{"tracepoints refused", func(m *machine) { m.results[CheckLifecycle] = unix.EPERM }, FeatureLifecycle, Unknown, "operation not permitted", ""},
 		{"pid namespace", func(m *machine) { m.links["/proc/self/ns/pid"] = "pid:[4026532400]" }, FeatureNamespace, No, "outside of it are not visible", "--pid=host"},
-		{"pid namespace, lifecycle", func(m *machine) { m.links["/proc/self/ns/pid"] = "pid:[4026532400]" }, FeatureLifecycle, No, "short programs", "--pid=host"},
+		{"pid namespace, lifecycle", func(m *machine) { m.links["/proc/self/ns/pid"] = "pid:[4026532400]" }, FeatureLifecycle, Yes, "the kernel reports forks", ""},
 		{"hidepid", func(m *machine) {
 			m.status("000000c000000000", everything, "")
 			m.files["/proc/self/mountinfo"] = "1 2 0:5 / /sys rw - sysfs sysfs rw\n21 98 0:19 / /proc rw,nosuid - proc proc rw,hidepid=invisible,gid=5\n"

@@ -2,9 +2,12 @@
 package rightstest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 
@@ -56,4 +59,25 @@ func note(path, name string, reason error) error {
 		return err
 	}
 	return f.Close()
+}
+
+// InPidNamespace runs other tests of this binary in a pid namespace of its own, as in a container. All must pass.
+func InPidNamespace(t *testing.T, names ...string) {
+	t.Helper()
+	Need(t)
+	unshare := []string{"--pid", "--kill-child", "--mount-proc"}
+	if out, err := exec.CommandContext(t.Context(), "unshare", append(unshare, "true")...).CombinedOutput(); err != nil {
+		skip(t, fmt.Errorf("no pid namespace can be made: %w: %s", err, bytes.TrimSpace(out)))
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := append(unshare, self, "-test.v", "-test.run=^("+strings.Join(names, "|")+")$")
+	out, err := exec.CommandContext(t.Context(), "unshare", run...).CombinedOutput()
+	for _, name := range names {
+		if err != nil || !bytes.Contains(out, []byte("\n--- PASS: "+name+" ")) {
+			t.Fatalf("%s, %v: %s", name, err, out)
+		}
+	}
 }

@@ -19,10 +19,21 @@ struct signal_struct {
 	unsigned int flags;
 } KERNEL;
 
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+} KERNEL;
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1]; /* one for each namespace, from the initial one down to the process's own, at level */
+} KERNEL;
+
 struct task_struct {
 	int pid;
 	int tgid;
 	int exit_code;
+	struct pid *thread_pid;
 	struct signal_struct *signal;
 	struct task_struct *group_leader;
 } KERNEL;
@@ -48,6 +59,18 @@ static __noinline int report(uint32_t sight, const struct thread *thread, uint64
 	return 0;
 }
 
+/* The number of a child in our pid namespace, which is that of its parent. 0: the child is in one below it. */
+static __always_inline uint32_t number_of(struct task_struct *child, struct task_struct *parent)
+{
+	if (!namespaceino)
+		return (uint32_t)child->tgid;
+	struct pid *pid = BPF_CORE_READ(child, thread_pid);
+	unsigned int level = BPF_CORE_READ(pid, level);
+	if (level != BPF_CORE_READ(parent, thread_pid, level))
+		return 0;
+	return (uint32_t)BPF_CORE_READ(&pid->numbers[level], nr);
+}
+
 /*
  * Runs before the child does, so that the child has its verdict before its first call. If there is no room for the
  * verdict we do not report the fork, since we could not report the exit either.
@@ -56,10 +79,13 @@ SEC("tp_btf/sched_process_fork")
 int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 {
 	struct thread thread;
-	uint32_t pid = (uint32_t)child->tgid, watch = VERDICT_WATCH;
+	uint32_t watch = VERDICT_WATCH;
 	if (child->pid != child->tgid) /* a thread */
 		return 0;
 	if (!current(&thread) || verdict(thread.pid) != VERDICT_WATCH)
+		return 0;
+	uint32_t pid = number_of(child, parent);
+	if (!pid)
 		return 0;
 	if ((follow || watchall) && bpf_map_update_elem(&verdicts, &pid, &watch, BPF_ANY))
 		return 0;
@@ -80,7 +106,7 @@ int BPF_PROG(executed, struct task_struct *task, int old_pid)
 	if (watchall && found)
 		bpf_map_delete_elem(&verdicts, &thread.pid);
 	if (watchall || found == VERDICT_WATCH)
-		report(GMT_SIGHT_EXEC, &thread, (uint32_t)old_pid);
+		report(GMT_SIGHT_EXEC, &thread, old_pid != task->pid);
 	return 0;
 }
 
