@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -34,26 +35,91 @@ func RunGoesOn(src Source) bool {
 }
 
 // Records rewinds a source and iterates over its records. A record is valid until the next one. An error comes last,
-// with a nil record.
+// with a nil record. Meanwhile the source is another goroutine's: see Batches.
 func Records(src Source) iter.Seq2[*wire.Record, error] {
 	return func(yield func(*wire.Record, error) bool) {
+		for batch, err := range Batches(src) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range batch {
+				if !yield(&batch[i], nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Batches is Records for several records at a time. Another goroutine reads the source ahead, and has stopped when the iteration ends.
+func Batches(src Source) iter.Seq2[[]wire.Record, error] {
+	return func(yield func([]wire.Record, error) bool) {
 		if err := src.Rewind(); err != nil {
 			yield(nil, fmt.Errorf("go to the start of the recording: %w", err))
 			return
 		}
-		var r wire.Record
-		for {
-			switch err := src.Next(&r); {
-			case errors.Is(err, io.EOF):
-				return
-			case err != nil:
-				yield(nil, err)
-				return
-			}
-			if !yield(&r, nil) {
-				return
-			}
+		read, free := make(chan *recordBatch, batchesAhead), make(chan *recordBatch, batchesAhead)
+		for range batchesAhead {
+			free <- new(recordBatch)
 		}
+		go readBatches(src, free, read)
+		defer func() {
+			close(free)
+			for range read { // until the goroutine has stopped
+			}
+		}()
+		for b := range read {
+			if !yield(b.records, nil) {
+				return
+			}
+			if b.err != nil && !errors.Is(b.err, io.EOF) {
+				yield(nil, b.err)
+			}
+			free <- b
+		}
+	}
+}
+
+// A batch ends with batchRecords records, or when their payloads have batchBytes. All together have about a megabyte.
+const (
+	batchesAhead = 4
+	batchRecords = 2048
+	batchBytes   = 64 << 10
+)
+
+// recordBatch is records that follow each other, and the error after them.
+type recordBatch struct {
+	records  []wire.Record
+	payloads []byte
+	err      error
+}
+
+// readBatches reads until the first error, or until no more batches are wanted.
+func readBatches(src Source, free <-chan *recordBatch, read chan<- *recordBatch) {
+	defer close(read)
+	for b := range free {
+		b.fill(src)
+		read <- b
+		if b.err != nil {
+			return
+		}
+	}
+}
+
+func (b *recordBatch) fill(src Source) {
+	b.records, b.payloads = b.records[:0], b.payloads[:0]
+	for len(b.records) < batchRecords && len(b.payloads) < batchBytes {
+		b.records = append(b.records, wire.Record{})
+		last := len(b.records) - 1
+		r := &b.records[last]
+		if b.err = src.Next(r); b.err != nil {
+			b.records = b.records[:last]
+			return
+		}
+		from := len(b.payloads)
+		b.payloads = append(b.payloads, r.Payload...)
+		r.Payload = slices.Clip(b.payloads[from:])
 	}
 }
 

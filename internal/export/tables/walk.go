@@ -1,9 +1,6 @@
 package tables
 
 import (
-	"errors"
-	"fmt"
-	"io"
 	"maps"
 	"slices"
 
@@ -17,27 +14,22 @@ import (
 // MakeRows reads a source once more and makes the rows of the wanted processes; wanted nil: of all. Memory
 // grows with live objects and blocks, not with records. It leaves the source at its end.
 func (r *Run) MakeRows(src recording.Source, wanted func(process uint32) bool, sink Sink) error {
-	if err := src.Rewind(); err != nil {
-		return fmt.Errorf("go to the start of the recording: %w", err)
-	}
 	w := &walk{run: r, sink: sink, processes: map[uint32]*process{}}
 	w.heap = heap.New(heap.Options{}, w)
-	for {
-		err := src.Next(&w.record)
-		if errors.Is(err, io.EOF) {
-			w.cut = recording.RunGoesOn(src)
-			return w.finishRows()
-		}
+	for record, err := range recording.Records(src) {
 		if err != nil {
 			return err
 		}
-		if wanted != nil && !wanted(w.record.Process) {
+		if wanted != nil && !wanted(record.Process) {
 			continue
 		}
+		w.record = record
 		if w.takeRecord(); w.err != nil {
 			return w.err
 		}
 	}
+	w.cut = recording.RunGoesOn(src)
+	return w.finishRows()
 }
 
 type walk struct {
@@ -47,9 +39,9 @@ type walk struct {
 	heap      *heap.Heap
 	processes map[uint32]*process
 	latest    *process
-	record    wire.Record
-	err       error // the sink's first error
-	cut       bool  // the run goes on after the source's end
+	record    *wire.Record // the present one
+	err       error        // the sink's first error
+	cut       bool         // the run goes on after the source's end
 
 	sides  stats.Sides
 	event  Event
@@ -81,7 +73,7 @@ func (w *walk) process(number uint32) *process {
 }
 
 func (w *walk) takeRecord() {
-	r := &w.record
+	r := w.record
 	p := w.process(r.Process)
 	if w.sink.Event != nil {
 		w.addEventRow(p, r)
@@ -173,7 +165,7 @@ func (w *walk) noteError(err error) {
 
 // finishRows ends what is alive, and makes the rows that need the whole source.
 func (w *walk) finishRows() error {
-	w.record = wire.Record{}
+	w.record = &wire.Record{}
 	for _, l := range w.heap.Processes() {
 		p := w.process(l.Number)
 		left := l.InUse
