@@ -11,7 +11,9 @@ const kindsMax = 1 << 16
 // simplest counts what the simplest pool would serve: it keeps each buffer that is released for a request of the same size and kind.
 // It does not wait for queued commands, so it serves at most that.
 type simplest struct {
-	free           map[kind]uint64
+	free           map[kind]*uint64
+	latest         kind
+	latestFree     *uint64 // of that kind; nil: not known
 	hits, requests uint64
 	created        uint64 // bytes; the pool holds all of them
 }
@@ -38,8 +40,8 @@ func (s *simplest) countCreate(p *heap.Process, o *heap.Object) {
 		return
 	}
 	s.requests++
-	if k := kindOf(p, o); s.free[k] > 0 {
-		s.free[k]--
+	if free := s.freeOf(kindOf(p, o)); free != nil && *free > 0 {
+		*free--
 		s.hits++
 		return
 	}
@@ -50,12 +52,26 @@ func (s *simplest) countRelease(p *heap.Process, o *heap.Object) {
 	if !isPoolRequest(o) || o.CarriedOver {
 		return
 	}
-	if s.free == nil {
-		s.free = map[kind]uint64{}
+	k := kindOf(p, o)
+	if s.freeOf(k) == nil {
+		if len(s.free) == kindsMax {
+			return
+		}
+		if s.free == nil {
+			s.free = map[kind]*uint64{}
+		}
+		s.latestFree = new(uint64)
+		s.free[k] = s.latestFree
 	}
-	if k := kindOf(p, o); s.free[k] > 0 || len(s.free) < kindsMax {
-		s.free[k]++
+	*s.latestFree++
+}
+
+// freeOf returns how many blocks of a kind are free, nil for a kind that no release had. Most come several times in turn.
+func (s *simplest) freeOf(k kind) *uint64 {
+	if s.latestFree == nil || k != s.latest {
+		s.latest, s.latestFree = k, s.free[k]
 	}
+	return s.latestFree
 }
 
 // hitRate returns the hit rate, 0 if it would hold more than twice the peak.
