@@ -264,6 +264,23 @@ func TestPalette(t *testing.T) {
 	}
 }
 
+// TestPaletteAtTheEnd: a column has the title that its table shows.
+func TestPaletteAtTheEnd(t *testing.T) {
+	for ended, want := range map[bool]string{false: "IN USE", true: "AT END"} {
+		s := sampleSnapshot()
+		for i := range s.Processes {
+			if ended {
+				s.Processes[i].State = stats.Exited
+			}
+		}
+		d := newTest((&calls{}).options(), 140, 42, s)
+		press(d, ":", "s", "o", "r", "t", " ", "b", "y", " ", want[:1], want[1:2])
+		shows(t, d, "▸ sort by "+want)
+		press(d, "enter")
+		shows(t, d, "sort "+want)
+	}
+}
+
 // TestPaletteQuits: a command of the palette reaches Bubble Tea.
 func TestPaletteQuits(t *testing.T) {
 	d := newTest(Options{}, 140, 42, sampleSnapshot())

@@ -76,6 +76,7 @@ func (p *palette) matchingEntries(text string) []entry {
 // allEntries are the commands that have help, and the ways to sort and to group.
 func (p *palette) allEntries() (entries []entry) {
 	d := p.d
+	shown := d.shownSnapshot()
 	for i := range d.mode.keys {
 		c := &d.mode.keys[i]
 		if c.help == "" || c.rules.unlisted || !c.isUsable(d) {
@@ -88,7 +89,7 @@ func (p *palette) allEntries() (entries []entry) {
 	}
 	for i := range tagColumns {
 		if c := &tagColumns[i]; c.order != nil && (d.mode.pool || !c.pool) {
-			entries = append(entries, entry{"sort by " + c.title, "", func() tea.Cmd { d.tags.sortBy(i); return nil }})
+			entries = append(entries, entry{"sort by " + headingAt(shown, c.title), "", func() tea.Cmd { d.tags.sortBy(i); return nil }})
 		}
 	}
 	for by := range groupings {
