@@ -28,6 +28,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
+	"codeberg.org/gpumemtop/gpumemtop/internal/tune"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -118,6 +119,21 @@ func TestOneRecording(t *testing.T) {
 			if key != "of" && key != "measured" && key != "compared" {
 				same(t, fmt.Sprint(paths, " ", key), have[key], value)
 			}
+		}
+	}
+}
+
+// TestTextOfLittle: a configuration that saves too little is not recommended.
+func TestTextOfLittle(t *testing.T) {
+	for little, want := range map[bool]string{
+		false: "  recommended: --policy slab\n  0s in the driver",
+		true:  "  best found: --policy slab\n  0s in the driver instead of 0s without a pool, peak 0 B instead of 0 B\n  that saves less than 1 % of the 2s that were recorded",
+	} {
+		found := tuned{Document: tune.Document{Little: little, RanNS: 2e9, Recommended: tune.PointDocument{ScoreDocument: tune.ScoreDocument{Policy: "slab"}}}}
+		text, err := json.Marshal(&found)
+		var b strings.Builder
+		if err != nil || writeTunedText(&b, text) != nil || !strings.Contains(b.String(), want) {
+			t.Errorf("%v: %v\n%s", little, err, &b)
 		}
 	}
 }

@@ -76,9 +76,16 @@ func writeTunedText(w io.Writer, text []byte) error {
 		_, err := w.Write(b.Bytes())
 		return err
 	}
-	fmt.Fprintf(&b, ", %d configurations\n  recommended: %s\n", t.Tried, configurationFlags(&t.Recommended.ScoreDocument))
+	heading := "recommended"
+	if t.Little {
+		heading = "best found"
+	}
+	fmt.Fprintf(&b, ", %d configurations\n  %s: %s\n", t.Tried, heading, configurationFlags(&t.Recommended.ScoreDocument))
 	fmt.Fprintf(&b, "  %s in the driver instead of %s without a pool, peak %s instead of %s\n", units.DurationOfComputed(t.Recommended.DriverNS),
 		units.DurationOfComputed(t.None.DriverNS), units.FormatLong(t.Recommended.Peak), units.FormatLong(t.None.Peak))
+	if t.Little {
+		fmt.Fprintf(&b, "  that saves less than 1 %% of the %s that were recorded: too little to matter\n", units.Duration(t.RanNS))
+	}
 	switch bad := len(t.OverFitting); {
 	case len(t.Folds) == 0:
 		b.WriteString("  cross-validation: not done, too little was recorded\n")

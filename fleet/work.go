@@ -176,7 +176,7 @@ func reuseOrCompute[T any](ctx context.Context, w *work, e *entry, options strin
 }
 
 // version is part of the names of results: results of other versions do not count.
-const version = 3
+const version = 4
 
 // groupsMost bounds the parts of a program's cross-validation. If there are more jobs, several form one part, by a hash of their names.
 const groupsMost = 1024

@@ -19,6 +19,7 @@ type Loaded struct {
 	device cost.Device
 	first  uint64 // time of the first record
 	last   uint64
+	ran    uint64 // ns from the start of the session to its end; 0: unknown
 }
 
 // chunkOps is how many steps are allocated at a time.
@@ -27,6 +28,13 @@ const chunkOps = 1 << 14
 // Load reads a source from its start to its end. The error is that of the source.
 func Load(src recording.Source) (*Loaded, error) {
 	l, _, err := LoadFirstEvents(src, math.MaxInt)
+	if r, ok := src.(interface {
+		Header() recording.Header
+		Footer() (recording.Footer, bool)
+	}); ok && err == nil {
+		footer, _ := r.Footer()
+		l.ran = footer.EndedNS - min(r.Header().ClockNS, footer.EndedNS)
+	}
 	return l, err
 }
 
@@ -85,8 +93,8 @@ func (l *Loaded) appendSteps(ops []op) {
 // EventCount returns how many events concern a policy. Uses and retains, for example, do not.
 func (l *Loaded) EventCount() int { return l.events }
 
-// DurationNS returns the ns from the first record to the last.
-func (l *Loaded) DurationNS() uint64 { return l.last - min(l.first, l.last) }
+// DurationNS returns how long the run was: the ns from the first record to the last, or to the end of the session that Load read of.
+func (l *Loaded) DurationNS() uint64 { return max(l.ran, l.last-min(l.first, l.last)) }
 
 // DriverCosts returns the driver costs that the recording shows: a line through its creates and one through its releases.
 func (l *Loaded) DriverCosts() cost.Device { return l.device }

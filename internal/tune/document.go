@@ -12,7 +12,9 @@ type Document struct {
 	Device      string          `json:"device"` // the device whose costs were used; empty: those of the recordings
 	PartNS      float64         `json:"part_ns_assumed"`
 	Recommended PointDocument   `json:"recommended"`
-	Reason      string          `json:"reason"` // close, knee, fits, vain
+	Reason      string          `json:"reason"`     // close, knee, fits, vain
+	Little      bool            `json:"too_little"` // it saves less than 1 % of ran_ns
+	RanNS       uint64          `json:"ran_ns"`     // how long the recorded runs were, together
 	None        PointDocument   `json:"none"`
 	Present     *PointDocument  `json:"present"`
 	Front       []PointDocument `json:"front"`
@@ -61,7 +63,7 @@ var (
 func (r *Result) DocumentOfResult(folds []Fold) Document {
 	d := Document{
 		Tried: len(r.Points), PartNS: r.PartNS, Ending: endings[r.Ending], Reason: reasons[r.Reason],
-		Recommended: r.documentOfPoint(r.Recommended), None: r.documentOfPoint(&r.None),
+		Recommended: r.documentOfPoint(r.Recommended), Little: r.SavesLittle(r.PointInUse()), RanNS: r.RanNS, None: r.documentOfPoint(&r.None),
 		BoundPeak: r.Bound.Peak, BoundNS: r.Bound.Carved, BoundWhole: r.Bound.Whole, Front: []PointDocument{}, Assumed: []PointDocument{}, Folds: []FoldDocument{},
 	}
 	if r.Present != nil {

@@ -148,3 +148,15 @@ func positionOnLogAxis(from, to, v float64) float64 {
 	}
 	return (math.Log(max(v, 1)) - math.Log(max(from, 1))) / length
 }
+
+// PointInUse returns what is in use now, or else no pool.
+func (r *Result) PointInUse() *Point { return cmp.Or(r.Present, &r.None) }
+
+// littleShare is the share of a run below which less time in the driver is not worth a change.
+const littleShare = 0.01
+
+// SavesLittle reports whether the recommendation hardly changes the run: beside now, PointInUse with its measured time where that is known.
+func (r *Result) SavesLittle(now *Point) bool {
+	gain := now.DriverNS - r.Recommended.DriverNS
+	return !now.IsAssumed() && r.Reason != Vain && gain > 0 && gain < littleShare*float64(r.RanNS)
+}

@@ -18,6 +18,7 @@ type Column struct {
 	Bound  replay.Bound
 	PartNS float64 // as Result.PartNS
 	Priced bool    // a create was timed
+	RanNS  uint64  // as Result.RanNS
 }
 
 // PlayRecording plays one recording through configurations, with the costs in the recording. The error is that of the context.
@@ -31,6 +32,7 @@ func PlayRecording(ctx context.Context, tape *replay.Loaded, list []replay.Confi
 		return nil, err
 	}
 	c.Bound, c.PartNS, c.Priced = s.bound, s.partNS, s.devices[0].Create != cost.Line{}
+	c.RanNS = tape.DurationNS()
 	for i, p := range s.testbed.playConfigurations(ctx, list, func() {}) {
 		if p == nil {
 			c.Cannot = append(c.Cannot, i)
@@ -48,6 +50,7 @@ func (r *Result) Columns() []Column {
 		s := search{testbed: testbed{tapes: r.testbed.tapes[index : index+1]}, options: r.options}
 		err := s.findDriverCosts()
 		columns[index] = Column{Bound: s.bound, PartNS: s.partNS, Priced: !errors.Is(err, ErrNoCost) && s.devices[0].Create != cost.Line{}}
+		columns[index].RanNS = s.testbed.tapes[0].DurationNS()
 		for i := range r.Points {
 			columns[index].Scores = append(columns[index].Scores, r.Points[i].On[index])
 		}
@@ -64,7 +67,7 @@ func (c *Column) AddRecording(other *Column) {
 	c.Bound.Whole += other.Bound.Whole
 	c.Bound.Carved += other.Bound.Carved
 	c.Bound.Peak = max(c.Bound.Peak, other.Bound.Peak)
-	c.PartNS, c.Priced = max(c.PartNS, other.PartNS), c.Priced || other.Priced
+	c.PartNS, c.Priced, c.RanNS = max(c.PartNS, other.PartNS), c.Priced || other.Priced, c.RanNS+other.RanNS
 }
 
 // GatherResult makes a result from the scores of configurations on recordings: the result that Search would have returned for
@@ -106,7 +109,11 @@ func GatherResult(list []replay.Configuration, columns []Column, ending Ending, 
 		present := normalize(*o.Present)
 		s.options.Present = &present
 	}
-	return s.newResult(context.Background())
+	r, err := s.newResult(context.Background())
+	for i := 0; err == nil && i < len(columns); i++ {
+		r.RanNS += columns[i].RanNS
+	}
+	return r, err
 }
 
 // Configurations returns the configurations that were tried, in order.

@@ -200,6 +200,9 @@ func (s *search) newResult(ctx context.Context) (*Result, error) {
 		Points: s.points, Bound: s.bound, Ending: s.ending, PartNS: s.partNS, None: *none, Present: s.pointOf(s.options.Present),
 		testbed: s.testbed, options: s.options,
 	}
+	for _, tape := range s.testbed.tapes {
+		r.RanNS += tape.DurationNS()
+	}
 	if ctx.Err() != nil {
 		r.Ending = Cut
 	}

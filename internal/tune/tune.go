@@ -79,6 +79,7 @@ type Result struct {
 	Bound       replay.Bound
 	Ending      Ending
 	PartNS      float64 // assumed cost of a sub-allocation, the most in any recording; 0 if it is known
+	RanNS       uint64  // how long the recorded runs were, together
 
 	testbed testbed
 	options Options

@@ -41,7 +41,6 @@ type tuneSearch struct {
 	bareNS     uint64 // that the driver took without a pool, as measured; 0: there was a pool, or other costs count
 	what       string // that is tuned
 	recordings []*replay.Loaded
-	ranNS      uint64 // how long the runs were, together
 	events     int
 	result     *tune.Result
 	folds      []tune.Fold
@@ -121,8 +120,6 @@ func (s *tuneSearch) loadRecordings(paths []string) error {
 			s.recordings = append(s.recordings, tape)
 			s.events += tape.EventCount()
 			header := t.Header()
-			footer, _ := t.Footer()
-			s.ranNS += max(tape.DurationNS(), footer.EndedNS-min(header.ClockNS, footer.EndedNS))
 			if err := bare.addRecordingWithoutPool(t, &header); err != nil {
 				return fmt.Errorf("%s: %w", path, err)
 			}

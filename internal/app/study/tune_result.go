@@ -58,13 +58,13 @@ func compareMeasured(before, after Trial, predictedBefore, predictedAfter float6
 
 // finishResult writes the recommendation into a file, if that is wanted, and returns the result.
 func (s *tuneSearch) finishResult() (*TuneResult, error) {
-	if s.options.Output.Path != "" {
+	if s.options.Output.Path != "" && s.isForFile() {
 		if err := s.options.Output.Write(os.Stdout, s.writeConfiguration); err != nil {
 			return nil, err
 		}
 	}
 	out := &TuneResult{Document: s.result.DocumentOfResult(s.folds), Measured: s.measured, Compared: s.compared, search: s}
-	out.Of, out.Recordings, out.Events, out.Device = s.what, len(s.recordings), s.events, s.device
+	out.Of, out.Recordings, out.Events, out.Device, out.Little = s.what, len(s.recordings), s.events, s.device, s.savesLittle()
 	return out, nil
 }
 
@@ -210,8 +210,8 @@ func (s *tuneSearch) ofPoolableText() string { return outcomeOf(&s.result.None).
 func (s *tuneSearch) writeRecommended(b *prose) {
 	r := s.result
 	best := r.Recommended
-	heading, little := "recommended", s.littleToGainText()
-	if little != "" {
+	heading, little := "recommended", s.savesLittle()
+	if little {
 		heading = "best found"
 	}
 	fmt.Fprintf(b, "\n%s: %s\n  ", heading, setting.FlagsText(&best.Configuration))
@@ -227,9 +227,10 @@ func (s *tuneSearch) writeRecommended(b *prose) {
 			units.DurationOfComputed(best.DriverNS), s.driverTimeText(&r.None), float64(best.PeakReserved)/float64(max(r.None.PeakReserved, 1)),
 			cmp.Or(strings.TrimPrefix(s.ofPoolableText(), " of "), "memory"))
 	}
-	if little != "" {
+	if little {
 		b.WriteString("  ")
-		b.writeParagraph("%s", little)
+		b.writeParagraph("That saves less than 1 %% of the %s that were recorded: too little to matter. "+
+			"First touches of new memory are not counted: gpumemtop compare measures the whole gain.", units.Duration(r.RanNS))
 	}
 	if p := r.Present; p != nil {
 		if p.Configuration.String() == best.Configuration.String() {
@@ -240,7 +241,10 @@ func (s *tuneSearch) writeRecommended(b *prose) {
 				setting.ConfigurationText(&best.Configuration), outcomeOf(p).ComparedWithPresentText(*outcomeOf(best)))
 		}
 	}
-	if path := s.options.Output.Path; path != "" && path != "-" {
+	switch path := s.options.Output.Path; {
+	case path != "" && !s.isForFile():
+		b.WriteString("  No file is written.\n")
+	case path != "" && path != "-":
 		fmt.Fprintf(b, "  It is written to %s.\n", units.Clean(path))
 	}
 }
@@ -249,18 +253,15 @@ func outcomeOf(p *tune.Point) *analysis.Outcome {
 	return &analysis.Outcome{Hits: p.Hits, Requests: p.Requests, PeakReserved: p.PeakReserved, Unpooled: p.Unpooled}
 }
 
-// littleShare is the share of a run below which less time in the driver is not worth a change.
-const littleShare = 0.01
+// savesLittle reports whether the best that was found hardly changes the run, and no comparison shows that it does.
+func (s *tuneSearch) savesLittle() bool {
+	now := s.pointWithMeasuredTime(s.result.PointInUse())
+	return s.result.SavesLittle(now) && (now.Configuration.Policy != "none" || s.compared == nil || s.compared.Pairs == 1 || s.compared.Speed.Low <= 1)
+}
 
-// littleToGainText says so if the best that was found hardly changes the run: beside what is in use now, or else no pool.
-func (s *tuneSearch) littleToGainText() string {
-	now, best := cmp.Or(s.result.Present, &s.result.None), s.result.Recommended
-	gain := s.pointWithMeasuredTime(now).DriverNS - best.DriverNS
-	if now.IsAssumed() || s.result.Reason == tune.Vain || gain <= 0 || gain >= littleShare*float64(s.ranNS) {
-		return ""
-	}
-	return fmt.Sprintf("That saves less than 1 %% of the %s that were recorded: too little to matter. "+
-		"First touches of new memory are not counted: gpumemtop compare measures the whole gain.", units.Duration(s.ranNS))
+// isForFile reports whether the best that was found is worth a settings file, as of tune --live.
+func (s *tuneSearch) isForFile() bool {
+	return !s.savesLittle() && s.result.Recommended.Configuration.String() != s.result.PointInUse().Configuration.String()
 }
 
 // memoryBoundText names the bound on memory.

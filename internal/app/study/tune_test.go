@@ -3,12 +3,14 @@ package study
 import (
 	"bytes"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 	"codeberg.org/gpumemtop/gpumemtop/internal/document"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
@@ -140,17 +142,19 @@ func TestTuneShowsWhatWasMeasured(t *testing.T) {
 	}
 }
 
-// TestLittleToGain: what saves less than a hundredth of the run is not recommended. The run is longer than its calls.
+// TestLittleToGain: what saves less than a hundredth of the run is not recommended, and not written; nor is what is in use written. The run
+// is longer than its calls. A comparison with the bare program counts for more.
 func TestLittleToGain(t *testing.T) {
 	story := labtest.New()
 	story.Create(1, 4096)
 	story.Last().Time = 1e9
 	path := filepath.Join(t.TempDir(), "run.gmt")
 	labtest.Write(t, path, recording.Header{ClockNS: 1, Policy: "none"}, story.Records, recording.Footer{EndedNS: 2e9 + 1})
-	ran := tuneSearch{}
-	if err := ran.loadRecordings([]string{path}); err != nil {
+	tape, err := readRecording(path, func(r *recording.Reader) (*replay.Loaded, error) { return replay.Load(r) })
+	if err != nil {
 		t.Fatal(err)
 	}
+	faster, perhaps := &Comparison{Pairs: 9, Speed: Interval{Low: 1.1}}, &Comparison{Pairs: 9, Speed: Interval{Low: 0.9}}
 	point := func(policy string, ns, assumed float64) tune.Point {
 		return tune.Point{Configuration: replay.Configuration{Policy: policy}, Score: tune.Score{DriverNS: ns, AssumedNS: assumed}}
 	}
@@ -158,22 +162,38 @@ func TestLittleToGain(t *testing.T) {
 	for _, c := range []struct {
 		none, present tune.Point
 		bare          uint64
+		compared      *Comparison
 		want          bool
 	}{
-		{point("none", 10e6, 0), point("none", 10e6, 0), 0, true},
-		{point("none", 22e6, 0), point("none", 22e6, 0), 0, false},
-		{point("none", 5e6, 0), point("none", 5e6, 0), 50e6, false}, // measured
-		{point("none", 50e6, 0), point("pow2", 2e6, 0), 0, true},
-		{point("none", 50e6, 0), point("slab", 2e6, 1e6), 0, false},
-		{point("none", 50e6, 0), best, 0, false},
+		{point("none", 10e6, 0), point("none", 10e6, 0), 0, nil, true},
+		{point("none", 10e6, 0), point("none", 10e6, 0), 0, perhaps, true},
+		{point("none", 10e6, 0), point("none", 10e6, 0), 0, faster, false},
+		{point("none", 22e6, 0), point("none", 22e6, 0), 0, nil, false},
+		{point("none", 5e6, 0), point("none", 5e6, 0), 50e6, nil, false}, // measured
+		{point("none", 50e6, 0), point("pow2", 2e6, 0), 0, faster, true},
+		{point("none", 50e6, 0), point("slab", 2e6, 1e6), 0, nil, false},
+		{point("none", 50e6, 0), best, 0, nil, false},
 	} {
-		s := tuneSearch{options: &TuneOptions{}, ranNS: ran.ranNS, bareNS: c.bare, result: &tune.Result{Recommended: &best, None: c.none, Present: &c.present}}
-		if got := s.littleToGainText(); strings.HasPrefix(got, "That saves less than 1 % of the 2s that were recorded: too little to matter. First touches of new memory are not counted") != c.want {
-			t.Errorf("%+v: %q", c, got)
+		file := filepath.Join(t.TempDir(), "tuned.toml")
+		s := tuneSearch{
+			options: &TuneOptions{Output: files.Output{Path: file}}, bareNS: c.bare, compared: c.compared,
+			result: &tune.Result{Recommended: &best, None: c.none, Present: &c.present, RanNS: tape.DurationNS()},
+		}
+		out, err := s.finishResult()
+		if err != nil || out.Little != c.want {
+			t.Errorf("%+v: %v, %v", c, out, err)
 		}
 		text := newProse(io.Discard)
-		if s.writeRecommended(text); strings.Contains(text.String(), "recommended: ") == c.want || strings.Contains(text.String(), "best found: ") != c.want {
-			t.Errorf("%+v:\n%s", c, text.String())
+		s.writeRecommended(text)
+		_, err = os.Stat(file)
+		written := !c.want && c.present.Configuration.Policy != "futhark"
+		for part, want := range map[string]bool{
+			"recommended: ": !c.want, "best found: ": c.want, "It is written to ": written, "No file is written.": !written,
+			"That saves less than 1 % of the 2s that were recorded: too little to matter. First touches of new memory are not counted": c.want,
+		} {
+			if strings.Contains(strings.Join(strings.Fields(text.String()), " "), part) != want || (err == nil) != written {
+				t.Errorf("%+v: %q, %v:\n%s", c, part, err, text.String())
+			}
 		}
 	}
 }
