@@ -149,7 +149,7 @@ func TestFollowByName(t *testing.T) {
 
 // In a pid namespace of our own, as in a container, forks, execs and exits are seen as outside.
 func TestInPidNamespace(t *testing.T) {
-	rightstest.InPidNamespace(t, "TestByPid", "TestFollow", "TestExec", "TestChildThatIsGone", "TestChildThatExecutes", "TestPollEndsWithTheProcesses")
+	rightstest.RunInPidNamespace(t, "TestByPid", "TestFollow", "TestExec", "TestChildThatIsGone", "TestChildThatExecutes", "TestPollEndsWithTheProcesses")
 }
 
 func TestExec(t *testing.T) {

@@ -24,6 +24,7 @@ const (
 	callsMapVerdicts     = "verdicts"
 	callsProgEnter       = "enter"
 	callsProgLeave       = "leave"
+	callsVarHastypes     = "hastypes"
 	callsVarNamespacedev = "namespacedev"
 	callsVarNamespaceino = "namespaceino"
 	callsVarPaused       = "paused"
@@ -94,6 +95,7 @@ type callsMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type callsVariableSpecs struct {
+	Hastypes     *ebpf.VariableSpec `ebpf:"hastypes"`
 	Namespacedev *ebpf.VariableSpec `ebpf:"namespacedev"`
 	Namespaceino *ebpf.VariableSpec `ebpf:"namespaceino"`
 	Paused       *ebpf.VariableSpec `ebpf:"paused"`
@@ -145,6 +147,7 @@ func (m *callsMaps) Close() error {
 //
 // It can be passed to loadCallsObjects or ebpf.CollectionSpec.LoadAndAssign.
 type callsVariables struct {
+	Hastypes     *ebpf.Variable `ebpf:"hastypes"`
 	Namespacedev *ebpf.Variable `ebpf:"namespacedev"`
 	Namespaceino *ebpf.Variable `ebpf:"namespaceino"`
 	Paused       *ebpf.Variable `ebpf:"paused"`

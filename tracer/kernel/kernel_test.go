@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -124,8 +125,14 @@ type driver struct {
 
 func drive(tb testing.TB) *driver {
 	tb.Helper()
+	return driveIn(tb, nil)
+}
+
+func driveIn(tb testing.TB, surroundings *syscall.SysProcAttr) *driver {
+	tb.Helper()
 	build(tb)
 	command := exec.Command(programs.driver)
+	command.SysProcAttr = surroundings
 	command.Env = []string{"LC_ALL=C"} // our environment may be larger than the stack of a sample
 	d := &driver{Program: cprogram.Start(tb, command), tb: tb}
 	d.pid = d.PID()

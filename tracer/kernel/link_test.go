@@ -252,6 +252,29 @@ func TestRefusedWithoutRights(t *testing.T) {
 
 // In a pid namespace of our own, as in a container, all numbers are those of the namespace.
 func TestInPidNamespace(t *testing.T) {
-	rightstest.InPidNamespace(t, "TestPairsCallsOfThreads", "TestVerdicts", "TestWatchAllButIgnored", "TestForkedChildIsFollowed", "TestExec",
-		"TestExitStatus")
+	rightstest.RunInPidNamespace(t, "TestPairsCallsOfThreads", "TestVerdicts", "TestWatchAllButIgnored", "TestForkedChildIsFollowed", "TestExec",
+		"TestExitStatus", "TestPidNamespaceBelow")
+}
+
+// A process in a pid namespace below ours is seen with its numbers in ours.
+func TestPidNamespaceBelow(t *testing.T) {
+	rightstest.NeedPidNamespace(t)
+	k := openLifecycle(t, Options{Follow: true})
+	d := driveIn(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID})
+	judge(t, k, d.pid, Watch)
+	attach(t, k, 0, create)
+	d.Send("fork")
+	if text := d.Line(); text != "2" {
+		t.Errorf("the child's number in its own namespace is %s, want 2", text)
+	}
+	got := lives(t, k, 3)
+	child := int(got[0].Result)
+	same(t, describe(d, child, got), "driver fork -1", "child call 7900900", fmt.Sprint("child exit ", 3<<8))
+	if k.IsWatched(child) {
+		t.Error("the child that ended is watched")
+	}
+	d.Send("exec")
+	d.answer("ready")
+	d.Send("exit 7")
+	same(t, describe(d, child, lives(t, k, 2)), "driver exec 0", fmt.Sprint("driver exit ", 7<<8))
 }

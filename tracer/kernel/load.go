@@ -36,10 +36,11 @@ func (k *Kernel) loadPrograms() error {
 	if err != nil {
 		return err
 	}
+	_, noTypes := k.options.Types.Kernel()
 	constants := map[string]any{
 		callsVarWatchall: k.options.WatchAll, callsVarStacks: k.options.Stacks,
 		callsVarStacklimit: mostFillForStacks(k.options.RingBytes), processVarFollow: k.options.Follow,
-		callsVarNamespacedev: device, callsVarNamespaceino: inode,
+		callsVarNamespacedev: device, callsVarNamespaceino: inode, callsVarHastypes: inode != 0 && noTypes == nil,
 	}
 	if err := k.loadCalls(constants); err != nil {
 		return err
@@ -78,14 +79,18 @@ func (k *Kernel) loadCalls(constants map[string]any) error {
 		shapes := spec.Maps[callsMapShapes]
 		shapes.Contents = append(shapes.Contents, ebpf.MapKV{Key: uint32(i), Value: shape})
 	}
+	o := ebpf.CollectionOptions{Cache: k.options.Types}
+	if constants[callsVarHastypes] == false {
+		o.Programs.KernelTypes = spec.Types // the code that needs the kernel's does not run
+	}
 	k.multi = !k.options.single && features.HaveBPFLinkUprobeMulti() == nil
-	if k.calls, err = k.loadCollection(spec, k.multi); err != nil {
+	if k.calls, err = loadCollection(spec, k.multi, o); err != nil {
 		return explainKernelError("load the eBPF programs for calls", err)
 	}
 	if k.multi && !coversWholeProcess(k.calls.Programs[callsProgEnter]) {
 		k.calls.Close()
 		k.multi = false
-		if k.calls, err = k.loadCollection(spec, false); err != nil {
+		if k.calls, err = loadCollection(spec, false, o); err != nil {
 			return explainKernelError("load the eBPF programs for calls", err)
 		}
 	}
@@ -93,7 +98,7 @@ func (k *Kernel) loadCalls(constants map[string]any) error {
 }
 
 // loadCollection loads programs and maps. The kind of link must be known when a program is loaded.
-func (k *Kernel) loadCollection(spec *ebpf.CollectionSpec, multi bool) (*ebpf.Collection, error) {
+func loadCollection(spec *ebpf.CollectionSpec, multi bool, o ebpf.CollectionOptions) (*ebpf.Collection, error) {
 	kind := ebpf.AttachNone
 	if multi {
 		kind = ebpf.AttachTraceUprobeMulti
@@ -101,7 +106,7 @@ func (k *Kernel) loadCollection(spec *ebpf.CollectionSpec, multi bool) (*ebpf.Co
 	for _, program := range spec.Programs {
 		program.AttachType = kind
 	}
-	return ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: k.options.Types})
+	return ebpf.NewCollectionWithOptions(spec, o)
 }
 
 // coversWholeProcess reports whether a multi link for one pid covers the whole process. Before commit 46ba0e49b642 (Linux

@@ -24,6 +24,7 @@ const (
 	processProgExited      = "exited"
 	processProgForked      = "forked"
 	processVarFollow       = "follow"
+	processVarHastypes     = "hastypes"
 	processVarNamespacedev = "namespacedev"
 	processVarNamespaceino = "namespaceino"
 	processVarWatchall     = "watchall"
@@ -91,6 +92,7 @@ type processMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type processVariableSpecs struct {
 	Follow       *ebpf.VariableSpec `ebpf:"follow"`
+	Hastypes     *ebpf.VariableSpec `ebpf:"hastypes"`
 	Namespacedev *ebpf.VariableSpec `ebpf:"namespacedev"`
 	Namespaceino *ebpf.VariableSpec `ebpf:"namespaceino"`
 	Watchall     *ebpf.VariableSpec `ebpf:"watchall"`
@@ -136,6 +138,7 @@ func (m *processMaps) Close() error {
 // It can be passed to loadProcessObjects or ebpf.CollectionSpec.LoadAndAssign.
 type processVariables struct {
 	Follow       *ebpf.Variable `ebpf:"follow"`
+	Hastypes     *ebpf.Variable `ebpf:"hastypes"`
 	Namespacedev *ebpf.Variable `ebpf:"namespacedev"`
 	Namespaceino *ebpf.Variable `ebpf:"namespaceino"`
 	Watchall     *ebpf.Variable `ebpf:"watchall"`

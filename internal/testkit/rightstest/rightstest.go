@@ -61,20 +61,28 @@ func note(path, name string, reason error) error {
 	return f.Close()
 }
 
-// InPidNamespace runs other tests of this binary in a pid namespace of its own, as in a container. All must pass.
-func InPidNamespace(t *testing.T, names ...string) {
-	t.Helper()
-	Need(t)
-	unshare := []string{"--pid", "--kill-child", "--mount-proc"}
-	if out, err := exec.CommandContext(t.Context(), "unshare", append(unshare, "true")...).CombinedOutput(); err != nil {
-		skip(t, fmt.Errorf("no pid namespace can be made: %w: %s", err, bytes.TrimSpace(out)))
+// pidNamespace are the arguments with which unshare(1) makes a pid namespace, as a container has it.
+var pidNamespace = []string{"--pid", "--kill-child", "--mount-proc"}
+
+// NeedPidNamespace is Need for tests that make pid namespaces.
+func NeedPidNamespace(tb testing.TB) {
+	tb.Helper()
+	Need(tb)
+	if out, err := exec.CommandContext(tb.Context(), "unshare", append(pidNamespace, "true")...).CombinedOutput(); err != nil {
+		skip(tb, fmt.Errorf("no pid namespace can be made: %w: %s", err, bytes.TrimSpace(out)))
 	}
+}
+
+// RunInPidNamespace runs other tests of this binary in a pid namespace of its own. All must pass.
+func RunInPidNamespace(t *testing.T, names ...string) {
+	t.Helper()
+	NeedPidNamespace(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := append(unshare, self, "-test.v", "-test.run=^("+strings.Join(names, "|")+")$")
-	out, err := exec.CommandContext(t.Context(), "unshare", run...).CombinedOutput()
+	arguments := append(pidNamespace, self, "-test.v", "-test.run=^("+strings.Join(names, "|")+")$")
+	out, err := exec.CommandContext(t.Context(), "unshare", arguments...).CombinedOutput()
 	for _, name := range names {
 		if err != nil || !bytes.Contains(out, []byte("\n--- PASS: "+name+" ")) {
 			t.Fatalf("%s, %v: %s", name, err, out)

@@ -6,38 +6,6 @@
 
 GMT_LICENSE;
 
-/* Only the fields that are read here; the loader finds their offsets in the running kernel. */
-#define KERNEL __attribute__((preserve_access_index))
-
-typedef struct {
-	int counter;
-} KERNEL atomic_t;
-
-struct signal_struct {
-	atomic_t live;
-	int group_exit_code;
-	unsigned int flags;
-} KERNEL;
-
-struct upid {
-	int nr;
-	struct pid_namespace *ns;
-} KERNEL;
-
-struct pid {
-	unsigned int level;
-	struct upid numbers[1]; /* one for each namespace, from the initial one down to the process's own, at level */
-} KERNEL;
-
-struct task_struct {
-	int pid;
-	int tgid;
-	int exit_code;
-	struct pid *thread_pid;
-	struct signal_struct *signal;
-	struct task_struct *group_leader;
-} KERNEL;
-
 const volatile bool follow; /* watch the children of watched processes */
 
 #define SIGNAL_GROUP_EXIT 4u /* include/linux/sched/signal.h */
@@ -59,18 +27,6 @@ static __noinline int report(uint32_t sight, const struct thread *thread, uint64
 	return 0;
 }
 
-/* The number of a child in our pid namespace, which is that of its parent. 0: the child is in one below it. */
-static __always_inline uint32_t number_of(struct task_struct *child, struct task_struct *parent)
-{
-	if (!namespaceino)
-		return (uint32_t)child->tgid;
-	struct pid *pid = BPF_CORE_READ(child, thread_pid);
-	unsigned int level = BPF_CORE_READ(pid, level);
-	if (level != BPF_CORE_READ(parent, thread_pid, level))
-		return 0;
-	return (uint32_t)BPF_CORE_READ(&pid->numbers[level], nr);
-}
-
 /*
  * Runs before the child does, so that the child has its verdict before its first call. If there is no room for the
  * verdict we do not report the fork, since we could not report the exit either.
@@ -84,9 +40,7 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	if (!current(&thread) || verdict(thread.pid) != VERDICT_WATCH)
 		return 0;
-	uint32_t pid = number_of(child, parent);
-	if (!pid)
-		return 0;
+	uint32_t pid = number_of(child);
 	if ((follow || watchall) && bpf_map_update_elem(&verdicts, &pid, &watch, BPF_ANY))
 		return 0;
 	report(GMT_SIGHT_FORK, &thread, pid);

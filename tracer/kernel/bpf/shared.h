@@ -26,6 +26,7 @@
 const volatile bool watchall; /* report processes without a verdict */
 const volatile uint64_t namespacedev; /* our pid namespace; both are 0 for the initial one */
 const volatile uint64_t namespaceino;
+const volatile bool hastypes; /* ours is another than the initial one, and the kernel describes its types (BTF) */
 
 enum verdict {
 	VERDICT_WATCH = 1,
@@ -64,21 +65,79 @@ struct {
 	__type(value, struct loss);
 } totalloss SEC(".maps");
 
+/* Only the fields that are read here; the loader finds their offsets in the running kernel. */
+#define KERNEL __attribute__((preserve_access_index))
+
+struct pid_namespace {
+	struct {
+		unsigned int inum;
+	} ns;
+} KERNEL;
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+} KERNEL;
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1]; /* one for each namespace, from the initial one down to the process's own, at level */
+} KERNEL;
+
+typedef struct {
+	int counter;
+} KERNEL atomic_t;
+
+struct signal_struct {
+	atomic_t live;
+	int group_exit_code;
+	unsigned int flags;
+} KERNEL;
+
+struct task_struct {
+	int pid;
+	int tgid;
+	int exit_code;
+	struct pid *thread_pid;
+	struct signal_struct *signal;
+	struct task_struct *group_leader;
+} KERNEL;
+
 struct thread {
 	uint32_t pid;
 	uint32_t tid;
 };
 
-/* Fails for a process of another pid namespace: it has no pid in ours. */
+#define MAX_PID_NS_LEVEL 32u /* include/linux/pid_namespace.h */
+
+/* The number of a thread in our pid namespace. 0: it has none, as it lives outside. Needs types. */
+static __noinline uint32_t number_of(struct task_struct *task)
+{
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	unsigned int level = BPF_CORE_READ(pid, level);
+	for (unsigned int i = 0; i <= level && i <= MAX_PID_NS_LEVEL; i++) {
+		struct upid *number = &pid->numbers[i];
+		if (!namespaceino || BPF_CORE_READ(number, ns, ns.inum) == namespaceino)
+			return (uint32_t)BPF_CORE_READ(number, nr);
+	}
+	return 0;
+}
+
+/* Fails for a process without a pid in our namespace and, without types, for each process of a namespace below it. */
 static __always_inline bool current(struct thread *thread)
 {
 	if (namespaceino) {
 		struct bpf_pidns_info here = {0};
-		if (bpf_get_ns_current_pid_tgid(namespacedev, namespaceino, &here, sizeof here))
-			return false;
+		if (bpf_get_ns_current_pid_tgid(namespacedev, namespaceino, &here, sizeof here)) {
+			if (!hastypes)
+				return false;
+			struct task_struct *task = (void *)bpf_get_current_task();
+			here.tgid = number_of(BPF_CORE_READ(task, group_leader));
+			here.pid = number_of(task);
+		}
 		thread->pid = here.tgid;
 		thread->tid = here.pid;
-		return true;
+		return thread->pid;
 	}
 	uint64_t id = bpf_get_current_pid_tgid();
 	thread->pid = (uint32_t)(id >> 32);
