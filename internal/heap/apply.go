@@ -139,9 +139,7 @@ func (h *Heap) Apply(r *wire.Record) *Process {
 		h.Beyond++
 		return p
 	}
-	if p.work.long.thread != 0 && p.work.long.thread == r.Thread {
-		p.endLongWait(r)
-	}
+	p.endLongWait(r)
 	switch r.Kind {
 	case wire.KindCreate:
 		h.applyCreate(p, r.Thread, r.AsCreate())

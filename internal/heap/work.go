@@ -2,6 +2,7 @@ package heap
 
 import (
 	"math"
+	"slices"
 	"sort"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -79,6 +80,17 @@ func (p *Process) ObjectIdleSince(o *Object) (time uint64, known bool) {
 
 // LastCommandEnd returns when a command of the process was known to have ended, the latest; 0: none was.
 func (p *Process) LastCommandEnd() uint64 { return p.work.last }
+
+// MayRunBefore reports whether a command of the process that uses memory may still run when a record comes, which Apply takes next.
+func (p *Process) MayRunBefore(r *wire.Record) bool {
+	p.endLongWait(r)
+	for _, q := range p.work.queues {
+		if slices.ContainsFunc(q.running[q.begin:], func(r running) bool { return r.object != 0 }) {
+			return true
+		}
+	}
+	return false
+}
 
 // Untouched reports whether no command has used an object, nor the host without a call.
 func (p *Process) Untouched(o *Object) bool { return o.Used == 0 && !o.CarriedOver && p.seesUses(o) }
@@ -222,7 +234,7 @@ func (p *Process) applySync(r *wire.Record) {
 
 // endLongWait ends a wait of a thread whose next record has come. The command that blocked belongs to the wait.
 func (p *Process) endLongWait(next *wire.Record) {
-	if next.Time == p.work.long.Time || next.Kind.IsMadeLater() {
+	if p.work.long.thread == 0 || p.work.long.thread != next.Thread || next.Time == p.work.long.Time || next.Kind.IsMadeLater() {
 		return
 	}
 	p.work.long.thread = 0

@@ -6,6 +6,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // Result says what --spill would do for a recording. Scripts rely on its JSON keys.
@@ -41,10 +42,11 @@ func SimulateSpill(src recording.Source, bandwidth uint64) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Duration: f.final - f.first, Measured: bandwidth == 0 && f.rates[0] > 0 && f.rates[1] > 0}
+	toDevice, toHost := f.rates[wire.CommandWrite], f.rates[wire.CommandRead]
+	r := &Result{Duration: f.final - f.first, Measured: bandwidth == 0 && toDevice > 0 && toHost > 0}
 	r.ToDevice, r.ToHost = float64(bandwidth), float64(bandwidth)
 	if r.Measured {
-		r.ToDevice, r.ToHost = float64(f.rates[0]), float64(f.rates[1])
+		r.ToDevice, r.ToHost = toDevice, toHost
 	}
 	for _, t := range f.processes {
 		r.Peak = max(r.Peak, t.peak)
@@ -116,7 +118,7 @@ func (r *Result) Text(width int) string {
 	case r.ToDevice > 0:
 		fmt.Fprintf(&b, "Estimated at %s/s each way, as stated.\n", units.FormatLong(uint64(r.ToDevice)))
 	default:
-		b.WriteString("The recording has no transfers of 64 KiB or more both ways, which show a speed: state one with --bandwidth.\n")
+		b.WriteString("The recording has no transfers of 64 KiB or more both ways that waited for nothing else, which show a speed: state one with --bandwidth.\n")
 	}
 	return b.String()
 }

@@ -122,3 +122,48 @@ func TestRun(t *testing.T) {
 		t.Errorf("%v: %+v", err, r)
 	}
 }
+
+// A blocking read that waits for a kernel shows no speed; one after a wait does, and so does the device's clock.
+func TestSpeedIsOfTransfersAlone(t *testing.T) {
+	const ms = 1_000_000
+	event := func(time, thread uint64, e wire.Event) wire.Record {
+		e.Time = time * ms
+		return wire.Record{Event: e, Process: 1, Thread: uint32(thread)}
+	}
+	create := wire.CreateFields{Outcome: wire.OutcomeDriver, Object: 1, Requested: 1 << 20, Granted: 1 << 20}.Event()
+	queue := func(number uint64) wire.Event { return wire.QueueFields{Life: wire.LifeCreate, Queue: number}.Event() }
+	kernel := func(queue uint64) wire.Event {
+		return wire.UseFields{Command: wire.CommandKernel, Object: 1, Kernel: 9, ArgumentNumber: 1, Queue: queue}.Event()
+	}
+	wait := func(how wire.Sync, queue uint64, ns uint32) wire.Event {
+		return wire.SyncFields{Sync: how, Queue: queue, Duration: ns}.Event()
+	}
+	move := func(c wire.Command, ns uint32) wire.Event {
+		return wire.UseFields{Command: c, Object: 1, Bytes: 1e6, Duration: ns, Queue: 8, Reads: true}.Event()
+	}
+	begin := []wire.Record{event(1, 1, create), event(1, 1, queue(8)), event(1, 1, queue(9)), event(2, 1, move(wire.CommandWrite, ms))}
+	read, blocks := event(100, 1, move(wire.CommandRead, 2*ms)), event(100, 1, wait(wire.SyncBlocking, 8, 2*ms))
+	for name, c := range map[string]struct {
+		records []wire.Record
+		want    float64 // back, in bytes per second; 0: unknown
+	}{
+		"nothing runs":               {[]wire.Record{read}, 5e8},
+		"a kernel":                   {[]wire.Record{event(10, 1, kernel(8)), blocks, read}, 0},
+		"of another thread":          {[]wire.Record{event(10, 2, kernel(8)), blocks, read}, 0},
+		"of another queue":           {[]wire.Record{event(10, 1, kernel(9)), blocks, read}, 0},
+		"a kernel, and clFinish":     {[]wire.Record{event(10, 1, kernel(8)), event(11, 1, wait(wire.SyncFinish, 8, 5)), blocks, read}, 5e8},
+		"clFinish of another queue":  {[]wire.Record{event(10, 1, kernel(8)), event(11, 1, wait(wire.SyncFinish, 9, 5)), blocks, read}, 0},
+		"a long clFinish":            {[]wire.Record{event(10, 1, kernel(8)), event(11, 1, wait(wire.SyncFinish, 8, 1<<32-1)), blocks, read}, 5e8},
+		"a long read":                {[]wire.Record{event(100, 1, move(wire.CommandRead, 1<<32-1))}, 0},
+		"the second read":            {[]wire.Record{event(10, 1, kernel(8)), event(50, 1, wait(wire.SyncBlocking, 8, ms)), event(50, 1, move(wire.CommandRead, ms)), read}, 5e8},
+		"by the device's clock":      {[]wire.Record{event(10, 1, kernel(8)), event(99, 1, wire.TransferFields{Profiled: wire.CommandRead, Moved: 1e6, Took: ms}.Event())}, 1e9},
+		"of what is not a transfer":  {[]wire.Record{event(99, 1, wire.TransferFields{Profiled: wire.CommandFill, Moved: 1e6, Took: ms}.Event())}, 0},
+		"of a small one by its time": {[]wire.Record{event(99, 1, wire.TransferFields{Profiled: wire.CommandRead, Moved: 1e3, Took: ms}.Event())}, 0},
+	} {
+		tape := &records.Tape{Records: append(begin[:len(begin):len(begin)], c.records...)}
+		r, err := SimulateSpill(tape, 0)
+		if err != nil || r.ToHost != c.want || r.Measured != (c.want > 0) || r.Measured == strings.Contains(r.Text(0), "state one with --bandwidth") {
+			t.Errorf("%s: %v back, want %v (%v)\n%s", name, r.ToHost, c.want, err, r.Text(0))
+		}
+	}
+}

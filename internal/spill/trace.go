@@ -3,6 +3,8 @@
 package spill
 
 import (
+	"math"
+
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
@@ -43,6 +45,7 @@ type trace struct {
 	inUse, peak uint64
 	live        map[uint64]int32
 	last        command
+	waited      command // that blocked while others may have run
 }
 
 // command identifies a command.
@@ -70,24 +73,21 @@ type fold struct {
 	names        *callsite.Names
 	processes    map[uint32]*trace
 	first, final uint64
-	rates        [2]rate // to the device and back
+	rates        map[wire.Command]float64 // the best of writes and reads, in bytes per second; 0: unknown
 }
-
-// rate is the best rate of transfers, in bytes per second; 0: unknown.
-type rate float64
 
 // rateBytesMin is the size from which a transfer shows the rate of the link. A smaller one shows what a call takes.
 const rateBytesMin = 64 << 10
 
-func (r *rate) addTransfer(bytes uint64, ns uint32) {
+func (f *fold) addTransfer(c wire.Command, bytes, ns uint64) {
 	if bytes >= rateBytesMin && ns > 0 {
-		*r = max(*r, rate(float64(bytes)/float64(ns)*1e9))
+		f.rates[c] = max(f.rates[c], float64(bytes)/float64(ns)*1e9)
 	}
 }
 
 // tracesOfProcesses makes the traces. Errors are those of the source. Memory grows with the uses.
 func tracesOfProcesses(src recording.Source) (*fold, error) {
-	f := &fold{names: callsite.NewNames(), processes: map[uint32]*trace{}}
+	f := &fold{names: callsite.NewNames(), processes: map[uint32]*trace{}, rates: map[wire.Command]float64{}}
 	h := heap.New(heap.Options{EndProcesses: true}, f)
 	for r, err := range recording.Records(src) {
 		if err != nil {
@@ -98,6 +98,7 @@ func tracesOfProcesses(src recording.Source) (*fold, error) {
 		}
 		f.final = max(f.final, r.Time)
 		f.names.AddRecord(r)
+		f.addRates(h, r)
 		if r.Kind == wire.KindUse {
 			f.addUse(r)
 		}
@@ -130,16 +131,24 @@ func (t *trace) addStep(s step) {
 	t.steps = append(t.steps, s)
 }
 
+// addRates adds the speed that a transfer shows: by the device's clock, or where it blocks. What blocks while other commands may run has
+// their time, too, and how long the longest calls took is not recorded.
+func (f *fold) addRates(h *heap.Heap, r *wire.Record) {
+	switch v, u := r.AsTransfer(), r.AsUse(); {
+	case r.Kind == wire.KindTransfer:
+		f.addTransfer(v.Profiled(), v.Moved(), v.Took())
+	case r.Kind == wire.KindSync && r.AsSync().Sync() == wire.SyncBlocking && h.Process(r.Process).MayRunBefore(r): // its USE follows
+		f.traceOf(r.Process).waited = command{thread: r.Thread, time: r.Time}
+	case r.Kind == wire.KindUse && u.Bytes() >= rateBytesMin && u.Duration() > 0 && u.Duration() < math.MaxUint32:
+		if f.traceOf(r.Process).waited != (command{thread: r.Thread, time: r.Time}) && !h.Process(r.Process).MayRunBefore(r) {
+			f.addTransfer(u.Command(), u.Bytes(), uint64(u.Duration()))
+		}
+	}
+}
+
 // addUse adds one use of a command.
 func (f *fold) addUse(r *wire.Record) {
 	u, t := r.AsUse(), f.traceOf(r.Process)
-	switch u.Command() {
-	case wire.CommandWrite:
-		f.rates[0].addTransfer(u.Bytes(), u.Duration())
-	case wire.CommandRead:
-		f.rates[1].addTransfer(u.Bytes(), u.Duration())
-	default:
-	}
 	object, known := t.live[u.Object()]
 	if !known {
 		return
