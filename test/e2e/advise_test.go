@@ -184,8 +184,9 @@ func TestAdviceAfterAttach(t *testing.T) {
 	t.Parallel()
 	p := program{name: "mosaic", args: []string{example("mosaic"), "30", "256K"}}
 	inside, outside := recordedTwice(t, &p)
-	checkAdvice(t, advise(t, outside), "completion")
-	a, b := advise(t, inside).Programs[0].Runs[0], advise(t, outside).Programs[0].Runs[0]
+	after := advise(t, outside.file)
+	checkAdvice(t, after, "completion")
+	a, b := advise(t, inside.file).Programs[0].Runs[0], after.Programs[0].Runs[0]
 	if a.Now != b.Now || a.Merged != b.Merged {
 		t.Errorf("by the shim %+v %+v, from outside %+v %+v, which lacks %q", a.Now, a.Merged, b.Now, b.Merged, b.Lacks)
 	}

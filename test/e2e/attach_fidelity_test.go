@@ -103,7 +103,7 @@ func TestAttachedRecordingIsThatOfTheLibrary(t *testing.T) {
 			}
 			inside, outside := recordedTwice(t, &program, flags...)
 			racy := slices.Contains(racing, program.name)
-			want, got := storyOf(t, inside, racy), storyOf(t, outside, racy)
+			want, got := inside.story, outside.story
 			if program.name == "queries" { // wrong in every way, some of them unreported
 				want.withoutStatuses()
 				got.withoutStatuses()
@@ -115,25 +115,41 @@ func TestAttachedRecordingIsThatOfTheLibrary(t *testing.T) {
 			if program.unseen {
 				return // inside, gpumemtop knows how it ended; from outside it does not know of it
 			}
-			if diff := cmp.Diff(figuresIn(t, inside, racy), figuresIn(t, outside, racy)); diff != "" {
+			if diff := cmp.Diff(figuresFrom(t, inside.report, racy), figuresFrom(t, outside.report, racy)); diff != "" {
 				t.Errorf("the report (-library +attach):\n%s", diff)
 			}
 		})
 	}
 }
 
+// witness is what a recording says: asked once, because exports and reports are most of what comparing costs.
+type witness struct {
+	file   string
+	report []byte // as JSON
+	story  *story
+	lost   uint64 // events that the recording says that it lacks
+}
+
+func hear(t *testing.T, file string, racy bool) *witness {
+	t.Helper()
+	text := textOf(t, file)
+	return &witness{file: file, report: jsonReport(t, file), story: storyIn(t, text, racy), lost: lostIn(t, text)}
+}
+
 // recordedTwice records a program with the library in it, and no pool, and from outside: again if it ended before anyone
 // could look at its files, as one of a tenth of a second may on a busy machine (docs/MANUAL.md), so that no call site has a
 // name or stacks are cut; and if calls came faster than they could be recorded, which the recording reports. Then the program gives way to
 // gpumemtop.
-func recordedTwice(t *testing.T, p *program, flags ...string) (inside, outside string) {
+func recordedTwice(t *testing.T, p *program, flags ...string) (inside, outside *witness) {
 	t.Helper()
 	const tries = 5
+	racy := slices.Contains(racing, p.name)
 	for n := range tries {
-		inside, outside = recordedOnce(t, p, n > 0, flags...)
-		a, b := figuresIn(t, inside, false), figuresIn(t, outside, false)
+		first, second := recordedOnce(t, p, n > 0, flags...)
+		inside, outside = hear(t, first, racy), hear(t, second, racy)
+		a, b := figuresFrom(t, inside.report, false), figuresFrom(t, outside.report, false)
 		nameless := slices.ContainsFunc(b.Tags, func(tag tagFigures) bool { return strings.HasPrefix(tag.Tag, "+0x") })
-		if t.Failed() || !nameless && lostIn(t, outside) == 0 && !onlyNamesDiffer(a, b) && !onlyStacksDiffer(storyOf(t, inside, true), storyOf(t, outside, true)) {
+		if t.Failed() || !nameless && outside.lost == 0 && !onlyNamesDiffer(a, b) && !onlyStacksDiffer(inside.story, outside.story) {
 			break
 		}
 	}
@@ -151,10 +167,10 @@ func onlyNamesDiffer(a, b reportFigures) bool {
 	return cmp.Equal(a, b)
 }
 
-// lostIn returns how many events a recording says that it lacks.
-func lostIn(t *testing.T, file string) uint64 {
+// lostIn returns how many events a recording says that it lacks, from its export as lines of JSON.
+func lostIn(t *testing.T, text []byte) uint64 {
 	t.Helper()
-	text := bytes.TrimSpace(textOf(t, file))
+	text = bytes.TrimSpace(text)
 	var last struct{ Footer struct{ Lost uint64 } }
 	if err := json.Unmarshal(text[bytes.LastIndexByte(text, '\n')+1:], &last); err != nil {
 		t.Fatal(err)
@@ -194,13 +210,13 @@ func TestAttachedMistakes(t *testing.T) {
 			inside, outside := recordedTwice(t, &p)
 			if kind == "unknown-release" {
 				// From outside, what no create returned was there before.
-				if got := figuresIn(t, outside, false); len(got.Findings) != 0 {
+				if got := figuresFrom(t, outside.report, false); len(got.Findings) != 0 {
 					t.Errorf("findings %+v", got.Findings)
 				}
 				return
 			}
-			compareStories(t, storyOf(t, inside, false), storyOf(t, outside, false), false)
-			want, got := figuresIn(t, inside, false), figuresIn(t, outside, false)
+			compareStories(t, inside.story, outside.story, false)
+			want, got := figuresFrom(t, inside.report, false), figuresFrom(t, outside.report, false)
 			if diff := cmp.Diff(want, got); diff != "" || len(want.Findings)+len(want.Leaks) == 0 {
 				t.Errorf("(-library +attach):\n%s\n%+v", diff, want)
 			}
@@ -215,10 +231,10 @@ func TestAttachedForker(t *testing.T) {
 	p := program{name: "forker", args: []string{fault("forker"), "20", "64K"}}
 	inside, outside := recordedTwice(t, &p)
 	// The late child ends with its one create, often before gpumemtop can read it: its parent identifies it.
-	if counts := creates(reportOf(t, outside).Processes); !slices.Equal(counts, []uint64{1, 20, 20, 41}) {
+	if counts := creates(reportOf(t, outside.file).Processes); !slices.Equal(counts, []uint64{1, 20, 20, 41}) {
 		t.Errorf("processes created %v, want 1, 20, 20 and 41", counts)
 	}
-	want, got := storyOf(t, inside, false), storyOf(t, outside, false)
+	want, got := inside.story, outside.story
 	for _, process := range want.processes {
 		events := slices.DeleteFunc(want.events[process], func(line string) bool {
 			return strings.HasPrefix(line, "diag forked") || strings.HasPrefix(line, "diag use after fork")

@@ -75,15 +75,17 @@ type peakFigures struct {
 	Tags    []partFigures `json:"per_tag"`
 }
 
-// figuresIn reads the report of a recording. Lists are brought into an order of their own: equal ones are numbered as
-// they came, which threads make chance. Where threads race so is how much was there at once.
-func figuresIn(t *testing.T, file string, racy bool) (f reportFigures) {
+// figuresIn reads the report of a recording.
+func figuresIn(t *testing.T, file string, racy bool) reportFigures {
 	t.Helper()
-	result := run(t, command{args: []string{gpumemtop(), "report", "--format", "json", file}})
-	if result.code != 0 || len(result.stderr) != 0 {
-		t.Fatalf("report: %s\n%s", result, result.stderr)
-	}
-	if err := json.Unmarshal(result.stdout, &f); err != nil {
+	return figuresFrom(t, jsonReport(t, file), racy)
+}
+
+// figuresFrom reads a report. Lists are brought into an order of their own: equal ones are numbered as they came, which threads
+// make chance. Where threads race so is how much was there at once.
+func figuresFrom(t *testing.T, report []byte, racy bool) (f reportFigures) {
+	t.Helper()
+	if err := json.Unmarshal(report, &f); err != nil {
 		t.Fatal(err)
 	}
 	slices.SortFunc(f.Tags, func(a, b tagFigures) int {

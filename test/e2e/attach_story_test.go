@@ -23,12 +23,11 @@ type story struct {
 	places    map[uint64]map[string]int // where commands work in memory, as far as that is known, and how often
 }
 
-// storyOf reads a recording through its export as lines of JSON. Where threads race, the numbers that objects get are
-// left out, too.
-func storyOf(t *testing.T, file string, racy bool) *story {
+// storyIn reads a recording's export as lines of JSON. Where threads race, the numbers that objects get are left out, too.
+func storyIn(t *testing.T, text []byte, racy bool) *story {
 	t.Helper()
 	teller := teller{t: t, racy: racy, names: map[string]string{}, story: story{events: map[uint64][]string{}, places: map[uint64]map[string]int{}}}
-	for line := range bytes.Lines(textOf(t, file)) {
+	for line := range bytes.Lines(text) {
 		var e event
 		if err := json.Unmarshal(line, &e); err != nil {
 			t.Fatalf("%v in %s", err, line)

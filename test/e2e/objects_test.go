@@ -107,10 +107,7 @@ func TestAttachedObjects(t *testing.T) {
 		"tidy": {"event": 0, "kernel": 3, "program": 0, "sampler": 0, "context": 0, "queue": 0},
 	} {
 		inside, outside := recordedTwice(t, &program{name: "objects", args: []string{fault("objects"), mode, "300"}})
-		report := func(file string) map[string]objectCount {
-			return objectsOf(t, run(t, command{args: []string{gpumemtop(), "report", "--format", "json", file}}).stdout)
-		}
-		want, got := report(inside), report(outside)
+		want, got := objectsOf(t, inside.report), objectsOf(t, outside.report)
 		for kind, n := range live {
 			w, g := want[kind], got[kind]
 			if g.Live != n || g.Leaked != n || g.Created != w.Created {

@@ -29,14 +29,20 @@ type figuresOf struct {
 
 func reportOf(t *testing.T, file string) (f figuresOf) {
 	t.Helper()
+	if err := json.Unmarshal(jsonReport(t, file), &f); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// jsonReport is the report of a recording as JSON.
+func jsonReport(t *testing.T, file string) []byte {
+	t.Helper()
 	result := run(t, command{args: []string{gpumemtop(), "report", "--format", "json", file}})
 	if result.code != 0 || len(result.stderr) != 0 {
 		t.Fatalf("report: %s\n%s", result, result.stderr)
 	}
-	if err := json.Unmarshal(result.stdout, &f); err != nil {
-		t.Fatal(err)
-	}
-	return f
+	return result.stdout
 }
 
 // tool runs a command of gpumemtop that writes a file, and returns the file.
