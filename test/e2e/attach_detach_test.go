@@ -51,23 +51,30 @@ func mappingsOf(t *testing.T, pid int) []string {
 	return slices.DeleteFunc(list, func(line string) bool { return strings.HasSuffix(line, "[uprobes]") })
 }
 
+// differing compares a piece at a time: a driver has 100 MB of code.
 func differing(t *testing.T, memory io.ReaderAt, m *target.Mapping) (n int) {
 	t.Helper()
-	file, err := os.ReadFile(m.Path)
+	file, err := os.Open(m.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := file[min(m.Offset, uint64(len(file))):min(m.Offset+m.End-m.Start, uint64(len(file)))]
-	got := make([]byte, len(want))
-	if _, err := memory.ReadAt(got, int64(m.Start)); err != nil {
-		t.Fatalf("%s: %v", m.Path, err)
-	}
-	if bytes.Equal(want, got) {
-		return 0
-	}
-	for i := range want {
-		if want[i] != got[i] {
-			n++
+	defer file.Close() //nolint:errcheck // only read
+	var want, got [256 << 10]byte
+	for at := m.Start; at < m.End; at += uint64(len(want)) {
+		length, err := file.ReadAt(want[:min(uint64(len(want)), m.End-at)], int64(m.Offset+at-m.Start))
+		if err != nil && err != io.EOF {
+			t.Fatal(err)
+		}
+		if _, err := memory.ReadAt(got[:length], int64(at)); err != nil {
+			t.Fatalf("%s: %v", m.Path, err)
+		}
+		if bytes.Equal(want[:length], got[:length]) {
+			continue
+		}
+		for i := range length {
+			if want[i] != got[i] {
+				n++
+			}
 		}
 	}
 	return n
@@ -84,18 +91,18 @@ func TestDetachedProgramIsAsItWas(t *testing.T) {
 			in, out := io.Pipe()
 			defer out.Close() //nolint:errcheck // it is no file
 			// A loader of its own: other packages' tests, at the same time, probe that of the system.
-			library := "LD_LIBRARY_PATH=" + filepath.Dir(copyOfLoader(t))
-			p := start(t, command{args: []string{fault("reader")}, stdin: in, env: []string{library}})
+			loader := copyOfLoader(t)
+			p := start(t, command{args: []string{fault("reader")}, stdin: in, env: []string{"LD_LIBRARY_PATH=" + filepath.Dir(loader)}})
 			pid := p.cmd.Process.Pid
 			awaitReading(t, pid)
-			waitFor(t, "no other watcher of all programs", func() bool { return foreignCode(t, pid) == 0 })
+			waitFor(t, "no other watcher of all programs", func() bool { return foreignCode(t, pid, loader) == 0 })
 			flags := []string{"-p", itoa(pid)}
 			if s == 0 {
 				flags = append(flags, "--duration", "5s")
 			}
 			mappings := mappingsOf(t, pid)
 			w := attach(t, flags...)
-			if foreignCode(t, pid) == 0 {
+			if foreignCode(t, pid, loader) == 0 {
 				t.Error("there is no probe while it is watched")
 			}
 			if s != 0 {
@@ -107,7 +114,7 @@ func TestDetachedProgramIsAsItWas(t *testing.T) {
 				w.end()
 			}
 			// The kernel takes its time when the last descriptor goes with its process.
-			waitFor(t, "the code to be as it was", func() bool { return foreignCode(t, pid) == 0 })
+			waitFor(t, "the code to be as it was", func() bool { return foreignCode(t, pid, loader) == 0 && foreignCode(t, pid) == 0 })
 			if now := mappingsOf(t, pid); !slices.Equal(mappings, now) {
 				t.Errorf("mapped was\n%s\nand is\n%s", strings.Join(mappings, "\n"), strings.Join(now, "\n"))
 			}
