@@ -36,6 +36,10 @@ func TestHistogramEdges(t *testing.T) {
 	if addMeasured(&h, 0); h.Total != 0 {
 		t.Error("a duration of 0 was counted: it means not measured")
 	}
+	if h.Add(316_133); h.Percentile(0.5) != 316_133 || h.Percentile(0.99) != 316_133 {
+		t.Errorf("the percentiles of one value are %d and %d", h.Percentile(0.5), h.Percentile(0.99))
+	}
+	h = Histogram{}
 	h.Add(math.MaxUint64)
 	h.Add(0)
 	if h.Total != 2 || h.Percentile(0.5) != 0 {

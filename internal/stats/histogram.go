@@ -12,6 +12,8 @@ type Histogram struct {
 	counts []uint64
 	lowest int // bucket of counts[0]
 	Total  uint64
+	// The least and the largest value are exact, so that a percentile of one value is that value.
+	least, most uint64
 }
 
 const histogramBits = 4
@@ -19,8 +21,10 @@ const histogramBits = 4
 // Add counts a value.
 func (h *Histogram) Add(v uint64) {
 	at := bucketOfValue(v) - h.lowest
+	h.least, h.most = min(h.least, v), max(h.most, v)
 	switch {
 	case h.Total == 0:
+		h.least = v
 		h.lowest, at = bucketOfValue(v), 0
 		h.counts = make([]uint64, 1, 8)
 	case at < 0:
@@ -34,9 +38,16 @@ func (h *Histogram) Add(v uint64) {
 	h.Total++
 }
 
-// Percentile returns the middle of the bucket that holds the value at rank ⌈p × total⌉, 0 without values.
+// Percentile returns the middle of the bucket that holds the value at rank ⌈p × total⌉, or the value if that is the least or the largest;
+// 0 without values.
 func (h *Histogram) Percentile(p float64) uint64 {
 	rank := uint64(math.Ceil(p * float64(h.Total)))
+	switch {
+	case rank <= 1:
+		return h.least
+	case rank >= h.Total:
+		return h.most
+	}
 	var seen uint64
 	for i, count := range h.counts {
 		if seen += count; seen >= rank && seen > 0 {
