@@ -279,7 +279,14 @@ func (m *moves) noteRead(c *contents, at span, key moveKey, u wire.UseView) {
 
 // countColdReads counts reads whose host pages were looked at. What a read took that also waited for commands says nothing of its pages.
 func (m *moves) countColdReads(t *mover, key moveKey, u wire.UseView, more wire.TransferView) {
-	if more.Pages() == 0 || u.Command() != wire.CommandRead {
+	if u.Command() != wire.CommandRead {
+		return
+	}
+	if more.Pages() == 0 {
+		key.kind = ColdRead
+		if f := m.found[key]; f != nil {
+			f.sampled = true
+		}
 		return
 	}
 	if float64(more.Cold()) >= coldShare*float64(more.Pages()) {

@@ -51,7 +51,7 @@ type TransferFinding struct {
 	NS      uint64       `json:"ns"`      // in these calls, where they block; 0: unknown
 	Share   float64      `json:"share"`   // how much it matters: of the time from the first to the last, of the bytes that went the same way, or of the calls
 	Advice  string       `json:"advice"`  // what to do
-	Certain bool         `json:"certain"` // false: samples of the bytes were equal
+	Certain bool         `json:"certain"` // false: samples of the bytes were equal; of ColdRead: the pages of some reads were not looked at
 	Waited  bool         `json:"-"`       // calls also waited for commands that were queued before
 	within  float64      // of the time from the end of the first of the calls to that of the last, in them; of several processes the most
 	several bool         // threads were in these calls at the same time
@@ -282,7 +282,11 @@ func (f *TransferFinding) text(e *Evidence) string {
 	default:
 		what += ", " + took
 	}
-	if !f.Certain {
+	switch {
+	case f.Certain:
+	case f.Kind == ColdRead:
+		what = "at least " + what
+	default:
 		what += ", as far as samples of the bytes show (--hash-writes is certain)"
 	}
 	return fmt.Sprintf("%s at %s: %s", what, f.Name, f.Advice)

@@ -84,6 +84,26 @@ func kindsOf(a *Analysis) (kinds []TransferKind) {
 	return kinds
 }
 
+// Where the pages of some reads were not looked at, these may be cold as well.
+func TestColdReadsAreCountedAsFarAsLookedAt(t *testing.T) {
+	for every, want := range map[uint64]string{1: "8 calls, 8.00 MiB in all", 4: "at least 8 calls, 8.00 MiB in all"} {
+		s, object := moving(0, false)
+		for i := range 8 * every {
+			if s.kernel(object, false); i%every == 0 {
+				s.read(object, 0, mib, 16)
+				continue
+			}
+			u := wire.UseFields{Command: wire.CommandRead, Reads: true, Object: object, Bytes: mib, Tag: 1, Duration: ms}
+			s.command(u, wire.TransferFields{Site: transferTag, Pageable: true})
+		}
+		a := s.analyse(t)
+		at := slices.IndexFunc(a.Diagnoses, func(d Diagnosis) bool { return d.Title == string(ColdRead) })
+		if at < 0 || !strings.HasPrefix(a.Diagnoses[at].Text, want) {
+			t.Errorf("1 of %d looked at: %+v, want %s", every, a.Diagnoses, want)
+		}
+	}
+}
+
 // The advice compares with warm memory where that is faster.
 func TestColdReadsAreCompared(t *testing.T) {
 	for _, test := range []struct {
