@@ -164,7 +164,7 @@ var diagnoses = []struct {
 	}, func(s *tape) { loop(s, 3, wire.OutcomeDriver, 0) }, "futhark", "too high or too low", ""},
 	{"driver may hold", func(s *tape) { early(s, mib, false, 0) }, func(s *tape) { early(s, mib, true, 0) }, "none",
 		"up to 20.0 MiB, beside at most 1.00 MiB in use: 20 releases (20.0 MiB in all)", ""},
-	{"driver may hold", func(s *tape) { early(s, mib, false, 30*mib) }, func(s *tape) { early(s, mib, false, 5*mib) }, "none", "an earlier round; most was created at tag 1", ""},
+	{"driver may hold", func(s *tape) { early(s, mib, false, 30*mib) }, func(s *tape) { early(s, mib, false, 5*mib) }, "none", "an earlier round; the most, 20.0 MiB, was created at tag 1", ""},
 	{"driver may hold", func(s *tape) { early(s, 128*mib, false, 460*mib) }, func(s *tape) { early(s, 128*mib, false, 440*mib) }, "none", "up to 2.50 GiB", ""},
 	{"grew beside the buffers", unseen(40, 288*mib), unseen(40, 287*mib), "none", "by 256.0 MiB, the memory of the process, while at most 32.0 MiB was reserved", ""},
 	{"grew beside the buffers", unseen(5, 300*mib), unseen(4, 300*mib), "none", "--policy futhark", ""}, // the driver was asked for less

@@ -43,8 +43,9 @@ func findReleasedInFlight(e *Evidence) (Diagnosis, bool) {
 		d.Text += ", or try whether a pool ends it (--policy futhark)"
 	}
 	if len(e.Run.Tags) > 0 {
-		d.Tag = slices.MaxFunc(e.Run.Tags, func(a, b stats.Tag) int { return cmp.Compare(a.InFlight.Bytes, b.InFlight.Bytes) }).Name
-		d.Text += "; most was created at " + d.Tag
+		most := slices.MaxFunc(e.Run.Tags, func(a, b stats.Tag) int { return cmp.Compare(a.InFlight.Bytes, b.InFlight.Bytes) })
+		d.Tag = most.Name
+		d.Text += fmt.Sprintf("; the most, %s, was created at %s", units.FormatLong(most.InFlight.Bytes), d.Tag)
 	}
 	return d, true
 }
