@@ -135,12 +135,12 @@ func (v *view) addPartFacts(add func(name, format string, args ...any)) {
 // limitValueText writes a limit's value. A limit beyond the device's memory shows as all of that, since it cannot be reached.
 func (v *view) limitValueText(l *stats.Limit) string {
 	switch device := v.s.Device.Global; {
+	case l.Value == 0 && l.Zero != "":
+		return l.Zero
 	case l.Kind == stats.LimitBytes && device > 0 && l.Value > float64(device):
 		return units.FormatLong(device) + " (all of the device)"
 	case l.Kind == stats.LimitBytes:
 		return units.FormatLong(uint64(max(l.Value, 0)))
-	case l.Value == 0 && l.Zero != "":
-		return l.Zero
 	case l.Kind == stats.LimitSeconds:
 		return l.Text + " s"
 	}

@@ -197,6 +197,15 @@ func TestLimitBeyondTheDevice(t *testing.T) {
 	}
 }
 
+func TestLimitThatTheProgramSuggests(t *testing.T) {
+	v := newView(&analysis.Analysis{Snapshot: fullSnapshot()}, Options{}, true)
+	for _, kind := range []stats.LimitKind{stats.LimitBytes, stats.LimitCount} {
+		if got := v.limitValueText(&stats.Limit{Name: "max_part", Kind: kind, Text: "0", Zero: "auto"}); got != "auto" {
+			t.Errorf("a 0 that means auto is written %s", got)
+		}
+	}
+}
+
 func TestSummaryTextBound(t *testing.T) {
 	s := fullSnapshot()
 	for i := range 50 {
