@@ -112,10 +112,14 @@ func servedRequestsText(run *figures.Subject) string {
 	}
 	text += "; " + units.Plural(run.Misses, "miss", "misses")
 	if n := run.MissReasons[wire.MissCold]; n > 0 {
-		text += fmt.Sprintf(", %d with nothing free", n)
+		least, of := "", ""
 		if run.PeakSlabs > 0 { // free ranges of slabs do not serve large requests
-			text += " of their kind"
+			of = " of their kind"
+			if run.MissReasons[wire.MissOtherClass] > 0 { // whose kind may have had nothing, too
+				least = "at least "
+			}
 		}
+		text += fmt.Sprintf(", %s%d with nothing free%s", least, n, of)
 	}
 	if run.Alternative > 0 {
 		text += fmt.Sprintf("; besides, an experiment's alternative served %s", units.Count(run.Alternative, "request"))

@@ -325,6 +325,20 @@ func TestDevicesText(t *testing.T) {
 	}
 }
 
+// A request that memory of another kind would have served may have found nothing of its own kind, too.
+func TestNothingFreeOfTheirKind(t *testing.T) {
+	for reason, want := range map[wire.Miss]string{
+		wire.MissOtherClass: "; 2 misses, at least 1 with nothing free of their kind", wire.MissTooSmall: "; 2 misses, 1 with nothing free of their kind",
+	} {
+		s := &stats.Snapshot{Policy: "slab"}
+		s.Totals.Misses, s.Totals.PeakSlabs = 2, 1
+		s.Totals.MissReasons[wire.MissCold], s.Totals.MissReasons[reason] = 1, 1
+		if got := servedRequestsText(figures.SubjectOfSnapshot(s)); !strings.HasSuffix(got, want) {
+			t.Errorf("%s: %q, want %q", reason, got, want)
+		}
+	}
+}
+
 // Without a pool images and SVM are no requests, though a pool may serve them.
 func TestNothingRequested(t *testing.T) {
 	for policy, want := range map[string]string{
