@@ -52,6 +52,9 @@ func (t *Tape) ReplayTrials(present replay.Configuration, list []analysis.Trial)
 		return nil
 	}
 	r := &analysis.Replays{Present: now, Outcomes: map[analysis.Trial]analysis.Outcome{}, Part: t.part}
+	if present.Policy == "none" { // no recorded release waited in a pool
+		r.Part += " as if no block was held back"
+	}
 	for _, trial := range list {
 		c := replay.Configuration{Policy: trial.Policy}
 		if trial.Limit != "" {

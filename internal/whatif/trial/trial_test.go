@@ -52,6 +52,24 @@ func TestKeptBesideARunEqualsItsRecording(t *testing.T) {
 	}
 }
 
+// TestRunWithoutAPool: its releases waited for no commands, as some would in a pool.
+func TestRunWithoutAPool(t *testing.T) {
+	p := labtest.New()
+	for n := range uint64(9) {
+		p.Create(n+1, 4096)
+		p.Release(n+1, wire.OutcomeDriver)
+	}
+	tape, err := ReadTape(p, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for policy, want := range map[string]string{"none": " as if no block was held back", "futhark": ""} {
+		if r := tape.ReplayTrials(replay.Configuration{Policy: policy}, others); r.Part != want {
+			t.Errorf("%s: %q, want %q", policy, r.Part, want)
+		}
+	}
+}
+
 // TestArenaWithoutALayout: what arena does where it has no layout is no reason to name it.
 func TestArenaWithoutALayout(t *testing.T) {
 	arena := analysis.Trial{Policy: "arena"}
