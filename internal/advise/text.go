@@ -117,7 +117,7 @@ func (p *Program) adviceWorthShowing(most int) []merging.Advice {
 // noAdviceText says why there is no advice. If one function creates all buffers of a program, it is a single call site.
 func (p *Program) noAdviceText() string {
 	if slices.ContainsFunc(p.Runs, func(r Run) bool { return len(r.Found.Reuse.Groups) > 0 }) {
-		return "none: buffers could share blocks, as SHARED says, but no simple change makes them"
+		return "none: buffers could share blocks, as SHARED says, but no change was found that makes them"
 	}
 	fixed := func(b merging.Buffer) bool { return b.Pinned != merging.Free }
 	if slices.ContainsFunc(p.Runs, func(r Run) bool { return slices.ContainsFunc(r.Program.Buffers, fixed) }) {
@@ -140,7 +140,7 @@ func (r *Run) writeText(b *page) {
 	writeTable(b, [][]string{
 		{"", "now", "merged"},
 		sizes("peak", now.Peak, then.Peak),
-		{"first to last call", units.Duration(now.NS), ""},
+		{"first to last step", units.Duration(now.NS), ""},
 		sizes("allocated", now.Allocated, then.Allocated),
 		sizes("freed", now.Freed, then.Freed),
 		{"coalescings", "0", strconv.Itoa(then.Coalescings)},

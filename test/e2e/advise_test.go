@@ -66,7 +66,7 @@ func TestOneBlockForAllRounds(t *testing.T) {
 		t.Errorf("best %+v, bound %+v, want %+v", r.Reuse.Best, r.Reuse.Bound, want)
 	}
 	text := run(t, command{args: []string{gpumemtop(), "advise", file}}).stdout
-	if times := bytes.Count(run(t, command{args: []string{gpumemtop(), "advise", "--format", "json", file}}).stdout, []byte(`"time_ns"`)); times != 1 || !contains(text, "first to last call") {
+	if times := bytes.Count(run(t, command{args: []string{gpumemtop(), "advise", "--format", "json", file}}).stdout, []byte(`"time_ns"`)); times != 1 || !contains(text, "first to last step") {
 		t.Errorf("%d runs have a time, only the recorded run may\n%s", times, text)
 	}
 }
