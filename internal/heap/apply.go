@@ -172,7 +172,7 @@ func (h *Heap) Apply(r *wire.Record) *Process {
 	case wire.KindDiag:
 		p.RanOut = p.RanOut || r.AsDiag().Diag() == wire.DiagOutOfMemory
 	case wire.KindExit:
-		p.noteExit(r)
+		p.NoteExit(r)
 		h.applyExit(p, r.Thread == 0)
 	default: // concerns no memory
 	}

@@ -17,7 +17,7 @@ const never = math.MaxUint64
 // Exit is how a process ended, as far as it is known.
 type Exit struct {
 	Status  int  // exit status, or 128 + the signal that ended it; -1: unknown
-	Orderly bool // its exit handlers ran: it was not killed, nor left by _exit
+	Orderly bool // its exit handlers ran to their end: it was not killed, nor left by _exit
 	RanOut  bool // a call of it failed for lack of memory
 }
 
@@ -27,10 +27,12 @@ func (e *Exit) WasAborted() bool {
 	return !e.Orderly && (e.Status < 0 || e.Status > 128) || e.RanOut && e.Status > 0
 }
 
-// noteExit notes what EXIT says of the end. A later record replaces an earlier one, unless its status is unknown.
-func (e *Exit) noteExit(r *wire.Record) {
-	e.Orderly = e.Orderly || r.Thread != 0
-	if status := int(r.AsExit().Status()); status >= 0 {
+// NoteExit notes what EXIT says of the end. A later record replaces an earlier one, unless its status is unknown. With the status of a
+// signal, where the process itself said another, a signal came while its exit handlers ran.
+func (e *Exit) NoteExit(r *wire.Record) {
+	status := int(r.AsExit().Status())
+	e.Orderly = r.Thread != 0 || e.Orderly && (status <= 128 || e.Status < 0 || status == e.Status)
+	if status >= 0 {
 		e.Status = status
 	}
 }

@@ -36,12 +36,14 @@ func TestHowLeft(t *testing.T) {
 	command := wire.DiagFields{Diag: wire.DiagOutOfMemory}.Record(nil).Event
 	exit := func(status int16) wire.Event { return wire.ExitFields{Status: status}.Event() }
 	handlers := wire.Event{Kind: wire.KindExit, Access: 1} // Access: the record's thread
+	with139 := wire.Event{Kind: wire.KindExit, Access: 1, Status: 139}
 	for name, c := range map[string]struct {
 		events []wire.Event
 		want   heap.How
 	}{
 		"exit handlers ran":      {[]wire.Event{handlers, exit(0)}, heap.Leaked},
-		"with a status":          {[]wire.Event{handlers, exit(139)}, heap.Leaked},
+		"with a status":          {[]wire.Event{with139, exit(139)}, heap.Leaked},
+		"a signal after exit":    {[]wire.Event{handlers, exit(139)}, heap.Held},
 		"_exit":                  {[]wire.Event{exit(7)}, heap.Leaked},
 		"a signal":               {[]wire.Event{exit(139)}, heap.Held},
 		"nothing is known":       {[]wire.Event{exit(-1)}, heap.Held},

@@ -136,7 +136,7 @@ const killedStatus = 128 + int(syscall.SIGKILL)
 // noteKilled takes a picture of a process that held memory when SIGKILL ended it: the kernel does so when memory is short.
 func (pms *postMortems) noteKilled(p *process, kills uint64) {
 	seen := p.shown.State == Signaled && p.shown.Status == int(syscall.SIGKILL)
-	if p.shown.Orderly || !seen && p.shown.Status != killedStatus || p.heap.Live <= 0 {
+	if !seen && (p.shown.Orderly || p.shown.Status != killedStatus) || p.heap.Live <= 0 {
 		return
 	}
 	pm := &postMortem{PostMortem: PostMortem{

@@ -189,11 +189,10 @@ func (m *Model) handleExit(p *process, r *wire.Record) {
 		return
 	}
 	status := int(r.AsExit().Status())
-	if r.Thread == 0 {
-		p.gone = true
-	} else {
-		p.shown.Orderly = true
-	}
+	p.gone = r.Thread == 0
+	e := heap.Exit{Status: p.shown.Status, Orderly: p.shown.Orderly}
+	e.NoteExit(r)
+	p.shown.Orderly = e.Orderly
 	known := p.ended
 	p.noteHowEnded(Exited, status, r.Time)
 	if p.gone {

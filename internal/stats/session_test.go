@@ -336,3 +336,25 @@ func TestRunEndsWithItsLastProcess(t *testing.T) {
 		t.Errorf("finished at 7, ended at %d", got)
 	}
 }
+
+// A signal that comes while exit handlers run aborts the process, live and recorded; exit with the status of a signal does not.
+func TestSignalsInExitHandlers(t *testing.T) {
+	for own, want := range map[int16]bool{0: true, 137: false} {
+		for _, live := range []bool{false, true} {
+			s := newStream(Options{})
+			s.feed(wire.Event{Kind: wire.KindProcess, Object: 4711}, []byte("/bin/blur\x00")...)
+			s.miss(1, 1, 64, 64, 1)
+			s.Apply(&wire.Record{Process: 1, Thread: 7, Event: wire.ExitFields{Time: s.time, Status: own}.Event()})
+			if end := (End{Status: int(own)}); live {
+				if want {
+					end = End{Signal: 9}
+				}
+				s.ProcessEnded(1, end, s.time+1)
+			}
+			s.Apply(&wire.Record{Process: 1, Event: wire.ExitFields{Time: s.time + 1, Status: 137}.Event()})
+			if got := s.Snapshot(); got.Processes[0].WasAborted() != want || len(got.PostMortems) > 0 != want {
+				t.Errorf("exit(%d), live %v: %+v, %d post-mortems", own, live, got.Processes[0], len(got.PostMortems))
+			}
+		}
+	}
+}

@@ -257,7 +257,7 @@ type Process struct {
 	Arguments []string
 	State     State
 	Status    int    // exit status, or signal number when Signaled; -1 when unknown
-	Orderly   bool   // its exit handlers ran: it was not killed, nor left by _exit
+	Orderly   bool   // its exit handlers ran to their end: it was not killed, nor left by _exit
 	Policy    string // that it obeys
 	Started   uint64
 	Ended     uint64 // 0 while it runs
