@@ -15,9 +15,9 @@ import (
 // included.
 func TestArenaLearnsInTheRunningProgram(t *testing.T) {
 	t.Parallel()
-	bare := run(t, command{args: []string{example("train"), "150"}})
+	bare := run(t, command{args: []string{example("train"), "150", "16K"}})
 	file := filepath.Join(t.TempDir(), "x.gmt")
-	result := run(t, command{args: []string{gpumemtop(), "record", "--policy", "arena", "-o", file, "--", example("train"), "150"}})
+	result := run(t, command{args: []string{gpumemtop(), "record", "--policy", "arena", "-o", file, "--", example("train"), "150", "16K"}})
 	if !result.sameEnd(bare) || string(result.stdout) != string(bare.stdout) {
 		t.Fatalf("%s, bare %s\n%s", result, bare, result.stderr)
 	}
@@ -65,7 +65,7 @@ func TestPlanFile(t *testing.T) {
 	folder := t.TempDir()
 	at := func(name string) string { return filepath.Join(folder, name) }
 	for program, words := range map[string][][]string{
-		"train":    {{example("train"), "20"}, {example("train"), "30"}},
+		"train":    {{example("train"), "20", "16K"}, {example("train"), "30", "16K"}},
 		"pipeline": {{example("pipeline"), "30", "256K"}},
 	} {
 		advise := []string{gpumemtop(), "advise", "--write", at(program + ".toml")}
@@ -82,13 +82,13 @@ func TestPlanFile(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), "train.c:73 create_activation") || strings.Count(string(text), "request = ") != 10 {
 		t.Errorf("%v: the plan is\n%s", err, text)
 	}
-	bare := run(t, command{args: []string{example("train"), "60"}})
+	bare := run(t, command{args: []string{example("train"), "60", "16K"}})
 	for plan, want := range map[string]string{
 		"train.toml":    "100.0 % of 600 requests as planned",
 		"pipeline.toml": "none: the recording has none of the plan's call sites",
 	} {
 		file := at("of " + plan + ".gmt")
-		result := run(t, command{args: []string{gpumemtop(), "record", "--plan", at(plan), "-o", file, "--", example("train"), "60"}})
+		result := run(t, command{args: []string{gpumemtop(), "record", "--plan", at(plan), "-o", file, "--", example("train"), "60", "16K"}})
 		if !result.sameEnd(bare) || string(result.stdout) != string(bare.stdout) {
 			t.Errorf("with %s: %s, bare %s\n%s", plan, result, bare, result.stderr)
 		}

@@ -153,8 +153,8 @@ func TestExperiments(t *testing.T) {
 		args                []string
 	}{
 		{"futhark", "none", []string{example("stencil"), "400", "64"}},
-		{"futhark", "none", []string{example("pipeline")}},
-		{"slab", "none", []string{example("pipeline")}},
+		{"futhark", "none", []string{example("pipeline"), "300", "512K"}},
+		{"slab", "none", []string{example("pipeline"), "300", "512K"}},
 		{"futhark", "slab max_part=1048576,max_age=0.01", []string{example("churn"), "2000", "4K", "1"}},
 		{"pow2", "mantissa", []string{example("churn"), "2000", "4K", "1"}},
 	} {

@@ -39,7 +39,7 @@ func TestAutoStays(t *testing.T) {
 		program []string
 		want    string
 	}{
-		{[]string{example("pipeline"), "1200", "2M"}, "auto       stays with futhark"},
+		{[]string{example("pipeline"), "1200", "512K"}, "auto       stays with futhark"},
 		{[]string{example("train"), "10"}, "auto       "},
 		{[]string{example("tiny")}, "auto       "},
 	} {

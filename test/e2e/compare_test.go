@@ -83,7 +83,7 @@ func TestCompareFindsWhoReadsWhatNothingWrote(t *testing.T) {
 // compare --against runs both sides under gpumemtop, times their iterations, and holds an experiment in one run against that.
 func TestCompareAgainst(t *testing.T) {
 	t.Parallel()
-	result := run(t, command{args: []string{gpumemtop(), "compare", "--runs", "1", "--against", "none", "--format", "json", example("stencil"), "8000", "1M"}})
+	result := run(t, command{args: []string{gpumemtop(), "compare", "--runs", "1", "--against", "none", "--format", "json", example("stencil"), "8000", "64K"}})
 	var c struct {
 		Configuration, Against string
 		Times                  []float64 `json:"ns"`

@@ -78,8 +78,8 @@ func TestExportsAgreeWithTheReport(t *testing.T) {
 		args   []string
 		site   string
 	}{
-		{"futhark", []string{example("train"), "30"}, "create_gradient"},
-		{"ualloc", []string{example("train"), "30"}, "create_gradient"},
+		{"futhark", []string{example("train"), "30", "16K"}, "create_gradient"},
+		{"ualloc", []string{example("train"), "30", "16K"}, "create_gradient"},
 		{"none", []string{example("frag"), "3", "16M"}, "use_small"},
 		{"buddy", []string{example("leak"), "3", "1M"}, "forget_result"},
 	} {
@@ -204,7 +204,7 @@ func checkInstance(t *testing.T, file string, want *summary) {
 // A part, one call site, standard output, and a file that is packed.
 func TestExportOfAPart(t *testing.T) {
 	t.Parallel()
-	file := record(t, example("train"), "30")
+	file := record(t, example("train"), "30", "16K")
 	packed := filepath.Join(t.TempDir(), "x.pb.gz")
 	args := []string{gpumemtop(), "export", file, "--format", "pprof", "-o", packed, "--tag", "create_gradient", "--at", "1ms"}
 	if result := run(t, command{args: args}); result.code != 0 || len(result.stderr) > 0 {

@@ -101,7 +101,7 @@ func TestLeaksAreListed(t *testing.T) {
 func TestNothingIsFoundInGoodPrograms(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{example("stencil"), "20", "256K"}, {example("pipeline"), "5", "1M"}, {example("train"), "20"}, {example("frag")},
+		{example("stencil"), "20", "256K"}, {example("pipeline"), "5", "1M"}, {example("train"), "20", "16K"}, {example("frag"), "3", "4M"},
 		{example("multiqueue"), "20", "256K"}, {example("threads"), "4", "200", "64K"}, {example("tiny")}, {example("churn"), "2000", "4K", "2"}, {fault("hungry"), "4", "1M"},
 	} {
 		t.Run(filepath.Base(args[0]), func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 func TestGhostsAreWhatAReplaySays(t *testing.T) {
 	t.Parallel()
 	for _, words := range [][]string{
-		{example("train"), "30"}, {example("frag"), "3", "16M"}, {example("multiqueue"), "60", "256K"}, {example("churn"), "20000", "4K", "2"},
+		{example("train"), "30", "16K"}, {example("frag"), "3", "16M"}, {example("multiqueue"), "60", "256K"}, {example("churn"), "20000", "4K", "2"},
 	} {
 		dir := t.TempDir()
 		args := append([]string{gpumemtop(), "record", "--ghosts", "usual", "-o", dir + "/x.gmt", "--summary", dir + "/x.json", "--"}, words...)

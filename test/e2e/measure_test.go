@@ -110,7 +110,7 @@ func TestNothingMeasured(t *testing.T) {
 // TestSeveralAlternatives: each has its turn and its result, in which order the user named them.
 func TestSeveralAlternatives(t *testing.T) {
 	t.Parallel()
-	all, text := measure(t, []string{"--measure=none,slab,max_age=5s", "--measure-until", "20"}, example("stencil"), "50000", "256K")
+	all, text := measure(t, []string{"--measure=none,slab,max_age=5s", "--measure-until", "50"}, example("stencil"), "50000", "256K")
 	if len(all) != 3 || all[0].Alternative != "none" || all[1].Alternative != "slab" || all[2].Alternative != "futhark,max_age=5" || all[0].Blocks < 32 || all[1].Blocks < 32 {
 		t.Errorf("%+v\n%s", all, text)
 	}

@@ -47,7 +47,7 @@ func examplePrograms() []program {
 	return []program{
 		{name: "stencil", args: []string{example("stencil"), "40", "2M"}, steady: 0.95, sites: true},
 		{name: "pipeline", args: []string{example("pipeline"), "16", "1M"}, steady: 0.95, sites: true},
-		{name: "train", args: []string{example("train"), "8"}, steady: 0.95},
+		{name: "train", args: []string{example("train"), "8", "16K"}, steady: 0.95},
 		{name: "mosaic", args: []string{example("mosaic"), "20", "256K"}, steady: 0.95},
 		{name: "neighbours", args: []string{testProgram("neighbours"), "20", "40"}},
 		{name: "tiles", args: []string{testProgram("tiles"), "40"}},

@@ -112,7 +112,7 @@ func TestTrimmedPartsAddUp(t *testing.T) {
 	for _, policy := range []string{"futhark", "slab"} {
 		t.Run(policy, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "x.gmt")
-			result := run(t, command{args: []string{gpumemtop(), "record", "--policy", policy, "-o", file, "--", example("train"), "40"}})
+			result := run(t, command{args: []string{gpumemtop(), "record", "--policy", policy, "-o", file, "--", example("train"), "40", "16K"}})
 			if result.code != 0 {
 				t.Fatalf("record: %s\n%s", result, result.stderr)
 			}
@@ -182,7 +182,7 @@ func TestTrimMakesWhole(t *testing.T) {
 // Recordings of two programs become one, and one program can be taken out again.
 func TestMergeOfTwoPrograms(t *testing.T) {
 	t.Parallel()
-	train, stencil := record(t, example("train"), "10"), record(t, example("stencil"), "20", "1M")
+	train, stencil := record(t, example("train"), "10", "16K"), record(t, example("stencil"), "20", "1M")
 	both := tool(t, "merge", train, stencil)
 	a, b, sum := reportOf(t, train), reportOf(t, stencil), reportOf(t, both)
 	if sum.Hits != a.Hits+b.Hits || sum.Misses != a.Misses+b.Misses || sum.Requested != a.Requested+b.Requested || sum.InUse != b.InUse {

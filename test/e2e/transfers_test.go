@@ -64,14 +64,14 @@ func transfersIn(t *testing.T, mode string, flags ...string) (f transferFigures)
 // transfers runs the example under gpumemtop.
 func transfers(t *testing.T, mode string, flags ...string) {
 	t.Helper()
-	turns := transferTurns
+	turns, size := transferTurns, transferSize
 	switch mode { // for long enough that transfers are a good part of the run, however slow its start is
 	case "blocking":
-		turns *= 100
+		turns, size = turns*100, size/16
 	case "unified", "cold":
 		turns *= 5
 	}
-	args := append(append([]string{gpumemtop()}, flags...), "--", example("transfers"), strconv.Itoa(turns), "4M", mode)
+	args := append(append([]string{gpumemtop()}, flags...), "--", example("transfers"), strconv.Itoa(turns), strconv.Itoa(size), mode)
 	if result := run(t, command{args: args}); result.code != 0 {
 		t.Fatalf("%s: %s\n%s", mode, result, result.stderr)
 	}

@@ -10,7 +10,7 @@ import (
 
 func TestDiff(t *testing.T) {
 	t.Parallel()
-	a, b := recordUnder(t, "none", example("train"), "20"), recordUnder(t, "futhark", example("train"), "20")
+	a, b := recordUnder(t, "none", example("train"), "20", "16K"), recordUnder(t, "futhark", example("train"), "20", "16K")
 	result := run(t, command{args: []string{gpumemtop(), "diff", a, b}})
 	if result.code != 0 || len(result.stderr) != 0 {
 		t.Fatalf("%s\n%s", result, result.stderr)
