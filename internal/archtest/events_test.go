@@ -48,12 +48,16 @@ func TestOnlyWireNamesFieldsOfEvents(t *testing.T) {
 	for _, p := range packages {
 		exports[p.ImportPath] = p.Export
 	}
+	// One importer for all, which reads the export data of each package once: reading it is most of what this takes.
+	set := token.NewFileSet()
+	imported := importer.ForCompiler(set, "gc", func(name string) (io.ReadCloser, error) { return os.Open(exports[name]) })
+	event := eventFields(imported)
 	for _, p := range packages {
 		folder := strings.TrimPrefix(p.ImportPath, Module+"/")
 		if p.DepOnly || folder == "internal/wire" || under(folder, testSupport) {
 			continue
 		}
-		for _, use := range rawUses(t, &p, exports) {
+		for _, use := range rawUses(t, &p, set, imported, event) {
 			file := path.Join(folder, filepath.Base(use.Filename))
 			if _, excepted := rawReaders[file]; !excepted {
 				t.Errorf("%s:%d: a field of wire.Event: use a view such as e.AsCreate(), or CreateFields{}.Event()", file, use.Line)
@@ -92,9 +96,8 @@ func listPackages(root string) ([]listed, error) {
 }
 
 // rawUses returns where a package selects or sets a field of wire.Event other than Time and Kind.
-func rawUses(t *testing.T, p *listed, exports map[string]string) (uses []token.Position) {
+func rawUses(t *testing.T, p *listed, set *token.FileSet, imported types.Importer, event map[*types.Var]bool) (uses []token.Position) {
 	t.Helper()
-	set := token.NewFileSet()
 	var trees []*ast.File
 	for _, name := range p.CompiledGoFiles {
 		if !filepath.IsAbs(name) { // else cgo made it
@@ -106,11 +109,9 @@ func rawUses(t *testing.T, p *listed, exports map[string]string) (uses []token.P
 		}
 		trees = append(trees, tree)
 	}
-	imported := importer.ForCompiler(set, "gc", func(name string) (io.ReadCloser, error) { return os.Open(exports[name]) })
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	config := types.Config{Importer: imported, Error: func(error) {}} // the compiler has accepted it
 	_, _ = config.Check(p.ImportPath, set, trees, info)
-	event := eventFields(imported)
 	for name, object := range info.Uses {
 		if field, ok := object.(*types.Var); ok && event[field] {
 			uses = append(uses, set.Position(name.Pos()))
