@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -28,6 +29,9 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(addEnv)+os.Getenv(compactEnv) != "" {
+		runtime.LockOSThread() // strace counts the calls of each thread
+	}
 	if dir := os.Getenv(addEnv); dir != "" {
 		if err := add(dir, 9, 40); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -130,6 +134,7 @@ func sameRows(t *testing.T, what string, want, have []string) {
 }
 
 func TestCompactAndExpire(t *testing.T) {
+	racetest.Slow(t)
 	dir := someLake(t)
 	want := asked(t, dir)
 	if _, err := ListLakeFiles(dir); err == nil || !strings.Contains(err.Error(), "compact first") {
@@ -166,6 +171,7 @@ func TestCompactAndExpire(t *testing.T) {
 
 // TestRowsThatCount: each row that counts comes once, and a lake that was compacted meanwhile is an error.
 func TestRowsThatCount(t *testing.T) {
+	racetest.Slow(t)
 	dir := someLake(t)
 	c, err := OpenLakeRows(dir)
 	if err != nil {
@@ -239,6 +245,7 @@ func TestCompactAnEarlierForm(t *testing.T) {
 
 // TestCompactKilled kills it at any time: who asks then sees all rows, and the next one finishes.
 func TestCompactKilled(t *testing.T) {
+	racetest.Slow(t)
 	defer func(old time.Duration) { staleAge = old }(staleAge)
 	staleAge = 0
 	random, dir := rand.New(rand.NewPCG(1, 1)), someLake(t)
@@ -357,7 +364,10 @@ func killedAtCalls(t *testing.T, env, from string, after []string, again func(di
 
 func TestCompactKilledAtCalls(t *testing.T) {
 	racetest.Slow(t)
-	from := someLake(t)
+	from := filepath.Join(t.TempDir(), "lake") // small: it is read and compacted again at each call
+	addRun(t, from, 1, 40)
+	addRun(t, from, 2, 60)
+	addRun(t, from, 2, 200) // it has grown
 	killedAtCalls(t, compactEnv, from, asked(t, from), func(dir string) error {
 		_, err := CompactLake(dir, time.Time{}, time.Now)
 		return err
@@ -440,6 +450,7 @@ func TestAddsReadNoOtherCommit(t *testing.T) {
 
 // A lake is compacted again and again, whatever the names of its commits.
 func TestCompactAgain(t *testing.T) {
+	racetest.Slow(t)
 	dir := someLake(t)
 	want := asked(t, dir)
 	there, err := filepath.Glob(filepath.Join(dir, commits))
