@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 )
 
 // TestSignalsOfRecordings: a recording has the status of a program as shells write it.
@@ -66,6 +67,7 @@ func TestNothingAllocated(t *testing.T) {
 
 // TestHeaderIsSteady: the device stays whatever the policy is called and the recording grows to.
 func TestHeaderIsSteady(t *testing.T) {
+	racetest.Slow(t)
 	for w := 60; w < 200; w++ {
 		var shown [2]bool
 		for i := range shown {

@@ -7,6 +7,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/measure"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 )
 
 // places returns where names begin in the second line of the screen. What is in use has another name once all processes have ended.
@@ -29,6 +30,7 @@ var fieldNames = []string{"in use", "held", "cached", "reserved", "peak", "hit",
 
 // TestFieldsStay: whatever happens in a run, no number of the second line moves, comes or goes.
 func TestFieldsStay(t *testing.T) {
+	racetest.Slow(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	size := func() uint64 { return random.Uint64N(1<<20) >> random.IntN(20) << (10 * random.IntN(3)) }
 	for _, w := range []int{60, 80, 100, 120, 160, 200} {

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -106,6 +107,7 @@ var allKeys = func() (names []string) {
 
 // TestNothingEscapesTheScreen holds for every size, snapshot, output and row of keys.
 func TestNothingEscapesTheScreen(t *testing.T) {
+	racetest.Slow(t)
 	rapid.Check(t, func(t *rapid.T) {
 		w, h := rapid.IntRange(1, 220).Draw(t, "w"), rapid.IntRange(1, 70).Draw(t, "h")
 		o := (&calls{}).options()

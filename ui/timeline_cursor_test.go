@@ -11,6 +11,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
 
@@ -194,6 +195,7 @@ func TestViewSaysThatLimitsAreFixed(t *testing.T) {
 
 // TestNothingEscapesTheView holds for every size, moment and row of keys.
 func TestNothingEscapesTheView(t *testing.T) {
+	racetest.Slow(t)
 	var keys []string
 	for _, c := range inView.keysIn(keymap) {
 		keys = append(keys, c.keys...)

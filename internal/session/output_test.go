@@ -10,10 +10,12 @@ import (
 
 	"pgregory.net/rapid"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
 
 func TestOutputLosesNothing(t *testing.T) {
+	racetest.Slow(t)
 	rapid.Check(t, func(t *rapid.T) {
 		var got [2]bytes.Buffer
 		var want [2]bytes.Buffer
@@ -44,6 +46,7 @@ func TestOutputLosesNothing(t *testing.T) {
 }
 
 func TestOutputKeepsOrderAcrossStreams(t *testing.T) {
+	racetest.Slow(t)
 	var both bytes.Buffer
 	o := newOutput(&both, &both)
 	want := ""

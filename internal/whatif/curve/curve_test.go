@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 )
 
 // cache is a pool with a limit, slow and plain: the block of the right kind that was freed last serves, the block that
@@ -72,6 +74,7 @@ func play(rng *rand.Rand, events int, sizeOf func() pileKey, c *Curve, caches []
 // TestAgainstCaches compares the curve with caches of each limit that the curve distinguishes; blocks are powers of
 // two.
 func TestAgainstCaches(t *testing.T) {
+	racetest.Slow(t)
 	for seed := range uint64(12) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		var caches []*cache
@@ -95,6 +98,7 @@ func TestAgainstCaches(t *testing.T) {
 
 // TestAnySize: with more sizes than levels the curve is a little low where blocks are larger than the limit.
 func TestAnySize(t *testing.T) {
+	racetest.Slow(t)
 	rng := rand.New(rand.NewPCG(3, 3))
 	var caches []*cache
 	for limit := uint64(64); limit < 1<<20; limit = limitOfBucket(bucketOfLimit(float64(limit + 1 + limit/7))) {

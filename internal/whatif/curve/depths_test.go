@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/racetest"
 )
 
 // list is a plain form of depths: blocks from the oldest on, with their greatest depths.
@@ -56,6 +58,7 @@ func TestDepthsAreThoseOfAList(t *testing.T) {
 
 // TestDepthsJoined: with few slots, depths are known to a few percent.
 func TestDepthsJoined(t *testing.T) {
+	racetest.Slow(t)
 	rng := rand.New(rand.NewPCG(1, 1))
 	var d depths
 	var l list

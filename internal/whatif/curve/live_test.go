@@ -171,6 +171,7 @@ func TestLiveExamples(t *testing.T) {
 
 // TestEachPointEqualsAReplay: every point equals a replay with that limit.
 func TestEachPointEqualsAReplay(t *testing.T) {
+	racetest.Slow(t)
 	rng := rand.New(rand.NewPCG(2, 1))
 	p := newTape()
 	p.run(rng, 3000, 30, func() uint64 { return 1000 + rng.Uint64N(100_000) })
