@@ -37,7 +37,7 @@ func (s *stream) short(number uint32) {
 
 // TestManyShortProcesses: those that ended long ago are one row, totals are exact, and memory does not grow.
 func TestManyShortProcesses(t *testing.T) {
-	const processes = 50_000
+	const processes = 25_000
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // otherwise most of the time goes there
 	s := newStream(Options{})
 	var before, after runtime.MemStats
