@@ -425,7 +425,7 @@ check-beside:
 .PHONY: test-drivers
 test-drivers: build/drivers.stamp
 	$(MAKE) all
-	cd test/e2e && $(GO) test -run '^Test(Drivers|SpillConforms|ProgramsBehaveAsBare|ReplayDecidesAsTheRun|.*AtAnyMoment)$$' -count=1 -timeout 2h $(TESTFLAGS) -args -drivers.all
+	cd test/e2e && $(GO) test -run '^Test(Drivers|SpillConforms|ProgramsBehaveAsBare|ReplayDecidesAsTheRun|NoCreateFailsForThePool|AttachedHundredsOfTimes|.*AtAnyMoment)$$' -count=1 -timeout 2h $(TESTFLAGS) -args -drivers.all
 
 # Real engines over what programs leave: Prometheus and its kin, OpenTelemetry, VictoriaMetrics, Polars, which npm brings, and Slurm.
 .PHONY: test-engines

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -154,7 +155,10 @@ func TestNoCreateFailsForThePool(t *testing.T) {
 		for _, policy := range allocator.PolicyNames() {
 			t.Run(policy, func(t *testing.T) {
 				t.Parallel()
-				for _, percent := range card.percents {
+				for i, percent := range card.percents {
+					if i > 0 && !*driversAll && !slices.Contains(few, policy) {
+						continue // the smallest card is the hardest
+					}
 					memory := strconv.FormatUint(card.need/100*percent+percent, 10)
 					here, sum := served{policy: policy, flags: []string{"--device-memory", memory}}.run(t, command{args: words})
 					if difference := differs(bare, here); difference != "" || sum.Misses+sum.Hits < 3000 {
