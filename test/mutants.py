@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """mutants.py ROOM [EVERY]: changes one operator, constant, condition or statement at a time in the files of a room of the shim,
-and runs the tests that reach its line, until one fails, and then the simulation. Lists what survived, except what mutants.equal argues to be
-equal.
+and runs the tests that reach its line, until one fails, and then the schedules of it, if there are any, and the simulation. Lists what survived, except what
+mutants.equal argues to be equal.
 EVERY=5 tries every fifth only. What build/mutants/ROOM.state has is not tried again: killed for as long as the file is the same,
 survived for as long as the tests are, too."""
 import concurrent.futures as futures, hashlib, json, os, queue, re, shutil, signal, subprocess, sys, time
@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOM, EVERY = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1
 OUT = Path("build/mutants").absolute()
-PLAIN, COVERED, SIMULATION = OUT / "shim/plain", OUT / "shim/coverage", OUT / "simulation"
+PLAIN, COVERED, SIMULATION, SCHEDULES = OUT / "shim/plain", OUT / "shim/coverage", OUT / "simulation", OUT / "schedules"
 PROGRAMS = 300 # of the simulation
 WORKERS = int(os.environ.get("JOBS", os.cpu_count()))
 FLAGS = "-std=gnu11 -O1 -w -fPIC -fvisibility=hidden -pthread -DGMT_TEST_STACKS -DGMT_FILL_MOST=64 -DGMT_NOTES_THREADS -c".split()
@@ -82,7 +82,7 @@ def reach(room):
         shutil.rmtree(prefix, ignore_errors=True)
         notes.mkdir(parents=True)
         begun = time.time()
-        subprocess.run([COVERED / "tests", name], env={**os.environ, "GCOV_PREFIX": prefix}, capture_output=True)
+        subprocess.run([COVERED / "tests", name], env={**os.environ, "GCOV_PREFIX": prefix}, capture_output=True, check=True)
         took[name] = time.time() - begun
         counts = sorted(notes.glob("*.gcda"))
         for f in counts:
@@ -104,7 +104,7 @@ class Worker:
     """A tree of its own, in which a file is changed, and a folder with what the tests need."""
 
     def __init__(self, number):
-        self.tree, self.run = OUT / f"tree{number}", OUT / f"run{number}"
+        self.tree, self.run = (OUT / f"{ROOM.replace('/', '_')}.{what}{number}" for what in ("tree", "run"))
         for folder in (self.tree, self.run):
             shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree("shim", self.tree / "shim")
@@ -127,14 +127,30 @@ class Worker:
         if code is None or code == same:
             return "invalid" if code is None else "equal"
         if not tests:
-            return "simulation" if self.simulation_fails(path) else "unreached"
+            return self.beside(path) or "unreached"
         library = self.run / "libgpumemtop.so"
         library.unlink(missing_ok=True)
         objects = [self.run / "changed.o" if o == path[:-2] + ".o" else at for o, at in self.objects.items()]
         subprocess.run(["gcc", "-shared", "-pthread", "-Wl,-soname,libgpumemtop.so", "-Wl,-z,now", "-Wl,-z,nodelete",
                         "-Wl,--version-script=shim/shim.map", "-o", library, *objects, "-ldl"], cwd=self.tree, check=True, capture_output=True)
         was = self.test(tests, limit)
-        return "simulation" if was == "survived" and self.simulation_fails(path) else was
+        return was if was != "survived" else self.beside(path) or was
+
+    def beside(self, path):
+        """What notices the change beside the tests, if anything does."""
+        try:
+            return "schedules" if self.schedules_fail(path) else "simulation" if self.simulation_fails(path) else None
+        except subprocess.TimeoutExpired:
+            return "timeout"
+
+    def schedules_fail(self, path):
+        if ROOM != "shim/order" and path != "shim/registry/host_range.c":
+            return False
+        flags, changed = ["-std=gnu11", "-O1", "-pthread", "-w"], self.run / "scheduled.o"
+        subprocess.run(["gcc", *flags, "-include", "shim/test/yield.h", "-c", "-o", changed, path], cwd=self.tree, check=True)
+        others = [o for o in SCHEDULES.glob("*.o") if o.stem != Path(path).stem]
+        subprocess.run(["gcc", *flags, "-o", self.run / "schedules", changed, *others], check=True)
+        return subprocess.run([self.run / "schedules", "50000"], capture_output=True, timeout=900).returncode != 0
 
     def simulation_fails(self, path):
         objects = (SIMULATION / "objects").read_text().split()
@@ -143,7 +159,7 @@ class Worker:
             return False
         subprocess.run(["gcc", "-pthread", "-rdynamic", "-o", self.run / "simulate", *SIMULATION.glob("*.o"), *changed, "-Wl,--wrap=gmt_pause",
                         "-Wl,--no-as-needed", f"-Wl,-rpath,{SIMULATION}", f"-L{SIMULATION}", "-l:libgpumemtop.so", "-ldl"], check=True)
-        return subprocess.run([self.run / "simulate", "-found", str(PROGRAMS)], capture_output=True).returncode != 0
+        return subprocess.run([self.run / "simulate", "-found", str(PROGRAMS)], capture_output=True, timeout=900).returncode != 0
 
     def test(self, tests, limit):
         process = subprocess.Popen([self.run / "tests", *tests], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
@@ -157,12 +173,13 @@ class Worker:
         text += (process.stdout.read() or b"").decode()
         status = process.wait()
         failed = re.search(r"FAIL +(\w+)", text)
-        return "timeout" if late else failed[1] if failed else "survived" if status == 0 else "status"
+        return "timeout" if late or ": signal 14" in text else failed[1] if failed else "survived" if status == 0 else "status"
 
 
 def main():
     subprocess.run(["bash", "shim/test/run.sh", OUT / "shim"], env={**os.environ, "ONLY": "plain coverage", "BUILD_ONLY": "1"}, check=True)
     subprocess.run(["bash", "shim/test/simulate.sh", PLAIN, SIMULATION, "-O1"], env={**os.environ, "SEEDS": "10"}, check=True, capture_output=True)
+    subprocess.run(["bash", "shim/test/schedules.sh", SCHEDULES], env={**os.environ, "BUILD_ONLY": "1"}, check=True)
     files = sorted(str(f) for f in Path(ROOM).glob("*.c"))
     digest = lambda paths: hashlib.sha256(b"".join(Path(p).read_bytes() for p in sorted(map(str, paths)))).hexdigest()[:16]
     tests = digest(Path("shim/test").glob("*.[ch]"))
@@ -196,17 +213,18 @@ def main():
         return path, number, label, was
 
     jobs = [(path, m) for path in files for m in mutants(Path(path), {int(l): t for l, t in reached["lines"].get(path, {}).items()})][::EVERY]
-    count = {}
+    count, late = {}, 0
     with futures.ThreadPoolExecutor(WORKERS) as pool:
         for path, number, label, was in pool.map(one, jobs):
             kind = was if was in ("invalid", "equal", "unreached", "survived") else "killed"
             if kind in ("unreached", "survived") and f"{path}: {label}" in equal:
                 kind = "argued"
             count[kind] = count.get(kind, 0) + 1
+            late += was == "timeout"
             if kind in ("unreached", "survived"):
                 print(f"{path}:{number}: {kind}: {label}", flush=True)
     lived = count.get("survived", 0) + count.get("unreached", 0)
-    print(f"{ROOM}: {len(jobs)} mutants, {count}: {100 * count.get('killed', 0) / max(1, count.get('killed', 0) + lived):.1f} % killed")
+    print(f"{ROOM}: {len(jobs)} mutants, {count}, {late} of the killed by time: {100 * count.get('killed', 0) / max(1, count.get('killed', 0) + lived):.1f} % killed")
 
 
 main()

@@ -52,9 +52,11 @@ void gmt_host_range_remove(const void *owner, const void *pointer)
 bool gmt_host_range_holds(const void *pointer)
 {
 	uintptr_t address = (uintptr_t)pointer;
-	for (uint32_t i = 0, count = atomic_load_explicit(&used, memory_order_relaxed); i < count; i++)
-		if (address >= atomic_load_explicit(&ranges[i].begin, memory_order_relaxed) &&
-		    address < atomic_load_explicit(&ranges[i].end, memory_order_relaxed))
+	for (uint32_t i = 0, count = atomic_load_explicit(&used, memory_order_relaxed); i < count; i++) {
+		uintptr_t end = atomic_load(&ranges[i].end);
+		/* The same end again: the begin is not another range's. */
+		if (address < end && address >= atomic_load(&ranges[i].begin) && atomic_load(&ranges[i].end) == end)
 			return true;
+	}
 	return false;
 }

@@ -1,7 +1,7 @@
 /*
  * schedules.c: shim/order itself under a scheduler of ours. Threads are coroutines, which change places only at atomic operations
  * (yield.h) and calls of the driver, and a seed says which goes on. The program of docs/models/inflight.pml: a block is released
- * while a command uses it, and meanwhile a queue, a user event, markers and failures appear.
+ * while a command uses it, and meanwhile a queue, a user event, markers and failures appear. Then one of registry/host_range.c.
  *
  *   schedules COUNT [FIRST]    of the seeds from FIRST on; the first that fails is printed with what happened
  */
@@ -14,6 +14,7 @@
 #include "../order/inflight.h"
 #include "../order/queue.h"
 #include "../registry/held.h"
+#include "../registry/host_range.h"
 #include "../registry/memory.h"
 #include "yield.h"
 
@@ -124,6 +125,7 @@ static struct command {
 } commands[COMMANDS];
 static unsigned enqueued;
 static bool broken[QUEUES]; /* a command has failed: the driver gives up what comes behind it */
+static bool released[QUEUES]; /* the driver may have freed it */
 static char handles[QUEUES];
 
 static unsigned number_of(cl_event event)
@@ -145,7 +147,10 @@ static unsigned enqueue(int queue, unsigned waits, int owner)
 
 static int queue_of(cl_command_queue handle)
 {
-	return (int)((char *)handle - handles);
+	int queue = (int)((char *)handle - handles);
+	if (released[queue])
+		fail("a released queue is used");
+	return queue;
 }
 
 static cl_int info(cl_event event, cl_event_info name, size_t size, void *value, size_t *got)
@@ -182,8 +187,8 @@ static cl_int release(cl_event event)
 
 static cl_int flush(cl_command_queue queue)
 {
-	(void)queue;
 	schedule_point();
+	(void)queue_of(queue);
 	return CL_SUCCESS;
 }
 
@@ -279,6 +284,7 @@ static void close_queue(int q)
 {
 	bool listed = gmt_queue_closing(queue[q]);
 	note("%c is closed", 'a' + q);
+	released[q] = true;
 	gmt_queue_closed(queue[q], listed);
 }
 
@@ -362,7 +368,7 @@ static void begin(void)
 {
 	history[0] = 0;
 	enqueued = 0;
-	broken[A] = broken[B] = false;
+	broken[A] = broken[B] = released[A] = released[B] = false;
 	context = gmt_context_add((cl_context)(void *)&context);
 	queue[A] = gmt_queue_add(handle_of(A)), queue[B] = NULL;
 	queue[A]->context = context;
@@ -395,6 +401,7 @@ static void end(void)
 			commands[i].status = CL_COMPLETE;
 	if (atomic_load(&context->pool.closed))
 		gmt_queue_drop(context);
+	released[A] = false;
 	queue[A] = gmt_queue_add(handle_of(A));
 	close_queue(A); /* which looks at all closed ones */
 	for (unsigned i = 1; i <= enqueued; i++)
@@ -402,6 +409,39 @@ static void end(void)
 			fail("an event is not released");
 	gmt_memory_unregister(memory);
 	gmt_context_remove(context);
+}
+
+/* --- memory of the host that two threads add and remove --- */
+
+static char bytes[3][8]; /* what lies between the ranges is in neither */
+
+static void adds_and_removes(void)
+{
+	char *mine = bytes[2 * current];
+	for (int i = 0; i < 3; i++) {
+		gmt_host_range_add(mine, mine, sizeof bytes[0]);
+		if (!gmt_host_range_holds(mine) || !gmt_host_range_holds(mine + sizeof bytes[0] - 1))
+			fail("a range is not there");
+		gmt_host_range_remove(mine, NULL);
+		if (gmt_host_range_holds(mine))
+			fail("a range is still there");
+	}
+}
+
+static void looks(void)
+{
+	for (int i = 0; i < 3; i++)
+		if (gmt_host_range_holds(bytes[1]))
+			fail("a range is too long");
+}
+
+static void ranges(void)
+{
+	changes = 1u << pick(3);
+	add("one", adds_and_removes);
+	add("other", adds_and_removes);
+	add("third", looks);
+	run_all();
 }
 
 int main(int argc, char **argv)
@@ -414,6 +454,7 @@ int main(int argc, char **argv)
 		begin();
 		run_all();
 		end();
+		ranges();
 	}
 	printf("%llu schedules\n", (unsigned long long)wanted);
 	return 0;

@@ -9,10 +9,10 @@ export ASAN_OPTIONS=detect_leaks=0 # contexts stay
 flags=(-std=gnu11 -O1 -pthread -w "${@:2}")
 yields=(-include shim/test/yield.h)
 mkdir -p "$out"
-for source in shim/registry/{objects,memory,freed_handles,host_range,ranges}.c; do
+for source in shim/registry/{objects,memory,freed_handles,ranges}.c; do
 	"$CC" "${flags[@]}" -c -o "$out/$(basename "$source" .c).o" "$source"
 done
-for source in shim/order/*.c shim/base/lock.c shim/test/schedules.c; do
+for source in shim/order/*.c shim/registry/host_range.c shim/base/lock.c shim/test/schedules.c; do
 	"$CC" "${flags[@]}" "${yields[@]}" -c -o "$out/$(basename "$source" .c).o" "$source"
 done
 
@@ -31,6 +31,7 @@ judge() { # NAME STATUS
 }
 
 link schedules
+[ -z "${BUILD_ONLY:-}" ] || exit 0
 status=0
 "$out/schedules" "${SCHEDULES:-20000}" || status=$?
 judge schedules "$status"

@@ -24,6 +24,8 @@ static void many_queues(int last)
 	EQUAL(events(GMT_KIND_COOLED), 0);
 	OK(clFinish(queues[last]));
 	EQUAL(events(GMT_KIND_COOLED), 1);
+	CHECK(new_buffer(100) == buffer);
+	EQUAL(release(buffer), GMT_OUTCOME_CACHED); /* the next owner waits for none of them */
 	for (int i = 0; i < MANY; i++)
 		OK(clReleaseCommandQueue(queues[i]));
 	end_clean();
@@ -225,17 +227,73 @@ TEST(a_finish_that_overtakes_an_enqueue_says_less_not_more)
 }
 
 /* Queues that come and go leave nothing behind, whichever entries their handles have had. */
-TEST(queues_use_entries_again)
+static void come_and_go(struct options options, bool pending)
 {
-	begin((struct options){.observe = true});
+	begin(options);
+	cl_mem buffer = new_buffer(100);
 	size_t before = 0;
 	for (int i = 0; i < 3000; i++) {
-		OK(clReleaseCommandQueue(new_queue(world.context, 0)));
+		cl_command_queue queue = new_queue(world.context, 0);
+		if (pending)
+			use(queue, buffer);
+		OK(clReleaseCommandQueue(queue));
+		fake_complete_all();
 		if (i % 1000 == 0) {
 			(void)events(GMT_KIND_USE);    /* read, so that the ring does not fill */
 			before = mallinfo2().uordblks; /* 0 under sanitizers */
 		}
 	}
 	CHECK(mallinfo2().uordblks - before < 100000);
+	OK(clReleaseMemObject(buffer));
 	end_clean();
+}
+
+TEST(queues_use_entries_again)
+{
+	come_and_go((struct options){.observe = true}, false);
+}
+
+TEST(queues_released_with_commands_pending_use_entries_again)
+{
+	come_and_go((struct options){.nouses = true}, true);
+}
+
+/* The life of an unordered queue, on which commands end in another order. */
+static void live(void)
+{
+	cl_command_queue queue = new_queue(world.context, UNORDERED);
+	cl_mem early = new_buffer(100), late = new_buffer(200);
+	cl_event event = fill(queue, early, 0, NULL);
+	OK(clWaitForEvents(1, &event));
+	OK(clReleaseEvent(event));
+	OK(clFinish(queue)); /* of what is known to be over */
+	use(queue, early);
+	event = fill(queue, late, 0, NULL);
+	OK(clWaitForEvents(1, &event));
+	OK(clReleaseEvent(event));
+	EQUAL(release(late), GMT_OUTCOME_CACHED);
+	OK(clEnqueueBarrierWithWaitList(queue, 0, NULL, NULL));
+	OK(clFlush(queue));
+	EQUAL(release(early), GMT_OUTCOME_COOLING);
+	OK(clReleaseMemObject(new_buffer(300))); /* puts a marker after it */
+	OK(clFinish(queue));
+	OK(clReleaseCommandQueue(queue));
+}
+
+TEST(a_queue_begins_as_new_whatever_its_entry_was_for)
+{
+	begin((struct options){0});
+	fake.hasty = 1; /* the driver's waits are doubted where they must be */
+	use(world.queue, new_buffer(300));
+	OK(clFlush(world.queue));
+	OK(clFinish(world.queue));
+	uint64_t first = 0;
+	for (int i = 0; i < 40; i++) { /* through all entries that are free */
+		uint64_t before = fake.markers + fake.flushes + fake.waits;
+		live();
+		uint64_t asked = fake.markers + fake.flushes + fake.waits - before;
+		first = i ? first : asked;
+		EQUAL(asked, first);
+	}
+	EQUAL(fake.hazards, 0);
 }

@@ -87,6 +87,30 @@ TEST(what_lies_beside_shared_memory_is_not_it)
 	end_clean();
 }
 
+TEST(shared_memory_is_found_when_what_lay_beside_it_is_gone)
+{
+	begin((struct options){.observe = true});
+	enum { MANY = 300 };
+	char *all[MANY];
+	for (int i = 0; i < MANY; i++)
+		all[i] = allocate(100 + 37 * (size_t)i);
+	for (int i = 0; i < MANY; i += 2)
+		clSVMFree(world.context, all[i]);
+	for (int i = 1; i < MANY; i += 2) {
+		for (int end = 0; end < 2; end++) {
+			int at = end ? 84 + 37 * i : 0;
+			size_t uses = events(GMT_KIND_USE);
+			fill_at(world.queue, all[i] + at);
+			EQUAL(events(GMT_KIND_USE), uses + 1);
+			EQUAL(last_event(GMT_KIND_USE).granted, at);
+		}
+	}
+	OK(clFinish(world.queue));
+	for (int i = 1; i < MANY; i += 2)
+		clSVMFree(world.context, all[i]);
+	end_clean();
+}
+
 static void indirect(cl_kernel_exec_info what, size_t size, const void *value)
 {
 	begin((struct options){0});
@@ -126,6 +150,26 @@ TEST(indirect_access_stands_for_all)
 {
 	const cl_bool yes = CL_TRUE;
 	indirect(CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL, sizeof yes, &yes);
+}
+
+TEST(a_kernel_that_follows_pointers_may_end_before_what_came_first)
+{
+	begin((struct options){0});
+	cl_command_queue queue = new_queue(world.context, UNORDERED);
+	cl_mem first = new_used(queue);
+	cl_kernel kernel = new_kernel();
+	const cl_bool yes = CL_TRUE;
+	OK(clSetKernelExecInfo(kernel, CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL, sizeof yes, &yes));
+	char *pointer = allocate(BYTES);
+	cl_event event;
+	OK(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &(size_t){1}, NULL, 0, NULL, &event));
+	OK(clWaitForEvents(1, &event));
+	EQUAL(freed(pointer), GMT_OUTCOME_CACHED);
+	EQUAL(release(first), GMT_OUTCOME_COOLING);
+	OK(clReleaseEvent(event));
+	OK(clReleaseKernel(kernel));
+	OK(clReleaseCommandQueue(queue));
+	end_clean();
 }
 
 TEST(a_kernel_that_follows_no_pointers_any_more)
