@@ -45,7 +45,7 @@ bool gmt_queue_reached(const struct gmt_queue *queue, uint64_t position)
 	return position - done < GMT_WINDOW && atomic_load(word_of((struct gmt_queue *)queue, position)) & bit_of(position);
 }
 
-/* Moves done to position, and on over the completed commands that follow. Under the queue's lock. */
+/* Moves done to position, if that is further, and on over the completed commands that follow. Under the queue's lock. */
 static void slide_done(struct gmt_queue *queue, uint64_t position)
 {
 	uint64_t done = atomic_load(&queue->done);
@@ -75,8 +75,7 @@ void gmt_queue_completed(struct gmt_queue *queue, uint64_t position)
 {
 	if (atomic_load(&queue->done) >= position || !gmt_lock_driver(&queue->lock))
 		return;
-	if (atomic_load(&queue->done) < position)
-		slide_done(queue, position);
+	slide_done(queue, position);
 	gmt_unlock_driver(&queue->lock);
 }
 
@@ -87,8 +86,7 @@ static void complete_command(const struct gmt_cover *what)
 	if (!gmt_lock_driver(&queue->lock))
 		return;
 	if (queue->object.id == what->queue_id) {
-		if (atomic_load(&queue->done) < what->before)
-			slide_done(queue, what->before);
+		slide_done(queue, what->before);
 		one_done(queue, what->position);
 	}
 	gmt_unlock_driver(&queue->lock);

@@ -263,6 +263,35 @@ TEST(callbacks_while_released_queues_are_looked_at)
 	end_clean();
 }
 
+static clTerminateContextKHR_fn terminate;
+
+static void CL_CALLBACK ends_the_context(cl_event event, cl_int status, void *data)
+{
+	(void)event, (void)status, (void)data;
+	called++;
+	OK(terminate(world.context));
+}
+
+/* The queue is locked meanwhile: its marker is given up later. */
+TEST(a_context_ends_while_its_released_queue_is_looked_at)
+{
+	begin((struct options){0});
+	EXTENSION(clTerminateContextKHR);
+	terminate = clTerminateContextKHR;
+	cl_command_queue second = new_queue(world.context, 0), third = new_queue(world.context, 0);
+	cl_mem buffer = new_buffer(100);
+	cl_event event = fill(second, buffer, 0, NULL);
+	OK(clSetEventCallback(event, CL_COMPLETE, ends_the_context, NULL));
+	OK(clReleaseMemObject(buffer));
+	OK(clReleaseEvent(event));
+	OK(clReleaseCommandQueue(second));
+	fake.eager = 1;
+	OK(clReleaseCommandQueue(third));
+	fake.eager = 0;
+	EQUAL(called, 1);
+	end_clean();
+}
+
 static void CL_CALLBACK on_context(cl_context context, void *data)
 {
 	CHECK(context);

@@ -149,6 +149,58 @@ TEST(only_the_latest_contexts_that_sleep_can_wake)
 	end_clean();
 }
 
+TEST(a_context_that_goes_leaves_what_cools_in_others)
+{
+	begin((struct options){0});
+	cl_command_queue second = new_queue(world.context, 0);
+	EQUAL(release(new_used(second)), GMT_OUTCOME_COOLING);
+	cl_context other = new_context();
+	CHECK(pools(other));
+	OK(clReleaseContext(other));
+	EQUAL(events(GMT_KIND_COOLED), 0);
+	OK(clFinish(second));
+	EQUAL(events(GMT_KIND_COOLED), 1);
+	OK(clReleaseCommandQueue(second));
+	end_clean();
+}
+
+/* A block cools on one of two queues, with a marker after its command. */
+static cl_mem cools_with_a_marker(cl_context context, cl_command_queue *queues)
+{
+	cl_mem cooling, other;
+	queues[0] = new_queue(context, 0), queues[1] = new_queue(context, 0);
+	created(context, &cooling);
+	use(queues[0], cooling);
+	EQUAL(release(cooling), GMT_OUTCOME_COOLING);
+	uint64_t markers = fake.markers;
+	created(context, &other);
+	OK(clReleaseMemObject(other));
+	EQUAL(fake.markers, markers + 1);
+	return cooling;
+}
+
+TEST(a_terminated_context_gives_up_its_markers_alone)
+{
+	begin((struct options){0});
+	EXTENSION(clTerminateContextKHR);
+	cl_context other = new_context();
+	cl_command_queue queues[2][2];
+	cools_with_a_marker(world.context, queues[0]);
+	cl_mem cooling = cools_with_a_marker(other, queues[1]), again;
+	EQUAL(fake.liveevents, 4); /* of each a command and a marker */
+	OK(clTerminateContextKHR(world.context));
+	EQUAL(fake.liveevents, 2);
+	EQUAL(fake_complete(queues[1][0], 2), 2);
+	bool back = false;
+	for (int i = 0; i < 2; i++) {
+		EQUAL(created(other, &again), GMT_OUTCOME_HIT);
+		back |= again == cooling;
+	}
+	CHECK(back); /* as its marker said */
+	for (int i = 0; i < 4; i++)
+		OK(clReleaseCommandQueue(queues[i / 2][i % 2]));
+}
+
 enum { THREADS = 6, ROUNDS = 300 };
 
 /* Each thread may be the one whose queue is the context's last. */

@@ -276,6 +276,32 @@ TEST(destructors_of_parts_do_not_wait_for_later_commands)
 	end_clean();
 }
 
+/* The first marker after its commands reports their end: of several on the queue, none more is put. It is flushed. */
+TEST(destructors_of_parts_wait_for_markers_that_are_there)
+{
+	begin_carved((struct options){0});
+	cl_command_queue second = new_queue(world.context, 0);
+	cl_mem early = new_used(second), buffer = with_destructors(), other = new_buffer(100);
+	EQUAL(release(early), GMT_OUTCOME_COOLING);
+	OK(clReleaseMemObject(new_buffer(100))); /* puts a marker */
+	use(second, buffer);
+	use(second, other);
+	OK(clReleaseMemObject(other));
+	OK(clReleaseMemObject(new_buffer(100))); /* and another */
+	uint64_t markers = fake.markers;
+	CHECK(markers > 1);
+	EQUAL(fake.flushes, 0);
+	EQUAL(release(buffer), GMT_OUTCOME_COOLING);
+	EQUAL(fake.markers, markers);
+	EQUAL(fake.flushes, 1);
+	EQUAL(ended, 0);
+	fake_complete_all();
+	EQUAL(ended, 2);
+	OK(clReleaseCommandQueue(second));
+	OK(clFinish(world.queue));
+	end_clean();
+}
+
 /* Its range is handed out at once, and only once. */
 TEST(destructors_of_parts_that_are_ordered)
 {
