@@ -7,6 +7,7 @@
  *   FAKE_CORE_EVICT=1        freed blocks are not kept
  *   FAKE_CORE_HASTY=1        blocks in use by queued commands are handed out: what a correct pool must never do
  *   FAKE_CORE_NO_ROOM=1      nothing may be noted in the ledger
+ *   FAKE_CORE_ROOM=BYTES     the most that may be noted there
  *   FAKE_CORE_STALE=1        parts are said to be of slabs that have gone
  *   FAKE_CORE_SLAB=BYTES     requests that parts may serve are parts of slabs of that size, first fit
  */
@@ -18,6 +19,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 struct fake_core core = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+static uint64_t most = UINT64_MAX; /* bytes that may be noted */
 
 EXPORT gmt_core_start_fn gmt_core_start;
 EXPORT gmt_core_plan_fn gmt_core_plan;
@@ -64,7 +66,7 @@ static void free_block(uint64_t block, bool busy, struct gmt_evictions *eviction
 static void publish(void)
 {
 	core.ledger->latest = core.decisions + 1;
-	core.ledger->room[0] = core.roomy && !core.evict && !core.drops ? UINT64_MAX : 0;
+	core.ledger->room[0] = core.roomy && !core.evict && !core.drops ? most : 0;
 	core.ledger->due = core.due;
 }
 
@@ -139,6 +141,7 @@ int64_t gmt_core_start(const struct gmtconfig *config, const struct gmt_callback
 	core.slab = (uint64_t)number_from("FAKE_CORE_SLAB");
 	core.lowest = 1;
 	core.roomy = !number_from("FAKE_CORE_NO_ROOM");
+	most = getenv("FAKE_CORE_ROOM") ? (uint64_t)number_from("FAKE_CORE_ROOM") : most;
 	core.due = number_from("FAKE_CORE_DUE") ? 0 : INT64_MAX;
 	publish();
 	return number_from("FAKE_CORE_START_FAILS") ? -1 : 0;

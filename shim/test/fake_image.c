@@ -127,6 +127,8 @@ GMT_HOOK cl_int clEnqueueReadImage(cl_command_queue queue, cl_mem image, cl_bool
 	}
 	if (!base)
 		return fake_submit(queue, blocking, 1, &image, waits, list, event);
+	if (!region || region[1] != 1 || region[2] != 1) /* an image of a buffer has one row */
+		return CL_INVALID_VALUE;
 	struct fake_action action = {.kind = FAKE_READ, .size = region[0] * image->element, .host.out = pointer};
 	cl_mem shown = fake.imagesofwholes == 2 && base->parent ? base->parent : base;
 	return fake_submit_action(queue, blocking, 1, &shown, &action, waits, list, event);

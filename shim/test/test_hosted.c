@@ -138,6 +138,24 @@ TEST(images_are_hosted)
 	end_clean();
 }
 
+/* Of several devices, only the memory of the least is known: a program that has more than that in use is believed. */
+TEST(waste_makes_no_create_fail_on_a_larger_device)
+{
+	fake.largest = 1024; /* a quarter of a device */
+	begin((struct options){0});
+	cl_mem held[5];
+	for (int i = 0; i < 5; i++)
+		held[i] = new_buffer(1000);
+	fake.createerror = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+	fake.failcreates = 1;
+	cl_mem hosted = new_buffer(64);
+	EQUAL(diags(GMT_DIAG_HOSTED), 1);
+	OK(clReleaseMemObject(hosted));
+	for (int i = 0; i < 5; i++)
+		OK(clReleaseMemObject(held[i]));
+	end_clean();
+}
+
 /* A create that would fail without the pool fails with it. */
 TEST(a_full_device_stays_full)
 {

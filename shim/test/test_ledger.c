@@ -35,6 +35,18 @@ TEST(a_release_without_room_is_a_call_of_the_core)
 	end_clean();
 }
 
+TEST(a_release_that_just_fits_is_no_call_of_the_core)
+{
+	setenv("FAKE_CORE_ROOM", "128", 1);
+	begin_failing_at("5"); /* plan, commit, plan, commit, and then */
+	cl_mem first = new_buffer(100), second = new_buffer(100);
+	EQUAL(release(first), GMT_OUTCOME_CACHED);
+	EQUAL(diags(GMT_DIAG_PANIC), 0);
+	EQUAL(release(second), GMT_OUTCOME_REFUSED);
+	EQUAL(diags(GMT_DIAG_PANIC), 1);
+	end_clean();
+}
+
 TEST(a_release_when_the_core_is_due_is_a_call_of_the_core)
 {
 	setenv("FAKE_CORE_DUE", "1", 1);

@@ -241,6 +241,17 @@ TEST(new_memory_that_is_not_zero)
 	finish();
 }
 
+TEST(what_new_memory_holds_is_tried_with_little_of_a_small_device)
+{
+	fake.arginfo = 1;
+	fake.argaddress[0] = CL_KERNEL_ARG_ADDRESS_GLOBAL;
+	fake.largest = 1024; /* a quarter of its memory */
+	begin((struct options){0});
+	fake.cap = 128 + 64; /* the block, and a 64th for the trial */
+	EQUAL(exposure(CL_MEM_READ_WRITE, NULL), GMT_EXPOSED_OTHER);
+	end_clean();
+}
+
 TEST(scrubbed_memory_exposes_nothing)
 {
 	prepare((struct options){.scrub = GMT_SCRUB_ZERO});

@@ -85,14 +85,25 @@ TEST(shared_memory_makes_room_and_asks_for_it)
 	end_clean();
 }
 
-TEST(the_first_shared_memory_makes_room_on_a_device_without_a_free_byte)
+static void makes_room_first(uint32_t nofinegrain)
 {
 	begin((struct options){0});
+	fake.nofinegrain = nofinegrain;
 	OK(clReleaseMemObject(new_buffer(512)));
 	fake.cap = 512;
 	freed(allocate(512));
 	EQUAL(last_event(GMT_KIND_EVICT).reason, GMT_EVICT_DRAIN);
 	end_clean();
+}
+
+TEST(the_first_shared_memory_makes_room_on_a_device_without_a_free_byte)
+{
+	makes_room_first(0);
+}
+
+TEST(the_first_shared_memory_makes_room_on_a_device_without_fine_grains)
+{
+	makes_room_first(1);
 }
 
 /* As of the driver's own allocation of that size, where the driver looks. Nothing is larger than the block. */
