@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"reflect"
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -40,6 +41,49 @@ func TestADroppedClassTakesTheRoomUntilItsLastBlockIsFreed(t *testing.T) {
 			t.Errorf("%s: no block will be evicted, and there is no room", policy)
 		}
 		d.check()
+	}
+}
+
+// TestWhatCanBeFreedIsWhatTheCapLeaves: each byte more would be evicted.
+func TestWhatCanBeFreedIsWhatTheCapLeaves(t *testing.T) {
+	d := newDriver(t, "futhark", "max_cached_bytes=4194304")
+	blocks := []Block{d.alloc(mib, 1, 1).Block, d.alloc(mib, 1, 1).Block, d.alloc(mib, 1, 1).Block}
+	for i, b := range blocks {
+		if got, want := d.policy.FreeableBytes(), uint64(4-i)*mib; got != want {
+			t.Fatalf("room for %d bytes beside %d blocks of a MiB, want %d", got, i, want)
+		}
+		d.free(b, false)
+	}
+}
+
+// TestArmsAddUp: what both arms count is the sum, except peaks, and the largest is that of one.
+func TestArmsAddUp(t *testing.T) {
+	var sum, one, other Stats
+	fill(reflect.ValueOf(&sum).Elem(), 3)
+	fill(reflect.ValueOf(&one).Elem(), 1)
+	fill(reflect.ValueOf(&other).Elem(), 2)
+	sum.PeakInUse, sum.PeakWanted, sum.PeakCached, sum.PeakCooling, sum.PeakReserved = 1, 1, 1, 1, 1
+	sum.Largest, sum.InSlabs.Largest = 2, 2
+	if one.addArm(&other); one != sum {
+		t.Fatalf("%+v, want %+v", one, sum)
+	}
+}
+
+// fill sets all numbers of a value to n.
+func fill(v reflect.Value, n uint64) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), n)
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			fill(v.Index(i), n)
+		}
+	case reflect.Float64:
+		v.SetFloat(float64(n))
+	default:
+		v.SetUint(n)
 	}
 }
 
