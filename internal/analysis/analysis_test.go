@@ -215,7 +215,7 @@ func TestCostCurve(t *testing.T) {
 	c.addCall(64, 100)
 	c.addCall(64, 200)
 	c.addCall(64, 0) // not measured
-	if got := c.fitCurve(); got.A != 150 || got.B != 0 || got.R2 != 0 || got.Calls != 2 || got.Points[0].StdDev != 50 || got.Points[0].P50 != 100 || got.LineFits() || !got.HasOneSize() {
+	if got := c.fitCurve(); got.A != 150 || got.B != 0 || got.R2 != 0 || got.Calls != 2 || got.Points[0].StdDev != 50 || got.Points[0].P50 != 102 || got.LineFits() || !got.HasOneSize() {
 		t.Errorf("one size: %+v", got)
 	}
 	c.addCall(128, 200)

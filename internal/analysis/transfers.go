@@ -31,7 +31,7 @@ type TransferKind string
 const (
 	Rewritten   TransferKind = "same bytes written again"
 	ReadBack    TransferKind = "read back what was just written"
-	Unchanged   TransferKind = "read of what the device never changed"
+	Unchanged   TransferKind = "read of what had not changed"
 	Copied      TransferKind = "copy on unified memory where a map would do"
 	SecondOne   TransferKind = "COPY_HOST_PTR makes a second copy"
 	ColdRead    TransferKind = "cold readback"

@@ -111,15 +111,12 @@ func servedRequestsText(run *figures.Subject) string {
 		text += ", " + runFigureText(figures.SteadyHitRate, run) + " of the later half"
 	}
 	text += "; " + units.Plural(run.Misses, "miss", "misses")
-	if n := run.MissReasons[wire.MissCold]; n > 0 {
-		least, of := "", ""
+	// With slabs, a miss that memory of another kind would have served may have had nothing of its own kind, too.
+	if n := run.MissReasons[wire.MissCold]; n > 0 && (run.PeakSlabs == 0 || run.MissReasons[wire.MissOtherClass] == 0) {
+		text += fmt.Sprintf(", %d with nothing free", n)
 		if run.PeakSlabs > 0 { // free ranges of slabs do not serve large requests
-			of = " of their kind"
-			if run.MissReasons[wire.MissOtherClass] > 0 { // whose kind may have had nothing, too
-				least = "at least "
-			}
+			text += " of their kind"
 		}
-		text += fmt.Sprintf(", %s%d with nothing free%s", least, n, of)
 	}
 	if run.Alternative > 0 {
 		text += fmt.Sprintf("; besides, an experiment's alternative served %s", units.Count(run.Alternative, "request"))

@@ -328,7 +328,7 @@ func TestDevicesText(t *testing.T) {
 // A request that memory of another kind would have served may have found nothing of its own kind, too.
 func TestNothingFreeOfTheirKind(t *testing.T) {
 	for reason, want := range map[wire.Miss]string{
-		wire.MissOtherClass: "; 2 misses, at least 1 with nothing free of their kind", wire.MissTooSmall: "; 2 misses, 1 with nothing free of their kind",
+		wire.MissOtherClass: "; 2 misses", wire.MissTooSmall: "; 2 misses, 1 with nothing free of their kind",
 	} {
 		s := &stats.Snapshot{Policy: "slab"}
 		s.Totals.Misses, s.Totals.PeakSlabs = 2, 1

@@ -12,8 +12,8 @@ type Histogram struct {
 	counts []uint64
 	lowest int // bucket of counts[0]
 	Total  uint64
-	// The least and the largest value are exact, so that a percentile of one value is that value.
-	least, most uint64
+
+	least, most uint64 // exact: a percentile of one value is that value
 }
 
 const histogramBits = 4
@@ -24,8 +24,7 @@ func (h *Histogram) Add(v uint64) {
 	h.least, h.most = min(h.least, v), max(h.most, v)
 	switch {
 	case h.Total == 0:
-		h.least = v
-		h.lowest, at = bucketOfValue(v), 0
+		h.lowest, h.least, at = bucketOfValue(v), v, 0
 		h.counts = make([]uint64, 1, 8)
 	case at < 0:
 		grown := make([]uint64, len(h.counts)-at)
@@ -38,20 +37,14 @@ func (h *Histogram) Add(v uint64) {
 	h.Total++
 }
 
-// Percentile returns the middle of the bucket that holds the value at rank ⌈p × total⌉, or the value if that is the least or the largest;
-// 0 without values.
+// Percentile returns the middle of the bucket that holds the value at rank ⌈p × total⌉, at least the least value and at most the largest; 0
+// without values.
 func (h *Histogram) Percentile(p float64) uint64 {
 	rank := uint64(math.Ceil(p * float64(h.Total)))
-	switch {
-	case rank <= 1:
-		return h.least
-	case rank >= h.Total:
-		return h.most
-	}
 	var seen uint64
 	for i, count := range h.counts {
 		if seen += count; seen >= rank && seen > 0 {
-			return middleOfBucket(h.lowest + i)
+			return min(max(middleOfBucket(h.lowest+i), h.least), h.most)
 		}
 	}
 	return 0

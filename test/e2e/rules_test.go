@@ -75,7 +75,7 @@ func judgements() []judged {
 		},
 		deed("transferRule", "one iteration later; where the bytes decide how the loop goes on, ", "none", "slow"),
 		deed("transferRule", "blocking map inside the loop", "none", "looks"),
-		deed("transferRule", "read of what the device never changed", "futhark", "reads"),
+		deed("transferRule", "read of what had not changed", "futhark", "reads"),
 		deed("findRefusedCalls", "5 calls refused", "futhark", "refuse"),
 		deed("findRefusedCalls", "2 calls refused", "futhark", "build"),
 		{

@@ -93,7 +93,7 @@ func TestTransfersThatCouldGo(t *testing.T) {
 	t.Parallel()
 	for mode, kind := range map[string]string{
 		"rewrite": "same bytes written again", "readback": "read back what was just written",
-		"unchanged": "read of what the device never changed", "unified": "copy on unified memory where a map would do",
+		"unchanged": "read of what had not changed", "unified": "copy on unified memory where a map would do",
 		"copyhost": "COPY_HOST_PTR makes a second copy", "cold": "cold readback",
 		"small": "many small transfers that could be one", "blocking": "blocking read inside the loop",
 	} {
