@@ -61,8 +61,8 @@ func TestReadingAhead(t *testing.T) {
 		if !slices.EqualFunc(got, want, equal) {
 			t.Fatalf("%d records differ from the %d of Next", len(got), len(want))
 		}
-		for record := range Records(r) {
-			if record.Kind == wire.KindTag {
+		for record, err := range Records(r) {
+			if err != nil || record.Kind == wire.KindTag {
 				break
 			}
 		}

@@ -150,9 +150,11 @@ func (s *Arena[T]) TakePlace() (place int32, value *T) {
 // ReturnPlace returns a place. The value stays until the place is taken again.
 func (s *Arena[T]) ReturnPlace(place int32) { s.spare = append(s.spare, place) }
 
-// TakenPlaces returns how many places are taken, and Places how many were at once, at most.
+// TakenPlaces returns how many places are taken.
 func (s *Arena[T]) TakenPlaces() int { return len(s.items) - len(s.spare) }
-func (s *Arena[T]) Places() int      { return len(s.items) }
+
+// Places returns how many places were taken at once, at most.
+func (s *Arena[T]) Places() int { return len(s.items) }
 
 // At returns the value at a place. The pointer is valid until the next Take.
 func (s *Arena[T]) At(place int32) *T { return &s.items[place] }
