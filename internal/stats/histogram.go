@@ -12,8 +12,7 @@ type Histogram struct {
 	counts []uint64
 	lowest int // bucket of counts[0]
 	Total  uint64
-
-	least, most uint64 // exact: a percentile of one value is that value
+	first  uint64 // value, exact
 }
 
 const histogramBits = 4
@@ -21,10 +20,9 @@ const histogramBits = 4
 // Add counts a value.
 func (h *Histogram) Add(v uint64) {
 	at := bucketOfValue(v) - h.lowest
-	h.least, h.most = min(h.least, v), max(h.most, v)
 	switch {
 	case h.Total == 0:
-		h.lowest, h.least, at = bucketOfValue(v), v, 0
+		h.lowest, h.first, at = bucketOfValue(v), v, 0
 		h.counts = make([]uint64, 1, 8)
 	case at < 0:
 		grown := make([]uint64, len(h.counts)-at)
@@ -37,14 +35,16 @@ func (h *Histogram) Add(v uint64) {
 	h.Total++
 }
 
-// Percentile returns the middle of the bucket that holds the value at rank ⌈p × total⌉, at least the least value and at most the largest; 0
-// without values.
+// Percentile returns the middle of the bucket that holds the value at rank ⌈p × total⌉, the only value itself, 0 without values.
 func (h *Histogram) Percentile(p float64) uint64 {
+	if h.Total == 1 {
+		return h.first
+	}
 	rank := uint64(math.Ceil(p * float64(h.Total)))
 	var seen uint64
 	for i, count := range h.counts {
 		if seen += count; seen >= rank && seen > 0 {
-			return min(max(middleOfBucket(h.lowest+i), h.least), h.most)
+			return middleOfBucket(h.lowest + i)
 		}
 	}
 	return 0
