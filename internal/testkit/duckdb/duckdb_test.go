@@ -285,11 +285,16 @@ func leaks(runs []run) []string {
 		key
 		buffers, bytes int64
 	}
-	sums := map[key]*sum{}
+	sums, aborted := map[key]*sum{}, map[key]bool{} // by host and pid: what they held is no leak
+	for _, r := range runs {
+		for i := range r.snapshot.Processes {
+			aborted[key{host: r.host, pid: r.snapshot.Processes[i].PID}] = r.snapshot.Processes[i].WasAborted()
+		}
+	}
 	var list []*sum
 	for _, l := range lives(runs) {
 		k := key{l.site, l.host, l.pid}
-		if l.end > 0 || !l.owns {
+		if l.end > 0 || !l.owns || aborted[key{host: l.host, pid: l.pid}] {
 			continue
 		}
 		if sums[k] == nil {
