@@ -159,8 +159,9 @@ func TestLiveTraceSurvivesDeathOfTheProgram(t *testing.T) {
 		if result := p.wait(); result.signal != sig {
 			t.Errorf("ended with %s, want %s", result, sig)
 		}
-		if facts, text := lintFile(t, file); facts.Leaks == 0 || !bytes.HasSuffix(text, []byte("\n]\n")) {
-			t.Errorf("%d leaks; ends with %q", facts.Leaks, text[max(0, len(text)-100):])
+		facts, text := lintFile(t, file)
+		if facts.Leaks > 0 || !bytes.Contains(text, []byte(`"held at exit":true`)) || !bytes.HasSuffix(text, []byte("\n]\n")) {
+			t.Errorf("%d leaks, want buffers held at exit; ends with %q", facts.Leaks, text[max(0, len(text)-100):])
 		}
 		if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
 			t.Errorf("%v, %v: want the trace alone", files, err)
