@@ -3,8 +3,6 @@ package analysis
 import (
 	"reflect"
 	"regexp"
-	"runtime"
-	"sync"
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
@@ -31,12 +29,8 @@ func Analyse(src recording.Source, o Options) (*Analysis, error) {
 	if err := eachRecord(src, first.handleRecord); err != nil {
 		return nil, err
 	}
-	second := newRun(&o, first.finishSurvey(), runtime.GOMAXPROCS(0) > 1 && first.crowd <= apartMost)
-	steps := []func(*wire.Record){second.handleRecord, second.countWhole}
-	if second.whole == second.model {
-		steps = steps[:1]
-	}
-	if err := eachRecord(src, steps...); err != nil {
+	second := newRun(&o, first.finishSurvey())
+	if err := eachRecord(src, second.handleRecord); err != nil {
 		return nil, err
 	}
 	second.cut = recording.RunGoesOn(src)
@@ -46,30 +40,13 @@ func Analyse(src recording.Source, o Options) (*Analysis, error) {
 	return a, nil
 }
 
-// A second heap, for the use of two processors, may have apartMost objects, blocks and call sites, which take some 300 bytes each. A process
-// takes as much as processWeight of them.
-const (
-	apartMost     = 1 << 13
-	processWeight = 32
-)
-
-// eachRecord calls steps with all records of a source from its start, each step on a goroutine of its own.
-func eachRecord(src recording.Source, steps ...func(*wire.Record)) error {
-	for batch, err := range recording.Batches(src) {
+// eachRecord calls step with all records of a source from its start.
+func eachRecord(src recording.Source, step func(*wire.Record)) error {
+	for r, err := range recording.Records(src) {
 		if err != nil {
 			return err
 		}
-		var others sync.WaitGroup
-		take := func(step func(*wire.Record)) {
-			for i := range batch {
-				step(&batch[i])
-			}
-		}
-		for _, step := range steps[1:] {
-			others.Go(func() { take(step) })
-		}
-		take(steps[0])
-		others.Wait()
+		step(r)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func (g *ObjectGrowth) IsOfMemory() bool {
 func (x *run) noteLiveObjects(r *wire.Record) {
 	for x.marks < 2 && r.IsTimed() && r.Time >= x.survey.begun+x.callSpan()*(2+x.marks)/4 {
 		x.marks++
-		x.whole.MarkObjectCounts()
+		x.model.MarkObjectCounts()
 	}
 }
 

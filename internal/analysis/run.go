@@ -12,8 +12,7 @@ type run struct {
 	options   *Options
 	survey    *survey
 	started   uint64
-	model     *stats.Model // an outline if whole is another
-	whole     *stats.Model // for the snapshot
+	model     *stats.Model
 	heap      *heap.Heap
 	record    *wire.Record // the present one
 	processes map[uint32]*process
@@ -24,7 +23,6 @@ type run struct {
 	quiet     bool         // the last record was carried over: no peak yet
 	cut       bool         // the run goes on behind the part
 	marks     uint64       // how often objects were counted, see noteLiveObjects
-	idleAt    int          // the point whose idle memory is noted next
 
 	books books
 	rows  map[string]*row
@@ -64,23 +62,17 @@ type process struct {
 	most     int64  // live buffers
 }
 
-// newRun makes the state. apart: countWhole is called for each record as well, by another goroutine.
-func newRun(o *Options, s *survey, apart bool) *run {
+func newRun(o *Options, s *survey) *run {
 	x := &run{options: o, survey: s, started: o.Header.ClockNS, processes: map[uint32]*process{}, rows: map[string]*row{}}
 	if x.started == 0 {
 		x.started = s.earliest
 	}
-	whole := stats.Options{
+	x.model = stats.New(stats.Options{
 		Program: o.Header.Program, Arguments: o.Header.Arguments, Policy: o.Header.Policy, App: o.Header.App, Labels: o.Header.Labels,
 		Limits: stats.PolicyLimits(o.Header.Policy, o.Header.Limits), LimitsOf: stats.DefaultLimits, Auto: o.Header.Auto, Started: x.started, NoTrends: true,
 		DeviceMemory: o.Header.DeviceMemory, Apart: o.Header.HaveSeparateDevices, NodeOf: o.Header.HostIfSeveral,
-	}
-	outline := whole
-	outline.Outline, outline.Observers = apart, []heap.Observer{x}
-	x.model = stats.New(outline)
-	if x.whole = x.model; apart {
-		x.whole = stats.New(whole)
-	}
+		Observers: []heap.Observer{x},
+	})
 	x.heap, x.moves.names, x.moves.named = x.model.Heap(), s.names, map[namedSite]uint32{}
 	x.total = &x.heap.Gauges
 	x.line = newTimeline(s, o, x.started)
@@ -109,9 +101,7 @@ func (x *run) processOf(number uint32) *process {
 func (x *run) handleRecord(r *wire.Record) {
 	x.record = r
 	x.advanceTo(r)
-	if x.whole == x.model {
-		x.noteBeforeRecord(r)
-	}
+	x.noteLiveObjects(r)
 	if r.Kind == wire.KindEvict {
 		x.noteEvictedByLimit(r.Process, r.AsEvict())
 	}
@@ -146,22 +136,6 @@ func (x *run) handleRecord(r *wire.Record) {
 	if p.life != nil {
 		p.reserved, p.most = max(p.reserved, p.life.ReservedBytes()), max(p.most, p.life.Live)
 		p.pool.raiseMostPooled(p.life)
-	}
-}
-
-// countWhole counts a record for the snapshot only.
-func (x *run) countWhole(r *wire.Record) {
-	x.noteBeforeRecord(r)
-	x.whole.Apply(r)
-}
-
-// noteBeforeRecord notes what the model for the snapshot shows at times up to that of a record.
-func (x *run) noteBeforeRecord(r *wire.Record) {
-	x.noteLiveObjects(r)
-	if x.survey.happenedInPart(r) {
-		for next := x.line.pointAt(r.Time); x.idleAt < next; x.idleAt++ {
-			x.line.Idle[x.idleAt] = x.whole.IdleBytes(x.line.begin + uint64(x.idleAt+1)*x.line.Step)
-		}
 	}
 }
 
@@ -360,7 +334,7 @@ func (x *run) changePooledOfSite(p *heap.Process, b *heap.Block, sign int64) {
 // makeAnalysis makes the Analysis.
 func (x *run) makeAnalysis() *Analysis {
 	x.advanceToEnd()
-	x.snapshot = x.whole.Publish()
+	x.snapshot = x.model.Publish()
 	a := &Analysis{
 		Run: Run{
 			Header: x.options.Header, Footer: x.options.Footer, Whole: x.options.Whole, Started: x.started,
@@ -397,12 +371,10 @@ func (x *run) advanceToEnd() {
 	}
 	if x.options.Whole && (x.options.Until == 0 || !x.cut) && (x.options.Process == "" || !x.hasAnyProcessEnded()) {
 		x.model.AdvanceTime(x.options.Footer.EndedNS)
-		x.whole.AdvanceTime(x.options.Footer.EndedNS)
-		x.whole.NoteEndOfRun(x.options.Footer.EndedNS)
+		x.model.NoteEndOfRun(x.options.Footer.EndedNS)
 	}
 	if x.line.Step > 0 {
-		x.line.setEndOfPoint(x.total, x.model.Fragmentation())
-		x.line.Idle[x.line.at] = x.whole.IdleBytes(x.heap.Now())
+		x.line.setEndOfPoint(x.total, x.model.Fragmentation(), x.model.IdleBytes(x.heap.Now()))
 	}
 }
 

@@ -33,7 +33,6 @@ type survey struct {
 	sizes       sizes
 	highest     highest
 	lastCreate  uint64
-	crowd       int                       // the most objects and blocks at once
 	finders     map[uint64]*period.Finder // by stream
 	finder      *period.Finder            // of the last create's thread's thread
 	latest      uint64                    // its stream
@@ -156,7 +155,6 @@ func (s *survey) finishSurvey() *survey {
 	for stream, f := range s.finders {
 		s.stretches[stream] = f.FinishStretches()
 	}
-	s.crowd = s.heap.MostEntries() + len(s.books.sites) + processWeight*len(s.heap.Processes())
 	s.uses[s.using] = s.lastUse
 	for number := range s.uses {
 		if p := s.heap.FindProcess(number); p != nil {

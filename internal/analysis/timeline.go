@@ -82,23 +82,18 @@ func (l *timeline) seriesPlaces(name string, wanted bool) (tag, free int) {
 	return place(l.tagPlace, l.moreTags), place(l.freePlace, l.moreFree)
 }
 
-// pointAt returns the point of a time.
-func (l *timeline) pointAt(time uint64) int {
-	if l.Step == 0 || time < l.begin {
-		return 0
-	}
-	return int(min((time-l.begin)/l.Step, uint64(len(l.InUse)-1)))
-}
-
 // advanceTo closes the points that end before a time. now has the gauges until then.
 func (l *timeline) advanceTo(time uint64, now *heap.Gauges, model *stats.Model) {
-	next := l.pointAt(time)
+	if l.Step == 0 || time < l.begin {
+		return
+	}
+	next := int(min((time-l.begin)/l.Step, uint64(len(l.InUse)-1)))
 	if next <= l.at {
 		return
 	}
 	fragmented := model.Fragmentation()
 	for l.at < next {
-		l.setEndOfPoint(now, fragmented)
+		l.setEndOfPoint(now, fragmented, model.IdleBytes(l.begin+uint64(l.at+1)*l.Step))
 		l.at++
 		l.most = -1
 		l.samplePoint(now)
@@ -106,7 +101,8 @@ func (l *timeline) advanceTo(time uint64, now *heap.Gauges, model *stats.Model) 
 }
 
 // setEndOfPoint sets the figures of the end of a point.
-func (l *timeline) setEndOfPoint(now *heap.Gauges, fragmented float64) {
+func (l *timeline) setEndOfPoint(now *heap.Gauges, fragmented float64, idle uint64) {
+	l.Idle[l.at] = idle
 	l.Fragmentation[l.at], l.Waste[l.at] = fragmented, wasteOf(now.InUse, now.Requested)
 }
 

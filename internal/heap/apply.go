@@ -183,9 +183,6 @@ func (h *Heap) hasMaxEntries() bool {
 	return h.options.EntriesMax > 0 && h.objects.TakenPlaces()+h.blocks.TakenPlaces() >= h.options.EntriesMax
 }
 
-// MostEntries returns how many objects and blocks there were at once, at most.
-func (h *Heap) MostEntries() int { return h.objects.Places() + h.blocks.Places() }
-
 func (h *Heap) applyCreate(p *Process, thread uint32, c wire.CreateView) {
 	carriedOver := c.CarriedOver()
 	if c.Outcome() == wire.OutcomeFailed {

@@ -35,8 +35,6 @@ type Options struct {
 	TransfersOnly bool
 	// NoTrends: Tag.Trend stays empty, which saves up to 1 KB for each call site.
 	NoTrends bool
-	// Outline: only what Heap, Fragmentation and ObjectsHeld tell is kept, which takes half the time.
-	Outline bool
 	// EntriesMax bounds buffers and blocks at once, see heap.Options. 0: as for recordings, whose size bounds them, too.
 	EntriesMax int
 	// Nameless returns how many files have names and lines that there is no room for; nil: none.
@@ -98,11 +96,7 @@ func New(o Options) *Model {
 	o.Arguments = slices.Clone(o.Arguments)
 	o.EntriesMax = cmp.Or(o.EntriesMax, entriesMax)
 	m := &Model{options: o, limits: newLimits(o.Limits)}
-	var own heap.Observer = observer{m}
-	if o.Outline {
-		own = outline{observer{m}}
-	}
-	observers := append([]heap.Observer{own}, o.Observers...)
+	observers := append([]heap.Observer{observer{m}}, o.Observers...)
 	m.heap = heap.New(heap.Options{EndProcesses: true, ProcessesMax: processesMax, LeftMax: leftMax, EntriesMax: o.EntriesMax}, observers...)
 	seed := rand.Uint64()
 	m.processes = processes{heap: m.heap, totals: &m.totals, seed: seed, policy: o.Policy, deviceMemory: o.DeviceMemory, nodeOf: o.NodeOf}
@@ -164,10 +158,6 @@ func (m *Model) Apply(r *wire.Record) {
 	} else {
 		m.totals.countEvent(p)
 	}
-	if m.options.Outline {
-		m.outlineRecord(p, r)
-		return
-	}
 	m.dispatchRecord(p, r)
 	if m.measured.IsFollowing() || r.Kind == wire.KindLimit || r.Kind == wire.KindDiag {
 		m.measured.TakeRecord(r, measure.Held{InUse: p.heap.InUse, Reserved: p.heap.ReservedBytes()})
@@ -227,7 +217,9 @@ func (m *Model) dispatchRecord(p *process, r *wire.Record) {
 	case wire.KindGauge:
 		p.free.reported = rangesOfGauge(r.AsGauge())
 	case wire.KindRelease:
-		m.pairs.handleRelease(p, r.AsRelease())
+		if r.AsRelease().References() > 0 {
+			m.pairs.noteClosed(p, References, r.AsRelease().Object())
+		}
 		m.totals.release = releaseOfView(r.AsRelease())
 		m.heap.Apply(r)
 		m.totals.release = release{}

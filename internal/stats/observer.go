@@ -28,6 +28,9 @@ func (m observer) ObjectReleased(hp *heap.Process, o *heap.Object, how heap.How)
 	p := m.processes.processOfHeap(hp)
 	m.sites.countReleased(o)
 	m.pairs.noteMemoryEnded(p, o, how)
+	if how == heap.Released || how == heap.Unknown {
+		m.objects.countShared(p, o, true)
+	}
 	m.totals.countReleased(p, o, how)
 	if e := m.totals.release.exposed; how == heap.Released && e != wire.ExposedNo && e != wire.ExposedCleared {
 		m.sites.countExposed(o)

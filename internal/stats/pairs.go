@@ -144,18 +144,8 @@ func (x *pairs) noteClosed(p *process, kind ObjectType, object uint64) {
 	}
 }
 
-// handleRelease handles the RELEASE of a reference.
-func (x *pairs) handleRelease(p *process, r wire.ReleaseView) {
-	if r.References() > 0 {
-		x.noteClosed(p, References, r.Object())
-	}
-}
-
 // noteMemoryEnded notes that memory ended: what is open stays so.
 func (x *pairs) noteMemoryEnded(p *process, o *heap.Object, how heap.How) {
-	if how == heap.Released || how == heap.Unknown {
-		x.holdings.countShared(p, o, true)
-	}
 	if len(x.open) == 0 {
 		return
 	}

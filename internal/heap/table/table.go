@@ -153,8 +153,5 @@ func (s *Arena[T]) ReturnPlace(place int32) { s.spare = append(s.spare, place) }
 // TakenPlaces returns how many places are taken.
 func (s *Arena[T]) TakenPlaces() int { return len(s.items) - len(s.spare) }
 
-// Places returns how many places were taken at once, at most.
-func (s *Arena[T]) Places() int { return len(s.items) }
-
 // At returns the value at a place. The pointer is valid until the next Take.
 func (s *Arena[T]) At(place int32) *T { return &s.items[place] }
