@@ -27,10 +27,6 @@ func (t *Tracer) inspectCode(found *target.Process) view {
 // differ by less than a call takes.
 func (p *process) passRecord(r *wire.Record) {
 	t := p.tracer
-	if r.Kind == wire.KindDiag && p.hasUnnotedLosses() { // the lost calls may explain the finding
-		t.scan.last = 0
-		return
-	}
 	r.Process = p.number
 	if r.Kind != wire.KindExit && r.Kind != wire.KindLost {
 		r.Thread = p.thread
@@ -38,6 +34,21 @@ func (p *process) passRecord(r *wire.Record) {
 	t.lastTime = max(t.lastTime, r.Time)
 	r.Time = t.lastTime + t.shift
 	t.put(r)
+}
+
+// losses are the calls of a pid that found no room in the ring, and how many of them used memory.
+type losses struct {
+	calls, uses uint64
+	shared      bool // some may be those of the program that the process executed afterwards
+}
+
+// passObserved passes on a record of what the calls mean.
+func (p *process) passObserved(r *wire.Record) {
+	if r.Kind == wire.KindDiag && p.hasUnnotedLosses() { // the lost calls may explain the finding
+		p.tracer.scan.last = 0
+		return
+	}
+	p.passRecord(r)
 }
 
 // clockShiftOfNamespace returns how far CLOCK_MONOTONIC of our time namespace is ahead of the kernel's, in ns modulo 2^64: time_namespaces(7).
@@ -51,17 +62,19 @@ func clockShiftOfNamespace() uint64 {
 // hasUnnotedLosses reports whether calls were lost that the tracker does not know of yet.
 func (p *process) hasUnnotedLosses() bool {
 	calls, _ := p.tracer.kernel.LostCalls(p.pid)
-	return calls > p.lost
+	return calls > p.tracer.noted[p.pid].calls
 }
 
 // recordLosses records how many calls of a process found no room in the ring.
 func (p *process) recordLosses() {
 	calls, uses := p.tracer.kernel.LostCalls(p.pid)
-	if calls > p.lost {
-		p.objects.NoteCallsLost()
-		p.passRecord(&wire.Record{Event: wire.LostFields{Events: calls - p.lost, Uses: uses - p.lostUses}.Event()})
+	before := p.tracer.noted[p.pid]
+	if calls <= before.calls {
+		return
 	}
-	p.lost, p.lostUses = calls, uses
+	p.tracer.noted[p.pid] = losses{calls, uses, false}
+	p.objects.NoteCallsLost()
+	p.passRecord(&wire.Record{Event: wire.LostFields{Events: calls - before.calls, Uses: uses - before.uses}.Event()})
 }
 
 // isForwarded reports whether an ICD loader makes the call on behalf of another loader, which is probed as well. A call
@@ -81,10 +94,9 @@ func (t *Tracer) beginWatching(p *process, time uint64) {
 	t.table.beginWatching(p)
 	p.tracer, p.thread = t, uint32(p.pid)
 	p.number = t.registry.addProcess(p.target)
-	p.lost, p.lostUses = t.kernel.LostCalls(p.pid)
 	p.tags = stack.NewTags(t.options.Tags, t.options.Depth, p.walker, p.passRecord)
-	p.objects = calls.NewTracker(p.tags, p.passRecord)
-	if p.fromStart {
+	p.objects = calls.NewTracker(p.tags, p.passObserved)
+	if p.fromStart && !t.noted[p.pid].shared {
 		p.objects.NoteSeenFromStart()
 	}
 	payload := wire.AppendProcess(nil, p.target.Command)
@@ -141,7 +153,13 @@ func (t *Tracer) noteExec(pid int, another bool, time uint64) {
 		return
 	}
 	if p.state == watched {
+		shared := p.hasUnnotedLosses()
 		t.recordEnd(p, time, unknownStatus)
+		if shared {
+			noted := t.noted[pid]
+			noted.shared = true
+			t.noted[pid] = noted
+		}
 	}
 	if !t.options.Follow && !p.selected {
 		t.table.forgetUnselected(pid)

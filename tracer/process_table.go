@@ -51,8 +51,6 @@ type process struct {
 
 	extensions        map[uint64]bool    // addresses of extension functions that it received
 	pendingExtensions []target.Extension // those still to be probed
-
-	lost, lostUses uint64 // calls that found no room in the ring, as recorded
 }
 
 // view is what we know of a process's code. That of an inherited one is its parent's.

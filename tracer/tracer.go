@@ -30,6 +30,8 @@ type Options struct {
 	Clock func() uint64
 	// Warn receives messages for the user, from any goroutine. It may be nil.
 	Warn func(text string)
+
+	ringBytes int // as kernel.Options.RingBytes; for tests
 }
 
 // Tracer watches processes. Poll, Detach and Close are for one goroutine, the other methods for any.
@@ -44,6 +46,7 @@ type Tracer struct {
 	registry registry
 	remapped map[int]bool   // pids that have mapped files since they were inspected
 	names    map[int]string // of programs that were executed, by pid, with an open selection
+	noted    map[int]losses // those that are recorded, by pid, until the kernel forgets its counts
 	scan     scanState
 	warned   map[string]bool // warnings that the user has seen
 	detached bool
@@ -82,7 +85,7 @@ func Start(options Options) (*Tracer, error) {
 	core, extensions := functionNames()
 	t := &Tracer{
 		options: options, catalog: target.NewCatalog(core, extensions), files: stack.NewFiles(), vendors: newVendors(),
-		remapped: map[int]bool{}, names: map[int]string{}, warned: map[string]bool{}, shift: clockShiftOfNamespace(),
+		remapped: map[int]bool{}, names: map[int]string{}, noted: map[int]losses{}, warned: map[string]bool{}, shift: clockShiftOfNamespace(),
 	}
 	t.lastTime = options.Clock() - t.shift
 	t.table = newProcessTable(t.tellKernelVerdict)
@@ -92,7 +95,7 @@ func Start(options Options) (*Tracer, error) {
 	t.put = t.bufferRecord
 	var err error
 	t.kernel, err = kernel.LoadPrograms(kernel.Options{
-		Shapes: callShapes(), WatchAll: options.MayGrowLater(), Follow: options.Follow,
+		Shapes: callShapes(), RingBytes: options.ringBytes, WatchAll: options.MayGrowLater(), Follow: options.Follow,
 		Stacks: options.Tags == wire.TagsStack, Uses: options.Uses, Types: system.Types,
 	})
 	if err != nil {
@@ -217,6 +220,9 @@ func (t *Tracer) handleCall(pid int, s *wire.Sample) {
 
 // tellKernelVerdict decides whether the kernel reports the calls of a process.
 func (t *Tracer) tellKernelVerdict(pid int, verdict kernel.Verdict) {
+	if verdict == kernel.Forget {
+		delete(t.noted, pid)
+	}
 	if err := t.kernel.SetVerdict(pid, verdict); err != nil {
 		t.warnOnce(err)
 	}

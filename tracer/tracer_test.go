@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -313,6 +314,26 @@ func TestLostEnd(t *testing.T) {
 	w.until("the end of a candidate", func() bool { return len(w.table.byPID) == 1 })
 	if w.table.byPID[p.pid] == nil {
 		t.Error("a running process was dropped")
+	}
+}
+
+// Calls that were lost before we read the first of a process count as lost: a handle may have come back in one of them.
+func TestLostBeforeTheFirstIsRead(t *testing.T) {
+	w := watchWith(t, target.Selection{Comms: []string{wantedProgram}}, func(o *Options) { o.ringBytes = 64 << 10 })
+	p := beginAs(t, wantedProgram, loader, "create 3000 70", "release", "create 3000 80", "release")
+	lost, uses := w.kernel.LostCalls(p.pid)
+	w.until("losses", func() bool { return slices.Contains(w.eventsOf(p.pid), "lost") })
+	p.do("create 1 90")
+	w.until("a create", func() bool {
+		return slices.ContainsFunc(w.eventsOf(p.pid), func(e string) bool { return strings.HasSuffix(e, " 90") })
+	})
+	for _, r := range w.records {
+		switch {
+		case r.Kind == wire.KindLost && (lost == 0 || r.Size != lost || uses != 0):
+			t.Errorf("%d calls are recorded as lost of %d, %d of them uses", r.Size, lost, uses)
+		case r.Kind == wire.KindDiag && !r.IsDefinition():
+			t.Errorf("a finding where calls were lost: %+v", r)
+		}
 	}
 }
 
