@@ -208,8 +208,8 @@ func stateOfProgram(s *stats.Snapshot) App {
 		return App{}
 	}
 	p := &s.Processes[0]
-	if p.State == stats.Exited && !p.Orderly && p.Status > 128 { // a recording has the status as shells write it
-		return App{PID: p.PID, State: stats.Signaled, Status: p.Status - 128}
+	if signal := p.SignalNumber(); signal > 0 {
+		return App{PID: p.PID, State: stats.Signaled, Status: signal}
 	}
 	return App{PID: p.PID, State: p.State, Status: p.Status}
 }

@@ -24,14 +24,26 @@ type Exit struct {
 // WasAborted reports whether a signal ended the process, or perhaps _exit where its exit status is not known, or it gave up for lack of
 // memory. What it had in use is no leak.
 func (e *Exit) WasAborted() bool {
-	return !e.Orderly && (e.Status < 0 || e.Status > 128) || e.RanOut && e.Status > 0
+	return !e.Orderly && (e.Status < 0 || e.SignalNumber() > 0) || e.RanOut && e.Status > 0
+}
+
+// lastSignal is the number of Linux's last signal.
+const lastSignal = 64
+
+// SignalNumber returns the signal that ended the process, 0 if none did or that is not known. EXIT has signals as shells write them.
+func (e *Exit) SignalNumber() int {
+	if n := e.Status - 128; !e.Orderly && n > 0 && n <= lastSignal {
+		return n
+	}
+	return 0
 }
 
 // NoteExit notes what EXIT says of the end. A later record replaces an earlier one, unless its status is unknown. With the status of a
 // signal, where the process itself said another, a signal came while its exit handlers ran.
 func (e *Exit) NoteExit(r *wire.Record) {
 	status := int(r.AsExit().Status())
-	e.Orderly = r.Thread != 0 || e.Orderly && (status <= 128 || e.Status < 0 || status == e.Status)
+	bySignal := (&Exit{Status: status}).SignalNumber() > 0
+	e.Orderly = r.Thread != 0 || e.Orderly && (!bySignal || e.Status < 0 || status == e.Status)
 	if status >= 0 {
 		e.Status = status
 	}

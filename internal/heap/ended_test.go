@@ -46,6 +46,8 @@ func TestHowLeft(t *testing.T) {
 		"a signal after exit":    {[]wire.Event{handlers, exit(139)}, heap.Held},
 		"_exit":                  {[]wire.Event{exit(7)}, heap.Leaked},
 		"a signal":               {[]wire.Event{exit(139)}, heap.Held},
+		"_exit(255)":             {[]wire.Event{exit(255)}, heap.Leaked},
+		"the last signal":        {[]wire.Event{exit(128 + 64)}, heap.Held},
 		"nothing is known":       {[]wire.Event{exit(-1)}, heap.Held},
 		"another's child":        {[]wire.Event{handlers, exit(-1)}, heap.Leaked},
 		"gave up":                {[]wire.Event{short, handlers, exit(1)}, heap.Held},

@@ -282,23 +282,28 @@ type Process struct {
 
 // hasFailedForMemory reports whether the process said by its exit status that it had failed, when memory had been short.
 func (p *Process) hasFailedForMemory() bool {
-	return p.RanOut && p.State == Exited && p.Status > 0 && p.signalNumber() == 0
+	return p.RanOut && p.State == Exited && p.Status > 0 && p.SignalNumber() == 0
 }
 
-// signalNumber returns the signal that ended the process, 0 if none did. A recording has signals as shells write them.
-func (p *Process) signalNumber() int {
-	switch {
-	case p.State == Signaled:
+// SignalNumber returns the signal that ended the process, 0 if none did.
+func (p *Process) SignalNumber() int {
+	switch p.State {
+	case Signaled:
 		return p.Status
-	case p.State == Exited && !p.Orderly && p.Status > 128:
-		return p.Status - 128
+	case Exited:
+		return p.exit().SignalNumber()
 	}
 	return 0
 }
 
+// exit returns how the process ended.
+func (p *Process) exit() *heap.Exit {
+	return &heap.Exit{Status: p.Status, Orderly: p.Orderly, RanOut: p.RanOut}
+}
+
 // BadEndText says how a process ended that did not end well; empty: it did, it is not known, or the row is several.
 func (p *Process) BadEndText() string {
-	switch signal := p.signalNumber(); {
+	switch signal := p.SignalNumber(); {
 	case p.Folded > 0:
 		return ""
 	case signal > 0:
@@ -314,8 +319,7 @@ func (p *Process) WasAborted() bool {
 	if p.Folded > 0 {
 		return p.Killed
 	}
-	e := heap.Exit{Status: p.Status, Orderly: p.Orderly, RanOut: p.RanOut}
-	return p.State == Signaled || p.State == Exited && e.WasAborted()
+	return p.State == Signaled || p.State == Exited && p.exit().WasAborted()
 }
 
 // Rates are counts in a window of time.
