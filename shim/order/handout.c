@@ -31,40 +31,61 @@ static const struct gmt_marker *handed_marker(const struct gmt_queue *queue)
 
 #define QUEUES_MAX 64
 
-/* Queues of one or all contexts with pending commands after which blocks were handed out. */
+/* Queues of one or all contexts with pending commands after which blocks were handed out: as many as fit, each once in a round. */
 struct handed {
 	const struct gmt_context *context;
+	uint64_t round;
 	struct gmt_queue *queue[QUEUES_MAX];
 	uint32_t count;
 };
+
+static struct handed new_round(const struct gmt_context *context)
+{
+	static _Atomic uint64_t rounds;
+	return (struct handed){.context = context, .round = atomic_fetch_add(&rounds, 1) + 1};
+}
 
 /* Takes the context's lock: a thread that hands out without seeing the new queue or user event notes that before it unlocks. */
 static void add_handed(struct gmt_queue *queue, void *arg)
 {
 	struct handed *h = arg;
 	struct gmt_context *context = queue->context;
-	if (!context || (h->context && context != h->context) || h->count == QUEUES_MAX)
+	if (!context || (h->context && context != h->context) || h->count == QUEUES_MAX || atomic_load(&queue->round) == h->round)
 		return;
 	gmt_lock(&context->lock);
 	uint64_t handed = atomic_load(&queue->handed);
 	gmt_unlock(&context->lock);
-	if (handed > atomic_load(&queue->done))
-		h->queue[h->count++] = queue;
+	if (handed <= atomic_load(&queue->done))
+		return;
+	atomic_store(&queue->round, h->round);
+	h->queue[h->count++] = queue;
+}
+
+/* Takes the next of a round, with visit_all of all queues or of those that are alive. False: none is left. */
+static bool next_handed(struct handed *h, void (*visit_all)(void (*)(struct gmt_queue *, void *), void *))
+{
+	h->count = 0;
+	visit_all(add_handed, h);
+	return h->count > 0;
+}
+
+/* Puts a marker after the latest hand-out of a queue. */
+static void mark_one(struct gmt_queue *queue)
+{
+	if (!pending_before_handout(queue, queue->context) || !gmt_lock_driver(&queue->lock))
+		return;
+	if (!handed_marker(queue)) /* now, because a later marker could come after another user event */
+		gmt_queue_add_marker(queue, false);
+	gmt_unlock_driver(&queue->lock);
 }
 
 /* Puts a marker after the latest hand-out of each queue. context: NULL: of all contexts. */
 static void mark_handed_out(struct gmt_context *context)
 {
-	struct handed h = {.context = context};
-	if (gmt_pooling())
-		gmt_queue_each(add_handed, &h);
-	for (uint32_t i = 0; i < h.count; i++) {
-		if (!pending_before_handout(h.queue[i], h.queue[i]->context) || !gmt_lock_driver(&h.queue[i]->lock))
-			continue;
-		if (!handed_marker(h.queue[i])) /* now, because a later marker could come after another user event */
-			gmt_queue_add_marker(h.queue[i], false);
-		gmt_unlock_driver(&h.queue[i]->lock);
-	}
+	struct handed h = new_round(context);
+	while (gmt_pooling() && next_handed(&h, gmt_queue_each))
+		for (uint32_t i = 0; i < h.count; i++)
+			mark_one(h.queue[i]);
 }
 
 void gmt_queue_gate(struct gmt_context *context)
@@ -116,9 +137,9 @@ static void order_behind(struct gmt_queue *queue, struct gmt_queue *fresh)
 
 void gmt_queue_order_behind(struct gmt_queue *fresh)
 {
-	struct handed h = {.context = fresh->context};
-	gmt_queue_each_alive(add_handed, &h);
-	for (uint32_t i = 0; i < h.count; i++)
-		if (h.queue[i] != fresh)
-			order_behind(h.queue[i], fresh);
+	struct handed h = new_round(fresh->context);
+	while (next_handed(&h, gmt_queue_each_alive))
+		for (uint32_t i = 0; i < h.count; i++)
+			if (h.queue[i] != fresh)
+				order_behind(h.queue[i], fresh);
 }

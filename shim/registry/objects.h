@@ -123,6 +123,7 @@ struct gmt_queue {
 	_Atomic uint64_t ours;     /* a marker or a flush of ours came after the commands up to here */
 	_Atomic uint64_t settled;  /* all commands up to here have completed, and their events say so */
 	_Atomic uint64_t handed;   /* blocks were handed out in order after commands up to here */
+	_Atomic uint64_t round;    /* the latest of order/handout.c that has taken it */
 	_Atomic uint32_t lock;     /* guards done, after, markers, closed */
 	_Atomic bool closed;       /* the driver may have freed it: no more markers */
 	_Atomic uint32_t markers;

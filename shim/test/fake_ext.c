@@ -95,6 +95,7 @@ void *fake_extension(const char *name)
 		{"clEnqueueCommandBufferKHR", (function)replay},
 		{"clTerminateContextKHR", (function)terminate},
 		{"clEnqueueSomethingVENDOR", (function)something},
+		{"clEnqueueWaitSemaphoresKHR", (function)something},
 		{"clGetKernelSubGroupInfoKHR", (function)something},
 		{"clSVMFreeWithPropertiesKHR", (function)something},
 	};

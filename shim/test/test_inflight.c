@@ -324,6 +324,34 @@ TEST(without_markers_a_released_queue_proves_nothing)
 	end_clean();
 }
 
+/* Commands may wait for a semaphore from then on, in all contexts: more than are looked at together. */
+TEST(all_of_a_hundred_contexts_are_marked_before_the_first_semaphore)
+{
+	begin((struct options){0});
+	enum { MANY = 100 };
+	cl_context context[MANY];
+	cl_command_queue queue[MANY];
+	cl_mem buffer[MANY];
+	for (int i = 0; i < MANY; i++) {
+		context[i] = new_context();
+		queue[i] = new_queue(context[i], 0);
+		buffer[i] = clCreateBuffer(context[i], CL_MEM_READ_WRITE, 100, NULL, NULL);
+		use(queue[i], buffer[i]);
+		OK(clReleaseMemObject(buffer[i]));
+		CHECK(clCreateBuffer(context[i], CL_MEM_READ_WRITE, 100, NULL, NULL) == buffer[i]);
+	}
+	uint64_t before = fake.markers;
+	CHECK(clGetExtensionFunctionAddress("clEnqueueWaitSemaphoresKHR"));
+	EQUAL(fake.markers, before + MANY);
+	for (int i = 0; i < MANY; i++) {
+		OK(clFinish(queue[i]));
+		OK(clReleaseMemObject(buffer[i]));
+		OK(clReleaseCommandQueue(queue[i]));
+		OK(clReleaseContext(context[i]));
+	}
+	end_clean();
+}
+
 TEST(a_second_queue_runs_behind_the_first)
 {
 	begin((struct options){0});
