@@ -383,8 +383,10 @@ MODULES := $(TABLES) test/e2e
 # The end-to-end tests watch programs that make has built. The race detector would see only the tests' own reading of
 # recordings, which then takes twice as long. The shim's tests and the checks run beside the others, which often wait: the
 # checks at the lowest priority, so that they delay none. Generated files come last, because they are written again.
+# Installing packages is waiting, so the linter is compiled meanwhile.
 .PHONY: test
-test: build/drivers.stamp
+test:
+	$(MAKE) -j2 build/drivers.stamp $(GOLANGCI)
 	$(MAKE) -j$(PROCESSORS) all
 	@bash test/install.sh
 	$(MAKE) -j3 -k test-go shim-beside check-beside || { cat build/shim-test.log build/check.log; exit 1; }
@@ -556,9 +558,9 @@ check-lint: $(GOLANGCI) $(LIBRARIES)
 	for module in . $(MODULES); do (cd $$module && $(LINT)) || exit 1; done
 
 # Not in go.mod, where it would add two hundred modules.
-$(GOLANGCI):
+$(GOLANGCI): | go-version
 	@mkdir -p .tools
-	GOBIN=$(CURDIR)/.tools $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	CGO_ENABLED=0 GOBIN=$(CURDIR)/.tools $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	mv .tools/golangci-lint $@
 
 # What make test-arm64 compiles, except the tests of walked call stacks, which are amd64's.
