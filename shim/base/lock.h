@@ -30,6 +30,10 @@ static inline void gmt_lock(_Atomic uint32_t *lock)
 }
 static inline void gmt_unlock(_Atomic uint32_t *lock)
 {
+#ifdef GMT_CHECKS_LOCKS /* builds for tests: a lock that no thread has taken guards nothing */
+	if (!atomic_load_explicit(lock, memory_order_relaxed))
+		__builtin_trap();
+#endif
 	atomic_store_explicit(lock, 0, memory_order_release);
 }
 

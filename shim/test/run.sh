@@ -183,7 +183,7 @@ export THREADED=$out/threaded # tests that start threads
 rm -f "$out"/*/log "$THREADED"
 mkdir -p "$out"
 declare -A flags=(
-	[plain]="-O2 -DGMT_NOTES_THREADS"
+	[plain]="-O2 -DGMT_NOTES_THREADS -DGMT_CHECKS_LOCKS"
 	[asan]="-O1 -DGMT_NO_DLSYM -fsanitize=address,undefined -fno-sanitize-recover=all"
 	[tsan]="-O1 -DGMT_NO_DLSYM -fsanitize=thread"
 	[coverage]="-O0 --coverage -fprofile-update=atomic" # for make coverage
