@@ -36,16 +36,12 @@ static uint32_t find(uint64_t key)
 	for (uint32_t i = (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 40);; i++) {
 		struct site *site = &sites[i % SITES];
 		uint64_t seen = atomic_load_explicit(&site->key, memory_order_acquire);
-		if (seen == key)
-			return i % SITES + 1;
-		if (seen)
-			continue;
 		/* Sites of tag 0 always get an entry: there are few. */
-		if (atomic_load_explicit(&count, memory_order_relaxed) >= SITES_MAX && (uint32_t)key != 0)
+		if (!seen && atomic_load_explicit(&count, memory_order_relaxed) >= SITES_MAX && (uint32_t)key != 0)
 			return find(key & ~(uint64_t)UINT32_MAX);
-		if (atomic_compare_exchange_strong(&site->key, &seen, key)) {
+		if (!seen && atomic_compare_exchange_strong(&site->key, &seen, key)) {
 			atomic_fetch_add(&count, 1);
-			return i % SITES + 1;
+			seen = key;
 		}
 		if (seen == key)
 			return i % SITES + 1;

@@ -142,8 +142,7 @@ uint64_t gmt_memory_unregister(struct gmt_memory *memory)
 		const void *handle = atomic_load_explicit(&memory->object.handle, memory_order_relaxed);
 		uint64_t id = atomic_load_explicit(&memory->object.id, memory_order_relaxed);
 		gmt_freed_handle_remember(handle, (struct gmt_freed_handle){memory->object.tag, id, memory->size});
-		if (memory->flags & CL_MEM_USE_HOST_PTR || memory->kind == GMT_MEMORY_USM_HOST)
-			gmt_host_range_remove(handle, NULL);
+		gmt_host_range_remove(handle, NULL);
 	}
 	uint64_t hosted = memory->hosted && !memory->parent ? memory->granted : 0;
 	gmt_table_remove(&memories, &memory->object, true); /* unless a new entry of the same handle has taken its place */

@@ -49,10 +49,7 @@ struct gmt_queue *gmt_queue_find(cl_command_queue handle)
 	static __thread struct gmt_queue *last __attribute__((tls_model("initial-exec")));
 	if (gmt_likely(last && handle && atomic_load_explicit(&last->object.handle, memory_order_relaxed) == handle))
 		return last;
-	struct gmt_queue *queue = (struct gmt_queue *)gmt_table_find(&queues, handle);
-	if (queue)
-		last = queue;
-	return queue;
+	return last = (struct gmt_queue *)gmt_table_find(&queues, handle);
 }
 
 struct gmt_queue *gmt_queue_add(cl_command_queue handle)
@@ -108,10 +105,7 @@ struct gmt_kernel *gmt_kernel_find(cl_kernel handle)
 	static __thread struct gmt_kernel *last __attribute__((tls_model("initial-exec")));
 	if (gmt_likely(last && handle && atomic_load_explicit(&last->object.handle, memory_order_relaxed) == handle))
 		return last;
-	struct gmt_kernel *kernel = (struct gmt_kernel *)gmt_table_find(&kernels, handle);
-	if (kernel)
-		last = kernel;
-	return kernel;
+	return last = (struct gmt_kernel *)gmt_table_find(&kernels, handle);
 }
 
 struct gmt_kernel *gmt_kernel_add(cl_kernel handle, uint32_t arguments)
@@ -131,13 +125,11 @@ struct gmt_kernel *gmt_kernel_add(cl_kernel handle, uint32_t arguments)
 	return kernel;
 }
 
-bool gmt_kernel_remove(struct gmt_kernel *kernel)
+void gmt_kernel_remove(struct gmt_kernel *kernel)
 {
 	uint64_t *argument = kernel->argument;
-	if (!gmt_table_remove(&kernels, &kernel->object, true))
-		return false;
-	free(argument);
-	return true;
+	if (gmt_table_remove(&kernels, &kernel->object, true))
+		free(argument);
 }
 
 void gmt_events_begin(void)

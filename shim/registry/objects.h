@@ -217,7 +217,7 @@ void gmt_queue_each(void (*visit)(struct gmt_queue *, void *), void *arg);
 
 struct gmt_kernel *gmt_kernel_find(cl_kernel handle);
 struct gmt_kernel *gmt_kernel_add(cl_kernel handle, uint32_t arguments);
-bool gmt_kernel_remove(struct gmt_kernel *kernel);
+void gmt_kernel_remove(struct gmt_kernel *kernel);
 
 /* Whether the pool or the recording wants to know which command an event belongs to. */
 static inline bool gmt_follows_events(void)

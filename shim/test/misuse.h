@@ -15,6 +15,7 @@ static inline void finding(enum gmtdiag code, const char *function, uint64_t obj
 	EQUAL(event.object, object);
 	EQUAL(event.granted, size);
 	EQUAL(event.status, status);
+	CHECK(event.time > 0);
 }
 
 static inline size_t findings(void)

@@ -101,6 +101,43 @@ TEST(a_context_that_slept_wakes)
 	nothing_lives();
 }
 
+static cl_mem taken;
+
+static void *ends_the_pool(void *unused)
+{
+	(void)unused;
+	CHECK(clGetExtensionFunctionAddress("clEnqueueSomethingVENDOR"));
+	taken = new_buffer(100);
+	return NULL;
+}
+
+static void while_the_first_goes(cl_mem memory)
+{
+	(void)memory;
+	pthread_t thread;
+	fake.beforerelease = NULL;
+	CHECK(pthread_create(&thread, NULL, ends_the_pool, NULL) == 0);
+	pthread_join(thread, NULL);
+}
+
+/* The pool ends on another thread, which gets a buffer at the address of a block that is among those to evict. */
+TEST(a_context_that_goes_takes_no_memory_at_the_address_of_its_own)
+{
+	begin((struct options){0});
+	cl_context other = new_context();
+	cl_mem first, second;
+	created(other, &first);
+	created(other, &second);
+	OK(clReleaseMemObject(first));
+	EQUAL(release(second), GMT_OUTCOME_CACHED);
+	fake.beforerelease = while_the_first_goes;
+	OK(clReleaseContext(other));
+	CHECK(taken == second);
+	EQUAL(fake.livememory, 1);
+	OK(clReleaseMemObject(taken));
+	end_clean();
+}
+
 TEST(a_context_at_the_address_of_one_that_sleeps_begins_anew)
 {
 	begin((struct options){0});

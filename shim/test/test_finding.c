@@ -83,6 +83,22 @@ TEST(released_memory_that_the_driver_has_is_remembered)
 	finish();
 }
 
+TEST(several_that_the_driver_has_are_remembered)
+{
+	enum { SEVERAL = 8 };
+	fake.forgiving = 1;
+	prepare((struct options){.observe = true});
+	cl_mem released[SEVERAL];
+	for (int i = 0; i < SEVERAL; i++)
+		released[i] = new_buffer(SIZE);
+	for (int i = 0; i < SEVERAL; i++)
+		OK(clReleaseMemObject(released[i]));
+	for (int i = 0; i < SEVERAL; i++)
+		EQUAL(clReleaseMemObject(released[i]), CL_INVALID_MEM_OBJECT);
+	CHECK(diags(GMT_DIAG_DOUBLE_RELEASE) > SEVERAL / 2); /* a later one may have taken the place of another */
+	finish();
+}
+
 TEST(images_of_memory_that_the_driver_has_released)
 {
 	fake.forgiving = 1;

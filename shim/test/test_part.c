@@ -372,6 +372,23 @@ TEST(references_and_mappings_that_are_counted_in_the_slab)
 	end_clean();
 }
 
+TEST(sub_buffers_that_are_counted_in_the_slab_and_mappings_that_are_not)
+{
+	fake.countcommands = 1; /* and what else holds memory in the driver */
+	begin_carved((struct options){0});
+	cl_mem buffer = new_buffer(1000);
+	cl_mem child = clCreateSubBuffer(buffer, 0, CL_BUFFER_CREATE_TYPE_REGION, &(cl_buffer_region){128, 200}, NULL);
+	void *mapped = clEnqueueMapBuffer(world.queue, buffer, CL_TRUE, CL_MAP_WRITE, 0, 100, 0, NULL, NULL, NULL);
+	EQUAL(asked(buffer, CL_MEM_REFERENCE_COUNT), 2);
+	OK(clEnqueueUnmapMemObject(world.queue, buffer, mapped, 0, NULL, NULL));
+	OK(clFinish(world.queue));
+	EQUAL(asked(buffer, CL_MEM_REFERENCE_COUNT), 2);
+	OK(clReleaseMemObject(child));
+	EQUAL(asked(buffer, CL_MEM_REFERENCE_COUNT), 1);
+	OK(clReleaseMemObject(buffer));
+	end_clean();
+}
+
 TEST(references_and_mappings_that_are_not)
 {
 	begin_carved((struct options){0});

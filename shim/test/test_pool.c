@@ -142,6 +142,7 @@ TEST(errcode_may_be_null)
 		OK(clReleaseMemObject(buffer));
 	}
 	CHECK(!clCreateBuffer(world.context, 0, 0, NULL, NULL));
+	EQUAL(last_event(GMT_KIND_CREATE).link, 0); /* neither a block nor a parent */
 	CHECK(!clCreateBuffer(NULL, 0, 10, NULL, NULL));
 	CHECK(!clCreateSubBuffer(NULL, 0, CL_BUFFER_CREATE_TYPE_REGION, NULL, NULL));
 	CHECK(!clCreateContext(NULL, 0, NULL, NULL, NULL, NULL));

@@ -242,6 +242,21 @@ TEST(the_end_of_the_process_is_told)
 	EQUAL(last_event(GMT_KIND_EXIT).status, 0);
 }
 
+static void hold_events(void)
+{
+	world.context = new_context();
+	for (int i = 0; i < 10; i++)
+		CHECK(clCreateUserEvent(world.context, NULL));
+	exit(0);
+}
+
+TEST(what_is_held_at_the_end_of_the_process_is_told)
+{
+	session_open((struct options){0});
+	in_child(hold_events);
+	EQUAL(held_now(GMT_HELD_EVENT).created, 10);
+}
+
 static void die_at_once(void)
 {
 	world.context = new_context();

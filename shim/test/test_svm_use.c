@@ -96,6 +96,17 @@ TEST(shared_memory_is_found_when_what_lay_beside_it_is_gone)
 		all[i] = allocate(100 + 37 * (size_t)i);
 	for (int i = 0; i < MANY; i += 2)
 		clSVMFree(world.context, all[i]);
+	cl_kernel kernel = new_kernel();
+	size_t before = events(GMT_KIND_USE), empty = 0;
+	run(world.queue, kernel);
+	empty = events(GMT_KIND_USE) - before;
+	for (int i = 0; i < MANY; i += 2) {
+		OK(clSetKernelArgSVMPointer(kernel, 1, all[i] + 50));
+		before = events(GMT_KIND_USE);
+		run(world.queue, kernel);
+		EQUAL(events(GMT_KIND_USE), before + empty);
+	}
+	OK(clReleaseKernel(kernel));
 	for (int i = 1; i < MANY; i += 2) {
 		for (int end = 0; end < 2; end++) {
 			int at = end ? 84 + 37 * i : 0;

@@ -153,9 +153,39 @@ TEST(mapped_memory_counts_as_pinned)
 	EQUAL(write_all(target, CL_TRUE, pages).flags, GMT_FLAG_PINNED);
 	OK(clReleaseMemObject(own));
 	EQUAL(write_all(target, CL_TRUE, pages).flags, GMT_FLAG_PAGEABLE);
+	fake.processor = 1; /* its buffers lie in the host's memory */
+	own = clCreateBuffer(world.context, CL_MEM_USE_HOST_PTR, LARGE, pages, &err);
+	cl_mem part = clCreateSubBuffer(own, 0, CL_BUFFER_CREATE_TYPE_REGION, &(cl_buffer_region){0, LARGE}, &err);
+	OK(err);
+	CHECK(clEnqueueMapBuffer(world.queue, part, CL_TRUE, CL_MAP_WRITE, 0, LARGE, 0, NULL, NULL, NULL) == pages);
+	OK(clReleaseMemObject(part)); /* mapped */
+	OK(clReleaseMemObject(own));
+	EQUAL(write_all(target, CL_TRUE, pages).flags, GMT_FLAG_PAGEABLE);
 	OK(clReleaseMemObject(staging));
 	OK(clReleaseMemObject(target));
 	munmap(pages, LARGE);
+	end_clean();
+}
+
+TEST(more_mappings_than_are_noted_count_as_pageable)
+{
+	enum { NOTED = 32 };
+	begin(CALLERS);
+	cl_mem target = new_buffer(64), mapped[NOTED + 1];
+	void *pointer[NOTED + 1];
+	for (int i = 0; i <= NOTED; i++) {
+		mapped[i] = new_buffer(64);
+		pointer[i] = clEnqueueMapBuffer(world.queue, mapped[i], CL_TRUE, CL_MAP_READ, 0, 64, 0, NULL, NULL, NULL);
+	}
+	for (int i = 0; i <= NOTED; i++) {
+		OK(clEnqueueWriteBuffer(world.queue, target, CL_TRUE, 0, 16, pointer[i], 0, NULL, NULL));
+		EQUAL(transfer(GMT_COMMAND_WRITE).flags, i < NOTED ? GMT_FLAG_PINNED : GMT_FLAG_PAGEABLE);
+	}
+	for (int i = 0; i <= NOTED; i++) {
+		OK(clEnqueueUnmapMemObject(world.queue, mapped[i], pointer[i], 0, NULL, NULL));
+		OK(clReleaseMemObject(mapped[i]));
+	}
+	OK(clReleaseMemObject(target));
 	end_clean();
 }
 
