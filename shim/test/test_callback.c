@@ -272,23 +272,29 @@ static void CL_CALLBACK ends_the_context(cl_event event, cl_int status, void *da
 	OK(terminate(world.context));
 }
 
-/* The queue is locked meanwhile: its marker is given up later. */
+/* The queue is locked meanwhile: its second marker is given up later. */
 TEST(a_context_ends_while_its_released_queue_is_looked_at)
 {
 	begin((struct options){0});
 	EXTENSION(clTerminateContextKHR);
 	terminate = clTerminateContextKHR;
 	cl_command_queue second = new_queue(world.context, 0), third = new_queue(world.context, 0);
-	cl_mem buffer = new_buffer(100);
-	cl_event event = fill(second, buffer, 0, NULL);
+	cl_mem buffer = new_buffer(100), held = new_buffer(200);
+	cl_event event = fill(second, buffer, 0, NULL), gate = clCreateUserEvent(world.context, NULL);
 	OK(clSetEventCallback(event, CL_COMPLETE, ends_the_context, NULL));
 	OK(clReleaseMemObject(buffer));
 	OK(clReleaseEvent(event));
+	OK(clReleaseMemObject(new_buffer(100))); /* puts a marker behind it */
+	OK(clReleaseEvent(fill(second, held, 1, &gate)));
 	OK(clReleaseCommandQueue(second));
+	EQUAL(fake.markers, 2);
 	fake.eager = 1;
 	OK(clReleaseCommandQueue(third));
 	fake.eager = 0;
 	EQUAL(called, 1);
+	OK(clReleaseMemObject(held));
+	OK(clSetUserEventStatus(gate, CL_COMPLETE));
+	OK(clReleaseEvent(gate));
 	end_clean();
 }
 

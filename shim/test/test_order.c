@@ -104,6 +104,37 @@ TEST(user_events_of_another_context_do_not_matter)
 	end_clean();
 }
 
+/* Whatever may wait for others from now on, on which context, a marker comes before. */
+TEST(what_waits_for_other_devices_marks_every_queue_that_is_not_done)
+{
+	enum { MANY = 9, PENDING = 4 };
+	begin((struct options){0});
+	cl_context contexts[MANY];
+	cl_command_queue queues[MANY];
+	for (int i = 0; i < MANY; i++) {
+		contexts[i] = new_context();
+		queues[i] = new_queue(contexts[i], 0);
+		cl_mem buffer = clCreateBuffer(contexts[i], 0, 100, NULL, NULL);
+		use(queues[i], buffer);
+		EQUAL(release(buffer), GMT_OUTCOME_CACHED); /* behind its command */
+		cl_event event = i == PENDING ? NULL : clCreateUserEvent(contexts[i], NULL); /* which puts a marker */
+		if (event) {
+			OK(clSetUserEventStatus(event, CL_COMPLETE));
+			OK(clReleaseEvent(event));
+			fake_complete(queues[i], 2);
+		}
+	}
+	EQUAL(fake.markers, MANY - 1);
+	CHECK(clGetExtensionFunctionAddress("clEnqueueWaitSemaphoresKHR"));
+	EQUAL(fake.markers, MANY);
+	for (int i = 0; i < MANY; i++) {
+		OK(clFinish(queues[i]));
+		OK(clReleaseCommandQueue(queues[i]));
+		OK(clReleaseContext(contexts[i]));
+	}
+	end_clean();
+}
+
 /* What was handed out as ordered, then a command that waits for the program: a queue that appears now must run
  * behind the one and not behind the other. */
 static void appears_while_open(cl_command_queue_properties properties, bool gone)
