@@ -84,8 +84,10 @@ static uint8_t try_sample(struct gmt_context *context)
 {
 	cl_int err = CL_SUCCESS;
 	uint64_t before = mapped_bytes();
+	if (!before)
+		return NOT_SEEN;
 	cl_mem sample = gmt_driver.clCreateBuffer((cl_context)atomic_load(&context->object.handle), 0, SAMPLE, NULL, &err);
-	if (!sample || !before)
+	if (!sample)
 		return NOT_SEEN;
 	uint64_t created = mapped_bytes();
 	bool moved = migrate_to_first(context, sample) == CL_SUCCESS;

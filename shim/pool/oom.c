@@ -47,11 +47,9 @@ static bool freed_since(struct gmt_shortage *s)
  */
 static bool wait_for_freed(struct gmt_shortage *s, _Atomic uint32_t *others, uint64_t most)
 {
-	if (!atomic_load(others) || gmt_in_callback)
-		return freed_since(s);
 	uint64_t start = gmt_now();
 	while (!freed_since(s)) {
-		if (!atomic_load(others) || gmt_now() - start > most)
+		if (!atomic_load(others) || gmt_in_callback || gmt_now() - start > most)
 			return freed_since(s);
 		gmt_pause(MOMENT);
 	}

@@ -302,15 +302,14 @@ static void drop_class(struct gmt_context *context, cl_mem_flags flags, const st
 		gmt_pool_fail();
 		return;
 	}
-	if (number > 0)
-		gmt_decision_write((struct gmtorderfields){
-			.order = GMT_ORDER_DROP,
-			.number = (uint64_t)number,
-			.time = gmt_now(),
-			.scope = gmt_context_id(context),
-			.access = (uint16_t)flags,
-			.shape = class->number,
-		});
+	gmt_decision_write((struct gmtorderfields){
+		.order = GMT_ORDER_DROP,
+		.number = (uint64_t)number,
+		.time = gmt_now(),
+		.scope = gmt_context_id(context),
+		.access = (uint16_t)flags,
+		.shape = class->number,
+	});
 	gmt_evict_all(&evictions);
 }
 

@@ -115,11 +115,18 @@ GMT_HOOK cl_int clEnqueueCopyBufferToImage(cl_command_queue queue, cl_mem buffer
 									 : CL_INVALID_VALUE;
 }
 
+/* An image of a buffer has one row. */
+static bool inside_row(cl_mem image, const size_t *origin, const size_t *region)
+{
+	return origin && region && !origin[1] && !origin[2] && region[1] == 1 && region[2] == 1 &&
+	       (origin[0] + region[0]) * image->element <= image->size;
+}
+
 GMT_HOOK cl_int clEnqueueReadImage(cl_command_queue queue, cl_mem image, cl_bool blocking, const size_t *origin,
 				   const size_t *region, size_t row, size_t slice, void *pointer, cl_uint waits,
 				   const cl_event *list, cl_event *event)
 {
-	(void)origin, (void)row, (void)slice;
+	(void)row, (void)slice;
 	cl_mem base;
 	{
 		FAKE_LOCKED;
@@ -127,9 +134,9 @@ GMT_HOOK cl_int clEnqueueReadImage(cl_command_queue queue, cl_mem image, cl_bool
 	}
 	if (!base)
 		return fake_submit(queue, blocking, 1, &image, waits, list, event);
-	if (!region || region[1] != 1 || region[2] != 1) /* an image of a buffer has one row */
+	if (!inside_row(image, origin, region))
 		return CL_INVALID_VALUE;
-	struct fake_action action = {.kind = FAKE_READ, .size = region[0] * image->element, .host.out = pointer};
+	struct fake_action action = {.kind = FAKE_READ, .from = origin[0] * image->element, .size = region[0] * image->element, .host.out = pointer};
 	cl_mem shown = fake.imagesofwholes == 2 && base->parent ? base->parent : base;
 	return fake_submit_action(queue, blocking, 1, &shown, &action, waits, list, event);
 }
@@ -144,6 +151,8 @@ GMT_HOOK cl_int clEnqueueWriteImage(cl_command_queue queue, cl_mem image, cl_boo
 		FAKE_LOCKED;
 		alive = fake_alive(image, FAKE_MEMORY);
 	}
+	if (alive && image->parent && !inside_row(image, origin, region))
+		return CL_INVALID_VALUE;
 	if (!alive || !origin || !region || origin[0] || origin[1] || origin[2])
 		return fake_submit(queue, blocking, 1, &image, waits, list, event);
 	struct fake_action action = {

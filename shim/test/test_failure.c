@@ -1,6 +1,9 @@
 /* test_failure.c: the driver runs out of memory; the core fails. */
 #include "harness.h"
 
+#include <sys/mman.h>
+#include <sys/resource.h>
+
 /* Fills the pool with blocks of 1 KiB that are not in use. */
 static void fill_pool(int blocks)
 {
@@ -376,6 +379,62 @@ TEST(a_create_that_is_eager_gets_blocks_back)
 	EQUAL(events(GMT_KIND_EVICT), 1);
 	EQUAL(fake.livebytes, 8192);
 	OK(clReleaseMemObject(large));
+	end_clean();
+}
+
+/* The process grows by what a driver gives to a buffer of the trial. */
+static void takes_room(void)
+{
+	CHECK(mmap(NULL, 64 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED);
+}
+
+static void takes_room_at_once(size_t failed)
+{
+	EQUAL(failed, 0);
+	takes_room();
+}
+
+/* A create in a new context takes so many buffers and commands, the trial's included; the last text says what was found. */
+static void eager_create(uint64_t creates, uint64_t commands, const char *found)
+{
+	cl_int err = 1;
+	cl_context context = new_context();
+	fake.creates = fake.commands = fake.releases = 0;
+	cl_mem buffer = clCreateBuffer(context, 0, 100, NULL, &err);
+	OK(err);
+	EQUAL(fake.creates, creates);
+	EQUAL(fake.commands, commands);
+	EQUAL(fake.releases, creates - 1);
+	CHECK(strncmp(last_text(GMT_KIND_DIAG), found, strlen(found)) == 0);
+	fake.aftercreate = NULL;
+	OK(clReleaseMemObject(buffer));
+	OK(clReleaseContext(context));
+}
+
+TEST(what_a_migration_does_is_found_out)
+{
+	struct rlimit files;
+	fake.processor = 1; /* whose memory is the process's */
+	begin((struct options){.eager = true, .observe = true});
+	fake.aftersubmit = takes_room;
+	eager_create(1 + 1, 1 + 1, "");
+	EQUAL(diags(GMT_DIAG_EAGER), 0);
+	fake.aftercreate = takes_room_at_once;
+	eager_create(1 + 1, 1, "there is nothing to do");
+	eager_create(1 + 2, 2, "refused: on this driver a migration");
+	fake.cap = 100;
+	eager_create(1, 1, "each buffer is migrated");
+	fake.cap = 0;
+	fake.largest = (64 << 20) - 1;
+	eager_create(1, 1, "each buffer is migrated");
+	fake.largest = 64 << 20;
+	EQUAL(getrlimit(RLIMIT_NOFILE, &files), 0);
+	EQUAL(setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, files.rlim_max}), 0);
+	eager_create(1, 1, "each buffer is migrated"); /* how large the process is cannot be seen */
+	EQUAL(setrlimit(RLIMIT_NOFILE, &files), 0);
+	fake.version = "OpenCL 1.1 fake";
+	eager_create(1, 0, "refused: migrations came with OpenCL 1.2");
+	EQUAL(diags(GMT_DIAG_EAGER), 4);
 	end_clean();
 }
 
