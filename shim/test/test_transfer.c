@@ -145,7 +145,12 @@ TEST(mapped_memory_counts_as_pinned)
 	EQUAL(write_all(target, CL_TRUE, pointer).flags, GMT_FLAG_PINNED);
 	OK(clEnqueueWriteBuffer(world.queue, target, CL_TRUE, 0, 16, pointer + LARGE - 16, 0, NULL, NULL));
 	EQUAL(transfer(GMT_COMMAND_WRITE).flags, GMT_FLAG_PINNED);
-	OK(clEnqueueUnmapMemObject(world.queue, staging, pointer, 0, NULL, NULL));
+	CHECK(clEnqueueMapBuffer(world.queue, staging, CL_TRUE, CL_MAP_WRITE, 0, LARGE, 0, NULL, NULL, NULL) == pointer);
+	for (int i = 0; i < 2; i++) {
+		EQUAL(write_all(target, CL_TRUE, pointer).flags, GMT_FLAG_PINNED);
+		OK(clEnqueueUnmapMemObject(world.queue, staging, pointer, 0, NULL, NULL));
+	}
+	EQUAL(write_all(target, CL_TRUE, pointer).flags, GMT_FLAG_PAGEABLE);
 	char *pages = new_pages(LARGE);
 	EQUAL(write_all(target, CL_TRUE, pages).flags, GMT_FLAG_PAGEABLE);
 	cl_mem own = clCreateBuffer(world.context, CL_MEM_USE_HOST_PTR, LARGE, pages, &err);
