@@ -82,7 +82,6 @@ void gmt_memory_renew(struct gmt_memory *memory)
 		memory->uses = 0;
 	}
 	atomic_store_explicit(&memory->released_once, 0, memory_order_relaxed);
-	atomic_store_explicit(&memory->no_reuse, 0, memory_order_relaxed);
 	atomic_store_explicit(&memory->maps, 0, memory_order_relaxed);
 	atomic_store_explicit(&memory->unused, 1, memory_order_relaxed);
 	atomic_store_explicit(&memory->pins, 1, memory_order_relaxed);

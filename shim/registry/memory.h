@@ -28,7 +28,7 @@
  *  - A slab (is_slab) is created POOLED with no references and two pins, the pool's and that of its first
  *    sub-allocation. Eviction claims it and takes the pool's pin; it goes with the last pin.
  *  - unused and unwritten are set by gmt_memory_renew and gmt_created_enter, and cleared by the first command, on HELD or
- *    PINNED. no_reuse and has_destructor are set on HELD or PINNED and never cleared until renew.
+ *    PINNED. no_reuse and has_destructor are set on HELD or PINNED and never cleared: what has one is not pooled again.
  *
  * pooled, released_once and the four marks stay apart, each an atomic of its own, because different threads set them
  * without a common lock: a command that marks memory as used must not race with the exchange that claims it.

@@ -69,7 +69,6 @@ void gmt_queue_recycle(struct gmt_queue *queue)
 {
 	gmt_lock(&queue->lock); /* see complete() in order/queue.c */
 	/* Uses may still point to this entry: they see another id, or at worst a queue with pending commands. */
-	atomic_store(&queue->object.id, 0);
 	atomic_store(&queue->context, NULL);
 	atomic_store(&queue->closed, false);
 	atomic_store(&queue->enqueued, 0);

@@ -27,6 +27,7 @@ struct fake {
 	_Atomic uint32_t quietfailures;    /* 1: nothing is called back when a command fails */
 	_Atomic uint32_t countobjects;     /* 1: objects count in the references of their context */
 	_Atomic uint32_t countcommands;    /* 1: queued commands count in the references of what they use */
+	_Atomic uint32_t keepsqueues;      /* 1: memory keeps the queue of its last command, and counts there */
 	_Atomic uint32_t anycontext;       /* 1: commands may use memory of any context */
 	_Atomic uint32_t forgiving;        /* 1: dead handles are an error, as if each had been looked up */
 	_Atomic uint32_t callbackthread;   /* 1: callbacks of events run on a thread of the driver's own */

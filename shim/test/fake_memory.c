@@ -32,6 +32,8 @@ void fake_memory_ends(cl_mem memory)
 	else
 		fake.livebytes -= memory->size;
 	free(memory->storage);
+	if (memory->last)
+		fake_drop(memory->last);
 	fake_drop(memory->context);
 }
 

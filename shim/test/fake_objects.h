@@ -46,6 +46,7 @@ struct _cl_mem {
 	uint32_t pending; /* commands that use it, or parts of it */
 	uint32_t maps;    /* with fake.countparts, those of its sub-buffers included */
 	uint32_t parts;   /* sub-buffers */
+	cl_command_queue last; /* that it keeps; NULL: none */
 	struct fake_callback *callbacks; /* latest first */
 	unsigned char *storage; /* of one without a parent, once it is needed */
 	unsigned char *host;    /* where that is the host's, instead */

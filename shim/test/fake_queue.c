@@ -207,6 +207,12 @@ static void use_memory(struct fake_command *c, cl_mem memory)
 	c->owner[c->memories++] = root->owner;
 	root->pending++;
 	fake_hold(memory);
+	if (!fake.keepsqueues)
+		return;
+	fake_hold(c->queue);
+	if (memory->last)
+		fake_drop(memory->last);
+	memory->last = c->queue;
 }
 
 cl_int fake_submit_action(cl_command_queue queue, cl_bool blocking, unsigned count, const cl_mem *memories,

@@ -132,6 +132,35 @@ TEST(queue_references_after_a_marker_of_ours)
 	end_clean();
 }
 
+static cl_uint queue_references(void)
+{
+	cl_uint count = 99;
+	OK(clGetCommandQueueInfo(world.queue, CL_QUEUE_REFERENCE_COUNT, sizeof count, &count, NULL));
+	return count;
+}
+
+TEST(queue_references_where_memory_keeps_its_queue)
+{
+	fake.countcommands = fake.keepsqueues = 1;
+	begin((struct options){0});
+	cl_mem buffer = new_buffer(100), other = new_buffer(100);
+	for (int i = 0; i < 2; i++) {
+		use(world.queue, buffer);
+		OK(clFinish(world.queue));
+		EQUAL(queue_references(), 2);
+		OK(clReleaseMemObject(buffer));
+		EQUAL(queue_references(), 1); /* what the pool keeps, the program does not */
+		CHECK(new_buffer(100) == buffer);
+		EQUAL(queue_references(), 1);
+	}
+	use(world.queue, other);
+	OK(clFinish(world.queue));
+	EQUAL(queue_references(), 2);
+	OK(clReleaseMemObject(buffer));
+	OK(clReleaseMemObject(other));
+	end_clean();
+}
+
 static char host[4096];
 
 /* A range beyond the request, in a block that is larger, with another mistake that the driver looks for first. */
