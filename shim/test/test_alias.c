@@ -50,6 +50,22 @@ static cl_event paint(cl_mem image, const unsigned char *bytes, cl_uint waits, c
 	return event;
 }
 
+TEST(a_part_has_nothing_of_the_shared_memory_whose_entry_it_gets)
+{
+	enum { MANY = 512 };
+	void *pointers[MANY];
+	setenv("FAKE_CORE_EVICT", "1", 1);
+	begin_aliased((struct options){.nouses = true});
+	for (int i = 0; i < MANY; i++)
+		pointers[i] = clSVMAlloc(world.context, CL_MEM_READ_WRITE, 32768, 0);
+	for (int i = 0; i < MANY; i++)
+		clSVMFree(world.context, pointers[i]);
+	cl_mem buffer = new_part(), image = new_image(buffer);
+	OK(clReleaseMemObject(image));
+	OK(clReleaseMemObject(buffer));
+	end_clean();
+}
+
 TEST(an_image_shows_its_part_alone)
 {
 	unsigned char bytes[100], got[100];

@@ -100,11 +100,12 @@ TEST(shared_memory_is_found_when_what_lay_beside_it_is_gone)
 	size_t before = events(GMT_KIND_USE), empty = 0;
 	run(world.queue, kernel);
 	empty = events(GMT_KIND_USE) - before;
-	for (int i = 0; i < MANY; i += 2) {
-		OK(clSetKernelArgSVMPointer(kernel, 1, all[i] + 50));
+	for (int i = 0; i < 2 * MANY; i++) {
+		size_t last = i % 2 ? 99 + 37 * (size_t)(i / 2) : 0;
+		OK(clSetKernelArgSVMPointer(kernel, 1, all[i / 2] + last));
 		before = events(GMT_KIND_USE);
 		run(world.queue, kernel);
-		EQUAL(events(GMT_KIND_USE), before + empty);
+		EQUAL(events(GMT_KIND_USE), before + empty + (i / 2 % 2 != 0));
 	}
 	OK(clReleaseKernel(kernel));
 	for (int i = 1; i < MANY; i += 2) {
