@@ -243,7 +243,7 @@ GMT_HOOK cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t
 	if (what == CL_DEVICE_NAME)
 		return fake_answer("fake", 5, room, out, needed);
 	if (what == CL_DRIVER_VERSION)
-		return fake_answer("1.0", 4, room, out, needed);
+		return fake_answer(fake.driver ? fake.driver : "1.0", 4, room, out, needed);
 	if (what == CL_DEVICE_VERSION) {
 		const char *version = fake.version ? fake.version : "OpenCL 3.0 fake";
 		return fake_answer(version, strlen(version) + 1, room, out, needed);

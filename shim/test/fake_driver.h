@@ -56,6 +56,7 @@ struct fake {
 	_Atomic uint32_t runnative;        /* 1: native kernels run, when they are enqueued */
 	_Atomic uint32_t failparts;        /* how many of the next sub-buffers fail */
 	_Atomic(const char *) version;     /* CL_DEVICE_VERSION; NULL: 3.0 */
+	_Atomic(const char *) driver;      /* CL_DRIVER_VERSION; NULL: 1.0 */
 	_Atomic(void (*)(cl_mem)) beforerelease; /* called, without the lock, for each clReleaseMemObject */
 	_Atomic(void (*)(void)) beforesetarg;    /* the same for each clSetKernelArg */
 	_Atomic(void (*)(size_t)) aftercreate;   /* the same for each attempt to create a buffer, with its size when it failed, else 0 */

@@ -1,5 +1,12 @@
 /* test_budget.c: --device-memory: creates fail where a smaller card would make them fail. */
+#define _GNU_SOURCE
 #include "harness.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 static cl_int create_error(cl_mem_flags flags, size_t size, void *host)
 {
@@ -327,3 +334,57 @@ TEST(memory_with_callbacks_and_memory_that_is_mapped_is_given_back)
 	EQUAL(ended, 2);
 	end_clean();
 }
+
+#ifndef __SANITIZE_THREAD__ /* which has an open of its own */
+static char meminfo[] = "/tmp/gmt-meminfo.XXXXXX"; /* read in place of the kernel's */
+static _Atomic int looks;
+
+GMT_HOOK int open(const char *path, int flags, ...);
+int open(const char *path, int flags, ...)
+{
+	va_list arguments;
+	va_start(arguments, flags);
+	int mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, int) : 0;
+	va_end(arguments);
+	bool instead = strcmp(path, "/proc/meminfo") == 0 && meminfo[sizeof meminfo - 2] != 'X';
+	looks += instead;
+	return (int)syscall(SYS_openat, AT_FDCWD, instead ? meminfo : path, flags, mode);
+}
+
+static void leave_mebibytes(unsigned count)
+{
+	FILE *file = fopen(meminfo, "w");
+	CHECK(file && fprintf(file, "MemTotal: 1 kB\nMemAvailable: %u kB\n", count * 1024) > 0);
+	CHECK(fclose(file) == 0);
+}
+
+/* An eighth of what the host has left is the program's. */
+TEST(blocks_go_back_before_the_host_lacks_memory)
+{
+	enum { MIB = 1 << 20 };
+	static char host[4096];
+	cl_mem buffer[6];
+	int file = mkstemp(meminfo);
+	CHECK(file >= 0 && close(file) == 0);
+	leave_mebibytes(8);
+	fake.processor = 1; /* whose memory is the host's */
+	begin((struct options){0});
+	for (int i = 0; i < 5000 && !looks; i++) { /* until the thread that looks has started */
+		EQUAL(create_error(CL_MEM_USE_HOST_PTR, sizeof host, host), CL_SUCCESS); /* which is not pooled */
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+	CHECK(looks > 0);
+	for (int i = 0; i < 6; i++)
+		buffer[i] = new_buffer(MIB);
+	for (int i = 0; i < 6; i++)
+		OK(clReleaseMemObject(buffer[i]));
+	EQUAL(events(GMT_KIND_EVICT), 0);
+	cl_mem other = new_buffer(2 * MIB);
+	EQUAL(events(GMT_KIND_EVICT), 1);
+	EQUAL(last_event(GMT_KIND_EVICT).granted, MIB);
+	EQUAL(last_event(GMT_KIND_EVICT).reason, GMT_EVICT_DRAIN);
+	OK(clReleaseMemObject(other));
+	EQUAL(unlink(meminfo), 0);
+	end_clean();
+}
+#endif

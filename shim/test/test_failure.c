@@ -405,6 +405,8 @@ static void eager_create(uint64_t creates, uint64_t commands, const char *found)
 	EQUAL(fake.creates, creates);
 	EQUAL(fake.commands, commands);
 	EQUAL(fake.releases, creates - 1);
+	OK(clReleaseMemObject(clCreateBuffer(context, 0, 100, NULL, NULL)));
+	EQUAL(fake.creates, creates + 1); /* it is tried once */
 	CHECK(strncmp(last_text(GMT_KIND_DIAG), found, strlen(found)) == 0);
 	fake.aftercreate = NULL;
 	OK(clReleaseMemObject(buffer));
@@ -422,7 +424,7 @@ TEST(what_a_migration_does_is_found_out)
 	fake.aftercreate = takes_room_at_once;
 	eager_create(1 + 1, 1, "there is nothing to do");
 	eager_create(1 + 2, 2, "refused: on this driver a migration");
-	fake.cap = 100;
+	fake.cap = 200;
 	eager_create(1, 1, "each buffer is migrated");
 	fake.cap = 0;
 	fake.largest = (64 << 20) - 1;

@@ -172,6 +172,23 @@ TEST(no_parts_where_reading_images_of_buffers_crashes)
 	check_no_parts(0);
 }
 
+TEST(no_parts_in_the_last_release_that_crashes)
+{
+	fake.version = "OpenCL 1.2 pocl HSTR: fake";
+	fake.driver = "1.5";
+	check_no_parts(0);
+}
+
+TEST(parts_where_reading_images_of_buffers_no_longer_crashes)
+{
+	fake.version = "OpenCL 1.2 pocl HSTR: fake";
+	fake.driver = "1.6";
+	begin_carved((struct options){0});
+	OK(clReleaseMemObject(new_buffer(100)));
+	CHECK(is_part(GMT_KIND_CREATE));
+	end_clean();
+}
+
 /* Seen by no create, release or query; where a kernel finds its argument cannot be seen either without running one. */
 static void check_wrong(enum fake_wrong kind)
 {
