@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -680,6 +681,49 @@ func TestShippedFiles(t *testing.T) {
 		}
 		if len(asked) == 0 {
 			t.Errorf("%s asks for nothing", name)
+		}
+	}
+}
+
+// TestDashboardChooses: each panel keeps to the host, program, job and device that the dashboard's variables choose, and hosts to a label.
+func TestDashboardChooses(t *testing.T) {
+	var board struct {
+		Templating struct {
+			List []struct{ Name, Query string }
+		}
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	text, err := os.ReadFile("../../monitoring/grafana.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &board); err != nil {
+		t.Fatal(err)
+	}
+	queries := map[string]string{}
+	for _, v := range board.Templating.List {
+		queries[v.Name] = v.Query
+	}
+	labels := map[string]string{"host": "instance", "program": "program", "job": "jobid", "device": "device"}
+	for variable, label := range labels {
+		if !strings.HasSuffix(queries[variable], ", "+label+")") || label != "instance" && !slices.Contains(labelNames, label) {
+			t.Errorf("%s is chosen by %q, want values of %s", variable, queries[variable], label)
+		}
+	}
+	if !strings.Contains(queries["host"], `{$label=~"$value"}`) || queries["value"] != "label_values(gpumemtop_run_info, $label)" {
+		t.Errorf("hosts by %q, values by %q", queries["host"], queries["value"])
+	}
+	for _, p := range board.Panels {
+		for _, x := range p.Targets {
+			metrics := strings.Count(x.Expr, "gpumemtop_")
+			for variable, label := range labels {
+				if n := strings.Count(x.Expr, label+`=~"$`+variable+`"`); n != metrics || n == 0 {
+					t.Errorf("%s: %d of %d metrics keep to %s: %s", p.Title, n, metrics, variable, x.Expr)
+				}
+			}
 		}
 	}
 }
