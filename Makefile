@@ -310,7 +310,7 @@ install: bin/gpumemtop
 	@[ -n "$(PREFIX)" ] || { echo "PREFIX is empty: make install PREFIX=/usr/local, or leave it out" >&2; exit 1; }
 	install -D -m 755 bin/gpumemtop "$(DESTDIR)$(PREFIX)/bin/gpumemtop"
 	install -D -m 644 LICENSE "$(SHARE)/doc/gpumemtop/LICENSE"
-	install -m 644 monitoring/grafana.json monitoring/alerts.yml "$(SHARE)/doc/gpumemtop"
+	install -m 644 monitoring/grafana.json monitoring/alerts.yml monitoring/lake.sql "$(SHARE)/doc/gpumemtop"
 	install -d $(foreach file,$(COMPLETIONS),"$(dir $(file))")
 	bash docs/man.sh bin/gpumemtop "$(SHARE)/man"
 	bin/gpumemtop completion bash > "$(word 1,$(COMPLETIONS))"

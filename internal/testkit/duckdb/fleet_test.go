@@ -124,6 +124,52 @@ func TestFleet(t *testing.T) {
 	}
 }
 
+// TestAlerts: the shipped alerts name what went wrong within a day, and no other run.
+func TestAlerts(t *testing.T) {
+	text, err := os.ReadFile("../../../monitoring/lake.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	l, err := parquet.OpenLake("lake", false, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(name string, age time.Duration, change func(*lake.Run, func(*figures.Figure, int64))) {
+		r := lake.Run{
+			Recording: name, Run: name + "-1", App: "train", Host: "node1", Path: name + ".gmt", Job: "7", Rank: "0", Size: "1", Ending: lake.Whole,
+			DeviceBytes: 1000, Started: time.Now().Add(-age).UnixMicro(), Figures: make([]int64, len(lake.RunFigures)),
+		}
+		change(&r, func(f *figures.Figure, value int64) { r.Figures[slices.Index(lake.RunFigures, f)] = value })
+		if err := l.AddRows([]*lake.Rows{{Run: r}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	three := int64(3)
+	for name, change := range map[string]func(*lake.Run, func(*figures.Figure, int64)){
+		"fine":    func(_ *lake.Run, set func(*figures.Figure, int64)) { set(figures.PeakReserved, 900) },
+		"full":    func(_ *lake.Run, set func(*figures.Figure, int64)) { set(figures.PeakReserved, 901) },
+		"leaky":   func(_ *lake.Run, set func(*figures.Figure, int64)) { set(figures.Leaked, 64) },
+		"refused": func(_ *lake.Run, set func(*figures.Figure, int64)) { set(figures.Failures, 2) },
+		"status":  func(r *lake.Run, _ func(*figures.Figure, int64)) { r.RunStatus = &three },
+		"torn":    func(r *lake.Run, _ func(*figures.Figure, int64)) { r.Ending = lake.Torn },
+		"alone":   func(r *lake.Run, _ func(*figures.Figure, int64)) { r.Job, r.Size = "8", "4" },
+	} {
+		add(name, time.Hour, change)
+		add("old "+name, 25*time.Hour, change)
+	}
+	if _, err := l.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, string(text), []string{
+		"cannot create|train|7|node1|0|refused.gmt|2", "failed|train|7|node1|0|status.gmt|3", "leaks|train|7|node1|0|leaky.gmt|64",
+		"missing ranks|train|8|||alone.gmt|3", "nearly full|train|7|node1|0|full.gmt|901", "torn|train|7|node1|0|torn.gmt|1",
+	})
+}
+
 // askPolars asks the same questions of another engine, from a folder in which npm has put it.
 func askPolars(t *testing.T, folder, doc string, rows []*lake.Rows) {
 	t.Helper()
