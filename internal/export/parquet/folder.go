@@ -32,7 +32,11 @@ type move struct{ from, to string }
 // readers cannot read tables of both kinds in one folder.
 func openFolder(dir, other string) (*folder, error) {
 	if found, _ := fs.Glob(os.DirFS(dir), other); len(found) > 0 {
-		return nil, fmt.Errorf("%s has tables of another kind, see docs/EXPORTS.md: name another folder with -o", dir)
+		remedy := "name another folder with -o"
+		if other == commits {
+			remedy += ", or add to this lake with --lake"
+		}
+		return nil, fmt.Errorf("%s has tables of another kind, see docs/EXPORTS.md: %s", dir, remedy)
 	}
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%s is a file: name a folder with -o", dir)
