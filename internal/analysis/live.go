@@ -277,21 +277,31 @@ func inUseBySecond(tags []stats.Tag) []uint64 {
 // recentRise is the rise in the last seconds; nil: it is too little to tell.
 func recentRise(s *stats.Snapshot, sums []uint64) *Rise {
 	seconds := len(sums)
-	rise, last := timeAfter(sums[0], sums[seconds-1]), sums[seconds-1]
-	if rise < bytesLeast || float64(rise) < growShare*float64(last) {
+	rise, most, site := growth(s.Tags, seconds)
+	if rise < bytesLeast || float64(rise) < growShare*float64(sums[seconds-1]) {
 		return nil
-	}
-	most, site, points := uint64(0), "", make([]uint64, seconds)
-	for i := range s.Tags {
-		s.Tags[i].Trend.FillLast(points)
-		if rise := timeAfter(points[0], points[seconds-1]); rise > most {
-			most, site = rise, s.Tags[i].Name
-		}
 	}
 	return &Rise{
 		Bytes: float64(rise) / float64(seconds-1), Site: site, Part: float64(most) / float64(rise), Room: secondsUntilFull(s, seconds),
 		Share: 1,
 	}
+}
+
+// growth returns by how much call sites grew in the last seconds, and the site that grew the most. A site that changed in one
+// second alone does not count: an iteration of several seconds takes its buffers one after the other.
+func growth(tags []stats.Tag, seconds int) (sum, most int64, site string) {
+	points := make([]uint64, seconds)
+	for i := range tags {
+		tags[i].Trend.FillLast(points)
+		rise := int64(points[seconds-1] - points[0])
+		if changes := len(slices.Compact(points)) - 1; rise > 0 && changes == 1 {
+			continue
+		}
+		if sum += rise; rise > most {
+			most, site = rise, tags[i].Name
+		}
+	}
+	return sum, most, site
 }
 
 // risesOften reports whether memory rises often and never falls, in the later half, too.
@@ -329,12 +339,11 @@ func secondsUntilFull(s *stats.Snapshot, seconds int) float64 {
 		if len(s.Processes) == 1 {
 			t, tags = &s.Totals, s.Tags
 		}
-		sums := inUseBySecond(tags)[growSeconds-seconds:]
-		first, last := sums[0], sums[seconds-1]
-		if p.State != stats.Running || last <= first || p.DeviceMemory <= t.InUse || p.Devices > 1 {
+		rise, _, _ := growth(tags, seconds)
+		if p.State != stats.Running || rise <= 0 || p.DeviceMemory <= t.InUse || p.Devices > 1 {
 			continue
 		}
-		if left := float64(p.DeviceMemory-t.InUse) / (float64(last-first) / float64(seconds-1)); soonest < 0 || left < soonest {
+		if left := float64(p.DeviceMemory-t.InUse) / (float64(rise) / float64(seconds-1)); soonest < 0 || left < soonest {
 			soonest = left
 		}
 	}

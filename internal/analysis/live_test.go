@@ -183,6 +183,16 @@ func TestLiveGrowth(t *testing.T) {
 	}
 }
 
+// TestLiveGrowthOfSlowIterations: what an iteration of several seconds takes is no growth, beside a leak.
+func TestLiveGrowthOfSlowIterations(t *testing.T) {
+	l, s := Live{Replay: gaining}, growingBy(1<<20)
+	s.Tags[1].Trend = stats.TrendOf([]uint64{0, 0, 4 << 20, 4 << 20, 4 << 20})
+	l.Update(s)
+	if p := titled(&l, "memory grows"); p == nil || p.Title != "memory grows 1.00 MiB/s" || !strings.HasSuffix(p.Text, "; all of it at a.c:1 f") {
+		t.Errorf("%+v", l.Points)
+	}
+}
+
 // TestLiveEnd: leaks are known at the end, and what could be better no longer counts.
 func TestLiveEnd(t *testing.T) {
 	for _, test := range []struct {
