@@ -182,6 +182,7 @@ func (r *reduced) text(top, width int) string {
 	for _, bad := range r.Skipped {
 		fmt.Fprintf(&b, "skipped %s: %s\n", units.Clean(bad.File), bad.Reason)
 	}
+	b.WriteString("\nnext: gpumemtop record shows each call of what stands out\n")
 	return b.String()
 }
 

@@ -7,7 +7,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// TestReducedFits: in a narrow window a row of the table is one line, and so is the row of titles.
+// TestReducedFits: in a narrow window a row of the table is one line, and so are the row of titles and what to do next.
 func TestReducedFits(t *testing.T) {
 	peak := span{900 << 10, 900 << 10, 900 << 10}
 	r := reduced{Processes: 4, Hosts: 1, Sites: []reducedSite{
@@ -23,7 +23,7 @@ func TestReducedFits(t *testing.T) {
 					t.Errorf("%d columns: %q", width, line)
 				}
 			}
-			if !strings.Contains(text, "CALL SITE  ") || !strings.Contains(text, "OUTLIERS") || !strings.Contains(text, "train.c:88 ") {
+			if !strings.Contains(text, "CALL SITE  ") || !strings.Contains(text, "OUTLIERS") || !strings.Contains(text, "train.c:88 ") || !strings.Contains(text, "\nnext: ") {
 				t.Errorf("%d columns:\n%s", width, text)
 			}
 		}
