@@ -67,8 +67,12 @@ bool gmt_queue_remove(struct gmt_queue *queue)
 
 void gmt_queue_recycle(struct gmt_queue *queue)
 {
-	gmt_lock(&queue->lock); /* see complete() in order/queue.c */
-	/* Uses may still point to this entry: they see another id, or at worst a queue with pending commands. */
+	gmt_lock(&queue->lock); /* see complete_command in order/queue.c */
+	/*
+	 * Uses may still point to this entry: they see another id, or at worst a queue with pending commands. The id goes under this
+	 * lock, or a completion of an old command that comes now would count for the next queue.
+	 */
+	atomic_store(&queue->object.id, 0);
 	atomic_store(&queue->context, NULL);
 	atomic_store(&queue->closed, false);
 	atomic_store(&queue->enqueued, 0);
