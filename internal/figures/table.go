@@ -264,7 +264,7 @@ var (
 		get: func(s *Subject) Value { return countValue(s.Relieved) },
 	})
 	Growth = addToTable(Figure{
-		Name: "growth per iteration", Column: "growth", Meaning: "growth of memory in use per iteration, at most the mean", Unit: Bytes, Better: Less, Together: Most, Unknown: noIteration,
+		Name: "growth per iteration", Column: "growth", Meaning: "growth of memory per iteration: the lower of median and mean", Unit: Bytes, Better: Less, Together: Most, Unknown: noIteration,
 		Whole: true, Rule: "max_growth", Diff: Amount,
 		get: bufferGrowthValue,
 	})
