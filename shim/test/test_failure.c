@@ -394,7 +394,7 @@ static void takes_room_at_once(size_t failed)
 	takes_room();
 }
 
-/* A create in a new context takes so many buffers and commands, the trial's included; the last text says what was found. */
+/* A create in a new context takes that many buffers and commands, the trial's included; the last text says what was found. */
 static void eager_create(uint64_t creates, uint64_t commands, const char *found)
 {
 	cl_int err = 1;

@@ -28,7 +28,7 @@ TEST(a_mapping_ends_only_in_its_own_part)
 	fake.countparts = 1;
 	begin_carved((struct options){0});
 	cl_mem first = new_buffer(1000), second = new_buffer(1000), child = child_of(second);
-	EQUAL(unmap(first, &world), CL_INVALID_VALUE); /* of which nothing was ever mapped */
+	EQUAL(unmap(first, &world), CL_INVALID_VALUE); /* nothing of it was ever mapped */
 	void *ofirst = map(first, 0), *ofsecond = map(second, 0), *ofchild = map(child, 0);
 	EQUAL(unmap(first, ofsecond), CL_INVALID_VALUE);
 	EQUAL(unmap(first, ofchild), CL_INVALID_VALUE);
