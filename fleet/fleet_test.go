@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem/memfs"
 	beamlog "github.com/apache/beam/sdks/v2/go/pkg/beam/log"
@@ -392,6 +393,9 @@ func TestRunners(t *testing.T) {
 		if err := new(work).readFlags(); err != nil || *jobopts.WorkerBinary != self {
 			t.Errorf("%s: workers run %q, %v", *runners.Runner, *jobopts.WorkerBinary, err)
 		}
+	}
+	if text, err := os.ReadFile("../docs/FLEET.md"); err != nil || !bytes.Contains(text, []byte(core.DefaultDockerImage+" --worker_pool")) {
+		t.Errorf("docs/FLEET.md does not name the image %s: %v", core.DefaultDockerImage, err)
 	}
 	folder := t.TempDir()
 	generate(t, folder, 1, 10)
