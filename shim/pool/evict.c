@@ -234,7 +234,6 @@ void gmt_evict_all(struct gmt_evictions *evictions)
 			evict_one(&evictions->list[i]);
 		if (!evictions->more)
 			break;
-		evictions->count = evictions->more = 0;
 		if (GMT_CORE(more(evictions)) < 0) {
 			gmt_pool_fail();
 			break;

@@ -108,7 +108,20 @@ GMT_HOOK void *clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t siz
 
 GMT_HOOK void clSVMFree(cl_context context, void *pointer)
 {
+	FAKE_LOCKED;
+	const struct pointer *p = pointer_at(pointer);
+	if (p && p->type)
+		fake_fail("unified shared memory is freed as shared virtual memory");
 	release(context, pointer);
+}
+
+static cl_int free_unified(cl_context context, void *pointer)
+{
+	FAKE_LOCKED;
+	const struct pointer *p = pointer_at(pointer);
+	if (p && !p->type)
+		fake_fail("shared virtual memory is freed as unified shared memory");
+	return release(context, pointer);
 }
 
 /* The command no longer uses its addresses. */
@@ -310,7 +323,7 @@ void *fake_unified(const char *name)
 		{"clHostMemAllocINTEL", (function)host_alloc},
 		{"clDeviceMemAllocINTEL", (function)device_alloc},
 		{"clSharedMemAllocINTEL", (function)shared_alloc},
-		{"clMemFreeINTEL", (function)release},
+		{"clMemFreeINTEL", (function)free_unified},
 		{"clMemBlockingFreeINTEL", (function)blocking_free},
 		{"clGetMemAllocInfoINTEL", (function)info},
 		{"clSetKernelArgMemPointerINTEL", (function)clSetKernelArgSVMPointer},

@@ -74,6 +74,42 @@ TEST(a_part_that_the_core_has_not_learned_of_keeps_no_slab)
 	end_clean();
 }
 
+TEST(a_slab_that_the_core_has_not_learned_of_goes)
+{
+	setenv("FAKE_CORE_FAIL_AT", "2", 1); /* plan, and then */
+	begin_carved((struct options){0});
+	cl_mem buffer = new_buffer(100);
+	EQUAL(diags(GMT_DIAG_PANIC), 1);
+	EQUAL(fake.livebytes, 100);
+	OK(clReleaseMemObject(buffer));
+	end_clean();
+}
+
+TEST(slabs_where_the_driver_aligns_sub_buffers_to_little)
+{
+	fake.alignbits = 256;
+	setenv("FAKE_CORE_SLAB", "65536", 1);
+	begin((struct options){0});
+	OK(clReleaseMemObject(new_buffer(100)));
+	CHECK(is_part(GMT_KIND_CREATE));
+	end_clean();
+}
+
+TEST(a_range_that_cannot_be_scrubbed_is_not_handed_out)
+{
+	begin_carved((struct options){.scrub = GMT_SCRUB_ZERO});
+	cl_mem buffer = new_buffer(100);
+	OK(clEnqueueFillBuffer(world.queue, buffer, "x", 1, 0, 100, 0, NULL, NULL));
+	OK(clFinish(world.queue));
+	OK(clReleaseMemObject(buffer));
+	fake.failenqueues = 1;
+	buffer = new_buffer(100);
+	EQUAL(fake.failenqueues, 0);
+	CHECK(!is_part(GMT_KIND_CREATE));
+	OK(clReleaseMemObject(buffer));
+	end_clean();
+}
+
 /* Its create was none of the driver's, so its release is none either. */
 TEST(a_part_that_outlives_the_pool_is_released_as_one)
 {
@@ -113,6 +149,9 @@ TEST(a_slab_that_cannot_be_created)
 	EQUAL(last_event(GMT_KIND_CREATE).outcome, GMT_OUTCOME_MISS);
 	CHECK(!is_part(GMT_KIND_CREATE));
 	EQUAL(last_event(GMT_KIND_SLAB).status, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+	struct gmtevent aborted = last_event(GMT_KIND_ORDER);
+	EQUAL(aborted.op, GMT_ORDER_ABORT);
+	EQUAL(gmtorder_slab(&aborted), 0); /* none has grown */
 	EQUAL(fake_size(buffer), 128);
 	OK(clReleaseMemObject(buffer));
 	fake.cap = 0;
