@@ -346,7 +346,7 @@ int open(const char *path, int flags, ...)
 	va_start(arguments, flags);
 	int mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, int) : 0;
 	va_end(arguments);
-	bool instead = strcmp(path, "/proc/meminfo") == 0 && meminfo[sizeof meminfo - 2] != 'X';
+	bool instead = meminfo[sizeof meminfo - 2] != 'X' && strcmp(path, "/proc/meminfo") == 0; /* a path may be none */
 	looks += instead;
 	return (int)syscall(SYS_openat, AT_FDCWD, instead ? meminfo : path, flags, mode);
 }
